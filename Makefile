@@ -1,0 +1,67 @@
+# The commands for people who use or build Braidcast. Each installs what it lacks (tools/setup.sh).
+.PHONY: help demo test bench lint fuzz format check clippy unit docs
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+
+# Where rustup puts cargo, should it have just been installed.
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+# Seconds that each fuzz target runs in `make test` and in `make fuzz`.
+FUZZ_SMOKE ?= 10
+FUZZ_TIME ?= 300
+
+step = @printf '\n==> %s\n' '$(1)'
+
+help:
+	@echo "make demo    live video over two bad networks, each alone and both together, on this machine"
+	@echo "make test    every check that CI makes"
+	@echo "make bench   speed and CPU beside other protocols, in one run"
+	@echo "make lint    formatting, clippy and the layers only"
+	@echo "make fuzz    $(FUZZ_TIME) s of fuzzing for each target (FUZZ_TIME=N for another time)"
+
+demo:
+	@tools/setup.sh demo
+	@tools/clip.sh target/demo/clip.mp4
+	cargo run --locked --release --quiet --package braidcast -- demo
+
+# One profile for all tests, `dev` at opt-level 1: fast enough for real-time streams, and every overflow and debug
+# assertion checked. A tool that a test needs must be there: setup has installed it.
+test: export BRAIDCAST_REQUIRE_TOOLS = 1
+test:
+	@tools/setup.sh test
+	@$(MAKE) --no-print-directory lint unit docs
+	$(call step,fuzz: $(FUZZ_SMOKE) s for each target)
+	@tools/fuzz.sh $(FUZZ_SMOKE)
+	$(call step,all passed)
+
+lint: format check clippy
+
+format:
+	$(call step,formatting)
+	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo fmt --manifest-path benches/peers/Cargo.toml --check
+
+check:
+	$(call step,layers and file sizes)
+	@tools/layers.sh
+
+clippy:
+	$(call step,clippy)
+	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+
+unit:
+	$(call step,tests)
+	cargo test --locked --workspace
+
+docs:
+	$(call step,documentation)
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+
+bench:
+	@tools/setup.sh bench
+	@benches/run.py
+
+fuzz:
+	@tools/setup.sh fuzz
+	@tools/fuzz.sh $(FUZZ_TIME)

@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+"""Braidcast beside other protocols on this machine, in one run: CPU seconds of both ends, throughput, ratios.
+
+  benches/run.py [bulk|live] [--runs 5] [--only NAME,NAME] [--nopin] [--json FILE]
+
+Each round runs every peer once, in turn; each figure is the min, median and max over the rounds, each ratio the median of
+the rounds' own ratios. Trust CPU seconds and ratios; Gbit/s depends on what else the machine does. The server has CPU 1,
+the client CPU 0, unless --nopin.
+  bulk  reliable, one path over the loopback; usrsctp is Debian's tsctp, which formats a debug line for each event.
+        Where ../shared/bench/peers has been built, its peers are run too.
+  live  MPEG-TS at 20 Mbit/s from a UDP source to a UDP sink; the CPU of the two processes between them is counted.
+To add a peer: a line in bulk_peers or live_peers.
+"""
+import argparse
+import importlib.util
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED_PEERS = ROOT.parent / "shared/bench/peers/peers.py"
+TSCTP = "/usr/lib/usrsctp/tsctp"
+OURS = "braidcast"
+MB = 10**6
+LIVE_MBIT, LIVE_SECS = 20, 10
+# A peer that takes longer than this hangs.
+LIMIT_SECS = 120
+
+
+@dataclass
+class Bulk:
+    """The server ends by itself, or when told to (`stop`), once the client has."""
+
+    server: str
+    client: str
+    bytes: int
+    stop: bool = False
+
+
+@dataclass
+class Live:
+    """Two processes between the source, which sends to port `source`, and the sink, which listens on 127.0.0.1:`sink`."""
+
+    receiver: str
+    sender: str
+    source: int
+    sink: int
+
+
+def bulk_peers(bin_dir, ours, tmp):
+    peers = {OURS: Bulk(f"{ours} perf server 127.0.0.1:7501", f"{ours} perf client 127.0.0.1:7501 --bytes {500 * MB}", 500 * MB)}
+    quinn = f"{bin_dir}/quinn-bulk"
+    peers["quinn, AES-128"] = Bulk(
+        f"{quinn} server 127.0.0.1:7502 {tmp}/cert", f"{quinn} client 127.0.0.1:7502 {tmp}/cert {500 * MB}", 500 * MB)
+    (tmp / "received").mkdir()
+    (tmp / "file").write_bytes(bytes(200 * MB))
+    peers["srt-file-transmit"] = Bulk(
+        f"srt-file-transmit -q srt://127.0.0.1:7503?mode=listener file://{tmp}/received/",
+        f"srt-file-transmit -q file://{tmp}/file srt://127.0.0.1:7503?mode=caller", 200 * MB)
+    peers["usrsctp tsctp"] = Bulk(
+        f"{TSCTP} -E 7504 -R 4194304 -L 127.0.0.1",
+        f"{TSCTP} -E 7505 -U 7504 -S 4194304 -n 20000 -l 1400 -L 127.0.0.1 127.0.0.1", 28 * MB, stop=True)
+    peers.update(shared_peers())
+    return peers
+
+
+def shared_peers():
+    """Peers that only some machines have: SRT and usrsctp as libraries, bare UDP."""
+    if not SHARED_PEERS.exists():
+        return {}
+    spec = importlib.util.spec_from_file_location("peers", SHARED_PEERS)
+    module = importlib.util.module_from_spec(spec)
+    sys.dont_write_bytecode = True
+    spec.loader.exec_module(module)
+    names = ["udp-plain", "udp-gso", "srt-file", "srt-live-msgs", "usrsctp-0.9.5-own", "pion-sctp"]
+    found = {name: module.bulk_peers()[name] for name in names}
+    local = {"ip": "127.0.0.1", "cip": "127.0.0.1"}
+    return {
+        f"{name} (shared)": Bulk(server.format(**local), client.format(**local), size)
+        for name, (server, client, size) in found.items()
+        if Path(shlex.split(server)[0]).exists()
+    }
+
+
+def live_peers(ours):
+    return {
+        f"{OURS}, two paths": Live(
+            f"{ours} receive 127.0.0.1:7601,127.0.0.1:7602 udp://127.0.0.1:7612",
+            f"{ours} send udp://127.0.0.1:7610 --to 127.0.0.1:7601 --to 127.0.0.1:7602", 7610, 7612),
+        f"{OURS}, one path": Live(
+            f"{ours} receive 127.0.0.1:7603 udp://127.0.0.1:7615",
+            f"{ours} send udp://127.0.0.1:7613 --to 127.0.0.1:7603", 7613, 7615),
+        "srt-live-transmit, one path": Live(
+            "srt-live-transmit -loglevel:error srt://127.0.0.1:7621?mode=listener&latency=500 udp://127.0.0.1:7622",
+            "srt-live-transmit -loglevel:error udp://127.0.0.1:7620 srt://127.0.0.1:7621?mode=caller&latency=500", 7620, 7622),
+    }
+
+
+@dataclass
+class Process:
+    """A command with its output in a file and its own CPU time."""
+
+    command: str
+    cpu: int | None = None
+    out: object = field(default_factory=tempfile.TemporaryFile)
+    used: float | None = None
+
+    def __post_init__(self):
+        pin = None if self.cpu is None else (lambda: os.sched_setaffinity(0, {self.cpu}))
+        self.process = subprocess.Popen(
+            shlex.split(self.command), stdin=subprocess.DEVNULL, stdout=self.out, stderr=subprocess.STDOUT, preexec_fn=pin)
+
+    def text(self):
+        self.out.seek(0)
+        return self.out.read().decode(errors="replace")
+
+    def is_over(self):
+        if self.used is None:
+            pid, status, usage = os.wait4(self.process.pid, os.WNOHANG)
+            if pid:
+                self.used = usage.ru_utime + usage.ru_stime
+                self.process.returncode = os.waitstatus_to_exitcode(status)
+        return self.used is not None
+
+    def wait(self, secs):
+        end = time.monotonic() + secs
+        while not self.is_over() and time.monotonic() < end:
+            time.sleep(0.01)
+        return self.is_over()
+
+    def wait_for_ready(self):
+        """Until it says READY; a program that never says so gets a moment to bind."""
+        end = time.monotonic() + 0.7
+        while time.monotonic() < end and not self.is_over() and "READY" not in self.text():
+            time.sleep(0.02)
+
+    def stop(self, how=signal.SIGINT):
+        for sign in (how, signal.SIGTERM, signal.SIGKILL):
+            if self.is_over():
+                return
+            self.process.send_signal(sign)
+            self.wait(3)
+
+
+class Failed(Exception):
+    pass
+
+
+def result(text):
+    """The figures that a server printed: a RESULT line, or tsctp's own."""
+    if found := re.search(r"^RESULT (.*)", text, re.M):
+        return {key: float(value) for key, value in (pair.split("=") for pair in found[1].split())}
+    if found := re.search(r"^\d+, \d+, \d+, (\d+), ([\d.]+), ", text, re.M):
+        return {"bytes": float(found[1]), "secs": float(found[2])}
+    return {}
+
+
+def run_bulk(peer, pins):
+    server = Process(peer.server, pins[1])
+    try:
+        server.wait_for_ready()
+        start = time.monotonic()
+        client = Process(peer.client, pins[0])
+        if not client.wait(LIMIT_SECS):
+            client.stop()
+            raise Failed(f"no end after {LIMIT_SECS} s: {client.text()[-300:]}")
+        secs = time.monotonic() - start
+        server.wait(0.5 if peer.stop else 10)
+    finally:
+        server.stop()
+    got = result(server.text())
+    if client.process.returncode or got.get("bytes", peer.bytes) < 0.99 * peer.bytes:
+        raise Failed(f"client: {client.text()[-300:]} server: {server.text()[-300:]}")
+    gigabytes = peer.bytes / 1e9
+    return {
+        "cpu_per_gb": (client.used + server.used) / gigabytes,
+        "tx": client.used / gigabytes,
+        "rx": server.used / gigabytes,
+        "gbit_per_s": 8 * gigabytes / got.get("secs", secs),
+    }
+
+
+def run_live(peer, bin_dir, file):
+    sink = Process(f"{bin_dir}/udp-pace sink 127.0.0.1:{peer.sink} 2")
+    between = []
+    try:
+        sink.wait_for_ready()
+        for command in (peer.receiver, peer.sender):
+            between.append(Process(command))
+            between[-1].wait_for_ready()
+        source = Process(f"{bin_dir}/udp-pace source {file} 127.0.0.1:{peer.source} {LIVE_MBIT}")
+        if not source.wait(LIVE_SECS + 10) or source.process.returncode:
+            source.stop()
+            raise Failed(f"source: {source.text()[-300:]}")
+        sink.wait(5)
+    finally:
+        for process in [*reversed(between), sink]:
+            process.stop()
+    got = result(sink.text()).get("bytes", 0)
+    if not got:
+        raise Failed(" ".join(process.text()[-300:] for process in between))
+    receiver, sender = (process.used * 30 / LIVE_SECS for process in between)
+    return {"cpu_per_30s": receiver + sender, "tx": sender, "rx": receiver, "delivered": got / file.stat().st_size}
+
+
+def rounds(peers, runs, measure):
+    results = {name: [] for name in peers}
+    for number in range(runs):
+        for name, peer in peers.items():
+            try:
+                results[name].append(measure(peer))
+                figures = ", ".join(f"{key} {value:.3g}" for key, value in results[name][-1].items())
+                print(f"round {number + 1}: {name}: {figures}", file=sys.stderr)
+            except (Failed, OSError) as error:
+                results[name].append(None)
+                print(f"round {number + 1}: {name} failed: {error}", file=sys.stderr)
+    return results
+
+
+def spread(values, form):
+    return " / ".join(form % value for value in (min(values), statistics.median(values), max(values)))
+
+
+def table(results, cost, unit, last, last_unit):
+    print(f"| peer | CPU-s per {unit}, both ends | tx | rx | {last_unit} | ours : peer, CPU |\n|---|---|---|---|---|---|")
+    ours = next((found for name, found in results.items() if name.startswith(OURS)), [])
+    for name, found in results.items():
+        good = [figures for figures in found if figures]
+        if not good:
+            print(f"| {name} | failed | | | | |")
+            continue
+        median = {key: statistics.median(figures[key] for figures in good) for key in ("tx", "rx")}
+        ratios = [mine[cost] / its[cost] for mine, its in zip(ours, found) if mine and its]
+        ratio = "%.2f" % statistics.median(ratios) if ratios else ""
+        print(f"| {name} | {spread([f[cost] for f in good], '%.3g')} | {median['tx']:.3g} | {median['rx']:.3g} "
+              f"| {spread([f[last] for f in good], '%.3g')} | {ratio} |")
+
+
+def build(package, manifest=None):
+    """Builds in release mode; the folder of the programs."""
+    args = ["--manifest-path", str(manifest)] if manifest else []
+    if "CARGO_TARGET_DIR" not in os.environ:
+        args += ["--target-dir", str(ROOT / "target")]
+    messages = subprocess.run(
+        ["cargo", "build", "--release", "--locked", "--message-format=json-render-diagnostics", "-p", package, *args],
+        cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    programs = [json.loads(line).get("executable") for line in messages.splitlines()]
+    return Path(next(program for program in programs if program)).parent
+
+
+def live_file():
+    """20 Mbit/s of MPEG-TS at a constant rate, so that pacing by bytes is pacing by time."""
+    file = ROOT / f"target/bench/live-{LIVE_MBIT}mbit-{LIVE_SECS}s.ts"
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part = file.with_suffix(".part")
+        video = ["-c:v", "libx264", "-preset", "ultrafast", "-b:v", "17M", "-maxrate", "17M", "-bufsize", "4M", "-g", "50"]
+        subprocess.run(
+            ["ffmpeg", "-y", "-nostdin", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=1280x720:rate=25,noise=alls=20:allf=t",
+             "-f", "lavfi", "-i", "sine=frequency=330:sample_rate=48000", "-t", str(LIVE_SECS), "-pix_fmt", "yuv420p", *video,
+             "-c:a", "aac", "-b:a", "128k", "-f", "mpegts", "-muxrate", f"{LIVE_MBIT}M", str(part)], check=True)
+        part.rename(file)
+    return file
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="?", choices=["bulk", "live", "both"], default="both")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--only", help="these peers, by name, with commas between")
+    parser.add_argument("--nopin", action="store_true")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    args = parser.parse_args()
+
+    bin_dir = build("bench-peers", ROOT / "benches/peers/Cargo.toml")
+    ours = build("braidcast") / "braidcast"
+    chosen = lambda peers: {name: peer for name, peer in peers.items() if not args.only or name in args.only.split(",")}
+    pins = (None, None) if args.nopin or os.cpu_count() < 2 else (0, 1)
+    # In memory, so that the disk is not measured.
+    tmp = Path(tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+    everything = {}
+    try:
+        if args.what != "live":
+            everything["bulk"] = rounds(chosen(bulk_peers(bin_dir, ours, tmp)), args.runs, lambda peer: run_bulk(peer, pins))
+            print("\n## Bulk, reliable, one path, loopback\n")
+            table(everything["bulk"], "cpu_per_gb", "GB", "gbit_per_s", "Gbit/s")
+        if args.what != "bulk":
+            file = live_file()
+            everything["live"] = rounds(chosen(live_peers(ours)), args.runs, lambda peer: run_live(peer, bin_dir, file))
+            print(f"\n## Live, {LIVE_MBIT} Mbit/s, loopback\n")
+            table(everything["live"], "cpu_per_30s", "30 s", "delivered", "delivered, share")
+    finally:
+        shutil.rmtree(tmp)
+    if args.json:
+        args.json.write_text(json.dumps(everything, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+use super::values::{self, Listen, Remote};
+use braidcast_sim::link::{Jitter, Loss, Outage, QueueLimit, Reorder, parse};
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// `braidcast emulate`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+What reaches LISTEN goes on to FORWARD, and answers go back. Delay, jitter and outages act both ways; rate, trace, \
+queue, loss, reordering and duplication towards FORWARD only, unless --both. Times count from the start.
+
+Examples:
+  braidcast emulate :9001 192.0.2.1:9000 --rate 8mbit --delay 15ms --loss 5%
+  braidcast emulate :9002 192.0.2.1:9000 --trace uplink.up --delay 30ms --queue 300ms
+  braidcast emulate :9003 192.0.2.1:9000 --rate 3mbit --loss burst:5%,4 --outage 10s-20s --outage every:2s,250ms,hold")]
+pub(crate) struct EmulateArgs {
+    /// Where datagrams come in: PORT or :PORT for every address of this machine, or ADDR:PORT
+    #[arg(value_name = "LISTEN", value_parser = values::listen)]
+    pub(crate) listen: Listen,
+    /// Where they go
+    #[arg(value_name = "FORWARD", value_parser = values::remote)]
+    pub(crate) forward: Remote,
+    /// Rate, such as 8mbit or 500kbit [default: no limit]
+    #[arg(long, value_name = "RATE", value_parser = parse::rate, conflicts_with = "trace")]
+    pub(crate) rate: Option<u64>,
+    /// One-way delay, such as 15ms
+    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = parse::duration)]
+    pub(crate) delay: Duration,
+    /// Variation of the delay: 5ms (uniform, plus or minus) or normal:5ms (standard deviation)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) jitter: Option<Jitter>,
+    /// Loss: 5%, burst:5%,4 (mean loss, mean packets in a burst), or ge:p=1%,r=30%,bad=100%,good=0%
+    #[arg(long, value_name = "LOSS", default_value = "0%")]
+    pub(crate) loss: Loss,
+    /// What may wait before the link: 100p, 64kB or 300ms
+    #[arg(long, value_name = "SIZE", default_value = "300ms")]
+    pub(crate) queue: QueueLimit,
+    /// Packets out of order: 2% (they skip the delay) or 2%,30ms (they come that much later)
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) reorder: Option<Reorder>,
+    /// Packets that arrive twice, such as 1%
+    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = parse::share)]
+    pub(crate) duplicate: f64,
+    /// A recorded link instead of --rate: a line for each chance to deliver 1500 bytes, its time in ms (mahimahi's
+    /// format)
+    #[arg(long, value_name = "FILE", conflicts_with = "rate")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Where in the recording to begin
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse::duration)]
+    pub(crate) trace_from: Duration,
+    /// Time without service: 10s-12s or every:3s,250ms (means); with ,hold packets wait instead of being lost;
+    /// repeatable
+    #[arg(long, value_name = "TIMES")]
+    pub(crate) outage: Vec<Outage>,
+    /// Apply everything in both directions
+    #[arg(long)]
+    pub(crate) both: bool,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// End after this time [default: at Ctrl-C]
+    #[arg(long, value_name = "TIME", value_parser = parse::duration)]
+    pub(crate) duration: Option<Duration>,
+}

@@ -1,0 +1,58 @@
+//! What can be typed. Parsing only: no file is opened and no name resolved here.
+
+mod demo;
+mod emulate;
+mod perf;
+mod receive;
+mod send;
+pub(crate) mod values;
+
+pub(crate) use demo::DemoArgs;
+pub(crate) use emulate::EmulateArgs;
+pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfServerArgs};
+pub(crate) use receive::ReceiveArgs;
+pub(crate) use send::SendArgs;
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Live video and voice over several bad networks at once, on time
+#[derive(Parser, Debug)]
+#[command(name = "braidcast", version, subcommand_required = true)]
+#[command(after_help = "Exit status: 0 done, 1 failed, 2 wrong use. NO_COLOR is obeyed.")]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Flags that every subcommand takes.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Everywhere")]
+pub(crate) struct Common {
+    /// Print one JSON document on stdout when done, and nothing else there
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Say nothing on stderr while running, errors and warnings apart
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    /// A TOML file with a section per subcommand, such as [send]; it holds whatever flags hold, flags win
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// The subcommands, in the order in which help shows them.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Send a stream over one or several networks
+    Send(SendArgs),
+    /// Receive a stream and write it out on time
+    Receive(ReceiveArgs),
+    /// Stand in for a bad network: a link in real time between UDP ports, no root needed
+    Emulate(EmulateArgs),
+    /// Measure throughput and latency
+    Perf(PerfArgs),
+    /// See it work on this machine: bad Wi-Fi, a recorded LTE uplink, and both together
+    Demo(DemoArgs),
+}

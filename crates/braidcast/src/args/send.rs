@@ -1,0 +1,44 @@
+use super::values::{self, Input, Remote};
+use braidcast_mpath::Scheduler;
+use braidcast_sim::link::parse;
+use clap::Args;
+use std::time::Duration;
+
+/// `braidcast send`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Paths: with one --via (or none) each --to is a path; with one --to each --via is a path; with the same number of \
+both, the n-th --via goes with the n-th --to. An interface named by --via that appears or vanishes while running \
+joins or leaves by itself.
+
+Examples:
+  braidcast send camera.ts --to home.example:9000 --via wlan0 --via wwan0
+  ffmpeg -i … -f mpegts - | braidcast send - --to home.example:9000 --via wlan0 --via wwan0
+  braidcast send udp://127.0.0.1:5000 --to 192.0.2.1:9000 --to 192.0.2.1:9001")]
+pub(crate) struct SendArgs {
+    /// What to send: a FILE, - for stdin, or udp://HOST:PORT to listen on. MPEG-TS is told apart by itself;
+    /// a FILE of it is paced by its own clock unless --reliable
+    #[arg(value_name = "INPUT", value_parser = values::input)]
+    pub(crate) input: Input,
+    /// Where `braidcast receive` listens, as this path reaches it; repeat for more paths
+    #[arg(long, required = true, value_name = "HOST:PORT", value_parser = values::remote)]
+    pub(crate) to: Vec<Remote>,
+    /// Network interface or local address to send from; repeat for more paths [default: as the system routes]
+    #[arg(long, value_name = "IFACE|ADDR")]
+    pub(crate) via: Vec<String>,
+    /// How long after its capture a frame is still worth showing; later ones are dropped, not waited for
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse::duration)]
+    pub(crate) latency: Duration,
+    /// Deliver everything, in order, however long it takes: for files, not for live streams
+    #[arg(long)]
+    pub(crate) reliable: bool,
+    /// Which path the next packet takes
+    #[arg(long, value_name = "NAME", default_value_t = Scheduler::default(), value_parser = values::scheduler())]
+    pub(crate) scheduler: Scheduler,
+    /// Secret shared with the receiver: paths join only with it
+    #[arg(long, value_name = "SECRET", env = "BRAIDCAST_KEY", hide_env_values = true)]
+    pub(crate) key: Option<String>,
+    /// Make the protocol's random choices repeatable
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}

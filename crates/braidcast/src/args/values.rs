@@ -1,0 +1,218 @@
+//! The values that flags take, and how they are written.
+
+use braidcast_mpath::Scheduler;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+/// The name of a scheduler; help lists them all.
+pub(crate) fn scheduler() -> impl TypedValueParser<Value = Scheduler> {
+    PossibleValuesParser::new(Scheduler::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<Scheduler>())
+}
+
+/// Bytes from words such as `1GB`, `500MB` or `64KiB`.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 8] = [
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("TB", 1_000_000_000_000),
+        ("B", 1),
+    ];
+    let (number, unit) =
+        UNITS.iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, *bytes))).unwrap_or((text, 1));
+    match number.trim_end().parse::<f64>() {
+        Ok(n) if n.is_finite() && (1.0..=1e15).contains(&(n * unit as f64)) => Ok((n * unit as f64).round() as u64),
+        _ => Err(format!("'{text}' is not a size: write for example 1GB, 500MB or 64KiB")),
+    }
+}
+
+/// Where a stream comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Input {
+    /// A file.
+    File(PathBuf),
+    /// Standard input.
+    Stdin,
+    /// UDP datagrams that reach this address.
+    Udp(Remote),
+}
+
+/// Where a stream goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Output {
+    /// A file, made anew.
+    File(PathBuf),
+    /// Standard output.
+    Stdout,
+    /// UDP datagrams to this address.
+    Udp(Remote),
+}
+
+/// A host, by name or address, and a port; not resolved yet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Remote {
+    /// Name or address, without brackets.
+    pub(crate) host: String,
+    /// UDP port, not 0.
+    pub(crate) port: u16,
+}
+
+/// The addresses to listen on, `None` for all of this machine in both families, each with its port; never empty.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Listen(pub(crate) Vec<(Option<IpAddr>, u16)>);
+
+impl fmt::Display for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}
+
+impl fmt::Display for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Stdin => write!(f, "stdin"),
+            Self::Udp(address) => write!(f, "udp://{address}"),
+        }
+    }
+}
+
+impl fmt::Display for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Stdout => write!(f, "stdout"),
+            Self::Udp(address) => write!(f, "udp://{address}"),
+        }
+    }
+}
+
+/// `HOST:PORT`, `ADDR:PORT` or `[ADDR]:PORT`.
+pub(crate) fn remote(text: &str) -> Result<Remote, String> {
+    let (host, port) = text.rsplit_once(':').ok_or("a port is missing: write HOST:PORT, such as home.example:9000")?;
+    let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']'));
+    let host = bare.unwrap_or(host);
+    if host.is_empty() {
+        return Err("a host is missing: write HOST:PORT, such as home.example:9000".into());
+    }
+    if bare.is_none() && host.contains(':') {
+        return Err(format!("an IPv6 address goes in brackets: [{host}]:{port}"));
+    }
+    Ok(Remote { host: host.into(), port: self::port(port)? })
+}
+
+/// `PORT`, `:PORT`, `ADDR:PORT` or several with commas.
+pub(crate) fn listen(text: &str) -> Result<Listen, String> {
+    let mut all = Vec::new();
+    for part in text.split(',').map(str::trim) {
+        match part.strip_prefix(':').unwrap_or(part) {
+            digits if digits.bytes().all(|b| b.is_ascii_digit()) && !digits.is_empty() => {
+                all.push((None, port(digits)?));
+            }
+            _ => {
+                let address: SocketAddr = part.parse().map_err(|_| {
+                    format!("'{part}' is neither PORT nor ADDR:PORT: write 9000, 192.0.2.1:9000 or [2001:db8::1]:9000")
+                })?;
+                all.push((Some(address.ip()), address.port()));
+            }
+        }
+    }
+    Ok(Listen(all))
+}
+
+/// A UDP port that a datagram can be sent to.
+fn port(text: &str) -> Result<u16, String> {
+    match text.parse() {
+        Ok(port) if port != 0 => Ok(port),
+        _ => Err(format!("'{text}' is not a port: ports are 1 to 65535")),
+    }
+}
+
+/// The address in `udp://HOST:PORT`, with what people append to it (`?pkt_size=…`, a slash) left out.
+fn udp(text: &str) -> Option<Result<Remote, String>> {
+    let rest = text.strip_prefix("udp://")?;
+    let rest = rest.split(['?', '/']).next().unwrap_or(rest);
+    // ffmpeg writes udp://@:5000 and udp://@239.0.0.1:5000 for "listen here".
+    let rest = rest.strip_prefix('@').unwrap_or(rest);
+    Some(if rest.starts_with(':') { remote(&format!("0.0.0.0{rest}")) } else { remote(rest) })
+}
+
+/// A scheme that is not ours would otherwise be taken for a file name.
+fn no_other_scheme(text: &str) -> Result<(), String> {
+    match text.split_once("://") {
+        Some((scheme, _)) if scheme.chars().all(|c| c.is_ascii_alphanumeric()) => Err(format!(
+            "{scheme}:// is not supported: use a FILE, - or udp://HOST:PORT (ffmpeg can turn {scheme}:// into any of them)"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// `FILE`, `-` or `udp://HOST:PORT`.
+pub(crate) fn input(text: &str) -> Result<Input, String> {
+    match (text, udp(text)) {
+        ("-", _) => Ok(Input::Stdin),
+        (_, Some(address)) => address.map(Input::Udp),
+        _ => no_other_scheme(text).map(|()| Input::File(text.into())),
+    }
+}
+
+/// `FILE`, `-` or `udp://HOST:PORT`.
+pub(crate) fn output(text: &str) -> Result<Output, String> {
+    match (text, udp(text)) {
+        ("-", _) => Ok(Output::Stdout),
+        (_, Some(address)) => address.map(Output::Udp),
+        _ => no_other_scheme(text).map(|()| Output::File(text.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_ports_and_brackets_are_told_apart() {
+        let show = |text| remote(text).map(|r| r.to_string());
+        assert_eq!(show("home.example:9000"), Ok("home.example:9000".into()));
+        assert_eq!(show("[::1]:9000"), Ok("[::1]:9000".into()));
+        assert!(show("::1:9000").unwrap_err().contains("[::1]:9000"));
+        assert!(show("home.example").unwrap_err().contains("port is missing"));
+        assert!(show("home.example:0").unwrap_err().contains("1 to 65535"));
+        assert!(show(":9000").unwrap_err().contains("host is missing"));
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(
+            [size("1GB"), size("64KiB"), size("1.5kB"), size("7")],
+            [Ok(1_000_000_000), Ok(65_536), Ok(1500), Ok(7)]
+        );
+        assert!(size("lots").is_err() && size("-1B").is_err() && size("0").is_err() && size("NaN").is_err());
+    }
+
+    #[test]
+    fn a_bare_port_listens_everywhere_in_both_families() {
+        assert_eq!(listen("9000"), Ok(Listen(vec![(None, 9000)])));
+        assert_eq!(listen(":9000"), listen("9000"));
+        assert_eq!(listen("127.0.0.1:1,[::1]:2").unwrap().0.len(), 2);
+        assert!(listen("").is_err());
+        assert!(listen("localhost:9000").is_err());
+    }
+
+    #[test]
+    fn an_address_of_another_kind_is_not_taken_for_a_file() {
+        assert_eq!(input("-"), Ok(Input::Stdin));
+        assert_eq!(input("a:b.ts"), Ok(Input::File("a:b.ts".into())));
+        assert_eq!(input("udp://@:5000?pkt_size=1316").map(|i| i.to_string()), Ok("udp://0.0.0.0:5000".into()));
+        assert!(input("srt://host:9000").unwrap_err().contains("srt:// is not supported"));
+        assert!(output("udp://host").unwrap_err().contains("port is missing"));
+    }
+}

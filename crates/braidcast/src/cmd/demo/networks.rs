@@ -1,0 +1,63 @@
+//! The two networks of the demo, as arguments of `braidcast emulate`.
+
+use crate::failure::{Failure, Outcome};
+use std::path::{Path, PathBuf};
+
+/// An LTE uplink recorded while driving (AT&T, 2016; one line per millisecond-stamped chance to send 1500 bytes).
+const LTE_RECORDING: &str = include_str!("../../../assets/ATT-LTE-driving-2016.up");
+const LTE_NAME: &str = "ATT-LTE-driving-2016.up";
+/// Where in the recording the demo begins. The minute from here has 1.9 Mbit/s on average, a quarter of a minute
+/// around 1.4 Mbit/s, peaks of 3.8, and a fade to nothing at its end: real, and just not enough for the clip. The
+/// recording also has a second without any service at 84 s; where that meets a stall of the Wi-Fi no sender could help.
+const LTE_FROM: &str = "24s";
+
+/// A network that is emulated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Network {
+    /// 3 Mbit/s with 5 % loss in bursts, that stands still for a quarter of a second every two seconds or so.
+    Wifi,
+    /// What was recorded, with an uplink's deep queue.
+    Lte,
+}
+
+impl Network {
+    /// The name in reports.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Wifi => "wifi",
+            Self::Lte => "lte",
+        }
+    }
+
+    /// What the network is like, for people.
+    pub(super) fn describe(self) -> String {
+        match self {
+            Self::Wifi => "Wi-Fi: 3 Mbit/s, 8 ms, bursts of loss (5 %), stalls (0.14 to 0.41 s, every 2 s)".into(),
+            Self::Lte => format!("LTE:   {LTE_NAME} (recorded) from {LTE_FROM} on, 30 ms, 300 ms of queue"),
+        }
+    }
+
+    /// The flags for `braidcast emulate`.
+    pub(super) fn flags(self, recording: &Path) -> Vec<String> {
+        let words = match self {
+            Self::Wifi => {
+                "--rate 3mbit --delay 8ms --queue 200ms --loss burst:5%,3 --outage every:2s,275ms,hold".to_owned()
+            }
+            Self::Lte => format!("--delay 30ms --queue 300ms --trace-from {LTE_FROM} --trace"),
+        };
+        let mut flags: Vec<String> = words.split(' ').map(Into::into).collect();
+        if self == Self::Lte {
+            flags.push(recording.display().to_string());
+        }
+        flags
+    }
+}
+
+/// Puts the recording where the emulator can read it.
+pub(super) fn write_recording(out: &Path) -> Outcome<PathBuf> {
+    let path = out.join(LTE_NAME);
+    std::fs::write(&path, LTE_RECORDING).map_err(|e| {
+        Failure::new(format!("cannot write {}: {e}", path.display()), "choose another folder with --out")
+    })?;
+    Ok(path)
+}

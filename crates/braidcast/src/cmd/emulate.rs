@@ -1,0 +1,168 @@
+//! `braidcast emulate`: a link in real time between UDP ports.
+
+use super::paths::resolve;
+use crate::args::values::Listen;
+use crate::args::{Common, EmulateArgs};
+use crate::failure::{Failure, Outcome};
+use crate::out::live::Live;
+use crate::out::table::{Table, Tone};
+use crate::out::{json, units};
+use braidcast_core::{Instant, Rng};
+use braidcast_driver::Wake;
+use braidcast_driver::emulate::{DirectionReport, Emulator, EmulatorReport};
+use braidcast_sim::link::{LinkModel, Rate, Trace};
+use serde::Serialize;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Serialize)]
+struct Document {
+    seed: u64,
+    #[serde(flatten)]
+    report: EmulatorReport,
+}
+
+pub(super) fn run(args: &EmulateArgs, common: &Common) -> Outcome {
+    let listen = one_address(&args.listen)?;
+    let [to_forward, to_clients] = models(args)?;
+    let forward = resolve(&args.forward, |_| true)?;
+    let mut emulator = Emulator::new(listen, forward, to_forward, to_clients, &Rng::from_seed(args.seed))
+        .map_err(|e| Failure::new(format!("cannot emulate at {listen}: {e}"), "choose another LISTEN"))?;
+    emulator.driver().catch_interrupts().map_err(|e| broken(&e))?;
+    let mut live = Live::new(common.quiet);
+    live.note(format!("listening on {}, forwarding to {forward}; Ctrl-C ends", emulator.listen_addr()));
+    let end = args.duration.map(|duration| Instant::ZERO + duration);
+    let mut before = (Instant::ZERO, emulator.report());
+    loop {
+        let until = [end, live.next()].into_iter().flatten().min();
+        let wake = emulator.run(until).map_err(|e| broken(&e))?;
+        let now = emulator.driver().now();
+        if wake == Wake::Interrupt || end.is_some_and(|end| end <= now) {
+            break;
+        }
+        if live.due(now) {
+            let report = emulator.report();
+            show(&live, &before.1, &report, now - before.0);
+            before = (now, report);
+        }
+    }
+    live.close();
+    let report = emulator.report();
+    if common.json {
+        return json::print("emulate", &Document { seed: args.seed, report });
+    }
+    if !common.quiet {
+        eprintln!("{}", summary(&report, &live));
+    }
+    Ok(())
+}
+
+/// The one address in `listen`.
+fn one_address(listen: &Listen) -> Outcome<SocketAddr> {
+    match listen.0.as_slice() {
+        [(addr, port)] => Ok(SocketAddr::new(addr.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED)), *port)),
+        _ => Err(Failure::usage("an emulated link has one LISTEN", "start one `braidcast emulate` for each link")),
+    }
+}
+
+/// The link towards FORWARD and the one back.
+fn models(args: &EmulateArgs) -> Outcome<[LinkModel; 2]> {
+    let rate = match (&args.trace, args.rate) {
+        (Some(path), _) => Rate::Trace(Arc::new(trace(path, args.trace_from)?)),
+        (None, Some(bits)) => Rate::Bits(bits),
+        (None, None) => Rate::Unlimited,
+    };
+    let forward = LinkModel {
+        rate,
+        delay: args.delay,
+        jitter: args.jitter.unwrap_or_default(),
+        queue: args.queue,
+        loss: args.loss.clone(),
+        reorder: args.reorder.unwrap_or_default(),
+        duplicate: args.duplicate,
+        outages: args.outage.clone(),
+        ..LinkModel::default()
+    };
+    let back = if args.both {
+        forward.clone()
+    } else {
+        LinkModel {
+            delay: forward.delay,
+            jitter: forward.jitter,
+            outages: forward.outages.clone(),
+            ..LinkModel::default()
+        }
+    };
+    Ok([forward, back])
+}
+
+/// The recording at `path`, turned so that it begins `from` its start and goes round.
+fn trace(path: &Path, from: Duration) -> Outcome<Trace> {
+    let trace = Trace::load(path)
+        .map_err(|e| Failure::new(e.to_string(), "give a recording in mahimahi's format: a time in ms per line"))?;
+    let period = trace.period_millis();
+    let from = u64::try_from(from.as_millis()).unwrap_or(u64::MAX);
+    if from >= period {
+        return Err(Failure::usage(
+            format!("--trace-from {} ms lies behind the end of {}, which lasts {period} ms", from, path.display()),
+            "choose an earlier time",
+        ));
+    }
+    if from == 0 {
+        return Ok(trace);
+    }
+    let (before, after): (Vec<u64>, Vec<u64>) =
+        trace.millis().iter().map(|at| u64::from(*at)).partition(|at| *at < from);
+    let turned = after.iter().map(|at| at - from).chain(before.iter().map(|at| at + period - from));
+    let millis = turned.filter_map(|at| u32::try_from(at).ok()).collect();
+    Trace::from_millis(millis)
+        .ok_or_else(|| Failure::new(format!("{} cannot be begun there", path.display()), "choose another --trace-from"))
+}
+
+fn show(live: &Live, before: &EmulatorReport, now: &EmulatorReport, span: Duration) {
+    let mut table = Table::new(&["", "rate", "packets", "dropped", "queue peak"], live.style());
+    let mut line = format!("{:.0} s", now.seconds);
+    for (name, before, now) in
+        [("forward", &before.to_forward, &now.to_forward), ("back", &before.to_clients, &now.to_clients)]
+    {
+        let bits = now.delivered_bytes.saturating_sub(before.delivered_bytes) as f64 * 8.0;
+        let rate = units::rate(bits / span.as_secs_f64().max(1e-3));
+        let dropped = dropped(now);
+        line += &format!(" | {name} {rate}, {} packets, {dropped} dropped", now.offered_packets);
+        let tone = if dropped > 0 { Tone::Doubtful } else { Tone::Plain };
+        table.row([
+            (name.into(), Tone::Plain),
+            (rate, Tone::Plain),
+            (now.offered_packets.to_string(), Tone::Plain),
+            (dropped.to_string(), tone),
+            (units::bytes(now.queue_peak_bytes as u64), Tone::Plain),
+        ]);
+    }
+    live.show(&line, &format!("{} to {}, {:.0} s", now.listen, now.forward, now.seconds), &table);
+}
+
+fn summary(report: &EmulatorReport, live: &Live) -> Table {
+    let mut table = Table::new(&["", "offered", "delivered", "loss", "full queue", "outage", "other"], live.style());
+    for (name, d) in [("forward", &report.to_forward), ("back", &report.to_clients)] {
+        let counts = [d.offered_packets, d.delivered_packets, d.dropped_loss, d.dropped_queue, d.dropped_outage];
+        let cells =
+            counts.into_iter().chain([d.dropped_too_big + d.dropped_memory]).map(|n| (n.to_string(), Tone::Plain));
+        table.row(std::iter::once((name.to_owned(), Tone::Plain)).chain(cells));
+    }
+    table
+}
+
+/// Packets that went in and will never come out.
+pub(super) fn dropped(direction: &DirectionReport) -> u64 {
+    direction.dropped_loss
+        + direction.dropped_queue
+        + direction.dropped_outage
+        + direction.dropped_too_big
+        + direction.dropped_memory
+}
+
+fn broken(error: &std::io::Error) -> Failure {
+    Failure::new(format!("the system failed us: {error}"), "check limits on open files (`ulimit -n`)")
+}

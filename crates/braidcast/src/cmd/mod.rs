@@ -1,0 +1,26 @@
+//! One file or folder per subcommand.
+
+mod common;
+mod demo;
+mod emulate;
+mod links;
+mod paths;
+mod perf;
+mod receive;
+mod send;
+mod udp;
+
+use crate::args::{Cli, Command};
+use crate::failure::Outcome;
+
+/// Runs what was asked for.
+pub(crate) fn run(cli: Cli) -> Outcome {
+    let Cli { common, command } = cli;
+    match command {
+        Command::Emulate(args) => emulate::run(&args, &common),
+        Command::Demo(args) => demo::run(&args, &common),
+        Command::Send(args) => send::run(&args, &common),
+        Command::Receive(args) => receive::run(&args, &common),
+        Command::Perf(args) => perf::run(&args, &common),
+    }
+}

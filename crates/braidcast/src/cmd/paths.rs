@@ -1,0 +1,120 @@
+//! Which paths `--via` and `--to` make, and opening them.
+
+use crate::args::values::Remote;
+use crate::failure::{Failure, Outcome};
+use std::fmt;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+
+/// What a path leaves through.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Via {
+    /// Whatever the routing table says.
+    Any,
+    /// A local address.
+    Addr(IpAddr),
+    /// A network interface, by name.
+    Device(String),
+}
+
+/// A path as it was asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Plan {
+    /// Where it leaves.
+    pub(crate) via: Via,
+    /// Where it leads.
+    pub(crate) to: Remote,
+    /// What reports call it; no two paths of a command share a name.
+    pub(crate) name: String,
+}
+
+impl Via {
+    fn parse(text: &str) -> Self {
+        text.parse().map_or_else(|_| Self::Device(text.to_owned()), Self::Addr)
+    }
+}
+
+impl fmt::Display for Via {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str("any interface"),
+            Self::Addr(addr) => write!(f, "{addr}"),
+            Self::Device(name) => f.write_str(name),
+        }
+    }
+}
+
+/// Pairs every `--via` with every `--to` where one of them is single, or the n-th with the n-th.
+pub(crate) fn pair(via: &[String], to: &[Remote]) -> Outcome<Vec<Plan>> {
+    let vias: Vec<Via> = if via.is_empty() { vec![Via::Any] } else { via.iter().map(|v| Via::parse(v)).collect() };
+    let pairs: Vec<(Via, &Remote)> = match (vias.as_slice(), to) {
+        ([one], many) => many.iter().map(|to| (one.clone(), to)).collect(),
+        (many, [one]) => many.iter().map(|via| (via.clone(), one)).collect(),
+        (many, others) if many.len() == others.len() => many.iter().cloned().zip(others).collect(),
+        (many, others) => {
+            return Err(Failure::usage(
+                format!("{} --via and {} --to do not pair up", many.len(), others.len()),
+                "give one --via or one --to, which then goes with each of the others, or the same number of both",
+            ));
+        }
+    };
+    for (i, pair) in pairs.iter().enumerate() {
+        if pairs[..i].contains(pair) {
+            return Err(Failure::usage(
+                format!("the path from {} to {} is there twice", pair.0, pair.1),
+                "leave one of them out, or give --via another interface",
+            ));
+        }
+    }
+    let by_via = pairs.iter().enumerate().all(|(i, (via, _))| pairs[..i].iter().all(|(other, _)| other != via));
+    let by_to = pairs.iter().enumerate().all(|(i, (_, to))| pairs[..i].iter().all(|(_, other)| other != to));
+    let name = |via: &Via, to: &Remote| match via {
+        Via::Any => to.to_string(),
+        via if by_via && (pairs.len() > 1 || !by_to) => via.to_string(),
+        _ if by_to && pairs.len() > 1 => to.to_string(),
+        via => format!("{via} to {to}"),
+    };
+    Ok(pairs.iter().map(|(via, to)| Plan { name: name(via, to), via: via.clone(), to: (*to).clone() }).collect())
+}
+
+/// Asks the resolver for the address of `remote`: the first one that `fits`, or the first of all.
+pub(crate) fn resolve(remote: &Remote, fits: impl Fn(&SocketAddr) -> bool) -> Outcome<SocketAddr> {
+    let all: Vec<SocketAddr> = (remote.host.as_str(), remote.port)
+        .to_socket_addrs()
+        .map_err(|e| {
+            Failure::new(format!("cannot find the address of {}: {e}", remote.host), "check the name and the network")
+        })?
+        .collect();
+    all.iter()
+        .find(|a| fits(a))
+        .or(all.first())
+        .copied()
+        .ok_or_else(|| Failure::new(format!("{} has no address", remote.host), "check the name"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::values::remote;
+
+    fn names(via: &[&str], to: &[&str]) -> Result<Vec<String>, String> {
+        let via: Vec<String> = via.iter().map(|v| (*v).to_owned()).collect();
+        let to: Vec<Remote> = to.iter().map(|t| remote(t).unwrap()).collect();
+        pair(&via, &to).map(|plans| plans.into_iter().map(|p| p.name).collect()).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn one_goes_with_each_and_equal_numbers_go_in_order() {
+        assert_eq!(names(&[], &["a:1", "b:1"]).unwrap(), ["a:1", "b:1"]);
+        assert_eq!(names(&["wlan0"], &["a:1", "b:1"]).unwrap(), ["a:1", "b:1"]);
+        assert_eq!(names(&["wlan0", "wwan0"], &["a:1"]).unwrap(), ["wlan0", "wwan0"]);
+        assert_eq!(names(&["wlan0", "192.0.2.1"], &["a:1", "b:1"]).unwrap(), ["wlan0", "192.0.2.1"]);
+        assert_eq!(names(&["wlan0"], &["a:1"]).unwrap(), ["wlan0 to a:1"]);
+        assert_eq!(names(&["wlan0", "wlan0", "wwan0"], &["a:1", "b:1", "a:1"]).unwrap()[1], "wlan0 to b:1");
+    }
+
+    #[test]
+    fn other_numbers_and_the_same_path_twice_are_refused() {
+        assert!(names(&["wlan0", "wwan0"], &["a:1", "b:1", "c:1"]).unwrap_err().contains("2 --via and 3 --to"));
+        assert!(names(&[], &["a:1", "a:1"]).unwrap_err().contains("there twice"));
+    }
+}

@@ -1,0 +1,261 @@
+//! `braidcast send`: a stream over one or several networks.
+
+mod source;
+mod throttle;
+
+use super::links::{Change, Links};
+use super::{common, paths};
+use crate::args::{Common, SendArgs, values};
+use crate::failure::{Failure, Outcome};
+use crate::out::live::Live;
+use crate::out::session::{self, End};
+use crate::out::{json, units};
+use braidcast_core::{Instant, Machine, Route};
+use braidcast_driver::{Driver, Wake};
+use braidcast_media::Format;
+use braidcast_sctp::CloseReason;
+use braidcast_session::{Event, PathReport, Report, Sender, SenderOptions};
+use serde::Serialize;
+use source::Source;
+use std::time::Duration;
+
+/// A live input that gave nothing for so long is worth a word.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    input: String,
+    format: &'static str,
+    reliable: bool,
+    latency_ms: f64,
+    /// Everything that was promised was delivered.
+    complete: bool,
+    /// Ended by Ctrl-C.
+    interrupted: bool,
+    input_bytes: u64,
+    #[serde(flatten)]
+    report: common::Named<'a>,
+}
+
+/// A sender at work.
+struct Session {
+    driver: Driver,
+    live: Live,
+    share: session::Share,
+    links: Links,
+    source: Source,
+    sender: Sender,
+    connected: bool,
+    finishing: bool,
+    interrupted: bool,
+    silent: bool,
+    end: Option<(bool, CloseReason)>,
+}
+
+pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
+    let plans = paths::pair(&args.via, &args.to)?;
+    let live = Live::new(common.quiet);
+    let mut driver = common::driver()?;
+    let source = Source::open(&args.input, &mut driver, args.reliable)?;
+    let reliable = args.reliable || source.goes_freely();
+    if reliable && !args.reliable {
+        live.note(format!("{} is no MPEG-TS and has no clock to be paced by: sending it reliably", args.input));
+    }
+    let links = Links::open(plans, &mut driver, &live)?;
+    let options = SenderOptions { latency: args.latency, reliable, ..SenderOptions::default() };
+    let mut sctp = common::sctp_options(args.key.as_deref());
+    sctp.scheduler = args.scheduler;
+    let (now, port) = (driver.now(), sctp.local_port);
+    let sender = Sender::new(now, options, sctp, common::rng(args.seed)?, port, &links.routes())
+        .map_err(|e| Failure::new(format!("cannot connect: {e}"), "give fewer paths"))?;
+    let mut session = Session {
+        driver,
+        live,
+        share: session::Share::default(),
+        links,
+        source,
+        sender,
+        connected: false,
+        finishing: false,
+        interrupted: false,
+        silent: false,
+        end: None,
+    };
+    session.live.note(format!(
+        "connecting to {}",
+        args.to.iter().map(values::Remote::to_string).collect::<Vec<_>>().join(", ")
+    ));
+    session.work()?;
+    session.finish(args, reliable, common)
+}
+
+impl Session {
+    /// Runs until the association has ended.
+    fn work(&mut self) -> Outcome {
+        while self.end.is_none() {
+            let now = self.driver.now();
+            self.feed(now)?;
+            if self.take_events(now) {
+                // A recording may begin now, or a unit that was given back may find room.
+                continue;
+            }
+            self.show(now);
+            let until = [self.source.next_due(now), self.live.next()].into_iter().flatten().min();
+            match self.driver.drive(&mut self.sender, until).map_err(|e| common::broken(&e))? {
+                Wake::Input(id) => self.source.on_ready(self.driver.now(), id)?,
+                Wake::Interfaces(_) => self.refresh_links()?,
+                Wake::Interrupt => self.interrupt(),
+                Wake::Machine | Wake::Until => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves what the input has, or what is due of it, into the sender.
+    fn feed(&mut self, now: Instant) -> Outcome {
+        let sender = &mut self.sender;
+        self.source.pump(now, |unit| sender.push(now, unit))?;
+        self.source.watch(now, &mut self.driver)?;
+        if self.source.ended() && !self.finishing {
+            self.finishing = true;
+            self.sender.finish(now);
+        }
+        Ok(())
+    }
+
+    /// Whether there were any.
+    fn take_events(&mut self, now: Instant) -> bool {
+        let mut any = false;
+        while let Some(event) = self.sender.poll_event() {
+            any = true;
+            let name = |route: Route| self.links.name(route.socket);
+            match event {
+                Event::Connected => {
+                    self.connected = true;
+                    self.source.start(now);
+                    self.live.note("connected");
+                }
+                Event::PathUp(_, route) => self.live.note(format!("{} is up", name(route))),
+                Event::PathDown(_, route) => {
+                    self.live.warn(format!("{} does not answer; going on without it", name(route)))
+                }
+                Event::PathRemoved(_, route) => self.live.note(format!("{} has left", name(route))),
+                Event::Restarted => self.live.warn("the receiver restarted"),
+                Event::Ended { complete, reason } => self.end = Some((complete, reason)),
+                Event::Room | Event::ClockJumped | Event::Refused => {}
+            }
+        }
+        any
+    }
+
+    fn show(&mut self, now: Instant) {
+        if !self.live.due(now) {
+            return;
+        }
+        let quiet_input =
+            self.connected && !self.source.is_recording() && !self.source.goes_freely() && !self.source.ended();
+        let silent = quiet_input && now.since(self.source.last_read()) >= SILENCE;
+        if silent && !self.silent {
+            self.live.warn("the input gives nothing; waiting for it");
+        }
+        self.silent = silent;
+        if !self.connected {
+            return;
+        }
+        let report = self.sender.report(now);
+        let table = session::paths(&report, End::Sender, |path| self.path_name(path), self.live.style());
+        let share = self.share.update(now, &report);
+        let line = session::line(&report, End::Sender, share, |path| self.path_name(path));
+        self.live.show(&line, &session::headline(&report, End::Sender, share), &table);
+    }
+
+    fn path_name(&self, path: &PathReport) -> String {
+        self.links.name(braidcast_core::SocketId(path.socket)).to_owned()
+    }
+
+    fn refresh_links(&mut self) -> Outcome {
+        for change in self.links.refresh(&mut self.driver, &self.live)? {
+            let now = self.driver.now();
+            match change {
+                Change::Join(route) => {
+                    if let Err(refused) = self.sender.join(now, route) {
+                        self.live.warn(format!("{} cannot join: {refused}", self.links.name(route.socket)));
+                    }
+                }
+                Change::Leave(route) => {
+                    self.sender.leave(now, route);
+                    self.driver.unbind(route.socket);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ctrl-C: what was captured so far is still delivered, if anybody is there to take it.
+    fn interrupt(&mut self) {
+        let now = self.driver.now();
+        self.interrupted = true;
+        if !self.connected {
+            self.sender.abort(now, "interrupted");
+            return;
+        }
+        self.live.note("ending: what is promised is still delivered; Ctrl-C again ends at once");
+        let sender = &mut self.sender;
+        self.source.stop(now, |unit| sender.push(now, unit));
+    }
+
+    /// Tells how it went.
+    fn finish(mut self, args: &SendArgs, reliable: bool, common: &Common) -> Outcome {
+        self.live.close();
+        let now = self.driver.now();
+        let report = self.sender.report(now);
+        let (complete, reason) = self.end.clone().unwrap_or((false, CloseReason::Aborted));
+        let stats = self.source.stats();
+        let outcome = self.outcome(complete, &reason);
+        if common.json {
+            let document = Document {
+                input: args.input.to_string(),
+                format: if stats.format == Format::Ts { "mpeg-ts" } else { "plain" },
+                reliable,
+                latency_ms: args.latency.as_secs_f64() * 1e3,
+                complete,
+                interrupted: self.interrupted,
+                input_bytes: stats.bytes,
+                report: common::Named {
+                    report: &report,
+                    names: report.paths.iter().map(|path| self.path_name(path)).collect(),
+                },
+            };
+            json::print("send", &document)?;
+        } else if !common.quiet {
+            self.print_summary(&report, stats.bytes);
+        }
+        outcome
+    }
+
+    fn print_summary(&self, report: &Report, input_bytes: u64) {
+        let span = units::time(Duration::from_secs_f64(report.seconds));
+        eprintln!("{} of input in {span}", units::bytes(input_bytes));
+        eprintln!("{}", session::paths(report, End::Sender, |path| self.path_name(path), self.live.style()));
+        if !report.kinds.is_empty() {
+            eprintln!("{}", session::kinds(report, self.live.style()));
+        }
+    }
+
+    fn outcome(&self, complete: bool, reason: &CloseReason) -> Outcome {
+        if complete || (self.interrupted && !self.connected) {
+            return Ok(());
+        }
+        let hint = match reason {
+            CloseReason::NoAnswer => {
+                "start `braidcast receive` there first, and check that UDP reaches it on every --to"
+            }
+            CloseReason::PathsFailed => "the networks are gone or block UDP; start again when one is back",
+            _ if !self.connected => "check that `braidcast receive` runs there, with the same --key",
+            _ => "the receiver's own messages say more",
+        };
+        let what = if self.connected { "the stream was not delivered to its end" } else { "no connection" };
+        Err(Failure::new(format!("{what}: {reason}"), hint))
+    }
+}

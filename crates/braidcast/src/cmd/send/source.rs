@@ -1,0 +1,347 @@
+//! Where the stream comes from: a file, stdin or UDP, cut into units.
+
+use crate::args::values;
+use crate::cmd::udp::UdpInput;
+use crate::failure::{Failure, Outcome};
+use braidcast_core::Instant;
+use braidcast_driver::{Direction, Driver, InputId};
+use braidcast_media::{Format, Framing, Input, InputStats, Pacer, Unit};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd};
+
+use super::throttle::Throttle;
+
+/// What is read at once from a file or pipe.
+const READ: usize = 64 * 1024;
+/// Longest UDP payload.
+const DATAGRAM: usize = 65_536;
+/// A byte stream that is no transport stream goes in messages of this size.
+const PLAIN_MESSAGE: usize = 16 * 1024;
+
+/// An open input.
+pub(super) struct Source {
+    name: String,
+    reader: Reader,
+    /// Set while the driver waits for the input; files are read whenever there is room.
+    token: Option<InputId>,
+    paused: bool,
+    play: Play,
+    units: Input,
+    /// A unit for which there was no room.
+    stuck: Option<Unit>,
+    buf: Vec<u8>,
+    /// The reader has nothing more.
+    read_all: bool,
+    /// The last unit was handed out.
+    ended: bool,
+    last_read: Instant,
+}
+
+enum Reader {
+    File(File),
+    /// Stdin where it is a pipe or a terminal.
+    Pipe(File),
+    Udp(UdpInput),
+}
+
+/// At which speed the input goes.
+enum Play {
+    /// As fast as there is room.
+    Freely,
+    /// As it comes, but held back if it comes faster than its own clock runs.
+    AsItComes(Throttle),
+    /// At the speed of the recording's own clock.
+    Recording(Recording),
+}
+
+/// A recorded stream, and the packets that are due next.
+struct Recording {
+    /// Set at the start; before, nothing is due.
+    pacer: Option<Pacer>,
+    due: Option<Instant>,
+    packets: Vec<u8>,
+    /// What was read before the start.
+    head: Vec<u8>,
+}
+
+impl Source {
+    /// Opens `input`. `reliable`: bytes go as they are, as fast as there is room.
+    pub(super) fn open(input: &values::Input, driver: &mut Driver, reliable: bool) -> Outcome<Self> {
+        let reader = Reader::open(input)?;
+        let framing = match reader {
+            Reader::Udp(_) => Framing::Datagrams,
+            Reader::File(_) | Reader::Pipe(_) => Framing::Stream(PLAIN_MESSAGE),
+        };
+        let mut source = Self {
+            name: input.to_string(),
+            token: reader.register(driver)?,
+            reader,
+            paused: false,
+            play: if reliable { Play::Freely } else { Play::AsItComes(Throttle::new()) },
+            units: Input::new(if reliable { Format::Plain } else { Format::Auto }, framing),
+            stuck: None,
+            buf: vec![0; READ.max(DATAGRAM)],
+            read_all: false,
+            ended: false,
+            last_read: Instant::ZERO,
+        };
+        if matches!(source.reader, Reader::File(_)) && !reliable {
+            source.look_at_file(framing)?;
+        }
+        Ok(source)
+    }
+
+    /// A file is a recording if it begins as a transport stream; any other has no clock and goes freely.
+    fn look_at_file(&mut self, framing: Framing) -> Outcome {
+        let len = self.read_stream()?;
+        let mut probe = Input::new(Format::Auto, framing);
+        probe.push(Instant::ZERO, &self.buf[..len]);
+        probe.finish(Instant::ZERO);
+        if probe.stats().format == Format::Ts {
+            self.units = Input::new(Format::Ts, framing);
+            let head = self.buf[..len].to_vec();
+            self.play = Play::Recording(Recording { pacer: None, due: None, packets: Vec::new(), head });
+        } else {
+            self.units = Input::new(Format::Plain, framing);
+            self.units.push(Instant::ZERO, &self.buf[..len]);
+            self.play = Play::Freely;
+        }
+        Ok(())
+    }
+
+    /// Whether the input has no speed of its own, so that only a reliable session can carry it whole.
+    pub(super) fn goes_freely(&self) -> bool {
+        matches!(self.play, Play::Freely)
+    }
+
+    /// Whether it waits for [`start`](Self::start).
+    pub(super) fn is_recording(&self) -> bool {
+        matches!(self.play, Play::Recording(_))
+    }
+
+    /// The receiver is there: a recording begins.
+    pub(super) fn start(&mut self, now: Instant) {
+        if let Play::Recording(recording) = &mut self.play
+            && recording.pacer.is_none()
+        {
+            let mut pacer = Pacer::new(now);
+            pacer.push(&std::mem::take(&mut recording.head));
+            recording.pacer = Some(pacer);
+        }
+    }
+
+    /// Hands on the units that are there or due at `now`, until `hand_on` gives one back for want of room.
+    pub(super) fn pump(&mut self, now: Instant, mut hand_on: impl FnMut(Unit) -> Option<Unit>) -> Outcome {
+        loop {
+            while let Some(unit) = self.stuck.take().or_else(|| self.units.poll()) {
+                if let Some(unit) = hand_on(unit) {
+                    self.stuck = Some(unit);
+                    return Ok(());
+                }
+            }
+            if self.read_all && !matches!(self.play, Play::Recording(_)) {
+                self.ended = true;
+            }
+            if self.ended || !self.read_more(now)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Gets what is there or due; whether there may be more.
+    fn read_more(&mut self, now: Instant) -> Outcome<bool> {
+        if self.throttled_until().is_some_and(|at| at > now) {
+            return Ok(false);
+        }
+        match (&self.reader, &self.play) {
+            (_, Play::Recording(_)) => self.play_on(now),
+            (Reader::File(_), _) => self.read_bytes(now),
+            // Read when the driver says that it can be, so that reading never waits.
+            (Reader::Pipe(_), _) => Ok(false),
+            (Reader::Udp(_), _) => self.read_datagram(now),
+        }
+    }
+
+    /// Releases recorded packets that are due; whether it did anything.
+    fn play_on(&mut self, now: Instant) -> Outcome<bool> {
+        let Play::Recording(Recording { pacer: Some(pacer), due, packets, .. }) = &mut self.play else {
+            return Ok(false);
+        };
+        *due = due.or_else(|| pacer.poll(packets));
+        match *due {
+            Some(at) if at > now => Ok(false),
+            Some(at) => {
+                self.units.push(at, packets);
+                *due = None;
+                Ok(true)
+            }
+            None if self.read_all => {
+                self.units.finish(now);
+                self.play = Play::Freely;
+                Ok(true)
+            }
+            None => {
+                let len = self.read_stream()?;
+                if let Play::Recording(Recording { pacer: Some(pacer), .. }) = &mut self.play {
+                    if len == 0 { pacer.finish() } else { pacer.push(&self.buf[..len]) }
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    /// Reads a piece of a byte stream, or its end; there may always be more.
+    fn read_bytes(&mut self, now: Instant) -> Outcome<bool> {
+        let len = self.read_stream()?;
+        self.last_read = now;
+        if len == 0 {
+            self.units.finish(now);
+        } else {
+            self.take(now, len);
+        }
+        Ok(true)
+    }
+
+    fn read_datagram(&mut self, now: Instant) -> Outcome<bool> {
+        let Reader::Udp(socket) = &self.reader else { return Ok(false) };
+        let len = socket.receive(&mut self.buf).map_err(|e| broken(&self.name, &e))?;
+        if len.is_some() {
+            self.last_read = now;
+        }
+        // Without data too: units that wait for more must not wait for ever.
+        self.take(now, len.unwrap_or(0));
+        Ok(len.is_some())
+    }
+
+    fn take(&mut self, now: Instant, len: usize) {
+        self.units.push(now, &self.buf[..len]);
+        if let Play::AsItComes(throttle) = &mut self.play
+            && matches!(self.reader, Reader::Pipe(_))
+            && self.units.stats().format == Format::Ts
+        {
+            throttle.see(now, &self.buf[..len]);
+        }
+    }
+
+    /// Reads into the buffer and notes the end.
+    fn read_stream(&mut self) -> Outcome<usize> {
+        let (Reader::File(file) | Reader::Pipe(file)) = &mut self.reader else { return Ok(0) };
+        loop {
+            match file.read(&mut self.buf[..READ]) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(broken(&self.name, &e)),
+                Ok(len) => {
+                    self.read_all |= len == 0;
+                    return Ok(len);
+                }
+            }
+        }
+    }
+
+    /// The driver says that `id` can be read.
+    pub(super) fn on_ready(&mut self, now: Instant, id: InputId) -> Outcome {
+        if self.token == Some(id) && !self.read_all && matches!(self.reader, Reader::Pipe(_)) {
+            self.read_bytes(now)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the input, or not, as there is room and time.
+    pub(super) fn watch(&mut self, now: Instant, driver: &mut Driver) -> Outcome {
+        let held_back = self.throttled_until().is_some_and(|at| at > now);
+        let wanted = self.stuck.is_none() && !held_back && !self.read_all;
+        if let Some(token) = self.token
+            && self.paused == wanted
+        {
+            let done = if wanted { driver.resume(token) } else { driver.pause(token) };
+            done.map_err(|e| broken(&self.name, &e))?;
+            self.paused = !wanted;
+        }
+        Ok(())
+    }
+
+    fn throttled_until(&self) -> Option<Instant> {
+        if let Play::AsItComes(throttle) = &self.play { throttle.hold_until() } else { None }
+    }
+
+    /// When to [`pump`](Self::pump) again without being told by the driver.
+    pub(super) fn next_due(&self, now: Instant) -> Option<Instant> {
+        match &self.play {
+            _ if self.stuck.is_some() || self.ended => None,
+            Play::Recording(recording) => recording.due,
+            Play::AsItComes(_) => self.throttled_until().filter(|at| *at > now),
+            Play::Freely => None,
+        }
+    }
+
+    /// Ends the input early: what was read completes its units.
+    pub(super) fn stop(&mut self, now: Instant, mut hand_on: impl FnMut(Unit) -> Option<Unit>) {
+        self.units.finish(now);
+        while let Some(unit) = self.stuck.take().or_else(|| self.units.poll()) {
+            let _no_room = hand_on(unit);
+        }
+        self.play = Play::Freely;
+        self.read_all = true;
+        self.ended = true;
+    }
+
+    /// Whether every unit was handed on.
+    pub(super) fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// When a live input was read last.
+    pub(super) fn last_read(&self) -> Instant {
+        self.last_read
+    }
+
+    /// What the input consisted of.
+    pub(super) fn stats(&self) -> InputStats {
+        self.units.stats()
+    }
+}
+
+impl Reader {
+    fn open(input: &values::Input) -> Outcome<Self> {
+        match input {
+            values::Input::File(path) => {
+                let fail = |e: io::Error| {
+                    Failure::new(format!("cannot open {}: {e}", path.display()), "check the path and its permissions")
+                };
+                let file = File::open(path).map_err(fail)?;
+                let kind = file.metadata().map_err(fail)?.file_type();
+                if kind.is_dir() {
+                    return Err(Failure::new(format!("{} is a folder", path.display()), "give a file in it"));
+                }
+                Ok(if kind.is_file() { Self::File(file) } else { Self::Pipe(file) })
+            }
+            values::Input::Stdin => {
+                let fail = |e: io::Error| {
+                    Failure::new(
+                        format!("cannot read stdin: {e}"),
+                        "give it something to read: PROGRAM | braidcast send - …",
+                    )
+                };
+                // Its own handle: std's has a buffer that the driver cannot see into.
+                let file = File::from(io::stdin().as_fd().try_clone_to_owned().map_err(fail)?);
+                let is_file = file.metadata().map_err(fail)?.file_type().is_file();
+                Ok(if is_file { Self::File(file) } else { Self::Pipe(file) })
+            }
+            values::Input::Udp(address) => UdpInput::open(address).map(Self::Udp),
+        }
+    }
+
+    fn register(&self, driver: &mut Driver) -> Outcome<Option<InputId>> {
+        let fd = match self {
+            Self::File(_) => return Ok(None),
+            Self::Pipe(file) => file.as_raw_fd(),
+            Self::Udp(socket) => socket.as_raw_fd(),
+        };
+        driver.register(fd, Direction::Read).map(Some).map_err(|e| broken("the input", &e))
+    }
+}
+
+fn broken(name: &str, error: &io::Error) -> Failure {
+    Failure::new(format!("reading {name} failed: {error}"), "check the device or the program that it comes from")
+}

@@ -1,0 +1,84 @@
+use braidcast_core::Instant;
+use braidcast_media::PcrClock;
+use braidcast_media::ts::{Packet, PacketSync};
+use std::time::Duration;
+
+/// How far a pipe may run ahead of its own clock.
+const AHEAD: Duration = Duration::from_secs(1);
+
+/// Keeps a transport stream that comes through a pipe from running away.
+///
+/// A camera or an encoder in real time never notices: nothing is delayed as long as the stream's clock is less than a
+/// second ahead of the time since its first packet. A program that writes as fast as it can (`cat`, or ffmpeg
+/// without `-re`) is held back to the speed of the stream, where it would otherwise be sent in one burst and be lost.
+pub(super) struct Throttle {
+    sync: PacketSync,
+    clock: PcrClock,
+    clock_pid: Option<u16>,
+    /// Where the stream's clock stands in ours.
+    stream_time: Option<Instant>,
+}
+
+impl Throttle {
+    pub(super) fn new() -> Self {
+        Self { sync: PacketSync::new(), clock: PcrClock::new(), clock_pid: None, stream_time: None }
+    }
+
+    /// Reads the clock references in `bytes`, which came at `now`.
+    pub(super) fn see(&mut self, now: Instant, bytes: &[u8]) {
+        self.sync.push(bytes);
+        while let Some(bytes) = self.sync.next(false) {
+            let packet = Packet::new(bytes);
+            let Some(pcr) = packet.pcr() else { continue };
+            if *self.clock_pid.get_or_insert(packet.pid()) != packet.pid() {
+                continue;
+            }
+            let step = self.clock.step(pcr, packet.discontinuity()).unwrap_or_default();
+            // A stream that fell behind, by a pause or a slow clock, starts from here.
+            self.stream_time = Some(self.stream_time.map_or(now, |at| at + step).max(now));
+        }
+    }
+
+    /// Until when nothing more is to be read; in the past if there is no need.
+    pub(super) fn hold_until(&self) -> Option<Instant> {
+        self.stream_time.map(|at| at - AHEAD)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packets each with a clock reference, `step` apart from `start`.
+    fn stream(start: Duration, step: Duration, packets: u32) -> Vec<u8> {
+        let packet = |n: u32| {
+            let base = (start + step * n).as_micros() as u64 * 9 / 100;
+            let mut packet = [0xff; 188];
+            packet[..6].copy_from_slice(&[0x47, 1, 0, 0x20, 183, 0x10]);
+            packet[6..10].copy_from_slice(&((base >> 1) as u32).to_be_bytes());
+            packet[10..12].copy_from_slice(&[((base & 1) << 7) as u8 | 0x7e, 0]);
+            packet
+        };
+        (0..packets).flat_map(packet).collect()
+    }
+
+    #[test]
+    fn a_stream_that_comes_at_once_is_held_back_to_its_own_clock() {
+        let mut throttle = Throttle::new();
+        let now = Instant::from_millis(10_000);
+        throttle.see(now, &stream(Duration::ZERO, Duration::from_millis(40), 101));
+        // The sync needs two more packets to be sure of the last ones only at the start.
+        assert_eq!(throttle.hold_until(), Some(Instant::from_millis(13_000)));
+    }
+
+    #[test]
+    fn a_stream_in_real_time_is_never_held_back() {
+        let mut throttle = Throttle::new();
+        for n in 0..500_u32 {
+            let at = Duration::from_millis(40) * n;
+            let now = Instant::from_millis(10_000) + at;
+            throttle.see(now, &stream(at, Duration::from_millis(40), 3)[..188 * if n == 0 { 3 } else { 1 }]);
+            assert!(throttle.hold_until().is_none_or(|until| until < now), "{n}");
+        }
+    }
+}

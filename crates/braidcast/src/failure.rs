@@ -1,0 +1,65 @@
+use crate::out::style::Style;
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// Why a command did not do what it was asked: what happened and where, and how to mend it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    kind: Kind,
+    what: String,
+    mend: String,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Kind {
+    /// The command was used wrongly: exit status 2.
+    Usage,
+    /// The command was right, the world was not: exit status 1.
+    Failed,
+    /// Whoever read our stdout has seen enough: exit status 0.
+    BrokenPipe,
+}
+
+/// What commands return.
+pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+
+impl Failure {
+    /// Something failed while running: `what` names the thing and the place, `mend` what to do about it.
+    pub(crate) fn new(what: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { kind: Kind::Failed, what: what.into(), mend: mend.into() }
+    }
+
+    /// The arguments or the configuration cannot be meant.
+    pub(crate) fn usage(what: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { kind: Kind::Usage, what: what.into(), mend: mend.into() }
+    }
+
+    /// Writing to stdout failed; a reader that went away counts as success.
+    pub(crate) fn stdout(error: &io::Error) -> Self {
+        let kind = if error.kind() == io::ErrorKind::BrokenPipe { Kind::BrokenPipe } else { Kind::Failed };
+        Self { kind, what: format!("cannot write to stdout: {error}"), mend: "check where stdout leads".into() }
+    }
+
+    /// Prints the failure to stderr and gives the exit status.
+    pub(crate) fn report(&self) -> ExitCode {
+        if self.kind != Kind::BrokenPipe {
+            let style = Style::stderr();
+            eprintln!("{} {}", style.red("error:"), self.what);
+            if !self.mend.is_empty() {
+                eprintln!("{} {}", style.bold(" hint:"), self.mend);
+            }
+        }
+        ExitCode::from(match self.kind {
+            Kind::Usage => 2,
+            Kind::Failed => 1,
+            Kind::BrokenPipe => 0,
+        })
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.what)
+    }
+}

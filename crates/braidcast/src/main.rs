@@ -1,0 +1,28 @@
+//! `braidcast`: live video and voice over several bad networks at once, on time.
+//!
+//! Exit status: 0 done, 1 failed, 2 wrong use. `--json` puts exactly one JSON document on stdout; everything
+//! else goes to stderr.
+
+mod args;
+mod cmd;
+mod config;
+mod failure;
+mod out;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match config::parse(std::env::args_os().collect()) {
+        Ok(cli) => cli,
+        Err(config::Refused::Clap(error)) => {
+            // Help and version come this way too; a reader that went away is no failure.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+        Err(config::Refused::File(failure)) => return failure.report(),
+    };
+    match cmd::run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,99 @@
+use super::style::Style;
+use super::table::Table;
+use braidcast_core::Instant;
+use console::{Term, truncate_str};
+use std::cell::Cell;
+use std::time::Duration;
+
+/// How often the table on a terminal is drawn anew.
+const REDRAW: Duration = Duration::from_millis(250);
+/// How often a line is written where no terminal is.
+const LINE: Duration = Duration::from_secs(5);
+
+/// Everything that a command says on stderr while it runs: a table that stays in place on a terminal, a line
+/// now and then elsewhere, and notes and warnings above it.
+pub(crate) struct Live {
+    style: Style,
+    quiet: bool,
+    /// Where the table stands, if stderr is a terminal.
+    terminal: Option<Term>,
+    /// Lines of the table on the screen.
+    drawn: Cell<usize>,
+    next: Instant,
+}
+
+impl Live {
+    /// Nothing but warnings if `quiet`.
+    pub(crate) fn new(quiet: bool) -> Self {
+        let terminal = Some(Term::stderr()).filter(|term| !quiet && term.is_term());
+        Self { style: Style::stderr(), quiet, terminal, drawn: Cell::new(0), next: Instant::ZERO }
+    }
+
+    /// How stderr looks.
+    pub(crate) fn style(&self) -> Style {
+        self.style
+    }
+
+    /// Something worth knowing.
+    pub(crate) fn note(&self, text: impl AsRef<str>) {
+        if !self.quiet {
+            self.line(text.as_ref());
+        }
+    }
+
+    /// Something that the user may have to mend; said even when quiet.
+    pub(crate) fn warn(&self, text: impl AsRef<str>) {
+        self.line(&format!("{} {}", self.style.yellow("warning:"), text.as_ref()));
+    }
+
+    /// When [`due`](Self::due) next has something to do.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        (!self.quiet).then_some(self.next)
+    }
+
+    /// Whether it is time to show something new.
+    pub(crate) fn due(&mut self, now: Instant) -> bool {
+        if self.quiet || now < self.next {
+            return false;
+        }
+        let first = self.next == Instant::ZERO;
+        self.next = now + if self.terminal.is_some() { REDRAW } else { LINE };
+        // A first line without a measurement behind it would say nothing.
+        self.terminal.is_some() || !first
+    }
+
+    /// Shows the state of affairs: `line` where there is no terminal, else `headline` and the table under it.
+    pub(crate) fn show(&self, line: &str, headline: &str, table: &Table) {
+        let Some(term) = &self.terminal else {
+            eprintln!("{line}");
+            return;
+        };
+        let (height, width) = term.size();
+        let text = format!("{headline}\n{table}");
+        // A line that wraps, or a table longer than the screen, could not be taken back.
+        let lines = text.lines().take(usize::from(height).saturating_sub(1));
+        let lines: Vec<_> = lines.map(|line| truncate_str(line, usize::from(width), "…").into_owned()).collect();
+        self.clear();
+        self.drawn.set(lines.len());
+        // A terminal that went away shows nothing; the stream goes on.
+        let _ = term.write_line(&lines.join("\n"));
+    }
+
+    /// Takes the table off the screen; what follows is printed as usual.
+    pub(crate) fn close(&mut self) {
+        self.clear();
+        self.terminal = None;
+    }
+
+    fn clear(&self) {
+        if let Some(term) = &self.terminal {
+            let _ = term.clear_last_lines(self.drawn.take());
+        }
+    }
+
+    /// Prints a line above the table, which the next [`show`](Self::show) draws again.
+    fn line(&self, text: &str) {
+        self.clear();
+        eprintln!("{text}");
+    }
+}

@@ -1,0 +1,8 @@
+//! What people and scripts see.
+
+pub(crate) mod json;
+pub(crate) mod live;
+pub(crate) mod session;
+pub(crate) mod style;
+pub(crate) mod table;
+pub(crate) mod units;

@@ -1,0 +1,165 @@
+//! How a session is going, for people.
+
+use super::style::Style;
+use super::table::{Table, Tone};
+use super::units;
+use braidcast_core::Instant;
+use braidcast_session::{KindReport, PathReport, Report};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Which end tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    Sender,
+    Receiver,
+}
+
+/// The paths: state, rate, RTT, loss, share of units on time.
+pub(crate) fn paths(report: &Report, end: End, name: impl Fn(&PathReport) -> String, style: Style) -> Table {
+    let head: &[&str] = match end {
+        End::Sender => &["path", "state", "rate", "RTT", "loss", "sent"],
+        End::Receiver => &["path", "state", "rate", "on time", "received"],
+    };
+    let mut table = Table::new(head, style);
+    for path in &report.paths {
+        let cells = [(name(path), Tone::Plain), state(path), (units::rate(rate(path, end)), Tone::Plain)];
+        let rest: Vec<(String, Tone)> = match end {
+            End::Sender => vec![
+                (path.rtt_ms.map_or_else(dash, |ms| units::time(Duration::from_secs_f64(ms / 1e3))), Tone::Plain),
+                path.loss_share.map_or_else(|| (dash(), Tone::Plain), |loss| (units::share(loss), loss_tone(loss))),
+                (units::bytes(path.sent_bytes), Tone::Plain),
+            ],
+            End::Receiver => vec![on_time(path.on_time_share), (units::bytes(path.received_bytes), Tone::Plain)],
+        };
+        table.row(cells.into_iter().chain(rest));
+    }
+    table
+}
+
+/// The units of each kind and how many of them were on time.
+pub(crate) fn kinds(report: &Report, style: Style) -> Table {
+    let mut table = Table::new(&["frames", "captured", "on time", "late", "missing", "share"], style);
+    for kind in &report.kinds {
+        let counts = [kind.captured, kind.on_time, kind.late, kind.missing].map(|n| (n.to_string(), Tone::Plain));
+        let cells = std::iter::once((kind.kind.to_owned(), Tone::Plain)).chain(counts);
+        table.row(cells.chain([on_time(kind.on_time_share)]));
+    }
+    table
+}
+
+/// Everything in one line.
+pub(crate) fn line(report: &Report, end: End, share: Option<f64>, name: impl Fn(&PathReport) -> String) -> String {
+    let paths = report.paths.iter().filter(|path| path.state != "left");
+    let paths = paths.map(|path| {
+        let rtt = path.rtt_ms.filter(|_| end == End::Sender).map_or_else(String::new, |ms| format!(", RTT {ms:.0} ms"));
+        format!(" | {}: {}, {}{rtt}", name(path), path.state, units::rate(rate(path, end)))
+    });
+    headline(report, end, share) + &paths.collect::<String>()
+}
+
+/// Time, rate and share on time of the whole.
+pub(crate) fn headline(report: &Report, end: End, share: Option<f64>) -> String {
+    let total: f64 = report.paths.iter().map(|path| rate(path, end)).sum();
+    let share = share.map_or_else(String::new, |share| format!(", {} on time", units::share(share)));
+    format!("{:.0} s, {}{share}", report.seconds, units::rate(total))
+}
+
+/// Follows the share of units on time while a stream runs.
+///
+/// Units captured a moment ago are still on their way, and the other end's count of them comes later yet: they
+/// count once they are [`SETTLED`] or known to be on time or late.
+#[derive(Default)]
+pub(crate) struct Share {
+    captured: VecDeque<(Instant, u64)>,
+}
+
+/// A unit captured so long ago is on time, late, or will never come.
+const SETTLED: Duration = Duration::from_secs(3);
+
+impl Share {
+    /// The share so far, by the report of `now`; `None` while nothing is known.
+    pub(crate) fn update(&mut self, now: Instant, report: &Report) -> Option<f64> {
+        let sum = |count: fn(&KindReport) -> u64| report.kinds.iter().map(count).sum::<u64>();
+        self.captured.push_back((now, sum(|kind| kind.captured)));
+        while self.captured.get(1).is_some_and(|(at, _)| now.since(*at) >= SETTLED) {
+            self.captured.pop_front();
+        }
+        let settled =
+            self.captured.front().filter(|(at, _)| now.since(*at) >= SETTLED).map_or(0, |(_, captured)| *captured);
+        let (on_time, late) = (sum(|kind| kind.on_time), sum(|kind| kind.late));
+        let known = settled.max(on_time + late);
+        (known > 0).then(|| on_time as f64 / known as f64)
+    }
+}
+
+fn rate(path: &PathReport, end: End) -> f64 {
+    match end {
+        End::Sender => path.send_rate,
+        End::Receiver => path.receive_rate,
+    }
+}
+
+fn state(path: &PathReport) -> (String, Tone) {
+    let tone = match path.state {
+        "active" => Tone::Good,
+        "inactive" => Tone::Bad,
+        "left" => Tone::Plain,
+        _ => Tone::Doubtful,
+    };
+    (path.state.to_owned(), tone)
+}
+
+fn on_time(share: Option<f64>) -> (String, Tone) {
+    let tone = |share| match share {
+        s if s >= 0.99 => Tone::Good,
+        s if s >= 0.9 => Tone::Doubtful,
+        _ => Tone::Bad,
+    };
+    share.map_or_else(|| (dash(), Tone::Plain), |share| (units::share(share), tone(share)))
+}
+
+fn loss_tone(loss: f64) -> Tone {
+    if loss > 0.1 {
+        Tone::Bad
+    } else if loss > 0.02 {
+        Tone::Doubtful
+    } else {
+        Tone::Plain
+    }
+}
+
+fn dash() -> String {
+    "–".into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(captured: u64, on_time: u64, late: u64) -> Report {
+        let kind = KindReport {
+            kind: "audio",
+            captured,
+            unsent: 0,
+            abandoned: 0,
+            on_time,
+            late,
+            missing: captured - on_time - late,
+            on_time_share: None,
+            bytes: 0,
+        };
+        Report { kinds: vec![kind], ..Report::default() }
+    }
+
+    #[test]
+    fn units_on_their_way_do_not_count_until_they_should_be_there() {
+        let mut share = Share::default();
+        let at = Instant::from_millis;
+        assert_eq!(share.update(at(0), &report(10, 0, 0)), None);
+        assert_eq!(share.update(at(1000), &report(40, 30, 0)), Some(1.0));
+        assert_eq!(share.update(at(2000), &report(70, 45, 15)), Some(0.75));
+        // Ten of the forty that were there three seconds ago have not come.
+        assert_eq!(share.update(at(4000), &report(130, 30, 0)), Some(0.75));
+    }
+}

@@ -1,0 +1,26 @@
+//! The words that users read first; each change of them shows up as a difference here.
+
+mod common;
+use common::Test;
+
+macro_rules! help {
+    ($($name:ident: $args:literal),+ $(,)?) => {$(
+        #[test]
+        fn $name() {
+            let ran = Test::new($args).run();
+            ran.says(0, &[]);
+            insta::assert_snapshot!(ran.out());
+        }
+    )+};
+}
+
+help! {
+    top: "--help",
+    send: "send --help",
+    receive: "receive --help",
+    emulate: "emulate --help",
+    perf: "perf --help",
+    perf_server: "perf server --help",
+    perf_client: "perf client --help",
+    demo: "demo --help",
+}

@@ -1,0 +1,163 @@
+//! `send` through `emulate` to `receive`: the same bytes, whatever happens to a path.
+
+mod common;
+use common::{Running, Test, free_port, free_ports, noise};
+
+/// Two emulated links to one receiver, and the file `in.bin` in their folder.
+struct Net {
+    dir: tempfile::TempDir,
+    input: Vec<u8>,
+    receiver: Running,
+    links: [Running; 2],
+    /// `--to A --to B`.
+    to: String,
+}
+
+impl Net {
+    fn new(bytes: usize, receive: &str, links: [&str; 2]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let input = noise(bytes);
+        std::fs::write(dir.path().join("in.bin"), &input).unwrap();
+        let [port, a, b] = free_ports();
+        let receiver = Running::start(dir.path(), &format!("receive 127.0.0.1:{port} {receive}")).wait_for("listening");
+        let mut seed = 0;
+        let links = [(a, links[0]), (b, links[1])].map(|(link, flags)| {
+            seed += 1;
+            let args = format!("emulate 127.0.0.1:{link} 127.0.0.1:{port} --seed {seed} --json {flags}");
+            Running::start(dir.path(), &args).wait_for("listening")
+        });
+        Self { dir, input, receiver, links, to: format!("--to 127.0.0.1:{a} --to 127.0.0.1:{b}") }
+    }
+
+    fn send(&self, flags: &str) -> Running {
+        Running::start(self.dir.path(), &format!("send in.bin {} {flags}", self.to))
+    }
+
+    /// Insists that the file arrived whole; the reports of the sender, the receiver and the links.
+    fn whole(self, sender: Running) -> [serde_json::Value; 4] {
+        let (sent, received) = (sender.finish(), self.receiver.finish());
+        sent.says(0, &[]);
+        received.says(0, &[]);
+        let output = std::fs::read(self.dir.path().join("out.bin")).unwrap();
+        assert_eq!(output.len(), self.input.len());
+        assert!(output == self.input, "the bytes differ");
+        let [a, b] = self.links.map(|link| {
+            link.interrupt();
+            link.finish().json()
+        });
+        [sent.json(), received.json(), a, b]
+    }
+}
+
+fn lost(link: &serde_json::Value) -> u64 {
+    ["dropped_loss", "dropped_queue", "dropped_outage"].iter().filter_map(|why| link["to_forward"][why].as_u64()).sum()
+}
+
+#[test]
+fn a_file_comes_through_five_per_cent_loss_on_both_paths() {
+    let flags = "--rate 20mbit --delay 15ms --loss 5%";
+    let net = Net::new(4_000_000, "out.bin --json", [flags, flags]);
+    let sender = net.send("--reliable --json");
+    let [sent, received, a, b] = net.whole(sender);
+    assert!(lost(&a) > 20 && lost(&b) > 20, "{a} {b}");
+    assert_eq!(
+        (&sent["complete"], &sent["format"], &sent["input_bytes"]),
+        (&true.into(), &"plain".into(), &4_000_000.into())
+    );
+    assert_eq!((&received["complete_streams"], &received["output_bytes"]), (&1.into(), &4_000_000.into()));
+    assert_eq!(sent["paths"].as_array().unwrap().len(), 2);
+}
+
+/// Sends for half a minute or so over two paths of 5 % loss; `outage` happens to the first.
+fn long_transfer(outage: &str) -> [serde_json::Value; 4] {
+    let flags = "--rate 2mbit --delay 10ms --loss 5%";
+    let net = Net::new(7_000_000, "out.bin --json", [&format!("{flags} --outage {outage}"), flags]);
+    let sender = net.send("--reliable --json").wait_for("does not answer");
+    let reports = net.whole(sender);
+    assert!(reports[2]["to_forward"]["dropped_outage"].as_u64().unwrap() > 0, "{}", reports[2]);
+    reports
+}
+
+#[test]
+fn a_file_comes_through_with_one_path_cut_after_ten_seconds() {
+    long_transfer("10s-1h");
+}
+
+#[test]
+fn a_file_comes_through_with_one_path_cut_after_ten_seconds_and_back_after_twenty() {
+    let [_, _, a, b] = long_transfer("10s-20s");
+    // It came back and carried its part.
+    let delivered = |link: &serde_json::Value| link["to_forward"]["delivered_bytes"].as_u64().unwrap();
+    assert!(delivered(&a) > delivered(&b) / 3, "{a} {b}");
+}
+
+#[test]
+fn a_file_comes_through_with_one_path_dead_from_the_start() {
+    let net = Net::new(200_000, "out.bin --json", ["--outage 0s-1h", "--delay 5ms"]);
+    let sender = net.send("--reliable --json");
+    net.whole(sender);
+}
+
+#[test]
+fn stdin_goes_to_stdout() {
+    let (dir, port, input) = (tempfile::tempdir().unwrap(), free_port(), noise(1_000_000));
+    std::fs::write(dir.path().join("in.bin"), &input).unwrap();
+    let receiver = Running::start(dir.path(), &format!("receive {port} -")).wait_for("listening");
+    let sent = Test::new(&format!("send - --to 127.0.0.1:{port} --reliable")).stdin(&input).run();
+    sent.says(0, &[]);
+    let received = receiver.finish();
+    received.says(0, &[]);
+    assert!(received.stdout == input, "{} bytes came", received.stdout.len());
+}
+
+#[test]
+fn a_file_that_is_no_media_goes_reliably_by_itself() {
+    let net = Net::new(300_000, "out.bin --json", ["--loss 5%", "--loss 5%"]);
+    let sender = net.send("--json").wait_for("sending it reliably");
+    let [sent, ..] = net.whole(sender);
+    assert_eq!(sent["reliable"], true);
+}
+
+#[test]
+fn with_keep_the_next_sender_follows_in_the_same_output() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    let mut receiver =
+        Running::start(dir.path(), &format!("receive {port} out.bin --keep --json")).wait_for("listening");
+    for (name, content) in [("one", "first "), ("two", "second")] {
+        let send = Test::new(&format!("send {name} --to 127.0.0.1:{port}")).file(name, content).run();
+        send.says(0, &[]);
+        receiver = receiver.wait_for("waiting for the next sender");
+    }
+    receiver.interrupt();
+    let ran = receiver.finish();
+    ran.says(0, &[]);
+    assert_eq!(ran.json()["complete_streams"], 2);
+    assert_eq!(std::fs::read_to_string(dir.path().join("out.bin")).unwrap(), "first second");
+}
+
+#[test]
+fn a_wrong_key_is_not_let_in_over_a_second_path() {
+    let flags = "--delay 1ms";
+    let dir = tempfile::tempdir().unwrap();
+    let [port, link] = free_ports();
+    let _emulator =
+        Running::start(dir.path(), &format!("emulate 127.0.0.1:{link} 127.0.0.1:{port} {flags}")).wait_for("listening");
+    let receiver = Running::start(dir.path(), &format!("receive {port} out.bin --key right")).wait_for("listening");
+    std::fs::write(dir.path().join("in.bin"), noise(1000)).unwrap();
+    let args = format!("send in.bin --to 127.0.0.1:{port} --to 127.0.0.1:{link} --key wrong --json");
+    let sender = Running::start(dir.path(), &args);
+    let ran = sender.finish();
+    let up = ran.json()["paths"].as_array().map_or(0, |paths| paths.iter().filter(|p| p["state"] == "active").count());
+    assert!(up <= 1, "{}", ran.out());
+    drop(receiver);
+}
+
+#[test]
+fn nobody_there_is_an_error_that_says_what_to_do() {
+    // A port that answers with ICMP errors or not at all; either way the handshake gives up.
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("in.bin"), b"x").unwrap();
+    let sender = Running::start(dir.path(), &format!("send in.bin --to 127.0.0.1:{}", free_port()));
+    let ran = sender.finish();
+    ran.says(1, &["no connection", "braidcast receive"]);
+}

@@ -1,0 +1,56 @@
+//! Wrong use ends with status 2 and says how it is done right.
+
+mod common;
+use common::Test;
+
+/// Runs and insists on exit status 2, an empty stdout and these words on stderr.
+fn refused(args: &str, words: &[&str]) {
+    let ran = Test::new(args).run();
+    ran.says(2, words);
+    assert_eq!(ran.out(), "");
+}
+
+#[test]
+fn an_unknown_subcommand_gets_the_nearest_one() {
+    refused("sent x.ts", &["unrecognized subcommand 'sent'", "'send'"]);
+}
+
+#[test]
+fn a_missing_argument_is_named() {
+    refused("send x.ts", &["--to <HOST:PORT>"]);
+    refused("receive 9000", &["<OUTPUT>"]);
+}
+
+#[test]
+fn an_address_without_a_port_is_shown_how_to_get_one() {
+    refused("send x.ts --to home.example", &["a port is missing", "home.example:9000"]);
+    refused("send x.ts --to 2001:db8::1:9000", &["[2001:db8::1]:9000"]);
+    refused("receive home.example x.ts", &["neither PORT nor ADDR:PORT", "192.0.2.1:9000"]);
+}
+
+#[test]
+fn values_are_refused_with_an_example() {
+    refused("send x.ts --to a:1 --latency 500", &["the unit of a duration", "15ms"]);
+    refused("emulate 9000 a:1 --loss 5", &["5%"]);
+    refused("emulate 9000 a:1 --rate 8MB", &["8mbit"]);
+    refused("perf client a:1 --bytes lots", &["1GB"]);
+    refused("send x.ts --to a:1 --scheduler fastest", &["possible values", "round-robin"]);
+}
+
+#[test]
+fn a_scheme_that_is_not_ours_is_not_taken_for_a_file() {
+    refused("send srt://host:9000 --to a:1", &["srt:// is not supported", "udp://HOST:PORT"]);
+    refused("receive 9000 rtmp://host/x", &["rtmp:// is not supported"]);
+}
+
+#[test]
+fn vias_and_tos_that_do_not_pair_up_are_counted() {
+    let args = "send x.ts --to a:1 --to b:1 --to c:1 --via wlan0 --via wwan0";
+    refused(args, &["2 --via and 3 --to do not pair up", "the same number of both"]);
+    refused("send x.ts --to a:1 --to a:1", &["there twice"]);
+}
+
+#[test]
+fn an_emulated_link_has_one_address() {
+    refused("emulate 127.0.0.1:9001,127.0.0.1:9002 a:1", &["one LISTEN"]);
+}

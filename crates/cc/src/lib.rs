@@ -1,0 +1,16 @@
+//! Congestion control that several transports share. Each piece belongs to one path, holds no I/O and knows no
+//! packet format: it is told what was sent, acknowledged or lost, and when.
+
+mod pacing;
+mod queueing;
+mod rack;
+mod response;
+mod rtt;
+mod window;
+
+pub use pacing::Pacer;
+pub use queueing::QueueingDelay;
+pub use rack::Rack;
+pub use response::LossResponse;
+pub use rtt::{RtoBounds, RttEstimator};
+pub use window::Window;

@@ -1,0 +1,89 @@
+use braidcast_core::Instant;
+use core::time::Duration;
+
+/// How long packets of one path stand in queues: what a round trip takes beyond the shortest of late.
+///
+/// Each round is judged by its *shortest* round trip: a link that stalls and then lets everything through at once has
+/// no standing queue. The base is the minimum of the last 10 to 20 s, so that a route that became longer is not
+/// taken for a queue for ever (as RFC 6817 §3.4.2 keeps it, LEDBAT).
+#[derive(Clone, Debug, Default)]
+pub struct QueueingDelay {
+    /// Shortest of the current 10 s, and of those before.
+    base: (Option<Duration>, Option<Duration>),
+    since: Instant,
+    round: Option<Duration>,
+    samples: u32,
+    latest: Duration,
+}
+
+impl QueueingDelay {
+    const WINDOW: Duration = Duration::from_secs(10);
+    const SAMPLES: u32 = 8;
+
+    /// A packet's round trip took `rtt`.
+    pub fn observe(&mut self, now: Instant, rtt: Duration) {
+        if now - self.since >= Self::WINDOW {
+            self.base = (None, self.base.0);
+            self.since = now;
+        }
+        self.base.0 = Some(self.base.0.map_or(rtt, |base| base.min(rtt)));
+        self.samples += 1;
+        self.round = Some(self.round.map_or(rtt, |round| round.min(rtt)));
+    }
+
+    /// A round trip is over: the queueing delay in it, and the shortest round trip without any.
+    pub fn end_round(&mut self) -> Option<(Duration, Duration)> {
+        let base = self.base()?;
+        self.latest = self.round.take()?.saturating_sub(base);
+        self.samples = 0;
+        Some((self.latest, base))
+    }
+
+    /// The queueing delay of this round once eight packets have told of it (as HyStart++ waits, RFC 9406 §4.2), of the last
+    /// one before.
+    pub fn latest(&self) -> Duration {
+        match (self.round, self.base()) {
+            (Some(round), Some(base)) if self.samples >= Self::SAMPLES => round.saturating_sub(base),
+            _ => self.latest,
+        }
+    }
+
+    /// The shortest round trip of late.
+    pub fn base(&self) -> Option<Duration> {
+        let (current, before) = self.base;
+        current.into_iter().chain(before).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    #[test]
+    fn a_standing_queue_shows_and_a_stall_does_not() {
+        let mut delay = QueueingDelay::default();
+        let at = Instant::from_millis;
+        delay.observe(at(0), ms(40));
+        assert_eq!(delay.end_round(), Some((ms(0), ms(40))));
+        [90, 100, 110].into_iter().for_each(|rtt| delay.observe(at(100), ms(rtt)));
+        assert_eq!(delay.end_round(), Some((ms(50), ms(40))));
+        [400, 200, 41].into_iter().for_each(|rtt| delay.observe(at(500), ms(rtt)));
+        assert_eq!(delay.end_round(), Some((ms(1), ms(40))));
+        assert_eq!(delay.end_round(), None, "nothing was measured");
+    }
+
+    #[test]
+    fn a_longer_route_becomes_the_base_after_twenty_seconds() {
+        let mut delay = QueueingDelay::default();
+        delay.observe(Instant::ZERO, ms(40));
+        for second in 1..=21 {
+            delay.end_round();
+            delay.observe(Instant::from_millis(second * 1000), ms(90));
+        }
+        assert_eq!(delay.end_round(), Some((ms(0), ms(90))));
+    }
+}

@@ -1,0 +1,65 @@
+use core::fmt;
+use core::str::FromStr;
+use core::time::Duration;
+
+/// What a window does when packets are lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LossResponse {
+    /// Halves (RFC 9260 §7.2.3, RFC 5681).
+    #[default]
+    Reno,
+    /// Halves if packets were standing in a queue, else keeps four fifths: what a radio link loses without a queue says
+    /// little about congestion (TCP Veno: Fu and Liew, IEEE JSAC 21(2), 2003, §III-A).
+    Veno,
+}
+
+impl LossResponse {
+    /// Every response, by the name that options and scenarios use.
+    pub const ALL: [(&'static str, Self); 2] = [("reno", Self::Reno), ("veno", Self::Veno)];
+    /// Packets in the queue from which on Veno takes a loss for congestion (β in the paper).
+    const BACKLOG: f64 = 3.0;
+
+    /// The share of the window that is kept.
+    ///
+    /// `queueing`: how long packets stand in queues of late; `base`: the round trip without that.
+    pub fn kept(self, cwnd: usize, mtu: usize, queueing: Duration, base: Duration) -> f64 {
+        let share = queueing.as_secs_f64() / (base + queueing).as_secs_f64().max(1e-9);
+        let backlog = cwnd as f64 / mtu as f64 * share;
+        if self == Self::Veno && backlog < Self::BACKLOG { 0.8 } else { 0.5 }
+    }
+}
+
+impl FromStr for LossResponse {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        found.map(|&(_, it)| it).ok_or_else(|| format!("no loss response is called '{name}'; there are: reno, veno"))
+    }
+}
+
+impl fmt::Display for LossResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Reno => "reno",
+            Self::Veno => "veno",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn behaviour() {
+        let ms = Duration::from_millis;
+        let kept = |response: LossResponse, queueing| response.kept(20_000, 1000, ms(queueing), ms(40));
+        let row = |response| [0, 5, 7, 40].map(|queueing| kept(response, queueing));
+        assert_eq!(row(LossResponse::Reno), [0.5, 0.5, 0.5, 0.5]);
+        assert_eq!(row(LossResponse::Veno), [0.8, 0.8, 0.8, 0.5]);
+        for (name, response) in LossResponse::ALL {
+            assert_eq!((name.parse(), response.to_string().as_str()), (Ok(response), name));
+        }
+    }
+}

@@ -1,0 +1,168 @@
+use crate::watch::Interfaces;
+use rustix::io::Errno;
+use socket2::{Domain, Protocol, SockAddr, Socket as RawSocket, Type};
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Where to open a UDP socket. The default is any address, any port, any interface.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Bind {
+    /// The local address. `None`: any address, IPv4 and IPv6 in one socket.
+    pub addr: Option<IpAddr>,
+    /// The local UDP port. 0: the kernel picks one.
+    pub port: u16,
+    /// The interface, such as `wlan0`, that everything is sent and received through, whatever the routing table says.
+    pub device: Option<String>,
+}
+
+impl Bind {
+    /// A socket on one local address.
+    pub fn to_addr(addr: SocketAddr) -> Self {
+        Self { addr: Some(addr.ip()), port: addr.port(), device: None }
+    }
+
+    /// A socket on one interface and local port.
+    pub fn to_device(name: &str, port: u16) -> Self {
+        Self { addr: None, port, device: Some(name.to_owned()) }
+    }
+}
+
+impl fmt::Display for Bind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.addr {
+            Some(addr) => write!(f, "{}", SocketAddr::new(addr, self.port))?,
+            None => write!(f, "port {}", self.port)?,
+        }
+        self.device.as_ref().map_or(Ok(()), |device| write!(f, " on interface {device}"))
+    }
+}
+
+/// Why a socket could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// The machine has no such interface.
+    #[error("there is no interface {device:?}; this machine has {available}")]
+    NoSuchInterface {
+        /// The name asked for.
+        device: String,
+        /// What there is instead.
+        available: Interfaces,
+    },
+    /// No interface of this machine has the address.
+    #[error("{addr} is not an address of this machine; it has {available}")]
+    NoSuchAddress {
+        /// The address asked for.
+        addr: IpAddr,
+        /// What there is instead.
+        available: Interfaces,
+    },
+    /// Another socket has the port.
+    #[error("UDP {bind} is in use by another program; pick another port, or 0 for any")]
+    InUse {
+        /// What was asked for.
+        bind: Bind,
+    },
+    /// Binding to the interface needs a right that we lack (Linux before 5.7), and it has no address to bind instead.
+    #[error("not allowed to bind to interface {device}, and it has no address to bind to instead")]
+    NoAddressOnInterface {
+        /// The name asked for.
+        device: String,
+    },
+    /// 65536 sockets were opened already: [`SocketId`](braidcast_core::SocketId)s are never used twice.
+    #[error("this driver has opened 65536 sockets already")]
+    TooMany,
+    /// The operating system refused for another reason.
+    #[error("cannot open UDP {bind}: {source}")]
+    Os {
+        /// What was asked for.
+        bind: Bind,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+impl From<BindError> for io::Error {
+    fn from(error: BindError) -> Self {
+        let kind = match &error {
+            BindError::NoSuchInterface { .. } => io::ErrorKind::NotFound,
+            BindError::NoSuchAddress { .. } | BindError::NoAddressOnInterface { .. } => io::ErrorKind::AddrNotAvailable,
+            BindError::InUse { .. } => io::ErrorKind::AddrInUse,
+            BindError::TooMany => io::ErrorKind::Other,
+            BindError::Os { source, .. } => source.kind(),
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// Opens the socket, non-blocking. The text is a warning for the user: what was done in place of what was asked for.
+pub(crate) fn open(bind: &Bind) -> Result<(RawSocket, Option<String>), BindError> {
+    let os = |source| BindError::Os { bind: bind.clone(), source };
+    let mut addr = bind.addr;
+    let mut warning = None;
+    let socket = loop {
+        let (socket, local) = create(addr, bind.port).map_err(os)?;
+        if let Some(device) = &bind.device
+            && warning.is_none()
+            && let Err(error) = socket.bind_device(Some(device.as_bytes()))
+        {
+            match Errno::from_io_error(&error) {
+                // INVAL, NAMETOOLONG: longer than any interface's name can be.
+                Some(Errno::NODEV | Errno::INVAL | Errno::NAMETOOLONG) => {
+                    let available = Interfaces::list().map_err(os)?;
+                    return Err(BindError::NoSuchInterface { device: device.clone(), available });
+                }
+                Some(Errno::PERM) => {
+                    addr = Some(address_of(device, addr).map_err(os)??);
+                    warning = Some(format!(
+                        "binding to interface {device} needs Linux 5.7 or root: bound to its address instead, so the \
+                         routing table decides which way packets leave"
+                    ));
+                    continue;
+                }
+                _ => return Err(os(error)),
+            }
+        }
+        socket.bind(&SockAddr::from(local)).map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => BindError::InUse { bind: bind.clone() },
+            io::ErrorKind::AddrNotAvailable => match Interfaces::list() {
+                Ok(available) => BindError::NoSuchAddress { addr: local.ip(), available },
+                Err(error) => os(error),
+            },
+            _ => os(error),
+        })?;
+        break socket;
+    };
+    Ok((socket, warning))
+}
+
+/// A socket of the right family for `addr`, and the address to bind it to.
+fn create(addr: Option<IpAddr>, port: u16) -> io::Result<(RawSocket, SocketAddr)> {
+    let udp = |domain| RawSocket::new(domain, Type::DGRAM, Some(Protocol::UDP));
+    let (socket, ip) = match addr {
+        Some(ip @ IpAddr::V4(_)) => (udp(Domain::IPV4)?, ip),
+        Some(ip @ IpAddr::V6(_)) => {
+            let socket = udp(Domain::IPV6)?;
+            // [::] means both families here as it does in `None`; any other address is of one family.
+            socket.set_only_v6(!ip.is_unspecified())?;
+            (socket, ip)
+        }
+        None => match udp(Domain::IPV6) {
+            Ok(socket) => {
+                socket.set_only_v6(false)?;
+                (socket, IpAddr::V6(Ipv6Addr::UNSPECIFIED))
+            }
+            // A kernel without IPv6.
+            Err(_) => (udp(Domain::IPV4)?, IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+        },
+    };
+    socket.set_nonblocking(true)?;
+    Ok((socket, SocketAddr::new(ip, port)))
+}
+
+/// The address to bind to in place of the interface `device`: the one asked for, or else the interface's first.
+fn address_of(device: &str, asked: Option<IpAddr>) -> io::Result<Result<IpAddr, BindError>> {
+    let interfaces = Interfaces::list()?;
+    let first = interfaces.addrs(device).and_then(|addrs| addrs.first().copied());
+    Ok(asked.or(first).ok_or_else(|| BindError::NoAddressOnInterface { device: device.to_owned() }))
+}

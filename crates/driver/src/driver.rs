@@ -1,0 +1,372 @@
+use crate::bind::{Bind, BindError};
+use crate::clock::{Alarm, Clock};
+use crate::signal::Interrupts;
+use crate::udp::{Slots, Socket};
+use crate::watch::{InterfaceChange, Watch};
+use braidcast_core::{Instant, Machine, SocketId};
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::RawFd;
+use std::time::Duration;
+
+const ALARM: Token = Token(0);
+const INTERRUPT: Token = Token(1);
+const WATCH: Token = Token(2);
+/// Sockets have the tokens from here on, by their number.
+const FIRST_SOCKET: usize = 1 << 16;
+/// Registered file descriptors have the tokens from here on.
+const FIRST_INPUT: usize = 2 << 16;
+/// What one turn sends at most, in transmits, before it looks at timers and sockets again.
+const TRANSMITS_PER_TURN: usize = 64;
+
+/// What ended a call of [`Driver::drive`].
+///
+/// Whatever it is, the machine may have been fed meanwhile: drain its events each time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Wake {
+    /// The machine got datagrams or its timer ran out; nothing else happened.
+    Machine,
+    /// A registered file descriptor can be read or written.
+    Input(InputId),
+    /// Interfaces appeared, vanished, or changed their addresses.
+    Interfaces(Vec<InterfaceChange>),
+    /// SIGINT or SIGTERM came. The next one ends the process at once.
+    Interrupt,
+    /// The time that the caller gave has come.
+    Until,
+}
+
+/// A registered file descriptor.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct InputId(usize);
+
+/// What to wait for on a registered file descriptor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Until it can be read, or its other end was closed.
+    Read,
+    /// Until it can be written, or its other end was closed.
+    Write,
+}
+
+#[derive(Debug)]
+struct Input {
+    fd: RawFd,
+    interest: Interest,
+    /// A regular file, or another one that epoll cannot wait for because it never blocks.
+    always_ready: bool,
+    paused: bool,
+    /// Reported ready, and not looked at again since.
+    reported: bool,
+}
+
+/// Runs a [`Machine`] on UDP sockets and the real clock, in the caller's thread.
+///
+/// Each turn handles the timers that are due, sends what the machine wants sent, waits, and reads at most one batch
+/// per socket, so that neither a flood of datagrams nor a talkative machine can starve timers, other sockets, inputs
+/// or signals.
+#[derive(Debug)]
+pub struct Driver {
+    clock: Clock,
+    poll: Poll,
+    events: Events,
+    alarm: Alarm,
+    /// By [`SocketId`]; `None` after [`Driver::unbind`].
+    sockets: Vec<Option<Socket>>,
+    inputs: Vec<Option<Input>>,
+    interrupts: Option<Interrupts>,
+    watch: Option<Watch>,
+    slots: Slots,
+    out: Vec<u8>,
+    /// What happened and was not reported yet. At most one per input, one interrupt, and the interface changes.
+    wakes: VecDeque<Wake>,
+    /// Transmits for sockets that are not there (any more).
+    misrouted: u64,
+}
+
+impl Driver {
+    /// A driver without sockets, whose clock starts at zero now.
+    pub fn new() -> io::Result<Self> {
+        let clock = Clock::new();
+        let (poll, alarm) = (Poll::new()?, Alarm::new(clock)?);
+        poll.registry().register(&mut SourceFd(&alarm.raw_fd()), ALARM, Interest::READABLE)?;
+        Ok(Self {
+            clock,
+            poll,
+            events: Events::with_capacity(64),
+            alarm,
+            sockets: Vec::new(),
+            inputs: Vec::new(),
+            interrupts: None,
+            watch: None,
+            slots: Slots::new(),
+            out: Vec::with_capacity(1 << 16),
+            wakes: VecDeque::new(),
+            misrouted: 0,
+        })
+    }
+
+    /// The time now, counted from when the driver was made. It never goes back, and runs on while the computer sleeps.
+    pub fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// Opens a UDP socket. Ids count up from 0 and are never used twice.
+    pub fn bind(&mut self, bind: &Bind) -> Result<SocketId, BindError> {
+        let id = u16::try_from(self.sockets.len()).map(SocketId).map_err(|_| BindError::TooMany)?;
+        let socket = Socket::open(bind)?;
+        self.poll
+            .registry()
+            .register(&mut SourceFd(&socket.raw_fd()), socket_token(id), Interest::READABLE)
+            .map_err(|source| BindError::Os { bind: bind.clone(), source })?;
+        self.sockets.push(Some(socket));
+        Ok(id)
+    }
+
+    /// Closes a socket. What the machine still sends through it is dropped and counted. Does nothing if it is closed.
+    pub fn unbind(&mut self, id: SocketId) {
+        // Closing takes it out of epoll, too.
+        if let Some(slot) = self.sockets.get_mut(usize::from(id.0)) {
+            *slot = None;
+        }
+    }
+
+    /// The socket `id`, if it is open.
+    pub fn socket(&self, id: SocketId) -> Option<&Socket> {
+        self.sockets.get(usize::from(id.0))?.as_ref()
+    }
+
+    /// The open sockets, by id.
+    pub fn sockets(&self) -> impl Iterator<Item = (SocketId, &Socket)> {
+        (0..).map(SocketId).zip(&self.sockets).filter_map(|(id, socket)| Some((id, socket.as_ref()?)))
+    }
+
+    /// How many transmits named a socket that is not open.
+    pub fn misrouted(&self) -> u64 {
+        self.misrouted
+    }
+
+    /// Waits for `fd` too: [`Wake::Input`] comes again and again for as long as it is ready, so read or write some of
+    /// it each time, or [`pause`](Self::pause). Regular files are always ready.
+    ///
+    /// `fd` must stay open until [`unregister`](Self::unregister), and no other registered one may be the same.
+    pub fn register(&mut self, fd: RawFd, direction: Direction) -> io::Result<InputId> {
+        let id = InputId(self.inputs.len());
+        let interest = match direction {
+            Direction::Read => Interest::READABLE,
+            Direction::Write => Interest::WRITABLE,
+        };
+        // epoll says EPERM of files that never block.
+        let always_ready = match self.poll.registry().register(&mut SourceFd(&fd), input_token(id), interest) {
+            Ok(()) => false,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => true,
+            Err(error) => return Err(error),
+        };
+        self.inputs.push(Some(Input { fd, interest, always_ready, paused: false, reported: false }));
+        Ok(id)
+    }
+
+    /// Stops waiting for `id`, until [`resume`](Self::resume).
+    pub fn pause(&mut self, id: InputId) -> io::Result<()> {
+        let Some(input) = self.inputs.get_mut(id.0).and_then(Option::as_mut) else { return Ok(()) };
+        self.wakes.retain(|wake| *wake != Wake::Input(id));
+        if !input.paused && !input.always_ready {
+            self.poll.registry().deregister(&mut SourceFd(&input.fd))?;
+        }
+        input.paused = true;
+        input.reported = false;
+        Ok(())
+    }
+
+    /// Waits for `id` again.
+    pub fn resume(&mut self, id: InputId) -> io::Result<()> {
+        let Some(input) = self.inputs.get_mut(id.0).and_then(Option::as_mut) else { return Ok(()) };
+        if input.paused && !input.always_ready {
+            self.poll.registry().register(&mut SourceFd(&input.fd), input_token(id), input.interest)?;
+        }
+        input.paused = false;
+        Ok(())
+    }
+
+    /// Stops waiting for `id` for good; call it before the file is closed.
+    pub fn unregister(&mut self, id: InputId) -> io::Result<()> {
+        self.pause(id)?;
+        if let Some(slot) = self.inputs.get_mut(id.0) {
+            *slot = None;
+        }
+        Ok(())
+    }
+
+    /// Turns SIGINT and SIGTERM into [`Wake::Interrupt`], for the whole process; the second one ends it at once, with
+    /// exit status 128 + signal.
+    pub fn catch_interrupts(&mut self) -> io::Result<()> {
+        let interrupts = Interrupts::catch()?;
+        self.poll.registry().register(&mut SourceFd(&interrupts.raw_fd()), INTERRUPT, Interest::READABLE)?;
+        self.interrupts = Some(interrupts);
+        Ok(())
+    }
+
+    /// Reports from now on, as [`Wake::Interfaces`], what changes about the interfaces of this machine.
+    pub fn watch_interfaces(&mut self) -> io::Result<()> {
+        let watch = Watch::new()?;
+        self.poll.registry().register(&mut SourceFd(&watch.raw_fd()), WATCH, Interest::READABLE)?;
+        self.watch = Some(watch);
+        Ok(())
+    }
+
+    /// Runs `machine` until something happens that the caller may want to look at, or until `until`.
+    ///
+    /// Errors are those of the operating system's polling itself; what fails on a socket is counted there.
+    pub fn drive<M: Machine>(&mut self, machine: &mut M, until: Option<Instant>) -> io::Result<Wake> {
+        let mut fed = false;
+        loop {
+            let now = self.now();
+            fed |= handle_due_timer(machine, now);
+            let more = self.flush(machine, now)?;
+            if let Some(wake) = self.wakes.pop_front() {
+                return Ok(wake);
+            }
+            let deadline = [machine.poll_timeout(), until].into_iter().flatten().min();
+            let busy = fed || more || self.sockets.iter().flatten().any(Socket::is_readable);
+            self.wait(busy || deadline.is_some_and(|at| at <= now), deadline)?;
+            let now = self.now();
+            fed |= self.receive(machine, now);
+            if fed {
+                fed |= handle_due_timer(machine, now);
+                self.flush(machine, now)?;
+            }
+            if let Some(wake) = self.wakes.pop_front() {
+                return Ok(wake);
+            }
+            if until.is_some_and(|at| at <= now) {
+                return Ok(Wake::Until);
+            }
+            if fed {
+                return Ok(Wake::Machine);
+            }
+        }
+    }
+
+    /// Sends what waits and what the machine has to send; whether it may have more.
+    fn flush<M: Machine>(&mut self, machine: &mut M, now: Instant) -> io::Result<bool> {
+        for _ in 0..TRANSMITS_PER_TURN {
+            self.out.clear();
+            let Some(transmit) = machine.poll_transmit(now, &mut self.out) else { return Ok(false) };
+            let id = transmit.route.socket;
+            let Some(socket) = self.sockets.get_mut(usize::from(id.0)).and_then(Option::as_mut) else {
+                self.misrouted += 1;
+                continue;
+            };
+            let was_blocked = socket.is_blocked();
+            socket.send(&transmit, &self.out);
+            if socket.is_blocked() && !was_blocked {
+                // Only now: a socket that is always watched for writability wakes us for each packet that leaves.
+                let both = Interest::READABLE | Interest::WRITABLE;
+                self.poll.registry().reregister(&mut SourceFd(&socket.raw_fd()), socket_token(id), both)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Polls once, and notes what is ready. `busy`: without waiting.
+    fn wait(&mut self, busy: bool, deadline: Option<Instant>) -> io::Result<()> {
+        let always_ready = self.renew_inputs()?;
+        let busy = busy || always_ready;
+        if !busy && let Some(at) = deadline {
+            self.alarm.ring_by(at)?;
+        }
+        match self.poll.poll(&mut self.events, busy.then_some(Duration::ZERO)) {
+            Ok(()) => {}
+            // A signal. Its pipe is seen in the next turn.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        for event in &self.events {
+            match event.token() {
+                ALARM => self.alarm.rang(),
+                INTERRUPT => {
+                    if self.interrupts.as_mut().is_some_and(Interrupts::take) {
+                        self.wakes.push_front(Wake::Interrupt);
+                    }
+                }
+                WATCH => {
+                    let changes = self.watch.as_mut().map_or(Ok(Vec::new()), Watch::changes)?;
+                    if !changes.is_empty() {
+                        self.wakes.push_back(Wake::Interfaces(changes));
+                    }
+                }
+                Token(token) if token >= FIRST_INPUT => {
+                    let id = InputId(token - FIRST_INPUT);
+                    if let Some(input) = self.inputs.get_mut(id.0).and_then(Option::as_mut) {
+                        input.reported = true;
+                        self.wakes.push_back(Wake::Input(id));
+                    }
+                }
+                token @ Token(number) => {
+                    let Some(socket) = self.sockets.get_mut(number - FIRST_SOCKET).and_then(Option::as_mut) else {
+                        continue;
+                    };
+                    if event.is_readable() || event.is_error() {
+                        socket.set_readable();
+                    }
+                    if socket.is_blocked() && event.is_writable() {
+                        socket.send_backlog();
+                        if !socket.is_blocked() {
+                            let fd = socket.raw_fd();
+                            self.poll.registry().reregister(&mut SourceFd(&fd), token, Interest::READABLE)?;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks epoll anew about the inputs that it reported, since it reports edges and callers want levels. Whether
+    /// one of the inputs is always ready.
+    fn renew_inputs(&mut self) -> io::Result<bool> {
+        let mut always_ready = false;
+        for (number, input) in self.inputs.iter_mut().enumerate() {
+            let Some(input) = input.as_mut().filter(|input| !input.paused) else { continue };
+            let id = InputId(number);
+            if input.always_ready {
+                always_ready = true;
+                self.wakes.push_back(Wake::Input(id));
+            } else if input.reported {
+                input.reported = false;
+                self.poll.registry().reregister(&mut SourceFd(&input.fd), input_token(id), input.interest)?;
+            }
+        }
+        Ok(always_ready)
+    }
+
+    /// Reads one batch from each readable socket; whether the machine got anything.
+    fn receive<M: Machine>(&mut self, machine: &mut M, now: Instant) -> bool {
+        let mut datagrams = 0;
+        for (id, socket) in (0..).map(SocketId).zip(&mut self.sockets) {
+            if let Some(socket) = socket.as_mut().filter(|socket| socket.is_readable()) {
+                datagrams += socket.receive(id, &mut self.slots, |datagram| machine.handle_datagram(now, datagram));
+            }
+        }
+        datagrams > 0
+    }
+}
+
+/// Whether a timer was due.
+fn handle_due_timer<M: Machine>(machine: &mut M, now: Instant) -> bool {
+    let due = machine.poll_timeout().is_some_and(|at| at <= now);
+    if due {
+        machine.handle_timeout(now);
+    }
+    due
+}
+
+fn socket_token(id: SocketId) -> Token {
+    Token(FIRST_SOCKET + usize::from(id.0))
+}
+
+fn input_token(id: InputId) -> Token {
+    Token(FIRST_INPUT + id.0)
+}

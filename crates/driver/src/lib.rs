@@ -1,0 +1,27 @@
+//! Runs Braidcast's machines, which do no I/O, on real UDP sockets, timers and network interfaces.
+//!
+//! [`Driver`] is the event loop: it moves datagrams and time between the operating system and any
+//! [`Machine`](braidcast_core::Machine). This is the only crate that makes system calls or reads the real clock, and
+//! it does so through safe libraries, but for one socket option that none of them has. It needs Linux (epoll, timerfd, netlink).
+
+mod bind;
+mod clock;
+mod driver;
+pub mod emulate;
+mod signal;
+mod udp;
+mod watch;
+
+pub use bind::{Bind, BindError};
+pub use driver::{Direction, Driver, InputId, Wake};
+pub use udp::{Socket, SocketStats};
+pub use watch::{InterfaceChange, Interfaces};
+
+/// 32 bytes of the operating system's randomness, for [`Rng::from_entropy`](braidcast_core::Rng::from_entropy).
+///
+/// Fails only where the system has none to give, such as a chroot without `getrandom` and `/dev/urandom`.
+pub fn entropy() -> std::io::Result<[u8; 32]> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed)?;
+    Ok(seed)
+}

@@ -1,0 +1,14 @@
+//! MPEG transport streams (ISO/IEC 13818-1): packets, tables, PES packets, and the way from a byte stream to units.
+
+mod assembly;
+mod demux;
+mod packet;
+mod pes;
+mod psi;
+mod sync;
+
+pub use demux::{Demux, DemuxStats};
+pub use packet::{NULL_PACKET, NULL_PID, PACKET, Packet, Pcr};
+pub use psi::Codec;
+pub use sync::PacketSync;
+pub(crate) use sync::looks_like_ts;

@@ -1,0 +1,84 @@
+/// Bytes of a transport packet.
+pub const PACKET: usize = 188;
+
+/// The PID of null packets.
+pub const NULL_PID: u16 = 0x1fff;
+
+/// A null packet as multiplexers write it: counter 0, payload all ones. Only packets equal to this are recreated
+/// at the far end; one that differs is carried like any other.
+pub const NULL_PACKET: [u8; PACKET] = {
+    let mut packet = [0xff; PACKET];
+    packet[0] = 0x47;
+    packet[1] = 0x1f;
+    packet[3] = 0x10;
+    packet
+};
+
+/// A program clock reference, in units of 27 MHz, below 2³³ · 300.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pcr(pub u64);
+
+/// A view of one transport packet (ISO/IEC 13818-1 §2.4.3.2).
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a>(&'a [u8; PACKET]);
+
+impl<'a> Packet<'a> {
+    /// A view of `bytes`, which begin with the sync byte.
+    pub const fn new(bytes: &'a [u8; PACKET]) -> Self {
+        Self(bytes)
+    }
+
+    /// The packet identifier, 13 bits.
+    pub const fn pid(&self) -> u16 {
+        u16::from_be_bytes([self.0[1] & 0x1f, self.0[2]])
+    }
+
+    /// `payload_unit_start_indicator`: a PES packet or a section starts here.
+    pub const fn starts_unit(&self) -> bool {
+        self.0[1] & 0x40 != 0
+    }
+
+    /// Whether the payload is encrypted.
+    pub const fn scrambled(&self) -> bool {
+        self.0[3] & 0xc0 != 0
+    }
+
+    /// The adaptation field without its length byte; empty if there is none.
+    fn adaptation(&self) -> &'a [u8] {
+        if self.0[3] & 0x20 == 0 {
+            return &[];
+        }
+        let length = usize::from(self.0[4]).min(PACKET - 5);
+        &self.0[5..5 + length]
+    }
+
+    /// The payload; empty if there is none.
+    pub fn payload(&self) -> &'a [u8] {
+        match self.0[3] & 0x30 {
+            0x10 => &self.0[4..],
+            0x30 => &self.0[5 + self.adaptation().len()..],
+            _ => &[],
+        }
+    }
+
+    /// `random_access_indicator`: decoding can begin here.
+    pub fn random_access(&self) -> bool {
+        self.adaptation().first().is_some_and(|flags| flags & 0x40 != 0)
+    }
+
+    /// `discontinuity_indicator`: the clock or the counters start anew.
+    pub fn discontinuity(&self) -> bool {
+        self.adaptation().first().is_some_and(|flags| flags & 0x80 != 0)
+    }
+
+    /// The program clock reference, if the packet has one.
+    pub fn pcr(&self) -> Option<Pcr> {
+        let [flags, a, b, c, d, e, f, ..] = *self.adaptation() else { return None };
+        if flags & 0x10 == 0 {
+            return None;
+        }
+        let base = u64::from(u32::from_be_bytes([a, b, c, d])) << 1 | u64::from(e >> 7);
+        let extension = u64::from(e & 1) << 8 | u64::from(f);
+        Some(Pcr(base * 300 + extension.min(299)))
+    }
+}

@@ -1,0 +1,193 @@
+//! Real transport streams into units and back.
+
+use braidcast_core::Instant;
+use braidcast_media::ts::{NULL_PACKET, PACKET};
+use braidcast_media::{Format, Framing, Input, Kind, Pacer, Unit};
+use core::time::Duration;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const H264: &[u8] = include_bytes!("clips/h264.ts");
+const H265: &[u8] = include_bytes!("clips/h265.ts");
+
+fn demux_pieces<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Unit> {
+    let mut input = Input::new(Format::Auto, Framing::Stream(1000));
+    let mut units = Vec::new();
+    for piece in pieces {
+        input.push(Instant::ZERO, piece);
+        units.extend(core::iter::from_fn(|| input.poll()));
+    }
+    input.finish(Instant::ZERO);
+    units.extend(core::iter::from_fn(|| input.poll()));
+    units
+}
+
+fn demux(stream: &[u8]) -> Vec<Unit> {
+    demux_pieces([stream])
+}
+
+/// The packets of all units in the order of their indexes.
+fn put_together(units: &[Unit]) -> Vec<u8> {
+    let mut packets = BTreeMap::new();
+    for (index, packet) in units.iter().flat_map(Unit::packets) {
+        assert!(packets.insert(index, packet).is_none(), "packet {index} is in two units");
+    }
+    packets.into_values().flatten().copied().collect()
+}
+
+/// Presentation time and picture type, one a line, in presentation order, as ffprobe lists them.
+fn frame_list(units: &[Unit]) -> String {
+    let frames: BTreeMap<u64, Kind> =
+        units.iter().filter(|u| u.kind.is_video()).map(|u| (u.pts.unwrap(), u.kind)).collect();
+    frames.iter().map(|(pts, kind)| format!("{pts},{kind}\n")).collect()
+}
+
+#[test]
+fn picture_types_of_h264_are_those_that_ffprobe_finds() {
+    assert_eq!(frame_list(&demux(H264)), include_str!("clips/h264.frames"));
+}
+
+#[test]
+fn picture_types_of_h265_are_those_that_ffprobe_finds() {
+    assert_eq!(frame_list(&demux(H265)), include_str!("clips/h265.frames"));
+}
+
+#[test]
+fn in_a_b_pyramid_the_middle_b_is_a_reference_and_the_others_are_not() {
+    for clip in [H264, H265] {
+        let units = demux(clip);
+        let of = |reference| units.iter().filter(|u| u.kind == Kind::B && u.reference == reference).count();
+        assert!(of(true) > 0 && of(false) > of(true), "{} references, {} others", of(true), of(false));
+        assert!(units.iter().all(|u| u.reference || u.kind == Kind::B));
+    }
+}
+
+#[test]
+fn tables_and_audio_are_found_and_nothing_is_left_over() {
+    let units = demux(H264);
+    let count = |kind| units.iter().filter(|u| u.kind == kind).count();
+    assert!(count(Kind::Tables) >= 10 && count(Kind::Audio) >= 4, "{:?}", Kind::ALL.map(count));
+    assert_eq!((count(Kind::Other), count(Kind::Data)), (0, 0));
+    assert!(units.iter().filter(|u| u.kind == Kind::Audio).all(|u| u.pts.is_some()));
+}
+
+#[test]
+fn the_units_together_are_the_input() {
+    for clip in [H264, H265] {
+        assert_eq!(put_together(&demux(clip)), clip);
+    }
+}
+
+#[test]
+fn null_packets_cost_no_bytes_and_come_back_in_their_places() {
+    let mut padded = Vec::new();
+    for (n, packet) in H264.as_chunks::<PACKET>().0.iter().enumerate() {
+        padded.extend_from_slice(packet);
+        padded.extend(NULL_PACKET.repeat(n % 3));
+    }
+    padded.extend(NULL_PACKET.repeat(1000));
+    let units = demux(&padded);
+    assert_eq!(units.iter().map(|u| u.bytes.len()).sum::<usize>(), H264.len());
+    assert_eq!(put_together(&units), padded);
+}
+
+#[test]
+fn a_picture_is_closed_when_its_pid_falls_silent() {
+    let mut input = Input::new(Format::Ts, Framing::Datagrams);
+    input.push(Instant::ZERO, H265);
+    let at_once = core::iter::from_fn(|| input.poll()).count();
+    let timeout = input.poll_timeout().unwrap();
+    assert_eq!(timeout, Instant::from_millis(100));
+    input.push(timeout, &[]);
+    assert_eq!(core::iter::from_fn(|| input.poll()).count(), 1, "the last picture, after {at_once} units");
+    assert_eq!(input.poll_timeout(), None);
+}
+
+#[test]
+fn garbage_in_the_middle_costs_only_what_it_touches() {
+    let cut = H264.len() / PACKET / 2 * PACKET;
+    let mut input = Input::new(Format::Auto, Framing::Stream(1000));
+    input.push(Instant::ZERO, &H264[..cut]);
+    input.push(Instant::ZERO, &[0; 777]);
+    input.push(Instant::ZERO, &H264[cut..]);
+    input.finish(Instant::ZERO);
+    let units: Vec<Unit> = core::iter::from_fn(|| input.poll()).collect();
+    assert_eq!(put_together(&units), H264);
+    assert_eq!(input.stats().ts.garbage_bytes, 777);
+}
+
+#[test]
+fn the_pacer_releases_a_clip_in_as_long_as_it_plays() {
+    let (mut pacer, mut out, mut released, mut last) =
+        (Pacer::new(Instant::ZERO), Vec::new(), Vec::new(), Instant::ZERO);
+    for piece in H264.chunks(1000) {
+        pacer.push(piece);
+        while let Some(due) = pacer.poll(&mut out) {
+            assert!(due >= last);
+            last = due;
+            released.extend_from_slice(&out);
+        }
+    }
+    pacer.finish();
+    while let Some(due) = pacer.poll(&mut out) {
+        last = due;
+        released.extend_from_slice(&out);
+    }
+    assert_eq!(released, H264);
+    let length = last.since(Instant::ZERO);
+    assert!((Duration::from_millis(1000)..Duration::from_millis(1400)).contains(&length), "{length:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn pieces_of_any_size_give_the_same_units(cuts in prop::collection::vec(1_usize..3000, 1..60)) {
+        let (mut pieces, mut rest) = (Vec::new(), H264);
+        for cut in cuts {
+            let (piece, later) = rest.split_at(cut.min(rest.len()));
+            pieces.push(piece);
+            rest = later;
+        }
+        pieces.push(rest);
+        prop_assert_eq!(demux_pieces(pieces), demux(H264));
+    }
+
+    #[test]
+    fn damaged_streams_do_no_harm(damage in prop::collection::vec((0_usize..H264.len(), any::<u8>()), 0..200)) {
+        for clip in [H264, H265] {
+            let mut clip = clip.to_vec();
+            for (at, byte) in &damage {
+                let at = at % clip.len();
+                clip[at] = *byte;
+            }
+            let mut input = Input::new(Format::Ts, Framing::Datagrams);
+            input.push(Instant::ZERO, &clip);
+            input.finish(Instant::ZERO);
+            let units: Vec<Unit> = core::iter::from_fn(|| input.poll()).collect();
+            prop_assert_eq!(put_together(&units).len() as u64 + input.stats().ts.garbage_bytes, clip.len() as u64);
+        }
+    }
+
+    #[test]
+    fn packets_of_arbitrary_bytes_do_no_harm(
+        packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 187), 0..40),
+        pid in 0_u8..3,
+    ) {
+        let mut input = Input::new(Format::Ts, Framing::Datagrams);
+        let mut pacer = Pacer::new(Instant::ZERO);
+        for packet in &packets {
+            // Few PIDs, so that they meet: the PAT's, a table's, and a stream's.
+            let mut bytes = vec![0x47];
+            bytes.extend_from_slice(packet);
+            bytes[1] &= 0xe0;
+            bytes[2] %= pid + 1;
+            input.push(Instant::ZERO, &bytes);
+            pacer.push(&bytes);
+        }
+        input.finish(Instant::ZERO);
+        pacer.finish();
+        let units: Vec<Unit> = core::iter::from_fn(|| input.poll()).collect();
+        prop_assert!(put_together(&units).len() <= packets.len() * PACKET);
+    }
+}

@@ -1,0 +1,7 @@
+//! Pure decisions over a plain view of the paths. No protocol types: SCTP and DCCP ask the same questions.
+
+mod scheduler;
+mod view;
+
+pub use scheduler::{Scheduler, UnknownScheduler};
+pub use view::PathView;

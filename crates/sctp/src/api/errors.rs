@@ -1,0 +1,75 @@
+/// Why [`Association::send`](crate::Association::send) took nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SendError {
+    /// Wait for [`Event::Writable`](crate::Event::Writable).
+    #[error("the send buffer of {limit} bytes has {free} free, the message needs {needed}")]
+    BufferFull {
+        /// Bytes that the message needs.
+        needed: usize,
+        /// Bytes that are free.
+        free: usize,
+        /// [`Options::send_buffer`](crate::Options).
+        limit: usize,
+    },
+    /// Split the message, or raise the limit at both ends.
+    #[error("a message of {len} bytes is longer than the limit of {limit}")]
+    TooLong {
+        /// Length of the message.
+        len: usize,
+        /// [`Options::max_message`](crate::Options).
+        limit: usize,
+    },
+    /// SCTP cannot carry a message without bytes (RFC 9260 §3.3.1).
+    #[error("a message must have at least one byte")]
+    Empty,
+    /// Use a lower stream, or ask for more streams.
+    #[error("stream {stream} is not among the {count} that were negotiated")]
+    NoSuchStream {
+        /// The stream asked for.
+        stream: u16,
+        /// How many there are.
+        count: u16,
+    },
+    /// Shut down or aborted, by either side.
+    #[error("the association is closing")]
+    Closing,
+}
+
+/// Why [`Endpoint::connect`](crate::Endpoint::connect) did not start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Name at least one route.
+    #[error("no route to connect over")]
+    NoRoute,
+    /// Ports are 1 to 65535.
+    #[error("port 0 cannot be connected to")]
+    PortZero,
+    /// More than [`Options::max_paths`](crate::Options).
+    #[error("{given} routes where {limit} paths are allowed")]
+    TooManyRoutes {
+        /// Routes given.
+        given: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// There is an association over this route to this port already.
+    #[error("already connected over this route")]
+    AlreadyConnected,
+}
+
+/// Why [`Association::join`](crate::Association::join) did not start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum JoinError {
+    /// The association is over or about to be.
+    #[error("the association is closing")]
+    Closing,
+    /// Only the path of the handshake can be used.
+    #[error("the peer does not let paths join (RFC 5061, RFC 4895)")]
+    NotSupported,
+    /// Leave with one first, or allow more.
+    #[error("{limit} paths are in use, more are not allowed")]
+    TooManyPaths {
+        /// [`Options::max_paths`](crate::Options).
+        limit: usize,
+    },
+}

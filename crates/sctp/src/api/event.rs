@@ -1,0 +1,70 @@
+use crate::wire::Cause;
+use braidcast_core::{PathId, Route};
+use core::fmt;
+
+/// What an association tells the layer above it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The handshake is done; data flows.
+    Connected,
+    /// A path can carry data: it joined, or came back.
+    PathUp(PathId, Route),
+    /// A path stopped answering; data goes over the others.
+    PathDown(PathId, Route),
+    /// A path left, or could not join.
+    PathRemoved(PathId, Route),
+    /// [`recv`](crate::Association::recv) has messages where it had none.
+    Readable,
+    /// There is room to send again after [`SendError::BufferFull`](crate::SendError).
+    Writable,
+    /// A message was given up: too late, or repeated too often.
+    Abandoned {
+        /// The stream it was sent on.
+        stream: u16,
+        /// Its payload protocol identifier.
+        ppid: u32,
+        /// What [`SendOptions::context`](crate::SendOptions) said.
+        context: u64,
+    },
+    /// The peer lost its state and started over; messages in flight may be lost or repeated (RFC 9260 §5.2.4).
+    Restarted,
+    /// The association is over; nothing follows.
+    Closed(CloseReason),
+}
+
+/// Why an association ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CloseReason {
+    /// Shut down after everything was delivered.
+    Shutdown,
+    /// [`abort`](crate::Association::abort) was called.
+    Aborted,
+    /// The peer aborted, with this cause.
+    AbortedByPeer(String),
+    /// The handshake got no answer.
+    NoAnswer,
+    /// No path answered any more.
+    PathsFailed,
+    /// The peer broke the protocol.
+    Violation(String),
+}
+
+impl CloseReason {
+    pub(crate) fn by_peer(causes: crate::wire::Causes<'_>) -> Self {
+        let first = causes.iter().flatten().find_map(|raw| Cause::parse(raw).ok());
+        Self::AbortedByPeer(first.map_or_else(|| "no cause given".into(), |cause| cause.to_string()))
+    }
+}
+
+impl fmt::Display for CloseReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shutdown => f.write_str("shut down after everything was delivered"),
+            Self::Aborted => f.write_str("aborted at this end"),
+            Self::AbortedByPeer(cause) => write!(f, "aborted by the peer: {cause}"),
+            Self::NoAnswer => f.write_str("the peer did not answer; is it running, and reachable at this address?"),
+            Self::PathsFailed => f.write_str("no path answers any more"),
+            Self::Violation(what) => write!(f, "the peer broke the protocol: {what}"),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+use core::time::Duration;
+
+/// How long a message is worth sending (RFC 3758, RFC 7496).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reliability {
+    /// Until it arrives.
+    #[default]
+    Reliable,
+    /// For so long after [`send`](crate::Association::send). Later it is neither sent nor repeated (RFC 3758 §4.1).
+    Lifetime(Duration),
+    /// Repeated at most so often (RFC 7496 §3.1).
+    Retransmissions(u16),
+}
+
+/// How to send a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SendOptions {
+    /// The stream, below the number that was negotiated.
+    pub stream: u16,
+    /// Payload protocol identifier, for the receiving application.
+    pub ppid: u32,
+    /// Deliver as soon as complete, without regard to the order of the stream.
+    pub unordered: bool,
+    /// How long it is worth sending.
+    pub reliability: Reliability,
+    /// Comes back in [`Event::Abandoned`](crate::Event::Abandoned); not sent.
+    pub context: u64,
+}
+
+/// Rank of a stream: all that waits in streams of a lower number goes first (PRCMT §4.4). 0 to 7, default 4.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Priority(u8);
+
+impl Priority {
+    /// How many ranks there are.
+    pub const COUNT: usize = 8;
+
+    /// The rank `rank`, or the last one if it is above 7.
+    pub const fn new(rank: u8) -> Self {
+        Self(if rank < Self::COUNT as u8 { rank } else { Self::COUNT as u8 - 1 })
+    }
+
+    /// The rank as an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Default for Priority {
+    fn default() -> Self {
+        Self(4)
+    }
+}

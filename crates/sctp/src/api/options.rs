@@ -1,0 +1,174 @@
+use braidcast_cc::{LossResponse, RtoBounds};
+use braidcast_mpath::Scheduler;
+use core::fmt;
+use core::str::FromStr;
+use core::time::Duration;
+
+/// How an endpoint and its associations behave. [`Default`] is what RFC 9260 §16 recommends, where it says anything.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// SCTP port of this endpoint. Default 9899, the port of SCTP over UDP (RFC 6951 §4.1).
+    pub local_port: u16,
+    /// Secret that both ends share (RFC 4895 endpoint pair shared key). Empty, the default: joins are bound to the
+    /// handshake, but whoever saw the handshake could forge them.
+    pub key: Vec<u8>,
+    /// Which path carries new data. Default lowest delay.
+    pub scheduler: Scheduler,
+    /// What counts as lost. Default by time.
+    pub loss_detection: LossDetection,
+    /// Streams asked for and accepted in each direction, 1 to 65535. Default 64.
+    pub streams: u16,
+    /// Bytes that may wait or be unacknowledged; [`SendError::BufferFull`](crate::SendError) beyond. Default 4 MiB.
+    pub send_buffer: usize,
+    /// Bytes received and not yet taken; the window that the peer is told. Default 4 MiB.
+    pub receive_buffer: usize,
+    /// Longest message in bytes, sent or received. Default 2 MiB; must fit both buffers.
+    pub max_message: usize,
+    /// Limits of the retransmission timeout. Default RFC 9260: 1 s, 1 s, 60 s.
+    pub rto: RtoBounds,
+    /// When data is acknowledged.
+    pub sack: SackOptions,
+    /// Offer I-DATA (RFC 8260), so that a long message does not hold up the others. Default true.
+    pub interleaving: bool,
+    /// Pause between heartbeats of an idle path (HB.interval). Default 30 s.
+    pub heartbeat_interval: Duration,
+    /// Timeouts in a row after which a path is inactive (Path.Max.Retrans). Default 5.
+    pub path_max_retrans: u32,
+    /// Timeouts in a row, over all paths, after which the association ends (Association.Max.Retrans). Default 10.
+    pub association_max_retrans: u32,
+    /// How often INIT and COOKIE ECHO are repeated (Max.Init.Retransmits). Default 8.
+    pub max_init_retransmits: u32,
+    /// How long a cookie is good for (Valid.Cookie.Life). Default 60 s.
+    pub cookie_life: Duration,
+    /// SCTP packet size that every path is trusted to carry (BASE_PLPMTU, RFC 8899 §5.1.2). Default 1200.
+    pub base_mtu: usize,
+    /// Largest SCTP packet that probing tries (MAX_PLPMTU). Default 1472: Ethernet less IPv4 and UDP headers.
+    pub max_mtu: usize,
+    /// Probe a silent path after two round trips (RFC 8985 §7), and meanwhile repeat what it owes over the other
+    /// paths. Default true.
+    pub probe: bool,
+    /// Spread packets over the round trip instead of sending windows in bursts. Default true.
+    pub pacing: bool,
+    /// What the window does upon loss. Default Reno.
+    pub loss_response: LossResponse,
+    /// Packets in the first window of a path; `None`, the default, as RFC 9260 §7.2.1 has it, three or four.
+    pub initial_window: Option<usize>,
+    /// How long our packets may stand in a path's queues before its window stops growing and shrinks, for data that must be
+    /// on time ([`braidcast_cc::QueueingDelay`]). `None`, the default: only loss tells, as in RFC 9260.
+    pub queueing_limit: Option<Duration>,
+    /// Packets that one [`poll_transmit`](braidcast_core::Machine::poll_transmit) may put into the buffer for one
+    /// route, 1 to 64. Default 40: with packets of 1472 bytes a UDP segmentation batch stays below 64 KiB.
+    pub max_segments: usize,
+    /// Paths that an association may have at once. Default 8.
+    pub max_paths: usize,
+    /// Associations that peers may open. Default 1024.
+    pub max_associations: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            local_port: 9899,
+            key: Vec::new(),
+            scheduler: Scheduler::default(),
+            loss_detection: LossDetection::default(),
+            streams: 64,
+            send_buffer: 4 << 20,
+            receive_buffer: 4 << 20,
+            max_message: 2 << 20,
+            rto: RtoBounds::default(),
+            sack: SackOptions::default(),
+            interleaving: true,
+            heartbeat_interval: Duration::from_secs(30),
+            path_max_retrans: 5,
+            association_max_retrans: 10,
+            max_init_retransmits: 8,
+            cookie_life: Duration::from_secs(60),
+            base_mtu: 1200,
+            max_mtu: 1472,
+            probe: true,
+            pacing: true,
+            loss_response: LossResponse::default(),
+            initial_window: None,
+            queueing_limit: None,
+            max_segments: 40,
+            max_paths: 8,
+            max_associations: 1024,
+        }
+    }
+}
+
+impl Options {
+    /// For live media: quick acknowledgements and timers, so that a dead path is noticed within a second.
+    ///
+    /// RTO from 200 ms to 3 s instead of 1 s to 60 s (RFC 9260 §6.3.1 C5 allows a lower limit where the clock is
+    /// fine enough), SACKs after 20 ms, heartbeats each second on paths that carry nothing, queues of 60 ms
+    /// at most; a first window of ten packets (RFC 6928) and [`LossResponse::Veno`], so that a path that was idle can take over.
+    pub fn live() -> Self {
+        let ms = Duration::from_millis;
+        Self {
+            rto: RtoBounds { initial: ms(500), min: ms(200), max: ms(3000) },
+            sack: SackOptions { delay: ms(20), ..SackOptions::default() },
+            heartbeat_interval: ms(1000),
+            association_max_retrans: 30,
+            loss_response: LossResponse::Veno,
+            initial_window: Some(10),
+            queueing_limit: Some(ms(60)),
+            ..Self::default()
+        }
+    }
+}
+
+/// When a receiver acknowledges (RFC 9260 §6.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SackOptions {
+    /// Packets with data after which a SACK goes out. Default 2.
+    pub every: u32,
+    /// Longest wait. Default 200 ms; at most 500 ms.
+    pub delay: Duration,
+    /// Delayed acknowledgement for CMT, "DAC": reordering, which several paths always bring, does not force a SACK.
+    /// Default true, as loss detection counts time and does not need the early report.
+    pub dac: bool,
+}
+
+impl Default for SackOptions {
+    fn default() -> Self {
+        Self { every: 2, delay: Duration::from_millis(200), dac: true }
+    }
+}
+
+/// What makes a packet count as lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LossDetection {
+    /// Overdue while later packets of the same path have arrived ([`braidcast_cc::Rack`], after RFC 8985).
+    #[default]
+    Time,
+    /// Reported missing three times, counting reports about later packets of the same path only: the papers' rule
+    /// (split fast retransmit, THESIS §3.6; PRCMT fig. 6).
+    Count,
+}
+
+impl LossDetection {
+    /// Every rule, by the name that command line and scenarios use.
+    pub const ALL: [(&'static str, Self); 2] = [("time", Self::Time), ("count", Self::Count)];
+}
+
+impl FromStr for LossDetection {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        found
+            .map(|&(_, rule)| rule)
+            .ok_or_else(|| format!("no loss detection is called '{name}'; there are: time, count"))
+    }
+}
+
+impl fmt::Display for LossDetection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Time => "time",
+            Self::Count => "count",
+        })
+    }
+}

@@ -1,0 +1,79 @@
+use braidcast_core::{PathId, Route};
+use core::time::Duration;
+
+/// How a path is doing (RFC 9260 §8.2, RFC 7829).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathState {
+    /// Joining, or not yet proved to lead to the peer (RFC 9260 §5.4).
+    Unconfirmed,
+    /// Carries data.
+    Active,
+    /// Missed an answer: carries no new data while another path is active.
+    PotentiallyFailed,
+    /// Missed [`Options::path_max_retrans`](crate::Options) answers in a row; still probed.
+    Inactive,
+}
+
+/// One path as it is now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathReport {
+    /// Its number.
+    pub id: PathId,
+    /// Where it runs.
+    pub route: Route,
+    /// How it is doing.
+    pub state: PathState,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Variation of the round-trip time.
+    pub rttvar: Duration,
+    /// Smallest round-trip time.
+    pub min_rtt: Option<Duration>,
+    /// Retransmission timeout.
+    pub rto: Duration,
+    /// Congestion window, bytes.
+    pub cwnd: usize,
+    /// Slow start threshold, bytes; `usize::MAX` before the first loss.
+    pub ssthresh: usize,
+    /// Bytes sent and neither acknowledged nor taken for lost.
+    pub in_flight: usize,
+    /// Largest SCTP packet, bytes.
+    pub mtu: usize,
+    /// SCTP packets sent.
+    pub sent_packets: u64,
+    /// Bytes in them.
+    pub sent_bytes: u64,
+    /// Data chunks sent over this path that were taken for lost.
+    pub lost_chunks: u64,
+    /// Data chunks sent again over this path.
+    pub retransmitted_chunks: u64,
+    /// Data chunks sent over this path, repeats included.
+    pub sent_chunks: u64,
+    /// Data chunks sent over this path as copies of what another one carries.
+    pub copied_chunks: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// SCTP packets received.
+    pub received_packets: u64,
+    /// Bytes in them.
+    pub received_bytes: u64,
+}
+
+/// Counts over the life of an association.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// Messages taken from the application.
+    pub messages_sent: u64,
+    /// Messages handed to the application.
+    pub messages_received: u64,
+    /// Messages given up before any of them was sent.
+    pub abandoned_unsent: u64,
+    /// Messages given up after a part was sent.
+    pub abandoned_sent: u64,
+    /// Data chunks that arrived more than once.
+    pub duplicate_chunks: u64,
+    /// Data chunks that the peer reported as having come twice: repeats and copies that were not needed.
+    pub duplicates_reported: u64,
+    /// Packets dropped: wrong tag, unknown source, malformed, not authenticated.
+    pub dropped_packets: u64,
+}

@@ -1,0 +1,300 @@
+use super::transmit::Control;
+use super::{Association, State};
+use crate::api::{JoinError, PathState};
+use crate::wire::chunk::{Asconf, AsconfAck};
+use crate::wire::{Cause, Causes, Chunk, Parameter, Parameters};
+use braidcast_core::{Instant, PathId, Route, Writer};
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// The address in every ASCONF parameter of ours: the receiver takes the packet's source, which is the only address
+/// that is right behind NATs (RFC 5061 §4.2.1, §4.2.2).
+const WILDCARD: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
+/// Paths that join and leave (RFC 5061): one request at a time, by serial number.
+#[derive(Debug)]
+pub(super) struct Reconfiguration {
+    next_serial: u32,
+    waiting: VecDeque<Change>,
+    request: Option<Request>,
+    /// The peer's last request, and our answer to it as on the wire.
+    peer_serial: u32,
+    answer: Vec<u8>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Change {
+    /// Add the source address, sent from the path itself.
+    Join(PathId),
+    /// Delete all addresses but the source; the paths that stay then join anew.
+    Leave,
+}
+
+/// The ASCONF that has not been answered.
+#[derive(Debug)]
+struct Request {
+    serial: u32,
+    change: Change,
+    bytes: Vec<u8>,
+    attempts: u32,
+    /// T4-rto (RFC 5061 §5.1).
+    due: Instant,
+}
+
+impl Reconfiguration {
+    /// Attempts over the path that wants to join; then the serial number must be settled over another one.
+    const OWN_ATTEMPTS: u32 = 3;
+
+    /// Serial numbers begin at the initial TSN (RFC 5061 §4.1.1).
+    pub(super) const fn new(initial_tsn: u32) -> Self {
+        Self { next_serial: initial_tsn, waiting: VecDeque::new(), request: None, peer_serial: 0, answer: Vec::new() }
+    }
+
+    pub(super) const fn expect(&mut self, peer_initial_tsn: u32) {
+        self.peer_serial = peer_initial_tsn.wrapping_sub(1);
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.request.as_ref().map(|request| request.due)
+    }
+
+    fn is_under_way(&self, change: Change) -> bool {
+        self.waiting.contains(&change) || self.request.as_ref().is_some_and(|request| request.change == change)
+    }
+}
+
+impl Association {
+    /// Adds a path over `route`: at once if the association is up, else when it is. [`Event::PathUp`](crate::Event) follows
+    /// when it can carry data; a join that gets no answer is tried again.
+    ///
+    /// # Errors
+    /// [`JoinError`].
+    pub fn join(&mut self, now: Instant, route: Route) -> Result<PathId, JoinError> {
+        if let Some(slot) = self.paths.by_route(route) {
+            return self.paths.get(slot).map(|path| path.id).ok_or(JoinError::Closing);
+        }
+        if !self.state.takes_messages() {
+            return Err(JoinError::Closing);
+        }
+        if self.state.is_up() && !self.agreed.asconf {
+            return Err(JoinError::NotSupported);
+        }
+        if self.paths.len() >= self.options.max_paths {
+            return Err(JoinError::TooManyPaths { limit: self.options.max_paths });
+        }
+        let slot = self.paths.add(now, route, PathState::Unconfirmed, &self.options);
+        if self.state.is_up() {
+            self.queue_join(slot);
+            self.next_request(now);
+        }
+        self.paths.get(slot).map(|path| path.id).ok_or(JoinError::Closing)
+    }
+
+    /// Takes the path over `route` out, unless it is the last one that has joined. What it owes goes over the others; the
+    /// peer is told from one of them, as the path itself may be gone.
+    pub fn leave(&mut self, now: Instant, route: Route) {
+        let Some(slot) = self.paths.by_route(route) else { return };
+        if self.paths.len() < 2 || (self.state.is_up() && self.paths.best_rank(Some(slot)).is_none()) {
+            return;
+        }
+        let known_to_peer = self.paths.get(slot).is_some_and(|path| path.state != PathState::Unconfirmed);
+        self.remove_path(slot);
+        if known_to_peer && self.agreed.asconf && self.state.is_up() {
+            if !self.reconfiguration.waiting.contains(&Change::Leave) {
+                self.reconfiguration.waiting.push_back(Change::Leave);
+            }
+            self.next_request(now);
+        }
+    }
+
+    /// Asks the peer to take the path in `slot` in.
+    pub(super) fn queue_join(&mut self, slot: usize) {
+        let Some(path) = self.paths.get(slot) else { return };
+        if !self.agreed.asconf {
+            return self.remove_path(slot);
+        }
+        let change = Change::Join(path.id);
+        if !self.reconfiguration.is_under_way(change) {
+            self.reconfiguration.waiting.push_back(change);
+        }
+    }
+
+    /// A path of ours fails: perhaps a NAT forgot it and the peer sees another address now. Join anew.
+    pub(super) fn rejoin(&mut self, now: Instant, slot: usize) {
+        let failing = self.paths.get(slot).is_some_and(|path| path.errors >= 2);
+        if self.initiator && self.agreed.asconf && failing && matches!(self.state, State::Established) {
+            self.queue_join(slot);
+            self.next_request(now);
+        }
+    }
+
+    /// Sends the next change if none is under way.
+    pub(super) fn next_request(&mut self, now: Instant) {
+        if self.reconfiguration.request.is_some() {
+            return;
+        }
+        let change = loop {
+            match self.reconfiguration.waiting.pop_front() {
+                Some(Change::Join(id)) if self.paths.by_id(id).is_none() => {}
+                Some(change) => break change,
+                None => return,
+            }
+        };
+        let serial = self.reconfiguration.next_serial;
+        self.reconfiguration.next_serial = serial.wrapping_add(1);
+        let mut parameters = Vec::new();
+        let parameter = match change {
+            Change::Join(_) => Parameter::AddIp { correlation: serial, address: WILDCARD },
+            Change::Leave => Parameter::DeleteIp { correlation: serial, address: WILDCARD },
+        };
+        parameter.emit(&mut Writer::new(&mut parameters));
+        let mut bytes = Vec::new();
+        Asconf { serial, address: WILDCARD, parameters: Parameters::new(&parameters) }
+            .emit(&mut Writer::new(&mut bytes));
+        self.reconfiguration.request = Some(Request { serial, change, bytes, attempts: 0, due: now });
+        self.handle_asconf_timeout(now);
+    }
+
+    /// Sends the request (again).
+    pub(super) fn handle_asconf_timeout(&mut self, now: Instant) {
+        self.next_request_if_idle(now);
+        let rto = self.options.rto;
+        let Some(request) = self.reconfiguration.request.as_mut().filter(|request| request.due <= now) else { return };
+        request.due = now + (rto.initial * (1 << request.attempts.min(10))).min(rto.max);
+        let own = match request.change {
+            Change::Join(id) if request.attempts < Reconfiguration::OWN_ATTEMPTS => self.paths.by_id(id),
+            Change::Join(_) | Change::Leave => None,
+        };
+        request.attempts += 1;
+        let bytes = request.bytes.clone();
+        if let Some(slot) = own.or_else(|| self.paths.for_control(None)) {
+            self.control.push_back(Control { slot, tag: self.peer_tag, bytes, alone: false });
+        }
+    }
+
+    fn next_request_if_idle(&mut self, now: Instant) {
+        if self.reconfiguration.request.is_none() && !self.reconfiguration.waiting.is_empty() {
+            self.next_request(now);
+        }
+    }
+
+    /// ASCONF-ACK (RFC 5061 §5.1).
+    pub(super) fn handle_asconf_ack(&mut self, now: Instant, ack: &AsconfAck<'_>) {
+        let Some(request) = self.reconfiguration.request.take_if(|request| request.serial == ack.serial) else {
+            return;
+        };
+        let mut refused = false;
+        for raw in ack.parameters.iter().map_while(Result::ok) {
+            refused |= matches!(Parameter::parse(raw), Ok(Parameter::ErrorCauseIndication { .. }));
+        }
+        match request.change {
+            Change::Join(id) => {
+                let Some(slot) = self.paths.by_id(id) else { return self.next_request(now) };
+                if refused && self.paths.get(slot).is_some_and(|path| path.state == PathState::Unconfirmed) {
+                    self.remove_path(slot);
+                } else if let Some(path) = self.paths.get_mut(slot) {
+                    path.heartbeats.start(now);
+                    path.pending.heartbeat = true;
+                }
+            }
+            Change::Leave => {
+                // All but the path that carried the request have left with it; the others come back.
+                let carrier = self.paths.for_control(None);
+                let others: Vec<usize> = self.paths.enumerate().map(|(slot, _)| slot).collect();
+                for slot in others.into_iter().filter(|&slot| Some(slot) != carrier) {
+                    self.queue_join(slot);
+                }
+            }
+        }
+        self.next_request(now);
+    }
+
+    /// ASCONF, authenticated, that came over `route` (RFC 5061 §5.2).
+    pub(super) fn handle_asconf(&mut self, now: Instant, route: Route, asconf: &Asconf<'_>) {
+        if !self.agreed.asconf || !self.state.is_up() {
+            return;
+        }
+        let expected = self.reconfiguration.peer_serial.wrapping_add(1);
+        if asconf.serial == expected {
+            let mut parameters = Vec::new();
+            for raw in asconf.parameters.iter().map_while(Result::ok) {
+                let Ok(parameter) = Parameter::parse(raw) else { break };
+                if let Err((correlation, cause)) = self.reconfigure(now, route, &parameter) {
+                    let mut causes = Vec::new();
+                    cause.emit(&mut Writer::new(&mut causes));
+                    let causes = Causes::new(&causes);
+                    Parameter::ErrorCauseIndication { correlation, causes }.emit(&mut Writer::new(&mut parameters));
+                }
+            }
+            let ack = AsconfAck { serial: asconf.serial, parameters: Parameters::new(&parameters) };
+            self.reconfiguration.answer.clear();
+            Chunk::AsconfAck(ack).emit(&mut Writer::new(&mut self.reconfiguration.answer));
+            self.reconfiguration.peer_serial = expected;
+        } else if asconf.serial != self.reconfiguration.peer_serial {
+            return; // RFC 5061 §5.2 E4: out of turn.
+        }
+        let bytes = self.reconfiguration.answer.clone();
+        let slot = self.paths.by_route(route).or_else(|| self.paths.for_control(None));
+        if let (Some(slot), true) = (slot, self.control.len() < Self::MAX_CONTROL) {
+            self.control.push_back(Control { slot, tag: self.peer_tag, bytes, alone: false });
+        }
+    }
+
+    /// Does what one parameter of an ASCONF from `source` asks for, or says why not.
+    fn reconfigure(
+        &mut self,
+        now: Instant,
+        source: Route,
+        parameter: &Parameter<'_>,
+    ) -> Result<(), (u32, Cause<'static>)> {
+        match *parameter {
+            Parameter::AddIp { correlation, address } => {
+                let route = self.named(source, address);
+                if self.paths.by_route(route).is_none() {
+                    if self.paths.len() >= self.options.max_paths {
+                        // A NAT that forgets leaves a dead path behind each time.
+                        match self.paths.worst() {
+                            Some(slot) => self.remove_path(slot),
+                            None => return Err((correlation, Cause::ResourceShortage(&[]))),
+                        }
+                    }
+                    let slot = self.paths.add(now, route, PathState::Unconfirmed, &self.options);
+                    if let Some(path) = self.paths.get_mut(slot) {
+                        path.heartbeats.start(now);
+                        path.pending.heartbeat = true;
+                    }
+                }
+                Ok(())
+            }
+            Parameter::DeleteIp { correlation, address } => {
+                if self.paths.by_route(source).is_none() || (!address.is_unspecified() && address == source.remote.ip())
+                {
+                    return Err((correlation, Cause::DeleteSourceAddress(&[])));
+                }
+                let leaves =
+                    |route: Route| route != source && (address.is_unspecified() || route.remote.ip() == address);
+                let slots: Vec<usize> =
+                    self.paths.enumerate().filter(|(_, path)| leaves(path.route)).map(|(slot, _)| slot).collect();
+                slots.into_iter().for_each(|slot| self.remove_path(slot));
+                // The peer may know that the path works when we do not yet: ask at once if it is all that is left.
+                let unsure = self.paths.best_rank(None).is_none();
+                let slot = self.paths.by_route(source).filter(|_| unsure);
+                if let Some(path) = slot.and_then(|slot| self.paths.get_mut(slot)) {
+                    path.heartbeats.start(now);
+                    path.pending.heartbeat = true;
+                }
+                Ok(())
+            }
+            _ => Ok(()), // Set Primary asks for a preference that measured delays overrule.
+        }
+    }
+
+    /// The route that an address parameter stands for: the source of the packet for the wildcard, else that address
+    /// with the source's port, as SCTP over UDP has it (RFC 6951 §5.4).
+    fn named(&self, source: Route, address: IpAddr) -> Route {
+        if address.is_unspecified() {
+            return source;
+        }
+        Route::new(source.socket, SocketAddr::new(address, source.remote.port()))
+    }
+}

@@ -1,0 +1,225 @@
+use super::transmit::Control;
+use super::{Association, State};
+use crate::api::{CloseReason, Event};
+use crate::capabilities::{Offer, Refusal, Unrecognized};
+use crate::cookie::Cookie;
+use crate::wire::chunk::{CookieAck, CookieEcho, Init};
+use crate::wire::{Cause, Chunk, Parameter, Parameters, padded};
+use braidcast_core::{Instant, Route, Writer};
+use core::time::Duration;
+
+/// T1-init or T1-cookie (RFC 9260 §5.1).
+#[derive(Debug)]
+pub(crate) struct Handshake {
+    /// The chunk to repeat, as on the wire; empty where it is made anew.
+    chunk: Vec<u8>,
+    tries: u32,
+    /// When it is sent (again).
+    pub(super) due: Instant,
+}
+
+impl Handshake {
+    pub(crate) const fn new(now: Instant) -> Self {
+        Self { chunk: Vec::new(), tries: 0, due: now }
+    }
+}
+
+impl Association {
+    /// Repeats INIT or COOKIE ECHO; INIT goes over the routes in turn, as any of them may be dead.
+    pub(super) fn handle_handshake_timeout(&mut self, now: Instant) {
+        let limit = self.options.max_init_retransmits;
+        let rto = self.options.rto;
+        let (State::CookieWait(handshake) | State::CookieEchoed(handshake)) = &mut self.state else { return };
+        if handshake.due > now {
+            return;
+        }
+        if handshake.tries > limit {
+            return self.close(CloseReason::NoAnswer);
+        }
+        handshake.due = now + (rto.initial * (1 << handshake.tries.min(16))).min(rto.max);
+        let tries = handshake.tries as usize;
+        handshake.tries += 1;
+        let echo = handshake.chunk.clone();
+        let slots = self.paths.slots().max(1);
+        match &self.state {
+            State::CookieWait(_) => {
+                let mut bytes = Vec::new();
+                self.emit_init(&mut bytes);
+                self.control.push_back(Control { slot: tries % slots, tag: 0, bytes, alone: true });
+            }
+            _ => {
+                let slot = (self.paths.last + tries) % slots;
+                self.control.push_back(Control { slot, tag: self.peer_tag, bytes: echo, alone: false });
+            }
+        }
+    }
+
+    /// Appends our INIT, which says the same each time.
+    fn emit_init(&self, out: &mut Vec<u8>) {
+        let mut parameters = Vec::with_capacity(Offer::MAX_EMITTED);
+        self.local_offer.emit(&mut Writer::new(&mut parameters));
+        let init = Init {
+            initiate_tag: self.local_tag,
+            a_rwnd: self.options.receive_buffer as u32,
+            outbound_streams: self.options.streams,
+            inbound_streams: self.options.streams,
+            initial_tsn: self.local_initial_tsn,
+            parameters: Parameters::new(&parameters),
+        };
+        init.emit(&mut Writer::new(out));
+    }
+
+    /// INIT ACK (RFC 9260 §5.1 C). It came over `slot`, which so is the first confirmed path.
+    pub(super) fn handle_init_ack(&mut self, now: Instant, slot: usize, init: Init<'_>) {
+        if !matches!(self.state, State::CookieWait(_)) {
+            return; // RFC 9260 §5.2.3.
+        }
+        if init.initiate_tag == 0 || init.outbound_streams == 0 || init.inbound_streams == 0 {
+            return self.close(CloseReason::Violation("INIT ACK with a tag or stream count of zero".into()));
+        }
+        let peer_offer = match Offer::parse(init.parameters) {
+            Ok(offer) => offer,
+            Err(refusal) => {
+                self.peer_tag = init.initiate_tag;
+                return self.refuse(&refusal);
+            }
+        };
+        let mut cookie_bytes = None;
+        for raw in init.parameters.iter().map_while(Result::ok) {
+            if let Ok(Parameter::StateCookie(bytes)) = Parameter::parse(raw) {
+                cookie_bytes = Some(bytes);
+            }
+        }
+        let Some(bytes) = cookie_bytes else {
+            self.peer_tag = init.initiate_tag;
+            self.send_abort(&Cause::ProtocolViolation(b"INIT ACK without a state cookie"));
+            return self.close(CloseReason::Violation("INIT ACK without a state cookie".into()));
+        };
+        let Some(route) = self.paths.get(slot).map(|path| path.route) else { return };
+        self.settle(&Cookie {
+            created: now,
+            lifespan: Duration::ZERO,
+            local_tag: self.local_tag,
+            peer_tag: init.initiate_tag,
+            local_initial_tsn: self.local_initial_tsn,
+            peer_initial_tsn: init.initial_tsn,
+            peer_a_rwnd: init.a_rwnd,
+            outbound_streams: self.options.streams.min(init.inbound_streams),
+            inbound_streams: self.options.streams.min(init.outbound_streams),
+            local_port: self.options.local_port,
+            peer_port: self.peer_port,
+            route,
+            local_tie_tag: 0,
+            peer_tie_tag: 0,
+            local_offer: self.local_offer,
+            peer_offer,
+        });
+        let mut handshake = Handshake::new(now);
+        handshake.chunk.reserve(padded(4 + bytes.len()));
+        Chunk::CookieEcho(CookieEcho { cookie: bytes }).emit(&mut Writer::new(&mut handshake.chunk));
+        let unrecognized = Unrecognized::new(init.parameters);
+        if !unrecognized.is_empty() {
+            // RFC 9260 §3.2.2: reported in an ERROR chunk bundled with the COOKIE ECHO.
+            let mut causes = Vec::new();
+            unrecognized.emit_cause(&mut Writer::new(&mut causes));
+            let chunk = crate::wire::chunk::ErrorChunk { causes: crate::wire::Causes::new(&causes) };
+            Chunk::Error(chunk).emit(&mut Writer::new(&mut handshake.chunk));
+        }
+        self.paths.last = slot;
+        self.state = State::CookieEchoed(handshake);
+        self.handle_handshake_timeout(now);
+    }
+
+    fn refuse(&mut self, refusal: &Refusal<'_>) {
+        let mut causes = Vec::new();
+        refusal.emit(&mut Writer::new(&mut causes));
+        self.send_abort_with(&causes);
+        self.close(CloseReason::Violation(refusal.to_string()));
+    }
+
+    /// COOKIE ACK (RFC 9260 §5.1 E): the handshake is done. The other routes join now.
+    pub(super) fn handle_cookie_ack(&mut self, now: Instant, slot: usize) {
+        let State::CookieEchoed(Handshake { tries, .. }) = self.state else {
+            return; // RFC 9260 §5.2.5.
+        };
+        if let Some(path) = self.paths.get_mut(slot) {
+            path.state = crate::api::PathState::Active;
+        }
+        self.establish(now);
+        if tries > 1 && self.agreed.asconf {
+            self.queue_join(slot); // The peer may know the path of an earlier COOKIE ECHO only.
+        }
+        self.join_others(slot);
+    }
+
+    /// Lets all paths but the one of the handshake join.
+    fn join_others(&mut self, slot: usize) {
+        let others: Vec<usize> = self.paths.enumerate().map(|(it, _)| it).filter(|&it| it != slot).collect();
+        for other in others {
+            self.queue_join(other);
+        }
+    }
+
+    /// A Stale Cookie error: begin again (RFC 9260 §5.2.6).
+    pub(super) fn handle_stale_cookie(&mut self, now: Instant) {
+        if let State::CookieEchoed(handshake) = &self.state {
+            let tries = handshake.tries;
+            self.state = State::CookieWait(Handshake { tries, ..Handshake::new(now) });
+        }
+    }
+
+    /// A valid COOKIE ECHO for this association came over `route` (RFC 9260 §5.2.4). `restart`: case A, the peer
+    /// lost its state. Whether a COOKIE ACK goes out over a path; else the caller answers.
+    pub(crate) fn handle_cookie_echo(&mut self, now: Instant, route: Route, cookie: &Cookie, restart: bool) -> bool {
+        let known = self.paths.by_route(route);
+        if known.is_none() && !restart && self.state.is_up() {
+            return false; // Anybody may have recorded it: a cookie does not let a new path join.
+        }
+        let state = crate::api::PathState::Active;
+        let slot = known.unwrap_or_else(|| self.paths.add(now, route, state, &self.options));
+        if restart {
+            self.restart(now, slot, cookie);
+        } else if matches!(self.state, State::CookieWait(_) | State::CookieEchoed(_)) {
+            self.settle(cookie);
+            if let Some(path) = self.paths.get_mut(slot) {
+                path.state = state;
+            }
+            self.establish(now);
+            self.join_others(slot); // Both ends connected at once.
+        }
+        self.control_chunk(slot, &Chunk::CookieAck(CookieAck));
+        true
+    }
+
+    /// Case A: everything begins anew, over the path that the restart came from. Messages of which nothing or a part
+    /// was cut are sent again whole; those that were out whole are out of reach (RFC 9260 §5.2.4.1).
+    fn restart(&mut self, now: Instant, slot: usize, cookie: &Cookie) {
+        let others: Vec<usize> = self.paths.enumerate().map(|(it, _)| it).filter(|&it| it != slot).collect();
+        for other in others {
+            self.remove_path(other);
+        }
+        let route = self.paths.get(slot).map(|path| path.route);
+        if let (Some(path), Some(route)) = (self.paths.get_mut(slot), route) {
+            let id = path.id;
+            *path = crate::path::Path::new(now, id, route, crate::api::PathState::Active, &self.options);
+        }
+        self.abandon_outstanding();
+        self.queue.restart();
+        self.local_tag = cookie.local_tag;
+        self.local_initial_tsn = cookie.local_initial_tsn;
+        self.local_offer = cookie.local_offer;
+        self.acked = braidcast_core::Unwrapper::new(u64::from(cookie.local_initial_tsn.wrapping_sub(1)));
+        self.out = crate::tx::Outstanding::new(self.acked.highest() + 1);
+        self.forward = super::Forward::default();
+        self.reconfiguration = super::Reconfiguration::new(cookie.local_initial_tsn);
+        self.control.clear();
+        self.errors = 0;
+        self.settle(cookie);
+        self.state = State::Established;
+        if let Some(path) = self.paths.get_mut(slot) {
+            path.heartbeats.start(now);
+            path.pmtu.start(now);
+        }
+        self.events.push_back(Event::Restarted);
+    }
+}

@@ -1,0 +1,74 @@
+use super::Association;
+use crate::path::Info;
+use crate::wire::chunk::{self, Heartbeat, HeartbeatAck, Pad};
+use crate::wire::{Chunk, Header};
+use braidcast_core::{Instant, Writer};
+
+impl Association {
+    /// HEARTBEAT: sent back as it came (RFC 9260 §8.3), over the path it came from.
+    pub(super) fn answer_heartbeat(&mut self, slot: usize, heartbeat: &Heartbeat<'_>) {
+        if self.state.is_up() {
+            self.control_chunk(slot, &Chunk::HeartbeatAck(HeartbeatAck { info: heartbeat.info }));
+        }
+    }
+
+    /// HEARTBEAT ACK: the path works, and this is its round trip.
+    pub(super) fn handle_heartbeat_ack(&mut self, now: Instant, slot: usize, ack: &HeartbeatAck<'_>) {
+        let interval = self.options.heartbeat_interval;
+        let Ok(info) = Info::parse(ack.info) else { return };
+        let Some(path) = self.paths.get_mut(slot).filter(|path| path.id == info.path) else { return };
+        if info.probe_size > 0 {
+            if info.nonce == path.pmtu_nonce {
+                path.pmtu.answered(now, usize::from(info.probe_size));
+            }
+            return;
+        }
+        if path.heartbeats.answered(now, info.nonce, interval) {
+            path.rtt.sample(now - info.sent);
+            self.path_answers(now, slot);
+        } else if path.heartbeats.answered_late(info.nonce) {
+            path.window.undo_timeout();
+            self.path_answers(now, slot);
+        }
+    }
+
+    pub(super) fn put_heartbeat(&mut self, now: Instant, slot: usize, buf: &mut Vec<u8>) {
+        let nonce = self.rng.u64();
+        let Some(path) = self.paths.get_mut(slot) else { return };
+        path.heartbeats.sent(now, nonce, path.rtt.rto());
+        put_info(Info { path: path.id, sent: now, nonce, probe_size: 0 }, buf);
+    }
+
+    /// A HEARTBEAT padded to the size in question (RFC 8899 §6.2.1), in a packet that holds nothing else of weight.
+    pub(super) fn put_mtu_probe(&mut self, now: Instant, slot: usize, start: usize, buf: &mut Vec<u8>) {
+        let nonce = self.rng.u64();
+        let Some(path) = self.paths.get_mut(slot) else { return };
+        let Some(size) = path.pmtu.due(now) else { return };
+        path.pmtu.sent(now, path.rtt.rto());
+        path.pmtu_nonce = nonce;
+        put_info(Info { path: path.id, sent: now, nonce, probe_size: size as u16 }, buf);
+        let used = buf.len() - start;
+        if size >= used + 4 {
+            chunk::Chunk::Pad(Pad { len: size - used - 4 }).emit(&mut Writer::new(buf));
+        }
+        debug_assert!(used >= Header::LEN);
+    }
+
+    /// A heartbeat of the path in `slot` was not answered within its RTO.
+    pub(super) fn handle_heartbeat_failure(&mut self, now: Instant, slot: usize) {
+        let Some(path) = self.paths.get_mut(slot) else { return };
+        let mtu = path.mtu();
+        if path.in_flight == 0 && path.errors == 0 {
+            path.window.on_timeout(mtu);
+        }
+        path.pending.heartbeat = true;
+        self.path_failed(slot);
+        self.rejoin(now, slot);
+    }
+}
+
+fn put_info(info: Info, buf: &mut Vec<u8>) {
+    let mut bytes = Vec::with_capacity(20);
+    info.emit(&mut Writer::new(&mut bytes));
+    Heartbeat { info: &bytes }.emit(&mut Writer::new(buf));
+}

@@ -1,0 +1,192 @@
+use super::Association;
+use crate::api::LossDetection;
+use crate::tx::ChunkState;
+use braidcast_core::Instant;
+
+/// Missing reports that make a chunk lost (RFC 9260 §7.2.4; ECMT says four, see the mission's list of slips).
+const MISSING_REPORTS: u8 = 3;
+
+impl Association {
+    /// Marks what is overdue on each path, and sets the timers for what will be.
+    pub(super) fn detect_losses(&mut self, now: Instant) {
+        if self.options.loss_detection == LossDetection::Time {
+            for slot in 0..self.paths.slots() {
+                self.detect_overdue(now, slot);
+            }
+        }
+    }
+
+    /// RACK on one path (RFC 8985 §6.2 step 5). Entries leave the front of the send order once: O(1) for each chunk.
+    fn detect_overdue(&mut self, now: Instant, slot: usize) {
+        loop {
+            let Some(path) = self.paths.get_mut(slot) else { return };
+            path.timers.reordering = None;
+            let Some(&(tsn, order)) = path.sent.front() else { return };
+            let chunk = self.out.get(tsn).filter(|chunk| {
+                chunk.state == ChunkState::InFlight && usize::from(chunk.slot) == slot && chunk.order == order
+            });
+            let Some(chunk) = chunk else {
+                path.sent.pop_front();
+                continue;
+            };
+            let Some(deadline) = path.rack.lost_at(chunk.sent, order, path.rtt.min(), path.rtt.srtt()) else { return };
+            if now < deadline {
+                path.timers.reordering = Some(deadline);
+                return;
+            }
+            path.sent.pop_front();
+            self.lose(now, tsn);
+            self.enter_recovery(slot, order);
+        }
+    }
+
+    /// The papers' rule: every SACK that acknowledges something sent later on the same path reports a chunk missing
+    /// (SFR, Iyengar et al. 2006 §III-B; PRCMT fig. 6).
+    pub(super) fn count_missing(&mut self, now: Instant, slot: usize, highest: u64, reports: u8) {
+        let Some(path) = self.paths.get_mut(slot) else { return };
+        let mut entries = core::mem::take(&mut path.sent);
+        entries.retain(|&(tsn, order)| {
+            let Some(chunk) = self.out.get_mut(tsn) else { return false };
+            let live = chunk.state == ChunkState::InFlight && usize::from(chunk.slot) == slot && chunk.order == order;
+            if live && order < highest {
+                chunk.missing = chunk.missing.saturating_add(reports);
+                if chunk.missing >= MISSING_REPORTS {
+                    self.lose(now, tsn);
+                    self.enter_recovery(slot, order);
+                    return false;
+                }
+            }
+            live
+        });
+        if let Some(path) = self.paths.get_mut(slot) {
+            path.sent = entries;
+        }
+    }
+
+    /// Shrinks the window once for all losses of one round trip (RFC 9260 §7.2.4 5).
+    fn enter_recovery(&mut self, slot: usize, order: u64) {
+        let Some(path) = self.paths.get_mut(slot) else { return };
+        path.stats.lost_chunks += 1;
+        if path.recovery.is_none_or(|until| order >= until) {
+            path.recovery = Some(path.next_order());
+            path.shrink(self.options.loss_response);
+        }
+    }
+
+    /// The chunk `tsn`, in flight, is taken for lost: it will be sent again if its message is still worth it, or else
+    /// is given up now, not earlier (PRCMT §4.2, delayed abandonment).
+    pub(super) fn lose(&mut self, now: Instant, tsn: u64) {
+        let Some(chunk) = self.out.get_mut(tsn) else { return };
+        debug_assert_eq!(chunk.state, ChunkState::InFlight);
+        chunk.state = ChunkState::Lost;
+        let chunk = *chunk;
+        let len = usize::from(chunk.piece.len);
+        self.out.in_flight -= len;
+        self.peer_rwnd += len; // RFC 9260 §6.2.1 C.
+        if let Some(path) = self.paths.get_mut(usize::from(chunk.slot)) {
+            path.in_flight -= len;
+        }
+        if self.worth_repeating(now, chunk.piece.message, chunk.repeats) {
+            self.queue_repeat(tsn);
+        } else {
+            self.abandon(chunk.piece.message);
+        }
+    }
+
+    /// Whether a chunk of `message` that was repeated `repeats` times may be repeated once more.
+    pub(super) fn worth_repeating(&self, now: Instant, message: u32, repeats: u16) -> bool {
+        !self.agreed.forward_tsn || self.queue.get(message).may_send(now, repeats.saturating_add(1))
+    }
+
+    /// Puts the lost chunk `tsn` among those to be sent again.
+    pub(super) fn queue_repeat(&mut self, tsn: u64) {
+        if let Some(chunk) = self.out.get(tsn) {
+            self.retransmit.insert((self.queue.get(chunk.piece.message).priority, tsn));
+        }
+    }
+
+    /// T3-rtx expired on the path in `slot` (RFC 9260 §6.3.3).
+    pub(super) fn handle_retransmission_timeout(&mut self, now: Instant, slot: usize) {
+        let Some(path) = self.paths.get_mut(slot) else { return };
+        path.timers.retransmission = None;
+        path.timers.probe = None;
+        let mtu = path.mtu();
+        path.window.on_timeout(mtu);
+        path.recovery = Some(path.next_order());
+        path.pending.heartbeat = true;
+        path.pmtu.on_timeout(now);
+        if self.out.in_flight == 0 && !self.is_forwarding() {
+            self.withdraw_gap_acks(now);
+        }
+        let lost = self.take_in_flight(now, slot);
+        if let Some(path) = self.paths.get_mut(slot) {
+            path.stats.lost_chunks += lost;
+        }
+        self.path_failed(slot);
+    }
+
+    /// Takes all that is in flight on the path in `slot` for lost; how many chunks.
+    fn take_in_flight(&mut self, now: Instant, slot: usize) -> u64 {
+        let Some(path) = self.paths.get_mut(slot) else { return 0 };
+        let mut entries = core::mem::take(&mut path.sent);
+        let mut lost = 0;
+        for (tsn, order) in entries.drain(..) {
+            let live = self.out.get(tsn).is_some_and(|chunk| {
+                chunk.state == ChunkState::InFlight && usize::from(chunk.slot) == slot && chunk.order == order
+            });
+            if live {
+                self.lose(now, tsn);
+                lost += 1;
+            }
+        }
+        if let Some(path) = self.paths.get_mut(slot) {
+            path.sent = entries;
+        }
+        lost
+    }
+
+    /// Everything that is out seems to have arrived, yet the cumulative acknowledgement stands still: the peer dropped
+    /// what it had gap-acknowledged (RFC 9260 §6.2.1 D iii). Send it again.
+    fn withdraw_gap_acks(&mut self, now: Instant) {
+        let mut reneged = Vec::new();
+        self.out.renege(|tsn, chunk| {
+            chunk.state = ChunkState::Lost;
+            reneged.push((tsn, chunk.piece.message, chunk.repeats));
+        });
+        for (tsn, message, repeats) in reneged {
+            if self.worth_repeating(now, message, repeats) {
+                self.queue_repeat(tsn);
+            } else {
+                self.abandon(message);
+            }
+        }
+    }
+
+    /// Nothing sent over the path in `slot` was answered for two round trips (RFC 8985 §7.3, and for several paths:
+    /// what may be stuck there goes over the others at once, so that a dead path costs two round trips, not an RTO).
+    pub(super) fn handle_probe_timeout(&mut self, now: Instant, slot: usize) {
+        let others = self.paths.best_rank(Some(slot)) == Some(0);
+        let ack_delay = self.options.sack.delay;
+        let Some(path) = self.paths.get_mut(slot) else { return };
+        path.timers.probe = None;
+        if path.in_flight == 0 {
+            return;
+        }
+        path.probes += 1;
+        if others {
+            path.silent_since = Some(now);
+            path.pmtu.on_timeout(now);
+            path.pending.heartbeat = true;
+            path.timers.retransmission = None; // The heartbeat's own timer takes over.
+            self.take_in_flight(now, slot);
+            return;
+        }
+        path.timers.probe = path.probe_timeout(ack_delay).map(|timeout| now + timeout);
+        let last = path.sent.iter().rev().copied().find(|&(tsn, order)| {
+            self.out.get(tsn).is_some_and(|chunk| chunk.state == ChunkState::InFlight && chunk.order == order)
+        });
+        if let Some((tsn, _)) = last {
+            self.lose(now, tsn);
+        }
+    }
+}

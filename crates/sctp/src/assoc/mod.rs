@@ -1,0 +1,369 @@
+//! One association. This file holds its data, its public calls and the dispatch; each procedure is a file.
+//!
+//! The way of a message out: [`Association::send`] puts it into the [`SendQueue`]; `transmit` cuts it into chunks when a
+//! path has room and notes them as [`Outstanding`]; `sack` takes them off as they are acknowledged, `loss` marks those
+//! that are overdue, `abandon` gives up those that are too late. The way in: `receive` dispatches each chunk of a packet,
+//! hands data to `rx`, and [`Association::recv`] takes whole messages.
+
+mod abandon;
+mod asconf;
+mod handshake;
+mod heartbeat;
+mod loss;
+mod paths;
+mod receive;
+mod sack;
+mod shutdown;
+mod state;
+mod timers;
+mod transmit;
+
+pub(crate) use handshake::Handshake;
+pub(crate) use paths::Paths;
+pub(crate) use state::State;
+
+use crate::api::{CloseReason, Event, Options, PathReport, PathState, Priority, SendError, SendOptions, Stats};
+use crate::auth::AuthKeys;
+use crate::capabilities::{Agreed, Offer};
+use crate::cookie::Cookie;
+use crate::rx::{AckPolicy, AckTimer, Limits, Reassembly, Received, Tracker};
+use crate::tx::{Outstanding, SendQueue};
+use abandon::Forward;
+use asconf::Reconfiguration;
+use braidcast_core::{Instant, Rng, Route, Transmit, Unwrapper};
+use sack::AckScratch;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use transmit::Control;
+
+/// An SCTP association (RFC 9260), over one path or several at once.
+///
+/// It belongs to an [`Endpoint`](crate::Endpoint), which drives it. After calling any method that takes `&mut self`, poll the
+/// endpoint for what is to be sent.
+///
+/// Memory: what [`Options`] bounds for both buffers, and about 100 bytes for each chunk that is out, 65,535 at most.
+#[derive(Debug)]
+pub struct Association {
+    options: Arc<Options>,
+    rng: Rng,
+    state: State,
+    /// We sent the INIT, and so name the paths.
+    initiator: bool,
+    local_tag: u32,
+    peer_tag: u32,
+    peer_port: u16,
+    local_initial_tsn: u32,
+    local_offer: Offer,
+    agreed: Agreed,
+    auth: Option<AuthKeys>,
+    outbound_streams: u16,
+    paths: Paths,
+    queue: SendQueue,
+    out: Outstanding,
+    /// Lost chunks that are to be sent again: the most important first, then the oldest.
+    retransmit: BTreeSet<(Priority, u64)>,
+    /// Chunks of which a copy is to go over a second path.
+    copies: VecDeque<u64>,
+    /// Unwraps what the peer acknowledges; its reference is the highest cumulative acknowledgement.
+    acked: Unwrapper<32>,
+    /// What the peer has room for beside what is in flight.
+    peer_rwnd: usize,
+    forward: Forward,
+    tracker: Tracker,
+    reassembly: Reassembly,
+    ack: AckTimer,
+    reconfiguration: Reconfiguration,
+    control: VecDeque<Control>,
+    /// Timeouts in a row over all paths (RFC 9260 §8.1).
+    errors: u32,
+    /// The last [`send`](Self::send) found no room.
+    starved: bool,
+    readable_told: bool,
+    events: VecDeque<Event>,
+    stats: Stats,
+    scratch: Scratch,
+}
+
+/// Buffers that are kept so that the steady path does not allocate.
+#[derive(Debug, Default)]
+struct Scratch {
+    ack: AckScratch,
+    gaps: Vec<u8>,
+    duplicates: Vec<u8>,
+}
+
+impl Association {
+    /// The client's side, about to send INIT over `routes` in turn.
+    pub(crate) fn connect(now: Instant, options: Arc<Options>, mut rng: Rng, peer_port: u16, routes: &[Route]) -> Self {
+        let offer = Offer::new(&mut rng, options.interleaving);
+        let (local_tag, initial_tsn) = (nonzero(&mut rng), rng.u32());
+        let mut association = Self::new(options, rng, local_tag, peer_port, initial_tsn, offer);
+        for &route in routes {
+            association.paths.add(now, route, PathState::Unconfirmed, &association.options);
+        }
+        association.initiator = true;
+        association.state = State::CookieWait(Handshake::new(now));
+        association
+    }
+
+    /// The server's side, from a cookie that came back over `route`.
+    pub(crate) fn accept(now: Instant, options: Arc<Options>, rng: Rng, cookie: &Cookie, route: Route) -> Self {
+        let mut association =
+            Self::new(options, rng, cookie.local_tag, cookie.peer_port, cookie.local_initial_tsn, cookie.local_offer);
+        association.paths.add(now, route, PathState::Active, &association.options);
+        association.settle(cookie);
+        association.establish(now);
+        association
+    }
+
+    fn new(options: Arc<Options>, rng: Rng, local_tag: u32, peer_port: u16, initial_tsn: u32, offer: Offer) -> Self {
+        let acked = Unwrapper::<32>::new(u64::from(initial_tsn.wrapping_sub(1)));
+        let policy = AckPolicy { every: options.sack.every, delay: options.sack.delay, dac: options.sack.dac };
+        let limits = Limits { streams: options.streams, interleaving: false, max_message: options.max_message };
+        Self {
+            rng,
+            state: State::Closed,
+            initiator: false,
+            local_tag,
+            peer_tag: 0,
+            peer_port,
+            local_initial_tsn: initial_tsn,
+            local_offer: offer,
+            agreed: Agreed::default(),
+            auth: None,
+            outbound_streams: options.streams,
+            paths: Paths::default(),
+            queue: SendQueue::new(),
+            out: Outstanding::new(acked.highest() + 1),
+            retransmit: BTreeSet::new(),
+            copies: VecDeque::new(),
+            acked,
+            peer_rwnd: 0,
+            forward: Forward::default(),
+            tracker: Tracker::new(0),
+            reassembly: Reassembly::new(limits),
+            ack: AckTimer::new(policy),
+            reconfiguration: Reconfiguration::new(initial_tsn),
+            control: VecDeque::new(),
+            errors: 0,
+            starved: false,
+            readable_told: false,
+            events: VecDeque::new(),
+            stats: Stats::default(),
+            scratch: Scratch::default(),
+            options,
+        }
+    }
+
+    /// Takes over what the handshake settled.
+    fn settle(&mut self, cookie: &Cookie) {
+        self.peer_tag = cookie.peer_tag;
+        self.agreed = Agreed::new(&self.local_offer, &cookie.peer_offer);
+        self.auth = AuthKeys::new(&self.local_offer, &cookie.peer_offer, &self.options.key);
+        self.outbound_streams = cookie.outbound_streams;
+        self.peer_rwnd = cookie.peer_a_rwnd as usize;
+        self.queue.settle(self.agreed.interleaving, self.agreed.forward_tsn);
+        self.tracker = Tracker::new(cookie.peer_initial_tsn);
+        self.reassembly.reset(Limits {
+            streams: cookie.inbound_streams,
+            interleaving: self.agreed.interleaving,
+            max_message: self.options.max_message,
+        });
+        self.reconfiguration.expect(cookie.peer_initial_tsn);
+    }
+
+    /// The handshake is done: data and joins may flow.
+    fn establish(&mut self, now: Instant) {
+        self.state = State::Established;
+        self.events.push_back(Event::Connected);
+        for path in self.paths.iter_mut() {
+            if path.state == PathState::Active {
+                path.heartbeats.start(now);
+                path.pmtu.start(now);
+                self.events.push_back(Event::PathUp(path.id, path.route));
+            }
+        }
+    }
+
+    /// Takes a message of 1 to [`Options::max_message`] bytes. May be called before [`Event::Connected`].
+    ///
+    /// # Errors
+    /// [`SendError`]; nothing was taken then.
+    pub fn send(&mut self, now: Instant, payload: &[u8], how: SendOptions) -> Result<(), SendError> {
+        if !self.state.takes_messages() {
+            return Err(SendError::Closing);
+        }
+        let (len, limit) = (payload.len(), self.options.max_message);
+        if len == 0 {
+            return Err(SendError::Empty);
+        }
+        if len > limit {
+            return Err(SendError::TooLong { len, limit });
+        }
+        if how.stream >= self.outbound_streams {
+            return Err(SendError::NoSuchStream { stream: how.stream, count: self.outbound_streams });
+        }
+        if len > self.send_room() {
+            self.expire(now);
+        }
+        if len > self.send_room() {
+            self.starved = true;
+            return Err(SendError::BufferFull { needed: len, free: self.send_room(), limit: self.options.send_buffer });
+        }
+        self.queue.push(now, payload, how);
+        self.stats.messages_sent += 1;
+        Ok(())
+    }
+
+    /// Exchanges the storage of `buf` for that of the next message, so that no byte is copied and none allocated.
+    pub fn recv(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Received> {
+        let before = self.receive_window();
+        let received = self.reassembly.recv(buf);
+        if received.is_some() {
+            self.stats.messages_received += 1;
+            self.reopen_window(now, before);
+        } else {
+            self.readable_told = false;
+        }
+        received
+    }
+
+    /// Streams of a lower number in `priority` go first. For messages waiting and to come.
+    pub fn set_priority(&mut self, stream: u16, priority: Priority) {
+        self.queue.set_priority(stream, priority);
+        // Lost chunks stand under the rank of their message.
+        for (_, tsn) in core::mem::take(&mut self.retransmit) {
+            self.queue_repeat(tsn);
+        }
+    }
+
+    /// Sends each chunk of `stream` over a second path as well, where there is one, outside of its congestion window: for
+    /// what is small and must not wait for a loss to be noticed. For messages to come.
+    pub fn set_copied(&mut self, stream: u16, copied: bool) {
+        self.queue.set_copied(stream, copied);
+    }
+
+    /// Ends the association once everything promised is delivered, in both directions.
+    pub fn shutdown(&mut self, now: Instant) {
+        self.begin_shutdown(now);
+    }
+
+    /// Ends the association at once; `reason` is told to the peer.
+    pub fn abort(&mut self, _now: Instant, reason: &str) {
+        self.send_abort(&crate::wire::Cause::UserInitiatedAbort(reason.as_bytes()));
+        self.close(CloseReason::Aborted);
+    }
+
+    /// Bytes of messages that wait or are not yet acknowledged.
+    pub const fn buffered(&self) -> usize {
+        self.queue.held_bytes()
+    }
+
+    /// Bytes of messages that wait and of which nothing was sent yet.
+    pub const fn waiting(&self) -> usize {
+        self.queue.waiting_bytes()
+    }
+
+    /// Bytes that [`send`](Self::send) would still take.
+    pub fn send_room(&self) -> usize {
+        self.options.send_buffer.saturating_sub(self.queue.held_bytes())
+    }
+
+    /// The paths as they are now.
+    pub fn paths(&self) -> impl Iterator<Item = PathReport> + '_ {
+        self.paths.iter().map(crate::path::Path::report)
+    }
+
+    /// Counts so far.
+    pub const fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    /// Whether data may flow: after [`Event::Connected`], before the shutdown.
+    pub const fn is_established(&self) -> bool {
+        matches!(self.state, State::Established)
+    }
+
+    /// Whether the association is over.
+    pub const fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed)
+    }
+
+    /// Whether I-DATA is in use (RFC 8260).
+    pub const fn interleaves(&self) -> bool {
+        self.agreed.interleaving
+    }
+
+    pub(crate) const fn local_tag(&self) -> u32 {
+        self.local_tag
+    }
+
+    pub(crate) const fn peer_tag(&self) -> u32 {
+        self.peer_tag
+    }
+
+    /// What our INIT says: the initial TSN and the offer.
+    pub(crate) const fn opening(&self) -> (u32, Offer) {
+        (self.local_initial_tsn, self.local_offer)
+    }
+
+    /// ABORT with our own tag sent back: the peer knows no association (RFC 9260 §8.5.1 B).
+    pub(crate) fn handle_reflected_abort(&mut self, causes: crate::wire::Causes<'_>) {
+        // To one that has sent SHUTDOWN ACK it says no more than the SHUTDOWN COMPLETE that was lost.
+        let done = matches!(self.state, State::ShutdownAckSent(_));
+        self.close(if done { CloseReason::Shutdown } else { CloseReason::by_peer(causes) });
+    }
+
+    /// SHUTDOWN COMPLETE from a peer that has forgotten us already (RFC 9260 §8.5.1 C).
+    pub(crate) fn handle_reflected_shutdown_complete(&mut self) {
+        self.handle_shutdown_complete();
+    }
+
+    pub(crate) const fn peer_port(&self) -> u16 {
+        self.peer_port
+    }
+
+    pub(crate) const fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Routes that became or ceased to be paths since the last call.
+    pub(crate) fn take_route_changes(&mut self) -> impl Iterator<Item = (Route, bool)> + '_ {
+        self.paths.changes.drain(..)
+    }
+
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
+        if self.reassembly.is_readable() && !self.readable_told {
+            self.readable_told = true;
+            self.events.push_back(Event::Readable);
+        }
+        if self.starved && self.send_room() >= self.options.send_buffer / 4 {
+            self.starved = false;
+            self.events.push_back(Event::Writable);
+        }
+        self.events.pop_front()
+    }
+
+    /// Writes the next packets, all for one route, into `buf`.
+    pub(crate) fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        self.expire(now);
+        self.transmit(now, buf)
+    }
+
+    fn close(&mut self, reason: CloseReason) {
+        if !matches!(self.state, State::Closed) {
+            self.state = State::Closed;
+            self.events.push_back(Event::Closed(reason));
+        }
+    }
+}
+
+/// A random number that is not 0, for verification tags (RFC 9260 §3.3.2).
+pub(crate) fn nonzero(rng: &mut Rng) -> u32 {
+    loop {
+        let number = rng.u32();
+        if number != 0 {
+            return number;
+        }
+    }
+}

@@ -1,0 +1,254 @@
+use super::Association;
+use crate::api::CloseReason;
+use crate::rx::{Arrival, Fragment, Key, ReassemblyError};
+use crate::wire::chunk::{ErrorChunk, ForwardTsn, IForwardTsn};
+use crate::wire::{Cause, Causes, Chunk, Packet, RawChunk, UnknownAction};
+use braidcast_core::{Instant, Route, Writer};
+
+/// What the data chunks of one packet came to, for the decision when to acknowledge.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arrivals {
+    any: bool,
+    new: bool,
+    disorder: bool,
+    immediate: bool,
+}
+
+impl Association {
+    /// A packet with our verification tag came over `route`; `bytes` is all of it.
+    pub(crate) fn handle_packet(&mut self, now: Instant, route: Route, packet: &Packet<'_>, bytes: &[u8]) {
+        let mut slot = self.paths.by_route(route);
+        let mut authenticated = false;
+        let mut arrivals = Arrivals::default();
+        for raw in packet.chunks() {
+            let Ok(raw) = raw else {
+                self.stats.dropped_packets += 1;
+                break;
+            };
+            let chunk = match Chunk::parse(raw) {
+                Ok(chunk) => chunk,
+                Err(error) => {
+                    self.violation(&error.to_string());
+                    break;
+                }
+            };
+            if let Chunk::Auth(auth) = chunk {
+                let following = bytes.get(raw.offset..).unwrap_or_default();
+                if self.auth.as_ref().is_none_or(|keys| keys.verify(&auth, following).is_err()) {
+                    self.stats.dropped_packets += 1;
+                    break;
+                }
+                authenticated = true;
+                continue;
+            }
+            if !authenticated && self.auth.as_ref().is_some_and(|keys| keys.requires(raw.kind)) {
+                self.stats.dropped_packets += 1;
+                continue; // RFC 4895 §6.3: dropped without a word.
+            }
+            if slot.is_none() {
+                // A new route may only ask to join, and must prove who it is (RFC 5061 §4.1.1).
+                if let (Chunk::Asconf(asconf), true) = (&chunk, authenticated) {
+                    self.handle_asconf(now, route, asconf);
+                    slot = self.paths.by_route(route);
+                    continue;
+                }
+                self.stats.dropped_packets += 1;
+                break;
+            }
+            let Some(slot) = slot else { break };
+            if !self.handle_chunk(now, slot, raw, chunk, authenticated, &mut arrivals) || self.is_closed() {
+                break;
+            }
+        }
+        let Some(path) = self.paths.by_route(route).and_then(|slot| self.paths.get_mut(slot)) else { return };
+        path.stats.received_packets += 1;
+        path.stats.received_bytes += bytes.len() as u64;
+        let id = path.id;
+        if arrivals.any {
+            self.ack.on_data_packet(now, id, arrivals.new, arrivals.disorder, arrivals.immediate);
+            if matches!(self.state, super::State::ShutdownSent(_)) {
+                self.ack.demand(now); // RFC 9260 §9.2: data in this state is answered at once.
+            }
+        }
+        self.advance_shutdown(now);
+    }
+
+    /// One chunk; whether to go on with the packet.
+    fn handle_chunk(
+        &mut self,
+        now: Instant,
+        slot: usize,
+        raw: RawChunk<'_>,
+        chunk: Chunk<'_>,
+        authenticated: bool,
+        arrivals: &mut Arrivals,
+    ) -> bool {
+        let Some(path) = self.paths.get(slot).map(|path| path.id) else { return false };
+        match chunk {
+            Chunk::Data(c) => {
+                let key = Key::Ssn(c.ssn);
+                let (first, last, unordered, stream, ppid, payload) =
+                    (c.first, c.last, c.unordered, c.stream, c.ppid, c.payload);
+                let tsn = self.tracker.unwrap(c.tsn);
+                arrivals.immediate |= c.immediate;
+                self.handle_data(Fragment { tsn, stream, unordered, first, last, ppid, key, payload, path }, arrivals);
+            }
+            Chunk::IData(c) => {
+                let key = Key::Mid { mid: c.mid, fsn: c.fsn };
+                let (first, last, unordered, stream, ppid, payload) =
+                    (c.first, c.last, c.unordered, c.stream, c.ppid, c.payload);
+                let tsn = self.tracker.unwrap(c.tsn);
+                arrivals.immediate |= c.immediate;
+                self.handle_data(Fragment { tsn, stream, unordered, first, last, ppid, key, payload, path }, arrivals);
+            }
+            Chunk::Sack(sack) => self.handle_sack(now, slot, &sack),
+            Chunk::Heartbeat(heartbeat) => self.answer_heartbeat(slot, &heartbeat),
+            Chunk::HeartbeatAck(ack) => self.handle_heartbeat_ack(now, slot, &ack),
+            Chunk::ForwardTsn(forward) => self.handle_forward_tsn(now, &forward, arrivals),
+            Chunk::IForwardTsn(forward) => self.handle_i_forward_tsn(now, &forward, arrivals),
+            Chunk::InitAck(init) => self.handle_init_ack(now, slot, init),
+            Chunk::CookieAck(_) => self.handle_cookie_ack(now, slot),
+            Chunk::Shutdown(shutdown) => self.handle_shutdown(now, slot, shutdown.cumulative_tsn),
+            Chunk::ShutdownAck(_) => self.handle_shutdown_ack(slot),
+            Chunk::ShutdownComplete(_) => self.handle_shutdown_complete(),
+            Chunk::Abort(abort) => self.close(CloseReason::by_peer(abort.causes)),
+            Chunk::Error(error) => self.handle_error(now, &error),
+            Chunk::Asconf(asconf) if authenticated => {
+                if let Some(route) = self.paths.get(slot).map(|path| path.route) {
+                    self.handle_asconf(now, route, &asconf);
+                }
+            }
+            Chunk::AsconfAck(ack) if authenticated => self.handle_asconf_ack(now, &ack),
+            // Without RFC 4895 agreed on nobody may change addresses; the other chunks are the endpoint's business or
+            // carry nothing.
+            Chunk::Asconf(_)
+            | Chunk::AsconfAck(_)
+            | Chunk::Init(_)
+            | Chunk::CookieEcho(_)
+            | Chunk::Auth(_)
+            | Chunk::Pad(_) => {}
+            Chunk::Unknown(_) => return self.handle_unknown(raw),
+        }
+        true
+    }
+
+    /// DATA or I-DATA (RFC 9260 §6.2).
+    fn handle_data(&mut self, fragment: Fragment<'_>, arrivals: &mut Arrivals) {
+        if !self.state.accepts_data() {
+            return;
+        }
+        arrivals.any = true;
+        if fragment.payload.is_empty() {
+            self.send_abort(&Cause::NoUserData { tsn: fragment.tsn as u32 });
+            return self.close(CloseReason::Violation("a data chunk without data".into()));
+        }
+        // With the buffer full, only what lets messages out is taken, with some slack: what fills a gap, or anything if
+        // no message is whole, as the application can make no room then.
+        let full = self.receive_window() == 0;
+        let slack = self.reassembly.buffered() < 2 * self.options.receive_buffer;
+        let stuck = !self.reassembly.is_readable();
+        if full && stuck && !slack {
+            // Interleaved messages of which none can be finished: better a clear end than to hang.
+            self.send_abort(&Cause::OutOfResource);
+            return self.close(CloseReason::Violation("unfinished messages fill twice the receive buffer".into()));
+        }
+        if full && !(slack && (stuck || fragment.tsn < self.tracker.highest())) {
+            arrivals.disorder = true;
+            return;
+        }
+        match self.tracker.observe(fragment.tsn) {
+            Arrival::New { in_order, .. } => {
+                arrivals.new = true;
+                arrivals.disorder |= !in_order;
+            }
+            Arrival::Duplicate => {
+                arrivals.disorder = true;
+                self.stats.duplicate_chunks += 1;
+                return;
+            }
+            Arrival::OutOfWindow => return,
+        }
+        match self.reassembly.insert(fragment) {
+            Ok(()) => {}
+            Err(ReassemblyError::InvalidStream(stream)) => self.send_error(&Cause::InvalidStream { stream }),
+            Err(error) => self.violation(&error.to_string()),
+        }
+    }
+
+    fn handle_forward_tsn(&mut self, now: Instant, chunk: &ForwardTsn<'_>, arrivals: &mut Arrivals) {
+        if self.agreed.interleaving || !self.agreed.forward_tsn || !self.state.accepts_data() {
+            return;
+        }
+        for skip in chunk.skips.iter() {
+            self.reassembly.skip_ssn(skip.stream, skip.ssn);
+        }
+        self.forward_to(now, chunk.new_cumulative_tsn, arrivals);
+    }
+
+    fn handle_i_forward_tsn(&mut self, now: Instant, chunk: &IForwardTsn<'_>, arrivals: &mut Arrivals) {
+        if !self.agreed.interleaving || !self.agreed.forward_tsn || !self.state.accepts_data() {
+            return;
+        }
+        for skip in chunk.skips.iter() {
+            self.reassembly.skip_mid(skip.stream, skip.unordered, skip.mid);
+        }
+        self.forward_to(now, chunk.new_cumulative_tsn, arrivals);
+    }
+
+    /// What is left of a FORWARD-TSN once the streams have skipped (RFC 3758 §3.6).
+    fn forward_to(&mut self, now: Instant, new_cumulative: u32, arrivals: &mut Arrivals) {
+        let new_cumulative = self.tracker.unwrap(new_cumulative);
+        self.reassembly.forward_tsn(new_cumulative);
+        arrivals.any = true;
+        if self.tracker.forward(new_cumulative) {
+            arrivals.new = true;
+        } else {
+            self.ack.demand(now);
+        }
+    }
+
+    fn handle_error(&mut self, now: Instant, error: &ErrorChunk<'_>) {
+        for raw in error.causes.iter().map_while(Result::ok) {
+            if let Ok(Cause::StaleCookie { .. }) = Cause::parse(raw) {
+                self.handle_stale_cookie(now);
+            }
+        }
+    }
+
+    /// What the high bits of an unknown chunk type ask for (RFC 9260 §3.2); whether to go on with the packet.
+    fn handle_unknown(&mut self, raw: RawChunk<'_>) -> bool {
+        let action = UnknownAction::for_chunk(raw.kind);
+        if action.reports() {
+            self.send_error(&Cause::UnrecognizedChunk(raw.bytes));
+        }
+        action.skips()
+    }
+
+    /// Room that the peer may fill (RFC 9260 §6.2 a_rwnd).
+    pub(super) fn receive_window(&self) -> usize {
+        self.options.receive_buffer.saturating_sub(self.reassembly.buffered())
+    }
+
+    /// After the application took a message: tells the peer when the window was nearly shut and is open again
+    /// (RFC 9260 §6.2; as for silly windows in RFC 9293 §3.8.6.2.2).
+    pub(super) fn reopen_window(&mut self, now: Instant, before: usize) {
+        let step = self.options.receive_buffer / 4;
+        if before < step && self.receive_window() >= step {
+            self.ack.demand(now);
+        }
+    }
+
+    fn send_error(&mut self, cause: &Cause<'_>) {
+        let mut causes = Vec::new();
+        cause.emit(&mut Writer::new(&mut causes));
+        if let Some(slot) = self.paths.for_control(None) {
+            self.control_chunk(slot, &Chunk::Error(ErrorChunk { causes: Causes::new(&causes) }));
+        }
+    }
+
+    /// The peer broke the protocol beyond repair.
+    pub(super) fn violation(&mut self, what: &str) {
+        self.send_abort(&Cause::ProtocolViolation(what.as_bytes()));
+        self.close(CloseReason::Violation(what.into()));
+    }
+}

@@ -1,0 +1,216 @@
+use super::Association;
+use crate::api::LossDetection;
+use crate::tx::ChunkState;
+use crate::wire::chunk::Sack;
+use braidcast_core::Instant;
+
+/// What one SACK said, gathered before it is acted on; kept between calls so that nothing is allocated.
+#[derive(Debug, Default)]
+pub(super) struct AckScratch {
+    newly: Vec<u64>,
+    paths: Vec<PathNews>,
+}
+
+/// What one SACK said about one path.
+#[derive(Clone, Copy, Debug, Default)]
+struct PathNews {
+    /// Bytes newly acknowledged that count for the window.
+    acked: usize,
+    in_flight_before: usize,
+    /// The most recently sent chunk that is newly acknowledged and was sent once: its place and send time.
+    newest: Option<(u64, Instant)>,
+    /// Highest place in the send order that is newly acknowledged.
+    highest_order: Option<u64>,
+}
+
+impl Association {
+    /// A SACK that came over the path in `slot` (RFC 9260 §6.2.1; for several paths: Iyengar et al. 2006 §III, PRCMT fig. 6).
+    pub(super) fn handle_sack(&mut self, now: Instant, slot: usize, sack: &Sack<'_>) {
+        let cumulative = self.acked.peek(u64::from(sack.cumulative_tsn));
+        // Older than what is known: overtaken on another return path (RFC 9260 §6.2.1 D i). Beyond what was ever sent:
+        // nonsense.
+        if cumulative + 1 < self.out.base() || cumulative >= self.out.next_tsn() || !self.state.is_up() {
+            return;
+        }
+        self.acked.unwrap(u64::from(sack.cumulative_tsn));
+        let mut scratch = core::mem::take(&mut self.scratch.ack);
+        scratch.newly.clear();
+        scratch.paths.clear();
+        scratch.paths.extend((0..self.paths.slots()).map(|slot| PathNews {
+            in_flight_before: self.paths.get(slot).map_or(0, |path| path.in_flight),
+            ..PathNews::default()
+        }));
+        self.out.ack_range(self.out.base(), cumulative, &mut scratch.newly);
+        for gap in sack.gaps.iter().filter(|gap| gap.start <= gap.end) {
+            let (from, to) = (cumulative + u64::from(gap.start), cumulative + u64::from(gap.end));
+            self.out.ack_range(from, to, &mut scratch.newly);
+        }
+        for &tsn in &scratch.newly {
+            self.chunk_acked(now, tsn, &mut scratch.paths);
+        }
+        while let Some((_, chunk)) = self.out.pop_acked(cumulative) {
+            self.chunk_gone(chunk.piece.message);
+        }
+        self.note_duplicates(sack);
+        self.peer_rwnd = (sack.a_rwnd as usize).saturating_sub(self.out.in_flight);
+        if sack.a_rwnd == 0 {
+            self.errors = 0; // RFC 9260 §6.1 A: a peer without room is not dead.
+        }
+        let paths_acked = scratch.paths.iter().filter(|news| news.highest_order.is_some()).count();
+        for (at, news) in scratch.paths.iter().enumerate() {
+            if news.highest_order.is_some() || news.acked > 0 {
+                self.path_acked(now, at, news, at == slot);
+            }
+        }
+        if self.options.loss_detection == LossDetection::Count {
+            // DAC: one SACK may stand for several packets, if all it newly acknowledges took one path (Iyengar et al. §III-D).
+            let reports = if paths_acked == 1 { (sack.flags >> 6).max(1) } else { 1 };
+            for (at, news) in scratch.paths.iter().enumerate() {
+                if let Some(highest) = news.highest_order {
+                    self.count_missing(now, at, highest, reports);
+                }
+            }
+        }
+        self.scratch.ack = scratch;
+        self.detect_losses(now);
+        self.after_ack(now);
+    }
+
+    /// What follows whenever the cumulative acknowledgement may have moved.
+    pub(super) fn after_ack(&mut self, now: Instant) {
+        self.advance_forward_point();
+        if self.out.is_empty() {
+            for path in self.paths.iter_mut() {
+                path.sent.clear();
+                path.timers.retransmission = None;
+                path.timers.probe = None;
+                path.timers.reordering = None;
+            }
+        } else if self.out.in_flight == 0 && self.retransmit.is_empty() && !self.is_forwarding() {
+            // All that is out has been gap-acknowledged: should the peer withdraw that, a timer must be there.
+            if let Some(path) = self.paths.for_control(None).and_then(|slot| self.paths.get_mut(slot)) {
+                let deadline = now + path.rtt.rto();
+                path.timers.retransmission.get_or_insert(deadline);
+            }
+        }
+        self.advance_shutdown(now);
+    }
+
+    /// `tsn` was acknowledged for the first time.
+    fn chunk_acked(&mut self, now: Instant, tsn: u64, news: &mut [PathNews]) {
+        let Some(chunk) = self.out.get_mut(tsn) else { return };
+        let state = core::mem::replace(&mut chunk.state, ChunkState::Acked);
+        let chunk = *chunk;
+        let slot = usize::from(chunk.slot);
+        let len = usize::from(chunk.piece.len);
+        match state {
+            ChunkState::InFlight => {
+                self.out.in_flight -= len;
+                let (Some(path), Some(news)) = (self.paths.get_mut(slot), news.get_mut(slot)) else { return };
+                path.in_flight -= len;
+                news.acked += len;
+                if chunk.copied {
+                    return; // Perhaps the copy alone arrived: that says nothing about this path.
+                }
+                path.pmtu.on_delivered(len);
+                news.highest_order = news.highest_order.max(Some(chunk.order));
+                path.rack.on_delivered(now, chunk.sent, chunk.order, chunk.repeats > 0, path.rtt.min());
+                if chunk.repeats == 0 && news.newest.is_none_or(|(order, _)| order < chunk.order) {
+                    news.newest = Some((chunk.order, chunk.sent));
+                }
+            }
+            ChunkState::Lost => {
+                // It was on its way after all.
+                let priority = self.queue.get(chunk.piece.message).priority;
+                self.retransmit.remove(&(priority, tsn));
+                if let (Some(path), Some(news)) = (self.paths.get_mut(slot), news.get_mut(slot)) {
+                    path.rack.on_spurious();
+                    path.window.undo_timeout();
+                    news.highest_order = news.highest_order.max(Some(chunk.order));
+                }
+            }
+            // PRCMT fig. 6: what was given up earns no credit.
+            ChunkState::Abandoned | ChunkState::Acked => {}
+        }
+    }
+
+    /// A chunk of `message` was taken out of the outstanding ones.
+    pub(super) fn chunk_gone(&mut self, key: u32) {
+        let message = self.queue.get_mut(key);
+        message.chunks -= 1;
+        if message.chunks == 0 && message.is_cut() {
+            self.queue.release(key);
+        }
+    }
+
+    /// The path in `slot` had chunks acknowledged.
+    fn path_acked(&mut self, now: Instant, slot: usize, news: &PathNews, same_path: bool) {
+        let proven = news.highest_order.is_some();
+        if proven {
+            self.path_answers(now, slot);
+        }
+        let (probe, interval) = (self.options.probe, self.options.heartbeat_interval);
+        let (ack_delay, queueing_limit) = (self.options.sack.delay, self.options.queueing_limit);
+        let Some(path) = self.paths.get_mut(slot) else { return };
+        // A SACK that came back over another path says nothing about this path's round trip (THESIS §6.2.4); a peer that
+        // sends only such is asked by heartbeats.
+        if let (Some((order, sent)), true) = (news.newest, same_path) {
+            path.heartbeats.postpone(now, interval);
+            path.queueing.observe(now, now - sent);
+            if order >= path.next_rtt_order {
+                path.next_rtt_order = path.next_order();
+                path.rtt.sample(now - sent);
+                path.shorten_queue(queueing_limit);
+            } else {
+                path.rtt.observe(now - sent);
+            }
+        }
+        if path.recovery.is_some_and(|until| news.highest_order >= Some(until)) {
+            path.recovery = None;
+            path.rack.on_recovered();
+        }
+        // CUC: what counts is whether the oldest chunk out on this path was acknowledged, whatever the association's
+        // cumulative acknowledgement does (Iyengar et al. §III-C, pseudo-cumack).
+        let mut advanced = false;
+        while let Some(&(tsn, order)) = path.sent.front() {
+            let live = self.out.get(tsn).is_some_and(|chunk| {
+                chunk.state == ChunkState::InFlight && usize::from(chunk.slot) == slot && chunk.order == order
+            });
+            if live {
+                break;
+            }
+            path.sent.pop_front();
+            advanced = true;
+        }
+        let mtu = path.mtu();
+        let queued = queueing_limit.is_some_and(|limit| path.queueing.latest() > limit);
+        if path.recovery.is_none() && advanced && proven && !queued {
+            path.window.on_ack(news.acked, news.in_flight_before + mtu > path.window.cwnd(), mtu);
+        }
+        if path.in_flight == 0 {
+            path.window.on_all_acked();
+            path.timers.retransmission = None;
+            path.timers.probe = None;
+        } else {
+            if advanced {
+                path.timers.retransmission = Some(now + path.rtt.rto());
+            }
+            if !proven {
+                return;
+            }
+            path.timers.probe = path.probe_timeout(ack_delay).filter(|_| probe).map(|timeout| now + timeout);
+        }
+    }
+
+    /// Duplicates mean repeats that were not needed; they widen the reordering window of the path they took.
+    fn note_duplicates(&mut self, sack: &Sack<'_>) {
+        self.stats.duplicates_reported += sack.duplicates.len() as u64;
+        for tsn in sack.duplicates.iter() {
+            let tsn = self.acked.peek(u64::from(tsn));
+            let chunk = self.out.get(tsn).filter(|chunk| !self.queue.get(chunk.piece.message).copied);
+            if let Some(path) = chunk.and_then(|chunk| self.paths.get_mut(usize::from(chunk.slot))) {
+                path.rack.on_spurious();
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+use super::state::Closing;
+use super::{Association, State};
+use crate::api::CloseReason;
+use crate::wire::Chunk;
+use crate::wire::chunk::{Shutdown, ShutdownAck, ShutdownComplete};
+use braidcast_core::Instant;
+
+/// T5-shutdown-guard lasts so many RTO.Max (RFC 9260 §9.2).
+const GUARD_RTO_MAX: u32 = 5;
+
+impl Association {
+    pub(super) fn begin_shutdown(&mut self, now: Instant) {
+        match self.state {
+            State::CookieWait(_) | State::CookieEchoed(_) if self.buffered() == 0 => {
+                self.close(CloseReason::Shutdown);
+            }
+            State::Established => {
+                self.state = State::ShutdownPending;
+                self.advance_shutdown(now);
+            }
+            _ => {}
+        }
+    }
+
+    /// Goes on with a shutdown once nothing is out any more.
+    pub(super) fn advance_shutdown(&mut self, now: Instant) {
+        if !self.out.is_empty() || self.queue.peek().is_some() {
+            return;
+        }
+        match self.state {
+            State::ShutdownPending => {
+                self.state = State::ShutdownSent(self.closing(now));
+                self.send_shutdown();
+            }
+            State::ShutdownReceived => {
+                self.state = State::ShutdownAckSent(self.closing(now));
+                self.send_shutdown();
+            }
+            _ => {}
+        }
+    }
+
+    fn closing(&self, now: Instant) -> Closing {
+        let rto = self.paths.iter().filter(|path| path.is_usable()).map(|path| path.rtt.rto()).min();
+        let repeat = now + rto.unwrap_or(self.options.rto.initial);
+        Closing { repeat, guard: now + self.options.rto.max * GUARD_RTO_MAX }
+    }
+
+    /// SHUTDOWN or SHUTDOWN ACK, as the state has it.
+    fn send_shutdown(&mut self) {
+        let Some(slot) = self.paths.for_control(None) else { return };
+        if matches!(self.state, State::ShutdownSent(_)) {
+            let cumulative_tsn = self.tracker.cumulative() as u32;
+            self.control_chunk(slot, &Chunk::Shutdown(Shutdown { cumulative_tsn }));
+        } else {
+            self.control_chunk(slot, &Chunk::ShutdownAck(ShutdownAck));
+        }
+    }
+
+    /// T2-shutdown or T5-shutdown-guard.
+    pub(super) fn handle_shutdown_timeout(&mut self, now: Instant) {
+        let rto_max = self.options.rto.max;
+        let (State::ShutdownSent(closing) | State::ShutdownAckSent(closing)) = &mut self.state else { return };
+        if now >= closing.guard {
+            self.send_abort(&crate::wire::Cause::UserInitiatedAbort(b"shutdown took too long"));
+            return self.close(CloseReason::PathsFailed);
+        }
+        if now < closing.repeat {
+            return;
+        }
+        let slot = self.paths.for_control(None);
+        let rto = slot.and_then(|slot| self.paths.get(slot)).map_or(rto_max, |path| path.rtt.rto());
+        closing.repeat = now + rto;
+        if let Some(slot) = slot {
+            self.path_failed(slot);
+        }
+        if !self.is_closed() {
+            self.send_shutdown();
+        }
+    }
+
+    /// SHUTDOWN (RFC 9260 §9.2): acknowledges, and asks us to finish.
+    pub(super) fn handle_shutdown(&mut self, now: Instant, slot: usize, cumulative_tsn: u32) {
+        if !self.state.is_up() {
+            return;
+        }
+        let ack = crate::wire::chunk::Sack {
+            cumulative_tsn,
+            a_rwnd: u32::try_from(self.peer_rwnd + self.out.in_flight).unwrap_or(u32::MAX),
+            flags: 0,
+            gaps: crate::wire::Entries::EMPTY,
+            duplicates: crate::wire::Entries::EMPTY,
+        };
+        self.handle_sack(now, slot, &ack);
+        match self.state {
+            State::Established | State::ShutdownPending => {
+                self.state = State::ShutdownReceived;
+                self.advance_shutdown(now);
+            }
+            // Both ends shut down at once.
+            State::ShutdownSent(_) => {
+                self.state = State::ShutdownAckSent(self.closing(now));
+                self.send_shutdown();
+            }
+            _ => {}
+        }
+    }
+
+    /// SHUTDOWN ACK: the peer is done too.
+    pub(super) fn handle_shutdown_ack(&mut self, slot: usize) {
+        if matches!(self.state, State::ShutdownSent(_) | State::ShutdownAckSent(_)) {
+            self.control.clear();
+            self.control_chunk(slot, &Chunk::ShutdownComplete(ShutdownComplete { reflected: false }));
+            self.close(CloseReason::Shutdown);
+        }
+    }
+
+    pub(super) fn handle_shutdown_complete(&mut self) {
+        if matches!(self.state, State::ShutdownAckSent(_)) {
+            self.close(CloseReason::Shutdown);
+        }
+    }
+
+    /// INIT while we wait for SHUTDOWN COMPLETE: the peer never got our SHUTDOWN ACK (RFC 9260 §9.2).
+    pub(crate) fn repeat_shutdown_ack(&mut self) {
+        self.send_shutdown();
+    }
+}

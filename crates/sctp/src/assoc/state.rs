@@ -1,0 +1,67 @@
+use super::Handshake;
+use braidcast_core::Instant;
+
+/// The states of RFC 9260 §4, each with the data that only it has.
+///
+/// ```text
+///            connect                                cookie came back
+///               |                                          |
+///          CookieWait --INIT ACK--> CookieEchoed --COOKIE ACK--> Established
+///                                                          |
+///                    shutdown()                            |            SHUTDOWN came
+///          ShutdownPending <-------------------------------+-------------> ShutdownReceived
+///               | all acknowledged: SHUTDOWN                      all acknowledged: SHUTDOWN ACK |
+///          ShutdownSent                                                              ShutdownAckSent
+///               | SHUTDOWN ACK: SHUTDOWN COMPLETE                          SHUTDOWN COMPLETE |
+///               +----------------------------------> Closed <-------------------------------+
+/// ```
+#[derive(Debug)]
+pub(crate) enum State {
+    /// INIT sent.
+    CookieWait(Handshake),
+    /// COOKIE ECHO sent.
+    CookieEchoed(Handshake),
+    /// Data flows.
+    Established,
+    /// Shutdown asked for; data is still out.
+    ShutdownPending,
+    /// The peer shuts down; data is still out.
+    ShutdownReceived,
+    /// SHUTDOWN sent.
+    ShutdownSent(Closing),
+    /// SHUTDOWN ACK sent.
+    ShutdownAckSent(Closing),
+    /// Over.
+    Closed,
+}
+
+/// T2-shutdown and T5-shutdown-guard (RFC 9260 §9.2).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Closing {
+    /// When the chunk is sent again.
+    pub(crate) repeat: Instant,
+    /// When patience ends.
+    pub(crate) guard: Instant,
+}
+
+impl State {
+    /// Whether the application may send.
+    pub(crate) const fn takes_messages(&self) -> bool {
+        matches!(self, Self::CookieWait(_) | Self::CookieEchoed(_) | Self::Established)
+    }
+
+    /// Whether chunks may be sent and acknowledged.
+    pub(crate) const fn carries_data(&self) -> bool {
+        matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownReceived)
+    }
+
+    /// Whether data from the peer is taken (RFC 9260 §6: not in SHUTDOWN-RECEIVED and after).
+    pub(crate) const fn accepts_data(&self) -> bool {
+        matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownSent(_))
+    }
+
+    /// Whether the handshake is done and the association is not over.
+    pub(crate) const fn is_up(&self) -> bool {
+        !matches!(self, Self::CookieWait(_) | Self::CookieEchoed(_) | Self::Closed)
+    }
+}

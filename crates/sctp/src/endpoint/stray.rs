@@ -1,0 +1,36 @@
+use super::Endpoint;
+use crate::wire::chunk::{ShutdownComplete, kind};
+use crate::wire::{Chunk, Packet};
+use braidcast_core::Route;
+
+impl Endpoint {
+    /// A packet whose tag is none of ours, "out of the blue" (RFC 9260 §8.4), or one that reflects the peer's tag.
+    pub(super) fn handle_stray(&mut self, route: Route, packet: &Packet<'_>) {
+        let (tag, port) = (packet.header.verification_tag, packet.header.source_port);
+        let Some(Ok(first)) = packet.chunks().next() else { return };
+        match first.kind {
+            kind::ABORT | kind::SHUTDOWN_COMPLETE => {
+                // With the T bit the tag is the peer's own (RFC 9260 §8.5.1 B, C).
+                let Some(&id) = self.by_route.get(&(route, port)) else { return };
+                let reflects = first.flags & 1 == 1 && self.association(id).is_some_and(|it| it.peer_tag() == tag);
+                if let (true, Some(entry)) = (reflects, self.entry(id)) {
+                    match Chunk::parse(first) {
+                        Ok(Chunk::Abort(abort)) => entry.association.handle_reflected_abort(abort.causes),
+                        _ => entry.association.handle_reflected_shutdown_complete(),
+                    }
+                    self.settle(id);
+                }
+            }
+            kind::SHUTDOWN_ACK => {
+                let chunk = Chunk::ShutdownComplete(ShutdownComplete { reflected: true });
+                self.reply_chunk(route, port, tag, &chunk);
+            }
+            // Answers to nothing: INIT ACK (§5.2.3), COOKIE ACK (§8.4 item 7), ERROR, and anything that could start a loop.
+            kind::INIT_ACK | kind::COOKIE_ACK | kind::ERROR | kind::HEARTBEAT_ACK => {}
+            // A tag that is not that of the association over this route: old or forged, dropped (RFC 9260 §8.5).
+            _ if self.by_route.contains_key(&(route, port)) => {}
+            _ if packet.chunks().flatten().any(|raw| raw.kind == kind::ABORT) => {}
+            _ => self.abort_stray(route, port, tag, true, &[]),
+        }
+    }
+}

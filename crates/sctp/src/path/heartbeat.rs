@@ -1,0 +1,95 @@
+use braidcast_core::{Instant, PathId, Reader, Truncated, Writer};
+use core::time::Duration;
+
+/// What we put into a HEARTBEAT and expect back in its acknowledgement (RFC 9260 §8.3): opaque to the peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Info {
+    pub(crate) path: PathId,
+    pub(crate) sent: Instant,
+    /// Unguessable, so that nobody can confirm a path that he does not see (RFC 9260 §5.4).
+    pub(crate) nonce: u64,
+    /// The size of the packet where it probes the MTU; 0 in a plain heartbeat.
+    pub(crate) probe_size: u16,
+}
+
+impl Info {
+    pub(crate) fn emit(&self, w: &mut Writer<'_>) {
+        w.u16(self.path.0);
+        w.u16(self.probe_size);
+        w.u64(self.sent.as_nanos());
+        w.u64(self.nonce);
+    }
+
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Truncated> {
+        let mut r = Reader::new(bytes);
+        let path = PathId(r.u16()?);
+        let probe_size = r.u16()?;
+        Ok(Self { path, probe_size, sent: Instant::from_nanos(r.u64()?), nonce: r.u64()? })
+    }
+}
+
+/// When to ask a path whether it is alive (RFC 9260 §8.3).
+#[derive(Debug)]
+pub(crate) struct Heartbeats {
+    /// When the next heartbeat leaves, unless data is acknowledged before.
+    /// `None`: the path has not joined yet.
+    next: Option<Instant>,
+    /// The one that has not been answered: its nonce and when it counts as failed.
+    outstanding: Option<(u64, Instant)>,
+    /// The last one that failed.
+    failed: Option<u64>,
+}
+
+impl Heartbeats {
+    /// None is due before [`start`](Self::start).
+    pub(crate) const fn new() -> Self {
+        Self { next: None, outstanding: None, failed: None }
+    }
+
+    /// The peer knows the path: the first one is due at once.
+    pub(crate) const fn start(&mut self, now: Instant) {
+        self.next = Some(now);
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        self.outstanding.map(|(_, deadline)| deadline).or(self.next)
+    }
+
+    /// Whether a heartbeat should leave at `now`.
+    pub(crate) fn due(&self, now: Instant) -> bool {
+        self.outstanding.is_none() && self.next.is_some_and(|next| next <= now)
+    }
+
+    /// Puts the next heartbeat off: the path was just heard of.
+    pub(crate) fn postpone(&mut self, now: Instant, interval: Duration) {
+        self.next = Some(now + interval);
+    }
+
+    /// A heartbeat left.
+    pub(crate) fn sent(&mut self, now: Instant, nonce: u64, rto: Duration) {
+        self.outstanding = Some((nonce, now + rto));
+    }
+
+    /// An answer with `nonce` came; whether it answers what was asked.
+    pub(crate) fn answered(&mut self, now: Instant, nonce: u64, interval: Duration) -> bool {
+        if self.outstanding.is_none_or(|(asked, _)| asked != nonce) {
+            return false;
+        }
+        self.outstanding = None;
+        self.next = Some(now + interval);
+        true
+    }
+
+    /// Whether the outstanding one has failed by `now`; the next is then due at once.
+    pub(crate) fn take_failure(&mut self, now: Instant) -> bool {
+        let Some((nonce, _)) = self.outstanding.take_if(|(_, deadline)| *deadline <= now) else { return false };
+        self.failed = Some(nonce);
+        self.next = Some(now);
+        true
+    }
+
+    /// Whether `nonce` is that of the one that failed last: the path stood still, but is not dead.
+    pub(crate) fn answered_late(&mut self, nonce: u64) -> bool {
+        self.failed.take_if(|failed| *failed == nonce).is_some()
+    }
+}

@@ -1,0 +1,223 @@
+//! One path: everything that RFC 9260 keeps for each destination address, and what multipath adds.
+
+mod heartbeat;
+mod pmtu;
+
+use crate::api::{Options, PathReport, PathState};
+use braidcast_cc::{LossResponse, Pacer, QueueingDelay, Rack, RttEstimator, Window};
+use braidcast_core::{Instant, PathId, Route};
+use core::time::Duration;
+pub(crate) use heartbeat::{Heartbeats, Info};
+pub(crate) use pmtu::Pmtu;
+use std::collections::VecDeque;
+
+/// A path of an association.
+#[derive(Debug)]
+pub(crate) struct Path {
+    pub(crate) id: PathId,
+    pub(crate) route: Route,
+    pub(crate) state: PathState,
+    pub(crate) rtt: RttEstimator,
+    pub(crate) window: Window,
+    pub(crate) pacer: Pacer,
+    pub(crate) rack: Rack,
+    pub(crate) queueing: QueueingDelay,
+    pub(crate) pmtu: Pmtu,
+    /// What the last MTU probe was marked with.
+    pub(crate) pmtu_nonce: u64,
+    pub(crate) heartbeats: Heartbeats,
+    /// Bytes sent over this path and neither acknowledged nor taken for lost.
+    pub(crate) in_flight: usize,
+    /// What was sent over this path, oldest first, as TSN and place in the order. Entries go stale when a chunk is
+    /// acknowledged or sent again, and are dropped when they get to the front.
+    pub(crate) sent: VecDeque<(u64, u64)>,
+    next_order: u64,
+    /// Recovery lasts until something sent from this place on is acknowledged (RFC 9260 §7.2.4 fast recovery).
+    pub(crate) recovery: Option<u64>,
+    /// RTT is measured once each round trip: the next measurement comes from this place in the order on.
+    pub(crate) next_rtt_order: u64,
+    /// Timeouts in a row (RFC 9260 §8.2).
+    pub(crate) errors: u32,
+    /// Since when nothing that was sent has been answered, past the probe timeout: new data prefers other paths.
+    pub(crate) silent_since: Option<Instant>,
+    /// Probes sent since the last answer (RFC 8985 §7.3).
+    pub(crate) probes: u32,
+    pub(crate) timers: Timers,
+    pub(crate) pending: Pending,
+    pub(crate) last_sent: Instant,
+    pub(crate) stats: PathStats,
+}
+
+/// When each timer of a path expires.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Timers {
+    /// T3-rtx (RFC 9260 §6.3).
+    pub(crate) retransmission: Option<Instant>,
+    /// Probe of a tail that nobody answers (RFC 8985 §7).
+    pub(crate) probe: Option<Instant>,
+    /// A packet overtaken by later ones becomes lost (RFC 8985 §6.3).
+    pub(crate) reordering: Option<Instant>,
+    /// F-Timer: FORWARD-TSN is repeated (PRCMT §4.3).
+    pub(crate) forward: Option<Instant>,
+}
+
+/// What is to be sent over the path beside data, as soon as possible.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pending {
+    pub(crate) heartbeat: bool,
+    pub(crate) forward: bool,
+    pub(crate) mtu_probe: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PathStats {
+    pub(crate) sent_packets: u64,
+    pub(crate) sent_bytes: u64,
+    pub(crate) sent_chunks: u64,
+    pub(crate) lost_chunks: u64,
+    pub(crate) retransmitted_chunks: u64,
+    pub(crate) copied_chunks: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) received_packets: u64,
+    pub(crate) received_bytes: u64,
+}
+
+impl Path {
+    pub(crate) fn new(now: Instant, id: PathId, route: Route, state: PathState, options: &Options) -> Self {
+        Self {
+            id,
+            route,
+            state,
+            rtt: RttEstimator::new(options.rto),
+            window: Window::new(options.base_mtu, options.initial_window.map(|packets| packets * options.base_mtu)),
+            pacer: Pacer::new(now, options.base_mtu),
+            rack: Rack::default(),
+            queueing: QueueingDelay::default(),
+            pmtu: Pmtu::new(options.base_mtu, options.max_mtu),
+            pmtu_nonce: 0,
+            heartbeats: Heartbeats::new(),
+            in_flight: 0,
+            sent: VecDeque::new(),
+            next_order: 0,
+            recovery: None,
+            next_rtt_order: 0,
+            errors: 0,
+            silent_since: None,
+            probes: 0,
+            timers: Timers::default(),
+            pending: Pending::default(),
+            last_sent: now,
+            stats: PathStats::default(),
+        }
+    }
+
+    /// The largest SCTP packet, bytes.
+    pub(crate) const fn mtu(&self) -> usize {
+        self.pmtu.current()
+    }
+
+    /// The place in the send order that the next chunk gets.
+    pub(crate) const fn next_order(&self) -> u64 {
+        self.next_order
+    }
+
+    /// A chunk of `len` bytes leaves over this path; its place in the order.
+    pub(crate) fn on_chunk_sent(&mut self, now: Instant, tsn: u64, len: usize, again: bool) -> u64 {
+        let order = self.next_order;
+        self.next_order += 1;
+        self.sent.push_back((tsn, order));
+        self.in_flight += len;
+        self.stats.sent_chunks += 1;
+        self.stats.retransmitted_chunks += u64::from(again);
+        if self.timers.retransmission.is_none() {
+            self.timers.retransmission = Some(now + self.rtt.rto());
+        }
+        order
+    }
+
+    /// How long to wait for an answer before asking: two round trips and the peer's SACK delay (RFC 8985 §7.2).
+    pub(crate) fn probe_timeout(&self, ack_delay: Duration) -> Option<Duration> {
+        let srtt = self.rtt.srtt()?;
+        let timeout = srtt + (self.rtt.rttvar() * 4).max(Duration::from_millis(1)).max(srtt) + ack_delay;
+        Some(timeout.min(self.rtt.rto()) * (1 << self.probes.min(4)))
+    }
+
+    /// Packets were lost, the first in this round.
+    pub(crate) fn shrink(&mut self, response: LossResponse) {
+        let mtu = self.mtu();
+        let base = self.queueing.base().unwrap_or_default();
+        let kept = response.kept(self.window.cwnd(), mtu, self.queueing.latest(), base);
+        self.window.on_loss(mtu, kept);
+    }
+
+    /// At the end of a round: less may be out if packets stood in queues longer than `limit`.
+    pub(crate) fn shorten_queue(&mut self, limit: Option<Duration>) {
+        let mtu = self.mtu();
+        if let (Some(limit), Some((queueing, base))) = (limit, self.queueing.end_round())
+            && queueing > limit
+        {
+            self.window.on_queueing(queueing, limit, base, mtu);
+        }
+    }
+
+    /// Whether new data may go here as far as congestion control is concerned (RFC 9260 §6.1 B).
+    pub(crate) const fn has_room(&self) -> bool {
+        self.in_flight < self.window.cwnd()
+    }
+
+    /// Bytes per second to spread packets at: 2 windows per round trip in slow start, 1.25 later, as Linux TCP does.
+    pub(crate) fn pacing_rate(&self) -> Option<f64> {
+        let srtt = self.rtt.srtt()?.as_secs_f64().max(1e-6);
+        let gain = if self.window.in_slow_start() { 2.0 } else { 1.25 };
+        Some(gain * self.window.cwnd() as f64 / srtt)
+    }
+
+    pub(crate) const fn is_usable(&self) -> bool {
+        !matches!(self.state, PathState::Unconfirmed)
+    }
+
+    /// When the first timer expires.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let Timers { retransmission, probe, reordering, forward } = self.timers;
+        [retransmission, probe, reordering, forward, self.heartbeats.poll_timeout(), self.pmtu.poll_timeout()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    pub(crate) const fn report(&self) -> PathReport {
+        let PathStats {
+            sent_packets,
+            sent_bytes,
+            sent_chunks,
+            lost_chunks,
+            retransmitted_chunks,
+            copied_chunks,
+            timeouts,
+            received_packets,
+            received_bytes,
+        } = self.stats;
+        PathReport {
+            id: self.id,
+            route: self.route,
+            state: self.state,
+            srtt: self.rtt.srtt(),
+            rttvar: self.rtt.rttvar(),
+            min_rtt: self.rtt.min(),
+            rto: self.rtt.rto(),
+            cwnd: self.window.cwnd(),
+            ssthresh: self.window.ssthresh(),
+            in_flight: self.in_flight,
+            mtu: self.mtu(),
+            sent_packets,
+            sent_bytes,
+            sent_chunks,
+            lost_chunks,
+            retransmitted_chunks,
+            copied_chunks,
+            timeouts,
+            received_packets,
+            received_bytes,
+        }
+    }
+}

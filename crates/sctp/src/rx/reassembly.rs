@@ -1,0 +1,313 @@
+use super::pool::Pool;
+use super::runs::{Label, Message, Piece, Runs, idata_position};
+use super::streams::Streams;
+use braidcast_core::PathId;
+use core::mem;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
+
+/// How a fragment says to which message it belongs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Key {
+    /// DATA: the stream sequence number; fragments stand in the order of their TSNs.
+    Ssn(u16),
+    /// I-DATA (RFC 8260 §2.1).
+    Mid {
+        /// The message identifier.
+        mid: u32,
+        /// The fragment sequence number; 0 in the first fragment, where the wire has the PPID instead.
+        fsn: u32,
+    },
+}
+
+/// What a DATA or I-DATA chunk carries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fragment<'a> {
+    /// Unwrapped by [`Tracker`](super::Tracker).
+    pub(crate) tsn: u64,
+    /// Checked against the number of streams negotiated.
+    pub(crate) stream: u16,
+    /// The U bit.
+    pub(crate) unordered: bool,
+    /// The B bit.
+    pub(crate) first: bool,
+    /// The E bit.
+    pub(crate) last: bool,
+    /// Of the first fragment it counts; of others it is ignored.
+    pub(crate) ppid: u32,
+    /// Its message, and with I-DATA its place there.
+    pub(crate) key: Key,
+    /// Not empty: a chunk without user data is a violation that the caller answers (RFC 9260 §6.2).
+    pub(crate) payload: &'a [u8],
+    /// The path it came over.
+    pub(crate) path: PathId,
+}
+
+/// Why a fragment was dropped. All but [`InvalidStream`](Self::InvalidStream) are violations of the protocol
+/// after which the message cannot be completed: abort the association.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub(crate) enum ReassemblyError {
+    /// To be answered by an ERROR chunk with the cause Invalid Stream Identifier (RFC 9260 §6.5).
+    #[error("stream {0} was not negotiated")]
+    InvalidStream(u16),
+    #[error("DATA where I-DATA was negotiated, or I-DATA where it was not")]
+    WrongKind,
+    #[error("a first fragment whose FSN is not 0, or another fragment whose FSN is 0")]
+    FirstFsn,
+    #[error("the same fragment of a message again under another TSN")]
+    Repeated,
+    #[error("a fragment past the last one of its message")]
+    PastLast,
+    #[error("consecutive fragments that differ in stream, order or sequence number")]
+    Mismatch,
+    #[error("two messages with the same sequence number")]
+    RepeatedMessage,
+    #[error("a message of more than {limit} bytes")]
+    TooLong { limit: usize },
+}
+
+/// What an association agreed on, as far as receiving is concerned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// How many incoming streams there are.
+    pub(crate) streams: u16,
+    /// I-DATA was negotiated (RFC 8260): no DATA may come. Otherwise no I-DATA may.
+    pub(crate) interleaving: bool,
+    /// The longest message accepted, in bytes.
+    pub(crate) max_message: usize,
+}
+
+/// What a delivered message was sent with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Received {
+    /// The stream it came on.
+    pub stream: u16,
+    /// The payload protocol identifier that the sender gave it.
+    pub ppid: u32,
+    /// Whether it was sent outside the order of its stream.
+    pub unordered: bool,
+    /// The path of the fragment that completed it.
+    pub path: PathId,
+}
+
+/// Puts fragments together to messages and delivers them in the order that each stream asks for (RFC 9260
+/// §6.5, §6.6, §6.9; RFC 8260 §2.2.3; RFC 3758 §3.6).
+///
+/// It does not bound what it holds: the caller drops new data when [`buffered`](Self::buffered) reaches the
+/// receive window (RFC 9260 §6.2). Duplicates are the [`Tracker`](super::Tracker)'s business and must not get here.
+#[derive(Debug)]
+pub(crate) struct Reassembly {
+    limits: Limits,
+    streams: Streams,
+    /// Incomplete messages.
+    runs: Runs,
+    /// Complete ordered messages that wait for an earlier one, by stream and number.
+    waiting: BTreeMap<(u16, u64), Message>,
+    /// Messages to deliver, in order.
+    ready: VecDeque<Message>,
+    pool: Pool,
+    buffered: usize,
+}
+
+impl Reassembly {
+    /// What each fragment is charged beside its payload, in bytes: about what the maps and the allocator spend
+    /// on a message of one byte that waits.
+    pub(crate) const FRAGMENT_OVERHEAD: usize = 128;
+
+    /// Nothing received yet.
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            streams: Streams::new(limits.streams, limits.interleaving),
+            runs: Runs::new(limits.interleaving),
+            waiting: BTreeMap::new(),
+            ready: VecDeque::new(),
+            pool: Pool::default(),
+            buffered: 0,
+        }
+    }
+
+    /// Starts over after the peer restarted, perhaps with other limits. Messages that were complete and due
+    /// are still delivered.
+    pub(crate) fn reset(&mut self, limits: Limits) {
+        self.runs.drop_range(0..=u128::MAX, &mut self.pool);
+        for message in mem::take(&mut self.waiting).into_values() {
+            self.pool.release(message.buffer);
+        }
+        self.limits = limits;
+        self.streams = Streams::new(limits.streams, limits.interleaving);
+        self.runs = Runs::new(limits.interleaving);
+        self.buffered = self.ready.iter().map(Message::charge).sum();
+    }
+
+    /// Bytes held: payload plus [`FRAGMENT_OVERHEAD`](Self::FRAGMENT_OVERHEAD) for each fragment, until
+    /// [`recv`](Self::recv) takes the message. To be taken off the advertised window.
+    pub(crate) const fn buffered(&self) -> usize {
+        self.buffered
+    }
+
+    /// Whether [`recv`](Self::recv) has a message.
+    pub(crate) fn is_readable(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Takes in a fragment with a new TSN. A fragment of a message that was skipped is ignored.
+    pub(crate) fn insert(&mut self, fragment: Fragment<'_>) -> Result<(), ReassemblyError> {
+        let Some(piece) = self.place(fragment)? else { return Ok(()) };
+        // Where a message begins before the one under way has ended, the sender gave up the rest before it had a TSN;
+        // dcSCTP does so. The FORWARD-TSN may come later.
+        if !self.limits.interleaving {
+            let is_given_up = !piece.last && self.runs.begins_after(piece.at);
+            if piece.first || is_given_up {
+                self.buffered -= self.runs.drop_unfinished_before(piece.at, &mut self.pool);
+            }
+            if is_given_up {
+                return Ok(());
+            }
+        }
+        let charge = piece.payload.len() + Self::FRAGMENT_OVERHEAD;
+        let max_len = self.limits.max_message;
+        if piece.first && piece.last {
+            if self.runs.is_empty() {
+                if piece.payload.len() > max_len {
+                    return Err(ReassemblyError::TooLong { limit: max_len });
+                }
+            } else {
+                self.runs.neighbours(&piece, max_len)?;
+            }
+            let message = piece.message(&mut self.pool, false);
+            self.buffered += charge;
+            return self.deliver(message);
+        }
+        let (message, dropped) = self.runs.insert(&piece, max_len, &mut self.pool)?;
+        self.buffered += charge;
+        self.buffered -= dropped;
+        message.map_or(Ok(()), |message| self.deliver(message))
+    }
+
+    /// FORWARD-TSN: ordered DATA messages of `stream` up to `ssn` will not come. Releases what waited for them.
+    pub(crate) fn skip_ssn(&mut self, stream: u16, ssn: u16) {
+        if !self.limits.interleaving {
+            self.skip_ordered(stream, u32::from(ssn));
+        }
+    }
+
+    /// I-FORWARD-TSN: messages of `stream` up to `mid` will not come, as far as they are incomplete (RFC 8260
+    /// §2.3.1). Releases what waited for them.
+    pub(crate) fn skip_mid(&mut self, stream: u16, unordered: bool, mid: u32) {
+        if !self.limits.interleaving {
+            return;
+        }
+        let number = if unordered {
+            self.streams.get(stream).map(|state| state.pass_unordered(mid))
+        } else {
+            self.skip_ordered(stream, mid)
+        };
+        if let Some(number) = number {
+            let first = idata_position(Label { stream, unordered, number: 0 }, 0);
+            let last = idata_position(Label { stream, unordered, number }, u32::MAX);
+            self.buffered -= self.runs.drop_range(first..=last, &mut self.pool);
+        }
+    }
+
+    /// FORWARD-TSN, after [`skip_ssn`](Self::skip_ssn) for its streams: drops parts of DATA messages that miss
+    /// a TSN at or below `new_cumulative`. Nothing to do with I-DATA, where MIDs say it all.
+    pub(crate) fn forward_tsn(&mut self, new_cumulative: u64) {
+        if !self.limits.interleaving {
+            let streams = &self.streams;
+            let skipped = |label: Label| !label.unordered && streams.has_passed(label.stream, label.number);
+            self.buffered -= self.runs.forward(new_cumulative, skipped, &mut self.pool);
+        }
+    }
+
+    /// Moves the next message into `buf`, whose old content is lost and whose storage is kept for messages to come.
+    pub(crate) fn recv(&mut self, buf: &mut Vec<u8>) -> Option<Received> {
+        let message = self.ready.pop_front()?;
+        self.buffered -= message.charge();
+        let Message { label, ppid, path, buffer, .. } = message;
+        let bytes = self.pool.detach(buffer);
+        self.pool.keep(mem::replace(buf, bytes));
+        Some(Received { stream: label.stream, ppid, unordered: label.unordered, path })
+    }
+
+    /// Finds the place of a fragment; `None` if its message was skipped.
+    fn place<'a>(&mut self, fragment: Fragment<'a>) -> Result<Option<Piece<'a>>, ReassemblyError> {
+        let Fragment { tsn, stream, unordered, first, last, ppid, key, payload, path } = fragment;
+        if !self.streams.accepts(key) {
+            return Err(ReassemblyError::WrongKind);
+        }
+        let state = self.streams.get(stream).ok_or(ReassemblyError::InvalidStream(stream))?;
+        let (wire, fsn) = match key {
+            Key::Ssn(ssn) => (u32::from(ssn), None),
+            Key::Mid { mid, fsn } => (mid, Some(fsn)),
+        };
+        if fsn.is_some_and(|fsn| (fsn == 0) != first) {
+            return Err(ReassemblyError::FirstFsn);
+        }
+        let number = match (unordered, fsn) {
+            (false, _) => Some(state.number(wire)).filter(|number| *number >= state.next()),
+            (true, Some(_)) => state.unordered_number(wire),
+            (true, None) => Some(0),
+        };
+        Ok(number.map(|number| {
+            let label = Label { stream, unordered, number };
+            let at = fsn.map_or(u128::from(tsn), |fsn| idata_position(label, fsn));
+            Piece { at, first, last, label, ppid, path, payload }
+        }))
+    }
+
+    /// Delivers a complete message, at once or when its turn comes. It is not below `next`: `place` saw to that
+    /// for its last fragment.
+    fn deliver(&mut self, message: Message) -> Result<(), ReassemblyError> {
+        let Label { stream, unordered, number } = message.label;
+        if unordered {
+            self.ready.push_back(message);
+            return Ok(());
+        }
+        let Some(state) = self.streams.get(stream) else { return Ok(()) };
+        if number == state.next() {
+            state.pass(number);
+            self.ready.push_back(message);
+            self.release(stream);
+            return Ok(());
+        }
+        match self.waiting.entry((stream, number)) {
+            Entry::Vacant(entry) => {
+                entry.insert(message);
+                Ok(())
+            }
+            Entry::Occupied(_) => {
+                self.buffered -= message.charge();
+                self.pool.release(message.buffer);
+                Err(ReassemblyError::RepeatedMessage)
+            }
+        }
+    }
+
+    /// Passes over the ordered messages up to `wire`, delivering those that are complete; returns its number.
+    fn skip_ordered(&mut self, stream: u16, wire: u32) -> Option<u64> {
+        let state = self.streams.get(stream)?;
+        let number = state.number(wire);
+        if number < state.next() {
+            return None;
+        }
+        state.pass(number);
+        while let Some((&key, _)) = self.waiting.range((stream, 0)..=(stream, number)).next() {
+            self.ready.extend(self.waiting.remove(&key));
+        }
+        self.release(stream);
+        Some(number)
+    }
+
+    /// Delivers the messages of `stream` whose turn has come.
+    fn release(&mut self, stream: u16) {
+        let Some(state) = self.streams.get(stream) else { return };
+        while let Some(message) = self.waiting.remove(&(stream, state.next())) {
+            state.pass(message.label.number);
+            self.ready.push_back(message);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

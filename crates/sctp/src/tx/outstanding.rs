@@ -1,0 +1,122 @@
+use crate::rx::TsnRing;
+use crate::tx::Piece;
+use braidcast_core::Instant;
+use std::collections::VecDeque;
+
+/// A chunk that has a TSN and that the peer's cumulative acknowledgement has not reached.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunk {
+    pub(crate) piece: Piece,
+    pub(crate) state: ChunkState,
+    /// Where the path that it was last sent over stands among the paths.
+    pub(crate) slot: u8,
+    /// Place in the send order of that path.
+    pub(crate) order: u64,
+    /// When it was last sent.
+    pub(crate) sent: Instant,
+    /// How often it was sent again.
+    pub(crate) repeats: u16,
+    /// A copy of it went over another path since it was last sent.
+    pub(crate) copied: bool,
+    /// Reports that it is missing, for [`LossDetection::Count`](crate::LossDetection).
+    pub(crate) missing: u8,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ChunkState {
+    /// Sent, no word yet.
+    InFlight,
+    /// A gap ack block covered it.
+    Acked,
+    /// Taken for lost; waits to be sent again.
+    Lost,
+    /// Lost and given up: FORWARD-TSN will tell (RFC 3758 §3.5).
+    Abandoned,
+}
+
+/// The chunks that are out, by TSN, from the cumulative acknowledgement up.
+#[derive(Debug)]
+pub(crate) struct Outstanding {
+    chunks: VecDeque<Chunk>,
+    acked: TsnRing,
+    /// Bytes in flight over all paths.
+    pub(crate) in_flight: usize,
+}
+
+impl Outstanding {
+    /// Nothing is out; the next chunk gets `next_tsn`.
+    pub(crate) const fn new(next_tsn: u64) -> Self {
+        Self { chunks: VecDeque::new(), acked: TsnRing::new(next_tsn), in_flight: 0 }
+    }
+
+    /// The TSN after the cumulative acknowledgement.
+    pub(crate) const fn base(&self) -> u64 {
+        self.acked.base()
+    }
+
+    /// The TSN that the next new chunk gets.
+    pub(crate) fn next_tsn(&self) -> u64 {
+        self.base() + self.chunks.len() as u64
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// Whether one more chunk would lie beyond what a SACK can report.
+    pub(crate) fn is_full(&self) -> bool {
+        self.chunks.len() as u64 >= TsnRing::SPAN
+    }
+
+    pub(crate) fn push(&mut self, chunk: Chunk) -> u64 {
+        let tsn = self.next_tsn();
+        self.chunks.push_back(chunk);
+        tsn
+    }
+
+    /// The chunk `tsn`, if it is out.
+    pub(crate) fn get_mut(&mut self, tsn: u64) -> Option<&mut Chunk> {
+        let index = tsn.checked_sub(self.base())?;
+        self.chunks.get_mut(usize::try_from(index).ok()?)
+    }
+
+    /// The chunk `tsn`, if it is out.
+    pub(crate) fn get(&self, tsn: u64) -> Option<&Chunk> {
+        let index = tsn.checked_sub(self.base())?;
+        self.chunks.get(usize::try_from(index).ok()?)
+    }
+
+    /// The chunks from the lowest TSN up.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &Chunk)> {
+        (self.base()..).zip(&self.chunks)
+    }
+
+    /// Takes the lowest chunk out if the cumulative acknowledgement `cumulative` covers it.
+    pub(crate) fn pop_acked(&mut self, cumulative: u64) -> Option<(u64, Chunk)> {
+        let tsn = self.base();
+        if tsn > cumulative {
+            return None;
+        }
+        let chunk = self.chunks.pop_front()?;
+        self.acked.clear_below(tsn + 1);
+        Some((tsn, chunk))
+    }
+
+    /// Puts into `newly` the TSNs of `from..=to` that no gap ack block covered before.
+    pub(crate) fn ack_range(&mut self, from: u64, to: u64, newly: &mut Vec<u64>) {
+        let to = to.min(self.next_tsn().saturating_sub(1));
+        self.acked.set_range(from, to, |tsn| newly.push(tsn));
+    }
+
+    /// Forgets all gap acknowledgements and calls `each` for the chunks that had one: the peer withdrew them
+    /// (RFC 9260 §6.2.1 D iii), or seems to have.
+    pub(crate) fn renege(&mut self, mut each: impl FnMut(u64, &mut Chunk)) {
+        let base = self.base();
+        self.acked = TsnRing::new(base);
+        for (tsn, chunk) in (base..).zip(&mut self.chunks) {
+            if chunk.state == ChunkState::Acked {
+                each(tsn, chunk);
+            }
+        }
+    }
+}

@@ -1,0 +1,432 @@
+use crate::api::{Priority, Reliability, SendOptions};
+use braidcast_core::Instant;
+use slab::Slab;
+use std::collections::VecDeque;
+
+/// A message from [`send`](crate::Association::send) until all of it is acknowledged or given up.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) stream: u16,
+    pub(crate) ppid: u32,
+    pub(crate) unordered: bool,
+    pub(crate) context: u64,
+    pub(crate) priority: Priority,
+    /// Each chunk goes over a second path too.
+    pub(crate) copied: bool,
+    promise: Promise,
+    pub(crate) payload: Vec<u8>,
+    /// Bytes that have been cut into chunks.
+    taken: usize,
+    /// SSN or MID, once the first chunk was cut.
+    pub(crate) number: u32,
+    /// FSN of the next chunk.
+    fsn: u32,
+    /// Chunks that are out, the peer's cumulative acknowledgement not having reached them.
+    pub(crate) chunks: u32,
+    /// TSN of the first and of the most recent chunk; meaningful while `chunks > 0`.
+    pub(crate) first_tsn: u64,
+    pub(crate) last_tsn: u64,
+    /// Given up: nothing of it is sent or repeated any more.
+    pub(crate) abandoned: bool,
+}
+
+/// [`Reliability`] with the lifetime turned into a point in time.
+#[derive(Clone, Copy, Debug)]
+enum Promise {
+    Always,
+    Until(Instant),
+    Repeats(u16),
+}
+
+impl Message {
+    /// Whether all of it has been cut into chunks.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.taken == self.payload.len()
+    }
+
+    /// Whether a chunk of it that was repeated `repeats` times may be sent now.
+    pub(crate) fn may_send(&self, now: Instant, repeats: u16) -> bool {
+        !self.abandoned
+            && match self.promise {
+                Promise::Always => true,
+                Promise::Until(expiry) => now < expiry,
+                Promise::Repeats(limit) => repeats <= limit,
+            }
+    }
+
+    const fn expiry(&self) -> Option<Instant> {
+        match self.promise {
+            Promise::Until(expiry) => Some(expiry),
+            Promise::Always | Promise::Repeats(_) => None,
+        }
+    }
+}
+
+/// A part of a message, cut for one chunk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    pub(crate) message: u32,
+    pub(crate) offset: u32,
+    pub(crate) len: u16,
+    pub(crate) fsn: u32,
+    pub(crate) first: bool,
+    pub(crate) last: bool,
+}
+
+#[derive(Debug, Default)]
+struct OutStream {
+    waiting: VecDeque<u32>,
+    priority: Priority,
+    copied: bool,
+    /// The next SSN or MID of ordered messages.
+    next_ordered: u32,
+    /// The next MID of unordered messages (RFC 8260 §2.1: they count apart).
+    next_unordered: u32,
+}
+
+/// Messages that wait to be sent, by stream; and all messages that are out.
+///
+/// Streams of a lower [`Priority`] number go first; those of the same take turns. With I-DATA a turn is a chunk, so that
+/// a long message holds up nobody; with DATA it is a message, as its TSNs must be consecutive (RFC 9260 §6.9).
+/// O(1) for each message and chunk. Payload buffers are reused, up to [`Self::SPARE`] of them.
+#[derive(Debug)]
+pub(crate) struct SendQueue {
+    interleaving: bool,
+    /// The peer can be told to skip the rest of a message (RFC 3758): one that was cut in part may be given up.
+    skippable: bool,
+    messages: Slab<Message>,
+    streams: Vec<OutStream>,
+    /// Streams that have messages waiting, by priority.
+    turns: [VecDeque<u16>; Priority::COUNT],
+    /// The message under way, where messages must not be interleaved.
+    under_way: Option<u32>,
+    spare: Vec<Vec<u8>>,
+    waiting_bytes: usize,
+    held_bytes: usize,
+    /// No message that waits expires before this.
+    next_expiry: Option<Instant>,
+}
+
+impl SendQueue {
+    /// Payload buffers kept for reuse; those above 64 KiB are freed.
+    const SPARE: usize = 256;
+
+    pub(crate) fn new() -> Self {
+        Self {
+            interleaving: false,
+            skippable: false,
+            messages: Slab::new(),
+            streams: Vec::new(),
+            turns: Default::default(),
+            under_way: None,
+            spare: Vec::new(),
+            waiting_bytes: 0,
+            held_bytes: 0,
+            next_expiry: None,
+        }
+    }
+
+    /// What the handshake settled.
+    pub(crate) const fn settle(&mut self, interleaving: bool, skippable: bool) {
+        self.interleaving = interleaving;
+        self.skippable = skippable;
+    }
+
+    /// After a restart of the peer numbering begins anew (RFC 9260 §5.2.4.1); messages not yet cut are kept, those
+    /// already cut in part start over.
+    pub(crate) fn restart(&mut self) {
+        self.under_way = None;
+        for stream in &mut self.streams {
+            (stream.next_ordered, stream.next_unordered) = (0, 0);
+            for &key in &stream.waiting {
+                let message = &mut self.messages[key as usize];
+                self.waiting_bytes += message.taken;
+                (message.taken, message.fsn, message.chunks) = (0, 0, 0);
+            }
+        }
+    }
+
+    /// Bytes of messages that wait, in whole or in part.
+    pub(crate) const fn waiting_bytes(&self) -> usize {
+        self.waiting_bytes
+    }
+
+    /// Bytes of all messages that wait or are out.
+    pub(crate) const fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    pub(crate) fn get(&self, key: u32) -> &Message {
+        &self.messages[key as usize]
+    }
+
+    pub(crate) fn get_mut(&mut self, key: u32) -> &mut Message {
+        &mut self.messages[key as usize]
+    }
+
+    /// Whether nothing of the message `key` has been cut.
+    pub(crate) fn is_untouched(&self, key: u32) -> bool {
+        self.get(key).taken == 0
+    }
+
+    fn stream(&mut self, id: u16) -> &mut OutStream {
+        let needed = usize::from(id) + 1;
+        if self.streams.len() < needed {
+            self.streams.resize_with(needed, OutStream::default);
+        }
+        &mut self.streams[usize::from(id)]
+    }
+
+    pub(crate) fn set_priority(&mut self, id: u16, priority: Priority) {
+        let stream = self.stream(id);
+        let before = core::mem::replace(&mut stream.priority, priority);
+        if !stream.waiting.is_empty() {
+            for &key in &self.streams[usize::from(id)].waiting {
+                self.messages[key as usize].priority = priority;
+            }
+            self.turns[before.index()].retain(|&it| it != id);
+            self.turns[priority.index()].push_back(id);
+        }
+    }
+
+    /// For messages to come.
+    pub(crate) fn set_copied(&mut self, id: u16, copied: bool) {
+        self.stream(id).copied = copied;
+    }
+
+    /// Puts a message at the end of its stream.
+    pub(crate) fn push(&mut self, now: Instant, payload: &[u8], how: SendOptions) {
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        buffer.extend_from_slice(payload);
+        let promise = match how.reliability {
+            Reliability::Reliable => Promise::Always,
+            Reliability::Lifetime(lifetime) => Promise::Until(now + lifetime),
+            Reliability::Retransmissions(limit) => Promise::Repeats(limit),
+        };
+        let &mut OutStream { priority, copied, .. } = self.stream(how.stream);
+        let message = Message {
+            stream: how.stream,
+            ppid: how.ppid,
+            unordered: how.unordered,
+            context: how.context,
+            priority,
+            copied,
+            promise,
+            payload: buffer,
+            taken: 0,
+            number: 0,
+            fsn: 0,
+            chunks: 0,
+            first_tsn: 0,
+            last_tsn: 0,
+            abandoned: false,
+        };
+        if let Some(expiry) = message.expiry() {
+            self.next_expiry = Some(self.next_expiry.map_or(expiry, |next| next.min(expiry)));
+        }
+        let key = self.messages.insert(message) as u32;
+        self.waiting_bytes += payload.len();
+        self.held_bytes += payload.len();
+        let stream = &mut self.streams[usize::from(how.stream)];
+        stream.waiting.push_back(key);
+        if stream.waiting.len() == 1 {
+            self.turns[priority.index()].push_back(how.stream);
+        }
+    }
+
+    /// The message that the next chunk is cut from, and how many bytes of it wait.
+    pub(crate) fn peek(&self) -> Option<(u32, usize)> {
+        let key = self.under_way.or_else(|| {
+            let stream = self.turns.iter().find_map(VecDeque::front)?;
+            self.streams[usize::from(*stream)].waiting.front().copied()
+        })?;
+        let message = self.get(key);
+        Some((key, message.payload.len() - message.taken))
+    }
+
+    /// Cuts a piece of at most `room` bytes off the message that [`peek`](Self::peek) names, and passes the turn on.
+    pub(crate) fn cut(&mut self, room: usize) -> Option<Piece> {
+        let (key, left) = self.peek()?;
+        let message = &mut self.messages[key as usize];
+        let len = left.min(room).min(usize::from(u16::MAX));
+        let first = message.taken == 0;
+        let id = message.stream;
+        if first {
+            let stream = &mut self.streams[usize::from(id)];
+            if message.unordered && !self.interleaving {
+                message.number = 0;
+            } else {
+                let next = if message.unordered { &mut stream.next_unordered } else { &mut stream.next_ordered };
+                message.number = *next;
+                *next = next.wrapping_add(1);
+            }
+        }
+        let piece = Piece {
+            message: key,
+            offset: message.taken as u32,
+            len: len as u16,
+            fsn: message.fsn,
+            first,
+            last: len == left,
+        };
+        message.taken += len;
+        message.fsn = message.fsn.wrapping_add(1);
+        self.waiting_bytes -= len;
+        self.under_way = (!self.interleaving && !piece.last).then_some(key);
+        if piece.last {
+            self.streams[usize::from(id)].waiting.pop_front();
+        }
+        if self.under_way.is_none() {
+            self.pass_turn(id);
+        }
+        Some(piece)
+    }
+
+    /// Moves `id` behind the other streams of its priority, or out if it has nothing to send.
+    fn pass_turn(&mut self, id: u16) {
+        let stream = &self.streams[usize::from(id)];
+        let turns = &mut self.turns[stream.priority.index()];
+        let more = !stream.waiting.is_empty();
+        if turns.front() == Some(&id) {
+            turns.pop_front();
+            if more {
+                turns.push_back(id);
+            }
+        } else if !more {
+            turns.retain(|&it| it != id);
+        }
+    }
+
+    /// Takes a message that will not be cut any further off its stream: all of it was given up.
+    ///
+    /// The message stays in the slab until [`release`](Self::release), as chunks of it may be out.
+    pub(crate) fn drop_rest(&mut self, key: u32) {
+        let message = &mut self.messages[key as usize];
+        if message.is_cut() {
+            return;
+        }
+        self.waiting_bytes -= message.payload.len() - message.taken;
+        message.taken = message.payload.len();
+        let id = message.stream;
+        if self.under_way == Some(key) {
+            self.under_way = None;
+        }
+        let stream = &mut self.streams[usize::from(id)];
+        if stream.waiting.front() == Some(&key) {
+            stream.waiting.pop_front();
+        } else {
+            stream.waiting.retain(|&it| it != key);
+        }
+        if self.streams[usize::from(id)].waiting.is_empty() {
+            let priority = self.streams[usize::from(id)].priority;
+            self.turns[priority.index()].retain(|&it| it != id);
+        }
+    }
+
+    /// Frees a message that neither waits nor has chunks out.
+    pub(crate) fn release(&mut self, key: u32) {
+        let mut message = self.messages.remove(key as usize);
+        self.held_bytes -= message.payload.len();
+        if self.spare.len() < Self::SPARE && message.payload.capacity() <= 1 << 16 {
+            message.payload.clear();
+            self.spare.push(message.payload);
+        }
+    }
+
+    /// When [`next_expired`](Self::next_expired) has something to do next.
+    pub(crate) const fn next_expiry(&self) -> Option<Instant> {
+        self.next_expiry
+    }
+
+    /// A message at the head of its stream whose lifetime is over. Messages behind it are looked at when they get
+    /// to the head, or to their turn.
+    pub(crate) fn next_expired(&mut self, now: Instant) -> Option<u32> {
+        if self.next_expiry.is_none_or(|next| next > now) {
+            return None;
+        }
+        let mut next = None;
+        for stream in self.turns.iter().flatten() {
+            let Some(&key) = self.streams[usize::from(*stream)].waiting.front() else { continue };
+            let message = &self.messages[key as usize];
+            if let Some(expiry) = message.expiry().filter(|_| self.skippable || message.taken == 0) {
+                if expiry <= now {
+                    return Some(key);
+                }
+                next = Some(next.map_or(expiry, |next: Instant| next.min(expiry)));
+            }
+        }
+        self.next_expiry = next;
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::time::Duration;
+
+    fn queue(interleaving: bool) -> SendQueue {
+        let mut queue = SendQueue::new();
+        queue.settle(interleaving, true);
+        queue
+    }
+
+    fn on(stream: u16) -> SendOptions {
+        SendOptions { stream, ..SendOptions::default() }
+    }
+
+    /// The streams that the next pieces come from.
+    fn order(queue: &mut SendQueue, room: usize) -> Vec<u16> {
+        core::iter::from_fn(|| queue.cut(room).map(|piece| queue.get(piece.message).stream)).collect()
+    }
+
+    #[test]
+    fn streams_of_one_priority_take_turns_by_chunk_or_by_message() {
+        for (interleaving, expected) in [(true, [0, 1, 0, 1, 0]), (false, [0, 0, 0, 1, 1])] {
+            let mut queue = queue(interleaving);
+            queue.push(Instant::ZERO, &[0; 30], on(0));
+            queue.push(Instant::ZERO, &[0; 20], on(1));
+            assert_eq!(order(&mut queue, 10), expected);
+            assert_eq!(queue.waiting_bytes(), 0);
+        }
+    }
+
+    #[test]
+    fn a_higher_priority_overtakes_in_the_middle_of_a_message() {
+        let mut queue = queue(true);
+        queue.set_priority(5, Priority::new(0));
+        queue.push(Instant::ZERO, &[0; 30], on(1));
+        queue.cut(10);
+        queue.push(Instant::ZERO, &[0; 5], on(5));
+        assert_eq!(order(&mut queue, 10), [5, 1, 1]);
+    }
+
+    #[test]
+    fn expired_messages_are_found_at_the_head_of_any_stream() {
+        let mut queue = queue(true);
+        let short = SendOptions { reliability: Reliability::Lifetime(Duration::from_millis(10)), ..on(3) };
+        queue.push(Instant::ZERO, &[0; 30], on(0));
+        queue.push(Instant::ZERO, &[0; 7], short);
+        assert_eq!(queue.next_expired(Instant::from_millis(9)), None);
+        let late = Instant::from_millis(10);
+        let key = queue.next_expired(late).unwrap();
+        assert!(!queue.get(key).may_send(late, 0));
+        queue.drop_rest(key);
+        queue.release(key);
+        assert_eq!(queue.next_expired(late), None);
+        assert_eq!((queue.held_bytes(), queue.waiting_bytes()), (30, 30));
+        assert_eq!(order(&mut queue, 100), [0]);
+    }
+
+    #[test]
+    fn ordered_and_unordered_messages_count_apart_with_i_data() {
+        let mut queue = queue(true);
+        let unordered = SendOptions { unordered: true, ..on(0) };
+        for how in [on(0), unordered, on(0), unordered] {
+            queue.push(Instant::ZERO, &[1], how);
+        }
+        let numbers: Vec<_> =
+            core::iter::from_fn(|| queue.cut(10).map(|piece| queue.get(piece.message).number)).collect();
+        assert_eq!(numbers, [0, 0, 1, 1]);
+    }
+}

@@ -1,0 +1,174 @@
+use braidcast_core::Writer;
+
+use super::{
+    error::{ParseError, Place},
+    fields::Fields,
+    padded,
+};
+
+/// The common header (RFC 9260 §3.1) without its checksum.
+///
+/// ```text
+/// | source port        16 | destination port   16 |
+/// | verification tag                           32 |
+/// | checksum                                   32 |
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Header {
+    /// SCTP port of the sender.
+    pub source_port: u16,
+    /// SCTP port of the receiver.
+    pub destination_port: u16,
+    /// The tag that the receiver chose at the handshake; 0 only with INIT (RFC 9260 §8.5).
+    pub verification_tag: u32,
+}
+
+impl Header {
+    /// Bytes on the wire, checksum included.
+    pub const LEN: usize = 12;
+}
+
+/// Where the checksum stands.
+const CHECKSUM: core::ops::Range<usize> = 8..12;
+
+/// A packet whose length and checksum are right.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// The common header.
+    pub header: Header,
+    chunks: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    /// Longest packet in bytes: what an IP or UDP length can say. It bounds every chunk, so that a chunk copied whole
+    /// into an error cause still fits the 16-bit lengths there.
+    pub const MAX: usize = u16::MAX as usize;
+
+    /// Reads the common header and verifies the CRC32c.
+    ///
+    /// # Errors
+    /// [`ParseError::Length`] below 12 bytes or above [`Self::MAX`]; [`ParseError::Checksum`].
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        let given = bytes.len();
+        let Some((&[s0, s1, d0, d1, v0, v1, v2, v3, c0, c1, c2, c3], chunks)) =
+            bytes.split_first_chunk::<{ Header::LEN }>()
+        else {
+            return Err(ParseError::Length { place: Place::Packet, given, needed: Header::LEN });
+        };
+        if given > Self::MAX {
+            return Err(ParseError::Length { place: Place::Packet, given, needed: Self::MAX });
+        }
+        let given = u32::from_le_bytes([c0, c1, c2, c3]);
+        let computed = checksum(bytes);
+        if given != computed {
+            return Err(ParseError::Checksum { given, computed });
+        }
+        let header = Header {
+            source_port: u16::from_be_bytes([s0, s1]),
+            destination_port: u16::from_be_bytes([d0, d1]),
+            verification_tag: u32::from_be_bytes([v0, v1, v2, v3]),
+        };
+        Ok(Self { header, chunks })
+    }
+
+    /// The chunks in order; ends after the first error.
+    pub const fn chunks(&self) -> Chunks<'a> {
+        Chunks { rest: self.chunks, offset: Header::LEN }
+    }
+}
+
+/// One chunk as framed, its value not looked at.
+///
+/// ```text
+/// | type 8 | flags 8 | length 16 | value … | padding to 4 |
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RawChunk<'a> {
+    /// The chunk type, see [`kind`](super::chunk::kind).
+    pub kind: u8,
+    /// The chunk flags.
+    pub flags: u8,
+    /// What follows the four-byte chunk header, without padding.
+    pub value: &'a [u8],
+    /// The whole chunk without padding, as AUTH and error causes need it.
+    pub bytes: &'a [u8],
+    /// Where the chunk starts, in bytes from the start of the packet.
+    pub offset: usize,
+}
+
+impl<'a> RawChunk<'a> {
+    pub(crate) const fn fields(&self) -> Fields<'a> {
+        Fields::new(Place::Chunk(self.kind), self.value)
+    }
+
+    /// A chunk that has no value.
+    pub(crate) const fn empty(&self) -> Result<(), ParseError> {
+        self.fields().end()
+    }
+}
+
+/// Iterator over the chunks of a packet.
+///
+/// Padding missing after the last chunk is tolerated: what counts is that the chunk itself is whole.
+#[derive(Clone, Debug)]
+pub struct Chunks<'a> {
+    rest: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> Chunks<'a> {
+    /// Frames the first chunk of what is left and steps over it.
+    fn frame(&mut self) -> Result<RawChunk<'a>, ParseError> {
+        let rest = core::mem::take(&mut self.rest);
+        let Some((&[kind, flags, l0, l1], _)) = rest.split_first_chunk() else {
+            return Err(ParseError::Length { place: Place::Packet, given: rest.len(), needed: 4 });
+        };
+        let place = Place::Chunk(kind);
+        let length = usize::from(u16::from_be_bytes([l0, l1]));
+        if length < 4 {
+            return Err(ParseError::Length { place, given: length, needed: 4 });
+        }
+        let Some(bytes) = rest.get(..length) else {
+            return Err(ParseError::Length { place, given: rest.len(), needed: length });
+        };
+        let chunk = RawChunk { kind, flags, value: &bytes[4..], bytes, offset: self.offset };
+        let step = padded(length).min(rest.len());
+        self.rest = &rest[step..];
+        self.offset += step;
+        Ok(chunk)
+    }
+}
+
+impl<'a> Iterator for Chunks<'a> {
+    type Item = Result<RawChunk<'a>, ParseError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        (!self.rest.is_empty()).then(|| self.frame())
+    }
+}
+
+/// Appends the common header with a checksum of zero; [`seal`] the packet once its chunks are there.
+pub fn begin(buf: &mut Vec<u8>, header: Header) {
+    let mut w = Writer::new(buf);
+    w.u16(header.source_port);
+    w.u16(header.destination_port);
+    w.u32(header.verification_tag);
+    w.u32(0);
+}
+
+/// Writes the checksum into `packet`, which is exactly one packet as started by [`begin`].
+pub fn seal(packet: &mut [u8]) {
+    debug_assert!(packet.len() >= Header::LEN, "seal takes a whole packet");
+    let crc = checksum(packet);
+    if let Some(field) = packet.get_mut(CHECKSUM) {
+        // RFC 9260 Appendix A: the CRC goes out with its low byte first.
+        field.copy_from_slice(&crc.to_le_bytes());
+    }
+}
+
+/// CRC32c over `packet` with the checksum field taken as zero (RFC 9260 §6.8).
+fn checksum(packet: &[u8]) -> u32 {
+    let (head, tail) = packet.split_at(CHECKSUM.start.min(packet.len()));
+    let crc = crc32c::crc32c_append(crc32c::crc32c(head), &[0; 4]);
+    crc32c::crc32c_append(crc, tail.get(4..).unwrap_or_default())
+}

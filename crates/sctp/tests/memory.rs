@@ -1,0 +1,235 @@
+//! No allocation per packet once things run, and little memory for an association that rests.
+#![allow(
+    unsafe_code,
+    reason = "a global allocator is an unsafe trait; this one only counts, and hands each call on to the system's unchanged"
+)]
+
+mod common;
+
+use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
+use braidcast_sctp::{AssociationId, Endpoint, Options, SendError, SendOptions};
+use core::cell::Cell;
+use core::time::Duration;
+use std::alloc::{GlobalAlloc, Layout, System};
+
+struct Counting;
+
+thread_local! {
+    /// Calls to allocate and to reallocate, by this thread.
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+    /// Bytes that this thread allocated less those that it freed.
+    static BYTES: Cell<isize> = const { Cell::new(0) };
+}
+
+fn count(calls: u64, bytes: isize) {
+    // Constant initialisers and no destructors: access neither allocates nor fails.
+    CALLS.set(CALLS.get() + calls);
+    BYTES.set(BYTES.get() + bytes);
+}
+
+// SAFETY: every method calls the same method of `System` with the arguments that it was given, so what the caller
+// promises is what `System` needs and what `System` promises is what the caller gets. Counting touches no heap.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(1, layout.size() as isize);
+        // SAFETY: as above.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(0, -(layout.size() as isize));
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        count(1, new_size as isize - layout.size() as isize);
+        // SAFETY: as above.
+        unsafe { System.realloc(pointer, layout, new_size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A client and a server, and their packets carried by hand in no time.
+struct Pipe {
+    client: Endpoint,
+    server: Endpoint,
+    now: Instant,
+    packet: Vec<u8>,
+    message: Vec<u8>,
+    packets: u64,
+    received: u64,
+}
+
+impl Pipe {
+    fn new(options: &Options) -> Self {
+        let rng = Rng::from_seed(1);
+        let mut server = Endpoint::new(options.clone(), rng.stream("server"));
+        server.listen();
+        let client = Endpoint::new(options.clone(), rng.stream("client"));
+        let now = Instant::from_millis(1);
+        Self { client, server, now, packet: Vec::new(), message: Vec::new(), packets: 0, received: 0 }
+    }
+
+    /// Connects from this socket; the server sees each at an address of its own.
+    fn connect(&mut self, socket: u16) -> AssociationId {
+        let route = Route::new(SocketId(socket), address(2, 9899));
+        let id = self.client.connect(self.now, 9899, &[route]).unwrap();
+        self.advance(Duration::from_millis(1));
+        id
+    }
+
+    /// The client's congestion window.
+    fn window(&self, id: AssociationId) -> usize {
+        self.client.association(id).unwrap().paths().map(|path| path.cwnd).sum()
+    }
+
+    fn advance(&mut self, by: Duration) {
+        self.now += by;
+        for endpoint in [&mut self.client, &mut self.server] {
+            if endpoint.poll_timeout().is_some_and(|at| at <= self.now) {
+                endpoint.handle_timeout(self.now);
+            }
+        }
+        loop {
+            let there = carry(&mut self.client, &mut self.server, self.now, &mut self.packet, true);
+            self.read();
+            let back = carry(&mut self.server, &mut self.client, self.now, &mut self.packet, false);
+            self.packets += there + back;
+            if there + back == 0 {
+                break;
+            }
+        }
+    }
+
+    /// Takes what the server's first association has received.
+    fn read(&mut self) {
+        let id = self.server.associations().next();
+        let Some(association) = id.and_then(|id| self.server.association_mut(id)) else { return };
+        while association.recv(self.now, &mut self.message).is_some() {
+            self.received += 1;
+        }
+    }
+
+    /// Sends `count` messages like `payload`, as fast as they fit.
+    fn send(&mut self, id: AssociationId, payload: &[u8], how: SendOptions, count: u64) {
+        let goal = self.received + count;
+        let mut left = count;
+        while self.received < goal {
+            while left > 0 {
+                match self.client.association_mut(id).unwrap().send(self.now, payload, how) {
+                    Ok(()) => left -= 1,
+                    Err(SendError::BufferFull { .. }) => break,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            self.advance(Duration::from_micros(200));
+        }
+    }
+}
+
+/// Moves all that `from` has for `to`; how many packets.
+fn carry(from: &mut Endpoint, to: &mut Endpoint, now: Instant, packet: &mut Vec<u8>, by_client: bool) -> u64 {
+    let mut packets = 0;
+    while let Some(transmit) = from.poll_transmit(now, packet) {
+        let route = if by_client {
+            Route::new(SocketId(0), address(1, 10_000 + transmit.route.socket.0))
+        } else {
+            Route::new(SocketId(transmit.route.remote.port() - 10_000), address(2, 9899))
+        };
+        for payload in transmit.datagrams(packet) {
+            packets += 1;
+            to.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload });
+        }
+    }
+    while from.poll_event().is_some() {}
+    packets
+}
+
+fn address(host: u8, port: u16) -> std::net::SocketAddr {
+    std::net::SocketAddr::from(([10, 0, 0, host], port))
+}
+
+#[test]
+fn a_steady_path_allocates_nothing_for_a_packet() {
+    for interleaving in [true, false] {
+        for (len, unordered) in [(1200, false), (1200, true), (20_000, false), (20_000, true), (100, false)] {
+            // A send buffer that is full all the time, with no more messages than buffers are kept for (256).
+            let options = Options { interleaving, send_buffer: 200_000.min(200 * len), ..Options::default() };
+            let mut pipe = Pipe::new(&options);
+            let id = pipe.connect(0);
+            let payload = common::pattern(len, 1);
+            let how = SendOptions { unordered, ..SendOptions::default() };
+            let count = (4_000_000 / len as u64).min(5000);
+            // As long as the window grows, each burst is the largest so far.
+            while pipe.window(id) < options.send_buffer {
+                pipe.send(id, &payload, how, count);
+            }
+            pipe.send(id, &payload, how, count);
+            let (calls, packets) = (CALLS.get(), pipe.packets);
+            pipe.send(id, &payload, how, count);
+            let (calls, packets) = (CALLS.get() - calls, pipe.packets - packets);
+            assert!(packets > 200);
+            assert_eq!(calls, 0, "for {packets} packets; {len} bytes, unordered {unordered}, I-DATA {interleaving}");
+        }
+    }
+}
+
+/// Bytes that one of 100 associations holds, both ends together.
+fn idle_bytes(message: Option<usize>) -> isize {
+    const COUNT: u16 = 100;
+    let mut pipe = Pipe::new(&Options::default());
+    let before = BYTES.get();
+    for socket in 0..COUNT {
+        let id = pipe.connect(socket);
+        if let Some(len) = message {
+            let payload = vec![1; len];
+            pipe.client.association_mut(id).unwrap().send(pipe.now, &payload, SendOptions::default()).unwrap();
+        }
+        for _ in 0..50 {
+            pipe.advance(Duration::from_millis(20));
+        }
+        let ids: Vec<_> = pipe.server.associations().collect();
+        for id in ids {
+            let mut buf = Vec::new();
+            while pipe.server.association_mut(id).unwrap().recv(pipe.now, &mut buf).is_some() {}
+        }
+    }
+    for _ in 0..100 {
+        pipe.advance(Duration::from_secs(1));
+    }
+    assert_eq!(pipe.server.associations().count(), usize::from(COUNT));
+    (BYTES.get() - before) / isize::from(COUNT as i16)
+}
+
+#[test]
+fn an_idle_association_takes_less_than_64_kib_at_both_ends_together() {
+    let fresh = idle_bytes(None);
+    assert!(fresh < 64 << 10, "{fresh} bytes");
+    let used = idle_bytes(Some(1000));
+    assert!(used < 64 << 10, "{used} bytes after a message");
+}
+
+#[test]
+fn a_flood_of_inits_takes_no_memory() {
+    let mut pipe = Pipe::new(&Options::default());
+    pipe.connect(0);
+    let mut client = Endpoint::new(Options::default(), Rng::from_seed(9));
+    let mut init = Vec::new();
+    client.connect(pipe.now, 9899, &[Route::new(SocketId(0), address(2, 9899))]).unwrap();
+    client.handle_timeout(pipe.now);
+    client.poll_transmit(pipe.now, &mut init).unwrap();
+    let before = BYTES.get();
+    for n in 0..10_000_u32 {
+        let [_, _, a, b] = n.to_be_bytes();
+        let route = Route::new(SocketId(0), std::net::SocketAddr::from(([10, 9, a, b], 9899)));
+        pipe.server.handle_datagram(pipe.now, Datagram { route, ecn: Ecn::NotEct, payload: &init });
+    }
+    let waiting = BYTES.get() - before;
+    assert!(waiting < 256 << 10, "{waiting} bytes in replies that nobody takes");
+    while pipe.server.poll_transmit(pipe.now, &mut init).is_some() {}
+    let left = BYTES.get() - before;
+    assert!(left < 32 << 10, "{left} bytes");
+}

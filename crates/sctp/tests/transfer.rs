@@ -1,0 +1,74 @@
+//! Data gets there: over one path and several, with loss, in order, intact.
+
+mod common;
+
+use braidcast_sctp::{Event, LossDetection, Options, Scheduler, SendOptions};
+use braidcast_sim::Duplex;
+use braidcast_sim::link::LinkModel;
+use common::{Pair, link, ms, pattern, transfer};
+
+fn lossy(percent: u32) -> LinkModel {
+    LinkModel { loss: format!("{percent}%").parse().unwrap(), ..link(10, 15) }
+}
+
+#[test]
+fn one_clean_path() {
+    let mut pair = Pair::new(&Options::default(), vec![Duplex::both(link(10, 15))]);
+    transfer(&mut pair, 1_000_000, 1000);
+    assert!(pair.client_events.contains(&Event::Connected) && pair.server_events.contains(&Event::Connected));
+    let stats = pair.on_client(|association, _| association.paths().next().unwrap());
+    assert_eq!(stats.mtu, 1472);
+    assert!(stats.srtt.unwrap() >= ms(30));
+}
+
+#[test]
+fn long_messages_over_two_lossy_paths() {
+    for scheduler in [Scheduler::RoundRobin, Scheduler::LowestDelay] {
+        for interleaving in [true, false] {
+            for loss_detection in [LossDetection::Time, LossDetection::Count] {
+                let options = Options { scheduler, interleaving, loss_detection, ..Options::live() };
+                let mut pair = Pair::new(&options, vec![Duplex::both(lossy(5)), Duplex::both(lossy(5))]);
+                transfer(&mut pair, 2_000_000, 50_000);
+                assert_eq!(pair.on_client(|association, _| association.paths().count()), 2);
+            }
+        }
+    }
+}
+
+#[test]
+fn both_paths_together_are_faster_than_one() {
+    let time = |links: usize| {
+        let options = Options::live();
+        let mut pair = Pair::new(&options, vec![Duplex::both(link(10, 15)); links]);
+        pair.until(ms(5000), "connect", |pair| pair.client_events.contains(&Event::Connected));
+        pair.run(ms(500));
+        let start = pair.now();
+        transfer(&mut pair, 5_000_000, 1400);
+        (pair.now() - start).as_secs_f64()
+    };
+    let (one, two) = (time(1), time(2));
+    assert!(two < 0.6 * one, "{one} s over one path, {two} s over two");
+}
+
+#[test]
+fn a_shutdown_delivers_everything_first() {
+    let mut pair = Pair::new(&Options::live(), vec![Duplex::both(lossy(5))]);
+    let data = pattern(300_000, 3);
+    for chunk in data.chunks(1000) {
+        pair.client_send(chunk, SendOptions::default());
+    }
+    pair.until(ms(3000), "connect", |pair| pair.client_events.contains(&Event::Connected));
+    pair.on_client(|association, now| association.shutdown(now));
+    let mut received = Vec::new();
+    pair.until(ms(60_000), "shutdown", |pair| {
+        for (_, message) in pair.server_recv() {
+            received.extend_from_slice(&message);
+        }
+        pair.net.node(pair.client).association(pair.client_id).is_none()
+    });
+    assert!(received == data);
+    assert!(matches!(pair.client_events.last(), Some(Event::Closed(braidcast_sctp::CloseReason::Shutdown))));
+    pair.run(ms(1000));
+    assert!(matches!(pair.server_events.last(), Some(Event::Closed(braidcast_sctp::CloseReason::Shutdown))));
+    assert_eq!(pair.net.node(pair.server).associations().count(), 0);
+}

@@ -1,0 +1,303 @@
+//! The receiver's buffer: packets wait here, in the order of the input, until they are due.
+
+use crate::wire::UnitHeader;
+use braidcast_core::Instant;
+use braidcast_media::ts::{NULL_PACKET, PACKET};
+use braidcast_media::{Kind, Run};
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+/// Packets due within this time go at once, so that a wake-up hands out more than one.
+const SLACK: Duration = Duration::from_millis(2);
+/// A unit due later than its latency from now, by this much, is of a clock that jumped.
+const TOO_EARLY: Duration = Duration::from_secs(2);
+/// Runs of null packets in a row that are looked behind for one that is due.
+const NULL_RUNS: usize = 8;
+/// What the index costs for each run, roughly.
+const RUN_COST: usize = 64;
+/// Buffers kept for reuse.
+const MAX_SPARE: usize = 64;
+
+/// When packets leave the buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Release {
+    /// Each when it is due.
+    OnTime,
+    /// As soon as everything before is there, at the latest when due.
+    Early,
+    /// As soon as everything before is there; nothing is ever due.
+    InOrder,
+    /// Now: what is there is all there will be.
+    AtOnce,
+}
+
+/// Whether a unit came in time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Arrival {
+    /// It waits for its turn.
+    OnTime,
+    /// Its turn is over; it was not taken.
+    Late,
+}
+
+/// Packets side by side that wait.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    count: u32,
+    null: bool,
+    slot: usize,
+    /// Where the first packet's bytes begin in the slot.
+    at: usize,
+}
+
+/// The bytes of one message and when they are due.
+#[derive(Debug, Default)]
+struct Slot {
+    bytes: Vec<u8>,
+    runs_left: usize,
+    plain: bool,
+    first: u64,
+    /// Index of the last packet less that of the first.
+    distance: u64,
+    /// When the first packet is due, in ns of the sender's clock.
+    due: i64,
+    /// Time from the first packet to the last, ns.
+    span: i64,
+}
+
+impl Slot {
+    /// When packet `index` is due in the receiver's clock, `offset` ns ahead of the sender's.
+    fn due(&self, index: u64, offset: i64) -> Instant {
+        let into = i128::from(index.saturating_sub(self.first).min(self.distance));
+        let part = i128::from(self.span) * into / i128::from(self.distance.max(1));
+        let due = i128::from(self.due) + part + i128::from(offset);
+        Instant::from_nanos(u64::try_from(due.max(0)).unwrap_or(u64::MAX))
+    }
+}
+
+/// Puts packets back into the order of the input and says when they are due.
+///
+/// Memory: [`held`](Self::held) bytes, which the caller keeps bounded by inserting no more.
+#[derive(Debug)]
+pub(crate) struct Playout {
+    release: Release,
+    waiting: BTreeMap<u64, Waiting>,
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+    spare: Vec<Vec<u8>>,
+    /// Index of the packet after the last one that was handed out.
+    next_index: u64,
+    held: usize,
+}
+
+impl Playout {
+    /// An empty buffer that begins with packet 0.
+    pub(crate) fn new(release: Release) -> Self {
+        Self {
+            release,
+            waiting: BTreeMap::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            spare: Vec::new(),
+            next_index: 0,
+            held: 0,
+        }
+    }
+
+    /// Changes when packets leave.
+    pub(crate) fn set_release(&mut self, release: Release) {
+        self.release = release;
+    }
+
+    /// Nothing more will come: what must come in order has no gap left to wait for.
+    pub(crate) fn close(&mut self) {
+        if self.release == Release::InOrder {
+            self.release = Release::AtOnce;
+        }
+    }
+
+    /// If only missing packets keep what waits from ever leaving, stops waiting for them; `false` if time will tell.
+    pub(crate) fn skip_gap(&mut self) -> bool {
+        let Some((index, _)) = self.head() else { return false };
+        let stuck = self.release == Release::InOrder && !self.in_turn(index);
+        if stuck {
+            self.next_index = index;
+        }
+        stuck
+    }
+
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Bytes held, including what finding them costs.
+    pub(crate) const fn held(&self) -> usize {
+        self.held
+    }
+
+    /// When the first packet of a unit is due, in the receiver's clock.
+    pub(crate) fn due(header: &UnitHeader, offset: i64) -> Instant {
+        let slot = Slot { due: due_of(header), ..Slot::default() };
+        slot.due(0, offset)
+    }
+
+    /// Takes a unit that arrived at `now`, or refuses it because its turn is over.
+    pub(crate) fn insert(
+        &mut self,
+        now: Instant,
+        offset: i64,
+        header: &UnitHeader,
+        runs: impl Iterator<Item = Run> + Clone,
+        bytes: &[u8],
+    ) -> Arrival {
+        // Null packets only travel with a unit; its own packets say when it is due.
+        let mut carried = runs.clone().filter(|run| !run.null);
+        let first = carried.next().or_else(|| runs.clone().next());
+        let last = carried.last().or(first);
+        let (Some(first), Some(last)) = (first, last) else { return Arrival::Late };
+        let due = Self::due(header, offset);
+        let latency = Duration::from_micros(u64::from(header.latency));
+        let out_of_time = !header.reliable && (due <= now || due > now + latency + TOO_EARLY);
+        if first.first < self.next_index || out_of_time {
+            return Arrival::Late;
+        }
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            self.slots.len() - 1
+        });
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        buffer.extend_from_slice(bytes);
+        let (mut at, mut runs_left) = (0, 0);
+        for run in runs {
+            let waiting = Waiting { count: run.count, null: run.null, slot: id, at };
+            at += if run.null { 0 } else { run.count as usize * PACKET };
+            // Two units that claim the same place are a fault of the sender; the later one has its way.
+            if let Some(displaced) = self.waiting.insert(run.first, waiting) {
+                self.give_back(displaced.slot);
+            }
+            runs_left += 1;
+        }
+        self.held += buffer.len() + runs_left * RUN_COST;
+        self.slots[id] = Slot {
+            bytes: buffer,
+            runs_left,
+            plain: header.kind == Kind::Data,
+            first: first.first,
+            distance: last.end().saturating_sub(1).saturating_sub(first.first),
+            due: due_of(header),
+            span: i64::from(header.span) * 1000,
+        };
+        Arrival::OnTime
+    }
+
+    /// Puts what may leave at `now` into `out`, which is cleared first: packets up to `limit` bytes (at least one), or
+    /// one plain message. `false` if nothing may leave yet.
+    pub(crate) fn poll(&mut self, now: Instant, offset: i64, limit: usize, out: &mut Vec<u8>) -> bool {
+        out.clear();
+        while let Some((index, head)) = self.head() {
+            if !self.in_turn(index) && self.head_due(offset).is_none_or(|due| due > now + SLACK) {
+                break;
+            }
+            let slot = &self.slots[head.slot];
+            if slot.plain {
+                out.extend_from_slice(&slot.bytes);
+                self.advance(index, head, 1);
+                return true;
+            }
+            let room = limit.saturating_sub(out.len()) / PACKET;
+            if room == 0 && !out.is_empty() {
+                break;
+            }
+            let wanted = u32::try_from(room.max(1)).unwrap_or(u32::MAX).min(head.count);
+            // The first packet may leave; the later ones of its run are due later.
+            let due = |n: &u32| slot.due(index + u64::from(*n), offset) <= now + SLACK;
+            let count =
+                if self.release == Release::OnTime { 1 + (1..wanted).take_while(due).count() as u32 } else { wanted };
+            for n in 0..count as usize {
+                let packet = slot.bytes.get(head.at + n * PACKET..head.at + (n + 1) * PACKET);
+                out.extend_from_slice(if head.null { &NULL_PACKET } else { packet.unwrap_or_default() });
+            }
+            self.advance(index, head, count);
+        }
+        !out.is_empty()
+    }
+
+    /// When [`poll`](Self::poll) next has something; the origin of time if it has already.
+    pub(crate) fn next_due(&self, offset: i64) -> Option<Instant> {
+        let (index, _) = self.head()?;
+        if self.in_turn(index) { Some(Instant::ZERO) } else { self.head_due(offset) }
+    }
+
+    /// The clock of the sender jumped by so many ns: what waits stays due when it was.
+    pub(crate) fn shift(&mut self, nanos: i64) {
+        for slot in &mut self.slots {
+            slot.due = slot.due.saturating_sub(nanos);
+        }
+    }
+
+    fn head(&self) -> Option<(u64, Waiting)> {
+        self.waiting.first_key_value().map(|(index, waiting)| (*index, *waiting))
+    }
+
+    /// Whether packet `index` may leave whatever the time.
+    fn in_turn(&self, index: u64) -> bool {
+        match self.release {
+            Release::OnTime => false,
+            Release::Early | Release::InOrder => index <= self.next_index,
+            Release::AtOnce => true,
+        }
+    }
+
+    /// When the first run's first packet is due; a null packet at the latest with the next one that is none.
+    fn head_due(&self, offset: i64) -> Option<Instant> {
+        if self.release == Release::InOrder {
+            return None;
+        }
+        let mut runs = self.waiting.iter().map(|(index, run)| (run.null, self.slots[run.slot].due(*index, offset)));
+        let (null, due) = runs.next()?;
+        let next = runs.take(NULL_RUNS).find(|(null, _)| !null).filter(|_| null);
+        Some(next.map_or(due, |(_, next)| due.min(next)))
+    }
+
+    /// Takes the first `count` packets off the run at `index`.
+    fn advance(&mut self, index: u64, head: Waiting, count: u32) {
+        self.waiting.remove(&index);
+        self.next_index = self.next_index.max(index + u64::from(count));
+        if count >= head.count {
+            return self.give_back(head.slot);
+        }
+        let at = head.at + if head.null { 0 } else { count as usize * PACKET };
+        let rest = Waiting { count: head.count - count, at, ..head };
+        if let Some(displaced) = self.waiting.insert(index + u64::from(count), rest) {
+            self.give_back(displaced.slot);
+        }
+    }
+
+    /// A run of `slot` is done with.
+    fn give_back(&mut self, id: usize) {
+        let slot = &mut self.slots[id];
+        slot.runs_left = slot.runs_left.saturating_sub(1);
+        self.held = self.held.saturating_sub(RUN_COST);
+        if slot.runs_left == 0 {
+            let mut bytes = core::mem::take(&mut slot.bytes);
+            self.held = self.held.saturating_sub(bytes.len());
+            self.free.push(id);
+            if self.spare.len() < MAX_SPARE {
+                bytes.clear();
+                self.spare.push(bytes);
+            }
+        }
+    }
+}
+
+/// When a unit's first packet is due in the sender's clock, ns.
+fn due_of(header: &UnitHeader) -> i64 {
+    i64::try_from(header.captured)
+        .unwrap_or(i64::MAX)
+        .saturating_mul(1000)
+        .saturating_add(i64::from(header.latency) * 1000)
+}
+
+#[cfg(test)]
+mod tests;

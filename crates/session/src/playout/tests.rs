@@ -1,0 +1,135 @@
+use super::*;
+use proptest::prelude::*;
+
+fn header(captured_ms: u64, span_ms: u32) -> UnitHeader {
+    UnitHeader {
+        kind: Kind::P,
+        reference: true,
+        reliable: false,
+        sequence: 0,
+        part: 0,
+        parts: 1,
+        captured: captured_ms * 1000,
+        span: span_ms * 1000,
+        latency: 100_000,
+        pts: None,
+    }
+}
+
+/// A unit of `count` packets from index `first` on, each filled with its index.
+fn insert(playout: &mut Playout, now_ms: u64, header: &UnitHeader, first: u64, count: u32) -> Arrival {
+    let bytes: Vec<u8> = (0..count).flat_map(|n| [(first + u64::from(n)) as u8; PACKET]).collect();
+    let runs = [Run { first, count, null: false }];
+    playout.insert(Instant::from_millis(now_ms), 0, header, runs.into_iter(), &bytes)
+}
+
+/// The indexes of the packets that leave at `now_ms`.
+fn leave(playout: &mut Playout, now_ms: u64) -> Vec<u8> {
+    let (mut out, mut all) = (Vec::new(), Vec::new());
+    while playout.poll(Instant::from_millis(now_ms), 0, 7 * PACKET, &mut out) {
+        all.extend(out.chunks(PACKET).map(|packet| packet[0]));
+    }
+    all
+}
+
+#[test]
+fn packets_leave_evenly_spread_over_the_time_of_their_capture() {
+    let mut playout = Playout::new(Release::OnTime);
+    assert_eq!(insert(&mut playout, 60, &header(0, 40), 0, 5), Arrival::OnTime);
+    assert_eq!(playout.next_due(0), Some(Instant::from_millis(100)));
+    assert_eq!(leave(&mut playout, 90), []);
+    assert_eq!(leave(&mut playout, 100), [0]);
+    assert_eq!(playout.next_due(0), Some(Instant::from_millis(110)));
+    assert_eq!(leave(&mut playout, 121), [1, 2]);
+    assert_eq!(leave(&mut playout, 200), [3, 4]);
+    assert_eq!((playout.next_due(0), playout.held()), (None, 0));
+}
+
+#[test]
+fn units_that_were_interleaved_are_interleaved_again() {
+    let mut playout = Playout::new(Release::OnTime);
+    insert(&mut playout, 0, &header(10, 0), 2, 1);
+    let runs = [
+        Run { first: 0, count: 2, null: false },
+        Run { first: 3, count: 2, null: true },
+        Run { first: 5, count: 1, null: false },
+    ];
+    let bytes: Vec<u8> = [0, 1, 5].iter().flat_map(|index| [*index; PACKET]).collect();
+    playout.insert(Instant::ZERO, 0, &header(0, 20), runs.into_iter(), &bytes);
+    assert_eq!(leave(&mut playout, 500), [0, 1, 2, 0x47, 0x47, 5]);
+    assert_eq!(playout.held(), 0);
+}
+
+#[test]
+fn null_packets_that_travel_with_a_later_unit_hold_up_nothing() {
+    let mut playout = Playout::new(Release::OnTime);
+    let runs = [Run { first: 0, count: 2, null: true }, Run::one(9, false)];
+    playout.insert(Instant::ZERO, 0, &header(40, 0), runs.into_iter(), &[9; PACKET]);
+    insert(&mut playout, 0, &header(10, 0), 2, 1);
+    assert_eq!(playout.next_due(0), Some(Instant::from_millis(110)));
+    assert_eq!(leave(&mut playout, 110), [0x47, 0x47, 2]);
+    assert_eq!(leave(&mut playout, 140), [9]);
+}
+
+#[test]
+fn a_late_unit_is_not_taken_and_a_missing_one_is_not_waited_for() {
+    let mut playout = Playout::new(Release::OnTime);
+    insert(&mut playout, 0, &header(40, 0), 4, 1);
+    assert_eq!(insert(&mut playout, 100, &header(0, 0), 0, 1), Arrival::Late, "due at this very moment");
+    assert_eq!(leave(&mut playout, 140), [4]);
+    assert_eq!(insert(&mut playout, 140, &header(45, 0), 3, 1), Arrival::Late, "packet 4 has left");
+    assert_eq!(
+        insert(&mut playout, 140, &header(5000, 0), 9, 1),
+        Arrival::Late,
+        "due in five seconds, though the latency is 100 ms"
+    );
+}
+
+#[test]
+fn early_release_waits_for_gaps_only_and_for_them_only_until_due() {
+    let mut playout = Playout::new(Release::Early);
+    insert(&mut playout, 10, &header(0, 0), 0, 2);
+    assert_eq!(leave(&mut playout, 10), [0, 1]);
+    insert(&mut playout, 20, &header(10, 0), 4, 2);
+    assert_eq!(leave(&mut playout, 50), []);
+    insert(&mut playout, 60, &header(5, 0), 2, 1);
+    assert_eq!(leave(&mut playout, 60), [2]);
+    assert_eq!(playout.next_due(0), Some(Instant::from_millis(110)));
+    assert_eq!(leave(&mut playout, 110), [4, 5]);
+}
+
+#[test]
+fn in_order_release_knows_no_time() {
+    let mut playout = Playout::new(Release::InOrder);
+    let reliable = UnitHeader { reliable: true, latency: 0, ..header(0, 0) };
+    insert(&mut playout, 90_000, &reliable, 1, 1);
+    assert_eq!((leave(&mut playout, 99_000), playout.next_due(0)), (vec![], None));
+    insert(&mut playout, 99_000, &reliable, 0, 1);
+    assert_eq!(leave(&mut playout, 99_000), [0, 1]);
+}
+
+#[test]
+fn after_a_jump_of_the_clock_what_waits_stays_due_when_it_was() {
+    let mut playout = Playout::new(Release::OnTime);
+    insert(&mut playout, 0, &header(50, 0), 0, 1);
+    playout.shift(5_000_000_000);
+    assert_eq!(playout.next_due(5_000_000_000), Some(Instant::from_millis(150)));
+}
+
+proptest! {
+    #[test]
+    fn whatever_comes_in_all_memory_is_given_back(
+        units in prop::collection::vec((0_u64..40, 1_u32..6, any::<bool>(), 0_u64..200), 1..60),
+    ) {
+        let mut playout = Playout::new(Release::OnTime);
+        for (first, count, null, at) in units {
+            let runs = [Run { first, count, null }, Run { first: first + 10, count: 1, null: !null }];
+            let carried = if null { 1 } else { count as usize };
+            playout.insert(Instant::from_millis(at), 0, &header(at, 10), runs.into_iter(), &vec![0; carried * PACKET]);
+            leave(&mut playout, at);
+        }
+        leave(&mut playout, 100_000);
+        prop_assert_eq!(playout.held(), 0);
+        prop_assert!(playout.is_empty());
+    }
+}

@@ -1,0 +1,253 @@
+//! What a session has done, as plain data.
+
+use crate::wire::{Feedback, KINDS};
+use braidcast_core::Instant;
+use braidcast_media::Kind;
+use braidcast_sctp::{Association, PathReport as Path};
+use core::time::Duration;
+use serde::Serialize;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Rates are taken over this time.
+const RATE_WINDOW: Duration = Duration::from_secs(1);
+/// Measurements of a path within the window at most.
+const MAX_SAMPLES: usize = 16;
+
+/// What a session has done so far. Fields that this end cannot know are zero or `None`.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Report {
+    /// Seconds since the association was set up.
+    pub seconds: f64,
+    /// Units, by kind, in the order of [`Kind::ALL`]; kinds that never occurred are left out.
+    pub kinds: Vec<KindReport>,
+    /// The paths in the order in which they joined, including those that left.
+    pub paths: Vec<PathReport>,
+    /// Times that the sender's clock jumped.
+    pub clock_jumps: u64,
+    /// Times that the sender restarted within the session.
+    pub restarts: u64,
+    /// Messages that made no sense.
+    pub malformed: u64,
+    /// Bytes that wait: at the sender unsent or unacknowledged, at the receiver until they are due.
+    pub buffered_bytes: u64,
+}
+
+/// What became of the units of one kind.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct KindReport {
+    /// [`Kind::name`].
+    pub kind: &'static str,
+    /// Units captured.
+    pub captured: u64,
+    /// Units never sent, because they were too old already or found no room.
+    pub unsent: u64,
+    /// Units given up on the way, as far as the sender noticed.
+    pub abandoned: u64,
+    /// Units that came on time.
+    pub on_time: u64,
+    /// Units that came too late and were skipped.
+    pub late: u64,
+    /// Units captured that have not come: unsent, given up, or still on the way.
+    pub missing: u64,
+    /// Units on time of all captured, 0 to 1; `None` before anything is known.
+    pub on_time_share: Option<f64>,
+    /// Bytes of the units sent or received.
+    pub bytes: u64,
+}
+
+/// How a path does.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PathReport {
+    /// Its number, by order of joining.
+    pub id: u16,
+    /// The number of our socket.
+    pub socket: u16,
+    /// The address at the other end.
+    pub remote: String,
+    /// "unconfirmed", "active", "potentially failed", "inactive", or "left".
+    pub state: &'static str,
+    /// Payload and protocol bytes sent in the last second, in bit/s.
+    pub send_rate: f64,
+    /// The same for bytes received.
+    pub receive_rate: f64,
+    /// Smoothed round trip time, ms.
+    pub rtt_ms: Option<f64>,
+    /// Datagrams sent.
+    pub sent_packets: u64,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Datagrams received.
+    pub received_packets: u64,
+    /// Bytes received.
+    pub received_bytes: u64,
+    /// Chunks found lost.
+    pub lost_chunks: u64,
+    /// Chunks sent again.
+    pub retransmitted_chunks: u64,
+    /// Chunks found lost of those sent, 0 to 1; `None` if none were sent.
+    pub loss_share: Option<f64>,
+    /// Units that came over this path on time, of those that came over it, 0 to 1; the receiver knows.
+    pub on_time_share: Option<f64>,
+}
+
+/// Counts by [`Kind::index`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) captured: [u64; KINDS],
+    pub(crate) unsent: [u64; KINDS],
+    pub(crate) abandoned: [u64; KINDS],
+    pub(crate) on_time: [u64; KINDS],
+    pub(crate) late: [u64; KINDS],
+    pub(crate) bytes: [u64; KINDS],
+}
+
+impl Counts {
+    /// Adds what an earlier sender, or the same one before its restart, had done.
+    pub(crate) fn add(&mut self, earlier: &Self) {
+        let sum =
+            |a: &mut [u64; KINDS], b: &[u64; KINDS]| a.iter_mut().zip(b).for_each(|(a, b)| *a = a.saturating_add(*b));
+        sum(&mut self.captured, &earlier.captured);
+        sum(&mut self.unsent, &earlier.unsent);
+        sum(&mut self.abandoned, &earlier.abandoned);
+        sum(&mut self.on_time, &earlier.on_time);
+        sum(&mut self.late, &earlier.late);
+        sum(&mut self.bytes, &earlier.bytes);
+    }
+
+    /// The receiver's lines.
+    pub(crate) fn kinds_received(&self) -> Vec<KindReport> {
+        self.kinds(&Feedback { captured: self.captured, on_time: self.on_time, late: self.late })
+    }
+
+    /// The sender's lines; what arrived is as the receiver last said.
+    pub(crate) fn kinds_sent(&self, feedback: Option<&Feedback>) -> Vec<KindReport> {
+        self.kinds(&feedback.copied().unwrap_or_default())
+    }
+
+    /// One line for each kind that occurred; `known` is what arrived.
+    fn kinds(&self, known: &Feedback) -> Vec<KindReport> {
+        let line = |kind: Kind| {
+            let i = kind.index();
+            let (captured, on_time, late) = (known.captured[i], known.on_time[i], known.late[i]);
+            // The sender's count comes a moment after its units.
+            let captured = captured.max(on_time + late);
+            (self.captured[i].max(captured) > 0).then(|| KindReport {
+                kind: kind.name(),
+                captured: self.captured[i].max(captured),
+                unsent: self.unsent[i],
+                abandoned: self.abandoned[i],
+                on_time,
+                late,
+                missing: captured - on_time - late,
+                on_time_share: (captured > 0).then(|| on_time as f64 / captured as f64),
+                bytes: self.bytes[i],
+            })
+        };
+        Kind::ALL.into_iter().filter_map(line).collect()
+    }
+}
+
+/// What a path had sent and received at some time.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    at: Instant,
+    sent: u64,
+    received: u64,
+}
+
+#[derive(Clone, Debug)]
+struct PathHistory {
+    last: PathReport,
+    samples: VecDeque<Sample>,
+    on_time: u64,
+    late: u64,
+}
+
+/// Follows the paths of an association, so that rates can be told and those that left are not forgotten.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PathHistories {
+    paths: BTreeMap<u16, PathHistory>,
+}
+
+impl PathHistories {
+    /// Takes a measurement; call it about five times a second.
+    pub(crate) fn measure(&mut self, now: Instant, association: &Association) {
+        for history in self.paths.values_mut() {
+            history.last.state = "left";
+        }
+        for path in association.paths() {
+            let report = describe(&path);
+            let sample = Sample { at: now, sent: report.sent_bytes, received: report.received_bytes };
+            let history = self.paths.entry(report.id).or_insert_with(|| PathHistory {
+                last: report.clone(),
+                samples: VecDeque::new(),
+                on_time: 0,
+                late: 0,
+            });
+            history.last = report;
+            while history.samples.len() >= MAX_SAMPLES
+                || history.samples.get(1).is_some_and(|sample| now.since(sample.at) >= RATE_WINDOW)
+            {
+                history.samples.pop_front();
+            }
+            history.samples.push_back(sample);
+        }
+    }
+
+    /// A unit came over path `id`.
+    pub(crate) fn arrived(&mut self, id: u16, on_time: bool) {
+        if let Some(history) = self.paths.get_mut(&id) {
+            *(if on_time { &mut history.on_time } else { &mut history.late }) += 1;
+        }
+    }
+
+    /// The report's lines.
+    pub(crate) fn reports(&self) -> Vec<PathReport> {
+        self.paths.values().map(PathHistory::report).collect()
+    }
+}
+
+impl PathHistory {
+    fn report(&self) -> PathReport {
+        let (first, last) = (self.samples.front(), self.samples.back());
+        let rate = |count: fn(&Sample) -> u64| match (first, last) {
+            (Some(first), Some(last)) if last.at > first.at && self.last.state != "left" => {
+                count(last).saturating_sub(count(first)) as f64 * 8.0 / last.at.since(first.at).as_secs_f64()
+            }
+            _ => 0.0,
+        };
+        let arrived = self.on_time + self.late;
+        PathReport {
+            send_rate: rate(|sample| sample.sent),
+            receive_rate: rate(|sample| sample.received),
+            on_time_share: (arrived > 0).then(|| self.on_time as f64 / arrived as f64),
+            ..self.last.clone()
+        }
+    }
+}
+
+fn describe(path: &Path) -> PathReport {
+    use braidcast_sctp::PathState as State;
+    PathReport {
+        id: path.id.0,
+        socket: path.route.socket.0,
+        remote: path.route.remote.to_string(),
+        state: match path.state {
+            State::Unconfirmed => "unconfirmed",
+            State::Active => "active",
+            State::PotentiallyFailed => "potentially failed",
+            State::Inactive => "inactive",
+        },
+        send_rate: 0.0,
+        receive_rate: 0.0,
+        rtt_ms: path.srtt.map(|srtt| srtt.as_secs_f64() * 1e3),
+        sent_packets: path.sent_packets,
+        sent_bytes: path.sent_bytes,
+        received_packets: path.received_packets,
+        received_bytes: path.received_bytes,
+        lost_chunks: path.lost_chunks,
+        retransmitted_chunks: path.retransmitted_chunks,
+        loss_share: (path.sent_chunks > 0).then(|| (path.lost_chunks as f64 / path.sent_chunks as f64).min(1.0)),
+        on_time_share: None,
+    }
+}

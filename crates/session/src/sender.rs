@@ -1,0 +1,488 @@
+use crate::event::Event;
+use crate::mapping::{self, CONTROL, STREAMS};
+use crate::report::{Counts, PathHistories, Report};
+use crate::wire::{self, Clock, Feedback, Message, PPID, UnitHeader};
+use braidcast_core::{Datagram, Instant, Machine, PathId, Rng, Route, Transmit};
+use braidcast_media::{Kind, Run, Unit};
+use braidcast_sctp::{
+    Association, AssociationId, CloseReason, ConnectError, Endpoint, Event as Sctp, JoinError, PathState, Reliability,
+    SendError, SendOptions,
+};
+use core::time::Duration;
+use std::collections::{BTreeMap, VecDeque};
+
+/// How often the clock is told and the paths are measured.
+const TICK: Duration = Duration::from_millis(200);
+/// A clock message older than this would tell nothing new.
+const CLOCK_LIFETIME: Duration = Duration::from_millis(500);
+/// Bytes that may wait for room in a reliable session before units are given back.
+const RELIABLE_BACKLOG: usize = 64 << 10;
+
+/// How to send.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SenderOptions {
+    /// How long after its capture each packet is played at the other end. Default: 500 ms. At most 71 minutes.
+    pub latency: Duration,
+    /// Deliver everything, in order, however long it takes. Default: no.
+    pub reliable: bool,
+    /// Bytes of units that may wait, if not reliable, while the association comes up or its send buffer is full.
+    /// Default: 16 MiB.
+    pub backlog: usize,
+}
+
+impl Default for SenderOptions {
+    fn default() -> Self {
+        Self { latency: Duration::from_millis(500), reliable: false, backlog: 16 << 20 }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Connecting,
+    Up,
+    /// The last message is sent and the association shuts down.
+    Closing,
+    Closed,
+}
+
+/// A unit that waits for room.
+#[derive(Debug)]
+struct Pending {
+    unit: Unit,
+    /// Parts sent already, if it has several.
+    sent_parts: usize,
+}
+
+/// What the messages of one unit share, and which of them this is.
+#[derive(Clone, Copy, Debug)]
+struct Envelope {
+    reliability: Reliability,
+    sequence: u64,
+    part: u16,
+    parts: u16,
+}
+
+/// The sending end of a session.
+///
+/// Memory: the association's send buffer, the backlog (see [`SenderOptions::backlog`]), and one unit.
+pub struct Sender {
+    options: SenderOptions,
+    endpoint: Endpoint,
+    id: AssociationId,
+    phase: Phase,
+    finishing: bool,
+    wants_room: bool,
+    /// By priority and sequence number: the first goes first.
+    backlog: BTreeMap<(usize, u64), Pending>,
+    backlog_bytes: usize,
+    next_sequence: u64,
+    last_abandoned: Option<u64>,
+    counts: Counts,
+    feedback: Option<Feedback>,
+    paths: PathHistories,
+    connected_at: Option<Instant>,
+    ended_at: Option<Instant>,
+    next_tick: Instant,
+    now: Instant,
+    malformed: u64,
+    restarts: u64,
+    message: Vec<u8>,
+    received: Vec<u8>,
+    events: VecDeque<Event>,
+}
+
+impl Sender {
+    /// Begins a session with the receiver that `routes` lead to; `remote_port` is its SCTP port. The first route that
+    /// answers sets up the association, the others join it.
+    ///
+    /// # Errors
+    /// [`ConnectError`]: there are no routes, too many, or the port is 0.
+    pub fn new(
+        now: Instant,
+        options: SenderOptions,
+        mut sctp: braidcast_sctp::Options,
+        rng: Rng,
+        remote_port: u16,
+        routes: &[Route],
+    ) -> Result<Self, ConnectError> {
+        sctp.streams = sctp.streams.max(STREAMS);
+        let mut endpoint = Endpoint::new(sctp, rng);
+        let id = endpoint.connect(now, remote_port, routes)?;
+        Ok(Self {
+            options,
+            endpoint,
+            id,
+            phase: Phase::Connecting,
+            finishing: false,
+            wants_room: false,
+            backlog: BTreeMap::new(),
+            backlog_bytes: 0,
+            next_sequence: 0,
+            last_abandoned: None,
+            counts: Counts::default(),
+            feedback: None,
+            paths: PathHistories::default(),
+            connected_at: None,
+            ended_at: None,
+            next_tick: now,
+            now,
+            malformed: 0,
+            restarts: 0,
+            message: Vec::new(),
+            received: Vec::new(),
+            events: VecDeque::new(),
+        })
+    }
+
+    /// Sends a unit, or counts it as unsent if it could not be on time any more.
+    ///
+    /// In a reliable session, and only there, the unit comes back if there is no room for it: push it again after
+    /// [`Event::Room`]. After [`finish`](Self::finish) and after the end, units are counted as unsent.
+    #[must_use = "a unit that comes back has not been sent"]
+    pub fn push(&mut self, now: Instant, unit: Unit) -> Option<Unit> {
+        self.now = self.now.max(now);
+        if self.options.reliable
+            && !self.finishing
+            && self.backlog_bytes >= RELIABLE_BACKLOG
+            && self.phase != Phase::Closed
+        {
+            self.wants_room = true;
+            return Some(unit);
+        }
+        let kind = unit.kind.index();
+        self.counts.captured[kind] += 1;
+        let over = self.finishing || matches!(self.phase, Phase::Closing | Phase::Closed);
+        if !over && !self.has_room(&unit) {
+            self.drop_hopeless(now);
+        }
+        if over || !self.has_room(&unit) {
+            self.counts.unsent[kind] += 1;
+            return None;
+        }
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        let stream = mapping::stream(unit.kind, unit.reference);
+        let priority = if self.options.reliable { 0 } else { mapping::priority(stream).index() };
+        self.backlog_bytes += unit.bytes.len();
+        self.backlog.insert((priority, sequence), Pending { unit, sent_parts: 0 });
+        self.pump(now);
+        None
+    }
+
+    /// Whether the backlog takes a unit; a reliable session has given it back already if not.
+    fn has_room(&self, unit: &Unit) -> bool {
+        self.options.reliable || self.backlog_bytes + unit.bytes.len() <= self.options.backlog
+    }
+
+    /// Adds a path; gives its number, which events and the report use.
+    ///
+    /// # Errors
+    /// [`JoinError`]: the session is over, or no more paths can join.
+    pub fn join(&mut self, now: Instant, route: Route) -> Result<PathId, JoinError> {
+        self.endpoint.association_mut(self.id).ok_or(JoinError::Closing)?.join(now, route)
+    }
+
+    /// Takes a path away.
+    pub fn leave(&mut self, now: Instant, route: Route) {
+        if let Some(association) = self.endpoint.association_mut(self.id) {
+            association.leave(now, route);
+        }
+    }
+
+    /// Ends the session once everything promised is delivered; [`Event::Ended`] says when.
+    pub fn finish(&mut self, now: Instant) {
+        self.finishing = true;
+        self.pump(now);
+    }
+
+    /// Ends the session at once; `reason` is told to the receiver.
+    pub fn abort(&mut self, now: Instant, reason: &str) {
+        self.finishing = true;
+        if let Some(association) = self.endpoint.association_mut(self.id) {
+            association.abort(now, reason);
+        }
+        self.take_events();
+    }
+
+    /// What has been done so far.
+    pub fn report(&self, now: Instant) -> Report {
+        let in_association = self.endpoint.association(self.id).map_or(0, Association::buffered);
+        Report {
+            seconds: self.connected_at.map_or(0.0, |at| self.ended_at.unwrap_or(now).since(at).as_secs_f64()),
+            kinds: self.counts.kinds_sent(self.feedback.as_ref()),
+            paths: self.paths.reports(),
+            clock_jumps: 0,
+            restarts: self.restarts,
+            malformed: self.malformed,
+            buffered_bytes: (self.backlog_bytes + in_association) as u64,
+        }
+    }
+
+    /// The SCTP endpoint, for statistics that the report leaves out.
+    pub const fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Brings everything up to date after any call.
+    fn pump(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+        self.take_events();
+        self.take_feedback(now);
+        if self.is_open() && now >= self.next_tick {
+            self.next_tick = now + TICK;
+            self.tick(now);
+        }
+        if self.phase == Phase::Up {
+            self.send_backlog(now);
+        }
+        if self.phase == Phase::Up && self.finishing && self.backlog.is_empty() && self.send_clock(now, true) {
+            self.phase = Phase::Closing;
+            if let Some(association) = self.endpoint.association_mut(self.id) {
+                association.shutdown(now);
+            }
+            self.take_events();
+        }
+        if self.wants_room && self.backlog_bytes < RELIABLE_BACKLOG {
+            self.wants_room = false;
+            self.events.push_back(Event::Room);
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Up | Phase::Closing)
+    }
+
+    fn tick(&mut self, now: Instant) {
+        if self.phase == Phase::Up {
+            // Without room for it, the next one will do.
+            let _sent = self.send_clock(now, false);
+        }
+        if let Some(association) = self.endpoint.association(self.id) {
+            self.paths.measure(now, association);
+        }
+    }
+
+    fn take_events(&mut self) {
+        while let Some((id, event)) = self.endpoint.poll_event() {
+            if id == self.id {
+                self.take_event(event);
+            }
+        }
+    }
+
+    fn take_event(&mut self, event: Sctp) {
+        match event {
+            Sctp::Connected => self.connected(),
+            Sctp::PathUp(path, route) => self.events.push_back(Event::PathUp(path, route)),
+            Sctp::PathDown(path, route) => self.events.push_back(Event::PathDown(path, route)),
+            Sctp::PathRemoved(path, route) => self.events.push_back(Event::PathRemoved(path, route)),
+            Sctp::Abandoned { ppid, context, .. } => self.abandoned(ppid, context),
+            Sctp::Restarted => {
+                self.restarts += 1;
+                self.events.push_back(Event::Restarted);
+            }
+            Sctp::Closed(reason) => self.closed(reason),
+            Sctp::Readable | Sctp::Writable => {}
+        }
+    }
+
+    fn connected(&mut self) {
+        self.phase = Phase::Up;
+        self.connected_at = Some(self.now);
+        self.next_tick = self.now;
+        if let Some(association) = self.endpoint.association_mut(self.id) {
+            for stream in 0..STREAMS {
+                association.set_priority(stream, mapping::priority(stream));
+                association.set_copied(stream, !self.options.reliable && mapping::copied(stream));
+            }
+        }
+        self.events.push_back(Event::Connected);
+    }
+
+    fn closed(&mut self, reason: CloseReason) {
+        let complete = self.phase == Phase::Closing && reason == CloseReason::Shutdown;
+        if let Some(association) = self.endpoint.association(self.id) {
+            self.paths.measure(self.now, association);
+        }
+        self.phase = Phase::Closed;
+        self.ended_at = Some(self.now);
+        for pending in core::mem::take(&mut self.backlog).into_values() {
+            self.counts.unsent[pending.unit.kind.index()] += 1;
+        }
+        self.backlog_bytes = 0;
+        self.events.push_back(Event::Ended { complete, reason });
+    }
+
+    /// SCTP gave up a message of ours. A unit of several parts counts once.
+    fn abandoned(&mut self, ppid: u32, context: u64) {
+        let (sequence, kind) = (context >> 8, (context & 0xff) as usize);
+        if ppid == PPID && kind < Kind::ALL.len() && self.last_abandoned.replace(sequence) != Some(sequence) {
+            self.counts.abandoned[kind] += 1;
+        }
+    }
+
+    fn take_feedback(&mut self, now: Instant) {
+        let Some(association) = self.endpoint.association_mut(self.id) else { return };
+        while association.recv(now, &mut self.received).is_some() {
+            match Message::parse(&self.received) {
+                Ok(Message::Feedback(feedback)) => self.feedback = Some(feedback),
+                Ok(_) | Err(_) => self.malformed += 1,
+            }
+        }
+    }
+
+    /// Sends the clock and the counts, or with `end` says that nothing comes after; `false` if there was no room.
+    fn send_clock(&mut self, now: Instant, end: bool) -> bool {
+        let Some(association) = self.endpoint.association_mut(self.id) else { return false };
+        let rtt = association.paths().filter_map(|path| path.min_rtt.or(path.srtt)).min().unwrap_or_default();
+        let clock = Clock { sent: now.as_micros(), rtt: micros(rtt), captured: self.counts.captured };
+        wire::write_clock(&mut self.message, &clock, end);
+        let reliability = if end { Reliability::Reliable } else { Reliability::Lifetime(CLOCK_LIFETIME) };
+        let how = SendOptions { stream: CONTROL, ppid: PPID, unordered: true, reliability, context: u64::MAX };
+        association.send(now, &self.message, how).is_ok()
+    }
+
+    fn send_backlog(&mut self, now: Instant) {
+        let delay = self.one_way_delay();
+        while let Some((key, mut pending)) = self.backlog.pop_first() {
+            let length = pending.unit.bytes.len();
+            if !self.transmit(now, delay, key.1, &mut pending) {
+                self.backlog.insert(key, pending);
+                return;
+            }
+            self.backlog_bytes -= length;
+        }
+    }
+
+    /// Hands a unit to the association, or counts it as unsent; `false` if the association had no room.
+    fn transmit(&mut self, now: Instant, delay: Duration, sequence: u64, pending: &mut Pending) -> bool {
+        let unit = &pending.unit;
+        let Some(reliability) = self.reliability(now, delay, unit) else {
+            self.counts.unsent[unit.kind.index()] += 1;
+            return true;
+        };
+        let cut = mapping::parts(unit);
+        let parts = cut.as_ref().map_or(1, Vec::len);
+        let mut envelope = Envelope { reliability, sequence, part: 0, parts: u16::try_from(parts).unwrap_or(u16::MAX) };
+        while pending.sent_parts < parts {
+            envelope.part = u16::try_from(pending.sent_parts).unwrap_or(u16::MAX);
+            let part = cut.as_ref().and_then(|cut| cut.get(pending.sent_parts));
+            let (runs, bytes) =
+                part.map_or((&unit.runs[..], &unit.bytes[..]), |part| (&part.runs, &unit.bytes[part.bytes.clone()]));
+            match self.transmit_part(now, &envelope, unit, runs, bytes) {
+                Ok(()) => pending.sent_parts += 1,
+                Err(SendError::BufferFull { .. }) => return false,
+                Err(_) => {
+                    self.counts.unsent[unit.kind.index()] += 1;
+                    return true;
+                }
+            }
+        }
+        self.counts.bytes[unit.kind.index()] += unit.bytes.len() as u64;
+        true
+    }
+
+    fn transmit_part(
+        &mut self,
+        now: Instant,
+        envelope: &Envelope,
+        unit: &Unit,
+        runs: &[Run],
+        bytes: &[u8],
+    ) -> Result<(), SendError> {
+        let (captured, span) = capture_times(unit, runs);
+        let header = UnitHeader {
+            kind: unit.kind,
+            reference: unit.reference,
+            reliable: self.options.reliable,
+            sequence: envelope.sequence as u32,
+            part: envelope.part,
+            parts: envelope.parts,
+            captured: captured.as_micros(),
+            span: micros(span),
+            latency: if self.options.reliable { 0 } else { micros(self.options.latency) },
+            pts: unit.pts,
+        };
+        wire::write_unit(&mut self.message, &header, runs, bytes);
+        let how = SendOptions {
+            stream: if self.options.reliable { CONTROL } else { mapping::stream(unit.kind, unit.reference) },
+            ppid: PPID,
+            unordered: !self.options.reliable,
+            reliability: envelope.reliability,
+            context: envelope.sequence << 8 | unit.kind.index() as u64,
+        };
+        let association = self.endpoint.association_mut(self.id).ok_or(SendError::Closing)?;
+        association.send(now, &self.message, how)
+    }
+
+    /// How long to try: until the unit could not arrive on time any more, `None` if that time is past already.
+    fn reliability(&self, now: Instant, delay: Duration, unit: &Unit) -> Option<Reliability> {
+        if self.options.reliable {
+            return Some(Reliability::Reliable);
+        }
+        let left = (unit.first_captured + self.options.latency).since(now + delay);
+        (!left.is_zero()).then_some(Reliability::Lifetime(left))
+    }
+
+    /// The least that the way to the receiver takes: half the smallest smoothed round trip time of an active path.
+    fn one_way_delay(&self) -> Duration {
+        let Some(association) = self.endpoint.association(self.id) else { return Duration::ZERO };
+        let active = association.paths().filter(|path| path.state == PathState::Active);
+        active.filter_map(|path| path.srtt).min().unwrap_or_default() / 2
+    }
+
+    fn drop_hopeless(&mut self, now: Instant) {
+        let latency = self.options.latency;
+        let (counts, bytes) = (&mut self.counts, &mut self.backlog_bytes);
+        self.backlog.retain(|_, pending| {
+            let hopeful = pending.unit.first_captured + latency > now;
+            if !hopeful {
+                counts.unsent[pending.unit.kind.index()] += 1;
+                *bytes -= pending.unit.bytes.len();
+            }
+            hopeful
+        });
+    }
+}
+
+impl Machine for Sender {
+    type Event = Event;
+
+    fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
+        self.endpoint.handle_datagram(now, datagram);
+        self.pump(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+        self.pump(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        self.endpoint.poll_transmit(now, buf)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let tick = self.is_open().then_some(self.next_tick);
+        [self.endpoint.poll_timeout(), tick].into_iter().flatten().min()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.take_events();
+        self.events.pop_front()
+    }
+}
+
+/// When the part of `unit` that holds `runs` began, and how long it took, by the places of its packets in the whole.
+fn capture_times(unit: &Unit, runs: &[Run]) -> (Instant, Duration) {
+    let ends = |runs: &[Run]| (runs.first().map_or(0, |run| run.first), runs.last().map_or(0, |run| run.end() - 1));
+    let ((from, to), (first, last)) = (ends(&unit.runs), ends(runs));
+    let span = unit.last_captured.since(unit.first_captured);
+    let place = |index: u64| span.mul_f64((index - from) as f64 / (to - from).max(1) as f64);
+    (unit.first_captured + place(first), place(last).saturating_sub(place(first)))
+}
+
+/// µs of `d`, at most 71 minutes.
+fn micros(d: Duration) -> u32 {
+    u32::try_from(d.as_micros()).unwrap_or(u32::MAX)
+}

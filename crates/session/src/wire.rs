@@ -1,0 +1,439 @@
+//! The messages of a session. All fields are big-endian; one message is one SCTP user message of [`PPID`].
+//!
+//! A message parses as a whole or not at all, and what parses is consistent: as many bytes as its runs call for.
+
+use braidcast_core::{Reader, Truncated, Writer};
+use braidcast_media::ts::PACKET;
+use braidcast_media::{Kind, Run};
+
+/// Payload protocol identifier of every message: "BRCT". IANA assigns these first come, first served, from small
+/// numbers up (RFC 9260 §15.5), and has assigned none near this one.
+pub const PPID: u32 = 0x4252_4354;
+
+/// The only version there is; a message of another one is not understood and is dropped.
+const VERSION: u8 = 1;
+const UNIT: u8 = 0;
+const CLOCK: u8 = 1;
+const END: u8 = 2;
+const FEEDBACK: u8 = 3;
+
+const FLAG_REFERENCE: u8 = 0x01;
+const FLAG_PTS: u8 = 0x02;
+const FLAG_RELIABLE: u8 = 0x04;
+
+/// Packets of one message at most, null packets included: 65,536. A short message must not stand for endless output.
+pub const MAX_PACKETS: u64 = 1 << 16;
+/// Bounds indexes and times, so that sums of them stay far from overflow: 2⁵³, which is 285 years of µs.
+const MAX_NUMBER: u64 = 1 << 53;
+/// Kinds of units, as many as [`Kind::ALL`] has.
+pub const KINDS: usize = Kind::ALL.len();
+
+/// Why bytes are no message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum WireError {
+    /// A field is cut off.
+    #[error("message cut short: {0}")]
+    Truncated(#[from] Truncated),
+    /// The peer speaks another version.
+    #[error("message of version {0}, this end knows 1 only")]
+    Version(u8),
+    /// No such message type.
+    #[error("message of unknown type {0}")]
+    Type(u8),
+    /// A field has a value that it cannot have.
+    #[error("message with an impossible {0}")]
+    Field(&'static str),
+}
+
+/// What stands before a unit's bytes.
+///
+/// ```text
+///  0                   1                   2                   3
+///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+/// +---------------+---------------+---------------+---------------+
+/// |  Version = 1  |   Type = 0    |     Kind      |  Flags  |L|T|R|
+/// +---------------+---------------+---------------+---------------+
+/// |                     Unit sequence number                      |
+/// +-------------------------------+-------------------------------+
+/// |             Part              |             Parts             |
+/// +-------------------------------+-------------------------------+
+/// |        Captured: first packet, sender's clock in µs (64)      |
+/// |                                                               |
+/// +---------------------------------------------------------------+
+/// |             Span: from first to last packet, µs               |
+/// +---------------------------------------------------------------+
+/// |         Latency: due this long after its capture, µs          |
+/// +---------------------------------------------------------------+
+/// |                Index of the first packet (64)                 |
+/// |                                                               |
+/// +---------------------------------------------------------------+
+/// |           Presentation time, 90 kHz (64), if T is set         |
+/// |                                                               |
+/// +-------------------------------+-------------------------------+
+/// |         Number of runs        |  runs ...                     |
+/// +-------------------------------+                               |
+/// |                                                               |
+/// +---------------------------------------------------------------+
+/// |  The packets that are not null, 188 bytes each, or the bytes  |
+/// \                                                               \
+/// ```
+///
+/// R: other pictures are predicted from this one. T: a presentation time is there. L: reliable, nothing is ever
+/// late. A run is two numbers in LEB128 (seven bits a byte, lowest first): twice the gap between the run before and
+/// this one, plus one if its packets are null packets; and its length in packets. The first run's gap is zero. A unit
+/// too large for a message goes in several parts, each of which stands on its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnitHeader {
+    /// What the unit holds.
+    pub kind: Kind,
+    /// Whether other pictures are predicted from it.
+    pub reference: bool,
+    /// Whether the session is reliable.
+    pub reliable: bool,
+    /// Counts units from 0 and wraps.
+    pub sequence: u32,
+    /// Which part of the unit this is, from 0.
+    pub part: u16,
+    /// How many parts the unit has, at least 1.
+    pub parts: u16,
+    /// When the part's first packet was captured, µs of the sender's clock.
+    pub captured: u64,
+    /// Time from the first to the last packet, µs.
+    pub span: u32,
+    /// How long after its capture a packet is due, µs.
+    pub latency: u32,
+    /// Presentation time, 90 kHz.
+    pub pts: Option<u64>,
+}
+
+/// The sender's clock and counts: once as the last message of a session (type 2), and about every 200 ms (type 1).
+///
+/// ```text
+/// +---------------+---------------+-------------------------------+
+/// |  Version = 1  | Type = 1 or 2 |               0               |
+/// +---------------+---------------+-------------------------------+
+/// |            Sent: when this was written, µs (64)               |
+/// |                                                               |
+/// +---------------------------------------------------------------+
+/// |         Smallest round trip time of any path, µs              |
+/// +---------------------------------------------------------------+
+/// |   Units captured so far of each kind: 7 counters of 64 bits   |
+/// \                                                               \
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Clock {
+    /// When it was written, µs of the sender's clock.
+    pub sent: u64,
+    /// Smallest round trip time seen on any path, µs; 0 if none has been measured.
+    pub rtt: u32,
+    /// Units captured so far, by [`Kind::index`], those that were never sent included.
+    pub captured: [u64; KINDS],
+}
+
+/// What the receiver tells the sender about once a second, for its report.
+///
+/// ```text
+/// +---------------+---------------+-------------------------------+
+/// |  Version = 1  |   Type = 3    |               0               |
+/// +---------------+---------------+-------------------------------+
+/// |   Units captured so far of each kind, as the sender last said |
+/// \                                                               \
+/// |     Units on time so far of each kind: 7 counters of 64 bits  |
+/// \                                                               \
+/// |     Units late so far of each kind: 7 counters of 64 bits     |
+/// \                                                               \
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Feedback {
+    /// Units captured when the others were counted, by [`Kind::index`].
+    pub captured: [u64; KINDS],
+    /// Units that came on time, by [`Kind::index`].
+    pub on_time: [u64; KINDS],
+    /// Units that came too late, by [`Kind::index`].
+    pub late: [u64; KINDS],
+}
+
+/// A message that parsed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Message<'a> {
+    /// A unit or a part of one.
+    Unit {
+        /// What stands before its bytes.
+        header: UnitHeader,
+        /// Where its packets stood in the input.
+        runs: Runs<'a>,
+        /// Its bytes, in the order of `runs`.
+        bytes: &'a [u8],
+    },
+    /// The sender's clock and counts.
+    Clock(Clock),
+    /// The same, and nothing comes after it.
+    End(Clock),
+    /// The receiver's counts.
+    Feedback(Feedback),
+}
+
+/// The runs of a unit message, already checked; ascending, disjoint, at least one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Runs<'a> {
+    reader: Encoded<'a>,
+    left: u16,
+    at: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Encoded<'a>(&'a [u8]);
+
+impl Encoded<'_> {
+    fn number(&mut self) -> Option<u64> {
+        let mut value = 0_u64;
+        for shift in (0..56).step_by(7) {
+            let (byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
+}
+
+impl Iterator for Runs<'_> {
+    type Item = Run;
+
+    fn next(&mut self) -> Option<Run> {
+        self.left = self.left.checked_sub(1)?;
+        let gap = self.reader.number()?;
+        let count = u32::try_from(self.reader.number()?).ok()?;
+        let first = self.at.checked_add(gap >> 1)?;
+        self.at = first.checked_add(u64::from(count))?;
+        Some(Run { first, count, null: gap & 1 == 1 })
+    }
+}
+
+impl<'a> Message<'a> {
+    /// Reads a message.
+    pub fn parse(message: &'a [u8]) -> Result<Self, WireError> {
+        let mut reader = Reader::new(message);
+        let version = reader.u8()?;
+        if version != VERSION {
+            return Err(WireError::Version(version));
+        }
+        match reader.u8()? {
+            UNIT => parse_unit(reader),
+            CLOCK => Ok(Self::Clock(parse_clock(reader)?)),
+            END => Ok(Self::End(parse_clock(reader)?)),
+            FEEDBACK => {
+                let _zero = reader.u16()?;
+                let (captured, on_time) = (counters(&mut reader)?, counters(&mut reader)?);
+                Ok(Self::Feedback(Feedback { captured, on_time, late: counters(&mut reader)? }))
+            }
+            other => Err(WireError::Type(other)),
+        }
+    }
+}
+
+fn parse_unit(mut reader: Reader<'_>) -> Result<Message<'_>, WireError> {
+    let kind = *Kind::ALL.get(usize::from(reader.u8()?)).ok_or(WireError::Field("kind"))?;
+    let flags = reader.u8()?;
+    let (sequence, part, parts) = (reader.u32()?, reader.u16()?, reader.u16()?);
+    let captured = below_max(reader.u64()?, "capture time")?;
+    let (span, latency) = (reader.u32()?, reader.u32()?);
+    let first = below_max(reader.u64()?, "packet index")?;
+    let pts = if flags & FLAG_PTS != 0 { Some(reader.u64()?) } else { None };
+    if part >= parts {
+        return Err(WireError::Field("part number"));
+    }
+    let header = UnitHeader {
+        kind,
+        reference: flags & FLAG_REFERENCE != 0,
+        reliable: flags & FLAG_RELIABLE != 0,
+        sequence,
+        part,
+        parts,
+        captured,
+        span,
+        latency,
+        pts,
+    };
+    let left = reader.u16()?;
+    let runs = Runs { reader: Encoded(reader.rest()), left, at: first };
+    let bytes = check_runs(kind, runs.clone())?;
+    Ok(Message::Unit { header, runs, bytes })
+}
+
+/// Walks all runs once, so that nobody has to doubt them later; gives the bytes behind them.
+fn check_runs(kind: Kind, mut runs: Runs<'_>) -> Result<&[u8], WireError> {
+    let (mut packets, mut carried) = (0_u64, 0_u64);
+    while runs.left > 0 {
+        let run = runs.next().ok_or(WireError::Field("run"))?;
+        packets += u64::from(run.count);
+        carried += if run.null { 0 } else { u64::from(run.count) };
+        if run.count == 0 || packets > MAX_PACKETS {
+            return Err(WireError::Field("number of packets"));
+        }
+        below_max(run.end(), "packet index")?;
+    }
+    let bytes = runs.reader.0;
+    let fits = match kind {
+        Kind::Data => (packets, carried) == (1, 1),
+        _ => packets > 0 && bytes.len() as u64 == carried * PACKET as u64,
+    };
+    if fits { Ok(bytes) } else { Err(WireError::Field("length")) }
+}
+
+fn parse_clock(mut reader: Reader<'_>) -> Result<Clock, WireError> {
+    let _zero = reader.u16()?;
+    let sent = below_max(reader.u64()?, "time")?;
+    Ok(Clock { sent, rtt: reader.u32()?, captured: counters(&mut reader)? })
+}
+
+fn counters(reader: &mut Reader<'_>) -> Result<[u64; KINDS], WireError> {
+    let mut counters = [0; KINDS];
+    for counter in &mut counters {
+        *counter = below_max(reader.u64()?, "count")?;
+    }
+    Ok(counters)
+}
+
+fn below_max(number: u64, field: &'static str) -> Result<u64, WireError> {
+    if number < MAX_NUMBER { Ok(number) } else { Err(WireError::Field(field)) }
+}
+
+/// Writes a unit message into `out`, which is cleared first.
+///
+/// `runs` are ascending and disjoint, at most 65,535, and `bytes` are as many as they call for.
+pub fn write_unit(out: &mut Vec<u8>, header: &UnitHeader, runs: &[Run], bytes: &[u8]) {
+    out.clear();
+    let mut w = Writer::new(out);
+    let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+    w.bytes(&[VERSION, UNIT, header.kind.index() as u8]);
+    w.u8(flag(header.reference, FLAG_REFERENCE)
+        | flag(header.pts.is_some(), FLAG_PTS)
+        | flag(header.reliable, FLAG_RELIABLE));
+    w.u32(header.sequence);
+    w.u16(header.part);
+    w.u16(header.parts);
+    w.u64(header.captured);
+    w.u32(header.span);
+    w.u32(header.latency);
+    let mut at = runs.first().map_or(0, |run| run.first);
+    w.u64(at);
+    if let Some(pts) = header.pts {
+        w.u64(pts);
+    }
+    w.u16(u16::try_from(runs.len()).unwrap_or(u16::MAX));
+    for run in runs {
+        number(&mut w, run.first.saturating_sub(at) << 1 | u64::from(run.null));
+        number(&mut w, u64::from(run.count));
+        at = run.end();
+    }
+    w.bytes(bytes);
+}
+
+fn number(w: &mut Writer<'_>, mut value: u64) {
+    while value >= 0x80 {
+        w.u8(value as u8 | 0x80);
+        value >>= 7;
+    }
+    w.u8(value as u8);
+}
+
+/// Writes a clock message, or with `end` the last message, into `out`, which is cleared first.
+pub fn write_clock(out: &mut Vec<u8>, clock: &Clock, end: bool) {
+    out.clear();
+    let mut w = Writer::new(out);
+    w.bytes(&[VERSION, if end { END } else { CLOCK }, 0, 0]);
+    w.u64(clock.sent);
+    w.u32(clock.rtt);
+    clock.captured.iter().for_each(|count| w.u64(*count));
+}
+
+/// Writes a feedback message into `out`, which is cleared first.
+pub fn write_feedback(out: &mut Vec<u8>, feedback: &Feedback) {
+    out.clear();
+    let mut w = Writer::new(out);
+    w.bytes(&[VERSION, FEEDBACK, 0, 0]);
+    [feedback.captured, feedback.on_time, feedback.late].as_flattened().iter().for_each(|count| w.u64(*count));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const HEADER: UnitHeader = UnitHeader {
+        kind: Kind::P,
+        reference: true,
+        reliable: false,
+        sequence: 7,
+        part: 0,
+        parts: 1,
+        captured: 1_000_000,
+        span: 40_000,
+        latency: 500_000,
+        pts: Some(133_200),
+    };
+
+    #[test]
+    fn a_unit_message_stands_on_the_wire_as_drawn() {
+        let runs = [Run { first: 1000, count: 1, null: false }, Run { first: 1200, count: 300, null: true }];
+        let mut out = Vec::new();
+        write_unit(&mut out, &HEADER, &runs, &[0x47; PACKET]);
+        #[rustfmt::skip]
+        let expected = [
+            1, 0, 3, 0b011, // version, unit, P, T and R
+            0, 0, 0, 7, 0, 0, 0, 1, // sequence, part 0 of 1
+            0, 0, 0, 0, 0, 0x0f, 0x42, 0x40, // captured
+            0, 0, 0x9c, 0x40, 0, 0x07, 0xa1, 0x20, // span, latency
+            0, 0, 0, 0, 0, 0, 0x03, 0xe8, // first index
+            0, 0, 0, 0, 0, 2, 0x08, 0x50, // pts
+            0, 2, // runs
+            0, 1, // no gap, 1 packet
+            0x8f, 0x03, 0xac, 0x02, // gap of 199, null; 300 packets
+        ];
+        assert_eq!(out[..expected.len()], expected);
+        let Ok(Message::Unit { header, runs: read, bytes }) = Message::parse(&out) else { panic!("does not parse") };
+        assert_eq!((header, read.collect::<Vec<_>>(), bytes), (HEADER, runs.to_vec(), &[0x47; PACKET][..]));
+    }
+
+    #[test]
+    fn clocks_and_feedback_are_read_as_written() {
+        let clock = Clock { sent: 5, rtt: 6, captured: [1, 2, 3, 4, 5, 6, 7] };
+        let feedback = Feedback { captured: [9; KINDS], on_time: [1, 2, 3, 4, 5, 6, 7], late: [8; KINDS] };
+        let mut out = Vec::new();
+        write_clock(&mut out, &clock, false);
+        assert_eq!(Message::parse(&out), Ok(Message::Clock(clock)));
+        write_clock(&mut out, &clock, true);
+        assert_eq!(Message::parse(&out), Ok(Message::End(clock)));
+        write_feedback(&mut out, &feedback);
+        assert_eq!(Message::parse(&out), Ok(Message::Feedback(feedback)));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let one = [Run::one(1, false)];
+        let mut out = Vec::new();
+        write_unit(&mut out, &HEADER, &one, &[0x47; PACKET - 1]);
+        assert_eq!(Message::parse(&out), Err(WireError::Field("length")));
+        write_unit(&mut out, &HEADER, &[Run { first: 0, count: 70_000, null: true }], &[]);
+        assert_eq!(Message::parse(&out), Err(WireError::Field("number of packets")));
+        write_unit(&mut out, &HEADER, &[], &[]);
+        assert_eq!(Message::parse(&out), Err(WireError::Field("length")));
+        write_unit(&mut out, &UnitHeader { part: 1, ..HEADER }, &one, &[0x47; PACKET]);
+        assert_eq!(Message::parse(&out), Err(WireError::Field("part number")));
+        assert_eq!(Message::parse(&[2]), Err(WireError::Version(2)));
+        assert_eq!(Message::parse(&[1, 9]), Err(WireError::Type(9)));
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_do_no_harm(start in 0_u8..5, bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let message = [&[VERSION, start][..], &bytes].concat();
+            if let Ok(Message::Unit { runs, .. }) = Message::parse(&message) {
+                prop_assert!(runs.map(|run| u64::from(run.count)).sum::<u64>() <= MAX_PACKETS);
+            }
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! A camera, a sender, links, and a receiver that writes down when each byte came out.
+#![allow(dead_code, reason = "each test file uses a part of this")]
+
+use braidcast_core::{Datagram, Instant, Machine, Rng, Route, SocketId, Transmit};
+use braidcast_media::ts::PACKET;
+use braidcast_media::{Kind, Run, Unit};
+use braidcast_sctp::Options;
+use braidcast_session::{Event, KindReport, Receiver, ReceiverOptions, Report, Sender, SenderOptions};
+use braidcast_sim::testing::{Seed, seed_from_env};
+use braidcast_sim::{Duplex, LinkId, LinkModel, Network, NodeId};
+use core::time::Duration;
+use std::collections::VecDeque;
+
+pub(crate) const PORT: u16 = 9899;
+
+/// Units, and when each is ready to be pushed.
+pub(crate) type Units = Vec<(Instant, Unit)>;
+
+pub(crate) const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// Pushes units when they are due and finishes after the last one.
+pub(crate) struct Source {
+    pub(crate) sender: Sender,
+    pub(crate) events: Vec<Event>,
+    units: VecDeque<(Instant, Unit)>,
+    /// The sender's clock runs ahead of the network's by this much.
+    pub(crate) ahead: Duration,
+    blocked: bool,
+    finished: bool,
+}
+
+/// Takes what comes out of a receiver and writes down when.
+pub(crate) struct Sink {
+    pub(crate) receiver: Receiver,
+    pub(crate) events: Vec<Event>,
+    /// Each output: when, and how many bytes.
+    pub(crate) outputs: Vec<(Instant, usize)>,
+    pub(crate) bytes: Vec<u8>,
+    buffer: Vec<u8>,
+}
+
+pub(crate) enum Node {
+    Source(Box<Source>),
+    Sink(Box<Sink>),
+}
+
+impl Source {
+    fn after(&mut self, now: Instant) {
+        let now = now + self.ahead;
+        while let Some(event) = self.sender.poll_event() {
+            self.blocked &= event != Event::Room;
+            self.events.push(event);
+        }
+        while !self.blocked && self.units.front().is_some_and(|(at, _)| *at + self.ahead <= now) {
+            let (at, mut unit) = self.units.pop_front().unwrap();
+            unit.first_captured += self.ahead;
+            unit.last_captured += self.ahead;
+            if let Some(mut unit) = self.sender.push(now, unit) {
+                unit.first_captured = unit.first_captured - self.ahead;
+                unit.last_captured = unit.last_captured - self.ahead;
+                self.units.push_front((at, unit));
+                self.blocked = true;
+            }
+        }
+        if self.units.is_empty() && !self.finished {
+            self.finished = true;
+            self.sender.finish(now);
+        }
+    }
+}
+
+impl Sink {
+    fn after(&mut self, now: Instant) {
+        while self.receiver.poll_output(now, &mut self.buffer) {
+            self.outputs.push((now, self.buffer.len()));
+            self.bytes.extend_from_slice(&self.buffer);
+        }
+        self.events.extend(core::iter::from_fn(|| self.receiver.poll_event()));
+    }
+
+    pub(crate) fn report(&self) -> Report {
+        self.receiver.report(self.outputs.last().map_or(Instant::ZERO, |(at, _)| *at))
+    }
+
+    pub(crate) fn kind(&self, kind: Kind) -> KindReport {
+        self.report().kinds.into_iter().find(|line| line.kind == kind.name()).unwrap()
+    }
+}
+
+impl Machine for Node {
+    type Event = ();
+
+    fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
+        match self {
+            Self::Source(source) => {
+                source.sender.handle_datagram(now + source.ahead, datagram);
+                source.after(now);
+            }
+            Self::Sink(sink) => {
+                sink.receiver.handle_datagram(now, datagram);
+                sink.after(now);
+            }
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        match self {
+            Self::Source(source) => {
+                source.sender.handle_timeout(now + source.ahead);
+                source.after(now);
+            }
+            Self::Sink(sink) => {
+                sink.receiver.handle_timeout(now);
+                sink.after(now);
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        match self {
+            Self::Source(source) => source.sender.poll_transmit(now + source.ahead, buf),
+            Self::Sink(sink) => sink.receiver.poll_transmit(now, buf),
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Source(source) => {
+                let machine = source.sender.poll_timeout().map(|at| at - source.ahead);
+                let unit = source.units.front().filter(|_| !source.blocked).map(|(at, _)| *at);
+                [machine, unit].into_iter().flatten().min()
+            }
+            Self::Sink(sink) => sink.receiver.poll_timeout(),
+        }
+    }
+
+    fn poll_event(&mut self) -> Option<()> {
+        None
+    }
+}
+
+/// One sender and one receiver, joined by as many paths as there are links.
+pub(crate) struct Scene {
+    pub(crate) net: Network<Node>,
+    pub(crate) source: NodeId,
+    pub(crate) sink: NodeId,
+    /// Each path's link there and link back.
+    pub(crate) links: Vec<(LinkId, LinkId)>,
+    /// Says how to run it again if a test fails.
+    _seed: Seed,
+}
+
+pub(crate) const SOURCE_ADDRESSES: [&str; 2] = ["10.0.0.1:9899", "10.1.0.1:9899"];
+pub(crate) const SINK_ADDRESSES: [&str; 2] = ["10.0.0.2:9899", "10.1.0.2:9899"];
+
+/// A source that connects at `start` over so many paths.
+pub(crate) fn source(start: Instant, rng: &Rng, options: &SenderOptions, units: Units, paths: usize) -> Node {
+    let route = |n: usize| Route::new(SocketId(n as u16), SINK_ADDRESSES[n].parse().unwrap());
+    let routes: Vec<Route> = (0..paths).map(route).collect();
+    let sender = Sender::new(start, options.clone(), Options::live(), rng.stream("source"), PORT, &routes).unwrap();
+    let units = units.into();
+    Node::Source(Box::new(Source {
+        sender,
+        events: Vec::new(),
+        units,
+        ahead: Duration::ZERO,
+        blocked: false,
+        finished: false,
+    }))
+}
+
+impl Scene {
+    pub(crate) fn new(send: SenderOptions, receive: ReceiverOptions, units: Units, links: &[LinkModel]) -> Self {
+        let seed = seed_from_env(1);
+        let (mut net, rng) = (Network::new(seed.get()), Rng::from_seed(seed.get()));
+        let source = net.add(
+            source(Instant::ZERO, &rng, &send, units, links.len()),
+            SOURCE_ADDRESSES[..links.len()].iter().copied(),
+        );
+        let receiver = Receiver::new(receive, Options::live(), rng.stream("sink"));
+        let sink = Sink { receiver, events: Vec::new(), outputs: Vec::new(), bytes: Vec::new(), buffer: Vec::new() };
+        let sink = net.add(Node::Sink(Box::new(sink)), SINK_ADDRESSES[..links.len()].iter().copied());
+        let links = links
+            .iter()
+            .enumerate()
+            .map(|(n, model)| net.connect((source, n as u16), (sink, n as u16), Duplex::both(model.clone())))
+            .collect();
+        Self { net, source, sink, links, _seed: seed }
+    }
+
+    pub(crate) fn source(&self) -> &Source {
+        match self.net.node(self.source) {
+            Node::Source(source) => source,
+            Node::Sink(_) => unreachable!("this node is the source"),
+        }
+    }
+
+    pub(crate) fn sink(&self) -> &Sink {
+        match self.net.node(self.sink) {
+            Node::Sink(sink) => sink,
+            Node::Source(_) => unreachable!("this node is the sink"),
+        }
+    }
+
+    /// Runs until the receiver says that it is over, and that nothing promised is missing.
+    pub(crate) fn run_to_end(&mut self, limit: Duration) {
+        let sink = self.sink;
+        self.net.wait_for(Instant::ZERO + limit, |net| match net.node(sink) {
+            Node::Sink(sink) => sink.events.iter().any(|event| matches!(event, Event::Ended { .. })),
+            Node::Source(_) => false,
+        });
+        let complete = self.sink().events.iter().any(|event| matches!(event, Event::Ended { complete: true, .. }));
+        let now = self.net.now();
+        assert!(complete, "at {now:?}: sink {:?}, source {:?}", self.sink().events, self.source().events);
+    }
+}
+
+/// When the camera starts: by then the handshake is done, even if its packets get lost at first.
+pub(crate) const START: u64 = 3_000;
+
+/// What a camera makes in so many seconds: 25 pictures a second in groups of 25 (I B B P B B P …), sound every 24 ms,
+/// tables every 100 ms, 1.4 Mbit/s in all. Pictures are ready 40 ms after their first packet, as a demultiplexer sees
+/// them.
+pub(crate) fn camera(seconds: u64) -> Units {
+    let frames = (0..seconds * 25).map(|n| {
+        let (kind, packets) = match n % 25 {
+            0 => (Kind::I, 150),
+            k if k % 3 == 1 => (Kind::P, 50),
+            _ => (Kind::B, 15),
+        };
+        (n * 40, kind, packets, 20, 40)
+    });
+    let sound = (0..seconds * 1000 / 24).map(|n| (n * 24, Kind::Audio, 3, 0, 0));
+    let tables = (0..seconds * 10).map(|n| (n * 100, Kind::Tables, 2, 0, 0));
+    let mut all: Vec<(u64, Kind, u32, u64, u64)> = frames.chain(sound).chain(tables).collect();
+    all.sort_by_key(|(at, kind, ..)| (*at, *kind));
+    let mut first = 0;
+    let mut units: Units = all
+        .into_iter()
+        .map(|(at, kind, packets, span, ready)| {
+            let captured = Instant::from_millis(START + at);
+            let unit = Unit {
+                kind,
+                reference: kind != Kind::B,
+                pid: 256,
+                runs: vec![Run { first, count: packets, null: false }],
+                bytes: (first..first + u64::from(packets)).flat_map(packet).collect(),
+                first_captured: captured,
+                last_captured: captured + ms(span),
+                pts: None,
+                dts: None,
+            };
+            first += u64::from(packets);
+            (captured + ms(ready), unit)
+        })
+        .collect();
+    units.sort_by_key(|(ready, _)| *ready);
+    units
+}
+
+/// Packet number `index`, which says so.
+pub(crate) fn packet(index: u64) -> [u8; PACKET] {
+    let mut packet = [0x47; PACKET];
+    packet[4..12].copy_from_slice(&index.to_be_bytes());
+    packet
+}
+
+/// The numbers of the packets in `bytes`.
+pub(crate) fn indexes(bytes: &[u8]) -> Vec<u64> {
+    bytes.chunks(PACKET).map(|packet| u64::from_be_bytes(packet[4..12].try_into().unwrap())).collect()
+}
+
+/// How long after its capture each packet came out, by its number.
+pub(crate) fn delays(sink: &Sink, units: &[(Instant, Unit)]) -> Vec<(u64, Duration)> {
+    let mut captured = std::collections::BTreeMap::new();
+    for (_, unit) in units {
+        let (first, count) = (unit.first_index(), u64::from(unit.runs[0].count));
+        for n in 0..count {
+            let span = unit.last_captured.since(unit.first_captured);
+            captured.insert(first + n, unit.first_captured + span.mul_f64(n as f64 / (count - 1).max(1) as f64));
+        }
+    }
+    let mut delays = Vec::new();
+    let mut rest = &sink.bytes[..];
+    for (at, length) in &sink.outputs {
+        let (output, later) = rest.split_at(*length);
+        rest = later;
+        delays.extend(indexes(output).into_iter().map(|index| (index, at.since(captured[&index]))));
+    }
+    delays
+}
+
+/// A file of so many blocks of 16 KiB, all there from the start.
+pub(crate) fn file(blocks: u64) -> (Vec<u8>, Units) {
+    let bytes: Vec<u8> = (0..blocks * 16_384).map(|n| (n * n / 7) as u8).collect();
+    let unit = |(n, block): (usize, &[u8])| Unit {
+        kind: Kind::Data,
+        reference: true,
+        pid: 0,
+        runs: vec![Run::one(n as u64, false)],
+        bytes: block.to_vec(),
+        first_captured: Instant::ZERO,
+        last_captured: Instant::ZERO,
+        pts: None,
+        dts: None,
+    };
+    let units = bytes.chunks(16_384).enumerate().map(|pair| (Instant::ZERO, unit(pair))).collect();
+    (bytes, units)
+}

@@ -1,0 +1,300 @@
+//! The words by which command lines and scenario files describe links.
+//!
+//! | what | words |
+//! |---|---|
+//! | rate | `8mbit`, `500kbit`, `2.5mbit`, `1gbit`, `64000bit`, `unlimited` |
+//! | duration | `15ms`, `2s`, `250us`, `100ns`, `5min`, `1h` |
+//! | share | `5%`, `0.1%` |
+//! | loss | `none`, `5%`, `burst:5%,4` (mean loss, mean burst), `ge:p=1%,r=30%,bad=100%,good=0%`, `packets:3,7` |
+//! | queue | `100p`, `64kB`, `1MiB`, `300ms` |
+//! | jitter | `5ms` (uniform, ±), `normal:5ms` (standard deviation) |
+//! | reorder | `2%` (they skip the delay), `2%,30ms` (they come later) |
+//! | outage | `10s-12s`, `every:3s,250ms`; `,hold` after it holds packets back instead of losing them |
+
+use super::{GilbertElliott, Jitter, Loss, Outage, QueueLimit, Rate, Reorder, ReorderHow};
+use braidcast_core::Instant;
+use core::fmt;
+use core::str::FromStr;
+use core::time::Duration;
+
+/// Longest duration that is understood.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// A word that does not describe what it should; shows what was wrong and an example of what would be right.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParseError {
+    text: String,
+    wrong: &'static str,
+    example: &'static str,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`: {}; write for example {}", self.text, self.wrong, self.example)
+    }
+}
+
+impl core::error::Error for ParseError {}
+
+fn fail<T>(text: &str, wrong: &'static str, example: &'static str) -> Result<T, ParseError> {
+    Err(ParseError { text: text.to_owned(), wrong, example })
+}
+
+/// Splits `2.5mbit` into 2.5 and `mbit`; the number has digits and at most one point, so it is finite and not negative.
+fn number_and_unit(text: &str) -> Option<(f64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number = text[..end].parse::<f64>().ok()?;
+    Some((number, text[end..].trim_start()))
+}
+
+/// Bit/s from words such as `8mbit` or `500kbit`.
+pub fn rate(text: &str) -> Result<u64, ParseError> {
+    const EXAMPLE: &str = "8mbit or 500kbit";
+    let Some((number, unit)) = number_and_unit(text) else { return fail(text, "not a number with a unit", EXAMPLE) };
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "bit" => 1.0,
+        "kbit" => 1e3,
+        "mbit" => 1e6,
+        "gbit" => 1e9,
+        _ => return fail(text, "the unit of a rate is bit, kbit, mbit or gbit (per second)", EXAMPLE),
+    };
+    let bits = number * factor;
+    if !(1.0..=1e13).contains(&bits) {
+        return fail(text, "a rate is at least 1bit and at most 10000gbit", EXAMPLE);
+    }
+    Ok(bits.round() as u64)
+}
+
+/// A duration from words such as `15ms` or `2s`, at most 366 days.
+pub fn duration(text: &str) -> Result<Duration, ParseError> {
+    const EXAMPLE: &str = "15ms or 2s";
+    let Some((number, unit)) = number_and_unit(text) else { return fail(text, "not a number with a unit", EXAMPLE) };
+    let nanos = match unit {
+        "ns" => 1.0,
+        "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "min" => 60e9,
+        "h" => 3600e9,
+        _ => return fail(text, "the unit of a duration is ns, us, ms, s, min or h", EXAMPLE),
+    };
+    let nanos = number * nanos;
+    if nanos > LONGEST.as_nanos() as f64 {
+        return fail(text, "a duration is at most 366 days", EXAMPLE);
+    }
+    Ok(Duration::from_nanos(nanos.round() as u64))
+}
+
+/// A share from 0 to 1 from words such as `5%`.
+pub fn share(text: &str) -> Result<f64, ParseError> {
+    const EXAMPLE: &str = "5% or 0.1%";
+    match number_and_unit(text) {
+        Some((percent, "%")) if percent <= 100.0 => Ok(percent / 100.0),
+        Some((_, "%")) => fail(text, "a share is at most 100%", EXAMPLE),
+        _ => fail(text, "a share is a number in percent", EXAMPLE),
+    }
+}
+
+impl FromStr for Rate {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text {
+            "unlimited" => Ok(Self::Unlimited),
+            _ => rate(text).map(Self::Bits),
+        }
+    }
+}
+
+impl FromStr for Loss {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text.split_once(':') {
+            None if text == "none" => Ok(Self::None),
+            None => share(text).map(Self::Uniform),
+            Some(("burst", rest)) => burst_loss(text, rest),
+            Some(("ge", rest)) => gilbert_elliott(text, rest).map(Self::GilbertElliott),
+            Some(("packets", rest)) => match rest.split(',').map(str::parse).collect() {
+                Ok(numbers) => Ok(Self::Packets(numbers)),
+                Err(_) => fail(text, "packets are whole numbers from 0", "packets:3,7"),
+            },
+            Some(_) => fail(text, "loss is none, a share, burst:, ge: or packets:", "5% or burst:5%,4"),
+        }
+    }
+}
+
+fn burst_loss(text: &str, rest: &str) -> Result<Loss, ParseError> {
+    const EXAMPLE: &str = "burst:5%,4 (mean loss, mean packets per burst)";
+    let Some((mean, burst)) = rest.split_once(',') else { return fail(text, "the mean burst is missing", EXAMPLE) };
+    let mean = share(mean)?;
+    let Some((burst, "")) = number_and_unit(burst) else { return fail(text, "the burst is not a number", EXAMPLE) };
+    match Loss::bursts(mean, burst) {
+        Some(loss) => Ok(loss),
+        None => fail(text, "a burst is at least 1 packet, and the loss at most burst / (burst + 1)", EXAMPLE),
+    }
+}
+
+fn gilbert_elliott(text: &str, rest: &str) -> Result<GilbertElliott, ParseError> {
+    const EXAMPLE: &str = "ge:p=1%,r=30%,bad=100%,good=0%";
+    let (mut p, mut r, mut good, mut bad) = (None, None, 0.0, 1.0);
+    for pair in rest.split(',') {
+        match pair.split_once('=') {
+            Some(("p", value)) => p = Some(share(value)?),
+            Some(("r", value)) => r = Some(share(value)?),
+            Some(("good", value)) => good = share(value)?,
+            Some(("bad", value)) => bad = share(value)?,
+            _ => return fail(text, "the parameters are p, r, bad and good", EXAMPLE),
+        }
+    }
+    match (p, r) {
+        (Some(p), Some(r)) => Ok(GilbertElliott { p, r, good, bad }),
+        _ => fail(text, "p (good to bad) and r (bad to good) are needed", EXAMPLE),
+    }
+}
+
+impl FromStr for QueueLimit {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        const EXAMPLE: &str = "100p, 64kB or 300ms";
+        let Some((number, unit)) = number_and_unit(text) else {
+            return fail(text, "not a number with a unit", EXAMPLE);
+        };
+        let factor = match unit {
+            "p" | "B" => 1.0,
+            "kB" => 1e3,
+            "MB" => 1e6,
+            "KiB" => 1024.0,
+            "MiB" => 1024.0 * 1024.0,
+            _ => match duration(text) {
+                Ok(limit) => return Ok(Self::Time(limit)),
+                Err(_) => {
+                    return fail(
+                        text,
+                        "a queue is in packets (p), bytes (B, kB, MB, KiB, MiB) or time (ms, s)",
+                        EXAMPLE,
+                    );
+                }
+            },
+        };
+        let amount = number * factor;
+        if !(1.0..=1e12).contains(&amount) {
+            return fail(text, "a queue holds at least 1 packet or byte and at most 10^12", EXAMPLE);
+        }
+        let amount = amount.round() as usize;
+        Ok(if unit == "p" { Self::Packets(amount) } else { Self::Bytes(amount) })
+    }
+}
+
+impl FromStr for Jitter {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text.split_once(':') {
+            None => duration(text).map(Self::Uniform),
+            Some(("uniform", spread)) => duration(spread).map(Self::Uniform),
+            Some(("normal", spread)) => duration(spread).map(Self::Normal),
+            Some(_) => fail(text, "jitter is uniform or normal", "5ms or normal:5ms"),
+        }
+    }
+}
+
+impl FromStr for Reorder {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text.split_once(',') {
+            None => Ok(Self { share: share(text)?, how: ReorderHow::Skip }),
+            Some((part, late)) => Ok(Self { share: share(part)?, how: ReorderHow::Late(duration(late)?) }),
+        }
+    }
+}
+
+impl FromStr for Outage {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        const EXAMPLE: &str = "10s-12s or every:3s,250ms or every:3s,250ms,hold";
+        let (times, hold) = text.strip_suffix(",hold").map_or((text, false), |times| (times, true));
+        let outage = if let Some(rest) = times.strip_prefix("every:") {
+            let Some((period, length)) = rest.split_once(',') else {
+                return fail(text, "the length is missing", EXAMPLE);
+            };
+            let (period, length) = (duration(period)?, duration(length)?);
+            if period < length + Duration::from_millis(1) {
+                return fail(text, "the period is longer than the outage, by 1ms at least", EXAMPLE);
+            }
+            Self::every(period, length)
+        } else {
+            let Some((from, until)) = times.split_once('-') else { return fail(text, "not a span of time", EXAMPLE) };
+            let (from, until) = (Instant::ZERO + duration(from)?, Instant::ZERO + duration(until)?);
+            if until <= from {
+                return fail(text, "an outage ends after it begins", EXAMPLE);
+            }
+            Self::window(from, until)
+        };
+        Ok(if hold { outage.holding() } else { outage })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    #[test]
+    fn words_mean_what_they_say() {
+        assert_eq!([rate("8mbit"), rate("500kbit"), rate("2.5Mbit")], [Ok(8_000_000), Ok(500_000), Ok(2_500_000)]);
+        assert_eq!("unlimited".parse(), Ok(Rate::Unlimited));
+        assert_eq!([duration("15ms"), duration("2s"), duration("1.5min")], [Ok(ms(15)), Ok(ms(2000)), Ok(ms(90_000))]);
+        assert_eq!("5%".parse(), Ok(Loss::Uniform(0.05)));
+        assert_eq!("burst:5%,4".parse().ok(), Loss::bursts(0.05, 4.0));
+        let ge = GilbertElliott { p: 0.01, r: 0.3, good: 0.0, bad: 0.5 };
+        assert_eq!("ge:p=1%,r=30%,bad=50%".parse(), Ok(Loss::GilbertElliott(ge)));
+        assert_eq!("packets:7,3".parse(), Ok(Loss::Packets([3, 7].into())));
+        assert_eq!("100p".parse(), Ok(QueueLimit::Packets(100)));
+        assert_eq!("64kB".parse(), Ok(QueueLimit::Bytes(64_000)));
+        assert_eq!("300ms".parse(), Ok(QueueLimit::Time(ms(300))));
+        assert_eq!("5ms".parse(), Ok(Jitter::Uniform(ms(5))));
+        assert_eq!("normal:5ms".parse(), Ok(Jitter::Normal(ms(5))));
+        assert_eq!("2%".parse(), Ok(Reorder { share: 0.02, how: ReorderHow::Skip }));
+        assert_eq!("2%,30ms".parse(), Ok(Reorder { share: 0.02, how: ReorderHow::Late(ms(30)) }));
+        assert_eq!("10s-12s".parse(), Ok(Outage::window(Instant::from_millis(10_000), Instant::from_millis(12_000))));
+        assert_eq!("every:3s,250ms,hold".parse(), Ok(Outage::every(ms(3000), ms(250)).holding()));
+    }
+
+    #[test]
+    fn errors_say_what_was_wrong_and_give_an_example() {
+        let shown = |error: ParseError| error.to_string();
+        let mb =
+            "`8MB`: the unit of a rate is bit, kbit, mbit or gbit (per second); write for example 8mbit or 500kbit";
+        assert_eq!(rate("8MB").map_err(shown), Err(mb.to_owned()));
+        let bare = "`15`: the unit of a duration is ns, us, ms, s, min or h; write for example 15ms or 2s";
+        assert_eq!(duration("15").map_err(shown), Err(bare.to_owned()));
+        for bad in ["-5%", "5", "101%", "burst:5%", "burst:99%,2", "ge:p=1%", "ge:q=1%", "lots:1", "packets:a", ""] {
+            assert!(bad.parse::<Loss>().is_err(), "{bad}");
+        }
+        for bad in ["12s-10s", "10s", "every:3s", "every:3s,4s", "every:1us,0ms", "every:", "10s-12s,keep"] {
+            assert!(bad.parse::<Outage>().is_err(), "{bad}");
+        }
+        for bad in ["0bit", "nanmbit", "1e9bit", "99999gbit", "1..2mbit", "mbit"] {
+            assert!(rate(bad).is_err(), "{bad}");
+        }
+        assert!("0p".parse::<QueueLimit>().is_err() && "10kb".parse::<QueueLimit>().is_err());
+        assert!(duration("9999999h").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_word_makes_a_parser_panic(text in "\\PC*|[0-9.]{0,5}(p|%|ms|mbit|kB)?[,:-]?[0-9.a-z%é]{0,9}") {
+            let _ = (rate(&text), duration(&text), share(&text));
+            let _ = (text.parse::<Loss>(), text.parse::<QueueLimit>(), text.parse::<Outage>());
+            let _ = (text.parse::<Jitter>(), text.parse::<Reorder>(), format!("ge:{text}").parse::<Loss>());
+        }
+    }
+}

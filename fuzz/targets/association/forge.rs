@@ -1,0 +1,98 @@
+//! Chunks that no honest peer would send, at numbers that matter.
+
+use super::Hints;
+use braidcast_core::Writer;
+use braidcast_sctp::wire::chunk::{
+    Abort, Asconf, Auth, CookieEcho, Data, ErrorChunk, ForwardTsn, GapBlock, Heartbeat, HeartbeatAck, IData,
+    IForwardTsn, ISkip, Init, Sack, Shutdown, ShutdownAck, ShutdownComplete, Skip,
+};
+use braidcast_sctp::wire::{Causes, Chunk, Entries, Entry, Parameters, RawChunk};
+use libfuzzer_sys::arbitrary::{Result, Unstructured};
+
+/// A number near `base`, or seldom any number.
+fn near(input: &mut Unstructured<'_>, base: u32) -> Result<u32> {
+    let delta: i8 = input.arbitrary()?;
+    if delta == i8::MIN { input.arbitrary() } else { Ok(base.wrapping_add_signed(i32::from(delta))) }
+}
+
+fn entries<T: Entry>(
+    input: &mut Unstructured<'_>,
+    mut one: impl FnMut(&mut Unstructured<'_>) -> Result<T>,
+) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for _ in 0..input.arbitrary::<u8>()? % 8 {
+        one(input)?.emit(&mut Writer::new(&mut bytes));
+    }
+    Ok(bytes)
+}
+
+/// Appends a chunk.
+pub fn forge(input: &mut Unstructured<'_>, hints: Hints, out: &mut Vec<u8>) -> Result<()> {
+    let (kind, flags): (u8, u8) = (input.arbitrary()?, input.arbitrary()?);
+    let length = usize::from(input.arbitrary::<u8>()?).min(input.len());
+    let (mut list, mut more) = (Vec::new(), Vec::new());
+    let (first, last, unordered, immediate) = (flags & 1 != 0, flags & 2 != 0, flags & 4 != 0, flags & 8 != 0);
+    let stream = |input: &mut Unstructured<'_>| Ok(u16::from(input.arbitrary::<u8>()? % 6));
+    let chunk = match kind % 20 {
+        0 | 1 => {
+            let (tsn, stream, ssn) = (near(input, hints.peer_tsn)?, stream(input)?, input.arbitrary::<u8>()?.into());
+            let payload = input.bytes(length.min(input.len()))?;
+            Chunk::Data(Data { tsn, stream, ssn, ppid: 0, unordered, first, last, immediate, payload })
+        }
+        2..=4 => {
+            let (tsn, stream) = (near(input, hints.peer_tsn)?, stream(input)?);
+            let (mid, fsn) = (input.arbitrary::<u8>()?.into(), input.arbitrary::<u8>()?.into());
+            let payload = input.bytes(length.min(input.len()))?;
+            Chunk::IData(IData { tsn, stream, mid, unordered, first, last, immediate, ppid: 0, fsn, payload })
+        }
+        5..=8 => {
+            list = entries(input, |input| {
+                Ok(GapBlock { start: input.arbitrary::<u8>()?.into(), end: input.arbitrary::<u8>()?.into() })
+            })?;
+            more = entries(input, |input| near(input, hints.our_tsn))?;
+            let (cumulative_tsn, a_rwnd) = (near(input, hints.our_tsn)?, input.arbitrary()?);
+            let (gaps, duplicates) = (Entries::new(&list), Entries::new(&more));
+            Chunk::Sack(Sack { cumulative_tsn, a_rwnd, flags, gaps, duplicates })
+        }
+        9 => {
+            list = entries(input, |input| Ok(Skip { stream: stream(input)?, ssn: input.arbitrary::<u8>()?.into() }))?;
+            let new_cumulative_tsn = near(input, hints.peer_tsn)?;
+            Chunk::ForwardTsn(ForwardTsn { new_cumulative_tsn, skips: Entries::new(&list) })
+        }
+        10 => {
+            list = entries(input, |input| {
+                Ok(ISkip { stream: stream(input)?, unordered, mid: input.arbitrary::<u8>()?.into() })
+            })?;
+            let new_cumulative_tsn = near(input, hints.peer_tsn)?;
+            Chunk::IForwardTsn(IForwardTsn { new_cumulative_tsn, skips: Entries::new(&list) })
+        }
+        11 => Chunk::Heartbeat(Heartbeat { info: input.bytes(length)? }),
+        12 => Chunk::HeartbeatAck(HeartbeatAck { info: input.bytes(length)? }),
+        13 => Chunk::Error(ErrorChunk { causes: Causes::new(input.bytes(length)?) }),
+        14 => Chunk::Asconf(Asconf {
+            serial: near(input, hints.peer_tsn)?,
+            address: [10, 0, 0, 1].into(),
+            parameters: Parameters::new(input.bytes(length.min(input.len()))?),
+        }),
+        15 => Chunk::Auth(Auth { key_id: 0, hmac_id: flags.into(), hmac: input.bytes(length)? }),
+        16 => {
+            let (tag, initial_tsn, (outbound_streams, inbound_streams)) =
+                (input.arbitrary()?, input.arbitrary()?, input.arbitrary()?);
+            let parameters = Parameters::new(input.bytes(length.min(input.len()))?);
+            let init =
+                Init { initiate_tag: tag, a_rwnd: 1500, outbound_streams, inbound_streams, initial_tsn, parameters };
+            if first { Chunk::Init(init) } else { Chunk::InitAck(init) }
+        }
+        17 => match flags % 8 {
+            0..=3 => Chunk::Shutdown(Shutdown { cumulative_tsn: near(input, hints.our_tsn)? }),
+            4 => Chunk::ShutdownAck(ShutdownAck),
+            5 => Chunk::ShutdownComplete(ShutdownComplete { reflected: last }),
+            _ => Chunk::Abort(Abort { reflected: last, causes: Causes::new(input.bytes(length)?) }),
+        },
+        18 => Chunk::CookieEcho(CookieEcho { cookie: input.bytes(length)? }),
+        _ => Chunk::Unknown(RawChunk { kind: flags, flags: kind, value: input.bytes(length)?, bytes: &[], offset: 0 }),
+    };
+    chunk.emit(&mut Writer::new(out));
+    drop((list, more));
+    Ok(())
+}

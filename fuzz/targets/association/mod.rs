@@ -1,0 +1,360 @@
+//! Two endpoints, what is on its way between them, and what each should get.
+
+mod forge;
+
+pub use forge::forge;
+
+use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
+use braidcast_sctp::wire::{Chunk, Header, Packet, begin, seal};
+use braidcast_sctp::{Association, AssociationId, Endpoint, Options, Reliability, Scheduler, SendOptions};
+use core::time::Duration;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+
+/// Packets on their way to one end at most; what comes on top is lost.
+const ON_THE_WAY: usize = 512;
+/// Transmits, or timers at one instant, after which a loop counts as endless.
+const ENDLESS: usize = 20_000;
+const PATHS: usize = 3;
+
+/// Numbers that a forger who saw the packets would use.
+#[derive(Clone, Copy, Default)]
+pub struct Hints {
+    /// Highest TSN that the peer sent.
+    pub peer_tsn: u32,
+    /// Highest TSN that end 0 sent.
+    pub our_tsn: u32,
+    /// The tag that a packet to end 0 must bear.
+    tag: u32,
+    /// Something was forged: what arrives proves nothing any more.
+    forged: bool,
+}
+
+struct End {
+    endpoint: Endpoint,
+    id: Option<AssociationId>,
+    /// Packets towards this end, with the route by which they arrive.
+    inbox: VecDeque<(Route, Vec<u8>)>,
+    /// Reliable messages that this end is to get: number, then stream, order and bytes.
+    expected: BTreeMap<u32, (u16, bool, usize)>,
+    /// Number of the last ordered message, by stream.
+    last: BTreeMap<u16, u32>,
+}
+
+pub struct World {
+    now: Instant,
+    ends: [End; 2],
+    hints: Hints,
+    next_message: u32,
+    /// The end that began the association.
+    client: usize,
+    options: Options,
+    buf: Vec<u8>,
+}
+
+fn address(end: usize, path: usize) -> SocketAddr {
+    SocketAddr::from(([10, path as u8, 0, end as u8], 9899))
+}
+
+/// The route of `end` over path `path`.
+fn route(end: usize, path: usize) -> Route {
+    Route::new(SocketId(path as u16), address(1 - end, path))
+}
+
+impl World {
+    pub fn new(settings: u8) -> Self {
+        let base = if settings & 1 == 0 { Options::default() } else { Options::live() };
+        let options = Options {
+            interleaving: settings & 2 == 0,
+            scheduler: if settings & 4 == 0 { Scheduler::default() } else { Scheduler::RoundRobin },
+            loss_detection: braidcast_sctp::LossDetection::ALL[usize::from(settings >> 3 & 1)].1,
+            pacing: settings & 16 == 0,
+            send_buffer: 100_000,
+            receive_buffer: if settings & 32 == 0 { 200_000 } else { 65_000 },
+            max_message: 60_000,
+            streams: 4,
+            max_paths: PATHS,
+            ..base
+        };
+        let client = usize::from(settings >> 6 & 1);
+        let end = |name| End {
+            endpoint: Endpoint::new(options.clone(), Rng::from_seed(1).stream(name)),
+            id: None,
+            inbox: VecDeque::new(),
+            expected: BTreeMap::new(),
+            last: BTreeMap::new(),
+        };
+        let ends = [end("ours"), end("peer")];
+        let mut world = Self {
+            now: Instant::ZERO,
+            ends,
+            hints: Hints::default(),
+            next_message: 0,
+            client,
+            options,
+            buf: Vec::new(),
+        };
+        world.ends[1 - client].endpoint.listen();
+        let routes: Vec<Route> = (0..=usize::from(settings >> 7)).map(|path| route(client, path)).collect();
+        let id = world.ends[client].endpoint.connect(world.now, 9899, &routes).expect("connects");
+        world.ends[client].id = Some(id);
+        for _ in 0..8 {
+            world.settle();
+            world.deliver_all();
+            world.advance(Duration::from_millis(10));
+        }
+        for end in &world.ends {
+            let id = end.id.expect("both ends have an association");
+            assert!(end.endpoint.association(id).expect("it is there").is_established());
+        }
+        world
+    }
+
+    pub const fn client(&self) -> usize {
+        self.client
+    }
+
+    pub const fn hints(&self) -> Hints {
+        self.hints
+    }
+
+    /// Polls both ends dry.
+    pub fn settle(&mut self) {
+        for at in 0..2 {
+            let mut turns = 0;
+            loop {
+                turns += 1;
+                assert!(turns < ENDLESS, "transmits without end");
+                let Some(transmit) = self.ends[at].endpoint.poll_transmit(self.now, &mut self.buf) else { break };
+                let Some(path) = (0..PATHS).find(|&path| route(at, path) == transmit.route) else { continue };
+                for datagram in transmit.datagrams(&self.buf) {
+                    note(&mut self.hints, at, datagram);
+                    let inbox = &mut self.ends[1 - at].inbox;
+                    if inbox.len() < ON_THE_WAY {
+                        inbox.push_back((route(1 - at, path), datagram.to_vec()));
+                    }
+                }
+            }
+            let end = &mut self.ends[at];
+            while end.endpoint.poll_event().is_some() {}
+            end.id = end.id.or_else(|| end.endpoint.associations().last());
+            if let Some(association) = end.id.and_then(|id| end.endpoint.association(id)) {
+                assert!(association.buffered() <= self.options.send_buffer);
+                assert!(association.paths().count() <= PATHS);
+            }
+        }
+    }
+
+    pub fn advance(&mut self, by: Duration) {
+        self.now += by;
+        for at in 0..2 {
+            let mut turns = 0;
+            while self.ends[at].endpoint.poll_timeout().is_some_and(|due| due <= self.now) {
+                turns += 1;
+                assert!(turns < ENDLESS / 10, "end {at}: a timer that is always due\n{}", self.summary());
+                self.ends[at].endpoint.handle_timeout(self.now);
+                self.settle();
+            }
+        }
+    }
+
+    pub fn next_timer(&mut self) {
+        let due = self.ends.iter().filter_map(|end| end.endpoint.poll_timeout()).min();
+        let by = due.map_or(Duration::ZERO, |due| due - self.now);
+        self.advance(by);
+    }
+
+    pub fn association(&mut self, at: usize, action: impl FnOnce(&mut Association, Instant)) {
+        let end = &mut self.ends[at];
+        if let Some(association) = end.id.and_then(|id| end.endpoint.association_mut(id)) {
+            action(association, self.now);
+        }
+    }
+
+    /// Sends a message that holds its number, as far as it is long enough.
+    pub fn send(&mut self, at: usize, len: usize, how: SendOptions) {
+        let number = self.next_message;
+        self.next_message += 1;
+        let payload = payload(number, len);
+        let mut taken = false;
+        self.association(at, |association, now| {
+            taken = association.send(now, &payload, SendOptions { ppid: number, ..how }).is_ok()
+        });
+        if taken && how.reliability == Reliability::Reliable {
+            self.ends[1 - at].expected.insert(number, (how.stream, how.unordered, len));
+        }
+    }
+
+    pub fn recv(&mut self, at: usize, most: usize) {
+        let End { endpoint, id, expected, last, .. } = &mut self.ends[at];
+        let Some(association) = id.and_then(|id| endpoint.association_mut(id)) else { return };
+        let mut buf = Vec::new();
+        for _ in 0..most {
+            let Some(received) = association.recv(self.now, &mut buf) else { break };
+            let number = received.ppid;
+            if let Some((stream, unordered, len)) = expected.remove(&number) {
+                if !self.hints.forged {
+                    assert_eq!((received.stream, received.unordered, buf.len()), (stream, unordered, len));
+                    assert!(buf == payload(number, len), "message {number} is not what was sent");
+                    if !unordered {
+                        let before = last.insert(stream, number);
+                        assert!(before < Some(number), "{number} after {before:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, at: usize, nth: usize) -> Option<(Route, Vec<u8>)> {
+        let inbox = &mut self.ends[at].inbox;
+        let nth = nth.checked_rem(inbox.len())?;
+        inbox.remove(nth)
+    }
+
+    fn give(&mut self, at: usize, route: Route, payload: &[u8]) {
+        let datagram = Datagram { route, ecn: Ecn::NotEct, payload };
+        self.ends[at].endpoint.handle_datagram(self.now, datagram);
+    }
+
+    /// What is on its way now arrives.
+    pub fn deliver_all(&mut self) {
+        for at in 0..2 {
+            for (route, packet) in core::mem::take(&mut self.ends[at].inbox) {
+                self.give(at, route, &packet);
+                self.settle();
+            }
+        }
+    }
+
+    pub fn deliver(&mut self, at: usize, nth: usize) {
+        if let Some((route, packet)) = self.take(at, nth) {
+            self.give(at, route, &packet);
+        }
+    }
+
+    pub fn drop_one(&mut self, at: usize, nth: usize) {
+        self.take(at, nth);
+    }
+
+    pub fn drop_all(&mut self, at: usize) {
+        self.ends[at].inbox.clear();
+    }
+
+    pub fn duplicate(&mut self, at: usize, nth: usize) {
+        if let Some((route, packet)) = self.take(at, nth) {
+            self.give(at, route, &packet);
+            self.ends[at].inbox.push_back((route, packet));
+        }
+    }
+
+    pub fn join(&mut self, at: usize, path: usize) {
+        self.association(at, |association, now| drop(association.join(now, route(at, path % PATHS))));
+    }
+
+    pub fn leave(&mut self, at: usize, path: usize) {
+        self.association(at, |association, now| association.leave(now, route(at, path % PATHS)));
+    }
+
+    /// Delivers all that is under way to end 0, last first.
+    pub fn reverse(&mut self) {
+        self.ends[0].inbox.make_contiguous().reverse();
+    }
+
+    /// Delivers a packet to end 0 with some bytes changed and the checksum right.
+    pub fn deliver_changed(&mut self, nth: usize, changes: &[(u16, u8)]) {
+        self.hints.forged = true;
+        let Some((route, mut packet)) = self.take(0, nth) else { return };
+        for &(at, change) in changes {
+            let at = usize::from(at) % packet.len();
+            // The ports and the tag stay, so that it gets past the door.
+            if at >= Header::LEN {
+                packet[at] ^= change;
+            }
+        }
+        seal(&mut packet);
+        self.give(0, route, &packet);
+    }
+
+    /// Delivers a packet to end 0 that the peer never sent.
+    pub fn inject(&mut self, path: u8, write: impl FnOnce(&mut Vec<u8>)) {
+        self.hints.forged = true;
+        let mut packet = Vec::new();
+        // An INIT has the tag 0.
+        let verification_tag = if path & 64 == 0 { self.hints.tag } else { 0 };
+        begin(&mut packet, Header { source_port: 9899, destination_port: 9899, verification_tag });
+        write(&mut packet);
+        seal(&mut packet);
+        self.give(0, route(0, usize::from(path) % PATHS), &packet);
+    }
+
+    /// The peer loses its state and connects anew.
+    pub fn restart(&mut self, seed: u8) {
+        self.hints.forged = true;
+        let mut endpoint = Endpoint::new(self.options.clone(), Rng::from_seed(u64::from(seed)));
+        self.ends[1].id = endpoint.connect(self.now, 9899, &[route(1, 0)]).ok();
+        self.ends[1].endpoint = endpoint;
+        self.ends[0].endpoint.listen();
+    }
+
+    fn summary(&self) -> String {
+        let mut text = String::new();
+        for end in &self.ends {
+            let Some(association) = end.id.and_then(|id| end.endpoint.association(id)) else { continue };
+            text += &format!("buffered {} {:?}\n", association.buffered(), association.stats());
+            for path in association.paths() {
+                text += &format!("  {} {:?} {} in flight\n", path.route, path.state, path.in_flight);
+            }
+        }
+        text
+    }
+
+    /// Lets all arrive; if both ends are still up then, nothing that was promised may be missing.
+    pub fn finish(&mut self) {
+        for _ in 0..3000 {
+            self.settle();
+            self.deliver_all();
+            self.settle();
+            for at in 0..2 {
+                self.recv(at, usize::MAX);
+            }
+            self.settle();
+            if self.ends.iter().all(|end| end.expected.is_empty()) {
+                return;
+            }
+            let up =
+                |end: &End| end.id.and_then(|id| end.endpoint.association(id)).is_some_and(Association::is_established);
+            if !self.ends.iter().all(up) {
+                return;
+            }
+            self.next_timer();
+        }
+        let missing: Vec<_> = self.ends.iter().map(|end| end.expected.len()).collect();
+        panic!("messages that never came, towards each end: {missing:?}\n{}", self.summary());
+    }
+}
+
+fn payload(number: u32, len: usize) -> Vec<u8> {
+    number
+        .to_be_bytes()
+        .into_iter()
+        .chain((0_u32..).map(|i| (i.wrapping_mul(number + 7) >> 3) as u8))
+        .take(len)
+        .collect()
+}
+
+/// What everybody on the way can see. Whatever we send must be sound.
+fn note(hints: &mut Hints, from: usize, datagram: &[u8]) {
+    let packet = Packet::parse(datagram).expect("a sound packet");
+    if from == 1 && packet.header.verification_tag != 0 {
+        hints.tag = packet.header.verification_tag;
+    }
+    for raw in packet.chunks() {
+        let tsn = match Chunk::parse(raw.expect("framed")).expect("a sound chunk") {
+            Chunk::Data(data) => data.tsn,
+            Chunk::IData(data) => data.tsn,
+            Chunk::Init(init) | Chunk::InitAck(init) => init.initial_tsn,
+            _ => continue,
+        };
+        *(if from == 0 { &mut hints.our_tsn } else { &mut hints.peer_tsn }) = tsn;
+    }
+}

@@ -1,0 +1,22 @@
+//! Any text as the description of a link, and as a recorded trace.
+#![no_main]
+
+use braidcast_sim::link::{Jitter, Loss, Outage, QueueLimit, Rate, Reorder, Trace, parse};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(trace) = Trace::read("fuzz", bytes) {
+        assert!(trace.period_millis() > 0 && !trace.millis().is_empty());
+        let _ = trace.mean_bits_per_second();
+    }
+    let Ok(text) = core::str::from_utf8(bytes) else { return };
+    let _ = parse::duration(text);
+    let _ = (text.parse::<Jitter>(), text.parse::<Outage>(), text.parse::<QueueLimit>(), text.parse::<Reorder>());
+    let _ = text.parse::<Loss>();
+    if let Ok(Rate::Bits(bits)) = text.parse() {
+        assert!(bits > 0);
+    }
+    if let Ok(share) = parse::share(text) {
+        assert!((0.0..=1.0).contains(&share));
+    }
+});

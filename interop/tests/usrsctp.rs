@@ -1,0 +1,148 @@
+//! usrsctp, in a process of its own, over UDP encapsulation on the loopback.
+
+use braidcast_core::Rng;
+use braidcast_interop::Ours;
+use braidcast_interop::usrsctp::{Received, Running, find, free_port};
+use braidcast_sctp::{AssociationId, CloseReason, Event, Options, SendError, SendOptions};
+use std::time::Duration;
+
+const TOTAL: usize = 50_000_000;
+const LIMIT: Duration = Duration::from_secs(25);
+
+/// The first INIT may come before the other process has its socket: be quick with the next.
+fn options() -> Options {
+    Options { queueing_limit: None, ..Options::live() }
+}
+
+fn assert_shut_down(ours: &mut Ours, id: AssociationId) {
+    ours.until(LIMIT, "shutdown", |ours| ours.closed(id).is_some());
+    assert_eq!(ours.closed(id), Some(&CloseReason::Shutdown), "{:?}", ours.events);
+}
+
+#[test]
+fn tsctp_counts_every_byte_of_50_mb_from_us() {
+    let Some(tsctp) = find("tsctp") else { return };
+    let udp = free_port().unwrap();
+    let server = Running::start(&tsctp, &["-E", &udp.to_string(), "-R", "4194304", "-L", "127.0.0.1"]).unwrap();
+    let mut ours = Ours::new(options());
+    let id = ours.connect(udp, 5001);
+    let message = [b'x'; 1000];
+    let mut left = TOTAL / message.len();
+    ours.until(LIMIT, "transfer", |ours| {
+        let outcome = ours.with(id, |association, now| {
+            while left > 0 {
+                match association.send(now, &message, SendOptions::default()) {
+                    Ok(()) => left -= 1,
+                    Err(SendError::BufferFull { .. }) => break,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        });
+        assert!(outcome.is_some(), "{:?}", ours.events);
+        left == 0
+    });
+    ours.until(LIMIT, "connected", |ours| ours.events.contains(&(id, Event::Connected)));
+    ours.with(id, |association, now| association.shutdown(now));
+    assert_shut_down(&mut ours, id);
+    let expected = Received { first_len: 1000, messages: (TOTAL / 1000) as u64, bytes: TOTAL as u64 };
+    assert_eq!(server.received(LIMIT), Some(expected));
+}
+
+/// What `tsctp` sends us with `how`; each byte is checked.
+fn take_from_tsctp(count: usize, len: usize, how: &[&str]) {
+    let Some(tsctp) = find("tsctp") else { return };
+    let mut ours = Ours::new(options());
+    ours.listen();
+    let (at, udp, port) = (free_port().unwrap().to_string(), ours.udp_port().to_string(), "9899");
+    let (count_text, len_text) = (count.to_string(), len.to_string());
+    let mut args = vec!["-E", &at, "-U", &udp, "-p", port, "-S", "4194304", "-n", &count_text, "-l", &len_text];
+    args.extend_from_slice(how);
+    args.extend_from_slice(&["-L", "127.0.0.1", "127.0.0.1"]);
+    let mut client = Running::start(&tsctp, &args).unwrap();
+    ours.until(LIMIT, "association", |ours| ours.first().is_some());
+    let id = ours.first().unwrap();
+    let (mut messages, mut bytes, mut buf) = (0, 0, Vec::new());
+    let unordered = how.contains(&"-u");
+    ours.until(LIMIT, "transfer", |ours| {
+        ours.with(id, |association, now| {
+            while let Some(received) = association.recv(now, &mut buf) {
+                assert_eq!(received.unordered, unordered);
+                assert!(buf.len() == len && buf.iter().all(|&byte| byte == b'b'), "message {messages}");
+                messages += 1;
+                bytes += buf.len();
+            }
+        });
+        ours.closed(id).is_some() && messages >= count
+    });
+    assert_eq!((messages, bytes), (count, count * len));
+    assert_shut_down(&mut ours, id);
+    ours.until(LIMIT, "tsctp ends", |_| match client.try_wait().unwrap() {
+        Some(status) => {
+            assert!(status.success(), "{status}");
+            true
+        }
+        None => false,
+    });
+}
+
+#[test]
+fn we_take_every_byte_of_50_mb_from_tsctp() {
+    take_from_tsctp(TOTAL / 1000, 1000, &[]);
+}
+
+#[test]
+fn we_take_unordered_and_long_messages_from_tsctp() {
+    take_from_tsctp(10_000, 1000, &["-u"]);
+    take_from_tsctp(200, 50_000, &[]);
+}
+
+/// One message of the echo test; everything about it follows from its number.
+fn message(number: u32) -> (Vec<u8>, SendOptions) {
+    let mut rng = Rng::from_seed(u64::from(number));
+    // `echo_server` reads 10240 bytes at once.
+    let mut payload = vec![0; 1 + rng.below(10_240) as usize];
+    rng.fill(&mut payload);
+    let (stream, unordered) = ((number % 10) as u16, number % 7 == 3);
+    (payload, SendOptions { stream, ppid: number, unordered, ..SendOptions::default() })
+}
+
+#[test]
+fn echo_server_gives_50_mb_of_random_bytes_back() {
+    let Some(echo) = find("echo_server") else { return };
+    let udp = free_port().unwrap();
+    let _server = Running::start(&echo, &[&udp.to_string()]).unwrap();
+    // What is on its way to the server and back must be bounded, as it does not read while it writes.
+    let mut ours = Ours::new(Options { send_buffer: 1 << 20, ..options() });
+    let id = ours.connect(udp, 7);
+    let (mut next, mut sent) = (message(0), 0);
+    let (mut came, mut came_bytes, mut last, mut buf) = (vec![false; 20_000], 0, [None; 10], Vec::new());
+    ours.until(LIMIT, "echo", |ours| {
+        let outcome = ours.with(id, |association, now| {
+            while sent < TOTAL {
+                match association.send(now, &next.0, next.1) {
+                    Ok(()) => {
+                        sent += next.0.len();
+                        next = message(next.1.ppid + 1);
+                    }
+                    Err(SendError::BufferFull { .. }) => break,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            while let Some(received) = association.recv(now, &mut buf) {
+                let (payload, how) = message(received.ppid);
+                assert!(buf == payload, "message {} came back different", received.ppid);
+                assert_eq!((received.stream, received.unordered), (how.stream, how.unordered));
+                assert!(!core::mem::replace(&mut came[received.ppid as usize], true), "{} came twice", received.ppid);
+                if !how.unordered {
+                    let before = last[usize::from(how.stream)].replace(received.ppid);
+                    assert!(before < Some(received.ppid), "{} came after {before:?}", received.ppid);
+                }
+                came_bytes += buf.len();
+            }
+        });
+        assert!(outcome.is_some(), "{:?}", ours.events);
+        sent >= TOTAL && came_bytes == sent
+    });
+    ours.with(id, |association, now| association.shutdown(now));
+    assert_shut_down(&mut ours, id);
+}

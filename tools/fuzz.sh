@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Fuzzes with libFuzzer for a bounded time, with the stable compiler and without cargo-fuzz.
+#   tools/fuzz.sh SECONDS [TARGET...]      SECONDS for each target; all targets if none is named
+# Inputs: fuzz/seeds/TARGET (committed) and fuzz/corpus/TARGET (what earlier runs found). Fails with the path of the
+# input that broke a target; run it again with: tools/fuzz.sh replay TARGET FILE
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+seconds=${1:?usage: tools/fuzz.sh SECONDS [TARGET...] | tools/fuzz.sh replay TARGET FILE}
+shift
+host=$(rustc -vV | sed -n 's/^host: //p')
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
+
+# What cargo-fuzz passes, less the sanitizers, which need a nightly compiler; the code has no `unsafe` for them to watch.
+# With --target the flags reach the fuzzed code only, not build scripts.
+flags="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
+flags+=" -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table"
+flags+=" -Cllvm-args=-sanitizer-coverage-trace-compares -Awarnings"
+RUSTFLAGS=$flags cargo build --quiet --release --target "$host" --manifest-path fuzz/Cargo.toml
+bin=$CARGO_TARGET_DIR/$host/release
+
+if [ "$seconds" = replay ]; then
+    exec "$bin/${1:?TARGET}" "${2:?FILE}"
+fi
+if [ $# = 0 ]; then
+    set -- $(sed -n '/^\[\[bin\]\]/{n;s/^name = "\(.*\)"/\1/p}' fuzz/Cargo.toml)
+fi
+
+status=0
+for target; do
+    corpus=fuzz/corpus/$target seeds=fuzz/seeds/$target artifacts=fuzz/artifacts/$target/ log=$(mktemp)
+    mkdir -p "$corpus" "$artifacts" "$seeds"
+    if RUST_BACKTRACE=0 "$bin/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=32768 -print_final_stats=1 \
+        -artifact_prefix="$artifacts" "$corpus" "$seeds" </dev/null >"$log" 2>&1; then
+        runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+        covered=$(grep -oE 'cov: [0-9]+' "$log" | tail -n 1)
+        echo "fuzz $target: $runs executions, ${covered#cov: } edges covered, nothing broke"
+    else
+        status=1
+        tail -n 40 "$log"
+        echo "fuzz $target: broken by $(grep -oE "$artifacts[^ ]+" "$log" | tail -n 1)"
+    fi
+    rm -f "$log"
+done
+exit $status

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Installs what is missing on Debian for: tools/setup.sh test | demo | bench | fuzz
+# Looks first, so that it is silent and quick where everything is there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$HOME/.cargo/bin:$PATH"
+
+say() { echo "setup: $*"; }
+die() { say "$*" >&2; exit 1; }
+has() { command -v "$1" >/dev/null 2>&1; }
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"
+    elif has sudo; then sudo "$@"
+    else die "these Debian packages are missing and there is no sudo to install them: ${packages[*]}"
+    fi
+}
+
+# The Debian packages that PURPOSE needs and that are not there, into `packages`.
+packages=()
+want() { packages+=("$1"); }
+look_for_packages() {
+    has curl || want curl
+    [ -e /etc/ssl/certs/ca-certificates.crt ] || want ca-certificates
+    # The linker for Rust; g++ for libFuzzer.
+    has cc && has g++ || want build-essential
+    case $1 in
+    test)
+        has ffmpeg && has ffprobe || want ffmpeg
+        has tshark || want tshark
+        [ -x /usr/lib/usrsctp/tsctp ] || want libusrsctp-examples
+        ;;
+    demo)
+        has ffmpeg && has ffprobe || want ffmpeg
+        has python3 && python3 -m pip --version >/dev/null 2>&1 || want python3-pip
+        ;;
+    bench)
+        has python3 || want python3
+        has ffmpeg || want ffmpeg
+        has srt-live-transmit || want srt-tools
+        [ -x /usr/lib/usrsctp/tsctp ] || want libusrsctp-examples
+        ;;
+    esac
+}
+
+install_packages() {
+    say "installing Debian packages: ${packages[*]}"
+    has apt-get || die "no apt-get here: install ${packages[*]} by hand"
+    # Wireshark asks whether users may capture from interfaces. They need not: the tests read files.
+    if has debconf-set-selections; then
+        echo "wireshark-common wireshark-common/install-setuid boolean false" | as_root debconf-set-selections
+    fi
+    as_root apt-get update -qq </dev/null
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" </dev/null >/dev/null
+}
+
+# Whether version $1 is at least version $2.
+at_least() { [ "$(printf '%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
+
+rust_is_new_enough() {
+    has cargo && at_least "$(cargo --version | cut -d ' ' -f 2)" "$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)"
+}
+
+look_for_rust() {
+    if ! rust_is_new_enough; then
+        if has rustup; then
+            say "updating the stable Rust toolchain"
+            rustup toolchain install stable --profile minimal --no-self-update >/dev/null
+            rustup default stable >/dev/null
+        else
+            say "installing Rust by rustup into ~/.cargo"
+            curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --quiet --profile minimal --no-modify-path
+        fi
+        rust_is_new_enough || die "cargo is still older than Cargo.toml's rust-version"
+    fi
+    [ "$1" = test ] || return 0
+    has cargo-fmt && has cargo-clippy && return 0
+    say "adding rustfmt and clippy"
+    rustup component add rustfmt clippy
+}
+
+purpose=${1:?usage: tools/setup.sh test | demo | bench | fuzz}
+look_for_packages "$purpose"
+[ ${#packages[@]} = 0 ] || install_packages
+look_for_rust "$purpose"
