@@ -2,13 +2,15 @@
 
 mod common;
 
-use braidcast_core::{Route, SocketId};
+use braidcast_core::{Instant, Route, SocketId};
 use braidcast_sctp::wire::chunk::{Asconf, Auth, kind};
 use braidcast_sctp::wire::{Chunk, Parameter, Parameters};
-use braidcast_sctp::{CloseReason, Event, LossDetection, Options, PathState, Scheduler, SendError, SendOptions};
+use braidcast_sctp::{
+    CloseReason, Event, LossDetection, Options, PathState, Reliability, Scheduler, SendError, SendOptions,
+};
 use braidcast_sim::Duplex;
-use braidcast_sim::link::LinkModel;
-use common::{CLIENT, Pair, SERVER, link, ms, packet, pattern, raw_packet, route, tag, transfer};
+use braidcast_sim::link::{LinkModel, Outage};
+use common::{CLIENT, Pair, SERVER, link, ms, on, packet, pattern, raw_packet, route, tag, transfer};
 use core::time::Duration;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -441,4 +443,25 @@ fn the_route_of_a_socket_that_is_not_there_is_no_harm() {
     flow.finish(&mut pair);
     pair.on_client(|association, now| association.leave(now, nowhere));
     assert_eq!(pair.on_client(|association, _| association.paths().count()), 1);
+}
+
+#[test]
+fn what_was_cut_for_a_larger_mtu_is_not_copied_over_a_smaller_one() {
+    // The second path is confirmed when the first one has carried full packets for long, and knows only the base MTU
+    // then. Copies of what is out cannot go over it, which must not stop anything.
+    let at = |n: u64| Instant::ZERO + ms(n);
+    let late = LinkModel { outages: vec![Outage::window(at(0), at(2500))], ..link(8, 20) };
+    let mut pair = Pair::new(&Options::live(), vec![Duplex::both(link(8, 150)), Duplex::both(late)]);
+    pair.until(ms(2000), "connect", |pair| pair.server_exists());
+    pair.on_client(|association, _| association.set_copied(0, true));
+    let (mut sent, mut active) = (0, 0);
+    while active < 100 {
+        assert!(sent < 3000, "the second path was never confirmed");
+        pair.client_send(&pattern(3000, sent), on(0, Reliability::Reliable));
+        sent += 1;
+        pair.run(ms(10));
+        active += u64::from(pair.client_path(1).is_some_and(|path| path.state == PathState::Active));
+    }
+    pair.run(ms(3000));
+    assert_eq!(pair.server_recv().len() as u64, sent);
 }

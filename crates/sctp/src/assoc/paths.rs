@@ -105,9 +105,9 @@ impl Paths {
         })
     }
 
-    /// The best path but the one in `slot`, unless it has failed.
-    pub(crate) fn best_other(&self, slot: usize) -> Option<usize> {
-        let others = self.enumerate().filter(|&(other, _)| other != slot);
+    /// The best path but the one in `slot` that carries packets of `size` bytes, unless it has failed.
+    pub(crate) fn best_other(&self, slot: usize, size: usize) -> Option<usize> {
+        let others = self.enumerate().filter(|&(other, path)| other != slot && path.mtu() >= size);
         let alive = others.filter_map(|(other, path)| Some((Self::rank(path).filter(|&rank| rank <= 1)?, path, other)));
         alive.min_by_key(|&(rank, path, _)| (rank, path.rtt.srtt())).map(|(_, _, other)| other)
     }

@@ -344,11 +344,14 @@ impl Association {
         }
     }
 
-    /// The next chunk of which a copy is owed, and the path that it goes over: the best but the one it took.
+    /// The next chunk of which a copy is owed, and the path that it goes over: the best but the one it took. It may have
+    /// been cut for larger packets than any other path carries; then there is no copy.
     fn next_copy(&mut self) -> Option<(u64, usize)> {
+        let header = self.data_header();
         while let Some(&tsn) = self.copies.front() {
             let chunk = self.out.get(tsn).filter(|chunk| chunk.state == ChunkState::InFlight);
-            let other = chunk.and_then(|chunk| self.paths.best_other(usize::from(chunk.slot)));
+            let size = |chunk: &Chunk| Header::LEN + padded(header + usize::from(chunk.piece.len));
+            let other = chunk.and_then(|chunk| self.paths.best_other(usize::from(chunk.slot), size(chunk)));
             if let Some(slot) = other {
                 return Some((tsn, slot));
             }
