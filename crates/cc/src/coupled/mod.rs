@@ -25,7 +25,7 @@ pub enum Congestion {
 }
 
 /// What a coupled rule knows about one path.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct CoupledPath {
     /// Congestion window, bytes.
     pub cwnd: usize,

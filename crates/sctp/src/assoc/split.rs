@@ -1,0 +1,27 @@
+use super::Association;
+
+impl Association {
+    /// Whether new data may go over the path in `slot` as far as buffer splitting is concerned
+    /// ([`BufferSplit`](crate::BufferSplit)). What is sent again takes no room that it did not have.
+    pub(super) fn within_share(&self, slot: usize) -> bool {
+        let split = self.options.buffer_split;
+        if !(split.at_sender() || split.at_receiver()) || !self.retransmit.is_empty() {
+            return true;
+        }
+        let Some(path) = self.paths.get(slot) else { return false };
+        if path.unacked == 0 {
+            return true;
+        }
+        let best = self.paths.best_rank(None);
+        let (mut count, mut unacked) = (0, 0);
+        for other in self.paths.iter().filter(|other| self.paths.is_best(other, best)) {
+            count += 1;
+            unacked += other.unacked;
+        }
+        let within = |bytes: usize, whole: usize| bytes + path.mtu() <= whole / count.max(1);
+        // What the peer has room for beside what is in flight, what is in flight, and what it holds back for gaps.
+        let receive_buffer = self.peer_rwnd + unacked;
+        (!split.at_sender() || within(path.unacked - path.non_renegable, self.options.send_buffer))
+            && (!split.at_receiver() || within(path.unacked, receive_buffer))
+    }
+}
