@@ -63,7 +63,7 @@ impl Window {
     /// does not fill does not grow. Slow start adds at most one `mtu` (L = 1, RFC 9260 §7.2.1); congestion
     /// avoidance one `mtu` for each window (§7.2.2); both times what a coupled rule makes of it.
     pub fn on_ack(&mut self, acked: usize, was_full: bool, mtu: usize, growth: Growth) {
-        if self.in_slow_start() {
+        if self.cwnd < self.ssthresh || (self.cwnd == self.ssthresh && growth.slow_start_at_threshold) {
             if was_full {
                 self.cwnd = self.cwnd.saturating_add((acked.min(mtu) as f64 * growth.slow_start).ceil() as usize);
             }
@@ -215,14 +215,13 @@ mod tests {
     #[test]
     fn a_coupled_rule_scales_growth_and_may_shrink_down_to_a_packet() {
         let mut w = Window::new(MTU, Some(2 * MTU));
-        w.on_ack(MTU, true, MTU, Growth { slow_start: 0.25, avoidance: 1.0 });
+        w.on_ack(MTU, true, MTU, Growth { slow_start: 0.25, ..Growth::default() });
         assert_eq!(w.cwnd(), 2 * MTU + MTU / 4);
         w.on_loss(MTU, Decrease { kept: 0.0, floor: 1 });
         assert_eq!((w.cwnd(), w.ssthresh()), (MTU, MTU));
-        w.on_ack(1, true, MTU, Growth::default());
-        let growth = |avoidance| Growth { slow_start: 1.0, avoidance };
+        let growth = |avoidance| Growth { avoidance, slow_start_at_threshold: false, ..Growth::default() };
         w.on_ack(2 * MTU, true, MTU, growth(0.5));
-        assert_eq!(w.cwnd(), MTU + 1 + MTU / 2);
+        assert_eq!(w.cwnd(), MTU + MTU / 2);
         (0..9).for_each(|_| w.on_ack(2 * MTU, true, MTU, growth(-0.3)));
         assert_eq!(w.cwnd(), MTU);
     }

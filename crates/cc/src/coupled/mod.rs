@@ -51,11 +51,21 @@ pub struct Growth {
     pub slow_start: f64,
     /// Packets for each window acknowledged in congestion avoidance; 1 on its own. May be negative.
     pub avoidance: f64,
+    /// Whether a window that equals its threshold, as it does after each loss, is in slow start. RFC 9260 §7.2.1 says so, RFC
+    /// 5681 §3.1 leaves it open. Several coupled windows would gain so a packet each with every loss.
+    pub slow_start_at_threshold: bool,
 }
 
 impl Default for Growth {
     fn default() -> Self {
-        Self { slow_start: 1.0, avoidance: 1.0 }
+        Self { slow_start: 1.0, avoidance: 1.0, slow_start_at_threshold: true }
+    }
+}
+
+impl Growth {
+    /// Rules of the TCP family, which leave slow start as it is.
+    const fn linked(avoidance: f64) -> Self {
+        Self { slow_start: 1.0, avoidance, slow_start_at_threshold: false }
     }
 }
 
@@ -91,8 +101,8 @@ impl Congestion {
         }
         match self {
             Self::PerPath => Growth::default(),
-            Self::Lia => Growth { avoidance: lia::avoidance(paths, this), ..Growth::default() },
-            Self::Olia => Growth { avoidance: olia::avoidance(paths, this), ..Growth::default() },
+            Self::Lia => Growth::linked(lia::avoidance(paths, this)),
+            Self::Olia => Growth::linked(olia::avoidance(paths, this)),
             Self::RpV2 => rpv2::growth(paths, this),
         }
     }

@@ -10,7 +10,7 @@ pub(super) const FLOOR: usize = 1;
 /// Growth in slow start and congestion avoidance alike.
 pub(super) fn growth(paths: &[CoupledPath], this: usize) -> Growth {
     let share = paths[this].rate() / total(paths);
-    Growth { slow_start: share, avoidance: share }
+    Growth { slow_start: share, avoidance: share, ..Growth::default() }
 }
 
 /// The share of the window that is kept: `1 - max(1/2, total / (2 · own))`, where 1/2 is what a path on its own gives up.

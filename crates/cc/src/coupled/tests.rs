@@ -73,7 +73,7 @@ proptest! {
             .collect();
         for (_, rule) in Congestion::ALL {
             for this in 0..paths.len() {
-                let Growth { slow_start, avoidance } = rule.growth(&paths, this);
+                let Growth { slow_start, avoidance, .. } = rule.growth(&paths, this);
                 prop_assert!((0.0..=1.0).contains(&slow_start) && (-1.0..=1.5).contains(&avoidance), "{rule} {avoidance}");
                 if matches!(rule, Congestion::Lia | Congestion::RpV2) {
                     prop_assert!((0.0..=1.0).contains(&avoidance), "{rule} {avoidance}");

@@ -9,19 +9,16 @@ impl Association {
             return true;
         }
         let Some(path) = self.paths.get(slot) else { return false };
-        if path.unacked == 0 {
+        if path.in_flight == 0 {
             return true;
         }
         let best = self.paths.best_rank(None);
-        let (mut count, mut unacked) = (0, 0);
-        for other in self.paths.iter().filter(|other| self.paths.is_best(other, best)) {
-            count += 1;
-            unacked += other.unacked;
-        }
-        let within = |bytes: usize, whole: usize| bytes + path.mtu() <= whole / count.max(1);
-        // What the peer has room for beside what is in flight, what is in flight, and what it holds back for gaps.
-        let receive_buffer = self.peer_rwnd + unacked;
-        (!split.at_sender() || within(path.unacked - path.non_renegable, self.options.send_buffer))
-            && (!split.at_receiver() || within(path.unacked, receive_buffer))
+        let count = self.paths.iter().filter(|other| self.paths.is_best(other, best)).count().max(1);
+        let held = path.unacked - path.non_renegable;
+        // What the peer has room for beside what is in flight, and what is in flight.
+        let receive_buffer = self.peer_rwnd + self.out.in_flight;
+        let within = |bytes: usize, whole: usize| bytes + path.mtu() <= whole / count;
+        (!split.at_sender() || within(held, self.options.send_buffer))
+            && (!split.at_receiver() || within(path.in_flight, receive_buffer))
     }
 }
