@@ -1,6 +1,7 @@
 //! Congestion control that several transports share. Each piece belongs to one path, holds no I/O and knows no
 //! packet format: it is told what was sent, acknowledged or lost, and when.
 
+mod coupled;
 mod pacing;
 mod queueing;
 mod rack;
@@ -8,6 +9,7 @@ mod response;
 mod rtt;
 mod window;
 
+pub use coupled::{Congestion, CoupledPath, Decrease, Growth};
 pub use pacing::Pacer;
 pub use queueing::QueueingDelay;
 pub use rack::Rack;

@@ -1,3 +1,4 @@
+use crate::{Decrease, Growth};
 use core::time::Duration;
 
 /// The congestion window of one path, Reno with appropriate byte counting, as RFC 9260 §7.2 has it.
@@ -11,6 +12,8 @@ pub struct Window {
     partial_bytes_acked: usize,
     /// What a timeout took away, should it prove spurious.
     before_timeout: Option<(usize, usize)>,
+    /// Bytes that got through since the last loss, and between the two before it.
+    delivered: (u64, u64),
 }
 
 impl Window {
@@ -18,7 +21,14 @@ impl Window {
     /// §7.2.1).
     pub fn new(mtu: usize, initial: Option<usize>) -> Self {
         let initial = initial.unwrap_or_else(|| (4 * mtu).min((2 * mtu).max(4404)));
-        Self { initial, cwnd: initial, ssthresh: usize::MAX, partial_bytes_acked: 0, before_timeout: None }
+        Self {
+            initial,
+            cwnd: initial,
+            ssthresh: usize::MAX,
+            partial_bytes_acked: 0,
+            before_timeout: None,
+            delivered: (0, 0),
+        }
     }
 
     /// Bytes that may be in flight.
@@ -36,15 +46,26 @@ impl Window {
         self.cwnd <= self.ssthresh
     }
 
+    /// Bytes that got through since the last loss or between the two before it, whichever is more: how good the path is
+    /// (`l_r` of OLIA, draft-khalili-mptcp-congestion-control-05 §3).
+    pub fn between_losses(&self) -> u64 {
+        self.delivered.0.max(self.delivered.1)
+    }
+
+    /// `bytes` were newly acknowledged, whether or not the window may grow.
+    pub const fn on_delivered(&mut self, bytes: usize) {
+        self.delivered.0 = self.delivered.0.saturating_add(bytes as u64);
+    }
+
     /// `acked` bytes were newly acknowledged outside recovery.
     ///
     /// `was_full`: as much was in flight as the window allowed before they were; a window that the application
     /// does not fill does not grow. Slow start adds at most one `mtu` (L = 1, RFC 9260 §7.2.1); congestion
-    /// avoidance one `mtu` for each window (§7.2.2).
-    pub fn on_ack(&mut self, acked: usize, was_full: bool, mtu: usize) {
-        if self.in_slow_start() {
+    /// avoidance one `mtu` for each window (§7.2.2); both times what a coupled rule makes of it.
+    pub fn on_ack(&mut self, acked: usize, was_full: bool, mtu: usize, growth: Growth) {
+        if self.cwnd < self.ssthresh || (self.cwnd == self.ssthresh && growth.slow_start_at_threshold) {
             if was_full {
-                self.cwnd = self.cwnd.saturating_add(acked.min(mtu));
+                self.cwnd = self.cwnd.saturating_add((acked.min(mtu) as f64 * growth.slow_start).ceil() as usize);
             }
             return;
         }
@@ -52,7 +73,10 @@ impl Window {
         if self.partial_bytes_acked >= self.cwnd {
             if was_full {
                 self.partial_bytes_acked -= self.cwnd;
-                self.cwnd = self.cwnd.saturating_add(mtu);
+                let step = (growth.avoidance * mtu as f64).ceil() as isize;
+                // A rule that moves the window elsewhere leaves a packet, and slow start does not take it back.
+                self.cwnd = self.cwnd.saturating_add_signed(step).max(self.cwnd.min(mtu));
+                self.ssthresh = self.ssthresh.min(self.cwnd.saturating_sub(1));
             } else {
                 self.partial_bytes_acked = self.cwnd;
             }
@@ -64,21 +88,25 @@ impl Window {
         self.partial_bytes_acked = 0;
     }
 
-    /// A loss was detected by acknowledgements: keeps the share `kept` ([`LossResponse`](crate::LossResponse)), half in
-    /// RFC 9260 §7.2.3. Call once for each round of losses.
-    pub fn on_loss(&mut self, mtu: usize, kept: f64) {
+    /// A loss was detected by acknowledgements: keeps what `decrease` says, half and four packets in RFC 9260 §7.2.3
+    /// ([`LossResponse`](crate::LossResponse), [`Congestion`](crate::Congestion)). Call once for each round of losses.
+    pub fn on_loss(&mut self, mtu: usize, decrease: Decrease) {
         self.before_timeout = None;
-        self.ssthresh = ((self.cwnd as f64 * kept) as usize).max(4 * mtu);
+        self.lower_threshold(mtu, decrease);
         self.cwnd = self.ssthresh;
-        self.partial_bytes_acked = 0;
     }
 
     /// The retransmission timer expired: back to one packet (RFC 9260 §7.2.3).
-    pub fn on_timeout(&mut self, mtu: usize) {
+    pub fn on_timeout(&mut self, mtu: usize, decrease: Decrease) {
         self.before_timeout.get_or_insert((self.cwnd, self.ssthresh));
-        self.ssthresh = (self.cwnd / 2).max(4 * mtu);
+        self.lower_threshold(mtu, decrease);
         self.cwnd = mtu;
+    }
+
+    fn lower_threshold(&mut self, mtu: usize, decrease: Decrease) {
+        self.ssthresh = ((self.cwnd as f64 * decrease.kept) as usize).max(decrease.floor * mtu);
         self.partial_bytes_acked = 0;
+        self.delivered = (0, self.delivered.0);
     }
 
     /// The timeout was spurious: the path stood still for a while and lost nothing. Gives back what it took (RFC 4015 §3).
@@ -112,31 +140,32 @@ mod tests {
     use super::*;
 
     const MTU: usize = 1200;
+    const HALF: Decrease = Decrease::alone(0.5);
 
     #[test]
     fn starts_with_4404_bytes_and_doubles_each_round_trip() {
         let mut w = Window::new(MTU, None);
         assert_eq!(w.cwnd(), 4404);
         let packets = w.cwnd() / MTU;
-        (0..packets).for_each(|_| w.on_ack(MTU, true, MTU));
+        (0..packets).for_each(|_| w.on_ack(MTU, true, MTU, Growth::default()));
         assert_eq!(w.cwnd(), 4404 + packets * MTU);
-        w.on_ack(10 * MTU, true, MTU);
+        w.on_ack(10 * MTU, true, MTU, Growth::default());
         assert_eq!(w.cwnd(), 4404 + (packets + 1) * MTU, "one MTU at most for one acknowledgement");
     }
 
     #[test]
     fn avoidance_adds_one_packet_for_each_window() {
         let mut w = Window::new(MTU, None);
-        (0..100).for_each(|_| w.on_ack(MTU, true, MTU));
-        w.on_loss(MTU, 0.5);
+        (0..100).for_each(|_| w.on_ack(MTU, true, MTU, Growth::default()));
+        w.on_loss(MTU, HALF);
         let start = w.cwnd();
         assert_eq!(w.ssthresh(), start);
-        w.on_ack(1, true, MTU); // At the threshold RFC 9260 still counts as slow start.
+        w.on_ack(1, true, MTU, Growth::default()); // At the threshold RFC 9260 still counts as slow start.
         let start = start + 1;
         assert_eq!(w.cwnd(), start);
         let mut acked = 0;
         while w.cwnd() == start {
-            w.on_ack(MTU, true, MTU);
+            w.on_ack(MTU, true, MTU, Growth::default());
             acked += MTU;
         }
         assert!(acked >= start && acked < start + MTU);
@@ -146,17 +175,17 @@ mod tests {
     #[test]
     fn a_window_that_is_not_filled_does_not_grow() {
         let mut w = Window::new(MTU, None);
-        w.on_ack(MTU, false, MTU);
+        w.on_ack(MTU, false, MTU, Growth::default());
         assert_eq!(w.cwnd(), 4404);
-        w.on_loss(MTU, 0.5);
-        (0..50).for_each(|_| w.on_ack(MTU, false, MTU));
+        w.on_loss(MTU, HALF);
+        (0..50).for_each(|_| w.on_ack(MTU, false, MTU, Growth::default()));
         assert_eq!(w.cwnd(), 4 * MTU);
     }
 
     #[test]
     fn a_standing_queue_shrinks_the_window_to_what_the_limit_allows() {
         let mut w = Window::new(MTU, None);
-        (0..40).for_each(|_| w.on_ack(MTU, true, MTU));
+        (0..40).for_each(|_| w.on_ack(MTU, true, MTU, Growth::default()));
         let before = w.cwnd();
         let ms = Duration::from_millis;
         w.on_queueing(ms(160), ms(60), ms(40), MTU);
@@ -168,18 +197,43 @@ mod tests {
     #[test]
     fn a_timeout_leaves_one_packet_and_idleness_half() {
         let mut w = Window::new(MTU, None);
-        (0..20).for_each(|_| w.on_ack(MTU, true, MTU));
+        (0..20).for_each(|_| w.on_ack(MTU, true, MTU, Growth::default()));
         let before = w.cwnd();
         w.on_idle(MTU);
         assert_eq!(w.cwnd(), before / 2);
-        w.on_timeout(MTU);
+        w.on_timeout(MTU, HALF);
         assert_eq!((w.cwnd(), w.ssthresh()), (MTU, (before / 4).max(4 * MTU)));
         w.on_idle(MTU);
         assert_eq!(w.cwnd(), MTU, "idleness never raises a window");
-        w.on_timeout(MTU);
+        w.on_timeout(MTU, HALF);
         w.undo_timeout();
         assert_eq!((w.cwnd(), w.ssthresh()), (before / 2, usize::MAX), "as before the first of the timeouts");
         w.undo_timeout();
         assert_eq!(w.cwnd(), before / 2, "only once");
+    }
+
+    #[test]
+    fn a_coupled_rule_scales_growth_and_may_shrink_down_to_a_packet() {
+        let mut w = Window::new(MTU, Some(2 * MTU));
+        w.on_ack(MTU, true, MTU, Growth { slow_start: 0.25, ..Growth::default() });
+        assert_eq!(w.cwnd(), 2 * MTU + MTU / 4);
+        w.on_loss(MTU, Decrease { kept: 0.0, floor: 1 });
+        assert_eq!((w.cwnd(), w.ssthresh()), (MTU, MTU));
+        let growth = |avoidance| Growth { avoidance, slow_start_at_threshold: false, ..Growth::default() };
+        w.on_ack(2 * MTU, true, MTU, growth(0.5));
+        assert_eq!(w.cwnd(), MTU + MTU / 2);
+        (0..9).for_each(|_| w.on_ack(2 * MTU, true, MTU, growth(-0.3)));
+        assert_eq!(w.cwnd(), MTU);
+    }
+
+    #[test]
+    fn what_got_through_between_losses_is_remembered_once() {
+        let mut w = Window::new(MTU, None);
+        w.on_delivered(700);
+        w.on_loss(MTU, HALF);
+        w.on_delivered(300);
+        assert_eq!(w.between_losses(), 700);
+        w.on_timeout(MTU, HALF);
+        assert_eq!(w.between_losses(), 300);
     }
 }

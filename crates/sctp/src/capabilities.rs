@@ -6,7 +6,9 @@ use braidcast_core::{Rng, Writer};
 
 use crate::wire::{
     Cause, Entries, Parameter, Parameters, ParseError, RawTlv, UnknownAction,
-    chunk::kind::{ASCONF, ASCONF_ACK, AUTH, FORWARD_TSN, I_DATA, I_FORWARD_TSN, INIT, INIT_ACK, SHUTDOWN_COMPLETE},
+    chunk::kind::{
+        ASCONF, ASCONF_ACK, AUTH, FORWARD_TSN, I_DATA, I_FORWARD_TSN, INIT, INIT_ACK, NR_SACK, SHUTDOWN_COMPLETE,
+    },
     padded,
     param::kind,
 };
@@ -25,6 +27,8 @@ pub(crate) struct Offer {
     pub(crate) i_data: bool,
     /// I-FORWARD-TSN (RFC 8260 §2.3.1).
     pub(crate) i_forward_tsn: bool,
+    /// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack-08 §3.1).
+    pub(crate) nr_sack: bool,
     /// ASCONF and ASCONF-ACK (RFC 5061 §4.2.7).
     pub(crate) asconf: bool,
     /// AUTH as an extension (RFC 5061 §4.2.7). RFC 4895 itself goes by the three parameters: see
@@ -43,11 +47,12 @@ impl Offer {
     const MAX_CHUNKS: usize = 32;
     /// HMAC identifiers that an HMAC-ALGO parameter may list here; IANA knows two.
     const MAX_HMACS: usize = 8;
-    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, six extensions, RANDOM, CHUNKS and HMAC-ALGO.
+    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, seven extensions, RANDOM, CHUNKS and HMAC-ALGO.
     pub(crate) const MAX_EMITTED: usize = 4 + 12 + 4 + Self::RANDOM + 4 + Self::MAX_CHUNKS + 4 + 2 * Self::MAX_HMACS;
 
-    /// Everything that is implemented here; I-DATA only if `interleaving`. Draws the random number.
-    pub(crate) fn new(rng: &mut Rng, interleaving: bool) -> Self {
+    /// Everything that is implemented here; I-DATA only if `interleaving`, NR-SACK only if `nr_sack`. Draws the random
+    /// number.
+    pub(crate) fn new(rng: &mut Rng, interleaving: bool, nr_sack: bool) -> Self {
         let mut random = [0; Self::RANDOM];
         rng.fill(&mut random);
         let [a, b] = HMAC_SHA256.to_be_bytes();
@@ -56,6 +61,7 @@ impl Offer {
             forward_tsn: true,
             i_data: interleaving,
             i_forward_tsn: interleaving,
+            nr_sack,
             asconf: true,
             auth: true,
             random: Some(random),
@@ -79,6 +85,7 @@ impl Offer {
                     offer.forward_tsn |= kinds.contains(&FORWARD_TSN);
                     offer.i_data |= kinds.contains(&I_DATA);
                     offer.i_forward_tsn |= kinds.contains(&I_FORWARD_TSN);
+                    offer.nr_sack |= kinds.contains(&NR_SACK);
                     offer.auth |= kinds.contains(&AUTH);
                     seen_asconf |= kinds.contains(&ASCONF);
                     seen_asconf_ack |= kinds.contains(&ASCONF_ACK);
@@ -115,8 +122,9 @@ impl Offer {
             (self.asconf, ASCONF),
             (self.asconf, ASCONF_ACK),
             (self.auth, AUTH),
+            (self.nr_sack, NR_SACK),
         ];
-        let mut kinds = [0; 6];
+        let mut kinds = [0; 7];
         let offered = extensions.iter().filter(|(offered, _)| *offered);
         let count = kinds.iter_mut().zip(offered).map(|(slot, &(_, kind))| *slot = kind).count();
         if count > 0 {
@@ -163,6 +171,8 @@ pub(crate) struct Agreed {
     pub(crate) interleaving: bool,
     /// Data may be given up: by I-FORWARD-TSN with interleaving, by FORWARD-TSN without (RFC 8260 §2.3.1).
     pub(crate) forward_tsn: bool,
+    /// SACKs go as NR-SACK (draft-natarajan-tsvwg-sctp-nrsack-08 §4).
+    pub(crate) nr_sack: bool,
     /// Addresses may come and go (RFC 5061).
     pub(crate) asconf: bool,
     /// Chunks can be authenticated (RFC 4895).
@@ -177,6 +187,7 @@ impl Agreed {
         Self {
             interleaving,
             forward_tsn: if interleaving { a.i_forward_tsn && b.i_forward_tsn } else { a.forward_tsn && b.forward_tsn },
+            nr_sack: a.nr_sack && b.nr_sack,
             asconf: auth && a.asconf && b.asconf,
             auth,
         }

@@ -21,11 +21,11 @@ mod tx;
 pub mod wire;
 
 pub use api::{
-    CloseReason, ConnectError, Event, JoinError, LossDetection, Options, PathReport, PathState, Priority, Reliability,
-    SackOptions, SendError, SendOptions, Stats,
+    BlockingReport, BufferSplit, CloseReason, ConnectError, Event, JoinError, LossDetection, Options, PathReport,
+    PathState, Priority, Reliability, SackOptions, SackPolicy, SendError, SendOptions, Stats, Waits,
 };
 pub use assoc::Association;
-pub use braidcast_cc::{LossResponse, RtoBounds};
+pub use braidcast_cc::{Congestion, LossResponse, RtoBounds};
 pub use braidcast_mpath::Scheduler;
 pub use endpoint::{AssociationId, Endpoint};
 pub use rx::Received;

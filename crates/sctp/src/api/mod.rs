@@ -1,13 +1,20 @@
 //! What users of an association see: options, messages, events, reports, errors.
 
+mod blocking;
+mod buffer_split;
 mod errors;
 mod event;
 mod message;
 mod options;
 mod report;
+mod sack_policy;
 
+pub(crate) use blocking::Spells;
+pub use blocking::{BlockingReport, Waits};
+pub use buffer_split::BufferSplit;
 pub use errors::{ConnectError, JoinError, SendError};
 pub use event::{CloseReason, Event};
 pub use message::{Priority, Reliability, SendOptions};
 pub use options::{LossDetection, Options, SackOptions};
 pub use report::{PathReport, PathState, Stats};
+pub use sack_policy::SackPolicy;

@@ -1,4 +1,5 @@
-use braidcast_cc::{LossResponse, RtoBounds};
+use super::BufferSplit;
+use braidcast_cc::{Congestion, LossResponse, RtoBounds};
 use braidcast_mpath::Scheduler;
 use core::fmt;
 use core::str::FromStr;
@@ -28,6 +29,9 @@ pub struct Options {
     pub rto: RtoBounds,
     /// When data is acknowledged.
     pub sack: SackOptions,
+    /// Offer NR-SACK (draft-natarajan-tsvwg-sctp-nrsack): what is acknowledged above a gap leaves the peer's send buffer at once,
+    /// as nothing is ever dropped here. Default false: the draft expired and its chunk type is not registered.
+    pub nr_sack: bool,
     /// Offer I-DATA (RFC 8260), so that a long message does not hold up the others. Default true.
     pub interleaving: bool,
     /// Pause between heartbeats of an idle path (HB.interval). Default 30 s.
@@ -49,6 +53,10 @@ pub struct Options {
     pub probe: bool,
     /// Spread packets over the round trip instead of sending windows in bursts. Default true.
     pub pacing: bool,
+    /// How the windows of the paths depend on each other. Default not at all.
+    pub congestion: Congestion,
+    /// Which buffers are divided among the paths. Default none.
+    pub buffer_split: BufferSplit,
     /// What the window does upon loss. Default Reno.
     pub loss_response: LossResponse,
     /// Packets in the first window of a path; `None`, the default, as RFC 9260 §7.2.1 has it, three or four.
@@ -78,6 +86,7 @@ impl Default for Options {
             max_message: 2 << 20,
             rto: RtoBounds::default(),
             sack: SackOptions::default(),
+            nr_sack: false,
             interleaving: true,
             heartbeat_interval: Duration::from_secs(30),
             path_max_retrans: 5,
@@ -88,6 +97,8 @@ impl Default for Options {
             max_mtu: 1472,
             probe: true,
             pacing: true,
+            congestion: Congestion::default(),
+            buffer_split: BufferSplit::default(),
             loss_response: LossResponse::default(),
             initial_window: None,
             queueing_limit: None,

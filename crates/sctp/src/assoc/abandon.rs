@@ -77,6 +77,10 @@ impl Association {
         let mut told = None;
         while let Some((_, chunk)) = self.out.pop_acked(last) {
             let key = chunk.piece.message;
+            if chunk.state == ChunkState::Kept {
+                self.chunk_gone(&chunk);
+                continue;
+            }
             let message = self.queue.get(key);
             if message.is_cut() && !message.abandoned && told != Some(key) {
                 let (stream, ppid, context) = (message.stream, message.ppid, message.context);
@@ -85,7 +89,7 @@ impl Association {
                 self.queue.get_mut(key).abandoned = true;
                 told = Some(key);
             }
-            self.chunk_gone(key);
+            self.chunk_gone(&chunk);
         }
     }
 
@@ -95,7 +99,7 @@ impl Association {
         for (tsn, chunk) in self.out.iter() {
             match chunk.state {
                 ChunkState::Abandoned => point = Some(tsn),
-                ChunkState::Acked => {}
+                ChunkState::Acked | ChunkState::Kept => {}
                 ChunkState::InFlight | ChunkState::Lost => break,
             }
         }

@@ -194,6 +194,7 @@ impl Association {
     /// Case A: everything begins anew, over the path that the restart came from. Messages of which nothing or a part
     /// was cut are sent again whole; those that were out whole are out of reach (RFC 9260 §5.2.4.1).
     fn restart(&mut self, now: Instant, slot: usize, cookie: &Cookie) {
+        self.abandon_outstanding();
         let others: Vec<usize> = self.paths.enumerate().map(|(it, _)| it).filter(|&it| it != slot).collect();
         for other in others {
             self.remove_path(other);
@@ -203,7 +204,6 @@ impl Association {
             let id = path.id;
             *path = crate::path::Path::new(now, id, route, crate::api::PathState::Active, &self.options);
         }
-        self.abandon_outstanding();
         self.queue.restart();
         self.local_tag = cookie.local_tag;
         self.local_initial_tsn = cookie.local_initial_tsn;

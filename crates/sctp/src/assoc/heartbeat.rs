@@ -56,10 +56,11 @@ impl Association {
 
     /// A heartbeat of the path in `slot` was not answered within its RTO.
     pub(super) fn handle_heartbeat_failure(&mut self, now: Instant, slot: usize) {
+        let decrease = self.decrease(slot, 0.5);
         let Some(path) = self.paths.get_mut(slot) else { return };
         let mtu = path.mtu();
         if path.in_flight == 0 && path.errors == 0 {
-            path.window.on_timeout(mtu);
+            path.window.on_timeout(mtu, decrease);
         }
         path.pending.heartbeat = true;
         self.path_failed(slot);

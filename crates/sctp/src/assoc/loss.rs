@@ -69,7 +69,7 @@ impl Association {
         path.stats.lost_chunks += 1;
         if path.recovery.is_none_or(|until| order >= until) {
             path.recovery = Some(path.next_order());
-            path.shrink(self.options.loss_response);
+            self.shrink(slot);
         }
     }
 
@@ -107,11 +107,12 @@ impl Association {
 
     /// T3-rtx expired on the path in `slot` (RFC 9260 §6.3.3).
     pub(super) fn handle_retransmission_timeout(&mut self, now: Instant, slot: usize) {
+        let decrease = self.decrease(slot, 0.5);
         let Some(path) = self.paths.get_mut(slot) else { return };
         path.timers.retransmission = None;
         path.timers.probe = None;
         let mtu = path.mtu();
-        path.window.on_timeout(mtu);
+        path.window.on_timeout(mtu, decrease);
         path.recovery = Some(path.next_order());
         path.pending.heartbeat = true;
         path.pmtu.on_timeout(now);

@@ -7,6 +7,7 @@
 
 mod abandon;
 mod asconf;
+mod coupled;
 mod handshake;
 mod heartbeat;
 mod loss;
@@ -14,6 +15,7 @@ mod paths;
 mod receive;
 mod sack;
 mod shutdown;
+mod split;
 mod state;
 mod timers;
 mod transmit;
@@ -22,7 +24,9 @@ pub(crate) use handshake::Handshake;
 pub(crate) use paths::Paths;
 pub(crate) use state::State;
 
-use crate::api::{CloseReason, Event, Options, PathReport, PathState, Priority, SendError, SendOptions, Stats};
+use crate::api::{
+    BlockingReport, CloseReason, Event, Options, PathReport, PathState, Priority, SendError, SendOptions, Spells, Stats,
+};
 use crate::auth::AuthKeys;
 use crate::capabilities::{Agreed, Offer};
 use crate::cookie::Cookie;
@@ -81,6 +85,8 @@ pub struct Association {
     readable_told: bool,
     events: VecDeque<Event>,
     stats: Stats,
+    window_shut: Spells,
+    held_by_peer: Spells,
     scratch: Scratch,
 }
 
@@ -95,7 +101,7 @@ struct Scratch {
 impl Association {
     /// The client's side, about to send INIT over `routes` in turn.
     pub(crate) fn connect(now: Instant, options: Arc<Options>, mut rng: Rng, peer_port: u16, routes: &[Route]) -> Self {
-        let offer = Offer::new(&mut rng, options.interleaving);
+        let offer = Offer::new(&mut rng, options.interleaving, options.nr_sack);
         let (local_tag, initial_tsn) = (nonzero(&mut rng), rng.u32());
         let mut association = Self::new(options, rng, local_tag, peer_port, initial_tsn, offer);
         for &route in routes {
@@ -150,6 +156,8 @@ impl Association {
             readable_told: false,
             events: VecDeque::new(),
             stats: Stats::default(),
+            window_shut: Spells::default(),
+            held_by_peer: Spells::default(),
             scratch: Scratch::default(),
             options,
         }
@@ -221,6 +229,7 @@ impl Association {
         let received = self.reassembly.recv(buf);
         if received.is_some() {
             self.stats.messages_received += 1;
+            self.note_window(now);
             self.reopen_window(now, before);
         } else {
             self.readable_told = false;
@@ -277,6 +286,16 @@ impl Association {
     /// Counts so far.
     pub const fn stats(&self) -> Stats {
         self.stats
+    }
+
+    /// How long data stood still for the sake of other data.
+    pub const fn blocking(&self) -> BlockingReport {
+        BlockingReport {
+            assembling: self.reassembly.assembling(),
+            ordering: self.reassembly.ordering(),
+            window_shut: self.window_shut.past(),
+            held_by_peer: self.held_by_peer.past(),
+        }
     }
 
     /// Whether data may flow: after [`Event::Connected`], before the shutdown.

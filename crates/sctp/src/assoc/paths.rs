@@ -141,6 +141,7 @@ impl Association {
                 self.queue_repeat(tsn);
             }
         }
+        self.out.forget_slot(slot);
         if self.is_forwarding() {
             self.request_forward(); // The F-timer may have been this path's.
         }

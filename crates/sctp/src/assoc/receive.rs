@@ -1,7 +1,7 @@
 use super::Association;
 use crate::api::CloseReason;
 use crate::rx::{Arrival, Fragment, Key, ReassemblyError};
-use crate::wire::chunk::{ErrorChunk, ForwardTsn, IForwardTsn};
+use crate::wire::chunk::{ErrorChunk, ForwardTsn, GapBlocks, IForwardTsn};
 use crate::wire::{Cause, Causes, Chunk, Packet, RawChunk, UnknownAction};
 use braidcast_core::{Instant, Route, Writer};
 
@@ -65,6 +65,7 @@ impl Association {
         path.stats.received_bytes += bytes.len() as u64;
         let id = path.id;
         if arrivals.any {
+            self.note_window(now);
             self.ack.on_data_packet(now, id, arrivals.new, arrivals.disorder, arrivals.immediate);
             if matches!(self.state, super::State::ShutdownSent(_)) {
                 self.ack.demand(now); // RFC 9260 §9.2: data in this state is answered at once.
@@ -91,7 +92,11 @@ impl Association {
                     (c.first, c.last, c.unordered, c.stream, c.ppid, c.payload);
                 let tsn = self.tracker.unwrap(c.tsn);
                 arrivals.immediate |= c.immediate;
-                self.handle_data(Fragment { tsn, stream, unordered, first, last, ppid, key, payload, path }, arrivals);
+                let arrived = now;
+                self.handle_data(
+                    Fragment { tsn, stream, unordered, first, last, ppid, key, payload, path, arrived },
+                    arrivals,
+                );
             }
             Chunk::IData(c) => {
                 let key = Key::Mid { mid: c.mid, fsn: c.fsn };
@@ -99,9 +104,14 @@ impl Association {
                     (c.first, c.last, c.unordered, c.stream, c.ppid, c.payload);
                 let tsn = self.tracker.unwrap(c.tsn);
                 arrivals.immediate |= c.immediate;
-                self.handle_data(Fragment { tsn, stream, unordered, first, last, ppid, key, payload, path }, arrivals);
+                let arrived = now;
+                self.handle_data(
+                    Fragment { tsn, stream, unordered, first, last, ppid, key, payload, path, arrived },
+                    arrivals,
+                );
             }
-            Chunk::Sack(sack) => self.handle_sack(now, slot, &sack),
+            Chunk::Sack(sack) => self.handle_sack(now, slot, &sack, GapBlocks::EMPTY),
+            Chunk::NrSack(nr) if self.agreed.nr_sack => self.handle_sack(now, slot, &nr.sack, nr.kept),
             Chunk::Heartbeat(heartbeat) => self.answer_heartbeat(slot, &heartbeat),
             Chunk::HeartbeatAck(ack) => self.handle_heartbeat_ack(now, slot, &ack),
             Chunk::ForwardTsn(forward) => self.handle_forward_tsn(now, &forward, arrivals),
@@ -127,7 +137,8 @@ impl Association {
             | Chunk::CookieEcho(_)
             | Chunk::Auth(_)
             | Chunk::Pad(_) => {}
-            Chunk::Unknown(_) => return self.handle_unknown(raw),
+            // An NR-SACK that was not agreed on is as unknown as it is to others.
+            Chunk::NrSack(_) | Chunk::Unknown(_) => return self.handle_unknown(raw),
         }
         true
     }
@@ -180,7 +191,7 @@ impl Association {
             return;
         }
         for skip in chunk.skips.iter() {
-            self.reassembly.skip_ssn(skip.stream, skip.ssn);
+            self.reassembly.skip_ssn(now, skip.stream, skip.ssn);
         }
         self.forward_to(now, chunk.new_cumulative_tsn, arrivals);
     }
@@ -190,7 +201,7 @@ impl Association {
             return;
         }
         for skip in chunk.skips.iter() {
-            self.reassembly.skip_mid(skip.stream, skip.unordered, skip.mid);
+            self.reassembly.skip_mid(now, skip.stream, skip.unordered, skip.mid);
         }
         self.forward_to(now, chunk.new_cumulative_tsn, arrivals);
     }
@@ -227,6 +238,12 @@ impl Association {
     /// Room that the peer may fill (RFC 9260 §6.2 a_rwnd).
     pub(super) fn receive_window(&self) -> usize {
         self.options.receive_buffer.saturating_sub(self.reassembly.buffered())
+    }
+
+    /// For the report: whether a packet of the peer would fit the window that it is told.
+    pub(super) fn note_window(&mut self, now: Instant) {
+        let shut = self.receive_window() < self.paths.common_mtu().unwrap_or(self.options.base_mtu);
+        self.window_shut.observe(now, shut);
     }
 
     /// After the application took a message: tells the peer when the window was nearly shut and is open again

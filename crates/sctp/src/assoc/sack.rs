@@ -1,7 +1,7 @@
 use super::Association;
 use crate::api::LossDetection;
-use crate::tx::ChunkState;
-use crate::wire::chunk::Sack;
+use crate::tx::{Chunk, ChunkState};
+use crate::wire::chunk::{GapBlocks, Sack};
 use braidcast_core::Instant;
 
 /// What one SACK said, gathered before it is acted on; kept between calls so that nothing is allocated.
@@ -25,7 +25,9 @@ struct PathNews {
 
 impl Association {
     /// A SACK that came over the path in `slot` (RFC 9260 §6.2.1; for several paths: Iyengar et al. 2006 §III, PRCMT fig. 6).
-    pub(super) fn handle_sack(&mut self, now: Instant, slot: usize, sack: &Sack<'_>) {
+    ///
+    /// `kept`: the gap blocks of an NR-SACK that the peer cannot withdraw, which are not among those of `sack`.
+    pub(super) fn handle_sack(&mut self, now: Instant, slot: usize, sack: &Sack<'_>, kept: GapBlocks<'_>) {
         let cumulative = self.acked.peek(u64::from(sack.cumulative_tsn));
         // Older than what is known: overtaken on another return path (RFC 9260 §6.2.1 D i). Beyond what was ever sent:
         // nonsense.
@@ -41,7 +43,7 @@ impl Association {
             ..PathNews::default()
         }));
         self.out.ack_range(self.out.base(), cumulative, &mut scratch.newly);
-        for gap in sack.gaps.iter().filter(|gap| gap.start <= gap.end) {
+        for gap in sack.gaps.iter().chain(kept.iter()).filter(|gap| gap.start <= gap.end) {
             let (from, to) = (cumulative + u64::from(gap.start), cumulative + u64::from(gap.end));
             self.out.ack_range(from, to, &mut scratch.newly);
         }
@@ -49,7 +51,15 @@ impl Association {
             self.chunk_acked(now, tsn, &mut scratch.paths);
         }
         while let Some((_, chunk)) = self.out.pop_acked(cumulative) {
-            self.chunk_gone(chunk.piece.message);
+            self.chunk_gone(&chunk);
+        }
+        scratch.newly.clear();
+        for gap in kept.iter().filter(|gap| gap.start <= gap.end) {
+            let (from, to) = (cumulative + u64::from(gap.start), cumulative + u64::from(gap.end));
+            self.out.keep_range(from, to, &mut scratch.newly);
+        }
+        for &tsn in &scratch.newly {
+            self.chunk_kept(tsn);
         }
         self.note_duplicates(sack);
         self.peer_rwnd = (sack.a_rwnd as usize).saturating_sub(self.out.in_flight);
@@ -130,12 +140,36 @@ impl Association {
                 }
             }
             // PRCMT fig. 6: what was given up earns no credit.
-            ChunkState::Abandoned | ChunkState::Acked => {}
+            ChunkState::Abandoned | ChunkState::Acked | ChunkState::Kept => {}
         }
     }
 
-    /// A chunk of `message` was taken out of the outstanding ones.
-    pub(super) fn chunk_gone(&mut self, key: u32) {
+    /// The peer has `tsn`, above a gap, and promised not to drop it: nothing of it need be held here.
+    fn chunk_kept(&mut self, tsn: u64) {
+        let Some(chunk) = self.out.get_mut(tsn).filter(|chunk| chunk.state == ChunkState::Acked) else { return };
+        chunk.state = ChunkState::Kept;
+        let chunk = *chunk;
+        if let Some(path) = self.paths.get_mut(usize::from(chunk.slot)) {
+            path.non_renegable += usize::from(chunk.piece.len);
+        }
+        self.release_piece(chunk.piece.message);
+    }
+
+    /// `chunk` was taken out of the outstanding ones.
+    pub(super) fn chunk_gone(&mut self, chunk: &Chunk) {
+        let kept = chunk.state == ChunkState::Kept;
+        if let Some(path) = self.paths.get_mut(usize::from(chunk.slot)) {
+            let len = usize::from(chunk.piece.len);
+            path.unacked -= len;
+            path.non_renegable -= if kept { len } else { 0 };
+        }
+        if !kept {
+            self.release_piece(chunk.piece.message);
+        }
+    }
+
+    /// A chunk of the message `key` need not be held any more.
+    fn release_piece(&mut self, key: u32) {
         let message = self.queue.get_mut(key);
         message.chunks -= 1;
         if message.chunks == 0 && message.is_cut() {
@@ -149,6 +183,7 @@ impl Association {
         if proven {
             self.path_answers(now, slot);
         }
+        let growth = self.growth(slot);
         let (probe, interval) = (self.options.probe, self.options.heartbeat_interval);
         let (ack_delay, queueing_limit) = (self.options.sack.delay, self.options.queueing_limit);
         let Some(path) = self.paths.get_mut(slot) else { return };
@@ -182,10 +217,11 @@ impl Association {
             path.sent.pop_front();
             advanced = true;
         }
+        path.window.on_delivered(news.acked);
         let mtu = path.mtu();
         let queued = queueing_limit.is_some_and(|limit| path.queueing.latest() > limit);
         if path.recovery.is_none() && advanced && proven && !queued {
-            path.window.on_ack(news.acked, news.in_flight_before + mtu > path.window.cwnd(), mtu);
+            path.window.on_ack(news.acked, news.in_flight_before + mtu > path.window.cwnd(), mtu, growth);
         }
         if path.in_flight == 0 {
             path.window.on_all_acked();
@@ -207,7 +243,8 @@ impl Association {
         self.stats.duplicates_reported += sack.duplicates.len() as u64;
         for tsn in sack.duplicates.iter() {
             let tsn = self.acked.peek(u64::from(tsn));
-            let chunk = self.out.get(tsn).filter(|chunk| !self.queue.get(chunk.piece.message).copied);
+            let chunk = self.out.get(tsn).filter(|chunk| chunk.state != ChunkState::Kept);
+            let chunk = chunk.filter(|chunk| !self.queue.get(chunk.piece.message).copied);
             if let Some(path) = chunk.and_then(|chunk| self.paths.get_mut(usize::from(chunk.slot))) {
                 path.rack.on_spurious();
             }

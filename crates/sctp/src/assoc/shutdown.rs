@@ -91,7 +91,7 @@ impl Association {
             gaps: crate::wire::Entries::EMPTY,
             duplicates: crate::wire::Entries::EMPTY,
         };
-        self.handle_sack(now, slot, &ack);
+        self.handle_sack(now, slot, &ack, crate::wire::Entries::EMPTY);
         match self.state {
             State::Established | State::ShutdownPending => {
                 self.state = State::ShutdownReceived;

@@ -1,6 +1,6 @@
 use super::{Association, State};
 use crate::tx::{Chunk, ChunkState};
-use crate::wire::chunk::{Abort, Data, ForwardTsn, GapBlock, IData, IForwardTsn, ISkip, Sack, Skip};
+use crate::wire::chunk::{Abort, Data, ForwardTsn, GapBlock, GapBlocks, IData, IForwardTsn, ISkip, NrSack, Sack, Skip};
 use crate::wire::{self, Cause, Causes, Entries, Entry, Header, padded};
 use braidcast_core::{Ecn, Instant, Transmit, Writer};
 use braidcast_mpath::PathView;
@@ -37,6 +37,8 @@ impl Association {
     /// Writes the next packets, all for one route, into `buf`.
     pub(super) fn transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         buf.clear();
+        let held = self.state.carries_data() && self.retransmit.is_empty() && self.peer_is_full();
+        self.held_by_peer.observe(now, held);
         let (slot, data) = self.next_slot(now)?;
         let limit = self.paths.get(slot)?.mtu();
         let mut len = self.build_packet(now, slot, limit, data, buf);
@@ -105,11 +107,16 @@ impl Association {
         if !self.retransmit.is_empty() {
             return true;
         }
+        // One chunk may always be out, to notice when a shut window opens (RFC 9260 §6.1 A).
+        self.queue.peek().is_some() && !self.out.is_full() && (!self.peer_is_full() || self.out.in_flight == 0)
+    }
+
+    /// Whether data waits that the peer has no room for.
+    fn peer_is_full(&self) -> bool {
         let Some((_, left)) = self.queue.peek() else { return false };
         let header = self.data_header();
         let piece = left.min(self.paths.common_mtu().unwrap_or(self.options.base_mtu) - Header::LEN - header);
-        // One chunk may always be out, to notice when a shut window opens (RFC 9260 §6.1 A).
-        !self.out.is_full() && (piece <= self.peer_rwnd || self.out.in_flight == 0)
+        piece > self.peer_rwnd
     }
 
     const fn data_header(&self) -> usize {
@@ -123,11 +130,9 @@ impl Association {
         let slots = self.paths.slots().min(views.len());
         let mut later = false;
         for (slot, view) in views.iter_mut().enumerate().take(slots) {
-            let usable = self.paths.get(slot).is_some_and(|path| self.paths.is_best(path, best));
+            let usable = self.paths.get(slot).is_some_and(|path| self.paths.is_best(path, best) && path.has_room())
+                && self.within_share(slot);
             let Some(path) = self.paths.get_mut(slot).filter(|_| usable) else { continue };
-            if !path.has_room() {
-                continue;
-            }
             let (mtu, rate) = (path.mtu(), path.pacing_rate().filter(|_| self.options.pacing));
             let at = path.pacer.ready_at(now, mtu, rate, mtu);
             let (cwnd, in_flight, srtt) = (path.window.cwnd(), path.in_flight, path.rtt.srtt());
@@ -147,8 +152,14 @@ impl Association {
             return None;
         }
         let best = self.paths.best_rank(None);
-        let candidates = self.paths.iter().filter(|path| self.paths.is_best(path, best) && path.has_room());
-        candidates.filter_map(|path| Some(path.pacer.earliest(path.mtu(), path.pacing_rate()?))).min()
+        let open = |&(slot, path): &(usize, &crate::path::Path)| {
+            self.paths.is_best(path, best) && path.has_room() && self.within_share(slot)
+        };
+        self.paths
+            .enumerate()
+            .filter(open)
+            .filter_map(|(_, path)| Some(path.pacer.earliest(path.mtu(), path.pacing_rate()?)))
+            .min()
     }
 
     /// Appends one packet of at most `limit` bytes for the path in `slot`; its length, 0 if there was nothing to put in.
@@ -229,7 +240,8 @@ impl Association {
 
     fn put_sack(&mut self, slot: usize, end: usize, buf: &mut Vec<u8>) {
         let room = end.saturating_sub(buf.len());
-        let Some(entries) = room.checked_sub(Sack::HEADER).map(|room| room / GapBlock::SIZE) else { return };
+        let header = if self.agreed.nr_sack { NrSack::HEADER } else { Sack::HEADER };
+        let Some(entries) = room.checked_sub(header).map(|room| room / GapBlock::SIZE) else { return };
         let mut scratch = core::mem::take(&mut self.scratch);
         self.tracker.gaps(&mut scratch.gaps, entries);
         let left = (entries - scratch.gaps.len() / GapBlock::SIZE) * u32::SIZE;
@@ -242,7 +254,13 @@ impl Association {
             gaps: Entries::new(&scratch.gaps),
             duplicates: Entries::new(&scratch.duplicates),
         };
-        sack.emit(&mut Writer::new(buf));
+        if self.agreed.nr_sack {
+            // Nothing that was received is ever dropped here, so all gap blocks are of that kind (the draft's §4.3).
+            let chunk = NrSack { sack: Sack { gaps: GapBlocks::EMPTY, ..sack }, kept: sack.gaps };
+            chunk.emit(&mut Writer::new(buf));
+        } else {
+            sack.emit(&mut Writer::new(buf));
+        }
         self.scratch = scratch;
         if let Some(path) = self.paths.get(slot) {
             self.ack.sent(path.id);
@@ -307,7 +325,7 @@ impl Association {
                 break;
             }
         }
-        while self.retransmit.is_empty() && self.slot_has_room(slot) && self.has_data() {
+        while self.retransmit.is_empty() && self.slot_has_room(slot) && self.within_share(slot) && self.has_data() {
             let Some((key, left)) = self.queue.peek() else { break };
             if !self.queue.get(key).may_send(now, 0) && (self.agreed.forward_tsn || self.queue.is_untouched(key)) {
                 self.abandon(key);
@@ -391,7 +409,11 @@ impl Association {
         if !again && self.queue.get(chunk.piece.message).copied {
             self.copies.push_back(tsn);
         }
+        if let Some(before) = self.paths.get_mut(usize::from(chunk.slot)).filter(|_| again) {
+            before.unacked -= len;
+        }
         let Some(path) = self.paths.get_mut(slot) else { return };
+        path.unacked += len;
         let order = path.on_chunk_sent(now, tsn, len, again);
         self.out.in_flight += len;
         self.peer_rwnd = self.peer_rwnd.saturating_sub(len);

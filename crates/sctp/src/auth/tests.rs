@@ -160,7 +160,7 @@ fn keys_and_hashes_that_nobody_offered_are_told_apart_from_forgeries() {
 
 #[test]
 fn there_are_no_keys_unless_both_authenticate() {
-    let (able, plain) = (Offer::new(&mut Rng::from_seed(1), true), Offer::default());
+    let (able, plain) = (Offer::new(&mut Rng::from_seed(1), true, false), Offer::default());
     assert!(AuthKeys::new(&able, &plain, b"").is_none());
     assert!(AuthKeys::new(&plain, &able, b"").is_none());
     assert!(AuthKeys::new(&able, &offer(1, None, &[0, 2]), b"").is_none(), "no hash in common");

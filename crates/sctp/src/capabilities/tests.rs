@@ -25,7 +25,7 @@ const SHA1_ONLY: Parameter<'_> = Parameter::HmacAlgorithms(Entries::new(&[0, 1])
 
 #[test]
 fn our_offer_is_laid_out_as_the_rfcs_draw_it() {
-    let offer = Offer::new(&mut Rng::from_seed(1), true);
+    let offer = Offer::new(&mut Rng::from_seed(1), true, false);
     let bytes = emitted(&offer);
     assert_eq!(bytes[..4], [0xc0, 0, 0, 4], "Forward-TSN-Supported");
     assert_eq!(bytes[4..16], [0x80, 8, 0, 10, 64, 0xc2, 0xc0, 0xc1, 0x80, 15, 0, 0], "Supported Extensions");
@@ -38,9 +38,12 @@ fn our_offer_is_laid_out_as_the_rfcs_draw_it() {
 
 #[test]
 fn two_of_us_agree_on_everything_and_a_plain_peer_on_nothing() {
-    let [a, b] = [1, 2].map(|seed| Offer::new(&mut Rng::from_seed(seed), true));
+    let [a, b] = [1, 2].map(|seed| Offer::new(&mut Rng::from_seed(seed), true, true));
     assert_ne!(a, b, "random numbers differ");
-    assert_eq!(Agreed::new(&a, &b), Agreed { interleaving: true, forward_tsn: true, asconf: true, auth: true });
+    assert_eq!(
+        Agreed::new(&a, &b),
+        Agreed { interleaving: true, forward_tsn: true, nr_sack: true, asconf: true, auth: true }
+    );
     let plain = parse(&[]).expect("nothing to refuse");
     assert_eq!(plain, Offer::default());
     assert_eq!(Agreed::new(&a, &plain), Agreed::default());
@@ -48,7 +51,7 @@ fn two_of_us_agree_on_everything_and_a_plain_peer_on_nothing() {
 
 #[test]
 fn giving_up_data_needs_the_chunk_that_fits_the_data_chunk() {
-    let ours = Offer::new(&mut Rng::from_seed(1), true);
+    let ours = Offer::new(&mut Rng::from_seed(1), true, false);
     let old = parse(&[0xc0, 0, 0, 4]).expect("forward tsn only");
     assert_eq!(Agreed::new(&ours, &old), Agreed { forward_tsn: true, ..Agreed::default() });
     let by_extension = parse(&[0x80, 8, 0, 5, 0xc0]).expect("forward tsn as an extension");
@@ -56,7 +59,7 @@ fn giving_up_data_needs_the_chunk_that_fits_the_data_chunk() {
     // I-DATA and FORWARD-TSN, but not I-FORWARD-TSN: RFC 8260 §2.3.1 rules partial reliability out.
     let mixed = parse(&[0x80, 8, 0, 6, 64, 0xc0]).expect("mixed");
     assert_eq!(Agreed::new(&ours, &mixed), Agreed { interleaving: true, ..Agreed::default() });
-    let without = Offer::new(&mut Rng::from_seed(1), false);
+    let without = Offer::new(&mut Rng::from_seed(1), false, false);
     assert_eq!(Agreed::new(&without, &mixed), Agreed { forward_tsn: true, ..Agreed::default() });
 }
 

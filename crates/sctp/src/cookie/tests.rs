@@ -25,8 +25,8 @@ fn cookie(created: Instant) -> Cookie {
         route: Route::new(SocketId(2), "192.0.2.1:9899".parse().expect("address")),
         local_tie_tag: 0,
         peer_tie_tag: 9,
-        local_offer: Offer::new(&mut rng, true),
-        peer_offer: Offer::new(&mut rng, false),
+        local_offer: Offer::new(&mut rng, true, true),
+        peer_offer: Offer::new(&mut rng, false, false),
     }
 }
 
@@ -169,7 +169,7 @@ proptest! {
             local_tag, peer_tag, local_initial_tsn, peer_initial_tsn, peer_a_rwnd, local_tie_tag, peer_tie_tag,
             outbound_streams, inbound_streams, local_port, peer_port,
             route: Route::new(SocketId(socket), remote),
-            local_offer: Offer::new(&mut Rng::from_seed(created), interleaving),
+            local_offer: Offer::new(&mut Rng::from_seed(created), interleaving, !interleaving),
             peer_offer: Offer::parse(Parameters::new(&peer)).expect("good offer"),
         };
         let mut jar = jar();

@@ -62,9 +62,9 @@ impl Endpoint {
     /// Our side of an INIT ACK; `None` where none is due.
     fn answer(&mut self, existing: Option<super::AssociationId>) -> Option<Answer> {
         let mut rng = self.next_rng();
-        let interleaving = self.options.interleaving;
+        let (interleaving, nr_sack) = (self.options.interleaving, self.options.nr_sack);
         let Some(association) = existing.and_then(|id| self.association(id)) else {
-            let offer = Offer::new(&mut rng, interleaving);
+            let offer = Offer::new(&mut rng, interleaving, nr_sack);
             return Some(Answer { local_tag: nonzero(&mut rng), initial_tsn: rng.u32(), offer, tie_tags: (0, 0) });
         };
         let (local_tag, peer_tag) = (association.local_tag(), association.peer_tag());
@@ -76,7 +76,7 @@ impl Endpoint {
             State::ShutdownAckSent(_) => None,
             // The peer may have restarted: a new tag, and the old ones tied to it (RFC 9260 §5.2.2).
             _ => {
-                let offer = Offer::new(&mut rng, interleaving);
+                let offer = Offer::new(&mut rng, interleaving, nr_sack);
                 let tie_tags = (local_tag, peer_tag);
                 Some(Answer { local_tag: nonzero(&mut rng), initial_tsn: rng.u32(), offer, tie_tags })
             }

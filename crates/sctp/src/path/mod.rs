@@ -28,6 +28,10 @@ pub(crate) struct Path {
     pub(crate) heartbeats: Heartbeats,
     /// Bytes sent over this path and neither acknowledged nor taken for lost.
     pub(crate) in_flight: usize,
+    /// Bytes last sent over this path that the cumulative acknowledgement has not reached.
+    pub(crate) unacked: usize,
+    /// Of those, what the peer promised to keep (NR-SACK).
+    pub(crate) non_renegable: usize,
     /// What was sent over this path, oldest first, as TSN and place in the order. Entries go stale when a chunk is
     /// acknowledged or sent again, and are dropped when they get to the front.
     pub(crate) sent: VecDeque<(u64, u64)>,
@@ -97,6 +101,8 @@ impl Path {
             pmtu_nonce: 0,
             heartbeats: Heartbeats::new(),
             in_flight: 0,
+            unacked: 0,
+            non_renegable: 0,
             sent: VecDeque::new(),
             next_order: 0,
             recovery: None,
@@ -142,12 +148,10 @@ impl Path {
         Some(timeout.min(self.rtt.rto()) * (1 << self.probes.min(4)))
     }
 
-    /// Packets were lost, the first in this round.
-    pub(crate) fn shrink(&mut self, response: LossResponse) {
-        let mtu = self.mtu();
+    /// The share of the window that a loss now leaves.
+    pub(crate) fn kept(&self, response: LossResponse) -> f64 {
         let base = self.queueing.base().unwrap_or_default();
-        let kept = response.kept(self.window.cwnd(), mtu, self.queueing.latest(), base);
-        self.window.on_loss(mtu, kept);
+        response.kept(self.window.cwnd(), self.mtu(), self.queueing.latest(), base)
     }
 
     /// At the end of a round: less may be out if packets stood in queues longer than `limit`.

@@ -1,7 +1,8 @@
 use super::pool::Pool;
 use super::runs::{Label, Message, Piece, Runs, idata_position};
 use super::streams::Streams;
-use braidcast_core::PathId;
+use crate::api::Waits;
+use braidcast_core::{Instant, PathId};
 use core::mem;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -41,6 +42,8 @@ pub(crate) struct Fragment<'a> {
     pub(crate) payload: &'a [u8],
     /// The path it came over.
     pub(crate) path: PathId,
+    /// When.
+    pub(crate) arrived: Instant,
 }
 
 /// Why a fragment was dropped. All but [`InvalidStream`](Self::InvalidStream) are violations of the protocol
@@ -107,6 +110,8 @@ pub(crate) struct Reassembly {
     ready: VecDeque<Message>,
     pool: Pool,
     buffered: usize,
+    assembling: Waits,
+    ordering: Waits,
 }
 
 impl Reassembly {
@@ -124,6 +129,8 @@ impl Reassembly {
             ready: VecDeque::new(),
             pool: Pool::default(),
             buffered: 0,
+            assembling: Waits::default(),
+            ordering: Waits::default(),
         }
     }
 
@@ -144,6 +151,16 @@ impl Reassembly {
     /// [`recv`](Self::recv) takes the message. To be taken off the advertised window.
     pub(crate) const fn buffered(&self) -> usize {
         self.buffered
+    }
+
+    /// How long messages took from their first fragment to their last.
+    pub(crate) const fn assembling(&self) -> Waits {
+        self.assembling
+    }
+
+    /// How long whole messages waited for their turn.
+    pub(crate) const fn ordering(&self) -> Waits {
+        self.ordering
     }
 
     /// Whether [`recv`](Self::recv) has a message.
@@ -186,22 +203,22 @@ impl Reassembly {
     }
 
     /// FORWARD-TSN: ordered DATA messages of `stream` up to `ssn` will not come. Releases what waited for them.
-    pub(crate) fn skip_ssn(&mut self, stream: u16, ssn: u16) {
+    pub(crate) fn skip_ssn(&mut self, now: Instant, stream: u16, ssn: u16) {
         if !self.limits.interleaving {
-            self.skip_ordered(stream, u32::from(ssn));
+            self.skip_ordered(now, stream, u32::from(ssn));
         }
     }
 
     /// I-FORWARD-TSN: messages of `stream` up to `mid` will not come, as far as they are incomplete (RFC 8260
     /// §2.3.1). Releases what waited for them.
-    pub(crate) fn skip_mid(&mut self, stream: u16, unordered: bool, mid: u32) {
+    pub(crate) fn skip_mid(&mut self, now: Instant, stream: u16, unordered: bool, mid: u32) {
         if !self.limits.interleaving {
             return;
         }
         let number = if unordered {
             self.streams.get(stream).map(|state| state.pass_unordered(mid))
         } else {
-            self.skip_ordered(stream, mid)
+            self.skip_ordered(now, stream, mid)
         };
         if let Some(number) = number {
             let first = idata_position(Label { stream, unordered, number: 0 }, 0);
@@ -232,7 +249,7 @@ impl Reassembly {
 
     /// Finds the place of a fragment; `None` if its message was skipped.
     fn place<'a>(&mut self, fragment: Fragment<'a>) -> Result<Option<Piece<'a>>, ReassemblyError> {
-        let Fragment { tsn, stream, unordered, first, last, ppid, key, payload, path } = fragment;
+        let Fragment { tsn, stream, unordered, first, last, ppid, key, payload, path, arrived } = fragment;
         if !self.streams.accepts(key) {
             return Err(ReassemblyError::WrongKind);
         }
@@ -252,7 +269,7 @@ impl Reassembly {
         Ok(number.map(|number| {
             let label = Label { stream, unordered, number };
             let at = fsn.map_or(u128::from(tsn), |fsn| idata_position(label, fsn));
-            Piece { at, first, last, label, ppid, path, payload }
+            Piece { at, first, last, label, ppid, path, arrived, payload }
         }))
     }
 
@@ -260,15 +277,16 @@ impl Reassembly {
     /// for its last fragment.
     fn deliver(&mut self, message: Message) -> Result<(), ReassemblyError> {
         let Label { stream, unordered, number } = message.label;
+        let now = message.arrived.1;
         if unordered {
-            self.ready.push_back(message);
+            self.hand_over(now, message);
             return Ok(());
         }
         let Some(state) = self.streams.get(stream) else { return Ok(()) };
         if number == state.next() {
             state.pass(number);
-            self.ready.push_back(message);
-            self.release(stream);
+            self.hand_over(now, message);
+            self.release(now, stream);
             return Ok(());
         }
         match self.waiting.entry((stream, number)) {
@@ -285,7 +303,7 @@ impl Reassembly {
     }
 
     /// Passes over the ordered messages up to `wire`, delivering those that are complete; returns its number.
-    fn skip_ordered(&mut self, stream: u16, wire: u32) -> Option<u64> {
+    fn skip_ordered(&mut self, now: Instant, stream: u16, wire: u32) -> Option<u64> {
         let state = self.streams.get(stream)?;
         let number = state.number(wire);
         if number < state.next() {
@@ -293,19 +311,31 @@ impl Reassembly {
         }
         state.pass(number);
         while let Some((&key, _)) = self.waiting.range((stream, 0)..=(stream, number)).next() {
-            self.ready.extend(self.waiting.remove(&key));
+            if let Some(message) = self.waiting.remove(&key) {
+                self.hand_over(now, message);
+            }
         }
-        self.release(stream);
+        self.release(now, stream);
         Some(number)
     }
 
     /// Delivers the messages of `stream` whose turn has come.
-    fn release(&mut self, stream: u16) {
-        let Some(state) = self.streams.get(stream) else { return };
-        while let Some(message) = self.waiting.remove(&(stream, state.next())) {
+    fn release(&mut self, now: Instant, stream: u16) {
+        while !self.waiting.is_empty()
+            && let Some(state) = self.streams.get(stream)
+            && let Some(message) = self.waiting.remove(&(stream, state.next()))
+        {
             state.pass(message.label.number);
-            self.ready.push_back(message);
+            self.hand_over(now, message);
         }
+    }
+
+    /// The application may have `message`.
+    fn hand_over(&mut self, now: Instant, message: Message) {
+        let (first, last) = message.arrived;
+        self.assembling.add(last - first);
+        self.ordering.add(now - last);
+        self.ready.push_back(message);
     }
 }
 

@@ -1,6 +1,6 @@
 use super::pool::{Buffer, Pool};
 use super::reassembly::{Reassembly, ReassemblyError};
-use braidcast_core::PathId;
+use braidcast_core::{Instant, PathId};
 use core::ops::RangeInclusive;
 use std::collections::BTreeMap;
 
@@ -21,6 +21,8 @@ pub(super) struct Message {
     pub(super) ppid: u32,
     /// The path of the fragment that came last.
     pub(super) path: PathId,
+    /// When the first of its fragments came, whichever that was, and the last.
+    pub(super) arrived: (Instant, Instant),
     pub(super) fragments: u32,
     pub(super) buffer: Buffer,
 }
@@ -42,6 +44,7 @@ pub(super) struct Piece<'a> {
     pub(super) label: Label,
     pub(super) ppid: u32,
     pub(super) path: PathId,
+    pub(super) arrived: Instant,
     pub(super) payload: &'a [u8],
 }
 
@@ -49,7 +52,8 @@ impl Piece<'_> {
     /// A message or a part of one that holds this fragment alone; `grows` if the rest is to come.
     pub(super) fn message(&self, pool: &mut Pool, grows: bool) -> Message {
         let buffer = pool.fill(self.payload, grows);
-        Message { label: self.label, ppid: self.ppid, path: self.path, fragments: 1, buffer }
+        let arrived = (self.arrived, self.arrived);
+        Message { label: self.label, ppid: self.ppid, path: self.path, arrived, fragments: 1, buffer }
     }
 }
 
@@ -157,6 +161,7 @@ impl Runs {
                     run.end = after.end;
                     run.has_last = after.has_last;
                     run.message.fragments += after.message.fragments;
+                    run.message.arrived.0 = run.message.arrived.0.min(after.message.arrived.0);
                     pool.release(run.message.buffer.join(after.message.buffer));
                 }
                 run
@@ -243,6 +248,7 @@ impl Run {
             self.message.ppid = piece.ppid;
         }
         self.message.path = piece.path;
+        self.message.arrived.1 = piece.arrived;
         self.message.fragments += 1;
     }
 }

@@ -28,6 +28,8 @@ pub(crate) enum ChunkState {
     InFlight,
     /// A gap ack block covered it.
     Acked,
+    /// So did one that cannot be withdrawn (NR-SACK): its message may be gone, so [`Piece::message`] means nothing any more.
+    Kept,
     /// Taken for lost; waits to be sent again.
     Lost,
     /// Lost and given up: FORWARD-TSN will tell (RFC 3758 §3.5).
@@ -39,6 +41,8 @@ pub(crate) enum ChunkState {
 pub(crate) struct Outstanding {
     chunks: VecDeque<Chunk>,
     acked: TsnRing,
+    /// Those of [`ChunkState::Kept`].
+    kept: TsnRing,
     /// Bytes in flight over all paths.
     pub(crate) in_flight: usize,
 }
@@ -46,7 +50,7 @@ pub(crate) struct Outstanding {
 impl Outstanding {
     /// Nothing is out; the next chunk gets `next_tsn`.
     pub(crate) const fn new(next_tsn: u64) -> Self {
-        Self { chunks: VecDeque::new(), acked: TsnRing::new(next_tsn), in_flight: 0 }
+        Self { chunks: VecDeque::new(), acked: TsnRing::new(next_tsn), kept: TsnRing::new(next_tsn), in_flight: 0 }
     }
 
     /// The TSN after the cumulative acknowledgement.
@@ -99,6 +103,7 @@ impl Outstanding {
         }
         let chunk = self.chunks.pop_front()?;
         self.acked.clear_below(tsn + 1);
+        self.kept.clear_below(tsn + 1);
         Some((tsn, chunk))
     }
 
@@ -108,14 +113,31 @@ impl Outstanding {
         self.acked.set_range(from, to, |tsn| newly.push(tsn));
     }
 
-    /// Forgets all gap acknowledgements and calls `each` for the chunks that had one: the peer withdrew them
+    /// Puts into `newly` the TSNs of `from..=to` that no non-renegable gap ack block covered before.
+    pub(crate) fn keep_range(&mut self, from: u64, to: u64, newly: &mut Vec<u64>) {
+        let to = to.min(self.next_tsn().saturating_sub(1));
+        self.kept.set_range(from, to, |tsn| newly.push(tsn));
+    }
+
+    /// The path in `slot` is gone; what went over it last refers to no path any more.
+    pub(crate) fn forget_slot(&mut self, slot: usize) {
+        for chunk in self.chunks.iter_mut().filter(|chunk| usize::from(chunk.slot) == slot) {
+            chunk.slot = u8::MAX;
+        }
+    }
+
+    /// Forgets all gap acknowledgements that can be withdrawn and calls `each` for the chunks that had one: the peer withdrew them
     /// (RFC 9260 §6.2.1 D iii), or seems to have.
     pub(crate) fn renege(&mut self, mut each: impl FnMut(u64, &mut Chunk)) {
         let base = self.base();
         self.acked = TsnRing::new(base);
         for (tsn, chunk) in (base..).zip(&mut self.chunks) {
-            if chunk.state == ChunkState::Acked {
-                each(tsn, chunk);
+            match chunk.state {
+                ChunkState::Acked => each(tsn, chunk),
+                ChunkState::Kept => {
+                    self.acked.set(tsn);
+                }
+                ChunkState::InFlight | ChunkState::Lost | ChunkState::Abandoned => {}
             }
         }
     }

@@ -3,11 +3,23 @@ use crate::rx::{Arrival, Tracker};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
+const NOW: Instant = Instant::ZERO;
 const LIMITS: Limits = Limits { streams: 4, interleaving: false, max_message: 1 << 16 };
 const INTERLEAVED: Limits = Limits { interleaving: true, ..LIMITS };
 
 fn data(tsn: u64, stream: u16, ssn: u16, first: bool, last: bool, payload: &[u8]) -> Fragment<'_> {
-    Fragment { tsn, stream, unordered: false, first, last, ppid: 5, key: Key::Ssn(ssn), payload, path: PathId(1) }
+    Fragment {
+        tsn,
+        stream,
+        unordered: false,
+        first,
+        last,
+        ppid: 5,
+        key: Key::Ssn(ssn),
+        payload,
+        path: PathId(1),
+        arrived: NOW,
+    }
 }
 
 fn unordered(fragment: Fragment<'_>) -> Fragment<'_> {
@@ -17,7 +29,7 @@ fn unordered(fragment: Fragment<'_>) -> Fragment<'_> {
 fn idata(stream: u16, mid: u32, fsn: u32, last: bool, payload: &[u8]) -> Fragment<'_> {
     let key = Key::Mid { mid, fsn };
     let (first, ppid) = (fsn == 0, if fsn == 0 { 5 } else { 0 });
-    Fragment { tsn: 0, stream, unordered: false, first, last, ppid, key, payload, path: PathId(1) }
+    Fragment { tsn: 0, stream, unordered: false, first, last, ppid, key, payload, path: PathId(1), arrived: NOW }
 }
 
 fn drain(reassembly: &mut Reassembly) -> Vec<Vec<u8>> {
@@ -100,10 +112,10 @@ fn ssns_wrap() {
 fn a_skip_as_far_as_possible_passes_the_wrap() {
     let mut reassembly = Reassembly::new(LIMITS);
     for ssn in [0x7fff, 0xffff_u16, 0x7fff] {
-        reassembly.skip_ssn(0, ssn);
+        reassembly.skip_ssn(NOW, 0, ssn);
         reassembly.insert(data(1, 0, ssn.wrapping_add(1), true, true, b"x")).unwrap();
         assert_eq!(drain(&mut reassembly).len(), 1);
-        reassembly.skip_ssn(0, ssn.wrapping_sub(9));
+        reassembly.skip_ssn(NOW, 0, ssn.wrapping_sub(9));
         reassembly.insert(data(1, 0, ssn, true, true, b"x")).unwrap();
         assert_eq!(reassembly.buffered(), 0, "a message that was skipped is ignored");
     }
@@ -117,10 +129,10 @@ fn a_skip_releases_what_waited_and_drops_what_is_incomplete() {
     reassembly.insert(idata(0, 4, 0, true, b"four")).unwrap();
     reassembly.insert(unordered(idata(0, 2, 0, false, b"another two"))).unwrap();
     assert_eq!(drain(&mut reassembly).len(), 0);
-    reassembly.skip_mid(0, false, 3);
+    reassembly.skip_mid(NOW, 0, false, 3);
     assert_eq!(drain(&mut reassembly), [&b"one"[..], b"four"]);
     assert_eq!(reassembly.buffered(), 11 + Reassembly::FRAGMENT_OVERHEAD);
-    reassembly.skip_mid(0, true, 2);
+    reassembly.skip_mid(NOW, 0, true, 2);
     reassembly.insert(unordered(idata(0, 2, 1, true, b"too late"))).unwrap();
     assert_eq!(reassembly.buffered(), 0);
 }
@@ -165,7 +177,7 @@ fn a_skipped_ordered_message_goes_though_it_misses_nothing_below() {
     let mut reassembly = Reassembly::new(LIMITS);
     reassembly.insert(data(10, 0, 0, true, false, b"x")).unwrap();
     reassembly.insert(data(12, 0, 2, true, true, b"waits for the one before")).unwrap();
-    reassembly.skip_ssn(0, 0);
+    reassembly.skip_ssn(NOW, 0, 0);
     reassembly.forward_tsn(10);
     assert_eq!(reassembly.buffered(), 24 + Reassembly::FRAGMENT_OVERHEAD);
     reassembly.insert(data(11, 0, 1, true, true, b"next")).unwrap();
@@ -318,6 +330,7 @@ impl Run {
             },
             payload: &content[start..start + sent.fragments[chunk.fragment]],
             path: PathId(0),
+            arrived: NOW,
         };
         self.reassembly.insert(fragment).expect("the sender keeps to the protocol");
         self.drain();
@@ -360,9 +373,9 @@ impl Run {
         for chunk in passed {
             let sent = &self.sent[chunk.message];
             if self.interleaving {
-                self.reassembly.skip_mid(sent.stream, sent.unordered, chunk.number);
+                self.reassembly.skip_mid(NOW, sent.stream, sent.unordered, chunk.number);
             } else if !sent.unordered {
-                self.reassembly.skip_ssn(sent.stream, chunk.number as u16);
+                self.reassembly.skip_ssn(NOW, sent.stream, chunk.number as u16);
             }
         }
         if new_cumulative > self.tracker.cumulative() {
@@ -446,14 +459,14 @@ proptest! {
             let key = if interleaving { Key::Mid { mid, fsn } } else { Key::Ssn(mid as u16) };
             let first = if interleaving { fsn == 0 } else { first };
             match what {
-                0 => dut.skip_ssn(stream, mid as u16),
-                1 => dut.skip_mid(stream, unordered, mid),
+                0 => dut.skip_ssn(NOW, stream, mid as u16),
+                1 => dut.skip_mid(NOW, stream, unordered, mid),
                 2 => dut.forward_tsn(tsn),
                 3 => drop(dut.recv(&mut Vec::new())),
                 _ => {
                     let payload = &[0; 9][..tsn as usize % 10];
                     let path = PathId(0);
-                    let _ = dut.insert(Fragment { tsn, stream, unordered, first, last, ppid: 0, key, payload, path });
+                    let _ = dut.insert(Fragment { tsn, stream, unordered, first, last, ppid: 0, key, payload, path, arrived: NOW });
                 }
             }
         }

@@ -32,6 +32,8 @@ pub const CWR: u8 = 13;
 pub const SHUTDOWN_COMPLETE: u8 = 14;
 /// AUTH (RFC 4895 §5.1).
 pub const AUTH: u8 = 15;
+/// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack-08 §3.2), the number that usrsctp, FreeBSD and Wireshark use; IANA has assigned none.
+pub const NR_SACK: u8 = 16;
 /// I-DATA (RFC 8260 §2.1).
 pub const I_DATA: u8 = 64;
 /// ASCONF-ACK (RFC 5061 §4.1.2).
@@ -64,6 +66,7 @@ pub const fn name(kind: u8) -> Option<&'static str> {
         CWR => "CWR",
         SHUTDOWN_COMPLETE => "SHUTDOWN-COMPLETE",
         AUTH => "AUTH",
+        NR_SACK => "NR-SACK",
         I_DATA => "I-DATA",
         ASCONF_ACK => "ASCONF-ACK",
         PAD => "PAD",

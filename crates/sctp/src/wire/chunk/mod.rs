@@ -20,6 +20,7 @@ mod i_data;
 mod i_forward_tsn;
 mod init;
 pub mod kind;
+mod nr_sack;
 mod pad;
 mod sack;
 mod shutdown;
@@ -39,6 +40,7 @@ pub use heartbeat::{Heartbeat, HeartbeatAck};
 pub use i_data::IData;
 pub use i_forward_tsn::{IForwardTsn, ISkip, ISkips};
 pub use init::Init;
+pub use nr_sack::NrSack;
 pub use pad::Pad;
 pub use sack::{Duplicates, GapBlock, GapBlocks, Sack};
 pub use shutdown::Shutdown;
@@ -58,6 +60,8 @@ pub enum Chunk<'a> {
     InitAck(Init<'a>),
     /// What has arrived.
     Sack(Sack<'a>),
+    /// What has arrived and will not be dropped again.
+    NrSack(NrSack<'a>),
     /// Is this path alive?
     Heartbeat(Heartbeat<'a>),
     /// It is.
@@ -105,6 +109,7 @@ impl<'a> Chunk<'a> {
             kind::INIT => Self::Init(Init::parse(raw)?),
             kind::INIT_ACK => Self::InitAck(Init::parse(raw)?),
             kind::SACK => Self::Sack(Sack::parse(raw)?),
+            kind::NR_SACK => Self::NrSack(NrSack::parse(raw)?),
             kind::HEARTBEAT => Self::Heartbeat(Heartbeat::parse(raw)?),
             kind::HEARTBEAT_ACK => Self::HeartbeatAck(HeartbeatAck::parse(raw)?),
             kind::ABORT => Self::Abort(Abort::parse(raw)?),
@@ -132,6 +137,7 @@ impl<'a> Chunk<'a> {
             Self::Init(c) => c.emit(w),
             Self::InitAck(c) => c.emit_ack(w),
             Self::Sack(c) => c.emit(w),
+            Self::NrSack(c) => c.emit(w),
             Self::Heartbeat(c) => c.emit(w),
             Self::HeartbeatAck(c) => c.emit(w),
             Self::Abort(c) => c.emit(w),
@@ -160,6 +166,7 @@ impl fmt::Display for Chunk<'_> {
             Self::Init(c) => write!(f, "INIT {c}"),
             Self::InitAck(c) => write!(f, "INIT-ACK {c}"),
             Self::Sack(c) => c.fmt(f),
+            Self::NrSack(c) => c.fmt(f),
             Self::Heartbeat(c) => c.fmt(f),
             Self::HeartbeatAck(c) => c.fmt(f),
             Self::Abort(c) => c.fmt(f),

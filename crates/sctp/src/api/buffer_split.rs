@@ -1,0 +1,59 @@
+use core::fmt;
+use core::str::FromStr;
+
+/// Whether each of n paths may fill the n-th part of a buffer only, so that a slow path cannot block a fast one.
+///
+/// From Adhari, Dreibholz, Becke, Rathgeb and Tüxen, "Evaluation of Concurrent Multipath Transfer over Dissimilar Paths", WAINA
+/// 2011, §III; Dreibholz, Becke, Rathgeb and Tüxen, "On the Use of Concurrent Multipath Transfer over Asymmetric Paths", GLOBECOM
+/// 2010, §IV. New data goes over a path only while its bytes there and one packet more are within the part; a path on
+/// which nothing is out is always open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum BufferSplit {
+    /// All paths share both buffers.
+    #[default]
+    None,
+    /// The send buffer: what was sent over a path and is still held counts, that is until the cumulative or a non-renegable
+    /// acknowledgement reaches it.
+    Sender,
+    /// The peer's receive buffer, as far as it is free or data is on its way: what is in flight over a path counts. The more
+    /// lies at the peer behind gaps, the less a slow path may add.
+    Receiver,
+    /// Both.
+    Both,
+}
+
+impl BufferSplit {
+    /// Every way, by the name that options and scenarios use.
+    pub const ALL: [(&'static str, Self); 4] =
+        [("none", Self::None), ("sender", Self::Sender), ("receiver", Self::Receiver), ("both", Self::Both)];
+
+    pub(crate) const fn at_sender(self) -> bool {
+        matches!(self, Self::Sender | Self::Both)
+    }
+
+    pub(crate) const fn at_receiver(self) -> bool {
+        matches!(self, Self::Receiver | Self::Both)
+    }
+}
+
+impl FromStr for BufferSplit {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        found
+            .map(|&(_, it)| it)
+            .ok_or_else(|| format!("no buffer split is called '{name}'; there are: none, sender, receiver, both"))
+    }
+}
+
+impl fmt::Display for BufferSplit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Sender => "sender",
+            Self::Receiver => "receiver",
+            Self::Both => "both",
+        })
+    }
+}
