@@ -1,0 +1,3 @@
+//! Experiments on networks: scenario files, runs over seeds on all cores, statistics, and references beside our values.
+
+pub mod results;
