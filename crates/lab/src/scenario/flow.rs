@@ -1,6 +1,6 @@
 //! `[flow.NAME]` and `[traffic]`: what goes from where to where.
 
-use super::keys::{Key, apply, each, flag, key, time, whole};
+use super::keys::{Key, apply, each, flag, key, put, time, whole};
 use super::link::LinkSpec;
 use super::sctp;
 use super::value::{Settings, Value};
@@ -69,13 +69,13 @@ impl Default for Traffic {
 }
 
 const TRAFFIC: &[Key<Traffic>] = &[
-    key("message", |t, v| Ok(t.message = whole(v, 16, 1 << 20)? as usize)),
-    key("streams", |t, v| Ok(t.streams = whole(v, 1, 65535)? as u16)),
-    key("unordered", |t, v| Ok(t.unordered = flag(v)?)),
-    key("lifetime", |t, v| Ok(t.lifetime = Some(time(v)?))),
-    key("start", |t, v| Ok(t.start = time(v)?)),
-    key("warmup", |t, v| Ok(t.warmup = time(v)?)),
-    key("sample", |t, v| Ok(t.sample = Some(positive(time(v)?)?))),
+    key("message", |t, v| put(&mut t.message, whole(v, 16, 1 << 20))),
+    key("streams", |t, v| put(&mut t.streams, whole(v, 1, 65535))),
+    key("unordered", |t, v| put(&mut t.unordered, flag(v))),
+    key("lifetime", |t, v| put(&mut t.lifetime, time(v).map(Some))),
+    key("start", |t, v| put(&mut t.start, time(v))),
+    key("warmup", |t, v| put(&mut t.warmup, time(v))),
+    key("sample", |t, v| put(&mut t.sample, time(v).and_then(positive).map(Some))),
 ];
 
 fn positive(time: Duration) -> Result<Duration, String> {

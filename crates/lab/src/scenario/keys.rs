@@ -58,14 +58,20 @@ pub(crate) fn flag(value: &Value) -> Result<bool, String> {
 }
 
 /// A whole number from `least` to `most`.
-pub(crate) fn whole(value: &Value, least: u64, most: u64) -> Result<u64, String> {
+pub(crate) fn whole<T: TryFrom<u64>>(value: &Value, least: u64, most: u64) -> Result<T, String> {
     let number = match value {
         Value::Integer(number) => u64::try_from(*number).ok(),
         Value::Text(text) => text.parse().ok(),
         _ => None,
     };
-    let inside = number.filter(|number| (least..=most).contains(number));
+    let inside = number.filter(|number| (least..=most).contains(number)).and_then(|number| T::try_from(number).ok());
     inside.ok_or_else(|| format!("`{value}` is not a whole number from {least} to {most}"))
+}
+
+/// Puts what was read where it belongs.
+pub(crate) fn put<T>(place: &mut T, read: Result<T, String>) -> Result<(), String> {
+    *place = read?;
+    Ok(())
 }
 
 /// Each value of a list, or the one value that stands for a list of one.

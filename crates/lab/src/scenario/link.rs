@@ -1,6 +1,6 @@
 //! `[link.NAME]`: a link each way, in the words of `braidcast emulate`.
 
-use super::keys::{Key, apply, each, key, share, time, whole, word};
+use super::keys::{Key, apply, each, key, put, share, time, whole, word};
 use super::value::{Setting, Settings};
 use super::wrong::Wrong;
 use braidcast_sim::link::{LinkModel, Rate, Trace};
@@ -20,21 +20,21 @@ pub struct LinkSpec {
 
 /// What both directions share unless `back-KEY` says otherwise.
 const BOTH: &[Key<LinkModel>] = &[
-    key("rate", |link, v| Ok(link.rate = word(v)?)),
-    key("delay", |link, v| Ok(link.delay = time(v)?)),
-    key("rtt", |link, v| Ok(link.delay = time(v)? / 2)),
-    key("jitter", |link, v| Ok(link.jitter = word(v)?)),
-    key("queue", |link, v| Ok(link.queue = word(v)?)),
-    key("mtu", |link, v| Ok(link.mtu = whole(v, 68, 1 << 20)? as usize)),
-    key("outage", |link, v| Ok(link.outages = each(v).iter().map(word).collect::<Result<_, _>>()?)),
+    key("rate", |link, v| put(&mut link.rate, word(v))),
+    key("delay", |link, v| put(&mut link.delay, time(v))),
+    key("rtt", |link, v| put(&mut link.delay, time(v).map(|rtt| rtt / 2))),
+    key("jitter", |link, v| put(&mut link.jitter, word(v))),
+    key("queue", |link, v| put(&mut link.queue, word(v))),
+    key("mtu", |link, v| put(&mut link.mtu, whole(v, 68, 1 << 20))),
+    key("outage", |link, v| put(&mut link.outages, each(v).iter().map(word).collect())),
 ];
 
 /// What happens on the way there only, unless `back-KEY` says otherwise.
 const THERE: &[Key<LinkModel>] = &[
-    key("loss", |link, v| Ok(link.loss = word(v)?)),
-    key("reorder", |link, v| Ok(link.reorder = word(v)?)),
-    key("duplicate", |link, v| Ok(link.duplicate = share(v)?)),
-    key("corrupt", |link, v| Ok(link.corrupt = share(v)?)),
+    key("loss", |link, v| put(&mut link.loss, word(v))),
+    key("reorder", |link, v| put(&mut link.reorder, word(v))),
+    key("duplicate", |link, v| put(&mut link.duplicate, share(v))),
+    key("corrupt", |link, v| put(&mut link.corrupt, share(v))),
 ];
 
 impl LinkSpec {

@@ -1,6 +1,6 @@
 //! `[network]`: what concerns the network as a whole.
 
-use super::keys::{Key, apply, key, share, time};
+use super::keys::{Key, apply, key, put, share, time};
 use super::value::Settings;
 use super::wrong::Wrong;
 use core::time::Duration;
@@ -35,8 +35,8 @@ const KEYS: &[Key<NetworkSpec>] = &[
         };
         Ok(())
     }),
-    key("vary_start", |network, v| Ok(network.vary_start = time(v)?)),
-    key("vary_delay", |network, v| Ok(network.vary_delay = share(v)?)),
+    key("vary_start", |network, v| put(&mut network.vary_start, time(v))),
+    key("vary_delay", |network, v| put(&mut network.vary_delay, share(v))),
 ];
 
 impl NetworkSpec {
