@@ -28,5 +28,5 @@ mod topology;
 
 pub use link::{DropReason, Link, LinkModel, LinkStats};
 pub use net::{Network, Packet};
-pub use tap::{TapAction, TapEvent};
+pub use tap::{LinkTapEvent, TapAction, TapEvent};
 pub use topology::{Duplex, Interface, LinkId, NodeId};
