@@ -160,6 +160,12 @@ impl Sender {
         self.nxt - self.una
     }
 
+    /// What a reduction starts from: bytes not acknowledged, without those that limited transmit sent beyond the window (RFC
+    /// 5681 §3.2 step 2).
+    fn counted_flight(&self) -> u64 {
+        self.flight().min(self.window.cwnd())
+    }
+
     fn wire(offset: u64) -> u32 {
         Serial::<32>::new(u64::from(ISN) + 1 + offset).get() as u32
     }
@@ -186,7 +192,7 @@ impl Sender {
         self.edge = self.edge.max(ack + (u64::from(segment.window) << self.peer_scale));
         self.take_acknowledgement(now, ack, segment);
         if self.ecn && segment.flags.has(Flags::ECE) && self.una >= self.marked_until && self.recovery.is_none() {
-            self.window.on_congestion(self.flight());
+            self.window.on_congestion(self.counted_flight());
             self.marked_until = self.nxt;
             self.cwr_due = true;
             self.stats.marks += 1;
@@ -248,7 +254,7 @@ impl Sender {
         self.board.detect_losses();
         if self.recovery.is_none() && self.board.first_is_lost() {
             self.recovery = Some(Recovery::Fast { until: self.nxt });
-            self.window.on_congestion(self.flight());
+            self.window.on_congestion(self.counted_flight());
             self.marked_until = self.nxt;
             self.cwr_due = self.ecn;
             self.force = true;
@@ -289,7 +295,7 @@ impl Sender {
             }
             return;
         }
-        self.window.on_timeout(self.flight(), self.expiries > 0);
+        self.window.on_timeout(self.counted_flight(), self.expiries > 0);
         self.count_expiry();
         self.board.on_timeout();
         self.timed = None;

@@ -8,7 +8,7 @@ use braidcast_core::{Instant, Rng, Route, SocketId};
 use braidcast_sim::link::{Loss, QueueLimit};
 use braidcast_sim::tcp::{Config, FlowId, Host};
 use braidcast_sim::traffic::{Agent, Traffic};
-use braidcast_sim::{Duplex, LinkModel, Network, NodeId};
+use braidcast_sim::{Duplex, LinkId, LinkModel, Network, NodeId};
 use core::time::Duration;
 
 const A: &str = "10.0.0.1:0";
@@ -39,18 +39,21 @@ struct Transfer {
     a: NodeId,
     b: NodeId,
     flows: Vec<FlowId>,
+    link: (LinkId, LinkId),
 }
 
 impl Transfer {
     fn new(seed: u64, config: Config, duplex: Duplex, traffic: &[Traffic]) -> Self {
         let mut net = Network::new(seed);
         let mut host = Host::new(config);
-        let open = |(n, traffic): (u64, &Traffic)| host.connect(to(B), traffic, Rng::from_seed(seed), Instant::ZERO + ms(500 * n));
+        let open = |(n, traffic): (u64, &Traffic)| {
+            host.connect(to(B), traffic, Rng::from_seed(seed), Instant::ZERO + ms(500 * n))
+        };
         let flows = (0..).zip(traffic).filter_map(open).collect();
         let a = net.add(Agent::Tcp(host), [A]);
         let b = net.add(Agent::Tcp(Host::new(config)), [B]);
-        net.connect((a, 0), (b, 0), duplex);
-        Self { net, a, b, flows }
+        let link = net.connect((a, 0), (b, 0), duplex);
+        Self { net, a, b, flows, link }
     }
 
     fn sender(&self, flow: usize) -> &braidcast_sim::tcp::Sender {
