@@ -8,6 +8,7 @@ pub mod host;
 mod judge;
 pub mod plan;
 mod reference;
+pub mod report;
 pub mod results;
 mod run;
 pub mod scenario;
