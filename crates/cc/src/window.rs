@@ -31,6 +31,11 @@ impl Window {
         }
     }
 
+    /// Slow start ends at `ssthresh` bytes, even before the first loss.
+    pub const fn limit_slow_start(&mut self, ssthresh: usize) {
+        self.ssthresh = ssthresh;
+    }
+
     /// Bytes that may be in flight.
     pub const fn cwnd(&self) -> usize {
         self.cwnd

@@ -21,11 +21,12 @@ mod tx;
 pub mod wire;
 
 pub use api::{
-    BlockingReport, BufferSplit, CloseReason, ConnectError, Event, JoinError, LossDetection, Options, PathReport,
-    PathState, Priority, Reliability, SackOptions, SackPolicy, SendError, SendOptions, Stats, Waits,
+    Abandonment, BlockingReport, BufferSplit, CloseReason, ConnectError, CwndUpdate, Event, JoinError, LossDetection,
+    Options, PathReport, PathState, PrVariant, Priority, Reliability, RttSamples, SackOptions, SackPath, SackPolicy,
+    SendError, SendOptions, Stats, StreamOrder, Waits,
 };
 pub use assoc::Association;
 pub use braidcast_cc::{Congestion, LossResponse, RtoBounds};
-pub use braidcast_mpath::Scheduler;
+pub use braidcast_mpath::{RetransmissionPolicy, Scheduler};
 pub use endpoint::{AssociationId, Endpoint};
 pub use rx::Received;

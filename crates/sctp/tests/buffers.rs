@@ -14,7 +14,7 @@ const BUFFER: usize = 32_768;
 /// A link of `kbit` kbit/s and `delay_ms` each way, with a queue of 50 packets.
 fn duplex(kbit: u64, delay_ms: u64) -> Duplex {
     let rate = format!("{kbit}kbit").parse().unwrap();
-    Duplex::both(LinkModel { rate, delay: ms(delay_ms), queue: QueueLimit::Packets(50), ..LinkModel::default() })
+    Duplex::both(LinkModel { rate, delay: ms(delay_ms), queue: QueueLimit::Packets(50).into(), ..LinkModel::default() })
 }
 
 /// CMT as the papers have it, packets in turn over the paths.

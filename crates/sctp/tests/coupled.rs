@@ -74,7 +74,7 @@ impl Flow {
 /// 20 of 120 seconds.
 fn share(congestion: Congestion, seed: u64) -> (f64, f64) {
     let mut net = Network::new(seed);
-    let model = LinkModel { queue: QueueLimit::Packets(25), ..link(4, 20) };
+    let model = LinkModel { queue: QueueLimit::Packets(25).into(), ..link(4, 20) };
     let links = (net.add_link(model), net.add_link(link(100, 20)));
     let mut flows = [
         Flow::new(&mut net, seed, 1, 2, congestion, links),
@@ -126,7 +126,7 @@ fn over_disjoint_links_all_rules_use_both() {
     let least = |rule| if rule == Congestion::RpV2 { 1.45 } else { 1.85 };
     for (_, congestion) in Congestion::ALL {
         let options = Options { congestion, scheduler: Scheduler::RoundRobin, ..Options::default() };
-        let model = LinkModel { queue: QueueLimit::Packets(50), ..link(4, 20) };
+        let model = LinkModel { queue: QueueLimit::Packets(50).into(), ..link(4, 20) };
         let mut pair = Pair::connected(&options, vec![Duplex::both(model.clone()), Duplex::both(model)]);
         let goodput = bulk(&mut pair, Duration::from_secs(10), Duration::from_secs(40));
         let sent = [0, 1].map(|i| pair.client_path(i).unwrap().sent_bytes as f64);

@@ -23,8 +23,10 @@ mod event;
 pub mod link;
 mod net;
 mod tap;
+pub mod tcp;
 pub mod testing;
 mod topology;
+pub mod traffic;
 
 pub use link::{DropReason, Link, LinkModel, LinkStats};
 pub use net::{Network, Packet};

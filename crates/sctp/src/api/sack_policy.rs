@@ -1,7 +1,6 @@
 use super::SackOptions;
 use core::fmt;
 use core::str::FromStr;
-use core::time::Duration;
 
 /// When a receiver acknowledges, by the names that the papers and scenarios use; [`SackOptions`] has the single fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,11 +21,11 @@ impl SackPolicy {
 
 impl From<SackPolicy> for SackOptions {
     fn from(policy: SackPolicy) -> Self {
-        let delay = Duration::from_millis(200);
+        let Self { delay, path, .. } = Self::default();
         match policy {
-            SackPolicy::EveryPacket => Self { every: 1, delay, dac: false },
-            SackPolicy::Delayed => Self { every: 2, delay, dac: false },
-            SackPolicy::Dac => Self { every: 2, delay, dac: true },
+            SackPolicy::EveryPacket => Self { every: 1, delay, dac: false, path },
+            SackPolicy::Delayed => Self { every: 2, delay, dac: false, path },
+            SackPolicy::Dac => Self { every: 2, delay, dac: true, path },
         }
     }
 }

@@ -5,7 +5,7 @@ impl Association {
     /// ([`BufferSplit`](crate::BufferSplit)). What is sent again takes no room that it did not have.
     pub(super) fn within_share(&self, slot: usize) -> bool {
         let split = self.options.buffer_split;
-        if !(split.at_sender() || split.at_receiver()) || !self.retransmit.is_empty() {
+        if !(split.at_sender() || split.at_receiver()) {
             return true;
         }
         let Some(path) = self.paths.get(slot) else { return false };

@@ -40,12 +40,12 @@ impl fmt::Display for ParseError {
 
 impl core::error::Error for ParseError {}
 
-fn fail<T>(text: &str, wrong: &'static str, example: &'static str) -> Result<T, ParseError> {
+pub(crate) fn fail<T>(text: &str, wrong: &'static str, example: &'static str) -> Result<T, ParseError> {
     Err(ParseError { text: text.to_owned(), wrong, example })
 }
 
 /// Splits `2.5mbit` into 2.5 and `mbit`; the number has digits and at most one point, so it is finite and not negative.
-fn number_and_unit(text: &str) -> Option<(f64, &str)> {
+pub(crate) fn number_and_unit(text: &str) -> Option<(f64, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let number = text[..end].parse::<f64>().ok()?;
     Some((number, text[end..].trim_start()))
