@@ -3,7 +3,10 @@
 mod common;
 
 use braidcast_core::Instant;
-use braidcast_sctp::{Event, LossDetection, Options, Reliability, Scheduler, SendOptions};
+use braidcast_sctp::{
+    BufferSplit, Congestion, Event, LossDetection, Options, Reliability, SackOptions, SackPolicy, Scheduler,
+    SendOptions,
+};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Loss, Outage, Rate, Reorder, ReorderHow};
 use braidcast_sim::testing::digest;
@@ -60,14 +63,27 @@ fn messages() -> impl Strategy<Value = Vec<Message>> {
 fn options() -> impl Strategy<Value = Options> {
     let scheduler = prop_oneof![Just(Scheduler::RoundRobin), Just(Scheduler::LowestDelay)];
     let loss_detection = prop_oneof![Just(LossDetection::Time), Just(LossDetection::Count)];
-    (any::<bool>(), scheduler, loss_detection, any::<bool>(), any::<bool>()).prop_map(
-        |(interleaving, scheduler, loss_detection, pacing, probe)| Options {
-            interleaving,
-            scheduler,
-            loss_detection,
-            pacing,
-            probe,
-            ..Options::live()
+    let sharing = (
+        prop::sample::select(Congestion::ALL.to_vec()),
+        prop::sample::select(BufferSplit::ALL.to_vec()),
+        prop::sample::select(SackPolicy::ALL.to_vec()),
+        any::<bool>(),
+    );
+    (any::<bool>(), scheduler, loss_detection, any::<bool>(), any::<bool>(), sharing).prop_map(
+        |(interleaving, scheduler, loss_detection, pacing, probe, sharing)| {
+            let ((_, congestion), (_, buffer_split), (_, sack), nr_sack) = sharing;
+            Options {
+                interleaving,
+                scheduler,
+                loss_detection,
+                pacing,
+                probe,
+                congestion,
+                buffer_split,
+                sack: SackOptions { delay: ms(20), ..sack.into() },
+                nr_sack,
+                ..Options::live()
+            }
         },
     )
 }
