@@ -4,8 +4,8 @@ mod common;
 
 use braidcast_core::Instant;
 use braidcast_sctp::{
-    Abandonment, CwndUpdate, Event, LossDetection, Options, Reliability, RetransmissionPolicy, RttSamples, SackOptions,
-    SackPath, Scheduler, SendOptions, StreamOrder,
+    Abandonment, BufferSplit, Congestion, CwndUpdate, Event, LossDetection, Options, Reliability, RetransmissionPolicy,
+    RttSamples, SackOptions, SackPath, SackPolicy, Scheduler, SendOptions, StreamOrder,
 };
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Loss, Outage, Rate, Reorder, ReorderHow};
@@ -68,13 +68,15 @@ fn of<T: Copy + std::fmt::Debug + 'static>(all: &'static [(&'static str, T)]) ->
 fn options() -> impl Strategy<Value = Options> {
     let scheduling = (of(&Scheduler::ALL), of(&RetransmissionPolicy::ALL), any::<bool>(), of(&StreamOrder::ALL));
     let losses = (of(&LossDetection::ALL), of(&CwndUpdate::ALL), of(&Abandonment::ALL), any::<bool>());
-    let returns = (of(&SackPath::ALL), of(&RttSamples::ALL));
+    let returns = (of(&SackPath::ALL), of(&RttSamples::ALL), of(&SackPolicy::ALL), any::<bool>());
+    let sharing = (of(&Congestion::ALL), of(&BufferSplit::ALL));
     let rest = (any::<bool>(), any::<bool>(), prop::option::of(0_u32..3), prop::option::of(1_u32..6));
-    (scheduling, losses, returns, rest).prop_map(
+    (scheduling, losses, returns, sharing, rest).prop_map(
         |(
             (scheduler, retransmission, concurrent, stream_order),
             (loss_detection, cwnd_update, abandonment, probe),
-            (path, rtt_samples),
+            (path, rtt_samples, sack, nr_sack),
+            (congestion, buffer_split),
             (interleaving, pacing, quick_failover, max_burst),
         )| Options {
             scheduler,
@@ -86,11 +88,14 @@ fn options() -> impl Strategy<Value = Options> {
             abandonment,
             probe,
             rtt_samples,
+            nr_sack,
+            congestion,
+            buffer_split,
             interleaving,
             pacing,
             quick_failover,
             max_burst,
-            sack: SackOptions { path, ..Options::live().sack },
+            sack: SackOptions { path, delay: ms(20), ..sack.into() },
             ..Options::live()
         },
     )

@@ -119,11 +119,14 @@ impl Association {
             return false;
         }
         // One chunk may always be out, to notice when a shut window opens (RFC 9260 §6.1 A).
-        self.queue.peek().is_some() && !self.out.is_full() && (!self.peer_is_full() || self.out.in_flight == 0)
+        self.queue.waiting_bytes() > 0 && !self.out.is_full() && (!self.peer_is_full() || self.out.in_flight == 0)
     }
 
     /// Whether data waits that the peer has no room for.
     pub(super) fn peer_is_full(&self) -> bool {
+        if self.peer_rwnd >= self.options.max_mtu.max(self.options.base_mtu) {
+            return false;
+        }
         let Some((_, left)) = self.queue.peek() else { return false };
         let header = self.data_header();
         let piece = left.min(self.paths.common_mtu().unwrap_or(self.options.base_mtu) - Header::LEN - header);

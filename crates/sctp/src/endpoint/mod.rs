@@ -144,6 +144,7 @@ impl Endpoint {
         let id = AssociationId { key, generation };
         self.by_tag.insert(tag, id);
         self.settle(id);
+        self.set_timer(id);
         id
     }
 
@@ -160,7 +161,8 @@ impl Endpoint {
         }
     }
 
-    /// After anything happened to the association: brings the indexes up to date.
+    /// After anything happened to the association: brings the indexes up to date. Its timer waits until it has been polled
+    /// dry, which [`Machine`] asks for anyway.
     fn settle(&mut self, id: AssociationId) {
         self.mark_busy(id);
         let Some(entry) = self.associations.get_mut(id.key as usize) else { return };
@@ -178,6 +180,11 @@ impl Endpoint {
             self.by_tag.insert(tag, id);
             entry.tag = tag;
         }
+    }
+
+    /// Sets the timer of an association anew.
+    fn set_timer(&mut self, id: AssociationId) {
+        let Some(entry) = self.associations.get_mut(id.key as usize) else { return };
         let timer = entry.association.poll_timeout();
         if timer != entry.timer {
             if let Some(old) = entry.timer {
@@ -311,6 +318,7 @@ impl Endpoint {
     /// [`settle`](Self::settle) for an association that has just been polled dry.
     fn settle_idle(&mut self, id: AssociationId) {
         self.settle(id);
+        self.set_timer(id);
         if let Some(entry) = self.entry(id) {
             entry.is_busy = false;
         }
