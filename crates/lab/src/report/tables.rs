@@ -53,7 +53,7 @@ fn table(rows: &[&Row], far: &BTreeSet<Key>) -> Markup {
             div.wide { table {
                 thead { tr {
                     @for name in &differ { th { (name) } }
-                    th { "variant" } th.number { "ours" } th.ci { "± 95 %" } th.number { "runs" }
+                    th { "variant" } th.number { "ours" } th.ci { "± 95 %" } th.number.runs { "runs" }
                     @for origin in &references { th.number { (origin.name()) } th.number { "difference" } }
                 } }
                 tbody { @for row in rows { tr {
@@ -61,7 +61,7 @@ fn table(rows: &[&Row], far: &BTreeSet<Key>) -> Markup {
                     td { (row.variant) }
                     td.number { (fixed(row.mean, decimals)) }
                     td.ci { @match row.ci95 { Some(ci) => { "± " (fixed(ci, decimals)) } None => { (NONE) } } }
-                    td.number { (row.n) }
+                    td.number.runs { (row.n) }
                     @for origin in &references { (against(row, *origin, decimals, far)) }
                 } } }
             } }
