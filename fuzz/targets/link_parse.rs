@@ -1,7 +1,7 @@
 //! Any text as the description of a link, and as a recorded trace.
 #![no_main]
 
-use braidcast_sim::link::{Jitter, Loss, Outage, QueueLimit, Rate, Reorder, Trace, parse};
+use braidcast_sim::link::{Jitter, Loss, Outage, Queue, Rate, Reorder, Trace, parse};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -11,11 +11,14 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let Ok(text) = core::str::from_utf8(bytes) else { return };
     let _ = parse::duration(text);
-    let _ = (text.parse::<Jitter>(), text.parse::<Outage>(), text.parse::<QueueLimit>(), text.parse::<Reorder>());
+    let _ = (text.parse::<Jitter>(), text.parse::<Outage>(), text.parse::<Queue>(), text.parse::<Reorder>());
     let _ = text.parse::<Loss>();
-    if let Ok(Rate::Bits(bits)) = text.parse() {
-        assert!(bits > 0);
+    match text.parse() {
+        Ok(Rate::Bits(bits)) => assert!(bits > 0),
+        Ok(Rate::Schedule(schedule)) => assert!(schedule.min() > 0),
+        _ => {}
     }
+    let _ = parse::delay_schedule(text);
     if let Ok(share) = parse::share(text) {
         assert!((0.0..=1.0).contains(&share));
     }

@@ -21,6 +21,11 @@ impl Window {
         Self { initial, cwnd: initial, ssthresh: usize::MAX, partial_bytes_acked: 0, before_timeout: None }
     }
 
+    /// Slow start ends at `ssthresh` bytes, even before the first loss.
+    pub const fn limit_slow_start(&mut self, ssthresh: usize) {
+        self.ssthresh = ssthresh;
+    }
+
     /// Bytes that may be in flight.
     pub const fn cwnd(&self) -> usize {
         self.cwnd

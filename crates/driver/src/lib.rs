@@ -14,6 +14,7 @@ mod watch;
 
 pub use bind::{Bind, BindError};
 pub use driver::{Direction, Driver, InputId, Wake};
+pub use signal::interrupt_flag;
 pub use udp::{Socket, SocketStats};
 pub use watch::{InterfaceChange, Interfaces};
 

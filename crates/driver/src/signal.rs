@@ -19,12 +19,8 @@ impl Interrupts {
         let (read, write) = UnixStream::pair()?;
         read.set_nonblocking(true)?;
         let mut caught = Self { pipe: read, actions: Vec::with_capacity(6) };
-        let seen = Arc::new(AtomicBool::new(false));
+        catch_once(&mut caught.actions)?;
         for signal in [SIGINT, SIGTERM] {
-            // Order matters: the shutdown tests the flag before the next action sets it. 128 + signal is what
-            // shells report for a process that a signal ended.
-            caught.actions.push(flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&seen))?);
-            caught.actions.push(flag::register(signal, Arc::clone(&seen))?);
             caught.actions.push(pipe::register(signal, write.try_clone()?)?);
         }
         Ok(caught)
@@ -43,6 +39,24 @@ impl Interrupts {
         }
         seen
     }
+}
+
+/// A flag that SIGINT and SIGTERM set, for work that no [`Driver`](crate::Driver) drives; the second one ends the process
+/// at once, with exit status 128 + signal.
+pub fn interrupt_flag() -> io::Result<Arc<AtomicBool>> {
+    catch_once(&mut Vec::new())
+}
+
+/// Makes both signals set a flag, and end the process if it is set already.
+fn catch_once(actions: &mut Vec<signal_hook::SigId>) -> io::Result<Arc<AtomicBool>> {
+    let seen = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // Order matters: the shutdown tests the flag before the next action sets it. 128 + signal is what
+        // shells report for a process that a signal ended.
+        actions.push(flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&seen))?);
+        actions.push(flag::register(signal, Arc::clone(&seen))?);
+    }
+    Ok(seen)
 }
 
 impl Drop for Interrupts {

@@ -1,4 +1,19 @@
 //! Experiments on networks: scenario files, runs over seeds on all cores, statistics, and references beside our values.
+//!
+//! A [`Scenario`] is a TOML file (`scenarios/`) that names the code of an [`Experiment`](experiment::Experiment); a
+//! [`Job`] runs its points over seeds and gives [`Results`](results::Results). `docs/lab.md` says how to write both.
 
+pub mod experiment;
+pub mod host;
+mod judge;
+pub mod plan;
+mod reference;
 pub mod report;
 pub mod results;
+mod run;
+pub mod scenario;
+mod simulate;
+mod stats;
+
+pub use run::{Job, Request};
+pub use scenario::{Scenario, Wrong};

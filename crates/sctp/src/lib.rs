@@ -21,11 +21,12 @@ mod tx;
 pub mod wire;
 
 pub use api::{
-    CloseReason, ConnectError, Event, JoinError, LossDetection, Options, PathReport, PathState, Priority, Reliability,
-    SackOptions, SendError, SendOptions, Stats,
+    Abandonment, CloseReason, ConnectError, CwndUpdate, Event, JoinError, LossDetection, Options, PathReport,
+    PathState, PrVariant, Priority, Reliability, RttSamples, SackOptions, SackPath, SendError, SendOptions, Stats,
+    StreamOrder,
 };
 pub use assoc::Association;
 pub use braidcast_cc::{LossResponse, RtoBounds};
-pub use braidcast_mpath::Scheduler;
+pub use braidcast_mpath::{RetransmissionPolicy, Scheduler};
 pub use endpoint::{AssociationId, Endpoint};
 pub use rx::Received;

@@ -23,10 +23,12 @@ mod event;
 pub mod link;
 mod net;
 mod tap;
+pub mod tcp;
 pub mod testing;
 mod topology;
+pub mod traffic;
 
 pub use link::{DropReason, Link, LinkModel, LinkStats};
 pub use net::{Network, Packet};
-pub use tap::{TapAction, TapEvent};
+pub use tap::{LinkTapEvent, TapAction, TapEvent};
 pub use topology::{Duplex, Interface, LinkId, NodeId};

@@ -1,6 +1,6 @@
 use crate::event::{Due, EventQueue, LivelockGuard};
-use crate::link::{Link, LinkModel, Offer, Outcome};
-use crate::tap::{TapAction, TapEvent};
+use crate::link::{Link, LinkEvent, LinkModel, Offer, Outcome};
+use crate::tap::{LinkTapEvent, TapAction, TapEvent};
 use crate::topology::{Duplex, Interface, LinkId, NodeId, header_bytes, parse_address};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use core::fmt;
@@ -48,6 +48,7 @@ struct LinkSlot {
 }
 
 type Tap = Box<dyn FnMut(&TapEvent<'_>)>;
+type LinkTap = Box<dyn FnMut(&LinkTapEvent<'_>)>;
 type Script<M> = Box<dyn FnOnce(&mut Network<M>)>;
 
 /// Machines, the links between them, and one clock.
@@ -64,7 +65,10 @@ pub struct Network<M: Machine> {
     links: Vec<LinkSlot>,
     ways: Vec<Way>,
     scripts: Vec<Option<Script<M>>>,
+    /// Places in `scripts` that are free again.
+    done_scripts: Vec<usize>,
     tap: Option<Tap>,
+    link_tap: Option<LinkTap>,
     /// Buffers of datagrams that have arrived or died; never more than were inside the network at once.
     pool: Vec<Vec<u8>>,
     /// What machines write into.
@@ -99,7 +103,9 @@ impl<M: Machine> Network<M> {
             links: Vec::new(),
             ways: Vec::new(),
             scripts: Vec::new(),
+            done_scripts: Vec::new(),
             tap: None,
+            link_tap: None,
             pool: Vec::new(),
             scratch: Vec::new(),
             guard: LivelockGuard::default(),
@@ -173,10 +179,21 @@ impl<M: Machine> Network<M> {
         self.tap = Some(Box::new(tap));
     }
 
+    /// Shows `tap` all that happens to datagrams at every link from now on, in the order of time.
+    pub fn set_link_tap(&mut self, tap: impl FnMut(&LinkTapEvent<'_>) + 'static) {
+        self.settle();
+        self.link_tap = Some(Box::new(tap));
+        (0..self.links.len()).for_each(|id| self.schedule_link(id));
+    }
+
     /// Runs `action` at `time`, or now if that is past.
     pub fn at(&mut self, time: Instant, action: impl FnOnce(&mut Self) + 'static) {
-        self.due.push(time.max(self.now), Due::Script(self.scripts.len()));
-        self.scripts.push(Some(Box::new(action)));
+        let id = self.done_scripts.pop().unwrap_or_else(|| {
+            self.scripts.push(None);
+            self.scripts.len() - 1
+        });
+        self.scripts[id] = Some(Box::new(action));
+        self.due.push(time.max(self.now), Due::Script(id));
     }
 }
 
@@ -221,14 +238,16 @@ impl<M: Machine> Network<M> {
         self.nodes[id.0].events.pop_front()
     }
 
-    /// A link, for its counters.
+    /// A link, for its counters. They are up to date after a run and within a script ([`at`](Self::at)).
     pub fn link(&self, id: LinkId) -> &Link<Packet> {
         &self.links[id.0].link
     }
 
     /// Cuts a link from now on, or mends it ([`Link::set_down`]).
     pub fn set_down(&mut self, id: LinkId, down: bool) {
-        self.links[id.0].link.set_down(self.now, down);
+        let link = &mut self.links[id.0].link;
+        link.settle_watched(self.now, &mut watcher(&mut self.link_tap, &self.ways, id));
+        link.set_down(self.now, down);
         self.schedule_link(id.0);
     }
 
@@ -258,10 +277,12 @@ impl<M: Machine> Network<M> {
     pub fn wait_for(&mut self, limit: Instant, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         loop {
             if done(self) {
+                self.settle();
                 return true;
             }
             if self.due.next_at().is_none_or(|at| at > limit) {
                 self.now = self.now.max(limit);
+                self.settle();
                 return false;
             }
             self.step();
@@ -278,11 +299,20 @@ impl<M: Machine> Network<M> {
             Due::Link(id) => self.wake_link(id),
             Due::Script(id) => {
                 if let Some(action) = self.scripts[id].take() {
+                    self.done_scripts.push(id);
+                    self.settle();
                     action(self);
                 }
             }
         }
         true
+    }
+
+    /// Brings the counters of all links up to the present.
+    fn settle(&mut self) {
+        for (id, slot) in self.links.iter_mut().enumerate() {
+            slot.link.settle_watched(self.now, &mut watcher(&mut self.link_tap, &self.ways, LinkId(id)));
+        }
     }
 
     fn count_step(&mut self, node: usize, timeout: bool) {
@@ -367,8 +397,11 @@ impl<M: Machine> Network<M> {
     fn offer(&mut self, packet: Packet) {
         let way = &self.ways[packet.way];
         let LinkId(id) = way.links[packet.hop];
-        let len = packet.payload.len() + header_bytes(way.remote);
-        if let Offer::Dropped(reason, packet) = self.links[id].link.offer(self.now, len, packet) {
+        let (len, ecn) = (packet.payload.len() + header_bytes(way.remote), packet.ecn);
+        let link = &mut self.links[id].link;
+        let offer =
+            link.offer_watched(self.now, len, ecn, packet, &mut watcher(&mut self.link_tap, &self.ways, LinkId(id)));
+        if let Offer::Dropped(reason, packet) = offer {
             self.discard(TapAction::Dropped(LinkId(id), reason), packet);
         }
         self.schedule_link(id);
@@ -376,7 +409,9 @@ impl<M: Machine> Network<M> {
 
     fn schedule_link(&mut self, id: usize) {
         let slot = &mut self.links[id];
-        if let Some(at) = slot.link.poll_timeout() {
+        // Who taps links sees events when they happen; otherwise it is enough to wake when something arrives.
+        let due = if self.link_tap.is_some() { slot.link.next_change() } else { slot.link.poll_timeout() };
+        if let Some(at) = due {
             let at = at.max(self.now);
             if slot.wake.is_none_or(|wake| at < wake) {
                 slot.wake = Some(at);
@@ -390,12 +425,15 @@ impl<M: Machine> Network<M> {
             return;
         }
         self.links[id].wake = None;
-        while let Some((_, outcome)) = self.links[id].link.poll_outcome(self.now) {
-            match outcome {
-                Outcome::Arrived(packet) => self.forward(packet),
+        loop {
+            let link = &mut self.links[id].link;
+            let exit = link.poll_watched(self.now, &mut watcher(&mut self.link_tap, &self.ways, LinkId(id)));
+            let Some(exit) = exit else { break };
+            match exit.outcome {
+                Outcome::Arrived(packet) => self.forward(Packet { ecn: exit.ecn, ..packet }),
                 Outcome::Corrupted(mut packet, bit) => {
                     flip(&mut packet.payload, bit);
-                    self.forward(packet);
+                    self.forward(Packet { ecn: exit.ecn, ..packet });
                 }
                 Outcome::Dropped(reason, packet) => self.discard(TapAction::Dropped(LinkId(id), reason), packet),
             }
@@ -439,6 +477,22 @@ impl<M: Machine> Network<M> {
             let Way { from, remote, .. } = self.ways[packet.way];
             let (at, ecn, payload) = (self.now, packet.ecn, &packet.payload);
             tap(&TapEvent { at, action, from, to: remote, ecn, payload });
+        }
+    }
+}
+
+/// What shows `tap` the events of a link.
+fn watcher<'a>(
+    tap: &'a mut Option<LinkTap>,
+    ways: &'a [Way],
+    link: LinkId,
+) -> impl FnMut(LinkEvent<'_, Packet>) + use<'a> {
+    move |event| {
+        if let Some(tap) = tap {
+            let LinkEvent { at, action, ecn, len, queue_packets, queue_bytes, packet } = event;
+            let Way { from, remote: to, .. } = ways[packet.way];
+            let payload = &packet.payload;
+            tap(&LinkTapEvent { at, link, action, from, to, ecn, len, queue_packets, queue_bytes, payload });
         }
     }
 }

@@ -1,4 +1,4 @@
-use crate::link::DropReason;
+use crate::link::{DropReason, LinkAction};
 use crate::topology::LinkId;
 use braidcast_core::{Ecn, Instant};
 use std::net::SocketAddr;
@@ -29,6 +29,31 @@ pub struct TapEvent<'a> {
     pub to: SocketAddr,
     /// How it is marked.
     pub ecn: Ecn,
+    /// The bytes above UDP, or above IP where the port is 0.
+    pub payload: &'a [u8],
+}
+
+/// A datagram at a link, as the link tap sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkTapEvent<'a> {
+    /// When.
+    pub at: Instant,
+    /// At which link.
+    pub link: LinkId,
+    /// What happened to it.
+    pub action: LinkAction,
+    /// The sender's own address.
+    pub from: SocketAddr,
+    /// The address that the sender sent it to.
+    pub to: SocketAddr,
+    /// How it is marked now.
+    pub ecn: Ecn,
+    /// Its bytes on the wire, headers and the link's overhead included.
+    pub len: usize,
+    /// Packets in the link's queue after this, the one being sent included.
+    pub queue_packets: usize,
+    /// Their bytes on the wire.
+    pub queue_bytes: usize,
     /// The bytes above UDP, or above IP where the port is 0.
     pub payload: &'a [u8],
 }

@@ -1,5 +1,5 @@
 use super::values::{self, Listen, Remote};
-use braidcast_sim::link::{Jitter, Loss, Outage, QueueLimit, Reorder, parse};
+use braidcast_sim::link::{Jitter, Loss, Outage, Queue, Rate, Reorder, Schedule, parse};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,21 +21,23 @@ pub(crate) struct EmulateArgs {
     /// Where they go
     #[arg(value_name = "FORWARD", value_parser = values::remote)]
     pub(crate) forward: Remote,
-    /// Rate, such as 8mbit or 500kbit [default: no limit]
-    #[arg(long, value_name = "RATE", value_parser = parse::rate, conflicts_with = "trace")]
-    pub(crate) rate: Option<u64>,
-    /// One-way delay, such as 15ms
-    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = parse::duration)]
-    pub(crate) delay: Duration,
+    /// Rate: 8mbit, or one that changes: 0s:8mbit,10s:2mbit in steps, ramp:0s:8mbit,10s:2mbit in straight lines;
+    /// with ,repeat:20s again and again [default: no limit]
+    #[arg(long, value_name = "RATE", conflicts_with = "trace")]
+    pub(crate) rate: Option<Rate>,
+    /// One-way delay: 15ms, or one that changes as a rate does: 0s:15ms,10s:80ms
+    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = parse::delay_schedule)]
+    pub(crate) delay: Schedule,
     /// Variation of the delay: 5ms (uniform, plus or minus) or normal:5ms (standard deviation)
     #[arg(long, value_name = "TIME")]
     pub(crate) jitter: Option<Jitter>,
     /// Loss: 5%, burst:5%,4 (mean loss, mean packets in a burst), or ge:p=1%,r=30%,bad=100%,good=0%
     #[arg(long, value_name = "LOSS", default_value = "0%")]
     pub(crate) loss: Loss,
-    /// What may wait before the link: 100p, 64kB or 300ms
-    #[arg(long, value_name = "SIZE", default_value = "300ms")]
-    pub(crate) queue: QueueLimit,
+    /// What may wait before the link: 100p, 64kB or 300ms; or RED, red:5p,15p,10% (min, max, probability), or CoDel,
+    /// codel:5ms,100ms (target, interval), both with ,ecn to mark packets and ,limit=100p
+    #[arg(long, value_name = "QUEUE", default_value = "300ms")]
+    pub(crate) queue: Queue,
     /// Packets out of order: 2% (they skip the delay) or 2%,30ms (they come that much later)
     #[arg(long, value_name = "SHARE")]
     pub(crate) reorder: Option<Reorder>,

@@ -2,6 +2,7 @@
 
 mod demo;
 mod emulate;
+mod lab;
 mod perf;
 mod receive;
 mod send;
@@ -9,6 +10,7 @@ pub(crate) mod values;
 
 pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
+pub(crate) use lab::{LabArgs, LabCommand, LabRunArgs};
 pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfServerArgs};
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use send::SendArgs;
@@ -53,6 +55,8 @@ pub(crate) enum Command {
     Emulate(EmulateArgs),
     /// Measure throughput and latency
     Perf(PerfArgs),
+    /// Ask what would happen on a network: experiments by name, in the simulator
+    Lab(LabArgs),
     /// See it work on this machine: bad Wi-Fi, a recorded LTE uplink, and both together
     Demo(DemoArgs),
 }

@@ -69,14 +69,14 @@ fn one_address(listen: &Listen) -> Outcome<SocketAddr> {
 
 /// The link towards FORWARD and the one back.
 fn models(args: &EmulateArgs) -> Outcome<[LinkModel; 2]> {
-    let rate = match (&args.trace, args.rate) {
+    let rate = match (&args.trace, &args.rate) {
         (Some(path), _) => Rate::Trace(Arc::new(trace(path, args.trace_from)?)),
-        (None, Some(bits)) => Rate::Bits(bits),
+        (None, Some(rate)) => rate.clone(),
         (None, None) => Rate::Unlimited,
     };
     let forward = LinkModel {
         rate,
-        delay: args.delay,
+        delay_schedule: Some(args.delay.clone()),
         jitter: args.jitter.unwrap_or_default(),
         queue: args.queue,
         loss: args.loss.clone(),
@@ -89,7 +89,7 @@ fn models(args: &EmulateArgs) -> Outcome<[LinkModel; 2]> {
         forward.clone()
     } else {
         LinkModel {
-            delay: forward.delay,
+            delay_schedule: forward.delay_schedule.clone(),
             jitter: forward.jitter,
             outages: forward.outages.clone(),
             ..LinkModel::default()
@@ -144,9 +144,10 @@ fn show(live: &Live, before: &EmulatorReport, now: &EmulatorReport, span: Durati
 }
 
 fn summary(report: &EmulatorReport, live: &Live) -> Table {
-    let mut table = Table::new(&["", "offered", "delivered", "loss", "full queue", "outage", "other"], live.style());
+    let mut table = Table::new(&["", "offered", "delivered", "loss", "queue", "outage", "other"], live.style());
     for (name, d) in [("forward", &report.to_forward), ("back", &report.to_clients)] {
-        let counts = [d.offered_packets, d.delivered_packets, d.dropped_loss, d.dropped_queue, d.dropped_outage];
+        let queue = d.dropped_queue + d.dropped_early;
+        let counts = [d.offered_packets, d.delivered_packets, d.dropped_loss, queue, d.dropped_outage];
         let cells =
             counts.into_iter().chain([d.dropped_too_big + d.dropped_memory]).map(|n| (n.to_string(), Tone::Plain));
         table.row(std::iter::once((name.to_owned(), Tone::Plain)).chain(cells));
@@ -158,6 +159,7 @@ fn summary(report: &EmulatorReport, live: &Live) -> Table {
 pub(super) fn dropped(direction: &DirectionReport) -> u64 {
     direction.dropped_loss
         + direction.dropped_queue
+        + direction.dropped_early
         + direction.dropped_outage
         + direction.dropped_too_big
         + direction.dropped_memory

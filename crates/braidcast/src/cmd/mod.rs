@@ -3,6 +3,7 @@
 mod common;
 mod demo;
 mod emulate;
+mod lab;
 mod links;
 mod paths;
 mod perf;
@@ -18,6 +19,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
     let Cli { common, command } = cli;
     match command {
         Command::Emulate(args) => emulate::run(&args, &common),
+        Command::Lab(args) => lab::run(&args, &common),
         Command::Demo(args) => demo::run(&args, &common),
         Command::Send(args) => send::run(&args, &common),
         Command::Receive(args) => receive::run(&args, &common),

@@ -1,6 +1,6 @@
+use super::text;
 use crate::failure::{Failure, Outcome};
 use serde::Serialize;
-use std::io::Write;
 
 #[derive(Serialize)]
 struct Envelope<'a, T> {
@@ -13,11 +13,9 @@ struct Envelope<'a, T> {
 /// Prints `body`, which must be a struct or map, with the command's name and our version as the one JSON
 /// document on stdout.
 pub(crate) fn print(command: &str, body: &impl Serialize) -> Outcome {
-    let document = Envelope { command, version: env!("CARGO_PKG_VERSION"), body };
-    let text = serde_json::to_string_pretty(&document)
+    let document = serde_json::to_string_pretty(&Envelope { command, version: env!("CARGO_PKG_VERSION"), body })
         .map_err(|e| Failure::new(format!("cannot write the report as JSON: {e}"), "please report this as a bug"))?;
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{text}").and_then(|()| out.flush()).map_err(|e| Failure::stdout(&e))
+    text::print(&document)
 }
 
 /// `value` with three digits after the point: reports are for people and diffs, not for bit patterns.

@@ -5,4 +5,5 @@ pub(crate) mod live;
 pub(crate) mod session;
 pub(crate) mod style;
 pub(crate) mod table;
+pub(crate) mod text;
 pub(crate) mod units;

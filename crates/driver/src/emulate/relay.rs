@@ -42,7 +42,6 @@ struct Client {
 #[derive(Debug, Default)]
 struct Packet {
     client: ClientId,
-    ecn: Ecn,
     payload: Vec<u8>,
 }
 
@@ -52,8 +51,8 @@ impl Default for ClientId {
     }
 }
 
-/// A packet that has arrived, and which bit to flip.
-type Arrival = (Arc<Packet>, Option<u64>);
+/// A packet that has arrived, how the link left it marked, and which bit to flip.
+type Arrival = (Arc<Packet>, Ecn, Option<u64>);
 
 #[derive(Debug)]
 struct Direction {
@@ -201,8 +200,8 @@ impl Relay {
             return Some(arrival);
         }
         loop {
-            let (_, outcome) = self.directions[direction].link.poll_outcome(now)?;
-            let (packet, flip) = match outcome {
+            let exit = self.directions[direction].link.poll_outcome(now)?;
+            let (packet, flip) = match exit.outcome {
                 Outcome::Arrived(packet) => (packet, None),
                 Outcome::Corrupted(packet, bit) => (packet, Some(bit)),
                 Outcome::Dropped(_, packet) => {
@@ -210,7 +209,7 @@ impl Relay {
                     continue;
                 }
             };
-            return Some((packet, flip));
+            return Some((packet, exit.ecn, flip));
         }
     }
 
@@ -236,7 +235,7 @@ impl Relay {
     /// Fills `buf` with what came out of one link: packets of one length for one address, as many as go together.
     fn transmit(&mut self, now: Instant, direction: usize, buf: &mut Vec<u8>) -> Option<Transmit> {
         let mut filled: Option<(Transmit, usize)> = None;
-        while let Some((packet, flip)) = self.arrival(now, direction) {
+        while let Some((packet, ecn, flip)) = self.arrival(now, direction) {
             let Some(route) = self.route(direction, &packet) else {
                 self.refused += 1;
                 self.release(direction, packet);
@@ -244,9 +243,9 @@ impl Relay {
             };
             let len = packet.payload.len();
             if let Some((transmit, first)) = &filled {
-                let fits = transmit.route == route && transmit.ecn == packet.ecn && len == *first;
+                let fits = transmit.route == route && transmit.ecn == ecn && len == *first;
                 if !fits || len == 0 || buf.len() + len > MAX_BATCH {
-                    self.directions[direction].next = Some((packet, flip));
+                    self.directions[direction].next = Some((packet, ecn, flip));
                     break;
                 }
             }
@@ -255,7 +254,7 @@ impl Relay {
             if let Some(bit) = flip.and_then(|bit| bit.checked_rem(len as u64 * 8)) {
                 buf[start + (bit / 8) as usize] ^= 1 << (bit % 8);
             }
-            let transmit = Transmit { route, ecn: packet.ecn, segment_size: (start > 0).then_some(len) };
+            let transmit = Transmit { route, ecn, segment_size: (start > 0).then_some(len) };
             filled = Some((transmit, len));
             self.release(direction, packet);
         }
@@ -276,12 +275,11 @@ impl Machine for Relay {
         let mut packet = self.pool.pop().unwrap_or_default();
         if let Some(packet) = Arc::get_mut(&mut packet) {
             packet.client = client;
-            packet.ecn = datagram.ecn;
             packet.payload.clear();
             packet.payload.extend_from_slice(datagram.payload);
         }
         let headers = if datagram.route.remote.is_ipv4() { 20 + 8 } else { 40 + 8 };
-        match direction_state.link.offer(now, datagram.payload.len() + headers, packet) {
+        match direction_state.link.offer(now, datagram.payload.len() + headers, datagram.ecn, packet) {
             Offer::Queued => direction_state.held += datagram.payload.len(),
             Offer::Dropped(_, packet) => self.recycle(packet),
         }

@@ -40,10 +40,14 @@ pub struct DirectionReport {
     pub duplicated_packets: u64,
     /// Packets sent on with one bit flipped.
     pub corrupted_packets: u64,
+    /// Packets that the queue marked as having met congestion (ECN).
+    pub marked_packets: u64,
     /// Dropped as too big.
     pub dropped_too_big: u64,
     /// Dropped by the full queue.
     pub dropped_queue: u64,
+    /// Dropped by RED or CoDel before the queue was full.
+    pub dropped_early: u64,
     /// Dropped by an outage.
     pub dropped_outage: u64,
     /// Lost on the way.
@@ -67,8 +71,10 @@ impl DirectionReport {
             delivered_bytes: stats.delivered_bytes,
             duplicated_packets: stats.duplicated,
             corrupted_packets: stats.corrupted,
+            marked_packets: stats.marked,
             dropped_too_big: stats.dropped_too_big,
             dropped_queue: stats.dropped_queue,
+            dropped_early: stats.dropped_early,
             dropped_outage: stats.dropped_outage,
             dropped_loss: stats.dropped_loss,
             dropped_memory,

@@ -1,7 +1,6 @@
+use crate::api::{Abandonment, CwndUpdate, LossDetection, RttSamples, SackPath, StreamOrder};
 use braidcast_cc::{LossResponse, RtoBounds};
-use braidcast_mpath::Scheduler;
-use core::fmt;
-use core::str::FromStr;
+use braidcast_mpath::{RetransmissionPolicy, Scheduler};
 use core::time::Duration;
 
 /// How an endpoint and its associations behave. [`Default`] is what RFC 9260 §16 recommends, where it says anything.
@@ -16,6 +15,20 @@ pub struct Options {
     pub scheduler: Scheduler,
     /// What counts as lost. Default by time.
     pub loss_detection: LossDetection,
+    /// New data goes over all paths at once. Default true; false: over the primary path alone, and over another one while the
+    /// primary has failed (RFC 9260 §6.4).
+    pub concurrent: bool,
+    /// Which path carries what was lost. Default any with room (RTX-ASAP); without `concurrent` one of `all-rtx-same`,
+    /// `all-rtx-alt`, `fr-same-rto-alt` is meant.
+    pub retransmission: RetransmissionPolicy,
+    /// Which acknowledgements let a path's window grow. Default CUCv2.
+    pub cwnd_update: CwndUpdate,
+    /// Which acknowledgements measure a path's round trip. Default those that come back over it.
+    pub rtt_samples: RttSamples,
+    /// What happens to messages whose lifetime ends in flight. Default delayed abandonment.
+    pub abandonment: Abandonment,
+    /// Which stream is served next. Default the most important.
+    pub stream_order: StreamOrder,
     /// Streams asked for and accepted in each direction, 1 to 65535. Default 64.
     pub streams: u16,
     /// Bytes that may wait or be unacknowledged; [`SendError::BufferFull`](crate::SendError) beyond. Default 4 MiB.
@@ -34,6 +47,10 @@ pub struct Options {
     pub heartbeat_interval: Duration,
     /// Timeouts in a row after which a path is inactive (Path.Max.Retrans). Default 5.
     pub path_max_retrans: u32,
+    /// Timeouts in a row after which new data avoids a path and heartbeats ask it each RTO (PotentiallyFailed.Max.Retrans,
+    /// RFC 7829 §3). Default 0: the first timeout. `None`: as in RFC 9260 it carries data until it is inactive, and is asked
+    /// each `heartbeat_interval`.
+    pub quick_failover: Option<u32>,
     /// Timeouts in a row, over all paths, after which the association ends (Association.Max.Retrans). Default 10.
     pub association_max_retrans: u32,
     /// How often INIT and COOKIE ECHO are repeated (Max.Init.Retransmits). Default 8.
@@ -53,6 +70,12 @@ pub struct Options {
     pub loss_response: LossResponse,
     /// Packets in the first window of a path; `None`, the default, as RFC 9260 §7.2.1 has it, three or four.
     pub initial_window: Option<usize>,
+    /// Slow start threshold of a new path, bytes. Default `None`: arbitrarily high (RFC 9260 §7.2.1); ns-2 begins with the
+    /// peer's window.
+    pub initial_ssthresh: Option<usize>,
+    /// Packets with data that may leave over a path for one acknowledgement (Max.Burst, RFC 9260 §6.1 D, which recommends 4).
+    /// Default `None`, as `pacing` serves the same end.
+    pub max_burst: Option<u32>,
     /// How long our packets may stand in a path's queues before its window stops growing and shrinks, for data that must be
     /// on time ([`braidcast_cc::QueueingDelay`]). `None`, the default: only loss tells, as in RFC 9260.
     pub queueing_limit: Option<Duration>,
@@ -72,6 +95,12 @@ impl Default for Options {
             key: Vec::new(),
             scheduler: Scheduler::default(),
             loss_detection: LossDetection::default(),
+            concurrent: true,
+            retransmission: RetransmissionPolicy::default(),
+            cwnd_update: CwndUpdate::default(),
+            rtt_samples: RttSamples::default(),
+            abandonment: Abandonment::default(),
+            stream_order: StreamOrder::default(),
             streams: 64,
             send_buffer: 4 << 20,
             receive_buffer: 4 << 20,
@@ -81,6 +110,7 @@ impl Default for Options {
             interleaving: true,
             heartbeat_interval: Duration::from_secs(30),
             path_max_retrans: 5,
+            quick_failover: Some(0),
             association_max_retrans: 10,
             max_init_retransmits: 8,
             cookie_life: Duration::from_secs(60),
@@ -90,6 +120,8 @@ impl Default for Options {
             pacing: true,
             loss_response: LossResponse::default(),
             initial_window: None,
+            initial_ssthresh: None,
+            max_burst: None,
             queueing_limit: None,
             max_segments: 40,
             max_paths: 8,
@@ -117,6 +149,38 @@ impl Options {
             ..Self::default()
         }
     }
+
+    /// CMT-SCTP as the papers' simulations have it (ns-2's `Agent/SCTP/CMT`, RFC 2960 constants), for their experiments.
+    ///
+    /// Packets of 1500 bytes with a plain IPv4 header, DATA chunks, a first window of two packets, 64 KiB of receive window and
+    /// of initial `ssthresh`, bursts of four packets, RTO from 1 s (3 s before the first measurement), split fast retransmit
+    /// once for each chunk and T3 after that, CUCv2, RTX-CWND, SACKs back over the path of the last packet; heartbeats each
+    /// 30 s, and nothing that came later: no pacing, no probes, no quick failover.
+    pub fn classic() -> Self {
+        let rwnd = 65_536;
+        let mtu = 1480;
+        Self {
+            scheduler: Scheduler::RoundRobin,
+            loss_detection: LossDetection::Count,
+            retransmission: RetransmissionPolicy::RtxCwnd,
+            rtt_samples: RttSamples::AnyReturn,
+            receive_buffer: rwnd,
+            max_message: rwnd / 2,
+            rto: RtoBounds { initial: Duration::from_secs(3), ..RtoBounds::default() },
+            sack: SackOptions { path: SackPath::Last, ..SackOptions::default() },
+            interleaving: false,
+            quick_failover: None,
+            base_mtu: mtu,
+            max_mtu: mtu,
+            probe: false,
+            pacing: false,
+            initial_window: Some(2),
+            initial_ssthresh: Some(rwnd),
+            max_burst: Some(4),
+            max_segments: 1,
+            ..Self::default()
+        }
+    }
 }
 
 /// When a receiver acknowledges (RFC 9260 §6.2).
@@ -129,46 +193,12 @@ pub struct SackOptions {
     /// Delayed acknowledgement for CMT, "DAC": reordering, which several paths always bring, does not force a SACK.
     /// Default true, as loss detection counts time and does not need the early report.
     pub dac: bool,
+    /// Over which path it goes back. Default in rotation.
+    pub path: SackPath,
 }
 
 impl Default for SackOptions {
     fn default() -> Self {
-        Self { every: 2, delay: Duration::from_millis(200), dac: true }
-    }
-}
-
-/// What makes a packet count as lost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum LossDetection {
-    /// Overdue while later packets of the same path have arrived ([`braidcast_cc::Rack`], after RFC 8985).
-    #[default]
-    Time,
-    /// Reported missing three times, counting reports about later packets of the same path only: the papers' rule
-    /// (split fast retransmit, THESIS §3.6; PRCMT fig. 6).
-    Count,
-}
-
-impl LossDetection {
-    /// Every rule, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 2] = [("time", Self::Time), ("count", Self::Count)];
-}
-
-impl FromStr for LossDetection {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        found
-            .map(|&(_, rule)| rule)
-            .ok_or_else(|| format!("no loss detection is called '{name}'; there are: time, count"))
-    }
-}
-
-impl fmt::Display for LossDetection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Time => "time",
-            Self::Count => "count",
-        })
+        Self { every: 2, delay: Duration::from_millis(200), dac: true, path: SackPath::default() }
     }
 }

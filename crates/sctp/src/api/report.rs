@@ -51,7 +51,13 @@ pub struct PathReport {
     pub sent_chunks: u64,
     /// Data chunks sent over this path as copies of what another one carries.
     pub copied_chunks: u64,
-    /// Retransmission timeouts.
+    /// Of those sent again, the ones that acknowledgements of others showed to be lost.
+    pub fast_retransmissions: u64,
+    /// Of those sent again, the ones that T3-rtx took for lost.
+    pub timeout_retransmissions: u64,
+    /// Expiries of T3-rtx (RFC 9260 §6.3.3).
+    pub t3_expiries: u64,
+    /// Answers missed: expiries of T3-rtx and heartbeats.
     pub timeouts: u64,
     /// SCTP packets received.
     pub received_packets: u64,
@@ -66,6 +72,20 @@ pub struct Stats {
     pub messages_sent: u64,
     /// Messages handed to the application.
     pub messages_received: u64,
+    /// Data chunks sent for the first time.
+    pub new_chunks: u64,
+    /// Bytes of payload in them.
+    pub new_bytes: u64,
+    /// Data chunks sent again because acknowledgements of others showed them to be lost.
+    pub fast_retransmissions: u64,
+    /// Data chunks sent again because T3-rtx took them for lost.
+    pub timeout_retransmissions: u64,
+    /// Data chunks sent again for either reason, or because their path fell silent or left.
+    pub retransmissions: u64,
+    /// Expiries of T3-rtx, over all paths.
+    pub t3_expiries: u64,
+    /// Bytes of payload acknowledged, each once; given up ones do not count.
+    pub acked_bytes: u64,
     /// Messages given up before any of them was sent.
     pub abandoned_unsent: u64,
     /// Messages given up after a part was sent.

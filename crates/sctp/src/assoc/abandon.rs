@@ -1,6 +1,6 @@
 use super::Association;
-use crate::api::Event;
-use crate::tx::{Chunk, ChunkState, Piece};
+use crate::api::{Abandonment, Event};
+use crate::tx::{Chunk, ChunkState, Piece, Repeats};
 use braidcast_core::Instant;
 
 /// How far FORWARD-TSN moves the peer on (RFC 3758 §3.5).
@@ -23,8 +23,9 @@ impl Association {
         }
     }
 
-    /// Gives a message up. Chunks of it that are in flight stay so until they are acknowledged, and then count, or are
-    /// lost, and then are given up (PRCMT §4.2). Follow it by [`advance_forward_point`](Self::advance_forward_point).
+    /// Gives a message up. Delayed: chunks of it that are in flight stay so until they are acknowledged, and then count, or are
+    /// lost, and then are given up (PRCMT §4.2); immediate: they too are given up now. Follow it by
+    /// [`advance_forward_point`](Self::advance_forward_point).
     pub(super) fn abandon(&mut self, key: u32) {
         let untouched = self.queue.is_untouched(key);
         let cut = self.queue.get(key).is_cut();
@@ -33,27 +34,23 @@ impl Association {
         let (stream, ppid, context, priority) = (message.stream, message.ppid, message.context, message.priority);
         let range = (message.chunks > 0).then_some(message.first_tsn..=message.last_tsn);
         for tsn in range.into_iter().flatten() {
-            let Some(chunk) = self.out.get_mut(tsn) else { continue };
-            if chunk.piece.message == key && chunk.state == ChunkState::Lost {
+            let Some(chunk) = self.out.get(tsn).copied().filter(|chunk| chunk.piece.message == key) else { continue };
+            match chunk.state {
+                ChunkState::Lost => self.retransmit.remove(chunk.origin(), priority, tsn),
+                ChunkState::InFlight if self.options.abandonment == Abandonment::Immediate => {
+                    self.forget_in_flight(tsn, chunk);
+                }
+                ChunkState::InFlight | ChunkState::Acked | ChunkState::Abandoned => continue,
+            }
+            if let Some(chunk) = self.out.get_mut(tsn) {
                 chunk.state = ChunkState::Abandoned;
-                self.retransmit.remove(&(priority, tsn));
             }
         }
         self.queue.drop_rest(key);
         if !untouched && !cut {
             // A part went out: a TSN that is never sent stands for the rest, so that FORWARD-TSN can speak of it.
             let piece = Piece { message: key, offset: 0, len: 0, fsn: 0, first: false, last: true };
-            let state = ChunkState::Abandoned;
-            let tsn = self.out.push(Chunk {
-                piece,
-                state,
-                slot: 0,
-                order: 0,
-                sent: Instant::ZERO,
-                repeats: 0,
-                missing: 0,
-                copied: false,
-            });
+            let tsn = self.out.push(Chunk::new(piece, ChunkState::Abandoned, 0, Instant::ZERO));
             let message = self.queue.get_mut(key);
             if message.chunks == 0 {
                 message.first_tsn = tsn;
@@ -70,9 +67,24 @@ impl Association {
         }
     }
 
+    /// The chunk `tsn` counts as acknowledged from now on, without credit (RFC 3758 §3.5 A3; PRCMT §3.1).
+    fn forget_in_flight(&mut self, tsn: u64, chunk: Chunk) {
+        let len = usize::from(chunk.piece.len);
+        self.out.in_flight -= len;
+        let rule = self.options.cwnd_update;
+        if let Some(path) = self.paths.get_mut(usize::from(chunk.slot)) {
+            path.in_flight -= len;
+            path.cumack.on_lost(rule, tsn);
+            if path.in_flight == 0 {
+                path.timers.retransmission = None;
+                path.timers.probe = None;
+            }
+        }
+    }
+
     /// After a restart: what was out is out of reach.
     pub(super) fn abandon_outstanding(&mut self) {
-        self.retransmit.clear();
+        self.retransmit = Repeats::default();
         let last = self.out.next_tsn() - 1;
         let mut told = None;
         while let Some((_, chunk)) = self.out.pop_acked(last) {

@@ -1,4 +1,5 @@
 use super::Association;
+use crate::api::PathState;
 use crate::path::Info;
 use crate::wire::chunk::{self, Heartbeat, HeartbeatAck, Pad};
 use crate::wire::{Chunk, Header};
@@ -61,7 +62,11 @@ impl Association {
         if path.in_flight == 0 && path.errors == 0 {
             path.window.on_timeout(mtu);
         }
-        path.pending.heartbeat = true;
+        if self.options.quick_failover.is_some() || path.state == PathState::Unconfirmed {
+            path.pending.heartbeat = true; // RFC 7829 §4: each RTO.
+        } else {
+            path.heartbeats.postpone(now, self.options.heartbeat_interval); // RFC 9260 §8.3.
+        }
         self.path_failed(slot);
         self.rejoin(now, slot);
     }

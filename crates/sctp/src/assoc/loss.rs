@@ -1,6 +1,7 @@
 use super::Association;
 use crate::api::LossDetection;
-use crate::tx::ChunkState;
+use crate::tx::{ChunkState, LossCause};
+use crate::wire::chunk::Sack;
 use braidcast_core::Instant;
 
 /// Missing reports that make a chunk lost (RFC 9260 §7.2.4; ECMT says four, see the mission's list of slips).
@@ -22,10 +23,7 @@ impl Association {
             let Some(path) = self.paths.get_mut(slot) else { return };
             path.timers.reordering = None;
             let Some(&(tsn, order)) = path.sent.front() else { return };
-            let chunk = self.out.get(tsn).filter(|chunk| {
-                chunk.state == ChunkState::InFlight && usize::from(chunk.slot) == slot && chunk.order == order
-            });
-            let Some(chunk) = chunk else {
+            let Some(chunk) = self.out.get(tsn).filter(|chunk| chunk.is_at(slot, order)) else {
                 path.sent.pop_front();
                 continue;
             };
@@ -35,7 +33,7 @@ impl Association {
                 return;
             }
             path.sent.pop_front();
-            self.lose(now, tsn);
+            self.lose(now, tsn, LossCause::Reported);
             self.enter_recovery(slot, order);
         }
     }
@@ -47,11 +45,11 @@ impl Association {
         let mut entries = core::mem::take(&mut path.sent);
         entries.retain(|&(tsn, order)| {
             let Some(chunk) = self.out.get_mut(tsn) else { return false };
-            let live = chunk.state == ChunkState::InFlight && usize::from(chunk.slot) == slot && chunk.order == order;
-            if live && order < highest {
+            let live = chunk.is_at(slot, order);
+            if live && order < highest && chunk.may_be_reported() {
                 chunk.missing = chunk.missing.saturating_add(reports);
                 if chunk.missing >= MISSING_REPORTS {
-                    self.lose(now, tsn);
+                    self.lose(now, tsn, LossCause::Reported);
                     self.enter_recovery(slot, order);
                     return false;
                 }
@@ -63,6 +61,33 @@ impl Association {
         }
     }
 
+    /// RFC 9260 §7.2.4 as it stands: a SACK reports everything missing below the highest TSN that it newly acknowledges (HTNA),
+    /// and if it moves the cumulative TSN during a recovery, everything missing below the highest that it names.
+    pub(super) fn count_missing_plainly(
+        &mut self,
+        now: Instant,
+        sack: &Sack<'_>,
+        cumulative: u64,
+        newly: Option<u64>,
+        moved: bool,
+    ) {
+        let recovering = self.paths.iter().any(|path| path.recovery.is_some());
+        let named = sack.gaps.iter().map(|gap| cumulative + u64::from(gap.end)).max();
+        let limit = if moved && recovering { named } else { newly };
+        let Some(highest) = limit else { return };
+        for tsn in self.out.base()..highest.min(self.out.next_tsn()) {
+            let Some(chunk) = self.out.get_mut(tsn) else { continue };
+            if chunk.state == ChunkState::InFlight && chunk.may_be_reported() {
+                chunk.missing = chunk.missing.saturating_add(1);
+                if chunk.missing >= MISSING_REPORTS {
+                    let (slot, order) = (usize::from(chunk.slot), chunk.order);
+                    self.lose(now, tsn, LossCause::Reported);
+                    self.enter_recovery(slot, order);
+                }
+            }
+        }
+    }
+
     /// Shrinks the window once for all losses of one round trip (RFC 9260 §7.2.4 5).
     fn enter_recovery(&mut self, slot: usize, order: u64) {
         let Some(path) = self.paths.get_mut(slot) else { return };
@@ -70,21 +95,25 @@ impl Association {
         if path.recovery.is_none_or(|until| order >= until) {
             path.recovery = Some(path.next_order());
             path.shrink(self.options.loss_response);
+            self.unheld_packet = true;
         }
     }
 
     /// The chunk `tsn`, in flight, is taken for lost: it will be sent again if its message is still worth it, or else
     /// is given up now, not earlier (PRCMT §4.2, delayed abandonment).
-    pub(super) fn lose(&mut self, now: Instant, tsn: u64) {
+    pub(super) fn lose(&mut self, now: Instant, tsn: u64, cause: LossCause) {
         let Some(chunk) = self.out.get_mut(tsn) else { return };
         debug_assert_eq!(chunk.state, ChunkState::InFlight);
         chunk.state = ChunkState::Lost;
+        chunk.lost_by = cause;
         let chunk = *chunk;
         let len = usize::from(chunk.piece.len);
         self.out.in_flight -= len;
         self.peer_rwnd += len; // RFC 9260 §6.2.1 C.
         if let Some(path) = self.paths.get_mut(usize::from(chunk.slot)) {
             path.in_flight -= len;
+            path.cumack.on_lost(self.options.cwnd_update, tsn);
+            path.note_fate(true);
         }
         if self.worth_repeating(now, chunk.piece.message, chunk.repeats) {
             self.queue_repeat(tsn);
@@ -101,7 +130,7 @@ impl Association {
     /// Puts the lost chunk `tsn` among those to be sent again.
     pub(super) fn queue_repeat(&mut self, tsn: u64) {
         if let Some(chunk) = self.out.get(tsn) {
-            self.retransmit.insert((self.queue.get(chunk.piece.message).priority, tsn));
+            self.retransmit.insert(chunk.origin(), self.queue.get(chunk.piece.message).priority, tsn);
         }
     }
 
@@ -113,12 +142,16 @@ impl Association {
         let mtu = path.mtu();
         path.window.on_timeout(mtu);
         path.recovery = Some(path.next_order());
-        path.pending.heartbeat = true;
+        path.pending.heartbeat |= self.options.quick_failover.is_some();
         path.pmtu.on_timeout(now);
+        path.stats.t3_expiries += 1;
+        path.burst = 0;
+        self.stats.t3_expiries += 1;
         if self.out.in_flight == 0 && !self.is_forwarding() {
             self.withdraw_gap_acks(now);
         }
-        let lost = self.take_in_flight(now, slot);
+        let lost = self.take_in_flight(now, slot, LossCause::Timeout);
+        self.unheld_packet = lost > 0;
         if let Some(path) = self.paths.get_mut(slot) {
             path.stats.lost_chunks += lost;
         }
@@ -126,16 +159,13 @@ impl Association {
     }
 
     /// Takes all that is in flight on the path in `slot` for lost; how many chunks.
-    fn take_in_flight(&mut self, now: Instant, slot: usize) -> u64 {
+    fn take_in_flight(&mut self, now: Instant, slot: usize, cause: LossCause) -> u64 {
         let Some(path) = self.paths.get_mut(slot) else { return 0 };
         let mut entries = core::mem::take(&mut path.sent);
         let mut lost = 0;
         for (tsn, order) in entries.drain(..) {
-            let live = self.out.get(tsn).is_some_and(|chunk| {
-                chunk.state == ChunkState::InFlight && usize::from(chunk.slot) == slot && chunk.order == order
-            });
-            if live {
-                self.lose(now, tsn);
+            if self.out.get(tsn).is_some_and(|chunk| chunk.is_at(slot, order)) {
+                self.lose(now, tsn, cause);
                 lost += 1;
             }
         }
@@ -151,6 +181,7 @@ impl Association {
         let mut reneged = Vec::new();
         self.out.renege(|tsn, chunk| {
             chunk.state = ChunkState::Lost;
+            chunk.lost_by = LossCause::Timeout;
             reneged.push((tsn, chunk.piece.message, chunk.repeats));
         });
         for (tsn, message, repeats) in reneged {
@@ -178,7 +209,7 @@ impl Association {
             path.pmtu.on_timeout(now);
             path.pending.heartbeat = true;
             path.timers.retransmission = None; // The heartbeat's own timer takes over.
-            self.take_in_flight(now, slot);
+            self.take_in_flight(now, slot, LossCause::Silence);
             return;
         }
         path.timers.probe = path.probe_timeout(ack_delay).map(|timeout| now + timeout);
@@ -186,7 +217,7 @@ impl Association {
             self.out.get(tsn).is_some_and(|chunk| chunk.state == ChunkState::InFlight && chunk.order == order)
         });
         if let Some((tsn, _)) = last {
-            self.lose(now, tsn);
+            self.lose(now, tsn, LossCause::Silence);
         }
     }
 }

@@ -13,6 +13,7 @@ mod loss;
 mod paths;
 mod receive;
 mod sack;
+mod schedule;
 mod shutdown;
 mod state;
 mod timers;
@@ -22,17 +23,19 @@ pub(crate) use handshake::Handshake;
 pub(crate) use paths::Paths;
 pub(crate) use state::State;
 
-use crate::api::{CloseReason, Event, Options, PathReport, PathState, Priority, SendError, SendOptions, Stats};
+use crate::api::{
+    CloseReason, Event, Options, PathReport, PathState, Priority, SackOptions, SendError, SendOptions, Stats,
+};
 use crate::auth::AuthKeys;
 use crate::capabilities::{Agreed, Offer};
 use crate::cookie::Cookie;
 use crate::rx::{AckPolicy, AckTimer, Limits, Reassembly, Received, Tracker};
-use crate::tx::{Outstanding, SendQueue};
+use crate::tx::{Outstanding, Repeats, SendQueue};
 use abandon::Forward;
 use asconf::Reconfiguration;
 use braidcast_core::{Instant, Rng, Route, Transmit, Unwrapper};
 use sack::AckScratch;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use transmit::Control;
 
@@ -60,8 +63,10 @@ pub struct Association {
     paths: Paths,
     queue: SendQueue,
     out: Outstanding,
-    /// Lost chunks that are to be sent again: the most important first, then the oldest.
-    retransmit: BTreeSet<(Priority, u64)>,
+    /// Lost chunks that are to be sent again.
+    retransmit: Repeats,
+    /// One packet of lost chunks may leave that no window holds back (RFC 9260 §6.3.3 E3, §7.2.4 3).
+    unheld_packet: bool,
     /// Chunks of which a copy is to go over a second path.
     copies: VecDeque<u64>,
     /// Unwraps what the peer acknowledges; its reference is the highest cumulative acknowledgement.
@@ -118,7 +123,8 @@ impl Association {
 
     fn new(options: Arc<Options>, rng: Rng, local_tag: u32, peer_port: u16, initial_tsn: u32, offer: Offer) -> Self {
         let acked = Unwrapper::<32>::new(u64::from(initial_tsn.wrapping_sub(1)));
-        let policy = AckPolicy { every: options.sack.every, delay: options.sack.delay, dac: options.sack.dac };
+        let SackOptions { every, delay, dac, path } = options.sack;
+        let policy = AckPolicy { every, delay, dac, path };
         let limits = Limits { streams: options.streams, interleaving: false, max_message: options.max_message };
         Self {
             rng,
@@ -133,9 +139,10 @@ impl Association {
             auth: None,
             outbound_streams: options.streams,
             paths: Paths::default(),
-            queue: SendQueue::new(),
+            queue: SendQueue::new(options.stream_order, options.abandonment),
             out: Outstanding::new(acked.highest() + 1),
-            retransmit: BTreeSet::new(),
+            retransmit: Repeats::default(),
+            unheld_packet: false,
             copies: VecDeque::new(),
             acked,
             peer_rwnd: 0,
@@ -232,7 +239,7 @@ impl Association {
     pub fn set_priority(&mut self, stream: u16, priority: Priority) {
         self.queue.set_priority(stream, priority);
         // Lost chunks stand under the rank of their message.
-        for (_, tsn) in core::mem::take(&mut self.retransmit) {
+        for tsn in self.retransmit.take() {
             self.queue_repeat(tsn);
         }
     }
@@ -241,6 +248,14 @@ impl Association {
     /// what is small and must not wait for a loss to be noticed. For messages to come.
     pub fn set_copied(&mut self, stream: u16, copied: bool) {
         self.queue.set_copied(stream, copied);
+    }
+
+    /// Makes the path over `route` the primary one, which carries new data where one path is used at a time
+    /// ([`Options::concurrent`]). At first it is the path of the handshake. Whether there is such a path.
+    pub fn set_primary(&mut self, route: Route) -> bool {
+        let slot = self.paths.by_route(route);
+        self.paths.primary = slot.unwrap_or(self.paths.primary);
+        slot.is_some()
     }
 
     /// Ends the association once everything promised is delivered, in both directions.

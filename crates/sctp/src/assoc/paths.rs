@@ -1,7 +1,7 @@
 use super::Association;
 use crate::api::{Event, Options, PathState};
 use crate::path::Path;
-use crate::tx::ChunkState;
+use crate::tx::{ChunkState, LossCause};
 use braidcast_core::{Instant, PathId, Route};
 
 /// The paths of an association. Each stands in a slot, by which chunks refer to it; slots are used again, [`PathId`]s
@@ -10,6 +10,8 @@ use braidcast_core::{Instant, PathId, Route};
 pub(crate) struct Paths {
     slots: Vec<Option<Path>>,
     next_id: u16,
+    /// The slot of the primary path (RFC 9260 §6.4).
+    pub(crate) primary: usize,
     /// The slot that new data went to last.
     pub(crate) last: usize,
     /// Routes that joined or left, for the endpoint's index.
@@ -32,6 +34,9 @@ impl Paths {
     pub(crate) fn remove(&mut self, slot: usize) -> Option<Path> {
         let path = self.slots.get_mut(slot)?.take()?;
         self.changes.push((path.route, false));
+        if self.primary == slot {
+            self.primary = self.slots.iter().position(Option::is_some).unwrap_or(0);
+        }
         Some(path)
     }
 
@@ -105,6 +110,14 @@ impl Paths {
         })
     }
 
+    /// The path that new data goes over when one is used at a time: the primary one if it is among the best, else the first
+    /// of those (RFC 9260 §6.4.1 leaves the choice open).
+    pub(crate) fn data_path(&self) -> Option<usize> {
+        let best = self.best_rank(None);
+        let good = |slot: &usize| self.get(*slot).is_some_and(|path| self.is_best(path, best));
+        Some(self.primary).filter(good).or_else(|| (0..self.slots()).find(good))
+    }
+
     /// The best path but the one in `slot`, unless it has failed.
     pub(crate) fn best_other(&self, slot: usize) -> Option<usize> {
         let others = self.enumerate().filter(|&(other, _)| other != slot);
@@ -135,6 +148,7 @@ impl Association {
                 && chunk.order == order
             {
                 chunk.state = ChunkState::Lost;
+                chunk.lost_by = LossCause::Silence;
                 let len = usize::from(chunk.piece.len);
                 self.out.in_flight -= len;
                 self.peer_rwnd += len; // RFC 9260 §6.2.1 C.
@@ -156,6 +170,7 @@ impl Association {
         path.errors = 0;
         let revived = path.silent_since.take().is_some() || path.state != PathState::Active;
         path.probes = 0;
+        path.burst = 0;
         path.rtt.restore_rto();
         if path.state != PathState::Active {
             path.pmtu.start(now);
@@ -179,9 +194,10 @@ impl Association {
         self.copies.extend(urgent.map(|(tsn, _)| tsn));
     }
 
-    /// The path in `slot` missed an answer (RFC 9260 §8.1, §8.2; RFC 7829 §3 with PFMR = 0).
+    /// The path in `slot` missed an answer (RFC 9260 §8.1, §8.2; RFC 7829 §3).
     pub(super) fn path_failed(&mut self, slot: usize) {
         let limit = self.options.path_max_retrans;
+        let avoided_after = self.options.quick_failover.map_or(limit, |quick| quick.min(limit));
         let best = self.paths.best_rank(None);
         // Paths that carry no data do not speak for the association (RFC 9260 §8.1).
         let counts = self.paths.get(slot).is_some_and(|path| self.paths.is_best(path, best));
@@ -193,7 +209,7 @@ impl Association {
         if path.state == PathState::Unconfirmed && others {
             return;
         }
-        if path.state == PathState::Active {
+        if path.state == PathState::Active && path.errors > avoided_after {
             self.events.push_back(Event::PathDown(path.id, path.route));
             path.state = PathState::PotentiallyFailed;
         }

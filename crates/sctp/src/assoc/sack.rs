@@ -1,5 +1,5 @@
 use super::Association;
-use crate::api::LossDetection;
+use crate::api::{CwndUpdate, LossDetection, RttSamples};
 use crate::tx::ChunkState;
 use crate::wire::chunk::Sack;
 use braidcast_core::Instant;
@@ -21,6 +21,8 @@ struct PathNews {
     newest: Option<(u64, Instant)>,
     /// Highest place in the send order that is newly acknowledged.
     highest_order: Option<u64>,
+    /// What the window waits for was acknowledged ([`CwndUpdate`]).
+    advanced: bool,
 }
 
 impl Association {
@@ -33,6 +35,8 @@ impl Association {
             return;
         }
         self.acked.unwrap(u64::from(sack.cumulative_tsn));
+        let moved = cumulative >= self.out.base();
+        self.find_cumacks();
         let mut scratch = core::mem::take(&mut self.scratch.ack);
         scratch.newly.clear();
         scratch.paths.clear();
@@ -46,8 +50,9 @@ impl Association {
             self.out.ack_range(from, to, &mut scratch.newly);
         }
         for &tsn in &scratch.newly {
-            self.chunk_acked(now, tsn, &mut scratch.paths);
+            self.chunk_acked(now, tsn, tsn <= cumulative, &mut scratch.paths);
         }
+        let highest_tsn = scratch.newly.iter().copied().max();
         while let Some((_, chunk)) = self.out.pop_acked(cumulative) {
             self.chunk_gone(chunk.piece.message);
         }
@@ -59,8 +64,14 @@ impl Association {
         let paths_acked = scratch.paths.iter().filter(|news| news.highest_order.is_some()).count();
         for (at, news) in scratch.paths.iter().enumerate() {
             if news.highest_order.is_some() || news.acked > 0 {
-                self.path_acked(now, at, news, at == slot);
+                self.path_acked(now, at, news, at == slot, moved);
             }
+        }
+        for path in self.paths.iter_mut() {
+            path.burst = 0;
+        }
+        if self.options.loss_detection == LossDetection::PlainCount {
+            self.count_missing_plainly(now, sack, cumulative, highest_tsn, moved);
         }
         if self.options.loss_detection == LossDetection::Count {
             // DAC: one SACK may stand for several packets, if all it newly acknowledges took one path (Iyengar et al. §III-D).
@@ -82,6 +93,7 @@ impl Association {
         if self.out.is_empty() {
             for path in self.paths.iter_mut() {
                 path.sent.clear();
+                path.cumack.clear();
                 path.timers.retransmission = None;
                 path.timers.probe = None;
                 path.timers.reordering = None;
@@ -96,8 +108,24 @@ impl Association {
         self.advance_shutdown(now);
     }
 
-    /// `tsn` was acknowledged for the first time.
-    fn chunk_acked(&mut self, now: Instant, tsn: u64, news: &mut [PathNews]) {
+    /// Has each path look for what it waits to see acknowledged, among its chunks in flight.
+    fn find_cumacks(&mut self) {
+        let (rule, out) = (self.options.cwnd_update, &self.out);
+        for slot in 0..self.paths.slots() {
+            let Some(path) = self.paths.get_mut(slot) else { continue };
+            // Chunks sent once leave in the order of their TSNs.
+            let lowest_new = || {
+                let sent_once = |&&(tsn, order): &&(u64, u64)| {
+                    out.get(tsn).is_some_and(|chunk| chunk.is_at(slot, order) && chunk.repeats == 0)
+                };
+                path.sent.iter().find(sent_once).map(|&(tsn, _)| tsn)
+            };
+            path.cumack.find(rule, lowest_new);
+        }
+    }
+
+    /// `tsn` was acknowledged for the first time; `cumulative`: not by a gap block.
+    fn chunk_acked(&mut self, now: Instant, tsn: u64, cumulative: bool, news: &mut [PathNews]) {
         let Some(chunk) = self.out.get_mut(tsn) else { return };
         let state = core::mem::replace(&mut chunk.state, ChunkState::Acked);
         let chunk = *chunk;
@@ -108,7 +136,10 @@ impl Association {
                 self.out.in_flight -= len;
                 let (Some(path), Some(news)) = (self.paths.get_mut(slot), news.get_mut(slot)) else { return };
                 path.in_flight -= len;
+                path.note_fate(false);
                 news.acked += len;
+                news.advanced |= path.cumack.on_acked(tsn, cumulative);
+                self.stats.acked_bytes += len as u64;
                 if chunk.copied {
                     return; // Perhaps the copy alone arrived: that says nothing about this path.
                 }
@@ -122,7 +153,8 @@ impl Association {
             ChunkState::Lost => {
                 // It was on its way after all.
                 let priority = self.queue.get(chunk.piece.message).priority;
-                self.retransmit.remove(&(priority, tsn));
+                self.retransmit.remove(chunk.origin(), priority, tsn);
+                self.stats.acked_bytes += len as u64;
                 if let (Some(path), Some(news)) = (self.paths.get_mut(slot), news.get_mut(slot)) {
                     path.rack.on_spurious();
                     path.window.undo_timeout();
@@ -144,17 +176,20 @@ impl Association {
     }
 
     /// The path in `slot` had chunks acknowledged.
-    fn path_acked(&mut self, now: Instant, slot: usize, news: &PathNews, same_path: bool) {
+    fn path_acked(&mut self, now: Instant, slot: usize, news: &PathNews, same_path: bool, moved: bool) {
         let proven = news.highest_order.is_some();
         if proven {
             self.path_answers(now, slot);
         }
         let (probe, interval) = (self.options.probe, self.options.heartbeat_interval);
         let (ack_delay, queueing_limit) = (self.options.sack.delay, self.options.queueing_limit);
+        let rtt_samples = self.options.rtt_samples;
+        let grows = news.advanced || (moved && self.options.cwnd_update == CwndUpdate::Plain);
         let Some(path) = self.paths.get_mut(slot) else { return };
         // A SACK that came back over another path says nothing about this path's round trip (THESIS §6.2.4); a peer that
         // sends only such is asked by heartbeats.
-        if let (Some((order, sent)), true) = (news.newest, same_path) {
+        let measures = same_path || rtt_samples == RttSamples::AnyReturn;
+        if let (Some((order, sent)), true) = (news.newest, measures) {
             path.heartbeats.postpone(now, interval);
             path.queueing.observe(now, now - sent);
             if order >= path.next_rtt_order {
@@ -169,22 +204,18 @@ impl Association {
             path.recovery = None;
             path.rack.on_recovered();
         }
-        // CUC: what counts is whether the oldest chunk out on this path was acknowledged, whatever the association's
-        // cumulative acknowledgement does (Iyengar et al. §III-C, pseudo-cumack).
-        let mut advanced = false;
+        // The timer starts anew when the oldest chunk out on this path was acknowledged (RFC 9260 §6.3.2 R3).
+        let mut oldest_acked = false;
         while let Some(&(tsn, order)) = path.sent.front() {
-            let live = self.out.get(tsn).is_some_and(|chunk| {
-                chunk.state == ChunkState::InFlight && usize::from(chunk.slot) == slot && chunk.order == order
-            });
-            if live {
+            if self.out.get(tsn).is_some_and(|chunk| chunk.is_at(slot, order)) {
                 break;
             }
             path.sent.pop_front();
-            advanced = true;
+            oldest_acked = true;
         }
         let mtu = path.mtu();
         let queued = queueing_limit.is_some_and(|limit| path.queueing.latest() > limit);
-        if path.recovery.is_none() && advanced && proven && !queued {
+        if path.recovery.is_none() && grows && proven && !queued {
             path.window.on_ack(news.acked, news.in_flight_before + mtu > path.window.cwnd(), mtu);
         }
         if path.in_flight == 0 {
@@ -192,7 +223,7 @@ impl Association {
             path.timers.retransmission = None;
             path.timers.probe = None;
         } else {
-            if advanced {
+            if oldest_acked {
                 path.timers.retransmission = Some(now + path.rtt.rto());
             }
             if !proven {

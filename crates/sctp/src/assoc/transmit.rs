@@ -1,9 +1,9 @@
+use super::schedule::Way;
 use super::{Association, State};
-use crate::tx::{Chunk, ChunkState};
+use crate::tx::{Chunk, ChunkState, LossCause};
 use crate::wire::chunk::{Abort, Data, ForwardTsn, GapBlock, IData, IForwardTsn, ISkip, Sack, Skip};
 use crate::wire::{self, Cause, Causes, Entries, Entry, Header, padded};
 use braidcast_core::{Ecn, Instant, Transmit, Writer};
-use braidcast_mpath::PathView;
 
 /// A control chunk that waits to be sent.
 #[derive(Debug)]
@@ -16,16 +16,6 @@ pub(super) struct Control {
     pub(super) bytes: Vec<u8>,
     /// Nothing may share its packet (RFC 9260 §6.10: INIT and the like).
     pub(super) alone: bool,
-}
-
-/// Where data may go now.
-enum Way {
-    /// Over the path in this slot.
-    Open(usize),
-    /// Pacing holds it back.
-    Later,
-    /// No path has room.
-    Shut,
 }
 
 impl Association {
@@ -81,9 +71,7 @@ impl Association {
         if let Some(slot) = self.next_copy().map(|(_, slot)| slot) {
             return Some((slot, false));
         }
-        if self.has_data()
-            && let Way::Open(slot) = self.way(now)
-        {
+        if let Way::Open(slot) = self.way(now) {
             return Some((slot, true));
         }
         if self.ack.due(now) && self.state.is_up() {
@@ -97,58 +85,8 @@ impl Association {
         self.paths.for_control(self.ack.path().and_then(|id| self.paths.by_id(id)))
     }
 
-    /// Whether there is a chunk that flow control lets go.
-    fn has_data(&self) -> bool {
-        if !self.state.carries_data() {
-            return false;
-        }
-        if !self.retransmit.is_empty() {
-            return true;
-        }
-        let Some((_, left)) = self.queue.peek() else { return false };
-        let header = self.data_header();
-        let piece = left.min(self.paths.common_mtu().unwrap_or(self.options.base_mtu) - Header::LEN - header);
-        // One chunk may always be out, to notice when a shut window opens (RFC 9260 §6.1 A).
-        !self.out.is_full() && (piece <= self.peer_rwnd || self.out.in_flight == 0)
-    }
-
-    const fn data_header(&self) -> usize {
+    pub(super) const fn data_header(&self) -> usize {
         if self.agreed.interleaving { IData::HEADER } else { Data::HEADER }
-    }
-
-    /// Which path data goes over now.
-    fn way(&mut self, now: Instant) -> Way {
-        let best = self.paths.best_rank(None);
-        let mut views = [PathView::default(); 32];
-        let slots = self.paths.slots().min(views.len());
-        let mut later = false;
-        for (slot, view) in views.iter_mut().enumerate().take(slots) {
-            let usable = self.paths.get(slot).is_some_and(|path| self.paths.is_best(path, best));
-            let Some(path) = self.paths.get_mut(slot).filter(|_| usable) else { continue };
-            if !path.has_room() {
-                continue;
-            }
-            let (mtu, rate) = (path.mtu(), path.pacing_rate().filter(|_| self.options.pacing));
-            let at = path.pacer.ready_at(now, mtu, rate, mtu);
-            let (cwnd, in_flight, srtt) = (path.window.cwnd(), path.in_flight, path.rtt.srtt());
-            *view = PathView { ready: at <= now, cwnd, in_flight, srtt };
-            later |= at > now;
-        }
-        match self.options.scheduler.pick(&views[..slots], self.paths.last) {
-            Some(slot) => Way::Open(slot),
-            None if later => Way::Later,
-            None => Way::Shut,
-        }
-    }
-
-    /// When pacing lets the next packet go, if that is what holds it back.
-    pub(super) fn pacing_timeout(&self) -> Option<Instant> {
-        if !self.options.pacing || !self.has_data() {
-            return None;
-        }
-        let best = self.paths.best_rank(None);
-        let candidates = self.paths.iter().filter(|path| self.paths.is_best(path, best) && path.has_room());
-        candidates.filter_map(|path| Some(path.pacer.earliest(path.mtu(), path.pacing_rate()?))).min()
     }
 
     /// Appends one packet of at most `limit` bytes for the path in `slot`; its length, 0 if there was nothing to put in.
@@ -285,9 +223,10 @@ impl Association {
     fn put_data(&mut self, now: Instant, slot: usize, start: usize, end: usize, buf: &mut Vec<u8>) {
         let before = buf.len();
         let header = self.data_header();
-        while let Some(&(priority, tsn)) = self.retransmit.first() {
+        let unheld = core::mem::take(&mut self.unheld_packet);
+        while let Some((origin, priority, tsn)) = self.next_repeat(slot) {
             let Some(chunk) = self.out.get(tsn).copied() else {
-                self.retransmit.remove(&(priority, tsn));
+                self.retransmit.remove(origin, priority, tsn);
                 continue;
             };
             if !self.worth_repeating(now, chunk.piece.message, chunk.repeats) {
@@ -301,13 +240,13 @@ impl Association {
             if !fits && (start > 0 || buf.len() > start + Header::LEN) {
                 break;
             }
-            self.retransmit.remove(&(priority, tsn));
+            self.retransmit.remove(origin, priority, tsn);
             self.send_chunk(now, slot, tsn, chunk, buf);
-            if !fits || !self.slot_has_room(slot) {
+            if !fits || !(unheld || self.slot_has_room(slot)) {
                 break;
             }
         }
-        while self.retransmit.is_empty() && self.slot_has_room(slot) && self.has_data() {
+        while self.next_repeat(slot).is_none() && self.may_carry_new(slot) && self.has_new_data() {
             let Some((key, left)) = self.queue.peek() else { break };
             if !self.queue.get(key).may_send(now, 0) && (self.agreed.forward_tsn || self.queue.is_untouched(key)) {
                 self.abandon(key);
@@ -321,9 +260,7 @@ impl Association {
                 break;
             }
             let Some(piece) = self.queue.cut(room) else { break };
-            let state = ChunkState::InFlight;
-            let chunk =
-                Chunk { piece, state, slot: slot as u8, order: 0, sent: now, repeats: 0, missing: 0, copied: false };
+            let chunk = Chunk::new(piece, ChunkState::InFlight, slot as u8, now);
             let tsn = self.out.push(chunk);
             let message = self.queue.get_mut(piece.message);
             if message.chunks == 0 {
@@ -339,6 +276,7 @@ impl Association {
             let (probe, ack_delay) = (self.options.probe, self.options.sack.delay);
             if let Some(path) = self.paths.get_mut(slot) {
                 path.pacer.on_sent(sent);
+                path.burst += 1;
                 path.timers.probe = path.probe_timeout(ack_delay).filter(|_| probe).map(|timeout| now + timeout);
             }
         }
@@ -375,10 +313,6 @@ impl Association {
         }
     }
 
-    fn slot_has_room(&self, slot: usize) -> bool {
-        self.paths.get(slot).is_some_and(crate::path::Path::has_room)
-    }
-
     /// Writes the chunk `tsn` and notes that it went over the path in `slot`.
     fn send_chunk(&mut self, now: Instant, slot: usize, tsn: u64, chunk: Chunk, buf: &mut Vec<u8>) {
         let again = chunk.state == ChunkState::Lost;
@@ -389,7 +323,16 @@ impl Association {
             self.copies.push_back(tsn);
         }
         let Some(path) = self.paths.get_mut(slot) else { return };
-        let order = path.on_chunk_sent(now, tsn, len, again);
+        let order = path.on_chunk_sent(now, tsn, len, again.then_some(chunk.lost_by));
+        let stats = &mut self.stats;
+        if again {
+            stats.retransmissions += 1;
+            stats.fast_retransmissions += u64::from(chunk.lost_by == LossCause::Reported);
+            stats.timeout_retransmissions += u64::from(chunk.lost_by == LossCause::Timeout);
+        } else {
+            stats.new_chunks += 1;
+            stats.new_bytes += len as u64;
+        }
         self.out.in_flight += len;
         self.peer_rwnd = self.peer_rwnd.saturating_sub(len);
         if let Some(chunk) = self.out.get_mut(tsn) {

@@ -4,6 +4,7 @@ mod heartbeat;
 mod pmtu;
 
 use crate::api::{Options, PathReport, PathState};
+use crate::tx::{LossCause, PseudoCumack};
 use braidcast_cc::{LossResponse, Pacer, QueueingDelay, Rack, RttEstimator, Window};
 use braidcast_core::{Instant, PathId, Route};
 use core::time::Duration;
@@ -32,6 +33,12 @@ pub(crate) struct Path {
     /// acknowledged or sent again, and are dropped when they get to the front.
     pub(crate) sent: VecDeque<(u64, u64)>,
     next_order: u64,
+    /// What must be acknowledged for the window to grow.
+    pub(crate) cumack: PseudoCumack,
+    /// Packets with data since the last acknowledgement, for Max.Burst.
+    pub(crate) burst: u32,
+    /// Share of the chunks that were lost of late; each one weighs 1/64.
+    pub(crate) loss_rate: f32,
     /// Recovery lasts until something sent from this place on is acknowledged (RFC 9260 §7.2.4 fast recovery).
     pub(crate) recovery: Option<u64>,
     /// RTT is measured once each round trip: the next measurement comes from this place in the order on.
@@ -77,6 +84,9 @@ pub(crate) struct PathStats {
     pub(crate) lost_chunks: u64,
     pub(crate) retransmitted_chunks: u64,
     pub(crate) copied_chunks: u64,
+    pub(crate) fast_retransmissions: u64,
+    pub(crate) timeout_retransmissions: u64,
+    pub(crate) t3_expiries: u64,
     pub(crate) timeouts: u64,
     pub(crate) received_packets: u64,
     pub(crate) received_bytes: u64,
@@ -84,12 +94,15 @@ pub(crate) struct PathStats {
 
 impl Path {
     pub(crate) fn new(now: Instant, id: PathId, route: Route, state: PathState, options: &Options) -> Self {
+        let initial_window = options.initial_window.map(|packets| packets * options.base_mtu);
+        let mut window = Window::new(options.base_mtu, initial_window);
+        window.limit_slow_start(options.initial_ssthresh.unwrap_or(usize::MAX));
         Self {
             id,
             route,
             state,
             rtt: RttEstimator::new(options.rto),
-            window: Window::new(options.base_mtu, options.initial_window.map(|packets| packets * options.base_mtu)),
+            window,
             pacer: Pacer::new(now, options.base_mtu),
             rack: Rack::default(),
             queueing: QueueingDelay::default(),
@@ -99,6 +112,9 @@ impl Path {
             in_flight: 0,
             sent: VecDeque::new(),
             next_order: 0,
+            cumack: PseudoCumack::default(),
+            burst: 0,
+            loss_rate: 0.0,
             recovery: None,
             next_rtt_order: 0,
             errors: 0,
@@ -122,13 +138,18 @@ impl Path {
     }
 
     /// A chunk of `len` bytes leaves over this path; its place in the order.
-    pub(crate) fn on_chunk_sent(&mut self, now: Instant, tsn: u64, len: usize, again: bool) -> u64 {
+    pub(crate) fn on_chunk_sent(&mut self, now: Instant, tsn: u64, len: usize, again: Option<LossCause>) -> u64 {
         let order = self.next_order;
         self.next_order += 1;
         self.sent.push_back((tsn, order));
         self.in_flight += len;
         self.stats.sent_chunks += 1;
-        self.stats.retransmitted_chunks += u64::from(again);
+        if let Some(cause) = again {
+            self.cumack.on_repeat(tsn);
+            self.stats.retransmitted_chunks += 1;
+            self.stats.fast_retransmissions += u64::from(cause == LossCause::Reported);
+            self.stats.timeout_retransmissions += u64::from(cause == LossCause::Timeout);
+        }
         if self.timers.retransmission.is_none() {
             self.timers.retransmission = Some(now + self.rtt.rto());
         }
@@ -160,9 +181,15 @@ impl Path {
         }
     }
 
-    /// Whether new data may go here as far as congestion control is concerned (RFC 9260 §6.1 B).
-    pub(crate) const fn has_room(&self) -> bool {
-        self.in_flight < self.window.cwnd()
+    /// A chunk sent over this path was acknowledged or lost.
+    pub(crate) fn note_fate(&mut self, lost: bool) {
+        self.loss_rate += (f32::from(u8::from(lost)) - self.loss_rate) / 64.0;
+    }
+
+    /// Whether data may go here as far as congestion control is concerned (RFC 9260 §6.1 B and D).
+    pub(crate) fn has_room(&self, max_burst: Option<u32>) -> bool {
+        let in_burst = max_burst.is_none_or(|most| self.burst < most || self.in_flight == 0);
+        self.in_flight < self.window.cwnd() && in_burst
     }
 
     /// Bytes per second to spread packets at: 2 windows per round trip in slow start, 1.25 later, as Linux TCP does.
@@ -193,6 +220,9 @@ impl Path {
             lost_chunks,
             retransmitted_chunks,
             copied_chunks,
+            fast_retransmissions,
+            timeout_retransmissions,
+            t3_expiries,
             timeouts,
             received_packets,
             received_bytes,
@@ -215,6 +245,9 @@ impl Path {
             lost_chunks,
             retransmitted_chunks,
             copied_chunks,
+            fast_retransmissions,
+            timeout_retransmissions,
+            t3_expiries,
             timeouts,
             received_packets,
             received_bytes,

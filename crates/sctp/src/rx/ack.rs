@@ -1,3 +1,4 @@
+use crate::api::SackPath;
 use braidcast_core::{Instant, PathId};
 use core::time::Duration;
 
@@ -12,6 +13,8 @@ pub(crate) struct AckPolicy {
     /// on Networking 14(5), 2006, §III-D): packets that come out of order, as they do whenever paths differ, are
     /// acknowledged as late as any others, and the SACK says how many it stands for.
     pub(crate) dac: bool,
+    /// Over which path it goes back.
+    pub(crate) path: SackPath,
 }
 
 impl AckPolicy {
@@ -21,7 +24,7 @@ impl AckPolicy {
 
 impl Default for AckPolicy {
     fn default() -> Self {
-        Self { every: 2, delay: Duration::from_millis(200), dac: false }
+        Self { every: 2, delay: Duration::from_millis(200), dac: false, path: SackPath::default() }
     }
 }
 
@@ -37,6 +40,8 @@ pub(crate) struct AckTimer {
     packets: u32,
     /// Some DATA has come: the first is answered at once (RFC 9260 §5.1).
     started: bool,
+    /// The path of the last packet with DATA.
+    last: Option<PathId>,
 }
 
 /// A path that data came over.
@@ -53,7 +58,7 @@ impl AckTimer {
 
     /// Nothing received yet.
     pub(crate) const fn new(policy: AckPolicy) -> Self {
-        Self { policy, deadline: None, paths: Vec::new(), packets: 0, started: false }
+        Self { policy, deadline: None, paths: Vec::new(), packets: 0, started: false, last: None }
     }
 
     /// A packet with DATA, I-DATA or FORWARD-TSN chunks has been worked through; call once per packet.
@@ -76,6 +81,7 @@ impl AckTimer {
                 self.paths.insert(0, Source { path, fresh: true });
             }
         }
+        self.last = Some(path);
         self.packets = self.packets.saturating_add(1);
         let at_once = immediate
             || !new_data
@@ -111,6 +117,9 @@ impl AckTimer {
     /// over the one that has waited longest. A sender can measure a path only by a SACK that comes back over it, and
     /// where packets alternate, "the last packet's path" would be the same one for ever (THESIS §6.2.4).
     pub(crate) fn path(&self) -> Option<PathId> {
+        if self.policy.path == SackPath::Last {
+            return self.last;
+        }
         let fresh = self.paths.iter().find(|source| source.fresh);
         fresh.or(self.paths.last()).map(|source| source.path)
     }
@@ -164,7 +173,8 @@ mod tests {
 
     #[test]
     fn a_lone_packet_waits_from_its_own_arrival_and_never_past_500_ms() {
-        let mut timer = running(AckPolicy { every: 9, delay: Duration::from_secs(5), dac: false });
+        let mut timer =
+            running(AckPolicy { every: 9, delay: Duration::from_secs(5), dac: false, ..AckPolicy::default() });
         let now = Instant::from_millis(10);
         timer.on_data_packet(now, PathId(0), true, false, false);
         timer.on_data_packet(now + 50 * MS, PathId(0), true, false, false);

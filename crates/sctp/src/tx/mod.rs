@@ -1,7 +1,11 @@
 //! The sending half: messages that wait, chunks that are out, what is given up.
 
+mod cumack;
 mod outstanding;
 mod queue;
+mod repeats;
 
-pub(crate) use outstanding::{Chunk, ChunkState, Outstanding};
+pub(crate) use cumack::PseudoCumack;
+pub(crate) use outstanding::{Chunk, ChunkState, LossCause, Outstanding};
 pub(crate) use queue::{Message, Piece, SendQueue};
+pub(crate) use repeats::{Origin, Repeats};

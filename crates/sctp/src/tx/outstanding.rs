@@ -1,5 +1,5 @@
 use crate::rx::TsnRing;
-use crate::tx::Piece;
+use crate::tx::{Origin, Piece};
 use braidcast_core::Instant;
 use std::collections::VecDeque;
 
@@ -16,6 +16,8 @@ pub(crate) struct Chunk {
     pub(crate) sent: Instant,
     /// How often it was sent again.
     pub(crate) repeats: u16,
+    /// How it was lost last; meaningful once it was.
+    pub(crate) lost_by: LossCause,
     /// A copy of it went over another path since it was last sent.
     pub(crate) copied: bool,
     /// Reports that it is missing, for [`LossDetection::Count`](crate::LossDetection).
@@ -32,6 +34,41 @@ pub(crate) enum ChunkState {
     Lost,
     /// Lost and given up: FORWARD-TSN will tell (RFC 3758 §3.5).
     Abandoned,
+}
+
+/// What made a chunk count as lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LossCause {
+    /// Acknowledgements of others.
+    Reported,
+    /// The retransmission timer.
+    Timeout,
+    /// The path fell silent, or left.
+    Silence,
+}
+
+impl Chunk {
+    /// A chunk that is about to leave over the path in `slot` for the first time.
+    pub(crate) const fn new(piece: Piece, state: ChunkState, slot: u8, sent: Instant) -> Self {
+        let lost_by = LossCause::Reported;
+        Self { piece, state, slot, order: 0, sent, repeats: 0, lost_by, missing: 0, copied: false }
+    }
+
+    /// In flight on the path in `slot`, as number `order` there.
+    pub(crate) fn is_at(&self, slot: usize, order: u64) -> bool {
+        self.state == ChunkState::InFlight && usize::from(self.slot) == slot && self.order == order
+    }
+
+    /// For the choice of the path to send it again over.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin { slot: self.slot, timed_out: self.lost_by != LossCause::Reported }
+    }
+
+    /// Whether reports about later chunks may make it count as lost: only once, after that the timer must
+    /// (RFC 9260 §7.2.4 5).
+    pub(crate) fn may_be_reported(&self) -> bool {
+        self.repeats == 0 || self.lost_by != LossCause::Reported
+    }
 }
 
 /// The chunks that are out, by TSN, from the cumulative acknowledgement up.

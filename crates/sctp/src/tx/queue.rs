@@ -1,7 +1,7 @@
-use crate::api::{Priority, Reliability, SendOptions};
+use crate::api::{Abandonment, Priority, Reliability, SendOptions, StreamOrder};
 use braidcast_core::Instant;
 use slab::Slab;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// A message from [`send`](crate::Association::send) until all of it is acknowledged or given up.
 #[derive(Debug)]
@@ -14,6 +14,8 @@ pub(crate) struct Message {
     /// Each chunk goes over a second path too.
     pub(crate) copied: bool,
     promise: Promise,
+    /// Messages given to us before it.
+    arrival: u64,
     pub(crate) payload: Vec<u8>,
     /// Bytes that have been cut into chunks.
     taken: usize,
@@ -91,6 +93,11 @@ struct OutStream {
 /// O(1) for each message and chunk. Payload buffers are reused, up to [`Self::SPARE`] of them.
 #[derive(Debug)]
 pub(crate) struct SendQueue {
+    order: StreamOrder,
+    /// Messages with a lifetime, by its end, whether they wait or are out; `None`: only those that wait are given up when
+    /// it ends.
+    deadlines: Option<BTreeSet<(Instant, u32)>>,
+    arrivals: u64,
     interleaving: bool,
     /// The peer can be told to skip the rest of a message (RFC 3758): one that was cut in part may be given up.
     skippable: bool,
@@ -111,8 +118,11 @@ impl SendQueue {
     /// Payload buffers kept for reuse; those above 64 KiB are freed.
     const SPARE: usize = 256;
 
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(order: StreamOrder, abandonment: Abandonment) -> Self {
         Self {
+            order,
+            deadlines: (abandonment == Abandonment::Immediate).then(BTreeSet::new),
+            arrivals: 0,
             interleaving: false,
             skippable: false,
             messages: Slab::new(),
@@ -181,8 +191,10 @@ impl SendQueue {
         let stream = self.stream(id);
         let before = core::mem::replace(&mut stream.priority, priority);
         if !stream.waiting.is_empty() {
-            for &key in &self.streams[usize::from(id)].waiting {
-                self.messages[key as usize].priority = priority;
+            if self.order == StreamOrder::Priority {
+                for &key in &self.streams[usize::from(id)].waiting {
+                    self.messages[key as usize].priority = priority;
+                }
             }
             self.turns[before.index()].retain(|&it| it != id);
             self.turns[priority.index()].push_back(id);
@@ -203,15 +215,19 @@ impl SendQueue {
             Reliability::Lifetime(lifetime) => Promise::Until(now + lifetime),
             Reliability::Retransmissions(limit) => Promise::Repeats(limit),
         };
+        let order = self.order;
         let &mut OutStream { priority, copied, .. } = self.stream(how.stream);
+        // Without priorities all that is lost ranks alike, too.
+        let rank = if order == StreamOrder::Fcfs { Priority::default() } else { priority };
         let message = Message {
             stream: how.stream,
             ppid: how.ppid,
             unordered: how.unordered,
             context: how.context,
-            priority,
+            priority: rank,
             copied,
             promise,
+            arrival: self.arrivals,
             payload: buffer,
             taken: 0,
             number: 0,
@@ -221,10 +237,15 @@ impl SendQueue {
             last_tsn: 0,
             abandoned: false,
         };
-        if let Some(expiry) = message.expiry() {
+        let expiry = message.expiry();
+        if let Some(expiry) = expiry {
             self.next_expiry = Some(self.next_expiry.map_or(expiry, |next| next.min(expiry)));
         }
         let key = self.messages.insert(message) as u32;
+        self.arrivals += 1;
+        if let (Some(expiry), Some(deadlines)) = (expiry, &mut self.deadlines) {
+            deadlines.insert((expiry, key));
+        }
         self.waiting_bytes += payload.len();
         self.held_bytes += payload.len();
         let stream = &mut self.streams[usize::from(how.stream)];
@@ -237,8 +258,13 @@ impl SendQueue {
     /// The message that the next chunk is cut from, and how many bytes of it wait.
     pub(crate) fn peek(&self) -> Option<(u32, usize)> {
         let key = self.under_way.or_else(|| {
-            let stream = self.turns.iter().find_map(VecDeque::front)?;
-            self.streams[usize::from(*stream)].waiting.front().copied()
+            let head = |stream: &u16| self.streams[usize::from(*stream)].waiting.front().copied();
+            match self.order {
+                StreamOrder::Priority => head(self.turns.iter().find_map(VecDeque::front)?),
+                StreamOrder::Fcfs => {
+                    self.turns.iter().flatten().filter_map(head).min_by_key(|&key| self.get(key).arrival)
+                }
+            }
         })?;
         let message = self.get(key);
         Some((key, message.payload.len() - message.taken))
@@ -301,6 +327,7 @@ impl SendQueue {
     ///
     /// The message stays in the slab until [`release`](Self::release), as chunks of it may be out.
     pub(crate) fn drop_rest(&mut self, key: u32) {
+        self.forget_deadline(key);
         let message = &mut self.messages[key as usize];
         if message.is_cut() {
             return;
@@ -323,8 +350,15 @@ impl SendQueue {
         }
     }
 
+    fn forget_deadline(&mut self, key: u32) {
+        if let (Some(expiry), Some(deadlines)) = (self.messages[key as usize].expiry(), &mut self.deadlines) {
+            deadlines.remove(&(expiry, key));
+        }
+    }
+
     /// Frees a message that neither waits nor has chunks out.
     pub(crate) fn release(&mut self, key: u32) {
+        self.forget_deadline(key);
         let mut message = self.messages.remove(key as usize);
         self.held_bytes -= message.payload.len();
         if self.spare.len() < Self::SPARE && message.payload.capacity() <= 1 << 16 {
@@ -339,9 +373,20 @@ impl SendQueue {
     }
 
     /// A message at the head of its stream whose lifetime is over. Messages behind it are looked at when they get
-    /// to the head, or to their turn.
+    /// to the head, or to their turn. With immediate abandonment any message whose lifetime is over, waiting or out.
     pub(crate) fn next_expired(&mut self, now: Instant) -> Option<u32> {
         if self.next_expiry.is_none_or(|next| next > now) {
+            return None;
+        }
+        if let Some(deadlines) = &mut self.deadlines {
+            // A message that the peer cannot be told to skip is sent to its end.
+            while let Some(&(expiry, key)) = deadlines.first().filter(|(expiry, _)| *expiry <= now) {
+                deadlines.remove(&(expiry, key));
+                if self.skippable || self.messages[key as usize].taken == 0 {
+                    return Some(key);
+                }
+            }
+            self.next_expiry = deadlines.first().map(|&(expiry, _)| expiry);
             return None;
         }
         let mut next = None;
@@ -366,7 +411,11 @@ mod tests {
     use core::time::Duration;
 
     fn queue(interleaving: bool) -> SendQueue {
-        let mut queue = SendQueue::new();
+        ordered(interleaving, StreamOrder::Priority)
+    }
+
+    fn ordered(interleaving: bool, order: StreamOrder) -> SendQueue {
+        let mut queue = SendQueue::new(order, Abandonment::Delayed);
         queue.settle(interleaving, true);
         queue
     }
@@ -399,6 +448,39 @@ mod tests {
         queue.cut(10);
         queue.push(Instant::ZERO, &[0; 5], on(5));
         assert_eq!(order(&mut queue, 10), [5, 1, 1]);
+    }
+
+    #[test]
+    fn first_come_first_served_knows_no_priority() {
+        let mut queue = ordered(true, StreamOrder::Fcfs);
+        queue.set_priority(5, Priority::new(0));
+        for (stream, len) in [(1, 20), (5, 10), (1, 10), (5, 20)] {
+            queue.push(Instant::ZERO, &vec![0; len], on(stream));
+        }
+        queue.set_priority(1, Priority::new(7));
+        assert_eq!(order(&mut queue, 10), [1, 1, 5, 1, 5, 5]);
+    }
+
+    #[test]
+    fn with_immediate_abandonment_messages_expire_wherever_they_are() {
+        let mut queue = SendQueue::new(StreamOrder::Priority, Abandonment::Immediate);
+        queue.settle(true, true);
+        for life in [30, 10, 20] {
+            let reliability = Reliability::Lifetime(Duration::from_millis(life));
+            queue.push(Instant::ZERO, &[0; 5], SendOptions { reliability, ..on(0) });
+        }
+        let out = queue.cut(10).unwrap().message;
+        let expired = |queue: &mut SendQueue, at| {
+            let found = queue.next_expired(Instant::from_millis(at));
+            found.inspect(|&key| queue.drop_rest(key))
+        };
+        assert_eq!(expired(&mut queue, 9), None);
+        let second = expired(&mut queue, 25).unwrap();
+        let third = expired(&mut queue, 25).unwrap();
+        assert!(second != out && third != out && second != third);
+        assert_eq!((expired(&mut queue, 25), queue.next_expiry()), (None, Some(Instant::from_millis(30))));
+        assert_eq!(expired(&mut queue, 30), Some(out));
+        assert_eq!((expired(&mut queue, 99), queue.next_expiry()), (None, None));
     }
 
     #[test]

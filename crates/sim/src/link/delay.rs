@@ -1,4 +1,4 @@
-use super::scale;
+use super::{Schedule, scale};
 use braidcast_core::{Instant, Rng};
 use core::time::Duration;
 
@@ -38,7 +38,8 @@ pub enum ReorderHow {
 /// Turns departures into arrivals.
 #[derive(Debug)]
 pub(super) struct DelayLine {
-    delay: Duration,
+    /// In nanoseconds, by the time of departure.
+    delays: Schedule,
     jitter: Jitter,
     reorder: Reorder,
     /// The latest arrival of a packet in order.
@@ -48,41 +49,44 @@ pub(super) struct DelayLine {
 }
 
 impl DelayLine {
-    pub(super) fn new(delay: Duration, jitter: Jitter, reorder: Reorder, rng: &Rng) -> Self {
+    pub(super) fn new(delays: Schedule, jitter: Jitter, reorder: Reorder, rng: &Rng) -> Self {
         let (jitter_rng, reorder_rng) = (rng.stream("jitter"), rng.stream("reorder"));
-        Self { delay, jitter, reorder, latest: Instant::ZERO, jitter_rng, reorder_rng }
+        Self { delays, jitter, reorder, latest: Instant::ZERO, jitter_rng, reorder_rng }
     }
 
     /// No packet takes less than this.
     pub(super) fn shortest(&self) -> Duration {
+        let delay = Duration::from_nanos(self.delays.min());
         match (self.jitter, self.reorder) {
             (_, Reorder { share, how: ReorderHow::Skip }) if share > 0.0 => Duration::ZERO,
             (Jitter::Normal(_), _) => Duration::ZERO,
-            (Jitter::Uniform(spread), _) => self.delay.saturating_sub(spread),
-            (Jitter::None, _) => self.delay,
+            (Jitter::Uniform(spread), _) => delay.saturating_sub(spread),
+            (Jitter::None, _) => delay,
         }
     }
 
     /// When the packet that left at `departure` arrives.
     pub(super) fn arrival(&mut self, departure: Instant) -> Instant {
         if !self.reorder_rng.chance(self.reorder.share) {
-            self.latest = self.latest.max(departure + self.draw());
+            self.latest = self.latest.max(departure + self.draw(departure));
             return self.latest;
         }
         match self.reorder.how {
             ReorderHow::Skip => departure,
-            ReorderHow::Late(extra) => departure + self.draw() + extra,
+            ReorderHow::Late(extra) => departure + self.draw(departure) + extra,
         }
     }
 
-    fn draw(&mut self) -> Duration {
+    /// The delay of a packet that left at `departure`.
+    fn draw(&mut self, departure: Instant) -> Duration {
+        let delay = Duration::from_nanos(self.delays.value_at(departure));
         let (spread, factor) = match self.jitter {
-            Jitter::None => return self.delay,
+            Jitter::None => return delay,
             Jitter::Uniform(spread) => (spread, 2.0 * self.jitter_rng.f64() - 1.0),
             Jitter::Normal(spread) => (spread, self.jitter_rng.normal()),
         };
         let shift = scale(spread, factor.abs());
-        if factor < 0.0 { self.delay.saturating_sub(shift) } else { self.delay.saturating_add(shift) }
+        if factor < 0.0 { delay.saturating_sub(shift) } else { delay.saturating_add(shift) }
     }
 }
 
@@ -94,7 +98,7 @@ mod tests {
 
     /// Delays of packets that leave so far apart that order does not bind them, in milliseconds.
     fn delays(jitter: Jitter) -> Vec<f64> {
-        let mut line = DelayLine::new(20 * MS, jitter, Reorder::default(), &Rng::from_seed(5));
+        let mut line = DelayLine::new(Schedule::constant(20_000_000), jitter, Reorder::default(), &Rng::from_seed(5));
         let departures = (0..20_000).map(|i| Instant::from_millis(1000 * i));
         departures.map(|at| (line.arrival(at) - at).as_secs_f64() * 1e3).collect()
     }
@@ -116,7 +120,9 @@ mod tests {
 
     #[test]
     fn no_packet_is_faster_than_the_shortest_delay() {
-        let line = |jitter, reorder| DelayLine::new(20 * MS, jitter, reorder, &Rng::from_seed(5)).shortest();
+        let line = |jitter, reorder| {
+            DelayLine::new(Schedule::constant(20_000_000), jitter, reorder, &Rng::from_seed(5)).shortest()
+        };
         assert_eq!(line(Jitter::Uniform(6 * MS), Reorder::default()), 14 * MS);
         assert_eq!(line(Jitter::None, Reorder { share: 0.1, how: ReorderHow::Late(MS) }), 20 * MS);
         assert_eq!(line(Jitter::None, Reorder { share: 0.1, how: ReorderHow::Skip }), Duration::ZERO);

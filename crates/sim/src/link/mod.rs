@@ -1,34 +1,46 @@
 //! One direction of a link as a machine without I/O: [`Link::offer`] packets, wait until
 //! [`Link::poll_timeout`], take what arrived with [`Link::poll`].
 //!
-//! A packet passes, in this order: the MTU, the drop-tail queue, the wire (rate or recorded trace, held up by
-//! outages that hold), outages that drop, loss, the propagation delay with its jitter and reordering,
-//! duplication, bit errors. Loss therefore costs capacity, as it does on the air.
+//! A packet passes, in this order: the MTU, the queue with its discipline, the wire (rate, schedule or recorded
+//! trace, held up by outages that hold), outages that drop, loss, the propagation delay with its jitter and
+//! reordering, duplication, bit errors. Loss therefore costs capacity, as it does on the air.
 //!
 //! What happens depends on the model, the seed and the times of the offers alone, never on how often or how
 //! late the link is polled: the simulator and the real-time emulator behave alike.
 
+mod codel;
 mod delay;
 mod loss;
+mod model;
 mod outage;
+mod outcome;
 pub mod parse;
 mod queue;
 mod rate;
+mod red;
+mod schedule;
+mod stats;
 mod trace;
 
+pub use codel::CoDel;
 pub use delay::{Jitter, Reorder, ReorderHow};
 pub use loss::{GilbertElliott, Loss};
+pub use model::LinkModel;
 pub use outage::{Outage, OutageEffect, OutageTimes};
-pub use queue::QueueLimit;
+pub use outcome::{DropReason, Exit, LinkAction, LinkEvent, Offer, Outcome};
+pub use queue::{Discipline, Queue, QueueLimit};
 pub use rate::Rate;
+pub use red::Red;
+pub use schedule::{Schedule, ScheduleError, Shape};
+pub use stats::LinkStats;
 pub use trace::{MAX_OPPORTUNITIES, OPPORTUNITY_BYTES, Trace, TraceError};
 
-use braidcast_core::{Instant, Rng};
+use braidcast_core::{Ecn, Instant, Rng};
 use core::time::Duration;
 use delay::DelayLine;
 use loss::LossProcess;
 use outage::Outages;
-use queue::{Fifo, Waiting};
+use queue::{Fifo, Manager, Verdict, Waiting};
 use rate::Server;
 use std::collections::VecDeque;
 
@@ -36,140 +48,15 @@ use std::collections::VecDeque;
 /// [`DropReason::QueueFull`], whatever the model says.
 pub const MAX_PACKETS: usize = 1 << 20;
 
-/// How a link treats packets. The default is a perfect wire: no limit, no delay, no loss.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LinkModel {
-    /// How fast packets leave the queue.
-    pub rate: Rate,
-    /// Propagation delay.
-    pub delay: Duration,
-    /// Variation of the delay.
-    pub jitter: Jitter,
-    /// How much may wait.
-    pub queue: QueueLimit,
-    /// What is lost on the way.
-    pub loss: Loss,
-    /// What arrives out of order.
-    pub reorder: Reorder,
-    /// The probability, 0 to 1, that a packet arrives twice.
-    pub duplicate: f64,
-    /// The probability, 0 to 1, that a packet arrives with one bit flipped ([`Outcome::Corrupted`]).
-    pub corrupt: f64,
-    /// The largest packet in bytes on the wire; larger ones are dropped without a word, as where ICMP is filtered.
-    pub mtu: usize,
-    /// Times without service.
-    pub outages: Vec<Outage>,
-}
-
-impl Default for LinkModel {
-    fn default() -> Self {
-        Self {
-            rate: Rate::default(),
-            delay: Duration::ZERO,
-            jitter: Jitter::default(),
-            queue: QueueLimit::default(),
-            loss: Loss::default(),
-            reorder: Reorder::default(),
-            duplicate: 0.0,
-            corrupt: 0.0,
-            mtu: usize::MAX,
-            outages: Vec::new(),
-        }
-    }
-}
-
-impl LinkModel {
-    /// A clean link of so many bit/s and this propagation delay.
-    pub fn wire(bits_per_second: u64, delay: Duration) -> Self {
-        Self { rate: Rate::Bits(bits_per_second), delay, ..Self::default() }
-    }
-}
-
-/// Why a link dropped a packet.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum DropReason {
-    /// It was larger than the MTU.
-    TooBig,
-    /// The queue was full.
-    QueueFull,
-    /// It left during an outage, or the link was down.
-    Outage,
-    /// It was lost on the way.
-    Loss,
-}
-
-/// What became of an offered packet so far.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Offer<P> {
-    /// It is inside the link now.
-    Queued,
-    /// It was not taken; here it is back.
-    Dropped(DropReason, P),
-}
-
-/// What became of a packet inside the link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome<P> {
-    /// It arrived.
-    Arrived(P),
-    /// It arrived with one bit wrong: bit `n % bits`, where `bits` is its length in bits.
-    Corrupted(P, u64),
-    /// It did not arrive; here it is back.
-    Dropped(DropReason, P),
-}
-
-/// What a link has done so far, in packets unless said otherwise.
-///
-/// `offered + duplicated` is always `delivered` plus everything dropped plus [`Link::inside`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LinkStats {
-    /// Packets offered.
-    pub offered: u64,
-    /// Bytes offered.
-    pub offered_bytes: u64,
-    /// Packets that arrived, copies and corrupted ones included.
-    pub delivered: u64,
-    /// Bytes that arrived.
-    pub delivered_bytes: u64,
-    /// Copies made.
-    pub duplicated: u64,
-    /// Packets whose bits were flipped.
-    pub corrupted: u64,
-    /// Dropped as too big.
-    pub dropped_too_big: u64,
-    /// Dropped by the full queue.
-    pub dropped_queue: u64,
-    /// Dropped by an outage or while down.
-    pub dropped_outage: u64,
-    /// Lost on the way.
-    pub dropped_loss: u64,
-    /// The longest that the queue has been.
-    pub queue_peak_packets: usize,
-    /// The most bytes that waited at once.
-    pub queue_peak_bytes: usize,
-}
-
-impl LinkStats {
-    /// Packets dropped, for whatever reason.
-    pub const fn dropped(&self) -> u64 {
-        self.dropped_too_big + self.dropped_queue + self.dropped_outage + self.dropped_loss
-    }
-
-    fn count_drop(&mut self, reason: DropReason) {
-        *match reason {
-            DropReason::TooBig => &mut self.dropped_too_big,
-            DropReason::QueueFull => &mut self.dropped_queue,
-            DropReason::Outage => &mut self.dropped_outage,
-            DropReason::Loss => &mut self.dropped_loss,
-        } += 1;
-    }
-}
+/// The largest packet of a link whose model has no MTU, as CoDel sees it.
+const USUAL_MTU: usize = 1500;
 
 /// A packet that has left the queue.
 #[derive(Debug)]
 struct OnTheWay<P> {
     at: Instant,
     len: usize,
+    ecn: Ecn,
     outcome: Outcome<P>,
 }
 
@@ -179,7 +66,9 @@ struct OnTheWay<P> {
 #[derive(Debug)]
 pub struct Link<P> {
     mtu: usize,
+    overhead: usize,
     queue: Fifo<P>,
+    manager: Manager,
     server: Server,
     /// When the head of the queue leaves; the end of time if never.
     head_leaves: Option<Instant>,
@@ -203,15 +92,19 @@ pub struct Link<P> {
 impl<P> Link<P> {
     /// An idle link. Everything random about it follows from `rng`'s seed, so give each link a stream of its own.
     pub fn new(model: LinkModel, rng: Rng) -> Self {
+        let delays = model.delays();
+        let max_packet = if model.mtu == usize::MAX { USUAL_MTU } else { model.mtu };
         Self {
             mtu: model.mtu,
-            queue: Fifo::new(model.queue, &model.rate),
+            overhead: model.overhead,
+            queue: Fifo::new(model.queue.limit),
+            manager: Manager::new(model.queue.discipline, max_packet, &rng),
             server: Server::new(&model.rate),
             head_leaves: None,
             down: false,
             outages: Outages::new(&model.outages, &rng),
             loss: LossProcess::new(model.loss, rng.stream("loss")),
-            line: DelayLine::new(model.delay, model.jitter, model.reorder, &rng),
+            line: DelayLine::new(delays, model.jitter, model.reorder, &rng),
             duplicate: model.duplicate,
             corrupt: model.corrupt,
             duplicate_rng: rng.stream("duplicate"),
@@ -234,7 +127,14 @@ impl<P> Link<P> {
         [arrival, departure, loss].into_iter().flatten().min()
     }
 
-    /// What the link has done so far.
+    /// When something next happens inside; [`poll_timeout`](Self::poll_timeout) may be later, as nobody outside
+    /// notices when packets leave the queue. For who wants [`LinkEvent`]s in time.
+    pub fn next_change(&self) -> Option<Instant> {
+        let departure = self.head_leaves.filter(|at| at.as_nanos() < u64::MAX);
+        self.poll_timeout().into_iter().chain(departure).min()
+    }
+
+    /// What the link has done so far, as of the latest offer, poll or [`settle`](Self::settle).
     pub const fn stats(&self) -> LinkStats {
         self.stats
     }
@@ -254,17 +154,9 @@ impl<P> Link<P> {
         (self.queue.len(), self.queue.bytes())
     }
 
-    fn refuse(&mut self, reason: DropReason, packet: P) -> Offer<P> {
-        self.stats.count_drop(reason);
-        Offer::Dropped(reason, packet)
-    }
-
-    /// Serves the packet that became the head of the queue at `since`.
-    fn serve_head(&mut self, since: Instant) {
-        self.head_leaves = self.queue.front().map(|head| {
-            let start = head.since.max(since);
-            self.server.finish(start, head.len, &mut self.outages)
-        });
+    /// Packets that there is memory for: what is inside, lost but not polled, or room kept for more.
+    pub fn capacity(&self) -> usize {
+        self.queue.capacity() + self.on_the_way.capacity() + self.lost.capacity()
     }
 
     /// Puts a packet on its way, behind those that arrive at the same instant.
@@ -279,86 +171,180 @@ impl<P> Link<P> {
 }
 
 impl<P: Clone> Link<P> {
-    /// Offers a packet of `len` bytes on the wire.
-    pub fn offer(&mut self, now: Instant, len: usize, packet: P) -> Offer<P> {
-        self.advance(now);
-        let number = self.stats.offered;
-        self.stats.offered += 1;
-        self.stats.offered_bytes += len as u64;
-        if self.down {
-            return self.refuse(DropReason::Outage, packet);
-        }
-        if len > self.mtu {
-            return self.refuse(DropReason::TooBig, packet);
-        }
-        if !self.queue.has_room(len) || self.is_full() {
-            return self.refuse(DropReason::QueueFull, packet);
-        }
-        self.queue.push(Waiting { since: self.clock, number, len, packet });
-        self.stats.queue_peak_packets = self.stats.queue_peak_packets.max(self.queue.len());
-        self.stats.queue_peak_bytes = self.stats.queue_peak_bytes.max(self.queue.bytes());
-        if self.head_leaves.is_none() {
-            self.serve_head(self.clock);
-        }
-        Offer::Queued
+    /// Offers a packet of `len` bytes, [`LinkModel::overhead`] not included, marked as `ecn` says.
+    pub fn offer(&mut self, now: Instant, len: usize, ecn: Ecn, packet: P) -> Offer<P> {
+        self.offer_watched(now, len, ecn, packet, &mut |_| {})
     }
 
     /// The next packet that has arrived at the far end by `now`, in order of arrival.
     ///
     /// Corrupted ones count as lost here, as UDP's checksum would have it; [`poll_outcome`](Self::poll_outcome)
-    /// gives those too.
+    /// gives those too, and how packets are marked.
     pub fn poll(&mut self, now: Instant) -> Option<P> {
         loop {
-            if let (_, Outcome::Arrived(packet)) = self.poll_outcome(now)? {
+            if let Outcome::Arrived(packet) = self.poll_outcome(now)?.outcome {
                 return Some(packet);
             }
         }
     }
 
-    /// What became of the next packet by `now`, and when: first what was lost, then what arrived.
-    pub fn poll_outcome(&mut self, now: Instant) -> Option<(Instant, Outcome<P>)> {
-        self.advance(now);
-        if let Some(lost) = self.lost.pop_front() {
-            return Some((lost.at, lost.outcome));
-        }
-        self.on_the_way.front().filter(|packet| packet.at <= self.clock)?;
-        let packet = self.on_the_way.pop_front()?;
-        self.stats.delivered += 1;
-        self.stats.delivered_bytes += packet.len as u64;
-        Some((packet.at, packet.outcome))
+    /// What became of the next packet by `now`: first what was lost, then what arrived.
+    pub fn poll_outcome(&mut self, now: Instant) -> Option<Exit<P>> {
+        self.poll_watched(now, &mut |_| {})
     }
 
     /// Cuts the link from `now` on, or mends it. While it is cut it drops all that is offered or leaves the
     /// queue; what is on the way arrives.
     pub fn set_down(&mut self, now: Instant, down: bool) {
-        self.advance(now);
+        self.settle(now);
         self.down = down;
     }
 
-    /// Lets everything that leaves the queue by `now` leave it.
-    fn advance(&mut self, now: Instant) {
+    /// Lets everything happen that happens by `now`, so that counters are up to date.
+    pub fn settle(&mut self, now: Instant) {
+        self.settle_watched(now, &mut |_| {});
+    }
+
+    /// [`offer`](Self::offer), showing `watch` all that happens meanwhile. Who watches must do so at every call.
+    pub fn offer_watched(
+        &mut self,
+        now: Instant,
+        len: usize,
+        ecn: Ecn,
+        packet: P,
+        watch: &mut impl FnMut(LinkEvent<'_, P>),
+    ) -> Offer<P> {
+        self.settle_watched(now, watch);
+        let wire_len = len.saturating_add(self.overhead);
+        let waiting = Waiting { since: self.clock, number: self.stats.offered, len: wire_len, ecn, packet };
+        self.stats.offered += 1;
+        self.stats.offered_bytes += wire_len as u64;
+        let verdict = match self.admit(len, &waiting) {
+            Ok(verdict) => verdict,
+            Err(reason) => {
+                self.stats.count_drop(reason);
+                self.tell(watch, self.clock, LinkAction::Dropped(reason), (ecn, wire_len), &waiting.packet);
+                return Offer::Dropped(reason, waiting.packet);
+            }
+        };
+        let marked = verdict == Verdict::Mark;
+        self.stats.marked += u64::from(marked);
+        self.queue.push(if marked { Waiting { ecn: Ecn::Ce, ..waiting } } else { waiting });
+        self.stats.grew_to(self.queue.len(), self.queue.bytes());
+        if let Some(Waiting { packet, .. }) = self.queue.back() {
+            self.tell(watch, self.clock, LinkAction::Entered, (ecn, wire_len), packet);
+            if marked {
+                self.tell(watch, self.clock, LinkAction::Marked, (Ecn::Ce, wire_len), packet);
+            }
+        }
+        if self.head_leaves.is_none() {
+            self.serve_head(self.clock, watch);
+        }
+        Offer::Queued
+    }
+
+    /// [`poll_outcome`](Self::poll_outcome), showing `watch` all that happens meanwhile.
+    pub fn poll_watched(&mut self, now: Instant, watch: &mut impl FnMut(LinkEvent<'_, P>)) -> Option<Exit<P>> {
+        self.settle_watched(now, watch);
+        if let Some(lost) = self.lost.pop_front() {
+            return Some(Exit { at: lost.at, ecn: lost.ecn, outcome: lost.outcome });
+        }
+        self.on_the_way.front().filter(|packet| packet.at <= self.clock)?;
+        let OnTheWay { at, len, ecn, outcome } = self.on_the_way.pop_front()?;
+        self.stats.delivered += 1;
+        self.stats.delivered_bytes += len as u64;
+        self.tell(watch, at, LinkAction::Arrived, (ecn, len), outcome.packet());
+        Some(Exit { at, ecn, outcome })
+    }
+
+    /// [`settle`](Self::settle), showing `watch` all that happens.
+    pub fn settle_watched(&mut self, now: Instant, watch: &mut impl FnMut(LinkEvent<'_, P>)) {
         self.clock = self.clock.max(now);
         while let Some(at) = self.head_leaves.filter(|at| *at <= self.clock) {
-            if let Some(head) = self.queue.pop() {
-                self.depart(at, head);
+            if let Some(head) = self.pop(at) {
+                self.tell(watch, at, LinkAction::Left, (head.ecn, head.len), &head.packet);
+                self.depart(at, head, watch);
             }
-            self.serve_head(at);
+            self.serve_head(at, watch);
+        }
+        self.stats.occupied(self.clock, self.queue.len(), self.queue.bytes());
+    }
+
+    /// Whether a packet of `len` bytes without overhead may enter the queue, and whether it is to be marked.
+    fn admit(&mut self, len: usize, packet: &Waiting<P>) -> Result<Verdict, DropReason> {
+        if self.down {
+            return Err(DropReason::Outage);
+        }
+        if len > self.mtu {
+            return Err(DropReason::TooBig);
+        }
+        let rate = self.server.bits_per_second(self.clock);
+        let verdict = self.manager.arrival(self.clock, self.queue.len(), rate, packet.ecn);
+        if !self.queue.has_room(packet.len, rate) || self.is_full() {
+            return Err(DropReason::QueueFull);
+        }
+        if verdict == Verdict::Drop { Err(DropReason::Early) } else { Ok(verdict) }
+    }
+
+    /// Takes the head off the queue.
+    fn pop(&mut self, at: Instant) -> Option<Waiting<P>> {
+        self.stats.occupied(at, self.queue.len(), self.queue.bytes());
+        self.queue.pop()
+    }
+
+    /// Serves what becomes the head of the queue at `at`, unless the discipline drops it, then the next.
+    fn serve_head(&mut self, at: Instant, watch: &mut impl FnMut(LinkEvent<'_, P>)) {
+        self.head_leaves = None;
+        while let Some(head) = self.queue.front() {
+            let (len, left) = (head.len, self.queue.bytes() - head.len);
+            match self.manager.head(at, head.since, left, head.ecn) {
+                Verdict::Drop => {
+                    self.drop_head(at, watch);
+                    continue;
+                }
+                Verdict::Mark => self.mark_head(at, watch),
+                Verdict::Pass => {}
+            }
+            self.head_leaves = Some(self.server.finish(at, len, &mut self.outages));
+            return;
+        }
+        self.manager.emptied(at);
+    }
+
+    fn drop_head(&mut self, at: Instant, watch: &mut impl FnMut(LinkEvent<'_, P>)) {
+        if let Some(head) = self.pop(at) {
+            self.lose(at, DropReason::Early, head, watch);
         }
     }
 
-    fn depart(&mut self, at: Instant, head: Waiting<P>) {
-        let Waiting { number, len, packet, .. } = head;
-        let outage = self.down || self.outages.drops_at(at);
-        if outage || self.loss.loses(number) {
-            let reason = if outage { DropReason::Outage } else { DropReason::Loss };
-            self.stats.count_drop(reason);
-            self.lost.push_back(OnTheWay { at, len, outcome: Outcome::Dropped(reason, packet) });
-            return;
+    fn mark_head(&mut self, at: Instant, watch: &mut impl FnMut(LinkEvent<'_, P>)) {
+        self.stats.marked += 1;
+        self.queue.mark_head();
+        if let Some(head) = self.queue.front() {
+            self.tell(watch, at, LinkAction::Marked, (Ecn::Ce, head.len), &head.packet);
         }
+    }
+
+    /// Keeps a dropped packet until it is handed back.
+    fn lose(&mut self, at: Instant, why: DropReason, packet: Waiting<P>, watch: &mut impl FnMut(LinkEvent<'_, P>)) {
+        let Waiting { len, ecn, packet, .. } = packet;
+        self.stats.count_drop(why);
+        self.tell(watch, at, LinkAction::Dropped(why), (ecn, len), &packet);
+        self.lost.push_back(OnTheWay { at, len, ecn, outcome: Outcome::Dropped(why, packet) });
+    }
+
+    fn depart(&mut self, at: Instant, head: Waiting<P>, watch: &mut impl FnMut(LinkEvent<'_, P>)) {
+        if self.down || self.outages.drops_at(at) {
+            return self.lose(at, DropReason::Outage, head, watch);
+        }
+        if self.loss.loses(head.number) {
+            return self.lose(at, DropReason::Loss, head, watch);
+        }
+        let Waiting { len, ecn, packet, .. } = head;
         let at = self.line.arrival(at);
         if self.duplicate_rng.chance(self.duplicate) && !self.is_full() {
             self.stats.duplicated += 1;
-            self.carry(OnTheWay { at, len, outcome: Outcome::Arrived(packet.clone()) });
+            self.carry(OnTheWay { at, len, ecn, outcome: Outcome::Arrived(packet.clone()) });
         }
         let outcome = if self.corrupt_rng.chance(self.corrupt) {
             self.stats.corrupted += 1;
@@ -366,7 +352,20 @@ impl<P: Clone> Link<P> {
         } else {
             Outcome::Arrived(packet)
         };
-        self.carry(OnTheWay { at, len, outcome });
+        self.carry(OnTheWay { at, len, ecn, outcome });
+    }
+
+    /// Shows `watch` what happened to a packet of this mark and length.
+    fn tell(
+        &self,
+        watch: &mut impl FnMut(LinkEvent<'_, P>),
+        at: Instant,
+        action: LinkAction,
+        (ecn, len): (Ecn, usize),
+        packet: &P,
+    ) {
+        let (queue_packets, queue_bytes) = self.backlog();
+        watch(LinkEvent { at, action, ecn, len, queue_packets, queue_bytes, packet });
     }
 }
 

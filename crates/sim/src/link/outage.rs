@@ -126,6 +126,11 @@ impl Outages {
         self.finish(at, Duration::ZERO)
     }
 
+    /// When packets are next held back, asked at a time when they are not; `None` if never.
+    pub(super) fn held_from(&mut self, at: Instant) -> Option<Instant> {
+        self.next(OutageEffect::Hold, at).map(|window| window.from)
+    }
+
     /// When `work` that begins at `start` and rests while packets are held back is done.
     pub(super) fn finish(&mut self, start: Instant, mut work: Duration) -> Instant {
         let mut at = start;

@@ -2,16 +2,20 @@
 //!
 //! | what | words |
 //! |---|---|
-//! | rate | `8mbit`, `500kbit`, `2.5mbit`, `1gbit`, `64000bit`, `unlimited` |
+//! | rate | `8mbit`, `500kbit`, `2.5mbit`, `1gbit`, `64000bit`, `unlimited`, or a schedule of rates |
 //! | duration | `15ms`, `2s`, `250us`, `100ns`, `5min`, `1h` |
+//! | schedule | `0s:8mbit,10s:2mbit,20s:8mbit` (steps), `ramp:0s:8mbit,10s:2mbit` (linear between points), `,repeat:30s` after it begins it again and again; of delays `0s:15ms,10s:80ms` |
 //! | share | `5%`, `0.1%` |
 //! | loss | `none`, `5%`, `burst:5%,4` (mean loss, mean burst), `ge:p=1%,r=30%,bad=100%,good=0%`, `packets:3,7` |
-//! | queue | `100p`, `64kB`, `1MiB`, `300ms` |
+//! | queue | `100p`, `64kB`, `1MiB`, `300ms` (drop-tail); `red:5p,15p,10%` (min, max, max_p; then `gentle`, `ecn`, `weight=0.2%`, `limit=50p`); `codel` or `codel:5ms,100ms` (target, interval; then `ecn`, `limit=100p`) |
 //! | jitter | `5ms` (uniform, ±), `normal:5ms` (standard deviation) |
 //! | reorder | `2%` (they skip the delay), `2%,30ms` (they come later) |
 //! | outage | `10s-12s`, `every:3s,250ms`; `,hold` after it holds packets back instead of losing them |
 
-use super::{GilbertElliott, Jitter, Loss, Outage, QueueLimit, Rate, Reorder, ReorderHow};
+use super::{
+    CoDel, Discipline, GilbertElliott, Jitter, Loss, Outage, Queue, QueueLimit, Rate, Red, Reorder, ReorderHow,
+    Schedule, Shape,
+};
 use braidcast_core::Instant;
 use core::fmt;
 use core::str::FromStr;
@@ -36,12 +40,12 @@ impl fmt::Display for ParseError {
 
 impl core::error::Error for ParseError {}
 
-fn fail<T>(text: &str, wrong: &'static str, example: &'static str) -> Result<T, ParseError> {
+pub(crate) fn fail<T>(text: &str, wrong: &'static str, example: &'static str) -> Result<T, ParseError> {
     Err(ParseError { text: text.to_owned(), wrong, example })
 }
 
 /// Splits `2.5mbit` into 2.5 and `mbit`; the number has digits and at most one point, so it is finite and not negative.
-fn number_and_unit(text: &str) -> Option<(f64, &str)> {
+pub(crate) fn number_and_unit(text: &str) -> Option<(f64, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let number = text[..end].parse::<f64>().ok()?;
     Some((number, text[end..].trim_start()))
@@ -95,12 +99,49 @@ pub fn share(text: &str) -> Result<f64, ParseError> {
     }
 }
 
+/// Rates in bit/s that change with time, from words such as `0s:8mbit,10s:2mbit`, `ramp:0s:8mbit,10s:2mbit` or
+/// `0s:8mbit,10s:2mbit,repeat:20s`. One rate alone stands for itself.
+pub fn rate_schedule(text: &str) -> Result<Schedule, ParseError> {
+    schedule(text, rate, "0s:8mbit,10s:2mbit,repeat:20s")
+}
+
+/// Delays in nanoseconds that change with time, from words such as `0s:15ms,10s:80ms`. One delay alone stands for
+/// itself.
+pub fn delay_schedule(text: &str) -> Result<Schedule, ParseError> {
+    let nanos = |text: &str| duration(text).map(|d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX));
+    schedule(text, nanos, "0s:15ms,10s:80ms,repeat:20s")
+}
+
+fn schedule(
+    text: &str,
+    value: impl Fn(&str) -> Result<u64, ParseError>,
+    example: &'static str,
+) -> Result<Schedule, ParseError> {
+    if !text.contains(':') {
+        return value(text).map(Schedule::constant);
+    }
+    let (shape, rest) = text.strip_prefix("ramp:").map_or((Shape::Steps, text), |rest| (Shape::Ramps, rest));
+    let (rest, period) = match rest.split_once(",repeat:") {
+        Some((rest, period)) => (rest, Some(duration(period)?)),
+        None => (rest, None),
+    };
+    let mut points = Vec::new();
+    for point in rest.split(',') {
+        let Some((at, amount)) = point.split_once(':') else {
+            return fail(text, "a schedule is a list of TIME:VALUE", example);
+        };
+        points.push((duration(at)?, value(amount)?));
+    }
+    Schedule::new(&points, shape, period).or_else(|error| fail(text, error.what(), example))
+}
+
 impl FromStr for Rate {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         match text {
             "unlimited" => Ok(Self::Unlimited),
+            _ if text.contains(':') => rate_schedule(text).map(Self::Schedule),
             _ => rate(text).map(Self::Bits),
         }
     }
@@ -187,6 +228,71 @@ impl FromStr for QueueLimit {
     }
 }
 
+impl FromStr for Queue {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        if let Some(rest) = text.strip_prefix("red:") {
+            return red(text, rest);
+        }
+        match text.strip_prefix("codel") {
+            Some("") => Ok(Self { limit: QueueLimit::default(), discipline: Discipline::CoDel(CoDel::default()) }),
+            Some(rest) => match rest.strip_prefix(':') {
+                Some(rest) => codel(text, rest),
+                None => fail(text, "a queue is a size, red: or codel", "300ms, red:5p,15p,10% or codel:5ms,100ms"),
+            },
+            None => text.parse().map(QueueLimit::into),
+        }
+    }
+}
+
+fn red(text: &str, rest: &str) -> Result<Queue, ParseError> {
+    const EXAMPLE: &str = "red:5p,15p,10% or red:5p,15p,10%,gentle,ecn,weight=0.2%,limit=50p";
+    let mut words = rest.split(',');
+    let (Some(min), Some(max), Some(max_p)) = (words.next(), words.next(), words.next()) else {
+        return fail(text, "min, max and max_p are needed", EXAMPLE);
+    };
+    let (Some((min, "p")), Some((max, "p"))) = (number_and_unit(min), number_and_unit(max)) else {
+        return fail(text, "min and max are in packets", EXAMPLE);
+    };
+    let mut red = Red::new(min, max, share(max_p)?);
+    if red.min >= red.max {
+        return fail(text, "min is below max", EXAMPLE);
+    }
+    let mut limit = QueueLimit::default();
+    for word in words {
+        match word.split_once('=') {
+            None if word == "gentle" => red.gentle = true,
+            None if word == "ecn" => red.ecn = true,
+            Some(("weight", weight)) => red.weight = share(weight)?,
+            Some(("limit", size)) => limit = size.parse()?,
+            _ => return fail(text, "RED also knows gentle, ecn, weight= and limit=", EXAMPLE),
+        }
+    }
+    Ok(Queue { limit, discipline: Discipline::Red(red) })
+}
+
+fn codel(text: &str, rest: &str) -> Result<Queue, ParseError> {
+    const EXAMPLE: &str = "codel:5ms,100ms or codel:5ms,100ms,ecn,limit=1000p";
+    let mut words = rest.split(',');
+    let (Some(target), Some(interval)) = (words.next(), words.next()) else {
+        return fail(text, "target and interval are needed", EXAMPLE);
+    };
+    let mut codel = CoDel { target: duration(target)?, interval: duration(interval)?, ecn: false };
+    if codel.interval.is_zero() || codel.target > codel.interval {
+        return fail(text, "the interval is above 0 and not below the target", EXAMPLE);
+    }
+    let mut limit = QueueLimit::default();
+    for word in words {
+        match word.split_once('=') {
+            None if word == "ecn" => codel.ecn = true,
+            Some(("limit", size)) => limit = size.parse()?,
+            _ => return fail(text, "CoDel also knows ecn and limit=", EXAMPLE),
+        }
+    }
+    Ok(Queue { limit, discipline: Discipline::CoDel(codel) })
+}
+
 impl FromStr for Jitter {
     type Err = ParseError;
 
@@ -260,6 +366,19 @@ mod tests {
         assert_eq!("100p".parse(), Ok(QueueLimit::Packets(100)));
         assert_eq!("64kB".parse(), Ok(QueueLimit::Bytes(64_000)));
         assert_eq!("300ms".parse(), Ok(QueueLimit::Time(ms(300))));
+        let red = Red { gentle: true, weight: 0.01, ..Red::new(5.0, 15.0, 0.1) };
+        let queue = Queue { limit: QueueLimit::Packets(50), discipline: Discipline::Red(red) };
+        assert_eq!("red:5p,15p,10%,weight=1%,gentle,limit=50p".parse(), Ok(queue));
+        let codel = |codel, limit| Ok(Queue { limit, discipline: Discipline::CoDel(codel) });
+        assert_eq!("codel".parse(), codel(CoDel::default(), QueueLimit::default()));
+        let marking = CoDel { target: ms(10), interval: ms(200), ecn: true };
+        assert_eq!("codel:10ms,200ms,ecn,limit=1MB".parse(), codel(marking, QueueLimit::Bytes(1_000_000)));
+        assert_eq!("300ms".parse(), Ok(Queue::from(QueueLimit::Time(ms(300)))));
+        let points = [(ms(0), 8_000_000), (ms(10_000), 2_000_000)];
+        let schedule = |shape, period| Ok(Rate::Schedule(Schedule::new(&points, shape, period).unwrap()));
+        assert_eq!("0s:8mbit,10s:2mbit".parse(), schedule(Shape::Steps, None));
+        assert_eq!("ramp:0s:8mbit,10s:2mbit,repeat:20s".parse(), schedule(Shape::Ramps, Some(ms(20_000))));
+        assert_eq!(delay_schedule("15ms"), Ok(Schedule::constant(15_000_000)));
         assert_eq!("5ms".parse(), Ok(Jitter::Uniform(ms(5))));
         assert_eq!("normal:5ms".parse(), Ok(Jitter::Normal(ms(5))));
         assert_eq!("2%".parse(), Ok(Reorder { share: 0.02, how: ReorderHow::Skip }));
@@ -285,6 +404,16 @@ mod tests {
         for bad in ["0bit", "nanmbit", "1e9bit", "99999gbit", "1..2mbit", "mbit"] {
             assert!(rate(bad).is_err(), "{bad}");
         }
+        let late = "`1s:8mbit`: a schedule begins at 0s; write for example 0s:8mbit,10s:2mbit,repeat:20s";
+        assert_eq!("1s:8mbit".parse::<Rate>().map_err(shown), Err(late.to_owned()));
+        for bad in ["0s:8mbit,-1s:2mbit", "0s:8mbit,0s:2mbit", "0s:1mbit,9s:2mbit,5s:1mbit", "0s:1mbit,repeat:0s", ":"]
+        {
+            assert!(bad.parse::<Rate>().is_err() && delay_schedule(bad).is_err(), "{bad}");
+        }
+        for bad in ["red:15p,5p,10%", "red:5p,15p", "red:5kB,15kB,10%", "red:5p,15p,10%,wild", "codel:5ms", "codels"] {
+            assert!(bad.parse::<Queue>().is_err(), "{bad}");
+        }
+        assert!("codel:5ms,0ms".parse::<Queue>().is_err() && "codel:5ms,100ms,limit=".parse::<Queue>().is_err());
         assert!("0p".parse::<QueueLimit>().is_err() && "10kb".parse::<QueueLimit>().is_err());
         assert!(duration("9999999h").is_err());
     }
@@ -293,8 +422,10 @@ mod tests {
         #[test]
         fn no_word_makes_a_parser_panic(text in "\\PC*|[0-9.]{0,5}(p|%|ms|mbit|kB)?[,:-]?[0-9.a-z%é]{0,9}") {
             let _ = (rate(&text), duration(&text), share(&text));
-            let _ = (text.parse::<Loss>(), text.parse::<QueueLimit>(), text.parse::<Outage>());
+            let _ = (text.parse::<Loss>(), text.parse::<Queue>(), text.parse::<Outage>());
             let _ = (text.parse::<Jitter>(), text.parse::<Reorder>(), format!("ge:{text}").parse::<Loss>());
+            let _ = (text.parse::<Rate>(), delay_schedule(&text), format!("0s:1mbit,{text}").parse::<Rate>());
+            let _ = (format!("red:{text}").parse::<Queue>(), format!("codel:{text}").parse::<Queue>());
         }
     }
 }

@@ -1,17 +1,46 @@
-use super::rate::Rate;
-use braidcast_core::Instant;
+use super::codel::{CoDel, CoDelState};
+use super::red::{Red, RedState};
+use braidcast_core::{Ecn, Instant, Rng};
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// How much may wait, the packet being sent included; what comes on top is dropped (drop-tail).
+/// The queue before the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Queue {
+    /// How much may wait.
+    pub limit: QueueLimit,
+    /// Who is dropped or marked before that.
+    pub discipline: Discipline,
+}
+
+impl From<QueueLimit> for Queue {
+    /// Drop-tail.
+    fn from(limit: QueueLimit) -> Self {
+        Self { limit, discipline: Discipline::DropTail }
+    }
+}
+
+/// How a queue that is not full yet tells senders to slow down.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Discipline {
+    /// It does not.
+    #[default]
+    DropTail,
+    /// It drops or marks arriving packets at random, by the queue's average length.
+    Red(Red),
+    /// It drops or marks packets at the head, by the time that they waited.
+    CoDel(CoDel),
+}
+
+/// How much may wait, the packet being sent included; what comes on top is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
     /// So many packets.
     Packets(usize),
     /// So many bytes on the wire.
     Bytes(usize),
-    /// A packet is dropped if those before it need longer than this at the link's mean rate. No limit on a
-    /// link without a rate.
+    /// A packet is dropped if those before it need longer than this at the link's rate: the present one of a
+    /// schedule, the mean of a recording. No limit on a link without a rate.
     Time(Duration),
 }
 
@@ -19,6 +48,58 @@ impl Default for QueueLimit {
     /// 1000 packets, netem's default.
     fn default() -> Self {
         Self::Packets(1000)
+    }
+}
+
+/// What a discipline wants done with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Pass,
+    Mark,
+    Drop,
+}
+
+/// A discipline at work.
+#[derive(Debug)]
+pub(super) enum Manager {
+    DropTail,
+    Red(RedState),
+    CoDel(CoDelState),
+}
+
+impl Manager {
+    /// `max_packet` is the largest packet that the link takes.
+    pub(super) fn new(discipline: Discipline, max_packet: usize, rng: &Rng) -> Self {
+        match discipline {
+            Discipline::DropTail => Self::DropTail,
+            Discipline::Red(red) => Self::Red(RedState::new(red, rng.stream("red"))),
+            Discipline::CoDel(codel) => Self::CoDel(CoDelState::new(codel, max_packet)),
+        }
+    }
+
+    /// A packet arrives behind `packets` others on a link of so many bit/s.
+    pub(super) fn arrival(&mut self, now: Instant, packets: usize, bits_per_second: Option<u64>, ecn: Ecn) -> Verdict {
+        match self {
+            Self::Red(red) => red.arrival(now, packets, bits_per_second, ecn != Ecn::NotEct),
+            Self::DropTail | Self::CoDel(_) => Verdict::Pass,
+        }
+    }
+
+    /// A packet that came at `since` begins to be sent and leaves `left` bytes behind.
+    pub(super) fn head(&mut self, now: Instant, since: Instant, left: usize, ecn: Ecn) -> Verdict {
+        match self {
+            Self::CoDel(codel) => codel.dequeue(now, now - since, left, ecn != Ecn::NotEct),
+            Self::DropTail | Self::Red(_) => Verdict::Pass,
+        }
+    }
+
+    /// The queue became empty.
+    pub(super) fn emptied(&mut self, now: Instant) {
+        match self {
+            Self::DropTail => {}
+            Self::Red(red) => red.emptied(now),
+            Self::CoDel(codel) => codel.emptied(),
+        }
     }
 }
 
@@ -30,30 +111,29 @@ pub(super) struct Waiting<P> {
     /// Its number among all that were offered.
     pub(super) number: u64,
     pub(super) len: usize,
+    pub(super) ecn: Ecn,
     pub(super) packet: P,
 }
 
-/// The queue before the wire.
+/// Packets that wait, first in first out.
 #[derive(Debug)]
 pub(super) struct Fifo<P> {
     limit: QueueLimit,
-    /// For [`QueueLimit::Time`].
-    bits_per_second: Option<u64>,
     waiting: VecDeque<Waiting<P>>,
     bytes: usize,
 }
 
 impl<P> Fifo<P> {
-    pub(super) fn new(limit: QueueLimit, rate: &Rate) -> Self {
-        Self { limit, bits_per_second: rate.mean_bits_per_second(), waiting: VecDeque::new(), bytes: 0 }
+    pub(super) fn new(limit: QueueLimit) -> Self {
+        Self { limit, waiting: VecDeque::new(), bytes: 0 }
     }
 
-    /// Whether a packet of `len` bytes still fits.
-    pub(super) fn has_room(&self, len: usize) -> bool {
+    /// Whether a packet of `len` bytes still fits on a link of so many bit/s.
+    pub(super) fn has_room(&self, len: usize, bits_per_second: Option<u64>) -> bool {
         match self.limit {
             QueueLimit::Packets(n) => self.waiting.len() < n,
             QueueLimit::Bytes(n) => self.bytes.saturating_add(len) <= n,
-            QueueLimit::Time(limit) => self.bits_per_second.is_none_or(|rate| {
+            QueueLimit::Time(limit) => bits_per_second.is_none_or(|rate| {
                 let allowed = limit.as_nanos().saturating_mul(u128::from(rate));
                 self.bytes as u128 * 8_000_000_000 <= allowed
             }),
@@ -69,6 +149,16 @@ impl<P> Fifo<P> {
         self.waiting.front()
     }
 
+    pub(super) fn back(&self) -> Option<&Waiting<P>> {
+        self.waiting.back()
+    }
+
+    pub(super) fn mark_head(&mut self) {
+        if let Some(head) = self.waiting.front_mut() {
+            head.ecn = Ecn::Ce;
+        }
+    }
+
     pub(super) fn pop(&mut self) -> Option<Waiting<P>> {
         let head = self.waiting.pop_front()?;
         self.bytes -= head.len;
@@ -82,6 +172,10 @@ impl<P> Fifo<P> {
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.waiting.capacity()
+    }
 }
 
 #[cfg(test)]
@@ -89,20 +183,20 @@ mod tests {
     use super::*;
 
     /// How many packets of 1000 bytes fit.
-    fn room(limit: QueueLimit, rate: Rate) -> usize {
-        let mut fifo = Fifo::new(limit, &rate);
-        while fifo.has_room(1000) && fifo.len() < 10_000 {
-            fifo.push(Waiting { since: Instant::ZERO, number: 0, len: 1000, packet: () });
+    fn room(limit: QueueLimit, rate: Option<u64>) -> usize {
+        let mut fifo = Fifo::new(limit);
+        while fifo.has_room(1000, rate) && fifo.len() < 10_000 {
+            fifo.push(Waiting { since: Instant::ZERO, number: 0, len: 1000, ecn: Ecn::NotEct, packet: () });
         }
         fifo.len()
     }
 
     #[test]
     fn limits_count_packets_bytes_or_time() {
-        assert_eq!(room(QueueLimit::Packets(7), Rate::Unlimited), 7);
-        assert_eq!(room(QueueLimit::Bytes(7_999), Rate::Unlimited), 7);
+        assert_eq!(room(QueueLimit::Packets(7), None), 7);
+        assert_eq!(room(QueueLimit::Bytes(7_999), None), 7);
         // 10 packets take 10 ms at 8 Mbit/s; the eleventh waits exactly as long as allowed.
-        assert_eq!(room(QueueLimit::Time(Duration::from_millis(10)), Rate::Bits(8_000_000)), 11);
-        assert_eq!(room(QueueLimit::Time(Duration::from_millis(10)), Rate::Unlimited), 10_000);
+        assert_eq!(room(QueueLimit::Time(Duration::from_millis(10)), Some(8_000_000)), 11);
+        assert_eq!(room(QueueLimit::Time(Duration::from_millis(10)), None), 10_000);
     }
 }

@@ -1,4 +1,5 @@
 use super::outage::Outages;
+use super::schedule::Schedule;
 use super::trace::{OPPORTUNITY_BYTES, Trace};
 use braidcast_core::Instant;
 use core::time::Duration;
@@ -12,6 +13,8 @@ pub enum Rate {
     Unlimited,
     /// At so many bit/s; 0 lets nothing through.
     Bits(u64),
+    /// At a bit/s that changes with time.
+    Schedule(Schedule),
     /// At the opportunities of a recording, counted from [`Instant::ZERO`].
     ///
     /// As in mahimahi's `link_queue.cc`: one opportunity carries several small packets up to 1500 bytes, a
@@ -20,11 +23,12 @@ pub enum Rate {
 }
 
 impl Rate {
-    /// Mean bit/s; `None` if there is no limit.
+    /// Mean bit/s over all time; `None` if there is no limit.
     pub fn mean_bits_per_second(&self) -> Option<u64> {
         match self {
             Self::Unlimited => None,
             Self::Bits(rate) => Some(*rate),
+            Self::Schedule(schedule) => Some(schedule.mean()),
             Self::Trace(trace) => Some(trace.mean_bits_per_second()),
         }
     }
@@ -35,6 +39,7 @@ impl Rate {
 pub(super) enum Server {
     Unlimited,
     Bits(Serialiser),
+    Schedule(Changing),
     Trace(Replay),
 }
 
@@ -43,6 +48,9 @@ impl Server {
         match rate {
             Rate::Unlimited => Self::Unlimited,
             Rate::Bits(rate) => Self::Bits(Serialiser { rate: *rate, carry: 0, free: Instant::ZERO }),
+            Rate::Schedule(schedule) => {
+                Self::Schedule(Changing { schedule: schedule.clone(), ahead: 0.0, free: Instant::ZERO })
+            }
             Rate::Trace(trace) => Self::Trace(Replay::new(trace.clone())),
         }
     }
@@ -52,7 +60,18 @@ impl Server {
         match self {
             Self::Unlimited => outages.released_at(start),
             Self::Bits(serialiser) => serialiser.finish(start, len, outages),
+            Self::Schedule(changing) => changing.finish(start, len, outages),
             Self::Trace(replay) => replay.finish(start, len, outages),
+        }
+    }
+
+    /// Bit/s at `now`, a recording's mean; `None` if there is no limit.
+    pub(super) fn bits_per_second(&self, now: Instant) -> Option<u64> {
+        match self {
+            Self::Unlimited => None,
+            Self::Bits(serialiser) => Some(serialiser.rate),
+            Self::Schedule(changing) => Some(changing.schedule.value_at(now)),
+            Self::Trace(replay) => Some(replay.trace.mean_bits_per_second()),
         }
     }
 }
@@ -76,6 +95,39 @@ impl Serialiser {
         self.carry = bit_nanos % self.rate;
         self.free = outages.finish(start, Duration::from_nanos(nanos));
         self.free
+    }
+}
+
+/// A wire whose bit rate changes, also while a packet is on it.
+#[derive(Debug)]
+pub(super) struct Changing {
+    schedule: Schedule,
+    /// Bit-nanoseconds that the last packet left unused, because it ended on a whole one, so that rounding never
+    /// adds up.
+    ahead: f64,
+    free: Instant,
+}
+
+impl Changing {
+    fn finish(&mut self, start: Instant, len: usize, outages: &mut Outages) -> Instant {
+        let ahead = if start > self.free { 0.0 } else { self.ahead };
+        let mut rest = (len as f64).mul_add(8e9, -ahead);
+        let mut at = outages.released_at(start);
+        // A schedule of zeros alone would be searched for ever.
+        let end = Instant::from_nanos(u64::MAX);
+        while at < end && self.schedule.max() > 0 {
+            let piece = self.schedule.piece(at);
+            let until = outages.held_from(at).map_or(piece.end, |held| held.min(piece.end));
+            let span = piece.span_for(rest);
+            if at + span <= until {
+                self.ahead = piece.integral(span) - rest;
+                self.free = at + span;
+                return self.free;
+            }
+            rest -= piece.integral(until - at);
+            at = outages.released_at(until);
+        }
+        end
     }
 }
 

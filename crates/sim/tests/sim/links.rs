@@ -1,7 +1,8 @@
 use super::{carry, ms, steady};
-use braidcast_core::{Instant, Rng};
+use braidcast_core::{Ecn, Instant, Rng};
 use braidcast_sim::link::{
-    DropReason, Jitter, Link, LinkModel, Loss, Offer, Outage, Outcome, QueueLimit, Rate, Reorder, ReorderHow, Trace,
+    DropReason, Exit, Jitter, Link, LinkModel, Loss, Offer, Outage, Outcome, QueueLimit, Rate, Reorder, ReorderHow,
+    Trace,
 };
 use core::time::Duration;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ fn millis(arrivals: &[(Instant, usize)]) -> Vec<u64> {
 
 #[test]
 fn an_overloaded_link_carries_its_rate() {
-    let model = LinkModel { queue: QueueLimit::Bytes(64_000), ..LinkModel::wire(8_000_000, Duration::ZERO) };
+    let model = LinkModel { queue: QueueLimit::Bytes(64_000).into(), ..LinkModel::wire(8_000_000, Duration::ZERO) };
     let (arrivals, stats) = carry(model, 1, &steady(10_000, 1_250, 1_000));
     let until_10s = arrivals.iter().filter(|(at, _)| *at <= ms(10_000)).count() as f64;
     assert!((until_10s * 10_000.0 / 8e7 - 1.0).abs() < 0.001, "{until_10s}");
@@ -30,11 +31,12 @@ fn a_packet_takes_its_serialisation_and_the_delay_exactly() {
 
 #[test]
 fn a_full_queue_drops_what_comes_on_top() {
-    let model = LinkModel { queue: QueueLimit::Packets(10), ..LinkModel::wire(1_000_000, Duration::ZERO) };
+    let model = LinkModel { queue: QueueLimit::Packets(10).into(), ..LinkModel::wire(1_000_000, Duration::ZERO) };
     let (arrivals, stats) = carry(model, 1, &[(ms(0), 125); 25]);
     assert_eq!((arrivals.len(), stats.dropped_queue, stats.queue_peak_packets), (10, 15, 10));
-    let mut link = Link::new(LinkModel { queue: QueueLimit::Packets(0), ..LinkModel::default() }, Rng::from_seed(1));
-    assert_eq!(link.offer(ms(0), 1, 'x'), Offer::Dropped(DropReason::QueueFull, 'x'));
+    let mut link =
+        Link::new(LinkModel { queue: QueueLimit::Packets(0).into(), ..LinkModel::default() }, Rng::from_seed(1));
+    assert_eq!(link.offer(ms(0), 1, Ecn::NotEct, 'x'), Offer::Dropped(DropReason::QueueFull, 'x'));
 }
 
 #[test]
@@ -59,7 +61,7 @@ fn a_saturated_trace_carries_exactly_its_opportunities() {
     let times = vec![0, 3, 3, 3, 40, 41, 100];
     let model = LinkModel {
         rate: Rate::Trace(Arc::new(Trace::from_millis(times).unwrap())),
-        queue: QueueLimit::Packets(50),
+        queue: QueueLimit::Packets(50).into(),
         ..LinkModel::default()
     };
     let (arrivals, _) = carry(model, 1, &steady(10_000, 1_500, 100));
@@ -96,13 +98,14 @@ fn an_outage_that_holds_delays_and_then_releases_at_the_rate() {
 fn a_link_that_is_down_drops_until_it_is_mended() {
     let mut link = Link::new(LinkModel::wire(1_000_000, Duration::from_millis(10)), Rng::from_seed(1));
     for number in 0..4 {
-        assert_eq!(link.offer(ms(0), 125, number), Offer::Queued);
+        assert_eq!(link.offer(ms(0), 125, Ecn::NotEct, number), Offer::Queued);
     }
     link.set_down(ms(2), true);
-    assert_eq!(link.offer(ms(3), 125, 4), Offer::Dropped(DropReason::Outage, 4));
+    assert_eq!(link.offer(ms(3), 125, Ecn::NotEct, 4), Offer::Dropped(DropReason::Outage, 4));
     link.set_down(ms(5), false);
-    link.offer(ms(6), 125, 5);
-    assert_eq!(link.poll_outcome(ms(30)), Some((ms(3), Outcome::Dropped(DropReason::Outage, 2))));
+    link.offer(ms(6), 125, Ecn::NotEct, 5);
+    let outcome = Outcome::Dropped(DropReason::Outage, 2);
+    assert_eq!(link.poll_outcome(ms(30)), Some(Exit { at: ms(3), ecn: Ecn::NotEct, outcome }));
     let arrived: Vec<_> = core::iter::from_fn(|| link.poll(ms(30))).collect();
     assert_eq!(arrived, [0, 1, 5]);
     assert_eq!(link.poll_timeout(), None);
@@ -145,7 +148,7 @@ fn links_made_from_streams_of_one_seed_lose_different_packets() {
     let losses = |name| {
         let model = LinkModel { loss: Loss::Uniform(0.5), ..LinkModel::default() };
         let mut link = Link::new(model, Rng::from_seed(1).stream(name));
-        (0..64).for_each(|number| assert_eq!(link.offer(ms(number), 1, number), Offer::Queued));
+        (0..64).for_each(|number| assert_eq!(link.offer(ms(number), 1, Ecn::NotEct, number), Offer::Queued));
         core::iter::from_fn(|| link.poll(ms(64))).collect::<Vec<_>>()
     };
     assert_eq!(losses("a"), losses("a"));

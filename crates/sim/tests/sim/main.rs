@@ -4,7 +4,7 @@ mod links;
 mod networks;
 mod properties;
 
-use braidcast_core::{Instant, Rng};
+use braidcast_core::{Ecn, Instant, Rng};
 use braidcast_sim::link::{Link, LinkModel, LinkStats};
 
 const fn ms(n: u64) -> Instant {
@@ -23,7 +23,7 @@ fn carry(model: LinkModel, seed: u64, offers: &[(Instant, usize)]) -> (Vec<(Inst
     };
     for (number, &(at, len)) in offers.iter().enumerate() {
         poll_until(&mut link, at);
-        link.offer(at, len, number);
+        link.offer(at, len, Ecn::Ect0, number);
     }
     poll_until(&mut link, Instant::from_nanos(u64::MAX - 1));
     (arrivals, link.stats())

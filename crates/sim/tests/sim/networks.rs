@@ -38,7 +38,7 @@ fn throughput_over_three_hops_is_that_of_the_slowest() {
     let b = net.add(Pinger::answering().silent(), [B]);
     let rates = [20_000_000, 10_000_000, 15_000_000];
     let hops = rates.map(|rate| {
-        let queue = QueueLimit::Packets(50);
+        let queue = QueueLimit::Packets(50).into();
         net.add_link(LinkModel { queue, ..LinkModel::wire(rate, Duration::from_millis(5)) })
     });
     net.route((a, 0), net.address((b, 0)), &hops, (b, 0), net.address((a, 0)));

@@ -1,7 +1,8 @@
 use super::carry;
-use braidcast_core::{Instant, Rng};
+use braidcast_core::{Ecn, Instant, Rng};
 use braidcast_sim::link::{
-    Jitter, Link, LinkModel, Loss, Outage, OutageEffect, Outcome, QueueLimit, Rate, Reorder, ReorderHow, Trace,
+    CoDel, Discipline, Jitter, Link, LinkModel, Loss, Outage, OutageEffect, Outcome, Queue, QueueLimit, Rate, Red,
+    Reorder, ReorderHow, Schedule, Shape, Trace,
 };
 use core::time::Duration;
 use proptest::prelude::*;
@@ -16,7 +17,18 @@ fn rates() -> impl Strategy<Value = Rate> {
         millis.sort_unstable();
         Trace::from_millis(millis).map(|trace| Rate::Trace(Arc::new(trace)))
     });
-    prop_oneof![Just(Rate::Unlimited), (10_000_u64..1_000_000_000).prop_map(Rate::Bits), trace]
+    let schedule = schedules(10_000..100_000_000).prop_map(Rate::Schedule);
+    prop_oneof![Just(Rate::Unlimited), (10_000_u64..1_000_000_000).prop_map(Rate::Bits), schedule, trace]
+}
+
+fn schedules(values: core::ops::Range<u64>) -> impl Strategy<Value = Schedule> {
+    let points = prop::collection::btree_map(1_u64..500, values.clone(), 0..6);
+    let shape = prop_oneof![Just(Shape::Steps), Just(Shape::Ramps)];
+    (values, points, shape, any::<bool>()).prop_map(|(first, rest, shape, repeat)| {
+        let points: Vec<_> = core::iter::once((0, first)).chain(rest).collect();
+        let points: Vec<_> = points.into_iter().map(|(ms, value)| (Duration::from_millis(ms), value)).collect();
+        Schedule::new(&points, shape, repeat.then_some(Duration::from_millis(600))).expect("times rise from 0")
+    })
 }
 
 fn outages() -> impl Strategy<Value = Vec<Outage>> {
@@ -34,12 +46,19 @@ fn jitters() -> impl Strategy<Value = Jitter> {
     prop_oneof![Just(Jitter::None), durations(50).prop_map(Jitter::Uniform), durations(50).prop_map(Jitter::Normal)]
 }
 
-fn queues() -> impl Strategy<Value = QueueLimit> {
-    prop_oneof![
+fn queues() -> impl Strategy<Value = Queue> {
+    let limit = prop_oneof![
         (0_usize..30).prop_map(QueueLimit::Packets),
         (0_usize..30_000).prop_map(QueueLimit::Bytes),
         durations(300).prop_map(QueueLimit::Time),
-    ]
+    ];
+    let red = (0.0..5.0, 0.1..10.0, 0.0..1.0, any::<bool>(), any::<bool>()).prop_map(|(min, span, p, gentle, ecn)| {
+        Discipline::Red(Red { weight: 0.1, gentle, ecn, ..Red::new(min, min + span, p) })
+    });
+    let codel = (durations(20), durations(100), any::<bool>())
+        .prop_map(|(target, interval, ecn)| Discipline::CoDel(CoDel { target, interval, ecn }));
+    let discipline = prop_oneof![Just(Discipline::DropTail), red, codel];
+    (limit, discipline).prop_map(|(limit, discipline)| Queue { limit, discipline })
 }
 
 fn losses() -> impl Strategy<Value = Loss> {
@@ -56,6 +75,7 @@ prop_compose! {
     fn models()(
         rate in rates(),
         delay in durations(100),
+        delay_schedule in prop::option::of(schedules(0..100_000_000)),
         jitter in jitters(),
         queue in queues(),
         loss in losses(),
@@ -63,9 +83,12 @@ prop_compose! {
         duplicate in 0.0..0.3,
         corrupt in prop_oneof![Just(0.0), 0.0..0.3],
         mtu in prop_oneof![Just(usize::MAX), 500_usize..1600],
+        overhead in 0_usize..50,
         outages in outages(),
     ) -> LinkModel {
-        LinkModel { rate, delay, jitter, queue, loss, reorder, duplicate, corrupt, mtu, outages }
+        LinkModel {
+            rate, delay, delay_schedule, jitter, queue, loss, reorder, duplicate, corrupt, mtu, overhead, outages,
+        }
     }
 }
 
@@ -81,7 +104,7 @@ proptest! {
     fn packets_are_conserved_at_every_moment(model in models(), offers in offers(), seed: u64) {
         let mut link = Link::new(model, Rng::from_seed(seed));
         for (at, len) in offers {
-            link.offer(at, len, ());
+            link.offer(at, len, Ecn::Ect0, ());
             if len % 3 == 0 {
                 while link.poll(at).is_some() {}
             }
@@ -112,12 +135,12 @@ proptest! {
             if number % 5 == 4 {
                 arrivals.extend(core::iter::from_fn(|| link.poll_outcome(*at)));
             }
-            link.offer(*at, *len, number);
+            link.offer(*at, *len, Ecn::Ect0, number);
         }
         let end = Instant::from_millis(100_000_000);
         arrivals.extend(core::iter::from_fn(|| link.poll_outcome(end)));
-        arrivals.retain(|(_, outcome)| matches!(outcome, Outcome::Arrived(_)));
-        let late: Vec<_> = arrivals.into_iter().map(|(at, outcome)| (at, format!("{outcome:?}"))).collect();
+        arrivals.retain(|exit| matches!(exit.outcome, Outcome::Arrived(_)));
+        let late: Vec<_> = arrivals.into_iter().map(|exit| (exit.at, format!("{:?}", exit.outcome))).collect();
         let prompt = carry(model, seed, &offers).0;
         let prompt: Vec<_> = prompt.into_iter().map(|(at, number)| (at, format!("Arrived({number})"))).collect();
         prop_assert_eq!(late, prompt);

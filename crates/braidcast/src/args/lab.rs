@@ -1,0 +1,63 @@
+use braidcast_sim::link::parse;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// `braidcast lab`.
+#[derive(Args, Debug)]
+pub(crate) struct LabArgs {
+    #[command(subcommand)]
+    pub(crate) command: LabCommand,
+}
+
+/// What to do with experiments.
+#[derive(Subcommand, Debug)]
+pub(crate) enum LabCommand {
+    /// Name the experiments
+    List,
+    /// Run experiments, many times each, and compare with published values and ns-2's
+    Run(LabRunArgs),
+}
+
+/// `braidcast lab run`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Results are kept in files too, for `braidcast lab report`. Ctrl-C ends early and keeps what is done.
+
+Examples:
+  braidcast lab run cmt-rtt-asymmetry
+  braidcast lab run all --runs 10
+  braidcast lab run my-network.toml --variant sack --param rtt=50ms --seed 7 --runs 1")]
+pub(crate) struct LabRunArgs {
+    /// Experiments by name, scenario files by path, or `all`
+    #[arg(value_name = "NAME", required = true)]
+    pub(crate) names: Vec<String>,
+    /// Runs at each point, each with a seed of its own [default: as the scenario says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) runs: Option<u32>,
+    /// Seed of the first run; the others count up from it
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How long each run measures [default: as the scenario says]
+    #[arg(long, value_name = "TIME", value_parser = parse::duration)]
+    pub(crate) duration: Option<Duration>,
+    /// Only this variant
+    #[arg(long, value_name = "NAME")]
+    pub(crate) variant: Option<String>,
+    /// Only points where the parameter has this value; repeatable
+    #[arg(long, value_name = "NAME=VALUE", value_parser = param)]
+    pub(crate) param: Vec<(String, String)>,
+    /// Print the rows as CSV on stdout
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
+    /// Where to keep results
+    #[arg(long, value_name = "DIR", default_value = "lab-results")]
+    pub(crate) results: PathBuf,
+}
+
+fn param(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("'{text}' is not NAME=VALUE")),
+    }
+}

@@ -1,0 +1,63 @@
+//! The code of the experiments: how hosts are put together, and what is measured when the run is over.
+
+mod transfer;
+
+use crate::plan::{Done, Plan, Run};
+
+/// A value measured in one run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Metric {
+    /// Its name.
+    pub name: String,
+    /// Its unit.
+    pub unit: &'static str,
+    /// The value.
+    pub value: f64,
+}
+
+/// A curve measured in one run; only that of the first seed is kept.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Curve {
+    /// What it shows.
+    pub name: String,
+    /// Label of the horizontal axis, with its unit.
+    pub x: &'static str,
+    /// Label of the vertical axis, with its unit.
+    pub y: &'static str,
+    /// The points, by x.
+    pub points: Vec<[f64; 2]>,
+}
+
+/// What one run gives.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Measures {
+    /// Values.
+    pub metrics: Vec<Metric>,
+    /// Curves.
+    pub curves: Vec<Curve>,
+}
+
+impl Measures {
+    /// Adds a value.
+    pub fn metric(&mut self, name: impl Into<String>, unit: &'static str, value: f64) {
+        self.metrics.push(Metric { name: name.into(), unit, value });
+    }
+}
+
+/// Code that scenarios name.
+#[derive(Debug)]
+pub struct Experiment {
+    /// Its name in `experiment = "NAME"`.
+    pub name: &'static str,
+    /// What it measures, for `lab list` and the manual.
+    pub text: &'static str,
+    /// Puts a run together.
+    pub build: fn(&Run<'_>) -> Plan,
+    /// Measures a run that is over.
+    pub measure: fn(&Run<'_>, &Done<'_>) -> Measures,
+}
+
+impl Experiment {
+    /// Every experiment.
+    pub const ALL: &'static [Self] = &[transfer::EXPERIMENT];
+}

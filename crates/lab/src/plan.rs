@@ -1,0 +1,121 @@
+//! What an experiment builds: hosts, links, and the paths between them.
+
+use crate::host::{Host, SctpReceiver, SctpSender};
+use crate::scenario::{Agent, LinkSpec, Point, Wrap};
+use braidcast_core::{Instant, Rng};
+use braidcast_sim::link::LinkStats;
+use core::time::Duration;
+
+/// One run of a point with one seed.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    /// What is run.
+    pub point: &'a Point,
+    /// The seed.
+    pub seed: u64,
+    /// How long it measures.
+    pub duration: Duration,
+}
+
+/// A host with its name.
+#[derive(Debug)]
+pub struct HostPlan {
+    /// Its name.
+    pub name: String,
+    /// The machine.
+    pub host: Host,
+}
+
+/// A path between two hosts, with an interface of its own at each end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PathPlan {
+    /// The host at the one end, by index.
+    pub from: usize,
+    /// The host at the other.
+    pub to: usize,
+    /// The links between them, by index. Paths that share a link share its queue.
+    pub links: Vec<usize>,
+}
+
+/// Everything that a run is made of.
+#[derive(Debug)]
+pub struct Plan {
+    /// The hosts.
+    pub hosts: Vec<HostPlan>,
+    /// The links.
+    pub links: Vec<LinkSpec>,
+    /// The paths.
+    pub paths: Vec<PathPlan>,
+    /// How packets are wrapped.
+    pub wrap: Wrap,
+    /// When the run ends, even if not all hosts have measured what they are to measure.
+    pub limit: Instant,
+}
+
+/// Time beyond what is measured: for handshakes, and until the first packet got through a lossy link.
+const SLACK: Duration = Duration::from_secs(30);
+
+impl Plan {
+    /// The hosts `FLOW.sender` and `FLOW.receiver` for each flow of the scenario, joined by the flow's paths.
+    pub fn of(run: &Run<'_>) -> Self {
+        let Point { network, flows, .. } = run.point;
+        let rng = Rng::from_seed(run.seed);
+        let mut plan = Self {
+            hosts: Vec::new(),
+            links: run.point.links.clone(),
+            paths: Vec::new(),
+            wrap: network.wrap,
+            limit: Instant::ZERO,
+        };
+        for link in &mut plan.links {
+            let mut draw = rng.stream(&format!("delay of {}", link.name));
+            let factor = 1.0 + network.vary_delay * (2.0 * draw.f64() - 1.0);
+            link.there.delay = link.there.delay.mul_f64(factor);
+            link.back.delay = link.back.delay.mul_f64(factor);
+        }
+        for flow in flows {
+            let name = |end: &str| format!("{}.{end}", flow.name);
+            let stream = |end: &str| rng.stream(&name(end));
+            let start = flow.traffic.start + network.vary_start.mul_f64(stream("start").f64());
+            let (sender, receiver) = match flow.agent {
+                Agent::Sctp => (
+                    SctpSender::host(flow, run.duration, Instant::ZERO + start, stream("sender")),
+                    SctpReceiver::host(flow, run.duration, stream("receiver")),
+                ),
+            };
+            let from = plan.hosts.len();
+            plan.hosts.push(HostPlan { name: name("sender"), host: Host::SctpSender(Box::new(sender)) });
+            plan.hosts.push(HostPlan { name: name("receiver"), host: Host::SctpReceiver(Box::new(receiver)) });
+            plan.paths.extend(flow.paths.iter().map(|links| PathPlan { from, to: from + 1, links: links.clone() }));
+            plan.limit = plan.limit.max(Instant::ZERO + start + flow.traffic.warmup + run.duration + SLACK);
+        }
+        plan
+    }
+}
+
+/// What a link did in each direction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LinkDone {
+    /// Its name.
+    pub name: String,
+    /// From the first host of a path to the second.
+    pub there: LinkStats,
+    /// And back.
+    pub back: LinkStats,
+}
+
+/// A run that is over.
+#[derive(Debug)]
+pub struct Done<'a> {
+    /// The hosts with what they measured.
+    pub hosts: Vec<(&'a str, &'a Host)>,
+    /// The links.
+    pub links: Vec<LinkDone>,
+}
+
+impl Done<'_> {
+    /// The host of this name.
+    pub fn host(&self, name: &str) -> Option<&Host> {
+        self.hosts.iter().find(|(known, _)| *known == name).map(|&(_, host)| host)
+    }
+}

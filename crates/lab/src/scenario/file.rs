@@ -1,0 +1,229 @@
+//! Reads a scenario file.
+
+use super::value::{Setting, Settings, Value};
+use super::wrong::{Wrong, did_you_mean};
+use super::{Case, Claim, KnownDifference, Reference, Scenario, Variant};
+use crate::experiment::Experiment;
+use crate::results::Plot;
+use braidcast_sim::link::parse;
+use core::ops::Range;
+use serde::de::DeserializeOwned;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+
+/// Tables that set something up; cases and variants may have them too.
+const SETTINGS: [&str; 5] = ["network", "link", "flow", "traffic", "sctp"];
+/// What else stands at the top of a file.
+const TOP: [&str; 14] = [
+    "name",
+    "title",
+    "source",
+    "text",
+    "experiment",
+    "runs",
+    "duration",
+    "sweep",
+    "case",
+    "variant",
+    "claim",
+    "difference",
+    "reference",
+    "plot",
+];
+
+/// A scenario file while it is read.
+struct File<'a> {
+    name: &'a str,
+    text: &'a str,
+}
+
+type Node<'a> = Spanned<DeValue<'a>>;
+
+/// Reads the scenario in `text`, which came from the file `name` in `folder`.
+pub(super) fn read(name: &str, text: &str, folder: &Path) -> Result<Scenario, Wrong> {
+    let file = File { name, text };
+    let root = DeTable::parse(text).map_err(|e| file.toml(&e))?;
+    let mut scenario = Scenario {
+        file: name.to_owned(),
+        folder: PathBuf::from(folder),
+        name: String::new(),
+        title: String::new(),
+        source: String::new(),
+        text: String::new(),
+        experiment: &Experiment::ALL[0],
+        runs: 10,
+        duration: core::time::Duration::ZERO,
+        settings: Settings::default(),
+        sweep: Vec::new(),
+        cases: Vec::new(),
+        variants: Vec::new(),
+        claims: Vec::new(),
+        differences: Vec::new(),
+        references: Vec::new(),
+        plots: Vec::new(),
+    };
+    let mut seen = Vec::new();
+    for (key, value) in root.get_ref() {
+        let known: &str = key.get_ref();
+        seen.push(known.to_owned());
+        match known {
+            "name" => scenario.name = file.serde(value)?,
+            "title" => scenario.title = file.serde(value)?,
+            "source" => scenario.source = file.serde(value)?,
+            "text" => scenario.text = file.serde(value)?,
+            "experiment" => scenario.experiment = file.experiment(value)?,
+            "runs" => scenario.runs = file.runs(value)?,
+            "duration" => scenario.duration = file.duration(value)?,
+            "sweep" => scenario.sweep = file.sweep(value)?,
+            "case" => scenario.cases = file.each(value, |table| file.case(table))?,
+            "variant" => scenario.variants = file.each(value, |table| file.variant(table))?,
+            "claim" => scenario.claims = file.list::<Claim>(value)?,
+            "difference" => scenario.differences = file.list::<KnownDifference>(value)?,
+            "reference" => scenario.references = file.list::<Reference>(value)?,
+            "plot" => scenario.plots = file.list::<Plot>(value)?,
+            section if SETTINGS.contains(&section) => file.flatten(section, value, &mut scenario.settings)?,
+            unknown => {
+                let what = format!("unknown key '{unknown}'");
+                let mend = did_you_mean(unknown, TOP.into_iter().chain(SETTINGS));
+                return Err(Wrong::new(file.place(&key.span()), what, mend));
+            }
+        }
+    }
+    for needed in ["name", "title", "experiment", "duration", "link"] {
+        if !seen.iter().any(|key| key == needed) {
+            let mend = if needed == "link" { "add a [link.NAME] with rate and delay" } else { "add it at the top" };
+            return Err(Wrong::new(name, format!("'{needed}' is missing"), mend));
+        }
+    }
+    if scenario.variants.is_empty() {
+        scenario.variants.push(Variant { name: "default".to_owned(), settings: Settings::default() });
+    }
+    Ok(scenario)
+}
+
+impl File<'_> {
+    fn place(&self, span: &Range<usize>) -> String {
+        let before = self.text.get(..span.start).unwrap_or(self.text);
+        format!("{}:{}", self.name, before.matches('\n').count() + 1)
+    }
+
+    fn wrong(&self, value: &Node<'_>, what: impl Into<String>, mend: &str) -> Wrong {
+        Wrong::new(self.place(&value.span()), what, mend)
+    }
+
+    fn toml(&self, error: &toml::de::Error) -> Wrong {
+        let place = error.span().map_or_else(|| self.name.to_owned(), |span| self.place(&span));
+        Wrong::new(place, error.message().trim().replace('\n', ", "), "")
+    }
+
+    fn serde<T: DeserializeOwned>(&self, value: &Node<'_>) -> Result<T, Wrong> {
+        T::deserialize(ValueDeserializer::from(value.clone())).map_err(|error| match error.span() {
+            Some(_) => self.toml(&error),
+            None => Wrong::new(self.place(&value.span()), error.message().trim(), ""),
+        })
+    }
+
+    fn list<T: DeserializeOwned>(&self, value: &Node<'_>) -> Result<Vec<T>, Wrong> {
+        self.each(value, |table| self.serde(table))
+    }
+
+    /// The items of `[[KEY]]`.
+    fn each<T>(&self, value: &Node<'_>, read: impl Fn(&Node<'_>) -> Result<T, Wrong>) -> Result<Vec<T>, Wrong> {
+        match value.get_ref() {
+            DeValue::Array(items) => items.iter().map(read).collect(),
+            _ => Err(self.wrong(value, "this is a list of tables", "write it with two brackets: [[…]]")),
+        }
+    }
+
+    fn experiment(&self, value: &Node<'_>) -> Result<&'static Experiment, Wrong> {
+        let name: String = self.serde(value)?;
+        Experiment::ALL.iter().find(|it| it.name == name).ok_or_else(|| {
+            let mend = did_you_mean(&name, Experiment::ALL.iter().map(|it| it.name));
+            self.wrong(value, format!("no experiment is called '{name}'"), &mend)
+        })
+    }
+
+    fn runs(&self, value: &Node<'_>) -> Result<u32, Wrong> {
+        let runs: u32 = self.serde(value)?;
+        if runs == 0 { Err(self.wrong(value, "0 runs show nothing", "write 1 or more")) } else { Ok(runs) }
+    }
+
+    fn duration(&self, value: &Node<'_>) -> Result<core::time::Duration, Wrong> {
+        let text: String = self.serde(value)?;
+        match parse::duration(&text) {
+            Ok(duration) if duration.is_zero() => {
+                Err(self.wrong(value, "a duration of 0 shows nothing", "write for example 60s"))
+            }
+            Ok(duration) => Ok(duration),
+            Err(e) => Err(self.wrong(value, e.to_string(), "")),
+        }
+    }
+
+    /// `NAME = [values]`, in the order of the file.
+    fn sweep(&self, value: &Node<'_>) -> Result<Vec<(String, Vec<Value>)>, Wrong> {
+        let mut flat = Settings::default();
+        self.flatten("", value, &mut flat)?;
+        let lists = flat.0.into_iter().map(|Setting { key, value, place }| match value {
+            Value::List(values) if !values.is_empty() => Ok((key, values)),
+            _ => {
+                Err(Wrong::new(place, format!("the parameter '{key}' is a list of values"), "write for example [1, 2]"))
+            }
+        });
+        lists.collect()
+    }
+
+    fn case(&self, value: &Node<'_>) -> Result<Case, Wrong> {
+        let (params, settings) = self.layer(value, "params")?;
+        let params = params.table("params").0.into_iter().map(|it| (it.key, it.value)).collect();
+        Ok(Case { params, settings })
+    }
+
+    fn variant(&self, value: &Node<'_>) -> Result<Variant, Wrong> {
+        let (own, settings) = self.layer(value, "name")?;
+        match own.get("name") {
+            Some(name) => Ok(Variant { name: name.value.to_string(), settings }),
+            None => Err(self.wrong(value, "the variant has no name", "add name = \"…\"")),
+        }
+    }
+
+    /// What stands under `own` in a table, and its settings.
+    fn layer(&self, value: &Node<'_>, own: &str) -> Result<(Settings, Settings), Wrong> {
+        let DeValue::Table(table) = value.get_ref() else {
+            return Err(self.wrong(value, "this is a list of tables", "write it with two brackets: [[…]]"));
+        };
+        let (mut special, mut settings) = (Settings::default(), Settings::default());
+        for (key, value) in table {
+            let name: &str = key.get_ref();
+            if name == own {
+                self.flatten(own, value, &mut special)?;
+            } else if SETTINGS.contains(&name) {
+                self.flatten(name, value, &mut settings)?;
+            } else {
+                let mend = did_you_mean(name, [own].into_iter().chain(SETTINGS));
+                return Err(Wrong::new(self.place(&key.span()), format!("unknown key '{name}'"), mend));
+            }
+        }
+        Ok((special, settings))
+    }
+
+    /// Adds `value`, a table of tables perhaps, to `out`, under keys that begin with `key`.
+    fn flatten(&self, key: &str, value: &Node<'_>, out: &mut Settings) -> Result<(), Wrong> {
+        if let DeValue::Table(table) = value.get_ref() {
+            // The parser sorts keys; scenarios mean the order in which things are written.
+            let mut entries: Vec<_> = table.iter().collect();
+            entries.sort_by_key(|(key, _)| key.span().start);
+            for (inner, value) in entries {
+                let dot = if key.is_empty() { "" } else { "." };
+                self.flatten(&format!("{key}{dot}{}", inner.get_ref()), value, out)?;
+            }
+            return Ok(());
+        }
+        let place = self.place(&value.span());
+        let value = self.serde::<Value>(value).map_err(|_| {
+            Wrong::new(&place, format!("'{key}' is neither text, number, true, false nor a list of them"), "")
+        })?;
+        out.0.push(Setting { key: key.to_owned(), value, place });
+        Ok(())
+    }
+}

@@ -1,0 +1,149 @@
+//! `[flow.NAME]` and `[traffic]`: what goes from where to where.
+
+use super::keys::{Key, apply, each, flag, key, put, time, whole};
+use super::link::LinkSpec;
+use super::sctp;
+use super::value::{Settings, Value};
+use super::wrong::{Wrong, did_you_mean};
+use braidcast_sctp::Options;
+use core::time::Duration;
+
+/// A flow: a host that sends, one that receives, and the paths between them.
+#[derive(Clone, Debug)]
+pub struct FlowSpec {
+    /// Its name.
+    pub name: String,
+    /// The protocol.
+    pub agent: Agent,
+    /// What it sends.
+    pub traffic: Traffic,
+    /// Each path: the links that it goes through, by index, from the sender to the receiver.
+    pub paths: Vec<Vec<usize>>,
+    /// Options of SCTP, where that is the agent.
+    pub sctp: Options,
+}
+
+/// Which protocol a flow uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Agent {
+    /// Over all its paths at once.
+    Sctp,
+}
+
+impl Agent {
+    /// Every agent by its name.
+    pub const ALL: [(&'static str, Self); 1] = [("sctp", Self::Sctp)];
+}
+
+/// What a flow sends.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// Bytes of each message.
+    pub message: usize,
+    /// Streams that messages go over in turn.
+    pub streams: u16,
+    /// Whether order within a stream is not asked for.
+    pub unordered: bool,
+    /// After how long a message is worth nothing.
+    pub lifetime: Option<Duration>,
+    /// Start after the beginning of the run.
+    pub start: Duration,
+    /// What is not counted, from the first data on.
+    pub warmup: Duration,
+    /// How often the state of the sender is noted, for series; none is not at all.
+    pub sample: Option<Duration>,
+}
+
+impl Default for Traffic {
+    fn default() -> Self {
+        Self {
+            message: 1400,
+            streams: 1,
+            unordered: false,
+            lifetime: None,
+            start: Duration::ZERO,
+            warmup: Duration::ZERO,
+            sample: None,
+        }
+    }
+}
+
+const TRAFFIC: &[Key<Traffic>] = &[
+    key("message", |t, v| put(&mut t.message, whole(v, 16, 1 << 20))),
+    key("streams", |t, v| put(&mut t.streams, whole(v, 1, 65535))),
+    key("unordered", |t, v| put(&mut t.unordered, flag(v))),
+    key("lifetime", |t, v| put(&mut t.lifetime, time(v).map(Some))),
+    key("start", |t, v| put(&mut t.start, time(v))),
+    key("warmup", |t, v| put(&mut t.warmup, time(v))),
+    key("sample", |t, v| put(&mut t.sample, time(v).and_then(positive).map(Some))),
+];
+
+fn positive(time: Duration) -> Result<Duration, String> {
+    if time.is_zero() { Err("0 is no interval".to_owned()) } else { Ok(time) }
+}
+
+/// A flow while its section is read.
+struct Draft {
+    links: Vec<String>,
+    agent: Agent,
+    paths: Vec<Vec<usize>>,
+}
+
+const FLOW: &[Key<Draft>] = &[
+    key("agent", |draft, v| {
+        let name = v.to_string();
+        let found = Agent::ALL.iter().find(|(known, _)| *known == name);
+        let unknown = || format!("no agent is called '{name}'; {}", did_you_mean(&name, Agent::ALL.map(|(n, _)| n)));
+        Ok(draft.agent = found.ok_or_else(unknown)?.1)
+    }),
+    key("paths", |draft, v| {
+        let link = |name: &Value| {
+            let name = name.to_string();
+            let found = draft.links.iter().position(|link| *link == name);
+            let names = || did_you_mean(&name, draft.links.iter().map(String::as_str));
+            found.ok_or_else(|| format!("no link is called '{name}'; {}", names()))
+        };
+        let path = |path: &Value| each(path).iter().map(link).collect::<Result<Vec<_>, _>>();
+        let paths = each(v).iter().map(path).collect::<Result<Vec<_>, _>>()?;
+        for links in &paths {
+            if let Some(twice) = links.iter().enumerate().find(|(i, link)| links[..*i].contains(link)) {
+                return Err(format!("the path goes through '{}' twice", draft.links[*twice.1]));
+            }
+        }
+        Ok(draft.paths = paths)
+    }),
+];
+
+impl FlowSpec {
+    /// All flows of a scenario; without a section of its own there is one, `main`, over each link as a path.
+    pub(super) fn all(settings: &Settings, links: &[LinkSpec]) -> Result<Vec<Self>, Wrong> {
+        let mut names = settings.table("flow").tables();
+        if names.is_empty() {
+            names.push("main".to_owned());
+        }
+        names.into_iter().map(|name| Self::new(&name, settings, links)).collect()
+    }
+
+    fn new(name: &str, all: &Settings, links: &[LinkSpec]) -> Result<Self, Wrong> {
+        let own = all.table("flow").table(name);
+        let section = |part: &str| format!("flow.{name}.{part}");
+        let mut flow = Self {
+            name: name.to_owned(),
+            agent: Agent::Sctp,
+            traffic: Traffic::default(),
+            paths: Vec::new(),
+            sctp: Options::default(),
+        };
+        apply(TRAFFIC, &mut flow.traffic, &all.table("traffic"), "traffic")?;
+        apply(TRAFFIC, &mut flow.traffic, &own.table("traffic"), &section("traffic"))?;
+        apply(sctp::KEYS, &mut flow.sctp, &all.table("sctp"), "sctp")?;
+        apply(sctp::KEYS, &mut flow.sctp, &own.table("sctp"), &section("sctp"))?;
+        let nested = |key: &str| ["traffic.", "sctp."].iter().any(|table| key.starts_with(table));
+        let plain = Settings(own.0.into_iter().filter(|setting| !nested(&setting.key)).collect());
+        let paths = (0..links.len()).map(|link| vec![link]).collect();
+        let links = links.iter().map(|link| link.name.clone()).collect();
+        let mut draft = Draft { links, agent: flow.agent, paths };
+        apply(FLOW, &mut draft, &plain, &format!("flow.{name}"))?;
+        Ok(Self { agent: draft.agent, paths: draft.paths, ..flow })
+    }
+}

@@ -1,0 +1,82 @@
+//! `[link.NAME]`: a link each way, in the words of `braidcast emulate`.
+
+use super::keys::{Key, apply, each, key, put, share, time, whole, word};
+use super::value::{Setting, Settings};
+use super::wrong::Wrong;
+use braidcast_sim::link::{LinkModel, Rate, Trace};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A link of a scenario.
+#[derive(Clone, Debug)]
+pub struct LinkSpec {
+    /// Its name.
+    pub name: String,
+    /// From the first host of a flow to the second.
+    pub there: LinkModel,
+    /// And back.
+    pub back: LinkModel,
+}
+
+/// What both directions share unless `back-KEY` says otherwise.
+const BOTH: &[Key<LinkModel>] = &[
+    key("rate", |link, v| put(&mut link.rate, word(v))),
+    key("delay", |link, v| put(&mut link.delay, time(v))),
+    key("rtt", |link, v| put(&mut link.delay, time(v).map(|rtt| rtt / 2))),
+    key("jitter", |link, v| put(&mut link.jitter, word(v))),
+    key("queue", |link, v| put(&mut link.queue, word(v))),
+    key("mtu", |link, v| put(&mut link.mtu, whole(v, 68, 1 << 20))),
+    key("outage", |link, v| put(&mut link.outages, each(v).iter().map(word).collect())),
+];
+
+/// What happens on the way there only, unless `back-KEY` says otherwise.
+const THERE: &[Key<LinkModel>] = &[
+    key("loss", |link, v| put(&mut link.loss, word(v))),
+    key("reorder", |link, v| put(&mut link.reorder, word(v))),
+    key("duplicate", |link, v| put(&mut link.duplicate, share(v))),
+    key("corrupt", |link, v| put(&mut link.corrupt, share(v))),
+];
+
+impl LinkSpec {
+    /// The link `name`; traces are looked for beside the scenario, in `folder`.
+    pub(super) fn new(name: &str, settings: &Settings, folder: &Path) -> Result<Self, Wrong> {
+        let section = format!("link.{name}");
+        let (mut shared, mut there, mut back, mut recorded) =
+            (Settings::default(), Settings::default(), Settings::default(), Vec::new());
+        for setting in &settings.0 {
+            let is = |keys: &[Key<LinkModel>], name: &str| keys.iter().any(|key| key.name == name);
+            match setting.key.strip_prefix("back-") {
+                Some("trace") => recorded.push((setting, false)),
+                Some(key) if is(BOTH, key) || is(THERE, key) => {
+                    back.0.push(Setting { key: key.to_owned(), ..setting.clone() });
+                }
+                None if setting.key == "trace" => recorded.push((setting, true)),
+                None if is(BOTH, &setting.key) => shared.0.push(setting.clone()),
+                _ => there.0.push(setting.clone()),
+            }
+        }
+        let all: Vec<_> = BOTH.iter().chain(THERE).map(|it| key(it.name, it.set)).collect();
+        let mut link = Self { name: name.to_owned(), there: LinkModel::default(), back: LinkModel::default() };
+        for model in [&mut link.there, &mut link.back] {
+            apply(BOTH, model, &shared, &section)?;
+        }
+        apply(&all, &mut link.there, &there, &section)?;
+        apply(&all, &mut link.back, &back, &section)?;
+        for (setting, forward) in recorded {
+            let rate = Rate::Trace(Arc::new(load(setting, folder)?));
+            *if forward { &mut link.there.rate } else { &mut link.back.rate } = rate;
+        }
+        Ok(link)
+    }
+}
+
+fn load(setting: &Setting, folder: &Path) -> Result<Trace, Wrong> {
+    let path = folder.join(setting.value.to_string());
+    Trace::load(&path).map_err(|e| {
+        Wrong::new(
+            &setting.place,
+            e.to_string(),
+            "give a recording in mahimahi's format, its path from the scenario's folder",
+        )
+    })
+}

@@ -1,0 +1,345 @@
+//! Scenarios: what a file says, and the runs that follow from it.
+
+mod file;
+mod flow;
+mod keys;
+mod link;
+mod network;
+mod sctp;
+mod value;
+mod wrong;
+
+pub use flow::{Agent, FlowSpec, Traffic};
+pub use link::LinkSpec;
+pub use network::{NetworkSpec, Wrap};
+pub use value::{Setting, Settings, Value};
+pub use wrong::Wrong;
+
+pub(crate) use wrong::did_you_mean;
+
+use crate::experiment::Experiment;
+use crate::results::{Params, Plot};
+use core::time::Duration;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Most points that a sweep may have, times variants.
+const MAX_POINTS: usize = 10_000;
+
+/// A scenario file that was read.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The file's name, for messages.
+    pub file: String,
+    /// Where traces and references lie.
+    pub folder: PathBuf,
+    /// The name that `lab run` knows.
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// Document, section and figure.
+    pub source: String,
+    /// What it shows.
+    pub text: String,
+    /// The code behind it.
+    pub experiment: &'static Experiment,
+    /// Runs at each point if nobody says otherwise.
+    pub runs: u32,
+    /// How long each run measures.
+    pub duration: Duration,
+    /// What all runs have in common.
+    pub settings: Settings,
+    /// The parameters whose product is run.
+    pub sweep: Vec<(String, Vec<Value>)>,
+    /// Points that are listed one by one; each is combined with the whole sweep.
+    pub cases: Vec<Case>,
+    /// What is compared.
+    pub variants: Vec<Variant>,
+    /// What the source claims.
+    pub claims: Vec<Claim>,
+    /// Reasons for differences.
+    pub differences: Vec<KnownDifference>,
+    /// Values to compare with.
+    pub references: Vec<Reference>,
+    /// Pictures of the report.
+    pub plots: Vec<Plot>,
+}
+
+/// A point listed by hand.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Its parameters.
+    pub params: Vec<(String, Value)>,
+    /// What it sets otherwise.
+    pub settings: Settings,
+}
+
+/// One of the things compared.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// Its name.
+    pub name: String,
+    /// What it sets otherwise.
+    pub settings: Settings,
+}
+
+/// At which points something holds: the values of parameters; a list means any of them.
+pub type Where = BTreeMap<String, Value>;
+
+/// `[[claim]]`: an order that the source claims.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// The claim in words.
+    pub text: String,
+    /// Where it is made; the scenario's source if left out.
+    pub source: Option<String>,
+    /// Of which metric.
+    pub metric: String,
+    /// The variant whose value is claimed to be the higher one.
+    pub higher: String,
+    /// The variant whose value is claimed to be the lower one.
+    pub lower: String,
+    /// At which points.
+    #[serde(default, rename = "where")]
+    pub at: Where,
+    /// Between which factors the higher value is of the lower one, on the average over the points.
+    pub factor: Option<[f64; 2]>,
+    /// Why it came out as it did.
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// `[[difference]]`: why values are far from a reference.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownDifference {
+    /// Which metric.
+    pub metric: String,
+    /// Which variant; all if left out.
+    pub variant: Option<String>,
+    /// At which points.
+    #[serde(default, rename = "where")]
+    pub at: Where,
+    /// Which reference.
+    pub against: Against,
+    /// The reason.
+    pub text: String,
+}
+
+/// Whose values ours are compared with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Against {
+    /// The source's.
+    Published,
+    /// ns-2.35's.
+    Ns2,
+}
+
+impl Against {
+    /// The name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::Ns2 => "ns2",
+        }
+    }
+}
+
+/// `[[reference]]`: a CSV file of values to compare with, and how its columns relate to rows.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reference {
+    /// Whose values they are.
+    pub against: Against,
+    /// The file: an embedded one by its name, or one beside the scenario.
+    pub file: String,
+    /// The column that names the variant, if there is one.
+    pub variant: Option<String>,
+    /// What the file calls our variants, where the names differ.
+    #[serde(default)]
+    pub variants: BTreeMap<String, String>,
+    /// Our parameter: its column.
+    #[serde(default)]
+    pub params: BTreeMap<String, String>,
+    /// Columns that must have a certain value.
+    #[serde(default, rename = "where")]
+    pub at: Where,
+    /// Our metric: its column.
+    pub metrics: BTreeMap<String, Column>,
+}
+
+/// A column of values.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Column {
+    /// In our unit.
+    Plain(String),
+    /// In another one.
+    Scaled {
+        /// The column.
+        column: String,
+        /// What its values are multiplied with to have our unit.
+        factor: f64,
+    },
+}
+
+/// A point of the sweep for one variant: what is run, once for each seed.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// Name of the variant.
+    pub variant: String,
+    /// The parameters, in the order of the file.
+    pub params: Vec<(String, Value)>,
+    /// The network as a whole.
+    pub network: NetworkSpec,
+    /// The links.
+    pub links: Vec<LinkSpec>,
+    /// The flows.
+    pub flows: Vec<FlowSpec>,
+}
+
+impl Point {
+    /// The parameters as results have them.
+    pub fn json_params(&self) -> Params {
+        self.params.iter().map(|(name, value)| (name.clone(), value.json())).collect()
+    }
+
+    /// Whether the point is among those that `at` describes.
+    pub fn is_at(&self, at: &Where) -> bool {
+        at.iter().all(|(name, wanted)| {
+            let value = self.params.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+            value.is_some_and(|value| keys::each(wanted).iter().any(|one| value.says(&one.to_string())))
+        })
+    }
+}
+
+/// A file of the folder `scenarios`.
+macro_rules! embedded {
+    ($name:literal) => {
+        ($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/", $name)))
+    };
+}
+
+/// The scenarios that the program has inside, by file name.
+const EMBEDDED: [(&str, &str); 1] = [embedded!("cmt-rtt-asymmetry.toml")];
+
+impl Scenario {
+    /// All that the program has inside.
+    ///
+    /// # Errors
+    /// If one of them is wrong, which a test rules out.
+    pub fn all() -> Result<Vec<Self>, Wrong> {
+        EMBEDDED.iter().map(|(file, text)| Self::read(file, text, Path::new("."))).collect()
+    }
+
+    /// The scenario of this name, or in the file at this path.
+    ///
+    /// # Errors
+    /// [`Wrong`], with the line.
+    pub fn find(name: &str) -> Result<Self, Wrong> {
+        if let Some((file, text)) = EMBEDDED.iter().find(|(file, _)| file.strip_suffix(".toml") == Some(name)) {
+            return Self::read(file, text, Path::new("."));
+        }
+        let path = Path::new(name);
+        if path.extension().is_none_or(|it| it != "toml") && !path.exists() {
+            let known = EMBEDDED.iter().filter_map(|(file, _)| file.strip_suffix(".toml"));
+            return Err(Wrong::new(name, "there is no such experiment", did_you_mean(name, known)));
+        }
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| Wrong::new(name, format!("cannot be read: {e}"), "check the path of the scenario file"))?;
+        Self::read(name, &text, path.parent().unwrap_or(Path::new(".")))
+    }
+
+    /// Reads a scenario and checks every point of it. `file` is for messages, `folder` where traces and references lie.
+    ///
+    /// # Errors
+    /// [`Wrong`], with the line.
+    pub fn read(file: &str, text: &str, folder: &Path) -> Result<Self, Wrong> {
+        let scenario = file::read(file, text, folder)?;
+        scenario.points()?;
+        scenario.check_names()?;
+        Ok(scenario)
+    }
+
+    /// Every point of the sweep for every variant.
+    ///
+    /// # Errors
+    /// [`Wrong`] if there are too many or a setting means nothing.
+    pub fn points(&self) -> Result<Vec<Point>, Wrong> {
+        let lists = self.sweep.iter().map(|(_, values)| values.len());
+        let count = lists.chain([self.cases.len().max(1), self.variants.len()]).try_fold(1_usize, usize::checked_mul);
+        if count.is_none_or(|count| count > MAX_POINTS) {
+            let what = format!("sweep, cases and variants make more than {MAX_POINTS} points");
+            return Err(Wrong::new(&self.file, what, "shorten the lists in [sweep]"));
+        }
+        let none = [Case { params: Vec::new(), settings: Settings::default() }];
+        let cases = if self.cases.is_empty() { &none[..] } else { &self.cases };
+        let mut points = Vec::new();
+        for case in cases {
+            for swept in product(&self.sweep) {
+                let params: Vec<_> = case.params.iter().cloned().chain(swept).collect();
+                for variant in &self.variants {
+                    points.push(self.point(case, variant, &params)?);
+                }
+            }
+        }
+        Ok(points)
+    }
+
+    fn point(&self, case: &Case, variant: &Variant, params: &[(String, Value)]) -> Result<Point, Wrong> {
+        let mut settings = self.settings.clone();
+        settings.overlay(&case.settings);
+        settings.overlay(&variant.settings);
+        let settings = settings.filled(params)?;
+        let table = settings.table("link");
+        if let Some(loose) = table.0.iter().find(|setting| !setting.key.contains('.')) {
+            let what = format!("'{}' stands in [link] itself", loose.key);
+            return Err(Wrong::new(&loose.place, what, "links have names: [link.NAME]"));
+        }
+        let links = table.tables().into_iter().map(|name| LinkSpec::new(&name, &table.table(&name), &self.folder));
+        let links = links.collect::<Result<Vec<_>, _>>()?;
+        let network = NetworkSpec::new(&settings.table("network"))?;
+        let flows = FlowSpec::all(&settings, &links)?;
+        Ok(Point { variant: variant.name.clone(), params: params.to_vec(), network, links, flows })
+    }
+
+    /// Claims and reasons must speak of variants and parameters that there are.
+    fn check_names(&self) -> Result<(), Wrong> {
+        let variants: Vec<_> = self.variants.iter().map(|it| it.name.as_str()).collect();
+        let params: Vec<_> = self.sweep.iter().map(|(name, _)| name.as_str()).collect();
+        let params: Vec<_> =
+            self.cases.iter().flat_map(|case| &case.params).map(|(name, _)| name.as_str()).chain(params).collect();
+        let known = |what: &str, name: &str, known: &[&str]| {
+            if known.contains(&name) {
+                return Ok(());
+            }
+            Err(Wrong::new(&self.file, format!("{what} speaks of '{name}'"), did_you_mean(name, known.iter().copied())))
+        };
+        for claim in &self.claims {
+            known("a [[claim]]", &claim.higher, &variants)?;
+            known("a [[claim]]", &claim.lower, &variants)?;
+            claim.at.keys().try_for_each(|name| known("a [[claim]]", name, &params))?;
+        }
+        for difference in &self.differences {
+            difference.variant.iter().try_for_each(|name| known("a [[difference]]", name, &variants))?;
+            difference.at.keys().try_for_each(|name| known("a [[difference]]", name, &params))?;
+        }
+        for reference in &self.references {
+            reference.params.keys().try_for_each(|name| known("a [[reference]]", name, &params))?;
+        }
+        Ok(())
+    }
+}
+
+/// Every combination of one value from each list, the last list turning fastest.
+fn product(lists: &[(String, Vec<Value>)]) -> Vec<Vec<(String, Value)>> {
+    lists.iter().fold(vec![Vec::new()], |all, (name, values)| {
+        let longer = |head: &Vec<_>, value: &Value| {
+            head.iter().cloned().chain([(name.clone(), value.clone())]).collect::<Vec<_>>()
+        };
+        all.iter().flat_map(|head| values.iter().map(move |value| longer(head, value))).collect()
+    })
+}

@@ -1,0 +1,60 @@
+//! `[sctp]`: the options of an SCTP association, by name. An option that a scenario shall be able to set is a line here.
+
+use super::keys::{Key, flag, key, put, time, whole, word};
+use super::value::Value;
+use braidcast_sctp::{Options, SackOptions};
+
+/// The keys, those that set many options first.
+pub(super) const KEYS: &[Key<Options>] = &[
+    key("preset", preset),
+    key("scheduler", |o, v| put(&mut o.scheduler, word(v))),
+    key("loss_detection", |o, v| put(&mut o.loss_detection, word(v))),
+    key("loss_response", |o, v| put(&mut o.loss_response, word(v))),
+    key("sack", sack),
+    key("sack_every", |o, v| put(&mut o.sack.every, whole(v, 1, 1000))),
+    key("sack_delay", |o, v| put(&mut o.sack.delay, time(v))),
+    key("interleaving", |o, v| put(&mut o.interleaving, flag(v))),
+    key("pacing", |o, v| put(&mut o.pacing, flag(v))),
+    key("probe", |o, v| put(&mut o.probe, flag(v))),
+    key("rto_initial", |o, v| put(&mut o.rto.initial, time(v))),
+    key("rto_min", |o, v| put(&mut o.rto.min, time(v))),
+    key("rto_max", |o, v| put(&mut o.rto.max, time(v))),
+    key("heartbeat", |o, v| put(&mut o.heartbeat_interval, time(v))),
+    key("path_max_retrans", |o, v| put(&mut o.path_max_retrans, whole(v, 0, 1000))),
+    key("association_max_retrans", |o, v| put(&mut o.association_max_retrans, whole(v, 0, 1000))),
+    key("initial_window", |o, v| put(&mut o.initial_window, whole(v, 1, 1000).map(Some))),
+    key("queueing_limit", |o, v| put(&mut o.queueing_limit, time(v).map(Some))),
+    key("send_buffer", |o, v| put(&mut o.send_buffer, whole(v, 1, 1 << 30))),
+    key("receive_buffer", |o, v| put(&mut o.receive_buffer, whole(v, 1500, 1 << 30))),
+    key("max_message", |o, v| put(&mut o.max_message, whole(v, 1, 1 << 30))),
+    key("streams", |o, v| put(&mut o.streams, whole(v, 1, 65535))),
+    key("mtu", mtu),
+];
+
+fn preset(options: &mut Options, value: &Value) -> Result<(), String> {
+    *options = match value.to_string().as_str() {
+        "default" => Options::default(),
+        "live" => Options::live(),
+        other => return Err(format!("no preset is called '{other}'; there are: default, live")),
+    };
+    Ok(())
+}
+
+/// Plain RFC 9260 each packet, RFC 9260 delayed, or delayed acknowledgement for CMT (THESIS §6.1: "CMT-SACK").
+fn sack(options: &mut Options, value: &Value) -> Result<(), String> {
+    let (every, dac) = match value.to_string().as_str() {
+        "every-packet" => (1, false),
+        "delayed" => (2, false),
+        "dac" => (2, true),
+        other => return Err(format!("no SACK rule is called '{other}'; there are: every-packet, delayed, dac")),
+    };
+    options.sack = SackOptions { every, dac, ..options.sack };
+    Ok(())
+}
+
+/// SCTP packets of exactly this size, without probing for larger ones.
+fn mtu(options: &mut Options, value: &Value) -> Result<(), String> {
+    let size: usize = whole(value, 576, 65000)?;
+    (options.base_mtu, options.max_mtu) = (size, size);
+    Ok(())
+}

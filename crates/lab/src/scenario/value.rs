@@ -1,0 +1,168 @@
+//! Values and settings as a scenario file has them, before they mean anything.
+
+use super::wrong::{Wrong, did_you_mean};
+use core::fmt;
+use serde::Deserialize;
+
+/// A value of a scenario file.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number.
+    Integer(i64),
+    /// Any other number.
+    Float(f64),
+    /// Text.
+    Text(String),
+    /// A list.
+    List(Vec<Value>),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::Integer(value) => write!(f, "{value}"),
+            Self::Float(value) => write!(f, "{value}"),
+            Self::Text(value) => f.write_str(value),
+            Self::List(values) => {
+                let values: Vec<_> = values.iter().map(ToString::to_string).collect();
+                f.write_str(&values.join(","))
+            }
+        }
+    }
+}
+
+impl Value {
+    /// The number that it is or begins with: 20 for `20ms`.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Integer(value) => Some(*value as f64),
+            Self::Float(value) => Some(*value),
+            Self::Text(text) => leading_number(text),
+            Self::Bool(_) | Self::List(_) => None,
+        }
+    }
+
+    /// Whether `other` says the same: as text, or as numbers without their units.
+    pub fn says(&self, other: &str) -> bool {
+        let other = other.trim();
+        self.to_string() == other
+            || self.number().zip(leading_number(other)).is_some_and(|(a, b)| (a - b).abs() <= 1e-9 * b.abs())
+    }
+
+    /// As results have it.
+    pub fn json(&self) -> serde_json::Value {
+        match self {
+            Self::Bool(value) => (*value).into(),
+            Self::Integer(value) => (*value).into(),
+            Self::Float(value) => (*value).into(),
+            Self::Text(value) => value.as_str().into(),
+            Self::List(values) => values.iter().map(Self::json).collect(),
+        }
+    }
+
+    /// The same with each `$name` or `${name}` replaced by the value of that parameter. A text that is nothing but
+    /// a name becomes the value itself.
+    fn filled(&self, params: &[(String, Self)]) -> Result<Self, String> {
+        match self {
+            Self::Text(text) if text.contains('$') => fill(text, params),
+            Self::List(values) => Ok(Self::List(values.iter().map(|v| v.filled(params)).collect::<Result<_, _>>()?)),
+            _ => Ok(self.clone()),
+        }
+    }
+}
+
+fn leading_number(text: &str) -> Option<f64> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-').unwrap_or(text.len());
+    text[..end].parse().ok()
+}
+
+fn fill(text: &str, params: &[(String, Value)]) -> Result<Value, String> {
+    let find = |name: &str| {
+        params.iter().find(|(known, _)| known == name).map(|(_, value)| value).ok_or_else(|| name.to_owned())
+    };
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once('$') {
+        out.push_str(before);
+        let (name, tail) = match after.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
+            Some(found) => found,
+            None => after.split_at(after.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(after.len())),
+        };
+        let value = find(name)?;
+        if out.is_empty() && tail.is_empty() {
+            return Ok(value.clone());
+        }
+        out += &value.to_string();
+        rest = tail;
+    }
+    Ok(Value::Text(out + rest))
+}
+
+/// One setting: where its key stands among the tables, its value, and its line.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Setting {
+    /// The key, with the names of its tables before it: `link.wifi.rate`.
+    pub key: String,
+    /// Its value.
+    pub value: Value,
+    /// `FILE:LINE`.
+    pub place: String,
+}
+
+/// Settings in the order of the file.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Settings(pub Vec<Setting>);
+
+impl Settings {
+    /// Those in the table `name`, without its name before their keys.
+    pub fn table(&self, name: &str) -> Self {
+        let inside = |setting: &Setting| {
+            let key = setting.key.strip_prefix(name)?.strip_prefix('.')?.to_owned();
+            Some(Setting { key, ..setting.clone() })
+        };
+        Self(self.0.iter().filter_map(inside).collect())
+    }
+
+    /// The names of the tables directly inside, in the order of the file.
+    pub fn tables(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for setting in &self.0 {
+            if let Some((name, _)) = setting.key.split_once('.')
+                && !names.iter().any(|known| known == name)
+            {
+                names.push(name.to_owned());
+            }
+        }
+        names
+    }
+
+    /// The setting of this key.
+    pub fn get(&self, key: &str) -> Option<&Setting> {
+        self.0.iter().find(|setting| setting.key == key)
+    }
+
+    /// Adds those of `over`, which replace what has the same key.
+    pub fn overlay(&mut self, over: &Self) {
+        for setting in &over.0 {
+            match self.0.iter_mut().find(|known| known.key == setting.key) {
+                Some(known) => known.clone_from(setting),
+                None => self.0.push(setting.clone()),
+            }
+        }
+    }
+
+    /// The same with parameters filled in.
+    pub fn filled(&self, params: &[(String, Value)]) -> Result<Self, Wrong> {
+        let fill = |setting: &Setting| match setting.value.filled(params) {
+            Ok(value) => Ok(Setting { value, ..setting.clone() }),
+            Err(name) => {
+                let what = format!("${name} is no parameter of [sweep] or [[case]]");
+                Err(Wrong::new(&setting.place, what, did_you_mean(&name, params.iter().map(|(n, _)| n.as_str()))))
+            }
+        };
+        Ok(Self(self.0.iter().map(fill).collect::<Result<_, _>>()?))
+    }
+}

@@ -1,0 +1,35 @@
+use core::fmt;
+
+/// What is wrong with a scenario, where, and what would be right.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub struct Wrong {
+    /// `FILE:LINE`, or the file alone.
+    pub place: String,
+    /// What is wrong.
+    pub what: String,
+    /// What would be right; may be empty.
+    pub mend: String,
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)
+    }
+}
+
+impl Wrong {
+    /// Something wrong at `place`.
+    pub fn new(place: impl Into<String>, what: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { place: place.into(), what: what.into(), mend: mend.into() }
+    }
+}
+
+/// `did you mean 'x'?` for the name among `known` that is nearest to `name`; all of them if none is near.
+pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<_> = known.into_iter().collect();
+    let near = |other: &str| strsim::jaro_winkler(name, other);
+    match known.iter().copied().max_by(|a, b| near(a).total_cmp(&near(b))) {
+        Some(nearest) if near(nearest) > 0.7 => format!("did you mean '{nearest}'?"),
+        _ => format!("there are: {}", known.join(", ")),
+    }
+}

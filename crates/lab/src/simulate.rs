@@ -1,0 +1,98 @@
+//! Runs a plan in the simulator.
+
+use crate::host::Host;
+use crate::plan::{Done, LinkDone, Plan};
+use crate::scenario::Wrap;
+use braidcast_core::{Route, SocketId};
+use braidcast_sim::{LinkId, Network, NodeId};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+/// Steps after which a run is given up as endless: hours of simulated time at gigabits.
+const MAX_STEPS: u64 = 2_000_000_000;
+/// How often, in steps, it is looked whether the run is over.
+const LOOK_EVERY: u64 = 64;
+
+/// Why a run gave nothing.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub(crate) enum Failed {
+    /// The user wants to stop.
+    #[error("stopped")]
+    Stopped,
+    /// It went on and on.
+    #[error("no end after {MAX_STEPS} packets and timeouts")]
+    Endless,
+    /// A panic, or what the system said.
+    #[error("{0}")]
+    Broken(String),
+}
+
+/// Runs `plan` to its end and hands it to `measure`. Everything random about the links follows from `seed`.
+pub(crate) fn simulate<R>(
+    plan: Plan,
+    seed: u64,
+    stop: &AtomicBool,
+    measure: impl FnOnce(&Done<'_>) -> R,
+) -> Result<R, Failed> {
+    let mut net = Network::new(seed);
+    let port = if plan.wrap == Wrap::Ip { 0 } else { 9899 };
+    let count = |host: usize| plan.paths.iter().filter(move |path| path.from == host || path.to == host).count();
+    let addresses = |host: usize| (0..count(host)).map(move |i| format!("10.{}.{i}.1:{port}", host + 1));
+    let addresses: Vec<Vec<String>> = (0..plan.hosts.len()).map(|host| addresses(host).collect()).collect();
+    let mut names = Vec::new();
+    let mut nodes: Vec<NodeId> = Vec::new();
+    for (host, addresses) in plan.hosts.into_iter().zip(&addresses) {
+        names.push(host.name);
+        nodes.push(net.add(host.host, addresses.iter().map(String::as_str)));
+    }
+    let links = plan.links.into_iter().map(|link| {
+        let (there, back) = (net.add_link(link.there), net.add_link(link.back));
+        (link.name, there, back)
+    });
+    let links: Vec<(String, LinkId, LinkId)> = links.collect();
+    let mut routes = vec![Vec::new(); nodes.len()];
+    for path in &plan.paths {
+        let from = (nodes[path.from], routes[path.from].len() as u16);
+        let to = (nodes[path.to], routes[path.to].len() as u16);
+        let (from_address, to_address) = (net.address(from), net.address(to));
+        let there: Vec<_> = path.links.iter().map(|&link| links[link].1).collect();
+        let back: Vec<_> = path.links.iter().rev().map(|&link| links[link].2).collect();
+        net.route(from, to_address, &there, to, from_address);
+        net.route(to, from_address, &back, from, to_address);
+        routes[path.from].push(Route::new(SocketId(from.1), to_address));
+        routes[path.to].push(Route::new(SocketId(to.1), from_address));
+    }
+    for (&node, routes) in nodes.iter().zip(&routes) {
+        net.with(node, |host, _| host.open(routes));
+    }
+    run(&mut net, &nodes, plan.limit, stop)?;
+    let hosts = names.iter().map(String::as_str).zip(nodes.iter().map(|&node| net.node(node))).collect();
+    let done = |(name, there, back): (String, LinkId, LinkId)| LinkDone {
+        name,
+        there: net.link(there).stats(),
+        back: net.link(back).stats(),
+    };
+    Ok(measure(&Done { hosts, links: links.into_iter().map(done).collect() }))
+}
+
+/// Until all hosts are finished, or `limit`.
+fn run(
+    net: &mut Network<Host>,
+    nodes: &[NodeId],
+    limit: braidcast_core::Instant,
+    stop: &AtomicBool,
+) -> Result<(), Failed> {
+    let (mut steps, mut failed) = (0_u64, None);
+    net.wait_for(limit, |net| {
+        steps += 1;
+        if !steps.is_multiple_of(LOOK_EVERY) {
+            return false;
+        }
+        if stop.load(Ordering::Relaxed) {
+            failed = Some(Failed::Stopped);
+        } else if steps > MAX_STEPS {
+            failed = Some(Failed::Endless);
+        }
+        failed.is_some() || nodes.iter().all(|&node| net.node(node).is_finished(net.now()))
+    });
+    failed.map_or(Ok(()), Err)
+}

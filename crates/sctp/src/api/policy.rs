@@ -1,0 +1,158 @@
+//! The choices that the papers compare, each by a name that command line and scenarios share.
+
+/// Names both ways for an enum with a table `ALL`.
+macro_rules! named {
+    ($type:ty, $what:literal) => {
+        impl core::str::FromStr for $type {
+            type Err = String;
+
+            fn from_str(name: &str) -> Result<Self, String> {
+                let found = Self::ALL.iter().find(|(known, _)| *known == name);
+                found.map(|&(_, it)| it).ok_or_else(|| {
+                    let names = Self::ALL.map(|(name, _)| name).join(", ");
+                    format!("no {} is called '{name}'; there are: {names}", $what)
+                })
+            }
+        }
+
+        impl core::fmt::Display for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                let (name, _) = Self::ALL.iter().find(|(_, it)| it == self).expect("every variant is in ALL");
+                f.write_str(name)
+            }
+        }
+    };
+}
+pub(super) use named;
+
+/// What makes a packet count as lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LossDetection {
+    /// Overdue while later packets of the same path have arrived ([`braidcast_cc::Rack`], after RFC 8985).
+    #[default]
+    Time,
+    /// Reported missing three times, counting reports about later packets of the same path only: the papers' rule
+    /// (split fast retransmit, SFR: Iyengar et al. 2006 §III-B; THESIS §3.6; PRCMT fig. 6).
+    Count,
+    /// Reported missing three times, whatever paths the reports are about: RFC 9260 §7.2.4 taken as it stands, which over
+    /// several paths takes reordering for loss.
+    PlainCount,
+}
+
+impl LossDetection {
+    /// Every rule, by the name that command line and scenarios use.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("time", Self::Time), ("count", Self::Count), ("plain-count", Self::PlainCount)];
+}
+
+named!(LossDetection, "loss detection");
+
+/// Which acknowledgements let a path's window grow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CwndUpdate {
+    /// Those that move the association's cumulative TSN (RFC 4960 §7.2.1 and §7.2.2; RFC 9260 keeps it for slow start). Over
+    /// several paths it seldom moves, and windows stay small.
+    Plain,
+    /// Those of the lowest TSN that is out on the path (pseudo-cumack; Iyengar et al. 2006 §III-C, "CUC").
+    Cuc,
+    /// Those of the lowest TSN that is out on the path among those sent once, or among those sent again
+    /// (rtx-pseudo-cumack; Iyengar et al. 2006 §V-B, "CUCv2"): a chunk sent again over another path does not hold up the window.
+    #[default]
+    Cucv2,
+}
+
+impl CwndUpdate {
+    /// Every rule, by the name that command line and scenarios use.
+    pub const ALL: [(&'static str, Self); 3] = [("plain", Self::Plain), ("cuc", Self::Cuc), ("cucv2", Self::Cucv2)];
+}
+
+named!(CwndUpdate, "window update");
+
+/// What happens to a message whose lifetime ends while a part of it is in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Abandonment {
+    /// It is given up at once: what is in flight counts as acknowledged, FORWARD-TSN leaves, and an acknowledgement that still
+    /// comes earns the window nothing (RFC 3758 §3.5 as PRCMT §3.1 and §4.2 read it: PR-SCTP).
+    Immediate,
+    /// It is expired, and given up only once it is lost; what arrives after all counts for the window (PRCMT §4.2, fig. 5).
+    #[default]
+    Delayed,
+}
+
+impl Abandonment {
+    /// Both, by the name that command line and scenarios use.
+    pub const ALL: [(&'static str, Self); 2] = [("immediate", Self::Immediate), ("delayed", Self::Delayed)];
+}
+
+named!(Abandonment, "abandonment");
+
+/// Which of the streams that wait is served next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum StreamOrder {
+    /// The most important, by [`Priority`](crate::Priority); those of the same rank take turns (PRCMT §4.4; RFC 8260 §3.2,
+    /// §3.4).
+    #[default]
+    Priority,
+    /// The one whose message was given to us first, priorities or not (PRCMT fig. 7 a; RFC 8260 §3.1). For what is lost all
+    /// messages are equal too. Each chunk looks at all streams that wait.
+    Fcfs,
+}
+
+impl StreamOrder {
+    /// Both, by the name that command line and scenarios use.
+    pub const ALL: [(&'static str, Self); 2] = [("priority", Self::Priority), ("fcfs", Self::Fcfs)];
+}
+
+named!(StreamOrder, "stream order");
+
+/// Over which path a SACK goes back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SackPath {
+    /// That of the last data packet (RFC 9260 §6.4, and the papers' simulations).
+    Last,
+    /// Of the paths that brought data since the last SACK, the one that has waited longest for one.
+    #[default]
+    Rotate,
+}
+
+impl SackPath {
+    /// Both, by the name that command line and scenarios use.
+    pub const ALL: [(&'static str, Self); 2] = [("last", Self::Last), ("rotate", Self::Rotate)];
+}
+
+named!(SackPath, "SACK path");
+
+/// Which acknowledgements measure a path's round trip.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RttSamples {
+    /// All, over whatever path they come back: the papers' rule, by which a short path looks as long as the way back
+    /// (THESIS §6.2.4).
+    AnyReturn,
+    /// Those that come back over the path itself.
+    #[default]
+    SameReturn,
+}
+
+impl RttSamples {
+    /// Both, by the name that command line and scenarios use.
+    pub const ALL: [(&'static str, Self); 2] = [("any-return", Self::AnyReturn), ("same-return", Self::SameReturn)];
+}
+
+named!(RttSamples, "RTT sampling");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_both_ways() {
+        macro_rules! check {
+            ($($type:ty),*) => { $(for (name, it) in <$type>::ALL {
+                assert_eq!((name.parse(), it.to_string().as_str()), (Ok(it), name));
+            })* };
+        }
+        check!(LossDetection, CwndUpdate, Abandonment, StreamOrder, SackPath, RttSamples);
+        let error = "cuc3".parse::<CwndUpdate>().unwrap_err();
+        assert_eq!(error, "no window update is called 'cuc3'; there are: plain, cuc, cucv2");
+    }
+}

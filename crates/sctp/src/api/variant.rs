@@ -1,0 +1,51 @@
+use super::policy::named;
+use crate::api::{Abandonment, Options, StreamOrder};
+
+/// The five transports that PRCMT compares (§6), as sets of options.
+///
+/// Its §5 uses "PR-CMTf" in passing for partial reliability alone; §6, which defines the modes and measures them, has it
+/// without delayed abandonment, and so it is here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PrVariant {
+    /// One path at a time; late messages are given up at once.
+    PrSctp,
+    /// PR-SCTP with delayed abandonment.
+    PrSctpF,
+    /// All paths at once, all messages reliable and equal.
+    Cmt,
+    /// CMT with partial reliability, without delayed abandonment, all messages equal.
+    PrCmtF,
+    /// CMT with partial reliability, delayed abandonment and stream priorities.
+    PrCmt,
+}
+
+impl PrVariant {
+    /// Every variant, by the name that command line and scenarios use.
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("pr-sctp", Self::PrSctp),
+        ("pr-sctpf", Self::PrSctpF),
+        ("cmt", Self::Cmt),
+        ("pr-cmtf", Self::PrCmtF),
+        ("pr-cmt", Self::PrCmt),
+    ];
+
+    /// `options` with what the variant says.
+    #[must_use]
+    pub fn apply(self, options: Options) -> Options {
+        let (concurrent, abandonment, stream_order) = match self {
+            Self::PrSctp => (false, Abandonment::Immediate, StreamOrder::Fcfs),
+            Self::PrSctpF => (false, Abandonment::Delayed, StreamOrder::Fcfs),
+            Self::Cmt => (true, Abandonment::Delayed, StreamOrder::Fcfs),
+            Self::PrCmtF => (true, Abandonment::Immediate, StreamOrder::Fcfs),
+            Self::PrCmt => (true, Abandonment::Delayed, StreamOrder::Priority),
+        };
+        Options { concurrent, abandonment, stream_order, ..options }
+    }
+
+    /// Whether messages are sent with a lifetime ([`Reliability::Lifetime`](crate::Reliability)).
+    pub fn is_partially_reliable(self) -> bool {
+        self != Self::Cmt
+    }
+}
+
+named!(PrVariant, "variant");

@@ -1,0 +1,400 @@
+use super::host::Config;
+use super::payload;
+use super::scoreboard::Scoreboard;
+use super::segment::{Flags, Options, Segment};
+use super::window::RenoWindow;
+use crate::traffic::{Emission, Source};
+use braidcast_cc::RttEstimator;
+use braidcast_core::{Ecn, Instant, Serial, Unwrapper};
+use core::time::Duration;
+
+/// The first sequence number of both ends: near the top, so that every longer run crosses it.
+pub(super) const ISN: u32 = u32::MAX - 200_000;
+
+/// Time between samples of the window.
+const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+
+/// The window at some time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sample {
+    /// When.
+    pub at: Instant,
+    /// Congestion window in bytes.
+    pub cwnd: u64,
+    /// Slow start threshold in bytes; `u64::MAX` until the first loss.
+    pub ssthresh: u64,
+    /// Smoothed round-trip time; zero until measured.
+    pub srtt: Duration,
+}
+
+/// What a sender has done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SenderStats {
+    /// Segments with data sent, repeats included.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Expiries of the retransmission timer, SYN included.
+    pub timeouts: u64,
+    /// Fast recoveries: windows that were halved because of loss.
+    pub recoveries: u64,
+    /// Windows that were halved because of a congestion mark.
+    pub marks: u64,
+    /// Bytes acknowledged.
+    pub acknowledged: u64,
+    /// When the last byte of a limited source was acknowledged.
+    pub finished: Option<Instant>,
+}
+
+/// Until `until` is acknowledged, further losses belong to the same event (RFC 6582 §3.2, RFC 6675 §5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Recovery {
+    Fast { until: u64 },
+    Timeout { until: u64 },
+}
+
+/// The sending end of a connection. Places in the stream count from 0; only the wire has numbers that wrap.
+#[derive(Debug)]
+pub struct Sender {
+    config: Config,
+    source: Box<dyn Source>,
+    start: Instant,
+    /// What the source hands over next.
+    next_emission: Option<Emission>,
+    /// Bytes that the source has handed over.
+    available: u64,
+    /// First byte not acknowledged, and the first never sent (`SND.UNA` and `SND.NXT`).
+    una: u64,
+    nxt: u64,
+    /// What the receiver has room for ends here.
+    edge: u64,
+    peer_scale: u8,
+    acks: Unwrapper<32>,
+    first_ack: u64,
+    established: bool,
+    syn_sent: Option<Instant>,
+    syn_due: bool,
+    ecn: bool,
+    mss: u64,
+    board: Scoreboard,
+    window: RenoWindow,
+    rtt: RttEstimator,
+    /// End of the segment that is timed, and when it was sent.
+    timed: Option<(u64, Instant)>,
+    rto_at: Option<Instant>,
+    /// Expiries since something was last acknowledged.
+    expiries: u32,
+    recovery: Option<Recovery>,
+    /// The first lost segment goes out whatever the window says (RFC 6675 §5 step 4.3).
+    force: bool,
+    /// The window was reduced because of a mark, and does not shrink again before this is acknowledged.
+    marked_until: u64,
+    cwr_due: bool,
+    last_sent: Instant,
+    samples: Vec<Sample>,
+    stats: SenderStats,
+}
+
+/// Setting it up, and looking at it.
+impl Sender {
+    /// A connection that opens at `start`.
+    pub(super) fn new(config: Config, mut source: Box<dyn Source>, start: Instant) -> Self {
+        let acks = Unwrapper::new(u64::from(ISN.wrapping_add(1)));
+        let mss = u64::from(config.mss);
+        let next_emission = source.next();
+        Self {
+            config,
+            source,
+            start,
+            next_emission,
+            available: 0,
+            una: 0,
+            nxt: 0,
+            edge: 0,
+            peer_scale: 0,
+            first_ack: acks.highest(),
+            acks,
+            established: false,
+            syn_sent: None,
+            syn_due: false,
+            ecn: config.ecn,
+            mss,
+            board: Scoreboard::default(),
+            window: RenoWindow::new(mss, u64::from(config.initial_window)),
+            rtt: RttEstimator::new(config.rto),
+            timed: None,
+            rto_at: Some(start),
+            expiries: 0,
+            recovery: None,
+            force: false,
+            marked_until: 0,
+            cwr_due: false,
+            last_sent: start,
+            samples: Vec::new(),
+            stats: SenderStats::default(),
+        }
+    }
+
+    /// What it has done.
+    pub const fn stats(&self) -> SenderStats {
+        self.stats
+    }
+
+    /// The window, ten times a second while acknowledgements come.
+    pub fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
+    /// The congestion window.
+    pub const fn window(&self) -> &RenoWindow {
+        &self.window
+    }
+
+    /// Round-trip time and RTO.
+    pub const fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+
+    /// Bytes sent and not acknowledged.
+    pub const fn flight(&self) -> u64 {
+        self.nxt - self.una
+    }
+
+    /// What a reduction starts from: bytes not acknowledged, without those that limited transmit sent beyond the window (RFC
+    /// 5681 §3.2 step 2).
+    fn counted_flight(&self) -> u64 {
+        self.flight().min(self.window.cwnd())
+    }
+
+    fn wire(offset: u64) -> u32 {
+        Serial::<32>::new(u64::from(ISN) + 1 + offset).get() as u32
+    }
+}
+
+/// What comes in.
+impl Sender {
+    pub(super) fn handle(&mut self, now: Instant, segment: &Segment<'_>) {
+        if !segment.flags.has(Flags::ACK) {
+            return;
+        }
+        let Some(ack) = self.acks.peek(u64::from(segment.acknowledgement)).checked_sub(self.first_ack) else { return };
+        if ack > self.nxt {
+            return;
+        }
+        if segment.flags.has(Flags::SYN) {
+            self.establish(now, segment);
+            return;
+        }
+        if !self.established {
+            return;
+        }
+        self.acks.unwrap(u64::from(segment.acknowledgement));
+        self.edge = self.edge.max(ack + (u64::from(segment.window) << self.peer_scale));
+        self.take_acknowledgement(now, ack, segment);
+        if self.ecn && segment.flags.has(Flags::ECE) && self.una >= self.marked_until && self.recovery.is_none() {
+            self.window.on_congestion(self.counted_flight());
+            self.marked_until = self.nxt;
+            self.cwr_due = true;
+            self.stats.marks += 1;
+        }
+        self.sample(now);
+    }
+
+    fn establish(&mut self, now: Instant, segment: &Segment<'_>) {
+        if self.established {
+            return;
+        }
+        self.established = true;
+        self.mss = self.mss.min(u64::from(segment.options.mss.unwrap_or(536)).max(1));
+        self.ecn &= segment.flags.has(Flags::ECE);
+        self.peer_scale = segment.options.window_scale.unwrap_or(0).min(14);
+        self.edge = u64::from(segment.window);
+        self.rto_at = None;
+        match self.syn_sent.filter(|_| self.expiries == 0) {
+            Some(sent) => self.rtt.sample(now - sent),
+            None => self.window.on_syn_lost(),
+        }
+        self.expiries = 0;
+        self.sample(now);
+    }
+
+    fn take_acknowledgement(&mut self, now: Instant, ack: u64, segment: &Segment<'_>) {
+        // A window that the application doesn't fill does not grow (RFC 7661 §1).
+        let was_full = self.board.pipe() + self.mss > self.window.cwnd();
+        let acked = ack.saturating_sub(self.una);
+        let probe = self.timed.map(|(end, _)| end);
+        let mut measured = probe.is_some_and(|end| end <= ack);
+        self.board.acknowledge(ack);
+        for (left, right) in segment.options.sack.iter() {
+            let place = |wire: u32| self.acks.peek(u64::from(wire)).saturating_sub(self.first_ack);
+            measured |= self.board.sack(place(left), place(right), probe);
+        }
+        if let Some((_, sent)) = self.timed.take_if(|_| measured) {
+            self.rtt.sample(now - sent);
+        }
+        if acked > 0 {
+            self.una = ack;
+            self.stats.acknowledged += acked;
+            self.expiries = 0;
+            self.rto_at = (self.nxt > self.una).then(|| now + self.rtt.rto());
+            if self.una == self.available && self.next_emission.is_none() {
+                self.stats.finished.get_or_insert(now);
+            }
+            let until = match self.recovery {
+                Some(Recovery::Fast { until } | Recovery::Timeout { until }) => until,
+                None => 0,
+            };
+            if !matches!(self.recovery, Some(Recovery::Fast { .. })) && was_full {
+                self.window.on_ack(acked);
+            }
+            if self.una >= until {
+                self.recovery = None;
+            }
+        }
+        self.board.detect_losses();
+        if self.recovery.is_none() && self.board.first_is_lost() {
+            self.recovery = Some(Recovery::Fast { until: self.nxt });
+            self.window.on_congestion(self.counted_flight());
+            self.marked_until = self.nxt;
+            self.cwr_due = self.ecn;
+            self.force = true;
+            self.stats.recoveries += 1;
+        }
+    }
+
+    fn sample(&mut self, now: Instant) {
+        if self.samples.last().is_none_or(|last| now >= last.at + SAMPLE_EVERY) {
+            let (cwnd, ssthresh) = (self.window.cwnd(), self.window.ssthresh());
+            let srtt = self.rtt.srtt().unwrap_or_default();
+            self.samples.push(Sample { at: now, cwnd, ssthresh, srtt });
+        }
+    }
+
+    /// When something is due: the source, or the timer.
+    pub(super) fn timeout(&self) -> Option<Instant> {
+        // While much waits there is no need to ask the source.
+        let source =
+            self.next_emission.filter(|_| self.established && self.wants_more()).map(|next| self.start + next.at);
+        [source, self.rto_at].into_iter().flatten().min()
+    }
+
+    /// Whether less than a window's worth of data waits to be sent.
+    fn wants_more(&self) -> bool {
+        self.available - self.nxt < self.mss.max(self.config.receive_window)
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        self.draw(now);
+        if self.rto_at.is_none_or(|at| at > now) {
+            return;
+        }
+        if !self.established {
+            self.syn_due = true;
+            if self.syn_sent.is_some() {
+                self.count_expiry();
+            }
+            return;
+        }
+        self.window.on_timeout(self.counted_flight(), self.expiries > 0);
+        self.count_expiry();
+        self.board.on_timeout();
+        self.timed = None;
+        self.force = false;
+        self.recovery = Some(Recovery::Timeout { until: self.nxt });
+        self.marked_until = self.nxt;
+        self.rto_at = Some(now + self.rtt.rto());
+    }
+
+    fn count_expiry(&mut self) {
+        self.rtt.back_off();
+        self.expiries += 1;
+        self.stats.timeouts += 1;
+    }
+
+    /// Takes what the source has handed over by now.
+    fn draw(&mut self, now: Instant) {
+        while self.wants_more() {
+            let Some(next) = self.next_emission.filter(|next| self.start + next.at <= now) else { return };
+            self.available += next.bytes as u64;
+            self.next_emission = self.source.next();
+        }
+    }
+}
+
+/// What goes out.
+impl Sender {
+    /// The next segment, but for its ports, and how to mark it.
+    pub(super) fn poll(&mut self, now: Instant) -> Option<(Segment<'static>, Ecn)> {
+        if self.syn_due {
+            self.syn_due = false;
+            self.syn_sent = Some(now);
+            self.rto_at = Some(now + self.rtt.rto());
+            return Some((self.syn(), Ecn::NotEct));
+        }
+        if !self.established {
+            return None;
+        }
+        self.draw(now);
+        if self.flight() == 0 && now - self.last_sent > self.rtt.rto() {
+            self.window.on_idle(u64::from(self.config.initial_window));
+        }
+        let has_room = self.board.pipe() + self.mss <= self.window.cwnd();
+        let segment = self.resend(now, has_room).or_else(|| self.send_new(now, has_room))?;
+        self.last_sent = now;
+        self.stats.segments += 1;
+        self.rto_at.get_or_insert(now + self.rtt.rto());
+        Some(segment)
+    }
+
+    fn resend(&mut self, now: Instant, has_room: bool) -> Option<(Segment<'static>, Ecn)> {
+        let (start, end) = self.board.next_lost().filter(|_| has_room || self.force)?;
+        self.force = false;
+        self.board.resent();
+        // What was sent twice is not timed (Karn, RFC 6298 §3).
+        self.timed = self.timed.filter(|(timed, _)| *timed != end);
+        self.stats.retransmissions += 1;
+        if start == self.una {
+            self.rto_at = Some(now + self.rtt.rto());
+        }
+        // Repeats are not ECN-capable (RFC 3168 §6.1.5).
+        Some((self.data(start, end), Ecn::NotEct))
+    }
+
+    fn send_new(&mut self, now: Instant, has_room: bool) -> Option<(Segment<'static>, Ecn)> {
+        let len = self.mss.min(self.available - self.nxt);
+        if len == 0 || !has_room || self.nxt + len > self.edge {
+            return None;
+        }
+        let (start, end) = (self.nxt, self.nxt + len);
+        self.nxt = end;
+        self.board.push(start, end);
+        self.timed.get_or_insert((end, now));
+        let mut segment = self.data(start, end);
+        let ecn = if self.ecn { Ecn::Ect0 } else { Ecn::NotEct };
+        segment.flags = segment.flags.with(Flags::CWR, self.ecn && core::mem::take(&mut self.cwr_due));
+        Some((segment, ecn))
+    }
+
+    fn syn(&self) -> Segment<'static> {
+        let (shift, _) = self.config.scaled_window();
+        let mss = Some(self.config.mss);
+        let options = Options { mss, window_scale: Some(shift), sack_permitted: true, ..Options::default() };
+        let flags = Flags::SYN.with(Flags::ECE | Flags::CWR, self.config.ecn);
+        let window = self.config.receive_window.min(0xffff) as u16;
+        Segment { sequence: ISN, flags, window, options, ..Segment::default() }
+    }
+
+    fn data(&self, start: u64, end: u64) -> Segment<'static> {
+        let (_, window) = self.config.scaled_window();
+        let payload = payload::at(start, (end - start) as usize);
+        let acknowledgement = ISN.wrapping_add(1);
+        Segment {
+            sequence: Self::wire(start),
+            acknowledgement,
+            flags: Flags::ACK,
+            window,
+            payload,
+            ..Segment::default()
+        }
+    }
+}

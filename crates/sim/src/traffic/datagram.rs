@@ -1,0 +1,213 @@
+use super::{Emission, FlowMeter, Kind, Source, Traffic};
+use braidcast_core::{Datagram, Ecn, Instant, Machine, Reader, Rng, Route, Transmit, Writer};
+use core::cmp::Reverse;
+use core::convert::Infallible;
+use core::fmt;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::net::SocketAddr;
+
+/// Bytes at the start of each datagram's payload, part of what the source asked for: flow (2), kind (1), check (1),
+/// sequence number (4), time of sending in nanoseconds (8). Shorter payloads are made this long.
+///
+/// The check is such that all bytes together have the exclusive or 0, which finds any bit that a link flipped: it
+/// stands for the UDP checksum.
+pub const HEADER_BYTES: usize = 16;
+
+/// Largest payload in one datagram: 1500 bytes less IPv4 and UDP headers.
+const MAX_PAYLOAD: usize = 1472;
+
+/// Bulk traffic has no pace of its own, so datagrams without congestion control cannot carry it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Greedy;
+
+impl fmt::Display for Greedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("bulk traffic has no pace of its own, which datagrams need; write for example cbr:1mbit,1000B")
+    }
+}
+
+impl core::error::Error for Greedy {}
+
+/// A stream as a sink tells it apart: each kind of data of each flow is numbered by itself.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct StreamId {
+    /// Where it comes from.
+    pub remote: SocketAddr,
+    /// The flow.
+    pub flow: u16,
+    /// The kind of data.
+    pub kind: Kind,
+}
+
+#[derive(Debug)]
+struct Flow {
+    route: Route,
+    first_flow: u16,
+    start: Instant,
+    source: Box<dyn Source>,
+    /// What is handed over next, with the bytes that are not sent yet.
+    next: Emission,
+}
+
+/// Sends what sources emit, at once and without any control: UDP.
+#[derive(Debug, Default)]
+pub struct DatagramSender {
+    flows: Vec<Flow>,
+    due: BinaryHeap<Reverse<(Instant, usize)>>,
+    /// Packets sent by flow and kind.
+    sent: BTreeMap<(u16, Kind), u32>,
+}
+
+impl DatagramSender {
+    /// Adds a source that starts at `start` and whose flows are numbered from `first_flow` on. Use different numbers for
+    /// sources to the same sink.
+    ///
+    /// # Errors
+    /// If the traffic is bulk.
+    pub fn add(
+        &mut self,
+        route: Route,
+        first_flow: u16,
+        traffic: &Traffic,
+        rng: Rng,
+        start: Instant,
+    ) -> Result<(), Greedy> {
+        if matches!(traffic, Traffic::Bulk(_)) {
+            return Err(Greedy);
+        }
+        let mut source = traffic.source(rng);
+        if let Some(next) = source.next() {
+            self.due.push(Reverse((start + next.at, self.flows.len())));
+            self.flows.push(Flow { route, first_flow, start, source, next });
+        }
+        Ok(())
+    }
+
+    /// Datagrams sent of a flow and kind.
+    pub fn sent(&self, flow: u16, kind: Kind) -> u64 {
+        self.sent.get(&(flow, kind)).map_or(0, |sent| u64::from(*sent))
+    }
+
+    /// The flows and kinds that sent something, in order, with the datagrams sent.
+    pub fn streams(&self) -> impl Iterator<Item = (u16, Kind, u64)> + '_ {
+        self.sent.iter().map(|(&(flow, kind), &sent)| (flow, kind, u64::from(sent)))
+    }
+}
+
+impl Machine for DatagramSender {
+    type Event = Infallible;
+
+    fn handle_datagram(&mut self, _: Instant, _: Datagram<'_>) {}
+
+    fn handle_timeout(&mut self, _: Instant) {}
+
+    fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        let &Reverse((_, index)) = self.due.peek().filter(|Reverse((at, _))| *at <= now)?;
+        let flow = &mut self.flows[index];
+        let (number, kind) = (flow.first_flow.wrapping_add(flow.next.flow), flow.next.kind);
+        let size = flow.next.bytes.min(MAX_PAYLOAD);
+        flow.next.bytes -= size;
+        let sent = self.sent.entry((number, kind)).or_default();
+        write(buf, size, number, kind, *sent, now);
+        *sent = sent.wrapping_add(1);
+        if flow.next.bytes == 0 {
+            self.due.pop();
+            if let Some(next) = flow.source.next() {
+                flow.next = next;
+                self.due.push(Reverse((flow.start + next.at, index)));
+            }
+        }
+        Some(Transmit { route: flow.route, ecn: Ecn::NotEct, segment_size: None })
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.due.peek().map(|Reverse((at, _))| *at)
+    }
+
+    fn poll_event(&mut self) -> Option<Infallible> {
+        None
+    }
+}
+
+fn write(buf: &mut Vec<u8>, size: usize, flow: u16, kind: Kind, sequence: u32, now: Instant) {
+    buf.clear();
+    let mut writer = Writer::new(buf);
+    writer.u16(flow);
+    writer.u8(kind.code());
+    writer.u8(0);
+    writer.u32(sequence);
+    writer.u64(now.as_nanos());
+    writer.zeros(size.saturating_sub(HEADER_BYTES));
+    buf[3] = check(&buf[..HEADER_BYTES]);
+}
+
+fn check(bytes: &[u8]) -> u8 {
+    bytes.iter().fold(0, |all, byte| all ^ byte)
+}
+
+/// Flow, kind, sequence number and time of sending, if the datagram is one of ours and whole.
+fn read(payload: &[u8]) -> Option<(u16, Kind, u32, Instant)> {
+    if check(payload) != 0 {
+        return None;
+    }
+    let mut reader = Reader::new(payload);
+    let flow = reader.u16().ok()?;
+    let kind = Kind::from_code(reader.u8().ok()?)?;
+    reader.u8().ok()?;
+    Some((flow, kind, reader.u32().ok()?, Instant::from_nanos(reader.u64().ok()?)))
+}
+
+/// Takes what [`DatagramSender`]s send and measures each stream.
+#[derive(Debug, Default)]
+pub struct DatagramSink {
+    /// What the meter of a new stream starts as.
+    meter: FlowMeter,
+    meters: BTreeMap<StreamId, FlowMeter>,
+    malformed: u64,
+}
+
+impl DatagramSink {
+    /// A sink that measures each stream with a copy of `meter`.
+    pub fn with_meter(meter: FlowMeter) -> Self {
+        Self { meter, ..Self::default() }
+    }
+
+    /// What was measured, by stream.
+    pub const fn meters(&self) -> &BTreeMap<StreamId, FlowMeter> {
+        &self.meters
+    }
+
+    /// Datagrams that were damaged or nothing of ours.
+    pub const fn malformed(&self) -> u64 {
+        self.malformed
+    }
+}
+
+impl Machine for DatagramSink {
+    type Event = Infallible;
+
+    fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
+        let Some((flow, kind, sequence, sent)) = read(datagram.payload) else {
+            self.malformed += 1;
+            return;
+        };
+        let id = StreamId { remote: datagram.route.remote, flow, kind };
+        let meter = self.meters.entry(id).or_insert_with(|| self.meter.clone());
+        meter.record(now, u64::from(sequence), sent, datagram.payload.len());
+    }
+
+    fn handle_timeout(&mut self, _: Instant) {}
+
+    fn poll_transmit(&mut self, _: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        buf.clear();
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    fn poll_event(&mut self) -> Option<Infallible> {
+        None
+    }
+}

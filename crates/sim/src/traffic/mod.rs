@@ -1,0 +1,178 @@
+//! Traffic: when an application has how many bytes to send. Sources know no protocol; whatever carries them asks for
+//! the next [`Emission`] and sends it.
+//!
+//! | words | traffic |
+//! |---|---|
+//! | `bulk`, `bulk:10MB` | always something to send, for ever or so much |
+//! | `cbr:64kbit,160B` | constant bit rate of payload, in packets of this size |
+//! | `poisson:1mbit,500B` | the same mean rate, exponential gaps |
+//! | `exponential:on=500ms,off=500ms,rate=64kbit,size=210B` | bursts and pauses of exponential length |
+//! | `pareto:on=500ms,off=500ms,rate=64kbit,size=210B,shape=1.5` | bursts and pauses of Pareto length |
+//! | `g711`, `g729:dtx`, `speex:dtx,calls=5,packet=40ms`, `g711:calls=12,trunk` | telephone calls |
+//! | `gop:IBBPBB,25fps,I=10kB/2kB,P=5kB/1kB,B=2kB` | MPEG frames by type, mean and standard deviation |
+//! | `frames:FILE,30fps` | recorded frames, lines of `type,bytes` |
+//! | `prcmt` | the film of PRCMT fig. 14 |
+//! | `conference` | audio and video of SBPN §4.4.5 |
+
+mod agent;
+mod bulk;
+mod cbr;
+mod conference;
+mod datagram;
+mod frames;
+mod gop;
+mod histogram;
+mod meter;
+mod on_off;
+mod parse;
+mod poisson;
+mod series;
+mod voice;
+
+pub use agent::Agent;
+pub use datagram::{DatagramSender, DatagramSink, Greedy, HEADER_BYTES, StreamId};
+pub use frames::{FrameTrace, FrameTraceError};
+pub use gop::{FrameSize, Gop};
+pub use histogram::Histogram;
+pub use meter::{FlowMeter, Losses, MAX_RUN};
+pub use on_off::{OnOff, Periods};
+pub use series::Series;
+pub use voice::{Codec, Voice};
+
+use braidcast_core::Rng;
+use core::fmt;
+use core::time::Duration;
+use std::sync::Arc;
+
+/// What the bytes of an emission are.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Kind {
+    /// Nothing in particular.
+    #[default]
+    Data,
+    /// Sound.
+    Audio,
+    /// What replaces sound during silence: comfort noise parameters.
+    Silence,
+    /// Pictures without types.
+    Video,
+    /// An intra-coded frame.
+    I,
+    /// A predicted frame.
+    P,
+    /// A bidirectionally predicted frame.
+    B,
+}
+
+impl Kind {
+    /// Every kind, by its name.
+    pub const ALL: [(&'static str, Self); 7] = [
+        ("data", Self::Data),
+        ("audio", Self::Audio),
+        ("silence", Self::Silence),
+        ("video", Self::Video),
+        ("I", Self::I),
+        ("P", Self::P),
+        ("B", Self::B),
+    ];
+
+    /// The number of this kind on the wire: its place in [`ALL`](Self::ALL).
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// The kind of this number.
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).map(|&(_, kind)| kind)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Self::ALL[usize::from(self.code())].0)
+    }
+}
+
+/// An application hands over some bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Emission {
+    /// When, counted from the start of the source.
+    pub at: Duration,
+    /// How many, without any header of what carries them; at least 1.
+    pub bytes: usize,
+    /// What they are.
+    pub kind: Kind,
+    /// Which of the source's flows they belong to: the call, in telephony of many; otherwise 0.
+    pub flow: u16,
+    /// Which frame of that kind and flow they belong to, from 0. Packets of the same video frame share it.
+    pub frame: u64,
+}
+
+/// A source of traffic: emissions in the order of their times, without end or until it has nothing more to send.
+///
+/// Any iterator over [`Emission`] will do. The same seed gives the same emissions.
+pub trait Source: Iterator<Item = Emission> + fmt::Debug {}
+
+impl<T: Iterator<Item = Emission> + fmt::Debug> Source for T {}
+
+/// Packets of one size at a mean rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stream {
+    /// Mean rate in bit/s of payload.
+    pub rate: u64,
+    /// Bytes of payload in a packet, at least 1.
+    pub size: usize,
+}
+
+impl Stream {
+    /// The mean time between packets, 1 ns at least.
+    pub fn gap(&self) -> Duration {
+        let nanos = self.size as u128 * 8 * 1_000_000_000 / u128::from(self.rate.max(1));
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX).max(1))
+    }
+}
+
+/// A description of traffic; the table above has its words ([`FromStr`](core::str::FromStr), [`Display`](fmt::Display)).
+#[derive(Clone, PartialEq, Debug)]
+pub enum Traffic {
+    /// Always something to send: without end, or so many bytes.
+    Bulk(Option<u64>),
+    /// Constant bit rate.
+    Cbr(Stream),
+    /// A Poisson process.
+    Poisson(Stream),
+    /// Bursts and pauses.
+    OnOff(OnOff),
+    /// Telephone calls.
+    Voice(Voice),
+    /// MPEG frames drawn from distributions.
+    Gop(Gop),
+    /// Recorded MPEG frames.
+    Frames(Arc<FrameTrace>),
+    /// The film of PRCMT fig. 14.
+    Prcmt,
+    /// The video conference of SBPN §4.4.5.
+    Conference,
+}
+
+impl Traffic {
+    /// Starts a source; all its randomness follows from `rng`'s seed.
+    pub fn source(&self, rng: Rng) -> Box<dyn Source> {
+        match self {
+            Self::Bulk(limit) => Box::new(bulk::Bulk::new(*limit)),
+            Self::Cbr(stream) => Box::new(cbr::Cbr::new(*stream)),
+            Self::Poisson(stream) => Box::new(poisson::Poisson::new(*stream, rng)),
+            Self::OnOff(on_off) => Box::new(on_off::OnOffSource::new(*on_off, rng)),
+            Self::Voice(voice) => Box::new(voice::Calls::new(*voice, rng)),
+            Self::Gop(gop) => Box::new(gop::GopSource::new(gop.clone(), rng)),
+            Self::Frames(trace) => Box::new(frames::Frames::new(trace.clone())),
+            Self::Prcmt => Box::new(gop::GopSource::new(Gop::prcmt(), rng)),
+            Self::Conference => Box::new(conference::Conference::new(rng)),
+        }
+    }
+}
+
+/// `mean` with a normal spread of standard deviation `sd`, in whole bytes, kept within `least..=most`.
+fn normal_bytes(rng: &mut Rng, mean: f64, sd: f64, least: usize, most: usize) -> usize {
+    ((mean + sd * rng.normal()).round().max(0.0) as usize).clamp(least, most)
+}

@@ -1,0 +1,253 @@
+//! What TCP does, exactly.
+
+use crate::{A, B, Transfer, lossy, ms, secs, to};
+use braidcast_cc::RtoBounds;
+use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Transmit};
+use braidcast_sim::link::{Jitter, Loss, QueueLimit, Reorder, ReorderHow};
+use braidcast_sim::tcp::{Config, FlowId, Host, Segment};
+use braidcast_sim::testing::digest;
+use braidcast_sim::traffic::Traffic;
+use braidcast_sim::{Duplex, LinkModel, TapAction};
+use core::time::Duration;
+use proptest::prelude::*;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+const BULK: [Traffic; 1] = [Traffic::Bulk(None)];
+
+/// When each data segment was sent, its sequence number, and whether that was for the first time.
+type Log = Rc<RefCell<Vec<(Instant, u32, bool)>>>;
+
+fn log(transfer: &mut Transfer) -> Log {
+    let log = Log::default();
+    let (shared, mut known) = (log.clone(), BTreeSet::new());
+    transfer.net.set_tap(move |event| {
+        if let (TapAction::Sent, Ok(segment)) = (event.action, Segment::read(event.payload))
+            && !segment.payload.is_empty()
+        {
+            shared.borrow_mut().push((event.at, segment.sequence, known.insert(segment.sequence)));
+        }
+    });
+    log
+}
+
+#[test]
+fn slow_start_doubles_each_round_trip() {
+    let config = Config { delayed_ack: Duration::ZERO, ..Config::default() };
+    let mut transfer = Transfer::new(1, config, lossy(Loss::None), &BULK);
+    let log = log(&mut transfer);
+    transfer.net.run_until(Instant::from_millis(590));
+    let mut rounds = vec![];
+    let mut last = Instant::ZERO;
+    for &(at, ..) in log.borrow().iter() {
+        if at - last > ms(30) {
+            rounds.push(0);
+        }
+        last = at;
+        *rounds.last_mut().unwrap_or(&mut 0) += 1;
+    }
+    assert_eq!(rounds, [2, 4, 8, 16, 32]);
+}
+
+#[test]
+fn losses_of_one_window_are_repaired_in_one_round_trip_and_halve_it_once() {
+    // Number 0 is the SYN; 31 to 62 are one window.
+    let lost = Loss::Packets([33, 34, 40, 47, 51].into());
+    let config = Config { delayed_ack: Duration::ZERO, ..Config::default() };
+    let mut transfer = Transfer::new(1, config, lossy(lost), &BULK);
+    let log = log(&mut transfer);
+    transfer.net.run_until(secs(3));
+    let stats = transfer.sender(0).stats();
+    assert_eq!((stats.retransmissions, stats.recoveries, stats.timeouts), (5, 1, 0));
+    let repeats: Vec<_> = log.borrow().iter().filter(|(.., first)| !first).map(|(at, ..)| *at).collect();
+    assert!(repeats[4] - repeats[0] < ms(100), "{repeats:?}");
+    // 32 + 2 segments grown by what came before the loss was noticed, halved.
+    let ssthresh = transfer.sender(0).window().ssthresh() / 1460;
+    assert!((16..=18).contains(&ssthresh), "{ssthresh} segments");
+    assert_eq!((transfer.receiver(0).wrong(), transfer.receiver(0).duplicates()), (0, 0));
+}
+
+#[test]
+fn a_lost_repeat_waits_for_the_timer() {
+    let config = Config { delayed_ack: Duration::ZERO, ..Config::default() };
+    // 33 and then its repeat, which follows the 32 of that window and two of limited transmit.
+    let mut transfer = Transfer::new(1, config, lossy(Loss::Packets([33].into())), &BULK);
+    let first = log(&mut transfer);
+    transfer.net.run_until(secs(1));
+    let repeat = first.borrow().iter().position(|(.., first)| !first).map_or(0, |place| place as u64 + 1);
+    let mut transfer = Transfer::new(1, config, lossy(Loss::Packets([33, repeat].into())), &BULK);
+    transfer.net.run_until(secs(4));
+    let stats = transfer.sender(0).stats();
+    assert_eq!((stats.recoveries, stats.timeouts), (1, 1));
+    assert_eq!(transfer.receiver(0).wrong(), 0);
+}
+
+#[test]
+fn while_nothing_answers_the_timer_doubles_and_then_all_goes_on() {
+    let rto = RtoBounds { min: ms(400), ..RtoBounds::default() };
+    let mut transfer = Transfer::new(1, Config { rto, ..Config::default() }, lossy(Loss::None), &BULK);
+    let log = log(&mut transfer);
+    transfer.net.run_until(secs(2));
+    let before = transfer.receiver(0).delivered().total();
+    let (there, _) = transfer.link;
+    transfer.net.set_down(there, true);
+    transfer.net.run_until(secs(12));
+    let repeats: Vec<_> =
+        log.borrow().iter().filter(|(at, _, first)| !first && *at > secs(2)).map(|(at, ..)| *at).collect();
+    let gaps: Vec<_> = repeats.windows(2).map(|w| (w[1] - w[0]).as_millis()).collect();
+    assert!(gaps.len() >= 3 && gaps.windows(2).all(|w| w[1].abs_diff(2 * w[0]) <= 2), "{gaps:?} ms");
+    assert_eq!(transfer.sender(0).stats().timeouts, repeats.len() as u64);
+    transfer.net.set_down(there, false);
+    transfer.net.run_until(secs(25));
+    assert!(transfer.receiver(0).delivered().total() > before + 5_000_000);
+    assert_eq!(transfer.receiver(0).wrong(), 0);
+}
+
+#[test]
+fn a_lost_syn_costs_a_second_and_all_but_one_segment_of_the_window() {
+    let mut transfer = Transfer::new(1, Config::default(), lossy(Loss::Packets([0].into())), &BULK);
+    let log = log(&mut transfer);
+    transfer.net.run_until(Instant::from_millis(1190));
+    let sent: Vec<_> = log.borrow().iter().map(|(at, ..)| at.as_micros() / 10_000).collect();
+    assert_eq!(sent, [110], "one segment, a second and a round trip after the start");
+}
+
+#[test]
+fn the_receive_window_limits() {
+    let config = Config { receive_window: 8 * 1460, delayed_ack: Duration::ZERO, ..Config::default() };
+    let mut transfer = Transfer::new(1, config, lossy(Loss::None), &BULK);
+    let goodput = transfer.goodput(0, secs(5), secs(25));
+    // Eight segments in a round trip of 100 ms and 1.2 + 0.05 ms of serialisation.
+    assert!((goodput / (8.0 * 1460.0 * 8.0 / 0.10125) - 1.0).abs() < 0.02, "{goodput}");
+}
+
+#[test]
+fn a_source_with_a_pace_is_followed_and_does_not_open_the_window() {
+    let traffic = ["cbr:200kbit,500B".parse::<Traffic>().unwrap_or(Traffic::Bulk(None))];
+    let mut transfer = Transfer::new(1, Config::default(), lossy(Loss::None), &traffic);
+    assert_eq!(transfer.goodput(0, secs(1), secs(11)), 200_000.0);
+    assert!(transfer.sender(0).window().cwnd() < 8 * 1460, "{:?}", transfer.sender(0).window());
+}
+
+#[test]
+fn two_flows_share_a_bottleneck_evenly() {
+    for seed in 0..3 {
+        // Without a little chance, flows fall into step at a drop-tail queue and one loses more often (Floyd and Jacobson, On
+        // Traffic Phase Effects, 1992): acknowledgements vary by a packet's time on the bottleneck, as they propose.
+        let wire = LinkModel::wire(2_000_000, ms(40));
+        let back = LinkModel { jitter: Jitter::Uniform(ms(3)), ..wire.clone() };
+        let there = LinkModel { queue: QueueLimit::Packets(25), ..wire };
+        let traffic = [Traffic::Bulk(None), Traffic::Bulk(None)];
+        let mut transfer = Transfer::new(seed, Config::default(), Duplex::new(there, back), &traffic);
+        let rates = [0, 1].map(|flow| transfer.goodput(flow, secs(0), secs(200)));
+        let jain = (rates[0] + rates[1]).powi(2) / (2.0 * (rates[0].powi(2) + rates[1].powi(2)));
+        println!("seed {seed}: {rates:.0?}, Jain's index {jain:.4}");
+        assert!(jain > 0.95, "{rates:?}: {jain}");
+        assert!(rates[0] + rates[1] > 0.95 * 2e6 * 1460.0 / 1500.0, "{rates:?}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let run = |seed| {
+        let mut transfer = Transfer::new(seed, Config::default(), lossy(Loss::Uniform(0.02)), &BULK);
+        let digest = digest(&mut transfer.net);
+        transfer.net.run_until(secs(10));
+        digest.get()
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
+
+/// Carries datagrams between two hosts with 50 ms each way until `until`; `mark` says of each whether it is marked.
+fn relay(a: &mut Host, b: &mut Host, until: Instant, mut mark: impl FnMut(u64, Ecn) -> bool) {
+    let mut on_the_way: BTreeSet<(Instant, u64, bool, bool, Vec<u8>)> = BTreeSet::new();
+    let (mut number, mut buf) = (0, Vec::new());
+    let mut now = Instant::ZERO;
+    while now <= until {
+        for (from_a, host) in [(true, &mut *a), (false, &mut *b)] {
+            host.handle_timeout(now);
+            while let Some(Transmit { ecn, .. }) = host.poll_transmit(now, &mut buf) {
+                on_the_way.insert((now + ms(50), number, from_a, mark(number, ecn), buf.clone()));
+                number += 1;
+            }
+        }
+        let next = on_the_way.first().map(|(at, ..)| *at);
+        now = [next, a.poll_timeout(), b.poll_timeout()].into_iter().flatten().min().unwrap_or(until + ms(1));
+        while on_the_way.first().is_some_and(|(at, ..)| *at <= now) {
+            let Some((_, _, from_a, marked, payload)) = on_the_way.pop_first() else { return };
+            let (host, from) = if from_a { (&mut *b, A) } else { (&mut *a, B) };
+            let ecn = if marked { Ecn::Ce } else { Ecn::NotEct };
+            host.handle_datagram(now, Datagram { route: to(from), ecn, payload: &payload });
+        }
+    }
+}
+
+fn pair(config: Config) -> (Host, Host, Option<FlowId>) {
+    let mut a = Host::new(config);
+    let flow = a.connect(to(B), &BULK[0], Rng::from_seed(1), Instant::ZERO);
+    (a, Host::new(config), flow)
+}
+
+#[test]
+fn marks_halve_the_window_once_for_each_round_trip_and_nothing_is_sent_again() {
+    let config = Config { ecn: true, ..Config::default() };
+    let (mut a, mut b, flow) = pair(config);
+    let Some(flow) = flow else { panic!("no flow") };
+    // Several marks within one window, of data only: acknowledgements, SYN and repeats are not ECN-capable.
+    let (mut capable, mut marked) = (0, 0);
+    relay(&mut a, &mut b, Instant::from_millis(1500), |_, ecn| {
+        capable += u64::from(ecn == Ecn::Ect0);
+        let mark = ecn == Ecn::Ect0 && (60..65).contains(&capable);
+        marked += u64::from(mark);
+        mark
+    });
+    let stats = a.sender(flow).stats();
+    assert_eq!((marked, stats.marks, stats.retransmissions, stats.timeouts), (5, 1, 0, 0));
+    assert!(a.sender(flow).window().ssthresh() < 64 * 1460 / 2, "{:?}", a.sender(flow).window());
+    let (mut a, mut b, flow) = pair(Config::default());
+    relay(&mut a, &mut b, Instant::from_millis(500), |_, ecn| {
+        assert_eq!(ecn, Ecn::NotEct, "nothing is ECN-capable unless asked for");
+        false
+    });
+    assert!(flow.is_some_and(|flow| a.sender(flow).stats().acknowledged > 0));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn every_byte_is_delivered_once_and_in_order_whatever_the_link_does(
+        seed: u64,
+        loss in 0.0..0.15_f64,
+        jitter in 0_u64..40,
+        reorder in 0.0..0.2_f64,
+        duplicate in 0.0..0.1_f64,
+        corrupt in 0.0..0.05_f64,
+        ecn: bool,
+    ) {
+        let model = LinkModel {
+            loss: Loss::Uniform(loss),
+            jitter: Jitter::Uniform(ms(jitter)),
+            reorder: Reorder { share: reorder, how: ReorderHow::Late(ms(30)) },
+            duplicate,
+            corrupt,
+            ..LinkModel::wire(5_000_000, ms(40))
+        };
+        // Beyond where sequence numbers wrap.
+        let bytes = 400_000;
+        let rto = RtoBounds { min: ms(200), ..RtoBounds::default() };
+        let config = Config { rto, ecn, ..Config::default() };
+        let mut transfer = Transfer::new(seed, config, Duplex::both(model), &[Traffic::Bulk(Some(bytes))]);
+        let limit = secs(4000);
+        let a = transfer.a;
+        let flow = transfer.flows[0];
+        let done = transfer.net.wait_for(limit, |net| {
+            net.node(a).as_tcp().is_some_and(|host| host.sender(flow).stats().finished.is_some())
+        });
+        prop_assert!(done, "{:?}", transfer.sender(0).stats());
+        prop_assert_eq!(transfer.receiver(0).delivered().total(), bytes);
+        prop_assert_eq!(transfer.receiver(0).wrong(), 0);
+    }
+}
