@@ -1,7 +1,7 @@
 //! Plots of means over a swept parameter: one panel for each metric and each value of the other parameters.
 
 use super::figure::{by_layer, look};
-use super::number::{decimals, fixed};
+use super::number::{decimals, fixed, interval};
 use super::panel::{Axis, Curve, Origin, Panel, Point};
 use super::params::{Labels, Positions, labels, sentence, varying};
 use super::scale::Scale;
@@ -139,7 +139,7 @@ fn tip(row: &Row, plot: &Plot, decimals: usize) -> String {
     }
     tip += &format!("\n{}", fixed(row.mean, decimals));
     if let Some(ci) = row.ci95 {
-        tip += &format!(" ± {}", fixed(ci, decimals));
+        tip += &format!(" {}", interval(ci, row.mean, decimals));
     }
     tip += &format!(" {} (n = {})", row.unit, row.n);
     for (origin, value) in [(Origin::Published, row.published), (Origin::Ns2, row.ns2)] {
