@@ -69,6 +69,20 @@ fn losses_of_one_window_are_repaired_in_one_round_trip_and_halve_it_once() {
 }
 
 #[test]
+fn without_sack_each_of_them_takes_a_round_trip() {
+    let lost = Loss::Packets([33, 40, 47].into());
+    let config = Config { delayed_ack: Duration::ZERO, sack: false, ..Config::default() };
+    let mut transfer = Transfer::new(1, config, lossy(lost), &BULK);
+    let log = log(&mut transfer);
+    transfer.net.run_until(secs(3));
+    let stats = transfer.sender(0).stats();
+    assert_eq!((stats.retransmissions, stats.recoveries, stats.timeouts), (3, 1, 0));
+    let repeats: Vec<_> = log.borrow().iter().filter(|(.., first)| !first).map(|(at, ..)| *at).collect();
+    assert!(repeats.windows(2).all(|w| (ms(100)..ms(140)).contains(&(w[1] - w[0]))), "{repeats:?}");
+    assert_eq!((transfer.receiver(0).wrong(), transfer.receiver(0).duplicates()), (0, 0));
+}
+
+#[test]
 fn a_lost_repeat_waits_for_the_timer() {
     let config = Config { delayed_ack: Duration::ZERO, ..Config::default() };
     // 33 and then its repeat, which follows the 32 of that window and two of limited transmit.
@@ -226,6 +240,7 @@ proptest! {
         duplicate in 0.0..0.1_f64,
         corrupt in 0.0..0.05_f64,
         ecn: bool,
+        sack: bool,
     ) {
         let model = LinkModel {
             loss: Loss::Uniform(loss),
@@ -238,7 +253,7 @@ proptest! {
         // Beyond where sequence numbers wrap.
         let bytes = 400_000;
         let rto = RtoBounds { min: ms(200), ..RtoBounds::default() };
-        let config = Config { rto, ecn, ..Config::default() };
+        let config = Config { rto, ecn, sack, ..Config::default() };
         let mut transfer = Transfer::new(seed, config, Duplex::both(model), &[Traffic::Bulk(Some(bytes))]);
         let limit = secs(4000);
         let a = transfer.a;
