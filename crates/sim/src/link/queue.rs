@@ -173,6 +173,7 @@ impl<P> Fifo<P> {
         self.bytes
     }
 
+    #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
         self.waiting.capacity()
     }
