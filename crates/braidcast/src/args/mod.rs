@@ -50,7 +50,7 @@ pub(crate) enum Command {
     /// Receive a stream and write it out on time
     Receive(ReceiveArgs),
     /// Stand in for a bad network: a link in real time between UDP ports, no root needed
-    Emulate(EmulateArgs),
+    Emulate(Box<EmulateArgs>),
     /// Measure throughput and latency
     Perf(PerfArgs),
     /// See it work on this machine: bad Wi-Fi, a recorded LTE uplink, and both together
