@@ -128,7 +128,7 @@ pub enum RttSamples {
     /// All, over whatever path they come back: the papers' rule, by which a short path looks as long as the way back
     /// (THESIS §6.2.4).
     AnyReturn,
-    /// Those that come back over the path itself.
+    /// Those that come back over the path itself, and of them first those that did not wait for another path's packet.
     #[default]
     SameReturn,
 }

@@ -168,6 +168,7 @@ impl Association {
         let forwarding = self.is_forwarding();
         let Some(path) = self.paths.get_mut(slot) else { return };
         path.errors = 0;
+        path.answered = now;
         let revived = path.silent_since.take().is_some() || path.state != PathState::Active;
         path.probes = 0;
         path.burst = 0;

@@ -42,8 +42,8 @@ impl Association {
         } else if expired(timers.probe) {
             self.handle_probe_timeout(now, slot);
         }
-        if heartbeat_failed {
-            self.handle_heartbeat_failure(now, slot);
+        if let Some(asked) = heartbeat_failed {
+            self.handle_heartbeat_failure(now, slot, asked);
         }
     }
 
