@@ -141,6 +141,7 @@ impl Association {
     /// Takes the path in `slot` out; what it owes goes over the others, without blame.
     pub(super) fn remove_path(&mut self, slot: usize) {
         let Some(path) = self.paths.remove(slot) else { return };
+        self.out.release_abandoned(slot);
         for &(tsn, order) in &path.sent {
             if let Some(chunk) = self.out.get_mut(tsn)
                 && chunk.state == ChunkState::InFlight

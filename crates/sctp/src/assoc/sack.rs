@@ -31,6 +31,8 @@ struct PathNews {
     returned_here: bool,
     /// It newly acknowledges what was sent over this path only.
     alone: bool,
+    /// Something that was given up in flight was acknowledged.
+    without_credit: bool,
     /// What the window waits for was acknowledged ([`CwndUpdate`]).
     advanced: bool,
 }
@@ -86,7 +88,7 @@ impl Association {
         }
         let paths_acked = scratch.paths.iter().filter(|news| news.highest_order.is_some()).count();
         for (at, news) in scratch.paths.iter().enumerate() {
-            if news.highest_order.is_some() || news.acked > 0 {
+            if news.highest_order.is_some() || news.acked > 0 || news.without_credit {
                 let news = PathNews { returned_here: at == slot, alone: paths_acked == 1, ..*news };
                 self.path_acked(now, at, &news, moved);
             }
@@ -185,7 +187,14 @@ impl Association {
                     news.highest_order = news.highest_order.max(Some(chunk.order));
                 }
             }
-            // PRCMT fig. 6: what was given up earns no credit.
+            // PRCMT fig. 6, RFC 3758 §3.5 A2: what was given up earns no credit.
+            ChunkState::AbandonedInFlight => {
+                self.out.in_flight -= len;
+                if let (Some(path), Some(news)) = (self.paths.get_mut(slot), news.get_mut(slot)) {
+                    path.in_flight -= len;
+                    news.without_credit = true;
+                }
+            }
             ChunkState::Abandoned | ChunkState::Acked => {}
         }
     }
