@@ -26,7 +26,7 @@ fn main() {
         ..Options::default()
     };
     let data = LinkModel {
-        queue: QueueLimit::Packets(50),
+        queue: QueueLimit::Packets(50).into(),
         loss: format!("{loss}%").parse().expect("a share in per cent"),
         ..LinkModel::wire(1_000_000, Duration::from_millis(50))
     };

@@ -203,7 +203,7 @@ impl Association {
         let mut skips: Vec<ISkip> = Vec::new();
         let mut point = self.out.base() - 1;
         for (tsn, chunk) in self.out.iter().take_while(|&(tsn, _)| tsn <= self.forward.point) {
-            if chunk.state == ChunkState::Abandoned {
+            if chunk.is_abandoned() {
                 let message = self.queue.get(chunk.piece.message);
                 let &crate::tx::Message { stream, unordered, number: mid, .. } = message;
                 if self.agreed.interleaving || !unordered {
