@@ -267,7 +267,7 @@ impl Association {
                 path.measured = now;
                 path.heartbeats.postpone(now, interval);
                 path.shorten_queue(queueing_limit);
-            } else if now - path.measured >= MEASURED_EACH {
+            } else if rtt_samples == RttSamples::SameReturn && now - path.measured >= MEASURED_EACH {
                 path.measured = now;
                 path.pending.heartbeat = true;
             }

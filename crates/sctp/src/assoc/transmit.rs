@@ -339,11 +339,16 @@ impl Association {
         }
         let Some(path) = self.paths.get_mut(slot) else { return };
         path.unacked += len;
+        let fast = again && chunk.lost_by == LossCause::Reported;
+        if fast && path.sent.front().is_none_or(|&(first, _)| tsn < first) {
+            // The oldest of this path leaves anew (RFC 9260 §7.2.4 4).
+            path.timers.retransmission = Some(now + path.rtt.rto());
+        }
         let order = path.on_chunk_sent(now, tsn, len, again.then_some(chunk.lost_by));
         let stats = &mut self.stats;
         if again {
             stats.retransmissions += 1;
-            stats.fast_retransmissions += u64::from(chunk.lost_by == LossCause::Reported);
+            stats.fast_retransmissions += u64::from(fast);
             stats.timeout_retransmissions += u64::from(chunk.lost_by == LossCause::Timeout);
         } else {
             stats.new_chunks += 1;
