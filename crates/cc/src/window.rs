@@ -52,7 +52,7 @@ impl Window {
     }
 
     /// Bytes that got through since the last loss or between the two before it, whichever is more: how good the path is
-    /// (`l_r` of OLIA, draft-khalili-mptcp-congestion-control-05 §3).
+    /// (`l_r` of OLIA, draft-khalili-mptcp-congestion-control-05).
     pub fn between_losses(&self) -> u64 {
         self.delivered.0.max(self.delivered.1)
     }

@@ -23,6 +23,10 @@ fn main() {
         receive_buffer: 65_536,
         send_buffer: 1 << 18,
         max_message: 1 << 14,
+        // As ns-2: DATA chunks, windows sent as they open, no probes of a silent path.
+        interleaving: false,
+        pacing: false,
+        probe: false,
         ..Options::default()
     };
     let data = LinkModel {

@@ -27,7 +27,7 @@ pub(crate) struct Offer {
     pub(crate) i_data: bool,
     /// I-FORWARD-TSN (RFC 8260 §2.3.1).
     pub(crate) i_forward_tsn: bool,
-    /// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack-08 §3.1).
+    /// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack-08).
     pub(crate) nr_sack: bool,
     /// ASCONF and ASCONF-ACK (RFC 5061 §4.2.7).
     pub(crate) asconf: bool,
@@ -171,7 +171,7 @@ pub(crate) struct Agreed {
     pub(crate) interleaving: bool,
     /// Data may be given up: by I-FORWARD-TSN with interleaving, by FORWARD-TSN without (RFC 8260 §2.3.1).
     pub(crate) forward_tsn: bool,
-    /// SACKs go as NR-SACK (draft-natarajan-tsvwg-sctp-nrsack-08 §4).
+    /// SACKs go as NR-SACK (draft-natarajan-tsvwg-sctp-nrsack-08).
     pub(crate) nr_sack: bool,
     /// Addresses may come and go (RFC 5061).
     pub(crate) asconf: bool,

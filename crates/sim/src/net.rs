@@ -5,7 +5,7 @@ use crate::topology::{Duplex, Interface, LinkId, NodeId, header_bytes, parse_add
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use core::fmt;
 use core::time::Duration;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 /// A datagram inside the network.
@@ -33,8 +33,8 @@ struct Way {
 struct Node<M: Machine> {
     machine: M,
     addresses: Vec<SocketAddr>,
-    /// Looked up and never iterated over, so its order reaches nothing.
-    ways: HashMap<Route, usize>,
+    /// A handful; comparing is quicker than hashing.
+    ways: BTreeMap<Route, usize>,
     events: VecDeque<M::Event>,
     /// The earliest event queued for this node; later ones are stale.
     wake: Option<Instant>,
@@ -120,7 +120,7 @@ impl<M: Machine> Network<M> {
     pub fn add<'a>(&mut self, machine: M, addresses: impl IntoIterator<Item = &'a str>) -> NodeId {
         let id = self.nodes.len();
         let addresses = addresses.into_iter().map(parse_address).collect();
-        self.nodes.push(Node { machine, addresses, ways: HashMap::new(), events: VecDeque::new(), wake: None });
+        self.nodes.push(Node { machine, addresses, ways: BTreeMap::new(), events: VecDeque::new(), wake: None });
         self.schedule_node(id, self.now);
         NodeId(id)
     }

@@ -1,9 +1,9 @@
-//! Opportunistic Linked Increases, draft-khalili-mptcp-congestion-control-05 §3; analysed in Khalili et al., IEEE/ACM
+//! Opportunistic Linked Increases, draft-khalili-mptcp-congestion-control-05; analysed in Khalili et al., IEEE/ACM
 //! Transactions on Networking 21(5), 2013. Slow start and the halving upon loss are those of a path on its own.
 
 use super::CoupledPath;
 
-/// Packets left after a loss on one path of several (draft §3: so that nothing much goes over a congested path).
+/// Packets left after a loss on one path of several (the draft: so that nothing much goes over a congested path).
 pub(super) const FLOOR: usize = 1;
 
 /// Packets for each window acknowledged: the draft's increase for each acknowledgement, `(w/rtt²) / (Σ w/rtt)² + α/w`,

@@ -1,6 +1,6 @@
 //! CMT/RPv2: growth in proportion to a path's share of the total bandwidth `Σ cwnd/rtt`, and a loss takes half of the
-//! total off the one path that had it (Dreibholz, Becke, Adhari and Rathgeb, `ConTEL` 2011, §III-C; Dreibholz, habilitation,
-//! University of Duisburg-Essen, 2012, §7.7).
+//! total off the one path that had it (Dreibholz, Becke, Adhari and Rathgeb, `ConTEL` 2011; Dreibholz, habilitation,
+//! University of Duisburg-Essen, 2012; checked against the authors' simulation code).
 
 use super::{CoupledPath, Growth};
 

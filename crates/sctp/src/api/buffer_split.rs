@@ -4,8 +4,8 @@ use core::str::FromStr;
 /// Whether each of n paths may fill the n-th part of a buffer only, so that a slow path cannot block a fast one.
 ///
 /// From Adhari, Dreibholz, Becke, Rathgeb and Tüxen, "Evaluation of Concurrent Multipath Transfer over Dissimilar Paths", WAINA
-/// 2011, §III; Dreibholz, Becke, Rathgeb and Tüxen, "On the Use of Concurrent Multipath Transfer over Asymmetric Paths", GLOBECOM
-/// 2010, §IV. New data goes over a path only while its bytes there and one packet more are within the part; a path on
+/// 2011; Dreibholz, Becke, Rathgeb and Tüxen, "On the Use of Concurrent Multipath Transfer over Asymmetric Paths", GLOBECOM
+/// 2010. New data goes over a path only while its bytes there and one packet more are within the part; a path on
 /// which nothing is out is always open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum BufferSplit {

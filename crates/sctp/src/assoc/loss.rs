@@ -42,6 +42,9 @@ impl Association {
     /// (SFR, Iyengar et al. 2006 §III-B; PRCMT fig. 6).
     pub(super) fn count_missing(&mut self, now: Instant, slot: usize, highest: u64, reports: u8) {
         let Some(path) = self.paths.get_mut(slot) else { return };
+        if path.sent.front().is_none_or(|&(_, order)| order >= highest) {
+            return; // Nothing older is out, as long as nothing is lost.
+        }
         let mut entries = core::mem::take(&mut path.sent);
         entries.retain(|&(tsn, order)| {
             let Some(chunk) = self.out.get_mut(tsn) else { return false };

@@ -184,7 +184,7 @@ impl Association {
             duplicates: Entries::new(&scratch.duplicates),
         };
         if self.agreed.nr_sack {
-            // Nothing that was received is ever dropped here, so all gap blocks are of that kind (the draft's §4.3).
+            // Nothing that was received is ever dropped here, so all gap blocks are of that kind.
             let chunk = NrSack { sack: Sack { gaps: GapBlocks::EMPTY, ..sack }, kept: sack.gaps };
             chunk.emit(&mut Writer::new(buf));
         } else {

@@ -168,7 +168,8 @@ pub fn seal(packet: &mut [u8]) {
 
 /// CRC32c over `packet` with the checksum field taken as zero (RFC 9260 §6.8).
 fn checksum(packet: &[u8]) -> u32 {
-    let (head, tail) = packet.split_at(CHECKSUM.start.min(packet.len()));
-    let crc = crc32c::crc32c_append(crc32c::crc32c(head), &[0; 4]);
-    crc32c::crc32c_append(crc, tail.get(4..).unwrap_or_default())
+    let Some((&header, chunks)) = packet.split_first_chunk::<{ Header::LEN }>() else { return 0 };
+    let mut header = header;
+    header[CHECKSUM].fill(0);
+    crc32c::crc32c_append(crc32c::crc32c(&header), chunks)
 }

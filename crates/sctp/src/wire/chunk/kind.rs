@@ -32,7 +32,7 @@ pub const CWR: u8 = 13;
 pub const SHUTDOWN_COMPLETE: u8 = 14;
 /// AUTH (RFC 4895 §5.1).
 pub const AUTH: u8 = 15;
-/// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack-08 §3.2), the number that usrsctp, FreeBSD and Wireshark use; IANA has assigned none.
+/// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack-08), the number that usrsctp, FreeBSD and Wireshark use; IANA has assigned none.
 pub const NR_SACK: u8 = 16;
 /// I-DATA (RFC 8260 §2.1).
 pub const I_DATA: u8 = 64;

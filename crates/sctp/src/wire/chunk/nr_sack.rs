@@ -5,7 +5,7 @@ use braidcast_core::Writer;
 use super::{Duplicates, GapBlock, GapBlocks, Sack, emit, kind};
 use crate::wire::{Entries, Entry, ParseError, RawChunk};
 
-/// What has arrived, and what of it will not be dropped again (draft-natarajan-tsvwg-sctp-nrsack-08 §3.2).
+/// What has arrived, and what of it will not be dropped again (draft-natarajan-tsvwg-sctp-nrsack-08).
 ///
 /// ```text
 /// | type 16             8 | flags               8 | length          16 |

@@ -18,6 +18,7 @@ fn walk(packet: Packet<'_>) -> usize {
             Chunk::Abort(c) => walk_causes(c.causes),
             Chunk::Error(c) => walk_causes(c.causes),
             Chunk::Sack(c) => c.gaps.iter().count() + c.duplicates.iter().count(),
+            Chunk::NrSack(c) => c.sack.gaps.iter().count() + c.kept.iter().count() + c.sack.duplicates.iter().count(),
             Chunk::ForwardTsn(c) => c.skips.iter().count(),
             Chunk::IForwardTsn(c) => c.skips.iter().count(),
             _ => 0,
