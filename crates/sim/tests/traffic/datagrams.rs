@@ -127,7 +127,7 @@ fn tcp_takes_what_datagrams_leave_of_a_bottleneck() {
         net.add(Agent::Tcp(Host::new(Config::default())), [d]),
     ];
     let queue = QueueLimit::Packets(30);
-    let shared = net.add_link(LinkModel { queue, ..LinkModel::wire(2_000_000, ms(25)) });
+    let shared = net.add_link(LinkModel { queue: queue.into(), ..LinkModel::wire(2_000_000, ms(25)) });
     let back = net.add_link(LinkModel::wire(2_000_000, ms(25)));
     net.route((nodes[0], 0), to(B).remote, &[shared], (nodes[1], 0), to(A).remote);
     net.route((nodes[2], 0), to(d).remote, &[shared], (nodes[3], 0), to(c).remote);

@@ -29,7 +29,7 @@ fn to(remote: &str) -> Route {
 
 /// A link of 10 Mbit/s and 50 ms with a long queue and loss behind it, and a clean one back.
 fn lossy(loss: Loss) -> Duplex {
-    let clean = LinkModel { queue: QueueLimit::Packets(1000), ..LinkModel::wire(10_000_000, ms(50)) };
+    let clean = LinkModel { queue: QueueLimit::Packets(1000).into(), ..LinkModel::wire(10_000_000, ms(50)) };
     Duplex::new(LinkModel { loss, ..clean.clone() }, clean)
 }
 

@@ -151,7 +151,7 @@ fn two_flows_share_a_bottleneck_evenly() {
         // Traffic Phase Effects, 1992): acknowledgements vary by a packet's time on the bottleneck, as they propose.
         let wire = LinkModel::wire(2_000_000, ms(40));
         let back = LinkModel { jitter: Jitter::Uniform(ms(3)), ..wire.clone() };
-        let there = LinkModel { queue: QueueLimit::Packets(25), ..wire };
+        let there = LinkModel { queue: QueueLimit::Packets(25).into(), ..wire };
         let traffic = [Traffic::Bulk(None), Traffic::Bulk(None)];
         let mut transfer = Transfer::new(seed, Config::default(), Duplex::new(there, back), &traffic);
         let rates = [0, 1].map(|flow| transfer.goodput(flow, secs(0), secs(200)));

@@ -73,7 +73,7 @@ fn goodput_is_that_of_ns_2_on_the_same_links() {
         let queue = QueueLimit::Packets(number(&queue) as usize);
         let config = Config { sack: agent == "Sack1", ..config(ms(200)) };
         let back = LinkModel::wire(number(&rate) as u64, ms(50));
-        let there = LinkModel { queue, loss: Loss::Uniform(number(&loss)), ..back.clone() };
+        let there = LinkModel { queue: queue.into(), loss: Loss::Uniform(number(&loss)), ..back.clone() };
         let duplex = Duplex::new(there, back);
         let rows = (0..10).flat_map(|seed| run(seed, config, duplex.clone(), number(&flows) as usize));
         let (ours, theirs) = (mean(&rows.collect::<Vec<_>>()), mean(&theirs));
