@@ -6,6 +6,7 @@ mod queueing;
 mod rack;
 mod response;
 mod rtt;
+pub mod tfrc;
 mod window;
 
 pub use pacing::Pacer;
