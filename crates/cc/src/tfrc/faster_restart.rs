@@ -17,11 +17,10 @@ impl FasterRestart {
     /// ... and fades to nothing by then.
     const STALE: Duration = Duration::from_secs(1800);
 
-    /// A report: of `rate`, and whether of a new loss event, which halves what is taken for safe.
+    /// A report of `rate`, and whether of a new loss event: then half of it is taken for safe.
     pub(super) fn on_feedback(&mut self, now: Instant, rate: f64, loss: bool) {
         if loss {
-            let known = self.limit(now).max(rate);
-            self.active = Some((known.min(rate) / 2.0, now));
+            self.active = Some((rate / 2.0, now));
         } else if rate >= self.limit(now) {
             self.active = Some((rate, now));
         }

@@ -74,16 +74,20 @@ fn timeouts_halve_the_rate_and_idling_stops_at_the_recover_rate() {
 #[test]
 fn the_equation_and_the_receive_rate_limit() {
     let mut sender = started(Config::default());
-    sender.on_feedback(at(200), &report(200, 50_000.0, 0.02));
-    assert_eq!(sender.fair_rate(), Some(throughput(1000.0, RTT, 0.02)));
-    assert_eq!(sender.allowed_rate(), throughput(1000.0, RTT, 0.02), "the first receive rates set no limit");
-    // Data had to wait all the time, so reports are not of data-limited intervals.
-    for i in 0..60 {
-        sender.on_sent(at(200 + 10 * i), 1000);
-        assert!(sender.try_send(at(200 + 10 * i)).is_err());
-    }
-    (3..8).for_each(|i| sender.on_feedback(at(100 * i), &report(100 * i, 20_000.0, 0.02)));
-    assert_eq!(sender.allowed_rate(), 40_000.0);
+    let mut after = |round: u64, recv_rate| {
+        // Data has to wait all the time, so that reports are not of data-limited intervals.
+        for now in (0..20).map(|i| at(100 * round + 5 * i)) {
+            while sender.try_send(now).is_ok() {
+                sender.on_sent(now, 1000);
+            }
+        }
+        let now = 100 * round + 100;
+        sender.on_feedback(at(now), &report(now, recv_rate, 0.02));
+        sender.allowed_rate()
+    };
+    let fair = throughput(1000.0, RTT, 0.02);
+    assert_eq!([1, 2].map(|round| after(round, 20_000.0)), [fair, fair], "no limit in the first two round trips");
+    assert_eq!([3, 4].map(|round| after(round, 20_000.0)), [40_000.0; 2]);
 }
 
 #[test]
@@ -93,6 +97,20 @@ fn a_loss_in_a_data_limited_interval() {
     assert_eq!(sender.allowed_rate(), 40_000.0);
     sender.on_feedback(at(500), &Report { new_loss: true, ..report(500, 8000.0, 0.001) });
     assert_eq!(sender.allowed_rate(), 10_000.0, "half of the largest before, more than 0.85 of what arrived now");
+}
+
+#[test]
+fn faster_restart_quadruples_up_to_what_the_path_has_carried() {
+    let steps = |faster_restart| {
+        let mut sender = started(Config { rules: Rules::Rfc3448, faster_restart, ..Config::default() });
+        sender.on_feedback(at(200), &report(200, 100_000.0, 1e-6));
+        [10_000.0, 20_000.0, 60_000.0].map(|recv_rate| {
+            sender.on_feedback(at(300), &report(300, recv_rate, 1e-6));
+            sender.allowed_rate()
+        })
+    };
+    assert_eq!(steps(false), [20_000.0, 40_000.0, 120_000.0]);
+    assert_eq!(steps(true), [40_000.0, 50_000.0, 120_000.0], "the loss left 50,000 known; beyond it twice as ever");
 }
 
 #[test]
@@ -159,7 +177,7 @@ proptest! {
             let before = sender.allowed_rate();
             match what {
                 0 => sender.on_sent(now, micros as usize % 9000),
-                1 => prop_assert!(sender.try_send(now).is_ok_and(|()| true) || sender.ready_at() > now),
+                1 => prop_assert!(sender.try_send(now).is_ok() || sender.ready_at() > now),
                 2 => {
                     sender.on_timeout(now);
                     prop_assert!(sender.allowed_rate() <= before.max(sender.min_rate()));
