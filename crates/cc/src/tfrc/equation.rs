@@ -5,8 +5,8 @@ const MIN_P: f64 = 1e-8;
 
 /// TCP's throughput in bytes per second, with t_RTO = 4 R and b = 1 (RFC 5348 §3.1; THESIS eq. 3.1).
 ///
-/// `s`: segment size in bytes. `rtt` counts as at least 1 µs, `p` as within 1e-8..=1, so that the result is positive and
-/// finite for every positive `s`.
+/// `s`: segment size in bytes. `rtt` counts as at least 1 µs, `p` as within 1e-8..=1, so that the result is positive
+/// and finite for every positive `s`.
 pub fn throughput(s: f64, rtt: Duration, p: f64) -> f64 {
     throughput_with_rto(s, rtt, rtt.saturating_mul(4), p)
 }
@@ -18,7 +18,8 @@ pub fn throughput_with_rto(s: f64, rtt: Duration, rto: Duration, p: f64) -> f64 
     s / (rtt * (2.0 * p / 3.0).sqrt() + rto * 3.0 * (3.0 * p / 8.0).sqrt() * p * (1.0 + 32.0 * p * p))
 }
 
-/// The loss event rate at which [`throughput`] gives `rate` bytes per second: what seeds the loss history (RFC 5348 §6.3.1).
+/// The loss event rate at which [`throughput`] gives `rate` bytes per second: what seeds the loss history (RFC 5348
+/// §6.3.1).
 ///
 /// By bisection of log p in a fixed number of steps, to within 1e-9 of p's logarithm. Rates out of the equation's reach
 /// give the nearest end of 1e-8..=1.
@@ -62,7 +63,8 @@ mod tests {
         }
     }
 
-    /// RFC 5348 §3.1: the simplified form is the full one with t_RTO = 4 R; and losses are rare enough for Mathis' square root.
+    /// RFC 5348 §3.1: the simplified form is the full one with t_RTO = 4 R; and losses are rare enough for Mathis'
+    /// square root.
     #[test]
     fn the_forms_agree() {
         assert_eq!(throughput(1000.0, ms(80), 0.02), throughput_with_rto(1000.0, ms(80), ms(320), 0.02));

@@ -1,8 +1,12 @@
 use braidcast_core::Instant;
 use core::time::Duration;
 
-/// TFRC Faster Restart: after an idle or data-limited time, the rate may quadruple each round trip until it is where the
-/// path is known to have carried it (Kohler, Floyd and Sathiaseelan, draft-ietf-dccp-tfrc-faster-restart; SBPN §6.2).
+/// TFRC Faster Restart: after an idle or data-limited time, the rate may quadruple each round trip until it is where
+/// the path is known to have carried it (Kohler, Floyd and Sathiaseelan, draft-ietf-dccp-tfrc-faster-restart; SBPN
+/// §6.2).
+///
+/// Written from THESIS §4.8 and SBPN's account, without the draft's text at hand; the times over which the known rate
+/// fades want checking against it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FasterRestart {
     /// Receive rate of the last active time (X_active_recv), and when it was reported.

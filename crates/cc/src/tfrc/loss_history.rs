@@ -19,7 +19,7 @@ pub enum Stamp {
 /// A packet that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
-    /// Its sequence number, unwrapped.
+    /// Its sequence number, unwrapped; below 2^63.
     pub seq: u64,
     /// Bytes of application data.
     pub size: usize,
@@ -170,8 +170,8 @@ impl LossHistory {
         let end = after.seq - known;
         let mut new = false;
         let mut seq = before.seq + 1;
-        // The packets from one loss event to the next are as many throughout the hole, since places are interpolated; so
-        // intervals that the mean will have forgotten by the end of the hole can be skipped.
+        // The packets from one loss event to the next are as many throughout the hole, since places are interpolated;
+        // so intervals that the mean will have forgotten by the end of the hole can be skipped.
         let per_event = self.per_event(before, after);
         if (end.saturating_sub(seq)) / per_event > N as u64 + 1 {
             seq = end - (N as u64 + 1) * per_event;
@@ -207,7 +207,8 @@ impl LossHistory {
         (before.seq + share(packets, until, span)).saturating_sub(seq).saturating_add(1)
     }
 
-    /// The nominal place of a lost packet (RFC 5348 §5.2); by window counters, that of the packet before (RFC 4342 §10.2).
+    /// The nominal place of a lost packet (RFC 5348 §5.2); by window counters, that of the packet before (RFC 4342
+    /// §10.2).
     fn interpolate(&self, before: Place, after: Place, seq: u64) -> Place {
         let span = after.at.saturating_sub(before.at);
         let part = if self.counted { 0 } else { share(span, seq - before.seq, after.seq - before.seq) };
@@ -271,7 +272,8 @@ impl LossHistory {
         self.current().map_or(0.0, |it| it.length)
     }
 
-    /// The interval since the newest loss event (I_0); its length is never divided by losses, as short ones don't count.
+    /// The interval since the newest loss event (I_0); its length is never divided by losses, as short ones don't
+    /// count.
     pub fn current(&self) -> Option<LossInterval> {
         let current = self.current?;
         let sequence = self.newest.seq.max(current.last_loss) + 1 - current.start.seq;
@@ -307,6 +309,7 @@ fn share(a: u64, b: u64, c: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
     use proptest::prelude::*;
 
     const RTT: Duration = Duration::from_millis(100);
@@ -315,7 +318,8 @@ mod tests {
         Arrival { seq, size: 100, data: true, ndp: 0, marked: false, stamp: Stamp::Rtt(Some(RTT)) }
     }
 
-    /// A history that saw `packets`, one each 10 ms by their number, so that ten make a round trip; and the loss events.
+    /// A history that saw `packets`, one each 10 ms by their number, so that ten make a round trip; and the loss
+    /// events.
     fn after(small_packets: bool, packets: impl IntoIterator<Item = Arrival>) -> (LossHistory, u32) {
         let mut history = LossHistory::new(small_packets);
         let events = packets.into_iter().filter(|it| history.on_packet(Instant::from_millis(10 * it.seq), it, || 50.0));
@@ -402,12 +406,13 @@ mod tests {
         /// Whatever comes in, p stays a rate, intervals at least a packet, and memory bounded.
         #[test]
         fn anything_goes(
-            packets in proptest::collection::vec((0_u64..5000, any::<bool>(), 0_u64..9, 0_u8..40, any::<u32>()), 1..300),
+            packets in vec((0_u64..5000, any::<bool>(), 0_u64..9, 0_u8..40, any::<u32>()), 1..300),
             counters: bool, small: bool,
         ) {
             let mut history = LossHistory::new(small);
             for (seq, flag, ndp, value, at) in packets {
-                let stamp = if counters { Stamp::Counter(value) } else { Stamp::Rtt((value > 3).then_some(RTT * value.into())) };
+                let rtt = (value > 3).then_some(RTT * value.into());
+                let stamp = if counters { Stamp::Counter(value) } else { Stamp::Rtt(rtt) };
                 let packet = Arrival { marked: flag && ndp == 1, data: flag, ndp, stamp, ..arrival(seq) };
                 history.on_packet(Instant::from_micros(at.into()), &packet, || 0.0);
                 prop_assert!((0.0..=1.0).contains(&history.loss_event_rate()));

@@ -1,7 +1,7 @@
 //! TCP-friendly rate control as mathematics and state, without a packet format: what DCCP's CCID3 and CCID4 share.
 //!
-//! A [`Receiver`] is told of packets and says when to report what; a [`Sender`] is told of reports and says when the next
-//! packet may leave. Rates are bytes per second of application data, as RFC 5348 counts them.
+//! A [`Receiver`] is told of packets and says when to report what; a [`Sender`] is told of reports and says when the
+//! next packet may leave. Rates are bytes per second of application data, as RFC 5348 counts them.
 
 mod counter;
 mod equation;

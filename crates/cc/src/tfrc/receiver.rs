@@ -24,7 +24,8 @@ pub struct Feedback {
 /// A TFRC receiver: the loss event rate, the receive rate, and when to report them (RFC 5348 §6).
 ///
 /// Feed packets to [`on_packet`](Self::on_packet) and [`on_timeout`](Self::on_timeout) when
-/// [`poll_timeout`](Self::poll_timeout) says so; when either returns `true`, send what [`feedback`](Self::feedback) gives.
+/// [`poll_timeout`](Self::poll_timeout) says so; when either returns `true`, send what [`feedback`](Self::feedback)
+/// gives.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     per_rtt: FeedbackRate,
@@ -57,7 +58,8 @@ impl Receiver {
     /// Weight of a new packet in the mean size.
     const SIZE_WEIGHT: f64 = 1.0 / 32.0;
 
-    /// A receiver before the first packet; `small_packets` for TFRC-SP.
+    /// A receiver before the first packet; `small_packets` for TFRC-SP
+    /// ([`Variant::small_packets`](super::Variant::small_packets)).
     pub fn new(small_packets: bool, per_rtt: FeedbackRate) -> Self {
         Self {
             per_rtt,
@@ -98,8 +100,9 @@ impl Receiver {
         let Some(last) = self.last else { return packet.data };
         // Losses worse than reported (RFC 5348 §6.1 step 4).
         let worse = self.new_loss && self.history.loss_event_rate() > last.loss_event_rate;
-        // Window counters do without a timer, if reports are not wanted more often (RFC 4342 §10.3). Else a timer that is not
-        // set says that there was no round trip to set it by, or nothing to report when it expired (RFC 5348 §6.1, §6.3).
+        // Window counters do without a timer, if reports are not wanted more often (RFC 4342 §10.3). Else a timer that
+        // is not set says that there was no round trip to set it by, or nothing to report when it expired (RFC 5348
+        // §6.1, §6.3).
         let counted = matches!(packet.stamp, Stamp::Counter(_));
         let round_over = if counted && self.counts_rounds() {
             advances && distance(last.counter, counter) >= 4
@@ -107,6 +110,11 @@ impl Receiver {
             self.timer.is_none()
         };
         packet.data && (worse || round_over)
+    }
+
+    /// A round trip known otherwise, as from the connection's handshake; what packets tell replaces it.
+    pub fn on_rtt(&mut self, sample: Duration) {
+        self.rtt = self.rtt.or(Some(sample));
     }
 
     /// Takes the round trip from the packet, or measures it by window counters (RFC 4342 §8.1).
@@ -117,7 +125,9 @@ impl Receiver {
                 Some((from, since)) => {
                     let steps = distance(from, value % 16);
                     if steps == 4 {
-                        self.rtt = Some(now - since);
+                        let sample = now - since;
+                        self.rtt =
+                            Some(self.rtt.map_or(sample, |rtt| rtt.saturating_mul(9).saturating_add(sample) / 10));
                     }
                     if steps >= 4 {
                         self.rtt_probe = Some((value % 16, now));
@@ -176,15 +186,16 @@ impl Receiver {
         Some(Feedback { newest, elapsed: now - at, recv_rate, loss_event_rate, new_loss })
     }
 
-    /// X_recv since the newest report that lies an observation interval back (RFC 5348 §6.2 step 2), and drops older ones.
+    /// X_recv since the newest report that lies an observation interval back (RFC 5348 §6.2 step 2), and drops older
+    /// ones.
     fn measure(&mut self, now: Instant) -> f64 {
         let observation = self.observation().unwrap_or(Duration::ZERO);
         while self.reports.get(1).is_some_and(|(at, _)| now - *at >= observation) {
             self.reports.pop_front();
         }
         let Some(&(since, before)) = self.reports.front() else { return 0.0 };
-        // All that came after a silence came within the last interval, so that a packet counts as one each round trip at
-        // least; RFC 4342 §8.3 would count the silence, which RFC 5348 §6.2 has replaced.
+        // All that came after a silence came within the last interval, so that a packet counts as one each round trip
+        // at least; RFC 4342 §8.3 would count the silence, which RFC 5348 §6.2 has replaced.
         let silent = self.reports.len() == 1 && self.first_since.is_some_and(|at| now - at < observation);
         let span = if silent { observation } else { (now - since).max(observation) };
         (self.bytes - before) as f64 / seconds(span)
@@ -207,9 +218,10 @@ impl Receiver {
 }
 
 /// The made-up interval before the first loss: what gives the highest receive rate so far, half a packet per round trip
-/// at least (RFC 5348 §6.3.1).
+/// at least (RFC 5348 §6.3.1), which takes no knowledge of the round trip.
 fn first_interval(s: f64, rtt: Option<Duration>, best: f64) -> f64 {
-    let Some(rtt) = rtt else { return 1.0 };
+    let best = if rtt.is_some() { best } else { 0.0 };
+    let rtt = rtt.unwrap_or(Duration::from_secs(1));
     1.0 / loss_event_rate_for(s, rtt, best.max(0.5 * s / seconds(rtt)))
 }
 
@@ -267,6 +279,18 @@ mod tests {
         let reports = reports(&mut receiver, &[], 100, |seq| Stamp::Counter((seq * 2 / 5 % 16) as u8));
         assert!((9..=12).contains(&reports.len()), "{} in ten round trips", reports.len());
         assert_eq!(receiver.rtt(), Some(RTT));
+    }
+
+    #[test]
+    fn a_loss_before_any_rate_is_known_allows_half_a_packet_per_round_trip() {
+        for (rtt, stamp) in [(None, Stamp::Counter(0)), (Some(RTT), Stamp::Counter(0)), (None, Stamp::Rtt(Some(RTT)))] {
+            let mut receiver = Receiver::new(false, FeedbackRate::Times(1));
+            rtt.into_iter().for_each(|it| receiver.on_rtt(it));
+            assert!(receiver.on_packet(Instant::ZERO, &Arrival { marked: true, ..packet(1, stamp) }));
+            let report = receiver.feedback(Instant::ZERO).unwrap();
+            let per_rtt = throughput(1000.0, RTT, report.loss_event_rate) * 0.1 / 1000.0;
+            assert!((per_rtt - 0.5).abs() < 0.001, "{per_rtt}");
+        }
     }
 
     #[test]

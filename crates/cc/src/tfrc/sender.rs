@@ -64,7 +64,8 @@ pub struct Report {
     pub new_loss: bool,
 }
 
-/// A TFRC sender: the allowed rate X, the nofeedback timer, and when the next packet may leave (RFC 5348 §4, RFC 3448 §4).
+/// A TFRC sender: the allowed rate X, the nofeedback timer, and when the next packet may leave (RFC 5348 §4, RFC 3448
+/// §4).
 ///
 /// Ask [`try_send`](Self::try_send) whenever there is data, tell [`on_sent`](Self::on_sent) of each data packet, and
 /// [`on_feedback`](Self::on_feedback) of each report; call [`on_timeout`](Self::on_timeout) at
@@ -89,7 +90,8 @@ pub struct Sender {
     nofeedback_at: Instant,
     /// Nothing was sent since the nofeedback timer was set.
     idle: bool,
-    /// Times when data had to wait, an eighth of a round trip apart or more, oldest first: the sender was not data-limited.
+    /// Times when data had to wait, an eighth of a round trip apart or more, oldest first: the sender was not
+    /// data-limited.
     not_limited: VecDeque<Instant>,
 }
 
@@ -106,7 +108,8 @@ impl Sender {
     const MIN_INTERVAL: Duration = Duration::from_millis(10);
     /// Nominal RTT of CCID4-N100 (THESIS eq. 4.13).
     const NOMINAL_RTT: f64 = 0.1;
-    /// Weight of a new packet in the mean size: long, as the mean is meant to cover several loss intervals (RFC 5348 §4.1).
+    /// Weight of a new packet in the mean size: long, as the mean is meant to cover several loss intervals (RFC 5348
+    /// §4.1).
     const SIZE_WEIGHT: f64 = 1.0 / 32.0;
     /// Times kept of when data had to wait.
     const NOT_LIMITED: usize = 32;
@@ -143,8 +146,8 @@ impl Sender {
         sender
     }
 
-    /// Whether a packet may leave now; if not, when. To be asked when there is data: a refusal shows that the sender is not
-    /// data-limited (RFC 5348 §4.3, §8.2.1).
+    /// Whether a packet may leave now; if not, when. To be asked when there is data: a refusal shows that the sender is
+    /// not data-limited (RFC 5348 §4.3, §8.2.1).
     pub fn try_send(&mut self, now: Instant) -> Result<(), Instant> {
         let ready = self.ready_at();
         if ready <= now {
@@ -212,7 +215,8 @@ impl Sender {
         self.nofeedback_at
     }
 
-    /// The nofeedback timer (§4.4 of either RFC): without reports the rate is halved, unless an idle sender is slow enough.
+    /// The nofeedback timer (§4.4 of either RFC): without reports the rate is halved, unless an idle sender is slow
+    /// enough.
     pub fn on_timeout(&mut self, now: Instant) {
         if now < self.nofeedback_at {
             return;
@@ -277,8 +281,8 @@ impl Sender {
             return;
         }
         let Some(rtt) = self.rtt() else { return };
-        // With N reports per round trip X follows each (THESIS §4.5.2): that it is twice what arrived keeps it from more
-        // than doubling in a round trip. Where that limit is not known yet, once per round trip it is.
+        // With N reports per round trip X follows each (THESIS §4.5.2): that it is twice what arrived keeps it from
+        // more than doubling in a round trip. Where that limit is not known yet, once per round trip it is.
         let steps = if recv_limit.is_finite() { self.reports_per_rtt(recv_limit / 2.0) } else { 1.0 };
         if self.last_doubled.is_none_or(|at| now - at >= rtt.div_f64(steps)) {
             self.rate = self.grown(now, self.rate).min(recv_limit).max(self.initial_rate()).min(Self::MAX_RATE);
@@ -313,8 +317,8 @@ impl Sender {
         }
     }
 
-    /// Whether no data had to wait in the whole round trip that a report covers. RFC 5348 §8.2.1 keeps two times, which is
-    /// too few with several reports in a round trip; it allows for more.
+    /// Whether no data had to wait in the whole round trip that a report covers. RFC 5348 §8.2.1 keeps two times, which
+    /// is too few with several reports in a round trip; it allows for more.
     fn is_data_limited(&mut self, sent_at: Instant) -> bool {
         let from = sent_at - self.rtt().unwrap_or_default();
         while self.not_limited.front().is_some_and(|&at| at <= from) {
@@ -367,8 +371,8 @@ impl Sender {
         }
     }
 
-    /// The rate below which idling does not bring the sender: two packets per RTT in RFC 3448, the initial rate in RFC 5348
-    /// and the variants of THESIS §4.8; with Faster Restart up to eight packets.
+    /// The rate below which idling does not bring the sender: two packets per RTT in RFC 3448, the initial rate in RFC
+    /// 5348 and the variants of THESIS §4.8; with Faster Restart up to eight packets.
     fn recover_rate(&self) -> f64 {
         let Some(rtt) = self.rtt else { return self.rate };
         let standard = match (self.config.variant, self.config.rules) {
@@ -389,8 +393,8 @@ impl Sender {
         Duration::from_secs_f64(self.s() / self.sending_rate())
     }
 
-    /// The rate of sending now: X, lowered or raised as the round trip is longer or shorter than its mean (X_inst, RFC 5348
-    /// §4.5), and not more than the application wants. Bytes per second; always positive.
+    /// The rate of sending now: X, lowered or raised as the round trip is longer or shorter than its mean (X_inst, RFC
+    /// 5348 §4.5), and not more than the application wants. Bytes per second; always positive.
     pub fn sending_rate(&self) -> f64 {
         let calm = self.config.reduce_oscillations && self.sqrt_rtt > 0.0;
         let rate = if calm { self.rate * self.sqrt_rtt_mean / self.sqrt_rtt } else { self.rate };

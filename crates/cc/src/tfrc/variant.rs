@@ -38,9 +38,11 @@ impl Variant {
 /// Which edition of TFRC the sender obeys (THESIS table 4.9 says how they differ).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Rules {
-    /// RFC 3448: starts at one packet per RTT, twice the last receive rate is the limit, two packets per RTT after idling.
+    /// RFC 3448: starts at one packet per RTT, twice the last receive rate is the limit, two packets per RTT after
+    /// idling.
     Rfc3448,
-    /// RFC 5348: starts at up to four packets per RTT, remembers two RTTs of receive rates, spares data-limited senders.
+    /// RFC 5348: starts at up to four packets per RTT, remembers two RTTs of receive rates, spares data-limited
+    /// senders.
     #[default]
     Rfc5348,
 }

@@ -166,8 +166,8 @@ fn any_life() -> impl Strategy<Value = Vec<(u8, u64, f64, f64)>> {
 }
 
 proptest! {
-    /// X is a positive number, above the equation's rate never, above twice what arrived (four times with Faster Restart)
-    /// and the initial rate only before receive rates limit it; and no timeout raises it.
+    /// X is a positive number, above the equation's rate never, above twice what arrived (four times with Faster
+    /// Restart) and the initial rate only before receive rates limit it; and no timeout raises it.
     #[test]
     fn the_rate_is_what_the_rules_allow(config in any_config(), life in any_life()) {
         let mut sender = Sender::new(at(0), config);
@@ -192,7 +192,8 @@ proptest! {
                         prop_assert!(sender.allowed_rate() <= fair.max(sender.min_rate()));
                     } else if sender.recv_set.max().is_finite() {
                         let most = (FasterRestart::FACTOR * best).max(sender.initial_rate()).max(before);
-                        prop_assert!(sender.allowed_rate() <= most.min(Sender::MAX_RATE), "{} > {}", sender.allowed_rate(), most);
+                        let rate = sender.allowed_rate();
+                        prop_assert!(rate <= most.min(Sender::MAX_RATE), "{} > {}", rate, most);
                     }
                 }
             }

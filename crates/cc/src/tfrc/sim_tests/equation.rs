@@ -12,8 +12,8 @@ fn long_run(config: Config, rtt: u64, p: f64, counted: bool, periods: f64) -> f6
     net.sent_rate(at(span), at(2.0 * span))
 }
 
-/// The equation's rate for packets lost at random: it takes loss events, and what is lost in the round trip after a loss
-/// belongs to the same; so events are 1/p and a round trip's packets apart.
+/// The equation's rate for packets lost at random: it takes loss events, and what is lost in the round trip after a
+/// loss belongs to the same; so events are 1/p and a round trip's packets apart.
 fn fair(rtt: u64, p: f64) -> f64 {
     (0..20).fold(throughput(1460.0, ms(rtt), p), |rate, _| {
         throughput(1460.0, ms(rtt), 1.0 / (1.0 / p + rate * ms(rtt).as_secs_f64() / 1460.0))
@@ -33,7 +33,8 @@ fn a_greedy_flow_sends_what_the_equation_says() {
     }
 }
 
-/// RFC 4828 §3: in bytes with headers, small packets get about what TCP with 1460-byte packets gets at the same loss rate.
+/// RFC 4828 §3: in bytes with headers, small packets get about what TCP with 1460-byte packets gets at the same loss
+/// rate.
 #[test]
 fn small_packets_get_the_bytes_of_large_ones() {
     let config = Config { variant: Variant::TfrcSp, segment_size: 100, ..Config::default() };
@@ -47,7 +48,8 @@ fn small_packets_get_the_bytes_of_large_ones() {
     assert!((fast / 10_000.0 - 1.0).abs() < 0.01, "no more than a hundred packets each second: {fast}");
 }
 
-/// `shared/reference/ns2` G: 1468 bytes, 100 ms and 1500 bytes' serialisation at 10 Mbit/s, 300 s after a minute, 10 seeds.
+/// ns-2.35's Agent/TFRC and Agent/DCCP/TFRC (the steering repository's reference/ns2, experiment G): 1468 bytes, 100 ms
+/// and 1500 bytes' serialisation at 10 Mbit/s, 300 s after a minute, 10 seeds.
 #[test]
 fn near_ns_2() {
     let config = Config { segment_size: 1468, ..Config::default() };
@@ -62,6 +64,6 @@ fn near_ns_2() {
         });
         let ratio = ours.sum::<f64>() / 10.0 / theirs;
         println!("{} at {loss} %: {ratio:.3} of ns-2's {theirs} kbit/s", fields[0]);
-        assert!((0.8..1.2).contains(&ratio), "{} at {loss} %: {ratio} of ns-2's", fields[0]);
+        assert!((0.88..1.12).contains(&ratio), "{} at {loss} %: {ratio} of ns-2's", fields[0]);
     }
 }

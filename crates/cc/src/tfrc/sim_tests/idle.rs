@@ -1,5 +1,5 @@
-//! Slow start, silence, and what THESIS table 4.9 and fig. 4.7 say of the two editions: 160 bytes each 20 ms, 250 ms one
-//! way, silent from 10 to 20 s.
+//! Slow start, silence, and what THESIS table 4.9 and fig. 4.7 say of the two editions: 160 bytes each 20 ms, 250 ms
+//! one way, silent from 10 to 20 s.
 
 use super::*;
 
