@@ -7,6 +7,7 @@ mod queueing;
 mod rack;
 mod response;
 mod rtt;
+pub mod tfrc;
 mod window;
 
 pub use coupled::{Congestion, CoupledPath, Decrease, Growth};
