@@ -36,6 +36,11 @@ impl EventQueue {
         self.heap.peek().map(|Reverse((at, _, _))| *at)
     }
 
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.heap.len()
+    }
+
     pub(crate) fn pop(&mut self) -> Option<(Instant, Due)> {
         self.heap.pop().map(|Reverse((at, _, due))| (at, due))
     }

@@ -16,10 +16,11 @@
 //! assert_eq!(net.node(a).received(), 10);
 //! ```
 //!
-//! The same seed and the same calls give the same bytes at the same nanoseconds. The links alone
+//! A [`Topology`] builds larger ones by name. The same seed and the same calls give the same bytes at the same nanoseconds. The links alone
 //! ([`link::Link`]) serve the real-time emulator too.
 
 mod event;
+mod graph;
 pub mod link;
 mod net;
 mod tap;
@@ -28,6 +29,7 @@ pub mod testing;
 mod topology;
 pub mod traffic;
 
+pub use graph::{Topology, TopologyError};
 pub use link::{DropReason, Link, LinkModel, LinkStats};
 pub use net::{Network, Packet};
 pub use tap::{LinkTapEvent, TapAction, TapEvent};

@@ -174,6 +174,11 @@ impl<M: Machine> Network<M> {
         }
     }
 
+    /// How many interfaces a node has.
+    pub fn interfaces(&self, node: NodeId) -> usize {
+        self.nodes[node.0].addresses.len()
+    }
+
     /// Shows `tap` every datagram that is sent, delivered or dropped from now on.
     pub fn set_tap(&mut self, tap: impl FnMut(&TapEvent<'_>) + 'static) {
         self.tap = Some(Box::new(tap));
@@ -502,5 +507,41 @@ fn flip(bytes: &mut [u8], n: u64) {
     let bits = bytes.len() as u64 * 8;
     if let Some(bit) = n.checked_rem(bits) {
         bytes[(bit / 8) as usize] ^= 1 << (bit % 8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Pinger;
+
+    #[test]
+    fn memory_stays_flat_over_an_hour_of_1000_packets_a_second() {
+        let (a, b) = ("10.0.0.1:9", "10.0.1.1:9");
+        let mut net = Network::new(1);
+        let sender = net.add(Pinger::to([b], Duration::from_millis(1)), [a]);
+        let receiver = net.add(Pinger::answering().silent(), [b]);
+        let queue = "codel".parse().unwrap();
+        let jitter = crate::link::Jitter::Uniform(Duration::from_millis(5));
+        let loss = crate::link::Loss::Uniform(0.01);
+        let model = LinkModel { queue, jitter, loss, ..LinkModel::wire(2_000_000, Duration::from_millis(20)) };
+        let (there, _) = net.connect((sender, 0), (receiver, 0), Duplex::both(model));
+        let mut sizes = Vec::new();
+        for second in 1..=3_600 {
+            net.at(net.now, |_| {});
+            net.run_until(Instant::from_millis(second * 1_000));
+            net.nodes[receiver.0].events.clear();
+            let link = net.links[there.0].link.capacity();
+            sizes.push([net.pool.capacity(), net.due.len(), net.scripts.len(), link]);
+        }
+        assert_eq!(net.link(there).stats().offered, 3_600_001);
+        // About 25 packets are inside at once: 64 in each of the link's three queues at most, and one timer each.
+        let most = |i: usize| sizes.iter().map(|size| size[i]).max();
+        assert!(
+            most(0) <= Some(64) && most(1) <= Some(6) && most(2) == Some(1) && most(3) <= Some(192),
+            "{most:?}",
+            most = sizes.last()
+        );
+        assert_eq!(sizes[60], sizes[3_599]);
     }
 }

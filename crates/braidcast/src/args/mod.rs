@@ -52,7 +52,7 @@ pub(crate) enum Command {
     /// Receive a stream and write it out on time
     Receive(ReceiveArgs),
     /// Stand in for a bad network: a link in real time between UDP ports, no root needed
-    Emulate(EmulateArgs),
+    Emulate(Box<EmulateArgs>),
     /// Measure throughput and latency
     Perf(PerfArgs),
     /// Ask what would happen on a network: experiments by name, in the simulator

@@ -132,3 +132,23 @@ fn copies_and_reused_buffers_never_mix_payloads() {
     assert!(seen.iter().all(|times| (1..=2).contains(times)), "{seen:?}");
     assert!((70..130).contains(&seen.iter().filter(|times| **times == 2).count()));
 }
+
+#[test]
+fn the_queues_marks_go_out() {
+    let queue = "codel:0ms,1ns,ecn".parse().unwrap();
+    let model = LinkModel { queue, ..LinkModel::wire(1_000_000, Duration::ZERO) };
+    let (mut relay, mut sockets) = (relay(model), 1);
+    for _ in 0..10 {
+        send(&mut relay, Instant::ZERO, LISTEN, client(0), &[0; 972]);
+    }
+    serve(&mut relay, &mut sockets);
+    // A packet takes 8 ms. The first left nothing behind, the second begins the interval; then all are marked until the
+    // queue is short.
+    let marks: Vec<_> = (1..=10)
+        .filter_map(|n| sent(&mut relay, Instant::from_millis(n * 8)))
+        .map(|(transmit, _)| transmit.ecn == Ecn::Ce)
+        .collect();
+    let expected = [false, false, true, true, true, true, true, true, false, false];
+    assert_eq!(marks, expected);
+    assert_eq!(relay.report(Instant::ZERO, forward()).to_forward.marked_packets, 6);
+}

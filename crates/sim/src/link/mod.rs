@@ -154,8 +154,9 @@ impl<P> Link<P> {
         (self.queue.len(), self.queue.bytes())
     }
 
-    /// Packets that there is memory for: what is inside, lost but not polled, or room kept for more.
-    pub fn capacity(&self) -> usize {
+    /// Packets that there is memory for.
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
         self.queue.capacity() + self.on_the_way.capacity() + self.lost.capacity()
     }
 

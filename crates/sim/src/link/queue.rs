@@ -63,7 +63,8 @@ pub(super) enum Verdict {
 #[derive(Debug)]
 pub(super) enum Manager {
     DropTail,
-    Red(RedState),
+    /// Boxed for the size of its generator.
+    Red(Box<RedState>),
     CoDel(CoDelState),
 }
 
@@ -72,7 +73,7 @@ impl Manager {
     pub(super) fn new(discipline: Discipline, max_packet: usize, rng: &Rng) -> Self {
         match discipline {
             Discipline::DropTail => Self::DropTail,
-            Discipline::Red(red) => Self::Red(RedState::new(red, rng.stream("red"))),
+            Discipline::Red(red) => Self::Red(Box::new(RedState::new(red, rng.stream("red")))),
             Discipline::CoDel(codel) => Self::CoDel(CoDelState::new(codel, max_packet)),
         }
     }
@@ -173,6 +174,7 @@ impl<P> Fifo<P> {
         self.bytes
     }
 
+    #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
         self.waiting.capacity()
     }

@@ -221,18 +221,22 @@ mod tests {
 
     #[test]
     fn rounding_never_adds_up() {
-        let mut server = Server::new(&Rate::Bits(7_000_000_000));
-        let mut at = Instant::ZERO;
-        for _ in 0..7_000 {
-            at = server.finish(at, 125, &mut no_outages());
+        for rate in [Rate::Bits(7_000_000_000), Rate::Schedule(Schedule::constant(7_000_000_000))] {
+            let mut server = Server::new(&rate);
+            let mut at = Instant::ZERO;
+            for _ in 0..7_000 {
+                at = server.finish(at, 125, &mut no_outages());
+            }
+            assert_eq!(at, Instant::from_millis(1));
         }
-        assert_eq!(at, Instant::from_millis(1));
     }
 
     #[test]
     fn a_rate_of_zero_lets_nothing_through() {
-        let end = Server::new(&Rate::Bits(0)).finish(Instant::ZERO, 1, &mut no_outages());
-        assert_eq!(end, Instant::from_nanos(u64::MAX));
+        for rate in [Rate::Bits(0), Rate::Schedule(Schedule::constant(0))] {
+            let end = Server::new(&rate).finish(Instant::ZERO, 1, &mut no_outages());
+            assert_eq!(end, Instant::from_nanos(u64::MAX));
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 mod links;
 mod networks;
 mod properties;
+mod queues;
+mod topologies;
 
 use braidcast_core::{Ecn, Instant, Rng};
 use braidcast_sim::link::{Link, LinkModel, LinkStats};

@@ -1,6 +1,6 @@
 use super::ms;
-use braidcast_core::Instant;
-use braidcast_sim::link::{DropReason, Jitter, LinkModel, Loss, QueueLimit, Reorder, ReorderHow};
+use braidcast_core::{Ecn, Instant};
+use braidcast_sim::link::{DropReason, Jitter, LinkAction, LinkModel, Loss, QueueLimit, Reorder, ReorderHow};
 use braidcast_sim::testing::{Pinger, digest, seed_from_env};
 use braidcast_sim::{Duplex, Network, TapAction};
 use core::time::Duration;
@@ -29,6 +29,79 @@ fn a_ping_takes_both_delays_and_the_headers_time_on_the_wire() {
     assert_eq!(net.now(), Instant::from_micros(2 * (15_000 + 128)));
     let (route, size, number) = net.poll_event(a).unwrap();
     assert_eq!((route.remote.to_string().as_str(), size, number), (B, 100, 0));
+}
+
+#[test]
+fn native_ip_has_no_udp_header() {
+    for (addresses, headers) in [([A, B], 28), (["10.0.0.1:0", "10.0.1.1:0"], 20), (["[fd00::1]:0", "[fd00::2]:0"], 40)]
+    {
+        let mut net = Network::new(1);
+        let a = net.add(Pinger::to([addresses[1]], Duration::from_secs(1)), [addresses[0]]);
+        let b = net.add(Pinger::answering(), [addresses[1]]);
+        let (there, _) = net.connect((a, 0), (b, 0), clean(1));
+        net.run_until(ms(10));
+        assert_eq!(net.link(there).stats().offered_bytes, 100 + headers);
+    }
+}
+
+#[test]
+fn marks_reach_the_receiver() {
+    let mut net = Network::new(1);
+    let a = net.add(Pinger::to([B], Duration::from_millis(1)).sized(222), [A]);
+    let b = net.add(Pinger::answering().silent(), [B]);
+    // 250 bytes a millisecond into half of that.
+    let queue = "codel:5ms,100ms,ecn".parse().unwrap();
+    let model = LinkModel { queue, mtu: 250, ..LinkModel::wire(1_000_000, Duration::from_millis(5)) };
+    let (there, _) = net.connect((a, 0), (b, 0), Duplex::both(model));
+    let seen = Rc::new(RefCell::new((0, 0, 0)));
+    let (delivered, at_link) = (seen.clone(), seen.clone());
+    net.set_tap(move |event| {
+        let marked = event.action == TapAction::Delivered && event.ecn == Ecn::Ce;
+        delivered.borrow_mut().0 += u64::from(marked);
+    });
+    net.set_link_tap(move |event| {
+        assert_eq!((event.link, event.payload.len(), event.len), (there, 222, 250));
+        match event.action {
+            LinkAction::Marked => at_link.borrow_mut().1 += 1,
+            LinkAction::Arrived if event.ecn == Ecn::Ce => at_link.borrow_mut().2 += 1,
+            _ => {}
+        }
+    });
+    net.run_until(ms(900));
+    net.with(a, |pinger, _| pinger.stop());
+    net.run_until(ms(5_000));
+    let marked = net.link(there).stats().marked;
+    assert!(marked > 5, "{marked}");
+    assert_eq!(*seen.borrow(), (marked, marked, marked));
+}
+
+#[test]
+fn a_tap_on_the_links_sees_events_in_order_and_changes_nothing() {
+    let run = |tapped: bool| {
+        let mut net = Network::new(seed_from_env(1).get());
+        let a = net.add(Pinger::to([B], Duration::from_micros(900)).sized(1_000), [A]);
+        let b = net.add(Pinger::answering(), [B]);
+        let loss = Loss::Uniform(0.1);
+        let hops = [20, 10].map(|mbit| {
+            let loss = loss.clone();
+            net.add_link(LinkModel { loss, ..LinkModel::wire(mbit * 1_000_000, Duration::from_millis(mbit)) })
+        });
+        net.route((a, 0), net.address((b, 0)), &hops, (b, 0), net.address((a, 0)));
+        net.route((b, 0), net.address((a, 0)), &[], (a, 0), net.address((b, 0)));
+        let times = Rc::new(RefCell::new(Vec::new()));
+        let shared = times.clone();
+        if tapped {
+            net.set_link_tap(move |event| shared.borrow_mut().push(event.at));
+        }
+        let mut arrivals = Vec::new();
+        while net.wait_for(ms(2_000), |net| net.node(a).received() > arrivals.len() as u64) {
+            arrivals.push(net.now());
+        }
+        (arrivals, times.take())
+    };
+    let ((arrivals, times), (untapped, _)) = (run(true), run(false));
+    assert!(times.is_sorted() && times.len() > 4 * arrivals.len());
+    assert_eq!(arrivals, untapped);
 }
 
 #[test]
