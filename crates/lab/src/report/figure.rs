@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 
-use super::panel::{Curve, Origin, Panel, look_class, marker};
-use super::{curves, rows};
+use super::panel::{Curve, ON_BARS, Origin, Panel, look_class, marker};
+use super::{counted, curves, rows};
 use crate::results::{Plot, PlotKind, Results};
 
 /// More panels than this make no picture; the tables have the rest.
@@ -35,10 +35,12 @@ pub(super) fn figure(results: &Results, plot: &Plot, most_points: usize) -> Mark
         PlotKind::Cdf => curves::panels(results, plot, &variants, most_points, true),
     };
     panels.retain(|p| !p.is_empty());
+    let several_scales = panels.windows(2).any(|p| p[0].y.label == p[1].y.label && p[0].y.scale != p[1].y.scale);
+    let unseen: usize = panels.iter().map(Panel::unseen).sum();
     let left_out = panels.len().saturating_sub(MOST_PANELS);
     panels.truncate(MOST_PANELS);
     html! {
-        figure {
+        figure.several[panels.len() > 1] {
             figcaption { (plot.title) }
             @if panels.is_empty() {
                 p.nothing { "Nothing to draw: no values of " (plot.metrics.join(", ")) "." }
@@ -52,6 +54,8 @@ pub(super) fn figure(results: &Results, plot: &Plot, most_points: usize) -> Mark
                         }
                     }
                 }
+                @if several_scales { p.nothing { "The vertical axes differ from panel to panel." } }
+                @if unseen > 0 { p.nothing { "Not on the logarithmic axis: " (counted(unseen, "value")) " of zero or less." } }
                 @if left_out > 0 { p.nothing { (left_out) " more panels are left out; the tables have their values." } }
             }
         }
@@ -72,12 +76,12 @@ fn legend(panels: &[Panel], variants: &[&str]) -> Markup {
     html! {
         ul.legend {
             @for look in looks {
-                li { (swatch(look, Origin::Ours, bars, &look_class(look))) (variants.get(look).unwrap_or(&"")) }
+                li { (swatch(look, Origin::Ours, bars, false, &look_class(look))) (variants.get(look).unwrap_or(&"")) }
             }
             @if origins.len() > 1 || intervals {
                 @for origin in origins {
                     li.origin {
-                        (swatch(0, origin, bars, "plain"))
+                        (swatch(0, origin, bars, intervals && origin == Origin::Ours, "plain"))
                         (origin.name()) @if origin == Origin::Ours && intervals { ", 95 % confidence" }
                     }
                 }
@@ -86,15 +90,17 @@ fn legend(panels: &[Panel], variants: &[&str]) -> Markup {
     }
 }
 
-fn swatch(look: usize, origin: Origin, bars: bool, class: &str) -> Markup {
+fn swatch(look: usize, origin: Origin, bars: bool, interval: bool, class: &str) -> Markup {
     html! {
         svg.swatch viewBox="0 0 34 14" aria-hidden="true" {
             g class={ (class) " " (origin.class()) @if bars && origin != Origin::Ours { " on-bar" } } {
                 @if bars && origin == Origin::Ours {
                     rect x="8" y="2" width="18" height="10" {}
+                    @if interval { path.error d="M17 0V5m-3-5h6m-6 5h6" {} }
                 } @else {
+                    @if interval { rect.band y="1" width="34" height="12" {} }
                     @if !bars { path.line d="M1 7H33" {} }
-                    (marker(look, origin, (17.0, 7.0), ""))
+                    (marker(if bars { ON_BARS } else { look }, origin, (17.0, 7.0), ""))
                 }
             }
         }

@@ -84,9 +84,10 @@ fn row(d: &Difference) -> Markup {
     html! {
         tr {
             td { (d.metric) } td { (d.variant) }
-            td { (sentence(&labels(&d.params, d.params.keys()))) }
-            td { @if d.against == "ns2" { "ns-2" } @else { (d.against) } }
-            td.number { (short(d.ours, 4)) } td.number { (short(d.theirs, 4)) }
+            td data-label="at" { (sentence(&labels(&d.params, d.params.keys()))) }
+            td data-label="against" { @if d.against == "ns2" { "ns-2" } @else { (d.against) } }
+            td.number data-label="ours" { (short(d.ours, 4)) }
+            td.number data-label="theirs" { (short(d.theirs, 4)) }
             td.number.far { (percent(difference_pct(d.ours, d.theirs))) }
         }
     }

@@ -131,7 +131,9 @@ fn experiment(results: &Results, id: &str, most_points: usize) -> Markup {
                 ", Braidcast " (results.version)
             }
             (findings::claims(&results.verdicts))
-            @for plot in &results.plots { (figure::figure(results, plot, most_points)) }
+            @if !results.plots.is_empty() {
+                div.figures { @for plot in &results.plots { (figure::figure(results, plot, most_points)) } }
+            }
             (findings::differences(results))
             @if !results.rows.is_empty() { h3 { "Values" } (tables::tables(results)) }
             (findings::lost(&results.lost_runs))

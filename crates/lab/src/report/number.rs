@@ -3,6 +3,9 @@
 /// What stands where there is no number.
 pub(super) const NONE: &str = "–";
 
+/// Confidence intervals below this share of the mean are what is left of sums of equal numbers.
+const NOISE: f64 = 1e-9;
+
 /// Decimals that suit a whole column: two significant digits of the usual confidence interval, or four of the usual
 /// value where there is none; never so many that the largest value shows more than six digits.
 pub(super) fn decimals(values: &[(f64, Option<f64>)]) -> usize {
@@ -13,7 +16,8 @@ pub(super) fn decimals(values: &[(f64, Option<f64>)]) -> usize {
         values.get(values.len() / 2).copied()
     };
     let means = || values.iter().map(|(v, _)| *v);
-    let wanted = match usual(values.iter().filter_map(|(_, ci)| *ci).collect()) {
+    let intervals = values.iter().filter_map(|(v, ci)| ci.filter(|ci| *ci > v.abs() * NOISE));
+    let wanted = match usual(intervals.collect()) {
         Some(ci) => 1 - magnitude(ci),
         None => usual(means().collect()).map_or(0, |v| 3 - magnitude(v)),
     };
@@ -37,6 +41,11 @@ pub(super) fn fixed(value: f64, decimals: usize) -> String {
     spaced(&text)
 }
 
+/// Half a confidence interval around `mean`, with the decimals of the mean.
+pub(super) fn interval(ci: f64, mean: f64, decimals: usize) -> String {
+    format!("± {}", fixed(if ci.abs() > mean.abs() * NOISE { ci } else { 0.0 }, decimals))
+}
+
 /// A number with up to `digits` significant digits and no zeros at the end of its fraction.
 pub(super) fn short(value: f64, digits: usize) -> String {
     if !value.is_finite() {
@@ -56,6 +65,9 @@ pub(super) fn short(value: f64, digits: usize) -> String {
 
 /// How far `ours` is from `theirs`, in percent of `theirs`; none where that means nothing.
 pub(super) fn difference_pct(ours: f64, theirs: f64) -> Option<f64> {
+    if ours == theirs {
+        return Some(0.0);
+    }
     let difference = (ours - theirs) / theirs.abs() * 100.0;
     difference.is_finite().then_some(difference)
 }
@@ -125,6 +137,8 @@ mod tests {
         assert_eq!(decimals(&[(0.9997, None), (0.74, None)]), 4);
         assert_eq!(decimals(&[(1898.1, Some(0.0001))]), 2, "six digits at most");
         assert_eq!(decimals(&[(f64::NAN, None), (0.0, Some(0.0))]), 0);
+        assert_eq!(decimals(&[(1934.4, Some(7e-13)), (1892.6, Some(1.7))]), 1, "rounding errors don't count");
+        assert_eq!((interval(7e-13, 1934.4, 1), interval(1.7, 1892.6, 1)), ("± 0.0".into(), "± 1.7".into()));
         assert_eq!(fixed(0.0004, 1), "0.0004", "what is not zero does not show as zero");
         assert_eq!(fixed(-0.0, 1), "0.0", "zero has no sign");
     }
@@ -135,6 +149,7 @@ mod tests {
         assert_eq!(percent(difference_pct(98.76, 100.0)), "−1.2 %");
         assert_eq!(percent(difference_pct(-5.0, -10.0)), "+50 %");
         assert_eq!(percent(difference_pct(100.0, 100.0)), "±0.0 %");
+        assert_eq!(percent(difference_pct(0.0, 0.0)), "±0.0 %");
         assert_eq!(percent(difference_pct(1.0, 0.0)), NONE);
         assert_eq!(percent(difference_pct(f64::NAN, 1.0)), NONE);
     }

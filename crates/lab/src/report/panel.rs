@@ -10,9 +10,11 @@ const HEIGHT: f64 = 270.0;
 const TOP: f64 = 26.0;
 const RIGHT: f64 = 14.0;
 /// Width of a usual character, for what has to keep clear of text.
-const CHARACTER: f64 = 6.6;
+const CHARACTER: f64 = 7.2;
 /// Longest name below an axis, in characters.
 const LONGEST_NAME: usize = 20;
+/// The look whose marker stands on all bars, a diamond: there the place tells the variant.
+pub(super) const ON_BARS: usize = 3;
 /// From so many points on a curve has only a few markers along its way.
 const MANY: usize = 40;
 
@@ -138,6 +140,12 @@ impl Panel {
         !self.curves.iter().flat_map(|c| &c.points).any(|p| self.spot(p).is_some())
     }
 
+    /// How many values a logarithmic axis cannot show.
+    pub(super) fn unseen(&self) -> usize {
+        let points = self.curves.iter().flat_map(|c| &c.points);
+        points.filter(|p| self.y.scale.is_log() && p.y <= 0.0).count()
+    }
+
     /// The picture. `description` is for those who cannot see it.
     pub(super) fn svg(&self, description: &str) -> Markup {
         let area = Area::of(self);
@@ -211,7 +219,7 @@ impl Panel {
         let every = if few { 1 } else { curve.points.len().div_ceil(7) };
         let first = if few { 0 } else { (curve.look * every / 5) % every };
         html! {
-            g class={ (look_class(curve.look)) " " (curve.origin.class()) } {
+            g class={ (look_class(curve.look)) " " (curve.origin.class()) @if !few { " dense" } } {
                 @for run in runs(&spread) {
                     @if let [only] = run[..] { (error_bar(only)) } @else { path.band d=(band(&run)) {} }
                 }
@@ -272,15 +280,15 @@ impl Panel {
         let (_, aside) = self.bar(area, if self.abreast() == 1 { 0 } else { index });
         html! {
             @if let Some((x, y)) = self.spot(point) {
-                (marker(curve.look, curve.origin, (area.x(x) + aside, area.y(y)), &point.tip))
+                (marker(ON_BARS, curve.origin, (area.x(x) + aside, area.y(y)), &point.tip))
             }
         }
     }
 }
 
-/// Classes of the variant's colour.
+/// Classes of the variant's colour, of which there are eight.
 pub(super) fn look_class(look: usize) -> String {
-    format!("v{}", look % 8)
+    format!("v{}{}", look % 8, if look >= 8 { " again" } else { "" })
 }
 
 /// The marker of a variant; that of ns-2 is a cross for all.

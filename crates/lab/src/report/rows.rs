@@ -1,7 +1,7 @@
 //! Plots of means over a swept parameter: one panel for each metric and each value of the other parameters.
 
 use super::figure::{by_layer, look};
-use super::number::{decimals, fixed};
+use super::number::{decimals, fixed, interval};
 use super::panel::{Axis, Curve, Origin, Panel, Point};
 use super::params::{Labels, Positions, labels, sentence, varying};
 use super::scale::Scale;
@@ -24,29 +24,48 @@ pub(super) fn panels(results: &Results, plot: &Plot, variants: &[&str], bars: bo
 fn of_metric(rows: &[&Row], plot: &Plot, variants: &[&str], bars: bool) -> Vec<Panel> {
     let Some(first) = rows.first() else { return Vec::new() };
     let by_variant = plot.x.is_empty() || plot.x == VARIANT;
+    let measured: Vec<&str> = variants.iter().copied().filter(|v| rows.iter().any(|r| r.variant == *v)).collect();
     let positions = Positions::of(rows.iter().map(|r| &r.params), &plot.x, bars);
     let place = |row: &Row| {
-        if by_variant { look(variants, &row.variant) as f64 } else { positions.place(&row.params, &plot.x) }
+        if by_variant { look(&measured, &row.variant) as f64 } else { positions.place(&row.params, &plot.x) }
     };
     let x = if by_variant {
-        Axis::of_names(VARIANT.into(), variants.iter().map(|v| v.to_string()).collect())
+        Axis::of_names(VARIANT.into(), measured.iter().map(|v| v.to_string()).collect())
     } else {
         axis(&plot.x, &positions, rows.iter().map(|r| place(r)))
     };
-    let y = Axis { label: with_unit(&first.metric, &first.unit), scale: y_scale(rows, plot.log_y, bars), names: None };
+    let label = with_unit(&first.metric, &first.unit);
     let (mut others, _) = varying(rows.iter().map(|r| &r.params));
     others.retain(|name| *name != plot.x);
     let decimals = decimals(&rows.iter().map(|r| (r.mean, r.ci95)).collect::<Vec<_>>());
-    groups(rows, |row| labels(&row.params, &others))
+    let groups = groups(rows, |row| labels(&row.params, &others));
+    let common = common_scale(&groups, plot.log_y, bars);
+    groups
         .into_iter()
         .map(|(title, rows)| Panel {
             title: sentence(&title),
             x: x.clone(),
-            y: y.clone(),
+            y: Axis {
+                label: label.clone(),
+                scale: common.clone().unwrap_or_else(|| y_scale(&rows, plot.log_y, bars)),
+                names: None,
+            },
             bars,
             curves: curves(&rows, variants, place, |row| tip(row, plot, decimals)),
         })
         .collect()
+}
+
+/// The vertical axis that panels share, so that they can be compared; none if one of them would be flat on it.
+fn common_scale(groups: &[(Labels, Vec<&Row>)], log: bool, bars: bool) -> Option<Scale> {
+    let all: Vec<&Row> = groups.iter().flat_map(|(_, rows)| rows.iter().copied()).collect();
+    let scale = y_scale(&all, log, bars);
+    let flat = groups.iter().any(|(_, rows)| {
+        let places: Vec<f64> = rows.iter().filter_map(|r| scale.nearest(r.mean)).collect();
+        let foot = scale.nearest(scale.foot()).unwrap_or(0.0);
+        places.iter().all(|p| (p - foot).abs() < 0.15) && places.iter().any(|p| *p != foot)
+    });
+    (!flat || log).then_some(scale)
 }
 
 /// What `key` tells apart, in the order of appearance.
@@ -120,7 +139,7 @@ fn tip(row: &Row, plot: &Plot, decimals: usize) -> String {
     }
     tip += &format!("\n{}", fixed(row.mean, decimals));
     if let Some(ci) = row.ci95 {
-        tip += &format!(" ± {}", fixed(ci, decimals));
+        tip += &format!(" {}", interval(ci, row.mean, decimals));
     }
     tip += &format!(" {} (n = {})", row.unit, row.n);
     for (origin, value) in [(Origin::Published, row.published), (Origin::Ns2, row.ns2)] {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 
-use super::number::{NONE, decimals, difference_pct, fixed, percent};
+use super::number::{NONE, decimals, difference_pct, fixed, interval, percent};
 use super::panel::Origin;
 use super::params::{labels, sentence, value_text, varying};
 use super::rows::with_unit;
@@ -53,15 +53,15 @@ fn table(rows: &[&Row], far: &BTreeSet<Key>) -> Markup {
             div.wide { table {
                 thead { tr {
                     @for name in &differ { th { (name) } }
-                    th { "variant" } th.number { "ours" } th.ci { "± 95 %" } th.number { "runs" }
+                    th { "variant" } th.number { "ours" } th.ci { "± 95 %" } th.number.runs { "runs" }
                     @for origin in &references { th.number { (origin.name()) } th.number { "difference" } }
                 } }
                 tbody { @for row in rows { tr {
                     @for name in &differ { td { (value_text(&row.params, name)) } }
                     td { (row.variant) }
                     td.number { (fixed(row.mean, decimals)) }
-                    td.ci { @match row.ci95 { Some(ci) => { "± " (fixed(ci, decimals)) } None => { (NONE) } } }
-                    td.number { (row.n) }
+                    td.ci { @match row.ci95 { Some(ci) => { (interval(ci, row.mean, decimals)) } None => { (NONE) } } }
+                    td.number.runs { (row.n) }
                     @for origin in &references { (against(row, *origin, decimals, far)) }
                 } } }
             } }
