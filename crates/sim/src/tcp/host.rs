@@ -31,6 +31,9 @@ pub struct Config {
     pub delayed_ack: Duration,
     /// Limits of the retransmission timeout (RFC 6298); initially 1 s, from 1 s to 60 s.
     pub rto: RtoBounds,
+    /// Whether to offer SACK; yes. Without it losses are found by duplicate acknowledgements, one in a round trip: NewReno (RFC
+    /// 6582).
+    pub sack: bool,
     /// Whether to offer and accept ECN (RFC 3168); not.
     pub ecn: bool,
 }
@@ -43,6 +46,7 @@ impl Default for Config {
             receive_window: 1 << 20,
             delayed_ack: Duration::from_millis(200),
             rto: RtoBounds::default(),
+            sack: true,
             ecn: false,
         }
     }

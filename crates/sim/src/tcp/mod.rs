@@ -1,7 +1,7 @@
 //! TCP as competing traffic: data one way, from a [`Source`](crate::traffic::Source) to a receiver that counts it.
 //!
 //! Reno's window (RFC 5681) with SACK-based recovery (RFC 2018, 6675), which keeps NewReno's rule of one reduction for all
-//! losses of a window (RFC 6582 §3.2, recovery point); delayed acknowledgements (RFC 5681 §4.2); RTO after RFC 6298 with a
+//! losses of a window (RFC 6582 §3.2, recovery point), or NewReno itself without SACK; delayed acknowledgements (RFC 5681 §4.2); RTO after RFC 6298 with a
 //! limit of choice; ECN on demand (RFC 3168). Segments have TCP's own layout ([`Segment`]); with port 0 the simulator adds
 //! 20 bytes of IPv4, so a full segment is 1500 bytes on the wire, and a capture can be read as IP protocol 6.
 //!

@@ -72,11 +72,12 @@ impl Receiver {
         if self.ecn {
             self.echo = (self.echo && !segment.flags.has(Flags::CWR)) || ecn == Ecn::Ce;
         }
-        let Some(start) = self.unwrapper.unwrap(u64::from(segment.sequence)).checked_sub(self.first) else { return };
+        let Some(start) = self.unwrapper.peek(u64::from(segment.sequence)).checked_sub(self.first) else { return };
         let end = start + segment.payload.len() as u64;
         if end > self.next + self.config.receive_window {
             return;
         }
+        self.unwrapper.unwrap(u64::from(segment.sequence));
         if segment.payload != payload::at(start, segment.payload.len()) {
             self.wrong += segment.payload.len() as u64;
         }

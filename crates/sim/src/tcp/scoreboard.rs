@@ -35,12 +35,41 @@ pub(super) struct Scoreboard {
     sacked_above: usize,
     /// No lost segment before this place still waits to be sent again.
     resend_from: usize,
+    /// Bytes that duplicate acknowledgements without SACK say have left the network.
+    presumed: u64,
 }
 
 impl Scoreboard {
     /// Bytes thought to be in the network.
     pub(super) const fn pipe(&self) -> u64 {
-        self.pipe
+        self.pipe.saturating_sub(self.presumed)
+    }
+
+    /// Without SACK: a duplicate acknowledgement says that some segment arrived (RFC 5681 §3.2 steps 3 and 4: there the window is
+    /// inflated, here what is in the network counts for less, which comes to the same).
+    pub(super) fn presume_arrived(&mut self, bytes: u64) {
+        self.presumed += bytes;
+    }
+
+    /// Without SACK: `acked` bytes were acknowledged in recovery. Those that duplicates spoke of are among them, but for the
+    /// first segment, which was sent again (RFC 6582 §3.2 step 3, "deflate").
+    pub(super) fn deflate(&mut self, acked: u64, mss: u64) {
+        self.presumed = self.presumed.saturating_sub(acked.saturating_sub(mss));
+    }
+
+    /// Without SACK: recovery is over, and duplicates count anew.
+    pub(super) fn presume_nothing(&mut self) {
+        self.presumed = 0;
+    }
+
+    /// Without SACK: the first segment is lost, after three duplicates or a partial acknowledgement.
+    pub(super) fn lose_first(&mut self) {
+        if let Some(first) = self.segments.front_mut() {
+            self.pipe -= first.pipe();
+            first.lost = true;
+            self.pipe += first.pipe();
+            self.judged = self.judged.max(1);
+        }
     }
 
     /// New data was sent.
@@ -107,6 +136,7 @@ impl Scoreboard {
             segment.resent = false;
         }
         self.pipe = 0;
+        self.presumed = 0;
         self.judged = self.segments.len();
         self.sacked_above = 0;
         self.resend_from = 0;

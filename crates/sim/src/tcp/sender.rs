@@ -75,6 +75,9 @@ pub struct Sender {
     syn_sent: Option<Instant>,
     syn_due: bool,
     ecn: bool,
+    sack: bool,
+    /// Duplicate acknowledgements in a row; counted without SACK only.
+    duplicates: u32,
     mss: u64,
     board: Scoreboard,
     window: RenoWindow,
@@ -87,7 +90,8 @@ pub struct Sender {
     recovery: Option<Recovery>,
     /// The first lost segment goes out whatever the window says (RFC 6675 §5 step 4.3).
     force: bool,
-    /// The window was reduced because of a mark, and does not shrink again before this is acknowledged.
+    /// The window was reduced, and marks do not shrink it again before something sent after that, which has CWR, is
+    /// acknowledged (RFC 3168 §6.1.2): more than this.
     marked_until: u64,
     cwr_due: bool,
     last_sent: Instant,
@@ -118,6 +122,8 @@ impl Sender {
             syn_sent: None,
             syn_due: false,
             ecn: config.ecn,
+            sack: config.sack,
+            duplicates: 0,
             mss,
             board: Scoreboard::default(),
             window: RenoWindow::new(mss, u64::from(config.initial_window)),
@@ -191,7 +197,7 @@ impl Sender {
         self.acks.unwrap(u64::from(segment.acknowledgement));
         self.edge = self.edge.max(ack + (u64::from(segment.window) << self.peer_scale));
         self.take_acknowledgement(now, ack, segment);
-        if self.ecn && segment.flags.has(Flags::ECE) && self.una >= self.marked_until && self.recovery.is_none() {
+        if self.ecn && segment.flags.has(Flags::ECE) && self.una > self.marked_until && self.recovery.is_none() {
             self.window.on_congestion(self.counted_flight());
             self.marked_until = self.nxt;
             self.cwr_due = true;
@@ -206,6 +212,7 @@ impl Sender {
         }
         self.established = true;
         self.mss = self.mss.min(u64::from(segment.options.mss.unwrap_or(536)).max(1));
+        self.sack &= segment.options.sack_permitted;
         self.ecn &= segment.flags.has(Flags::ECE);
         self.peer_scale = segment.options.window_scale.unwrap_or(0).min(14);
         self.edge = u64::from(segment.window);
@@ -233,25 +240,13 @@ impl Sender {
             self.rtt.sample(now - sent);
         }
         if acked > 0 {
-            self.una = ack;
-            self.stats.acknowledged += acked;
-            self.expiries = 0;
-            self.rto_at = (self.nxt > self.una).then(|| now + self.rtt.rto());
-            if self.una == self.available && self.next_emission.is_none() {
-                self.stats.finished.get_or_insert(now);
-            }
-            let until = match self.recovery {
-                Some(Recovery::Fast { until } | Recovery::Timeout { until }) => until,
-                None => 0,
-            };
-            if !matches!(self.recovery, Some(Recovery::Fast { .. })) && was_full {
-                self.window.on_ack(acked);
-            }
-            if self.una >= until {
-                self.recovery = None;
-            }
+            self.advance(now, ack, acked, was_full);
         }
-        self.board.detect_losses();
+        if self.sack {
+            self.board.detect_losses();
+        } else {
+            self.count_duplicates(acked, segment);
+        }
         if self.recovery.is_none() && self.board.first_is_lost() {
             self.recovery = Some(Recovery::Fast { until: self.nxt });
             self.window.on_congestion(self.counted_flight());
@@ -259,6 +254,50 @@ impl Sender {
             self.cwr_due = self.ecn;
             self.force = true;
             self.stats.recoveries += 1;
+        }
+    }
+
+    /// `acked` bytes up to `ack` are acknowledged for the first time.
+    fn advance(&mut self, now: Instant, ack: u64, acked: u64, was_full: bool) {
+        self.una = ack;
+        self.stats.acknowledged += acked;
+        self.expiries = 0;
+        self.rto_at = (self.nxt > self.una).then(|| now + self.rtt.rto());
+        if self.una == self.available && self.next_emission.is_none() {
+            self.stats.finished.get_or_insert(now);
+        }
+        if !matches!(self.recovery, Some(Recovery::Fast { .. })) && was_full {
+            self.window.on_ack(acked);
+        }
+        if let Some(Recovery::Fast { until } | Recovery::Timeout { until }) = self.recovery
+            && self.una >= until
+        {
+            self.recovery = None;
+            self.board.presume_nothing();
+        }
+    }
+
+    /// Finds losses without SACK (RFC 6582 §3.2).
+    fn count_duplicates(&mut self, acked: u64, segment: &Segment<'_>) {
+        let in_recovery = matches!(self.recovery, Some(Recovery::Fast { .. }));
+        if acked > 0 {
+            self.duplicates = 0;
+            if in_recovery {
+                self.board.deflate(acked, self.mss);
+                self.board.lose_first();
+                self.force = true;
+            } else {
+                self.board.presume_nothing();
+            }
+        } else if segment.payload.is_empty()
+            && self.flight() > 0
+            && !matches!(self.recovery, Some(Recovery::Timeout { .. }))
+        {
+            self.duplicates += 1;
+            self.board.presume_arrived(self.mss);
+            if self.duplicates == 3 && !in_recovery {
+                self.board.lose_first();
+            }
         }
     }
 
@@ -378,7 +417,8 @@ impl Sender {
     fn syn(&self) -> Segment<'static> {
         let (shift, _) = self.config.scaled_window();
         let mss = Some(self.config.mss);
-        let options = Options { mss, window_scale: Some(shift), sack_permitted: true, ..Options::default() };
+        let options =
+            Options { mss, window_scale: Some(shift), sack_permitted: self.config.sack, ..Options::default() };
         let flags = Flags::SYN.with(Flags::ECE | Flags::CWR, self.config.ecn);
         let window = self.config.receive_window.min(0xffff) as u16;
         Segment { sequence: ISN, flags, window, options, ..Segment::default() }

@@ -1,8 +1,13 @@
 use super::gop::frame_time;
 use super::{Emission, Kind};
 use core::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Most of a file that is read; enough for the most frames.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Most frames that a recording may have.
 const MAX_FRAMES: usize = 1 << 22;
@@ -33,7 +38,9 @@ impl FrameTrace {
     /// Reads the file at `path`, to be played at `fps` frames a second.
     pub fn load(path: &Path, fps: f64) -> Result<Self, FrameTraceError> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| FrameTraceError(format!("{name}: {error}")))?;
+        let mut text = String::new();
+        let read = File::open(path).and_then(|file| file.take(MAX_BYTES).read_to_string(&mut text));
+        read.map_err(|error| FrameTraceError(format!("{name}: {error}")))?;
         Self::parse(&name, &text, fps)
     }
 
@@ -126,6 +133,19 @@ mod tests {
         let ms = Duration::from_millis;
         assert_eq!(played, [(ms(0), Kind::I, 9000), (ms(40), Kind::B, 500), (ms(80), Kind::P, 2000)]);
         Ok(())
+    }
+
+    #[test]
+    fn a_file_is_read_and_a_missing_one_named() {
+        let directory = std::env::temp_dir().join(format!("braidcast-frames-{}", std::process::id()));
+        let path = directory.join("film.csv");
+        assert!(std::fs::create_dir_all(&directory).and_then(|()| std::fs::write(&path, "I,9000\nB,500\n")).is_ok());
+        let words = format!("frames:{},30fps", path.display());
+        let read = words.parse::<crate::traffic::Traffic>().map(|traffic| traffic.to_string());
+        assert_eq!(read, Ok(words.clone()));
+        assert!(std::fs::remove_dir_all(&directory).is_ok());
+        let missing = FrameTrace::load(&path, 30.0).map_err(|error| error.to_string());
+        assert!(missing.is_err_and(|error| error.starts_with(&path.display().to_string())));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Goodput of TCP against the response function and against ns-2's SACK TCP on the same links.
+//! Goodput of TCP against the response function and against ns-2's on the same links.
 
 use crate::{Transfer, lossy, ms, secs};
 use braidcast_cc::RtoBounds;
@@ -52,14 +52,14 @@ fn goodput_under_random_loss_follows_the_response_function() {
     }
 }
 
-/// Rows of `tests/data/tcp.csv` by rate, queue, loss and flows.
-fn reference() -> BTreeMap<[String; 4], Vec<[f64; 3]>> {
+/// Rows of `tests/data/tcp.csv` by agent, rate, queue, loss and flows.
+fn reference() -> BTreeMap<[String; 5], Vec<[f64; 3]>> {
     let mut cases: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for line in include_str!("../data/tcp.csv").lines().skip(1) {
         let cells: Vec<_> = line.split(',').collect();
         let number = |i: usize| cells[i].parse::<f64>().unwrap_or_else(|_| panic!("{line}"));
-        let case = [0, 2, 3, 4].map(|i| cells[i].to_owned());
-        cases.entry(case).or_default().push([number(7), number(8), number(9)]);
+        let case = [0, 1, 3, 4, 5].map(|i| cells[i].to_owned());
+        cases.entry(case).or_default().push([number(8), number(9), number(10)]);
     }
     cases
 }
@@ -67,17 +67,25 @@ fn reference() -> BTreeMap<[String; 4], Vec<[f64; 3]>> {
 #[test]
 fn goodput_is_that_of_ns_2_on_the_same_links() {
     let cases = reference();
-    assert_eq!(cases.len(), 6);
-    for ([rate, queue, loss, flows], theirs) in cases {
+    assert_eq!(cases.len(), 12);
+    for ([agent, rate, queue, loss, flows], theirs) in cases {
         let number = |text: &str| text.parse::<f64>().unwrap_or_else(|_| panic!("{text}"));
         let queue = QueueLimit::Packets(number(&queue) as usize);
+        let config = Config { sack: agent == "Sack1", ..config(ms(200)) };
         let back = LinkModel::wire(number(&rate) as u64, ms(50));
         let there = LinkModel { queue, loss: Loss::Uniform(number(&loss)), ..back.clone() };
         let duplex = Duplex::new(there, back);
-        let rows = (0..10).flat_map(|seed| run(seed, config(ms(200)), duplex.clone(), number(&flows) as usize));
+        let rows = (0..10).flat_map(|seed| run(seed, config, duplex.clone(), number(&flows) as usize));
         let (ours, theirs) = (mean(&rows.collect::<Vec<_>>()), mean(&theirs));
         let ratio = ours[0] / theirs[0];
-        println!("{rate} bit/s, loss {loss}, {flows} flows: ours {ours:.1?}, ns-2 {theirs:.1?}, ratio {ratio:.3}");
-        assert!((0.95..1.05).contains(&ratio), "{rate} bit/s, loss {loss}, {flows} flows: {ours:?}, ns-2 {theirs:?}");
+        println!(
+            "{agent}, {rate} bit/s, loss {loss}, {flows} flows: ours {ours:.1?}, ns-2 {theirs:.1?}, ratio {ratio:.3}"
+        );
+        // With SACK they are within 2 %; ns-2's NewReno repeats more than ours and is up to 7 % faster at 4 % loss.
+        let tolerance = if agent == "Sack1" { 0.05 } else { 0.1 };
+        assert!(
+            (ratio - 1.0).abs() < tolerance,
+            "{agent}, {rate} bit/s, loss {loss}, {flows} flows: {ours:?}, ns-2 {theirs:?}"
+        );
     }
 }
