@@ -71,8 +71,10 @@ named!(CwndUpdate, "window update");
 /// What happens to a message whose lifetime ends while a part of it is in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Abandonment {
-    /// It is given up at once: what is in flight counts as acknowledged, FORWARD-TSN leaves, and an acknowledgement that still
-    /// comes earns the window nothing (RFC 3758 §3.5 as PRCMT §3.1 and §4.2 read it: PR-SCTP).
+    /// It is given up at once: FORWARD-TSN leaves, an acknowledgement that still comes earns the window nothing, and a loss
+    /// goes unnoticed (RFC 3758 §3.5 A2; PRCMT §3.1, §4.2: PR-SCTP). RFC 3758 has such data "no longer outstanding"; here it
+    /// fills the window until it is acknowledged or T3 expires, or else messages that expire as they leave would know no
+    /// congestion control (F5).
     Immediate,
     /// It is expired, and given up only once it is lost; what arrives after all counts for the window (PRCMT §4.2, fig. 5).
     #[default]
@@ -128,7 +130,7 @@ pub enum RttSamples {
     /// All, over whatever path they come back: the papers' rule, by which a short path looks as long as the way back
     /// (THESIS §6.2.4).
     AnyReturn,
-    /// Those that come back over the path itself.
+    /// Those that come back over the path itself, and of them first those that did not wait for another path's packet.
     #[default]
     SameReturn,
 }

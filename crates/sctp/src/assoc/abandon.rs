@@ -35,15 +35,21 @@ impl Association {
         let range = (message.chunks > 0).then_some(message.first_tsn..=message.last_tsn);
         for tsn in range.into_iter().flatten() {
             let Some(chunk) = self.out.get(tsn).copied().filter(|chunk| chunk.piece.message == key) else { continue };
-            match chunk.state {
-                ChunkState::Lost => self.retransmit.remove(chunk.origin(), priority, tsn),
-                ChunkState::InFlight if self.options.abandonment == Abandonment::Immediate => {
-                    self.forget_in_flight(tsn, chunk);
+            let state = match chunk.state {
+                ChunkState::Lost => {
+                    self.retransmit.remove(chunk.origin(), priority, tsn);
+                    ChunkState::Abandoned
                 }
-                ChunkState::InFlight | ChunkState::Acked | ChunkState::Abandoned => continue,
-            }
+                ChunkState::InFlight if self.options.abandonment == Abandonment::Immediate => {
+                    if let Some(path) = self.paths.get_mut(usize::from(chunk.slot)) {
+                        path.cumack.on_lost(self.options.cwnd_update, tsn);
+                    }
+                    ChunkState::AbandonedInFlight
+                }
+                state => state,
+            };
             if let Some(chunk) = self.out.get_mut(tsn) {
-                chunk.state = ChunkState::Abandoned;
+                chunk.state = state;
             }
         }
         self.queue.drop_rest(key);
@@ -64,21 +70,6 @@ impl Association {
         }
         if self.queue.get(key).chunks == 0 {
             self.queue.release(key);
-        }
-    }
-
-    /// The chunk `tsn` counts as acknowledged from now on, without credit (RFC 3758 §3.5 A3; PRCMT §3.1).
-    fn forget_in_flight(&mut self, tsn: u64, chunk: Chunk) {
-        let len = usize::from(chunk.piece.len);
-        self.out.in_flight -= len;
-        let rule = self.options.cwnd_update;
-        if let Some(path) = self.paths.get_mut(usize::from(chunk.slot)) {
-            path.in_flight -= len;
-            path.cumack.on_lost(rule, tsn);
-            if path.in_flight == 0 {
-                path.timers.retransmission = None;
-                path.timers.probe = None;
-            }
         }
     }
 
@@ -106,7 +97,7 @@ impl Association {
         let mut point = None;
         for (tsn, chunk) in self.out.iter() {
             match chunk.state {
-                ChunkState::Abandoned => point = Some(tsn),
+                ChunkState::Abandoned | ChunkState::AbandonedInFlight => point = Some(tsn),
                 ChunkState::Acked => {}
                 ChunkState::InFlight | ChunkState::Lost => break,
             }
@@ -130,11 +121,13 @@ impl Association {
         self.forward.point >= self.out.base()
     }
 
-    /// FORWARD-TSN goes over every path that answers: whichever is fastest unblocks the peer (PRCMT §4.3).
+    /// FORWARD-TSN goes over every path that answers: whichever is fastest unblocks the peer (PRCMT §4.3). With one path in
+    /// use it goes over that one, behind the data.
     pub(super) fn request_forward(&mut self) {
         let best = self.paths.best_rank(None);
-        let slots: Vec<usize> =
-            self.paths.enumerate().filter(|(_, path)| self.paths.is_best(path, best)).map(|(slot, _)| slot).collect();
+        let used = |slot| self.options.concurrent || self.paths.data_path() == Some(slot);
+        let good = self.paths.enumerate().filter(|&(slot, path)| self.paths.is_best(path, best) && used(slot));
+        let slots: Vec<usize> = good.map(|(slot, _)| slot).collect();
         for slot in slots {
             if let Some(path) = self.paths.get_mut(slot) {
                 path.pending.forward = true;

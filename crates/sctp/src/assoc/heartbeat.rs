@@ -26,6 +26,7 @@ impl Association {
         }
         if path.heartbeats.answered(now, info.nonce, interval) {
             path.rtt.sample(now - info.sent);
+            path.measured = now;
             self.path_answers(now, slot);
         } else if path.heartbeats.answered_late(info.nonce) {
             path.window.undo_timeout();
@@ -55,10 +56,14 @@ impl Association {
         debug_assert!(used >= Header::LEN);
     }
 
-    /// A heartbeat of the path in `slot` was not answered within its RTO.
-    pub(super) fn handle_heartbeat_failure(&mut self, now: Instant, slot: usize) {
+    /// A heartbeat of the path in `slot`, sent at `asked`, was not answered within its RTO.
+    pub(super) fn handle_heartbeat_failure(&mut self, now: Instant, slot: usize, asked: Instant) {
         let Some(path) = self.paths.get_mut(slot) else { return };
         let mtu = path.mtu();
+        if path.answered > asked {
+            path.heartbeats.postpone(now, self.options.heartbeat_interval);
+            return; // One packet was lost; the data that came through since speaks for the path (RFC 9260 §8.2).
+        }
         if path.in_flight == 0 && path.errors == 0 {
             path.window.on_timeout(mtu);
         }

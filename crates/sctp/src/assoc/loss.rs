@@ -160,7 +160,9 @@ impl Association {
 
     /// Takes all that is in flight on the path in `slot` for lost; how many chunks.
     fn take_in_flight(&mut self, now: Instant, slot: usize, cause: LossCause) -> u64 {
+        let released = self.out.release_abandoned(slot);
         let Some(path) = self.paths.get_mut(slot) else { return 0 };
+        path.in_flight -= released;
         let mut entries = core::mem::take(&mut path.sent);
         let mut lost = 0;
         for (tsn, order) in entries.drain(..) {

@@ -141,6 +141,7 @@ impl Association {
     /// Takes the path in `slot` out; what it owes goes over the others, without blame.
     pub(super) fn remove_path(&mut self, slot: usize) {
         let Some(path) = self.paths.remove(slot) else { return };
+        self.out.release_abandoned(slot);
         for &(tsn, order) in &path.sent {
             if let Some(chunk) = self.out.get_mut(tsn)
                 && chunk.state == ChunkState::InFlight
@@ -168,6 +169,7 @@ impl Association {
         let forwarding = self.is_forwarding();
         let Some(path) = self.paths.get_mut(slot) else { return };
         path.errors = 0;
+        path.answered = now;
         let revived = path.silent_since.take().is_some() || path.state != PathState::Active;
         path.probes = 0;
         path.burst = 0;

@@ -1,8 +1,14 @@
 use super::Association;
 use crate::api::{CwndUpdate, LossDetection, RttSamples};
+use crate::path::Path;
 use crate::tx::ChunkState;
 use crate::wire::chunk::Sack;
 use braidcast_core::Instant;
+use core::time::Duration;
+
+/// A busy path that acknowledgements do not measure for so long is asked by a heartbeat, which is answered at once and over
+/// the same path.
+const MEASURED_EACH: Duration = Duration::from_secs(1);
 
 /// What one SACK said, gathered before it is acted on; kept between calls so that nothing is allocated.
 #[derive(Debug, Default)]
@@ -21,18 +27,38 @@ struct PathNews {
     newest: Option<(u64, Instant)>,
     /// Highest place in the send order that is newly acknowledged.
     highest_order: Option<u64>,
+    /// The SACK came back over this path.
+    returned_here: bool,
+    /// It newly acknowledges what was sent over this path only.
+    alone: bool,
+    /// Something that was given up in flight was acknowledged.
+    without_credit: bool,
     /// What the window waits for was acknowledged ([`CwndUpdate`]).
     advanced: bool,
+}
+
+impl PathNews {
+    /// Whether `rtt`, what the newest chunk took until this SACK came, measures `path`.
+    ///
+    /// A SACK that came back over another path says nothing about this path's round trip (THESIS §6.2.4). One that
+    /// acknowledges what came over several may have waited for another path's packet, at most `ack_delay`: it serves only if
+    /// that does not explain what it says.
+    fn measures(&self, rtt: Duration, path: &Path, rule: RttSamples, ack_delay: Duration) -> bool {
+        let explained = path.rtt.srtt().is_some_and(|srtt| rtt >= srtt && rtt <= srtt + ack_delay);
+        rule == RttSamples::AnyReturn || (self.returned_here && (self.alone || !explained))
+    }
 }
 
 impl Association {
     /// A SACK that came over the path in `slot` (RFC 9260 §6.2.1; for several paths: Iyengar et al. 2006 §III, PRCMT fig. 6).
     pub(super) fn handle_sack(&mut self, now: Instant, slot: usize, sack: &Sack<'_>) {
         let cumulative = self.acked.peek(u64::from(sack.cumulative_tsn));
-        // Older than what is known: overtaken on another return path (RFC 9260 §6.2.1 D i). Beyond what was ever sent:
-        // nonsense.
-        if cumulative + 1 < self.out.base() || cumulative >= self.out.next_tsn() || !self.state.is_up() {
-            return;
+        if cumulative >= self.out.next_tsn() || !self.state.is_up() {
+            return; // Beyond what was ever sent: nonsense.
+        }
+        self.note_duplicates(sack);
+        if cumulative + 1 < self.out.base() {
+            return; // Older than what is known: overtaken on another return path (RFC 9260 §6.2.1 D i).
         }
         self.acked.unwrap(u64::from(sack.cumulative_tsn));
         let moved = cumulative >= self.out.base();
@@ -56,15 +82,15 @@ impl Association {
         while let Some((_, chunk)) = self.out.pop_acked(cumulative) {
             self.chunk_gone(chunk.piece.message);
         }
-        self.note_duplicates(sack);
         self.peer_rwnd = (sack.a_rwnd as usize).saturating_sub(self.out.in_flight);
         if sack.a_rwnd == 0 {
             self.errors = 0; // RFC 9260 §6.1 A: a peer without room is not dead.
         }
         let paths_acked = scratch.paths.iter().filter(|news| news.highest_order.is_some()).count();
         for (at, news) in scratch.paths.iter().enumerate() {
-            if news.highest_order.is_some() || news.acked > 0 {
-                self.path_acked(now, at, news, at == slot, moved);
+            if news.highest_order.is_some() || news.acked > 0 || news.without_credit {
+                let news = PathNews { returned_here: at == slot, alone: paths_acked == 1, ..*news };
+                self.path_acked(now, at, &news, moved);
             }
         }
         for path in self.paths.iter_mut() {
@@ -161,7 +187,14 @@ impl Association {
                     news.highest_order = news.highest_order.max(Some(chunk.order));
                 }
             }
-            // PRCMT fig. 6: what was given up earns no credit.
+            // PRCMT fig. 6, RFC 3758 §3.5 A2: what was given up earns no credit.
+            ChunkState::AbandonedInFlight => {
+                self.out.in_flight -= len;
+                if let (Some(path), Some(news)) = (self.paths.get_mut(slot), news.get_mut(slot)) {
+                    path.in_flight -= len;
+                    news.without_credit = true;
+                }
+            }
             ChunkState::Abandoned | ChunkState::Acked => {}
         }
     }
@@ -176,7 +209,7 @@ impl Association {
     }
 
     /// The path in `slot` had chunks acknowledged.
-    fn path_acked(&mut self, now: Instant, slot: usize, news: &PathNews, same_path: bool, moved: bool) {
+    fn path_acked(&mut self, now: Instant, slot: usize, news: &PathNews, moved: bool) {
         let proven = news.highest_order.is_some();
         if proven {
             self.path_answers(now, slot);
@@ -186,18 +219,22 @@ impl Association {
         let rtt_samples = self.options.rtt_samples;
         let grows = news.advanced || (moved && self.options.cwnd_update == CwndUpdate::Plain);
         let Some(path) = self.paths.get_mut(slot) else { return };
-        // A SACK that came back over another path says nothing about this path's round trip (THESIS §6.2.4); a peer that
-        // sends only such is asked by heartbeats.
-        let measures = same_path || rtt_samples == RttSamples::AnyReturn;
-        if let (Some((order, sent)), true) = (news.newest, measures) {
-            path.heartbeats.postpone(now, interval);
-            path.queueing.observe(now, now - sent);
-            if order >= path.next_rtt_order {
+        if let Some((order, sent)) = news.newest {
+            let rtt = now - sent;
+            if news.returned_here || rtt_samples == RttSamples::AnyReturn {
+                path.queueing.observe(now, rtt);
+                path.rtt.observe(rtt);
+            }
+            let round = order >= path.next_rtt_order;
+            if round && news.measures(rtt, path, rtt_samples, ack_delay) {
                 path.next_rtt_order = path.next_order();
-                path.rtt.sample(now - sent);
+                path.rtt.sample(rtt);
+                path.measured = now;
+                path.heartbeats.postpone(now, interval);
                 path.shorten_queue(queueing_limit);
-            } else {
-                path.rtt.observe(now - sent);
+            } else if rtt_samples == RttSamples::SameReturn && now - path.measured >= MEASURED_EACH {
+                path.measured = now;
+                path.pending.heartbeat = true;
             }
         }
         if path.recovery.is_some_and(|until| news.highest_order >= Some(until)) {

@@ -24,7 +24,10 @@ impl Association {
         let rto_idle = |path: &crate::path::Path| path.in_flight == 0 && now - path.last_sent >= path.rtt.rto();
         let Some(path) = self.paths.get_mut(slot) else { return };
         let timers = path.timers;
-        if path.heartbeats.due(now) {
+        // Heartbeats ask paths that carry nothing; else T3 speaks for the path (RFC 9260 §8.3).
+        if path.heartbeats.due(now) && path.in_flight > 0 && self.options.quick_failover.is_none() {
+            path.heartbeats.postpone(now, path.rtt.rto());
+        } else if path.heartbeats.due(now) {
             if rto_idle(path) {
                 let mtu = path.mtu();
                 path.window.on_idle(mtu);
@@ -42,8 +45,8 @@ impl Association {
         } else if expired(timers.probe) {
             self.handle_probe_timeout(now, slot);
         }
-        if heartbeat_failed {
-            self.handle_heartbeat_failure(now, slot);
+        if let Some(asked) = heartbeat_failed {
+            self.handle_heartbeat_failure(now, slot, asked);
         }
     }
 

@@ -194,7 +194,7 @@ impl Association {
         let mut skips: Vec<ISkip> = Vec::new();
         let mut point = self.out.base() - 1;
         for (tsn, chunk) in self.out.iter().take_while(|&(tsn, _)| tsn <= self.forward.point) {
-            if chunk.state == ChunkState::Abandoned {
+            if chunk.is_abandoned() {
                 let message = self.queue.get(chunk.piece.message);
                 let &crate::tx::Message { stream, unordered, number: mid, .. } = message;
                 if self.agreed.interleaving || !unordered {
@@ -323,11 +323,16 @@ impl Association {
             self.copies.push_back(tsn);
         }
         let Some(path) = self.paths.get_mut(slot) else { return };
+        let fast = again && chunk.lost_by == LossCause::Reported;
+        if fast && path.sent.front().is_none_or(|&(first, _)| tsn < first) {
+            // The oldest of this path leaves anew (RFC 9260 §7.2.4 4).
+            path.timers.retransmission = Some(now + path.rtt.rto());
+        }
         let order = path.on_chunk_sent(now, tsn, len, again.then_some(chunk.lost_by));
         let stats = &mut self.stats;
         if again {
             stats.retransmissions += 1;
-            stats.fast_retransmissions += u64::from(chunk.lost_by == LossCause::Reported);
+            stats.fast_retransmissions += u64::from(fast);
             stats.timeout_retransmissions += u64::from(chunk.lost_by == LossCause::Timeout);
         } else {
             stats.new_chunks += 1;

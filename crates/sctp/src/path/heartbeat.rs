@@ -36,6 +36,8 @@ pub(crate) struct Heartbeats {
     next: Option<Instant>,
     /// The one that has not been answered: its nonce and when it counts as failed.
     outstanding: Option<(u64, Instant)>,
+    /// When the last one left.
+    sent: Instant,
     /// The last one that failed.
     failed: Option<u64>,
 }
@@ -43,7 +45,7 @@ pub(crate) struct Heartbeats {
 impl Heartbeats {
     /// None is due before [`start`](Self::start).
     pub(crate) const fn new() -> Self {
-        Self { next: None, outstanding: None, failed: None }
+        Self { next: None, outstanding: None, sent: Instant::ZERO, failed: None }
     }
 
     /// The peer knows the path: the first one is due at once.
@@ -68,6 +70,7 @@ impl Heartbeats {
     /// A heartbeat left.
     pub(crate) fn sent(&mut self, now: Instant, nonce: u64, rto: Duration) {
         self.outstanding = Some((nonce, now + rto));
+        self.sent = now;
     }
 
     /// An answer with `nonce` came; whether it answers what was asked.
@@ -80,12 +83,12 @@ impl Heartbeats {
         true
     }
 
-    /// Whether the outstanding one has failed by `now`; the next is then due at once.
-    pub(crate) fn take_failure(&mut self, now: Instant) -> bool {
-        let Some((nonce, _)) = self.outstanding.take_if(|(_, deadline)| *deadline <= now) else { return false };
+    /// When the outstanding one left, if it has failed by `now`; the next is then due at once.
+    pub(crate) fn take_failure(&mut self, now: Instant) -> Option<Instant> {
+        let (nonce, _) = self.outstanding.take_if(|(_, deadline)| *deadline <= now)?;
         self.failed = Some(nonce);
         self.next = Some(now);
-        true
+        Some(self.sent)
     }
 
     /// Whether `nonce` is that of the one that failed last: the path stood still, but is not dead.

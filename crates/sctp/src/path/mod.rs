@@ -41,6 +41,10 @@ pub(crate) struct Path {
     pub(crate) loss_rate: f32,
     /// Recovery lasts until something sent from this place on is acknowledged (RFC 9260 §7.2.4 fast recovery).
     pub(crate) recovery: Option<u64>,
+    /// When the RTT was last measured, or asked for.
+    pub(crate) measured: Instant,
+    /// When the path last answered.
+    pub(crate) answered: Instant,
     /// RTT is measured once each round trip: the next measurement comes from this place in the order on.
     pub(crate) next_rtt_order: u64,
     /// Timeouts in a row (RFC 9260 §8.2).
@@ -116,6 +120,8 @@ impl Path {
             burst: 0,
             loss_rate: 0.0,
             recovery: None,
+            measured: now,
+            answered: now,
             next_rtt_order: 0,
             errors: 0,
             silent_since: None,

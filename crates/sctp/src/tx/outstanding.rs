@@ -34,6 +34,8 @@ pub(crate) enum ChunkState {
     Lost,
     /// Lost and given up: FORWARD-TSN will tell (RFC 3758 §3.5).
     Abandoned,
+    /// Given up while in flight, and still counted there: nobody knows what became of it.
+    AbandonedInFlight,
 }
 
 /// What made a chunk count as lost.
@@ -57,6 +59,11 @@ impl Chunk {
     /// In flight on the path in `slot`, as number `order` there.
     pub(crate) fn is_at(&self, slot: usize, order: u64) -> bool {
         self.state == ChunkState::InFlight && usize::from(self.slot) == slot && self.order == order
+    }
+
+    /// FORWARD-TSN may skip it.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        matches!(self.state, ChunkState::Abandoned | ChunkState::AbandonedInFlight)
     }
 
     /// For the choice of the path to send it again over.
@@ -137,6 +144,19 @@ impl Outstanding {
         let chunk = self.chunks.pop_front()?;
         self.acked.clear_below(tsn + 1);
         Some((tsn, chunk))
+    }
+
+    /// Chunks that were given up in flight on the path in `slot` are no longer counted there; how many bytes.
+    pub(crate) fn release_abandoned(&mut self, slot: usize) -> usize {
+        let there =
+            |chunk: &&mut Chunk| chunk.state == ChunkState::AbandonedInFlight && usize::from(chunk.slot) == slot;
+        let mut released = 0;
+        for chunk in self.chunks.iter_mut().filter(there) {
+            chunk.state = ChunkState::Abandoned;
+            released += usize::from(chunk.piece.len);
+        }
+        self.in_flight -= released;
+        released
     }
 
     /// Puts into `newly` the TSNs of `from..=to` that no gap ack block covered before.

@@ -1,0 +1,126 @@
+//! Multihoming with one path in use at a time (RFC 9260 §6.4, §8.2): what goes over the alternate path, and when.
+
+mod common;
+
+use braidcast_sctp::{Event, Options, PathState, RetransmissionPolicy, SendOptions};
+use braidcast_sim::Duplex;
+use common::{Pair, link, ms, pattern, route, transfer};
+
+fn options(path_max_retrans: u32, retransmission: RetransmissionPolicy) -> Options {
+    let heartbeat_interval = ms(5000);
+    Options { concurrent: false, path_max_retrans, retransmission, heartbeat_interval, ..Options::classic() }
+}
+
+fn pair(options: &Options) -> Pair {
+    Pair::connected(options, vec![Duplex::both(link(10, 15)), Duplex::both(link(10, 25))])
+}
+
+/// New chunks and chunks sent again, over each path.
+fn counts(pair: &mut Pair) -> [(u64, u64); 2] {
+    [0, 1].map(|i| {
+        let path = pair.client_path(i).unwrap();
+        (path.sent_chunks - path.retransmitted_chunks, path.retransmitted_chunks)
+    })
+}
+
+#[test]
+fn new_data_takes_the_primary_path_alone() {
+    let mut pair = pair(&options(5, RetransmissionPolicy::RtxSame));
+    transfer(&mut pair, 500_000, 1000);
+    let [primary, alternate] = counts(&mut pair);
+    assert!(primary.0 >= 500 && primary.1 == 0 && alternate == (0, 0), "{primary:?} {alternate:?}");
+    assert!(pair.on_client(|it, _| it.set_primary(route(1))));
+    assert!(!pair.on_client(|it, _| it.set_primary(route(2))));
+    transfer(&mut pair, 500_000, 1000);
+    let after = counts(&mut pair);
+    assert!(after[0] == primary && after[1].0 >= 500, "{after:?}");
+}
+
+/// Sends a message of 1000 bytes every 20 ms for `seconds`; how many arrived.
+fn trickle(pair: &mut Pair, seconds: u64) -> usize {
+    let mut received = 0;
+    for n in 0..seconds * 50 {
+        let _ = pair.on_client(|it, now| it.send(now, &pattern(1000, n), SendOptions::default()));
+        pair.run(ms(20));
+        received += pair.server_recv().len();
+    }
+    received
+}
+
+#[test]
+fn the_primary_fails_after_so_many_timeouts_and_is_taken_again_when_it_answers() {
+    for limit in 0..=5 {
+        let mut pair = pair(&options(limit, RetransmissionPolicy::RtxSame));
+        trickle(&mut pair, 1);
+        let primary = pair.client_path(0).unwrap().id;
+        pair.cut(0, true);
+        let cut = pair.now();
+        while !pair.client_events.contains(&Event::PathDown(primary, route(0))) {
+            assert!(pair.now() - cut < ms(90_000), "PMR {limit}");
+            assert_eq!(counts(&mut pair)[1], (0, 0), "PMR {limit}: the alternate path waits");
+            trickle(&mut pair, 1);
+        }
+        // RTO is 1 s and doubles: 1, 3, 7, 15, 31, 63 s.
+        let noticed = (pair.now() - cut).as_secs_f64();
+        let expected = f64::from((1_u32 << (limit + 1)) - 1);
+        assert!(noticed >= expected && noticed <= expected + 1.1, "PMR {limit}: {noticed} s, not {expected}");
+        assert_eq!(pair.client_path(0).unwrap().state, PathState::Inactive, "PMR {limit}");
+        trickle(&mut pair, 3);
+        let before = counts(&mut pair);
+        assert!(before[1].0 > 100 && before[1].1 > 0, "PMR {limit}: new data and the rest of the old: {before:?}");
+        pair.cut(0, false);
+        pair.client_events.clear();
+        pair.until(ms(130_000), "the primary's return", |pair| {
+            pair.client_events.contains(&Event::PathUp(primary, route(0)))
+        });
+        let before = counts(&mut pair);
+        assert!(trickle(&mut pair, 2) > 50);
+        let after = counts(&mut pair);
+        assert_eq!(after[1].0, before[1].0, "PMR {limit}: new data goes over the primary again");
+        assert!(after[0].0 > before[0].0 + 90, "PMR {limit}");
+    }
+}
+
+#[test]
+fn quick_failover_leaves_a_path_at_the_first_timeout_whatever_its_limit() {
+    for (quick_failover, expected) in [(Some(0), 1.0), (Some(1), 3.0), (None, 31.0)] {
+        let mut pair = pair(&Options { quick_failover, ..options(4, RetransmissionPolicy::RtxSame) });
+        trickle(&mut pair, 1);
+        pair.cut(0, true);
+        let cut = pair.now();
+        pair.until(ms(40_000), "the failover", |pair| {
+            let _ = trickle_once(pair);
+            counts(pair)[1].0 > 0
+        });
+        let after = (pair.now() - cut).as_secs_f64();
+        assert!(after >= expected && after <= expected + 0.2, "{quick_failover:?}: {after} s");
+    }
+}
+
+fn trickle_once(pair: &mut Pair) -> bool {
+    pair.on_client(|it, now| it.send(now, &pattern(1000, 1), SendOptions::default())).is_ok()
+}
+
+#[test]
+fn after_a_timeout_the_policy_says_which_path_and_new_data_stays() {
+    // One outage of half a second: one timeout, too few for the path to fail.
+    let table = [
+        (RetransmissionPolicy::RtxSame, [true, false]),
+        (RetransmissionPolicy::AllRtxAlt, [false, true]),
+        (RetransmissionPolicy::FrSameRtoAlt, [false, true]),
+    ];
+    for (policy, expected) in table {
+        let mut pair = pair(&options(5, policy));
+        trickle(&mut pair, 1);
+        pair.cut(0, true);
+        trickle_once(&mut pair);
+        pair.run(ms(500));
+        pair.cut(0, false);
+        pair.run(ms(2000));
+        let path = pair.client_path(0).unwrap();
+        assert_eq!((path.t3_expiries, path.state), (1, PathState::Active), "{policy}");
+        assert_eq!(counts(&mut pair).map(|(_, again)| again > 0), expected, "{policy}");
+        trickle(&mut pair, 1);
+        assert_eq!(counts(&mut pair)[1].0, 0, "{policy}: new data stays on the primary path");
+    }
+}
