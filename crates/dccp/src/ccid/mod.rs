@@ -88,6 +88,7 @@ pub(crate) enum Permit {
     /// At once.
     Now,
     /// Not before this time.
+    #[allow(dead_code, reason = "CCIDs that control a rate need it, not a window")]
     At(Instant),
     /// After feedback, or when [`Sender::timer`] has run out.
     Wait,
@@ -101,6 +102,7 @@ pub(crate) struct Sent {
     /// Whether congestion control counts it: it carries data.
     pub(crate) is_data: bool,
     /// Bytes of application data.
+    #[allow(dead_code, reason = "CCIDs that count bytes need it, not packets")]
     pub(crate) payload: usize,
     /// It was marked ECT(1), the nonce.
     pub(crate) nonce: bool,
@@ -125,8 +127,10 @@ pub(crate) struct Arrival {
     /// Whether it is of a type that carries data.
     pub(crate) is_data: bool,
     /// Bytes of application data.
+    #[allow(dead_code, reason = "CCIDs that count bytes need it, not packets")]
     pub(crate) payload: usize,
     /// The four bits for the CCID.
+    #[allow(dead_code, reason = "CCID 3 and its like have their window counter in it")]
     pub(crate) ccval: u8,
     /// How its IP header was marked.
     pub(crate) ecn: Ecn,
@@ -176,6 +180,9 @@ pub(crate) trait Sender: fmt::Debug + Send {
     fn ccval(&self, _now: Instant) -> u8 {
         0
     }
+
+    /// The round-trip time of the handshake, before anything else measured it.
+    fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration);
 
     /// A packet left, with data or without.
     fn on_sent(&mut self, now: Instant, sent: &Sent);

@@ -35,6 +35,10 @@ impl SendQueue {
         self.waiting.len()
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
     }

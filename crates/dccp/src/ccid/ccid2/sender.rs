@@ -276,6 +276,12 @@ impl ccid::Sender for Sender {
         Permit::Wait
     }
 
+    fn on_handshake_rtt(&mut self, _: Instant, rtt: Duration) {
+        if self.rtt.srtt().is_none() {
+            self.rtt.sample(rtt);
+        }
+    }
+
     fn on_sent(&mut self, now: Instant, sent: &Sent) {
         if self.flights.is_empty() {
             self.first = sent.seq;
