@@ -82,6 +82,7 @@ impl Connection {
     pub(crate) fn revive(&mut self, now: Instant) {
         let mut response = Vec::new();
         self.respond_to_request(now, false, &mut response);
+        self.handshake_sent.clear();
         for _ in 0..RESPONSES_WITHOUT_STATE {
             self.numbers.take();
         }
@@ -122,7 +123,7 @@ impl Connection {
             samples: VecDeque::new(),
             sync_limit: RateLimit::new(SYNCS_PER_SECOND),
             opened: None,
-            handshake_sent: None,
+            handshake_sent: Vec::new(),
             handshake_rtt: None,
             newest_at: now,
             last_valid: now,
@@ -182,7 +183,6 @@ impl Connection {
 
     /// Step 10: the Response has come.
     pub(super) fn part_open(&mut self, now: Instant, cookie: Vec<u8>) {
-        self.measure_handshake(now);
         self.phase = Phase::PartOpen {
             retry: Backoff::new(now, PARTOPEN_RETRY),
             give_up: now + self.options.handshake_timeout,
@@ -190,13 +190,13 @@ impl Connection {
         };
     }
 
-    /// The round trip of the handshake, if it was not repeated: else it is not known which packet was answered.
-    pub(super) fn measure_handshake(&mut self, now: Instant) {
-        if self.numbers.gss == self.numbers.iss
-            && let Some(sent) = self.handshake_sent
-        {
+    /// The round trip of the handshake: `ack` says which of our packets was answered.
+    pub(super) fn measure_handshake(&mut self, now: Instant, ack: Option<Seq>) {
+        let which = ack.map(|ack| self.numbers.iss.distance_to(ack)).and_then(|n| usize::try_from(n).ok());
+        if let Some(&sent) = which.and_then(|n| self.handshake_sent.get(n)) {
             self.set_handshake_rtt(now, now.since(sent));
         }
+        self.handshake_sent = Vec::new();
     }
 
     pub(super) fn set_handshake_rtt(&mut self, now: Instant, rtt: Duration) {

@@ -58,6 +58,8 @@ enum Control {
     CloseReq,
     Close,
     Reset { reset: Reset, ack: Seq },
+    /// With a number that is none of ours.
+    ForeignReset { reset: Reset, seq: Seq, ack: Seq },
 }
 
 /// How [`Connection::close`] is to go on once all that waits has been sent.
@@ -96,8 +98,8 @@ pub struct Connection {
     sync_limit: RateLimit,
     /// The first number that we sent from OPEN.
     opened: Option<Seq>,
-    /// When the last Request or Response left, to measure the handshake.
-    handshake_sent: Option<Instant>,
+    /// When the first Requests or Responses left, to measure the handshake.
+    handshake_sent: Vec<Instant>,
     handshake_rtt: Option<Duration>,
     /// When the newest acknowledgeable packet came, for Elapsed Time.
     newest_at: Instant,

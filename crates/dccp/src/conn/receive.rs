@@ -62,7 +62,10 @@ impl Connection {
             }
             _ => {
                 if !matches!(header.kind, Kind::Reset { .. }) && self.sync_limit.allow(now) {
-                    self.control(Control::Reset { reset: Reset::packet_error(header.kind.code()), ack: seq });
+                    // We do not know the peer's numbers, so the packet's are used (§7.5.4, §8.3.1).
+                    let number = Seq::new(header.kind.ack().map_or(0, |ack| ack + 1));
+                    let reset = Reset::packet_error(header.kind.code());
+                    self.control(Control::ForeignReset { reset, seq: number, ack: seq });
                 }
                 false
             }
@@ -238,7 +241,7 @@ impl Connection {
             }
             Kind::Request { .. } => {}
             kind => {
-                self.open(now, kind, it.seq);
+                self.open(now, kind, it);
                 self.assure(kind);
             }
         }
@@ -266,7 +269,9 @@ impl Connection {
         let clean = reset.code == ResetCode::CLOSED && (closing || text.is_empty());
         let reason = if clean { CloseReason::Closed } else { CloseReason::Reset(reset, text) };
         self.controls.clear();
-        self.closed(reason, true);
+        // A peer that lost its state and asks anew resets our Sync; it would be refused for four minutes (§7.5.6, last example).
+        let asks_anew = reset.code == ResetCode::PACKET_ERROR && reset.data[0] == Kind::Sync { ack: 0 }.code();
+        self.closed(reason, !asks_anew);
     }
 
     /// Steps 10 and 12 for a Response: PARTOPEN, and an Ack for it.
@@ -280,6 +285,7 @@ impl Connection {
         };
         match &mut self.phase {
             Phase::Request { .. } => {
+                self.measure_handshake(now, it.ack);
                 self.part_open(now, cookie());
                 self.control(Control::Ack);
                 self.events.push_back(Event::Connected);
@@ -296,16 +302,16 @@ impl Connection {
     }
 
     /// Steps 11 and 12 for anything that is neither Request nor Response.
-    fn open(&mut self, now: Instant, kind: Kind, seq: Seq) {
+    fn open(&mut self, now: Instant, kind: Kind, it: &Received<'_>) {
         match self.phase {
             Phase::Respond { .. } => {
-                self.measure_handshake(now);
+                self.measure_handshake(now, it.ack);
                 self.events.push_back(Event::Connected);
             }
             Phase::PartOpen { .. } if !matches!(kind, Kind::Sync { .. }) => {}
             _ => return,
         }
-        self.numbers.osr = Some(seq);
+        self.numbers.osr = Some(it.seq);
         self.opened = Some(self.numbers.gss.plus(1));
         self.phase = Phase::Open;
     }

@@ -98,7 +98,7 @@ impl Connection {
             Control::SyncAck { ack } => Kind::SyncAck { ack: ack.get() },
             Control::CloseReq => Kind::CloseReq { ack },
             Control::Close => Kind::Close { ack },
-            Control::Reset { reset, ack } => Kind::Reset { ack: ack.get(), reset },
+            Control::Reset { reset, ack } | Control::ForeignReset { reset, ack, .. } => Kind::Reset { ack: ack.get(), reset },
         };
         self.finish(now, kind, 0, &[], Some(control), buf)
     }
@@ -114,7 +114,8 @@ impl Connection {
         buf: &mut Vec<u8>,
     ) -> Ecn {
         buf.clear();
-        let seq = self.numbers.take();
+        let foreign = if let Some(Control::ForeignReset { seq, .. }) = control { Some(*seq) } else { None };
+        let seq = foreign.unwrap_or_else(|| self.numbers.take());
         let short = kind.may_be_short() && self.features.value(Place::Local, number::ALLOW_SHORT_SEQNOS) == 1;
         let ccval = self.sender.ccval(now);
         let mask = if short { 0xff_ffff } else { u64::MAX };
@@ -130,6 +131,9 @@ impl Connection {
         let mut builder = Builder::begin(buf, &header);
         self.emit_options(now, seq, kind, payload, control, &mut builder);
         builder.finish(payload, self.checksum);
+        if foreign.is_some() {
+            return Ecn::NotEct;
+        }
         self.after_sending(now, seq, &header, payload.len(), buf.len())
     }
 
@@ -201,7 +205,11 @@ impl Connection {
         self.stats.sent_packets += 1;
         self.stats.sent_bytes += len as u64;
         if matches!(kind, Kind::Request { .. } | Kind::Response { .. }) {
-            self.handshake_sent = Some(now);
+            /// Repeated for longer than that, it is not worth measuring.
+            const MAX: usize = 8;
+            if self.handshake_sent.len() < MAX && matches!(self.phase, Phase::Request { .. } | Phase::Respond { .. }) {
+                self.handshake_sent.push(now);
+            }
         }
         let can = self.options.ecn && self.features.value(Place::Remote, number::ECN_INCAPABLE) == 0;
         let ecn = match kind {
