@@ -27,11 +27,7 @@ pub(crate) fn later(a: Seq, b: Seq) -> Seq {
 /// The 48-bit number nearest to `reference` whose low 24 bits are `short` (RFC 4340 §7.6, `Extend_Sequence_Number`).
 pub(crate) const fn extend(short: u64, reference: Seq) -> Seq {
     let ahead = short.wrapping_sub(reference.get()) & SHORT_MASK;
-    if ahead <= 1 << (SHORT_BITS - 1) {
-        reference.plus(ahead)
-    } else {
-        back(reference, SHORT_MASK + 1 - ahead)
-    }
+    if ahead <= 1 << (SHORT_BITS - 1) { reference.plus(ahead) } else { back(reference, SHORT_MASK + 1 - ahead) }
 }
 
 #[cfg(test)]
@@ -40,11 +36,11 @@ mod tests {
 
     #[test]
     fn short_numbers_extend_across_both_wraps() {
-        let near_top = Seq::new(0x12_3456_ffff_f0);
-        assert_eq!(extend(0x00_0005, near_top).get(), 0x12_3457_0000_05);
-        assert_eq!(extend(0xff_ffe0, near_top).get(), 0x12_3456_ffff_e0);
-        let near_bottom = Seq::new(0x12_3456_0000_05);
-        assert_eq!(extend(0xff_fff0, near_bottom).get(), 0x12_3455_ffff_f0);
+        let near_top = Seq::new(0x1234_56ff_fff0);
+        assert_eq!(extend(0x00_0005, near_top).get(), 0x1234_5700_0005);
+        assert_eq!(extend(0xff_ffe0, near_top).get(), 0x1234_56ff_ffe0);
+        let near_bottom = Seq::new(0x1234_5600_0005);
+        assert_eq!(extend(0xff_fff0, near_bottom).get(), 0x1234_55ff_fff0);
         assert_eq!(extend(0x00_0001, Seq::new(0xffff_ffff_ffff)).get(), 1);
         assert_eq!(extend(0xff_ffff, Seq::new(0)).get(), 0xffff_ffff_ffff);
     }

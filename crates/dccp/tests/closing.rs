@@ -98,7 +98,9 @@ fn a_forged_reset_or_close_with_wrong_numbers_is_challenged_and_ends_nothing() {
     pair.record.clear();
     let reset = Reset::new(ResetCode::CLOSED);
     let far = 1 << 40;
-    for (seq, ack) in [(seq + far, ack), (seq, ack + 1000), (seq - 1, ack), (seq, ack.wrapping_sub(far) & ((1 << 48) - 1))] {
+    for (seq, ack) in
+        [(seq + far, ack), (seq, ack + 1000), (seq - 1, ack), (seq, ack.wrapping_sub(far) & ((1 << 48) - 1))]
+    {
         pair.inject(pair.server, &packet(true, seq, Kind::Reset { ack, reset }, &[], b""));
         pair.inject(pair.server, &packet(true, seq, Kind::Close { ack }, &[], b""));
     }
@@ -169,7 +171,11 @@ fn a_half_open_connection_is_cleaned_up() {
         pair.net.with(pair.client, |endpoint, now| endpoint.connect(now, route, 4001, PORT, SERVICE).unwrap());
     pair.until(ms(5000), "second life", |pair| pair.client_events.contains(&Event::Connected));
     assert_eq!(pair.record.names(CLIENT)[..3], ["Request", "Reset", "Reset"]);
-    assert_eq!(pair.record.names(SERVER)[..3], ["Sync", "Sync", "Response"], "the second Sync tells the number for the Reset");
+    assert_eq!(
+        pair.record.names(SERVER)[..3],
+        ["Sync", "Sync", "Response"],
+        "the second Sync tells the number for the Reset"
+    );
 }
 
 #[test]

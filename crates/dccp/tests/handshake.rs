@@ -61,7 +61,8 @@ fn a_round_trip_longer_than_the_retry_opens_one_connection_that_works() {
         let numbers: Vec<u32> = pair.server_recv().iter().map(|it| number(it)).collect();
         assert_eq!(numbers, (0..10).collect::<Vec<_>>());
         assert_eq!(pair.client_recv().len(), 10);
-        let lost = [pair.on_client(|it, now| it.report(now).ccid.lost), pair.on_server(|it, now| it.report(now).ccid.lost)];
+        let lost =
+            [pair.on_client(|it, now| it.report(now).ccid.lost), pair.on_server(|it, now| it.report(now).ccid.lost)];
         assert_eq!(lost, [0, 0], "numbers that were skipped are no loss");
         assert_eq!(pair.net.node(pair.server).connections().count(), 1);
     }

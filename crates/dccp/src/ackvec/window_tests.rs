@@ -80,7 +80,7 @@ proptest! {
         steps in prop::collection::vec((0_u64..40, any::<bool>(), any::<bool>(), 0_u8..8), 1..150)
     ) {
         let (mut window, mut model) = (AckWindow::default(), BTreeMap::new());
-        let (mut known, mut sent): (BTreeMap<u64, PacketState>, Vec<(u64, Vec<u8>, u64)>) = (BTreeMap::new(), Vec::new());
+        let (mut known, mut sent) = (BTreeMap::<u64, PacketState>::new(), Vec::<(u64, Vec<u8>, u64)>::new());
         let mut base = 1000_u64;
         for (n, (offset, marked, nonce, ack)) in steps.into_iter().enumerate() {
             let seq = base + offset;

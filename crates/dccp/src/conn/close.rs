@@ -33,7 +33,10 @@ impl Connection {
 
     /// Begins the end if it was asked for and nothing waits any more.
     pub(super) fn end_when_sent(&mut self, now: Instant) {
-        if self.ending == Ending::No || !self.queue.is_empty() || !matches!(self.phase, Phase::PartOpen { .. } | Phase::Open) {
+        if self.ending == Ending::No
+            || !self.queue.is_empty()
+            || !matches!(self.phase, Phase::PartOpen { .. } | Phase::Open)
+        {
             return;
         }
         // A server lets its client hold TIMEWAIT, unless told otherwise; but only from OPEN may it ask (§8.3).

@@ -35,10 +35,7 @@ const RESPONSES_WITHOUT_STATE: u64 = 4;
 impl Connection {
     /// A client in REQUEST (RFC 4340 §8.1.1).
     pub(crate) fn connect(now: Instant, options: Arc<Options>, rng: Rng, handshake: Handshake) -> Self {
-        let phase = Phase::Request {
-            retry: Backoff::new(now, REQUEST_RETRY),
-            give_up: now + options.request_timeout,
-        };
+        let phase = Phase::Request { retry: Backoff::new(now, REQUEST_RETRY), give_up: now + options.request_timeout };
         let mut it = Self::new(now, options, rng, handshake, false, phase);
         it.ask();
         it.control(Control::Request);
@@ -256,7 +253,9 @@ fn prefer(features: &mut Negotiation, options: &Options) {
     features.prefer(Place::Local, number::ECN_INCAPABLE, only(!options.ecn));
     features.prefer(Place::Remote, number::ECN_INCAPABLE, one_or_none(false));
     features.prefer(Place::Local, number::SEND_NDP_COUNT, one_or_none(false));
-    features.prefer(Place::Remote, number::SEND_NDP_COUNT, one_or_none(options.ndp_count));
+    // Nothing but 1, as a server's [0, 1] would win against [1, 0].
+    let counts = if options.ndp_count { only(true) } else { one_or_none(false) };
+    features.prefer(Place::Remote, number::SEND_NDP_COUNT, counts);
     if options.data_checksum {
         features.prefer(Place::Remote, number::CHECK_DATA_CHECKSUM, only(true));
     }

@@ -11,7 +11,7 @@ pub(super) struct Inbox {
 
 impl Inbox {
     /// Buffers that are kept.
-    const SPARE: usize = 16;
+    const SPARE: usize = 64;
     /// What a message counts besides its bytes, so that empty ones are bounded too.
     const OVERHEAD: usize = 64;
 

@@ -51,15 +51,28 @@ enum Phase {
 #[derive(Clone, Debug)]
 enum Control {
     Request,
-    Response { refused_data: bool },
+    Response {
+        refused_data: bool,
+    },
     Ack,
-    Sync { ack: Seq },
-    SyncAck { ack: Seq },
+    Sync {
+        ack: Seq,
+    },
+    SyncAck {
+        ack: Seq,
+    },
     CloseReq,
     Close,
-    Reset { reset: Reset, ack: Seq },
+    Reset {
+        reset: Reset,
+        ack: Seq,
+    },
     /// With a number that is none of ours.
-    ForeignReset { reset: Reset, seq: Seq, ack: Seq },
+    ForeignReset {
+        reset: Reset,
+        seq: Seq,
+        ack: Seq,
+    },
 }
 
 /// How [`Connection::close`] is to go on once all that waits has been sent.
@@ -127,7 +140,9 @@ impl Connection {
     /// # Errors
     /// [`SendError`]; nothing was queued then.
     pub fn send(&mut self, now: Instant, payload: &[u8], how: SendOptions) -> Result<(), SendError> {
-        if self.ending == Ending::WhenSent || matches!(self.phase, Phase::CloseReq { .. } | Phase::Closing { .. } | Phase::Closed { .. }) {
+        if self.ending == Ending::WhenSent
+            || matches!(self.phase, Phase::CloseReq { .. } | Phase::Closing { .. } | Phase::Closed { .. })
+        {
             return Err(SendError::Closing);
         }
         if !self.peer_listens {

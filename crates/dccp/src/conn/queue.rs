@@ -21,7 +21,7 @@ pub(super) struct SendQueue {
 
 impl SendQueue {
     /// Buffers that are kept.
-    const SPARE: usize = 16;
+    const SPARE: usize = 64;
 
     pub(super) fn push(&mut self, now: Instant, payload: &[u8], how: SendOptions) {
         let mut bytes = self.spare.pop().unwrap_or_default();

@@ -251,7 +251,7 @@ impl Connection {
                 // Step 14.
                 self.controls.clear();
                 self.control(Control::Reset { reset: Reset::new(ResetCode::CLOSED), ack: it.seq });
-                return self.closed(CloseReason::Closed, false);
+                self.closed(CloseReason::Closed, false);
             }
             Kind::Sync { .. } => self.control(Control::SyncAck { ack: it.seq }), // step 15
             Kind::Data | Kind::DataAck { .. } => self.deliver(it),

@@ -1,7 +1,7 @@
 use super::{Connection, Control, Phase};
 use crate::api::CloseReason;
-use crate::wire::{Reset, ResetCode};
 use crate::seq::Seq;
+use crate::wire::{Reset, ResetCode};
 use braidcast_core::Instant;
 use core::time::Duration;
 

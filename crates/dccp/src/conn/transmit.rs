@@ -98,7 +98,9 @@ impl Connection {
             Control::SyncAck { ack } => Kind::SyncAck { ack: ack.get() },
             Control::CloseReq => Kind::CloseReq { ack },
             Control::Close => Kind::Close { ack },
-            Control::Reset { reset, ack } | Control::ForeignReset { reset, ack, .. } => Kind::Reset { ack: ack.get(), reset },
+            Control::Reset { reset, ack } | Control::ForeignReset { reset, ack, .. } => {
+                Kind::Reset { ack: ack.get(), reset }
+            }
         };
         self.finish(now, kind, 0, &[], Some(control), buf)
     }

@@ -8,7 +8,14 @@ use std::sync::Arc;
 
 impl Endpoint {
     /// A packet of no connection (RFC 4340 §8.5 steps 2 and 3).
-    pub(super) fn handle_stray(&mut self, now: Instant, flow: FlowId, ecn: Ecn, checksum: Checksum, packet: &Packet<'_>) {
+    pub(super) fn handle_stray(
+        &mut self,
+        now: Instant,
+        flow: FlowId,
+        ecn: Ecn,
+        checksum: Checksum,
+        packet: &Packet<'_>,
+    ) {
         let services = self.listeners.get(&flow.local_port);
         match (packet.header.kind, services) {
             (Kind::Request { .. }, None) => {

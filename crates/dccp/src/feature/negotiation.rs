@@ -330,7 +330,15 @@ impl Negotiation {
 
     /// Appends what waits to packet `seq`, as far as `room` bytes go. Changes that are out are repeated if they are due, or
     /// if `repeat` says so, as on a repeated Request.
-    pub(crate) fn emit(&mut self, now: Instant, seq: Seq, rtt: Duration, repeat: bool, room: usize, w: &mut Writer<'_>) {
+    pub(crate) fn emit(
+        &mut self,
+        now: Instant,
+        seq: Seq,
+        rtt: Duration,
+        repeat: bool,
+        room: usize,
+        w: &mut Writer<'_>,
+    ) {
         let end = w.position() + room;
         let mut confirms = core::mem::take(&mut self.confirms);
         confirms.retain(|confirm| !self.emit_confirm(*confirm, end, w));
@@ -376,7 +384,7 @@ impl Negotiation {
         }
         let option =
             FeatureOption { confirm: true, side: confirm.side, feature: confirm.feature, values: &values[..len] };
-        let fits = w.position() + option.len() <= end;
+        let fits = w.position() + option.size() <= end;
         if fits {
             option.emit(w);
         }
@@ -392,7 +400,7 @@ impl Negotiation {
         };
         let side = if place == Place::Local { Side::Location } else { Side::Remote };
         let option = FeatureOption { confirm: false, side, feature: it.number, values };
-        let fits = w.position() + option.len() + usize::from(feature.mandatory) <= end;
+        let fits = w.position() + option.size() + usize::from(feature.mandatory) <= end;
         if fits {
             if feature.mandatory {
                 emit_mandatory(w);

@@ -25,7 +25,7 @@ impl Header {
     pub const MIN: usize = 12;
 
     /// Bytes of the fixed header before any options.
-    pub const fn len(&self) -> usize {
+    pub const fn size(&self) -> usize {
         let generic = if self.short { 12 } else { 16 };
         let ack = match (self.kind.ack(), self.short) {
             (None, _) => 0,
@@ -101,8 +101,8 @@ impl<'a> Packet<'a> {
         let header = Header { source_port, destination_port, ccval, coverage, short: !long, seq, kind };
         let (options, payload) = bytes
             .split_at_checked(offset)
-            .and_then(|(head, payload)| Some((head.get(header.len()..)?, payload)))
-            .ok_or(ParseError::DataOffset { given: offset, header: header.len(), len: bytes.len() })?;
+            .and_then(|(head, payload)| Some((head.get(header.size()..)?, payload)))
+            .ok_or(ParseError::DataOffset { given: offset, header: header.size(), len: bytes.len() })?;
         let covered = Header::covered(coverage).unwrap_or(payload.len());
         if covered > payload.len() {
             return Err(ParseError::Coverage { coverage, payload: payload.len() });

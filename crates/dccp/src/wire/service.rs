@@ -9,7 +9,9 @@ pub struct ServiceCode(pub u32);
 
 /// Why a text is not a service code.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("'{0}' is no service code; write SC:fdpz (up to four of A-Z a-z 0-9 - _ + . * / ? @), SC=1717858426 or SC=x6664707A")]
+#[error(
+    "'{0}' is no service code; write SC:fdpz (up to four of A-Z a-z 0-9 - _ + . * / ? @), SC=1717858426 or SC=x6664707A"
+)]
 pub struct ServiceCodeError(String);
 
 impl ServiceCode {
@@ -88,7 +90,8 @@ mod tests {
 
     #[test]
     fn what_is_no_code_is_refused() {
-        for text in ["", "fdpz", "SC:", "SC:abcde", "SC:a b", "SC=", "SC=+1", "SC=4294967295", "SC=xffffffff", "SC=12a"] {
+        for text in ["", "fdpz", "SC:", "SC:abcde", "SC:a b", "SC=", "SC=+1", "SC=4294967295", "SC=xffffffff", "SC=12a"]
+        {
             assert!(text.parse::<ServiceCode>().is_err(), "{text}");
         }
     }

@@ -43,7 +43,7 @@ fn headers_are_laid_out_as_rfc_4340_5_draws_them() {
         let header = header(kind, false, seq);
         assert_eq!(build(&header, b"", Checksum::Udp), bytes, "{kind:?}");
         assert_eq!(Packet::parse(&bytes, Checksum::Udp).unwrap().header, header);
-        assert_eq!(header.len(), usize::from(words) * 4);
+        assert_eq!(header.size(), usize::from(words) * 4);
     }
     let short = header(Kind::DataAck { ack: 0xb4_b5b6 }, true, 0xa4_a5a6);
     let bytes = [&ports[..], &[4, 0x50, 0, 0, 8, 0xa4, 0xa5, 0xa6, 0, 0xb4, 0xb5, 0xb6], b"hi"].concat();
@@ -72,7 +72,11 @@ fn what_breaks_step_1_is_refused() {
 
 fn addresses(v6: bool) -> Checksum {
     let parse = |text: &str| text.parse::<IpAddr>().unwrap();
-    if v6 { Checksum::Ip(parse("fd00::1"), parse("fd00::2")) } else { Checksum::Ip(parse("10.0.0.1"), parse("10.0.0.2")) }
+    if v6 {
+        Checksum::Ip(parse("fd00::1"), parse("fd00::2"))
+    } else {
+        Checksum::Ip(parse("10.0.0.1"), parse("10.0.0.2"))
+    }
 }
 
 /// Summed up by hand: pseudo-header 10.0.0.1, 10.0.0.2, 33, length 17; then the words of the packet, `!` as 0x2100.

@@ -192,7 +192,8 @@ impl Sender {
     /// What three later packets have overtaken is lost (§5).
     fn find_losses(&mut self) {
         if let Some(bound) = self.greatest[NUMDUPACK - 1] {
-            let count = if bound > self.first { self.first.distance_to(bound).min(self.flights.len() as u64) } else { 0 };
+            let count =
+                if bound > self.first { self.first.distance_to(bound).min(self.flights.len() as u64) } else { 0 };
             for n in 0..count {
                 self.lose(self.first.plus(n));
             }
@@ -224,7 +225,9 @@ impl Sender {
     /// The round-trip time, once in a window, on the packet that the peer acknowledges.
     fn measure(&mut self, now: Instant, feedback: &Feedback<'_>) {
         let fresh = self.measure_from.is_none_or(|from| feedback.ack >= from);
-        let Some(flight) = self.flight_mut(feedback.ack).filter(|flight| fresh && !flight.done).copied() else { return };
+        let Some(flight) = self.flight_mut(feedback.ack).filter(|flight| fresh && !flight.done).copied() else {
+            return;
+        };
         let held = feedback.options.known().find_map(|option| match option {
             Opt::ElapsedTime(units) => Some(from_units(units)),
             _ => None,

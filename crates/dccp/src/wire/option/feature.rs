@@ -57,7 +57,7 @@ impl<'a> FeatureOption<'a> {
     }
 
     /// Bytes of the whole option.
-    pub const fn len(&self) -> usize {
+    pub const fn size(&self) -> usize {
         3 + self.values.len()
     }
 

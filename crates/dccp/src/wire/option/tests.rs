@@ -17,7 +17,8 @@ fn emitted(f: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
 #[test]
 fn feature_options_are_the_bytes_of_rfc_4340_6_5() {
     let l = Side::Location;
-    let cases: [(&[u8], bool, Side, u8, &[u8]); 7] = [
+    type Case<'a> = (&'a [u8], bool, Side, u8, &'a [u8]);
+    let cases: [Case<'_>; 7] = [
         (&[32, 5, 1, 2, 3], false, l, 1, &[2, 3]),
         (&[32, 9, 3, 0, 0, 0, 0, 4, 0], false, l, 3, &[0, 0, 0, 0, 4, 0]),
         (&[33, 6, 1, 2, 2, 3], true, l, 1, &[2, 2, 3]),
@@ -30,7 +31,7 @@ fn feature_options_are_the_bytes_of_rfc_4340_6_5() {
         let option = FeatureOption { confirm, side, feature, values };
         assert_eq!(list(bytes, ACK), [Some(Opt::Feature(option))]);
         assert_eq!(emitted(|w| option.emit(w)), bytes);
-        assert_eq!(option.len(), bytes.len());
+        assert_eq!(option.size(), bytes.len());
     }
 }
 
