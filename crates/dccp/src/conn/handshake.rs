@@ -157,7 +157,7 @@ impl Connection {
         features.ask(Place::Remote, number::CHECK_DATA_CHECKSUM, true); // §9.3.1
     }
 
-    /// Takes the feature options of a Request, and no others: nothing else of it outlives the Response.
+    /// Takes the options of a Request: only features outlive the Response, and of the rest a Timestamp is echoed in it.
     fn take_features(&mut self, seq: Seq, ack: Option<Seq>, options: &wire::Options<'_>) -> Result<(), Reset> {
         let mut any = false;
         for listed in options.iter() {
@@ -167,6 +167,7 @@ impl Connection {
                     self.features.receive(seq, ack, &option, listed.mandatory)?;
                     any = true;
                 }
+                Some(Opt::Timestamp(stamp)) => self.echo = Some((stamp, self.newest_at)),
                 None if listed.mandatory => return Err(not_understood(&listed)),
                 _ => {}
             }
@@ -229,6 +230,14 @@ impl Connection {
         self.transfers()
             && self.features.is_stable(Place::Local, number::CCID)
             && (!self.sending.needs_ack_vector() || self.features.value(Place::Remote, number::SEND_ACK_VECTOR) == 1)
+    }
+
+    /// The peer refuses what our congestion control cannot do without (RFC 4341 §4).
+    pub(super) fn lacks_ack_vectors(&self) -> bool {
+        matches!(self.phase, Phase::Open)
+            && self.sending.needs_ack_vector()
+            && self.features.is_stable(Place::Remote, number::SEND_ACK_VECTOR)
+            && self.features.value(Place::Remote, number::SEND_ACK_VECTOR) == 0
     }
 
     /// §12.1: who cannot read ECN bits takes no data before the peer knows.

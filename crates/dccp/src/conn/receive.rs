@@ -4,7 +4,7 @@ use crate::ccid::{Arrival, Feedback};
 use crate::feature::{Place, number};
 use crate::seq::{Seq, back, extend, later, within};
 use crate::wire::option::DropCode;
-use crate::wire::{Header, Kind, Packet, Reset, ResetCode};
+use crate::wire::{self, Header, Kind, Packet, Reset, ResetCode};
 use braidcast_core::{Ecn, Instant};
 use core::time::Duration;
 
@@ -39,6 +39,10 @@ impl Connection {
         }
         self.note(now, false, &packet.header, packet.payload.len());
         self.advance(now, &it);
+        if self.lacks_ack_vectors() {
+            let change = wire::option::kind::CHANGE_R;
+            return self.violated(Reset::option(ResetCode::OPTION_ERROR, change, &[number::SEND_ACK_VECTOR]));
+        }
         self.end_when_sent(now);
     }
 
