@@ -45,6 +45,19 @@ fn ccid_2_fills_a_link_and_halves_once_for_each_congestion_event() {
     assert!(acks > got.len() / 3 && acks < got.len() * 2 / 3, "{acks} acks for {} messages", got.len());
 }
 
+#[test]
+fn the_sequence_window_grows_with_a_long_fat_pipe() {
+    let options = Options { sequence_window: 100, ..Options::default() };
+    let mut pair = Pair::connected(&options, Duplex::both(queue(50, 60, 1500)));
+    let got = stream(&mut pair, 1300, Duration::from_secs(20));
+    let report = pair.on_client(|it, now| it.report(now));
+    // 4500 packets of 1300 bytes a second, 540 in a round trip.
+    assert!(got.len() > 70_000, "{} messages, {report:?}", got.len());
+    assert!(report.sequence_window > 2500, "{report:?}");
+    // The server's window must hold its acknowledgements.
+    assert_eq!(pair.on_server(|it, now| it.report(now).stats.invalid_packets), 0);
+}
+
 /// Throughput falls as the square root of the loss rate: RFC 4341 behaves as TCP does.
 #[test]
 fn loss_slows_ccid_2_as_it_slows_tcp() {

@@ -181,11 +181,11 @@ impl Connection {
             let options = it.packet.options;
             self.forget_by_vector(ack, it);
             self.sender.on_feedback(now, &Feedback { ack, options });
-            self.steer_features(now);
         }
         if !self.transfers() {
             return;
         }
+        self.steer_features(now);
         let (kind, payload) = (it.kind, it.packet.payload.len());
         let ndp_count = match self.features.value(Place::Remote, number::SEND_NDP_COUNT) {
             1 => Some(ndp_count.unwrap_or(0)),
@@ -219,7 +219,10 @@ impl Connection {
     /// Features of ours that follow from how congestion control is doing.
     fn steer_features(&mut self, now: Instant) {
         let stable = |it: &Self, number| it.features.is_stable(Place::Local, number);
-        let wanted = self.sender.packets_per_rtt(now).saturating_mul(5);
+        // §7.5.2: five times what is out in a round trip, acknowledgements included. Some CCIDs never acknowledge
+        // those, so they count up to a limit only: a wide window is easier to hit (§7.5.5).
+        let out = self.numbers.gar.distance_to(self.numbers.gss).min(4096);
+        let wanted = self.sender.packets_per_rtt(now).max(out).saturating_mul(5);
         let window = self.features.value(Place::Local, number::SEQUENCE_WINDOW);
         if wanted > window && stable(self, number::SEQUENCE_WINDOW) {
             self.features.tell(number::SEQUENCE_WINDOW, (wanted * 2).min((1 << 46) - 1));
