@@ -41,6 +41,12 @@ fn route(end: usize) -> Route {
     Route::new(SocketId(0), SocketAddr::from(([10, 0, 0, 2 - end as u8], 6511)))
 }
 
+impl End {
+    fn summary(&self) -> String {
+        format!("{:?}", self.id.and_then(|id| self.endpoint.connection(id)))
+    }
+}
+
 impl World {
     fn new(settings: u8) -> Self {
         let options = Options {
@@ -108,7 +114,7 @@ impl World {
             let mut turns = 0;
             while self.ends[at].endpoint.poll_timeout().is_some_and(|due| due <= self.now) {
                 turns += 1;
-                assert!(turns < ENDLESS, "a timer that is always due");
+                assert!(turns < ENDLESS, "a timer that is always due at {:?}: {}", self.now, self.ends[at].summary());
                 self.ends[at].endpoint.handle_timeout(self.now);
                 self.settle();
             }
@@ -156,7 +162,8 @@ impl World {
         self.forged = true;
         let at = usize::from(input.arbitrary::<bool>()?);
         let near = |base: u64, by: i16| base.wrapping_add_signed(i64::from(by)) & ((1 << 48) - 1);
-        let (seq, ack) = (near(self.ends[1 - at].last, input.arbitrary()?), near(self.ends[at].last, input.arbitrary()?));
+        let (seq, ack) =
+            (near(self.ends[1 - at].last, input.arbitrary()?), near(self.ends[at].last, input.arbitrary()?));
         let reset = Reset::new(ResetCode(input.arbitrary()?));
         let kind = match input.arbitrary::<u8>()? % 10 {
             0 => Kind::Request { service: SERVICE },

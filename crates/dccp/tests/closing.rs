@@ -83,6 +83,18 @@ fn closing_survives_the_loss_of_every_fifth_packet() {
     }
 }
 
+/// Found by fuzzing: twice a round trip of nothing is nothing.
+#[test]
+fn closing_over_a_link_without_delay_does_not_spin() {
+    let mut pair = Pair::connected(&Options::default(), Duplex::both(braidcast_sim::link::LinkModel::default()));
+    pair.run(ms(1000));
+    pair.net.set_down(pair.links.0, true);
+    pair.record.clear();
+    pair.on_client(|it, now| it.close(now));
+    pair.run(ms(1000));
+    assert_eq!(pair.record.names(CLIENT), ["Close"; 6], "after 20, 60, 140, 300 and 620 ms");
+}
+
 #[test]
 fn an_abort_is_told_to_the_other_end() {
     let mut pair = open();

@@ -225,6 +225,9 @@ pub(crate) trait Sender: fmt::Debug + Send {
         false
     }
 
+    /// Smoothed round-trip time, once measured.
+    fn srtt(&self) -> Option<Duration>;
+
     /// How it goes.
     fn report(&self, now: Instant) -> CcidReport;
 }

@@ -57,6 +57,6 @@ impl Connection {
 
     /// §8.3: two round trips at first.
     fn closing_timer(&self, now: Instant) -> Backoff {
-        Backoff::new(now, self.rtt_or_default(now) * 2)
+        Backoff::new(now, self.rtt_or_default() * 2)
     }
 }

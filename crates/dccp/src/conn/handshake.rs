@@ -175,7 +175,7 @@ impl Connection {
         if any {
             self.features.end_of_packet(seq);
         }
-        self.apply_features(self.last_valid);
+        self.apply_features();
         Ok(())
     }
 
@@ -203,10 +203,10 @@ impl Connection {
     }
 
     /// Rebuilds what depends on features that were just negotiated.
-    pub(super) fn apply_features(&mut self, now: Instant) {
+    pub(super) fn apply_features(&mut self) {
         let ccid = |features: &Negotiation, place| Ccid::from_number(features.value(place, number::CCID) as u8);
         if let Some(sending) = ccid(&self.features, Place::Local).filter(|&ccid| ccid != self.sending) {
-            let setup = Setup { packet_size: self.options.max_packet, rtt: self.rtt(now) };
+            let setup = Setup { packet_size: self.options.max_packet, rtt: self.rtt() };
             self.sender = sending.sender(&setup);
             self.sending = sending;
         }

@@ -226,7 +226,7 @@ impl Connection {
             sending: self.sending,
             receiving: self.receiving,
             ccid: self.sender.report(now),
-            rtt: self.rtt(now),
+            rtt: self.rtt(),
             queued_messages: self.queue.len(),
             queued_bytes: self.queue.bytes(),
             sequence_window: self.features.value(Place::Local, number::SEQUENCE_WINDOW),
@@ -259,13 +259,13 @@ impl Connection {
         matches!(self.phase, Phase::Respond { .. })
     }
 
-    fn rtt(&self, now: Instant) -> Option<Duration> {
-        self.sender.report(now).srtt.or(self.handshake_rtt)
+    fn rtt(&self) -> Option<Duration> {
+        self.sender.srtt().or(self.handshake_rtt)
     }
 
     /// The round-trip time to reckon with.
-    fn rtt_or_default(&self, now: Instant) -> Duration {
-        self.rtt(now).unwrap_or(DEFAULT_RTT)
+    fn rtt_or_default(&self) -> Duration {
+        self.rtt().unwrap_or(DEFAULT_RTT)
     }
 
     fn control(&mut self, control: Control) {

@@ -130,7 +130,7 @@ impl Connection {
 
     /// §7.5.3: valid packets came within the last three round trips.
     fn is_active(&self, now: Instant) -> bool {
-        now.since(self.last_valid) < self.rtt_or_default(now) * 3
+        now.since(self.last_valid) < self.rtt_or_default() * 3
     }
 
     /// Step 7.
@@ -198,7 +198,7 @@ impl Connection {
             ccval: it.packet.header.ccval,
             ecn: it.ecn,
             ndp_count,
-            rtt: self.rtt(now),
+            rtt: self.rtt(),
         };
         self.receiver.on_arrival(now, &arrival);
         self.sender.on_arrival(now, &arrival);
@@ -233,7 +233,7 @@ impl Connection {
             && now >= self.ratio_pause
         {
             self.features.tell(number::ACK_RATIO, ratio);
-            self.ratio_pause = now + (self.rtt_or_default(now) * 4).max(Duration::from_millis(200));
+            self.ratio_pause = now + (self.rtt_or_default() * 4).max(Duration::from_millis(200));
         }
     }
 

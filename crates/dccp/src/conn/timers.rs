@@ -14,8 +14,11 @@ pub(super) struct Backoff {
 
 impl Backoff {
     const MAX: Duration = Duration::from_secs(64);
+    /// A round trip may measure as nothing, but a timer that runs out at once would never end.
+    const MIN: Duration = Duration::from_millis(20);
 
     pub(super) fn new(now: Instant, pause: Duration) -> Self {
+        let pause = pause.max(Self::MIN);
         Self { at: now + pause, pause }
     }
 

@@ -178,7 +178,7 @@ impl Connection {
         }
         // Feature options go on anything but Data; not on the last packets, whose answers nobody awaits.
         if kind != Kind::Data && !matches!(kind, Kind::Reset { .. } | Kind::Close { .. } | Kind::CloseReq { .. }) {
-            let rtt = self.rtt_or_default(now);
+            let rtt = self.rtt_or_default();
             let left = room.saturating_sub(w.position() - start);
             let repeat = matches!(kind, Kind::Request { .. } | Kind::Response { .. });
             self.features.emit(now, seq, rtt, repeat, left, w);

@@ -389,6 +389,10 @@ impl ccid::Sender for Sender {
         self.limit = u32::try_from(packets).unwrap_or(u32::MAX).max(1);
     }
 
+    fn srtt(&self) -> Option<Duration> {
+        self.rtt.srtt()
+    }
+
     fn report(&self, _: Instant) -> CcidReport {
         CcidReport {
             srtt: self.rtt.srtt(),
