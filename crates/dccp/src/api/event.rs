@@ -1,0 +1,50 @@
+use crate::wire::{Reset, ResetCode};
+use core::fmt;
+
+/// What a connection tells the layer above it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The handshake is done; data flows.
+    Connected,
+    /// [`recv`](crate::Connection::recv) has messages where it had none.
+    Readable,
+    /// There is room to send again after [`SendError::QueueFull`](crate::SendError).
+    Writable,
+    /// The connection is over; nothing follows.
+    Closed(CloseReason),
+}
+
+/// Why a connection ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CloseReason {
+    /// Closed as either end asked, and the other agreed.
+    Closed,
+    /// [`abort`](crate::Connection::abort) was called.
+    Aborted,
+    /// The handshake got no answer.
+    NoAnswer,
+    /// The peer reset the connection, perhaps with a text.
+    Reset(Reset, String),
+    /// The peer broke the protocol, and was told so.
+    Violation(Reset),
+}
+
+impl fmt::Display for CloseReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("closed"),
+            Self::Aborted => f.write_str("aborted at this end"),
+            Self::NoAnswer => f.write_str("the peer did not answer; is it running, and reachable at this address?"),
+            Self::Reset(reset, text) => {
+                match reset.code {
+                    ResetCode::CONNECTION_REFUSED => f.write_str("refused: nobody listens at this port"),
+                    ResetCode::BAD_SERVICE_CODE => f.write_str("refused: the port is for another service code"),
+                    ResetCode::TOO_BUSY => f.write_str("refused: the server is too busy, try later"),
+                    _ => write!(f, "reset by the peer: {reset}"),
+                }?;
+                if text.is_empty() { Ok(()) } else { write!(f, " ({text})") }
+            }
+            Self::Violation(reset) => write!(f, "the peer broke the protocol: {reset}"),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+use crate::ccid::Ccid;
+use core::time::Duration;
+
+/// How an endpoint and its connections behave. [`Default`] is what RFC 4340 recommends, where it says anything.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Congestion controls for both directions, the best first, eight at most. Default CCID 2 (RFC 4340 §10).
+    pub ccids: Vec<Ccid>,
+    /// Messages that may wait to be sent; [`SendError::QueueFull`](crate::SendError) beyond. Default 64.
+    pub send_queue: usize,
+    /// Bytes received and not yet taken; what comes on top is dropped and reported as such (§11.7). Default 1 MiB.
+    pub receive_buffer: usize,
+    /// Largest DCCP packet in bytes, headers included. Default 1400.
+    pub max_packet: usize,
+    /// Packets that may be out at first (§7.5.2, 32 to 2^46 − 1); grows to five times what a round trip takes. Default 1000.
+    pub sequence_window: u64,
+    /// Ask for short sequence numbers on data (§7.6.1): four to eight bytes less, easier to forge. Default false.
+    pub short_seqnos: bool,
+    /// Ask the peer for NDP Counts (§7.7), which tell lost data from lost acknowledgements. Default false.
+    pub ndp_count: bool,
+    /// Least checksum coverage of data that is accepted, 0 to 15; 0, the default, means all of it (§9.2.1).
+    pub min_coverage: u8,
+    /// Put a CRC-32c of the data on each data packet and demand that the peer checks it (§9.3). Default false.
+    pub data_checksum: bool,
+    /// ECN bits of what arrives can be read, and what is sent may be marked (§12). Default true.
+    pub ecn: bool,
+    /// Send ECN nonces (§12.2). Default false: RFC 8311 §6 has data sent as ECT(0).
+    pub ecn_nonce: bool,
+    /// Connections whose handshake is not done that a server remembers; beyond that all it would have to know goes into an
+    /// Init Cookie (§8.1.4). Default 0. Linux's client does not return cookies and needs some.
+    pub half_open: usize,
+    /// How long an Init Cookie is good for. Default 60 s.
+    pub cookie_life: Duration,
+    /// After how long Requests without an answer are given up (§8.1.1: 3 minutes, for example). Default 180 s.
+    pub request_timeout: Duration,
+    /// How long a handshake may stay half done (§8.1.3, §8.1.5: 4 MSL). Default 480 s.
+    pub handshake_timeout: Duration,
+    /// How long the port pair of a closed connection rests (2 MSL). Default 240 s.
+    pub time_wait: Duration,
+    /// A server that closes keeps TIMEWAIT itself instead of asking the client to (§8.3). Default false.
+    pub server_holds_time_wait: bool,
+    /// Connections at once. Default 16,384.
+    pub max_connections: usize,
+    /// Keep a [`Sample`](crate::Sample) of the internal state for each packet. Default false.
+    pub probe: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            ccids: vec![Ccid::Two],
+            send_queue: 64,
+            receive_buffer: 1 << 20,
+            max_packet: 1400,
+            sequence_window: 1000,
+            short_seqnos: false,
+            ndp_count: false,
+            min_coverage: 0,
+            data_checksum: false,
+            ecn: true,
+            ecn_nonce: false,
+            half_open: 0,
+            cookie_life: Duration::from_secs(60),
+            request_timeout: Duration::from_secs(180),
+            handshake_timeout: Duration::from_secs(480),
+            time_wait: Duration::from_secs(240),
+            server_holds_time_wait: false,
+            max_connections: 16_384,
+            probe: false,
+        }
+    }
+}
+
+/// How one message is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SendOptions {
+    /// Checksum coverage (RFC 4340 §9.2): 0, the default, all of it; n the first (n − 1)·4 bytes. 15 at most.
+    pub coverage: u8,
+    /// Dropped unsent after this time. Default never.
+    pub lifetime: Option<Duration>,
+}

@@ -1,0 +1,411 @@
+use super::NUMDUPACK;
+use super::ack_ratio::AckRatio;
+use crate::ackvec::NonceHistory;
+use crate::ccid::{self, Arrival, CcidReport, Feedback, Permit, Sent, Setup};
+use crate::seq::{Seq, back, later};
+use crate::wire::Opt;
+use crate::wire::option::{DropCode, PacketState, from_units};
+use braidcast_cc::{RtoBounds, RttEstimator};
+use braidcast_core::Instant;
+use core::time::Duration;
+use std::collections::VecDeque;
+
+/// A packet that may still be in the network.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    at: Instant,
+    is_data: bool,
+    /// Acknowledged, or taken for lost.
+    done: bool,
+    dropped: Option<DropCode>,
+}
+
+/// The data sender of CCID 2 (RFC 4341 §5): a window in packets, halved once for each congestion event.
+#[derive(Debug)]
+pub(in crate::ccid) struct Sender {
+    cwnd: u32,
+    ssthresh: u32,
+    /// Data packets in the network.
+    pipe: u32,
+    /// Largest window that the sequence window allows.
+    limit: u32,
+    initial_window: u32,
+    /// Packets from `first` on, by number.
+    flights: VecDeque<Flight>,
+    first: Seq,
+    /// The three greatest numbers known to have come, greatest first.
+    greatest: [Option<Seq>; NUMDUPACK],
+    rtt: RttEstimator,
+    /// The next RTT is measured on this number or a later one: once in a window.
+    measure_from: Option<Seq>,
+    /// What was sent up to here belongs to the last congestion event.
+    recovered_after: Option<Seq>,
+    /// Unmarked data packets acknowledged since the window last grew.
+    credit: u32,
+    /// The window was full since the last feedback: only then does it grow (§5.1).
+    was_full: bool,
+    /// The receiver is slow: no growth before this (RFC 4340 §11.6).
+    no_growth_until: Instant,
+    timeout: Option<Instant>,
+    last_data: Option<Instant>,
+    /// Data packets since one carried an acknowledgement (§6.2).
+    since_ack: u32,
+    nonces: NonceHistory,
+    ack_ratio: AckRatio,
+    counts: CcidReport,
+}
+
+/// RFC 4341 §5 needs no lower limit of one second; Linux takes 200 ms.
+const RTO: RtoBounds =
+    RtoBounds { initial: Duration::from_secs(1), min: Duration::from_millis(200), max: Duration::from_secs(64) };
+
+/// For so long a receiver may hold its acknowledgement (RFC 4340 §11.3). Measured round trips are without it, as Elapsed
+/// Time is taken off, so it is added to the timeout.
+const DELAYED_ACK: Duration = Duration::from_millis(200);
+
+impl Sender {
+    /// Packets that are remembered; beyond that the oldest count as lost.
+    const MAX_FLIGHTS: usize = 1 << 16;
+
+    pub(in crate::ccid) fn new(setup: &Setup) -> Self {
+        // RFC 3390: 4380 bytes, but two packets at least and four at most.
+        let initial_window = (4380 / setup.packet_size.max(1)).clamp(2, 4) as u32;
+        let mut rtt = RttEstimator::new(RTO);
+        setup.rtt.into_iter().for_each(|measured| rtt.sample(measured));
+        Self {
+            cwnd: initial_window,
+            ssthresh: u32::MAX,
+            pipe: 0,
+            limit: u32::MAX,
+            initial_window,
+            flights: VecDeque::new(),
+            first: Seq::default(),
+            greatest: [None; NUMDUPACK],
+            rtt,
+            measure_from: None,
+            recovered_after: None,
+            credit: 0,
+            was_full: false,
+            no_growth_until: Instant::ZERO,
+            timeout: None,
+            last_data: None,
+            since_ack: 0,
+            nonces: NonceHistory::default(),
+            ack_ratio: AckRatio::new(),
+            counts: CcidReport::default(),
+        }
+    }
+
+    fn window(&self) -> u32 {
+        self.cwnd.min(self.limit).max(1)
+    }
+
+    /// The number after the last one sent.
+    fn next(&self) -> Seq {
+        self.first.plus(self.flights.len() as u64)
+    }
+
+    fn flight_mut(&mut self, seq: Seq) -> Option<&mut Flight> {
+        let at = self.first.distance_to(seq);
+        usize::try_from(at).ok().and_then(|at| self.flights.get_mut(at))
+    }
+
+    /// The part of `low..=high` that is in `flights`.
+    fn overlap(&self, low: Seq, high: Seq) -> Option<(Seq, u64)> {
+        if self.flights.is_empty() || high < self.first {
+            return None;
+        }
+        let low = later(low, self.first);
+        let high = if high < self.next() { high } else { back(self.next(), 1) };
+        (low <= high).then(|| (low, low.distance_to(high) + 1))
+    }
+
+    /// A loss or mark of packet `seq`: halves the window, once for all that was sent before it was noticed (§5).
+    fn congestion(&mut self, seq: Seq) {
+        if self.recovered_after.is_some_and(|end| seq <= end) {
+            return;
+        }
+        self.recovered_after = Some(back(self.next(), 1));
+        self.cwnd = (self.cwnd / 2).max(1);
+        self.ssthresh = self.cwnd.max(2);
+        self.credit = 0;
+    }
+
+    /// §5.2: Data Dropped and Slow Receiver end slow start.
+    fn leave_slow_start(&mut self) {
+        self.ssthresh = self.ssthresh.min(self.cwnd.max(2));
+    }
+
+    /// Notes which packets not yet acknowledged had their data dropped.
+    fn note_dropped(&mut self, feedback: &Feedback<'_>) {
+        let mut high = feedback.ack;
+        for run in feedback.options.dropped_runs() {
+            let low = back(high, u64::from(run.len) - 1);
+            if let (Some(code), Some((from, count))) = (run.code, self.overlap(low, high)) {
+                for n in 0..count {
+                    if let Some(flight) = self.flight_mut(from.plus(n)).filter(|flight| !flight.done) {
+                        flight.dropped = Some(code);
+                    }
+                }
+            }
+            high = back(low, 1);
+        }
+    }
+
+    /// Takes packet `seq` for received; gives whether it was unmarked data that is acknowledged for the first time.
+    fn arrived(&mut self, now: Instant, seq: Seq, marked: bool) -> bool {
+        let Some(flight) = self.flight_mut(seq).filter(|flight| !flight.done) else { return false };
+        flight.done = true;
+        let Flight { is_data, dropped, .. } = *flight;
+        self.note_greatest(seq);
+        if !is_data {
+            return false;
+        }
+        self.pipe = self.pipe.saturating_sub(1);
+        self.counts.acked += 1;
+        self.rtt.restore_rto();
+        self.timeout = Some(now + self.rtt.rto() + DELAYED_ACK);
+        // RFC 4340 §11.7.2: which drops count as congestion.
+        let congested = match dropped {
+            None | Some(DropCode::ProtocolConstraints | DropCode::NotListening) => marked,
+            Some(DropCode::ReceiveBuffer) => {
+                self.cwnd = (self.cwnd - 1).max(1);
+                self.leave_slow_start();
+                marked
+            }
+            Some(DropCode::Corrupt | DropCode::DeliveredCorrupt | DropCode::Reserved(_)) => {
+                self.leave_slow_start();
+                true
+            }
+        };
+        self.counts.marked += u64::from(marked);
+        if congested {
+            self.congestion(seq);
+        }
+        !congested
+    }
+
+    fn note_greatest(&mut self, seq: Seq) {
+        let at = self.greatest.iter().position(|known| known.is_none_or(|known| seq > known));
+        if let Some(at) = at {
+            self.greatest[at..].rotate_right(1);
+            self.greatest[at] = Some(seq);
+        }
+    }
+
+    /// What three later packets have overtaken is lost (§5).
+    fn find_losses(&mut self) {
+        if let Some(bound) = self.greatest[NUMDUPACK - 1] {
+            let count =
+                if bound > self.first { self.first.distance_to(bound).min(self.flights.len() as u64) } else { 0 };
+            for n in 0..count {
+                self.lose(self.first.plus(n));
+            }
+        }
+        self.forget();
+    }
+
+    fn lose(&mut self, seq: Seq) {
+        let Some(flight) = self.flight_mut(seq).filter(|flight| !flight.done) else { return };
+        flight.done = true;
+        if flight.is_data {
+            self.pipe = self.pipe.saturating_sub(1);
+            self.counts.lost += 1;
+            self.congestion(seq);
+        }
+    }
+
+    /// Drops from memory what is done, and what never mattered.
+    fn forget(&mut self) {
+        while self.flights.front().is_some_and(|flight| flight.done || !flight.is_data) {
+            self.flights.pop_front();
+            self.first = self.first.plus(1);
+        }
+        if self.pipe == 0 {
+            self.timeout = None;
+        }
+    }
+
+    /// The round-trip time, once in a window, on the packet that the peer acknowledges.
+    fn measure(&mut self, now: Instant, feedback: &Feedback<'_>) {
+        let fresh = self.measure_from.is_none_or(|from| feedback.ack >= from);
+        let Some(flight) = self.flight_mut(feedback.ack).filter(|flight| fresh && !flight.done).copied() else {
+            return;
+        };
+        let held = feedback.options.known().find_map(|option| match option {
+            Opt::ElapsedTime(units) => Some(from_units(units)),
+            _ => None,
+        });
+        self.rtt.sample(now.since(flight.at).saturating_sub(held.unwrap_or_default()));
+        self.measure_from = Some(self.next());
+    }
+
+    /// Whether all nonce echoes are right, as far as we can tell (RFC 4340 §12.2).
+    fn nonces_match(&self, feedback: &Feedback<'_>) -> bool {
+        let mut at = feedback.ack;
+        feedback.options.ack_vectors().all(|vector| {
+            let (right, next) = self.nonces.check(at, &vector);
+            at = next;
+            right != Some(false)
+        })
+    }
+
+    /// §5: slow start by half of what is acknowledged, then one packet for each window.
+    fn grow(&mut self, now: Instant, unmarked: u32) {
+        if !core::mem::take(&mut self.was_full) || now < self.no_growth_until || self.cwnd >= self.limit {
+            return;
+        }
+        self.credit += unmarked;
+        if self.cwnd < self.ssthresh {
+            let most = u32::from(self.ack_ratio.get() / 2).max(1);
+            let growth = (self.credit / 2).min(most).min(self.ssthresh - self.cwnd);
+            self.credit = if growth == most { 0 } else { self.credit % 2 };
+            self.cwnd += growth;
+        } else if self.credit >= self.cwnd {
+            self.credit -= self.cwnd;
+            self.cwnd += 1;
+        }
+    }
+}
+
+impl ccid::Sender for Sender {
+    fn permit(&mut self, now: Instant, _payload: usize) -> Permit {
+        if self.pipe == 0 && self.last_data.is_some_and(|at| now.since(at) > self.rtt.rto()) {
+            // §5.1: slow start after an idle period.
+            self.cwnd = self.cwnd.min(self.initial_window);
+            self.credit = 0;
+            self.last_data = None;
+        }
+        if self.pipe < self.window() {
+            return Permit::Now;
+        }
+        self.was_full = true;
+        Permit::Wait
+    }
+
+    fn on_handshake_rtt(&mut self, _: Instant, rtt: Duration) {
+        if self.rtt.srtt().is_none() {
+            self.rtt.sample(rtt);
+        }
+    }
+
+    fn on_sent(&mut self, now: Instant, sent: &Sent) {
+        if self.flights.is_empty() {
+            self.first = sent.seq;
+        }
+        // Numbers that were skipped were never sent, so they cannot be lost.
+        let skipped = Flight { at: now, is_data: false, done: true, dropped: None };
+        while self.next() < sent.seq && self.flights.len() < Self::MAX_FLIGHTS {
+            self.flights.push_back(skipped);
+        }
+        self.flights.push_back(Flight { is_data: sent.is_data, done: false, ..skipped });
+        self.nonces.sent(sent.seq, sent.nonce);
+        if sent.is_data {
+            self.pipe += 1;
+            self.since_ack += 1;
+            self.last_data = Some(now);
+            self.timeout.get_or_insert(now + self.rtt.rto() + DELAYED_ACK);
+        } else {
+            self.forget();
+        }
+        if sent.is_ack {
+            self.since_ack = 0;
+        }
+        if self.flights.len() > Self::MAX_FLIGHTS {
+            self.lose(self.first);
+            self.forget();
+        }
+    }
+
+    fn on_feedback(&mut self, now: Instant, feedback: &Feedback<'_>) {
+        self.measure(now, feedback);
+        if !self.nonces_match(feedback) {
+            // §12.3: as if a recent packet had been marked.
+            self.counts.nonce_mismatches += 1;
+            self.congestion(feedback.ack);
+        }
+        self.note_dropped(feedback);
+        let (mut high, mut unmarked) = (feedback.ack, 0);
+        for run in feedback.options.ack_vector_runs() {
+            let low = back(high, u64::from(run.len) - 1);
+            if let (true, Some((from, count))) = (run.state.arrived(), self.overlap(low, high)) {
+                for n in (0..count).rev() {
+                    unmarked += u32::from(self.arrived(now, from.plus(n), run.state == PacketState::Marked));
+                }
+            }
+            high = back(low, 1);
+        }
+        let acked = unmarked;
+        self.find_losses();
+        self.grow(now, unmarked);
+        if acked > 0 {
+            self.ack_ratio.on_acked(acked, self.cwnd);
+        }
+    }
+
+    fn on_arrival(&mut self, _: Instant, arrival: &Arrival) {
+        self.ack_ratio.on_arrival(arrival);
+    }
+
+    fn on_slow_receiver(&mut self, now: Instant) {
+        self.leave_slow_start();
+        self.no_growth_until = now + self.rtt.srtt().unwrap_or(Duration::from_millis(200));
+    }
+
+    fn timer(&self) -> Option<Instant> {
+        self.timeout
+    }
+
+    fn on_timer(&mut self, now: Instant) {
+        if self.timeout.is_none_or(|at| at > now) {
+            return;
+        }
+        // §5: all that is out is lost.
+        self.ssthresh = (self.cwnd / 2).max(2);
+        self.recovered_after = Some(back(self.next(), 1));
+        for n in 0..self.flights.len() as u64 {
+            self.lose(self.first.plus(n));
+        }
+        self.cwnd = 1;
+        self.credit = 0;
+        self.counts.timeouts += 1;
+        self.rtt.back_off();
+        self.forget();
+    }
+
+    fn wants_ack_of_ack(&self) -> bool {
+        self.since_ack + 1 >= self.window()
+    }
+
+    fn ack_ratio(&self) -> Option<u16> {
+        Some(self.ack_ratio.get())
+    }
+
+    fn packets_per_rtt(&self, _: Instant) -> u64 {
+        u64::from(self.cwnd)
+    }
+
+    fn limit(&mut self, packets: u64) {
+        self.limit = u32::try_from(packets).unwrap_or(u32::MAX).max(1);
+    }
+
+    fn srtt(&self) -> Option<Duration> {
+        self.rtt.srtt()
+    }
+
+    fn report(&self, _: Instant) -> CcidReport {
+        CcidReport {
+            srtt: self.rtt.srtt(),
+            rto: Some(self.rtt.rto()),
+            cwnd: Some(self.cwnd),
+            ssthresh: Some(self.ssthresh),
+            pipe: Some(self.pipe),
+            ack_ratio: Some(self.ack_ratio.get()),
+            ..self.counts
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,256 @@
+//! Congestion control: what a half-connection may send, and what its receiver tells (RFC 4340 §10).
+//!
+//! A CCID is a folder with two halves: [`Sender`] at the end whose data it controls, [`Receiver`] at the other.
+
+mod ccid2;
+
+use crate::seq::Seq;
+use crate::wire::{Options, RawOption};
+use braidcast_core::{Ecn, Instant, Writer};
+use core::fmt;
+use core::str::FromStr;
+use core::time::Duration;
+
+/// A congestion control identifier that can be asked for (RFC 4340 §10 table 5).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Ccid {
+    /// TCP-like (RFC 4341).
+    #[default]
+    Two,
+}
+
+impl Ccid {
+    /// Every CCID, by the name that command line and scenarios use.
+    pub const ALL: [(&'static str, Self); 1] = [("ccid2", Self::Two)];
+
+    /// The number on the wire.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Two => 2,
+        }
+    }
+
+    /// The CCID of this number, if it is one of ours.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.iter().map(|&(_, it)| it).find(|it| it.number() == number)
+    }
+
+    /// Whether its receiver must send Ack Vectors.
+    pub(crate) const fn needs_ack_vector(self) -> bool {
+        match self {
+            Self::Two => true,
+        }
+    }
+
+    pub(crate) fn sender(self, setup: &Setup) -> Box<dyn Sender> {
+        match self {
+            Self::Two => Box::new(ccid2::Sender::new(setup)),
+        }
+    }
+
+    pub(crate) fn receiver(self) -> Box<dyn Receiver> {
+        match self {
+            Self::Two => Box::new(ccid2::Receiver::default()),
+        }
+    }
+}
+
+impl FromStr for Ccid {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        found.map(|&(_, ccid)| ccid).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|(known, _)| *known).collect();
+            format!("no congestion control is called '{name}'; there are: {}", names.join(", "))
+        })
+    }
+}
+
+impl fmt::Display for Ccid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ccid{}", self.number())
+    }
+}
+
+/// What a sender half starts with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    /// Bytes of a full packet.
+    pub(crate) packet_size: usize,
+    /// Round-trip time of the handshake, if it was measured.
+    pub(crate) rtt: Option<Duration>,
+}
+
+/// Whether a data packet may leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Permit {
+    /// At once.
+    Now,
+    /// Not before this time.
+    #[allow(dead_code, reason = "CCIDs that control a rate need it, not a window")]
+    At(Instant),
+    /// After feedback, or when [`Sender::timer`] has run out.
+    Wait,
+}
+
+/// A packet that left, of any type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    /// Its number.
+    pub(crate) seq: Seq,
+    /// Whether congestion control counts it: it carries data.
+    pub(crate) is_data: bool,
+    /// Bytes of application data.
+    #[allow(dead_code, reason = "CCIDs that count bytes need it, not packets")]
+    pub(crate) payload: usize,
+    /// It was marked ECT(1), the nonce.
+    pub(crate) nonce: bool,
+    /// It carried an acknowledgement number.
+    pub(crate) is_ack: bool,
+}
+
+/// A packet with an acknowledgement number that came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Feedback<'a> {
+    /// Greatest of our numbers that had come.
+    pub(crate) ack: Seq,
+    /// All options; Ack Vectors, Elapsed Time and what belongs to the CCID are in here.
+    pub(crate) options: Options<'a>,
+}
+
+/// Any packet from the peer, as congestion control of acknowledgements sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    /// Its number.
+    pub(crate) seq: Seq,
+    /// Whether it is of a type that carries data.
+    pub(crate) is_data: bool,
+    /// Bytes of application data.
+    #[allow(dead_code, reason = "CCIDs that count bytes need it, not packets")]
+    pub(crate) payload: usize,
+    /// The four bits for the CCID.
+    #[allow(dead_code, reason = "CCID 3 and its like have their window counter in it")]
+    pub(crate) ccval: u8,
+    /// How its IP header was marked.
+    pub(crate) ecn: Ecn,
+    /// Packets without data just before it, where the peer says so.
+    pub(crate) ndp_count: Option<u64>,
+    /// Round-trip time as far as this end knows it, for receivers that need one (RFC 4340 §3.4: 0.2 s if not).
+    pub(crate) rtt: Option<Duration>,
+}
+
+/// How congestion control is doing. What a CCID does not have is `None`.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct CcidReport {
+    /// Data rate that is allowed now, bytes per second.
+    pub allowed_rate: Option<f64>,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Timeout after which silence counts as loss.
+    pub rto: Option<Duration>,
+    /// Congestion window, packets.
+    pub cwnd: Option<u32>,
+    /// Slow start threshold, packets; `u32::MAX` before the first loss.
+    pub ssthresh: Option<u32>,
+    /// Data packets in the network.
+    pub pipe: Option<u32>,
+    /// Loss event rate, 0 to 1.
+    pub loss_event_rate: Option<f64>,
+    /// Data packets that each acknowledgement should cover (Ack Ratio).
+    pub ack_ratio: Option<u16>,
+    /// Data packets acknowledged.
+    pub acked: u64,
+    /// Data packets taken for lost.
+    pub lost: u64,
+    /// Data packets reported as marked by ECN.
+    pub marked: u64,
+    /// Timeouts.
+    pub timeouts: u64,
+    /// Ack Vectors whose nonce echo was wrong.
+    pub nonce_mismatches: u64,
+}
+
+/// The half of a CCID at the data sender (HC-Sender).
+pub(crate) trait Sender: fmt::Debug + Send {
+    /// May a data packet of `payload` bytes leave at `now`?
+    fn permit(&mut self, now: Instant, payload: usize) -> Permit;
+
+    /// CCVal of the next packet.
+    fn ccval(&self, _now: Instant) -> u8 {
+        0
+    }
+
+    /// The round-trip time of the handshake, before anything else measured it.
+    fn on_handshake_rtt(&mut self, now: Instant, rtt: Duration);
+
+    /// A packet left, with data or without.
+    fn on_sent(&mut self, now: Instant, sent: &Sent);
+
+    /// An acknowledgement came.
+    fn on_feedback(&mut self, now: Instant, feedback: &Feedback<'_>);
+
+    /// Any packet of the peer came; those of acknowledgement traffic that are missing or marked tell of congestion there.
+    fn on_arrival(&mut self, _now: Instant, _arrival: &Arrival) {}
+
+    /// The receiver says that it is slow (RFC 4340 §11.6).
+    fn on_slow_receiver(&mut self, now: Instant);
+
+    /// When [`on_timer`](Self::on_timer) is due.
+    fn timer(&self) -> Option<Instant>;
+
+    /// The timer ran out.
+    fn on_timer(&mut self, now: Instant);
+
+    /// Whether the next data packet should carry an acknowledgement, so that the receiver may forget (RFC 4340 §11.1).
+    fn wants_ack_of_ack(&self) -> bool {
+        false
+    }
+
+    /// The Ack Ratio that our data should have, if this CCID uses one (RFC 4340 §11.3).
+    fn ack_ratio(&self) -> Option<u16> {
+        None
+    }
+
+    /// Sequence numbers that a round trip may take, for the Sequence Window; 0 for no opinion.
+    fn packets_per_rtt(&self, _now: Instant) -> u64 {
+        0
+    }
+
+    /// No more than so many packets may be out, whatever congestion control would allow: the peer's sequence window.
+    fn limit(&mut self, packets: u64);
+
+    /// Whether a CCID-specific option from the data receiver, or a feature of it, is one that is obeyed.
+    fn understands(&self, _option: RawOption<'_>) -> bool {
+        false
+    }
+
+    /// Smoothed round-trip time, once measured.
+    fn srtt(&self) -> Option<Duration>;
+
+    /// How it goes.
+    fn report(&self, now: Instant) -> CcidReport;
+}
+
+/// The half of a CCID at the data receiver (HC-Receiver).
+pub(crate) trait Receiver: fmt::Debug + Send {
+    /// A packet came, with data or without.
+    fn on_arrival(&mut self, now: Instant, arrival: &Arrival);
+
+    /// When an acknowledgement is due; a time that is past means at once.
+    fn ack_due(&self) -> Option<Instant>;
+
+    /// An acknowledgement left, alone or with data.
+    fn on_ack_sent(&mut self, now: Instant);
+
+    /// Appends what this CCID puts on its acknowledgements, besides Ack Vectors and Elapsed Time.
+    fn emit_options(&mut self, _now: Instant, _w: &mut Writer<'_>) {}
+
+    /// The data sender's Ack Ratio.
+    fn set_ack_ratio(&mut self, _ratio: u16) {}
+
+    /// Whether a CCID-specific option from the data sender is one that is obeyed.
+    fn understands(&self, _option: RawOption<'_>) -> bool {
+        false
+    }
+}

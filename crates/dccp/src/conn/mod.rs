@@ -1,0 +1,318 @@
+//! One connection: states (RFC 4340 §8), sequence numbers (§7) and what holds them together.
+
+mod close;
+mod handshake;
+mod inbox;
+mod numbers;
+mod options;
+mod queue;
+mod receive;
+mod timers;
+mod transmit;
+
+use crate::ackvec::{AckWindow, ReplayWindow};
+use crate::api::{CloseReason, Event, Options, Report, Sample, SendError, SendOptions, State, Stats};
+use crate::ccid::{self, Ccid};
+use crate::feature::{Negotiation, Place, number};
+use crate::rate_limit::RateLimit;
+use crate::seq::Seq;
+use crate::wire::{Checksum, Header, Reset, ServiceCode};
+use braidcast_core::{Instant, Rng, Route};
+use core::time::Duration;
+use inbox::Inbox;
+use numbers::Numbers;
+use queue::SendQueue;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use timers::Backoff;
+
+pub(crate) use handshake::{Handshake, changes, options_of_request};
+
+/// Round-trip time where none is known (RFC 4340 §3.4).
+const DEFAULT_RTT: Duration = Duration::from_millis(200);
+/// Syncs per second at most (RFC 4340 §7.5.4).
+const SYNCS_PER_SECOND: u32 = 8;
+/// Samples that are kept for a probe that does not take them; the oldest go first.
+const MAX_SAMPLES: usize = 4096;
+
+/// A state with what belongs to it. Later states compare greater, as RFC 4340 §4.3 orders them.
+#[derive(Debug)]
+enum Phase {
+    Request { retry: Backoff, give_up: Instant },
+    Respond { give_up: Instant, cookie: Vec<u8> },
+    PartOpen { retry: Backoff, give_up: Instant, cookie: Vec<u8> },
+    Open,
+    CloseReq { retry: Backoff },
+    Closing { retry: Backoff },
+    Closed { time_wait: bool },
+}
+
+/// A packet that is due whatever congestion control says.
+#[derive(Clone, Debug)]
+enum Control {
+    Request,
+    Response {
+        refused_data: bool,
+    },
+    Ack,
+    Sync {
+        ack: Seq,
+    },
+    SyncAck {
+        ack: Seq,
+    },
+    CloseReq,
+    Close,
+    Reset {
+        reset: Reset,
+        ack: Seq,
+    },
+    /// With a number that is none of ours.
+    ForeignReset {
+        reset: Reset,
+        seq: Seq,
+        ack: Seq,
+    },
+}
+
+/// How [`Connection::close`] is to go on once all that waits has been sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ending {
+    No,
+    WhenSent,
+}
+
+/// Two half-connections between a client and a server, each with its own congestion control (RFC 4340 §4).
+#[derive(Debug)]
+pub struct Connection {
+    options: Arc<Options>,
+    rng: Rng,
+    route: Route,
+    checksum: Checksum,
+    local_port: u16,
+    remote_port: u16,
+    service: ServiceCode,
+    is_server: bool,
+    phase: Phase,
+    ending: Ending,
+    numbers: Numbers,
+    replay: ReplayWindow,
+    features: Negotiation,
+    acks: AckWindow,
+    sender: Box<dyn ccid::Sender>,
+    sending: Ccid,
+    receiver: Box<dyn ccid::Receiver>,
+    receiving: Ccid,
+    queue: SendQueue,
+    inbox: Inbox,
+    controls: VecDeque<Control>,
+    events: VecDeque<Event>,
+    samples: VecDeque<Sample>,
+    sync_limit: RateLimit,
+    /// The first number that we sent from OPEN.
+    opened: Option<Seq>,
+    /// When the first Requests or Responses left, to measure the handshake.
+    handshake_sent: Vec<Instant>,
+    handshake_rtt: Option<Duration>,
+    /// When the newest acknowledgeable packet came, for Elapsed Time.
+    newest_at: Instant,
+    /// When the last valid packet came (RFC 4340 §7.5.3: "active").
+    last_valid: Instant,
+    /// A Timestamp to echo, and when it came.
+    echo: Option<(u32, Instant)>,
+    /// Packets without data sent in a row (RFC 4340 §7.7).
+    ndp_run: u64,
+    /// Congestion control lets the next data packet out then.
+    pace: Option<Instant>,
+    /// The Ack Ratio is not changed again before this (RFC 4341 §6.1.2).
+    ratio_pause: Instant,
+    slow: bool,
+    listening: bool,
+    peer_is_slow: bool,
+    peer_listens: bool,
+    wants_room: bool,
+    stats: Stats,
+}
+
+impl Connection {
+    /// Queues a message; it leaves when congestion control lets it. Messages may get lost, overtake each other, and never come twice.
+    ///
+    /// # Errors
+    /// [`SendError`]; nothing was queued then.
+    pub fn send(&mut self, now: Instant, payload: &[u8], how: SendOptions) -> Result<(), SendError> {
+        if self.ending == Ending::WhenSent
+            || matches!(self.phase, Phase::CloseReq { .. } | Phase::Closing { .. } | Phase::Closed { .. })
+        {
+            return Err(SendError::Closing);
+        }
+        if !self.peer_listens {
+            return Err(SendError::NotListening);
+        }
+        let (len, limit, coverage) = (payload.len(), self.max_payload(), how.coverage);
+        if len > limit {
+            return Err(SendError::TooLong { len, limit });
+        }
+        if coverage > 15 || Header::covered(coverage).is_some_and(|covered| covered > len) {
+            return Err(SendError::Coverage { coverage, len });
+        }
+        let minimum = self.features.value(Place::Remote, number::MIN_COVERAGE) as u8;
+        if coverage > 0 && (minimum == 0 || coverage < minimum) && !matches!(self.phase, Phase::Request { .. }) {
+            return Err(SendError::CoverageRefused { coverage, minimum });
+        }
+        self.stats.expired += self.queue.expire(now);
+        if self.queue.len() >= self.options.send_queue {
+            self.wants_room = true;
+            return Err(SendError::QueueFull { limit: self.options.send_queue });
+        }
+        self.queue.push(now, payload, how);
+        Ok(())
+    }
+
+    /// Moves the next message that came into `out`, replacing what is there; `false` if there is none.
+    pub fn recv(&mut self, out: &mut Vec<u8>) -> bool {
+        self.inbox.pop(out)
+    }
+
+    /// Longest message in bytes that one packet carries for certain: [`Options::max_packet`] less headers and common options.
+    pub fn max_payload(&self) -> usize {
+        // Long header with acknowledgement, Data Checksum, NDP Count, padding. Ack Vectors go on packets of their own if
+        // they do not fit.
+        const OVERHEAD: usize = 24 + 6 + 8 + 2;
+        self.options.max_packet.saturating_sub(OVERHEAD)
+    }
+
+    /// Tells the peer not to send faster, as long as this is set (RFC 4340 §11.6).
+    pub const fn set_slow_receiver(&mut self, slow: bool) {
+        self.slow = slow;
+    }
+
+    /// Takes no more data from now on; the peer is told (RFC 4340 §11.7, drop code 1).
+    pub const fn stop_receiving(&mut self) {
+        self.listening = false;
+    }
+
+    /// The state.
+    pub const fn state(&self) -> State {
+        match self.phase {
+            Phase::Request { .. } => State::Request,
+            Phase::Respond { .. } => State::Respond,
+            Phase::PartOpen { .. } => State::PartOpen,
+            Phase::Open => State::Open,
+            Phase::CloseReq { .. } => State::CloseReq,
+            Phase::Closing { .. } => State::Closing,
+            Phase::Closed { .. } => State::Closed,
+        }
+    }
+
+    /// The route it runs over.
+    pub const fn route(&self) -> Route {
+        self.route
+    }
+
+    /// Our DCCP port and the peer's.
+    pub const fn ports(&self) -> (u16, u16) {
+        (self.local_port, self.remote_port)
+    }
+
+    /// What the connection is for.
+    pub const fn service(&self) -> ServiceCode {
+        self.service
+    }
+
+    /// How it is doing.
+    pub fn report(&self, now: Instant) -> Report {
+        Report {
+            state: self.state(),
+            sending: self.sending,
+            receiving: self.receiving,
+            ccid: self.sender.report(now),
+            rtt: self.rtt(),
+            queued_messages: self.queue.len(),
+            queued_bytes: self.queue.bytes(),
+            sequence_window: self.features.value(Place::Local, number::SEQUENCE_WINDOW),
+            peer_is_slow: self.peer_is_slow,
+            stats: self.stats,
+        }
+    }
+
+    /// The oldest sample of the internal state that was not taken yet, with [`Options::probe`].
+    pub fn poll_sample(&mut self) -> Option<Sample> {
+        self.samples.pop_front()
+    }
+
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Over, with everything sent.
+    pub(crate) fn is_finished(&self) -> bool {
+        matches!(self.phase, Phase::Closed { .. }) && self.controls.is_empty()
+    }
+
+    /// Whether the ports must rest.
+    pub(crate) const fn needs_time_wait(&self) -> bool {
+        matches!(self.phase, Phase::Closed { time_wait: true })
+    }
+
+    /// Whether the handshake of a server is still to be completed.
+    pub(crate) const fn is_half_open(&self) -> bool {
+        matches!(self.phase, Phase::Respond { .. })
+    }
+
+    fn rtt(&self) -> Option<Duration> {
+        self.sender.srtt().or(self.handshake_rtt)
+    }
+
+    /// The round-trip time to reckon with.
+    fn rtt_or_default(&self) -> Duration {
+        self.rtt().unwrap_or(DEFAULT_RTT)
+    }
+
+    fn control(&mut self, control: Control) {
+        /// More would not help: each of them repeats what another said.
+        const MAX_CONTROLS: usize = 32;
+        if self.controls.len() < MAX_CONTROLS {
+            self.controls.push_back(control);
+        }
+    }
+
+    /// Sends a Sync if not too many were sent already (RFC 4340 §7.5.4).
+    fn sync(&mut self, now: Instant, ack: Seq) {
+        if self.sync_limit.allow(now) {
+            self.control(Control::Sync { ack });
+        }
+    }
+
+    /// The end, told to the application.
+    fn closed(&mut self, reason: CloseReason, time_wait: bool) {
+        self.phase = Phase::Closed { time_wait };
+        self.queue.clear();
+        self.events.push_back(Event::Closed(reason));
+    }
+
+    /// The peer broke the protocol: it gets a Reset.
+    fn violated(&mut self, reset: Reset) {
+        self.controls.clear();
+        let ack = self.numbers.acknowledgeable;
+        self.control(Control::Reset { reset, ack });
+        self.closed(CloseReason::Violation(reset), false);
+    }
+
+    fn note(&mut self, now: Instant, sent: bool, header: &Header, payload: usize) {
+        if self.options.probe {
+            if self.samples.len() == MAX_SAMPLES {
+                self.samples.pop_front();
+            }
+            self.samples.push_back(Sample {
+                at: now,
+                sent,
+                kind: header.kind.name(),
+                seq: header.seq,
+                ack: header.kind.ack(),
+                payload,
+                queued: self.queue.len(),
+                ccid: self.sender.report(now),
+            });
+        }
+    }
+}

@@ -1,0 +1,87 @@
+use super::{Connection, Control, Phase};
+use crate::api::CloseReason;
+use crate::seq::Seq;
+use crate::wire::{Reset, ResetCode};
+use braidcast_core::Instant;
+use core::time::Duration;
+
+/// When something is repeated, after pauses that double up to 64 s (RFC 4340 §8.1.1, §8.3).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Backoff {
+    pub(super) at: Instant,
+    pause: Duration,
+}
+
+impl Backoff {
+    const MAX: Duration = Duration::from_secs(64);
+    /// A round trip may measure as nothing, but a timer that runs out at once would never end.
+    const MIN: Duration = Duration::from_millis(20);
+
+    pub(super) fn new(now: Instant, pause: Duration) -> Self {
+        let pause = pause.max(Self::MIN);
+        Self { at: now + pause, pause }
+    }
+
+    /// Whether it is time; sets the next time if so.
+    fn is_due(&mut self, now: Instant) -> bool {
+        let due = self.at <= now;
+        if due {
+            *self = Self::new(now, (self.pause * 2).min(Self::MAX));
+        }
+        due
+    }
+}
+
+impl Connection {
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let state = match self.phase {
+            Phase::Request { retry, give_up } => Some(retry.at.min(give_up)),
+            Phase::Respond { give_up, .. } => Some(give_up),
+            Phase::PartOpen { retry, give_up, .. } => Some(retry.at.min(give_up)),
+            Phase::CloseReq { retry } | Phase::Closing { retry } => Some(retry.at),
+            Phase::Open => None,
+            Phase::Closed { .. } => return None,
+        };
+        if !self.transfers() {
+            return state;
+        }
+        let times = [state, self.features.timer(), self.sender.timer(), self.receiver.ack_due(), self.pace];
+        times.into_iter().flatten().min()
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if self.sender.timer().is_some_and(|at| at <= now) {
+            self.sender.on_timer(now);
+        }
+        if self.pace.is_some_and(|at| at <= now) {
+            self.pace = None;
+        }
+        let given_up = match self.phase {
+            Phase::Request { give_up, .. } | Phase::Respond { give_up, .. } | Phase::PartOpen { give_up, .. } => {
+                give_up <= now
+            }
+            _ => false,
+        };
+        if given_up {
+            return self.give_up();
+        }
+        let (retry, control) = match &mut self.phase {
+            Phase::Request { retry, .. } => (retry, Control::Request),
+            Phase::PartOpen { retry, .. } => (retry, Control::Ack),
+            Phase::CloseReq { retry } => (retry, Control::CloseReq),
+            Phase::Closing { retry } => (retry, Control::Close),
+            Phase::Respond { .. } | Phase::Open | Phase::Closed { .. } => return,
+        };
+        if retry.is_due(now) {
+            self.control(control);
+        }
+    }
+
+    /// The handshake takes too long: the peer is told, in case that it got something (RFC 4340 §8.1.1, §8.1.3, §8.1.5).
+    fn give_up(&mut self) {
+        let known = !matches!(self.phase, Phase::Request { .. });
+        let ack = if known { self.numbers.acknowledgeable } else { Seq::default() };
+        self.control(Control::Reset { reset: Reset::new(ResetCode::ABORTED), ack });
+        self.closed(CloseReason::NoAnswer, false);
+    }
+}

@@ -1,0 +1,246 @@
+use super::{Connection, Control, Phase};
+use crate::api::{Event, State};
+use crate::ccid::{Permit, Sent};
+use crate::feature::{Place, number};
+use crate::seq::Seq;
+use crate::wire::option::{
+    DataDropped, DropCode, DropRun, emit_data_checksum, emit_elapsed, emit_init_cookies, emit_ndp_count,
+    emit_slow_receiver, emit_timestamp, emit_timestamp_echo, to_units,
+};
+use crate::wire::{Builder, Header, Kind};
+use braidcast_core::{Ecn, Instant, Transmit};
+
+/// Bytes that options take besides Ack Vectors, cookies and features.
+const COMMON_OPTIONS: usize = 40;
+
+impl Connection {
+    /// The next packet: first what is due in any case, then data, then acknowledgements.
+    pub(crate) fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        let ecn = if let Some(control) = self.controls.pop_front() {
+            self.build(now, &control, buf)
+        } else if !self.transfers() {
+            return None;
+        } else if let Some(ecn) = self.send_data(now, buf) {
+            ecn
+        } else if self.is_ack_due(now) {
+            self.build(now, &Control::Ack, buf)
+        } else {
+            self.end_when_sent(now);
+            let control = self.controls.pop_front()?;
+            self.build(now, &control, buf)
+        };
+        Some(Transmit { route: self.route, ecn, segment_size: None })
+    }
+
+    fn is_ack_due(&self, now: Instant) -> bool {
+        self.receiver.ack_due().is_some_and(|at| at <= now) || self.features.is_pending(now)
+    }
+
+    /// Sends the message that should go next, if one may (RFC 4340 §8.2). A separate Ack goes before it if they do not fit
+    /// into one packet (§11.2).
+    fn send_data(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Ecn> {
+        if !self.may_send_data() {
+            return None;
+        }
+        self.stats.expired += self.queue.expire(now);
+        let len = self.queue.next_len()?;
+        if self.pace.is_some_and(|at| at > now) {
+            return None;
+        }
+        let partly_open = matches!(self.phase, Phase::PartOpen { .. });
+        let owes = self.is_ack_due(now) || self.receiver.ack_due().is_some();
+        let with_ack = partly_open || owes || self.echo.is_some() || self.sender.wants_ack_of_ack();
+        let cookie = if let Phase::PartOpen { cookie, .. } = &self.phase { cookie.len() + 8 } else { 0 };
+        let options = COMMON_OPTIONS + cookie + self.acks.emitted_len();
+        let fits = 24 + options + len <= self.options.max_packet;
+        if with_ack && !fits {
+            if partly_open {
+                return None; // until the handshake is done and the cookie is gone
+            }
+            if owes {
+                return Some(self.build(now, &Control::Ack, buf));
+            }
+        }
+        match self.sender.permit(now, len) {
+            Permit::Now => {}
+            Permit::At(at) => {
+                self.pace = Some(at);
+                return None;
+            }
+            Permit::Wait => return None,
+        }
+        let message = self.queue.pop()?;
+        let ecn = self.build_data(now, &message, with_ack && fits, buf);
+        self.queue.recycle(message);
+        self.stats.sent_messages += 1;
+        if self.wants_room {
+            self.wants_room = false;
+            self.events.push_back(Event::Writable);
+        }
+        Some(ecn)
+    }
+
+    fn build_data(&mut self, now: Instant, message: &super::queue::Message, with_ack: bool, buf: &mut Vec<u8>) -> Ecn {
+        let ack = self.numbers.acknowledgeable.get();
+        let kind = if with_ack { Kind::DataAck { ack } } else { Kind::Data };
+        self.finish(now, kind, message.coverage, &message.bytes, None, buf)
+    }
+
+    /// Writes a control packet into `buf`.
+    pub(super) fn build(&mut self, now: Instant, control: &Control, buf: &mut Vec<u8>) -> Ecn {
+        let ack = self.numbers.acknowledgeable.get();
+        let service = self.service;
+        let kind = match *control {
+            Control::Request => Kind::Request { service },
+            Control::Response { .. } => Kind::Response { ack, service },
+            Control::Ack => Kind::Ack { ack },
+            Control::Sync { ack } => Kind::Sync { ack: ack.get() },
+            Control::SyncAck { ack } => Kind::SyncAck { ack: ack.get() },
+            Control::CloseReq => Kind::CloseReq { ack },
+            Control::Close => Kind::Close { ack },
+            Control::Reset { reset, ack } | Control::ForeignReset { reset, ack, .. } => {
+                Kind::Reset { ack: ack.get(), reset }
+            }
+        };
+        self.finish(now, kind, 0, &[], Some(control), buf)
+    }
+
+    /// Writes a packet with all options that belong on it, and tells congestion control.
+    fn finish(
+        &mut self,
+        now: Instant,
+        kind: Kind,
+        coverage: u8,
+        payload: &[u8],
+        control: Option<&Control>,
+        buf: &mut Vec<u8>,
+    ) -> Ecn {
+        buf.clear();
+        let foreign = if let Some(Control::ForeignReset { seq, .. }) = control { Some(*seq) } else { None };
+        let seq = foreign.unwrap_or_else(|| self.numbers.take());
+        let short = kind.may_be_short() && self.features.value(Place::Local, number::ALLOW_SHORT_SEQNOS) == 1;
+        let ccval = self.sender.ccval(now);
+        let mask = if short { 0xff_ffff } else { u64::MAX };
+        let header = Header {
+            source_port: self.local_port,
+            destination_port: self.remote_port,
+            ccval,
+            coverage,
+            short,
+            seq: seq.get() & mask,
+            kind: if short { shorten(kind, mask) } else { kind },
+        };
+        let mut builder = Builder::begin(buf, &header);
+        self.emit_options(now, seq, kind, payload, control, &mut builder);
+        builder.finish(payload, self.checksum);
+        if foreign.is_some() {
+            return Ecn::NotEct;
+        }
+        self.after_sending(now, seq, &header, payload.len(), buf.len())
+    }
+
+    fn emit_options(
+        &mut self,
+        now: Instant,
+        seq: Seq,
+        kind: Kind,
+        payload: &[u8],
+        control: Option<&Control>,
+        builder: &mut Builder<'_>,
+    ) {
+        let room = builder.room();
+        let w = &mut builder.options();
+        let start = w.position();
+        if self.ndp_run > 0 && self.features.value(Place::Local, number::SEND_NDP_COUNT) == 1 {
+            emit_ndp_count(self.ndp_run, w);
+        }
+        if self.options.data_checksum && !payload.is_empty() {
+            emit_data_checksum(payload, w);
+        }
+        if let Phase::PartOpen { cookie, .. } | Phase::Respond { cookie, .. } = &self.phase {
+            emit_init_cookies(cookie, w);
+        }
+        if let Some((stamp, at)) = self.echo.filter(|_| kind != Kind::Data) {
+            emit_timestamp_echo(stamp, to_units(now.since(at)), w);
+            self.echo = None;
+        }
+        match control {
+            Some(Control::Response { refused_data }) => {
+                emit_timestamp(now, w);
+                if *refused_data {
+                    // §8.1.3: data on a Request is not taken.
+                    let run = DropRun { code: Some(DropCode::ProtocolConstraints), len: 1 };
+                    DataDropped::new(&[run.byte()]).emit(w);
+                }
+            }
+            None | Some(Control::Ack) if kind != Kind::Data => self.emit_acknowledgement(now, seq, w),
+            _ => {}
+        }
+        // Feature options go on anything but Data; not on the last packets, whose answers nobody awaits.
+        if kind != Kind::Data && !matches!(kind, Kind::Reset { .. } | Kind::Close { .. } | Kind::CloseReq { .. }) {
+            let rtt = self.rtt_or_default();
+            let left = room.saturating_sub(w.position() - start);
+            let repeat = matches!(kind, Kind::Request { .. } | Kind::Response { .. });
+            self.features.emit(now, seq, rtt, repeat, left, w);
+        }
+    }
+
+    fn emit_acknowledgement(&mut self, now: Instant, seq: Seq, w: &mut braidcast_core::Writer<'_>) {
+        if self.slow {
+            emit_slow_receiver(w);
+        }
+        if !self.acks.is_empty() {
+            self.acks.emit(seq, self.numbers.acknowledgeable, self.options.ecn, w);
+        }
+        let held = to_units(now.since(self.newest_at));
+        if held > 0 {
+            emit_elapsed(held, w);
+        }
+        self.receiver.emit_options(now, w);
+        self.receiver.on_ack_sent(now);
+    }
+
+    /// Books a packet that leaves; gives its ECN mark.
+    fn after_sending(&mut self, now: Instant, seq: Seq, header: &Header, payload: usize, len: usize) -> Ecn {
+        let kind = header.kind;
+        self.ndp_run = if kind.is_data() { 0 } else { self.ndp_run + 1 };
+        self.stats.sent_packets += 1;
+        self.stats.sent_bytes += len as u64;
+        if matches!(kind, Kind::Request { .. } | Kind::Response { .. }) {
+            /// Repeated for longer than that, it is not worth measuring.
+            const MAX: usize = 8;
+            if self.handshake_sent.len() < MAX && matches!(self.phase, Phase::Request { .. } | Phase::Respond { .. }) {
+                self.handshake_sent.push(now);
+            }
+        }
+        let can = self.options.ecn && self.features.value(Place::Remote, number::ECN_INCAPABLE) == 0;
+        let ecn = match kind {
+            Kind::Data | Kind::DataAck { .. } | Kind::Ack { .. } if can && self.state() >= State::PartOpen => {
+                let nonce = self.options.ecn_nonce && kind.is_data() && self.rng.chance(0.5);
+                if nonce { Ecn::Ect1 } else { Ecn::Ect0 }
+            }
+            _ => Ecn::NotEct,
+        };
+        self.sender.on_sent(
+            now,
+            &Sent {
+                seq,
+                is_data: matches!(kind, Kind::Data | Kind::DataAck { .. }),
+                payload,
+                nonce: ecn == Ecn::Ect1,
+                is_ack: kind.ack().is_some(),
+            },
+        );
+        self.note(now, true, header, payload);
+        ecn
+    }
+}
+
+/// The type with the low bits of its acknowledgement number only.
+const fn shorten(kind: Kind, mask: u64) -> Kind {
+    match kind {
+        Kind::Ack { ack } => Kind::Ack { ack: ack & mask },
+        Kind::DataAck { ack } => Kind::DataAck { ack: ack & mask },
+        kind => kind,
+    }
+}

@@ -1,0 +1,128 @@
+use super::cookie::{Cookie, MAX_CHANGES};
+use super::{Endpoint, FlowId};
+use crate::conn::{Connection, Handshake, changes, options_of_request};
+use crate::seq::Seq;
+use crate::wire::{Builder, Checksum, Header, Kind, Opt, Packet, Reset, ResetCode, ServiceCode};
+use braidcast_core::{Ecn, Instant};
+use std::sync::Arc;
+
+impl Endpoint {
+    /// A packet of no connection (RFC 4340 §8.5 steps 2 and 3).
+    pub(super) fn handle_stray(
+        &mut self,
+        now: Instant,
+        flow: FlowId,
+        ecn: Ecn,
+        checksum: Checksum,
+        packet: &Packet<'_>,
+    ) {
+        let services = self.listeners.get(&flow.local_port);
+        match (packet.header.kind, services) {
+            (Kind::Request { .. }, None) => {
+                self.reset(now, flow, packet, Reset::new(ResetCode::CONNECTION_REFUSED));
+            }
+            // The invalid code is in no list.
+            (Kind::Request { service }, Some(services)) if !services.contains(&service) => {
+                self.reset(now, flow, packet, Reset::new(ResetCode::BAD_SERVICE_CODE));
+            }
+            (Kind::Request { service }, Some(_)) => self.handle_request(now, flow, checksum, packet, service),
+            (_, Some(_)) => self.handle_cookie(now, flow, ecn, checksum, packet),
+            (_, None) => self.no_connection(now, flow, packet),
+        }
+    }
+
+    fn handshake(flow: FlowId, checksum: Checksum, service: ServiceCode, iss: Seq) -> Handshake {
+        let FlowId { route, local_port, remote_port } = flow;
+        Handshake { route, checksum, local_port, remote_port, service, iss }
+    }
+
+    /// A Request for something that we serve: answered, and forgotten or not.
+    fn handle_request(
+        &mut self,
+        now: Instant,
+        flow: FlowId,
+        checksum: Checksum,
+        packet: &Packet<'_>,
+        service: ServiceCode,
+    ) {
+        let changes = changes(&packet.options);
+        if self.connections.len() >= self.options.max_connections || changes.len() > MAX_CHANGES {
+            return self.reset(now, flow, packet, Reset::new(ResetCode::TOO_BUSY));
+        }
+        let request = Seq::new(packet.header.seq);
+        let iss = self.cookies.response_number(request, flow.into());
+        let handshake = Self::handshake(flow, checksum, service, iss);
+        let (options, rng) = (Arc::clone(&self.options), self.next_rng());
+        let mut connection = match Connection::respond(now, options, rng, handshake, request, &packet.options) {
+            Ok(connection) => connection,
+            Err(reset) => return self.reset(now, flow, packet, reset),
+        };
+        let refused_data = !packet.payload.is_empty();
+        if self.half_open < self.options.half_open {
+            connection.answer_request(refused_data);
+            self.insert(flow, connection);
+        } else if self.replies.len() < Self::MAX_REPLIES {
+            let cookie = self.cookies.seal(&Cookie { created: now, service, iss, isr: request, changes }, flow.into());
+            let mut response = Vec::new();
+            connection.set_cookie(cookie);
+            connection.respond_to_request(now, refused_data, &mut response);
+            self.replies.push_back((flow.route, response));
+        }
+    }
+
+    /// Anything but a Request at a port that we listen at: it begins a connection if it brings an Init Cookie of ours back.
+    fn handle_cookie(&mut self, now: Instant, flow: FlowId, ecn: Ecn, checksum: Checksum, packet: &Packet<'_>) {
+        let cookies = packet.options.known().filter_map(|option| match option {
+            Opt::InitCookie(value) => Some(value),
+            _ => None,
+        });
+        let bytes: Vec<u8> = cookies.flatten().copied().collect();
+        if bytes.is_empty() {
+            return self.no_connection(now, flow, packet);
+        }
+        let bad = Reset::new(ResetCode::BAD_INIT_COOKIE);
+        let Some(cookie) = self.cookies.open(&bytes, flow.into(), now) else {
+            return self.reset(now, flow, packet, bad);
+        };
+        if self.connections.len() >= self.options.max_connections {
+            return self.reset(now, flow, packet, Reset::new(ResetCode::TOO_BUSY));
+        }
+        let handshake = Self::handshake(flow, checksum, cookie.service, cookie.iss);
+        let request = options_of_request(&cookie.changes, cookie.service);
+        let (options, rng) = (Arc::clone(&self.options), self.next_rng());
+        // What was taken before the Response left is taken again, and leads to the same.
+        let Ok(mut connection) = Connection::respond(now, options, rng, handshake, cookie.isr, &request) else {
+            return self.reset(now, flow, packet, bad);
+        };
+        connection.revive(now);
+        connection.handle_packet(now, ecn, packet);
+        if !connection.is_half_open() {
+            self.insert(flow, connection);
+        }
+    }
+
+    /// Answers a packet that belongs nowhere, unless it is a Reset itself (RFC 4340 §8.5 step 2).
+    pub(super) fn no_connection(&mut self, now: Instant, flow: FlowId, packet: &Packet<'_>) {
+        self.reset(now, flow, packet, Reset::new(ResetCode::NO_CONNECTION));
+    }
+
+    /// A Reset on behalf of no connection: its numbers are taken from the packet (RFC 4340 §8.3.1).
+    fn reset(&mut self, now: Instant, flow: FlowId, packet: &Packet<'_>, reset: Reset) {
+        let header = &packet.header;
+        if matches!(header.kind, Kind::Reset { .. })
+            || self.replies.len() >= Self::MAX_REPLIES
+            || !self.resets.allow(now)
+        {
+            return;
+        }
+        let Some(checksum) = self.checksum(flow.route) else { return };
+        let mask = if header.short { 0xff_ffff } else { (1 << 48) - 1 };
+        let seq = header.kind.ack().map_or(0, |ack| ack.wrapping_add(1) & mask);
+        let kind = Kind::Reset { ack: header.seq, reset };
+        let (source_port, destination_port) = (flow.local_port, flow.remote_port);
+        let header = Header { source_port, destination_port, ccval: 0, coverage: 0, short: false, seq, kind };
+        let mut bytes = Vec::new();
+        Builder::begin(&mut bytes, &header).finish(&[], checksum);
+        self.replies.push_back((flow.route, bytes));
+    }
+}

@@ -1,0 +1,387 @@
+//! All connections, the ports that are listened at, and the packets that belong to no connection.
+
+mod cookie;
+mod listen;
+
+use crate::api::{ConnectError, Event, ListenError, Options};
+use crate::conn::{Connection, Handshake};
+use crate::rate_limit::RateLimit;
+use crate::seq::Seq;
+use crate::wire::{Checksum, Packet, ServiceCode};
+use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
+use cookie::{CookieJar, Ends};
+use slab::Slab;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Names a connection of an [`Endpoint`]; not used again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ConnectionId {
+    key: u32,
+    generation: u32,
+}
+
+/// What tells flows apart: with UDP, the six numbers of RFC 6773 §3.8.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct FlowId {
+    route: Route,
+    local_port: u16,
+    remote_port: u16,
+}
+
+impl From<FlowId> for Ends {
+    fn from(FlowId { route, local_port, remote_port }: FlowId) -> Self {
+        Self { route, local_port, remote_port }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Flow {
+    Connection(ConnectionId),
+    /// Nothing new may begin here for a while (RFC 4340 §8.3).
+    TimeWait,
+}
+
+#[derive(Debug)]
+struct Entry {
+    generation: u32,
+    connection: Connection,
+    flow: FlowId,
+    /// What `timers` holds for it.
+    timer: Option<Instant>,
+    /// In `busy`.
+    is_busy: bool,
+    /// Counted in `half_open`.
+    half_open: bool,
+}
+
+/// A machine that speaks DCCP over any number of sockets: a client, a server, or both.
+///
+/// Whether a packet goes straight over IP or in UDP (RFC 6773) is seen by its route: a remote port of 0 means IP, and then the
+/// checksum needs [`set_local_address`](Self::set_local_address).
+///
+/// Call [`connect`](Self::connect) or [`listen`](Self::listen), then drive it as [`Machine`] says. Events carry the connection
+/// they are about; get at it by [`connection_mut`](Self::connection_mut). After [`Event::Closed`] has been polled and the last
+/// packets have left, the connection is gone.
+#[derive(Debug)]
+pub struct Endpoint {
+    options: Arc<Options>,
+    rng: Rng,
+    cookies: CookieJar,
+    addresses: HashMap<SocketId, IpAddr>,
+    listeners: HashMap<u16, Vec<ServiceCode>>,
+    connections: Slab<Entry>,
+    generation: u32,
+    /// Connections of ours whose handshake is not done.
+    half_open: usize,
+    flows: HashMap<FlowId, Flow>,
+    /// When flows in TIMEWAIT are free again, oldest first.
+    resting: VecDeque<(Instant, FlowId)>,
+    timers: BTreeSet<(Instant, ConnectionId)>,
+    /// Connections that may have something to send or to tell.
+    busy: VecDeque<ConnectionId>,
+    /// Packets that belong to no connection, ready to go.
+    replies: VecDeque<(Route, Vec<u8>)>,
+    resets: RateLimit,
+    events: VecDeque<(ConnectionId, Event)>,
+}
+
+impl Endpoint {
+    /// Answers to packets of no connection that wait at most; further ones are dropped, and the peer repeats.
+    pub const MAX_REPLIES: usize = 256;
+    /// Flows that rest at most; the oldest are freed early beyond that.
+    const MAX_RESTING: usize = 65_536;
+    /// Resets per second on behalf of no connection (RFC 4340 §8.1.3).
+    const RESETS_PER_SECOND: u32 = 1024;
+    /// First port that is given out to connections that name none (RFC 6335 §6).
+    const EPHEMERAL: u16 = 49_152;
+
+    /// An endpoint that neither listens nor is connected. `rng` must be unguessable outside of experiments: sequence numbers
+    /// and the cookie secret are drawn from it.
+    pub fn new(options: Options, rng: Rng) -> Self {
+        Self {
+            cookies: CookieJar::new(rng.stream("cookies"), options.cookie_life),
+            options: Arc::new(options),
+            rng,
+            addresses: HashMap::new(),
+            listeners: HashMap::new(),
+            connections: Slab::new(),
+            generation: 0,
+            half_open: 0,
+            flows: HashMap::new(),
+            resting: VecDeque::new(),
+            timers: BTreeSet::new(),
+            busy: VecDeque::new(),
+            replies: VecDeque::new(),
+            resets: RateLimit::new(Self::RESETS_PER_SECOND),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Says which address a socket has, for checksums straight over IP. Packets of such sockets are dropped without it.
+    pub fn set_local_address(&mut self, socket: SocketId, address: IpAddr) {
+        self.addresses.insert(socket, address);
+    }
+
+    /// Accepts connections to DCCP port `port` for this service code, besides those for others that it has already.
+    ///
+    /// # Errors
+    /// [`ListenError`].
+    pub fn listen(&mut self, port: u16, service: ServiceCode) -> Result<(), ListenError> {
+        if port == 0 {
+            return Err(ListenError::PortZero);
+        }
+        if service == ServiceCode::INVALID {
+            return Err(ListenError::BadServiceCode);
+        }
+        let services = self.listeners.entry(port).or_default();
+        if !services.contains(&service) {
+            services.push(service);
+        }
+        Ok(())
+    }
+
+    /// Accepts no more connections to `port`; those that there are go on.
+    pub fn stop_listening(&mut self, port: u16) {
+        self.listeners.remove(&port);
+    }
+
+    /// Begins a connection with DCCP port `remote_port` at the other end of `route`. A `local_port` of 0 has one chosen.
+    ///
+    /// # Errors
+    /// [`ConnectError`]; nothing was begun then.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        route: Route,
+        local_port: u16,
+        remote_port: u16,
+        service: ServiceCode,
+    ) -> Result<ConnectionId, ConnectError> {
+        if remote_port == 0 {
+            return Err(ConnectError::PortZero);
+        }
+        if service == ServiceCode::INVALID {
+            return Err(ConnectError::BadServiceCode);
+        }
+        let limit = self.options.max_connections;
+        if self.connections.len() >= limit {
+            return Err(ConnectError::TooMany { limit });
+        }
+        let checksum = self.checksum(route).ok_or(ConnectError::NoLocalAddress)?;
+        self.free_rested(now);
+        let flow = self.free_flow(route, local_port, remote_port).ok_or(ConnectError::PortsInUse)?;
+        let mut rng = self.next_rng();
+        let iss = Seq::new(rng.u64());
+        let handshake = Handshake { route, checksum, local_port: flow.local_port, remote_port, service, iss };
+        let connection = Connection::connect(now, Arc::clone(&self.options), rng, handshake);
+        Ok(self.insert(flow, connection))
+    }
+
+    /// A flow that is in no use, with a port of our choice where `local_port` is 0.
+    fn free_flow(&mut self, route: Route, local_port: u16, remote_port: u16) -> Option<FlowId> {
+        let free = |local_port| {
+            let flow = FlowId { route, local_port, remote_port };
+            (!self.flows.contains_key(&flow)).then_some(flow)
+        };
+        if local_port != 0 {
+            return free(local_port);
+        }
+        let count = u16::MAX - Self::EPHEMERAL;
+        let first = self.rng.below(u64::from(count)) as u16;
+        (0..count).find_map(|n| free(Self::EPHEMERAL + (first + n) % count))
+    }
+
+    /// The connection `id`, unless it is gone.
+    pub fn connection(&self, id: ConnectionId) -> Option<&Connection> {
+        let entry = self.connections.get(id.key as usize)?;
+        (entry.generation == id.generation).then_some(&entry.connection)
+    }
+
+    /// The connection `id`, unless it is gone.
+    pub fn connection_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+        self.mark_busy(id);
+        self.entry(id).map(|entry| &mut entry.connection)
+    }
+
+    /// All connections, in no particular order of meaning, but always the same.
+    pub fn connections(&self) -> impl Iterator<Item = ConnectionId> + '_ {
+        self.connections.iter().map(|(key, entry)| ConnectionId { key: key as u32, generation: entry.generation })
+    }
+
+    fn checksum(&self, route: Route) -> Option<Checksum> {
+        if route.remote.port() != 0 {
+            return Some(Checksum::Udp);
+        }
+        self.addresses.get(&route.socket).map(|&local| Checksum::Ip(local, route.remote.ip()))
+    }
+
+    fn next_rng(&mut self) -> Rng {
+        let mut seed = [0; 32];
+        self.rng.fill(&mut seed);
+        Rng::from_entropy(seed)
+    }
+
+    fn insert(&mut self, flow: FlowId, connection: Connection) -> ConnectionId {
+        self.generation = self.generation.wrapping_add(1);
+        let generation = self.generation;
+        let half_open = connection.is_half_open();
+        self.half_open += usize::from(half_open);
+        let entry = Entry { generation, connection, flow, timer: None, is_busy: false, half_open };
+        let key = self.connections.insert(entry) as u32;
+        let id = ConnectionId { key, generation };
+        self.flows.insert(flow, Flow::Connection(id));
+        self.settle(id);
+        id
+    }
+
+    fn entry(&mut self, id: ConnectionId) -> Option<&mut Entry> {
+        self.connections.get_mut(id.key as usize).filter(|entry| entry.generation == id.generation)
+    }
+
+    /// Puts the connection among those that are polled.
+    fn mark_busy(&mut self, id: ConnectionId) {
+        if let Some(entry) = self.entry(id)
+            && !core::mem::replace(&mut entry.is_busy, true)
+        {
+            self.busy.push_back(id);
+        }
+    }
+
+    /// After anything happened to the connection: polls it soon.
+    fn settle(&mut self, id: ConnectionId) {
+        self.mark_busy(id);
+        self.set_timer(id);
+    }
+
+    fn set_timer(&mut self, id: ConnectionId) {
+        let Some(entry) = self.connections.get_mut(id.key as usize).filter(|it| it.generation == id.generation) else {
+            return;
+        };
+        if entry.half_open && !entry.connection.is_half_open() {
+            entry.half_open = false;
+            self.half_open -= 1;
+        }
+        let timer = entry.connection.poll_timeout();
+        if timer != entry.timer {
+            entry.timer.into_iter().for_each(|old| _ = self.timers.remove(&(old, id)));
+            timer.into_iter().for_each(|new| _ = self.timers.insert((new, id)));
+            entry.timer = timer;
+        }
+    }
+
+    /// Takes a connection out that is over.
+    fn remove(&mut self, now: Instant, id: ConnectionId) {
+        let Some(entry) = self.connections.try_remove(id.key as usize) else { return };
+        self.half_open -= usize::from(entry.half_open);
+        entry.timer.into_iter().for_each(|timer| _ = self.timers.remove(&(timer, id)));
+        if entry.connection.needs_time_wait() && !self.options.time_wait.is_zero() {
+            self.flows.insert(entry.flow, Flow::TimeWait);
+            self.resting.push_back((now + self.options.time_wait, entry.flow));
+            if self.resting.len() > Self::MAX_RESTING {
+                self.free_first_resting();
+            }
+        } else {
+            self.flows.remove(&entry.flow);
+        }
+    }
+
+    fn free_rested(&mut self, now: Instant) {
+        while self.resting.front().is_some_and(|&(at, _)| at <= now) {
+            self.free_first_resting();
+        }
+    }
+
+    fn free_first_resting(&mut self) {
+        if let Some((_, flow)) = self.resting.pop_front() {
+            self.flows.remove(&flow);
+        }
+    }
+
+    /// Moves the events of `id` to the endpoint's queue.
+    fn collect_events(&mut self, id: ConnectionId) {
+        while let Some(event) = self.entry(id).and_then(|entry| entry.connection.poll_event()) {
+            self.events.push_back((id, event));
+        }
+    }
+}
+
+impl Machine for Endpoint {
+    type Event = (ConnectionId, Event);
+
+    fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
+        let Datagram { route, ecn, payload } = datagram;
+        let Some(checksum) = self.checksum(route) else { return };
+        let Ok(packet) = Packet::parse(payload, checksum) else { return }; // §8.5 step 1
+        let header = &packet.header;
+        let flow = FlowId { route, local_port: header.destination_port, remote_port: header.source_port };
+        self.free_rested(now);
+        match self.flows.get(&flow).copied() {
+            Some(Flow::Connection(id)) => {
+                if let Some(entry) = self.entry(id) {
+                    entry.connection.handle_packet(now, ecn, &packet);
+                }
+                self.settle(id);
+            }
+            Some(Flow::TimeWait) => self.no_connection(now, flow, &packet),
+            None => self.handle_stray(now, flow, ecn, checksum, &packet),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(&(at, id)) = self.timers.first() {
+            if at > now {
+                break;
+            }
+            self.timers.remove(&(at, id));
+            if let Some(entry) = self.entry(id) {
+                entry.timer = None;
+                entry.connection.handle_timeout(now);
+            }
+            self.mark_busy(id);
+            // Its next timer is set once it has been polled, so that a timer in the past cannot keep this loop going.
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        buf.clear();
+        if let Some((route, packet)) = self.replies.pop_front() {
+            buf.extend_from_slice(&packet);
+            return Some(Transmit { route, ecn: Ecn::NotEct, segment_size: None });
+        }
+        while let Some(&id) = self.busy.front() {
+            let transmit = self.entry(id).and_then(|entry| entry.connection.poll_transmit(now, buf));
+            if transmit.is_some() {
+                // Taking turns, so that one connection cannot starve the others.
+                self.busy.rotate_left(1);
+                return transmit;
+            }
+            self.busy.pop_front();
+            self.collect_events(id);
+            self.set_timer(id);
+            if let Some(entry) = self.entry(id) {
+                entry.is_busy = false;
+                if entry.connection.is_finished() {
+                    self.remove(now, id);
+                }
+            }
+        }
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.timers.first().map(|&(at, _)| at)
+    }
+
+    fn poll_event(&mut self) -> Option<Self::Event> {
+        if self.events.is_empty() {
+            for at in 0..self.busy.len() {
+                if let Some(&id) = self.busy.get(at) {
+                    self.collect_events(id);
+                }
+            }
+        }
+        self.events.pop_front()
+    }
+}

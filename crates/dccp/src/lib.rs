@@ -1,0 +1,26 @@
+//! DCCP (RFC 4340) without I/O: datagrams that may be lost, but are sent at a fair rate.
+//!
+//! An [`Endpoint`] is a [`Machine`](braidcast_core::Machine): datagrams and time go in, datagrams, timers and events come
+//! out. It speaks straight over IP or in UDP (RFC 6773). Each direction of a [`Connection`] has a congestion control of its
+//! own, the [`Ccid`]; when that lets a packet out, and not before, the message that goes is chosen.
+//!
+//! All of RFC 4340 but mobility and path MTU discovery; service codes (RFC 5595); CCID 2 (RFC 4341).
+
+mod ackvec;
+mod api;
+mod ccid;
+mod conn;
+mod endpoint;
+mod feature;
+mod rate_limit;
+mod seq;
+pub mod wire;
+
+pub use api::{
+    CloseReason, ConnectError, Event, ListenError, Options, Report, Sample, SendError, SendOptions, State, Stats,
+};
+pub use ccid::{Ccid, CcidReport};
+pub use conn::Connection;
+pub use endpoint::{ConnectionId, Endpoint};
+pub use seq::Seq;
+pub use wire::ServiceCode;

@@ -1,0 +1,81 @@
+use super::{Checksum, Header, Kind};
+use braidcast_core::Writer;
+
+/// Writes one packet: [`begin`](Self::begin), options, then [`finish`](Self::finish).
+#[derive(Debug)]
+pub struct Builder<'a> {
+    buf: &'a mut Vec<u8>,
+    start: usize,
+    coverage: u8,
+}
+
+impl<'a> Builder<'a> {
+    /// Most bytes of header and options (Data Offset counts 255 words).
+    pub const MAX_HEADER: usize = 1020;
+
+    /// Appends the fixed header to `buf`.
+    pub fn begin(buf: &'a mut Vec<u8>, header: &Header) -> Self {
+        let start = buf.len();
+        let mut w = Writer::new(buf);
+        w.u16(header.source_port);
+        w.u16(header.destination_port);
+        w.u8(0); // data offset
+        w.u8(header.ccval << 4 | header.coverage & 15);
+        w.u16(0); // checksum
+        let x = u8::from(!header.short);
+        w.u8(header.kind.code() << 1 | x);
+        number(&mut w, header.seq, header.short, 1);
+        if let Some(ack) = header.kind.ack() {
+            number(&mut w, ack, header.short, 2);
+        }
+        match header.kind {
+            Kind::Request { service } | Kind::Response { service, .. } => w.u32(service.0),
+            Kind::Reset { reset, .. } => {
+                w.u8(reset.code.0);
+                w.bytes(&reset.data);
+            }
+            _ => {}
+        }
+        Self { buf, start, coverage: header.coverage }
+    }
+
+    /// Where options are appended.
+    pub fn options(&mut self) -> Writer<'_> {
+        Writer::new(self.buf)
+    }
+
+    /// Bytes of options that still fit.
+    pub fn room(&self) -> usize {
+        Self::MAX_HEADER.saturating_sub(self.buf.len() - self.start)
+    }
+
+    /// Pads the options, appends the data and fills in offset and checksum.
+    ///
+    /// # Panics
+    /// If more than [`room`](Self::room) bytes of options were written.
+    pub fn finish(self, payload: &[u8], checksum: Checksum) {
+        let header = (self.buf.len() - self.start).next_multiple_of(4);
+        assert!(header <= Self::MAX_HEADER, "options of {header} bytes");
+        self.buf.resize(self.start + header, 0);
+        self.buf.extend_from_slice(payload);
+        let packet = &mut self.buf[self.start..];
+        packet[4] = (header / 4) as u8;
+        let covered = Header::covered(self.coverage).unwrap_or(payload.len()).min(payload.len());
+        let sum = checksum.compute(&packet[..header + covered], packet.len());
+        if checksum != Checksum::Udp {
+            packet[6..8].copy_from_slice(&sum.to_be_bytes());
+        }
+    }
+}
+
+/// A sequence number after its reserved bytes, as `Packet::parse` reads it.
+fn number(w: &mut Writer<'_>, n: u64, short: bool, reserved: usize) {
+    if short {
+        w.zeros(reserved - 1);
+        w.bytes(&(n as u32).to_be_bytes()[1..]);
+    } else {
+        w.zeros(reserved);
+        w.u16((n >> 32) as u16);
+        w.u32(n as u32);
+    }
+}

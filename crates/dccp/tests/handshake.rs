@@ -1,0 +1,202 @@
+//! How connections begin.
+
+mod common;
+
+use braidcast_core::{Machine, Rng, Route, SocketId};
+use braidcast_dccp::wire::{Kind, Opt, Reset, ResetCode, ServiceCode};
+use braidcast_dccp::{CloseReason, ConnectError, Endpoint, Event, Options, SendError, SendOptions, State};
+use braidcast_sim::{Duplex, Network};
+use common::*;
+use core::time::Duration;
+
+#[test]
+fn three_packets_open_a_connection_and_the_server_keeps_nothing_before_the_third() {
+    let mut pair = Pair::new(&Options::default(), Duplex::both(link(10, 20)));
+    pair.until(ms(100), "response", |pair| !pair.record.sent(SERVER).is_empty());
+    assert_eq!(pair.server_id(), None, "no state before the answer to the Response");
+    let response = pair.record.last(SERVER, "Response").unwrap();
+    assert!(response.packet().options.known().any(|option| matches!(option, Opt::InitCookie(_))));
+    pair.connect();
+    assert_eq!(pair.record.names(CLIENT)[..2], ["Request", "Ack"]);
+    pair.until(ms(500), "open", |pair| pair.states() == (Some(State::Open), Some(State::Open)));
+    let rtts = [pair.on_client(|it, now| it.report(now).rtt), pair.on_server(|it, now| it.report(now).rtt)];
+    assert!(rtts.iter().flatten().all(|rtt| *rtt > ms(39) && *rtt < ms(45)) && rtts[0].is_some(), "{rtts:?}");
+}
+
+#[test]
+fn with_room_for_half_open_connections_a_client_needs_no_cookie() {
+    let options = Options { half_open: 1, ..Options::default() };
+    let mut pair = Pair::new(&options, Duplex::both(link(10, 20)));
+    pair.until(ms(100), "response", |pair| !pair.record.sent(SERVER).is_empty());
+    assert_eq!(pair.states().1, Some(State::Respond));
+    let response = pair.record.last(SERVER, "Response").unwrap();
+    assert!(!response.packet().options.known().any(|option| matches!(option, Opt::InitCookie(_))));
+    pair.connect();
+    assert_eq!(pair.states().1, Some(State::Open));
+}
+
+#[test]
+fn the_handshake_survives_the_loss_of_every_fifth_packet() {
+    for seed in 0..40 {
+        let options = Options { half_open: seed as usize % 2, ..Options::default() };
+        let mut pair = Pair::seeded(seed, &options, Duplex::both(lossy(10, 20, "20%")));
+        pair.until(ms(180_000), "connect", |pair| pair.states() == (Some(State::Open), Some(State::Open)));
+    }
+}
+
+/// The Request is repeated after a second, before the first Response can be there.
+#[test]
+fn a_round_trip_longer_than_the_retry_opens_one_connection_that_works() {
+    for half_open in [0, 4] {
+        let options = Options { half_open, ..Options::default() };
+        let mut pair = Pair::new(&options, Duplex::both(link(10, 1400)));
+        pair.until(ms(20_000), "open", |pair| pair.states() == (Some(State::Open), Some(State::Open)));
+        assert!(pair.record.names(CLIENT).iter().filter(|name| **name == "Request").count() >= 2);
+        for n in 0..10 {
+            pair.client_send(&message(n, 100)).unwrap();
+            pair.server_send(&message(100 + n, 100)).unwrap();
+            pair.run(ms(3000));
+        }
+        pair.run(ms(10_000));
+        let numbers: Vec<u32> = pair.server_recv().iter().map(|it| number(it)).collect();
+        assert_eq!(numbers, (0..10).collect::<Vec<_>>());
+        assert_eq!(pair.client_recv().len(), 10);
+        let lost =
+            [pair.on_client(|it, now| it.report(now).ccid.lost), pair.on_server(|it, now| it.report(now).ccid.lost)];
+        assert_eq!(lost, [0, 0], "numbers that were skipped are no loss");
+        assert_eq!(pair.net.node(pair.server).connections().count(), 1);
+    }
+}
+
+#[test]
+fn refusals_say_why() {
+    let refused = |port, service, expected: ResetCode| {
+        let mut pair = Pair::connected(&Options::default(), Duplex::both(link(10, 5)));
+        pair.client_events.clear();
+        let route = Route::new(SocketId(0), SERVER.parse().unwrap());
+        pair.net.with(pair.client, |endpoint, now| endpoint.connect(now, route, 0, port, service).unwrap());
+        pair.run(ms(100));
+        let reset = CloseReason::Reset(Reset::new(expected), String::new());
+        assert_eq!(pair.client_events, [Event::Closed(reset)]);
+    };
+    refused(PORT + 1, SERVICE, ResetCode::CONNECTION_REFUSED);
+    refused(PORT, ServiceCode(1), ResetCode::BAD_SERVICE_CODE);
+    let full = Options { max_connections: 0, ..Options::default() };
+    let mut pair = Pair::with(Options::default(), full, Duplex::both(link(10, 5)));
+    pair.run(ms(100));
+    let busy = CloseReason::Reset(Reset::new(ResetCode::TOO_BUSY), String::new());
+    assert_eq!(pair.client_events, [Event::Closed(busy)]);
+}
+
+#[test]
+fn nobody_there_is_reported_after_three_minutes() {
+    let mut pair = Pair::new(&Options::default(), Duplex::both(lossy(10, 5, "100%")));
+    pair.run(Duration::from_secs(179));
+    assert!(pair.client_events.is_empty());
+    let times: Vec<u64> = pair.record.sent(CLIENT).iter().map(|it| it.at.as_micros() / 1_000_000).collect();
+    assert_eq!(times, [0, 1, 3, 7, 15, 31, 63, 127], "RFC 4340 §8.1.1: doubling, up to 64 s");
+    let numbers: Vec<u64> = pair.record.sent(CLIENT).iter().map(|it| it.packet().header.seq).collect();
+    assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "each Request has a number of its own");
+    pair.run(Duration::from_secs(2));
+    assert_eq!(pair.client_events, [Event::Closed(CloseReason::NoAnswer)]);
+    let last = pair.record.sent(CLIENT).pop().unwrap();
+    let Kind::Reset { ack, reset } = last.packet().header.kind else { panic!("{last:?}") };
+    assert_eq!((ack, reset.code), (0, ResetCode::ABORTED));
+}
+
+#[test]
+fn an_altered_or_old_cookie_opens_nothing() {
+    let mut pair = Pair::connected(&Options::default(), Duplex::both(link(10, 5)));
+    let ack = pair.record.sent(CLIENT)[1].bytes.clone();
+    // The right cookie at another server, and an altered one at the right server, whose connection is gone.
+    for (change, same_server) in [(false, false), (true, true)] {
+        let mut bytes = ack.clone();
+        if change {
+            bytes[40] ^= 1;
+        }
+        let mut net = Network::new(1);
+        let endpoint = if same_server {
+            Endpoint::new(Options::default(), Rng::from_seed(1).stream("server"))
+        } else {
+            Endpoint::new(Options::default(), Rng::from_seed(9).stream("server"))
+        };
+        let node = net.add(endpoint, [SERVER]);
+        let peer = net.add(Endpoint::new(Options::default(), Rng::from_seed(2)), [CLIENT]);
+        net.connect((node, 0), (peer, 0), Duplex::both(link(10, 5)));
+        net.with(node, |endpoint, _| endpoint.listen(PORT, SERVICE).unwrap());
+        let record = Recording::default();
+        record.listen(&mut net);
+        inject(&mut net, node, CLIENT, &bytes);
+        let Kind::Reset { reset, .. } = record.sent(SERVER)[0].packet().header.kind else { panic!("no Reset") };
+        assert_eq!(reset.code, ResetCode::BAD_INIT_COOKIE);
+        assert_eq!(net.node(node).connections().count(), 0);
+    }
+    let id = pair.server_id().unwrap();
+    pair.net.with(pair.server, |endpoint, _| endpoint.connection_mut(id).unwrap().abort());
+    pair.run(Duration::from_secs(70));
+    pair.record.clear();
+    pair.inject(pair.server, &ack);
+    assert_eq!(pair.record.names(SERVER), ["Reset"], "older than a minute");
+}
+
+#[test]
+fn ports_of_a_closed_connection_rest_for_four_minutes() {
+    let mut pair = Pair::connected(&Options::default(), Duplex::both(link(10, 5)));
+    pair.on_client(|it, now| it.close(now));
+    pair.until_closed(&CloseReason::Closed, &CloseReason::Closed);
+    let route = Route::new(SocketId(0), SERVER.parse().unwrap());
+    let connect = |pair: &mut Pair, port| {
+        pair.net.with(pair.client, |endpoint, now| endpoint.connect(now, route, port, PORT, SERVICE))
+    };
+    pair.run(Duration::from_secs(200));
+    assert_eq!(connect(&mut pair, 4001), Err(ConnectError::PortsInUse));
+    assert!(connect(&mut pair, 0).is_ok());
+    pair.run(Duration::from_secs(41));
+    assert!(connect(&mut pair, 4001).is_ok());
+}
+
+#[test]
+fn native_ip_works_with_both_families() {
+    for addresses in [["10.1.0.1:0", "10.1.0.2:0"], ["[fd00::1]:0", "[fd00::2]:0"]] {
+        let mut pair = Pair::native(&Options::default(), Duplex::both(link(10, 5)), addresses);
+        pair.connect();
+        pair.client_send(b"straight over IP").unwrap();
+        pair.run(ms(100));
+        assert_eq!(pair.server_recv(), [b"straight over IP"]);
+        // `packet` checks the checksum, with the addresses.
+        assert!(pair.record.all().iter().all(|seen| seen.packet().header.seq > 0));
+    }
+}
+
+#[test]
+fn messages_that_cannot_be_sent_are_refused_with_the_reason() {
+    let mut pair = Pair::connected(&Options { send_queue: 3, ..Options::default() }, Duplex::both(link(1, 50)));
+    let limit = pair.on_client(|it, _| it.max_payload());
+    assert_eq!(pair.client_send(&vec![0; limit + 1]), Err(SendError::TooLong { len: limit + 1, limit }));
+    let coverage = |coverage| SendOptions { coverage, ..SendOptions::default() };
+    let covered = pair.on_client(|it, now| it.send(now, b"12345", coverage(3)));
+    assert_eq!(covered, Err(SendError::Coverage { coverage: 3, len: 5 }));
+    let refused = pair.on_client(|it, now| it.send(now, b"12345", coverage(1)));
+    assert_eq!(refused, Err(SendError::CoverageRefused { coverage: 1, minimum: 0 }));
+    let sent = (0..100).take_while(|&n| pair.client_send(&message(n, 1000)).is_ok()).count();
+    assert_eq!(sent, 6, "three in the window, three in the queue");
+    assert_eq!(pair.client_send(b""), Err(SendError::QueueFull { limit: 3 }));
+    pair.run(ms(300));
+    assert!(pair.client_events.contains(&Event::Writable));
+    pair.on_client(|it, now| it.close(now));
+    assert_eq!(pair.client_send(b""), Err(SendError::Closing));
+}
+
+#[test]
+fn a_drained_endpoint_stays_quiet_for_an_idle_hour() {
+    let mut pair = Pair::connected(&Options::default(), Duplex::both(link(10, 5)));
+    pair.client_send(b"one").unwrap();
+    pair.run(Duration::from_secs(10));
+    pair.record.clear();
+    pair.run(Duration::from_secs(3600));
+    assert!(pair.record.all().is_empty());
+    assert_eq!(pair.net.node(pair.client).poll_timeout(), None);
+    pair.client_send(b"two").unwrap();
+    pair.run(ms(100));
+    assert_eq!(pair.server_recv(), [b"one", b"two"]);
+}

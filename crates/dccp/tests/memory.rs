@@ -1,0 +1,203 @@
+//! No allocation per packet once things run, and little memory for a connection that rests.
+#![allow(
+    unsafe_code,
+    reason = "a global allocator is an unsafe trait; this one only counts, and hands each call on to the system's unchanged"
+)]
+
+use braidcast_core::{Datagram, Instant, Machine, Rng, Route, SocketId};
+use braidcast_dccp::{ConnectionId, Endpoint, Options, SendError, SendOptions, ServiceCode, State};
+use core::cell::Cell;
+use core::time::Duration;
+use std::alloc::{GlobalAlloc, Layout, System};
+
+struct Counting;
+
+thread_local! {
+    /// Calls to allocate and to reallocate, by this thread.
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+    /// Bytes that this thread allocated less those that it freed.
+    static BYTES: Cell<isize> = const { Cell::new(0) };
+}
+
+fn count(calls: u64, bytes: isize) {
+    // Constant initialisers and no destructors: access neither allocates nor fails.
+    CALLS.set(CALLS.get() + calls);
+    BYTES.set(BYTES.get() + bytes);
+}
+
+// SAFETY: every method calls the same method of `System` with the arguments that it was given, so what the caller
+// promises is what `System` needs and what `System` promises is what the caller gets. Counting touches no heap.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(1, layout.size() as isize);
+        // SAFETY: as above.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(0, -(layout.size() as isize));
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        count(1, new_size as isize - layout.size() as isize);
+        // SAFETY: as above.
+        unsafe { System.realloc(pointer, layout, new_size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const SERVICE: ServiceCode = ServiceCode(42);
+const PORT: u16 = 5001;
+
+/// A client and a server, and their packets carried by hand in no time.
+struct Pipe {
+    client: Endpoint,
+    server: Endpoint,
+    now: Instant,
+    packet: Vec<u8>,
+    message: Vec<u8>,
+    packets: u64,
+    received: u64,
+}
+
+fn address(host: u8) -> std::net::SocketAddr {
+    std::net::SocketAddr::from(([10, 0, 0, host], 6511))
+}
+
+/// The route of the client, 1, or the server, 2.
+fn route(host: u8) -> Route {
+    Route::new(SocketId(0), address(3 - host))
+}
+
+impl Pipe {
+    fn new(options: &Options) -> Self {
+        let rng = Rng::from_seed(1);
+        let mut server = Endpoint::new(options.clone(), rng.stream("server"));
+        server.listen(PORT, SERVICE).unwrap();
+        let client = Endpoint::new(options.clone(), rng.stream("client"));
+        let now = Instant::from_millis(1);
+        Self { client, server, now, packet: Vec::new(), message: Vec::new(), packets: 0, received: 0 }
+    }
+
+    fn connect(&mut self) -> ConnectionId {
+        let id = self.client.connect(self.now, route(1), 0, PORT, SERVICE).unwrap();
+        self.advance(Duration::from_millis(1));
+        id
+    }
+
+    fn advance(&mut self, by: Duration) {
+        self.now += by;
+        for endpoint in [&mut self.client, &mut self.server] {
+            if endpoint.poll_timeout().is_some_and(|at| at <= self.now) {
+                endpoint.handle_timeout(self.now);
+            }
+        }
+        loop {
+            let there = carry(&mut self.client, &mut self.server, self.now, &mut self.packet, 2);
+            let id = self.server.connections().next();
+            if let Some(connection) = id.and_then(|id| self.server.connection_mut(id)) {
+                while connection.recv(&mut self.message) {
+                    self.received += 1;
+                }
+            }
+            let back = carry(&mut self.server, &mut self.client, self.now, &mut self.packet, 1);
+            self.packets += there + back;
+            if there + back == 0 {
+                break;
+            }
+        }
+    }
+
+    fn send(&mut self, id: ConnectionId, payload: &[u8], count: u64) {
+        let goal = self.received + count;
+        let mut left = count;
+        while self.received < goal {
+            while left > 0 {
+                match self.client.connection_mut(id).unwrap().send(self.now, payload, SendOptions::default()) {
+                    Ok(()) => left -= 1,
+                    Err(SendError::QueueFull { .. }) => break,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            self.advance(Duration::from_micros(200));
+        }
+    }
+}
+
+/// Moves all that `from` has to the other end; how many packets.
+fn carry(from: &mut Endpoint, to: &mut Endpoint, now: Instant, packet: &mut Vec<u8>, host: u8) -> u64 {
+    let mut packets = 0;
+    while let Some(transmit) = from.poll_transmit(now, packet) {
+        packets += 1;
+        to.handle_datagram(now, Datagram { route: route(host), ecn: transmit.ecn, payload: packet });
+    }
+    while from.poll_event().is_some() {}
+    packets
+}
+
+#[test]
+fn a_steady_flow_allocates_nothing_for_a_packet() {
+    for options in [Options::default(), Options { short_seqnos: true, ndp_count: true, ..Options::default() }] {
+        let mut pipe = Pipe::new(&options);
+        let id = pipe.connect();
+        let payload = [7; 1000];
+        // As long as the window grows, so do the buffers.
+        for _ in 0..10 {
+            pipe.send(id, &payload, 5000);
+        }
+        let (calls, packets) = (CALLS.get(), pipe.packets);
+        pipe.send(id, &payload, 5000);
+        let (calls, packets) = (CALLS.get() - calls, pipe.packets - packets);
+        assert!(packets > 5000);
+        assert_eq!(calls, 0, "for {packets} packets");
+    }
+}
+
+#[test]
+fn ten_thousand_idle_connections_take_less_than_200_mb_at_both_ends_together() {
+    const COUNT: isize = 1000;
+    let mut pipe = Pipe::new(&Options::default());
+    let before = BYTES.get();
+    for _ in 0..COUNT {
+        let id = pipe.connect();
+        pipe.client.connection_mut(id).unwrap().send(pipe.now, &[1; 500], SendOptions::default()).unwrap();
+        pipe.advance(Duration::from_millis(500));
+    }
+    for _ in 0..10 {
+        pipe.advance(Duration::from_secs(60));
+    }
+    let open = |endpoint: &Endpoint| {
+        endpoint.connections().filter(|&id| endpoint.connection(id).unwrap().state() == State::Open).count()
+    };
+    assert_eq!((open(&pipe.client), open(&pipe.server)), (COUNT as usize, COUNT as usize));
+    let each = (BYTES.get() - before) / COUNT;
+    println!("{each} bytes for a connection, both ends together");
+    assert!(each * 10_000 < 200_000_000, "{each} bytes each");
+}
+
+#[test]
+fn a_flood_of_requests_takes_no_memory() {
+    let mut pipe = Pipe::new(&Options::default());
+    pipe.connect();
+    let mut client = Endpoint::new(Options::default(), Rng::from_seed(9));
+    client.connect(pipe.now, route(1), 0, PORT, SERVICE).unwrap();
+    let mut request = Vec::new();
+    client.poll_transmit(pipe.now, &mut request).unwrap();
+    let before = BYTES.get();
+    for n in 0..10_000_u32 {
+        let [_, _, a, b] = n.to_be_bytes();
+        let route = Route::new(SocketId(0), std::net::SocketAddr::from(([10, 9, a, b], 6511)));
+        let datagram = Datagram { route, ecn: braidcast_core::Ecn::NotEct, payload: &request };
+        pipe.server.handle_datagram(pipe.now, datagram);
+    }
+    assert_eq!(pipe.server.connections().count(), 1);
+    let waiting = BYTES.get() - before;
+    assert!(waiting < 256 << 10, "{waiting} bytes in replies that nobody takes");
+    while pipe.server.poll_transmit(pipe.now, &mut request).is_some() {}
+    let left = BYTES.get() - before;
+    assert!(left < 32 << 10, "{left} bytes");
+}
