@@ -225,8 +225,15 @@ macro_rules! embedded {
 }
 
 /// The scenarios that the program has inside, by file name.
-const EMBEDDED: [(&str, &str); 3] =
-    [embedded!("cmt-rtt-asymmetry.toml"), embedded!("sctp-multistreaming.toml"), embedded!("fairness.toml")];
+const EMBEDDED: [(&str, &str); 7] = [
+    embedded!("cmt-rtt-asymmetry.toml"),
+    embedded!("cmt-bandwidth-asymmetry.toml"),
+    embedded!("cmt-loss-asymmetry.toml"),
+    embedded!("cmt-loss.toml"),
+    embedded!("sctp-loss.toml"),
+    embedded!("sctp-multistreaming.toml"),
+    embedded!("fairness.toml"),
+];
 
 impl Scenario {
     /// All that the program has inside.
