@@ -225,8 +225,16 @@ macro_rules! embedded {
 }
 
 /// The scenarios that the program has inside, by file name.
-const EMBEDDED: [(&str, &str); 3] =
-    [embedded!("cmt-rtt-asymmetry.toml"), embedded!("sctp-multistreaming.toml"), embedded!("fairness.toml")];
+const EMBEDDED: [(&str, &str); 8] = [
+    embedded!("cmt-rtt-asymmetry.toml"),
+    embedded!("cmt-wifi-3g.toml"),
+    embedded!("cmt-wifi-3g-ns2.toml"),
+    embedded!("cmt-blocking.toml"),
+    embedded!("cmt-sack-reordering.toml"),
+    embedded!("cmt-rtt-estimate.toml"),
+    embedded!("sctp-multistreaming.toml"),
+    embedded!("fairness.toml"),
+];
 
 impl Scenario {
     /// All that the program has inside.
