@@ -9,6 +9,9 @@ pub enum Scheduler {
     /// The paths in turn, each as long as its congestion window has space: the scheduler of CMT-SCTP
     /// (THESIS §6.1, PRCMT §4.3).
     RoundRobin,
+    /// The paths in turn, each until its window is full, and with each acknowledgement from the next one on: ns-2.35's CMT
+    /// (`SctpCMTAgent::SendMuch`). A receive window that opens by much goes to one path, then.
+    FillInTurn,
     /// Of the paths with space, the one whose packet is expected to arrive first: half its round trip, as RTT
     /// measurements already hold the time spent in queues. A slow path helps only once the faster ones are full.
     #[default]
@@ -17,12 +20,15 @@ pub enum Scheduler {
 
 impl Scheduler {
     /// Every scheduler, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 2] = [("round-robin", Self::RoundRobin), ("lowest-delay", Self::LowestDelay)];
+    pub const ALL: [(&'static str, Self); 3] =
+        [("round-robin", Self::RoundRobin), ("fill-in-turn", Self::FillInTurn), ("lowest-delay", Self::LowestDelay)];
 
     /// The index of the path to use next, or `None` if no path is ready. `last` is the index used before.
     pub fn pick(self, paths: &[PathView], last: usize) -> Option<usize> {
         match self {
             Self::RoundRobin => (1..=paths.len()).map(|step| (last + step) % paths.len()).find(|&i| paths[i].ready),
+            Self::FillInTurn if paths.get(last).is_some_and(|path| path.bursting && path.ready) => Some(last),
+            Self::FillInTurn => Self::RoundRobin.pick(paths, last),
             Self::LowestDelay => {
                 let ready = paths.iter().enumerate().filter(|(_, path)| path.ready);
                 // An unmeasured path is tried at once: only traffic can measure it.
@@ -83,14 +89,15 @@ mod tests {
             .map(|(name, scheduler)| {
                 let mut last = 0;
                 let picks = (0..6).map(|n| {
-                    let paths = [path(true, Some(80)), path(n < 3, Some(20)), path(true, Some(40))];
+                    let mut paths = [path(true, Some(80)), path(n < 3, Some(20)), path(true, Some(40))];
+                    paths[last].bursting = n % 5 != 0; // An acknowledgement comes before the first and the sixth.
                     last = scheduler.pick(&paths, last).unwrap();
                     last.to_string()
                 });
                 format!("{name}: {}", picks.collect::<String>())
             })
             .collect();
-        assert_eq!(rows, ["round-robin: 120202", "lowest-delay: 111222"]);
+        assert_eq!(rows, ["round-robin: 120202", "fill-in-turn: 111220", "lowest-delay: 111222"]);
     }
 
     #[test]
@@ -108,6 +115,9 @@ mod tests {
             assert_eq!(scheduler.to_string(), name);
         }
         let error = "fastest".parse::<Scheduler>().unwrap_err();
-        assert_eq!(error.to_string(), "no scheduler is called 'fastest'; there are: round-robin, lowest-delay");
+        assert_eq!(
+            error.to_string(),
+            "no scheduler is called 'fastest'; there are: round-robin, fill-in-turn, lowest-delay"
+        );
     }
 }

@@ -7,6 +7,8 @@ pub struct PathView {
     pub ready: bool,
     /// Data may go over the path at all: it is among the best that there are, be it full or not.
     pub active: bool,
+    /// Data left over it since the last acknowledgement.
+    pub bursting: bool,
     /// Congestion window in bytes.
     pub cwnd: usize,
     /// Slow start threshold in bytes; `usize::MAX` before the first loss.

@@ -61,17 +61,14 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     measures.metric("model", "ms", ms(least_blocking(&paths, flow.sctp.base_mtu + run.point.network.wrap.bytes())));
     let Some(receiver) = done.receiver(&flow.name).and_then(Host::sctp_receiver) else { return measures };
     let stalls: Vec<_> = stalls(&receiver.delivered.log).map(ms).collect();
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let mean = |values: &[f64]| values.iter().fold(0.0, |sum, it| sum + it) / values.len().max(1) as f64;
     let blocked = mean(&stalls);
     let variance = mean(&stalls.iter().map(|it| (it - blocked).powi(2)).collect::<Vec<_>>());
     measures.metric("blocking", "ms", blocked);
     measures.metric("deviation of blocking", "ms", variance.sqrt());
     measures.metric("longest blocking", "ms", stalls.iter().copied().fold(0.0, f64::max));
     measures.metric("stalls", "1/s", stalls.len() as f64 / receiver.delivered.seconds);
-    measures.metric("time blocked", "%", stalls.iter().sum::<f64>() / receiver.delivered.seconds / 10.0);
-    let shut = receiver.blocking.window_shut;
-    measures.metric("window shut", "ms", ms(shut.mean()));
-    measures.metric("times shut", "", shut.count as f64);
+    measures.metric("time blocked", "%", stalls.iter().fold(0.0, |sum, it| sum + it) / receiver.delivered.seconds / 10.0);
     measures.metric("goodput", "kbit/s", receiver.delivered.goodput() / 1e3);
     measures
 }

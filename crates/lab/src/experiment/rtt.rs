@@ -37,12 +37,9 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     measures
 }
 
-/// Seconds that a packet took over a link on the average: its wait in the queue, by Little's law (mean length over rate of
-/// departures), the time to send it, and propagation.
+/// Seconds that a packet took over a link on the average: from entering the queue to having left it, by Little's law (mean
+/// length over rate of departures), and propagation.
 fn took(model: &LinkModel, stats: &LinkStats) -> f64 {
     let left = stats.offered.saturating_sub(stats.dropped_queue).max(1) as f64;
-    let waited = stats.queue_packet_nanos as f64 / 1e9 / left;
-    let bits = stats.offered_bytes as f64 * 8.0 / stats.offered.max(1) as f64;
-    let sending = model.rate.mean_bits_per_second().map_or(0.0, |rate| bits / rate as f64);
-    waited + sending + model.delay.as_secs_f64()
+    stats.queue_packet_nanos as f64 / 1e9 / left + model.delay.as_secs_f64()
 }

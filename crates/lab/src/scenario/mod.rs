@@ -98,6 +98,8 @@ pub struct Claim {
     pub source: Option<String>,
     /// Of which metric.
     pub metric: String,
+    /// The metric of the lower one, where it is another: what was measured against what a model says.
+    pub lower_metric: Option<String>,
     /// The variant whose value is claimed to be the higher one.
     pub higher: String,
     /// The variant whose value is claimed to be the lower one.

@@ -30,6 +30,7 @@ impl Association {
             views[slot] = PathView {
                 ready: active && path.has_room(self.options.max_burst),
                 active,
+                bursting: path.burst > 0,
                 cwnd: path.window.cwnd(),
                 ssthresh: path.window.ssthresh(),
                 in_flight: path.in_flight,

@@ -3,7 +3,7 @@ use super::{Part, SctpHost};
 use crate::host::window::Window;
 use crate::scenario::FlowSpec;
 use braidcast_core::{Instant, PathId, Rng, Route};
-use braidcast_sctp::{Association, AssociationId, BlockingReport, Endpoint, Event, PathReport, Received};
+use braidcast_sctp::{Association, AssociationId, Endpoint, Event, PathReport, Received};
 use braidcast_sim::traffic::FlowMeter;
 use core::time::Duration;
 
@@ -54,8 +54,6 @@ pub struct SctpReceiver {
     pub opened: Vec<PathReport>,
     /// The paths when the window closed.
     pub closed: Vec<PathReport>,
-    /// How long data stood still, from the start until the window closed.
-    pub blocking: BlockingReport,
 }
 
 impl SctpReceiver {
@@ -98,7 +96,6 @@ impl Part for SctpReceiver {
     fn work(&mut self, now: Instant, association: &mut Association, window: &mut Window) {
         if self.closed.is_empty() && window.is_over(now) {
             self.closed = association.paths().collect();
-            self.blocking = association.blocking();
         }
         while let Some(received) = association.recv(now, &mut self.buf) {
             window.begin(now);
