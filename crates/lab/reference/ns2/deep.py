@@ -80,10 +80,10 @@ def srtts():
         for seed in range(1, SEEDS + 1):
             run(seed=seed, rwnd=65536, rtt2=0.1, bw2=4e5, **CMT[sack])
             runs.append(srtt())
-        yield [name, "papers"] + [f"{st.mean(r[i] for r in runs):.2f}" for i in (0, 1)] + [SEEDS]
+        yield [name, 100, "papers"] + [f"{st.mean(r[i] for r in runs):.2f}" for i in (0, 1)] + [SEEDS]
 
 
 with open(sys.argv[1]) as f, open(SCRIPT, "w") as g:
     g.write(f.read().replace("$snd attach $af", "$snd trace rto_; $snd attach $af"))
-write("V_srtt", ["sack", "variant", "path1_ms_mean", "path2_ms_mean", "n"], srtts())
+write("V_srtt", ["sack", "rtt_3g_ms", "variant", "path1_ms_mean", "path2_ms_mean", "n"], srtts())
 write("U_blocking", ["asymmetry", "rtt2_ms", "bw2_kbps", "variant", "stall_ms_mean", "stall_ms_sd", "goodput_kbps_mean", "n"], blocking())

@@ -68,7 +68,11 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     measures.metric("deviation of blocking", "ms", variance.sqrt());
     measures.metric("longest blocking", "ms", stalls.iter().copied().fold(0.0, f64::max));
     measures.metric("stalls", "1/s", stalls.len() as f64 / receiver.delivered.seconds);
-    measures.metric("time blocked", "%", stalls.iter().fold(0.0, |sum, it| sum + it) / receiver.delivered.seconds / 10.0);
+    measures.metric(
+        "time blocked",
+        "%",
+        stalls.iter().fold(0.0, |sum, it| sum + it) / receiver.delivered.seconds / 10.0,
+    );
     measures.metric("goodput", "kbit/s", receiver.delivered.goodput() / 1e3);
     measures
 }
