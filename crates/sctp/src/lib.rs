@@ -21,9 +21,9 @@ mod tx;
 pub mod wire;
 
 pub use api::{
-    Abandonment, BlockingReport, BufferSplit, CloseReason, ConnectError, CwndUpdate, Event, JoinError, LossDetection,
-    Options, PathReport, PathState, PrVariant, Priority, Reliability, RttSamples, SackOptions, SackPath, SackPolicy,
-    SendError, SendOptions, Stats, StreamOrder, Waits,
+    Abandonment, BlockingReport, BufferSplit, CloseReason, ConnectError, CwndUnit, CwndUpdate, Event, JoinError,
+    LossDetection, Options, PathReport, PathState, PrVariant, Priority, Reliability, RttSamples, SackOptions, SackPath,
+    SackPolicy, SendError, SendOptions, Stats, StreamOrder, Waits,
 };
 pub use assoc::Association;
 pub use braidcast_cc::{Congestion, LossResponse, RtoBounds};

@@ -24,7 +24,10 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("sack_path", |o, v| put(&mut o.sack.path, word(v))),
     key("quick_failover", quick_failover),
     key("initial_ssthresh", |o, v| put(&mut o.initial_ssthresh, whole(v, 1, 1 << 30).map(Some))),
-    key("max_burst", |o, v| put(&mut o.max_burst, whole(v, 1, 1000).map(Some))),
+    key("min_ssthresh", |o, v| put(&mut o.min_ssthresh, whole(v, 1, 1000))),
+    key("cwnd_unit", |o, v| put(&mut o.cwnd_unit, word(v))),
+    key("growth_in_recovery", |o, v| put(&mut o.growth_in_recovery, flag(v))),
+    key("max_burst", max_burst),
     key("loss_response", |o, v| put(&mut o.loss_response, word(v))),
     key("sack", sack),
     key("sack_every", |o, v| put(&mut o.sack.every, whole(v, 1, 1000))),
@@ -61,6 +64,12 @@ fn preset(options: &mut Options, value: &Value) -> Result<(), String> {
 fn quick_failover(options: &mut Options, value: &Value) -> Result<(), String> {
     let after = if value.says("off") { Ok(None) } else { whole(value, 0, 1000).map(Some) };
     put(&mut options.quick_failover, after)
+}
+
+/// `off`, or packets for one acknowledgement.
+fn max_burst(options: &mut Options, value: &Value) -> Result<(), String> {
+    let most = if value.says("off") { Ok(None) } else { whole(value, 1, 1000).map(Some) };
+    put(&mut options.max_burst, most)
 }
 
 /// Plain RFC 9260 each packet, RFC 9260 delayed, or delayed acknowledgement for CMT (THESIS §6.1: "CMT-SACK").

@@ -18,7 +18,7 @@ pub use errors::{ConnectError, JoinError, SendError};
 pub use event::{CloseReason, Event};
 pub use message::{Priority, Reliability, SendOptions};
 pub use options::{Options, SackOptions};
-pub use policy::{Abandonment, CwndUpdate, LossDetection, RttSamples, SackPath, StreamOrder};
+pub use policy::{Abandonment, CwndUnit, CwndUpdate, LossDetection, RttSamples, SackPath, StreamOrder};
 pub use report::{PathReport, PathState, Stats};
 pub use sack_policy::SackPolicy;
 pub use variant::PrVariant;

@@ -1,4 +1,4 @@
-use crate::api::{Abandonment, BufferSplit, CwndUpdate, LossDetection, RttSamples, SackPath, StreamOrder};
+use crate::api::{Abandonment, BufferSplit, CwndUnit, CwndUpdate, LossDetection, RttSamples, SackPath, StreamOrder};
 use braidcast_cc::{Congestion, LossResponse, RtoBounds};
 use braidcast_mpath::{RetransmissionPolicy, Scheduler};
 use core::time::Duration;
@@ -80,6 +80,13 @@ pub struct Options {
     /// Slow start threshold of a new path, bytes. Default `None`: arbitrarily high (RFC 9260 §7.2.1); ns-2 begins with the
     /// peer's window.
     pub initial_ssthresh: Option<usize>,
+    /// Packets that a loss leaves the slow start threshold at least, where paths are not coupled. Default 4 (RFC 9260 §7.2.3);
+    /// RFC 2960 §7.2.3 and ns-2 have 2.
+    pub min_ssthresh: usize,
+    /// What a packet counts for in a window. Default the MTU.
+    pub cwnd_unit: CwndUnit,
+    /// A window grows while it recovers from losses too, as ns-2.35's CMT lets it, against RFC 9260 §7.2.4. Default false.
+    pub growth_in_recovery: bool,
     /// Packets with data that may leave over a path for one acknowledgement (Max.Burst, RFC 9260 §6.1 D, which recommends 4).
     /// Default `None`, as `pacing` serves the same end.
     pub max_burst: Option<u32>,
@@ -131,6 +138,9 @@ impl Default for Options {
             loss_response: LossResponse::default(),
             initial_window: None,
             initial_ssthresh: None,
+            min_ssthresh: 4,
+            cwnd_unit: CwndUnit::default(),
+            growth_in_recovery: false,
             max_burst: None,
             queueing_limit: None,
             max_segments: 40,
@@ -163,7 +173,7 @@ impl Options {
     /// CMT-SCTP as the papers' simulations have it (ns-2's `Agent/SCTP/CMT`, RFC 2960 constants), for their experiments.
     ///
     /// Packets of 1500 bytes with a plain IPv4 header, DATA chunks, a first window of two packets, 64 KiB of receive window and
-    /// of initial `ssthresh`, bursts of four packets, RTO from 1 s (3 s before the first measurement), split fast retransmit
+    /// of initial `ssthresh`, which a loss leaves at two packets or more, windows of whole packets, bursts of four, RTO from 1 s (3 s before the first measurement), split fast retransmit
     /// once for each chunk and T3 after that, CUCv2, RTX-CWND, SACKs back over the path of the last packet; heartbeats each
     /// 30 s, and nothing that came later: no pacing, no probes, no quick failover.
     pub fn classic() -> Self {
@@ -186,6 +196,8 @@ impl Options {
             pacing: false,
             initial_window: Some(2),
             initial_ssthresh: Some(rwnd),
+            min_ssthresh: 2,
+            cwnd_unit: CwndUnit::Payload,
             max_burst: Some(4),
             max_segments: 1,
             ..Self::default()

@@ -68,6 +68,25 @@ impl CwndUpdate {
 
 named!(CwndUpdate, "window update");
 
+/// What a packet counts for in a congestion window, of which only the data in flight takes up room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CwndUnit {
+    /// The MTU (RFC 9260 §7.2). Headers are not data, so a window of n MTUs lets n + 1 packets out. It may grow if one more would
+    /// have filled it.
+    #[default]
+    Mtu,
+    /// The data of a full packet: a window of n packets lets n out, and may grow only if n were out (RFC 9260 §7.2.2 to the
+    /// letter). ns-2 counts so.
+    Payload,
+}
+
+impl CwndUnit {
+    /// Both, by the name that command line and scenarios use.
+    pub const ALL: [(&'static str, Self); 2] = [("mtu", Self::Mtu), ("payload", Self::Payload)];
+}
+
+named!(CwndUnit, "unit of the window");
+
 /// What happens to a message whose lifetime ends while a part of it is in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Abandonment {
@@ -153,7 +172,7 @@ mod tests {
                 assert_eq!((name.parse(), it.to_string().as_str()), (Ok(it), name));
             })* };
         }
-        check!(LossDetection, CwndUpdate, Abandonment, StreamOrder, SackPath, RttSamples);
+        check!(LossDetection, CwndUpdate, CwndUnit, Abandonment, StreamOrder, SackPath, RttSamples);
         let error = "cuc3".parse::<CwndUpdate>().unwrap_err();
         assert_eq!(error, "no window update is called 'cuc3'; there are: plain, cuc, cucv2");
     }

@@ -16,11 +16,10 @@ impl Association {
 
     /// What a loss leaves of the window of the path in `slot`, where one on its own would keep the share `kept`.
     pub(super) fn decrease(&self, slot: usize, kept: f64) -> Decrease {
+        let alone = Decrease { kept, floor: self.options.min_ssthresh };
         match self.options.congestion {
-            Congestion::PerPath => Decrease::alone(kept),
-            rule => self
-                .coupled(slot)
-                .map_or_else(|| Decrease::alone(kept), |it| rule.decrease(&it.paths[..it.len], it.this, kept)),
+            Congestion::PerPath => alone,
+            rule => self.coupled(slot).map_or(alone, |it| rule.decrease(&it.paths[..it.len], it.this, kept)),
         }
     }
 
@@ -29,8 +28,8 @@ impl Association {
         let Some(kept) = self.paths.get(slot).map(|path| path.kept(self.options.loss_response)) else { return };
         let decrease = self.decrease(slot, kept);
         if let Some(path) = self.paths.get_mut(slot) {
-            let mtu = path.mtu();
-            path.window.on_loss(mtu, decrease);
+            let unit = path.unit();
+            path.window.on_loss(unit, decrease);
         }
     }
 
@@ -46,7 +45,7 @@ impl Association {
                 this = Some(len);
             }
             let between_losses = path.window.between_losses();
-            paths[len] = CoupledPath { cwnd: path.window.cwnd(), mtu: path.mtu(), rtt, between_losses };
+            paths[len] = CoupledPath { cwnd: path.window.cwnd(), mtu: path.unit(), rtt, between_losses };
             len += 1;
         }
         this.map(|this| Coupled { paths, len, this })

@@ -143,8 +143,8 @@ impl Association {
         let Some(path) = self.paths.get_mut(slot) else { return };
         path.timers.retransmission = None;
         path.timers.probe = None;
-        let mtu = path.mtu();
-        path.window.on_timeout(mtu, decrease);
+        let unit = path.unit();
+        path.window.on_timeout(unit, decrease);
         path.recovery = Some(path.next_order());
         path.pending.heartbeat |= self.options.quick_failover.is_some();
         path.pmtu.on_timeout(now);

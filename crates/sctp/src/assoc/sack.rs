@@ -252,7 +252,7 @@ impl Association {
         let growth = self.growth(slot);
         let (probe, interval) = (self.options.probe, self.options.heartbeat_interval);
         let (ack_delay, queueing_limit) = (self.options.sack.delay, self.options.queueing_limit);
-        let rtt_samples = self.options.rtt_samples;
+        let (rtt_samples, growth_in_recovery) = (self.options.rtt_samples, self.options.growth_in_recovery);
         let grows = news.advanced || (moved && self.options.cwnd_update == CwndUpdate::Plain);
         let Some(path) = self.paths.get_mut(slot) else { return };
         if let Some((order, sent)) = news.newest {
@@ -287,10 +287,10 @@ impl Association {
             oldest_acked = true;
         }
         path.window.on_delivered(news.acked);
-        let mtu = path.mtu();
+        let unit = path.unit();
         let queued = queueing_limit.is_some_and(|limit| path.queueing.latest() > limit);
-        if path.recovery.is_none() && grows && proven && !queued {
-            path.window.on_ack(news.acked, news.in_flight_before + mtu > path.window.cwnd(), mtu, growth);
+        if (path.recovery.is_none() || growth_in_recovery) && grows && proven && !queued {
+            path.window.on_ack(news.acked, path.was_full(news.in_flight_before), unit, growth);
         }
         if path.in_flight == 0 {
             path.window.on_all_acked();

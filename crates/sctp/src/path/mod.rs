@@ -3,8 +3,10 @@
 mod heartbeat;
 mod pmtu;
 
-use crate::api::{Options, PathReport, PathState};
+use crate::api::{CwndUnit, Options, PathReport, PathState};
 use crate::tx::{LossCause, PseudoCumack};
+use crate::wire::Header;
+use crate::wire::chunk::Data;
 use braidcast_cc::{LossResponse, Pacer, QueueingDelay, Rack, RttEstimator, Window};
 use braidcast_core::{Instant, PathId, Route};
 use core::time::Duration;
@@ -20,6 +22,8 @@ pub(crate) struct Path {
     pub(crate) state: PathState,
     pub(crate) rtt: RttEstimator,
     pub(crate) window: Window,
+    /// Bytes of a full packet that do not count for the window.
+    uncounted: usize,
     pub(crate) pacer: Pacer,
     pub(crate) rack: Rack,
     pub(crate) queueing: QueueingDelay,
@@ -102,8 +106,12 @@ pub(crate) struct PathStats {
 
 impl Path {
     pub(crate) fn new(now: Instant, id: PathId, route: Route, state: PathState, options: &Options) -> Self {
-        let initial_window = options.initial_window.map(|packets| packets * options.base_mtu);
-        let mut window = Window::new(options.base_mtu, initial_window);
+        let uncounted = match options.cwnd_unit {
+            CwndUnit::Mtu => 0,
+            CwndUnit::Payload => Header::LEN + Data::HEADER,
+        };
+        let unit = options.base_mtu - uncounted;
+        let mut window = Window::new(unit, options.initial_window.map(|packets| packets * unit));
         window.limit_slow_start(options.initial_ssthresh.unwrap_or(usize::MAX));
         Self {
             id,
@@ -111,6 +119,7 @@ impl Path {
             state,
             rtt: RttEstimator::new(options.rto),
             window,
+            uncounted,
             pacer: Pacer::new(now, options.base_mtu),
             rack: Rack::default(),
             queueing: QueueingDelay::default(),
@@ -142,6 +151,17 @@ impl Path {
     /// The largest SCTP packet, bytes.
     pub(crate) const fn mtu(&self) -> usize {
         self.pmtu.current()
+    }
+
+    /// What a full packet counts for in the window, bytes.
+    pub(crate) const fn unit(&self) -> usize {
+        self.mtu() - self.uncounted
+    }
+
+    /// Whether `in_flight` bytes used the window up ([`CwndUnit`]).
+    pub(crate) const fn was_full(&self, in_flight: usize) -> bool {
+        let missing = if self.uncounted == 0 { self.unit() } else { 1 };
+        in_flight + missing > self.window.cwnd()
     }
 
     /// The place in the send order that the next chunk gets.
@@ -178,16 +198,16 @@ impl Path {
     /// The share of the window that a loss now leaves.
     pub(crate) fn kept(&self, response: LossResponse) -> f64 {
         let base = self.queueing.base().unwrap_or_default();
-        response.kept(self.window.cwnd(), self.mtu(), self.queueing.latest(), base)
+        response.kept(self.window.cwnd(), self.unit(), self.queueing.latest(), base)
     }
 
     /// At the end of a round: less may be out if packets stood in queues longer than `limit`.
     pub(crate) fn shorten_queue(&mut self, limit: Option<Duration>) {
-        let mtu = self.mtu();
+        let unit = self.unit();
         if let (Some(limit), Some((queueing, base))) = (limit, self.queueing.end_round())
             && queueing > limit
         {
-            self.window.on_queueing(queueing, limit, base, mtu);
+            self.window.on_queueing(queueing, limit, base, unit);
         }
     }
 
