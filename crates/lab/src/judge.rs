@@ -15,14 +15,14 @@ pub(crate) fn verdicts(scenario: &Scenario, rows: &[Placed<'_>]) -> Vec<Verdict>
 }
 
 fn verdict(scenario: &Scenario, claim: &Claim, rows: &[Placed<'_>]) -> Verdict {
-    let of = |variant: &str| {
-        let wanted = move |(point, row): &&Placed<'_>| {
-            row.metric == claim.metric && row.variant == variant && point.is_at(&claim.at)
-        };
+    let lower_metric = claim.lower_metric.as_ref().unwrap_or(&claim.metric);
+    let of = |variant: &str, metric: &str| {
+        let wanted =
+            |(point, row): &&Placed<'_>| row.metric == metric && row.variant == variant && point.is_at(&claim.at);
         rows.iter().filter(wanted).map(|&(_, row)| row).collect::<Vec<_>>()
     };
-    let lower = of(&claim.lower);
-    let pairs = of(&claim.higher).into_iter().filter_map(|high| {
+    let lower = of(&claim.lower, lower_metric);
+    let pairs = of(&claim.higher, &claim.metric).into_iter().filter_map(|high| {
         let low = lower.iter().copied().find(|low| low.params == high.params)?;
         Some((high, low))
     });
@@ -41,11 +41,11 @@ fn verdict(scenario: &Scenario, claim: &Claim, rows: &[Placed<'_>]) -> Verdict {
         (0, fails) if fails >= open => Outcome::Refuted,
         _ => Outcome::Mixed,
     };
+    let than = if *lower_metric == claim.metric { &claim.lower } else { lower_metric };
     let mut evidence = format!(
-        "{}: {} above {} at {holds} of {} points, below at {fails}, not distinguishable at {open}",
+        "{}: {} above {than} at {holds} of {} points, below at {fails}, not distinguishable at {open}",
         claim.metric,
         claim.higher,
-        claim.lower,
         pairs.len()
     );
     if let (Some(least), Some(most)) =

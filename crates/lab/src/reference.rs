@@ -10,7 +10,7 @@ macro_rules! embedded {
 }
 
 /// The files that the program has inside.
-const EMBEDDED: [(&str, &str); 13] = embedded![
+const EMBEDDED: [(&str, &str); 16] = embedded![
     "ns2/A_rtt_asymmetry.csv",
     "ns2/B_bandwidth_asymmetry.csv",
     "ns2/C_loss_asymmetry.csv",
@@ -21,6 +21,9 @@ const EMBEDDED: [(&str, &str); 13] = embedded![
     "ns2/Q_B_bandwidth_asymmetry_queue20.csv",
     "ns2/S_sensitivity.csv",
     "ns2/T_wifi_3g_single_path.csv",
+    "ns2/U_blocking.csv",
+    "ns2/V_srtt.csv",
+    "published/cmt-f6.9-srtt-ms.csv",
     "published/cmt-t6.1-blocking-ms.csv",
     "published/prcmt-f13-throughput.csv",
     "published/prcmt-f18-playable-pct.csv",

@@ -1,6 +1,10 @@
 //! The code of the experiments: how hosts are put together, and what is measured when the run is over.
 
+mod blocking;
 mod fairness;
+mod progression;
+mod rtt;
+mod stalls;
 mod transfer;
 
 use crate::plan::{Done, Plan, Run};
@@ -60,5 +64,6 @@ pub struct Experiment {
 
 impl Experiment {
     /// Every experiment.
-    pub const ALL: &'static [Self] = &[transfer::EXPERIMENT, fairness::EXPERIMENT];
+    pub const ALL: &'static [Self] =
+        &[transfer::EXPERIMENT, fairness::EXPERIMENT, progression::EXPERIMENT, blocking::EXPERIMENT, rtt::EXPERIMENT];
 }

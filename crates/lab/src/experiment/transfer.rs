@@ -51,6 +51,7 @@ fn sent(prefix: &str, sender: &SctpSender, measures: &mut Measures) {
     count("retransmissions", sender.grown(|stats| stats.retransmissions));
     count("fast retransmissions", sender.grown(|stats| stats.fast_retransmissions));
     count("timeout retransmissions", sender.grown(|stats| stats.timeout_retransmissions));
+    count("overtaken SACKs", sender.grown(|stats| stats.overtaken_sacks));
     count("spurious", sender.grown(|stats| stats.duplicates_reported));
     measures.metric(format!("{prefix}timeouts"), "", sender.grown(|stats| stats.t3_expiries) as f64);
     let chunks = sender.grown_by_path(|path| path.sent_chunks);

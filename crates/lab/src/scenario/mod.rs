@@ -98,6 +98,8 @@ pub struct Claim {
     pub source: Option<String>,
     /// Of which metric.
     pub metric: String,
+    /// The metric of the lower one, where it is another: what was measured against what a model says.
+    pub lower_metric: Option<String>,
     /// The variant whose value is claimed to be the higher one.
     pub higher: String,
     /// The variant whose value is claimed to be the lower one.
@@ -225,12 +227,17 @@ macro_rules! embedded {
 }
 
 /// The scenarios that the program has inside, by file name.
-const EMBEDDED: [(&str, &str); 7] = [
+const EMBEDDED: &[(&str, &str)] = &[
     embedded!("cmt-rtt-asymmetry.toml"),
     embedded!("cmt-bandwidth-asymmetry.toml"),
     embedded!("cmt-loss-asymmetry.toml"),
     embedded!("cmt-loss.toml"),
     embedded!("sctp-loss.toml"),
+    embedded!("cmt-wifi-3g.toml"),
+    embedded!("cmt-wifi-3g-ns2.toml"),
+    embedded!("cmt-blocking.toml"),
+    embedded!("cmt-sack-reordering.toml"),
+    embedded!("cmt-rtt-estimate.toml"),
     embedded!("sctp-multistreaming.toml"),
     embedded!("fairness.toml"),
 ];

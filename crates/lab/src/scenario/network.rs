@@ -26,6 +26,16 @@ pub enum Wrap {
     Ip,
 }
 
+impl Wrap {
+    /// Bytes of its headers.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::Udp => 28,
+            Self::Ip => 20,
+        }
+    }
+}
+
 const KEYS: &[Key<NetworkSpec>] = &[
     key("wrap", |network, v| {
         network.wrap = match v.to_string().as_str() {

@@ -19,6 +19,8 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("rtt_samples", |o, v| put(&mut o.rtt_samples, word(v))),
     key("abandonment", |o, v| put(&mut o.abandonment, word(v))),
     key("stream_order", |o, v| put(&mut o.stream_order, word(v))),
+    key("nr_sack", |o, v| put(&mut o.nr_sack, flag(v))),
+    key("buffer_split", |o, v| put(&mut o.buffer_split, word(v))),
     key("sack_path", |o, v| put(&mut o.sack.path, word(v))),
     key("quick_failover", quick_failover),
     key("initial_ssthresh", |o, v| put(&mut o.initial_ssthresh, whole(v, 1, 1 << 30).map(Some))),

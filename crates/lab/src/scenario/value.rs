@@ -46,11 +46,12 @@ impl Value {
         }
     }
 
-    /// Whether `other` says the same: as text, or as numbers without their units.
+    /// Whether `other` says the same: as text, or as a number, with the same unit where both have one.
     pub fn says(&self, other: &str) -> bool {
-        let other = other.trim();
-        self.to_string() == other
-            || self.number().zip(leading_number(other)).is_some_and(|(a, b)| (a - b).abs() <= 1e-9 * b.abs())
+        let (own, other) = (self.to_string(), other.trim());
+        let same_unit = |a: &str, b: &str| a.is_empty() || b.is_empty() || a == b;
+        let same = |a: f64, b: f64| (a - b).abs() <= 1e-9 * b.abs() && same_unit(unit(&own), unit(other));
+        own == other || self.number().zip(leading_number(other)).is_some_and(|(a, b)| same(a, b))
     }
 
     /// As results have it.
@@ -75,9 +76,17 @@ impl Value {
     }
 }
 
+/// Number and unit, which may be empty.
+fn split(text: &str) -> (&str, &str) {
+    text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-').unwrap_or(text.len()))
+}
+
 fn leading_number(text: &str) -> Option<f64> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-').unwrap_or(text.len());
-    text[..end].parse().ok()
+    split(text).0.parse().ok()
+}
+
+fn unit(text: &str) -> &str {
+    split(text).1.trim()
 }
 
 fn fill(text: &str, params: &[(String, Value)]) -> Result<Value, String> {
@@ -164,5 +173,26 @@ impl Settings {
             }
         };
         Ok(Self(self.0.iter().map(fill).collect::<Result<_, _>>()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_says_what_a_cell_says_unless_both_have_units_that_differ() {
+        let text = |text: &str| Value::Text(text.to_owned());
+        for (value, cell, same) in [
+            (text("20ms"), "20", true),
+            (Value::Integer(20), "20.0", true),
+            (text("1000B-packet"), "1000B-packet", true),
+            (text("1000B-packet"), "1000B-payload", false),
+            (text("20ms"), "20 ms", true),
+            (text("20ms"), "21", false),
+            (text("sack"), "dac", false),
+        ] {
+            assert_eq!(value.says(cell), same, "{value} {cell}");
+        }
     }
 }

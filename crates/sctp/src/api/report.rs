@@ -94,6 +94,8 @@ pub struct Stats {
     pub duplicate_chunks: u64,
     /// Data chunks that the peer reported as having come twice: repeats and copies that were not needed.
     pub duplicates_reported: u64,
+    /// SACKs that came after one with a higher cumulative TSN and told nothing: overtaken on another way back.
+    pub overtaken_sacks: u64,
     /// Packets dropped: wrong tag, unknown source, malformed, not authenticated.
     pub dropped_packets: u64,
 }

@@ -60,6 +60,7 @@ impl Association {
         }
         self.note_duplicates(sack);
         if cumulative + 1 < self.out.base() {
+            self.stats.overtaken_sacks += 1;
             return; // Older than what is known: overtaken on another return path (RFC 9260 §6.2.1 D i).
         }
         self.acked.unwrap(u64::from(sack.cumulative_tsn));

@@ -91,6 +91,8 @@ pub struct Received {
     pub unordered: bool,
     /// The path of the fragment that completed it.
     pub path: PathId,
+    /// When that fragment came; a later delivery waited for the message's turn in its stream.
+    pub whole: Instant,
 }
 
 /// Puts fragments together to messages and delivers them in the order that each stream asks for (RFC 9260
@@ -241,10 +243,10 @@ impl Reassembly {
     pub(crate) fn recv(&mut self, buf: &mut Vec<u8>) -> Option<Received> {
         let message = self.ready.pop_front()?;
         self.buffered -= message.charge();
-        let Message { label, ppid, path, buffer, .. } = message;
+        let Message { label, ppid, path, buffer, arrived: (_, whole), .. } = message;
         let bytes = self.pool.detach(buffer);
         self.pool.keep(mem::replace(buf, bytes));
-        Some(Received { stream: label.stream, ppid, unordered: label.unordered, path })
+        Some(Received { stream: label.stream, ppid, unordered: label.unordered, path, whole })
     }
 
     /// Finds the place of a fragment; `None` if its message was skipped.

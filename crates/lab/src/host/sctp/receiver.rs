@@ -2,8 +2,8 @@ use super::message::Header;
 use super::{Part, SctpHost};
 use crate::host::window::Window;
 use crate::scenario::FlowSpec;
-use braidcast_core::{Instant, Rng, Route};
-use braidcast_sctp::{Association, AssociationId, Endpoint, Event, PathReport};
+use braidcast_core::{Instant, PathId, Rng, Route};
+use braidcast_sctp::{Association, AssociationId, Endpoint, Event, PathReport, Received};
 use braidcast_sim::traffic::FlowMeter;
 use core::time::Duration;
 
@@ -12,8 +12,12 @@ use core::time::Duration;
 pub struct Arrival {
     /// What it was.
     pub header: Header,
+    /// When the last of it came; since then it waited for its turn.
+    pub whole: Instant,
     /// When it was handed over.
     pub at: Instant,
+    /// The path that the last of it came over.
+    pub path: PathId,
     /// Its bytes.
     pub bytes: usize,
 }
@@ -67,13 +71,13 @@ impl SctpReceiver {
         bytes(&self.closed).saturating_sub(bytes(&self.opened)) as f64 * 8.0 / self.delivered.seconds
     }
 
-    fn count(&mut self, now: Instant) {
+    fn count(&mut self, now: Instant, received: Received) {
         let Some(header) = Header::get(&self.buf) else { return };
         let (delivered, bytes) = (&mut self.delivered, self.buf.len());
         delivered.bytes += bytes as u64;
         delivered.meter.record(now, header.sequence, header.sent, bytes);
         if self.keep_log {
-            delivered.log.push(Arrival { header, at: now, bytes });
+            delivered.log.push(Arrival { header, whole: received.whole, at: now, path: received.path, bytes });
         }
     }
 }
@@ -93,10 +97,10 @@ impl Part for SctpReceiver {
         if self.closed.is_empty() && window.is_over(now) {
             self.closed = association.paths().collect();
         }
-        while association.recv(now, &mut self.buf).is_some() {
+        while let Some(received) = association.recv(now, &mut self.buf) {
             window.begin(now);
             if window.counts(now) {
-                self.count(now);
+                self.count(now, received);
             }
         }
         if self.opened.is_empty() && window.counts(now) {

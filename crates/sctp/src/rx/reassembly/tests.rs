@@ -48,7 +48,7 @@ fn the_path_is_that_of_the_last_fragment_and_the_ppid_that_of_the_first() {
     reassembly.insert(Fragment { path: PathId(7), ..idata(3, 0, 0, false, b"a") }).unwrap();
     assert_eq!(reassembly.buffered(), 2 + 2 * Reassembly::FRAGMENT_OVERHEAD);
     let mut buf = Vec::new();
-    let received = Received { stream: 3, ppid: 5, unordered: false, path: PathId(7) };
+    let received = Received { stream: 3, ppid: 5, unordered: false, path: PathId(7), whole: NOW };
     assert_eq!(reassembly.recv(&mut buf), Some(received));
     assert_eq!((buf.as_slice(), reassembly.buffered()), (&b"ab"[..], 0));
 }
