@@ -1,6 +1,9 @@
 //! The code of the experiments: how hosts are put together, and what is measured when the run is over.
 
 mod fairness;
+mod freeze;
+mod partial_reliability;
+mod playable;
 mod transfer;
 
 use crate::plan::{Done, Plan, Run};
@@ -60,5 +63,6 @@ pub struct Experiment {
 
 impl Experiment {
     /// Every experiment.
-    pub const ALL: &'static [Self] = &[transfer::EXPERIMENT, fairness::EXPERIMENT];
+    pub const ALL: &'static [Self] =
+        &[transfer::EXPERIMENT, fairness::EXPERIMENT, partial_reliability::EXPERIMENT, playable::EXPERIMENT];
 }
