@@ -2,6 +2,9 @@
 
 mod blocking;
 mod fairness;
+mod freeze;
+mod partial_reliability;
+mod playable;
 mod progression;
 mod rtt;
 mod stalls;
@@ -64,6 +67,13 @@ pub struct Experiment {
 
 impl Experiment {
     /// Every experiment.
-    pub const ALL: &'static [Self] =
-        &[transfer::EXPERIMENT, fairness::EXPERIMENT, progression::EXPERIMENT, blocking::EXPERIMENT, rtt::EXPERIMENT];
+    pub const ALL: &'static [Self] = &[
+        transfer::EXPERIMENT,
+        fairness::EXPERIMENT,
+        progression::EXPERIMENT,
+        blocking::EXPERIMENT,
+        rtt::EXPERIMENT,
+        partial_reliability::EXPERIMENT,
+        playable::EXPERIMENT,
+    ];
 }

@@ -238,6 +238,9 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("cmt-blocking.toml"),
     embedded!("cmt-sack-reordering.toml"),
     embedded!("cmt-rtt-estimate.toml"),
+    embedded!("prcmt-cwnd.toml"),
+    embedded!("prcmt-throughput.toml"),
+    embedded!("prcmt-video.toml"),
     embedded!("sctp-multistreaming.toml"),
     embedded!("fairness.toml"),
 ];

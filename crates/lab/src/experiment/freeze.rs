@@ -1,0 +1,76 @@
+//! What a viewer sees of a clip when the last good picture stands for each that is missing, as PSNR (PRCMT fig. 17).
+//!
+//! ffmpeg makes, encodes and decodes the clip; without it there is no PSNR.
+
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// Size of the pictures: QCIF.
+const SIZE: (usize, usize) = (176, 144);
+/// Pictures in the clip.
+const PICTURES: usize = 905;
+/// PSNR of equal pictures, which is infinite (PRCMT §6.2: "the peak value of 100 dB is infinity").
+const EQUAL: f64 = 100.0;
+
+/// Luma of the clip's pictures, as a decoder gives them when nothing is missing.
+static CLIP: OnceLock<Option<Vec<u8>>> = OnceLock::new();
+
+/// PSNR in dB of each picture of the clip, by which of them could be shown; none without ffmpeg.
+///
+/// The picture after transmission is compared with the one before it, both decoded, so a picture that could be shown is equal.
+pub(super) fn psnr(shown: &[bool]) -> Option<Vec<f64>> {
+    let clip = CLIP.get_or_init(clip).as_ref()?;
+    let grey = vec![128; SIZE.0 * SIZE.1];
+    let mut last: &[u8] = &grey;
+    let pictures = clip.chunks_exact(grey.len()).zip(shown);
+    let psnr = pictures.map(|(picture, shown)| {
+        if *shown {
+            last = picture;
+        }
+        difference(picture, last)
+    });
+    Some(psnr.collect())
+}
+
+/// PSNR of two pictures in dB.
+fn difference(one: &[u8], other: &[u8]) -> f64 {
+    let squares: u64 = one.iter().zip(other).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
+    let mean = squares as f64 / one.len().max(1) as f64;
+    if squares == 0 { EQUAL } else { (10.0 * (255.0 * 255.0 / mean).log10()).min(EQUAL) }
+}
+
+/// ffmpeg's moving test picture as MPEG-4 with the group of pictures and about the rate of PRCMT fig. 14, decoded.
+fn clip() -> Option<Vec<u8>> {
+    let source = format!("testsrc2=size={}x{}:rate=30", SIZE.0, SIZE.1);
+    let pictures = PICTURES.to_string();
+    let words = ["-nostdin", "-v", "error", "-f", "lavfi", "-i", &source, "-frames:v", &pictures];
+    let coding = ["-c:v", "mpeg4", "-bf", "3", "-g", "32", "-sc_threshold", "1000000000", "-b:v", "978k"];
+    let mut encoder = Command::new("ffmpeg")
+        .args(words.iter().chain(&coding))
+        .args(["-threads", "1", "-flags", "+bitexact", "-f", "nut", "-"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let decoder = Command::new("ffmpeg")
+        .args(["-v", "error", "-f", "nut", "-i", "-", "-f", "rawvideo", "-pix_fmt", "gray", "-"])
+        .stdin(encoder.stdout.take()?)
+        .stderr(Stdio::null())
+        .output()
+        .ok();
+    let encoded = encoder.wait().is_ok_and(|status| status.success());
+    let decoded = decoder.filter(|output| encoded && output.status.success())?.stdout;
+    (decoded.len() == PICTURES * SIZE.0 * SIZE.1).then_some(decoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_pictures_reach_the_peak_and_opposite_ones_have_nothing_in_common() {
+        assert_eq!(difference(&[7, 8], &[7, 8]), EQUAL);
+        assert_eq!(difference(&[0, 255], &[255, 0]), 0.0);
+        assert!((difference(&[100; 4], &[110; 4]) - 28.13).abs() < 0.01);
+    }
+}

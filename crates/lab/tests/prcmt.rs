@@ -1,0 +1,40 @@
+//! What the experiments of PRCMT are about, in short runs of their own scenarios.
+
+use braidcast_lab::results::Results;
+use braidcast_lab::{Job, Request, Scenario};
+use core::time::Duration;
+use std::sync::atomic::AtomicBool;
+
+fn run(name: &str, seconds: u64, params: &[(&str, &str)]) -> Results {
+    let scenario = Scenario::find(name).unwrap();
+    let params = params.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let duration = Some(Duration::from_secs(seconds));
+    let request = Request { runs: Some(2), duration, params, ..Request::default() };
+    let results = Job::new(&scenario, &request).unwrap().run(&AtomicBool::new(false), &|| {});
+    assert_eq!(results.lost_runs, Vec::<String>::new());
+    results
+}
+
+fn mean(results: &Results, variant: &str, metric: &str) -> f64 {
+    let row = results.rows.iter().find(|row| row.variant == variant && row.metric == metric);
+    row.unwrap_or_else(|| panic!("no row {variant} {metric}")).mean
+}
+
+#[test]
+fn late_data_given_up_at_once_stops_the_window_and_hides_losses() {
+    let congested = run("prcmt-cwnd", 20, &[("environment", "congested")]);
+    let window = |variant| mean(&congested, variant, "mean cwnd");
+    assert!(window("pr-sctpf") > 1.1 * window("pr-sctp"), "{} {}", window("pr-sctpf"), window("pr-sctp"));
+    let lossy = run("prcmt-cwnd", 20, &[("environment", "5pct-loss")]);
+    let noticed = |variant| mean(&lossy, variant, "losses noticed");
+    assert!(noticed("pr-sctpf") > 2.0 * noticed("pr-sctp"), "{} {}", noticed("pr-sctpf"), noticed("pr-sctp"));
+}
+
+#[test]
+fn priorities_keep_the_film_running() {
+    let results = run("prcmt-video", 45, &[("cross_mbit", "4.5")]);
+    let of = |variant, metric| mean(&results, variant, metric);
+    assert!(of("pr-cmt", "playable I frames") > 90.0);
+    assert!(of("pr-cmt", "playable") > of("pr-cmtf", "playable"));
+    assert!(of("pr-cmt", "longest gap") < 2.0 && of("cmt", "longest gap") > 5.0);
+}
