@@ -1,5 +1,5 @@
 # The commands for people who use or build Braidcast. Each installs what it lacks (tools/setup.sh).
-.PHONY: help demo test bench lint fuzz format check clippy unit docs
+.PHONY: help demo test bench lab lint fuzz format check clippy unit docs
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -16,6 +16,7 @@ help:
 	@echo "make demo    live video over two bad networks, each alone and both together, on this machine"
 	@echo "make test    every check that CI makes"
 	@echo "make bench   speed and CPU beside other protocols, in one run"
+	@echo "make lab     all experiments, beside published values and ns-2's; then the report lab-report.html"
 	@echo "make lint    formatting, clippy and the layers only"
 	@echo "make fuzz    $(FUZZ_TIME) s of fuzzing for each target (FUZZ_TIME=N for another time)"
 
@@ -61,6 +62,12 @@ docs:
 bench:
 	@tools/setup.sh bench
 	@benches/run.py
+
+# Every experiment of the papers, and the page about them.
+lab:
+	@tools/setup.sh lab
+	cargo run --locked --release --quiet --package braidcast -- lab run all --runs 10
+	cargo run --locked --release --quiet --package braidcast -- lab report
 
 fuzz:
 	@tools/setup.sh fuzz

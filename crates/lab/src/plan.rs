@@ -1,6 +1,6 @@
 //! What an experiment builds: hosts, links, and the paths between them.
 
-use crate::host::{Host, SctpReceiver, SctpSender};
+use crate::host::{Host, PlainHost, SctpReceiver, SctpSender};
 use crate::scenario::{Agent, LinkSpec, Point, Wrap};
 use braidcast_core::{Instant, Rng};
 use braidcast_sim::link::LinkStats;
@@ -24,6 +24,8 @@ pub struct HostPlan {
     pub name: String,
     /// The machine.
     pub host: Host,
+    /// The UDP port of its interfaces; 0 where its packets stand in IP alone.
+    pub port: u16,
 }
 
 /// A path between two hosts, with an interface of its own at each end.
@@ -46,8 +48,6 @@ pub struct Plan {
     pub links: Vec<LinkSpec>,
     /// The paths.
     pub paths: Vec<PathPlan>,
-    /// How packets are wrapped.
-    pub wrap: Wrap,
     /// When the run ends, even if not all hosts have measured what they are to measure.
     pub limit: Instant,
 }
@@ -60,13 +60,8 @@ impl Plan {
     pub fn of(run: &Run<'_>) -> Self {
         let Point { network, flows, .. } = run.point;
         let rng = Rng::from_seed(run.seed);
-        let mut plan = Self {
-            hosts: Vec::new(),
-            links: run.point.links.clone(),
-            paths: Vec::new(),
-            wrap: network.wrap,
-            limit: Instant::ZERO,
-        };
+        let mut plan =
+            Self { hosts: Vec::new(), links: run.point.links.clone(), paths: Vec::new(), limit: Instant::ZERO };
         for link in &mut plan.links {
             let mut draw = rng.stream(&format!("delay of {}", link.name));
             let factor = 1.0 + network.vary_delay * (2.0 * draw.f64() - 1.0);
@@ -77,15 +72,21 @@ impl Plan {
             let name = |end: &str| format!("{}.{end}", flow.name);
             let stream = |end: &str| rng.stream(&name(end));
             let start = flow.traffic.start + network.vary_start.mul_f64(stream("start").f64());
+            let (from, begin) = (plan.hosts.len(), Instant::ZERO + start);
+            let (sender, receiver) = (stream("sender"), stream("receiver"));
             let (sender, receiver) = match flow.agent {
                 Agent::Sctp => (
-                    SctpSender::host(flow, run.duration, Instant::ZERO + start, stream("sender")),
-                    SctpReceiver::host(flow, run.duration, stream("receiver")),
+                    Host::SctpSender(Box::new(SctpSender::host(flow, run.duration, begin, &sender))),
+                    Host::SctpReceiver(Box::new(SctpReceiver::host(flow, run.duration, &receiver))),
+                ),
+                Agent::Tcp | Agent::Udp => (
+                    Host::Plain(Box::new(PlainHost::sender(flow, run.duration, begin, &sender))),
+                    Host::Plain(Box::new(PlainHost::receiver(flow, run.duration))),
                 ),
             };
-            let from = plan.hosts.len();
-            plan.hosts.push(HostPlan { name: name("sender"), host: Host::SctpSender(Box::new(sender)) });
-            plan.hosts.push(HostPlan { name: name("receiver"), host: Host::SctpReceiver(Box::new(receiver)) });
+            let port = if network.wrap == Wrap::Ip && flow.agent != Agent::Udp { 0 } else { 9899 };
+            plan.hosts.push(HostPlan { name: name("sender"), host: sender, port });
+            plan.hosts.push(HostPlan { name: name("receiver"), host: receiver, port });
             plan.paths.extend(flow.paths.iter().map(|links| PathPlan { from, to: from + 1, links: links.clone() }));
             plan.limit = plan.limit.max(Instant::ZERO + start + flow.traffic.warmup + run.duration + SLACK);
         }
@@ -117,5 +118,15 @@ impl Done<'_> {
     /// The host of this name.
     pub fn host(&self, name: &str) -> Option<&Host> {
         self.hosts.iter().find(|(known, _)| *known == name).map(|&(_, host)| host)
+    }
+
+    /// The host that sends for this flow.
+    pub fn sender(&self, flow: &str) -> Option<&Host> {
+        self.host(&format!("{flow}.sender"))
+    }
+
+    /// The host that this flow goes to.
+    pub fn receiver(&self, flow: &str) -> Option<&Host> {
+        self.host(&format!("{flow}.receiver"))
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::host::Host;
 use crate::plan::{Done, LinkDone, Plan};
-use crate::scenario::Wrap;
 use braidcast_core::{Route, SocketId};
 use braidcast_sim::{LinkId, Network, NodeId};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -34,10 +33,10 @@ pub(crate) fn simulate<R>(
     measure: impl FnOnce(&Done<'_>) -> R,
 ) -> Result<R, Failed> {
     let mut net = Network::new(seed);
-    let port = if plan.wrap == Wrap::Ip { 0 } else { 9899 };
     let count = |host: usize| plan.paths.iter().filter(move |path| path.from == host || path.to == host).count();
-    let addresses = |host: usize| (0..count(host)).map(move |i| format!("10.{}.{i}.1:{port}", host + 1));
-    let addresses: Vec<Vec<String>> = (0..plan.hosts.len()).map(|host| addresses(host).collect()).collect();
+    let address = |host: usize, i| format!("10.{}.{i}.1:{}", host + 1, plan.hosts[host].port);
+    let addresses = |host: usize| (0..count(host)).map(|i| address(host, i)).collect::<Vec<_>>();
+    let addresses: Vec<_> = (0..plan.hosts.len()).map(addresses).collect();
     let mut names = Vec::new();
     let mut nodes: Vec<NodeId> = Vec::new();
     for (host, addresses) in plan.hosts.into_iter().zip(&addresses) {

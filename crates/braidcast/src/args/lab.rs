@@ -17,6 +17,8 @@ pub(crate) enum LabCommand {
     List,
     /// Run experiments, many times each, and compare with published values and ns-2's
     Run(LabRunArgs),
+    /// Make one HTML page of all results
+    Report(LabReportArgs),
 }
 
 /// `braidcast lab run`.
@@ -51,6 +53,17 @@ pub(crate) struct LabRunArgs {
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
     /// Where to keep results
+    #[arg(long, value_name = "DIR", default_value = "lab-results")]
+    pub(crate) results: PathBuf,
+}
+
+/// `braidcast lab report`.
+#[derive(Args, Debug)]
+pub(crate) struct LabReportArgs {
+    /// The page to write
+    #[arg(long, value_name = "FILE", default_value = "lab-report.html")]
+    pub(crate) out: PathBuf,
+    /// Where results are kept
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
     pub(crate) results: PathBuf,
 }

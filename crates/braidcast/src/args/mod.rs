@@ -10,7 +10,7 @@ pub(crate) mod values;
 
 pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
-pub(crate) use lab::{LabArgs, LabCommand, LabRunArgs};
+pub(crate) use lab::{LabArgs, LabCommand, LabReportArgs, LabRunArgs};
 pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfServerArgs};
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use send::SendArgs;

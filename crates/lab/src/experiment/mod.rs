@@ -1,5 +1,6 @@
 //! The code of the experiments: how hosts are put together, and what is measured when the run is over.
 
+mod fairness;
 mod transfer;
 
 use crate::plan::{Done, Plan, Run};
@@ -59,5 +60,5 @@ pub struct Experiment {
 
 impl Experiment {
     /// Every experiment.
-    pub const ALL: &'static [Self] = &[transfer::EXPERIMENT];
+    pub const ALL: &'static [Self] = &[transfer::EXPERIMENT, fairness::EXPERIMENT];
 }

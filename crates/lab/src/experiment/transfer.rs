@@ -1,50 +1,78 @@
 //! A transfer over each flow: how fast, how much was repeated, how late.
 
 use super::{Curve, Experiment, Measures};
-use crate::host::SctpSender;
+use crate::host::{Host, SctpReceiver, SctpSender, Snapshot};
 use crate::plan::{Done, Plan, Run};
+use braidcast_sctp::PathReport;
 
-pub(super) const EXPERIMENT: Experiment =
-    Experiment { name: "transfer", text: "goodput, retransmissions and delay of each flow", build: Plan::of, measure };
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "transfer",
+    text: "goodput, throughput, retransmissions, delay and jitter of each flow",
+    build: Plan::of,
+    measure,
+};
 
 fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     let mut measures = Measures::default();
     for flow in &run.point.flows {
         // The only flow needs no name before its metrics.
         let prefix = if run.point.flows.len() == 1 { String::new() } else { format!("{} ", flow.name) };
-        let name = |metric: &str| format!("{prefix}{metric}");
-        if let Some(delivered) = done.host(&format!("{}.receiver", flow.name)).and_then(|host| host.delivered()) {
-            measures.metric(name("goodput"), "kbit/s", delivered.goodput() / 1e3);
-            measures.metric(name("delay"), "ms", delivered.delay_mean() * 1e3);
+        let (sender, receiver) = (done.sender(&flow.name), done.receiver(&flow.name));
+        if let Some(goodput) = receiver.and_then(Host::goodput) {
+            measures.metric(format!("{prefix}goodput"), "kbit/s", goodput / 1e3);
         }
-        if let Some(sender) = done.host(&format!("{}.sender", flow.name)).and_then(|host| host.sctp_sender()) {
-            measures.metric(name("retransmissions"), "chunks", sender.grown(|path| path.retransmitted_chunks) as f64);
-            measures.metric(name("timeouts"), "", sender.grown(|path| path.timeouts) as f64);
+        if let Some(receiver) = receiver.and_then(Host::sctp_receiver) {
+            received(&prefix, receiver, &mut measures);
+        }
+        if let Some(sender) = sender.and_then(Host::sctp_sender) {
+            sent(&prefix, sender, &mut measures);
             curves(&prefix, sender, &mut measures);
+        }
+        if let Some(sender) = sender.and_then(Host::plain).and_then(|host| host.tcp_sender()) {
+            let stats = sender.stats();
+            measures.metric(format!("{prefix}retransmissions"), "packets", stats.retransmissions as f64);
+            measures.metric(format!("{prefix}timeouts"), "", stats.timeouts as f64);
         }
     }
     measures
+}
+
+fn received(prefix: &str, receiver: &SctpReceiver, measures: &mut Measures) {
+    let meter = &receiver.delivered.meter;
+    measures.metric(format!("{prefix}throughput"), "kbit/s", receiver.throughput() / 1e3);
+    if let Some(delay) = meter.delay_mean() {
+        measures.metric(format!("{prefix}delay"), "ms", delay.as_secs_f64() * 1e3);
+        measures.metric(format!("{prefix}jitter"), "ms", meter.jitter_mean().as_secs_f64() * 1e3);
+    }
+}
+
+fn sent(prefix: &str, sender: &SctpSender, measures: &mut Measures) {
+    let mut count = |name: &str, value: u64| measures.metric(format!("{prefix}{name}"), "packets", value as f64);
+    count("retransmissions", sender.grown(|stats| stats.retransmissions));
+    count("fast retransmissions", sender.grown(|stats| stats.fast_retransmissions));
+    count("timeout retransmissions", sender.grown(|stats| stats.timeout_retransmissions));
+    count("spurious", sender.grown(|stats| stats.duplicates_reported));
+    measures.metric(format!("{prefix}timeouts"), "", sender.grown(|stats| stats.t3_expiries) as f64);
+    let chunks = sender.grown_by_path(|path| path.sent_chunks);
+    let all = chunks.iter().sum::<u64>().max(1) as f64;
+    for (path, chunks) in chunks.iter().enumerate().skip(1) {
+        measures.metric(format!("{prefix}share of path {}", path + 1), "", *chunks as f64 / all);
+    }
 }
 
 /// Window and round-trip time of each path over time, where the scenario asks for samples.
 fn curves(prefix: &str, sender: &SctpSender, measures: &mut Measures) {
     let paths = sender.samples.iter().map(|sample| sample.paths.len()).max().unwrap_or(0);
     for path in 0..paths {
-        let curve = |value: &dyn Fn(&braidcast_sctp::PathReport) -> Option<f64>| {
-            let point =
-                |sample: &crate::host::Snapshot| Some([sample.at.as_secs_f64(), value(sample.paths.get(path)?)?]);
+        let curve = |value: &dyn Fn(&PathReport) -> Option<f64>| {
+            let point = |sample: &Snapshot| Some([sample.at.as_secs_f64(), value(sample.paths.get(path)?)?]);
             sender.samples.iter().filter_map(point).collect()
         };
-        let number = path + 1;
+        let name = |what: &str| format!("{prefix}{what} of path {}", path + 1);
         let cwnd = curve(&|path| Some(path.cwnd as f64 / 1e3));
         let srtt = curve(&|path| Some(path.srtt?.as_secs_f64() * 1e3));
         let x = "time (s)";
-        measures.curves.push(Curve {
-            name: format!("{prefix}cwnd of path {number}"),
-            x,
-            y: "window (kB)",
-            points: cwnd,
-        });
-        measures.curves.push(Curve { name: format!("{prefix}SRTT of path {number}"), x, y: "SRTT (ms)", points: srtt });
+        measures.curves.push(Curve { name: name("cwnd"), x, y: "window (kB)", points: cwnd });
+        measures.curves.push(Curve { name: name("SRTT"), x, y: "SRTT (ms)", points: srtt });
     }
 }

@@ -1,10 +1,12 @@
 //! Hosts: a protocol endpoint with its traffic and its measures, as one machine, so that the same host runs in the
 //! simulator and on real sockets.
 
+mod plain;
 mod sctp;
 mod window;
 
-pub use sctp::{Delivered, SctpHost, SctpReceiver, SctpSender, Snapshot};
+pub use plain::PlainHost;
+pub use sctp::{Arrival, Delivered, Header, SctpHost, SctpReceiver, SctpSender, Snapshot};
 pub use window::Window;
 
 use braidcast_core::{Datagram, Instant, Machine, Route, Transmit};
@@ -16,6 +18,8 @@ pub enum Host {
     SctpSender(Box<SctpHost<SctpSender>>),
     /// Takes what comes over SCTP.
     SctpReceiver(Box<SctpHost<SctpReceiver>>),
+    /// TCP, or datagrams.
+    Plain(Box<PlainHost>),
 }
 
 /// Does the same with whichever host it is.
@@ -24,6 +28,7 @@ macro_rules! each {
         match $host {
             Host::SctpSender($it) => $do,
             Host::SctpReceiver($it) => $do,
+            Host::Plain($it) => $do,
         }
     };
 }
@@ -41,17 +46,25 @@ impl Host {
 
     /// The SCTP sender that it is, if it is one.
     pub fn sctp_sender(&self) -> Option<&SctpSender> {
-        match self {
-            Self::SctpSender(host) => Some(host.part()),
-            Self::SctpReceiver(_) => None,
-        }
+        if let Self::SctpSender(host) = self { Some(host.part()) } else { None }
     }
 
-    /// What it took from the network, if it is a receiver.
-    pub fn delivered(&self) -> Option<&Delivered> {
+    /// The SCTP receiver that it is, if it is one.
+    pub fn sctp_receiver(&self) -> Option<&SctpReceiver> {
+        if let Self::SctpReceiver(host) = self { Some(host.part()) } else { None }
+    }
+
+    /// The TCP or datagram host that it is, if it is one.
+    pub fn plain(&self) -> Option<&PlainHost> {
+        if let Self::Plain(host) = self { Some(host) } else { None }
+    }
+
+    /// Bits in a second that it handed to its application, while it counted; none for a sender.
+    pub fn goodput(&self) -> Option<f64> {
         match self {
-            Self::SctpReceiver(host) => Some(&host.part().delivered),
             Self::SctpSender(_) => None,
+            Self::SctpReceiver(host) => Some(host.part().delivered.goodput()),
+            Self::Plain(host) => host.goodput(),
         }
     }
 }

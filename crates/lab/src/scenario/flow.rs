@@ -1,11 +1,14 @@
 //! `[flow.NAME]` and `[traffic]`: what goes from where to where.
 
-use super::keys::{Key, apply, each, flag, key, put, time, whole};
+use super::keys::{Key, apply, each, flag, key, put, time, whole, word};
 use super::link::LinkSpec;
-use super::sctp;
 use super::value::{Settings, Value};
 use super::wrong::{Wrong, did_you_mean};
+use super::{sctp, tcp};
+use crate::host::Header;
 use braidcast_sctp::Options;
+use braidcast_sim::tcp::Config;
+use braidcast_sim::traffic::Traffic as Source;
 use core::time::Duration;
 
 /// A flow: a host that sends, one that receives, and the paths between them.
@@ -21,27 +24,37 @@ pub struct FlowSpec {
     pub paths: Vec<Vec<usize>>,
     /// Options of SCTP, where that is the agent.
     pub sctp: Options,
+    /// Options of TCP, where that is the agent.
+    pub tcp: Config,
 }
 
 /// Which protocol a flow uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Agent {
-    /// Over all its paths at once.
+    /// SCTP, over all its paths.
     Sctp,
+    /// TCP, over its first path.
+    Tcp,
+    /// Datagrams without any control, over its first path.
+    Udp,
 }
 
 impl Agent {
     /// Every agent by its name.
-    pub const ALL: [(&'static str, Self); 1] = [("sctp", Self::Sctp)];
+    pub const ALL: [(&'static str, Self); 3] = [("sctp", Self::Sctp), ("tcp", Self::Tcp), ("udp", Self::Udp)];
 }
 
 /// What a flow sends.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// Bytes of each message.
+    /// When there is how much to send.
+    pub source: Source,
+    /// Bytes of each message of bulk traffic over SCTP; other sources say how long theirs are.
     pub message: usize,
     /// Streams that messages go over in turn.
     pub streams: u16,
+    /// Whether each kind of frame has a stream of its own instead: I the first and most important, then P, then B.
+    pub by_kind: bool,
     /// Whether order within a stream is not asked for.
     pub unordered: bool,
     /// After how long a message is worth nothing.
@@ -50,6 +63,10 @@ pub struct Traffic {
     pub start: Duration,
     /// What is not counted, from the first data on.
     pub warmup: Duration,
+    /// Until when a message is on time, from its sending.
+    pub deadline: Duration,
+    /// Whether each message that arrives is noted.
+    pub log: bool,
     /// How often the state of the sender is noted, for series; none is not at all.
     pub sample: Option<Duration>,
 }
@@ -57,8 +74,12 @@ pub struct Traffic {
 impl Default for Traffic {
     fn default() -> Self {
         Self {
+            source: Source::Bulk(None),
             message: 1400,
             streams: 1,
+            by_kind: false,
+            deadline: Duration::from_millis(200),
+            log: false,
             unordered: false,
             lifetime: None,
             start: Duration::ZERO,
@@ -69,8 +90,12 @@ impl Default for Traffic {
 }
 
 const TRAFFIC: &[Key<Traffic>] = &[
-    key("message", |t, v| put(&mut t.message, whole(v, 16, 1 << 20))),
+    key("source", |t, v| put(&mut t.source, word(v))),
+    key("message", |t, v| put(&mut t.message, whole(v, Header::LEN as u64, 1 << 20))),
     key("streams", |t, v| put(&mut t.streams, whole(v, 1, 65535))),
+    key("by_kind", |t, v| put(&mut t.by_kind, flag(v))),
+    key("deadline", |t, v| put(&mut t.deadline, time(v))),
+    key("log", |t, v| put(&mut t.log, flag(v))),
     key("unordered", |t, v| put(&mut t.unordered, flag(v))),
     key("lifetime", |t, v| put(&mut t.lifetime, time(v).map(Some))),
     key("start", |t, v| put(&mut t.start, time(v))),
@@ -94,7 +119,7 @@ const FLOW: &[Key<Draft>] = &[
         let name = v.to_string();
         let found = Agent::ALL.iter().find(|(known, _)| *known == name);
         let unknown = || format!("no agent is called '{name}'; {}", did_you_mean(&name, Agent::ALL.map(|(n, _)| n)));
-        Ok(draft.agent = found.ok_or_else(unknown)?.1)
+        put(&mut draft.agent, found.map(|&(_, agent)| agent).ok_or_else(unknown))
     }),
     key("paths", |draft, v| {
         let link = |name: &Value| {
@@ -110,7 +135,7 @@ const FLOW: &[Key<Draft>] = &[
                 return Err(format!("the path goes through '{}' twice", draft.links[*twice.1]));
             }
         }
-        Ok(draft.paths = paths)
+        put(&mut draft.paths, Ok(paths))
     }),
 ];
 
@@ -133,17 +158,33 @@ impl FlowSpec {
             traffic: Traffic::default(),
             paths: Vec::new(),
             sctp: Options::default(),
+            tcp: Config::default(),
         };
         apply(TRAFFIC, &mut flow.traffic, &all.table("traffic"), "traffic")?;
         apply(TRAFFIC, &mut flow.traffic, &own.table("traffic"), &section("traffic"))?;
         apply(sctp::KEYS, &mut flow.sctp, &all.table("sctp"), "sctp")?;
         apply(sctp::KEYS, &mut flow.sctp, &own.table("sctp"), &section("sctp"))?;
-        let nested = |key: &str| ["traffic.", "sctp."].iter().any(|table| key.starts_with(table));
-        let plain = Settings(own.0.into_iter().filter(|setting| !nested(&setting.key)).collect());
+        apply(tcp::KEYS, &mut flow.tcp, &all.table("tcp"), "tcp")?;
+        apply(tcp::KEYS, &mut flow.tcp, &own.table("tcp"), &section("tcp"))?;
+        let nested = |key: &str| ["traffic.", "sctp.", "tcp."].iter().any(|table| key.starts_with(table));
+        let plain = Settings(own.0.iter().filter(|setting| !nested(&setting.key)).cloned().collect());
         let paths = (0..links.len()).map(|link| vec![link]).collect();
         let links = links.iter().map(|link| link.name.clone()).collect();
         let mut draft = Draft { links, agent: flow.agent, paths };
         apply(FLOW, &mut draft, &plain, &format!("flow.{name}"))?;
+        if draft.agent == Agent::Udp && matches!(flow.traffic.source, Source::Bulk(_)) {
+            let place = own.get("agent").map_or_else(String::new, |setting| setting.place.clone());
+            let what = format!("the flow '{name}' has bulk traffic over UDP, which has no pace of its own");
+            return Err(Wrong::new(place, what, "give it a source such as \"cbr:1mbit,1000B\""));
+        }
+        if draft.paths.is_empty() || draft.paths.iter().any(Vec::is_empty) {
+            let place = own.get("paths").map_or_else(String::new, |setting| setting.place.clone());
+            return Err(Wrong::new(
+                place,
+                "a flow needs a path, and a path a link",
+                "write for example [[\"wifi\"], [\"lte\"]]",
+            ));
+        }
         Ok(Self { agent: draft.agent, paths: draft.paths, ..flow })
     }
 }

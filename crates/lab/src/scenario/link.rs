@@ -3,7 +3,7 @@
 use super::keys::{Key, apply, each, key, put, share, time, whole, word};
 use super::value::{Setting, Settings};
 use super::wrong::Wrong;
-use braidcast_sim::link::{LinkModel, Rate, Trace};
+use braidcast_sim::link::{LinkModel, Rate, Trace, parse};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,9 +23,14 @@ const BOTH: &[Key<LinkModel>] = &[
     key("rate", |link, v| put(&mut link.rate, word(v))),
     key("delay", |link, v| put(&mut link.delay, time(v))),
     key("rtt", |link, v| put(&mut link.delay, time(v).map(|rtt| rtt / 2))),
+    key("delays", |link, v| {
+        let schedule = parse::delay_schedule(&v.to_string()).map_err(|e| e.to_string());
+        put(&mut link.delay_schedule, schedule.map(Some))
+    }),
     key("jitter", |link, v| put(&mut link.jitter, word(v))),
     key("queue", |link, v| put(&mut link.queue, word(v))),
     key("mtu", |link, v| put(&mut link.mtu, whole(v, 68, 1 << 20))),
+    key("overhead", |link, v| put(&mut link.overhead, whole(v, 0, 1 << 16))),
     key("outage", |link, v| put(&mut link.outages, each(v).iter().map(word).collect())),
 ];
 

@@ -6,6 +6,7 @@ mod keys;
 mod link;
 mod network;
 mod sctp;
+mod tcp;
 mod value;
 mod wrong;
 

@@ -2,13 +2,27 @@
 
 use super::keys::{Key, flag, key, put, time, whole, word};
 use super::value::Value;
-use braidcast_sctp::{Options, SackOptions};
+use braidcast_sctp::{Options, PrVariant, SackOptions};
 
 /// The keys, those that set many options first.
 pub(super) const KEYS: &[Key<Options>] = &[
     key("preset", preset),
+    key("pr_variant", |o, v| {
+        let variant: PrVariant = word(v)?;
+        put(o, Ok(variant.apply(o.clone())))
+    }),
     key("scheduler", |o, v| put(&mut o.scheduler, word(v))),
     key("loss_detection", |o, v| put(&mut o.loss_detection, word(v))),
+    key("concurrent", |o, v| put(&mut o.concurrent, flag(v))),
+    key("retransmission", |o, v| put(&mut o.retransmission, word(v))),
+    key("cwnd_update", |o, v| put(&mut o.cwnd_update, word(v))),
+    key("rtt_samples", |o, v| put(&mut o.rtt_samples, word(v))),
+    key("abandonment", |o, v| put(&mut o.abandonment, word(v))),
+    key("stream_order", |o, v| put(&mut o.stream_order, word(v))),
+    key("sack_path", |o, v| put(&mut o.sack.path, word(v))),
+    key("quick_failover", quick_failover),
+    key("initial_ssthresh", |o, v| put(&mut o.initial_ssthresh, whole(v, 1, 1 << 30).map(Some))),
+    key("max_burst", |o, v| put(&mut o.max_burst, whole(v, 1, 1000).map(Some))),
     key("loss_response", |o, v| put(&mut o.loss_response, word(v))),
     key("sack", sack),
     key("sack_every", |o, v| put(&mut o.sack.every, whole(v, 1, 1000))),
@@ -35,9 +49,16 @@ fn preset(options: &mut Options, value: &Value) -> Result<(), String> {
     *options = match value.to_string().as_str() {
         "default" => Options::default(),
         "live" => Options::live(),
-        other => return Err(format!("no preset is called '{other}'; there are: default, live")),
+        "classic" => Options::classic(),
+        other => return Err(format!("no preset is called '{other}'; there are: default, live, classic")),
     };
     Ok(())
+}
+
+/// `off`, or after how many timeouts a path is potentially failed.
+fn quick_failover(options: &mut Options, value: &Value) -> Result<(), String> {
+    let after = if value.says("off") { Ok(None) } else { whole(value, 0, 1000).map(Some) };
+    put(&mut options.quick_failover, after)
 }
 
 /// Plain RFC 9260 each packet, RFC 9260 delayed, or delayed acknowledgement for CMT (THESIS §6.1: "CMT-SACK").

@@ -14,6 +14,7 @@ pub(super) fn run(args: &LabArgs, common: &Common) -> Outcome {
     match &args.command {
         LabCommand::List => list(common),
         LabCommand::Run(args) => run::run(args, common),
+        LabCommand::Report(args) => store::report(args, common),
     }
 }
 

@@ -1,0 +1,106 @@
+//! The simulator's own agents as hosts: TCP, and datagrams without any control.
+
+use super::window::Window;
+use crate::scenario::{Agent, FlowSpec};
+use braidcast_core::{Datagram, Instant, Machine, Rng, Route, Transmit};
+use braidcast_sim::tcp::{self, FlowId};
+use braidcast_sim::traffic::{Agent as Machinery, DatagramSender, DatagramSink, FlowMeter, Traffic};
+use core::time::Duration;
+
+/// A TCP or datagram host.
+#[derive(Debug)]
+pub struct PlainHost {
+    agent: Machinery,
+    window: Window,
+    /// What a sender does once it knows its route.
+    plan: Option<(Traffic, Rng, Instant)>,
+    connection: Option<FlowId>,
+}
+
+impl PlainHost {
+    /// The sending end of a flow whose agent is TCP or UDP.
+    pub fn sender(flow: &FlowSpec, duration: Duration, start: Instant, rng: &Rng) -> Self {
+        let agent = match flow.agent {
+            Agent::Tcp => Machinery::Tcp(tcp::Host::new(flow.tcp)),
+            Agent::Udp | Agent::Sctp => Machinery::Sender(DatagramSender::default()),
+        };
+        let plan = Some((flow.traffic.source.clone(), rng.stream("traffic"), start));
+        Self { agent, window: Window::new(flow.traffic.warmup, duration), plan, connection: None }
+    }
+
+    /// The receiving end of such a flow.
+    pub fn receiver(flow: &FlowSpec, duration: Duration) -> Self {
+        let agent = match flow.agent {
+            Agent::Tcp => Machinery::Tcp(tcp::Host::new(flow.tcp)),
+            Agent::Udp | Agent::Sctp => {
+                let meter = FlowMeter::default().with_deadline(flow.traffic.deadline);
+                Machinery::Sink(Box::new(DatagramSink::with_meter(meter)))
+            }
+        };
+        Self { agent, window: Window::new(flow.traffic.warmup, duration), plan: None, connection: None }
+    }
+
+    /// Tells the host its routes, of which it uses the first.
+    pub(super) fn open(&mut self, routes: &[Route]) {
+        let (Some(&route), Some((traffic, rng, start))) = (routes.first(), self.plan.take()) else { return };
+        self.window.begin(start);
+        match &mut self.agent {
+            Machinery::Tcp(host) => self.connection = host.connect(route, &traffic, rng, start),
+            // Bulk traffic over datagrams is refused when the scenario is read.
+            Machinery::Sender(sender) => drop(sender.add(route, 0, &traffic, rng, start)),
+            Machinery::Sink(_) => {}
+        }
+    }
+
+    /// When it counts.
+    pub const fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// The sending end of its TCP connection, if it has one.
+    pub fn tcp_sender(&self) -> Option<&tcp::Sender> {
+        self.agent.as_tcp().zip(self.connection).map(|(host, id)| host.sender(id))
+    }
+
+    /// What it measured of datagrams, if it is a sink.
+    pub fn sink(&self) -> Option<&DatagramSink> {
+        self.agent.as_sink()
+    }
+
+    /// Bits in a second that came while the window was open; none for a sender.
+    pub fn goodput(&self) -> Option<f64> {
+        let (from, until) = (self.window.opens()?, self.window.closes()?);
+        match &self.agent {
+            Machinery::Sink(sink) => Some(sink.meters().values().map(|meter| meter.series().rate(from, until)).sum()),
+            Machinery::Tcp(host) if self.connection.is_none() => {
+                Some(host.receivers().map(|(_, receiver)| receiver.delivered().rate(from, until)).sum())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Machine for PlainHost {
+    type Event = core::convert::Infallible;
+
+    fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
+        self.window.begin(now);
+        self.agent.handle_datagram(now, datagram);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.agent.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        self.agent.poll_transmit(now, buf)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.agent.poll_timeout()
+    }
+
+    fn poll_event(&mut self) -> Option<Self::Event> {
+        None
+    }
+}

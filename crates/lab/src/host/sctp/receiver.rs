@@ -1,0 +1,112 @@
+use super::message::Header;
+use super::{Part, SctpHost};
+use crate::host::window::Window;
+use crate::scenario::FlowSpec;
+use braidcast_core::{Instant, Rng, Route};
+use braidcast_sctp::{Association, AssociationId, Endpoint, Event, PathReport};
+use braidcast_sim::traffic::FlowMeter;
+use core::time::Duration;
+
+/// A message that came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// What it was.
+    pub header: Header,
+    /// When it was handed over.
+    pub at: Instant,
+    /// Its bytes.
+    pub bytes: usize,
+}
+
+/// What a receiver handed to its application while its window was open.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Delivered {
+    /// Bytes of messages.
+    pub bytes: u64,
+    /// Seconds that the window was open.
+    pub seconds: f64,
+    /// Numbers, delays, jitter and losses of the messages.
+    pub meter: FlowMeter,
+    /// Each message, if the scenario asks for it.
+    pub log: Vec<Arrival>,
+}
+
+impl Delivered {
+    /// Bits in a second of what was handed over.
+    pub fn goodput(&self) -> f64 {
+        self.bytes as f64 * 8.0 / self.seconds
+    }
+}
+
+/// Takes messages at once and counts them.
+#[derive(Debug, Default)]
+pub struct SctpReceiver {
+    buf: Vec<u8>,
+    keep_log: bool,
+    next_edge: Option<Instant>,
+    /// What it took.
+    pub delivered: Delivered,
+    /// The paths when the window opened.
+    pub opened: Vec<PathReport>,
+    /// The paths when the window closed.
+    pub closed: Vec<PathReport>,
+}
+
+impl SctpReceiver {
+    /// A host that counts the flow's messages for `duration`.
+    pub fn host(flow: &FlowSpec, duration: Duration, rng: &Rng) -> SctpHost<Self> {
+        let mut part = Self { keep_log: flow.traffic.log, ..Self::default() };
+        part.delivered.seconds = duration.as_secs_f64();
+        part.delivered.meter = FlowMeter::default().with_deadline(flow.traffic.deadline);
+        SctpHost::new(flow, duration, rng.stream("endpoint"), part)
+    }
+
+    /// Bits in a second of SCTP packets that arrived while the window was open: the papers' throughput.
+    pub fn throughput(&self) -> f64 {
+        let bytes = |paths: &[PathReport]| paths.iter().map(|path| path.received_bytes).sum::<u64>();
+        bytes(&self.closed).saturating_sub(bytes(&self.opened)) as f64 * 8.0 / self.delivered.seconds
+    }
+
+    fn count(&mut self, now: Instant) {
+        let Some(header) = Header::get(&self.buf) else { return };
+        let (delivered, bytes) = (&mut self.delivered, self.buf.len());
+        delivered.bytes += bytes as u64;
+        delivered.meter.record(now, header.sequence, header.sent, bytes);
+        if self.keep_log {
+            delivered.log.push(Arrival { header, at: now, bytes });
+        }
+    }
+}
+
+impl Part for SctpReceiver {
+    const LISTENS: bool = true;
+
+    fn open(&mut self, _: &[Route]) {}
+
+    fn connect(&mut self, _: Instant, _: &mut Endpoint) -> Option<AssociationId> {
+        None
+    }
+
+    fn on_event(&mut self, _: Instant, _: &Event) {}
+
+    fn work(&mut self, now: Instant, association: &mut Association, window: &mut Window) {
+        if self.closed.is_empty() && window.is_over(now) {
+            self.closed = association.paths().collect();
+        }
+        while association.recv(now, &mut self.buf).is_some() {
+            window.begin(now);
+            if window.counts(now) {
+                self.count(now);
+            }
+        }
+        if self.opened.is_empty() && window.counts(now) {
+            self.opened = association.paths().collect();
+        }
+        self.next_edge = if self.opened.is_empty() { window.opens() } else { window.closes() };
+        self.next_edge = self.next_edge.filter(|at| *at > now);
+    }
+
+    fn next(&self) -> Option<Instant> {
+        self.next_edge
+    }
+}
