@@ -225,7 +225,8 @@ macro_rules! embedded {
 }
 
 /// The scenarios that the program has inside, by file name.
-const EMBEDDED: [(&str, &str); 1] = [embedded!("cmt-rtt-asymmetry.toml")];
+const EMBEDDED: [(&str, &str); 3] =
+    [embedded!("cmt-rtt-asymmetry.toml"), embedded!("sctp-multistreaming.toml"), embedded!("fairness.toml")];
 
 impl Scenario {
     /// All that the program has inside.

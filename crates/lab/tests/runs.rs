@@ -1,0 +1,112 @@
+//! Runs of small scenarios.
+
+use braidcast_lab::results::{Outcome, Results, Row};
+use braidcast_lab::{Job, Request, Scenario};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+const TWO_LINKS: &str = r#"name = "two"
+title = "Two links"
+experiment = "transfer"
+duration = "20s"
+runs = 3
+[network]
+wrap = "ip"
+vary_start = "100ms"
+[link.a]
+rate = "1mbit"
+rtt = "20ms"
+queue = "50p"
+loss = "$loss"
+[link.b]
+rate = "1mbit"
+rtt = "20ms"
+queue = "50p"
+[traffic]
+message = 1452
+[sctp]
+preset = "classic"
+send_buffer = 200000
+[sweep]
+loss = ["0%", "3%"]
+[[variant]]
+name = "both"
+[[variant]]
+name = "one"
+flow.main.paths = [["a"]]
+[[claim]]
+text = "two paths carry more than one"
+metric = "goodput"
+higher = "both"
+lower = "one"
+"#;
+
+fn run(text: &str, request: &Request) -> Results {
+    let scenario = Scenario::read("my.toml", text, Path::new(".")).unwrap_or_else(|e| panic!("{e}; {}", e.mend));
+    Job::new(&scenario, request).unwrap().run(&AtomicBool::new(false), &|| {})
+}
+
+fn row<'a>(results: &'a Results, variant: &str, loss: &str, metric: &str) -> &'a Row {
+    let is_it = |row: &&Row| row.variant == variant && row.params["loss"] == loss && row.metric == metric;
+    results.rows.iter().find(is_it).unwrap_or_else(|| panic!("no row {variant} {loss} {metric}: {results:?}"))
+}
+
+#[test]
+fn a_clean_link_gives_its_rate_and_two_give_twice() {
+    let results = run(TWO_LINKS, &Request::default());
+    assert_eq!(results.lost_runs, Vec::<String>::new());
+    // 1452 of 1500 bytes are payload: 968 kbit/s for each link.
+    let goodput = |variant| row(&results, variant, "0%", "goodput");
+    assert!((goodput("one").mean - 968.0).abs() < 10.0, "{:?}", goodput("one"));
+    assert!((goodput("both").mean - 1936.0).abs() < 40.0, "{:?}", goodput("both"));
+    assert_eq!((goodput("one").n, goodput("one").unit.as_str()), (3, "kbit/s"));
+    assert!(row(&results, "one", "3%", "fast retransmissions").mean > 0.0);
+    assert_eq!(results.verdicts[0].outcome, Outcome::Confirmed);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_rows_and_one_seed_can_be_repeated_alone() {
+    let all = run(TWO_LINKS, &Request::default());
+    assert_eq!(all, run(TWO_LINKS, &Request::default()));
+    let params = vec![("loss".to_owned(), "3".to_owned())];
+    let one = |seed| {
+        let request = Request {
+            runs: Some(1),
+            seed,
+            variant: Some("one".to_owned()),
+            params: params.clone(),
+            ..Request::default()
+        };
+        let results = run(TWO_LINKS, &request);
+        let row = row(&results, "one", "3%", "goodput").clone();
+        assert_eq!((row.n, row.ci95), (1, None));
+        row.mean
+    };
+    let mean = (one(1) + one(2) + one(3)) / 3.0;
+    assert!((mean - row(&all, "one", "3%", "goodput").mean).abs() < 1e-9);
+    assert!(one(1) != one(2));
+}
+
+#[test]
+fn stopping_keeps_what_is_done() {
+    let scenario = Scenario::read("my.toml", TWO_LINKS, Path::new(".")).unwrap();
+    let job = Job::new(&scenario, &Request { runs: Some(50), ..Request::default() }).unwrap();
+    let (stop, done) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let results = job.run(&stop, &|| {
+        if done.fetch_add(1, Ordering::Relaxed) >= 3 {
+            stop.store(true, Ordering::Relaxed);
+        }
+    });
+    let runs: u32 = results.rows.iter().filter(|row| row.metric == "goodput").map(|row| row.n).sum();
+    assert!((4..40).contains(&runs), "{runs} of 200 runs");
+}
+
+#[test]
+fn all_scenarios_inside_run() {
+    for scenario in Scenario::all().unwrap_or_else(|e| panic!("{e}; {}", e.mend)) {
+        let request =
+            Request { runs: Some(1), duration: Some(core::time::Duration::from_secs(3)), ..Request::default() };
+        let results = Job::new(&scenario, &request).unwrap().run(&AtomicBool::new(false), &|| {});
+        assert!(!results.rows.is_empty() && results.lost_runs.is_empty(), "{}: {:?}", scenario.name, results.lost_runs);
+    }
+}
