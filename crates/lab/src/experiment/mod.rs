@@ -1,6 +1,8 @@
 //! The code of the experiments: how hosts are put together, and what is measured when the run is over.
 
+mod failover;
 mod fairness;
+mod head_of_line;
 mod transfer;
 
 use crate::plan::{Done, Plan, Run};
@@ -60,5 +62,6 @@ pub struct Experiment {
 
 impl Experiment {
     /// Every experiment.
-    pub const ALL: &'static [Self] = &[transfer::EXPERIMENT, fairness::EXPERIMENT];
+    pub const ALL: &'static [Self] =
+        &[transfer::EXPERIMENT, failover::EXPERIMENT, fairness::EXPERIMENT, head_of_line::EXPERIMENT];
 }

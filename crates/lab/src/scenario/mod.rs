@@ -225,8 +225,14 @@ macro_rules! embedded {
 }
 
 /// The scenarios that the program has inside, by file name.
-const EMBEDDED: [(&str, &str); 3] =
-    [embedded!("cmt-rtt-asymmetry.toml"), embedded!("sctp-multistreaming.toml"), embedded!("fairness.toml")];
+const EMBEDDED: [(&str, &str); 6] = [
+    embedded!("cmt-rtt-asymmetry.toml"),
+    embedded!("sctp-failover.toml"),
+    embedded!("sctp-retransmission-policies.toml"),
+    embedded!("sctp-multistreaming.toml"),
+    embedded!("sctp-interleaving.toml"),
+    embedded!("fairness.toml"),
+];
 
 impl Scenario {
     /// All that the program has inside.

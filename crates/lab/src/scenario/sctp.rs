@@ -24,6 +24,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("initial_ssthresh", |o, v| put(&mut o.initial_ssthresh, whole(v, 1, 1 << 30).map(Some))),
     key("max_burst", |o, v| put(&mut o.max_burst, whole(v, 1, 1000).map(Some))),
     key("loss_response", |o, v| put(&mut o.loss_response, word(v))),
+    key("congestion", |o, v| put(&mut o.congestion, word(v))),
     key("sack", sack),
     key("sack_every", |o, v| put(&mut o.sack.every, whole(v, 1, 1000))),
     key("sack_delay", |o, v| put(&mut o.sack.delay, time(v))),
