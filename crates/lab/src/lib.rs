@@ -7,6 +7,7 @@ pub mod experiment;
 pub mod host;
 mod judge;
 pub mod plan;
+mod real_time;
 mod reference;
 pub mod report;
 pub mod results;

@@ -2,7 +2,8 @@
 
 use crate::experiment::{Curve, Measures};
 use crate::judge;
-use crate::plan::Run;
+use crate::plan::{Done, Run};
+use crate::real_time;
 use crate::reference::References;
 use crate::results::{Results, Row, Series};
 use crate::scenario::{Against, Point, Scenario, Value, Wrong, did_you_mean};
@@ -24,13 +25,15 @@ pub struct Request {
     pub duration: Option<Duration>,
     /// Only this variant.
     pub variant: Option<String>,
+    /// On real sockets in real time, one run after the other, instead of in the simulator.
+    pub real_time: bool,
     /// Only points where these parameters have these values.
     pub params: Vec<(String, String)>,
 }
 
 impl Default for Request {
     fn default() -> Self {
-        Self { runs: None, seed: 1, duration: None, variant: None, params: Vec::new() }
+        Self { runs: None, seed: 1, duration: None, variant: None, real_time: false, params: Vec::new() }
     }
 }
 
@@ -43,6 +46,7 @@ pub struct Job<'a> {
     runs: u32,
     seed: u64,
     duration: Duration,
+    real_time: bool,
 }
 
 /// What came of one run.
@@ -83,6 +87,7 @@ impl<'a> Job<'a> {
             runs: request.runs.unwrap_or(scenario.runs).max(1),
             seed: request.seed,
             duration: request.duration.unwrap_or(scenario.duration),
+            real_time: request.real_time,
         })
     }
 
@@ -102,7 +107,8 @@ impl<'a> Job<'a> {
             }
             single
         };
-        let singles: Vec<Option<Single>> = jobs.par_iter().map(one).collect();
+        let singles: Vec<Option<Single>> =
+            if self.real_time { jobs.iter().map(one).collect() } else { jobs.par_iter().map(one).collect() };
         let mut by_point = singles.chunks(self.runs as usize);
         self.results(self.points.iter().map(|point| (point, by_point.next().unwrap_or_default())))
     }
@@ -116,7 +122,8 @@ impl<'a> Job<'a> {
         let it = Run { point, seed, duration: self.duration };
         let experiment = self.scenario.experiment;
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            simulate((experiment.build)(&it), seed, stop, |done| (experiment.measure)(&it, done))
+            let (plan, measure) = ((experiment.build)(&it), |done: &Done<'_>| (experiment.measure)(&it, done));
+            if self.real_time { real_time::run(plan, seed, stop, measure) } else { simulate(plan, seed, stop, measure) }
         }));
         let outcome = outcome.unwrap_or_else(|panic| Err(Failed::Broken(format!("panic: {}", message(&*panic)))));
         match outcome {
@@ -134,11 +141,13 @@ impl<'a> Job<'a> {
             if plain { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
         };
         let params = point.params.iter().map(|(name, value)| format!(" --param {}", quote(format!("{name}={value}"))));
-        let name = if self.scenario.file.contains('/') { &self.scenario.file } else { &self.scenario.name };
         let duration = self.duration.as_secs_f64();
-        let (name, variant) = (quote(name.clone()), quote(point.variant.clone()));
+        let (name, variant) = (quote(self.scenario.address().to_owned()), quote(point.variant.clone()));
         let params: String = params.collect();
-        format!("braidcast lab run {name} --variant {variant}{params} --seed {seed} --runs 1 --duration {duration}s")
+        let real = if self.real_time { " --real-time" } else { "" };
+        format!(
+            "braidcast lab run {name} --variant {variant}{params} --seed {seed} --runs 1 --duration {duration}s{real}"
+        )
     }
 
     fn results<'b>(&'b self, points: impl Iterator<Item = (&'b Point, &'b [Option<Single>])>) -> Results {
@@ -161,7 +170,7 @@ impl<'a> Job<'a> {
             runs: self.runs,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             duration_s: self.duration.as_secs_f64(),
-            real_time: false,
+            real_time: self.real_time,
             rows: rows.into_iter().map(|(_, row)| row).collect(),
             series,
             verdicts,

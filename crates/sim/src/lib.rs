@@ -16,9 +16,9 @@
 //! assert_eq!(net.node(a).received(), 10);
 //! ```
 //!
-//! A [`Topology`] builds larger ones by name. The same seed and the same calls give the same bytes at the same
-//! nanoseconds. The links alone ([`link::Link`]) serve the real-time emulator too. [`traffic`] has models of what
-//! applications send and agents that send and measure it as datagrams; [`tcp`] is the traffic that they compete with.
+//! A [`Topology`] builds larger ones by name. The same seed and the same calls give the same bytes at the same nanoseconds. The links alone
+//! ([`link::Link`]) serve the real-time emulator too. [`traffic`] has models of what applications send and agents that
+//! send and measure it as datagrams; [`tcp`] is the traffic that they compete with.
 
 mod event;
 mod graph;

@@ -49,6 +49,9 @@ pub(crate) struct LabRunArgs {
     /// Only points where the parameter has this value; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = param)]
     pub(crate) param: Vec<(String, String)>,
+    /// On real sockets of this machine with emulated links, in real time, instead of in the simulator
+    #[arg(long)]
+    pub(crate) real_time: bool,
     /// Print the rows as CSV on stdout
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,

@@ -111,9 +111,9 @@ pub struct Emission {
 /// A source of traffic: emissions in the order of their times, without end or until it has nothing more to send.
 ///
 /// Any iterator over [`Emission`] will do. The same seed gives the same emissions.
-pub trait Source: Iterator<Item = Emission> + fmt::Debug {}
+pub trait Source: Iterator<Item = Emission> + fmt::Debug + Send {}
 
-impl<T: Iterator<Item = Emission> + fmt::Debug> Source for T {}
+impl<T: Iterator<Item = Emission> + fmt::Debug + Send> Source for T {}
 
 /// Packets of one size at a mean rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

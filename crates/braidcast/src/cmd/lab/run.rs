@@ -26,6 +26,7 @@ pub(super) fn run(args: &LabRunArgs, common: &Common) -> Outcome {
         seed: args.seed,
         duration: args.duration,
         variant: args.variant.clone(),
+        real_time: args.real_time,
         params: args.param.clone(),
     };
     let jobs = scenarios.iter().map(|scenario| Job::new(scenario, &request)).collect::<Result<Vec<_>, _>>();

@@ -46,6 +46,9 @@ pub trait Part {
     /// The association can be used.
     fn work(&mut self, now: Instant, association: &mut Association, window: &mut Window);
 
+    /// Whether it has taken all its measures.
+    fn is_finished(&self) -> bool;
+
     /// When it wants to work next.
     fn next(&self) -> Option<Instant>;
 }
@@ -64,9 +67,9 @@ impl<P: Part> SctpHost<P> {
         self.part.open(routes);
     }
 
-    /// When it counts.
-    pub const fn window(&self) -> &Window {
-        &self.window
+    /// Whether it has taken all its measures.
+    pub(super) fn is_finished(&self) -> bool {
+        self.part.is_finished()
     }
 
     /// What it does.

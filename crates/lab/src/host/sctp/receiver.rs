@@ -106,6 +106,10 @@ impl Part for SctpReceiver {
         self.next_edge = self.next_edge.filter(|at| *at > now);
     }
 
+    fn is_finished(&self) -> bool {
+        !self.closed.is_empty()
+    }
+
     fn next(&self) -> Option<Instant> {
         self.next_edge
     }

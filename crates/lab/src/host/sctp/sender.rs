@@ -236,6 +236,10 @@ impl Part for SctpSender {
         self.next_message = self.next_emission(now, begun);
     }
 
+    fn is_finished(&self) -> bool {
+        self.closed.is_some()
+    }
+
     fn next(&self) -> Option<Instant> {
         let start = (!self.connecting).then_some(self.start);
         [start, self.next_sample, self.next_edge, self.next_message].into_iter().flatten().min()
