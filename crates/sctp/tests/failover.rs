@@ -124,3 +124,29 @@ fn after_a_timeout_the_policy_says_which_path_and_new_data_stays() {
         assert_eq!(counts(&mut pair)[1].0, 0, "{policy}: new data stays on the primary path");
     }
 }
+
+/// The SACKs for the last packets that came over the primary path are lost with it. That they did come is told over the
+/// alternate path, after the timeout; it is no reason to believe in the primary again.
+#[test]
+fn what_arrived_before_the_cut_does_not_bring_the_primary_back() {
+    for limit in [0, 2] {
+        let send_buffer = 500_000;
+        let mut pair = pair(&Options { send_buffer, ..options(limit, RetransmissionPolicy::RtxSame) });
+        let bulk = |pair: &mut Pair, time| {
+            let end = pair.now() + time;
+            while pair.now() < end {
+                while pair.on_client(|it, now| it.send(now, &pattern(1452, 1), SendOptions::default())).is_ok() {}
+                pair.run(ms(10));
+            }
+            pair.server_recv().len()
+        };
+        bulk(&mut pair, ms(2000));
+        pair.cut(0, true);
+        bulk(&mut pair, ms(100));
+        let timeouts = ms(1000 * ((1 << (limit + 1)) - 1));
+        assert_eq!(bulk(&mut pair, timeouts - ms(200)), 0, "PMR {limit}: nothing before the last timeout");
+        assert!(bulk(&mut pair, ms(1000)) > 20, "PMR {limit}: data flows after it");
+        let downs = pair.client_events.iter().filter(|event| matches!(event, Event::PathDown(..))).count();
+        assert_eq!((downs, counts(&mut pair)[0].1), (1, 0), "PMR {limit}: and does not go back");
+    }
+}

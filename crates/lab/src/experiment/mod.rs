@@ -1,8 +1,10 @@
 //! The code of the experiments: how hosts are put together, and what is measured when the run is over.
 
 mod blocking;
+mod failover;
 mod fairness;
 mod freeze;
+mod head_of_line;
 mod partial_reliability;
 mod playable;
 mod progression;
@@ -74,6 +76,8 @@ impl Experiment {
         blocking::EXPERIMENT,
         rtt::EXPERIMENT,
         partial_reliability::EXPERIMENT,
+        failover::EXPERIMENT,
+        head_of_line::EXPERIMENT,
         playable::EXPERIMENT,
     ];
 }

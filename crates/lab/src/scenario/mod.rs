@@ -242,6 +242,9 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("prcmt-throughput.toml"),
     embedded!("prcmt-video.toml"),
     embedded!("sctp-multistreaming.toml"),
+    embedded!("sctp-failover.toml"),
+    embedded!("sctp-retransmission-policies.toml"),
+    embedded!("sctp-interleaving.toml"),
     embedded!("fairness.toml"),
 ];
 

@@ -1,7 +1,7 @@
 use super::Association;
 use crate::api::{CwndUpdate, LossDetection, RttSamples};
 use crate::path::Path;
-use crate::tx::{Chunk, ChunkState};
+use crate::tx::{Chunk, ChunkState, LossCause};
 use crate::wire::chunk::{GapBlocks, Sack};
 use braidcast_core::Instant;
 use core::time::Duration;
@@ -79,7 +79,7 @@ impl Association {
             self.out.ack_range(from, to, &mut scratch.newly);
         }
         for &tsn in &scratch.newly {
-            self.chunk_acked(now, tsn, tsn <= cumulative, &mut scratch.paths);
+            self.chunk_acked(now, tsn, tsn <= cumulative, slot, &mut scratch.paths);
         }
         let highest_tsn = scratch.newly.iter().copied().max();
         while let Some((_, chunk)) = self.out.pop_acked(cumulative) {
@@ -161,8 +161,8 @@ impl Association {
         }
     }
 
-    /// `tsn` was acknowledged for the first time; `cumulative`: not by a gap block.
-    fn chunk_acked(&mut self, now: Instant, tsn: u64, cumulative: bool, news: &mut [PathNews]) {
+    /// `tsn` was acknowledged for the first time, by a SACK over the path in `returned`; `cumulative`: not by a gap block.
+    fn chunk_acked(&mut self, now: Instant, tsn: u64, cumulative: bool, returned: usize, news: &mut [PathNews]) {
         let Some(chunk) = self.out.get_mut(tsn) else { return };
         let state = core::mem::replace(&mut chunk.state, ChunkState::Acked);
         let chunk = *chunk;
@@ -192,10 +192,16 @@ impl Association {
                 let priority = self.queue.get(chunk.piece.message).priority;
                 self.retransmit.remove(chunk.origin(), priority, tsn);
                 self.stats.acked_bytes += len as u64;
+                // Told over another path, it may as well have arrived before its own path failed, and the SACK for it have been
+                // lost with that path: this does not bring back a path that fell silent or timed out, contrary to RFC 9260 §8.2
+                // ("SHOULD clear"), or else a failover of bulk data takes twice as long.
+                let proves = returned == slot || chunk.lost_by == LossCause::Reported;
                 if let (Some(path), Some(news)) = (self.paths.get_mut(slot), news.get_mut(slot)) {
                     path.rack.on_spurious();
-                    path.window.undo_timeout();
-                    news.highest_order = news.highest_order.max(Some(chunk.order));
+                    if proves {
+                        path.window.undo_timeout();
+                        news.highest_order = news.highest_order.max(Some(chunk.order));
+                    }
                 }
             }
             // PRCMT fig. 6, RFC 3758 §3.5 A2: what was given up earns no credit.
