@@ -52,9 +52,12 @@ pub(super) fn read(name: &str, text: &str, folder: &Path) -> Result<Scenario, Wr
         let what = format!("the file has {} bytes, more than {MAX_BYTES}", text.len());
         return Err(Wrong::new(name, what, "a scenario is a short TOML file; put long lists into files of their own"));
     }
-    let root = DeTable::parse(text).map_err(|e| Wrong {
-        mend: "the file must be TOML: [section] and key = \"value\", each on a line".to_owned(),
-        ..file.toml(&e)
+    let root = DeTable::parse(text).map_err(|e| {
+        let mend = match e.message().contains("duplicate key") {
+            true => "say everything once; tables of a list have two brackets: [[variant]]",
+            false => "the file must be TOML: [section] and key = \"value\", each on a line",
+        };
+        Wrong { mend: mend.to_owned(), ..file.toml(&e) }
     })?;
     root.get_ref().values().try_for_each(|value| file.finite(value))?;
     let mut scenario = Scenario {
