@@ -1,7 +1,7 @@
 //! `braidcast lab` as its users see it.
 
 mod common;
-use common::Test;
+use common::{Running, Test};
 
 const SCENARIO: &str = r#"name = "mine"
 title = "A link of my own"
@@ -51,4 +51,42 @@ fn wrong_scenarios_are_refused_with_their_line() {
     Test::new("lab run cmt-rtt-asymetry").run().says(2, &["no such experiment", "did you mean 'cmt-rtt-asymmetry'?"]);
     Test::new("lab run fairness --variant tcp").run().says(2, &["no variant 'tcp'", "tcp-tcp"]);
     Test::new("lab report").run().says(1, &["lab-results", "lab run all"]);
+}
+
+#[test]
+fn ctrl_c_keeps_what_is_done() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("mine.toml"), SCENARIO).unwrap();
+    let running = Running::start(dir.path(), "lab run mine.toml --runs 500 --json").wait_for("100 of 1000 runs");
+    running.interrupt();
+    let ran = running.finish();
+    ran.says(1, &["stopped early, after", "of 1000 runs", "kept in lab-results"]);
+    let done = ran.json()["rows"][0]["n"].as_u64().unwrap();
+    assert!((1..500).contains(&done), "{done} runs of 500");
+    let kept = std::fs::read_to_string(dir.path().join("lab-results/mine.json")).unwrap();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&kept).unwrap()["rows"], ran.json()["rows"]);
+}
+
+#[test]
+fn a_slip_of_the_pen_is_told_after_the_results() {
+    let claim = "[[claim]]\ntext = \"c\"\nmetric = \"goodputt\"\nhigher = \"default\"\nlower = \"default\"\n";
+    let ran = Test::new("lab run mine.toml --runs 1").file("mine.toml", SCENARIO.to_owned() + claim).run();
+    ran.says(2, &["mine.toml:11", "metric 'goodputt'", "did you mean 'goodput'?", "2 of 2 runs"]);
+    assert!(ran.out().contains("goodput, kbit/s"), "{}", ran.out());
+}
+
+#[test]
+fn a_livelock_loses_its_run_alone() {
+    // A timer that is due again as soon as it has expired.
+    let stuck = "[[variant]]\nname = \"good\"\n[[variant]]\nname = \"stuck\"\nflow.main.agent = \"tcp\"\n\
+                 tcp = { rto_initial = \"0s\", rto_min = \"0s\", rto_max = \"0s\" }\n";
+    let ran = Test::new("lab run mine.toml --runs 1 --json --param rtt_ms=50 --quiet")
+        .file("mine.toml", SCENARIO.to_owned() + stuck)
+        .run();
+    let command = "braidcast lab run mine.toml --variant stuck --param rtt_ms=50 --seed 1 --runs 1 --duration 5s";
+    ran.says(1, &["1 runs were lost"]);
+    let document = ran.json();
+    let lost = document["lost_runs"][0].as_str().unwrap();
+    assert!(lost.contains("timeouts at") && lost.contains(command), "{lost}");
+    assert!(document["rows"].as_array().unwrap().iter().all(|row| row["variant"] == "good"));
 }

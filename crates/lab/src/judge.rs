@@ -112,3 +112,117 @@ pub(crate) fn differences(scenario: &Scenario, rows: &[Placed<'_>]) -> Vec<Diffe
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    const SCENARIO: &str = r#"name = "x"
+title = "t"
+source = "its source"
+experiment = "transfer"
+duration = "2s"
+link.l.rate = "1mbit"
+sweep.n = [1, 2, 3]
+variant = [{ name = "a" }, { name = "b" }]
+[[claim]]
+text = "a is above b"
+metric = "m"
+higher = "a"
+lower = "b"
+"#;
+
+    fn read(text: &str) -> Scenario {
+        Scenario::read("x.toml", text, Path::new(".")).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// A mean and its interval, of `a` and of `b`, at each of the three points.
+    type Means = [[(f64, f64); 2]; 3];
+
+    fn rows(points: &[Point], means: &Means) -> Vec<Row> {
+        let row = |(point, &(mean, ci95)): (&Point, &(f64, f64))| Row {
+            experiment: "x".to_owned(),
+            variant: point.variant.clone(),
+            params: point.json_params(),
+            metric: "m".to_owned(),
+            unit: String::new(),
+            mean,
+            ci95: Some(ci95),
+            n: 10,
+            published: None,
+            ns2: None,
+            source: String::new(),
+        };
+        points.iter().zip(means.iter().flatten()).map(row).collect()
+    }
+
+    /// The verdict on the claim, with these lines after it.
+    fn verdict_on(more: &str, means: &Means) -> Verdict {
+        let scenario = read(&format!("{SCENARIO}{more}"));
+        let points = scenario.points().unwrap();
+        let rows = rows(&points, means);
+        let placed: Vec<Placed<'_>> = points.iter().zip(&rows).collect();
+        verdicts(&scenario, &placed).remove(0)
+    }
+
+    const ABOVE: [(f64, f64); 2] = [(12.0, 0.5), (10.0, 0.5)];
+    const BELOW: [(f64, f64); 2] = [(8.0, 0.5), (10.0, 0.5)];
+    const OPEN: [(f64, f64); 2] = [(12.0, 2.0), (10.0, 2.0)];
+
+    #[test]
+    fn points_decide_by_their_intervals() {
+        use Outcome::{Confirmed, Mixed, NotDistinguishable, Refuted};
+        for (means, outcome) in [
+            ([ABOVE, ABOVE, ABOVE], Confirmed),
+            ([ABOVE, ABOVE, OPEN], Confirmed),
+            ([ABOVE, OPEN, OPEN], Mixed),
+            ([ABOVE, ABOVE, BELOW], Mixed),
+            ([BELOW, BELOW, OPEN], Refuted),
+            ([BELOW, OPEN, OPEN], Mixed),
+            ([OPEN, OPEN, OPEN], NotDistinguishable),
+        ] {
+            assert_eq!(verdict_on("", &means).outcome, outcome, "{means:?}");
+        }
+    }
+
+    #[test]
+    fn a_claim_holds_at_its_points_only_and_to_its_degree() {
+        let means = [BELOW, ABOVE, ABOVE];
+        assert_eq!(verdict_on("", &means).outcome, Outcome::Mixed);
+        assert_eq!(verdict_on("where.n = [2, 3]", &means).outcome, Outcome::Confirmed);
+        assert_eq!(verdict_on("where.n = 1", &means).outcome, Outcome::Refuted);
+        assert_eq!(verdict_on("where.n = [2, 3]\nfactor = [1.1, 1.3]", &means).outcome, Outcome::Confirmed);
+        assert_eq!(verdict_on("where.n = [2, 3]\nfactor = [1.3, 1.5]", &means).outcome, Outcome::Mixed);
+    }
+
+    #[test]
+    fn the_evidence_has_the_numbers_and_the_source_is_the_scenarios() {
+        let verdict = verdict_on("factor = [1.3, 1.5]\nreason = \" why \"", &[ABOVE, ABOVE, OPEN]);
+        assert_eq!(
+            verdict.evidence,
+            "m: a above b at 2 of 3 points, below at 0, not distinguishable at 1; mean ratio 1.200 (1.200 to 1.200), \
+             claimed 1.3 to 1.5"
+        );
+        assert_eq!((verdict.source.as_str(), verdict.reason.as_str()), ("its source", "why"));
+    }
+
+    #[test]
+    fn rows_far_from_a_reference_get_the_reason_that_fits() {
+        let scenario = read(&format!(
+            "{SCENARIO}[[difference]]\nmetric = \"m\"\nvariant = \"a\"\nwhere.n = 2\nagainst = \"ns2\"\ntext = \"known\"\n"
+        ));
+        let points = scenario.points().unwrap();
+        let mut rows = rows(&points, &[ABOVE, ABOVE, ABOVE]);
+        // `a` is 12 everywhere: 20 % above 10, but 14 % below 14; a reference of 0 is far from everything but 0.
+        (rows[0].ns2, rows[2].ns2, rows[4].ns2) = (Some(10.0), Some(10.0), Some(14.0));
+        (rows[1].published, rows[5].published) = (Some(0.0), Some(10.0));
+        let placed: Vec<Placed<'_>> = points.iter().zip(&rows).collect();
+        let found = differences(&scenario, &placed);
+        let found: Vec<_> = found
+            .iter()
+            .map(|it| (it.params["n"].as_i64().unwrap(), &*it.variant, &*it.against, it.reason.as_deref()))
+            .collect();
+        assert_eq!(found, [(1, "a", "ns2", None), (1, "b", "published", None), (2, "a", "ns2", Some("known"))]);
+    }
+}

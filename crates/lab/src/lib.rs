@@ -16,5 +16,5 @@ pub mod scenario;
 mod simulate;
 mod stats;
 
-pub use run::{Job, Request};
+pub use run::{Job, Request, run_all};
 pub use scenario::{Scenario, Wrong};

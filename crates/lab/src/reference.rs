@@ -1,6 +1,9 @@
 //! Values of others: the CSV files that rows are joined with.
 
 use crate::scenario::{Against, Column, Point, Reference, Scenario, Wrong, did_you_mean};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
 
 /// A file of the folder `reference`.
 macro_rules! embedded {
@@ -52,32 +55,44 @@ impl<'a> References<'a> {
     }
 }
 
+/// Longest file of values that is read, in bytes.
+const MAX_BYTES: u64 = 16 << 20;
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let bytes = File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if bytes as u64 > MAX_BYTES { Err(io::Error::other("it is longer than 16 MiB")) } else { Ok(text) }
+}
+
 impl<'a> Table<'a> {
     fn read(reference: &'a Reference, scenario: &Scenario) -> Result<Self, Wrong> {
         let path = format!("{}/{}", reference.against.name(), reference.file);
         let text = match EMBEDDED.iter().find(|(name, _)| *name == path) {
             Some((_, text)) => (*text).to_owned(),
-            None => std::fs::read_to_string(scenario.folder.join(&reference.file)).map_err(|e| {
+            None => read(&scenario.folder.join(&reference.file)).map_err(|e| {
                 let what = format!("the [[reference]] {} cannot be read: {e}", reference.file);
                 let prefix = format!("{}/", reference.against.name());
                 let known = EMBEDDED.iter().filter_map(|(name, _)| name.strip_prefix(&prefix));
-                Wrong::new(&scenario.file, what, did_you_mean(&reference.file, known))
+                Wrong::new(reference.places.of("file"), what, did_you_mean(&reference.file, known))
             })?,
         };
+        Self::parse(reference, &text)
+    }
+
+    fn parse(reference: &'a Reference, text: &str) -> Result<Self, Wrong> {
         let cells = |line: &str| line.split(',').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
         let mut lines = text.lines().filter(|line| !line.trim().is_empty()).map(cells);
         let head = lines.next().unwrap_or_default();
         let table = Self { reference, head, lines: lines.collect() };
-        let metrics = reference.metrics.values().map(|column| column.parts().0);
-        let params = reference.params.values().chain(&reference.variant).chain(reference.at.keys());
-        for column in params.map(String::as_str).chain(metrics) {
+        let metrics = reference.metrics.iter().map(|(name, it)| (format!("metrics.{name}"), it.parts().0));
+        let params = reference.params.iter().map(|(name, column)| (format!("params.{name}"), column.as_str()));
+        let fixed = reference.at.keys().map(|column| (format!("where.{column}"), column.as_str()));
+        let variant = reference.variant.iter().map(|column| ("variant".to_owned(), column.as_str()));
+        for (key, column) in metrics.chain(params).chain(fixed).chain(variant) {
             if table.column(column).is_none() {
                 let what = format!("{} has no column '{column}'", reference.file);
-                return Err(Wrong::new(
-                    &scenario.file,
-                    what,
-                    did_you_mean(column, table.head.iter().map(String::as_str)),
-                ));
+                let mend = did_you_mean(column, table.head.iter().map(String::as_str));
+                return Err(Wrong::new(reference.places.of(&key), what, mend));
             }
         }
         Ok(table)
@@ -114,6 +129,63 @@ impl Column {
         match self {
             Self::Plain(column) => (column, 1.0),
             Self::Scaled { column, factor } => (column, *factor),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCENARIO: &str = r#"name = "x"
+title = "t"
+experiment = "transfer"
+duration = "2s"
+link.l.rate = "1mbit"
+sweep.rtt = ["20ms", "300ms"]
+variant = [{ name = "sack" }, { name = "dac" }]
+[[reference]]
+against = "ns2"
+file = "values.csv"
+variant = "who"
+variants = { sack = "plain" }
+params = { rtt = "rtt_ms" }
+where = { size = "1000B" }
+[reference.metrics]
+goodput = "kbps"
+rate = { column = "kBps", factor = 8 }
+"#;
+
+    const VALUES: &str = "rtt_ms, who, size, kbps, kBps\n20,plain,100B,1,1\n20.0,plain,1000B,1900,240\n\n\
+                          20,dac,1000B,1800,n/a\n300,plain,1000B,1700\n";
+
+    /// The value of `metric` for each variant at 20 ms, then at 300 ms.
+    fn values(metric: &str) -> Vec<Option<f64>> {
+        let scenario = Scenario::read("x.toml", SCENARIO, Path::new(".")).unwrap();
+        let table = Table::parse(&scenario.references[0], VALUES).unwrap_or_else(|e| panic!("{e}"));
+        let references = References(vec![table]);
+        let points = scenario.points().unwrap();
+        assert!(points.iter().all(|point| references.value(Against::Published, point, metric).is_none()));
+        points.iter().map(|point| references.value(Against::Ns2, point, metric)).collect()
+    }
+
+    #[test]
+    fn lines_are_found_by_variant_parameter_and_fixed_columns() {
+        assert_eq!(values("goodput"), [Some(1900.0), Some(1800.0), Some(1700.0), None]);
+    }
+
+    #[test]
+    fn values_come_in_our_unit_and_cells_without_a_number_are_none() {
+        assert_eq!(values("rate"), [Some(1920.0), None, None, None]);
+        assert_eq!(values("delay"), [None; 4], "nobody has it");
+    }
+
+    #[test]
+    fn all_files_inside_can_be_read() {
+        for (name, text) in EMBEDDED {
+            let mut lines = text.lines();
+            let columns = lines.next().unwrap().split(',').count();
+            assert!(columns > 1 && lines.all(|line| line.split(',').count() == columns), "{name}");
         }
     }
 }

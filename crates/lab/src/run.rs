@@ -9,10 +9,11 @@ use crate::results::{Results, Row, Series};
 use crate::scenario::{Against, Point, Scenario, Value, Wrong, did_you_mean};
 use crate::simulate::{Failed, simulate};
 use crate::stats::mean_ci95;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::cmp::Reverse;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
-use rayon::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What to run of a scenario, and how often.
 #[derive(Clone, Debug)]
@@ -47,10 +48,62 @@ pub struct Job<'a> {
     seed: u64,
     duration: Duration,
     real_time: bool,
+    /// Whether it is all of the scenario, for as long as that says.
+    whole: bool,
 }
 
 /// What came of one run.
 type Single = Result<Measures, String>;
+
+/// Most runs of a scenario.
+const MAX_RUNS: usize = 1_000_000;
+
+/// Runs all `jobs` on all cores, one after the other, but the next one begins while the last runs of the one before it
+/// still go on. Calls `progress` after each run and `finished` with the number of a job and its results; of jobs that
+/// `stop` interrupts with what is done, unless that is nothing.
+pub fn run_all(
+    jobs: &[Job<'_>],
+    stop: &AtomicBool,
+    progress: &(dyn Fn() + Sync),
+    finished: &(dyn Fn(usize, Results) + Sync),
+) {
+    let order =
+        |(number, job): (usize, &Job<'_>)| job.order().into_iter().map(move |(point, run)| (number, point, run));
+    let order: Vec<_> = jobs.iter().enumerate().flat_map(order).collect();
+    let singles = |job: &Job<'_>| Mutex::new((job.runs(), vec![None; job.runs()]));
+    let singles: Vec<Mutex<(usize, Vec<Option<Single>>)>> = jobs.iter().map(singles).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(&(number, point, run)) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let job = &jobs[number];
+            let Some(single) = job.single(&job.points[point], run, stop) else { continue };
+            progress();
+            let mut all = lock(&singles[number]);
+            let (left, all) = &mut *all;
+            all[point * job.runs as usize + run as usize] = Some(single);
+            *left -= 1;
+            if *left == 0 {
+                finished(number, job.results(&core::mem::take(all)));
+            }
+        }
+    };
+    if jobs.iter().any(|job| job.real_time) {
+        work();
+    } else {
+        rayon::broadcast(|_| work());
+    }
+    for (number, (job, singles)) in jobs.iter().zip(&singles).enumerate() {
+        let all = core::mem::take(&mut lock(singles).1);
+        if all.iter().any(Option::is_some) {
+            finished(number, job.results(&all));
+        }
+    }
+}
+
+/// A run that panics is caught before it could leave a lock behind.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl<'a> Job<'a> {
     /// The runs of `scenario` that `request` asks for.
@@ -80,15 +133,27 @@ impl<'a> Job<'a> {
             }
             points.retain(has);
         }
-        Ok(Self {
-            scenario,
-            points,
-            references: References::read(scenario)?,
-            runs: request.runs.unwrap_or(scenario.runs).max(1),
-            seed: request.seed,
-            duration: request.duration.unwrap_or(scenario.duration),
-            real_time: request.real_time,
-        })
+        let references = References::read(scenario)?;
+        let runs = request.runs.unwrap_or(scenario.runs).max(1);
+        if points.len().saturating_mul(runs as usize) > MAX_RUNS {
+            let what = format!("{runs} runs at each of {} points are more than {MAX_RUNS}", points.len());
+            return Err(Wrong::new(
+                &scenario.file,
+                what,
+                "run less often, or choose points with --param and --variant",
+            ));
+        }
+        let duration = request.duration.unwrap_or(scenario.duration);
+        let whole = request.variant.is_none() && request.params.is_empty() && duration >= scenario.duration;
+        let (seed, real_time) = (request.seed, request.real_time);
+        Ok(Self { scenario, points, references, runs, seed, duration, real_time, whole })
+    }
+
+    /// What the scenario says of metrics and curves that nothing in `results`, those of all runs, has: slips of the pen.
+    /// Nothing is said where they may be missing for another reason: only some of the points, less time than the scenario
+    /// says, or runs that were lost.
+    pub fn unmeasured(&self, results: &Results) -> Vec<Wrong> {
+        if self.whole && results.lost_runs.is_empty() { self.scenario.unmeasured(results) } else { Vec::new() }
     }
 
     /// How many runs there are.
@@ -96,21 +161,23 @@ impl<'a> Job<'a> {
         self.points.len() * self.runs as usize
     }
 
+    /// The scenario that it runs.
+    pub const fn scenario(&self) -> &Scenario {
+        self.scenario
+    }
+
     /// Runs everything, until `stop`; what is done by then is kept. Calls `progress` after each run.
     pub fn run(&self, stop: &AtomicBool, progress: &(dyn Fn() + Sync)) -> Results {
-        let jobs: Vec<(usize, u32)> =
-            (0..self.points.len()).flat_map(|point| (0..self.runs).map(move |run| (point, run))).collect();
-        let one = |&(point, run): &(usize, u32)| {
-            let single = self.single(&self.points[point], run, stop);
-            if single.is_some() {
-                progress();
-            }
-            single
-        };
-        let singles: Vec<Option<Single>> =
-            if self.real_time { jobs.iter().map(one).collect() } else { jobs.par_iter().map(one).collect() };
-        let mut by_point = singles.chunks(self.runs as usize);
-        self.results(self.points.iter().map(|point| (point, by_point.next().unwrap_or_default())))
+        let singles = Mutex::new(Vec::new());
+        run_all(core::slice::from_ref(self), stop, progress, &|_, results| lock(&singles).push(results));
+        lock(&singles).pop().unwrap_or_else(|| self.results(&[]))
+    }
+
+    /// All its runs, the longest first, so that the cores have work to the end.
+    fn order(&self) -> Vec<(usize, u32)> {
+        let mut points: Vec<usize> = (0..self.points.len()).collect();
+        points.sort_by_key(|&point| Reverse(self.points[point].bits(self.duration)));
+        points.into_iter().flat_map(|point| (0..self.runs).map(move |run| (point, run))).collect()
     }
 
     /// One run; none if it was stopped.
@@ -150,9 +217,10 @@ impl<'a> Job<'a> {
         )
     }
 
-    fn results<'b>(&'b self, points: impl Iterator<Item = (&'b Point, &'b [Option<Single>])>) -> Results {
+    /// What came of the runs in `singles`: those of the first point by seed, then those of the second, and so on.
+    fn results(&self, singles: &[Option<Single>]) -> Results {
         let (mut rows, mut series, mut lost_runs) = (Vec::new(), Vec::new(), Vec::new());
-        for (point, singles) in points {
+        for (point, singles) in self.points.iter().zip(singles.chunks(self.runs as usize)) {
             let done: Vec<&Measures> = singles.iter().flatten().filter_map(|single| single.as_ref().ok()).collect();
             rows.extend(self.rows(point, &done).into_iter().map(|row| (point, row)));
             series.extend(done.iter().flat_map(|measures| &measures.curves).map(|curve| named(point, curve)));

@@ -46,6 +46,23 @@ mod tests {
     }
 
     #[test]
+    fn two_values_are_the_fewest_and_their_interval_is_wide() {
+        let (mean, ci) = mean_ci95(&[1.0, 3.0]);
+        // sd 1.4142, standard error 1, t(1) 12.7062
+        assert!((mean, true) == (2.0, (ci.unwrap() - 12.7062).abs() < 1e-4), "{ci:?}");
+        assert_eq!(mean_ci95(&[]), (0.0, None));
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_table() {
+        // Two-sided 95 %: NIST/SEMATECH e-Handbook of Statistical Methods, §1.3.6.7.2.
+        for (degrees, t) in [(1, 12.706), (2, 4.303), (5, 2.571), (9, 2.262), (19, 2.093), (29, 2.045), (30, 2.042)] {
+            assert!((t975(degrees) - t).abs() < 6e-4, "{degrees}: {}", t975(degrees));
+        }
+        assert!((1..2000).all(|degrees| t975(degrees) > t975(degrees + 1)), "it falls");
+    }
+
+    #[test]
     fn the_expansion_continues_the_table() {
         for (degrees, t) in [(31, 2.0395), (40, 2.0211), (60, 2.0003), (120, 1.9799), (1_000_000, 1.95997)] {
             assert!((t975(degrees) - t).abs() < 1e-4, "{degrees}: {}", t975(degrees));

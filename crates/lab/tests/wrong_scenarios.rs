@@ -1,6 +1,8 @@
-//! What is wrong in a scenario is named with its line and what would be right.
+//! What is wrong in a scenario is named with its line and what would be right. The snapshot is the page of all messages.
 
 use braidcast_lab::{Job, Request, Scenario, Wrong};
+use core::fmt::Write;
+use core::sync::atomic::AtomicBool;
 use std::path::Path;
 
 const GOOD: &str = r#"name = "x"
@@ -15,67 +17,155 @@ rtt_ms = [20, 50]
 [[variant]]
 name = "sack"
 sctp.sack = "every-packet"
+[[variant]]
+name = "dac"
+sctp.sack = "dac"
+[[claim]]
+text = "c"
+metric = "goodput"
+higher = "sack"
+lower = "dac"
+where = { rtt_ms = 50 }
+factor = [1.0, 1.2]
+[[reference]]
+against = "ns2"
+file = "A_rtt_asymmetry.csv"
+variant = "variant"
+params = { rtt_ms = "rtt2_ms" }
+[reference.metrics]
+goodput = "goodput_kbps_mean"
+[[plot]]
+title = "p"
+kind = "line"
+metrics = ["goodput"]
+x = "rtt_ms"
 "#;
 
-fn read(text: &str) -> Result<Scenario, Wrong> {
-    Scenario::read("my.toml", text, Path::new("."))
-}
+/// What is wrong, in what is otherwise good: what is replaced, and by what.
+const WRONG: &[(&str, &str, &str)] = &[
+    ("no TOML", "duration = \"2s\"", "duration = \"2s"),
+    ("the same key twice", "title = \"t\"", "title = \"t\"\ntitle = \"u\""),
+    ("a key that is not there", "title = \"t\"\n", ""),
+    ("no link", "[link.a]\nrate = \"1mbit\"\nrtt = \"${rtt_ms}ms\"\n", ""),
+    ("a link without a name", "[link.a]", "[link]"),
+    ("an unknown key at the top", "title", "titel"),
+    ("an unknown key of a link", "rate =", "rat ="),
+    ("an unknown key of SCTP", "sctp.sack", "sctp.sacks"),
+    ("an unknown table in a variant", "sctp.sack", "stcp.sack"),
+    ("an unknown key of a claim", "metric =", "metrik ="),
+    ("a claim without a variant", "lower = \"dac\"\n", ""),
+    ("one bracket too few", "[[variant]]\nname = \"sack\"", "[variant]\nname = \"sack\""),
+    ("an unknown experiment", "transfer", "transfr"),
+    ("an unknown agent", "[sweep]", "[flow.f]\nagent = \"stcp\"\n[sweep]"),
+    ("an unknown link in a path", "[sweep]", "[flow.f]\npaths = [[\"b\"]]\n[sweep]"),
+    ("a flow without a path", "[sweep]", "[flow.f]\npaths = []\n[sweep]"),
+    ("a number for a text", "name = \"x\"", "name = 7"),
+    ("a negative rate", "1mbit", "-1mbit"),
+    ("a rate without a unit", "\"1mbit\"", "1000000"),
+    ("a rate too high", "1mbit", "1e30mbit"),
+    ("a delay longer than a year", "${rtt_ms}ms", "${rtt_ms}000h"),
+    ("more loss than there is", "rate = \"1mbit\"", "rate = \"1mbit\"\nloss = \"105%\""),
+    ("no duration", "\"2s\"", "\"0s\""),
+    ("no runs", "duration", "runs = 0\nduration"),
+    ("too many runs", "duration", "runs = 99999999999\nduration"),
+    ("no number", "[20, 50]", "[20, nan]"),
+    ("infinite", "[1.0, 1.2]", "[1.0, inf]"),
+    ("a number beyond all types", "[20, 50]", "[20, 99999999999999999999]"),
+    ("a float beyond all types", "[20, 50]", "[20, 1e999]"),
+    ("a buffer too large", "sctp.sack = \"dac\"", "sctp.send_buffer = 99999999999"),
+    ("a word that is no SACK rule", "every-packet", "always"),
+    ("a parameter that there is not", "${rtt_ms}", "${rtt}"),
+    ("a parameter that is no list", "[20, 50]", "20"),
+    ("a parameter without values", "[20, 50]", "[]"),
+    ("a date", "[20, 50]", "2020-02-02"),
+    ("a missing trace", "rate = \"1mbit\"", "trace = \"gone.up\""),
+    ("a path in a circle", "[sweep]", "[flow.f]\npaths = [[\"a\", \"a\"]]\n[sweep]"),
+    ("bulk traffic without a pace", "[sweep]", "[flow.f]\nagent = \"udp\"\n[sweep]"),
+    ("bulk traffic on which no time passes", "rate = \"1mbit\"\nrtt = \"${rtt_ms}ms\"", "loss = \"1%\""),
+    ("two variants of one name", "name = \"dac\"", "name = \"sack\""),
+    ("a variant without a name", "name = \"dac\"\n", ""),
+    ("a claim about an unknown variant", "lower = \"dac\"", "lower = \"dca\""),
+    ("a claim at an unknown parameter", "{ rtt_ms = 50 }", "{ rtt = 50 }"),
+    ("a claim whose factors are swapped", "[1.0, 1.2]", "[1.2, 1.0]"),
+    ("a claim about an unknown metric", "metric = \"goodput\"", "metric = \"goodputt\""),
+    ("an unknown reference", "against = \"ns2\"", "against = \"ns3\""),
+    ("a missing reference", "A_rtt_asymmetry.csv", "A_rtt.csv"),
+    ("an unknown column", "goodput_kbps_mean", "goodput_kbps"),
+    ("an unknown column of a parameter", "\"rtt2_ms\"", "\"rtt_ms\""),
+    ("a reference for an unknown parameter", "{ rtt_ms = \"rtt2_ms\" }", "{ rtt = \"rtt2_ms\" }"),
+    ("a reference for an unknown metric", "goodput = \"goodput_kbps_mean\"", "speed = \"goodput_kbps_mean\""),
+    (
+        "a reference multiplied with nothing",
+        "= \"goodput_kbps_mean\"",
+        "= { column = \"goodput_kbps_mean\", factor = 0 }",
+    ),
+    ("a plot over an unknown parameter", "x = \"rtt_ms\"", "x = \"rtt\""),
+    ("a plot of an unknown metric", "metrics = [\"goodput\"]", "metrics = [\"goodput\", \"jiter\"]"),
+    ("a plot of an unknown kind", "kind = \"line\"", "kind = \"lines\""),
+];
 
-/// `GOOD` with `old` replaced is refused at `line`, in these words.
-#[track_caller]
-fn refused(old: &str, new: &str, line: usize, words: &[&str]) {
-    assert!(GOOD.contains(old));
-    let wrong = read(&GOOD.replacen(old, new, 1)).expect_err("must be refused");
-    let place = if line == 0 { "my.toml".to_owned() } else { format!("my.toml:{line}") };
-    assert_eq!(wrong.place, place, "{wrong}; {}", wrong.mend);
-    for word in words {
-        assert!(format!("{wrong} {}", wrong.mend).contains(word), "'{word}' is not in: {wrong}; {}", wrong.mend);
+/// The first thing that is wrong with a scenario, be it seen only when it has run.
+fn judge(text: &str) -> Option<Wrong> {
+    let run = |scenario: &Scenario| {
+        let job = Job::new(scenario, &Request { runs: Some(1), ..Request::default() })?;
+        Ok(job.unmeasured(&job.run(&AtomicBool::new(false), &|| {})))
+    };
+    match Scenario::read("my.toml", text, Path::new("/nowhere")).and_then(|scenario| run(&scenario)) {
+        Ok(unmeasured) => unmeasured.into_iter().next(),
+        Err(wrong) => Some(wrong),
     }
 }
 
 #[test]
 fn the_good_one_is_good() {
-    assert_eq!(read(GOOD).unwrap().points().unwrap().len(), 2);
+    assert_eq!(judge(GOOD), None);
 }
 
 #[test]
-fn unknown_keys_get_the_nearest_one() {
-    refused("title", "titel", 2, &["unknown key 'titel'", "did you mean 'title'?"]);
-    refused("rate =", "rat =", 6, &["unknown key 'rat' in [link.a]", "did you mean 'rate'?"]);
-    refused("sctp.sack", "sctp.sacks", 12, &["unknown key 'sacks' in [sctp]", "did you mean 'sack'?"]);
-    refused("sctp.sack", "stcp.sack", 12, &["unknown key 'stcp'", "did you mean 'sctp'?"]);
-    refused("transfer", "transfr", 3, &["no experiment is called 'transfr'", "did you mean 'transfer'?"]);
+fn each_error_names_its_line_and_what_would_be_right() {
+    let mut page = String::new();
+    for &(case, old, new) in WRONG {
+        assert!(GOOD.contains(old), "{case}");
+        let text = GOOD.replacen(old, new, 1);
+        let wrong = judge(&text).unwrap_or_else(|| panic!("{case} must be refused"));
+        let line = wrong.place.strip_prefix("my.toml:").and_then(|line| line.parse::<usize>().ok());
+        let line = line.and_then(|line| text.lines().nth(line - 1)).unwrap_or_else(|| panic!("{case}: {wrong}"));
+        writeln!(page, "{case}: {line}\n  {wrong}").unwrap();
+        if !wrong.mend.is_empty() {
+            writeln!(page, "  {}", wrong.mend).unwrap();
+        }
+        page.push('\n');
+    }
+    insta::assert_snapshot!(page);
 }
 
 #[test]
-fn values_that_mean_nothing_are_shown_what_would() {
-    refused("1mbit", "-1mbit", 6, &["rate in [link.a]", "8mbit"]);
-    refused("\"2s\"", "\"0s\"", 4, &["a duration of 0", "60s"]);
-    refused("every-packet", "always", 12, &["every-packet, delayed, dac"]);
-    refused("${rtt_ms}", "${rtt}", 7, &["$rtt is no parameter", "did you mean 'rtt_ms'?"]);
-    refused("rate = \"1mbit\"", "trace = \"gone.up\"", 6, &["gone.up", "recording"]);
-    refused("[20, 50]", "20", 9, &["'rtt_ms' is a list"]);
-    refused("duration = \"2s\"", "duration = \"2s", 4, &[]);
-}
-
-#[test]
-fn loops_without_end_are_refused() {
-    let many: Vec<String> = (1..=10_001).map(|i| i.to_string()).collect();
-    refused("[20, 50]", &format!("[{}]", many.join(",")), 0, &["more than 10000 points"]);
-    let flow = "[flow.f]\npaths = [[\"a\", \"a\"]]\n[sweep]";
-    refused("[sweep]", flow, 9, &["goes through 'a' twice"]);
-    refused("[sweep]", "[flow.f]\nagent = \"udp\"\n[sweep]", 9, &["bulk traffic over UDP", "cbr:"]);
-}
-
-#[test]
-fn claims_and_references_must_speak_of_what_there_is() {
-    let claim = "[[claim]]\ntext = \"c\"\nmetric = \"goodput\"\nhigher = \"sack\"\nlower = \"cmt\"\n[[variant]]";
-    refused("[[variant]]", claim, 0, &["a [[claim]] speaks of 'cmt'"]);
-    let odd = "[[claim]]\ntext = \"c\"\nmetrik = \"goodput\"\n[[variant]]";
-    refused("[[variant]]", odd, 12, &["unknown field `metrik`"]);
-    let text =
-        GOOD.to_owned() + "[[reference]]\nagainst = \"ns2\"\nfile = \"A_rtt.csv\"\nmetrics = { goodput = \"g\" }\n";
-    let scenario = read(&text).unwrap();
-    let wrong = Job::new(&scenario, &Request::default()).expect_err("no such file");
-    assert!(wrong.mend.contains("A_rtt_asymmetry.csv"), "{wrong} {}", wrong.mend);
+fn what_would_take_for_ever_or_all_memory_is_refused() {
+    let many = |n: usize, of: &str| (0..n).map(|i| of.replace('N', &i.to_string())).collect::<String>();
+    let sweep = format!("[20{}]", many(10_000, ", N"));
+    let links = many(251, "[link.lN]\nrate = \"1mbit\"\n") + "[sweep]";
+    let flows = many(101, "[flow.fN]\nagent = \"sctp\"\n") + "[sweep]";
+    let paths = format!("[flow.f]\npaths = [{}]\n[sweep]", many(251, "[\"a\"],"));
+    let wide = many(99, "[flow.fN]\nagent = \"sctp\"\n") + &many(249, "[link.lN]\nrate = \"1mbit\"\n");
+    let wide = format!("{wide}[sweep]\nwide = [1{}]", many(999, ", N"));
+    let text = |old: &str, new: &str| GOOD.replacen(old, new, 1);
+    let long = text("[20, 50]", &format!("[\"{}\"]", "9".repeat(10_000)));
+    for (text, line, words) in [
+        (text("[20, 50]", &sweep), 8, "more than 10000 points"),
+        (text("[sweep]", &links), 509, "at most 250"),
+        (text("[sweep]", &flows), 209, "at most 100"),
+        (text("[sweep]", &paths), 9, "at most 250"),
+        (text("[sweep]", &wide), 704, "all points together need more than"),
+        (long.replace("${rtt_ms}", &"${rtt_ms}".repeat(8)), 7, "longer than 65536 bytes"),
+    ] {
+        let wrong = judge(&text).expect("must be refused");
+        assert_eq!(wrong.place, format!("my.toml:{line}"), "{wrong}");
+        assert!(format!("{wrong}; {}", wrong.mend).contains(words), "{wrong}; {}", wrong.mend);
+    }
+    let long = judge(&format!("{GOOD}#{}", " ".repeat(1 << 20))).expect("must be refused");
+    assert!(long.to_string().contains("more than 1048576"), "{long}");
+    let scenario = Scenario::read("my.toml", GOOD, Path::new("/nowhere")).unwrap();
+    let often =
+        Job::new(&scenario, &Request { runs: Some(u32::MAX), ..Request::default() }).expect_err("too many runs");
+    assert!(often.to_string().contains("more than 1000000"), "{often}");
 }

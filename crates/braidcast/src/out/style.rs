@@ -18,7 +18,8 @@ impl Style {
         Self::of(std::io::stdout().is_terminal())
     }
 
-    fn of(terminal: bool) -> Self {
+    /// The style for something that is a terminal or not.
+    pub(crate) fn of(terminal: bool) -> Self {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|v| v == "dumb");
         Self { colour: terminal && !no_color && !dumb }

@@ -1,7 +1,7 @@
 //! Reads a scenario file.
 
 use super::value::{Setting, Settings, Value};
-use super::wrong::{Wrong, did_you_mean};
+use super::wrong::{Places, Wrong, did_you_mean};
 use super::{Case, Claim, KnownDifference, Reference, Scenario, Variant};
 use crate::experiment::Experiment;
 use crate::results::Plot;
@@ -32,6 +32,11 @@ const TOP: [&str; 14] = [
     "plot",
 ];
 
+/// Longest file that is read, in bytes.
+const MAX_BYTES: usize = 1 << 20;
+/// Most runs at each point.
+const MAX_RUNS: i64 = 100_000;
+
 /// A scenario file while it is read.
 struct File<'a> {
     name: &'a str,
@@ -43,10 +48,22 @@ type Node<'a> = Spanned<DeValue<'a>>;
 /// Reads the scenario in `text`, which came from the file `name` in `folder`.
 pub(super) fn read(name: &str, text: &str, folder: &Path) -> Result<Scenario, Wrong> {
     let file = File { name, text };
-    let root = DeTable::parse(text).map_err(|e| file.toml(&e))?;
+    if text.len() > MAX_BYTES {
+        let what = format!("the file has {} bytes, more than {MAX_BYTES}", text.len());
+        return Err(Wrong::new(name, what, "a scenario is a short TOML file; put long lists into files of their own"));
+    }
+    let root = DeTable::parse(text).map_err(|e| {
+        let mend = match e.message().contains("duplicate key") {
+            true => "say everything once; tables of a list have two brackets: [[variant]]",
+            false => "the file must be TOML: [section] and key = \"value\", each on a line",
+        };
+        Wrong { mend: mend.to_owned(), ..file.toml(&e) }
+    })?;
+    root.get_ref().values().try_for_each(|value| file.finite(value))?;
     let mut scenario = Scenario {
         file: name.to_owned(),
         folder: PathBuf::from(folder),
+        places: Places::default(),
         name: String::new(),
         title: String::new(),
         source: String::new(),
@@ -62,11 +79,13 @@ pub(super) fn read(name: &str, text: &str, folder: &Path) -> Result<Scenario, Wr
         differences: Vec::new(),
         references: Vec::new(),
         plots: Vec::new(),
+        plot_places: Vec::new(),
     };
     let mut seen = Vec::new();
     for (key, value) in root.get_ref() {
         let known: &str = key.get_ref();
         seen.push(known.to_owned());
+        scenario.places.add(known, file.place(&key.span()));
         match known {
             "name" => scenario.name = file.serde(value)?,
             "title" => scenario.title = file.serde(value)?,
@@ -78,10 +97,13 @@ pub(super) fn read(name: &str, text: &str, folder: &Path) -> Result<Scenario, Wr
             "sweep" => scenario.sweep = file.sweep(value)?,
             "case" => scenario.cases = file.each(value, |table| file.case(table))?,
             "variant" => scenario.variants = file.each(value, |table| file.variant(table))?,
-            "claim" => scenario.claims = file.list::<Claim>(value)?,
-            "difference" => scenario.differences = file.list::<KnownDifference>(value)?,
-            "reference" => scenario.references = file.list::<Reference>(value)?,
-            "plot" => scenario.plots = file.list::<Plot>(value)?,
+            "claim" => scenario.claims = file.list(value, |claim: &mut Claim| &mut claim.places)?,
+            "difference" => scenario.differences = file.list(value, |it: &mut KnownDifference| &mut it.places)?,
+            "reference" => scenario.references = file.list(value, |it: &mut Reference| &mut it.places)?,
+            "plot" => {
+                let plots = file.each(value, |table| Ok((file.serde::<Plot>(table)?, file.places(table))))?;
+                (scenario.plots, scenario.plot_places) = plots.into_iter().unzip();
+            }
             section if SETTINGS.contains(&section) => file.flatten(section, value, &mut scenario.settings)?,
             unknown => {
                 let what = format!("unknown key '{unknown}'");
@@ -92,12 +114,17 @@ pub(super) fn read(name: &str, text: &str, folder: &Path) -> Result<Scenario, Wr
     }
     for needed in ["name", "title", "experiment", "duration", "link"] {
         if !seen.iter().any(|key| key == needed) {
-            let mend = if needed == "link" { "add a [link.NAME] with rate and delay" } else { "add it at the top" };
-            return Err(Wrong::new(name, format!("'{needed}' is missing"), mend));
+            let mend = match needed {
+                "link" => "add a [link.NAME] with rate and delay".to_owned(),
+                "duration" => "add at the top, for example: duration = \"60s\"".to_owned(),
+                _ => format!("add at the top: {needed} = \"…\""),
+            };
+            return Err(Wrong::new(format!("{name}:1"), format!("'{needed}' is missing"), mend));
         }
     }
     if scenario.variants.is_empty() {
-        scenario.variants.push(Variant { name: "default".to_owned(), settings: Settings::default() });
+        let place = format!("{name}:1");
+        scenario.variants.push(Variant { name: "default".to_owned(), settings: Settings::default(), place });
     }
     Ok(scenario)
 }
@@ -124,8 +151,48 @@ impl File<'_> {
         })
     }
 
-    fn list<T: DeserializeOwned>(&self, value: &Node<'_>) -> Result<Vec<T>, Wrong> {
-        self.each(value, |table| self.serde(table))
+    /// The items of `[[KEY]]`, each of which gets to know its places.
+    fn list<T: DeserializeOwned>(
+        &self,
+        value: &Node<'_>,
+        places: impl Fn(&mut T) -> &mut Places,
+    ) -> Result<Vec<T>, Wrong> {
+        self.each(value, |table| {
+            let mut item = self.serde(table)?;
+            *places(&mut item) = self.places(table);
+            Ok(item)
+        })
+    }
+
+    /// Where the keys of a table stand.
+    fn places(&self, value: &Node<'_>) -> Places {
+        let mut places = Places::default();
+        places.add("", self.place(&value.span()));
+        self.add_places("", value, &mut places);
+        places
+    }
+
+    fn add_places(&self, key: &str, value: &Node<'_>, places: &mut Places) {
+        let DeValue::Table(table) = value.get_ref() else { return };
+        for (inner, value) in table {
+            let dot = if key.is_empty() { "" } else { "." };
+            let key = format!("{key}{dot}{}", inner.get_ref());
+            self.add_places(&key, value, places);
+            places.add(key, self.place(&inner.span()));
+        }
+    }
+
+    /// Refuses what TOML calls a float but is no number.
+    fn finite(&self, value: &Node<'_>) -> Result<(), Wrong> {
+        match value.get_ref() {
+            DeValue::Float(float) if !float.as_str().parse().is_ok_and(f64::is_finite) => {
+                let what = format!("{} is no number to reckon with", float.as_str());
+                Err(self.wrong(value, what, "write a finite number"))
+            }
+            DeValue::Array(items) => items.iter().try_for_each(|item| self.finite(item)),
+            DeValue::Table(table) => table.values().try_for_each(|value| self.finite(value)),
+            _ => Ok(()),
+        }
     }
 
     /// The items of `[[KEY]]`.
@@ -145,8 +212,13 @@ impl File<'_> {
     }
 
     fn runs(&self, value: &Node<'_>) -> Result<u32, Wrong> {
-        let runs: u32 = self.serde(value)?;
-        if runs == 0 { Err(self.wrong(value, "0 runs show nothing", "write 1 or more")) } else { Ok(runs) }
+        let runs: i64 = self.serde(value)?;
+        if runs < 1 {
+            return Err(self.wrong(value, format!("{runs} runs show nothing"), "write 1 or more"));
+        }
+        u32::try_from(runs).ok().filter(|_| runs <= MAX_RUNS).ok_or_else(|| {
+            self.wrong(value, format!("{runs} runs at each point are too many"), &format!("write at most {MAX_RUNS}"))
+        })
     }
 
     fn duration(&self, value: &Node<'_>) -> Result<core::time::Duration, Wrong> {
@@ -182,7 +254,7 @@ impl File<'_> {
     fn variant(&self, value: &Node<'_>) -> Result<Variant, Wrong> {
         let (own, settings) = self.layer(value, "name")?;
         match own.get("name") {
-            Some(name) => Ok(Variant { name: name.value.to_string(), settings }),
+            Some(name) => Ok(Variant { name: name.value.to_string(), settings, place: name.place.clone() }),
             None => Err(self.wrong(value, "the variant has no name", "add name = \"…\"")),
         }
     }
@@ -221,7 +293,8 @@ impl File<'_> {
         }
         let place = self.place(&value.span());
         let value = self.serde::<Value>(value).map_err(|_| {
-            Wrong::new(&place, format!("'{key}' is neither text, number, true, false nor a list of them"), "")
+            let what = format!("'{key}' is neither text, number, true, false nor a list of them");
+            Wrong::new(&place, what, "dates, empty tables and numbers beyond 64 bits have no meaning here")
         })?;
         out.0.push(Setting { key: key.to_owned(), value, place });
         Ok(())

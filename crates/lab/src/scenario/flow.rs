@@ -107,6 +107,11 @@ fn positive(time: Duration) -> Result<Duration, String> {
     if time.is_zero() { Err("0 is no interval".to_owned()) } else { Ok(time) }
 }
 
+/// Most flows of a scenario.
+const MAX_FLOWS: usize = 100;
+/// Most paths of a flow.
+const MAX_PATHS: usize = 250;
+
 /// A flow while its section is read.
 struct Draft {
     links: Vec<String>,
@@ -135,6 +140,9 @@ const FLOW: &[Key<Draft>] = &[
                 return Err(format!("the path goes through '{}' twice", draft.links[*twice.1]));
             }
         }
+        if paths.len() > MAX_PATHS {
+            return Err(format!("{} paths are too many; use at most {MAX_PATHS}", paths.len()));
+        }
         put(&mut draft.paths, Ok(paths))
     }),
 ];
@@ -145,6 +153,14 @@ impl FlowSpec {
         let mut names = settings.table("flow").tables();
         if names.is_empty() {
             names.push("main".to_owned());
+        }
+        if names.len() > MAX_FLOWS {
+            let place = settings.table("flow").0.pop().map_or_else(String::new, |setting| setting.place);
+            return Err(Wrong::new(
+                place,
+                format!("there are {} flows", names.len()),
+                format!("use at most {MAX_FLOWS}"),
+            ));
         }
         names.into_iter().map(|name| Self::new(&name, settings, links)).collect()
     }
@@ -169,7 +185,7 @@ impl FlowSpec {
         let nested = |key: &str| ["traffic.", "sctp.", "tcp."].iter().any(|table| key.starts_with(table));
         let plain = Settings(own.0.iter().filter(|setting| !nested(&setting.key)).cloned().collect());
         let paths = (0..links.len()).map(|link| vec![link]).collect();
-        let links = links.iter().map(|link| link.name.clone()).collect();
+        let (specs, links) = (links, links.iter().map(|link| link.name.clone()).collect());
         let mut draft = Draft { links, agent: flow.agent, paths };
         apply(FLOW, &mut draft, &plain, &format!("flow.{name}"))?;
         if draft.agent == Agent::Udp && matches!(flow.traffic.source, Source::Bulk(_)) {
@@ -184,6 +200,13 @@ impl FlowSpec {
                 "a flow needs a path, and a path a link",
                 "write for example [[\"wifi\"], [\"lte\"]]",
             ));
+        }
+        let endless = |path: &&Vec<usize>| path.iter().all(|&link| specs[link].is_immediate());
+        if let (Source::Bulk(_), Some(path)) = (&flow.traffic.source, draft.paths.iter().find(endless)) {
+            let link = &draft.links[path[0]];
+            let place = all.table("link").table(link).0.first().map_or_else(String::new, |it| it.place.clone());
+            let what = format!("bulk traffic over '{link}', which has neither rate nor delay, would go on without end");
+            return Err(Wrong::new(place, what, "give the link a rate or a delay"));
         }
         Ok(Self { agent: draft.agent, paths: draft.paths, ..flow })
     }

@@ -4,6 +4,7 @@ use super::keys::{Key, apply, each, key, put, share, time, whole, word};
 use super::value::{Setting, Settings};
 use super::wrong::Wrong;
 use braidcast_sim::link::{LinkModel, Rate, Trace, parse};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,9 +43,34 @@ const THERE: &[Key<LinkModel>] = &[
     key("corrupt", |link, v| put(&mut link.corrupt, share(v))),
 ];
 
+/// Most links of a scenario.
+const MAX_LINKS: usize = 250;
+
 impl LinkSpec {
-    /// The link `name`; traces are looked for beside the scenario, in `folder`.
-    pub(super) fn new(name: &str, settings: &Settings, folder: &Path) -> Result<Self, Wrong> {
+    /// All links of `settings`, the tables inside `[link]`.
+    pub(super) fn all(settings: &Settings, traces: &mut Traces<'_>) -> Result<Vec<Self>, Wrong> {
+        let names = settings.tables();
+        if names.len() > MAX_LINKS {
+            let place = settings.0.last().map_or("", |setting| &setting.place);
+            return Err(Wrong::new(
+                place,
+                format!("there are {} links", names.len()),
+                format!("use at most {MAX_LINKS}"),
+            ));
+        }
+        names.into_iter().map(|name| Self::new(&name, &settings.table(&name), traces)).collect()
+    }
+
+    /// Whether time does not pass for a packet and its answer.
+    pub(super) fn is_immediate(&self) -> bool {
+        let immediate = |model: &LinkModel| {
+            let free = matches!(model.rate, Rate::Unlimited) && model.delay.is_zero();
+            free && model.delay_schedule.is_none() && model.jitter == LinkModel::default().jitter
+        };
+        immediate(&self.there) && immediate(&self.back)
+    }
+
+    fn new(name: &str, settings: &Settings, traces: &mut Traces<'_>) -> Result<Self, Wrong> {
         let section = format!("link.{name}");
         let (mut shared, mut there, mut back, mut recorded) =
             (Settings::default(), Settings::default(), Settings::default(), Vec::new());
@@ -68,20 +94,36 @@ impl LinkSpec {
         apply(&all, &mut link.there, &there, &section)?;
         apply(&all, &mut link.back, &back, &section)?;
         for (setting, forward) in recorded {
-            let rate = Rate::Trace(Arc::new(load(setting, folder)?));
+            let rate = Rate::Trace(traces.load(setting)?);
             *if forward { &mut link.there.rate } else { &mut link.back.rate } = rate;
         }
         Ok(link)
     }
 }
 
-fn load(setting: &Setting, folder: &Path) -> Result<Trace, Wrong> {
-    let path = folder.join(setting.value.to_string());
-    Trace::load(&path).map_err(|e| {
-        Wrong::new(
-            &setting.place,
-            e.to_string(),
-            "give a recording in mahimahi's format, its path from the scenario's folder",
-        )
-    })
+/// Recordings, each read once however many points use it.
+pub(super) struct Traces<'a> {
+    folder: &'a Path,
+    read: BTreeMap<String, Arc<Trace>>,
+}
+
+impl<'a> Traces<'a> {
+    /// Recordings that lie beside the scenario, in `folder`.
+    pub(super) const fn new(folder: &'a Path) -> Self {
+        Self { folder, read: BTreeMap::new() }
+    }
+
+    fn load(&mut self, setting: &Setting) -> Result<Arc<Trace>, Wrong> {
+        let name = setting.value.to_string();
+        if let Some(trace) = self.read.get(&name) {
+            return Ok(Arc::clone(trace));
+        }
+        let trace = Trace::load(&self.folder.join(&name)).map_err(|e| {
+            let mend = "give a recording in mahimahi's format, its path from the scenario's folder";
+            Wrong::new(&setting.place, e.to_string(), mend)
+        })?;
+        let trace = Arc::new(trace);
+        self.read.insert(name, Arc::clone(&trace));
+        Ok(trace)
+    }
 }

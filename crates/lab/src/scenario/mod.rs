@@ -1,5 +1,6 @@
 //! Scenarios: what a file says, and the runs that follow from it.
 
+mod check;
 mod file;
 mod flow;
 mod keys;
@@ -14,9 +15,11 @@ pub use flow::{Agent, FlowSpec, Traffic};
 pub use link::LinkSpec;
 pub use network::{NetworkSpec, Wrap};
 pub use value::{Setting, Settings, Value};
-pub use wrong::Wrong;
+pub use wrong::{Places, Wrong};
 
 pub(crate) use wrong::did_you_mean;
+
+use link::Traces;
 
 use crate::experiment::Experiment;
 use crate::results::{Params, Plot};
@@ -27,6 +30,8 @@ use std::path::{Path, PathBuf};
 
 /// Most points that a sweep may have, times variants.
 const MAX_POINTS: usize = 10_000;
+/// Most bytes that all points may take.
+const MAX_BYTES: usize = 256 << 20;
 
 /// A scenario file that was read.
 #[derive(Clone, Debug)]
@@ -35,6 +40,8 @@ pub struct Scenario {
     pub file: String,
     /// Where traces and references lie.
     pub folder: PathBuf,
+    /// Where the tables and keys at its top stand.
+    pub places: Places,
     /// The name that `lab run` knows.
     pub name: String,
     /// One line.
@@ -65,6 +72,8 @@ pub struct Scenario {
     pub references: Vec<Reference>,
     /// Pictures of the report.
     pub plots: Vec<Plot>,
+    /// Where the keys of each of them stand.
+    pub plot_places: Vec<Places>,
 }
 
 /// A point listed by hand.
@@ -83,6 +92,8 @@ pub struct Variant {
     pub name: String,
     /// What it sets otherwise.
     pub settings: Settings,
+    /// `FILE:LINE` of its name.
+    pub place: String,
 }
 
 /// At which points something holds: the values of parameters; a list means any of them.
@@ -112,6 +123,9 @@ pub struct Claim {
     /// Why it came out as it did.
     #[serde(default)]
     pub reason: String,
+    /// Where its keys stand.
+    #[serde(skip)]
+    pub places: Places,
 }
 
 /// `[[difference]]`: why values are far from a reference.
@@ -129,6 +143,9 @@ pub struct KnownDifference {
     pub against: Against,
     /// The reason.
     pub text: String,
+    /// Where its keys stand.
+    #[serde(skip)]
+    pub places: Places,
 }
 
 /// Whose values ours are compared with.
@@ -172,6 +189,9 @@ pub struct Reference {
     pub at: Where,
     /// Our metric: its column.
     pub metrics: BTreeMap<String, Column>,
+    /// Where its keys stand.
+    #[serde(skip)]
+    pub places: Places,
 }
 
 /// A column of values.
@@ -208,6 +228,24 @@ impl Point {
     /// The parameters as results have them.
     pub fn json_params(&self) -> Params {
         self.params.iter().map(|(name, value)| (name.clone(), value.json())).collect()
+    }
+
+    /// Bits that its flows could carry in a run that measures for `duration`: how much work it is, about.
+    pub(crate) fn bits(&self, duration: Duration) -> u64 {
+        let rate = |&link: &usize| self.links[link].there.rate.mean_bits_per_second();
+        let of_flow = |flow: &FlowSpec| {
+            let time = (flow.traffic.start + flow.traffic.warmup + duration).as_secs();
+            let rate: u64 = flow.paths.iter().filter_map(|links| links.iter().filter_map(rate).min()).sum();
+            rate.saturating_mul(time)
+        };
+        self.flows.iter().map(of_flow).fold(0, u64::saturating_add)
+    }
+
+    /// Bytes that it takes, about.
+    fn size(&self) -> usize {
+        let paths = self.flows.iter().flat_map(|flow| &flow.paths);
+        let paths: usize = paths.map(|links| size_of_val(&**links) + size_of::<Vec<usize>>()).sum();
+        paths + size_of_val(&*self.links) + size_of_val(&*self.flows)
     }
 
     /// Whether the point is among those that `at` describes.
@@ -295,71 +333,68 @@ impl Scenario {
     /// Every point of the sweep for every variant.
     ///
     /// # Errors
-    /// [`Wrong`] if there are too many or a setting means nothing.
+    /// [`Wrong`] if there are too many, all of them are too large, or a setting means nothing.
     pub fn points(&self) -> Result<Vec<Point>, Wrong> {
         let lists = self.sweep.iter().map(|(_, values)| values.len());
         let count = lists.chain([self.cases.len().max(1), self.variants.len()]).try_fold(1_usize, usize::checked_mul);
         if count.is_none_or(|count| count > MAX_POINTS) {
             let what = format!("sweep, cases and variants make more than {MAX_POINTS} points");
-            return Err(Wrong::new(&self.file, what, "shorten the lists in [sweep]"));
+            return Err(Wrong::new(self.many(), what, "shorten the lists in [sweep]"));
         }
         let none = [Case { params: Vec::new(), settings: Settings::default() }];
         let cases = if self.cases.is_empty() { &none[..] } else { &self.cases };
-        let mut points = Vec::new();
+        let (mut points, mut size, mut traces) = (Vec::new(), 0, Traces::new(&self.folder));
         for case in cases {
             for swept in product(&self.sweep) {
                 let params: Vec<_> = case.params.iter().cloned().chain(swept).collect();
                 for variant in &self.variants {
-                    points.push(self.point(case, variant, &params)?);
+                    let settings = self.settings(case, variant, &params)?;
+                    let point = point(variant, &params, &settings, &mut traces)?;
+                    size += settings.size() + point.size();
+                    if size > MAX_BYTES {
+                        let what = format!("all points together need more than {} MiB", MAX_BYTES >> 20);
+                        return Err(Wrong::new(self.many(), what, "use fewer points, flows or links"));
+                    }
+                    points.push(point);
                 }
             }
         }
         Ok(points)
     }
 
-    fn point(&self, case: &Case, variant: &Variant, params: &[(String, Value)]) -> Result<Point, Wrong> {
+    /// The place that is to blame for many points.
+    fn many(&self) -> &str {
+        ["sweep", "case", "variant"]
+            .map(|key| self.places.of(key))
+            .into_iter()
+            .find(|it| !it.is_empty())
+            .unwrap_or(&self.file)
+    }
+
+    /// What is set at one point for one variant.
+    fn settings(&self, case: &Case, variant: &Variant, params: &[(String, Value)]) -> Result<Settings, Wrong> {
         let mut settings = self.settings.clone();
         settings.overlay(&case.settings);
         settings.overlay(&variant.settings);
-        let settings = settings.filled(params)?;
-        let table = settings.table("link");
-        if let Some(loose) = table.0.iter().find(|setting| !setting.key.contains('.')) {
-            let what = format!("'{}' stands in [link] itself", loose.key);
-            return Err(Wrong::new(&loose.place, what, "links have names: [link.NAME]"));
-        }
-        let links = table.tables().into_iter().map(|name| LinkSpec::new(&name, &table.table(&name), &self.folder));
-        let links = links.collect::<Result<Vec<_>, _>>()?;
-        let network = NetworkSpec::new(&settings.table("network"))?;
-        let flows = FlowSpec::all(&settings, &links)?;
-        Ok(Point { variant: variant.name.clone(), params: params.to_vec(), network, links, flows })
+        settings.filled(params)
     }
+}
 
-    /// Claims and reasons must speak of variants and parameters that there are.
-    fn check_names(&self) -> Result<(), Wrong> {
-        let variants: Vec<_> = self.variants.iter().map(|it| it.name.as_str()).collect();
-        let params: Vec<_> = self.sweep.iter().map(|(name, _)| name.as_str()).collect();
-        let params: Vec<_> =
-            self.cases.iter().flat_map(|case| &case.params).map(|(name, _)| name.as_str()).chain(params).collect();
-        let known = |what: &str, name: &str, known: &[&str]| {
-            if known.contains(&name) {
-                return Ok(());
-            }
-            Err(Wrong::new(&self.file, format!("{what} speaks of '{name}'"), did_you_mean(name, known.iter().copied())))
-        };
-        for claim in &self.claims {
-            known("a [[claim]]", &claim.higher, &variants)?;
-            known("a [[claim]]", &claim.lower, &variants)?;
-            claim.at.keys().try_for_each(|name| known("a [[claim]]", name, &params))?;
-        }
-        for difference in &self.differences {
-            difference.variant.iter().try_for_each(|name| known("a [[difference]]", name, &variants))?;
-            difference.at.keys().try_for_each(|name| known("a [[difference]]", name, &params))?;
-        }
-        for reference in &self.references {
-            reference.params.keys().try_for_each(|name| known("a [[reference]]", name, &params))?;
-        }
-        Ok(())
+fn point(
+    variant: &Variant,
+    params: &[(String, Value)],
+    settings: &Settings,
+    traces: &mut Traces<'_>,
+) -> Result<Point, Wrong> {
+    let table = settings.table("link");
+    if let Some(loose) = table.0.iter().find(|setting| !setting.key.contains('.')) {
+        let what = format!("'{}' stands in [link] itself", loose.key);
+        return Err(Wrong::new(&loose.place, what, "links have names: [link.NAME]"));
     }
+    let links = LinkSpec::all(&table, traces)?;
+    let network = NetworkSpec::new(&settings.table("network"))?;
+    let flows = FlowSpec::all(settings, &links)?;
+    Ok(Point { variant: variant.name.clone(), params: params.to_vec(), network, links, flows })
 }
 
 /// Every combination of one value from each list, the last list turning fastest.

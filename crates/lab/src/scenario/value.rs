@@ -4,6 +4,9 @@ use super::wrong::{Wrong, did_you_mean};
 use core::fmt;
 use serde::Deserialize;
 
+/// Longest text that parameters may make.
+const MAX_TEXT: usize = 1 << 16;
+
 /// A value of a scenario file.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(untagged)]
@@ -65,9 +68,18 @@ impl Value {
         }
     }
 
+    /// Bytes of its texts, and some for each value.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len() + size_of::<Self>(),
+            Self::List(values) => values.iter().map(Self::size).sum::<usize>() + size_of::<Self>(),
+            _ => size_of::<Self>(),
+        }
+    }
+
     /// The same with each `$name` or `${name}` replaced by the value of that parameter. A text that is nothing but
-    /// a name becomes the value itself.
-    fn filled(&self, params: &[(String, Self)]) -> Result<Self, String> {
+    /// a name becomes the value itself. An error is what is wrong and what would be right.
+    fn filled(&self, params: &[(String, Self)]) -> Result<Self, (String, String)> {
         match self {
             Self::Text(text) if text.contains('$') => fill(text, params),
             Self::List(values) => Ok(Self::List(values.iter().map(|v| v.filled(params)).collect::<Result<_, _>>()?)),
@@ -89,9 +101,12 @@ fn unit(text: &str) -> &str {
     split(text).1.trim()
 }
 
-fn fill(text: &str, params: &[(String, Value)]) -> Result<Value, String> {
+fn fill(text: &str, params: &[(String, Value)]) -> Result<Value, (String, String)> {
     let find = |name: &str| {
-        params.iter().find(|(known, _)| known == name).map(|(_, value)| value).ok_or_else(|| name.to_owned())
+        params.iter().find(|(known, _)| known == name).map(|(_, value)| value).ok_or_else(|| {
+            let known = params.iter().map(|(known, _)| known.as_str());
+            (format!("${name} is no parameter of [sweep] or [[case]]"), did_you_mean(name, known))
+        })
     };
     let (mut out, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once('$') {
@@ -105,6 +120,10 @@ fn fill(text: &str, params: &[(String, Value)]) -> Result<Value, String> {
             return Ok(value.clone());
         }
         out += &value.to_string();
+        if out.len() > MAX_TEXT {
+            let what = format!("with its parameters the text is longer than {MAX_TEXT} bytes");
+            return Err((what, "use fewer or shorter parameters in it".to_owned()));
+        }
         rest = tail;
     }
     Ok(Value::Text(out + rest))
@@ -163,14 +182,16 @@ impl Settings {
         }
     }
 
+    /// Bytes of all keys and values, about.
+    pub(super) fn size(&self) -> usize {
+        self.0.iter().map(|it| it.key.len() + it.place.len() + it.value.size() + size_of::<Setting>()).sum()
+    }
+
     /// The same with parameters filled in.
     pub fn filled(&self, params: &[(String, Value)]) -> Result<Self, Wrong> {
         let fill = |setting: &Setting| match setting.value.filled(params) {
             Ok(value) => Ok(Setting { value, ..setting.clone() }),
-            Err(name) => {
-                let what = format!("${name} is no parameter of [sweep] or [[case]]");
-                Err(Wrong::new(&setting.place, what, did_you_mean(&name, params.iter().map(|(n, _)| n.as_str()))))
-            }
+            Err((what, mend)) => Err(Wrong::new(&setting.place, what, mend)),
         };
         Ok(Self(self.0.iter().map(fill).collect::<Result<_, _>>()?))
     }

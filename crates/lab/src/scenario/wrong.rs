@@ -24,12 +24,37 @@ impl Wrong {
     }
 }
 
+/// Where the keys of a table stand in its file, for messages.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Places(Vec<(String, String)>);
+
+impl Places {
+    /// The key `key` stands at `place`; the empty key is the table itself.
+    pub(super) fn add(&mut self, key: impl Into<String>, place: impl Into<String>) {
+        self.0.push((key.into(), place.into()));
+    }
+
+    /// `FILE:LINE` of `key`, such as `where.rtt_ms`; if that is not there, of the table around it.
+    pub fn of(&self, key: &str) -> &str {
+        match self.0.iter().find(|(known, _)| known == key) {
+            Some((_, place)) => place,
+            None if key.is_empty() => "",
+            None => self.of(key.rsplit_once('.').map_or("", |(table, _)| table)),
+        }
+    }
+}
+
+/// Most names that a message lists.
+const MAX_NAMES: usize = 30;
+
 /// `did you mean 'x'?` for the name among `known` that is nearest to `name`; all of them if none is near.
 pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<_> = known.into_iter().collect();
     let near = |other: &str| strsim::jaro_winkler(name, other);
     match known.iter().copied().max_by(|a, b| near(a).total_cmp(&near(b))) {
         Some(nearest) if near(nearest) > 0.7 => format!("did you mean '{nearest}'?"),
-        _ => format!("there are: {}", known.join(", ")),
+        Some(_) if known.len() > MAX_NAMES => format!("there are: {}, …", known[..MAX_NAMES].join(", ")),
+        Some(_) => format!("there are: {}", known.join(", ")),
+        None => "there are none".to_owned(),
     }
 }

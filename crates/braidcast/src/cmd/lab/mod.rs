@@ -1,5 +1,6 @@
 //! `braidcast lab`: experiments by name.
 
+mod progress;
 mod run;
 mod show;
 mod store;

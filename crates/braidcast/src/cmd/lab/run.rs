@@ -1,16 +1,16 @@
 //! `braidcast lab run`.
 
+use super::progress::Progress;
 use super::{refused, show, store};
 use crate::args::{Common, LabRunArgs};
 use crate::cmd::common::broken;
 use crate::failure::{Failure, Outcome};
 use crate::out::{json, text};
 use braidcast_lab::results::{Results, Row};
-use braidcast_lab::{Job, Request, Scenario};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use braidcast_lab::{Job, Request, Scenario, run_all};
 use serde::Serialize;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -32,23 +32,27 @@ pub(super) fn run(args: &LabRunArgs, common: &Common) -> Outcome {
     let jobs = scenarios.iter().map(|scenario| Job::new(scenario, &request)).collect::<Result<Vec<_>, _>>();
     let jobs = jobs.map_err(|e| refused(&e))?;
     let stop = braidcast_driver::interrupt_flag().map_err(|e| broken(&e))?;
-    let bar = progress(common.quiet, jobs.iter().map(Job::runs).sum());
-    let mut all = Vec::new();
-    for (job, scenario) in jobs.iter().zip(&scenarios) {
-        bar.set_message(scenario.name.clone());
-        let results = job.run(&stop, &|| bar.inc(1));
-        let stopped = stop.load(Ordering::Relaxed);
-        if !results.rows.is_empty() || !stopped {
-            store::keep(&args.results, &results)?;
-            all.push(results);
+    let progress = Progress::new(common.quiet, jobs.iter().map(Job::runs).sum());
+    let (finished, unwritten) = (Mutex::new(Vec::new()), Mutex::new(None));
+    run_all(&jobs, &stop, &|| progress.step(), &|number, results| {
+        progress.note(&scenarios[number].name, &results);
+        if let Err(failure) = store::keep(&args.results, &results) {
+            // There is no use in running on for nothing.
+            stop.store(true, Ordering::Relaxed);
+            lock(&unwritten).get_or_insert(failure);
         }
-        if stopped {
-            break;
-        }
-    }
-    bar.finish_and_clear();
+        lock(&finished).push((number, results));
+    });
+    progress.end();
+    let mut finished = core::mem::take(&mut *lock(&finished));
+    finished.sort_by_key(|(number, _)| *number);
+    let wrong: Vec<_> = finished.iter().flat_map(|(number, results)| jobs[*number].unmeasured(results)).collect();
+    let all: Vec<_> = finished.into_iter().map(|(_, results)| results).collect();
     print(args, common, &all)?;
-    let (wanted, lost) = (scenarios.len(), all.iter().map(|it| it.lost_runs.len()).sum::<usize>());
+    if let Some(failure) = lock(&unwritten).take() {
+        return Err(failure);
+    }
+    let lost = all.iter().map(|it| it.lost_runs.len()).sum::<usize>();
     if lost > 0 {
         return Err(Failure::new(
             format!("{lost} runs were lost"),
@@ -56,10 +60,21 @@ pub(super) fn run(args: &LabRunArgs, common: &Common) -> Outcome {
         ));
     }
     if stop.load(Ordering::Relaxed) {
-        let what = format!("stopped early, with {} of {wanted} experiments begun", all.len());
+        let (done, runs) = progress.done();
+        let what = format!("stopped early, after {done} of {runs} runs");
         return Err(Failure::new(what, format!("what was done is kept in {}", args.results.display())));
     }
-    Ok(())
+    match &wrong[..] {
+        [] => Ok(()),
+        [first, others @ ..] => {
+            others.iter().for_each(|it| eprintln!("{it}; {}", it.mend));
+            Err(refused(first))
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The scenarios of these names; `all` is every one that the program has inside.
@@ -74,17 +89,6 @@ fn scenarios(names: &[String]) -> Outcome<Vec<Scenario>> {
         }
     }
     Ok(found)
-}
-
-fn progress(quiet: bool, runs: usize) -> ProgressBar {
-    if quiet {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::with_draw_target(Some(runs as u64), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{msg} [{bar:30}] {pos}/{len} runs, {eta} left");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.enable_steady_tick(Duration::from_millis(500));
-    bar
 }
 
 fn print(args: &LabRunArgs, common: &Common, all: &[Results]) -> Outcome {

@@ -5,23 +5,20 @@ use crate::out::style::Style;
 use crate::out::table::{Table, Tone};
 use crate::out::text;
 use braidcast_lab::results::{Outcome as Verdict, Results, Row};
+use console::{Term, measure_text_width};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::Path;
 
-/// A table for each metric, then the claims and the differences that nobody has explained.
+/// Width where there is no terminal.
+const WIDTH: usize = 100;
+
+/// The means, then the claims and the differences that nobody has explained.
 pub(super) fn print(results: &Results, kept: &Path) -> Outcome {
     let style = Style::stdout();
+    let width = Term::stdout().size_checked().map_or(WIDTH, |(_, columns)| usize::from(columns));
     text::print(&format!("{} ({}, {})", style.bold(&results.title), results.experiment, results.source))?;
-    let mut metrics: Vec<&str> = Vec::new();
-    for row in &results.rows {
-        if !metrics.contains(&row.metric.as_str()) {
-            metrics.push(&row.metric);
-        }
-    }
-    for metric in metrics {
-        let rows: Vec<&Row> = results.rows.iter().filter(|row| row.metric == metric).collect();
-        text::print(&format!("\n{}", table(metric, &rows, style)))?;
-    }
+    text::print(&tables(&results.rows, width, style))?;
     for verdict in &results.verdicts {
         let outcome = match verdict.outcome {
             Verdict::Confirmed => "confirmed".to_owned(),
@@ -41,30 +38,145 @@ pub(super) fn print(results: &Results, kept: &Path) -> Outcome {
     ))
 }
 
-fn table(metric: &str, rows: &[&Row], style: Style) -> Table {
-    let params: Vec<&String> = rows.first().map(|row| row.params.keys().collect()).unwrap_or_default();
-    let unit = rows.first().map_or("", |row| row.unit.as_str());
-    let title = if unit.is_empty() { metric.to_owned() } else { format!("{metric}, {unit}") };
-    let (published, ns2) = (rows.iter().any(|row| row.published.is_some()), rows.iter().any(|row| row.ns2.is_some()));
-    let mut head = vec!["variant"];
-    head.extend(params.iter().map(|name| name.as_str()));
-    head.extend([title.as_str(), "±"]);
-    head.extend(published.then_some("published"));
-    head.extend(ns2.then_some("ns-2"));
-    let mut table = Table::new(&head, style);
+/// A table for each metric, with a line for each point and a column for each variant; where that is too wide for the
+/// terminal, a line for each variant and point. Of a single point, one table with a line for each metric. Parameters
+/// and metrics that are the same everywhere are told in a line.
+fn tables(rows: &[Row], width: usize, style: Style) -> String {
+    let (varying, constant) = params(rows);
+    let mut parts = Vec::new();
+    if !constant.is_empty() {
+        parts.push(format!("with {}", constant.join(", ")));
+    }
+    let mut metrics: Vec<Vec<&Row>> = Vec::new();
     for row in rows {
-        let mut cells = vec![(row.variant.clone(), Tone::Plain)];
-        cells.extend(params.iter().map(|name| (row.params.get(*name).map_or_else(String::new, plain), Tone::Plain)));
-        cells.push((number(row.mean), Tone::Plain));
-        cells.push((row.ci95.map_or_else(String::new, number), Tone::Plain));
-        for theirs in [published.then_some(row.published), ns2.then_some(row.ns2)].into_iter().flatten() {
-            let far = theirs.is_some_and(|theirs| (row.mean - theirs).abs() > 0.15 * theirs.abs());
-            let tone = if far { Tone::Doubtful } else { Tone::Plain };
-            cells.push((theirs.map_or_else(String::new, number), tone));
+        match metrics.iter_mut().find(|of| of[0].metric == row.metric) {
+            Some(of) => of.push(row),
+            None => metrics.push(vec![row]),
         }
-        table.row(cells);
+    }
+    let (same, metrics): (Vec<_>, Vec<_>) = metrics.into_iter().partition(|rows| rows.len() > 1 && are_same(rows));
+    if varying.is_empty() {
+        let rows: Vec<&Row> = metrics.into_iter().flatten().collect();
+        let table = across(&rows, &["metric", "unit"], |row| vec![row.metric.clone(), row.unit.clone()], style);
+        parts.push(fitting(table, width, || down(&rows, &["metric"], |row| vec![title(row)], style)));
+    } else {
+        let head: Vec<&str> = varying.iter().map(|name| name.as_str()).collect();
+        let key =
+            |row: &Row| varying.iter().map(|name| row.params.get(*name).map_or_else(String::new, plain)).collect();
+        for rows in &metrics {
+            let table = fitting(across(rows, &head, key, style), width, || down(rows, &head, key, style));
+            parts.push(format!("{}\n{table}", style.bold(title(rows[0]))));
+        }
+    }
+    if !same.is_empty() {
+        let same: Vec<_> = same.iter().map(|rows| format!("{} {}", rows[0].metric, number(rows[0].mean))).collect();
+        parts.push(format!("the same everywhere: {}", same.join(", ")));
+    }
+    format!("\n{}", parts.join("\n\n"))
+}
+
+/// The names of the parameters that vary, and `name = value` of the others.
+fn params(rows: &[Row]) -> (Vec<&String>, Vec<String>) {
+    let names: BTreeSet<&String> = rows.iter().flat_map(|row| row.params.keys()).collect();
+    let value = |name: &String| rows.first().and_then(|row| row.params.get(name));
+    let (constant, varying): (Vec<_>, Vec<_>) =
+        names.into_iter().partition(|name| rows.iter().all(|row| row.params.get(*name) == value(name)));
+    let told = |name: &String| format!("{name} = {}", value(name).map_or_else(String::new, plain));
+    (varying, constant.into_iter().map(told).collect())
+}
+
+/// Whether all means are one value, in every run, and no reference has another.
+fn are_same(rows: &[&Row]) -> bool {
+    let value = rows[0].mean;
+    let is_it = |theirs: Option<f64>| theirs.is_none_or(|theirs| theirs == value);
+    rows.iter()
+        .all(|row| row.mean == value && row.ci95.is_none_or(|ci| ci == 0.0) && is_it(row.published) && is_it(row.ns2))
+}
+
+fn title(row: &Row) -> String {
+    if row.unit.is_empty() { row.metric.clone() } else { format!("{}, {}", row.metric, row.unit) }
+}
+
+/// `table` if it is not too wide, else the other one.
+fn fitting(table: Table, width: usize, other: impl Fn() -> Table) -> String {
+    let text = table.to_string();
+    if text.lines().all(|line| measure_text_width(line) <= width) { text } else { other().to_string() }
+}
+
+/// A line for each key, columns for each variant.
+fn across(rows: &[&Row], keys: &[&str], key: impl Fn(&Row) -> Vec<String>, style: Style) -> Table {
+    let mut variants: Vec<(&str, Columns)> = Vec::new();
+    let mut lines: Vec<(Vec<String>, Vec<&Row>)> = Vec::new();
+    for row in rows {
+        match variants.iter_mut().find(|(name, _)| *name == row.variant) {
+            Some((_, columns)) => *columns = columns.with(row),
+            None => variants.push((&row.variant, Columns::default().with(row))),
+        }
+        let key = key(row);
+        match lines.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, rows)) => rows.push(row),
+            None => lines.push((key, vec![row])),
+        }
+    }
+    let head: Vec<&str> =
+        keys.iter().copied().chain(variants.iter().flat_map(|(name, columns)| columns.head(name))).collect();
+    let mut table = Table::new(&head, style);
+    for (key, rows) in lines {
+        let cells = variants
+            .iter()
+            .flat_map(|(name, columns)| columns.cells(rows.iter().copied().find(|row| row.variant == *name)));
+        table.row(key.into_iter().map(|text| (text, Tone::Plain)).chain(cells));
     }
     table
+}
+
+/// A line for each row.
+fn down(rows: &[&Row], keys: &[&str], key: impl Fn(&Row) -> Vec<String>, style: Style) -> Table {
+    let columns = rows.iter().fold(Columns::default(), |columns, row| columns.with(row));
+    let head: Vec<&str> = ["variant"].into_iter().chain(keys.iter().copied()).chain(columns.head("mean")).collect();
+    let mut table = Table::new(&head, style);
+    for row in rows {
+        let texts = [row.variant.clone()].into_iter().chain(key(row)).map(|text| (text, Tone::Plain));
+        table.row(texts.chain(columns.cells(Some(row))));
+    }
+    table
+}
+
+/// Which numbers there are besides the mean.
+#[derive(Clone, Copy, Default)]
+struct Columns {
+    ci95: bool,
+    published: bool,
+    ns2: bool,
+}
+
+impl Columns {
+    /// The same and those of `row`.
+    fn with(self, row: &Row) -> Self {
+        Self {
+            ci95: self.ci95 || row.ci95.is_some(),
+            published: self.published || row.published.is_some(),
+            ns2: self.ns2 || row.ns2.is_some(),
+        }
+    }
+
+    fn head(self, mean: &str) -> impl Iterator<Item = &str> {
+        let others = [self.ci95.then_some("±"), self.published.then_some("published"), self.ns2.then_some("ns-2")];
+        [mean].into_iter().chain(others.into_iter().flatten())
+    }
+
+    fn cells(self, row: Option<&Row>) -> Vec<(String, Tone)> {
+        let cell = |value: Option<f64>, tone| (value.map_or_else(String::new, number), tone);
+        let theirs = |of: fn(&Row) -> Option<f64>| {
+            let far = row.is_some_and(|row| of(row).is_some_and(|it| (row.mean - it).abs() > 0.15 * it.abs()));
+            cell(row.and_then(of), if far { Tone::Doubtful } else { Tone::Plain })
+        };
+        let mut cells = vec![cell(row.map(|row| row.mean), Tone::Plain)];
+        cells.extend(self.ci95.then(|| cell(row.and_then(|row| row.ci95), Tone::Plain)));
+        cells.extend(self.published.then(|| theirs(|row| row.published)));
+        cells.extend(self.ns2.then(|| theirs(|row| row.ns2)));
+        cells
+    }
 }
 
 /// Rows as CSV: `params` as `name=value` with spaces between them.
@@ -96,6 +208,30 @@ fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn row(variant: &str, loss: &str, metric: &str, mean: f64) -> Row {
+        serde_json::from_value(serde_json::json!({
+            "experiment": "x", "variant": variant, "params": { "loss": loss, "rate": "1mbit" }, "metric": metric,
+            "unit": "kbit/s", "mean": mean, "ci95": mean / 100.0, "n": 10, "published": null,
+            "ns2": (variant == "one" && mean > 0.0).then_some(900.0), "source": "",
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn variants_stand_beside_each_other_where_there_is_room() {
+        let points = [("0%", 1000.0), ("3%", 500.0)];
+        let of = |metric: &'static str, factor: f64| {
+            points.into_iter().flat_map(move |(loss, mean)| {
+                [row("one", loss, metric, mean * factor), row("both", loss, metric, 2.0 * mean * factor)]
+            })
+        };
+        let rows: Vec<Row> = of("goodput", 1.0).chain(of("timeouts", 0.0)).collect();
+        insta::assert_snapshot!(tables(&rows, 80, Style::of(false)));
+        insta::assert_snapshot!(tables(&rows, 30, Style::of(false)));
+        let single: Vec<Row> = rows.into_iter().filter(|row| row.params["loss"] == "3%").collect();
+        insta::assert_snapshot!(tables(&single, 80, Style::of(false)));
+    }
 
     #[test]
     fn numbers_have_four_digits() {

@@ -7,6 +7,9 @@ use braidcast_sctp::{Association, AssociationId, Endpoint, Event, PathReport, Re
 use braidcast_sim::traffic::FlowMeter;
 use core::time::Duration;
 
+/// Most messages that are noted one by one: about 100 MB.
+const MAX_LOG: usize = 1 << 21;
+
 /// A message that came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
@@ -31,8 +34,10 @@ pub struct Delivered {
     pub seconds: f64,
     /// Numbers, delays, jitter and losses of the messages.
     pub meter: FlowMeter,
-    /// Each message, if the scenario asks for it.
+    /// Each message, if the scenario asks for it: the first 2 million.
     pub log: Vec<Arrival>,
+    /// Messages beyond those.
+    pub unlogged: u64,
 }
 
 impl Delivered {
@@ -76,8 +81,10 @@ impl SctpReceiver {
         let (delivered, bytes) = (&mut self.delivered, self.buf.len());
         delivered.bytes += bytes as u64;
         delivered.meter.record(now, header.sequence, header.sent, bytes);
-        if self.keep_log {
+        if self.keep_log && delivered.log.len() < MAX_LOG {
             delivered.log.push(Arrival { header, whole: received.whole, at: now, path: received.path, bytes });
+        } else if self.keep_log {
+            delivered.unlogged += 1;
         }
     }
 }

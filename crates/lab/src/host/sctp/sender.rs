@@ -9,6 +9,11 @@ use braidcast_sctp::{
 use braidcast_sim::traffic::{self, Emission, Kind, Source};
 use core::time::Duration;
 
+/// Most samples that are kept; when there would be more, every second one goes and the interval doubles.
+const MAX_SAMPLES: usize = 1 << 15;
+/// Most changes of paths that are kept: the first ones.
+const MAX_CHANGES: usize = 1 << 16;
+
 /// The state of a sender at one time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Snapshot {
@@ -58,9 +63,9 @@ pub struct SctpSender {
     pub opened: Option<Snapshot>,
     /// When the window closed.
     pub closed: Option<Snapshot>,
-    /// The state at regular times, if the scenario asks for it.
+    /// The state at regular times, if the scenario asks for it; 32768 times at most, of a long run less often.
     pub samples: Vec<Snapshot>,
-    /// Paths that went down (`false`) and came up (`true`), and when.
+    /// Paths that went down (`false`) and came up (`true`), and when: the first 65536 changes.
     pub changes: Vec<(Instant, PathId, bool)>,
 }
 
@@ -177,7 +182,15 @@ impl SctpSender {
             && self.next_sample.is_none_or(|at| at <= now)
         {
             self.samples.push(Snapshot::of(now, association));
-            self.next_sample = Some(now + interval);
+            if self.samples.len() > MAX_SAMPLES {
+                let mut keep = false;
+                self.samples.retain(|_| {
+                    keep = !keep;
+                    keep
+                });
+                self.traffic.sample = Some(interval * 2);
+            }
+            self.next_sample = self.traffic.sample.map(|interval| now + interval);
         }
         self.next_sample = self.next_sample.filter(|_| self.closed.is_none());
     }
@@ -217,6 +230,7 @@ impl Part for SctpSender {
 
     fn on_event(&mut self, now: Instant, event: &Event) {
         match event {
+            _ if self.changes.len() >= MAX_CHANGES => {}
             Event::PathUp(id, _) => self.changes.push((now, *id, true)),
             Event::PathDown(id, _) => self.changes.push((now, *id, false)),
             _ => {}

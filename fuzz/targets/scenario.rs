@@ -1,0 +1,22 @@
+//! Any text as a scenario: it is good, or an error names what is wrong, and what is good can be built.
+#![no_main]
+
+use braidcast_lab::plan::Run;
+use braidcast_lab::{Job, Request, Scenario};
+use libfuzzer_sys::fuzz_target;
+use std::path::Path;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(text) = core::str::from_utf8(bytes) else { return };
+    match Scenario::read("fuzz.toml", text, Path::new("/nowhere")) {
+        Ok(scenario) => {
+            let _ = Job::new(&scenario, &Request::default());
+            let points = scenario.points().unwrap_or_default();
+            for point in points.iter().take(3) {
+                let plan = (scenario.experiment.build)(&Run { point, seed: 1, duration: scenario.duration });
+                assert!(plan.paths.iter().flat_map(|path| &path.links).all(|&link| link < plan.links.len()));
+            }
+        }
+        Err(wrong) => assert!(wrong.place.starts_with("fuzz.toml") && !wrong.what.is_empty(), "{wrong:?}"),
+    }
+});
