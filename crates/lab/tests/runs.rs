@@ -136,3 +136,49 @@ fn a_panic_loses_its_run_only_and_says_how_to_repeat_it() {
     let command = "braidcast lab run my.toml --variant one --param loss=3% --seed 2 --runs 1 --duration 20s";
     assert_eq!(results.lost_runs, [format!("panic: seed 2 is unlucky; run it again with: {command}")]);
 }
+
+/// One point of a scenario inside, two runs.
+fn embedded(name: &str, variant: &str, params: &[(&str, &str)], seconds: u64) -> Results {
+    let scenario = Scenario::find(name).unwrap_or_else(|e| panic!("{e}; {}", e.mend));
+    let request = Request {
+        runs: Some(2),
+        duration: Some(core::time::Duration::from_secs(seconds)),
+        variant: Some(variant.to_owned()),
+        params: params.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        ..Request::default()
+    };
+    Job::new(&scenario, &request).unwrap().run(&AtomicBool::new(false), &|| {})
+}
+
+fn mean(results: &Results, metric: &str) -> f64 {
+    let row = results.rows.iter().find(|row| row.metric == metric);
+    row.unwrap_or_else(|| panic!("no {metric}: {results:?}")).mean
+}
+
+#[test]
+fn a_failover_takes_the_sum_of_its_timeouts_and_the_policies_bridge_it() {
+    for (pmr, expected) in [("1", 3.0), ("2", 7.0)] {
+        let same = embedded("sctp-failover", "all-rtx-same", &[("pmr", pmr)], 45);
+        assert_eq!(mean(&same, "failover time, theory"), expected);
+        let time = mean(&same, "failover time");
+        assert!((expected - 0.01..expected + 0.3).contains(&time), "PMR {pmr}: {time} s");
+        assert!(mean(&same, "until data flows") >= time && mean(&same, "paths given up") == 1.0);
+        for quick in ["fr-same-rto-alt", "quick-failover"] {
+            let results = embedded("sctp-failover", quick, &[("pmr", pmr)], 45);
+            assert!(mean(&results, "until data flows") < 1.5, "{quick}");
+        }
+    }
+}
+
+#[test]
+fn streams_spare_the_wait_for_each_other_as_the_model_says() {
+    let point = [("preset", "default"), ("loss_pct", "2")];
+    let [one, many, free] =
+        ["1 stream", "16 streams", "unordered"].map(|variant| embedded("sctp-multistreaming", variant, &point, 40));
+    let delay = |results| mean(results, "delay");
+    assert!(delay(&one) > delay(&many) + 10.0 && delay(&many) > delay(&free));
+    for results in [&one, &many, &free] {
+        let (delay, model) = (delay(results), mean(results, "delay, model"));
+        assert!((delay / model - 1.0).abs() < 0.1, "{delay} ms, {model} ms by the model");
+    }
+}
