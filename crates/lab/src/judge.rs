@@ -2,6 +2,7 @@
 
 use crate::results::{Difference, Outcome, Row, Verdict};
 use crate::scenario::{Against, Claim, Point, Scenario};
+use crate::stats::mean_ci95;
 
 /// How far from a reference a row may be without a reason.
 const FAR: f64 = 0.15;
@@ -67,10 +68,18 @@ enum Order {
     Open,
 }
 
-/// Which of two means is the higher one: open if the interval of their difference, from the two intervals as if they
-/// were independent, holds zero. Without intervals the means decide.
+/// Which of two means is the higher one: open if the interval of their difference holds zero. Runs with the same seed met
+/// the same background traffic, so the differences of such pairs give the interval; if runs were lost, the two intervals
+/// do, as if they were independent. Without intervals the means decide.
 fn order(high: &Row, low: &Row) -> Order {
-    let (difference, ci) = (high.mean - low.mean, high.ci95.unwrap_or(0.0).hypot(low.ci95.unwrap_or(0.0)));
+    let paired = !high.values.is_empty() && high.values.len() == low.values.len();
+    let (difference, ci) = if paired {
+        let differences: Vec<f64> = high.values.iter().zip(&low.values).map(|(high, low)| high - low).collect();
+        let (mean, ci) = mean_ci95(&differences);
+        (mean, ci.unwrap_or(0.0))
+    } else {
+        (high.mean - low.mean, high.ci95.unwrap_or(0.0).hypot(low.ci95.unwrap_or(0.0)))
+    };
     if difference.abs() <= ci {
         Order::Open
     } else if difference > 0.0 {

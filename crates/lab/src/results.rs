@@ -32,6 +32,9 @@ pub struct Row {
     pub ns2: Option<f64>,
     /// Document, section and figure of the experiment.
     pub source: String,
+    /// The value of each run, by seed, if none was lost; not kept in files.
+    #[serde(skip)]
+    pub values: Vec<f64>,
 }
 
 /// Something over something else, from the first run of a variant.

@@ -272,6 +272,7 @@ impl<'a> Job<'a> {
                 published: self.references.value(Against::Published, point, name),
                 ns2: self.references.value(Against::Ns2, point, name),
                 source: self.scenario.source.clone(),
+                values: if values.len() == self.runs as usize { values } else { Vec::new() },
             }
         };
         names.into_iter().map(row).collect()

@@ -25,6 +25,7 @@ pub(super) fn row(variant: &str, params: Params, metric: (&str, &str), mean: f64
         published: None,
         ns2: None,
         source: String::new(),
+        values: Vec::new(),
     }
 }
 
