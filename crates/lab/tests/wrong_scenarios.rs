@@ -47,6 +47,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("the same key twice", "title = \"t\"", "title = \"t\"\ntitle = \"u\""),
     ("a key that is not there", "title = \"t\"\n", ""),
     ("no link", "[link.a]\nrate = \"1mbit\"\nrtt = \"${rtt_ms}ms\"\n", ""),
+    ("a link of which nothing is said", "rate = \"1mbit\"\nrtt = \"${rtt_ms}ms\"\n", ""),
     ("a link without a name", "[link.a]", "[link]"),
     ("an unknown key at the top", "title", "titel"),
     ("an unknown key of a link", "rate =", "rat ="),

@@ -349,7 +349,7 @@ impl Scenario {
                 let params: Vec<_> = case.params.iter().cloned().chain(swept).collect();
                 for variant in &self.variants {
                     let settings = self.settings(case, variant, &params)?;
-                    let point = point(variant, &params, &settings, &mut traces)?;
+                    let point = point(variant, &params, &settings, &mut traces).map_err(|wrong| self.placed(wrong))?;
                     size += settings.size() + point.size();
                     if size > MAX_BYTES {
                         let what = format!("all points together need more than {} MiB", MAX_BYTES >> 20);
@@ -360,6 +360,11 @@ impl Scenario {
             }
         }
         Ok(points)
+    }
+
+    /// What is missing has no line of its own: nearest is that of the links.
+    fn placed(&self, wrong: Wrong) -> Wrong {
+        if wrong.place.is_empty() { Wrong { place: self.places.of("link").to_owned(), ..wrong } } else { wrong }
     }
 
     /// The place that is to blame for many points.
