@@ -1,4 +1,4 @@
-//! Our end: an endpoint on a real UDP socket of the loopback.
+//! Our end: an endpoint on real sockets.
 
 use braidcast_core::{Instant, Rng, Route, SocketId};
 use braidcast_driver::{Bind, Driver, entropy};
@@ -6,10 +6,9 @@ use braidcast_sctp::{Association, AssociationId, CloseReason, Endpoint, Event, O
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-/// An SCTP endpoint with a socket and a driver of its own.
+/// An SCTP endpoint with sockets and a driver of its own.
 pub struct Ours {
     driver: Driver,
-    socket: SocketId,
     endpoint: Endpoint,
     /// Everything that was reported, oldest first.
     pub events: Vec<(AssociationId, Event)>,
@@ -21,18 +20,28 @@ impl Ours {
     /// # Panics
     /// If the loopback has no sockets to give.
     pub fn new(options: Options) -> Self {
-        let mut driver = Driver::new().expect("a driver");
-        let socket = driver.bind(&Bind::to_addr((Ipv4Addr::LOCALHOST, 0).into())).expect("a UDP socket");
-        let rng = Rng::from_entropy(entropy().expect("randomness"));
-        Self { driver, socket, endpoint: Endpoint::new(options, rng), events: Vec::new() }
+        Self::on(options, &[Bind::to_addr((Ipv4Addr::LOCALHOST, 0).into())])
     }
 
-    /// The UDP port.
+    /// The same on these sockets.
+    ///
+    /// # Panics
+    /// If one of them cannot be opened.
+    pub fn on(options: Options, binds: &[Bind]) -> Self {
+        let mut driver = Driver::new().expect("a driver");
+        for bind in binds {
+            driver.bind(bind).unwrap_or_else(|error| panic!("{error}"));
+        }
+        let rng = Rng::from_entropy(entropy().expect("randomness"));
+        Self { driver, endpoint: Endpoint::new(options, rng), events: Vec::new() }
+    }
+
+    /// The UDP port of the first socket.
     ///
     /// # Panics
     /// Never: the socket stays open.
     pub fn udp_port(&self) -> u16 {
-        self.driver.socket(self.socket).expect("the socket stays open").local_addr().port()
+        self.driver.socket(SocketId(0)).expect("the socket stays open").local_addr().port()
     }
 
     /// Accepts associations.
@@ -40,16 +49,24 @@ impl Ours {
         self.endpoint.listen();
     }
 
-    /// An association with SCTP port `sctp` behind UDP port `udp` of the loopback, once it is up. usrsctp aborts what
-    /// comes before its server listens, hence several attempts.
+    /// An association with SCTP port `sctp` behind UDP port `udp` of the loopback, once it is up.
+    ///
+    /// # Panics
+    /// As [`connect_to`](Self::connect_to).
+    pub fn connect(&mut self, udp: u16, sctp: u16) -> AssociationId {
+        self.connect_to(sctp, &[SocketAddr::from((Ipv4Addr::LOCALHOST, udp))])
+    }
+
+    /// An association with SCTP port `sctp`, over a path from each socket to the remote in the same place, once it is up.
+    /// usrsctp aborts what comes before its server listens, hence several attempts.
     ///
     /// # Panics
     /// If it does not come up within 5 s, or there is one already.
-    pub fn connect(&mut self, udp: u16, sctp: u16) -> AssociationId {
-        let route = Route::new(self.socket, SocketAddr::from((Ipv4Addr::LOCALHOST, udp)));
+    pub fn connect_to(&mut self, sctp: u16, remotes: &[SocketAddr]) -> AssociationId {
+        let routes: Vec<_> = (0..).map(SocketId).zip(remotes).map(|(id, &remote)| Route::new(id, remote)).collect();
         let end = self.driver.now() + Duration::from_secs(5);
         loop {
-            let id = self.endpoint.connect(self.driver.now(), sctp, &[route]).expect("nothing is connected yet");
+            let id = self.endpoint.connect(self.driver.now(), sctp, &routes).expect("nothing is connected yet");
             while self.closed(id).is_none() {
                 if self.endpoint.association(id).is_some_and(Association::is_established) {
                     return id;

@@ -5,34 +5,67 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Where to open a UDP socket. The default is any address, any port, any interface.
+/// What carries the datagrams of a socket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Carrier {
+    /// UDP, such as SCTP over UDP (RFC 6951).
+    #[default]
+    Udp,
+    /// IP itself, with this protocol number: 132 is SCTP, 33 DCCP. All ports are 0 then, since ports are the protocol's own
+    /// business. It needs the right `CAP_NET_RAW`, and gets a copy of every packet of the protocol that comes to its
+    /// address. While the socket is open the kernel sends no ICMP "protocol unreachable" for them; if it speaks the
+    /// protocol itself (its `sctp` or `dccp` module is loaded), it answers too, and resets what is not its own.
+    Ip(u8),
+}
+
+impl fmt::Display for Carrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Udp => f.write_str("UDP"),
+            Self::Ip(protocol) => write!(f, "IP protocol {protocol}"),
+        }
+    }
+}
+
+/// Where to open a socket. The default is UDP, any address, any port, any interface.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Bind {
-    /// The local address. `None`: any address, IPv4 and IPv6 in one socket.
+    /// What carries the datagrams.
+    pub carrier: Carrier,
+    /// The local address. `None`: any address, IPv4 and IPv6 in one socket; with [`Carrier::Ip`], whose sockets have one
+    /// family, any address of IPv4.
     pub addr: Option<IpAddr>,
-    /// The local UDP port. 0: the kernel picks one.
+    /// The local UDP port. 0: the kernel picks one. Not used with [`Carrier::Ip`].
     pub port: u16,
     /// The interface, such as `wlan0`, that everything is sent and received through, whatever the routing table says.
     pub device: Option<String>,
 }
 
 impl Bind {
-    /// A socket on one local address.
+    /// A UDP socket on one local address.
     pub fn to_addr(addr: SocketAddr) -> Self {
-        Self { addr: Some(addr.ip()), port: addr.port(), device: None }
+        Self { addr: Some(addr.ip()), port: addr.port(), ..Self::default() }
     }
 
-    /// A socket on one interface and local port.
+    /// A UDP socket on one interface and local port.
     pub fn to_device(name: &str, port: u16) -> Self {
-        Self { addr: None, port, device: Some(name.to_owned()) }
+        Self { port, device: Some(name.to_owned()), ..Self::default() }
+    }
+
+    /// A socket for the IP protocol `protocol` on one local address, or on all of its family if it is unspecified.
+    pub fn to_ip(addr: IpAddr, protocol: u8) -> Self {
+        Self { carrier: Carrier::Ip(protocol), addr: Some(addr), ..Self::default() }
     }
 }
 
 impl fmt::Display for Bind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.addr {
-            Some(addr) => write!(f, "{}", SocketAddr::new(addr, self.port))?,
-            None => write!(f, "port {}", self.port)?,
+        write!(f, "{} ", self.carrier)?;
+        match (self.carrier, self.addr) {
+            (Carrier::Udp, Some(addr)) => write!(f, "{}", SocketAddr::new(addr, self.port))?,
+            (Carrier::Udp, None) => write!(f, "port {}", self.port)?,
+            (Carrier::Ip(_), Some(addr)) => write!(f, "on {addr}")?,
+            (Carrier::Ip(_), None) => write!(f, "on any IPv4 address")?,
         }
         self.device.as_ref().map_or(Ok(()), |device| write!(f, " on interface {device}"))
     }
@@ -58,7 +91,7 @@ pub enum BindError {
         available: Interfaces,
     },
     /// Another socket has the port.
-    #[error("UDP {bind} is in use by another program; pick another port, or 0 for any")]
+    #[error("{bind} is in use by another program; pick another port, or 0 for any")]
     InUse {
         /// What was asked for.
         bind: Bind,
@@ -69,11 +102,20 @@ pub enum BindError {
         /// The name asked for.
         device: String,
     },
+    /// Native IP needs a right that we lack.
+    #[error(
+        "{carrier} needs the right to open raw sockets (CAP_NET_RAW): run as root, or once \"setcap cap_net_raw+ep PROGRAM\", \
+         or use UDP encapsulation, which needs no rights"
+    )]
+    NotAllowed {
+        /// What was asked for.
+        carrier: Carrier,
+    },
     /// 65536 sockets were opened already: [`SocketId`](braidcast_core::SocketId)s are never used twice.
     #[error("this driver has opened 65536 sockets already")]
     TooMany,
     /// The operating system refused for another reason.
-    #[error("cannot open UDP {bind}: {source}")]
+    #[error("cannot open {bind}: {source}")]
     Os {
         /// What was asked for.
         bind: Bind,
@@ -88,6 +130,7 @@ impl From<BindError> for io::Error {
             BindError::NoSuchInterface { .. } => io::ErrorKind::NotFound,
             BindError::NoSuchAddress { .. } | BindError::NoAddressOnInterface { .. } => io::ErrorKind::AddrNotAvailable,
             BindError::InUse { .. } => io::ErrorKind::AddrInUse,
+            BindError::NotAllowed { .. } => io::ErrorKind::PermissionDenied,
             BindError::TooMany => io::ErrorKind::Other,
             BindError::Os { source, .. } => source.kind(),
         };
@@ -101,7 +144,12 @@ pub(crate) fn open(bind: &Bind) -> Result<(RawSocket, Option<String>), BindError
     let mut addr = bind.addr;
     let mut warning = None;
     let socket = loop {
-        let (socket, local) = create(addr, bind.port).map_err(os)?;
+        let (socket, local) = create(bind, addr).map_err(|error| match bind.carrier {
+            Carrier::Ip(_) if error.kind() == io::ErrorKind::PermissionDenied => {
+                BindError::NotAllowed { carrier: bind.carrier }
+            }
+            _ => os(error),
+        })?;
         if let Some(device) = &bind.device
             && warning.is_none()
             && let Err(error) = socket.bind_device(Some(device.as_bytes()))
@@ -137,27 +185,34 @@ pub(crate) fn open(bind: &Bind) -> Result<(RawSocket, Option<String>), BindError
 }
 
 /// A socket of the right family for `addr`, and the address to bind it to.
-fn create(addr: Option<IpAddr>, port: u16) -> io::Result<(RawSocket, SocketAddr)> {
-    let udp = |domain| RawSocket::new(domain, Type::DGRAM, Some(Protocol::UDP));
+fn create(bind: &Bind, addr: Option<IpAddr>) -> io::Result<(RawSocket, SocketAddr)> {
+    let create = |domain| match bind.carrier {
+        Carrier::Udp => RawSocket::new(domain, Type::DGRAM, Some(Protocol::UDP)),
+        Carrier::Ip(protocol) => RawSocket::new(domain, Type::RAW, Some(Protocol::from(i32::from(protocol)))),
+    };
+    let any_v4 = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     let (socket, ip) = match addr {
-        Some(ip @ IpAddr::V4(_)) => (udp(Domain::IPV4)?, ip),
+        Some(ip @ IpAddr::V4(_)) => (create(Domain::IPV4)?, ip),
         Some(ip @ IpAddr::V6(_)) => {
-            let socket = udp(Domain::IPV6)?;
-            // [::] means both families here as it does in `None`; any other address is of one family.
-            socket.set_only_v6(!ip.is_unspecified())?;
+            let socket = create(Domain::IPV6)?;
+            if bind.carrier == Carrier::Udp {
+                // [::] means both families here as it does in `None`; any other address is of one family.
+                socket.set_only_v6(!ip.is_unspecified())?;
+            }
             (socket, ip)
         }
-        None => match udp(Domain::IPV6) {
+        None if bind.carrier != Carrier::Udp => (create(Domain::IPV4)?, any_v4),
+        None => match create(Domain::IPV6) {
             Ok(socket) => {
                 socket.set_only_v6(false)?;
                 (socket, IpAddr::V6(Ipv6Addr::UNSPECIFIED))
             }
             // A kernel without IPv6.
-            Err(_) => (udp(Domain::IPV4)?, IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+            Err(_) => (create(Domain::IPV4)?, any_v4),
         },
     };
     socket.set_nonblocking(true)?;
-    Ok((socket, SocketAddr::new(ip, port)))
+    Ok((socket, SocketAddr::new(ip, bind.port)))
 }
 
 /// The address to bind to in place of the interface `device`: the one asked for, or else the interface's first.

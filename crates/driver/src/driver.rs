@@ -1,7 +1,7 @@
 use crate::bind::{Bind, BindError};
 use crate::clock::{Alarm, Clock};
 use crate::signal::Interrupts;
-use crate::udp::{Slots, Socket};
+use crate::socket::{Slots, Socket};
 use crate::watch::{InterfaceChange, Watch};
 use braidcast_core::{Instant, Machine, SocketId};
 use mio::unix::SourceFd;
@@ -62,7 +62,7 @@ struct Input {
     reported: bool,
 }
 
-/// Runs a [`Machine`] on UDP sockets and the real clock, in the caller's thread.
+/// Runs a [`Machine`] on real sockets and the real clock, in the caller's thread.
 ///
 /// Each turn handles the timers that are due, sends what the machine wants sent, waits, and reads at most one batch
 /// per socket, so that neither a flood of datagrams nor a talkative machine can starve timers, other sockets, inputs
@@ -113,7 +113,7 @@ impl Driver {
         self.clock.now()
     }
 
-    /// Opens a UDP socket. Ids count up from 0 and are never used twice.
+    /// Opens a socket. Ids count up from 0 and are never used twice.
     pub fn bind(&mut self, bind: &Bind) -> Result<SocketId, BindError> {
         let id = u16::try_from(self.sockets.len()).map(SocketId).map_err(|_| BindError::TooMany)?;
         let socket = Socket::open(bind)?;

@@ -1,4 +1,4 @@
-//! Runs Braidcast's machines, which do no I/O, on real UDP sockets, timers and network interfaces.
+//! Runs Braidcast's machines, which do no I/O, on real sockets (UDP, or IP itself), timers and network interfaces.
 //!
 //! [`Driver`] is the event loop: it moves datagrams and time between the operating system and any
 //! [`Machine`](braidcast_core::Machine). This is the only crate that makes system calls or reads the real clock, and
@@ -9,13 +9,13 @@ mod clock;
 mod driver;
 pub mod emulate;
 mod signal;
-mod udp;
+mod socket;
 mod watch;
 
-pub use bind::{Bind, BindError};
+pub use bind::{Bind, BindError, Carrier};
 pub use driver::{Direction, Driver, InputId, Wake};
 pub use signal::interrupt_flag;
-pub use udp::{Socket, SocketStats};
+pub use socket::{Socket, SocketStats};
 pub use watch::{InterfaceChange, Interfaces};
 
 /// 32 bytes of the operating system's randomness, for [`Rng::from_entropy`](braidcast_core::Rng::from_entropy).

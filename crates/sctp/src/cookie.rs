@@ -9,7 +9,7 @@ use braidcast_core::{Instant, Reader, Rng, Route, SocketId, Truncated, Writer};
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-use crate::{capabilities::Offer, wire::Parameters};
+use crate::{addresses::Addresses, capabilities::Offer, wire::Parameters};
 
 /// Everything from INIT and INIT-ACK that it takes to build the association. Holds no secret (RFC 9260 §5.1.3,
 /// RFC 4895 §6.3).
@@ -47,6 +47,8 @@ pub(crate) struct Cookie {
     pub(crate) local_offer: Offer,
     /// What the peer's INIT offered.
     pub(crate) peer_offer: Offer,
+    /// The addresses that the peer's INIT listed, as far as they count.
+    pub(crate) peer_addresses: Addresses,
 }
 
 /// Why a cookie does not lead to an association.
@@ -97,7 +99,11 @@ impl CookieJar {
     pub(crate) const ROTATION: Duration = Duration::from_secs(3600);
 
     /// Most bytes of a cookie; those of our own kind take about 250.
-    pub(crate) const MAX: usize = 1 + 2 * 8 + 5 * 4 + 4 * 2 + ROUTE_MAX + 2 * 4 + 2 * (2 + Offer::MAX_EMITTED) + MAC;
+    pub(crate) const MAX: usize = 1
+        + (2 * 8 + 5 * 4 + 4 * 2 + ROUTE_MAX + 2 * 4)
+        + 2 * (2 + Offer::MAX_EMITTED)
+        + (2 + Addresses::MAX_EMITTED)
+        + MAC;
 
     /// A jar whose secrets are drawn from `rng`, which nobody else should draw from.
     pub(crate) fn new(mut rng: Rng) -> Self {
@@ -184,8 +190,9 @@ impl Cookie {
         emit_route(w, self.route);
         w.u32(self.local_tie_tag);
         w.u32(self.peer_tie_tag);
-        emit_offer(w, &self.local_offer);
-        emit_offer(w, &self.peer_offer);
+        emit_parameters(w, |w| self.local_offer.emit(w));
+        emit_parameters(w, |w| self.peer_offer.emit(w));
+        emit_parameters(w, |w| self.peer_addresses.emit(w));
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
@@ -204,7 +211,11 @@ impl Cookie {
         let (local_port, peer_port) = (r.u16()?, r.u16()?);
         let Some(route) = read_route(r)? else { return Ok(None) };
         let (local_tie_tag, peer_tie_tag) = (r.u32()?, r.u32()?);
-        let (Some(local_offer), Some(peer_offer)) = (read_offer(r)?, read_offer(r)?) else { return Ok(None) };
+        let (Ok(local_offer), Ok(peer_offer)) = (Offer::parse(read_parameters(r)?), Offer::parse(read_parameters(r)?))
+        else {
+            return Ok(None);
+        };
+        let peer_addresses = Addresses::parse(read_parameters(r)?);
         Ok(Some(Self {
             created,
             lifespan,
@@ -222,6 +233,7 @@ impl Cookie {
             peer_tie_tag,
             local_offer,
             peer_offer,
+            peer_addresses,
         }))
     }
 }
@@ -256,19 +268,19 @@ fn read_route(r: &mut Reader<'_>) -> Result<Option<Route>, Truncated> {
     Ok(Some(Route { socket, remote }))
 }
 
-/// Appends `offer` as the parameters that stood in the handshake, their length in front.
-fn emit_offer(w: &mut Writer<'_>, offer: &Offer) {
+/// Appends the parameters that stood in the handshake, their length in front.
+fn emit_parameters(w: &mut Writer<'_>, emit: impl FnOnce(&mut Writer<'_>)) {
     let at = w.position();
     w.u16(0);
-    offer.emit(w);
-    // At most Offer::MAX_EMITTED, so it fits.
+    emit(w);
+    // At most `CookieJar::MAX`, so it fits.
     let length = w.position() - at - 2;
     w.patch_u16(at, length as u16);
 }
 
-fn read_offer(r: &mut Reader<'_>) -> Result<Option<Offer>, Truncated> {
+fn read_parameters<'a>(r: &mut Reader<'a>) -> Result<Parameters<'a>, Truncated> {
     let length = usize::from(r.u16()?);
-    Ok(Offer::parse(Parameters::new(r.take(length)?)).ok())
+    Ok(Parameters::new(r.take(length)?))
 }
 
 #[cfg(test)]

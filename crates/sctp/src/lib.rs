@@ -9,6 +9,7 @@
 //! the delayed abandonment of PR-CMT, authentication (RFC 4895), dynamic addresses (RFC 5061), path MTU discovery
 //! (RFC 8899), loss detection by time (after RFC 8985).
 
+mod addresses;
 mod api;
 mod assoc;
 mod auth;

@@ -3,7 +3,7 @@
 mod common;
 
 use braidcast_core::{Instant, Route, SocketId};
-use braidcast_sctp::wire::chunk::{Asconf, Auth, kind};
+use braidcast_sctp::wire::chunk::{Asconf, Auth, Heartbeat, kind};
 use braidcast_sctp::wire::{Chunk, Parameter, Parameters};
 use braidcast_sctp::{
     CloseReason, Event, LossDetection, Options, PathState, Reliability, Scheduler, SendError, SendOptions,
@@ -12,7 +12,7 @@ use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Outage};
 use common::{CLIENT, Pair, SERVER, link, ms, on, packet, pattern, raw_packet, route, tag, transfer};
 use core::time::Duration;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 fn good() -> Duplex {
     Duplex::both(link(10, 15))
@@ -464,4 +464,51 @@ fn what_was_cut_for_a_larger_mtu_is_not_copied_over_a_smaller_one() {
     }
     pair.run(ms(3000));
     assert_eq!(pair.server_recv().len() as u64, sent);
+}
+
+/// Each end lists its addresses on two links.
+fn listing() -> (Options, Options) {
+    let of = |all: [&str; 3]| all[..2].iter().map(|at| at.parse::<SocketAddr>().unwrap().ip()).collect();
+    let options = |addresses| Options { local_addresses: addresses, ..Options::live() };
+    (options(of(CLIENT)), options(of(SERVER)))
+}
+
+#[test]
+fn routes_between_listed_addresses_need_no_join() {
+    let (client, server) = listing();
+    let mut pair = Pair::with(client, server, vec![good(), good()]);
+    let recording = pair.record();
+    pair.connect();
+    assert_eq!(recording.count(&CLIENT, kind::ASCONF), 0);
+    transfer(&mut pair, 1_000_000, 1000);
+    assert!(client_sent(&mut pair, 0) > 0 && client_sent(&mut pair, 1) > 0);
+}
+
+#[test]
+fn where_only_one_side_lists_its_addresses_paths_join_as_ever() {
+    let (client, _) = listing();
+    let mut pair = Pair::with(client, Options::live(), vec![good(), good()]);
+    let recording = pair.record();
+    pair.connect();
+    assert!(recording.count(&CLIENT, kind::ASCONF) > 0);
+}
+
+#[test]
+fn a_packet_from_a_listed_address_makes_a_path_and_one_from_elsewhere_does_not() {
+    let (client, server) = listing();
+    let mut pair = Pair::over(1, client, server, vec![good(), good()]);
+    let recording = pair.record();
+    pair.until(ms(5_000), "connect", |pair| pair.server_exists() && pair.on_client(|it, _| it.is_established()));
+    let tag_of_server = tag(&recording.last(&CLIENT, kind::COOKIE_ECHO).unwrap());
+    let heartbeat = packet(tag_of_server, &[Chunk::Heartbeat(Heartbeat { info: b"anything" })]);
+    pair.inject_server(1, "10.9.0.9:9899", &heartbeat);
+    pair.inject_server(1, CLIENT[1], &packet(tag_of_server ^ 1, &[Chunk::Heartbeat(Heartbeat { info: b"forged" })]));
+    assert_eq!(server_paths(&mut pair).len(), 1);
+    pair.inject_server(1, CLIENT[1], &heartbeat);
+    assert_eq!(server_paths(&mut pair)[1], (CLIENT[1].into(), PathState::Unconfirmed));
+    // The server's heartbeat comes from an address that it listed, so the client takes that path in, too.
+    pair.until(ms(5_000), "both confirm it", |pair| {
+        let active = PathState::Active;
+        pair.client_path(1).is_some_and(|path| path.state == active) && server_paths(pair)[1].1 == active
+    });
 }

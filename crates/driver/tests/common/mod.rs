@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses the part that it needs")]
 
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Route, SocketId, Transmit};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -28,6 +28,8 @@ pub(crate) fn skipped(what: &str) {
 pub(crate) struct Echo {
     pub(crate) queue: VecDeque<(Route, Ecn, Vec<u8>)>,
     pub(crate) echoed: u64,
+    /// What came last, by socket.
+    pub(crate) last: BTreeMap<SocketId, (Route, Ecn, usize)>,
 }
 
 impl Machine for Echo {
@@ -35,6 +37,7 @@ impl Machine for Echo {
 
     fn handle_datagram(&mut self, _: Instant, datagram: Datagram<'_>) {
         self.queue.push_back((datagram.route, datagram.ecn, datagram.payload.to_vec()));
+        self.last.insert(datagram.route.socket, (datagram.route, datagram.ecn, datagram.payload.len()));
     }
 
     fn handle_timeout(&mut self, _: Instant) {}

@@ -2,6 +2,7 @@ use crate::api::{Abandonment, BufferSplit, CwndUnit, CwndUpdate, LossDetection, 
 use braidcast_cc::{Congestion, LossResponse, RtoBounds};
 use braidcast_mpath::{RetransmissionPolicy, Scheduler};
 use core::time::Duration;
+use std::net::IpAddr;
 
 /// How an endpoint and its associations behave. [`Default`] is what RFC 9260 §16 recommends, where it says anything.
 #[derive(Clone, Debug)]
@@ -11,6 +12,11 @@ pub struct Options {
     /// Secret that both ends share (RFC 4895 endpoint pair shared key). Empty, the default: joins are bound to the
     /// handshake, but whoever saw the handshake could forge them.
     pub key: Vec<u8>,
+    /// Addresses of our sockets, eight at most, listed in INIT and INIT ACK (RFC 9260 §5.1.2) for peers whose paths do not
+    /// join by ASCONF: Linux, as it comes. Where there are some, what the peer lists counts too: a route between listed
+    /// addresses needs no join, and a packet from a listed address makes a path of its route. Default none, since lists are
+    /// wrong behind NATs.
+    pub local_addresses: Vec<IpAddr>,
     /// Which path carries new data. Default lowest delay.
     pub scheduler: Scheduler,
     /// What counts as lost. Default by time.
@@ -107,6 +113,7 @@ impl Default for Options {
         Self {
             local_port: 9899,
             key: Vec::new(),
+            local_addresses: Vec::new(),
             scheduler: Scheduler::default(),
             loss_detection: LossDetection::default(),
             concurrent: true,

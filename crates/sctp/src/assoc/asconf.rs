@@ -193,8 +193,7 @@ impl Association {
                 if refused && self.paths.get(slot).is_some_and(|path| path.state == PathState::Unconfirmed) {
                     self.remove_path(slot);
                 } else if let Some(path) = self.paths.get_mut(slot) {
-                    path.heartbeats.start(now);
-                    path.pending.heartbeat = true;
+                    path.ask(now);
                 }
             }
             Change::Leave => {
@@ -240,6 +239,15 @@ impl Association {
         }
     }
 
+    /// A new path over `route`, which the peer named; to be confirmed.
+    pub(super) fn take_in(&mut self, now: Instant, route: Route) -> usize {
+        let slot = self.paths.add(now, route, PathState::Unconfirmed, &self.options);
+        if let Some(path) = self.paths.get_mut(slot) {
+            path.ask(now);
+        }
+        slot
+    }
+
     /// Does what one parameter of an ASCONF from `source` asks for, or says why not.
     fn reconfigure(
         &mut self,
@@ -258,11 +266,7 @@ impl Association {
                             None => return Err((correlation, Cause::ResourceShortage(&[]))),
                         }
                     }
-                    let slot = self.paths.add(now, route, PathState::Unconfirmed, &self.options);
-                    if let Some(path) = self.paths.get_mut(slot) {
-                        path.heartbeats.start(now);
-                        path.pending.heartbeat = true;
-                    }
+                    self.take_in(now, route);
                 }
                 Ok(())
             }
@@ -280,8 +284,7 @@ impl Association {
                 let unsure = self.paths.best_rank(None).is_none();
                 let slot = self.paths.by_route(source).filter(|_| unsure);
                 if let Some(path) = slot.and_then(|slot| self.paths.get_mut(slot)) {
-                    path.heartbeats.start(now);
-                    path.pending.heartbeat = true;
+                    path.ask(now);
                 }
                 Ok(())
             }

@@ -1,5 +1,6 @@
 use super::transmit::Control;
 use super::{Association, State};
+use crate::addresses::Addresses;
 use crate::api::{CloseReason, Event};
 use crate::capabilities::{Offer, Refusal, Unrecognized};
 use crate::cookie::Cookie;
@@ -57,7 +58,9 @@ impl Association {
     /// Appends our INIT, which says the same each time.
     fn emit_init(&self, out: &mut Vec<u8>) {
         let mut parameters = Vec::with_capacity(Offer::MAX_EMITTED);
-        self.local_offer.emit(&mut Writer::new(&mut parameters));
+        let mut w = Writer::new(&mut parameters);
+        self.local_offer.emit(&mut w);
+        Addresses::ours(&self.options).emit(&mut w);
         let init = Init {
             initiate_tag: self.local_tag,
             a_rwnd: self.options.receive_buffer as u32,
@@ -113,6 +116,7 @@ impl Association {
             peer_tie_tag: 0,
             local_offer: self.local_offer,
             peer_offer,
+            peer_addresses: Addresses::of_peer(&self.options, init.parameters),
         });
         let mut handshake = Handshake::new(now);
         handshake.chunk.reserve(padded(4 + bytes.len()));
@@ -149,14 +153,19 @@ impl Association {
         if tries > 1 && self.agreed.asconf {
             self.queue_join(slot); // The peer may know the path of an earlier COOKIE ECHO only.
         }
-        self.join_others(slot);
+        self.join_others(now, slot);
     }
 
-    /// Lets all paths but the one of the handshake join.
-    fn join_others(&mut self, slot: usize) {
+    /// Lets all paths but the one of the handshake join. Those to addresses that the peer listed are in already, as it was
+    /// told ours: they only have to be confirmed (RFC 9260 §5.4).
+    fn join_others(&mut self, now: Instant, slot: usize) {
         let others: Vec<usize> = self.paths.enumerate().map(|(it, _)| it).filter(|&it| it != slot).collect();
         for other in others {
-            self.queue_join(other);
+            let listed = |route: Route| self.peer_addresses.contains(route.remote.ip());
+            match self.paths.get_mut(other).filter(|path| listed(path.route)) {
+                Some(path) => path.ask(now),
+                None => self.queue_join(other),
+            }
         }
     }
 
@@ -185,7 +194,7 @@ impl Association {
                 path.state = state;
             }
             self.establish(now);
-            self.join_others(slot); // Both ends connected at once.
+            self.join_others(now, slot); // Both ends connected at once.
         }
         self.control_chunk(slot, &Chunk::CookieAck(CookieAck));
         true

@@ -25,6 +25,7 @@ pub(crate) use handshake::Handshake;
 pub(crate) use paths::Paths;
 pub(crate) use state::State;
 
+use crate::addresses::Addresses;
 use crate::api::{
     BlockingReport, CloseReason, Event, Options, PathReport, PathState, Priority, SackOptions, SendError, SendOptions,
     Spells, Stats,
@@ -60,6 +61,7 @@ pub struct Association {
     peer_port: u16,
     local_initial_tsn: u32,
     local_offer: Offer,
+    peer_addresses: Addresses,
     agreed: Agreed,
     auth: Option<AuthKeys>,
     outbound_streams: u16,
@@ -140,6 +142,7 @@ impl Association {
             peer_port,
             local_initial_tsn: initial_tsn,
             local_offer: offer,
+            peer_addresses: Addresses::default(),
             agreed: Agreed::default(),
             auth: None,
             outbound_streams: options.streams,
@@ -172,6 +175,7 @@ impl Association {
     /// Takes over what the handshake settled.
     fn settle(&mut self, cookie: &Cookie) {
         self.peer_tag = cookie.peer_tag;
+        self.peer_addresses = cookie.peer_addresses;
         self.agreed = Agreed::new(&self.local_offer, &cookie.peer_offer);
         self.auth = AuthKeys::new(&self.local_offer, &cookie.peer_offer, &self.options.key);
         self.outbound_streams = cookie.outbound_streams;

@@ -18,6 +18,10 @@ impl Association {
     /// A packet with our verification tag came over `route`; `bytes` is all of it.
     pub(crate) fn handle_packet(&mut self, now: Instant, route: Route, packet: &Packet<'_>, bytes: &[u8]) {
         let mut slot = self.paths.by_route(route);
+        let listed = self.peer_addresses.contains(route.remote.ip());
+        if slot.is_none() && listed && self.state.is_up() && self.paths.len() < self.options.max_paths {
+            slot = Some(self.take_in(now, route)); // The tag proves that it is the peer who uses its other address.
+        }
         let mut authenticated = false;
         let mut arrivals = Arrivals::default();
         for raw in packet.chunks() {

@@ -1,4 +1,5 @@
 use braidcast_core::Rng;
+use core::net::IpAddr;
 use proptest::{collection::vec, prelude::*};
 use sha2::Digest;
 
@@ -27,6 +28,7 @@ fn cookie(created: Instant) -> Cookie {
         peer_tie_tag: 9,
         local_offer: Offer::new(&mut rng, true, true),
         peer_offer: Offer::new(&mut rng, false, false),
+        peer_addresses: Addresses::default(),
     }
 }
 
@@ -50,7 +52,9 @@ fn a_cookie_comes_back_as_it_was_and_stands_behind_what_was_in_the_buffer() {
     assert_eq!(jar.open(&bytes[6..], START), Ok(cookie));
     assert!(bytes.len() - 6 <= 256, "{} bytes", bytes.len() - 6);
     let v6 = SocketAddr::V6(SocketAddrV6::new(Ipv6Addr::LOCALHOST, 1, 0xfffff, 3));
-    let cookie = Cookie { route: Route::new(SocketId(0), v6), lifespan: Duration::from_nanos(1), ..cookie };
+    let peer_addresses = Addresses::new([IpAddr::from([192, 0, 2, 1]), IpAddr::from(Ipv6Addr::LOCALHOST)]);
+    let (route, lifespan) = (Route::new(SocketId(0), v6), Duration::from_nanos(1));
+    let cookie = Cookie { route, lifespan, peer_addresses, ..cookie };
     let bytes = issued(&mut jar, &cookie);
     assert_eq!(jar.open(&bytes, START), Ok(cookie));
 }
@@ -171,6 +175,7 @@ proptest! {
             route: Route::new(SocketId(socket), remote),
             local_offer: Offer::new(&mut Rng::from_seed(created), interleaving, !interleaving),
             peer_offer: Offer::parse(Parameters::new(&peer)).expect("good offer"),
+            peer_addresses: Addresses::new(core::iter::repeat_n(remote.ip(), usize::from(socket % 10))),
         };
         let mut jar = jar();
         let bytes = issued(&mut jar, &cookie);

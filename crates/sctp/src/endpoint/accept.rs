@@ -1,4 +1,5 @@
 use super::Endpoint;
+use crate::addresses::Addresses;
 use crate::assoc::{Association, State, nonzero};
 use crate::capabilities::{Offer, Unrecognized};
 use crate::cookie::{Cookie, CookieError};
@@ -116,6 +117,7 @@ impl Endpoint {
             peer_tie_tag: ours.tie_tags.1,
             local_offer: ours.offer,
             peer_offer,
+            peer_addresses: Addresses::of_peer(&self.options, init.parameters),
         };
         let mut sealed = Vec::new();
         self.cookies.issue(&cookie, &mut sealed);
@@ -123,6 +125,7 @@ impl Endpoint {
         let mut w = Writer::new(&mut parameters);
         Parameter::StateCookie(&sealed).emit(&mut w);
         ours.offer.emit(&mut w);
+        Addresses::ours(&self.options).emit(&mut w);
         Unrecognized::new(init.parameters).emit_parameters(&mut w);
         let chunk = Init {
             initiate_tag: ours.local_tag,

@@ -148,6 +148,12 @@ impl Path {
         }
     }
 
+    /// Sends a heartbeat as soon as it can: does the path carry packets both ways?
+    pub(crate) fn ask(&mut self, now: Instant) {
+        self.heartbeats.start(now);
+        self.pending.heartbeat = true;
+    }
+
     /// The largest SCTP packet, bytes.
     pub(crate) const fn mtu(&self) -> usize {
         self.pmtu.current()

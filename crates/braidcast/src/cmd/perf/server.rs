@@ -54,7 +54,7 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
     let mut driver = common::driver()?;
     let live = Live::new(common.quiet);
     for (addr, port) in &args.listen.0 {
-        let bind = Bind { addr: *addr, port: *port, device: None };
+        let bind = Bind { addr: *addr, port: *port, ..Bind::default() };
         let socket = driver.bind(&bind).map_err(|e| Failure::new(e.to_string(), "choose another LISTEN"))?;
         live.note(format!(
             "listening on {}",

@@ -59,7 +59,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     let log = args.log.as_deref().map(Log::create).transpose()?;
     let live = Live::new(common.quiet);
     for (addr, port) in &args.listen.0 {
-        let bind = Bind { addr: *addr, port: *port, device: None };
+        let bind = Bind { addr: *addr, port: *port, ..Bind::default() };
         let socket = driver.bind(&bind).map_err(|e| Failure::new(e.to_string(), "choose another LISTEN"))?;
         let local = driver.socket(socket).map_or_else(String::new, |socket| socket.local_addr().to_string());
         live.note(format!("listening on {local}"));

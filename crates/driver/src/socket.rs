@@ -1,4 +1,4 @@
-use crate::bind::{self, Bind, BindError};
+use crate::bind::{self, Bind, BindError, Carrier};
 use braidcast_core::{Datagram, Ecn, Route, SocketId, Transmit};
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
@@ -52,10 +52,14 @@ pub struct SocketStats {
     pub receive_errors: u64,
 }
 
-/// A bound UDP socket: batched, never fragmenting (the DF bit is set), with ECN.
+/// A bound socket, UDP or native IP: batched, never fragmenting (the DF bit is set), with ECN.
+///
+/// quinn-udp serves raw sockets as well: destination and source addresses, TOS and traffic class are the same there, and
+/// it sees for itself that they have no segmentation offload.
 #[derive(Debug)]
 pub struct Socket {
     raw: RawSocket,
+    carrier: Carrier,
     state: UdpSocketState,
     local: SocketAddr,
     warning: Option<String>,
@@ -77,19 +81,23 @@ pub struct Socket {
 impl Socket {
     pub(crate) fn open(bind: &Bind) -> Result<Self, BindError> {
         let (raw, warning) = bind::open(bind)?;
-        Self::configure(raw, warning).map_err(|source| BindError::Os { bind: bind.clone(), source })
+        Self::configure(raw, bind.carrier, warning).map_err(|source| BindError::Os { bind: bind.clone(), source })
     }
 
-    fn configure(raw: RawSocket, warning: Option<String>) -> io::Result<Self> {
+    fn configure(raw: RawSocket, carrier: Carrier, warning: Option<String>) -> io::Result<Self> {
         let state = offload_state(&raw)?;
         // Beyond rmem_max for those who may; the others get what the limit allows.
         if rustix::net::sockopt::set_socket_recv_buffer_size_force(&raw, RECEIVE_BUFFER).is_err() {
             raw.set_recv_buffer_size(RECEIVE_BUFFER)?;
         }
         raw.set_send_buffer_size(SEND_BUFFER)?;
-        let local = raw.local_addr()?.as_socket().ok_or_else(|| io::Error::other("a UDP socket without address"))?;
+        let mut local = raw.local_addr()?.as_socket().ok_or_else(|| io::Error::other("a socket without address"))?;
+        if carrier != Carrier::Udp {
+            local.set_port(0); // Linux gives the protocol number.
+        }
         Ok(Self {
             raw,
+            carrier,
             state,
             local,
             warning,
@@ -104,7 +112,12 @@ impl Socket {
         })
     }
 
-    /// The address that it is bound to, with the port that the kernel picked.
+    /// What carries its datagrams.
+    pub fn carrier(&self) -> Carrier {
+        self.carrier
+    }
+
+    /// The address that it is bound to, with the port that the kernel picked; 0 with native IP.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }
@@ -137,7 +150,9 @@ impl Socket {
 
     /// Whether packets may be fragmented on their way, which makes path MTU discovery meaningless.
     pub fn may_fragment(&self) -> bool {
-        self.state.may_fragment()
+        // Of raw IPv6 sockets quinn-udp says so because they know no IPv4 options; they carry no IPv4 either.
+        let raw_v6 = self.carrier != Carrier::Udp && self.local.is_ipv6();
+        self.state.may_fragment() && !raw_v6
     }
 
     pub(crate) fn raw_fd(&self) -> RawFd {
@@ -198,8 +213,8 @@ impl Socket {
     /// How many bytes of `payload` are dealt with; fewer than all only if the socket is blocked now.
     fn send_now(&mut self, transmit: &Transmit, payload: &[u8]) -> usize {
         let remote = transmit.route.remote;
-        if remote.port() == 0 {
-            // EINVAL, which quinn-udp takes for an old kernel, so it would give up segmentation and ECN for all.
+        if (remote.port() == 0) == (self.carrier == Carrier::Udp) {
+            // No address of this carrier: EINVAL, which quinn-udp takes for an old kernel, so it would give up segmentation and ECN for all.
             self.stats.unsendable += transmit.datagrams(payload).count() as u64;
             return payload.len();
         }
@@ -284,7 +299,11 @@ impl Socket {
                         remember_source(&mut self.sources, remote, ip);
                     }
                     let (route, ecn) = (Route::new(id, remote), from_codepoint(meta.ecn));
-                    let mut rest = buf;
+                    // Raw sockets of IPv4, and only they, deliver the IP header too (raw(7)).
+                    let raw_v4 = self.carrier != Carrier::Udp && self.local.is_ipv4();
+                    let headers = if raw_v4 { v4_header_len(buf) } else { 0 };
+                    let mut rest = buf.get(headers..).unwrap_or_default();
+                    self.stats.received_bytes += rest.len() as u64;
                     // At least once: an empty datagram is one too.
                     loop {
                         let (payload, tail) = rest.split_at(rest.len().min(meta.stride.max(1)));
@@ -295,7 +314,6 @@ impl Socket {
                             break;
                         }
                     }
-                    self.stats.received_bytes += buf.len() as u64;
                 }
                 self.stats.received_datagrams += datagrams as u64;
                 datagrams
@@ -340,6 +358,11 @@ impl Slots {
         let slots = self.bytes.chunks_exact(RECEIVE_SLOT);
         self.meta.iter().zip(slots).take(count).map(|(meta, slot)| (meta, &slot[..meta.len.min(slot.len())]))
     }
+}
+
+/// Length of the IPv4 header that `packet` begins with, options included. The kernel has checked it (RFC 791 §3.1).
+fn v4_header_len(packet: &[u8]) -> usize {
+    packet.first().map_or(0, |first| usize::from(first & 0x0f) * 4)
 }
 
 /// Notes that `remote` sends to our address `ip`.

@@ -1,0 +1,138 @@
+//! A Linux kernel in QEMU as the peer: `shared/interop/linux-peer`, beside the repository and no part of it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Output};
+
+/// Set in the process that has the network namespace to itself.
+const INSIDE: &str = "BRAIDCAST_LINUX_PEER_INSIDE";
+/// The host's address on each of the two links.
+pub const HOST: [&str; 2] = ["10.77.1.1", "10.77.2.1"];
+/// The guest's address on each of the two links.
+pub const GUEST: [&str; 2] = ["10.77.1.2", "10.77.2.2"];
+
+/// A guest that runs until it is dropped.
+#[derive(Debug)]
+pub struct Guest {
+    scripts: PathBuf,
+    out: PathBuf,
+    run: PathBuf,
+}
+
+/// Runs `story` against a guest, in a network namespace of its own, so that neither its interfaces nor its ports meet
+/// anybody else's. Where that cannot be, it says why and does nothing.
+///
+/// For this the test with the name `test`, which calls it, is run again as a process of its own. `out` is where the guest's
+/// kernel and files are made, once (`LP_OUT` overrides it).
+///
+/// # Panics
+/// If the test fails in there.
+pub fn with_guest(test: &str, out: &str, story: impl FnOnce(&Guest)) {
+    let out = std::env::var_os("LP_OUT").map_or_else(|| PathBuf::from(out), PathBuf::from);
+    let scripts = std::env::var_os("BRAIDCAST_LINUX_PEER")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/interop/linux-peer"), PathBuf::from);
+    let outcome = if std::env::var_os(INSIDE).is_some() {
+        Guest::boot(scripts, out).map(|guest| story(&guest))
+    } else {
+        prepare(&scripts, &out).and_then(|unshare| again(unshare, test))
+    };
+    if let Err(why) = outcome {
+        // Past the test harness, which keeps what passing tests print to itself.
+        let _ = writeln!(std::io::stderr(), "SKIPPED: Linux's own stack as a peer: {why}");
+    }
+}
+
+/// Looks for what a guest needs and makes its files; the flags for `unshare`, or why there can be no guest.
+fn prepare(scripts: &Path, out: &Path) -> Result<&'static str, String> {
+    if !scripts.join("run.sh").exists() {
+        return Err(format!("{} is not there (BRAIDCAST_LINUX_PEER names another place)", scripts.display()));
+    }
+    for (tool, package) in [
+        ("qemu-system-x86_64", "qemu-system-x86"),
+        ("unshare", "util-linux"),
+        ("ip", "iproute2"),
+        ("python3", "python3"),
+    ] {
+        if Command::new(tool).arg("--version").output().is_err() {
+            return Err(format!("{tool} is not installed (Debian: {package})"));
+        }
+    }
+    // With -r, in a user namespace, for those who are not root.
+    let may = |flags: &&str| {
+        let tap = ["ip", "tuntap", "add", "dev", "braidcast0", "mode", "tap"];
+        Command::new("unshare").arg(flags).args(tap).output().is_ok_and(|output| output.status.success())
+    };
+    let flags = ["-n", "-rn"].into_iter().find(may).ok_or("a tap needs root or user namespaces, and /dev/net/tun")?;
+    if !out.join("initramfs.cpio").exists() {
+        let output = Command::new(scripts.join("build.sh")).env("LP_OUT", out).output();
+        succeeded("build.sh", output)?;
+    }
+    Ok(flags)
+}
+
+/// Runs the test inside of a new network namespace.
+fn again(flags: &str, test: &str) -> Result<(), String> {
+    let me = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = Command::new("unshare");
+    command.arg(flags).arg(me).args(["--exact", test, "--nocapture"]).env(INSIDE, "1");
+    let status = command.status().map_err(|error| error.to_string())?;
+    assert!(status.success(), "{test} failed in its namespace: {status}");
+    Ok(())
+}
+
+/// What a program printed, or what went wrong with it.
+fn succeeded(what: &str, output: std::io::Result<Output>) -> Result<String, String> {
+    let output = output.map_err(|error| format!("{what}: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        return Ok(text);
+    }
+    Err(format!("{what} failed: {text}{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+impl Guest {
+    fn boot(scripts: PathBuf, out: PathBuf) -> Result<Self, String> {
+        succeeded("ip", Command::new("ip").args(["link", "set", "lo", "up"]).output())?;
+        let run = out.join(format!("run-{}", std::process::id()));
+        let guest = Self { scripts, out, run };
+        succeeded("run.sh", guest.script("run.sh").output())?;
+        Ok(guest)
+    }
+
+    fn script(&self, name: &str) -> Command {
+        let mut command = Command::new(self.scripts.join(name));
+        command.env("LP_OUT", &self.out).env("LP_RUN", &self.run);
+        command
+    }
+
+    /// Runs `command` in the guest's shell, for 30 s at most; what it printed and how it ended.
+    ///
+    /// # Panics
+    /// If the guest does not answer.
+    pub fn shell(&self, command: &str) -> (String, ExitStatus) {
+        let output = self.script("guest").args(["-t", "30", command]).output().expect("the guest script runs");
+        (String::from_utf8_lossy(&output.stdout).into_owned(), output.status)
+    }
+
+    /// Starts `program` in the guest, in the background; [`stop`](Self::stop) ends it.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub fn start(&self, name: &str, program: &str) {
+        let (said, status) = self.shell(&format!("lp-start {name} {program}"));
+        assert!(status.success(), "{program}: {said}");
+    }
+
+    /// Ends what was started as `name`; all that it printed.
+    pub fn stop(&self, name: &str) -> String {
+        self.shell(&format!("lp-stop {name}")).0
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        // It ends the guest by its recorded process id; the taps go with the namespace.
+        let _ = self.script("stop.sh").output();
+        let _ = std::fs::remove_dir_all(&self.run);
+    }
+}

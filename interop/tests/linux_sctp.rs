@@ -1,0 +1,135 @@
+//! Linux's SCTP, in a kernel of its own, over two links: native and in UDP, either side first.
+
+use braidcast_core::Rng;
+use braidcast_driver::Bind;
+use braidcast_interop::Ours;
+use braidcast_interop::linux::{GUEST, Guest, HOST, with_guest};
+use braidcast_sctp::{AssociationId, CloseReason, Options, PathState, SendError, SendOptions};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// Bytes each way.
+const TOTAL: usize = 10_000_000;
+/// An emulated guest with the processors shared carries 14 Mbit/s, or less.
+const LIMIT: Duration = Duration::from_secs(240);
+const SCTP: u8 = 132;
+const UDP_PORT: u16 = 9899;
+/// Large buffers, no Nagle, everything that comes goes back.
+const ECHO: &str = "-m echo -D -Q -w 1000000 -W 1000000";
+
+fn ours(in_udp: bool) -> Ours {
+    let addresses: Vec<IpAddr> = HOST.iter().map(|host| host.parse().unwrap()).collect();
+    let bind = |&addr: &IpAddr| match in_udp {
+        true => Bind::to_addr(SocketAddr::new(addr, UDP_PORT)),
+        false => Bind::to_ip(addr, SCTP),
+    };
+    let binds: Vec<Bind> = addresses.iter().map(bind).collect();
+    // The guest echoes while we send: no more on its way than both its buffers hold.
+    let options = Options { local_addresses: addresses, send_buffer: 1 << 20, queueing_limit: None, ..Options::live() };
+    Ours::on(options, &binds)
+}
+
+/// One message; everything about it follows from its number.
+fn message(number: u32) -> (Vec<u8>, SendOptions) {
+    let mut rng = Rng::from_seed(u64::from(number));
+    let mut payload = vec![0; 1 + rng.below(4_000) as usize];
+    rng.fill(&mut payload);
+    let stream = (number % 10) as u16;
+    (payload, SendOptions { stream, ppid: number, unordered: number % 7 == 3, ..SendOptions::default() })
+}
+
+/// Sends [`TOTAL`] bytes of messages over `id` and takes them back, each as it was; data went over both links.
+fn exchange(ours: &mut Ours, id: AssociationId) {
+    let both_up = |ours: &mut Ours| {
+        let up = |association: &mut braidcast_sctp::Association, _| {
+            association.paths().filter(|path| path.state == PathState::Active).count() == 2
+        };
+        ours.with(id, up).unwrap_or_default()
+    };
+    ours.until(Duration::from_secs(10), "both paths", both_up);
+    let (mut next, mut sent, mut came_bytes, mut buf) = (message(0), 0, 0, Vec::new());
+    let mut came: Vec<bool> = Vec::new();
+    ours.until(LIMIT, "echo", |ours| {
+        let outcome = ours.with(id, |association, now| {
+            while sent < TOTAL {
+                match association.send(now, &next.0, next.1) {
+                    Ok(()) => {
+                        sent += next.0.len();
+                        came.push(false);
+                        next = message(next.1.ppid + 1);
+                    }
+                    Err(SendError::BufferFull { .. }) => break,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            while let Some(received) = association.recv(now, &mut buf) {
+                let (payload, how) = message(received.ppid);
+                assert!(buf == payload, "message {} came back different", received.ppid);
+                assert_eq!((received.stream, received.unordered), (how.stream, how.unordered));
+                assert!(!core::mem::replace(&mut came[received.ppid as usize], true), "{} came twice", received.ppid);
+                came_bytes += buf.len();
+            }
+        });
+        assert!(outcome.is_some(), "{:?}", ours.events);
+        sent >= TOTAL && came_bytes == sent
+    });
+    ours.with(id, |association, now| {
+        for path in association.paths() {
+            println!("  {} sent {} chunks, {} again", path.route, path.sent_chunks, path.retransmitted_chunks);
+            assert!(path.sent_chunks > 500, "{path:?}");
+        }
+        association.shutdown(now);
+    });
+    ours.until(LIMIT, "shutdown", |ours| ours.closed(id).is_some());
+    assert_eq!(ours.closed(id), Some(&CloseReason::Shutdown), "{:?}", ours.events);
+}
+
+/// Ends the guest's program, which knew both of our addresses.
+fn stop(guest: &Guest) {
+    let said = guest.stop("peer");
+    for host in HOST {
+        assert!(said.contains(&format!("addr={host} ")), "{said}");
+    }
+}
+
+fn we_connect(guest: &Guest, in_udp: bool) {
+    guest.start("peer", &format!("sctp_peer -l -p 5001 {ECHO}"));
+    let port = if in_udp { UDP_PORT } else { 0 };
+    let remotes = GUEST.map(|addr| SocketAddr::new(addr.parse().unwrap(), port));
+    let mut ours = ours(in_udp);
+    let id = ours.connect_to(5001, &remotes);
+    exchange(&mut ours, id);
+    stop(guest);
+}
+
+fn linux_connects(guest: &Guest, in_udp: bool) {
+    let mut ours = ours(in_udp);
+    ours.listen();
+    let encapsulation = if in_udp { format!("-e {UDP_PORT}") } else { String::new() };
+    guest.start("peer", &format!("sctp_peer -h {} -p 9899 {encapsulation} -o 10 -x {ECHO}", HOST[0]));
+    ours.until(Duration::from_secs(10), "association", |ours| ours.first().is_some());
+    let id = ours.first().unwrap();
+    exchange(&mut ours, id);
+    stop(guest);
+}
+
+#[test]
+fn ten_megabytes_each_way_over_both_links() {
+    with_guest(
+        "ten_megabytes_each_way_over_both_links",
+        concat!(env!("CARGO_TARGET_TMPDIR"), "/linux-peer"),
+        |guest| {
+            println!("native, we connect");
+            we_connect(guest, false);
+            println!("native, Linux connects");
+            linux_connects(guest, false);
+            // A socket of the guest takes the UDP port when it is made.
+            let (said, status) = guest.shell(&format!("sysctl -w net.sctp.udp_port={UDP_PORT}"));
+            assert!(status.success(), "{said}");
+            println!("in UDP, we connect");
+            we_connect(guest, true);
+            println!("in UDP, Linux connects");
+            linux_connects(guest, true);
+        },
+    );
+}
