@@ -159,6 +159,7 @@ lower = "b"
             mean,
             ci95: Some(ci95),
             n: 10,
+            values: Vec::new(),
             published: None,
             ns2: None,
             source: String::new(),
