@@ -71,7 +71,7 @@ fn ctrl_c_keeps_what_is_done() {
 fn a_slip_of_the_pen_is_told_after_the_results() {
     let claim = "[[claim]]\ntext = \"c\"\nmetric = \"goodputt\"\nhigher = \"default\"\nlower = \"default\"\n";
     let ran = Test::new("lab run mine.toml --runs 1").file("mine.toml", SCENARIO.to_owned() + claim).run();
-    ran.says(2, &["mine.toml:11", "metric 'goodputt'", "did you mean 'goodput'?", "2 of 2 runs"]);
+    ran.says(2, &["mine.toml:12", "metric 'goodputt'", "did you mean 'goodput'?", "2 of 2 runs"]);
     assert!(ran.out().contains("goodput, kbit/s"), "{}", ran.out());
 }
 
