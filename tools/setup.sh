@@ -29,6 +29,13 @@ look_for_packages() {
         has ffmpeg && has ffprobe || want ffmpeg
         has tshark || want tshark
         [ -x /usr/lib/usrsctp/tsctp ] || want libusrsctp-examples
+        # The guest with Linux's own SCTP (interop/README.md).
+        if [ -d ../shared/interop/linux-peer ]; then
+            has qemu-system-x86_64 || want qemu-system-x86
+            has busybox && has cpio || { want busybox-static; want cpio; }
+            [ -e /usr/include/netinet/sctp.h ] || want libsctp-dev
+            has ip && has python3 || { want iproute2; want python3; }
+        fi
         ;;
     demo)
         has ffmpeg && has ffprobe || want ffmpeg

@@ -3,6 +3,7 @@ use rustix::io::Errno;
 use socket2::{Domain, Protocol, SockAddr, Socket as RawSocket, Type};
 use std::fmt;
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// What carries the datagrams of a socket.
@@ -181,7 +182,22 @@ pub(crate) fn open(bind: &Bind) -> Result<(RawSocket, Option<String>), BindError
         })?;
         break socket;
     };
+    if bind.carrier != Carrier::Udp {
+        drain(&socket);
+    }
     Ok((socket, warning))
+}
+
+/// Drops what a raw socket has heard before it was bound: all of its protocol, for any address.
+fn drain(socket: &RawSocket) {
+    /// More than the kernel's default buffer holds, so that a flood cannot keep us here.
+    const MOST: usize = 4096;
+    let mut first_byte = [MaybeUninit::uninit()];
+    for _ in 0..MOST {
+        if socket.recv(&mut first_byte).is_err() {
+            return;
+        }
+    }
 }
 
 /// A socket of the right family for `addr`, and the address to bind it to.

@@ -110,7 +110,7 @@ fn a_socket_bound_to_an_interface_hears_nothing_of_the_others() {
     let elsewhere = Command::new("sh").args(["-c", "ls /sys/class/net | grep -v '^lo$' | head -n 1"]).output().unwrap();
     let elsewhere = String::from_utf8(elsewhere.stdout).unwrap();
     let on =
-        |device: &str| Bind { carrier: Carrier::Ip(PROTOCOL), device: Some(device.trim().into()), ..Bind::default() };
+        |device: &str| Bind { carrier: Carrier::Ip(protocol), device: Some(device.trim().into()), ..Bind::default() };
     if elsewhere.is_empty() {
         return common::skipped("a second interface, for native IP");
     }
