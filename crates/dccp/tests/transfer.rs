@@ -27,7 +27,7 @@ fn stream(pair: &mut Pair, len: usize, duration: Duration) -> Vec<u32> {
 }
 
 fn queue(mbit: u64, delay: u64, packets: usize) -> LinkModel {
-    LinkModel { queue: QueueLimit::Packets(packets), ..link(mbit, delay) }
+    LinkModel { queue: QueueLimit::Packets(packets).into(), ..link(mbit, delay) }
 }
 
 #[test]

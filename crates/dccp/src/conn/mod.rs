@@ -11,7 +11,7 @@ mod timers;
 mod transmit;
 
 use crate::ackvec::{AckWindow, ReplayWindow};
-use crate::api::{CloseReason, Event, Options, Report, Sample, SendError, SendOptions, State, Stats};
+use crate::api::{CloseReason, Event, Options, Report, Sample, SendError, SendOptions, State, Stats, Wanted};
 use crate::ccid::{self, Ccid};
 use crate::feature::{Negotiation, Place, number};
 use crate::rate_limit::RateLimit;
@@ -127,6 +127,7 @@ pub struct Connection {
     /// The Ack Ratio is not changed again before this (RFC 4341 §6.1.2).
     ratio_pause: Instant,
     slow: bool,
+    wanted: Wanted,
     listening: bool,
     peer_is_slow: bool,
     peer_listens: bool,
@@ -189,6 +190,13 @@ impl Connection {
     /// Takes no more data from now on; the peer is told (RFC 4340 §11.7, drop code 1).
     pub const fn stop_receiving(&mut self) {
         self.listening = false;
+    }
+
+    /// Says what the application wants from the rate, from now on. CCID 2 has no rate to heed it.
+    pub fn set_wanted(&mut self, wanted: Wanted) {
+        self.wanted = wanted;
+        self.sender.set_wanted(wanted);
+        self.pace = None;
     }
 
     /// The state.

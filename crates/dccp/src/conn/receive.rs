@@ -181,6 +181,7 @@ impl Connection {
             let options = it.packet.options;
             self.forget_by_vector(ack, it);
             self.sender.on_feedback(now, &Feedback { ack, options });
+            self.pace = None; // the rate may be another one now
         }
         if !self.transfers() {
             return;
