@@ -18,8 +18,8 @@ mod seq;
 pub mod wire;
 
 pub use api::{
-    CloseReason, ConnectError, Event, ListenError, Options, Report, Sample, SendError, SendOptions, State, Stats,
-    TfrcOptions, Wanted,
+    Call, CloseReason, ConnectError, Event, ListenError, Options, ReorderOptions, ReorderReport, Report, Sample,
+    SendError, SendOptions, State, Stats, TfrcOptions, Wanted,
 };
 pub use braidcast_cc::tfrc::{FeedbackRate, Rules, Variant};
 pub use ccid::{Ccid, CcidReport};

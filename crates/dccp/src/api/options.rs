@@ -1,4 +1,4 @@
-use super::TfrcOptions;
+use super::{ReorderOptions, TfrcOptions};
 use crate::ccid::Ccid;
 use core::time::Duration;
 
@@ -9,6 +9,8 @@ pub struct Options {
     pub ccids: Vec<Ccid>,
     /// How CCID 3 and 4 behave.
     pub tfrc: TfrcOptions,
+    /// Puts packets into order before loss detection and the application see them (CCID 3 and 4). Default `None`: off.
+    pub reorder: Option<ReorderOptions>,
     /// Messages that may wait to be sent; [`SendError::QueueFull`](crate::SendError) beyond. Default 64.
     pub send_queue: usize,
     /// Bytes received and not yet taken; what comes on top is dropped and reported as such (§11.7). Default 1 MiB.
@@ -53,6 +55,7 @@ impl Default for Options {
         Self {
             ccids: vec![Ccid::Two],
             tfrc: TfrcOptions::default(),
+            reorder: None,
             send_queue: 64,
             receive_buffer: 1 << 20,
             max_packet: 1400,

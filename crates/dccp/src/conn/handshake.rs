@@ -120,6 +120,7 @@ impl Connection {
             receiver: ccid.receiver(&setup),
             receiving: ccid,
             queue: super::SendQueue::default(),
+            reorder: options.reorder.map(super::ReorderBuffer::new),
             inbox: super::Inbox::default(),
             controls: VecDeque::new(),
             events: VecDeque::new(),

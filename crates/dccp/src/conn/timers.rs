@@ -1,4 +1,4 @@
-use super::{Connection, Control, Phase};
+use super::{Connection, Control, Phase, ReorderBuffer};
 use crate::api::CloseReason;
 use crate::seq::Seq;
 use crate::wire::{Reset, ResetCode};
@@ -51,6 +51,7 @@ impl Connection {
             self.sender.timer(),
             self.receiver.ack_due(),
             self.receiver.timer(),
+            self.reorder.as_ref().and_then(ReorderBuffer::due),
             self.pace,
         ];
         times.into_iter().flatten().min()
@@ -60,6 +61,7 @@ impl Connection {
         if self.sender.timer().is_some_and(|at| at <= now) {
             self.sender.on_timer(now);
         }
+        self.release(now);
         if self.receiver.timer().is_some_and(|at| at <= now) {
             self.receiver.on_timer(now);
         }
