@@ -139,7 +139,7 @@ impl Sender {
             nofeedback_at: now + Self::INITIAL_TIMEOUT,
             idle: true,
             dormant: false,
-            not_limited: VecDeque::new(),
+            not_limited: VecDeque::with_capacity(Self::NOT_LIMITED),
         };
         sender.rate = sender.first_rate();
         sender

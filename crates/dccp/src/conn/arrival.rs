@@ -13,8 +13,11 @@ impl Connection {
     /// reordering buffer, if there is one.
     pub(super) fn take_in(&mut self, now: Instant, it: &Received<'_>, arrival: Arrival) {
         let data = matches!(it.kind, Kind::Data | Kind::DataAck { .. }).then(|| (it.packet.payload, self.verdict(it)));
-        let rate = self.receiver.recv_rate();
-        if let Some(buffer) = self.reorder.as_mut().filter(|_| self.receiving.is_tfrc()) {
+        // The sender's X is not told; it is at most twice the rate of arrival (RFC 5348 §4.3).
+        let rate = self.receiver.recv_rate().map(|rate| 2.0 * rate);
+        if self.reorders()
+            && let Some(buffer) = &mut self.reorder
+        {
             buffer.resize(rate);
             if buffer.passes(arrival.seq) {
                 self.book(now, now, &arrival, data);
@@ -25,6 +28,11 @@ impl Connection {
         } else {
             self.book(now, now, &arrival, data);
         }
+    }
+
+    /// Whether packets pass the reordering buffer.
+    pub(super) fn reorders(&self) -> bool {
+        self.reorder.is_some() && self.receiving.is_tfrc() && self.transfers()
     }
 
     /// Lets go on what has waited in the reordering buffer for what came now, or long enough.
@@ -51,13 +59,9 @@ impl Connection {
 
     /// A packet that came at `at` has its turn.
     fn book(&mut self, now: Instant, at: Instant, arrival: &Arrival, data: Option<(&[u8], Option<DropCode>)>) {
-        let gap = self.numbers.acknowledgeable.distance_to(arrival.seq);
-        if arrival.seq > self.numbers.acknowledgeable && gap > 1 {
-            self.stats.holes += 1;
-            let counts = self.features.value(Place::Remote, number::SEND_NDP_COUNT) == 1;
-            self.stats.data_holes += u64::from(counts && arrival.ndp_count.unwrap_or(0) < gap - 1);
+        if self.reorders() {
+            self.may_acknowledge(at, arrival.seq, arrival.ecn, arrival.ndp_count);
         }
-        self.may_acknowledge(at, arrival.seq, arrival.ecn);
         self.receiver.on_arrival(now, arrival);
         if let Some((payload, verdict)) = data {
             self.deliver(arrival.seq, payload, verdict);
@@ -65,8 +69,14 @@ impl Connection {
     }
 
     /// From now on packet `seq` may be acknowledged (RFC 4340 §7.4).
-    pub(super) fn may_acknowledge(&mut self, at: Instant, seq: Seq, ecn: Ecn) {
+    pub(super) fn may_acknowledge(&mut self, at: Instant, seq: Seq, ecn: Ecn, ndp_count: Option<u64>) {
         let previous = self.numbers.acknowledgeable;
+        let gap = previous.distance_to(seq);
+        if seq > previous && gap > 1 && self.transfers() {
+            self.stats.holes += 1;
+            let counts = self.features.value(Place::Remote, number::SEND_NDP_COUNT) == 1;
+            self.stats.data_holes += u64::from(counts && ndp_count.unwrap_or(0) < gap - 1);
+        }
         if seq > previous || seq == self.numbers.isr {
             self.numbers.acknowledgeable = later(previous, seq);
             self.newest_at = at;

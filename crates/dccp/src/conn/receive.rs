@@ -156,8 +156,8 @@ impl Connection {
                 return false;
             }
         };
-        if !self.transfers() {
-            self.may_acknowledge(now, it.seq, it.ecn);
+        if !self.reorders() {
+            self.may_acknowledge(now, it.seq, it.ecn, found.ndp_count);
         }
         if let (Some(ack), false) = (it.ack, matches!(it.kind, Kind::Sync { .. })) {
             self.acks.acknowledged(ack);

@@ -59,3 +59,47 @@ fn encode(sequence: u64, lossy: u64, data: u64) -> [u8; LossInterval::SIZE] {
     }
     .to_bytes()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Kind;
+    use crate::wire::{Opt, Options};
+    use braidcast_cc::tfrc::{Arrival, Stamp};
+    use braidcast_core::Instant;
+
+    /// The packets of RFC 4342 §8.6.2 and RFC 5622 §8.7.1, all of them data: 10, 19 to 21, 23, 32 and 43 do not come.
+    #[test]
+    fn the_example_of_both_rfcs() {
+        let mut history = LossHistory::new(true);
+        let come = (0..45).filter(|seq| ![10, 19, 20, 21, 23, 32, 43].contains(seq));
+        for seq in come {
+            // A round trip lasts eight packets, so that each hole is an event of its own but for 23.
+            let stamp = Stamp::Counter((seq / 2 % 16) as u8);
+            let packet = Arrival { seq, size: 100, data: true, ndp: 0, marked: false, stamp };
+            history.on_packet(Instant::from_millis(seq), &packet, || 15.0);
+        }
+        let mut bytes = Vec::new();
+        emit(&history, 0, 44, true, &mut Writer::new(&mut bytes));
+        let options = Options::new(&bytes, Kind::Ack { ack: 44 });
+        let (mut intervals, mut drops, mut skip) = (Vec::new(), Vec::new(), None);
+        for option in options.known() {
+            let Opt::Ccid(raw) = option else { panic!("{option:?}") };
+            if let Some(Ccid3Option::LossIntervals(it)) = Ccid3Option::parse(raw) {
+                skip = Some(it.skip);
+                intervals.extend(it.iter().map(|it| (it.lossless, it.loss, it.data)));
+            }
+            drops.extend(DroppedPackets::parse(raw).iter().flat_map(DroppedPackets::iter));
+        }
+        assert_eq!(skip, Some(2), "43 and 44");
+        assert_eq!(intervals, [(10, 1, 11), (8, 5, 13), (8, 1, 9), (10, 0, 15)]);
+        assert_eq!(drops, [1, 4, 1, 0]);
+    }
+
+    #[test]
+    fn before_any_loss_all_is_one_interval_without_a_data_length() {
+        let mut bytes = Vec::new();
+        emit(&LossHistory::new(false), 5, 24, false, &mut Writer::new(&mut bytes));
+        assert_eq!(bytes, [193, 12, 0, 0, 0, 20, 0, 0, 0, 0, 0, 0]);
+    }
+}
