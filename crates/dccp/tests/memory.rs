@@ -153,7 +153,7 @@ fn a_steady_flow_allocates_nothing_for_a_packet() {
         let id = pipe.connect();
         let payload = [7; 1000];
         // As long as the window grows, so do the buffers.
-        for _ in 0..10 {
+        for _ in 0..30 {
             pipe.send(id, &payload, 5000);
         }
         let (calls, packets) = (CALLS.get(), pipe.packets);

@@ -7,7 +7,7 @@ use braidcast_core::{Datagram, Ecn, Instant, Machine};
 use braidcast_dccp::wire::option::{Ccid3Option, DroppedPackets};
 use braidcast_dccp::wire::{Kind, Opt};
 use braidcast_dccp::{
-    Call, Ccid, Options, ReorderOptions, ReorderReport, Rules, SendOptions, TfrcOptions, Variant, Wanted,
+    Call, Ccid, FeedbackRate, Options, ReorderOptions, ReorderReport, Rules, SendOptions, TfrcOptions, Variant, Wanted,
 };
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, QueueLimit, Reorder, ReorderHow};
@@ -377,4 +377,56 @@ fn marks_slow_ccid_3_without_a_loss() {
     pair.run(ms(200));
     let report = client_report(&mut pair);
     assert!(report.loss_event_rate.unwrap() > 0.0 && report.loss_events == 1, "{report:?}");
+}
+
+#[test]
+fn data_both_ways_carries_the_feedback_of_the_other_way() {
+    let mut pair = Pair::connected(&ccid3(TfrcOptions::default()), Duplex::both(queue(1, 50, 50, "0%")));
+    let (mut there, mut back) = (0, 0);
+    for n in 0..12_000 {
+        while pair.client_send(&message(n, 1000)).is_ok() {}
+        while pair.server_send(&message(n, 1000)).is_ok() {}
+        pair.run(ms(5));
+        there += pair.server_recv().len();
+        back += pair.client_recv().len();
+    }
+    // 1 Mbit/s is 119 packets a second; slow start takes a part of the minute.
+    println!("{there} and {back} messages in a minute");
+    assert!(there > 6000 && back > 6000, "{there} and {back}");
+    let names = pair.record.names(SERVER);
+    let separate = names.iter().filter(|it| **it == "Ack").count();
+    assert!(separate * 10 < names.len(), "{separate} of {} packets are acknowledgements alone", names.len());
+}
+
+#[test]
+fn dynamic_feedback_comes_once_in_a_hundred_milliseconds() {
+    let acks = |feedback| {
+        let options = ccid3(TfrcOptions { feedback: Some(feedback), ..TfrcOptions::default() });
+        let mut pair = Pair::connected(&options, Duplex::both(queue(1, 500, 200, "0%")));
+        pair.on_client(|it, _| it.set_wanted(Wanted { min: None, max: Some(60_000.0) }));
+        let start = greedy(&mut pair, Duration::from_secs(20));
+        pair.record.clear();
+        greedy(&mut pair, Duration::from_secs(20));
+        let acks = pair.record.names(SERVER).iter().filter(|it| **it == "Ack").count();
+        (start, acks)
+    };
+    let (standard, dynamic) = (acks(FeedbackRate::Times(1)), acks(FeedbackRate::Dynamic));
+    println!("messages in the first 20 s, acks in 20 round trips: {standard:?}, dynamic {dynamic:?}");
+    assert!((15..=30).contains(&standard.1) && (150..=260).contains(&dynamic.1));
+    assert!(dynamic.0 > standard.0, "a faster start (THESIS eq. 4.12)");
+}
+
+#[test]
+fn who_knows_only_ccid_2_gets_ccid_2_and_is_asked_for_nothing_else() {
+    let wants = Options { ccids: vec![Ccid::Three, Ccid::Two], ..Options::default() };
+    let mut pair = Pair::with(wants, Options::default(), Duplex::both(link(10, 20)));
+    pair.connect();
+    pair.client_send(b"hello").unwrap();
+    pair.run(ms(2000));
+    assert_eq!(pair.server_recv(), [b"hello"]);
+    let report = pair.on_client(|it, now| it.report(now));
+    assert_eq!((report.sending, report.receiving), (Ccid::Two, Ccid::Two));
+    pair.record.clear();
+    pair.run(Duration::from_secs(300));
+    assert!(pair.record.all().is_empty(), "{}", pair.record.text());
 }

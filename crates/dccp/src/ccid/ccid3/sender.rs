@@ -206,3 +206,7 @@ impl ccid::Sender for Sender {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
