@@ -139,8 +139,12 @@ fn voice(pair: &mut Pair, duration: Duration) -> usize {
 
 #[test]
 fn an_idle_sender_is_quiet_and_starts_again_at_the_recover_rate() {
-    for (name, rules, packets) in [("rfc3448", Rules::Rfc3448, 2.0..4.1), ("rfc5348", Rules::Rfc5348, 4.0..8.1)] {
-        let options = ccid3(TfrcOptions { rules, ..TfrcOptions::default() });
+    for (name, rules, faster_restart, packets) in [
+        ("rfc3448", Rules::Rfc3448, false, 2.0..4.1),
+        ("rfc5348", Rules::Rfc5348, false, 4.0..8.1),
+        ("rfc5348 and Faster Restart", Rules::Rfc5348, true, 8.0..16.1),
+    ] {
+        let options = ccid3(TfrcOptions { rules, faster_restart, ..TfrcOptions::default() });
         let mut pair = Pair::connected(&options, Duplex::both(link(10, 125)));
         voice(&mut pair, Duration::from_secs(20));
         pair.run(Duration::from_secs(60));
