@@ -265,8 +265,9 @@ impl Negotiation {
         };
         match value {
             Some(value) => {
+                // §6.6.2 would end a Change of ours here too. But this one may be old and repeated, settled at the peer by an
+                // earlier Confirm, who then would ignore this one: only the Confirm of ours says that both ends agree.
                 self.feature_mut(place, index).value = value;
-                self.settled(place, index);
                 let preferences = self.feature(place, index).preferences;
                 self.confirm(option, Some((value, preferences)));
             }
