@@ -6,7 +6,10 @@
 
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_dccp::wire::{Builder, Checksum, Header, Kind, Packet, Reset, ResetCode, ServiceCode};
-use braidcast_dccp::{Connection, ConnectionId, Endpoint, Options, SendOptions, State};
+use braidcast_dccp::{
+    Ccid, Connection, ConnectionId, Endpoint, FeedbackRate, Options, ReorderOptions, SendOptions, State, TfrcOptions,
+    Variant,
+};
 use core::time::Duration;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
@@ -48,8 +51,25 @@ impl End {
 }
 
 impl World {
-    fn new(settings: u8) -> Self {
+    fn new(settings: u8, congestion: u8) -> Self {
+        let tfrc = TfrcOptions {
+            ccid4: Variant::ALL[usize::from(congestion >> 2 & 3)].1,
+            feedback: (congestion & 64 != 0).then_some(FeedbackRate::Dynamic),
+            faster_restart: congestion & 128 != 0,
+            ask_loss_event_rate: congestion & 16 != 0,
+            ..TfrcOptions::default()
+        };
+        let max_delay = Duration::from_millis(50);
+        let ccids = match congestion & 3 {
+            0 => vec![Ccid::Two],
+            1 => vec![Ccid::Three],
+            2 => vec![Ccid::Four],
+            _ => vec![Ccid::Four, Ccid::Two],
+        };
         let options = Options {
+            ccids,
+            tfrc,
+            reorder: (congestion & 32 != 0).then_some(ReorderOptions::new(max_delay)),
             short_seqnos: settings & 1 != 0,
             ndp_count: settings & 2 != 0,
             data_checksum: settings & 4 != 0,
@@ -178,7 +198,8 @@ impl World {
             _ => Kind::SyncAck { ack },
         };
         let (source_port, destination_port) = if at == 1 { (9, PORT) } else { (PORT, 9) };
-        let header = Header { source_port, destination_port, ccval: 0, coverage: 0, short: false, seq, kind };
+        let header =
+            Header { source_port, destination_port, ccval: ack as u8 & 15, coverage: 0, short: false, seq, kind };
         let len = usize::from(input.arbitrary::<u8>()?).min(input.len());
         let options = input.bytes(len)?;
         let mut bytes = Vec::new();
@@ -222,7 +243,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn run(input: &mut Unstructured<'_>) -> Result<()> {
-    let mut world = World::new(input.arbitrary()?);
+    let mut world = World::new(input.arbitrary()?, input.arbitrary()?);
     world.settle();
     for _ in 0..400 {
         if input.is_empty() || step(&mut world, input).is_err() {

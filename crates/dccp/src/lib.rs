@@ -4,7 +4,8 @@
 //! out. It speaks straight over IP or in UDP (RFC 6773). Each direction of a [`Connection`] has a congestion control of its
 //! own, the [`Ccid`]; when that lets a packet out, and not before, the message that goes is chosen.
 //!
-//! All of RFC 4340 but mobility and path MTU discovery; service codes (RFC 5595); CCID 2 (RFC 4341).
+//! All of RFC 4340 but mobility and path MTU discovery; service codes (RFC 5595); CCIDs 2, 3 and 4 (RFC 4341, 4342, 5622), of
+//! which 4 comes in three variants.
 
 mod ackvec;
 mod api;
@@ -17,8 +18,10 @@ mod seq;
 pub mod wire;
 
 pub use api::{
-    CloseReason, ConnectError, Event, ListenError, Options, Report, Sample, SendError, SendOptions, State, Stats,
+    Call, CloseReason, ConnectError, Event, ListenError, Options, ReorderOptions, ReorderReport, Report, Sample,
+    SendError, SendOptions, State, Stats, TfrcOptions, Wanted,
 };
+pub use braidcast_cc::tfrc::{FeedbackRate, Rules, Variant};
 pub use ccid::{Ccid, CcidReport};
 pub use conn::Connection;
 pub use endpoint::{ConnectionId, Endpoint};

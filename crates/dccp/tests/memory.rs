@@ -5,7 +5,9 @@
 )]
 
 use braidcast_core::{Datagram, Instant, Machine, Rng, Route, SocketId};
-use braidcast_dccp::{ConnectionId, Endpoint, Options, SendError, SendOptions, ServiceCode, State};
+use braidcast_dccp::{
+    Ccid, ConnectionId, Endpoint, Options, ReorderOptions, SendError, SendOptions, ServiceCode, State,
+};
 use core::cell::Cell;
 use core::time::Duration;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -141,12 +143,17 @@ fn carry(from: &mut Endpoint, to: &mut Endpoint, now: Instant, packet: &mut Vec<
 
 #[test]
 fn a_steady_flow_allocates_nothing_for_a_packet() {
-    for options in [Options::default(), Options { short_seqnos: true, ndp_count: true, ..Options::default() }] {
+    let reorder = Some(ReorderOptions::new(Duration::from_millis(50)));
+    for options in [
+        Options::default(),
+        Options { short_seqnos: true, ndp_count: true, ..Options::default() },
+        Options { ccids: vec![Ccid::Three], reorder, ..Options::default() },
+    ] {
         let mut pipe = Pipe::new(&options);
         let id = pipe.connect();
         let payload = [7; 1000];
         // As long as the window grows, so do the buffers.
-        for _ in 0..10 {
+        for _ in 0..30 {
             pipe.send(id, &payload, 5000);
         }
         let (calls, packets) = (CALLS.get(), pipe.packets);
@@ -159,8 +166,14 @@ fn a_steady_flow_allocates_nothing_for_a_packet() {
 
 #[test]
 fn ten_thousand_idle_connections_take_less_than_200_mb_at_both_ends_together() {
+    for ccid in [Ccid::Two, Ccid::Three] {
+        idle_connections(&Options { ccids: vec![ccid], ..Options::default() });
+    }
+}
+
+fn idle_connections(options: &Options) {
     const COUNT: isize = 1000;
-    let mut pipe = Pipe::new(&Options::default());
+    let mut pipe = Pipe::new(options);
     let before = BYTES.get();
     for _ in 0..COUNT {
         let id = pipe.connect();

@@ -17,6 +17,8 @@ pub struct LossInterval {
     pub sequence: u64,
     /// Data packets lost or marked in the event.
     pub losses: u64,
+    /// Data packets among them; for the made-up interval before the first loss event, its length.
+    pub data: u64,
     /// Its length for the mean: data packets, or for TFRC-SP in a short interval data packets per loss.
     pub length: f64,
     pub(super) discount: f64,
@@ -73,7 +75,7 @@ mod tests {
     fn closed(lengths: &[f64]) -> Vec<LossInterval> {
         lengths
             .iter()
-            .map(|&length| LossInterval { start: 0, lossy: 1, sequence: 1, losses: 1, length, discount: 1.0 })
+            .map(|&length| LossInterval { start: 0, lossy: 1, sequence: 1, losses: 1, data: 1, length, discount: 1.0 })
             .collect()
     }
 

@@ -232,7 +232,8 @@ impl LossHistory {
                 closed
             }
             None => {
-                LossInterval { start: 0, lossy: 0, sequence: 0, losses: 0, length: first().max(1.0), discount: 1.0 }
+                let length = first().max(1.0);
+                LossInterval { start: 0, lossy: 0, sequence: 0, losses: 0, data: length as u64, length, discount: 1.0 }
             }
         };
         self.closed.push_front(closed);
@@ -252,6 +253,7 @@ impl LossHistory {
             lossy: current.last_loss + 1 - current.start.seq,
             sequence,
             losses: current.losses,
+            data,
             length: if short { data as f64 / current.losses as f64 } else { data as f64 },
             discount: 1.0,
         }
@@ -283,9 +285,15 @@ impl LossHistory {
             lossy: current.last_loss + 1 - current.start.seq,
             sequence,
             losses: current.losses,
+            data,
             length: data as f64,
             discount: 1.0,
         })
+    }
+
+    /// All packets up to this number came or are lost; what is beyond may be missing for a while only.
+    pub fn edge(&self) -> Option<u64> {
+        self.edge.map(|it| it.seq)
     }
 
     /// Closed intervals, newest first: at most eight. The one before the first loss event has a made-up length and no

@@ -90,6 +90,8 @@ pub struct Sender {
     nofeedback_at: Instant,
     /// Nothing was sent since the nofeedback timer was set.
     idle: bool,
+    /// The nofeedback timer has run out and changed nothing, as it would from now on until something is sent.
+    dormant: bool,
     /// Times when data had to wait, an eighth of a round trip apart or more, oldest first: the sender was not
     /// data-limited.
     not_limited: VecDeque<Instant>,
@@ -136,14 +138,19 @@ impl Sender {
             last_doubled: None,
             nofeedback_at: now + Self::INITIAL_TIMEOUT,
             idle: true,
-            not_limited: VecDeque::new(),
+            dormant: false,
+            not_limited: VecDeque::with_capacity(Self::NOT_LIMITED),
         };
-        // A packet per second (RFC 5348 §4.2); CCID4-N counts it as one of 1460 bytes (THESIS §4.5.1).
-        sender.rate = match config.variant {
-            Variant::Tfrc | Variant::TfrcSp => sender.s(),
-            Variant::Ccid4N | Variant::Ccid4N100 => Self::NOMINAL_SIZE * sender.header_correction(),
-        };
+        sender.rate = sender.first_rate();
         sender
+    }
+
+    /// A packet per second (RFC 5348 §4.2); CCID4-N counts it as one of 1460 bytes (THESIS §4.5.1).
+    fn first_rate(&self) -> f64 {
+        match self.config.variant {
+            Variant::Tfrc | Variant::TfrcSp => self.s(),
+            Variant::Ccid4N | Variant::Ccid4N100 => Self::NOMINAL_SIZE * self.header_correction(),
+        }
     }
 
     /// Whether a packet may leave now; if not, when. To be asked when there is data: a refusal shows that the sender is
@@ -171,8 +178,17 @@ impl Sender {
     /// A packet with `size` bytes of data left.
     pub fn on_sent(&mut self, now: Instant, size: usize) {
         let size = (size as f64).max(1.0);
-        let mean = self.mean_size.unwrap_or(size);
-        self.mean_size = Some(mean + Self::SIZE_WEIGHT * (size - mean));
+        match &mut self.mean_size {
+            Some(mean) => *mean += Self::SIZE_WEIGHT * (size - *mean),
+            None => {
+                self.mean_size = Some(size);
+                // Only now is s known, in which the initial rate is counted.
+                self.rate = if self.rtt.is_some() { self.initial_rate() } else { self.first_rate() };
+            }
+        }
+        if core::mem::take(&mut self.dormant) {
+            self.restart_timer(now);
+        }
         let interval = self.interval();
         self.schedule.on_sent(now, interval, self.rtt());
         self.idle = false;
@@ -207,6 +223,7 @@ impl Sender {
             let limit = self.recv_limit(now, recv_rate, rtt, data_limited, loss);
             self.update_rate(now, limit);
         }
+        self.dormant = false;
         self.restart_timer(now);
     }
 
@@ -222,6 +239,7 @@ impl Sender {
             return;
         }
         let recv_rate = self.recv_set.max();
+        let before = self.rate;
         match self.rtt {
             // RFC 3448 does not spare an idle sender here.
             None if self.idle && self.config.rules == Rules::Rfc5348 => {}
@@ -234,7 +252,14 @@ impl Sender {
                 _ => self.limit_to(now, if recv_rate.is_finite() { recv_rate } else { self.rate / 2.0 }),
             },
         }
+        self.dormant = self.idle && self.rate >= before;
         self.restart_timer(now);
+    }
+
+    /// Whether the nofeedback timer need not be set, as an idle sender's rate has come to rest; it runs again from the
+    /// next packet on.
+    pub const fn is_dormant(&self) -> bool {
+        self.dormant
     }
 
     /// Whether idling shall not halve the rate. RFC 3448 §4.4 tests X_recv for four packets per RTT "to ensure that the
@@ -330,7 +355,7 @@ impl Sender {
     fn restart_timer(&mut self, now: Instant) {
         let packets = Duration::from_secs_f64(2.0 * self.s() / self.rate);
         let base = self.rtt().map_or(Self::INITIAL_TIMEOUT, |it| it.saturating_mul(4));
-        self.nofeedback_at = now + base.max(packets);
+        self.nofeedback_at = now + base.max(packets).max(self.config.granularity);
         self.idle = true;
     }
 

@@ -1,11 +1,17 @@
 //! What applications see besides [`Connection`](crate::Connection) and [`Endpoint`](crate::Endpoint).
 
+mod admission;
 mod errors;
 mod event;
 mod options;
+mod reorder;
 mod report;
+mod tfrc;
 
+pub use admission::Call;
 pub use errors::{ConnectError, ListenError, SendError};
 pub use event::{CloseReason, Event};
 pub use options::{Options, SendOptions};
+pub use reorder::{ReorderOptions, ReorderReport};
 pub use report::{Report, Sample, State, Stats};
+pub use tfrc::{TfrcOptions, Wanted};

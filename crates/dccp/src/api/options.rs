@@ -1,3 +1,4 @@
+use super::{ReorderOptions, TfrcOptions};
 use crate::ccid::Ccid;
 use core::time::Duration;
 
@@ -6,6 +7,10 @@ use core::time::Duration;
 pub struct Options {
     /// Congestion controls for both directions, the best first, eight at most. Default CCID 2 (RFC 4340 §10).
     pub ccids: Vec<Ccid>,
+    /// How CCID 3 and 4 behave.
+    pub tfrc: TfrcOptions,
+    /// Puts packets into order before loss detection and the application see them (CCID 3 and 4). Default `None`: off.
+    pub reorder: Option<ReorderOptions>,
     /// Messages that may wait to be sent; [`SendError::QueueFull`](crate::SendError) beyond. Default 64.
     pub send_queue: usize,
     /// Bytes received and not yet taken; what comes on top is dropped and reported as such (§11.7). Default 1 MiB.
@@ -49,6 +54,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             ccids: vec![Ccid::Two],
+            tfrc: TfrcOptions::default(),
+            reorder: None,
             send_queue: 64,
             receive_buffer: 1 << 20,
             max_packet: 1400,

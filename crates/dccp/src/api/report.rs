@@ -1,3 +1,4 @@
+use super::ReorderReport;
 use crate::ccid::{Ccid, CcidReport};
 use core::fmt;
 use core::time::Duration;
@@ -73,6 +74,8 @@ pub struct Report {
     pub receiving: Ccid,
     /// How the former is doing.
     pub ccid: CcidReport,
+    /// The reordering buffer, if there is one.
+    pub reorder: Option<ReorderReport>,
     /// Best guess of the round-trip time.
     pub rtt: Option<Duration>,
     /// Messages that wait to be sent.

@@ -3,7 +3,10 @@
 //! A CCID is a folder with two halves: [`Sender`] at the end whose data it controls, [`Receiver`] at the other.
 
 mod ccid2;
+mod ccid3;
+mod ccid4;
 
+use crate::api::{TfrcOptions, Wanted};
 use crate::seq::Seq;
 use crate::wire::{Options, RawOption};
 use braidcast_core::{Ecn, Instant, Writer};
@@ -17,16 +20,22 @@ pub enum Ccid {
     /// TCP-like (RFC 4341).
     #[default]
     Two,
+    /// TCP-friendly rate control (RFC 4342).
+    Three,
+    /// The same for small packets (RFC 5622), and its variants ([`TfrcOptions::ccid4`]).
+    Four,
 }
 
 impl Ccid {
     /// Every CCID, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 1] = [("ccid2", Self::Two)];
+    pub const ALL: [(&'static str, Self); 3] = [("ccid2", Self::Two), ("ccid3", Self::Three), ("ccid4", Self::Four)];
 
     /// The number on the wire.
     pub const fn number(self) -> u8 {
         match self {
             Self::Two => 2,
+            Self::Three => 3,
+            Self::Four => 4,
         }
     }
 
@@ -37,20 +46,29 @@ impl Ccid {
 
     /// Whether its receiver must send Ack Vectors.
     pub(crate) const fn needs_ack_vector(self) -> bool {
-        match self {
-            Self::Two => true,
-        }
+        matches!(self, Self::Two)
+    }
+
+    /// Whether it is of the TFRC kind: its receiver reports a loss event rate, and always Elapsed Time.
+    pub(crate) const fn is_tfrc(self) -> bool {
+        matches!(self, Self::Three | Self::Four)
+    }
+
+    fn profile(self, setup: &Setup) -> ccid3::Profile {
+        if self == Self::Four { ccid4::profile(setup.tfrc.ccid4, setup.short_seqnos) } else { ccid3::PROFILE }
     }
 
     pub(crate) fn sender(self, setup: &Setup) -> Box<dyn Sender> {
         match self {
             Self::Two => Box::new(ccid2::Sender::new(setup)),
+            Self::Three | Self::Four => Box::new(ccid3::Sender::new(setup, self.profile(setup))),
         }
     }
 
-    pub(crate) fn receiver(self) -> Box<dyn Receiver> {
+    pub(crate) fn receiver(self, setup: &Setup) -> Box<dyn Receiver> {
         match self {
             Self::Two => Box::new(ccid2::Receiver::default()),
+            Self::Three | Self::Four => Box::new(ccid3::Receiver::new(setup, self.profile(setup))),
         }
     }
 }
@@ -73,13 +91,19 @@ impl fmt::Display for Ccid {
     }
 }
 
-/// What a sender half starts with.
+/// What a half starts with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
+    /// The time.
+    pub(crate) now: Instant,
     /// Bytes of a full packet.
     pub(crate) packet_size: usize,
     /// Round-trip time of the handshake, if it was measured.
     pub(crate) rtt: Option<Duration>,
+    /// Whether data has short numbers, and so smaller headers.
+    pub(crate) short_seqnos: bool,
+    /// For CCID 3 and 4.
+    pub(crate) tfrc: TfrcOptions,
 }
 
 /// Whether a data packet may leave.
@@ -88,7 +112,6 @@ pub(crate) enum Permit {
     /// At once.
     Now,
     /// Not before this time.
-    #[allow(dead_code, reason = "CCIDs that control a rate need it, not a window")]
     At(Instant),
     /// After feedback, or when [`Sender::timer`] has run out.
     Wait,
@@ -102,7 +125,6 @@ pub(crate) struct Sent {
     /// Whether congestion control counts it: it carries data.
     pub(crate) is_data: bool,
     /// Bytes of application data.
-    #[allow(dead_code, reason = "CCIDs that count bytes need it, not packets")]
     pub(crate) payload: usize,
     /// It was marked ECT(1), the nonce.
     pub(crate) nonce: bool,
@@ -127,10 +149,8 @@ pub(crate) struct Arrival {
     /// Whether it is of a type that carries data.
     pub(crate) is_data: bool,
     /// Bytes of application data.
-    #[allow(dead_code, reason = "CCIDs that count bytes need it, not packets")]
     pub(crate) payload: usize,
     /// The four bits for the CCID.
-    #[allow(dead_code, reason = "CCID 3 and its like have their window counter in it")]
     pub(crate) ccval: u8,
     /// How its IP header was marked.
     pub(crate) ecn: Ecn,
@@ -145,6 +165,14 @@ pub(crate) struct Arrival {
 pub struct CcidReport {
     /// Data rate that is allowed now, bytes per second.
     pub allowed_rate: Option<f64>,
+    /// What TCP would get at this loss event rate, bytes per second; none before the first loss.
+    pub fair_rate: Option<f64>,
+    /// Rate at which data arrived, as the receiver told last, bytes per second.
+    pub recv_rate: Option<f64>,
+    /// Mean bytes of data in a packet.
+    pub segment_size: Option<f64>,
+    /// The rate is less than what the application called the least of use ([`Wanted::min`]).
+    pub below_minimum: bool,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
     /// Timeout after which silence counts as loss.
@@ -159,12 +187,14 @@ pub struct CcidReport {
     pub loss_event_rate: Option<f64>,
     /// Data packets that each acknowledgement should cover (Ack Ratio).
     pub ack_ratio: Option<u16>,
-    /// Data packets acknowledged.
+    /// Data packets acknowledged; for CCID 3 and 4, packets of any kind up to the newest acknowledged.
     pub acked: u64,
     /// Data packets taken for lost.
     pub lost: u64,
     /// Data packets reported as marked by ECN.
     pub marked: u64,
+    /// Loss events that were reported.
+    pub loss_events: u64,
     /// Timeouts.
     pub timeouts: u64,
     /// Ack Vectors whose nonce echo was wrong.
@@ -176,8 +206,8 @@ pub(crate) trait Sender: fmt::Debug + Send {
     /// May a data packet of `payload` bytes leave at `now`?
     fn permit(&mut self, now: Instant, payload: usize) -> Permit;
 
-    /// CCVal of the next packet.
-    fn ccval(&self, _now: Instant) -> u8 {
+    /// CCVal of the data packet that leaves now.
+    fn ccval(&mut self, _now: Instant) -> u8 {
         0
     }
 
@@ -220,6 +250,9 @@ pub(crate) trait Sender: fmt::Debug + Send {
     /// No more than so many packets may be out, whatever congestion control would allow: the peer's sequence window.
     fn limit(&mut self, packets: u64);
 
+    /// What the application wants from the rate.
+    fn set_wanted(&mut self, _wanted: Wanted) {}
+
     /// Whether a CCID-specific option from the data receiver, or a feature of it, is one that is obeyed.
     fn understands(&self, _option: RawOption<'_>) -> bool {
         false
@@ -240,11 +273,32 @@ pub(crate) trait Receiver: fmt::Debug + Send {
     /// When an acknowledgement is due; a time that is past means at once.
     fn ack_due(&self) -> Option<Instant>;
 
+    /// When [`on_timer`](Self::on_timer) is due.
+    fn timer(&self) -> Option<Instant> {
+        None
+    }
+
+    /// The timer ran out, or another one did: it may make an acknowledgement due.
+    fn on_timer(&mut self, _now: Instant) {}
+
     /// An acknowledgement left, alone or with data.
     fn on_ack_sent(&mut self, now: Instant);
 
+    /// Bytes that [`emit_options`](Self::emit_options) may take now.
+    fn options_len(&self) -> usize {
+        0
+    }
+
     /// Appends what this CCID puts on its acknowledgements, besides Ack Vectors and Elapsed Time.
     fn emit_options(&mut self, _now: Instant, _w: &mut Writer<'_>) {}
+
+    /// Whether Loss Event Rate options are wanted (RFC 4342 §8.4).
+    fn set_send_loss_event_rate(&mut self, _on: bool) {}
+
+    /// Bytes of data per second that arrive, as reported last.
+    fn recv_rate(&self) -> Option<f64> {
+        None
+    }
 
     /// The data sender's Ack Ratio.
     fn set_ack_ratio(&mut self, _ratio: u16) {}

@@ -41,6 +41,7 @@ impl Connection {
         }
         // A server lets its client hold TIMEWAIT, unless told otherwise; but only from OPEN may it ask (§8.3).
         if self.is_server && !self.options.server_holds_time_wait {
+            self.flush(now);
             self.phase = Phase::CloseReq { retry: self.closing_timer(now) };
             self.control(Control::CloseReq);
         } else {
@@ -50,6 +51,7 @@ impl Connection {
 
     /// Sends Close and waits for the Reset.
     pub(super) fn closing(&mut self, now: Instant) {
+        self.flush(now);
         self.phase = Phase::Closing { retry: self.closing_timer(now) };
         self.queue.clear();
         self.control(Control::Close);

@@ -1,7 +1,7 @@
 use super::timers::Backoff;
 use super::{Connection, Control, Ending, Phase, RateLimit, SYNCS_PER_SECOND};
 use crate::ackvec::{AckWindow, ReplayWindow};
-use crate::api::{Options, Stats};
+use crate::api::{Options, Stats, Wanted};
 use crate::ccid::{Ccid, Setup};
 use crate::feature::{Negotiation, Place, Preferences, number};
 use crate::seq::Seq;
@@ -58,7 +58,7 @@ impl Connection {
         let mut it = Self::new(now, options, rng, handshake, true, phase);
         it.numbers.begin_receiving(request);
         it.replay.insert(request);
-        it.take_features(request, None, features)?;
+        it.take_features(now, request, features)?;
         it.ask();
         Ok(it)
     }
@@ -92,7 +92,13 @@ impl Connection {
 
     fn new(now: Instant, options: Arc<Options>, rng: Rng, it: Handshake, is_server: bool, phase: Phase) -> Self {
         let ccid = options.ccids.first().copied().unwrap_or_default();
-        let setup = Setup { packet_size: options.max_packet, rtt: None };
+        let setup = Setup {
+            now,
+            packet_size: options.max_packet,
+            rtt: None,
+            short_seqnos: options.short_seqnos,
+            tfrc: options.tfrc,
+        };
         let mut features = Negotiation::new(is_server);
         prefer(&mut features, &options);
         Self {
@@ -111,9 +117,10 @@ impl Connection {
             acks: AckWindow::default(),
             sender: ccid.sender(&setup),
             sending: ccid,
-            receiver: ccid.receiver(),
+            receiver: ccid.receiver(&setup),
             receiving: ccid,
             queue: super::SendQueue::default(),
+            reorder: options.reorder.map(super::ReorderBuffer::new),
             inbox: super::Inbox::default(),
             controls: VecDeque::new(),
             events: VecDeque::new(),
@@ -129,6 +136,7 @@ impl Connection {
             pace: None,
             ratio_pause: now,
             slow: false,
+            wanted: Wanted::default(),
             listening: true,
             peer_is_slow: false,
             peer_listens: true,
@@ -149,6 +157,9 @@ impl Connection {
                 features.ask(place, number::SEND_ACK_VECTOR, false);
             }
         }
+        if self.options.tfrc.ask_loss_event_rate && self.options.ccids.iter().any(|ccid| ccid.is_tfrc()) {
+            features.ask(Place::Remote, number::SEND_LOSS_EVENT_RATE, false);
+        }
         features.tell(number::SEQUENCE_WINDOW, self.options.sequence_window);
         features.ask(Place::Local, number::ALLOW_SHORT_SEQNOS, false);
         features.ask(Place::Local, number::ECN_INCAPABLE, true); // §12.1
@@ -158,13 +169,13 @@ impl Connection {
     }
 
     /// Takes the options of a Request: only features outlive the Response, and of the rest a Timestamp is echoed in it.
-    fn take_features(&mut self, seq: Seq, ack: Option<Seq>, options: &wire::Options<'_>) -> Result<(), Reset> {
+    fn take_features(&mut self, now: Instant, seq: Seq, options: &wire::Options<'_>) -> Result<(), Reset> {
         let mut any = false;
         for listed in options.iter() {
             let Ok(listed) = listed else { return Err(dangling()) };
             match listed.parse() {
                 Some(Opt::Feature(option)) => {
-                    self.features.receive(seq, ack, &option, listed.mandatory)?;
+                    self.features.receive(seq, None, &option, listed.mandatory)?;
                     any = true;
                 }
                 Some(Opt::Timestamp(stamp)) => self.echo = Some((stamp, self.newest_at)),
@@ -175,7 +186,7 @@ impl Connection {
         if any {
             self.features.end_of_packet(seq);
         }
-        self.apply_features();
+        self.apply_features(now);
         Ok(())
     }
 
@@ -200,21 +211,31 @@ impl Connection {
     pub(super) fn set_handshake_rtt(&mut self, now: Instant, rtt: Duration) {
         self.handshake_rtt = Some(rtt);
         self.sender.on_handshake_rtt(now, rtt);
+        self.pace = None;
     }
 
     /// Rebuilds what depends on features that were just negotiated.
-    pub(super) fn apply_features(&mut self) {
+    pub(super) fn apply_features(&mut self, now: Instant) {
+        let setup = Setup {
+            now,
+            packet_size: self.options.max_packet,
+            rtt: self.rtt(),
+            short_seqnos: self.options.short_seqnos,
+            tfrc: self.options.tfrc,
+        };
         let ccid = |features: &Negotiation, place| Ccid::from_number(features.value(place, number::CCID) as u8);
         if let Some(sending) = ccid(&self.features, Place::Local).filter(|&ccid| ccid != self.sending) {
-            let setup = Setup { packet_size: self.options.max_packet, rtt: self.rtt() };
             self.sender = sending.sender(&setup);
+            self.sender.set_wanted(self.wanted);
             self.sending = sending;
         }
         if let Some(receiving) = ccid(&self.features, Place::Remote).filter(|&ccid| ccid != self.receiving) {
-            self.receiver = receiving.receiver();
+            self.receiver = receiving.receiver(&setup);
             self.receiving = receiving;
         }
         self.receiver.set_ack_ratio(self.features.value(Place::Remote, number::ACK_RATIO) as u16);
+        let told = self.features.value(Place::Local, number::SEND_LOSS_EVENT_RATE) == 1;
+        self.receiver.set_send_loss_event_rate(told);
         self.replay.widen(self.features.value(Place::Remote, number::SEQUENCE_WINDOW) / 4);
         // So many that the peer would take the last of them for valid if all others were lost.
         self.sender.limit(self.features.value(Place::Local, number::SEQUENCE_WINDOW) / 2);
@@ -262,6 +283,9 @@ fn prefer(features: &mut Negotiation, options: &Options) {
     features.prefer(Place::Local, number::ECN_INCAPABLE, only(!options.ecn));
     features.prefer(Place::Remote, number::ECN_INCAPABLE, one_or_none(false));
     features.prefer(Place::Local, number::SEND_NDP_COUNT, one_or_none(false));
+    features.prefer(Place::Local, number::SEND_LOSS_EVENT_RATE, one_or_none(false));
+    let told = if options.tfrc.ask_loss_event_rate { only(true) } else { one_or_none(false) };
+    features.prefer(Place::Remote, number::SEND_LOSS_EVENT_RATE, told);
     // Nothing but 1, as a server's [0, 1] would win against [1, 0].
     let counts = if options.ndp_count { only(true) } else { one_or_none(false) };
     features.prefer(Place::Remote, number::SEND_NDP_COUNT, counts);

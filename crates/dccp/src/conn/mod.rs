@@ -1,5 +1,6 @@
 //! One connection: states (RFC 4340 §8), sequence numbers (§7) and what holds them together.
 
+mod arrival;
 mod close;
 mod handshake;
 mod inbox;
@@ -7,11 +8,12 @@ mod numbers;
 mod options;
 mod queue;
 mod receive;
+mod reorder;
 mod timers;
 mod transmit;
 
 use crate::ackvec::{AckWindow, ReplayWindow};
-use crate::api::{CloseReason, Event, Options, Report, Sample, SendError, SendOptions, State, Stats};
+use crate::api::{Call, CloseReason, Event, Options, Report, Sample, SendError, SendOptions, State, Stats, Wanted};
 use crate::ccid::{self, Ccid};
 use crate::feature::{Negotiation, Place, number};
 use crate::rate_limit::RateLimit;
@@ -22,6 +24,7 @@ use core::time::Duration;
 use inbox::Inbox;
 use numbers::Numbers;
 use queue::SendQueue;
+use reorder::ReorderBuffer;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use timers::Backoff;
@@ -104,6 +107,7 @@ pub struct Connection {
     receiver: Box<dyn ccid::Receiver>,
     receiving: Ccid,
     queue: SendQueue,
+    reorder: Option<ReorderBuffer>,
     inbox: Inbox,
     controls: VecDeque<Control>,
     events: VecDeque<Event>,
@@ -127,6 +131,7 @@ pub struct Connection {
     /// The Ack Ratio is not changed again before this (RFC 4341 §6.1.2).
     ratio_pause: Instant,
     slow: bool,
+    wanted: Wanted,
     listening: bool,
     peer_is_slow: bool,
     peer_listens: bool,
@@ -191,6 +196,13 @@ impl Connection {
         self.listening = false;
     }
 
+    /// Says what the application wants from the rate, from now on. CCID 2 has no rate to heed it.
+    pub fn set_wanted(&mut self, wanted: Wanted) {
+        self.wanted = wanted;
+        self.sender.set_wanted(wanted);
+        self.pace = None;
+    }
+
     /// The state.
     pub const fn state(&self) -> State {
         match self.phase {
@@ -226,6 +238,7 @@ impl Connection {
             sending: self.sending,
             receiving: self.receiving,
             ccid: self.sender.report(now),
+            reorder: self.reorder.as_ref().map(ReorderBuffer::report),
             rtt: self.rtt(),
             queued_messages: self.queue.len(),
             queued_bytes: self.queue.bytes(),
@@ -233,6 +246,11 @@ impl Connection {
             peer_is_slow: self.peer_is_slow,
             stats: self.stats,
         }
+    }
+
+    /// How many more such calls fit besides `carried` ones: see [`Call::more_that_fit`].
+    pub fn more_calls(&self, now: Instant, call: &Call, carried: u32) -> Option<u32> {
+        call.more_that_fit(self.sending, &self.sender.report(now), carried)
     }
 
     /// The oldest sample of the internal state that was not taken yet, with [`Options::probe`].

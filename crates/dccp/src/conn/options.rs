@@ -48,7 +48,7 @@ impl Connection {
         }
         if features {
             self.features.end_of_packet(it.seq);
-            self.apply_features();
+            self.apply_features(now);
         }
         self.after_options(now, it, slow);
         Ok(found)

@@ -3,7 +3,6 @@ use crate::api::{CloseReason, Event, State};
 use crate::ccid::{Arrival, Feedback};
 use crate::feature::{Place, number};
 use crate::seq::{Seq, back, extend, later, within};
-use crate::wire::option::DropCode;
 use crate::wire::{self, Header, Kind, Packet, Reset, ResetCode};
 use braidcast_core::{Ecn, Instant};
 use core::time::Duration;
@@ -34,11 +33,12 @@ impl Connection {
             return self.sync(now, it.seq); // step 7
         }
         self.last_valid = now;
+        let taken_in = self.transfers();
         if !self.process(now, &it) {
             return;
         }
         self.note(now, false, &packet.header, packet.payload.len());
-        self.advance(now, &it);
+        self.advance(now, &it, taken_in);
         if self.lacks_ack_vectors() {
             let change = wire::option::kind::CHANGE_R;
             return self.violated(Reset::option(ResetCode::OPTION_ERROR, change, &[number::SEND_ACK_VECTOR]));
@@ -156,18 +156,8 @@ impl Connection {
                 return false;
             }
         };
-        if it.seq > previous || it.seq == self.numbers.isr {
-            self.numbers.acknowledgeable = later(previous, it.seq);
-            self.newest_at = now;
-        }
-        if self.features.value(Place::Local, number::SEND_ACK_VECTOR) == 1 {
-            self.acks.insert(it.seq, it.ecn == Ecn::Ce, it.ecn == Ecn::Ect1);
-        }
-        let gap = previous.distance_to(it.seq);
-        if it.seq > previous && gap > 1 && self.transfers() {
-            self.stats.holes += 1;
-            let counts = self.features.value(Place::Remote, number::SEND_NDP_COUNT) == 1;
-            self.stats.data_holes += u64::from(counts && found.ndp_count.unwrap_or(0) < gap - 1);
+        if !self.reorders() {
+            self.may_acknowledge(now, it.seq, it.ecn, found.ndp_count);
         }
         if let (Some(ack), false) = (it.ack, matches!(it.kind, Kind::Sync { .. })) {
             self.acks.acknowledged(ack);
@@ -181,6 +171,7 @@ impl Connection {
             let options = it.packet.options;
             self.forget_by_vector(ack, it);
             self.sender.on_feedback(now, &Feedback { ack, options });
+            self.pace = None; // the rate may be another one now
         }
         if !self.transfers() {
             return;
@@ -200,8 +191,8 @@ impl Connection {
             ndp_count,
             rtt: self.rtt(),
         };
-        self.receiver.on_arrival(now, &arrival);
         self.sender.on_arrival(now, &arrival);
+        self.take_in(now, it, arrival);
     }
 
     /// An Ack Vector may show that an acknowledgement of ours came, though a later packet of ours is the one acknowledged.
@@ -237,9 +228,12 @@ impl Connection {
         }
     }
 
-    /// Steps 9 to 16.
-    fn advance(&mut self, now: Instant, it: &Received<'_>) {
+    /// Steps 9 to 16. Data that was taken in already is left out.
+    fn advance(&mut self, now: Instant, it: &Received<'_>, taken_in: bool) {
         let was_request = matches!(self.phase, Phase::Request { .. });
+        if matches!(it.kind, Kind::Reset { .. } | Kind::Close { .. }) {
+            self.flush(now);
+        }
         match it.kind {
             Kind::Reset { reset, .. } => return self.handle_reset(reset, it.packet.payload), // step 9
             Kind::Response { .. } => self.handle_response(now, it),                          // steps 10 and 12
@@ -261,8 +255,8 @@ impl Connection {
                 self.closed(CloseReason::Closed, false);
             }
             Kind::Sync { .. } => self.control(Control::SyncAck { ack: it.seq }), // step 15
-            Kind::Data | Kind::DataAck { .. } => self.deliver(it),
-            Kind::Response { .. } if was_request && !it.packet.payload.is_empty() => self.deliver(it),
+            Kind::Data | Kind::DataAck { .. } if !taken_in => self.hand_over(it),
+            Kind::Response { .. } if was_request && !it.packet.payload.is_empty() => self.hand_over(it),
             _ => {}
         }
     }
@@ -330,31 +324,5 @@ impl Connection {
         if self.is_server && self.numbers.gar < opened && matches!(kind, Kind::Ack { .. } | Kind::DataAck { .. }) {
             self.control(Control::Ack);
         }
-    }
-
-    /// Step 16: hands the data over, or says why not (§11.7).
-    fn deliver(&mut self, it: &Received<'_>) {
-        let (header, payload) = (&it.packet.header, it.packet.payload);
-        let minimum = self.features.value(Place::Local, number::MIN_COVERAGE) as u8;
-        let covered = header.coverage == 0 || (minimum > 0 && header.coverage >= minimum);
-        let code = if !covered || !self.may_take_data() {
-            DropCode::ProtocolConstraints
-        } else if !self.listening {
-            DropCode::NotListening
-        } else if !super::options::checksum_is_right(it.packet) {
-            DropCode::Corrupt
-        } else {
-            let first = self.inbox.is_empty();
-            if self.inbox.push(payload, self.options.receive_buffer) {
-                self.stats.received_messages += 1;
-                if first {
-                    self.events.push_back(Event::Readable);
-                }
-                return;
-            }
-            DropCode::ReceiveBuffer
-        };
-        self.stats.dropped += 1;
-        self.acks.dropped(it.seq, code);
     }
 }

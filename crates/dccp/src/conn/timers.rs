@@ -1,4 +1,4 @@
-use super::{Connection, Control, Phase};
+use super::{Connection, Control, Phase, ReorderBuffer};
 use crate::api::CloseReason;
 use crate::seq::Seq;
 use crate::wire::{Reset, ResetCode};
@@ -45,13 +45,25 @@ impl Connection {
         if !self.transfers() {
             return state;
         }
-        let times = [state, self.features.timer(), self.sender.timer(), self.receiver.ack_due(), self.pace];
+        let times = [
+            state,
+            self.features.timer(),
+            self.sender.timer(),
+            self.receiver.ack_due(),
+            self.receiver.timer(),
+            self.reorder.as_ref().and_then(ReorderBuffer::due),
+            self.pace,
+        ];
         times.into_iter().flatten().min()
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.sender.timer().is_some_and(|at| at <= now) {
             self.sender.on_timer(now);
+        }
+        self.release(now);
+        if self.receiver.timer().is_some_and(|at| at <= now) {
+            self.receiver.on_timer(now);
         }
         if self.pace.is_some_and(|at| at <= now) {
             self.pace = None;

@@ -51,7 +51,7 @@ impl Connection {
         let owes = self.is_ack_due(now) || self.receiver.ack_due().is_some();
         let with_ack = partly_open || owes || self.echo.is_some() || self.sender.wants_ack_of_ack();
         let cookie = if let Phase::PartOpen { cookie, .. } = &self.phase { cookie.len() + 8 } else { 0 };
-        let options = COMMON_OPTIONS + cookie + self.acks.emitted_len();
+        let options = COMMON_OPTIONS + cookie + self.acks.emitted_len() + self.receiver.options_len();
         let fits = 24 + options + len <= self.options.max_packet;
         if with_ack && !fits {
             if partly_open {
@@ -119,7 +119,8 @@ impl Connection {
         let foreign = if let Some(Control::ForeignReset { seq, .. }) = control { Some(*seq) } else { None };
         let seq = foreign.unwrap_or_else(|| self.numbers.take());
         let short = kind.may_be_short() && self.features.value(Place::Local, number::ALLOW_SHORT_SEQNOS) == 1;
-        let ccval = self.sender.ccval(now);
+        let is_data = matches!(kind, Kind::Data | Kind::DataAck { .. });
+        let ccval = if is_data { self.sender.ccval(now) } else { 0 };
         let mask = if short { 0xff_ffff } else { u64::MAX };
         let header = Header {
             source_port: self.local_port,
@@ -193,7 +194,7 @@ impl Connection {
             self.acks.emit(seq, self.numbers.acknowledgeable, self.options.ecn, w);
         }
         let held = to_units(now.since(self.newest_at));
-        if held > 0 {
+        if held > 0 || self.receiving.is_tfrc() {
             emit_elapsed(held, w);
         }
         self.receiver.emit_options(now, w);

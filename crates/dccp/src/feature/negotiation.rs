@@ -184,7 +184,10 @@ impl Negotiation {
         let place = if option.side == Side::Location { Place::Remote } else { Place::Local };
         let Some((index, definition)) = self.known(place, option.feature) else {
             return match (option.confirm, mandatory) {
-                (true, _) => Ok(()), // §6.6.7
+                (true, _) => {
+                    self.refused(place, option);
+                    Ok(())
+                }
                 (false, true) => refused(ResetCode::MANDATORY_ERROR),
                 (false, false) => {
                     self.confirm(option, None);
@@ -228,6 +231,17 @@ impl Negotiation {
         Ok(())
     }
 
+    /// A Confirm of a feature that is unknown here (§6.6.7). If we asked for it, its CCID was not agreed to: then the
+    /// peer does not know it either, and need not be asked again.
+    fn refused(&mut self, place: Place, option: &FeatureOption<'_>) {
+        if let Some(index) = table::index(option.feature)
+            && option.values.is_empty()
+            && self.feature(place, index).state == State::Changing
+        {
+            self.settled(place, index);
+        }
+    }
+
     fn receive_change(
         &mut self,
         place: Place,
@@ -251,8 +265,9 @@ impl Negotiation {
         };
         match value {
             Some(value) => {
+                // §6.6.2 would end a Change of ours here too. But this one may be old and repeated, settled at the peer by an
+                // earlier Confirm, who then would ignore this one: only the Confirm of ours says that both ends agree.
                 self.feature_mut(place, index).value = value;
-                self.settled(place, index);
                 let preferences = self.feature(place, index).preferences;
                 self.confirm(option, Some((value, preferences)));
             }

@@ -10,7 +10,13 @@ struct Bench {
 }
 
 fn bench() -> Bench {
-    let setup = Setup { packet_size: 1400, rtt: Some(Duration::from_millis(100)) };
+    let setup = Setup {
+        now: Instant::ZERO,
+        packet_size: 1400,
+        rtt: Some(Duration::from_millis(100)),
+        short_seqnos: false,
+        tfrc: crate::api::TfrcOptions::default(),
+    };
     Bench { sender: Sender::new(&setup), now: Instant::from_millis(1), next: 1 }
 }
 

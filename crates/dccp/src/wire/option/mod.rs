@@ -2,6 +2,7 @@
 
 mod ack_vector;
 mod ccid3;
+mod ccid4;
 mod data_dropped;
 mod feature;
 mod ndp;
@@ -10,6 +11,7 @@ mod timing;
 
 pub use ack_vector::{AckVector, PacketState, Run};
 pub use ccid3::{Ccid3Option, LossInterval, LossIntervals};
+pub use ccid4::DroppedPackets;
 pub use data_dropped::{DataDropped, DropCode, DropRun};
 pub use feature::{FeatureOption, Side};
 pub use ndp::emit_ndp_count;

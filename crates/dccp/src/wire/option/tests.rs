@@ -129,3 +129,15 @@ fn options_are_ignored_where_they_have_no_meaning() {
     assert_eq!(understood, [true, false, false, false, false, false, true]);
     assert!(list(&bytes, ACK).iter().all(Option::is_some));
 }
+
+/// The example of RFC 5622 §8.7.1.
+#[test]
+fn dropped_packets_is_the_example_of_rfc_5622_8_7_1() {
+    let bytes = [195, 14, 0, 0, 1, 0, 0, 4, 0, 0, 1, 0, 0, 0];
+    let Some(Opt::Ccid(raw)) = list(&bytes, ACK)[0] else { panic!("no option of a CCID") };
+    let option = DroppedPackets::parse(raw).expect("Dropped Packets");
+    assert_eq!(option.iter().collect::<Vec<_>>(), [1, 4, 1, 0]);
+    assert_eq!(emitted(|w| option.emit(w)), bytes);
+    assert_eq!(DroppedPackets::to_bytes(u64::MAX), [255, 255, 255]);
+    assert_eq!(DroppedPackets::new(&[0, 0]), None);
+}

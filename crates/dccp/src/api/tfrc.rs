@@ -1,0 +1,46 @@
+use braidcast_cc::tfrc::{FeedbackRate, Rules, Variant};
+use core::time::Duration;
+
+/// How CCID 3 and CCID 4 behave. Both ends of a connection should agree on `ccid4` and `feedback`, which nothing
+/// negotiates: the receiver reports as often as its own options say, and the sender takes each report for a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TfrcOptions {
+    /// Which CCID 4: plain (RFC 5622), or one of THESIS §4.5. Default plain. CCID 3 does not heed it.
+    pub ccid4: Variant,
+    /// Which edition of TFRC. Default RFC 5348.
+    pub rules: Rules,
+    /// Reports in a round trip. Default `None`: as the CCID has it, 1 but dynamic for THESIS's variants.
+    pub feedback: Option<FeedbackRate>,
+    /// Quadruple the rate after idle times, up to where it was. Default false.
+    pub faster_restart: bool,
+    /// Slow down while the round trip grows (RFC 5348 §4.5). Default true.
+    pub reduce_oscillations: bool,
+    /// Have the receiver compute the loss event rate (RFC 4342 §8.4). Default true, as it knows most; without it the
+    /// sender takes it from Loss Intervals.
+    pub ask_loss_event_rate: bool,
+    /// How late timers may run out (t_gran). Default 10 ms.
+    pub granularity: Duration,
+}
+
+impl Default for TfrcOptions {
+    fn default() -> Self {
+        Self {
+            ccid4: Variant::TfrcSp,
+            rules: Rules::Rfc5348,
+            feedback: None,
+            faster_restart: false,
+            reduce_oscillations: true,
+            ask_loss_event_rate: true,
+            granularity: Duration::from_millis(10),
+        }
+    }
+}
+
+/// What the application wants from a rate, in bytes of data per second ([`Connection::set_wanted`](crate::Connection)).
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Wanted {
+    /// Less is of no use: [`CcidReport::below_minimum`](crate::CcidReport) tells of it. It makes nothing faster.
+    pub min: Option<f64>,
+    /// More is never sent, though allowed.
+    pub max: Option<f64>,
+}
