@@ -22,9 +22,16 @@ fn mean(results: &Results, variant: &str, metric: &str) -> f64 {
 
 #[test]
 fn late_data_given_up_at_once_stops_the_window_and_hides_losses() {
-    let congested = run("prcmt-cwnd", 20, &[("environment", "congested")]);
-    let window = |variant| mean(&congested, variant, "mean cwnd");
-    assert!(window("pr-sctpf") > 1.1 * window("pr-sctp"), "{} {}", window("pr-sctpf"), window("pr-sctp"));
+    let congested = run("prcmt-cwnd", 40, &[("environment", "congested")]);
+    // From the time on at which the queue is as old as the lifetime, 5 s.
+    let growths = |variant: &str| {
+        let window = congested.series.iter().find(|it| it.variant == variant && it.name == "cwnd").unwrap();
+        let late: Vec<_> = window.points.iter().filter(|point| point[0] > 10.0).collect();
+        late.windows(2).filter(|pair| pair[1][1] > pair[0][1]).count()
+    };
+    assert!(growths("pr-sctpf") > 10 * growths("pr-sctp"), "{} {}", growths("pr-sctpf"), growths("pr-sctp"));
+    let given_up = |variant| mean(&congested, variant, "given up in flight");
+    assert!(given_up("pr-sctp") > 10.0 * given_up("pr-sctpf"), "{} {}", given_up("pr-sctp"), given_up("pr-sctpf"));
     let lossy = run("prcmt-cwnd", 20, &[("environment", "5pct-loss")]);
     let noticed = |variant| mean(&lossy, variant, "losses noticed");
     assert!(noticed("pr-sctpf") > 2.0 * noticed("pr-sctp"), "{} {}", noticed("pr-sctpf"), noticed("pr-sctp"));

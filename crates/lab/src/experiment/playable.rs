@@ -49,7 +49,7 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         measures.metric("throughput", "kB/s", receiver.throughput() / 8e3);
     }
     if let Some(sender) = done.sender("main").and_then(Host::sctp_sender) {
-        measures.metric("given up after a part", "frames", sender.grown(|stats| stats.abandoned_sent) as f64);
+        measures.metric("given up once begun", "frames", sender.grown(|stats| stats.abandoned_sent) as f64);
         measures.metric("given up unsent", "frames", sender.grown(|stats| stats.abandoned_unsent) as f64);
     }
     measures
