@@ -22,5 +22,7 @@ help! {
     perf: "perf --help",
     perf_server: "perf server --help",
     perf_client: "perf client --help",
+    lab: "lab --help",
+    lab_run: "lab run --help",
     demo: "demo --help",
 }

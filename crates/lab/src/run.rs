@@ -141,9 +141,8 @@ impl<'a> Job<'a> {
             if plain { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
         };
         let params = point.params.iter().map(|(name, value)| format!(" --param {}", quote(format!("{name}={value}"))));
-        let name = if self.scenario.file.contains('/') { &self.scenario.file } else { &self.scenario.name };
         let duration = self.duration.as_secs_f64();
-        let (name, variant) = (quote(name.clone()), quote(point.variant.clone()));
+        let (name, variant) = (quote(self.scenario.address().to_owned()), quote(point.variant.clone()));
         let params: String = params.collect();
         let real = if self.real_time { " --real-time" } else { "" };
         format!(

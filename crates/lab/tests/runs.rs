@@ -1,5 +1,7 @@
 //! Runs of small scenarios.
 
+use braidcast_lab::experiment::{Experiment, Measures};
+use braidcast_lab::plan::Plan;
 use braidcast_lab::results::{Outcome, Results, Row};
 use braidcast_lab::{Job, Request, Scenario};
 use std::path::Path;
@@ -109,4 +111,28 @@ fn all_scenarios_inside_run() {
         let results = Job::new(&scenario, &request).unwrap().run(&AtomicBool::new(false), &|| {});
         assert!(!results.rows.is_empty() && results.lost_runs.is_empty(), "{}: {:?}", scenario.name, results.lost_runs);
     }
+}
+
+/// Gives nothing for seed 2.
+const FRAGILE: Experiment = Experiment {
+    name: "fragile",
+    text: "",
+    build: |run| if run.seed == 2 { panic!("seed 2 is unlucky") } else { Plan::of(run) },
+    measure: |_, _| {
+        let mut measures = Measures::default();
+        measures.metric("one", "", 1.0);
+        measures
+    },
+};
+
+#[test]
+fn a_panic_loses_its_run_only_and_says_how_to_repeat_it() {
+    let mut scenario = Scenario::read("my.toml", TWO_LINKS, Path::new(".")).unwrap();
+    scenario.experiment = &FRAGILE;
+    let params = vec![("loss".to_owned(), "3%".to_owned())];
+    let request = Request { variant: Some("one".to_owned()), params, ..Request::default() };
+    let results = Job::new(&scenario, &request).unwrap().run(&AtomicBool::new(false), &|| {});
+    assert_eq!(results.rows.iter().map(|row| row.n).collect::<Vec<_>>(), [2]);
+    let command = "braidcast lab run my.toml --variant one --param loss=3% --seed 2 --runs 1 --duration 20s";
+    assert_eq!(results.lost_runs, [format!("panic: seed 2 is unlucky; run it again with: {command}")]);
 }

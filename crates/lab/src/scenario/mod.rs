@@ -273,6 +273,12 @@ impl Scenario {
         Ok(scenario)
     }
 
+    /// What `lab run` finds the scenario by: its name if the program has it inside, else its file.
+    pub fn address(&self) -> &str {
+        let inside = EMBEDDED.iter().any(|(file, _)| *file == self.file);
+        if inside { &self.name } else { &self.file }
+    }
+
     /// Every point of the sweep for every variant.
     ///
     /// # Errors

@@ -90,7 +90,8 @@ pub struct Sender {
     recovery: Option<Recovery>,
     /// The first lost segment goes out whatever the window says (RFC 6675 §5 step 4.3).
     force: bool,
-    /// The window was reduced because of a mark, and does not shrink again before this is acknowledged.
+    /// The window was reduced, and marks do not shrink it again before something sent after that, which has CWR, is
+    /// acknowledged (RFC 3168 §6.1.2): more than this.
     marked_until: u64,
     cwr_due: bool,
     last_sent: Instant,
@@ -196,7 +197,7 @@ impl Sender {
         self.acks.unwrap(u64::from(segment.acknowledgement));
         self.edge = self.edge.max(ack + (u64::from(segment.window) << self.peer_scale));
         self.take_acknowledgement(now, ack, segment);
-        if self.ecn && segment.flags.has(Flags::ECE) && self.una >= self.marked_until && self.recovery.is_none() {
+        if self.ecn && segment.flags.has(Flags::ECE) && self.una > self.marked_until && self.recovery.is_none() {
             self.window.on_congestion(self.counted_flight());
             self.marked_until = self.nxt;
             self.cwr_due = true;
