@@ -155,7 +155,7 @@ fn each_retransmission_policy_sends_again_where_it_says() {
     }
     println!("{table}");
     let expected = "\
-rtx-same: fast mostly path 0, timeout path 0
+rtx-same: fast path 0, timeout path 0
 rtx-asap: fast both, timeout both
 rtx-cwnd: fast path 1, timeout path 1
 rtx-ssthresh: fast path 1, timeout path 1
