@@ -48,7 +48,7 @@ fn exchange(ours: &mut Ours, id: AssociationId) {
         };
         ours.with(id, up).unwrap_or_default()
     };
-    ours.until(Duration::from_secs(10), "both paths", both_up);
+    ours.until(Duration::from_secs(60), "both paths", both_up);
     let (mut next, mut sent, mut came_bytes, mut buf) = (message(0), 0, 0, Vec::new());
     let mut came: Vec<bool> = Vec::new();
     ours.until(LIMIT, "echo", |ours| {
