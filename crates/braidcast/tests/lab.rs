@@ -49,7 +49,7 @@ fn wrong_scenarios_are_refused_with_their_line() {
     let ran = Test::new("lab run mine.toml").file("mine.toml", SCENARIO.replace("1mbit", "-1mbit")).run();
     ran.says(2, &["mine.toml:6", "rate", "8mbit"]);
     Test::new("lab run cmt-rtt-asymetry").run().says(2, &["no such experiment", "did you mean 'cmt-rtt-asymmetry'?"]);
-    Test::new("lab run fairness --variant tcp").run().says(2, &["no variant 'tcp'", "tcp-tcp"]);
+    Test::new("lab run fairness --variant tpc").run().says(2, &["no variant 'tpc'", "sctp"]);
     Test::new("lab report").run().says(1, &["lab-results", "lab run all"]);
 }
 
