@@ -157,6 +157,7 @@ impl Association {
             }
         }
         self.out.forget_slot(slot);
+        self.retransmit.forget_slot(slot as u8);
         if self.is_forwarding() {
             self.request_forward(); // The F-timer may have been this path's.
         }

@@ -179,7 +179,7 @@ impl Outstanding {
     /// The path in `slot` is gone; what went over it last refers to no path any more.
     pub(crate) fn forget_slot(&mut self, slot: usize) {
         for chunk in self.chunks.iter_mut().filter(|chunk| usize::from(chunk.slot) == slot) {
-            chunk.slot = u8::MAX;
+            chunk.slot = Origin::NO_SLOT;
         }
     }
 
