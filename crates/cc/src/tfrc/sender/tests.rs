@@ -103,14 +103,15 @@ fn a_loss_in_a_data_limited_interval() {
 fn faster_restart_quadruples_up_to_what_the_path_has_carried() {
     let steps = |faster_restart| {
         let mut sender = started(Config { rules: Rules::Rfc3448, faster_restart, ..Config::default() });
+        sender.on_feedback(at(100), &report(100, 80_000.0, 1e-6));
         sender.on_feedback(at(200), &report(200, 100_000.0, 1e-6));
-        [10_000.0, 20_000.0, 60_000.0].map(|recv_rate| {
+        [10_000.0, 30_000.0, 60_000.0].map(|recv_rate| {
             sender.on_feedback(at(300), &report(300, recv_rate, 1e-6));
             sender.allowed_rate()
         })
     };
-    assert_eq!(steps(false), [20_000.0, 40_000.0, 120_000.0]);
-    assert_eq!(steps(true), [40_000.0, 50_000.0, 120_000.0], "the loss left 50,000 known; beyond it twice as ever");
+    assert_eq!(steps(false), [20_000.0, 60_000.0, 120_000.0]);
+    assert_eq!(steps(true), [40_000.0, 100_000.0, 120_000.0], "100,000 are known; beyond that twice as ever");
 }
 
 #[test]
