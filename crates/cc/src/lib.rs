@@ -2,6 +2,8 @@
 //! packet format: it is told what was sent, acknowledged or lost, and when.
 
 mod coupled;
+mod cubic;
+mod hystart;
 mod pacing;
 mod queueing;
 mod rack;
@@ -11,6 +13,8 @@ pub mod tfrc;
 mod window;
 
 pub use coupled::{Congestion, CoupledPath, Decrease, Growth};
+pub use cubic::Cubic;
+pub use hystart::HyStart;
 pub use pacing::Pacer;
 pub use queueing::QueueingDelay;
 pub use rack::Rack;
