@@ -1,6 +1,6 @@
 use super::*;
-use crate::ccid::ccid2::Reno;
 use crate::ccid::Sender as _;
+use crate::ccid::ccid2::Reno;
 use crate::wire::{Kind, Options};
 
 /// A sender, its clock and the next number.
