@@ -15,6 +15,9 @@ pub struct Options {
     pub send_queue: usize,
     /// Bytes received and not yet taken; what comes on top is dropped and reported as such (§11.7). Default 1 MiB.
     pub receive_buffer: usize,
+    /// DCCP packet in bytes, headers included, that every path is trusted to carry (`BASE_PLPMTU`, RFC 8899 §5.1.2). What is
+    /// beyond, up to `max_packet`, is probed once there is use for it. Default 1200.
+    pub base_packet: usize,
     /// Largest DCCP packet in bytes, headers included. Default 1400.
     pub max_packet: usize,
     /// Packets that may be out at first (§7.5.2, 32 to 2^46 − 1); grows to five times what a round trip takes. Default 1000.
@@ -58,6 +61,7 @@ impl Default for Options {
             reorder: None,
             send_queue: 64,
             receive_buffer: 1 << 20,
+            base_packet: 1200,
             max_packet: 1400,
             sequence_window: 1000,
             short_seqnos: false,

@@ -266,6 +266,9 @@ pub(crate) trait Sender: fmt::Debug + Send {
         false
     }
 
+    /// Losses and timeouts so far.
+    fn losses(&self) -> u64;
+
     /// Smoothed round-trip time, once measured.
     fn srtt(&self) -> Option<Duration>;
 

@@ -171,6 +171,7 @@ impl Connection {
             let options = it.packet.options;
             self.forget_by_vector(ack, it);
             self.sender.on_feedback(now, &Feedback { ack, options });
+            self.path_size.doubt(now, self.sender.losses());
             self.pace = None; // the rate may be another one now
         }
         if !self.transfers() {
@@ -255,6 +256,7 @@ impl Connection {
                 self.closed(CloseReason::Closed, false);
             }
             Kind::Sync { .. } => self.control(Control::SyncAck { ack: it.seq }), // step 15
+            Kind::SyncAck { .. } => it.ack.into_iter().for_each(|ack| self.probe_answered(now, ack)),
             Kind::Data | Kind::DataAck { .. } if !taken_in => self.hand_over(it),
             Kind::Response { .. } if was_request && !it.packet.payload.is_empty() => self.hand_over(it),
             _ => {}

@@ -367,6 +367,10 @@ impl<W: Window> ccid::Sender for Sender<W> {
         self.limit = u32::try_from(packets).unwrap_or(u32::MAX).max(1);
     }
 
+    fn losses(&self) -> u64 {
+        self.counts.lost + self.counts.timeouts
+    }
+
     fn srtt(&self) -> Option<Duration> {
         self.rtt.srtt()
     }

@@ -190,6 +190,10 @@ impl ccid::Sender for Sender {
         Ccid3Option::parse(option).is_some() || (self.short.is_some() && DroppedPackets::parse(option).is_some())
     }
 
+    fn losses(&self) -> u64 {
+        self.counts.loss_events + self.counts.timeouts
+    }
+
     fn srtt(&self) -> Option<Duration> {
         self.tfrc.rtt()
     }
