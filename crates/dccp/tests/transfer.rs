@@ -96,7 +96,7 @@ fn a_lossy_way_back_raises_the_ack_ratio() {
     }
     let acks = pair.record.names(SERVER).iter().filter(|name| **name == "Ack").count();
     assert!(ratios.iter().filter(|&&ratio| ratio > 4).count() > 5, "{ratios:?}");
-    assert!(acks * 3 < got, "{acks} acks for {got} messages");
+    assert!(acks * 5 < got * 2, "{acks} acks for {got} messages");
 }
 
 #[test]
