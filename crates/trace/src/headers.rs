@@ -44,7 +44,7 @@ pub enum Ports {
     #[default]
     Real,
     /// The destination port is shown as the protocol's own: 9899 (RFC 6951 §4), by which dissectors know SCTP unasked, or
-    /// 6511 (RFC 6773 §3.8), which tshark must be told of (`-d udp.port==6511,dccp`).
+    /// 6511 (RFC 6773 §3.8), where tshark 4 sees UDP only.
     Encapsulation,
 }
 
