@@ -34,9 +34,14 @@ pub struct Options {
     pub ecn: bool,
     /// Send ECN nonces (§12.2). Default false: RFC 8311 §6 has data sent as ECT(0).
     pub ecn_nonce: bool,
-    /// Connections whose handshake is not done that a server remembers; beyond that all it would have to know goes into an
-    /// Init Cookie (§8.1.4). Default 0. Linux's client does not return cookies and needs some.
+    /// Connections whose handshake is not done that a server remembers, for clients that do not bring their Init Cookie back
+    /// (§8.1.4), as Linux; the newest push out the oldest. All others need none: what it would have to know is in the
+    /// cookie. 0 keeps no state at all before the Response is answered. Default 128, some 7 KiB each.
     pub half_open: usize,
+    /// This endpoint is the only one on the machine that speaks DCCP straight over IP: it answers packets to any port with
+    /// Resets (§8.5 step 2). Default false: only for ports that it listens at, has connections at or had some at a
+    /// [`time_wait`](Self::time_wait) ago, since raw sockets get what is for other processes too.
+    pub answer_for_host: bool,
     /// How long an Init Cookie is good for. Default 60 s.
     pub cookie_life: Duration,
     /// After how long Requests without an answer are given up (§8.1.1: 3 minutes, for example). Default 180 s.
@@ -70,7 +75,8 @@ impl Default for Options {
             data_checksum: false,
             ecn: true,
             ecn_nonce: false,
-            half_open: 0,
+            half_open: 128,
+            answer_for_host: false,
             cookie_life: Duration::from_secs(60),
             request_timeout: Duration::from_secs(180),
             handshake_timeout: Duration::from_secs(480),
