@@ -52,6 +52,8 @@ struct Feature {
     /// What our Change of a non-negotiable feature says.
     proposed: u64,
     mandatory: bool,
+    /// The peer has answered by an empty Confirm: it does not know the feature, and need not be told of it again.
+    refused: bool,
 }
 
 /// A Confirm that waits for a packet.
@@ -91,6 +93,7 @@ impl Negotiation {
             preferences: Preferences::new(&[it.initial as u8]),
             proposed: it.initial,
             mandatory: false,
+            refused: false,
         });
         Self { is_server, local: initial, remote: initial, fgsr: None, fgss: None, confirms: Vec::new(), repeat: None }
     }
@@ -149,7 +152,7 @@ impl Negotiation {
         let Some(index) = table::index(number) else { return };
         let feature = self.feature_mut(Place::Local, index);
         let latest = if feature.state == State::Stable { feature.value } else { feature.proposed };
-        if latest != value {
+        if latest != value && !feature.refused {
             feature.proposed = value;
             feature.want();
         }
@@ -218,6 +221,7 @@ impl Negotiation {
             if definition.required {
                 return refused(ResetCode::OPTION_ERROR);
             }
+            self.feature_mut(place, index).refused = true;
         } else {
             match self.confirmed(place, index, definition, option.values) {
                 Some(value) => self.feature_mut(place, index).value = value,
@@ -265,8 +269,9 @@ impl Negotiation {
         };
         match value {
             Some(value) => {
-                // §6.6.2 would end a Change of ours here too. But this one may be old and repeated, settled at the peer by an
-                // earlier Confirm, who then would ignore this one: only the Confirm of ours says that both ends agree.
+                // §6.6.6 lets this end a Change of ours too. But this one may be old and repeated, settled at the peer by an
+                // earlier Confirm, who then would ignore this one: only the Confirm of ours says that both ends agree. It
+                // still ends: a peer must confirm each Change that is not reordered (§6.6.3), and ours is repeated till then.
                 self.feature_mut(place, index).value = value;
                 let preferences = self.feature(place, index).preferences;
                 self.confirm(option, Some((value, preferences)));
