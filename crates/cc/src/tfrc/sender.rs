@@ -213,6 +213,10 @@ impl Sender {
         let data_limited = self.is_data_limited(report.sent_at) && recv_rate > 0.0;
         self.loss_event_rate = p;
         let rtt = self.rtt().unwrap_or_default();
+        // A receiver of RFC 5348 never reports less than a packet each round trip (§6.2). Those of RFC 4342, as Linux's, count
+        // silence: after an idle hour they would stop a sender for good.
+        let least = if self.config.rules == Rules::Rfc5348 && recv_rate > 0.0 { self.s() / seconds(rtt) } else { 0.0 };
+        let recv_rate = recv_rate.max(least);
         self.fair_rate = (p > 0.0).then(|| self.equation(rtt, p));
         if self.config.faster_restart {
             self.restart.on_feedback(now, recv_rate, loss);

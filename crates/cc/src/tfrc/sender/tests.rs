@@ -90,6 +90,19 @@ fn the_equation_and_the_receive_rate_limit() {
     assert_eq!([3, 4].map(|round| after(round, 20_000.0)), [40_000.0; 2]);
 }
 
+/// Data waits when the first packet after an idle hour leaves, so the interval is not data-limited.
+#[test]
+fn a_receiver_that_counts_silence_does_not_stop_the_sender() {
+    let mut sender = started(Config::default());
+    let now = at(3_600_000);
+    sender.on_sent(now, 1000);
+    while sender.try_send(now).is_ok() {
+        sender.on_sent(now, 1000);
+    }
+    sender.on_feedback(at(3_600_100), &report(3_600_100, 0.3, 0.001));
+    assert_eq!(sender.allowed_rate(), 20_000.0, "twice one packet each round trip");
+}
+
 #[test]
 fn a_loss_in_a_data_limited_interval() {
     let mut sender = started(Config::default());
