@@ -163,8 +163,11 @@ fn changes_that_cross_end_in_a_round_trip_and_both_ends_agree() {
     let (there, back) = (client.send(at(1)), server.send(at(1)));
     server.receive(&there).unwrap();
     client.receive(&back).unwrap();
-    assert!(client.features.is_stable(Place::Remote, number::CCID) && server.features.is_stable(Place::Local, number::CCID));
-    let values = (client.features.value(Place::Remote, number::CCID), server.features.value(Place::Local, number::CCID));
+    assert!(
+        client.features.is_stable(Place::Remote, number::CCID) && server.features.is_stable(Place::Local, number::CCID)
+    );
+    let values =
+        (client.features.value(Place::Remote, number::CCID), server.features.value(Place::Local, number::CCID));
     assert_eq!(values, (3, 3), "the server has its way");
     assert!(client.features.timer().is_none() && server.features.timer().is_none());
 }

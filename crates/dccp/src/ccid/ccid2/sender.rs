@@ -252,8 +252,8 @@ impl<W: Window> Sender<W> {
 
 impl<W: Window> ccid::Sender for Sender<W> {
     fn permit(&mut self, now: Instant, _payload: usize) -> Permit {
-        if self.pipe == 0 && self.last_data.is_some_and(|at| now.since(at) > self.rtt.rto()) {
-            // §5.1: slow start after an idle period.
+        if self.pipe == 0 && self.last_data.is_some_and(|at| now.since(at) > self.rtt.rto() + DELAYED_ACK) {
+            // §5.1: slow start after an idle period. A window of one packet whose acknowledgement is held back is none.
             self.window.on_idle(self.initial_window);
             self.last_data = None;
         }
