@@ -319,21 +319,22 @@ mod tests {
     fn silence_does_not_count_as_time_in_which_little_came() {
         let mut it = Receiver::new(false, FeedbackRate::Times(1));
         let at = Instant::from_millis;
-        let mut arrive = |ms: u64, seq: u64| {
+        let mut arrive = |ms: u64, quarters: u64, seq: u64| {
             let packet = Arrival {
                 seq,
                 size: 1000,
                 data: true,
                 ndp: 0,
                 marked: false,
-                stamp: Stamp::Counter((ms / 25 % 16) as u8),
+                stamp: Stamp::Counter((quarters % 16) as u8),
             };
             it.on_rtt(RTT);
             if it.on_packet(at(ms), &packet) { it.feedback(at(ms)).map(|report| report.recv_rate) } else { None }
         };
-        let rates: Vec<f64> = (0..115).filter_map(|n| arrive(10 * n, n)).collect();
+        let rates: Vec<f64> = (0..115).filter_map(|n| arrive(10 * n, 10 * n / 25, n)).collect();
         assert!(rates.len() > 8 && rates[3..].iter().all(|rate| (rate - 100_000.0).abs() < 11_000.0), "{rates:?}");
-        let first = (115..130).find_map(|n| arrive(3_600_000 + 10 * n, n)).unwrap();
+        // After a silence the window counter goes on by five (RFC 4342 §8.1).
+        let first = (115..130).find_map(|n| arrive(3_600_000 + 10 * n, 5 + 10 * n / 25, n)).unwrap();
         assert!(first >= 10_000.0, "{first}, one packet each round trip at least");
     }
 
