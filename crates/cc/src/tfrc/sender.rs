@@ -1,4 +1,4 @@
-use super::equation::{seconds, throughput};
+use super::equation::{duration, seconds, throughput};
 use super::faster_restart::FasterRestart;
 use super::recv_set::RecvSet;
 use super::schedule::Schedule;
@@ -357,7 +357,7 @@ impl Sender {
     }
 
     fn restart_timer(&mut self, now: Instant) {
-        let packets = Duration::from_secs_f64(2.0 * self.s() / self.rate);
+        let packets = duration(2.0 * self.s() / self.rate);
         let base = self.rtt().map_or(Self::INITIAL_TIMEOUT, |it| it.saturating_mul(4));
         self.nofeedback_at = now + base.max(packets).max(self.config.granularity);
         self.idle = true;
@@ -419,7 +419,7 @@ impl Sender {
 
     /// t_ipi: between packets of mean size at the rate that the application gets.
     fn interval(&self) -> Duration {
-        Duration::from_secs_f64(self.s() / self.sending_rate())
+        duration(self.s() / self.sending_rate())
     }
 
     /// The rate of sending now: X, lowered or raised as the round trip is longer or shorter than its mean (X_inst, RFC
@@ -447,7 +447,7 @@ impl Sender {
 
     /// Mean round trip, once measured.
     pub fn rtt(&self) -> Option<Duration> {
-        self.rtt.map(Duration::from_secs_f64)
+        self.rtt.map(duration)
     }
 
     /// Mean bytes of data per packet.

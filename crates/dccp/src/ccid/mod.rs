@@ -147,6 +147,9 @@ pub(crate) struct Feedback<'a> {
     pub(crate) ack: Seq,
     /// All options; Ack Vectors, Elapsed Time and what belongs to the CCID are in here.
     pub(crate) options: Options<'a>,
+    /// Whether Ack Vectors, and whether Data Dropped, are among them.
+    pub(crate) has_vectors: bool,
+    pub(crate) has_dropped: bool,
 }
 
 /// Any packet from the peer, as congestion control of acknowledgements sees it.

@@ -238,7 +238,7 @@ impl Endpoint {
         let key = self.connections.insert(entry) as u32;
         let id = ConnectionId { key, generation };
         self.flows.insert(flow, Flow::Connection(id));
-        self.settle(id);
+        self.mark_busy(id);
         id
     }
 
@@ -253,12 +253,6 @@ impl Endpoint {
         {
             self.busy.push_back(id);
         }
-    }
-
-    /// After anything happened to the connection: polls it soon.
-    fn settle(&mut self, id: ConnectionId) {
-        self.mark_busy(id);
-        self.set_timer(id);
     }
 
     fn set_timer(&mut self, id: ConnectionId) {
@@ -342,7 +336,7 @@ impl Machine for Endpoint {
                 if let Some(entry) = self.entry(id) {
                     entry.connection.handle_packet(now, ecn, &packet);
                 }
-                self.settle(id);
+                self.mark_busy(id);
             }
             Some(Flow::TimeWait) => self.no_connection(now, flow, &packet),
             None => self.handle_stray(now, flow, ecn, checksum, &packet),

@@ -76,6 +76,8 @@ pub(crate) struct Negotiation {
     /// Greatest number of a packet with a new Change that left.
     fgss: Option<Seq>,
     confirms: Vec<Confirm>,
+    /// Some feature may be in another state than [`State::Stable`]: else nothing need be looked through.
+    active: bool,
     /// When Changes are repeated, and after how long then.
     repeat: Option<(Instant, Duration)>,
 }
@@ -95,7 +97,7 @@ impl Negotiation {
             mandatory: false,
             refused: false,
         });
-        Self { is_server, local: initial, remote: initial, fgsr: None, fgss: None, confirms: Vec::new(), repeat: None }
+        Self { is_server, local: initial, remote: initial, fgsr: None, fgss: None, confirms: Vec::new(), active: false, repeat: None }
     }
 
     fn feature(&self, place: Place, index: usize) -> &Feature {
@@ -144,6 +146,7 @@ impl Negotiation {
         {
             feature.mandatory = mandatory;
             feature.want();
+            self.active = true;
         }
     }
 
@@ -155,6 +158,7 @@ impl Negotiation {
         if latest != value && !feature.refused {
             feature.proposed = value;
             feature.want();
+            self.active = true;
         }
     }
 
@@ -311,6 +315,7 @@ impl Negotiation {
         self.feature_mut(place, index).state = State::Stable;
         if !self.any(State::Changing) {
             self.repeat = None;
+            self.active = self.any(State::Wanted) || self.any(State::Unstable);
         }
     }
 
@@ -338,8 +343,7 @@ impl Negotiation {
     /// Whether options wait for a packet at `now`.
     pub(crate) fn is_pending(&self, now: Instant) -> bool {
         !self.confirms.is_empty()
-            || self.any(State::Wanted)
-            || self.any(State::Unstable)
+            || (self.active && (self.any(State::Wanted) || self.any(State::Unstable)))
             || self.repeat.is_some_and(|(at, _)| at <= now)
     }
 
@@ -359,6 +363,9 @@ impl Negotiation {
         room: usize,
         w: &mut Writer<'_>,
     ) {
+        if self.confirms.is_empty() && !self.active {
+            return;
+        }
         let end = w.position() + room;
         let mut confirms = core::mem::take(&mut self.confirms);
         confirms.retain(|confirm| !self.emit_confirm(*confirm, end, w));

@@ -305,7 +305,9 @@ impl<W: Window> ccid::Sender for Sender<W> {
             self.counts.nonce_mismatches += 1;
             self.congestion(feedback.ack);
         }
-        self.note_dropped(feedback);
+        if feedback.has_dropped {
+            self.note_dropped(feedback);
+        }
         let (mut high, mut unmarked) = (feedback.ack, 0);
         for run in feedback.options.ack_vector_runs() {
             let low = back(high, u64::from(run.len) - 1);

@@ -136,8 +136,8 @@ impl ccid::Sender for Sender {
             self.unanswered = answered;
         }
         self.counter.on_acknowledged(now, departure.ccval);
-        self.owes_ack |= feedback.options.known().any(|it| matches!(it, Opt::AckVector(_) | Opt::DataDropped(_)));
-        let drops = self.receive_buffer_drops(feedback);
+        self.owes_ack |= feedback.has_vectors || feedback.has_dropped;
+        let drops = if feedback.has_dropped { self.receive_buffer_drops(feedback) } else { 0 };
         if let Some(told) = Told::read(feedback) {
             let loss_event_rate = told.loss_event_rate(self.short.as_mut());
             let event = told.newest_event();
