@@ -3,6 +3,12 @@ use crate::ccid::Ccid;
 use core::time::Duration;
 
 /// How an endpoint and its connections behave. [`Default`] is what RFC 4340 recommends, where it says anything.
+///
+/// # Memory
+/// A connection at rest takes 6 to 8 KiB at each end (`tests/memory.rs`). A busy one takes no more than twice
+/// `send_queue` · `max_packet`, `receive_buffer` and 64 packets, 1.6 MB for 65,536 packets out, and 50 KB for all else: 3 MB
+/// by default. A reordering buffer adds X · `D_max` bytes, 4096 packets at most, and `probe` 4096 samples, 2 MB. In all that is
+/// for `max_connections` connections; besides them an endpoint keeps 65,536 resting ports (6 MB) and 256 answers.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Congestion controls for both directions, the best first, eight at most. Default CCID 2 (RFC 4340 §10).
