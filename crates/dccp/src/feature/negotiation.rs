@@ -97,7 +97,16 @@ impl Negotiation {
             mandatory: false,
             refused: false,
         });
-        Self { is_server, local: initial, remote: initial, fgsr: None, fgss: None, confirms: Vec::new(), active: false, repeat: None }
+        Self {
+            is_server,
+            local: initial,
+            remote: initial,
+            fgsr: None,
+            fgss: None,
+            confirms: Vec::new(),
+            active: false,
+            repeat: None,
+        }
     }
 
     fn feature(&self, place: Place, index: usize) -> &Feature {

@@ -45,7 +45,8 @@ impl Bench {
     fn ack(&mut self, ack: u64, options: &[u8]) {
         self.now += Duration::from_millis(100);
         let options = Options::new(options, Kind::Ack { ack });
-        self.sender.on_feedback(self.now, &Feedback { ack: Seq::new(ack), options, has_vectors: true, has_dropped: true });
+        self.sender
+            .on_feedback(self.now, &Feedback { ack: Seq::new(ack), options, has_vectors: true, has_dropped: true });
     }
 }
 
