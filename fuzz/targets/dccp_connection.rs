@@ -107,13 +107,15 @@ impl World {
             while let Some(transmit) = self.ends[at].endpoint.poll_transmit(self.now, &mut self.buf) {
                 turns += 1;
                 assert!(turns < ENDLESS, "transmits without end");
-                let packet = Packet::parse(&self.buf, Checksum::Udp).expect("what is sent is sound");
-                if !packet.header.short {
-                    self.ends[at].last = packet.header.seq;
-                }
-                let inbox = &mut self.ends[1 - at].inbox;
-                if inbox.len() < ON_THE_WAY {
-                    inbox.push_back((transmit.ecn, self.buf.clone()));
+                for bytes in transmit.datagrams(&self.buf) {
+                    let packet = Packet::parse(bytes, Checksum::Udp).expect("what is sent is sound");
+                    if !packet.header.short {
+                        self.ends[at].last = packet.header.seq;
+                    }
+                    let inbox = &mut self.ends[1 - at].inbox;
+                    if inbox.len() < ON_THE_WAY {
+                        inbox.push_back((transmit.ecn, bytes.to_vec()));
+                    }
                 }
             }
             let end = &mut self.ends[at];

@@ -134,8 +134,10 @@ impl Pipe {
 fn carry(from: &mut Endpoint, to: &mut Endpoint, now: Instant, packet: &mut Vec<u8>, host: u8) -> u64 {
     let mut packets = 0;
     while let Some(transmit) = from.poll_transmit(now, packet) {
-        packets += 1;
-        to.handle_datagram(now, Datagram { route: route(host), ecn: transmit.ecn, payload: packet });
+        for payload in transmit.datagrams(packet) {
+            packets += 1;
+            to.handle_datagram(now, Datagram { route: route(host), ecn: transmit.ecn, payload });
+        }
     }
     while from.poll_event().is_some() {}
     packets

@@ -26,6 +26,8 @@ pub struct Options {
     pub base_packet: usize,
     /// Largest DCCP packet in bytes, headers included. Default 1400.
     pub max_packet: usize,
+    /// Data packets of one size that are handed out at once, for the kernel to cut (UDP segmentation offload). Default 40.
+    pub max_segments: usize,
     /// Packets that may be out at first (§7.5.2, 32 to 2^46 − 1); grows to five times what a round trip takes. Default 1000.
     pub sequence_window: u64,
     /// Ask for short sequence numbers on data (§7.6.1): four to eight bytes less, easier to forge. Default false.
@@ -74,6 +76,7 @@ impl Default for Options {
             receive_buffer: 1 << 20,
             base_packet: 1200,
             max_packet: 1400,
+            max_segments: 40,
             sequence_window: 1000,
             short_seqnos: false,
             ndp_count: false,

@@ -13,10 +13,52 @@ use braidcast_core::{Ecn, Instant, Transmit};
 
 /// Bytes that options take besides Ack Vectors, cookies and features.
 const COMMON_OPTIONS: usize = 40;
+/// Bytes that may be handed out at once, as the kernel cuts no more than one IP packet's worth.
+const MAX_BATCH: usize = 65_000;
 
 impl Connection {
-    /// The next packet: first what is due in any case, then data, then acknowledgements.
+    /// The next packet, and after data more of the same size, to be handed to the kernel at once.
     pub(crate) fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        buf.clear();
+        let plain = self.plain_data_len(now);
+        let ecn = self.next_packet(now, buf)?;
+        let (size, mut segments, mut segment_size) = (buf.len(), 1, None);
+        // Whether a packet is the shorter one that must be the last shows in `buf`.
+        while plain == Some(size)
+            && segments < self.options.max_segments
+            && buf.len() == segments * size
+            && buf.len() + size <= MAX_BATCH
+            && self.plain_data_len(now).is_some_and(|len| len <= size)
+            && self.send_data(now, buf).is_some()
+        {
+            segments += 1;
+            segment_size = Some(size);
+        }
+        Some(Transmit { route: self.route, ecn, segment_size })
+    }
+
+    /// Length of the next packet if it is data and nothing else, all of which look the same but for length.
+    fn plain_data_len(&mut self, now: Instant) -> Option<usize> {
+        self.stats.expired += self.queue.expire(now);
+        let with_ack = self.receiver.ack_due().is_some() || self.echo.is_some() || self.sender.wants_ack_of_ack();
+        let plain = matches!(self.phase, Phase::Open)
+            && self.controls.is_empty()
+            && !self.counts_ndp()
+            && !with_ack
+            && !self.features.is_due()
+            && !self.options.ecn_nonce;
+        let header = if self.features.value(Place::Local, number::ALLOW_SHORT_SEQNOS) == 1 { 12 } else { 16 };
+        let checksum = if self.options.data_checksum { 8 } else { 0 };
+        self.queue.next_len().filter(|_| plain).map(|len| header + len + if len > 0 { checksum } else { 0 })
+    }
+
+    /// Whether an NDP Count goes on the next packet.
+    fn counts_ndp(&self) -> bool {
+        self.ndp_run > 0 && (self.probed || self.features.value(Place::Local, number::SEND_NDP_COUNT) == 1)
+    }
+
+    /// First what is due in any case, then data, then acknowledgements.
+    fn next_packet(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Ecn> {
         self.probe_path(now);
         let ecn = if let Some(control) = self.controls.pop_front() {
             self.build(now, &control, buf)
@@ -31,7 +73,7 @@ impl Connection {
             let control = self.controls.pop_front()?;
             self.build(now, &control, buf)
         };
-        Some(Transmit { route: self.route, ecn, segment_size: None })
+        Some(ecn)
     }
 
     fn is_ack_due(&self, now: Instant) -> bool {
@@ -88,7 +130,7 @@ impl Connection {
         self.finish(now, kind, message.coverage, &message.bytes, None, buf)
     }
 
-    /// Writes a control packet into `buf`.
+    /// Appends a control packet to `buf`.
     pub(super) fn build(&mut self, now: Instant, control: &Control, buf: &mut Vec<u8>) -> Ecn {
         let ack = self.numbers.acknowledgeable.get();
         let service = self.service;
@@ -108,7 +150,7 @@ impl Connection {
         self.finish(now, kind, 0, &[], Some(control), buf)
     }
 
-    /// Writes a packet with all options that belong on it, and tells congestion control.
+    /// Appends a packet with all options that belong on it, and tells congestion control.
     fn finish(
         &mut self,
         now: Instant,
@@ -118,7 +160,7 @@ impl Connection {
         control: Option<&Control>,
         buf: &mut Vec<u8>,
     ) -> Ecn {
-        buf.clear();
+        let start = buf.len();
         let foreign = if let Some(Control::ForeignReset { seq, .. }) = control { Some(*seq) } else { None };
         let seq = foreign.unwrap_or_else(|| self.numbers.take());
         let short = kind.may_be_short() && self.features.value(Place::Local, number::ALLOW_SHORT_SEQNOS) == 1;
@@ -146,7 +188,7 @@ impl Connection {
         if foreign.is_some() {
             return Ecn::NotEct;
         }
-        self.after_sending(now, seq, &header, payload.len(), buf.len())
+        self.after_sending(now, seq, &header, payload.len(), buf.len() - start)
     }
 
     fn emit_options(
@@ -161,7 +203,7 @@ impl Connection {
         let room = builder.room();
         let w = &mut builder.options();
         let start = w.position();
-        if self.ndp_run > 0 && (self.probed || self.features.value(Place::Local, number::SEND_NDP_COUNT) == 1) {
+        if self.counts_ndp() {
             emit_ndp_count(self.ndp_run, w);
         }
         if self.options.data_checksum && !payload.is_empty() {

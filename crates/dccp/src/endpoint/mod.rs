@@ -80,6 +80,8 @@ pub struct Endpoint {
     half_open: HalfOpen,
     ports: Ports,
     flows: HashMap<FlowId, Flow>,
+    /// The connection of the last packet: often that of the next one too.
+    last: Option<(FlowId, ConnectionId)>,
     /// When flows in TIMEWAIT are free again, oldest first.
     resting: VecDeque<(Instant, FlowId)>,
     timers: BTreeSet<(Instant, ConnectionId)>,
@@ -115,6 +117,7 @@ impl Endpoint {
             half_open: HalfOpen::default(),
             ports: Ports::default(),
             flows: HashMap::new(),
+            last: None,
             resting: VecDeque::new(),
             timers: BTreeSet::new(),
             busy: VecDeque::new(),
@@ -331,8 +334,11 @@ impl Machine for Endpoint {
         let header = &packet.header;
         let flow = FlowId { route, local_port: header.destination_port, remote_port: header.source_port };
         self.free_rested(now);
-        match self.flows.get(&flow).copied() {
+        let last = self.last.filter(|&(it, id)| it == flow && self.connection(id).is_some());
+        let known = last.map(|(_, id)| Flow::Connection(id)).or_else(|| self.flows.get(&flow).copied());
+        match known {
             Some(Flow::Connection(id)) => {
+                self.last = Some((flow, id));
                 if let Some(entry) = self.entry(id) {
                     entry.connection.handle_packet(now, ecn, &packet);
                 }

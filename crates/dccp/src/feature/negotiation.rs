@@ -356,6 +356,11 @@ impl Negotiation {
             || self.repeat.is_some_and(|(at, _)| at <= now)
     }
 
+    /// Whether options may wait for a packet, now or soon.
+    pub(crate) fn is_due(&self) -> bool {
+        self.active || !self.confirms.is_empty()
+    }
+
     /// When Changes are repeated next.
     pub(crate) fn timer(&self) -> Option<Instant> {
         self.repeat.map(|(at, _)| at)
