@@ -82,6 +82,7 @@ impl World {
             ecn_nonce: settings & 8 != 0,
             half_open: usize::from(settings >> 4 & 1),
             base_packet: 600,
+            first_packet: (settings & 4 != 0).then_some(600),
             sequence_window: if settings & 32 != 0 { 40 } else { 1000 },
             server_holds_time_wait: settings & 64 != 0,
             receive_buffer: if settings & 128 != 0 { 2000 } else { 1 << 20 },

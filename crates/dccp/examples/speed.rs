@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ccid: Ccid = args.next().unwrap_or_else(|| "ccid3".into()).parse()?;
     let count: u64 = args.next().unwrap_or_else(|| "100000".into()).parse()?;
     let max_segments = args.next().map_or(Ok(Options::default().max_segments), |it| it.parse())?;
-    let options = Options { ccids: vec![ccid], base_packet: 1400, max_segments, ..Options::default() };
+    let options = Options { ccids: vec![ccid], max_segments, ..Options::default() };
     let rng = Rng::from_seed(1);
     let mut now = Instant::from_millis(1);
     let mut server = Endpoint::new(options.clone(), rng.stream("server"));

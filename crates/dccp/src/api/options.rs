@@ -21,10 +21,16 @@ pub struct Options {
     pub send_queue: usize,
     /// Bytes received and not yet taken; what comes on top is dropped and reported as such (§11.7). Default 1 MiB.
     pub receive_buffer: usize,
-    /// DCCP packet in bytes, headers included, that every path is trusted to carry (`BASE_PLPMTU`, RFC 8899 §5.1.2). What is
-    /// beyond, up to `max_packet`, is probed once there is use for it. Default 1200.
+    /// DCCP packet in bytes, headers included, that every path is trusted to carry (`BASE_PLPMTU`, RFC 8899 §5.1.2). Default
+    /// 1200.
     pub base_packet: usize,
-    /// Largest DCCP packet in bytes, headers included. Default 1400.
+    /// Size of the largest packets at first. What is above `base_packet` is probed as soon as such packets leave; should it
+    /// not get through, they are of the base size some 3 s later, and from there on what the path carries is found. The
+    /// base size here avoids even that: then nothing larger leaves before a probe has come back. Default `None`:
+    /// `max_packet` (RFC 4340 §14.1).
+    pub first_packet: Option<usize>,
+    /// Largest DCCP packet in bytes, headers included. What is between the present size and this is probed once the
+    /// application has use for it. Default 1400.
     pub max_packet: usize,
     /// Data packets of one size that are handed out at once, for the kernel to cut (UDP segmentation offload). Default 40.
     pub max_segments: usize,
@@ -75,6 +81,7 @@ impl Default for Options {
             send_queue: 64,
             receive_buffer: 1 << 20,
             base_packet: 1200,
+            first_packet: None,
             max_packet: 1400,
             max_segments: 40,
             sequence_window: 1000,

@@ -134,7 +134,7 @@ impl Connection {
             echo: None,
             ndp_run: 0,
             probed: false,
-            path_size: super::PathSize::new(now, options.base_packet, options.max_packet),
+            path_size: super::PathSize::new(now, &options),
             pace: None,
             ratio_pause: now,
             slow: false,

@@ -1,7 +1,7 @@
 //! Which packets the path carries (RFC 4340 §14): found by padded Syncs, which risk no data (§14.1), in the way of RFC 8899.
 
 use super::{Connection, Control, Phase};
-use crate::api::Event;
+use crate::api::{Event, Options};
 use crate::seq::Seq;
 use braidcast_cc::PathMtu;
 use braidcast_core::Instant;
@@ -13,22 +13,39 @@ pub(super) struct PathSize {
     search: PathMtu,
     /// The application could make use of more: only then it is looked for.
     wanted: bool,
-    /// Packets above the base left since the size was confirmed.
+    /// Packets above the base left since the size was confirmed or doubted.
     used: bool,
+    /// It was never confirmed.
+    assumed: bool,
     /// Losses that congestion control has told of, and from when on more of them raise a doubt.
     losses: u64,
     doubt_from: Instant,
     /// The last probe and its size.
     probe: Option<(Seq, usize)>,
+    /// When it was due, and how many were since anything came from the peer.
+    probed_at: Instant,
+    unheard: u32,
 }
 
 impl PathSize {
     /// Losses have many causes: the size is doubted no more often.
     const PAUSE: Duration = Duration::from_secs(10);
 
-    pub(super) fn new(now: Instant, base: usize, max: usize) -> Self {
-        let search = PathMtu::new(base.min(max), max);
-        Self { search, wanted: false, used: false, losses: 0, doubt_from: now, probe: None }
+    pub(super) fn new(now: Instant, options: &Options) -> Self {
+        let max = options.max_packet;
+        let mut search = PathMtu::new(options.base_packet.min(max), max);
+        search.assume(options.first_packet.unwrap_or(max));
+        Self {
+            search,
+            wanted: false,
+            used: false,
+            assumed: true,
+            losses: 0,
+            doubt_from: now,
+            probe: None,
+            probed_at: now,
+            unheard: 0,
+        }
     }
 
     /// Bytes of the largest packet.
@@ -53,6 +70,10 @@ impl PathSize {
 
     /// The size to probe now.
     fn due(&mut self, now: Instant) -> Option<usize> {
+        if self.assumed && self.used {
+            (self.assumed, self.used) = (false, false);
+            self.search.confirm(now);
+        }
         if !self.search.is_searching() {
             if !self.wanted || self.search.poll_timeout().is_some_and(|at| at > now) {
                 return None;
@@ -91,16 +112,31 @@ impl Connection {
 
     /// Queues a probe if it is time for one.
     pub(super) fn probe_path(&mut self, now: Instant) {
-        if !matches!(self.phase, Phase::Open) || self.path_size.timer().map_or(!self.path_size.wanted, |at| at > now) {
+        let size = &self.path_size;
+        let first = size.assumed && size.used || size.wanted && size.search.poll_timeout().is_none();
+        if !matches!(self.phase, Phase::Open) || !(first || size.timer().is_some_and(|at| at <= now)) {
             return;
         }
+        /// Times that the pause between probes doubles while nothing comes from the peer.
+        const DOUBLINGS: u32 = 4;
+        // RFC 8899 §5.1.1: PROBE_TIMER is more than a round trip, and a second at least.
+        let timeout = (self.rtt_or_default() * 3).max(Duration::from_secs(1));
         let before = self.path_size.current();
-        let size = self.path_size.due(now);
-        if let Some(size) = size {
-            // RFC 8899 §5.1.1: PROBE_TIMER is more than a round trip, and a second at least.
-            let timeout = (self.rtt_or_default() * 3).max(Duration::from_secs(1));
-            self.path_size.search.sent(now, timeout);
+        let it = &mut self.path_size;
+        if self.last_valid > it.probed_at {
+            it.unheard = 0;
+        } else if it.probe.is_some() {
+            // Everything is lost, or all that would tell us: no matter of size.
+            it.unheard = (it.unheard + 1).min(DOUBLINGS);
+            it.search.discount();
+        }
+        if let Some(size) = it.due(now) {
+            it.search.sent(now, timeout * (1 << it.unheard));
+            it.probed_at = now;
             self.control(Control::Probe { size });
+            // A small one along with it, whose answer tells whether the path carries anything.
+            let ack = self.numbers.acknowledgeable;
+            self.control(Control::Sync { ack });
         }
         self.note_path_size(before);
     }
