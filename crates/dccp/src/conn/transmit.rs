@@ -1,3 +1,4 @@
+use super::path_size::FILLING;
 use super::{Connection, Control, Phase};
 use crate::api::{Event, State};
 use crate::ccid::{Permit, Sent};
@@ -12,10 +13,53 @@ use braidcast_core::{Ecn, Instant, Transmit};
 
 /// Bytes that options take besides Ack Vectors, cookies and features.
 const COMMON_OPTIONS: usize = 40;
+/// Bytes that may be handed out at once, as the kernel cuts no more than one IP packet's worth.
+const MAX_BATCH: usize = 65_000;
 
 impl Connection {
-    /// The next packet: first what is due in any case, then data, then acknowledgements.
+    /// The next packet, and after data more of the same size, to be handed to the kernel at once.
     pub(crate) fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        buf.clear();
+        let plain = self.plain_data_len(now);
+        let ecn = self.next_packet(now, buf)?;
+        let (size, mut segments, mut segment_size) = (buf.len(), 1, None);
+        // Whether a packet is the shorter one that must be the last shows in `buf`.
+        while plain == Some(size)
+            && segments < self.options.max_segments
+            && buf.len() == segments * size
+            && buf.len() + size <= MAX_BATCH
+            && self.plain_data_len(now).is_some_and(|len| len <= size)
+            && self.send_data(now, buf).is_some()
+        {
+            segments += 1;
+            segment_size = Some(size);
+        }
+        Some(Transmit { route: self.route, ecn, segment_size })
+    }
+
+    /// Length of the next packet if it is data and nothing else, all of which look the same but for length.
+    fn plain_data_len(&mut self, now: Instant) -> Option<usize> {
+        self.stats.expired += self.queue.expire(now);
+        let with_ack = self.receiver.ack_due().is_some() || self.echo.is_some() || self.sender.wants_ack_of_ack();
+        let plain = matches!(self.phase, Phase::Open)
+            && self.controls.is_empty()
+            && !self.counts_ndp()
+            && !with_ack
+            && !self.features.is_due()
+            && !self.options.ecn_nonce;
+        let header = if self.features.value(Place::Local, number::ALLOW_SHORT_SEQNOS) == 1 { 12 } else { 16 };
+        let checksum = if self.options.data_checksum { 8 } else { 0 };
+        self.queue.next_len().filter(|_| plain).map(|len| header + len + if len > 0 { checksum } else { 0 })
+    }
+
+    /// Whether an NDP Count goes on the next packet.
+    fn counts_ndp(&self) -> bool {
+        self.ndp_run > 0 && (self.probed || self.features.value(Place::Local, number::SEND_NDP_COUNT) == 1)
+    }
+
+    /// First what is due in any case, then data, then acknowledgements.
+    fn next_packet(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Ecn> {
+        self.probe_path(now);
         let ecn = if let Some(control) = self.controls.pop_front() {
             self.build(now, &control, buf)
         } else if !self.transfers() {
@@ -29,7 +73,7 @@ impl Connection {
             let control = self.controls.pop_front()?;
             self.build(now, &control, buf)
         };
-        Some(Transmit { route: self.route, ecn, segment_size: None })
+        Some(ecn)
     }
 
     fn is_ack_due(&self, now: Instant) -> bool {
@@ -52,7 +96,7 @@ impl Connection {
         let with_ack = partly_open || owes || self.echo.is_some() || self.sender.wants_ack_of_ack();
         let cookie = if let Phase::PartOpen { cookie, .. } = &self.phase { cookie.len() + 8 } else { 0 };
         let options = COMMON_OPTIONS + cookie + self.acks.emitted_len() + self.receiver.options_len();
-        let fits = 24 + options + len <= self.options.max_packet;
+        let fits = 24 + options + len <= self.path_size.current();
         if with_ack && !fits {
             if partly_open {
                 return None; // until the handshake is done and the cookie is gone
@@ -86,7 +130,7 @@ impl Connection {
         self.finish(now, kind, message.coverage, &message.bytes, None, buf)
     }
 
-    /// Writes a control packet into `buf`.
+    /// Appends a control packet to `buf`.
     pub(super) fn build(&mut self, now: Instant, control: &Control, buf: &mut Vec<u8>) -> Ecn {
         let ack = self.numbers.acknowledgeable.get();
         let service = self.service;
@@ -95,6 +139,7 @@ impl Connection {
             Control::Response { .. } => Kind::Response { ack, service },
             Control::Ack => Kind::Ack { ack },
             Control::Sync { ack } => Kind::Sync { ack: ack.get() },
+            Control::Probe { .. } => Kind::Sync { ack },
             Control::SyncAck { ack } => Kind::SyncAck { ack: ack.get() },
             Control::CloseReq => Kind::CloseReq { ack },
             Control::Close => Kind::Close { ack },
@@ -105,7 +150,7 @@ impl Connection {
         self.finish(now, kind, 0, &[], Some(control), buf)
     }
 
-    /// Writes a packet with all options that belong on it, and tells congestion control.
+    /// Appends a packet with all options that belong on it, and tells congestion control.
     fn finish(
         &mut self,
         now: Instant,
@@ -115,7 +160,7 @@ impl Connection {
         control: Option<&Control>,
         buf: &mut Vec<u8>,
     ) -> Ecn {
-        buf.clear();
+        let start = buf.len();
         let foreign = if let Some(Control::ForeignReset { seq, .. }) = control { Some(*seq) } else { None };
         let seq = foreign.unwrap_or_else(|| self.numbers.take());
         let short = kind.may_be_short() && self.features.value(Place::Local, number::ALLOW_SHORT_SEQNOS) == 1;
@@ -133,11 +178,17 @@ impl Connection {
         };
         let mut builder = Builder::begin(buf, &header);
         self.emit_options(now, seq, kind, payload, control, &mut builder);
+        let payload = if let Some(&Control::Probe { size }) = control {
+            self.probe_left(seq, size);
+            &FILLING[..size.saturating_sub(builder.header_len()).min(FILLING.len())]
+        } else {
+            payload
+        };
         builder.finish(payload, self.checksum);
         if foreign.is_some() {
             return Ecn::NotEct;
         }
-        self.after_sending(now, seq, &header, payload.len(), buf.len())
+        self.after_sending(now, seq, &header, payload.len(), buf.len() - start)
     }
 
     fn emit_options(
@@ -152,7 +203,7 @@ impl Connection {
         let room = builder.room();
         let w = &mut builder.options();
         let start = w.position();
-        if self.ndp_run > 0 && self.features.value(Place::Local, number::SEND_NDP_COUNT) == 1 {
+        if self.counts_ndp() {
             emit_ndp_count(self.ndp_run, w);
         }
         if self.options.data_checksum && !payload.is_empty() {
@@ -205,6 +256,8 @@ impl Connection {
     fn after_sending(&mut self, now: Instant, seq: Seq, header: &Header, payload: usize, len: usize) -> Ecn {
         let kind = header.kind;
         self.ndp_run = if kind.is_data() { 0 } else { self.ndp_run + 1 };
+        self.probed &= !kind.is_data();
+        self.path_size.sent(len, self.options.base_packet);
         self.stats.sent_packets += 1;
         self.stats.sent_bytes += len as u64;
         if matches!(kind, Kind::Request { .. } | Kind::Response { .. }) {
