@@ -95,6 +95,20 @@ fn a_lossy_way_back_raises_the_ack_ratio() {
     assert!(acks * 3 < got.len(), "{acks} acks for {} messages", got.len());
 }
 
+/// Linux acknowledges each second packet and has no timer for the last one, so that a window of one packet would get no
+/// answer but after timeouts, and never grow again.
+#[test]
+fn a_window_of_one_packet_has_each_packet_acknowledged() {
+    let mut pair = Pair::seeded(2, &Options::default(), Duplex::new(lossy(8, 30, "40%"), link(8, 30)));
+    pair.connect();
+    stream(&mut pair, 1000, Duration::from_secs(10));
+    let report = pair.on_client(|it, now| it.report(now)).ccid;
+    assert!(report.timeouts > 0, "{report:?}");
+    let one = |it: &Opt<'_>| matches!(it, Opt::Feature(it) if it.feature == 5 && !it.confirm && it.values == [0, 1]);
+    let told = pair.record.sent(CLIENT).iter().any(|it| it.packet().options.known().any(|it| one(&it)));
+    assert!(told, "the receiver knows");
+}
+
 #[test]
 fn ecn_marks_slow_the_sender_before_anything_is_lost() {
     let mut pair = Pair::connected(&Options::default(), Duplex::both(link(10, 20)));

@@ -208,7 +208,7 @@ impl Connection {
     }
 
     /// Features of ours that follow from how congestion control is doing.
-    fn steer_features(&mut self, now: Instant) {
+    pub(super) fn steer_features(&mut self, now: Instant) {
         let stable = |it: &Self, number| it.features.is_stable(Place::Local, number);
         // §7.5.2: five times what is out in a round trip, acknowledgements included. Some CCIDs never acknowledge
         // those, so they count up to a limit only: a wide window is easier to hit (§7.5.5).

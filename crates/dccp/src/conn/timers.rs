@@ -60,6 +60,7 @@ impl Connection {
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.sender.timer().is_some_and(|at| at <= now) {
             self.sender.on_timer(now);
+            self.steer_features(now);
         }
         self.release(now);
         if self.receiver.timer().is_some_and(|at| at <= now) {

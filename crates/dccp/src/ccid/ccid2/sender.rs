@@ -378,7 +378,9 @@ impl ccid::Sender for Sender {
     }
 
     fn ack_ratio(&self) -> Option<u16> {
-        Some(self.ack_ratio.get())
+        // §6.1.2 allows one for windows of 1 or 2. Linux's receiver has no timer for acknowledgements: otherwise it would
+        // wait for a second packet, which does not leave before the timeout, for ever.
+        Some(if self.cwnd <= 2 { 1 } else { self.ack_ratio.get() })
     }
 
     fn packets_per_rtt(&self, _: Instant) -> u64 {
@@ -400,7 +402,7 @@ impl ccid::Sender for Sender {
             cwnd: Some(self.cwnd),
             ssthresh: Some(self.ssthresh),
             pipe: Some(self.pipe),
-            ack_ratio: Some(self.ack_ratio.get()),
+            ack_ratio: self.ack_ratio(),
             ..self.counts
         }
     }
