@@ -33,7 +33,8 @@ fn agreed(ours: &mut Dccp, id: ConnectionId) -> Option<(Ccid, Ccid)> {
 
 /// Counts the packets that left, or came, and have an option that `which` looks for.
 fn count(ours: &Dccp, sent: bool, which: impl Fn(&Opt<'_>) -> bool) -> usize {
-    let has = |seen: &&Seen| seen.sent == sent && seen.packet().is_some_and(|it| it.options.known().any(|it| which(&it)));
+    let has =
+        |seen: &&Seen| seen.sent == sent && seen.packet().is_some_and(|it| it.options.known().any(|it| which(&it)));
     ours.seen().iter().filter(has).count()
 }
 
@@ -57,9 +58,11 @@ fn assert_options(ours: &Dccp, agreed: (Ccid, Ccid)) {
 /// Whether a Confirm of Sequence Window `window` left, or came.
 fn confirmed_window(ours: &Dccp, sent: bool, window: u64) -> bool {
     let value = &window.to_be_bytes()[2..];
-    count(ours, sent, |opt| {
-        matches!(opt, Opt::Feature(FeatureOption { confirm: true, side: Side::Remote, feature: 3, values }) if *values == value)
-    }) > 0
+    count(
+        ours,
+        sent,
+        |opt| matches!(opt, Opt::Feature(FeatureOption { confirm: true, side: Side::Remote, feature: 3, values }) if *values == value),
+    ) > 0
 }
 
 fn linux_serves(guest: &Guest) {
