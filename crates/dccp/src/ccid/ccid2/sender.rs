@@ -42,8 +42,9 @@ pub(in crate::ccid) struct Sender {
     recovered_after: Option<Seq>,
     /// Unmarked data packets acknowledged since the window last grew.
     credit: u32,
-    /// The window was full since the last feedback: only then does it grow (§5.1).
-    was_full: bool,
+    /// The window was full with the packets up to this one: only these make it grow (§5.1). Several acknowledgements may
+    /// come before anything is sent again, and all of them count.
+    full_until: Option<Seq>,
     /// The receiver is slow: no growth before this (RFC 4340 §11.6).
     no_growth_until: Instant,
     timeout: Option<Instant>,
@@ -85,7 +86,7 @@ impl Sender {
             measure_from: None,
             recovered_after: None,
             credit: 0,
-            was_full: false,
+            full_until: None,
             no_growth_until: Instant::ZERO,
             timeout: None,
             last_data: None,
@@ -250,9 +251,9 @@ impl Sender {
         })
     }
 
-    /// §5: slow start by half of what is acknowledged, then one packet for each window.
+    /// §5: slow start by half of what is acknowledged while the window is full, then one packet for each window.
     fn grow(&mut self, now: Instant, unmarked: u32) {
-        if !core::mem::take(&mut self.was_full) || now < self.no_growth_until || self.cwnd >= self.limit {
+        if now < self.no_growth_until || self.cwnd >= self.limit {
             return;
         }
         self.credit += unmarked;
@@ -279,7 +280,7 @@ impl ccid::Sender for Sender {
         if self.pipe < self.window() {
             return Permit::Now;
         }
-        self.was_full = true;
+        self.full_until = Some(back(self.next(), 1));
         Permit::Wait
     }
 
@@ -325,17 +326,18 @@ impl ccid::Sender for Sender {
             self.congestion(feedback.ack);
         }
         self.note_dropped(feedback);
-        let (mut high, mut unmarked) = (feedback.ack, 0);
+        let (mut high, mut acked, mut unmarked) = (feedback.ack, 0, 0);
         for run in feedback.options.ack_vector_runs() {
             let low = back(high, u64::from(run.len) - 1);
             if let (true, Some((from, count))) = (run.state.arrived(), self.overlap(low, high)) {
-                for n in (0..count).rev() {
-                    unmarked += u32::from(self.arrived(now, from.plus(n), run.state == PacketState::Marked));
+                for seq in (0..count).rev().map(|n| from.plus(n)) {
+                    let counts = u32::from(self.arrived(now, seq, run.state == PacketState::Marked));
+                    acked += counts;
+                    unmarked += counts * u32::from(self.full_until.is_some_and(|full| seq <= full));
                 }
             }
             high = back(low, 1);
         }
-        let acked = unmarked;
         self.find_losses();
         self.grow(now, unmarked);
         if acked > 0 {

@@ -61,6 +61,18 @@ fn slow_start_grows_by_half_of_what_is_acknowledged() {
     assert_eq!(b.sender.cwnd, 6);
 }
 
+/// As a busy machine reads them.
+#[test]
+fn acknowledgements_that_come_at_once_all_count() {
+    let mut b = bench();
+    b.sender.cwnd = 10;
+    b.fill();
+    for n in 1..=5 {
+        b.ack(2 * n, &[38, 3, 1]);
+    }
+    assert_eq!(b.cwnd(), (15, 0));
+}
+
 #[test]
 fn three_later_packets_make_a_loss_and_halve_the_window_once() {
     let mut b = bench();
