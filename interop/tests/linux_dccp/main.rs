@@ -3,13 +3,14 @@
 mod ends;
 mod features;
 mod flows;
+mod link;
 mod lossy;
 mod throughput;
 
 use braidcast_dccp::wire::Kind;
 use braidcast_dccp::{Ccid, CloseReason, ConnectionId, Options, ServiceCode};
 use braidcast_interop::dccp::Dccp;
-use braidcast_interop::linux::{GUEST, Guest, HOST, with_guest};
+use braidcast_interop::linux::{Guest, HOST, with_guest};
 use std::time::Duration;
 
 /// `-S TEST` of `dccp_peer`.
@@ -75,13 +76,11 @@ fn trail(ours: &Dccp, port: u16, expected: &[&str]) {
 #[test]
 fn with_linux() {
     with_guest("with_linux", concat!(env!("CARGO_TARGET_TMPDIR"), "/linux-peer"), |guest| {
-        assert_eq!(GUEST[0], "10.77.1.2");
-        if std::env::var_os("SKIPF").is_none() {
-            flows::all(guest);
-        }
-        if std::env::var_os("SKIPF").is_none() {
-            ends::all(guest);
-        }
+        // A Linux that is slow to read drops what exceeds its receive buffer, unseen by DCCP.
+        let (said, status) = guest.shell("sysctl -w net.core.rmem_default=4000000");
+        assert!(status.success(), "{said}");
+        flows::all(guest);
+        ends::all(guest);
         features::all(guest);
         lossy::all(guest);
     });

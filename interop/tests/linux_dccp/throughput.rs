@@ -1,6 +1,7 @@
 //! How much ours carries to Linux and back, beside Linux to Linux over the same emulated link at the same time.
 
 use super::flows::{plain, received, send};
+use super::link::{self, Ends};
 use super::{LIMIT, connect, number, options, value};
 use braidcast_dccp::Ccid;
 use braidcast_interop::dccp::Dccp;
@@ -13,35 +14,6 @@ const LINKS: [&str; 3] = [
     "rate 2mbit delay 30ms loss 1% limit 50",
     "rate 2mbit delay 30ms loss 2% limit 50",
 ];
-
-/// Two namespaces in the guest with a link between them, and the link to us: `netem` at both ends of both. What comes
-/// from us passes it on `ifb0`, since it works on what leaves.
-const PREPARE: &str = "
-ip netns add far
-ip link add va type veth peer name vb netns far
-ip addr add 10.99.0.1/24 dev va
-ip link set va up
-ip -n far addr add 10.99.0.2/24 dev vb
-ip -n far link set vb up
-ip -n far link set lo up
-ip link add ifb0 type ifb
-ip link set ifb0 up
-tc qdisc add dev net1 ingress
-tc filter add dev net1 parent ffff: matchall action mirred egress redirect dev ifb0
-";
-
-/// Shell text that makes both links like `netem`.
-pub(crate) fn emulate(netem: &str) -> String {
-    let devices = ["dev va", "dev net1", "dev ifb0"];
-    let here: Vec<_> = devices.iter().map(|it| format!("tc qdisc replace {it} root netem {netem}")).collect();
-    format!("{} && tc -n far qdisc replace dev vb root netem {netem}", here.join(" && "))
-}
-
-/// Makes the links; `netem` is still to come.
-pub(crate) fn prepare(guest: &Guest) {
-    let (said, status) = guest.shell(PREPARE);
-    assert!(status.success(), "{said}");
-}
 
 /// kbit/s of one run.
 #[derive(Clone, Copy, Debug)]
@@ -101,17 +73,16 @@ fn run(guest: &Guest, ccid: Ccid, sending: bool, seconds: u64) -> Run {
 pub(crate) fn table(guest: &Guest) {
     let setting = |name: &str, or: u64| std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(or);
     let (seconds, runs) = (setting("SECONDS_EACH", 20).min(25), setting("RUNS", 4));
-    prepare(guest);
+    link::prepare(guest, Ends::OursAndFar);
     let mut rows = Vec::new();
-    for link in LINKS {
-        let (said, status) = guest.shell(&emulate(link));
-        assert!(status.success(), "{said}");
+    for netem in LINKS {
+        link::emulate(guest, Ends::OursAndFar, netem);
         for ccid in [Ccid::Two, Ccid::Three] {
             let mut all: [Vec<Run>; 2] = [Vec::new(), Vec::new()];
             for n in 0..runs {
                 for sending in [true, false] {
                     let run = run(guest, ccid, sending, seconds);
-                    println!("{link}, {ccid}, run {n}, we send: {sending}: {run:?}");
+                    println!("{netem}, {ccid}, run {n}, we send: {sending}: {run:?}");
                     all[usize::from(sending)].push(run);
                 }
             }
@@ -120,7 +91,7 @@ pub(crate) fn table(guest: &Guest) {
             let linux = mean(&both, |it| it.linux_to_linux);
             let [to_us, from_us] = all.map(|runs| mean(&runs, |it| it.ours));
             rows.push(format!(
-                "| {link} | {ccid} | {linux:.0} | {from_us:.0} ({:+.0} %) | {to_us:.0} ({:+.0} %) |",
+                "| {netem} | {ccid} | {linux:.0} | {from_us:.0} ({:+.0} %) | {to_us:.0} ({:+.0} %) |",
                 (from_us / linux - 1.0) * 100.0,
                 (to_us / linux - 1.0) * 100.0
             ));
