@@ -267,6 +267,11 @@ impl Connection {
         matches!(self.phase, Phase::Closed { .. }) && self.controls.is_empty()
     }
 
+    /// Whether messages wait to be read.
+    pub(crate) fn has_unread(&self) -> bool {
+        !self.inbox.is_empty()
+    }
+
     /// Whether the ports must rest.
     pub(crate) const fn needs_time_wait(&self) -> bool {
         matches!(self.phase, Phase::Closed { time_wait: true })
