@@ -128,7 +128,7 @@ pub struct Connection {
     ndp_run: u64,
     /// Congestion control lets the next data packet out then.
     pace: Option<Instant>,
-    /// The Ack Ratio is not changed again before this (RFC 4341 §6.1.2).
+    /// The Ack Ratio is not raised again before this (RFC 4341 §6.1.2).
     ratio_pause: Instant,
     slow: bool,
     wanted: Wanted,

@@ -258,7 +258,7 @@ impl Sender {
         }
         self.credit += unmarked;
         if self.cwnd < self.ssthresh {
-            let most = u32::from(self.ack_ratio.get() / 2).max(1);
+            let most = u32::from(self.ack_ratio.get(self.cwnd) / 2).max(1);
             let growth = (self.credit / 2).min(most).min(self.ssthresh - self.cwnd);
             self.credit = if growth == most { 0 } else { self.credit % 2 };
             self.cwnd += growth;
@@ -380,9 +380,7 @@ impl ccid::Sender for Sender {
     }
 
     fn ack_ratio(&self) -> Option<u16> {
-        // §6.1.2 allows one for windows of 1 or 2. Linux's receiver has no timer for acknowledgements: otherwise it would
-        // wait for a second packet, which does not leave before the timeout, for ever.
-        Some(if self.cwnd <= 2 { 1 } else { self.ack_ratio.get() })
+        Some(self.ack_ratio.get(self.cwnd))
     }
 
     fn packets_per_rtt(&self, _: Instant) -> u64 {
