@@ -1,8 +1,11 @@
 //! Runs the programs of other SCTP stacks, for the tests in `tests/`.
 
+pub mod dccp;
+mod host;
 pub mod linux;
-pub mod ours;
+pub mod sctp;
 pub mod tshark;
 pub mod usrsctp;
 
-pub use ours::Ours;
+pub use host::Host;
+pub use sctp::Ours;

@@ -74,7 +74,7 @@ fn prepare(scripts: &Path, out: &Path) -> Result<&'static str, String> {
 fn again(flags: &str, test: &str) -> Result<(), String> {
     let me = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new("unshare");
-    command.arg(flags).arg(me).args(["--exact", test, "--nocapture"]).env(INSIDE, "1");
+    command.arg(flags).arg(me).args(["--exact", test, "--nocapture", "--include-ignored"]).env(INSIDE, "1");
     let status = command.status().map_err(|error| error.to_string())?;
     assert!(status.success(), "{test} failed in its namespace: {status}");
     Ok(())

@@ -66,6 +66,21 @@ fn both_may_close_at_once() {
     assert_eq!(pair.states(), (None, None));
 }
 
+/// A busy machine reads many packets before the application has its turn.
+#[test]
+fn what_came_before_the_end_can_be_read_after_it() {
+    let mut pair = Pair::connected(&Options::default(), Duplex::both(link(10, 20)));
+    for n in 0..3 {
+        pair.client_send(&message(n, 100)).unwrap();
+    }
+    pair.on_client(|it, now| it.close(now));
+    pair.until_closed(&CloseReason::Closed, &CloseReason::Closed);
+    let got: Vec<u32> = pair.server_recv().iter().map(|it| number(it)).collect();
+    assert_eq!(got, [0, 1, 2]);
+    pair.run(ms(1));
+    assert_eq!(pair.server_id(), None, "all was read");
+}
+
 #[test]
 fn closing_survives_the_loss_of_every_fifth_packet() {
     for seed in 0..30 {

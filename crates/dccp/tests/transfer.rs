@@ -99,6 +99,46 @@ fn a_lossy_way_back_raises_the_ack_ratio() {
     assert!(acks * 5 < got * 2, "{acks} acks for {got} messages");
 }
 
+/// Linux acknowledges each second packet and has no timer for the last one, so that a window of one packet would get no
+/// answer but after timeouts, and never grow again.
+#[test]
+fn a_window_of_one_packet_has_each_packet_acknowledged() {
+    let mut pair = Pair::seeded(2, &Options::default(), Duplex::new(lossy(8, 30, "40%"), link(8, 30)));
+    pair.connect();
+    stream(&mut pair, 1000, Duration::from_secs(10));
+    let report = pair.on_client(|it, now| it.report(now)).ccid;
+    assert!(report.timeouts > 0, "{report:?}");
+    let one = |it: &Opt<'_>| matches!(it, Opt::Feature(it) if it.feature == 5 && !it.confirm && it.values == [0, 1]);
+    let told = pair.record.sent(CLIENT).iter().any(|it| it.packet().options.known().any(|it| one(&it)));
+    assert!(told, "the receiver knows");
+}
+
+/// RFC 4341 §6.1.2: not beyond half the window. A receiver that waits for more than is out answers too late, or never.
+#[test]
+fn the_ack_ratio_follows_a_falling_window_within_two_round_trips() {
+    let mut pair = Pair::seeded(4, &Options::default(), Duplex::new(lossy(2, 30, "2%"), lossy(2, 30, "10%")));
+    pair.connect();
+    let (mut told, mut too_high, mut longest, mut highest) = (2, 0, 0, 0);
+    for _ in 0..10_000 {
+        stream(&mut pair, 1000, ms(5));
+        let change = |it: &Seen| {
+            let change = |it| match it {
+                Opt::Feature(it) if it.feature == 5 && !it.confirm => it.values.last().copied(),
+                _ => None,
+            };
+            it.packet().options.known().find_map(change).map(u16::from)
+        };
+        told = pair.record.sent(CLIENT).iter().rev().find_map(change).unwrap_or(told);
+        pair.record.clear();
+        let report = pair.on_client(|it, now| it.report(now)).ccid;
+        highest = highest.max(told);
+        let most = report.cwnd.unwrap().div_ceil(2).max(2);
+        too_high = if u32::from(told) > most { too_high + 5 } else { 0 };
+        longest = longest.max(too_high);
+    }
+    assert!(highest > 2 && longest <= 150, "up to {highest}, too high for {longest} ms");
+}
+
 #[test]
 fn ecn_marks_slow_the_sender_before_anything_is_lost() {
     let mut pair = Pair::connected(&Options::default(), Duplex::both(link(10, 20)));

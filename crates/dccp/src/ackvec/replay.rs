@@ -37,6 +37,10 @@ impl ReplayWindow {
                     wider.set(seq);
                 }
             }
+            // What was too old to tell stays so.
+            for age in self.bits()..wider.bits() {
+                wider.set(crate::seq::back(newest, age));
+            }
         }
         *self = wider;
     }
@@ -93,6 +97,16 @@ mod tests {
     use crate::seq::back;
     use proptest::prelude::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn a_wider_window_does_not_take_again_what_the_narrow_one_forgot() {
+        let mut window = ReplayWindow::new(25);
+        for step in [0, 23, 69] {
+            assert!(window.insert(Seq::new(step)));
+        }
+        window.widen(100);
+        assert!(!window.insert(Seq::new(0)));
+    }
 
     proptest! {
         #[test]

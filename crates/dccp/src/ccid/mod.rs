@@ -306,9 +306,6 @@ pub(crate) trait Receiver: fmt::Debug + Send {
     /// Appends what this CCID puts on its acknowledgements, besides Ack Vectors and Elapsed Time.
     fn emit_options(&mut self, _now: Instant, _w: &mut Writer<'_>) {}
 
-    /// Whether Loss Event Rate options are wanted (RFC 4342 §8.4).
-    fn set_send_loss_event_rate(&mut self, _on: bool) {}
-
     /// Bytes of data per second that arrive, as reported last.
     fn recv_rate(&self) -> Option<f64> {
         None

@@ -236,8 +236,6 @@ impl Connection {
             self.receiving = receiving;
         }
         self.receiver.set_ack_ratio(self.features.value(Place::Remote, number::ACK_RATIO) as u16);
-        let told = self.features.value(Place::Local, number::SEND_LOSS_EVENT_RATE) == 1;
-        self.receiver.set_send_loss_event_rate(told);
         self.replay.widen(self.features.value(Place::Remote, number::SEQUENCE_WINDOW) / 4);
         // So many that the peer would take the last of them for valid if all others were lost.
         self.sender.limit(self.features.value(Place::Local, number::SEQUENCE_WINDOW) / 2);

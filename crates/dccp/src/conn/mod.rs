@@ -137,7 +137,7 @@ pub struct Connection {
     path_size: PathSize,
     /// Congestion control lets the next data packet out then.
     pace: Option<Instant>,
-    /// The Ack Ratio is not changed again before this (RFC 4341 §6.1.2).
+    /// The Ack Ratio is not raised again before this (RFC 4341 §6.1.2).
     ratio_pause: Instant,
     slow: bool,
     wanted: Wanted,
@@ -267,6 +267,11 @@ impl Connection {
     /// Over, with everything sent.
     pub(crate) fn is_finished(&self) -> bool {
         matches!(self.phase, Phase::Closed { .. }) && self.controls.is_empty()
+    }
+
+    /// Whether messages wait to be read.
+    pub(crate) fn has_unread(&self) -> bool {
+        !self.inbox.is_empty()
     }
 
     /// Whether the ports must rest.

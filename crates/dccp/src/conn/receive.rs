@@ -212,7 +212,7 @@ impl Connection {
     }
 
     /// Features of ours that follow from how congestion control is doing.
-    fn steer_features(&mut self, now: Instant) {
+    pub(super) fn steer_features(&mut self, now: Instant) {
         let stable = |it: &Self, number| it.features.is_stable(Place::Local, number);
         // §7.5.2: five times what is out in a round trip, acknowledgements included. Some CCIDs never acknowledge
         // those, so they count up to a limit only: a wide window is easier to hit (§7.5.5).
@@ -222,10 +222,11 @@ impl Connection {
         if wanted > window && stable(self, number::SEQUENCE_WINDOW) {
             self.features.tell(number::SEQUENCE_WINDOW, (wanted * 2).min((1 << 46) - 1));
         }
+        let told = self.features.told(number::ACK_RATIO);
         if let Some(ratio) = self.sender.ack_ratio().map(u64::from)
-            && ratio != self.features.value(Place::Local, number::ACK_RATIO)
-            && stable(self, number::ACK_RATIO)
-            && now >= self.ratio_pause
+            && ratio != told
+            // A ratio that is too high for a window that fell makes answers late. It falls once in a window by itself.
+            && (ratio < told || (stable(self, number::ACK_RATIO) && now >= self.ratio_pause))
         {
             self.features.tell(number::ACK_RATIO, ratio);
             self.ratio_pause = now + (self.rtt_or_default() * 4).max(Duration::from_millis(200));

@@ -62,6 +62,7 @@ impl Connection {
         if self.sender.timer().is_some_and(|at| at <= now) {
             self.sender.on_timer(now);
             self.path_size.doubt(now, self.sender.losses());
+            self.steer_features(now);
         }
         self.release(now);
         if self.receiver.timer().is_some_and(|at| at <= now) {

@@ -12,6 +12,7 @@ use crate::seq::Seq;
 use crate::wire::{Checksum, Packet, ServiceCode};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
 use cookie::{CookieJar, Ends};
+use core::time::Duration;
 use half_open::HalfOpen;
 use ports::Ports;
 use slab::Slab;
@@ -58,6 +59,8 @@ struct Entry {
     is_busy: bool,
     /// Counted in `half_open`.
     half_open: bool,
+    /// Over, and here only for what was not read yet.
+    over: bool,
 }
 
 /// A machine that speaks DCCP over any number of sockets: a client, a server, or both.
@@ -66,8 +69,8 @@ struct Entry {
 /// checksum needs [`set_local_address`](Self::set_local_address).
 ///
 /// Call [`connect`](Self::connect) or [`listen`](Self::listen), then drive it as [`Machine`] says. Events carry the connection
-/// they are about; get at it by [`connection_mut`](Self::connection_mut). After [`Event::Closed`] has been polled and the last
-/// packets have left, the connection is gone.
+/// they are about; get at it by [`connection_mut`](Self::connection_mut). After [`Event::Closed`] the connection is gone
+/// once the last packets have left and all that came has been read, or a minute later.
 #[derive(Debug)]
 pub struct Endpoint {
     options: Arc<Options>,
@@ -84,6 +87,8 @@ pub struct Endpoint {
     last: Option<(FlowId, ConnectionId)>,
     /// When flows in TIMEWAIT are free again, oldest first.
     resting: VecDeque<(Instant, FlowId)>,
+    /// When connections that are over are gone whether all was read or not, oldest first.
+    unread: VecDeque<(Instant, ConnectionId)>,
     timers: BTreeSet<(Instant, ConnectionId)>,
     /// Connections that may have something to send or to tell.
     busy: VecDeque<ConnectionId>,
@@ -98,6 +103,8 @@ impl Endpoint {
     pub const MAX_REPLIES: usize = 256;
     /// Flows that rest at most; the oldest are freed early beyond that.
     const MAX_RESTING: usize = 65_536;
+    /// For so long what came before the end can still be read.
+    const KEEP_UNREAD: Duration = Duration::from_secs(60);
     /// Resets per second on behalf of no connection (RFC 4340 §8.1.3).
     const RESETS_PER_SECOND: u32 = 1024;
     /// First port that is given out to connections that name none (RFC 6335 §6).
@@ -119,6 +126,7 @@ impl Endpoint {
             flows: HashMap::new(),
             last: None,
             resting: VecDeque::new(),
+            unread: VecDeque::new(),
             timers: BTreeSet::new(),
             busy: VecDeque::new(),
             replies: VecDeque::new(),
@@ -173,12 +181,12 @@ impl Endpoint {
         if service == ServiceCode::INVALID {
             return Err(ConnectError::BadServiceCode);
         }
+        self.free_rested(now);
         let limit = self.options.max_connections;
         if self.connections.len() >= limit {
             return Err(ConnectError::TooMany { limit });
         }
         let checksum = self.checksum(route).ok_or(ConnectError::NoLocalAddress)?;
-        self.free_rested(now);
         let flow = self.free_flow(route, local_port, remote_port).ok_or(ConnectError::PortsInUse)?;
         let mut rng = self.next_rng();
         let iss = Seq::new(rng.u64());
@@ -237,7 +245,7 @@ impl Endpoint {
         let half_open = connection.is_half_open();
         self.half_open.count += usize::from(half_open);
         self.ports.begin(flow.local_port);
-        let entry = Entry { generation, connection, flow, timer: None, is_busy: false, half_open };
+        let entry = Entry { generation, connection, flow, timer: None, is_busy: false, half_open, over: false };
         let key = self.connections.insert(entry) as u32;
         let id = ConnectionId { key, generation };
         self.flows.insert(flow, Flow::Connection(id));
@@ -274,39 +282,60 @@ impl Endpoint {
         }
     }
 
-    /// Takes a connection out that is over.
+    /// Frees the ports of a connection that is over, and takes it out once all that came has been read.
     fn remove(&mut self, now: Instant, id: ConnectionId) {
-        let Some(entry) = self.take_out(id) else { return };
-        self.ports.end(entry.flow.local_port, now + self.options.time_wait);
-        if entry.connection.needs_time_wait() && !self.options.time_wait.is_zero() {
-            self.flows.insert(entry.flow, Flow::TimeWait);
-            self.resting.push_back((now + self.options.time_wait, entry.flow));
+        let Some(entry) = self.entry(id) else { return };
+        let (unread, rests) = (entry.connection.has_unread(), entry.connection.needs_time_wait());
+        if let Some(flow) = self.end(id) {
+            self.ports.end(flow.local_port, now + self.options.time_wait);
+            if rests && !self.options.time_wait.is_zero() {
+                self.flows.insert(flow, Flow::TimeWait);
+                self.resting.push_back((now + self.options.time_wait, flow));
+            } else {
+                self.flows.remove(&flow);
+            }
             if self.resting.len() > Self::MAX_RESTING {
                 self.free_first_resting();
             }
-        } else {
-            self.flows.remove(&entry.flow);
+            if unread {
+                self.unread.push_back((now + Self::KEEP_UNREAD, id));
+            }
+        }
+        if !unread {
+            self.connections.try_remove(id.key as usize);
         }
     }
 
-    fn take_out(&mut self, id: ConnectionId) -> Option<Entry> {
-        let entry = self.connections.try_remove(id.key as usize)?;
-        self.half_open.count -= usize::from(entry.half_open);
-        entry.timer.into_iter().for_each(|timer| _ = self.timers.remove(&(timer, id)));
-        Some(entry)
+    /// A connection is over: it has no timer any more, and is half open no longer. Its flow, the first time.
+    fn end(&mut self, id: ConnectionId) -> Option<FlowId> {
+        let entry = self.entry(id).filter(|entry| !entry.over)?;
+        entry.over = true;
+        let (flow, timer, half_open) = (entry.flow, entry.timer.take(), core::mem::take(&mut entry.half_open));
+        self.half_open.count -= usize::from(half_open);
+        timer.into_iter().for_each(|timer| _ = self.timers.remove(&(timer, id)));
+        self.last = self.last.filter(|&(_, last)| last != id);
+        Some(flow)
     }
 
     /// Drops a half-open connection, of which nobody was told yet.
     fn forget(&mut self, id: ConnectionId) {
-        if let Some(entry) = self.take_out(id) {
-            self.flows.remove(&entry.flow);
-            self.ports.end(entry.flow.local_port, Instant::ZERO);
+        if let Some(flow) = self.end(id) {
+            self.flows.remove(&flow);
+            self.ports.end(flow.local_port, Instant::ZERO);
+            self.connections.try_remove(id.key as usize);
         }
     }
 
+    /// Frees what has rested, or waited to be read, for long enough.
     fn free_rested(&mut self, now: Instant) {
         while self.resting.front().is_some_and(|&(at, _)| at <= now) {
             self.free_first_resting();
+        }
+        while let Some(&(_, id)) = self.unread.front().filter(|&&(at, _)| at <= now) {
+            self.unread.pop_front();
+            if self.entry(id).is_some() {
+                self.connections.try_remove(id.key as usize);
+            }
         }
     }
 

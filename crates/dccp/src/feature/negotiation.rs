@@ -159,12 +159,18 @@ impl Negotiation {
         }
     }
 
+    /// The value of a non-negotiable feature of ours that the peer was told last, or will be.
+    pub(crate) fn told(&self, number: u8) -> u64 {
+        let feature = table::index(number).map(|index| self.feature(Place::Local, index));
+        feature.map_or(0, |it| if it.state == State::Stable { it.value } else { it.proposed })
+    }
+
     /// Tells the peer a new value of a non-negotiable feature of ours.
     pub(crate) fn tell(&mut self, number: u8, value: u64) {
         let Some(index) = table::index(number) else { return };
+        let told = self.told(number);
         let feature = self.feature_mut(Place::Local, index);
-        let latest = if feature.state == State::Stable { feature.value } else { feature.proposed };
-        if latest != value && !feature.refused {
+        if told != value && !feature.refused {
             feature.proposed = value;
             feature.want();
             self.active = true;

@@ -157,7 +157,10 @@ impl Pair {
 
     /// Both ends, if they still have a connection.
     pub(crate) fn states(&self) -> (Option<State>, Option<State>) {
-        let state = |node, id| self.net.node(node).connection(id).map(Connection::state);
+        let state = |node, id| {
+            let state = self.net.node(node).connection(id).map(Connection::state);
+            state.filter(|&state| state != State::Closed) // there for what was not read yet
+        };
         (state(self.client, self.client_id), self.server_id().and_then(|id| state(self.server, id)))
     }
 

@@ -29,8 +29,16 @@ impl AckRatio {
         Self { ratio: Self::INITIAL, newest: None, missing: Vec::new(), congested: false, acked: 0, good: 0 }
     }
 
-    pub(super) const fn get(&self) -> u16 {
-        self.ratio
+    /// The ratio for a window of `cwnd`: not beyond half of it, rounded up, but 2 is always allowed (§6.1.2).
+    ///
+    /// One for windows of 1 or 2, as §6.1.2 allows: Linux's receiver has no timer for acknowledgements, so it would wait for
+    /// a second packet that does not leave before the timeout, for ever.
+    pub(super) fn get(&self, cwnd: u32) -> u16 {
+        if cwnd <= 2 { 1 } else { self.ratio.min(Self::most(cwnd)) }
+    }
+
+    fn most(cwnd: u32) -> u16 {
+        cwnd.div_ceil(2).clamp(2, u32::from(u16::MAX)) as u16
     }
 
     /// A packet of the peer came. Its own losses show by their numbers (§6.1.1).
@@ -90,9 +98,7 @@ impl AckRatio {
                 }
             }
         }
-        // Not beyond cwnd / 2, rounded up, but 2 is always allowed.
-        let most = cwnd.div_ceil(2).clamp(2, u32::from(u16::MAX));
-        self.ratio = self.ratio.min(most as u16);
+        self.ratio = self.ratio.min(Self::most(cwnd));
     }
 }
 
@@ -113,15 +119,15 @@ mod tests {
             arrive(&mut ratio, seq, Ecn::NotEct);
         }
         ratio.on_acked(20, 20);
-        assert_eq!(ratio.get(), 2, "only two packets after the hole");
+        assert_eq!(ratio.get(20), 2, "only two packets after the hole");
         arrive(&mut ratio, 6, Ecn::NotEct);
         ratio.on_acked(20, 20);
-        assert_eq!(ratio.get(), 4);
+        assert_eq!(ratio.get(20), 4);
         arrive(&mut ratio, 7, Ecn::Ce);
         ratio.on_acked(20, 20);
-        assert_eq!(ratio.get(), 8);
+        assert_eq!(ratio.get(20), 8);
         // cwnd / (R² − R) is below one for 20 / 56: one window is enough; for R = 4, 20 / 12 too; for 3, it takes 3.
-        let ratios: Vec<_> = (0..10).map(|_| (ratio.on_acked(20, 20), ratio.get()).1).collect();
+        let ratios: Vec<_> = (0..10).map(|_| (ratio.on_acked(20, 20), ratio.get(20)).1).collect();
         assert_eq!(ratios, [7, 6, 5, 4, 3, 3, 3, 2, 2, 2]);
     }
 
@@ -132,11 +138,11 @@ mod tests {
             arrive(&mut ratio, seq, Ecn::NotEct);
         }
         ratio.on_acked(20, 20);
-        assert_eq!(ratio.get(), 2);
+        assert_eq!(ratio.get(20), 2);
         for _ in 0..5 {
             arrive(&mut ratio, 8, Ecn::Ce);
             ratio.on_acked(9, 9);
         }
-        assert_eq!(ratio.get(), 5);
+        assert_eq!([20, 9, 5, 3, 2, 1].map(|cwnd| ratio.get(cwnd)), [5, 5, 3, 2, 1, 1]);
     }
 }

@@ -39,8 +39,9 @@ pub(in crate::ccid) struct Sender<W> {
     measure_from: Option<Seq>,
     /// What was sent up to here belongs to the last congestion event.
     recovered_after: Option<Seq>,
-    /// The window was full since the last feedback: only then does it grow (§5.1).
-    was_full: bool,
+    /// The window was full with the packets up to this one: only these make it grow (§5.1). Several acknowledgements may
+    /// come before anything is sent again, and all of them count.
+    full_until: Option<Seq>,
     /// The receiver is slow: no growth before this (RFC 4340 §11.6).
     no_growth_until: Instant,
     timeout: Option<Instant>,
@@ -80,7 +81,7 @@ impl<W: Window> Sender<W> {
             rtt,
             measure_from: None,
             recovered_after: None,
-            was_full: false,
+            full_until: None,
             no_growth_until: Instant::ZERO,
             timeout: None,
             last_data: None,
@@ -241,12 +242,12 @@ impl<W: Window> Sender<W> {
         })
     }
 
-    /// `unmarked` more data packets got through.
+    /// `unmarked` more data packets got through that had left while the window was full.
     fn grow(&mut self, now: Instant, unmarked: u32) {
-        let was_full = core::mem::take(&mut self.was_full);
-        let may_grow = was_full && now >= self.no_growth_until && self.window.cwnd() < self.limit;
+        let cwnd = self.window.cwnd();
+        let may_grow = unmarked > 0 && now >= self.no_growth_until && cwnd < self.limit;
         let srtt = self.rtt.srtt().unwrap_or_default();
-        self.window.on_ack(now, &Acked { packets: unmarked, may_grow, srtt, ack_ratio: self.ack_ratio.get() });
+        self.window.on_ack(now, &Acked { packets: unmarked, may_grow, srtt, ack_ratio: self.ack_ratio.get(cwnd) });
     }
 }
 
@@ -260,7 +261,7 @@ impl<W: Window> ccid::Sender for Sender<W> {
         if self.pipe < self.allowed() {
             return Permit::Now;
         }
-        self.was_full = true;
+        self.full_until = Some(back(self.next(), 1));
         Permit::Wait
     }
 
@@ -308,20 +309,22 @@ impl<W: Window> ccid::Sender for Sender<W> {
         if feedback.has_dropped {
             self.note_dropped(feedback);
         }
-        let (mut high, mut unmarked) = (feedback.ack, 0);
+        let (mut high, mut acked, mut unmarked) = (feedback.ack, 0, 0);
         for run in feedback.options.ack_vector_runs() {
             let low = back(high, u64::from(run.len) - 1);
             if let (true, Some((from, count))) = (run.state.arrived(), self.overlap(low, high)) {
-                for n in (0..count).rev() {
-                    unmarked += u32::from(self.arrived(now, from.plus(n), run.state == PacketState::Marked));
+                for seq in (0..count).rev().map(|n| from.plus(n)) {
+                    let counts = u32::from(self.arrived(now, seq, run.state == PacketState::Marked));
+                    acked += counts;
+                    unmarked += counts * u32::from(self.full_until.is_some_and(|full| seq <= full));
                 }
             }
             high = back(low, 1);
         }
         self.find_losses();
         self.grow(now, unmarked);
-        if unmarked > 0 {
-            self.ack_ratio.on_acked(unmarked, self.window.cwnd());
+        if acked > 0 {
+            self.ack_ratio.on_acked(acked, self.window.cwnd());
         }
     }
 
@@ -358,7 +361,7 @@ impl<W: Window> ccid::Sender for Sender<W> {
     }
 
     fn ack_ratio(&self) -> Option<u16> {
-        Some(self.ack_ratio.get())
+        Some(self.ack_ratio.get(self.window.cwnd()))
     }
 
     fn packets_per_rtt(&self, _: Instant) -> u64 {
@@ -384,7 +387,7 @@ impl<W: Window> ccid::Sender for Sender<W> {
             cwnd: Some(self.window.cwnd()),
             ssthresh: Some(self.window.ssthresh()),
             pipe: Some(self.pipe),
-            ack_ratio: Some(self.ack_ratio.get()),
+            ack_ratio: self.ack_ratio(),
             ..self.counts
         }
     }

@@ -63,6 +63,18 @@ fn slow_start_grows_by_half_of_what_is_acknowledged() {
     assert_eq!(b.sender.window.cwnd, 6);
 }
 
+/// As a busy machine reads them.
+#[test]
+fn acknowledgements_that_come_at_once_all_count() {
+    let mut b = bench();
+    b.sender.window.cwnd = 10;
+    b.fill();
+    for n in 1..=5 {
+        b.ack(2 * n, &[38, 3, 1]);
+    }
+    assert_eq!(b.cwnd(), (15, 0));
+}
+
 #[test]
 fn three_later_packets_make_a_loss_and_halve_the_window_once() {
     let mut b = bench();
@@ -103,6 +115,7 @@ fn silence_sets_the_window_to_one_and_backs_off() {
     b.now = first;
     b.sender.on_timer(first);
     assert_eq!((b.cwnd(), b.sender.window.ssthresh()), ((1, 0), 4));
+    assert_eq!(b.sender.ack_ratio(), Some(1), "or the one packet that is let out may get no answer");
     b.fill();
     let second = b.sender.timer().unwrap();
     let rto = |from: Instant, to: Instant| (to - from).as_millis() - 200;

@@ -16,8 +16,6 @@ pub(in crate::ccid) struct Receiver {
     ccval: u8,
     /// A report is due.
     due: Option<Instant>,
-    /// Send Loss Event Rate is on (§8.4).
-    send_loss_event_rate: bool,
     dropped_packets: bool,
     recv_rate: Option<f64>,
 }
@@ -31,7 +29,6 @@ impl Receiver {
             first: 0,
             ccval: 0,
             due: None,
-            send_loss_event_rate: false,
             dropped_packets: profile.dropped_packets,
             recv_rate: None,
         }
@@ -98,15 +95,10 @@ impl ccid::Receiver for Receiver {
         let Some(report) = self.tfrc.feedback(now) else { return };
         self.recv_rate = Some(report.recv_rate).filter(|&rate| rate > 0.0).or(self.recv_rate);
         Ccid3Option::ReceiveRate(report.recv_rate.ceil() as u32).emit(w);
-        if self.send_loss_event_rate {
-            let p = report.loss_event_rate;
-            Ccid3Option::LossEventRate(if p > 0.0 { (1.0 / p).ceil() as u32 } else { u32::MAX }).emit(w);
-        }
+        // §8.4: also unasked. A Linux client that offers several CCIDs does not ask, but slows down for nothing else.
+        let p = report.loss_event_rate;
+        Ccid3Option::LossEventRate(if p > 0.0 { (1.0 / p).ceil() as u32 } else { u32::MAX }).emit(w);
         intervals::emit(self.tfrc.history(), self.first, report.newest, self.dropped_packets, w);
-    }
-
-    fn set_send_loss_event_rate(&mut self, on: bool) {
-        self.send_loss_event_rate = on;
     }
 
     fn recv_rate(&self) -> Option<f64> {

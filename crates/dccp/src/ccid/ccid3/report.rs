@@ -95,8 +95,9 @@ impl Told {
     }
 
     /// The loss event rate, the receiver's or computed from the intervals (RFC 5348 §5.4, and RFC 4828 §4.4 with `short`).
-    pub(super) fn loss_event_rate(&self, short: Option<&mut ShortIntervals>) -> f64 {
-        if let Some(p) = self.loss_event_rate {
+    /// Unless we have `asked` for the former, the latter goes first.
+    pub(super) fn loss_event_rate(&self, asked: bool, short: Option<&mut ShortIntervals>) -> f64 {
+        if let Some(p) = self.loss_event_rate.filter(|_| asked || self.count == 0) {
             return p;
         }
         let intervals = &self.intervals[..self.count];

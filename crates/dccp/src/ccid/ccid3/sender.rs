@@ -27,6 +27,8 @@ pub(in crate::ccid) struct Sender {
     limit: u64,
     /// Where every loss of a short interval counts.
     short: Option<ShortIntervals>,
+    /// The receiver's loss event rate is preferred to our own.
+    asked: bool,
     /// First number of the newest loss event that was told.
     newest_event: Option<Seq>,
     /// Data Dropped was read up to here.
@@ -48,6 +50,7 @@ impl Sender {
             unanswered: Seq::default(),
             limit: u64::MAX,
             short: profile.dropped_packets.then(ShortIntervals::default),
+            asked: setup.tfrc.ask_loss_event_rate,
             newest_event: None,
             dropped_until: None,
             slow: false,
@@ -139,7 +142,7 @@ impl ccid::Sender for Sender {
         self.owes_ack |= feedback.has_vectors || feedback.has_dropped;
         let drops = if feedback.has_dropped { self.receive_buffer_drops(feedback) } else { 0 };
         if let Some(told) = Told::read(feedback) {
-            let loss_event_rate = told.loss_event_rate(self.short.as_mut());
+            let loss_event_rate = told.loss_event_rate(self.asked, self.short.as_mut());
             let event = told.newest_event();
             let new_loss = event.is_some() && event != self.newest_event;
             self.newest_event = event.or(self.newest_event);

@@ -1,20 +1,16 @@
-//! Our end: an endpoint on real sockets.
+//! Our end of SCTP.
 
+use crate::host::Host;
 use braidcast_core::{Instant, Rng, Route, SocketId};
-use braidcast_driver::{Bind, Driver, entropy};
+use braidcast_driver::{Bind, entropy};
 use braidcast_sctp::{Association, AssociationId, CloseReason, Endpoint, Event, Options};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 /// An SCTP endpoint with sockets and a driver of its own.
-pub struct Ours {
-    driver: Driver,
-    endpoint: Endpoint,
-    /// Everything that was reported, oldest first.
-    pub events: Vec<(AssociationId, Event)>,
-}
+pub type Ours = Host<Endpoint>;
 
-impl Ours {
+impl Host<Endpoint> {
     /// An endpoint that neither listens nor is connected, on a UDP port that is free.
     ///
     /// # Panics
@@ -28,12 +24,8 @@ impl Ours {
     /// # Panics
     /// If one of them cannot be opened.
     pub fn on(options: Options, binds: &[Bind]) -> Self {
-        let mut driver = Driver::new().expect("a driver");
-        for bind in binds {
-            driver.bind(bind).unwrap_or_else(|error| panic!("{error}"));
-        }
         let rng = Rng::from_entropy(entropy().expect("randomness"));
-        Self { driver, endpoint: Endpoint::new(options, rng), events: Vec::new() }
+        Self::run(Endpoint::new(options, rng), binds)
     }
 
     /// The UDP port of the first socket.
@@ -46,7 +38,7 @@ impl Ours {
 
     /// Accepts associations.
     pub fn listen(&mut self) {
-        self.endpoint.listen();
+        self.machine.listen();
     }
 
     /// An association with SCTP port `sctp` behind UDP port `udp` of the loopback, once it is up.
@@ -66,9 +58,9 @@ impl Ours {
         let routes: Vec<_> = (0..).map(SocketId).zip(remotes).map(|(id, &remote)| Route::new(id, remote)).collect();
         let end = self.driver.now() + Duration::from_secs(5);
         loop {
-            let id = self.endpoint.connect(self.driver.now(), sctp, &routes).expect("nothing is connected yet");
+            let id = self.machine.connect(self.driver.now(), sctp, &routes).expect("nothing is connected yet");
             while self.closed(id).is_none() {
-                if self.endpoint.association(id).is_some_and(Association::is_established) {
+                if self.machine.association(id).is_some_and(Association::is_established) {
                     return id;
                 }
                 assert!(self.driver.now() < end, "not connected within 5 s; events {:?}", self.events);
@@ -78,38 +70,15 @@ impl Ours {
         }
     }
 
-    /// Runs for at most 20 ms, or until something came in.
-    ///
-    /// # Panics
-    /// If the system's polling fails.
-    pub fn turn(&mut self) {
-        use braidcast_core::Machine;
-        let until = self.driver.now() + Duration::from_millis(20);
-        self.driver.drive(&mut self.endpoint, Some(until)).expect("polling works");
-        self.events.extend(core::iter::from_fn(|| self.endpoint.poll_event()));
-    }
-
-    /// Turns until `done`, or panics after `limit`.
-    ///
-    /// # Panics
-    /// If `limit` passes first.
-    pub fn until(&mut self, limit: Duration, what: &str, mut done: impl FnMut(&mut Self) -> bool) {
-        let end = self.driver.now() + limit;
-        while !done(self) {
-            assert!(self.driver.now() < end, "{what}: not within {limit:?}; events {:?}", self.events);
-            self.turn();
-        }
-    }
-
     /// Calls `action` on an association with the present time; `None` if it is gone.
     pub fn with<R>(&mut self, id: AssociationId, action: impl FnOnce(&mut Association, Instant) -> R) -> Option<R> {
         let now = self.driver.now();
-        self.endpoint.association_mut(id).map(|association| action(association, now))
+        self.machine.association_mut(id).map(|association| action(association, now))
     }
 
     /// The association that came first, once there is one.
     pub fn first(&self) -> Option<AssociationId> {
-        self.endpoint.associations().next()
+        self.machine.associations().next()
     }
 
     /// Why `id` ended, once it has.
