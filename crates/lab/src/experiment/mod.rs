@@ -1,6 +1,7 @@
 //! The code of the experiments: how hosts are put together, and what is measured when the run is over.
 
 mod blocking;
+mod datagrams;
 mod failover;
 mod fairness;
 mod freeze;

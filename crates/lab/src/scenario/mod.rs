@@ -1,6 +1,7 @@
 //! Scenarios: what a file says, and the runs that follow from it.
 
 mod check;
+mod dccp;
 mod file;
 mod flow;
 mod keys;

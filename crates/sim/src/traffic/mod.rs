@@ -30,7 +30,7 @@ mod series;
 mod voice;
 
 pub use agent::Agent;
-pub use datagram::{DatagramSender, DatagramSink, Greedy, HEADER_BYTES, StreamId};
+pub use datagram::{DatagramSender, DatagramSink, Greedy, HEADER_BYTES, Stamp, StreamId};
 pub use frames::{FrameTrace, FrameTraceError};
 pub use gop::{FrameSize, Gop};
 pub use histogram::Histogram;
