@@ -87,6 +87,8 @@ pub struct Sender {
     sqrt_rtt_mean: f64,
     sqrt_rtt: f64,
     last_doubled: Option<Instant>,
+    /// A report came.
+    reported: bool,
     nofeedback_at: Instant,
     /// Nothing was sent since the nofeedback timer was set.
     idle: bool,
@@ -136,6 +138,7 @@ impl Sender {
             sqrt_rtt_mean: 0.0,
             sqrt_rtt: 0.0,
             last_doubled: None,
+            reported: false,
             nofeedback_at: now + Self::INITIAL_TIMEOUT,
             idle: true,
             dormant: false,
@@ -208,7 +211,10 @@ impl Sender {
         let recv_rate = if report.recv_rate >= 0.0 { report.recv_rate.min(Self::MAX_RATE) } else { 0.0 };
         let p = if report.loss_event_rate >= 0.0 { report.loss_event_rate.min(1.0) } else { 0.0 };
         let loss = report.new_loss || p > self.loss_event_rate;
-        let first_rtt = self.rtt.is_none();
+        // The first report covers one packet and says 0, which is no limit yet: where the set of receive rates does not hold
+        // infinity for that (RFC 5348 §4.2), the rate is the initial one, though a handshake gave the round trip before.
+        let first = !core::mem::replace(&mut self.reported, true) && self.config.rules != Rules::Rfc5348;
+        let starts = first || self.rtt.is_none();
         self.add_rtt((now - report.sent_at).saturating_sub(report.elapsed));
         let data_limited = self.is_data_limited(report.sent_at) && recv_rate > 0.0;
         self.loss_event_rate = p;
@@ -217,7 +223,7 @@ impl Sender {
         if self.config.faster_restart {
             self.restart.on_feedback(now, recv_rate, loss);
         }
-        if first_rtt && p == 0.0 {
+        if starts && p == 0.0 {
             self.start(now);
         } else {
             let limit = self.recv_limit(now, recv_rate, rtt, data_limited, loss);
