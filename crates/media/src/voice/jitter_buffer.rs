@@ -1,12 +1,16 @@
 use super::adaptive::Adaptive;
 use super::heard::Heard;
 use braidcast_core::Instant;
+use core::fmt;
+use core::str::FromStr;
 use core::time::Duration;
 use std::collections::VecDeque;
 
 /// When packets are played.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Playout {
+    /// As soon as they come: there is no buffer. What was overtaken is lost.
+    Immediate,
     /// So long after the quickest packet of the call would have been there. For clocks of the same speed.
     Fixed(Duration),
     /// As long as the network's jitter makes necessary: four times the deviation of the transit time after its mean, but between
@@ -17,6 +21,52 @@ pub enum Playout {
         /// The greatest.
         most: Duration,
     },
+}
+
+impl fmt::Display for Playout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Immediate => f.write_str("immediate"),
+            Self::Fixed(depth) => write!(f, "fixed:{}ms", depth.as_millis()),
+            Self::Adaptive { least, most } => {
+                write!(f, "adaptive:{}ms,{}ms", least.as_millis(), most.as_millis())
+            }
+        }
+    }
+}
+
+/// A word that is no [`Playout`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnknownPlayout(String);
+
+impl fmt::Display for UnknownPlayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is no playout; write immediate, fixed:60ms or adaptive:20ms,400ms (least and most)", self.0)
+    }
+}
+
+impl core::error::Error for UnknownPlayout {}
+
+impl FromStr for Playout {
+    type Err = UnknownPlayout;
+
+    fn from_str(text: &str) -> Result<Self, UnknownPlayout> {
+        // An hour is more than anybody waits for an answer.
+        let time = |word: &str| {
+            let ms = word.strip_suffix("ms").and_then(|ms| ms.parse().ok()).filter(|ms| *ms <= 3_600_000);
+            ms.map(Duration::from_millis)
+        };
+        let found = match text.split_once(':') {
+            None if text == "immediate" => Some(Self::Immediate),
+            Some(("fixed", depth)) => time(depth).map(Self::Fixed),
+            Some(("adaptive", bounds)) => bounds.split_once(',').and_then(|(least, most)| {
+                let (least, most) = (time(least)?, time(most)?);
+                (least <= most).then_some(Self::Adaptive { least, most })
+            }),
+            _ => None,
+        };
+        found.ok_or_else(|| UnknownPlayout(text.to_owned()))
+    }
 }
 
 /// What becomes of a packet.
@@ -162,6 +212,7 @@ impl JitterBuffer {
     /// When a packet is played, in ns after it was sent.
     fn offset(&mut self, sent: Instant, transit: i64) -> i64 {
         match self.playout {
+            Playout::Immediate => transit,
             Playout::Fixed(depth) => self.quickest.saturating_add(i64::try_from(depth.as_nanos()).unwrap_or(i64::MAX)),
             Playout::Adaptive { least, most } => {
                 self.adaptive.get_or_insert_with(|| Adaptive::new(least, most, sent, transit)).offset(sent, transit)
@@ -202,6 +253,31 @@ mod tests {
         // Two runs of 1.5 in the mean; independent losses at this rate have runs of 1.5.
         assert!((heard.burst_ratio() - 1.0).abs() < 1e-12, "{}", heard.burst_ratio());
         assert_eq!(heard.max_jitter(), Duration::from_millis(61));
+    }
+
+    #[test]
+    fn without_a_buffer_what_was_overtaken_is_lost() {
+        // 1 comes after 2, at 95 and 80 ms; 3 does not come at all.
+        let heard = hear(Playout::Immediate, &[Some(40), Some(75), Some(40), None, Some(40)]);
+        assert_eq!((heard.played, heard.lost, heard.late, heard.bursts), (3, 2, 1, 2));
+        assert_eq!((heard.delay(), heard.buffering()), (Duration::from_millis(40), Duration::ZERO));
+        // Late, but not overtaken.
+        let heard = hear(Playout::Immediate, &[Some(40), Some(59), Some(40), Some(40)]);
+        assert_eq!((heard.played, heard.lost), (4, 0));
+    }
+
+    #[test]
+    fn playouts_are_read_and_written() {
+        for (text, playout) in
+            [("immediate", Playout::Immediate), ("fixed:60ms", FIXED), ("adaptive:20ms,400ms", ADAPTIVE)]
+        {
+            assert_eq!((text.parse(), playout.to_string().as_str()), (Ok(playout), text));
+        }
+        for bad in
+            ["", "fixed", "fixed:60", "fixed:9999999999ms", "adaptive:20ms", "adaptive:400ms,20ms", "immediate:1ms"]
+        {
+            assert!(bad.parse::<Playout>().unwrap_err().to_string().contains("fixed:60ms"), "{bad}");
+        }
     }
 
     #[test]

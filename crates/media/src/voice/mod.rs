@@ -34,4 +34,4 @@ mod jitter_buffer;
 pub use codec::{Codec, UnknownCodec};
 pub use emodel::{Access, Conditions, EModel, Form, Quality, Satisfaction, UnknownForm, mos};
 pub use heard::Heard;
-pub use jitter_buffer::{Fate, JitterBuffer, Playout};
+pub use jitter_buffer::{Fate, JitterBuffer, Playout, UnknownPlayout};
