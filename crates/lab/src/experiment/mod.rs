@@ -9,6 +9,7 @@ mod head_of_line;
 mod partial_reliability;
 mod playable;
 mod progression;
+mod rates;
 mod rtt;
 mod stalls;
 mod transfer;
@@ -80,5 +81,6 @@ impl Experiment {
         failover::EXPERIMENT,
         head_of_line::EXPERIMENT,
         playable::EXPERIMENT,
+        rates::EXPERIMENT,
     ];
 }
