@@ -14,6 +14,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("faster_restart", |o, v| put(&mut o.tfrc.faster_restart, flag(v))),
     key("reduce_oscillations", |o, v| put(&mut o.tfrc.reduce_oscillations, flag(v))),
     key("ask_loss_event_rate", |o, v| put(&mut o.tfrc.ask_loss_event_rate, flag(v))),
+    key("dup_acks", |o, v| put(&mut o.tfrc.dup_acks, whole(v, 1, 3))),
     key("granularity", |o, v| put(&mut o.tfrc.granularity, time(v))),
     key("reorder", reorder),
     key("reorder_packets", reorder_packets),
