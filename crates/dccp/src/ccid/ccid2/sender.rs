@@ -126,6 +126,7 @@ impl Sender {
             return;
         }
         self.recovered_after = Some(back(self.next(), 1));
+        self.counts.loss_events += 1;
         self.cwnd = (self.cwnd / 2).max(1);
         self.ssthresh = self.cwnd.max(2);
         self.credit = 0;
@@ -368,6 +369,7 @@ impl ccid::Sender for Sender {
         }
         self.cwnd = 1;
         self.credit = 0;
+        self.counts.loss_events += 1;
         self.counts.timeouts += 1;
         self.rtt.back_off();
         self.forget();
