@@ -2,6 +2,7 @@
 
 mod blocking;
 mod datagrams;
+mod equation;
 mod failover;
 mod fairness;
 mod freeze;
@@ -9,7 +10,9 @@ mod head_of_line;
 mod partial_reliability;
 mod playable;
 mod progression;
+mod quality;
 mod rates;
+mod reordering;
 mod rtt;
 mod stalls;
 mod transfer;
@@ -81,6 +84,9 @@ impl Experiment {
         failover::EXPERIMENT,
         head_of_line::EXPERIMENT,
         playable::EXPERIMENT,
+        equation::EXPERIMENT,
+        reordering::EXPERIMENT,
+        quality::EXPERIMENT,
         rates::EXPERIMENT,
     ];
 }

@@ -1,5 +1,6 @@
 //! DCCP with traffic on top. Either end may send; the one that a flow calls its sender is the client.
 
+use super::ears::Ears;
 use super::samples::Samples;
 use super::window::Window;
 use crate::scenario::FlowSpec;
@@ -56,6 +57,8 @@ pub struct DccpHost {
     pub departed: DatagramSink,
     /// Messages that came, while the window was open.
     pub arrived: DatagramSink,
+    /// Who listens to them, if the scenario says how.
+    pub ears: Option<Ears>,
     /// Messages that found the send queue full.
     pub refused: u64,
     /// The connection when the window opened.
@@ -106,6 +109,7 @@ impl DccpHost {
             buf: Vec::new(),
             departed: sink(),
             arrived: sink(),
+            ears: traffic.playout.map(Ears::new),
             refused: 0,
             opened: None,
             closed: None,
@@ -158,8 +162,15 @@ impl DccpHost {
         self.samples.take(now, || DccpSample { at: now, report: connection.report(now) });
         self.next_edge = [self.window.opens(), self.window.closes()].into_iter().flatten().find(|at| *at > now);
         while connection.recv(&mut self.buf) {
-            if let (true, Some(route)) = (self.window.counts(now), self.route) {
-                self.arrived.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload: &self.buf });
+            let Some(route) = self.route else { break };
+            let datagram = Datagram { route, ecn: Ecn::NotEct, payload: &self.buf };
+            if self.window.counts(now) {
+                if let Some(ears) = &mut self.ears {
+                    ears.hear(now, &self.buf);
+                }
+                self.arrived.handle_datagram(now, datagram);
+            } else if !self.window.is_over(now) {
+                self.arrived.leave_out(datagram);
             }
         }
         let how = SendOptions { lifetime: self.lifetime, ..SendOptions::default() };
@@ -205,8 +216,14 @@ impl DccpHost {
     fn note_departure(&mut self, now: Instant, route: Route, packet: &[u8]) {
         // RFC 4340 §5.1: the fifth byte says where the data begins, in words.
         let payload = packet.get(4).and_then(|&words| packet.get(usize::from(words) * 4..)).unwrap_or_default();
-        if !payload.is_empty() && self.window.counts(now) {
-            self.departed.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload });
+        if payload.is_empty() {
+            return;
+        }
+        let datagram = Datagram { route, ecn: Ecn::NotEct, payload };
+        if self.window.counts(now) {
+            self.departed.handle_datagram(now, datagram);
+        } else if !self.window.is_over(now) {
+            self.departed.leave_out(datagram);
         }
     }
 }

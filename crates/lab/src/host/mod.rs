@@ -2,12 +2,14 @@
 //! simulator and on real sockets.
 
 mod dccp;
+mod ears;
 mod plain;
 mod samples;
 mod sctp;
 mod window;
 
 pub use dccp::{DccpHost, DccpSample};
+pub use ears::Ears;
 pub use plain::PlainHost;
 pub use samples::Samples;
 pub use sctp::{Arrival, Delivered, Header, SctpHost, SctpReceiver, SctpSender, Snapshot};
@@ -89,6 +91,15 @@ impl Host {
         match self {
             Self::Dccp(host) => Some(&host.arrived),
             Self::Plain(host) => host.sink(),
+            Self::SctpSender(_) | Self::SctpReceiver(_) => None,
+        }
+    }
+
+    /// Who listens to what came over DCCP or as datagrams, if somebody does.
+    pub fn ears(&self) -> Option<&Ears> {
+        match self {
+            Self::Dccp(host) => host.ears.as_ref(),
+            Self::Plain(host) => host.ears(),
             Self::SctpSender(_) | Self::SctpReceiver(_) => None,
         }
     }

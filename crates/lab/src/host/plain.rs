@@ -1,5 +1,6 @@
 //! The simulator's own agents as hosts: TCP, and datagrams without any control.
 
+use super::ears::Ears;
 use super::window::Window;
 use crate::scenario::{Agent, FlowSpec};
 use braidcast_core::{Datagram, Instant, Machine, Rng, Route, Transmit};
@@ -15,6 +16,7 @@ pub struct PlainHost {
     /// What a sender does once it knows its route.
     plan: Option<(Traffic, Rng, Instant)>,
     connection: Option<FlowId>,
+    ears: Option<Ears>,
 }
 
 impl PlainHost {
@@ -25,7 +27,7 @@ impl PlainHost {
             Agent::Udp | Agent::Sctp | Agent::Dccp => Machinery::Sender(DatagramSender::default()),
         };
         let plan = Some((flow.traffic.source.clone(), rng.stream("traffic"), start));
-        Self { agent, window: Window::new(flow.traffic.warmup, duration), plan, connection: None }
+        Self { agent, window: Window::new(flow.traffic.warmup, duration), plan, connection: None, ears: None }
     }
 
     /// The receiving end of such a flow.
@@ -37,7 +39,13 @@ impl PlainHost {
                 Machinery::Sink(Box::new(DatagramSink::with_meter(meter)))
             }
         };
-        Self { agent, window: Window::new(flow.traffic.warmup, duration), plan: None, connection: None }
+        Self {
+            agent,
+            window: Window::new(flow.traffic.warmup, duration),
+            plan: None,
+            connection: None,
+            ears: flow.traffic.playout.map(Ears::new),
+        }
     }
 
     /// Tells the host its routes, of which it uses the first.
@@ -67,6 +75,11 @@ impl PlainHost {
         self.agent.as_sink()
     }
 
+    /// Who listens to datagrams, if somebody does.
+    pub const fn ears(&self) -> Option<&Ears> {
+        self.ears.as_ref()
+    }
+
     /// Bits in a second that came while the window was open; none for a sender.
     pub fn goodput(&self) -> Option<f64> {
         let (from, until) = (self.window.opens()?, self.window.closes()?);
@@ -85,6 +98,9 @@ impl Machine for PlainHost {
 
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         self.window.begin(now);
+        if let Some(ears) = self.ears.as_mut().filter(|_| self.window.counts(now)) {
+            ears.hear(now, datagram.payload);
+        }
         self.agent.handle_datagram(now, datagram);
     }
 

@@ -7,6 +7,7 @@ use super::wrong::{Wrong, did_you_mean};
 use super::{dccp, sctp, tcp};
 use crate::host::Header;
 use braidcast_dccp::Options as DccpOptions;
+use braidcast_media::voice::{Codec, EModel, Form, Playout};
 use braidcast_sctp::Options;
 use braidcast_sim::tcp::Config;
 use braidcast_sim::traffic::Traffic as Source;
@@ -77,6 +78,10 @@ pub struct Traffic {
     pub log: bool,
     /// How often the state of the sender is noted, for series; none is not at all.
     pub sample: Option<Duration>,
+    /// When a listener plays what arrives over DCCP or as datagrams; none is nobody listens.
+    pub playout: Option<Playout>,
+    /// How a call is rated.
+    pub emodel: EModel,
 }
 
 impl Default for Traffic {
@@ -93,6 +98,8 @@ impl Default for Traffic {
             start: Duration::ZERO,
             warmup: Duration::ZERO,
             sample: None,
+            playout: None,
+            emodel: EModel::new(Form::G107, Codec::G711Plc),
         }
     }
 }
@@ -108,6 +115,10 @@ const TRAFFIC: &[Key<Traffic>] = &[
     key("lifetime", |t, v| put(&mut t.lifetime, time(v).map(Some))),
     key("start", |t, v| put(&mut t.start, time(v))),
     key("warmup", |t, v| put(&mut t.warmup, time(v))),
+    key("playout", |t, v| put(&mut t.playout, word(v).map(Some))),
+    key("emodel", |t, v| put(&mut t.emodel.form, word(v))),
+    key("codec", |t, v| put(&mut t.emodel.codec, word(v))),
+    key("advantage", |t, v| put(&mut t.emodel.advantage, whole(v, 0, 40).map(|it: u8| it.into()))),
     key("sample", |t, v| put(&mut t.sample, time(v).and_then(positive).map(Some))),
 ];
 

@@ -285,6 +285,11 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("sctp-retransmission-policies.toml"),
     embedded!("sctp-interleaving.toml"),
     embedded!("fairness.toml"),
+    embedded!("ccid-equation.toml"),
+    embedded!("dccp-reordering.toml"),
+    embedded!("dccp-reorder-buffer.toml"),
+    embedded!("dccp-reorder-delay.toml"),
+    embedded!("dccp-reorder-mos.toml"),
 ];
 
 impl Scenario {

@@ -206,6 +206,14 @@ impl DatagramSink {
         Self { meter, ..Self::default() }
     }
 
+    /// A datagram arrived before anything counts; it and those before it are not missing.
+    pub fn leave_out(&mut self, datagram: Datagram<'_>) {
+        if let Some(Stamp { flow, kind, sequence, .. }) = Stamp::read(datagram.payload) {
+            let id = StreamId { remote: datagram.route.remote, flow, kind };
+            self.meters.entry(id).or_insert_with(|| self.meter.clone()).leave_out(u64::from(sequence));
+        }
+    }
+
     /// What was measured, by stream.
     pub const fn meters(&self) -> &BTreeMap<StreamId, FlowMeter> {
         &self.meters
