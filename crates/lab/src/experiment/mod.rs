@@ -13,6 +13,7 @@ mod rates;
 mod rtt;
 mod stalls;
 mod transfer;
+mod voice;
 
 use crate::plan::{Done, Plan, Run};
 
@@ -82,5 +83,6 @@ impl Experiment {
         head_of_line::EXPERIMENT,
         playable::EXPERIMENT,
         rates::EXPERIMENT,
+        voice::EXPERIMENT,
     ];
 }

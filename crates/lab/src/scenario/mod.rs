@@ -285,6 +285,12 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("sctp-retransmission-policies.toml"),
     embedded!("sctp-interleaving.toml"),
     embedded!("fairness.toml"),
+    embedded!("dccp-satellite-voice.toml"),
+    embedded!("dccp-rtt-loss.toml"),
+    embedded!("dccp-slow-start.toml"),
+    embedded!("dccp-download.toml"),
+    embedded!("dccp-fairness.toml"),
+    embedded!("dccp-idle.toml"),
 ];
 
 impl Scenario {
