@@ -13,7 +13,7 @@ macro_rules! embedded {
 }
 
 /// The files that the program has inside.
-const EMBEDDED: [(&str, &str); 25] = embedded![
+const EMBEDDED: &[(&str, &str)] = &embedded![
     "ns2/A_rtt_asymmetry.csv",
     "ns2/B_bandwidth_asymmetry.csv",
     "ns2/C_loss_asymmetry.csv",
@@ -29,6 +29,7 @@ const EMBEDDED: [(&str, &str); 25] = embedded![
     "ns2/W_reordering.csv",
     "published/cmt-f6.9-srtt-ms.csv",
     "published/cmt-t6.1-blocking-ms.csv",
+    "published/dccp-f4.5-r-score.csv",
     "published/dccp-t4.3-t4.5-satellite-loss.csv",
     "published/dccp-t4.4-t4.6-jitter-ms.csv",
     "published/dccp-t4.7-download.csv",

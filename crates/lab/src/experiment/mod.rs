@@ -16,6 +16,7 @@ mod reordering;
 mod rtt;
 mod stalls;
 mod transfer;
+mod voice;
 
 use crate::plan::{Done, Plan, Run};
 
@@ -88,5 +89,6 @@ impl Experiment {
         reordering::EXPERIMENT,
         quality::EXPERIMENT,
         rates::EXPERIMENT,
+        voice::EXPERIMENT,
     ];
 }

@@ -3,6 +3,7 @@
 use super::{Curve, Experiment, Measures, datagrams};
 use crate::host::{Host, SctpReceiver, SctpSender, Snapshot};
 use crate::plan::{Done, Plan, Run};
+use crate::scenario::FlowSpec;
 use braidcast_sctp::PathReport;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
@@ -12,11 +13,15 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     measure,
 };
 
-fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
+/// The only flow needs no name before its metrics.
+pub(super) fn prefix(run: &Run<'_>, flow: &FlowSpec) -> String {
+    if run.point.flows.len() == 1 { String::new() } else { format!("{} ", flow.name) }
+}
+
+pub(super) fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     let mut measures = Measures::default();
     for flow in &run.point.flows {
-        // The only flow needs no name before its metrics.
-        let prefix = if run.point.flows.len() == 1 { String::new() } else { format!("{} ", flow.name) };
+        let prefix = prefix(run, flow);
         let (sender, receiver) = (done.sender(&flow.name), done.receiver(&flow.name));
         if let Some(goodput) = receiver.and_then(Host::goodput) {
             measures.metric(format!("{prefix}goodput"), "kbit/s", goodput / 1e3);

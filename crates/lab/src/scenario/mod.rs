@@ -290,6 +290,12 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("dccp-reorder-buffer.toml"),
     embedded!("dccp-reorder-delay.toml"),
     embedded!("dccp-reorder-mos.toml"),
+    embedded!("dccp-satellite-voice.toml"),
+    embedded!("dccp-rtt-loss.toml"),
+    embedded!("dccp-slow-start.toml"),
+    embedded!("dccp-download.toml"),
+    embedded!("dccp-fairness.toml"),
+    embedded!("dccp-idle.toml"),
 ];
 
 impl Scenario {
