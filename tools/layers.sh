@@ -12,7 +12,7 @@ declare -A may=(
     [sim]="cc trace"
     [driver]="sim trace"
     [session]="queue fec mpath media sctp dccp"
-    [lab]="session sctp cc mpath sim driver media trace"
+    [lab]="session sctp dccp cc mpath sim driver media trace"
     [viz]="trace"
 )
 # These stand on top and may use all.

@@ -1,6 +1,6 @@
 //! What an experiment builds: hosts, links, and the paths between them.
 
-use crate::host::{Host, PlainHost, SctpReceiver, SctpSender};
+use crate::host::{DccpHost, Host, PlainHost, SctpReceiver, SctpSender};
 use crate::scenario::{Agent, LinkSpec, Point, Wrap};
 use braidcast_core::{Instant, Rng};
 use braidcast_sim::link::LinkStats;
@@ -78,6 +78,10 @@ impl Plan {
                 Agent::Sctp => (
                     Host::SctpSender(Box::new(SctpSender::host(flow, run.duration, begin, &sender))),
                     Host::SctpReceiver(Box::new(SctpReceiver::host(flow, run.duration, &receiver))),
+                ),
+                Agent::Dccp => (
+                    Host::Dccp(Box::new(DccpHost::sender(flow, run.duration, begin, &sender))),
+                    Host::Dccp(Box::new(DccpHost::receiver(flow, run.duration, &receiver))),
                 ),
                 Agent::Tcp | Agent::Udp => (
                     Host::Plain(Box::new(PlainHost::sender(flow, run.duration, begin, &sender))),

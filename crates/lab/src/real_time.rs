@@ -40,8 +40,9 @@ pub(crate) fn run<R>(
         routes[path.from].push(Route::new(from, emulator.listen_addr()));
         emulators.push((link.name, emulator));
     }
-    for (host, routes) in hosts.iter_mut().zip(&routes) {
-        host.host.open(routes);
+    for ((host, routes), driver) in hosts.iter_mut().zip(&routes).zip(&drivers) {
+        let local = |route: &Route| driver.socket(route.socket).map_or(LOOPBACK, |socket| socket.local_addr());
+        host.host.open(routes, &routes.iter().map(local).collect::<Vec<_>>());
     }
     // The last one to finish ends the run for the emulators.
     let unfinished = AtomicUsize::new(hosts.len());

@@ -13,7 +13,7 @@ macro_rules! embedded {
 }
 
 /// The files that the program has inside.
-const EMBEDDED: [(&str, &str); 16] = embedded![
+const EMBEDDED: &[(&str, &str)] = &embedded![
     "ns2/A_rtt_asymmetry.csv",
     "ns2/B_bandwidth_asymmetry.csv",
     "ns2/C_loss_asymmetry.csv",
@@ -26,8 +26,18 @@ const EMBEDDED: [(&str, &str); 16] = embedded![
     "ns2/T_wifi_3g_single_path.csv",
     "ns2/U_blocking.csv",
     "ns2/V_srtt.csv",
+    "ns2/W_reordering.csv",
     "published/cmt-f6.9-srtt-ms.csv",
     "published/cmt-t6.1-blocking-ms.csv",
+    "published/dccp-f4.5-r-score.csv",
+    "published/dccp-t4.3-t4.5-satellite-loss.csv",
+    "published/dccp-t4.4-t4.6-jitter-ms.csv",
+    "published/dccp-t4.7-download.csv",
+    "published/dccp-t4.8-fairness.csv",
+    "published/dccp-f5.2-efficiency.csv",
+    "published/dccp-t5.1-reordering.csv",
+    "published/dccp-t5.2-reorder-mos-voice.csv",
+    "published/dccp-t5.3-reorder-mos-video.csv",
     "published/prcmt-f13-throughput.csv",
     "published/prcmt-f18-playable-pct.csv",
 ];

@@ -61,7 +61,8 @@ pub(crate) fn simulate<R>(
         routes[path.to].push(Route::new(SocketId(to.1), from_address));
     }
     for (&node, routes) in nodes.iter().zip(&routes) {
-        net.with(node, |host, _| host.open(routes));
+        let local: Vec<_> = (0..routes.len()).map(|at| net.address((node, at as u16))).collect();
+        net.with(node, |host, _| host.open(routes, &local));
     }
     run(&mut net, &nodes, plan.limit, stop)?;
     let hosts = names.iter().map(String::as_str).zip(nodes.iter().map(|&node| net.node(node))).collect();

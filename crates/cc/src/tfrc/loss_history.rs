@@ -4,8 +4,8 @@ use braidcast_core::Instant;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// Packets with higher numbers that must arrive before a missing one counts as lost (RFC 5348 §5.1).
-const NDUPACK: usize = 3;
+/// Packets with higher numbers that must arrive before a missing one counts as lost (NDUPACK, RFC 5348 §5.1).
+const DUP_ACKS: usize = 3;
 
 /// How the receiver tells which losses belong to one round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,13 +50,14 @@ struct Place {
 #[derive(Clone, Debug)]
 pub struct LossHistory {
     small_packets: bool,
+    dup_acks: usize,
     /// Whether positions are window counters.
     counted: bool,
     /// How far two losses of one event may be apart, in units of `Place::at`.
     round: u64,
     /// All packets up to here arrived or are lost.
     edge: Option<Place>,
-    /// Packets beyond the first hole, by number; fewer than [`NDUPACK`] between calls.
+    /// Packets beyond the first hole, by number; fewer than `dup_acks` between calls.
     beyond: Vec<Place>,
     newest: Place,
     counter: u8,
@@ -84,10 +85,11 @@ impl LossHistory {
     pub fn new(small_packets: bool) -> Self {
         Self {
             small_packets,
+            dup_acks: DUP_ACKS,
             counted: false,
             round: 0,
             edge: None,
-            beyond: Vec::with_capacity(NDUPACK),
+            beyond: Vec::with_capacity(DUP_ACKS),
             newest: Place { seq: 0, at: 0, ndp: 0 },
             counter: 0,
             without_data: 0,
@@ -96,6 +98,12 @@ impl LossHistory {
             #[cfg(test)]
             turns: 0,
         }
+    }
+
+    /// Takes a missing packet for lost after so many later ones, 1 to 3, in place of three.
+    #[must_use]
+    pub fn losing_after(self, packets: usize) -> Self {
+        Self { dup_acks: packets.clamp(1, DUP_ACKS), ..self }
     }
 
     /// Takes a packet; `true` if it shows a new loss event.
@@ -123,7 +131,7 @@ impl LossHistory {
         let mut first = || first.take().map_or(1.0, |f| f());
         let mut new = false;
         // A mark is a congestion event at once, and so is a hole before it (RFC 5348 §5.1).
-        while self.beyond.len() >= NDUPACK
+        while self.beyond.len() >= self.dup_acks
             || (packet.marked && self.beyond.first().is_some_and(|it| it.seq <= place.seq))
         {
             new |= self.close_hole(&mut first);
@@ -360,6 +368,14 @@ mod tests {
     }
 
     #[test]
+    fn without_patience_reordering_is_loss() {
+        let mut history = LossHistory::new(false).losing_after(1);
+        let events = [1, 2, 3, 5, 4, 6, 7].map(|seq| history.on_packet(Instant::ZERO, &arrival(seq), || 50.0));
+        assert_eq!(events, [false, false, false, true, false, false, false], "5 shows that 4 is missing");
+        assert_eq!(history.current().map(|it| (it.start, it.losses)), Some((4, 1)));
+    }
+
+    #[test]
     fn losses_within_a_round_trip_are_one_event() {
         let (history, events) = after(false, without(&[20, 25, 30, 31, 60], 100));
         assert_eq!(events, 3, "20, 25 and 30 lie within a round trip of 20; 31 and 60 are on their own");
@@ -454,7 +470,7 @@ mod tests {
                 let packet = Arrival { marked: flag && ndp == 1, data: flag, ndp, stamp, ..arrival(seq) };
                 history.on_packet(Instant::from_micros(at.into()), &packet, || 0.0);
                 prop_assert!((0.0..=1.0).contains(&history.loss_event_rate()));
-                prop_assert!(history.beyond.len() < NDUPACK && history.closed.len() <= N);
+                prop_assert!(history.beyond.len() < DUP_ACKS && history.closed.len() <= N);
                 prop_assert!(history.closed().all(|it| it.length >= 1.0));
             }
         }

@@ -83,6 +83,12 @@ impl Receiver {
         }
     }
 
+    /// Takes a missing packet for lost after so many later ones ([`LossHistory::losing_after`]).
+    #[must_use]
+    pub fn losing_after(self, packets: usize) -> Self {
+        Self { history: self.history.losing_after(packets), ..self }
+    }
+
     /// Takes a packet; `true` if a report is due at once.
     pub fn on_packet(&mut self, now: Instant, packet: &Arrival) -> bool {
         let counter = if let Stamp::Counter(value) = packet.stamp { value % 16 } else { 0 };

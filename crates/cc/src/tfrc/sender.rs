@@ -87,6 +87,8 @@ pub struct Sender {
     sqrt_rtt_mean: f64,
     sqrt_rtt: f64,
     last_doubled: Option<Instant>,
+    /// A report came.
+    reported: bool,
     nofeedback_at: Instant,
     /// Nothing was sent since the nofeedback timer was set.
     idle: bool,
@@ -136,6 +138,7 @@ impl Sender {
             sqrt_rtt_mean: 0.0,
             sqrt_rtt: 0.0,
             last_doubled: None,
+            reported: false,
             nofeedback_at: now + Self::INITIAL_TIMEOUT,
             idle: true,
             dormant: false,
@@ -208,7 +211,10 @@ impl Sender {
         let recv_rate = if report.recv_rate >= 0.0 { report.recv_rate.min(Self::MAX_RATE) } else { 0.0 };
         let p = if report.loss_event_rate >= 0.0 { report.loss_event_rate.min(1.0) } else { 0.0 };
         let loss = report.new_loss || p > self.loss_event_rate;
-        let first_rtt = self.rtt.is_none();
+        // The first report covers one packet and says 0, which is no limit yet: where the set of receive rates does not hold
+        // infinity for that (RFC 5348 §4.2), the rate is the initial one, though a handshake gave the round trip before.
+        let first = !core::mem::replace(&mut self.reported, true) && self.config.rules != Rules::Rfc5348;
+        let starts = first || self.rtt.is_none();
         self.add_rtt((now - report.sent_at).saturating_sub(report.elapsed));
         let data_limited = self.is_data_limited(report.sent_at) && recv_rate > 0.0;
         self.loss_event_rate = p;
@@ -221,7 +227,7 @@ impl Sender {
         if self.config.faster_restart {
             self.restart.on_feedback(now, recv_rate, loss);
         }
-        if first_rtt && p == 0.0 {
+        if starts && p == 0.0 {
             self.start(now);
         } else {
             let limit = self.recv_limit(now, recv_rate, rtt, data_limited, loss);
@@ -285,7 +291,7 @@ impl Sender {
     /// The limit on X that receive rates set: 2 X_recv, or 5348's recv_limit.
     fn recv_limit(&mut self, now: Instant, recv_rate: f64, rtt: Duration, data_limited: bool, loss: bool) -> f64 {
         match self.config.rules {
-            Rules::Rfc3448 => self.recv_set.replace(now, recv_rate),
+            Rules::Rfc3448 | Rules::Rfc4342 => self.recv_set.replace(now, recv_rate),
             Rules::Rfc5348 if data_limited && loss => {
                 self.recv_set.halve();
                 self.recv_set.maximize(now, Self::LIMITED_LOSS * recv_rate);
@@ -314,7 +320,7 @@ impl Sender {
         // more than doubling in a round trip. Where that limit is not known yet, once per round trip it is.
         let steps = if recv_limit.is_finite() { self.reports_per_rtt(recv_limit / 2.0) } else { 1.0 };
         if self.last_doubled.is_none_or(|at| now - at >= rtt.div_f64(steps)) {
-            self.rate = self.grown(now, self.rate).min(recv_limit).max(self.initial_rate()).min(Self::MAX_RATE);
+            self.rate = self.grown(now, self.rate).min(recv_limit).max(self.slow_start_floor()).min(Self::MAX_RATE);
             self.last_doubled = Some(now);
         }
     }
@@ -330,7 +336,7 @@ impl Sender {
         self.rate = match self.fair_rate {
             Some(fair) => fair.min(limit).max(self.min_rate()),
             // RFC 3448 §4.3: slow start keeps a packet per round trip.
-            None => limit.max(self.initial_rate()),
+            None => limit.max(self.slow_start_floor()),
         }
         .min(self.rate);
     }
@@ -387,8 +393,8 @@ impl Sender {
         self.s() / Self::MAX_BACKOFF
     }
 
-    /// What the first measured round trip allows, and the least in slow start: RFC 5348 §4.2, RFC 3448 §4.3, THESIS
-    /// eq. 4.7 and 4.13. Before a round trip is measured, the rate as it is.
+    /// What the first measured round trip allows: RFC 5348 §4.2, RFC 4342 §5, RFC 3448 §4.3, THESIS eq. 4.7 and 4.13.
+    /// Before a round trip is measured, the rate as it is.
     fn initial_rate(&self) -> f64 {
         let Some(rtt) = self.rtt else { return self.rate };
         let s = self.s();
@@ -396,12 +402,20 @@ impl Sender {
             (Variant::Ccid4N, _) => 4380.0 / rtt * self.header_correction(),
             (Variant::Ccid4N100, _) => 4380.0 / Self::NOMINAL_RTT * self.header_correction(),
             (_, Rules::Rfc3448) => s / rtt,
-            (_, Rules::Rfc5348) => (4.0 * s).min((2.0 * s).max(4380.0)) / rtt,
+            (_, Rules::Rfc4342 | Rules::Rfc5348) => (4.0 * s).min((2.0 * s).max(4380.0)) / rtt,
+        }
+    }
+
+    /// The least in slow start: the initial rate, but in RFC 3448 §4.3 a packet per round trip, which RFC 4342 leaves.
+    fn slow_start_floor(&self) -> f64 {
+        match (self.config.variant, self.config.rules, self.rtt) {
+            (Variant::Tfrc | Variant::TfrcSp, Rules::Rfc4342, Some(rtt)) => self.s() / rtt,
+            _ => self.initial_rate(),
         }
     }
 
     /// The rate below which idling does not bring the sender: two packets per RTT in RFC 3448, the initial rate in RFC
-    /// 5348 and the variants of THESIS §4.8; with Faster Restart up to eight packets.
+    /// 4342, RFC 5348 and the variants of THESIS §4.8; with Faster Restart up to eight packets.
     fn recover_rate(&self) -> f64 {
         let Some(rtt) = self.rtt else { return self.rate };
         let standard = match (self.config.variant, self.config.rules) {

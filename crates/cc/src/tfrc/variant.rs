@@ -41,6 +41,9 @@ pub enum Rules {
     /// RFC 3448: starts at one packet per RTT, twice the last receive rate is the limit, two packets per RTT after
     /// idling.
     Rfc3448,
+    /// RFC 3448 as RFC 4342 §5 and §5.1 amend it for CCID 3: starts at up to four packets per RTT (RFC 3390; THESIS eq. 4.3),
+    /// which is also what idling leaves.
+    Rfc4342,
     /// RFC 5348: starts at up to four packets per RTT, remembers two RTTs of receive rates, spares data-limited
     /// senders.
     #[default]
@@ -48,8 +51,9 @@ pub enum Rules {
 }
 
 impl Rules {
-    /// Both, by the name that options and scenarios use.
-    pub const ALL: [(&'static str, Self); 2] = [("rfc3448", Self::Rfc3448), ("rfc5348", Self::Rfc5348)];
+    /// All of them, by the name that options and scenarios use.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("rfc3448", Self::Rfc3448), ("rfc4342", Self::Rfc4342), ("rfc5348", Self::Rfc5348)];
 }
 
 /// How many times in a round trip the receiver reports.
@@ -123,6 +127,7 @@ impl fmt::Display for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Rfc3448 => "rfc3448",
+            Self::Rfc4342 => "rfc4342",
             Self::Rfc5348 => "rfc5348",
         })
     }

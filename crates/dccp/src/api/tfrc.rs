@@ -18,6 +18,9 @@ pub struct TfrcOptions {
     /// Have the receiver compute the loss event rate (RFC 4342 §8.4). Default true, as it knows most; without it the
     /// sender takes it from Loss Intervals.
     pub ask_loss_event_rate: bool,
+    /// Later packets that make a missing one lost (NDUPACK, RFC 5348 §5.1), 1 to 3. Default 3; 1 takes reordering for loss, as
+    /// ns-2's TFRC sink does.
+    pub dup_acks: usize,
     /// How late timers may run out (t_gran). Default 10 ms.
     pub granularity: Duration,
 }
@@ -31,6 +34,7 @@ impl Default for TfrcOptions {
             faster_restart: false,
             reduce_oscillations: true,
             ask_loss_event_rate: true,
+            dup_acks: 3,
             granularity: Duration::from_millis(10),
         }
     }

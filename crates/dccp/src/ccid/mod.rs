@@ -204,7 +204,7 @@ pub struct CcidReport {
     pub lost: u64,
     /// Data packets reported as marked by ECN.
     pub marked: u64,
-    /// Loss events that were reported.
+    /// Loss events that were reported; for CCID 2, times that the window was cut, timeouts among them.
     pub loss_events: u64,
     /// Timeouts.
     pub timeouts: u64,

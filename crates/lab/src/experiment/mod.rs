@@ -1,6 +1,8 @@
 //! The code of the experiments: how hosts are put together, and what is measured when the run is over.
 
 mod blocking;
+mod datagrams;
+mod equation;
 mod failover;
 mod fairness;
 mod freeze;
@@ -8,9 +10,13 @@ mod head_of_line;
 mod partial_reliability;
 mod playable;
 mod progression;
+mod quality;
+mod rates;
+mod reordering;
 mod rtt;
 mod stalls;
 mod transfer;
+mod voice;
 
 use crate::plan::{Done, Plan, Run};
 
@@ -79,5 +85,10 @@ impl Experiment {
         failover::EXPERIMENT,
         head_of_line::EXPERIMENT,
         playable::EXPERIMENT,
+        equation::EXPERIMENT,
+        reordering::EXPERIMENT,
+        quality::EXPERIMENT,
+        rates::EXPERIMENT,
+        voice::EXPERIMENT,
     ];
 }

@@ -1,22 +1,27 @@
-//! A transfer over each flow: how fast, how much was repeated, how late.
+//! A transfer over each flow: how fast, how much was lost or repeated, how late.
 
-use super::{Curve, Experiment, Measures};
+use super::{Curve, Experiment, Measures, datagrams};
 use crate::host::{Host, SctpReceiver, SctpSender, Snapshot};
 use crate::plan::{Done, Plan, Run};
+use crate::scenario::FlowSpec;
 use braidcast_sctp::PathReport;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "transfer",
-    text: "goodput, throughput, retransmissions, delay and jitter of each flow",
+    text: "goodput, throughput, losses, retransmissions, delay and jitter of each flow",
     build: Plan::of,
     measure,
 };
 
-fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
+/// The only flow needs no name before its metrics.
+pub(super) fn prefix(run: &Run<'_>, flow: &FlowSpec) -> String {
+    if run.point.flows.len() == 1 { String::new() } else { format!("{} ", flow.name) }
+}
+
+pub(super) fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     let mut measures = Measures::default();
     for flow in &run.point.flows {
-        // The only flow needs no name before its metrics.
-        let prefix = if run.point.flows.len() == 1 { String::new() } else { format!("{} ", flow.name) };
+        let prefix = prefix(run, flow);
         let (sender, receiver) = (done.sender(&flow.name), done.receiver(&flow.name));
         if let Some(goodput) = receiver.and_then(Host::goodput) {
             measures.metric(format!("{prefix}goodput"), "kbit/s", goodput / 1e3);
@@ -27,6 +32,13 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         if let Some(sender) = sender.and_then(Host::sctp_sender) {
             sent(&prefix, sender, &mut measures);
             curves(&prefix, sender, &mut measures);
+        }
+        if let Some(sink) = receiver.and_then(Host::sink) {
+            datagrams::received(&prefix, sink, &mut measures);
+        }
+        if let Some(sender) = sender.and_then(Host::dccp) {
+            datagrams::sent(&prefix, sender, &mut measures);
+            datagrams::curves(&prefix, sender, &mut measures);
         }
         if let Some(sender) = sender.and_then(Host::plain).and_then(|host| host.tcp_sender()) {
             let stats = sender.stats();

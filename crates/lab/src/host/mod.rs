@@ -1,15 +1,23 @@
 //! Hosts: a protocol endpoint with its traffic and its measures, as one machine, so that the same host runs in the
 //! simulator and on real sockets.
 
+mod dccp;
+mod ears;
 mod plain;
+mod samples;
 mod sctp;
 mod window;
 
+pub use dccp::{DccpHost, DccpSample};
+pub use ears::Ears;
 pub use plain::PlainHost;
+pub use samples::Samples;
 pub use sctp::{Arrival, Delivered, Header, SctpHost, SctpReceiver, SctpSender, Snapshot};
 pub use window::Window;
 
 use braidcast_core::{Datagram, Instant, Machine, Route, Transmit};
+use braidcast_sim::traffic::DatagramSink;
+use std::net::SocketAddr;
 
 /// Any host of an experiment.
 #[derive(Debug)]
@@ -18,6 +26,8 @@ pub enum Host {
     SctpSender(Box<SctpHost<SctpSender>>),
     /// Takes what comes over SCTP.
     SctpReceiver(Box<SctpHost<SctpReceiver>>),
+    /// Either end of a DCCP connection.
+    Dccp(Box<DccpHost>),
     /// TCP, or datagrams.
     Plain(Box<PlainHost>),
 }
@@ -28,15 +38,22 @@ macro_rules! each {
         match $host {
             Host::SctpSender($it) => $do,
             Host::SctpReceiver($it) => $do,
+            Host::Dccp($it) => $do,
             Host::Plain($it) => $do,
         }
     };
 }
 
 impl Host {
-    /// Tells the host its routes, one for each of its paths. Called once, before anything else.
-    pub fn open(&mut self, routes: &[Route]) {
-        each!(self, it => it.open(routes));
+    /// Tells the host its routes, one for each of its paths, and the addresses of its ends. Called once, before anything
+    /// else.
+    pub fn open(&mut self, routes: &[Route], local: &[SocketAddr]) {
+        match self {
+            Self::SctpSender(host) => host.open(routes),
+            Self::SctpReceiver(host) => host.open(routes),
+            Self::Dccp(host) => host.open(routes, local),
+            Self::Plain(host) => host.open(routes),
+        }
     }
 
     /// Whether it has measured all that it is to measure.
@@ -44,6 +61,7 @@ impl Host {
         match self {
             Self::SctpSender(host) => host.is_finished(),
             Self::SctpReceiver(host) => host.is_finished(),
+            Self::Dccp(host) => host.is_finished(),
             Self::Plain(host) => host.window().is_over(now),
         }
     }
@@ -63,11 +81,35 @@ impl Host {
         if let Self::Plain(host) = self { Some(host) } else { None }
     }
 
+    /// The end of a DCCP connection that it is, if it is one.
+    pub fn dccp(&self) -> Option<&DccpHost> {
+        if let Self::Dccp(host) = self { Some(host) } else { None }
+    }
+
+    /// What it measured of messages that came over DCCP or as datagrams, stream by stream.
+    pub fn sink(&self) -> Option<&DatagramSink> {
+        match self {
+            Self::Dccp(host) => Some(&host.arrived),
+            Self::Plain(host) => host.sink(),
+            Self::SctpSender(_) | Self::SctpReceiver(_) => None,
+        }
+    }
+
+    /// Who listens to what came over DCCP or as datagrams, if somebody does.
+    pub fn ears(&self) -> Option<&Ears> {
+        match self {
+            Self::Dccp(host) => host.ears.as_ref(),
+            Self::Plain(host) => host.ears(),
+            Self::SctpSender(_) | Self::SctpReceiver(_) => None,
+        }
+    }
+
     /// Bits in a second that it handed to its application, while it counted; none for a sender.
     pub fn goodput(&self) -> Option<f64> {
         match self {
             Self::SctpSender(_) => None,
             Self::SctpReceiver(host) => Some(host.part().delivered.goodput()),
+            Self::Dccp(host) => host.goodput(),
             Self::Plain(host) => host.goodput(),
         }
     }

@@ -1,5 +1,6 @@
 //! The simulator's own agents as hosts: TCP, and datagrams without any control.
 
+use super::ears::Ears;
 use super::window::Window;
 use crate::scenario::{Agent, FlowSpec};
 use braidcast_core::{Datagram, Instant, Machine, Rng, Route, Transmit};
@@ -15,6 +16,7 @@ pub struct PlainHost {
     /// What a sender does once it knows its route.
     plan: Option<(Traffic, Rng, Instant)>,
     connection: Option<FlowId>,
+    ears: Option<Ears>,
 }
 
 impl PlainHost {
@@ -22,22 +24,28 @@ impl PlainHost {
     pub fn sender(flow: &FlowSpec, duration: Duration, start: Instant, rng: &Rng) -> Self {
         let agent = match flow.agent {
             Agent::Tcp => Machinery::Tcp(tcp::Host::new(flow.tcp)),
-            Agent::Udp | Agent::Sctp => Machinery::Sender(DatagramSender::default()),
+            Agent::Udp | Agent::Sctp | Agent::Dccp => Machinery::Sender(DatagramSender::default()),
         };
         let plan = Some((flow.traffic.source.clone(), rng.stream("traffic"), start));
-        Self { agent, window: Window::new(flow.traffic.warmup, duration), plan, connection: None }
+        Self { agent, window: Window::new(flow.traffic.warmup, duration), plan, connection: None, ears: None }
     }
 
     /// The receiving end of such a flow.
     pub fn receiver(flow: &FlowSpec, duration: Duration) -> Self {
         let agent = match flow.agent {
             Agent::Tcp => Machinery::Tcp(tcp::Host::new(flow.tcp)),
-            Agent::Udp | Agent::Sctp => {
+            Agent::Udp | Agent::Sctp | Agent::Dccp => {
                 let meter = FlowMeter::default().with_deadline(flow.traffic.deadline);
                 Machinery::Sink(Box::new(DatagramSink::with_meter(meter)))
             }
         };
-        Self { agent, window: Window::new(flow.traffic.warmup, duration), plan: None, connection: None }
+        Self {
+            agent,
+            window: Window::new(flow.traffic.warmup, duration),
+            plan: None,
+            connection: None,
+            ears: flow.traffic.playout.map(Ears::new),
+        }
     }
 
     /// Tells the host its routes, of which it uses the first.
@@ -67,6 +75,11 @@ impl PlainHost {
         self.agent.as_sink()
     }
 
+    /// Who listens to datagrams, if somebody does.
+    pub const fn ears(&self) -> Option<&Ears> {
+        self.ears.as_ref()
+    }
+
     /// Bits in a second that came while the window was open; none for a sender.
     pub fn goodput(&self) -> Option<f64> {
         let (from, until) = (self.window.opens()?, self.window.closes()?);
@@ -85,6 +98,9 @@ impl Machine for PlainHost {
 
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         self.window.begin(now);
+        if let Some(ears) = self.ears.as_mut().filter(|_| self.window.counts(now)) {
+            ears.hear(now, datagram.payload);
+        }
         self.agent.handle_datagram(now, datagram);
     }
 

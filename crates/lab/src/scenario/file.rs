@@ -13,7 +13,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 /// Tables that set something up; cases and variants may have them too.
-const SETTINGS: [&str; 6] = ["network", "link", "flow", "traffic", "sctp", "tcp"];
+const SETTINGS: [&str; 7] = ["network", "link", "flow", "traffic", "sctp", "dccp", "tcp"];
 /// What else stands at the top of a file.
 const TOP: [&str; 14] = [
     "name",

@@ -4,8 +4,10 @@ use super::keys::{Key, apply, each, flag, key, put, time, whole, word};
 use super::link::LinkSpec;
 use super::value::{Settings, Value};
 use super::wrong::{Wrong, did_you_mean};
-use super::{sctp, tcp};
+use super::{dccp, sctp, tcp};
 use crate::host::Header;
+use braidcast_dccp::Options as DccpOptions;
+use braidcast_media::voice::{Codec, EModel, Form, Playout};
 use braidcast_sctp::Options;
 use braidcast_sim::tcp::Config;
 use braidcast_sim::traffic::Traffic as Source;
@@ -20,10 +22,14 @@ pub struct FlowSpec {
     pub agent: Agent,
     /// What it sends.
     pub traffic: Traffic,
+    /// What its receiver sends in the other direction, over DCCP.
+    pub back: Option<Source>,
     /// Each path: the links that it goes through, by index, from the sender to the receiver.
     pub paths: Vec<Vec<usize>>,
     /// Options of SCTP, where that is the agent.
     pub sctp: Options,
+    /// Options of DCCP, where that is the agent.
+    pub dccp: DccpOptions,
     /// Options of TCP, where that is the agent.
     pub tcp: Config,
 }
@@ -33,6 +39,8 @@ pub struct FlowSpec {
 pub enum Agent {
     /// SCTP, over all its paths.
     Sctp,
+    /// DCCP, over its first path.
+    Dccp,
     /// TCP, over its first path.
     Tcp,
     /// Datagrams without any control, over its first path.
@@ -41,7 +49,8 @@ pub enum Agent {
 
 impl Agent {
     /// Every agent by its name.
-    pub const ALL: [(&'static str, Self); 3] = [("sctp", Self::Sctp), ("tcp", Self::Tcp), ("udp", Self::Udp)];
+    pub const ALL: [(&'static str, Self); 4] =
+        [("sctp", Self::Sctp), ("dccp", Self::Dccp), ("tcp", Self::Tcp), ("udp", Self::Udp)];
 }
 
 /// What a flow sends.
@@ -49,7 +58,7 @@ impl Agent {
 pub struct Traffic {
     /// When there is how much to send.
     pub source: Source,
-    /// Bytes of each message of bulk traffic over SCTP; other sources say how long theirs are.
+    /// Bytes of each message of bulk traffic over SCTP or DCCP; other sources say how long theirs are.
     pub message: usize,
     /// Streams that messages go over in turn.
     pub streams: u16,
@@ -69,6 +78,10 @@ pub struct Traffic {
     pub log: bool,
     /// How often the state of the sender is noted, for series; none is not at all.
     pub sample: Option<Duration>,
+    /// When a listener plays what arrives over DCCP or as datagrams; none is nobody listens.
+    pub playout: Option<Playout>,
+    /// How a call is rated.
+    pub emodel: EModel,
 }
 
 impl Default for Traffic {
@@ -85,6 +98,8 @@ impl Default for Traffic {
             start: Duration::ZERO,
             warmup: Duration::ZERO,
             sample: None,
+            playout: None,
+            emodel: EModel::new(Form::G107, Codec::G711Plc),
         }
     }
 }
@@ -100,6 +115,10 @@ const TRAFFIC: &[Key<Traffic>] = &[
     key("lifetime", |t, v| put(&mut t.lifetime, time(v).map(Some))),
     key("start", |t, v| put(&mut t.start, time(v))),
     key("warmup", |t, v| put(&mut t.warmup, time(v))),
+    key("playout", |t, v| put(&mut t.playout, word(v).map(Some))),
+    key("emodel", |t, v| put(&mut t.emodel.form, word(v))),
+    key("codec", |t, v| put(&mut t.emodel.codec, word(v))),
+    key("advantage", |t, v| put(&mut t.emodel.advantage, whole(v, 0, 40).map(|it: u8| it.into()))),
     key("sample", |t, v| put(&mut t.sample, time(v).and_then(positive).map(Some))),
 ];
 
@@ -116,6 +135,7 @@ const MAX_PATHS: usize = 250;
 struct Draft {
     links: Vec<String>,
     agent: Agent,
+    back: Option<Source>,
     paths: Vec<Vec<usize>>,
 }
 
@@ -126,6 +146,7 @@ const FLOW: &[Key<Draft>] = &[
         let unknown = || format!("no agent is called '{name}'; {}", did_you_mean(&name, Agent::ALL.map(|(n, _)| n)));
         put(&mut draft.agent, found.map(|&(_, agent)| agent).ok_or_else(unknown))
     }),
+    key("back", |draft, v| put(&mut draft.back, word(v).map(Some))),
     key("paths", |draft, v| {
         let link = |name: &Value| {
             let name = name.to_string();
@@ -172,21 +193,25 @@ impl FlowSpec {
             name: name.to_owned(),
             agent: Agent::Sctp,
             traffic: Traffic::default(),
+            back: None,
             paths: Vec::new(),
             sctp: Options::default(),
+            dccp: DccpOptions::default(),
             tcp: Config::default(),
         };
         apply(TRAFFIC, &mut flow.traffic, &all.table("traffic"), "traffic")?;
         apply(TRAFFIC, &mut flow.traffic, &own.table("traffic"), &section("traffic"))?;
         apply(sctp::KEYS, &mut flow.sctp, &all.table("sctp"), "sctp")?;
         apply(sctp::KEYS, &mut flow.sctp, &own.table("sctp"), &section("sctp"))?;
+        apply(dccp::KEYS, &mut flow.dccp, &all.table("dccp"), "dccp")?;
+        apply(dccp::KEYS, &mut flow.dccp, &own.table("dccp"), &section("dccp"))?;
         apply(tcp::KEYS, &mut flow.tcp, &all.table("tcp"), "tcp")?;
         apply(tcp::KEYS, &mut flow.tcp, &own.table("tcp"), &section("tcp"))?;
-        let nested = |key: &str| ["traffic.", "sctp.", "tcp."].iter().any(|table| key.starts_with(table));
+        let nested = |key: &str| ["traffic.", "sctp.", "dccp.", "tcp."].iter().any(|table| key.starts_with(table));
         let plain = Settings(own.0.iter().filter(|setting| !nested(&setting.key)).cloned().collect());
         let paths = (0..links.len()).map(|link| vec![link]).collect();
         let (specs, links) = (links, links.iter().map(|link| link.name.clone()).collect());
-        let mut draft = Draft { links, agent: flow.agent, paths };
+        let mut draft = Draft { links, agent: flow.agent, back: None, paths };
         apply(FLOW, &mut draft, &plain, &format!("flow.{name}"))?;
         if draft.agent == Agent::Udp && matches!(flow.traffic.source, Source::Bulk(_)) {
             let place = own.get("agent").map_or_else(String::new, |setting| setting.place.clone());
@@ -208,6 +233,11 @@ impl FlowSpec {
             let what = format!("bulk traffic over '{link}', which has neither rate nor delay, would go on without end");
             return Err(Wrong::new(place, what, "give the link a rate or a delay"));
         }
-        Ok(Self { agent: draft.agent, paths: draft.paths, ..flow })
+        if draft.back.is_some() && draft.agent != Agent::Dccp {
+            let place = own.get("back").map_or_else(String::new, |setting| setting.place.clone());
+            let what = format!("the flow '{name}' has traffic back, which only DCCP carries here");
+            return Err(Wrong::new(place, what, "use agent = \"dccp\", or a second flow"));
+        }
+        Ok(Self { agent: draft.agent, back: draft.back, paths: draft.paths, ..flow })
     }
 }

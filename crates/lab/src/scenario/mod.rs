@@ -1,6 +1,7 @@
 //! Scenarios: what a file says, and the runs that follow from it.
 
 mod check;
+mod dccp;
 mod file;
 mod flow;
 mod keys;
@@ -284,6 +285,17 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("sctp-retransmission-policies.toml"),
     embedded!("sctp-interleaving.toml"),
     embedded!("fairness.toml"),
+    embedded!("ccid-equation.toml"),
+    embedded!("dccp-reordering.toml"),
+    embedded!("dccp-reorder-buffer.toml"),
+    embedded!("dccp-reorder-delay.toml"),
+    embedded!("dccp-reorder-mos.toml"),
+    embedded!("dccp-satellite-voice.toml"),
+    embedded!("dccp-rtt-loss.toml"),
+    embedded!("dccp-slow-start.toml"),
+    embedded!("dccp-download.toml"),
+    embedded!("dccp-fairness.toml"),
+    embedded!("dccp-idle.toml"),
 ];
 
 impl Scenario {

@@ -33,6 +33,13 @@ pub enum ReorderHow {
     Skip,
     /// It takes this much longer.
     Late(Duration),
+    /// It takes longer by `mean`, uniform in ± `spread`; never less than the others.
+    LateBy {
+        /// In the mean.
+        mean: Duration,
+        /// At most so much more or less.
+        spread: Duration,
+    },
 }
 
 /// Turns departures into arrivals.
@@ -74,6 +81,10 @@ impl DelayLine {
         match self.reorder.how {
             ReorderHow::Skip => departure,
             ReorderHow::Late(extra) => departure + self.draw(departure) + extra,
+            ReorderHow::LateBy { mean, spread } => {
+                let extra = shifted(mean, spread, 2.0 * self.reorder_rng.f64() - 1.0);
+                departure + self.draw(departure) + extra
+            }
         }
     }
 
@@ -85,9 +96,14 @@ impl DelayLine {
             Jitter::Uniform(spread) => (spread, 2.0 * self.jitter_rng.f64() - 1.0),
             Jitter::Normal(spread) => (spread, self.jitter_rng.normal()),
         };
-        let shift = scale(spread, factor.abs());
-        if factor < 0.0 { delay.saturating_sub(shift) } else { delay.saturating_add(shift) }
+        shifted(delay, spread, factor)
     }
+}
+
+/// `mean` + `factor` · `spread`; not below zero.
+fn shifted(mean: Duration, spread: Duration, factor: f64) -> Duration {
+    let shift = scale(spread, factor.abs());
+    if factor < 0.0 { mean.saturating_sub(shift) } else { mean.saturating_add(shift) }
 }
 
 #[cfg(test)]
@@ -116,6 +132,20 @@ mod tests {
         assert!((mean - 20.0).abs() < 0.1 && (deviation - 6.0 / 3_f64.sqrt()).abs() < 0.1, "{mean} {deviation}");
         let (mean, deviation) = mean_and_deviation(&delays(Jitter::Normal(3 * MS)));
         assert!((mean - 20.0).abs() < 0.1 && (deviation - 3.0).abs() < 0.1, "{mean} {deviation}");
+    }
+
+    #[test]
+    fn late_packets_have_their_mean_and_spread() {
+        let how = ReorderHow::LateBy { mean: 50 * MS, spread: 20 * MS };
+        let reorder = Reorder { share: 0.05, how };
+        let mut line = DelayLine::new(Schedule::constant(20_000_000), Jitter::None, reorder, &Rng::from_seed(5));
+        let departures = (0..40_000).map(|i| Instant::from_millis(1000 * i));
+        let all: Vec<f64> = departures.map(|at| (line.arrival(at) - at).as_secs_f64() * 1e3).collect();
+        let late: Vec<f64> = all.iter().copied().filter(|delay| *delay > 20.0).collect();
+        let (mean, deviation) = mean_and_deviation(&late);
+        assert!((1900..2100).contains(&late.len()), "{}", late.len());
+        assert!((mean - 70.0).abs() < 1.0 && (deviation - 20.0 / 3_f64.sqrt()).abs() < 0.4, "{mean} {deviation}");
+        assert!(late.iter().all(|delay| (50.0..=90.0).contains(delay)));
     }
 
     #[test]

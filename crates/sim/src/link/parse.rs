@@ -9,7 +9,7 @@
 //! | loss | `none`, `5%`, `burst:5%,4` (mean loss, mean burst), `ge:p=1%,r=30%,bad=100%,good=0%`, `packets:3,7` |
 //! | queue | `100p`, `64kB`, `1MiB`, `300ms` (drop-tail); `red:5p,15p,10%` (min, max, max_p; then `gentle`, `ecn`, `weight=0.2%`, `limit=50p`); `codel` or `codel:5ms,100ms` (target, interval; then `ecn`, `limit=100p`) |
 //! | jitter | `5ms` (uniform, ±), `normal:5ms` (standard deviation) |
-//! | reorder | `2%` (they skip the delay), `2%,30ms` (they come later) |
+//! | reorder | `2%` (they skip the delay), `2%,30ms` (they come later), `2%,30ms,10ms` (by 20 to 40 ms) |
 //! | outage | `10s-12s`, `every:3s,250ms`; `,hold` after it holds packets back instead of losing them |
 
 use super::{
@@ -312,7 +312,13 @@ impl FromStr for Reorder {
     fn from_str(text: &str) -> Result<Self, ParseError> {
         match text.split_once(',') {
             None => Ok(Self { share: share(text)?, how: ReorderHow::Skip }),
-            Some((part, late)) => Ok(Self { share: share(part)?, how: ReorderHow::Late(duration(late)?) }),
+            Some((part, late)) => {
+                let how = match late.split_once(',') {
+                    None => ReorderHow::Late(duration(late)?),
+                    Some((mean, spread)) => ReorderHow::LateBy { mean: duration(mean)?, spread: duration(spread)? },
+                };
+                Ok(Self { share: share(part)?, how })
+            }
         }
     }
 }
@@ -383,6 +389,8 @@ mod tests {
         assert_eq!("normal:5ms".parse(), Ok(Jitter::Normal(ms(5))));
         assert_eq!("2%".parse(), Ok(Reorder { share: 0.02, how: ReorderHow::Skip }));
         assert_eq!("2%,30ms".parse(), Ok(Reorder { share: 0.02, how: ReorderHow::Late(ms(30)) }));
+        let how = ReorderHow::LateBy { mean: ms(30), spread: ms(10) };
+        assert_eq!("2%,30ms,10ms".parse(), Ok(Reorder { share: 0.02, how }));
         assert_eq!("10s-12s".parse(), Ok(Outage::window(Instant::from_millis(10_000), Instant::from_millis(12_000))));
         assert_eq!("every:3s,250ms,hold".parse(), Ok(Outage::every(ms(3000), ms(250)).holding()));
     }

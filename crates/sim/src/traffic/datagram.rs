@@ -50,15 +50,33 @@ struct Flow {
 }
 
 /// Sends what sources emit, at once and without any control: UDP.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct DatagramSender {
+    /// What is longer goes in parts.
+    max_payload: usize,
     flows: Vec<Flow>,
     due: BinaryHeap<Reverse<(Instant, usize)>>,
     /// Packets sent by flow and kind.
     sent: BTreeMap<(u16, Kind), u32>,
 }
 
+impl Default for DatagramSender {
+    fn default() -> Self {
+        Self::with_max_payload(MAX_PAYLOAD)
+    }
+}
+
 impl DatagramSender {
+    /// A sender without sources that hands over at most so many bytes at a time; [`Default`] has 1472.
+    pub fn with_max_payload(max_payload: usize) -> Self {
+        Self {
+            max_payload: max_payload.max(HEADER_BYTES),
+            flows: Vec::new(),
+            due: BinaryHeap::new(),
+            sent: BTreeMap::new(),
+        }
+    }
+
     /// Adds a source that starts at `start` and whose flows are numbered from `first_flow` on. Use different numbers for
     /// sources to the same sink.
     ///
@@ -105,10 +123,10 @@ impl Machine for DatagramSender {
         let &Reverse((_, index)) = self.due.peek().filter(|Reverse((at, _))| *at <= now)?;
         let flow = &mut self.flows[index];
         let (number, kind) = (flow.first_flow.wrapping_add(flow.next.flow), flow.next.kind);
-        let size = flow.next.bytes.min(MAX_PAYLOAD);
+        let size = flow.next.bytes.min(self.max_payload);
         flow.next.bytes -= size;
         let sent = self.sent.entry((number, kind)).or_default();
-        write(buf, size, number, kind, *sent, now);
+        Stamp { flow: number, kind, sequence: *sent, sent: now }.write(buf, size);
         *sent = sent.wrapping_add(1);
         if flow.next.bytes == 0 {
             self.due.pop();
@@ -129,32 +147,48 @@ impl Machine for DatagramSender {
     }
 }
 
-fn write(buf: &mut Vec<u8>, size: usize, flow: u16, kind: Kind, sequence: u32, now: Instant) {
-    buf.clear();
-    let mut writer = Writer::new(buf);
-    writer.u16(flow);
-    writer.u8(kind.code());
-    writer.u8(0);
-    writer.u32(sequence);
-    writer.u64(now.as_nanos());
-    writer.zeros(size.saturating_sub(HEADER_BYTES));
-    buf[3] = check(&buf[..HEADER_BYTES]);
+/// What stands at the beginning of each payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stamp {
+    /// The flow.
+    pub flow: u16,
+    /// The kind of data.
+    pub kind: Kind,
+    /// Number in that flow and kind, from 0.
+    pub sequence: u32,
+    /// When it was sent.
+    pub sent: Instant,
+}
+
+impl Stamp {
+    /// Makes `buf` a payload of `size` bytes, or of [`HEADER_BYTES`] if that is less, that begins with this.
+    pub fn write(&self, buf: &mut Vec<u8>, size: usize) {
+        buf.clear();
+        let mut writer = Writer::new(buf);
+        writer.u16(self.flow);
+        writer.u8(self.kind.code());
+        writer.u8(0);
+        writer.u32(self.sequence);
+        writer.u64(self.sent.as_nanos());
+        writer.zeros(size.saturating_sub(HEADER_BYTES));
+        buf[3] = check(&buf[..HEADER_BYTES]);
+    }
+
+    /// What a payload begins with, if it is one of ours and whole.
+    pub fn read(payload: &[u8]) -> Option<Self> {
+        if check(payload) != 0 {
+            return None;
+        }
+        let mut reader = Reader::new(payload);
+        let flow = reader.u16().ok()?;
+        let kind = Kind::from_code(reader.u8().ok()?)?;
+        reader.u8().ok()?;
+        Some(Self { flow, kind, sequence: reader.u32().ok()?, sent: Instant::from_nanos(reader.u64().ok()?) })
+    }
 }
 
 fn check(bytes: &[u8]) -> u8 {
     bytes.iter().fold(0, |all, byte| all ^ byte)
-}
-
-/// Flow, kind, sequence number and time of sending, if the datagram is one of ours and whole.
-fn read(payload: &[u8]) -> Option<(u16, Kind, u32, Instant)> {
-    if check(payload) != 0 {
-        return None;
-    }
-    let mut reader = Reader::new(payload);
-    let flow = reader.u16().ok()?;
-    let kind = Kind::from_code(reader.u8().ok()?)?;
-    reader.u8().ok()?;
-    Some((flow, kind, reader.u32().ok()?, Instant::from_nanos(reader.u64().ok()?)))
 }
 
 /// Takes what [`DatagramSender`]s send and measures each stream.
@@ -172,6 +206,14 @@ impl DatagramSink {
         Self { meter, ..Self::default() }
     }
 
+    /// A datagram arrived before anything counts; it and those before it are not missing.
+    pub fn leave_out(&mut self, datagram: Datagram<'_>) {
+        if let Some(Stamp { flow, kind, sequence, .. }) = Stamp::read(datagram.payload) {
+            let id = StreamId { remote: datagram.route.remote, flow, kind };
+            self.meters.entry(id).or_insert_with(|| self.meter.clone()).leave_out(u64::from(sequence));
+        }
+    }
+
     /// What was measured, by stream.
     pub const fn meters(&self) -> &BTreeMap<StreamId, FlowMeter> {
         &self.meters
@@ -187,7 +229,7 @@ impl Machine for DatagramSink {
     type Event = Infallible;
 
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
-        let Some((flow, kind, sequence, sent)) = read(datagram.payload) else {
+        let Some(Stamp { flow, kind, sequence, sent }) = Stamp::read(datagram.payload) else {
             self.malformed += 1;
             return;
         };

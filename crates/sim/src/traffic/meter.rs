@@ -170,7 +170,8 @@ impl FlowMeter {
         self.jitter.add(i128::from(now.as_nanos()) - i128::from(sent.as_nanos()));
     }
 
-    fn leave_out(&mut self, sequence: u64) {
+    /// Packet number `sequence` arrived before anything counts: no number up to it does.
+    pub fn leave_out(&mut self, sequence: u64) {
         if sequence >= self.next && self.received == 0 {
             self.next = sequence.saturating_add(1);
             self.base = self.next;

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `bulk`, `bulk:10MB` | always something to send, for ever or so much |
 //! | `cbr:64kbit,160B` | constant bit rate of payload, in packets of this size |
+//! | `cbr:64kbit,160B,silent=10s-20s` | the same, but nothing from 10 s up to 20 s after the start |
 //! | `poisson:1mbit,500B` | the same mean rate, exponential gaps |
 //! | `exponential:on=500ms,off=500ms,rate=64kbit,size=210B` | bursts and pauses of exponential length |
 //! | `pareto:on=500ms,off=500ms,rate=64kbit,size=210B,shape=1.5` | bursts and pauses of Pareto length |
@@ -30,7 +31,7 @@ mod series;
 mod voice;
 
 pub use agent::Agent;
-pub use datagram::{DatagramSender, DatagramSink, Greedy, HEADER_BYTES, StreamId};
+pub use datagram::{DatagramSender, DatagramSink, Greedy, HEADER_BYTES, Stamp, StreamId};
 pub use frames::{FrameTrace, FrameTraceError};
 pub use gop::{FrameSize, Gop};
 pub use histogram::Histogram;
@@ -139,6 +140,8 @@ pub enum Traffic {
     Bulk(Option<u64>),
     /// Constant bit rate.
     Cbr(Stream),
+    /// The same with one silence, from a time after the start until another.
+    Interrupted(Stream, Duration, Duration),
     /// A Poisson process.
     Poisson(Stream),
     /// Bursts and pauses.
@@ -161,6 +164,7 @@ impl Traffic {
         match self {
             Self::Bulk(limit) => Box::new(bulk::Bulk::new(*limit)),
             Self::Cbr(stream) => Box::new(cbr::Cbr::new(*stream)),
+            Self::Interrupted(stream, from, until) => Box::new(cbr::Cbr::interrupted(*stream, *from..*until)),
             Self::Poisson(stream) => Box::new(poisson::Poisson::new(*stream, rng)),
             Self::OnOff(on_off) => Box::new(on_off::OnOffSource::new(*on_off, rng)),
             Self::Voice(voice) => Box::new(voice::Calls::new(*voice, rng)),

@@ -24,7 +24,7 @@ impl FromStr for Traffic {
         match (name, rest) {
             ("bulk", "") => Ok(Self::Bulk(None)),
             ("bulk", limit) => size(limit).map(|limit| Self::Bulk(Some(limit as u64))),
-            ("cbr", rest) => stream(text, rest, "cbr:64kbit,160B").map(Self::Cbr),
+            ("cbr", rest) => cbr(text, rest),
             ("poisson", rest) => stream(text, rest, "poisson:1mbit,500B").map(Self::Poisson),
             ("exponential" | "pareto", rest) => on_off(text, name == "pareto", rest).map(Self::OnOff),
             ("gop", rest) => gop(text, rest).map(Self::Gop),
@@ -55,6 +55,22 @@ fn packet_size(text: &str) -> Result<usize, ParseError> {
 fn stream(text: &str, rest: &str, example: &'static str) -> Result<Stream, ParseError> {
     let Some((bits, bytes)) = rest.split_once(',') else { return fail(text, "rate and size are needed", example) };
     Ok(Stream { rate: rate(bits)?, size: packet_size(bytes)? })
+}
+
+fn cbr(text: &str, rest: &str) -> Result<Traffic, ParseError> {
+    const EXAMPLE: &str = "cbr:64kbit,160B or cbr:64kbit,160B,silent=10s-20s";
+    let Some((rest, silence)) = rest.split_once(",silent=") else {
+        return stream(text, rest, EXAMPLE).map(Traffic::Cbr);
+    };
+    let stream = stream(text, rest, EXAMPLE)?;
+    let Some((from, until)) = silence.split_once('-') else {
+        return fail(text, "a silence is a span of time", EXAMPLE);
+    };
+    let (from, until) = (duration(from)?, duration(until)?);
+    if from >= until {
+        return fail(text, "a silence ends after it begins", EXAMPLE);
+    }
+    Ok(Traffic::Interrupted(stream, from, until))
 }
 
 fn on_off(text: &str, pareto: bool, rest: &str) -> Result<OnOff, ParseError> {
@@ -165,6 +181,9 @@ impl fmt::Display for Traffic {
             Self::Bulk(None) => f.write_str("bulk"),
             Self::Bulk(Some(limit)) => write!(f, "bulk:{limit}B"),
             Self::Cbr(Stream { rate, size }) => write!(f, "cbr:{rate}bit,{size}B"),
+            Self::Interrupted(Stream { rate, size }, from, until) => {
+                write!(f, "cbr:{rate}bit,{size}B,silent={}ns-{}ns", from.as_nanos(), until.as_nanos())
+            }
             Self::Poisson(Stream { rate, size }) => write!(f, "poisson:{rate}bit,{size}B"),
             Self::OnOff(OnOff { on, off, stream, periods }) => {
                 let (name, shape) = match periods {
@@ -219,6 +238,7 @@ mod tests {
             ("bulk", Traffic::Bulk(None)),
             ("bulk:10MB", Traffic::Bulk(Some(10_000_000))),
             ("cbr:64kbit,160B", Traffic::Cbr(stream)),
+            ("cbr:64kbit,160B,silent=10s-20s", Traffic::Interrupted(stream, ms(10_000), ms(20_000))),
             ("poisson:64kbit,160B", Traffic::Poisson(stream)),
             ("exponential:on=500ms,off=1s,rate=64kbit,size=160B", Traffic::OnOff(on_off(Periods::Exponential))),
             ("pareto:on=500ms,off=1s,rate=64kbit,size=160B", Traffic::OnOff(on_off(Periods::Pareto(1.5)))),
@@ -252,6 +272,8 @@ mod tests {
             "cbr:64kbit",
             "cbr:64kbit,0B",
             "cbr:64kbit,20p",
+            "cbr:64kbit,160B,silent=3s",
+            "cbr:64kbit,160B,silent=3s-3s",
             "cbr:64kbit,17MB",
             "bulk:3s",
             "g711:calls=0",

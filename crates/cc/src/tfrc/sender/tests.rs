@@ -55,6 +55,24 @@ fn the_first_report_sets_the_initial_rate() {
 }
 
 #[test]
+fn the_first_report_leaves_the_initial_rate_that_a_handshake_allowed() {
+    // A report of one packet says 0. RFC 5348 doubles for it, as its receive rates begin with infinity.
+    for (rules, first, second) in [
+        (Rules::Rfc3448, 10_000.0, 14_000.0),
+        (Rules::Rfc4342, 40_000.0, 14_000.0),
+        (Rules::Rfc5348, 80_000.0, 40_000.0),
+    ] {
+        let mut sender = Sender::new(at(0), Config { segment_size: 1000, rules, ..Config::default() });
+        sender.on_rtt(at(0), RTT);
+        sender.on_sent(at(0), 1000);
+        sender.on_feedback(at(100), &report(100, 0.0, 0.0));
+        assert_eq!(sender.allowed_rate(), first, "{rules}");
+        sender.on_feedback(at(200), &report(200, 7000.0, 0.0));
+        assert_eq!(sender.allowed_rate(), second, "{rules}");
+    }
+}
+
+#[test]
 fn timeouts_halve_the_rate_and_idling_stops_at_the_recover_rate() {
     for p in [0.0, 0.01] {
         let sender = || {

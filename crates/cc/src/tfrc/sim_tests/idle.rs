@@ -75,6 +75,14 @@ fn the_two_editions_after_a_silence() {
 }
 
 #[test]
+fn ccid_3_makes_rfc_3448_start_at_four_packets_and_idle_there() {
+    let net = voice(Config { rules: Rules::Rfc4342, ..Config::default() });
+    assert_eq!((net.rates[0].1 * RTT / SIZE).round(), 4.0, "RFC 4342 §5");
+    let floor = per_rtt(&net, 20.0);
+    assert!((4.0..8.0).contains(&floor), "RFC 4342 §5.1: {floor}");
+}
+
+#[test]
 fn faster_restart_quadruples() {
     let with = |rules, faster_restart| voice(Config { rules, faster_restart, ..Config::default() });
     for (name, rules) in Rules::ALL {

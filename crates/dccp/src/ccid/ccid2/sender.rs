@@ -123,6 +123,7 @@ impl<W: Window> Sender<W> {
             return;
         }
         self.recovered_after = Some(back(self.next(), 1));
+        self.counts.loss_events += 1;
         self.window.on_congestion();
     }
 
@@ -351,6 +352,7 @@ impl<W: Window> ccid::Sender for Sender<W> {
         for n in 0..self.flights.len() as u64 {
             self.lose(self.first.plus(n));
         }
+        self.counts.loss_events += 1;
         self.counts.timeouts += 1;
         self.rtt.back_off();
         self.forget();

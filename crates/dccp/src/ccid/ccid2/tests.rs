@@ -93,6 +93,7 @@ fn three_later_packets_make_a_loss_and_halve_the_window_once() {
     let new = b.fill().end - 1;
     b.ack(new, &[38, 3, 64 | 1]);
     assert_eq!(b.sender.window.cwnd, 2, "a mark on a later packet is an event of its own");
+    assert_eq!(b.sender.counts.loss_events, 2);
 }
 
 #[test]
@@ -121,6 +122,7 @@ fn silence_sets_the_window_to_one_and_backs_off() {
     let rto = |from: Instant, to: Instant| (to - from).as_millis() - 200;
     assert_eq!(rto(first, second), 2 * rto(Instant::from_millis(1), first));
     assert_eq!(b.sender.counts.lost, 8);
+    assert_eq!((b.sender.counts.loss_events, b.sender.counts.timeouts), (1, 1));
 }
 
 #[test]

@@ -24,7 +24,7 @@ impl Receiver {
     pub(in crate::ccid) fn new(setup: &Setup, profile: Profile) -> Self {
         let feedback = profile.feedback(&setup.tfrc);
         Self {
-            tfrc: tfrc::Receiver::new(profile.variant.small_packets(), feedback),
+            tfrc: tfrc::Receiver::new(profile.variant.small_packets(), feedback).losing_after(setup.tfrc.dup_acks),
             numbers: None,
             first: 0,
             ccval: 0,

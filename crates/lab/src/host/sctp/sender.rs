@@ -1,5 +1,6 @@
 use super::message::Header;
 use super::{Part, SctpHost};
+use crate::host::samples::Samples;
 use crate::host::window::Window;
 use crate::scenario::{FlowSpec, Traffic};
 use braidcast_core::{Instant, PathId, Rng, Route};
@@ -9,8 +10,6 @@ use braidcast_sctp::{
 use braidcast_sim::traffic::{self, Emission, Kind, Source};
 use core::time::Duration;
 
-/// Most samples that are kept; when there would be more, every second one goes and the interval doubles.
-const MAX_SAMPLES: usize = 1 << 15;
 /// Most changes of paths that are kept: the first ones.
 const MAX_CHANGES: usize = 1 << 16;
 
@@ -50,7 +49,6 @@ pub struct SctpSender {
     start: Instant,
     connecting: bool,
     message: Vec<u8>,
-    next_sample: Option<Instant>,
     /// When the source has its next message; none while it waits for room.
     next_message: Option<Instant>,
     /// When the window opens or closes next.
@@ -63,8 +61,8 @@ pub struct SctpSender {
     pub opened: Option<Snapshot>,
     /// When the window closed.
     pub closed: Option<Snapshot>,
-    /// The state at regular times, if the scenario asks for it; 32768 times at most, of a long run less often.
-    pub samples: Vec<Snapshot>,
+    /// The state at regular times, if the scenario asks for it.
+    pub samples: Samples<Snapshot>,
     /// Paths that went down (`false`) and came up (`true`), and when: the first 65536 changes.
     pub changes: Vec<(Instant, PathId, bool)>,
 }
@@ -88,14 +86,13 @@ impl SctpSender {
             start,
             connecting: false,
             message: Vec::new(),
-            next_sample: None,
             next_message: None,
             next_edge: None,
             sent: 0,
             refused: 0,
             opened: None,
             closed: None,
-            samples: Vec::new(),
+            samples: Samples::new(flow.traffic.sample),
             changes: Vec::new(),
         };
         SctpHost::new(flow, duration, rng.stream("endpoint"), part)
@@ -177,22 +174,10 @@ impl SctpSender {
             (_, None) => window.closes(),
             _ => None,
         };
-        if let Some(interval) = self.traffic.sample
-            && self.closed.is_none()
-            && self.next_sample.is_none_or(|at| at <= now)
-        {
-            self.samples.push(Snapshot::of(now, association));
-            if self.samples.len() > MAX_SAMPLES {
-                let mut keep = false;
-                self.samples.retain(|_| {
-                    keep = !keep;
-                    keep
-                });
-                self.traffic.sample = Some(interval * 2);
-            }
-            self.next_sample = self.traffic.sample.map(|interval| now + interval);
+        if self.closed.is_some() {
+            self.samples.stop();
         }
-        self.next_sample = self.next_sample.filter(|_| self.closed.is_none());
+        self.samples.take(now, || Snapshot::of(now, association));
     }
 
     /// When the source next has something, if it is not waiting for room.
@@ -256,6 +241,6 @@ impl Part for SctpSender {
 
     fn next(&self) -> Option<Instant> {
         let start = (!self.connecting).then_some(self.start);
-        [start, self.next_sample, self.next_edge, self.next_message].into_iter().flatten().min()
+        [start, self.samples.next(), self.next_edge, self.next_message].into_iter().flatten().min()
     }
 }

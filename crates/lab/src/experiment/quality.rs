@@ -1,0 +1,71 @@
+//! How calls sound and video looks that came over DCCP or as datagrams: R and MOS (ITU-T G.107), and the video part of G.1070.
+
+use super::{Experiment, Measures, datagrams};
+use crate::host::{Ears, Host};
+use crate::plan::{Done, Plan, Run};
+use crate::scenario::Traffic;
+use braidcast_media::video::Screen;
+use braidcast_media::voice::{Conditions, Heard};
+use braidcast_sim::traffic::Traffic as Source;
+
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "quality",
+    text: "R and mean opinion score of calls (E-model) and the score of video (G.1070), as a listener with `playout` has it",
+    build: Plan::of,
+    measure,
+};
+
+/// Pictures a second of video whose quality is asked for: what THESIS §8.2.2 says, and what fits its table 5.3.
+const FPS: f64 = 30.0;
+
+fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
+    let mut measures = Measures::default();
+    let flows = &run.point.flows;
+    for flow in flows {
+        let Some(receiver) = done.receiver(&flow.name) else { continue };
+        let prefix = if flows.len() == 1 { String::new() } else { format!("{} ", flow.name) };
+        let goodput = receiver.goodput().unwrap_or(0.0) / 1e3;
+        measures.metric(format!("{prefix}goodput"), "kbit/s", goodput);
+        let Some(ears) = receiver.ears() else { continue };
+        match &flow.traffic.source {
+            Source::Voice(voice) => rate_calls(&prefix, ears, &flow.traffic, voice.packet, &mut measures),
+            _ => rate_video(&prefix, ears, goodput, &mut measures),
+        }
+        if let Some(sender) = done.sender(&flow.name).and_then(Host::dccp) {
+            datagrams::sent(&prefix, sender, &mut measures);
+        }
+        if let Some(buffer) = receiver.dccp().and_then(|it| it.closed).and_then(|it| it.report.reorder) {
+            measures.metric(format!("{prefix}longest wait"), "ms", buffer.longest_delay.as_secs_f64() * 1e3);
+        }
+    }
+    measures
+}
+
+/// The mean over calls.
+fn rate_calls(prefix: &str, ears: &Ears, traffic: &Traffic, packet: core::time::Duration, measures: &mut Measures) {
+    let rate = |heard: Heard| {
+        let delay = heard.delay() + traffic.emodel.codec.delay(packet);
+        let call = Conditions { delay, loss: heard.loss(), burst_ratio: heard.burst_ratio() };
+        let quality = traffic.emodel.rate(&call);
+        [quality.r, quality.mos, 100.0 * call.loss, delay.as_secs_f64() * 1e3, call.burst_ratio]
+    };
+    let (sums, calls) = ears
+        .heard()
+        .map(rate)
+        .fold(([0.0; 5], 0), |(sums, calls), values| (core::array::from_fn(|i| sums[i] + values[i]), calls + 1));
+    if calls == 0 {
+        return;
+    }
+    let names = [("R", ""), ("MOS", ""), ("loss heard", "%"), ("mouth to ear", "ms"), ("burst ratio", "")];
+    for ((name, unit), sum) in names.into_iter().zip(sums) {
+        measures.metric(format!("{prefix}{name}"), unit, sum / f64::from(calls));
+    }
+}
+
+/// Video at the rate that came through.
+fn rate_video(prefix: &str, ears: &Ears, goodput: f64, measures: &mut Measures) {
+    let (lost, all) = ears.heard().fold((0, 0), |(lost, all), it| (lost + it.lost, all + it.lost + it.played));
+    let loss = lost as f64 / (all as f64).max(1.0);
+    measures.metric(format!("{prefix}loss seen"), "%", 100.0 * loss);
+    measures.metric(format!("{prefix}MOS"), "", Screen::Mpeg4Qvga.mos(goodput, FPS, loss));
+}

@@ -1,0 +1,55 @@
+//! `[dccp]`: the options of a DCCP connection, by name, at both ends. An option that a scenario shall be able to set is a
+//! line here.
+
+use super::keys::{Key, flag, key, put, time, whole, word};
+use super::value::Value;
+use braidcast_dccp::{Ccid, Options, ReorderOptions, Variant};
+use core::time::Duration;
+
+/// The keys, what a choice of congestion control sets first.
+pub(super) const KEYS: &[Key<Options>] = &[
+    key("ccid", ccid),
+    key("rules", |o, v| put(&mut o.tfrc.rules, word(v))),
+    key("feedback", |o, v| put(&mut o.tfrc.feedback, word(v).map(Some))),
+    key("faster_restart", |o, v| put(&mut o.tfrc.faster_restart, flag(v))),
+    key("reduce_oscillations", |o, v| put(&mut o.tfrc.reduce_oscillations, flag(v))),
+    key("ask_loss_event_rate", |o, v| put(&mut o.tfrc.ask_loss_event_rate, flag(v))),
+    key("dup_acks", |o, v| put(&mut o.tfrc.dup_acks, whole(v, 1, 3))),
+    key("granularity", |o, v| put(&mut o.tfrc.granularity, time(v))),
+    key("reorder", reorder),
+    key("reorder_packets", reorder_packets),
+    key("send_queue", |o, v| put(&mut o.send_queue, whole(v, 1, 1 << 20))),
+    key("receive_buffer", |o, v| put(&mut o.receive_buffer, whole(v, 1500, 1 << 30))),
+    key("max_packet", |o, v| put(&mut o.max_packet, whole(v, 128, 65_000))),
+    key("sequence_window", |o, v| put(&mut o.sequence_window, whole(v, 32, (1 << 46) - 1))),
+    key("short_seqnos", |o, v| put(&mut o.short_seqnos, flag(v))),
+    key("ndp_count", |o, v| put(&mut o.ndp_count, flag(v))),
+    key("data_checksum", |o, v| put(&mut o.data_checksum, flag(v))),
+    key("ecn", |o, v| put(&mut o.ecn, flag(v))),
+    key("ecn_nonce", |o, v| put(&mut o.ecn_nonce, flag(v))),
+];
+
+/// A CCID by its name, or a variant of CCID 4.
+fn ccid(options: &mut Options, value: &Value) -> Result<(), String> {
+    let variant = [Variant::Ccid4N, Variant::Ccid4N100].into_iter().find(|it| value.says(&it.to_string()));
+    options.ccids = match variant {
+        Some(_) => vec![Ccid::Four],
+        None => vec![word(value).map_err(|e| format!("{e}, ccid4-n, ccid4-n100"))?],
+    };
+    options.tfrc.ccid4 = variant.unwrap_or(Variant::TfrcSp);
+    Ok(())
+}
+
+/// `off`, or how long a packet may wait for those before it.
+fn reorder(options: &mut Options, value: &Value) -> Result<(), String> {
+    let buffer = if value.says("off") { Ok(None) } else { time(value).map(|it| Some(ReorderOptions::new(it))) };
+    put(&mut options.reorder, buffer)
+}
+
+/// Packets that may wait, in place of as many as arrive in that time.
+fn reorder_packets(options: &mut Options, value: &Value) -> Result<(), String> {
+    let packets = whole(value, 1, 100_000)?;
+    // Packets alone bound the buffer if no time is said: a second is more than any of them should wait.
+    options.reorder.get_or_insert(ReorderOptions::new(Duration::from_secs(1))).packets = Some(packets);
+    Ok(())
+}
