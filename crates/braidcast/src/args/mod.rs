@@ -1,5 +1,6 @@
 //! What can be typed. Parsing only: no file is opened and no name resolved here.
 
+pub(crate) mod dccp;
 mod demo;
 mod emulate;
 mod lab;
@@ -11,7 +12,7 @@ pub(crate) mod values;
 pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
 pub(crate) use lab::{LabArgs, LabCommand, LabReportArgs, LabRunArgs};
-pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfServerArgs};
+pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfDccpArgs, PerfServerArgs};
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use send::SendArgs;
 

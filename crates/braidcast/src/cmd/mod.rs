@@ -1,12 +1,14 @@
 //! One file or folder per subcommand.
 
 mod common;
+mod dccp;
 mod demo;
 mod emulate;
 mod lab;
 mod links;
 mod paths;
 mod perf;
+mod probe;
 mod receive;
 mod send;
 mod udp;
