@@ -4,6 +4,7 @@
 //! - [`Input`] takes a byte stream or datagrams, finds out whether they are MPEG-TS, and cuts them into units.
 //! - [`Pacer`] releases a recorded transport stream at the speed of its own clock.
 //! - [`playable`] says which frames a viewer sees, given those that came on time.
+//! - [`voice`] says how a telephone call sounds, given when its packets came.
 //!
 //! Units carry the original packets untouched, so whoever puts the packets of all units back into the order
 //! of their indexes has the input again, byte for byte (garbage between packets apart, which is counted).
@@ -14,6 +15,7 @@ mod pcr;
 mod playable;
 pub mod ts;
 mod unit;
+pub mod voice;
 
 pub use input::{Format, Framing, Input, InputStats};
 pub use pcr::{Pacer, PcrClock};
