@@ -7,6 +7,7 @@ mod lab;
 mod perf;
 mod receive;
 mod send;
+mod tunnel;
 pub(crate) mod values;
 
 pub(crate) use demo::DemoArgs;
@@ -15,6 +16,7 @@ pub(crate) use lab::{LabArgs, LabCommand, LabReportArgs, LabRunArgs};
 pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfDccpArgs, PerfServerArgs};
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use send::SendArgs;
+pub(crate) use tunnel::{TunnelArgs, TunnelClientArgs, TunnelCommand, TunnelEndArgs, TunnelServerArgs};
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -54,6 +56,8 @@ pub(crate) enum Command {
     Receive(ReceiveArgs),
     /// Stand in for a bad network: a link in real time between UDP ports, no root needed
     Emulate(Box<EmulateArgs>),
+    /// Carry any application's UDP over DCCP, at a fair rate
+    Tunnel(Box<TunnelArgs>),
     /// Measure throughput and latency
     Perf(PerfArgs),
     /// Ask what would happen on a network: experiments by name, in the simulator

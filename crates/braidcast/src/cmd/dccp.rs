@@ -3,15 +3,26 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::out::json;
-use braidcast_dccp::Report;
+use braidcast_dccp::{Ccid, Options, Report};
 use serde::Serialize;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 /// The protocol number of DCCP over IP itself.
 pub(crate) const IP_PROTOCOL: u8 = 33;
 
-/// The bytes that fit into an Ethernet frame next to UDP and IPv6, with some left for a VPN or two.
-pub(crate) const MAX_PACKET: usize = 1440;
+/// The DCCP port of servers in UDP. It is the same whatever the UDP port, since NATs change that one and not this one.
+pub(crate) const PORT_IN_UDP: u16 = 6511;
+
+/// What is before DCCP in an IP packet.
+pub(crate) const IPV6_AND_UDP: usize = 40 + 8;
+
+/// The largest DCCP packet in an Ethernet frame.
+pub(crate) const MAX_PACKET: usize = 1500 - IPV6_AND_UDP;
+
+/// Whether the best of the CCIDs has a rate, which all that TFRC's options are about.
+pub(crate) fn is_rate_based(options: &Options) -> bool {
+    matches!(options.ccids.first(), Some(Ccid::Three | Ccid::Four))
+}
 
 /// How a connection and the congestion control of what it sends are doing; what a CCID does not have is null.
 #[derive(Clone, Serialize)]

@@ -11,6 +11,7 @@ mod perf;
 mod probe;
 mod receive;
 mod send;
+mod tunnel;
 mod udp;
 
 use crate::args::{Cli, Command};
@@ -25,6 +26,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Demo(args) => demo::run(&args, &common),
         Command::Send(args) => send::run(&args, &common),
         Command::Receive(args) => receive::run(&args, &common),
+        Command::Tunnel(args) => tunnel::run(&args, &common),
         Command::Perf(args) => perf::run(&args, &common),
     }
 }

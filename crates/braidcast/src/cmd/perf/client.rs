@@ -4,7 +4,7 @@ use super::dccp::Dccp;
 use super::latency::{self, Latencies, Percentiles};
 use super::protocol::{Ending, Happening, PathState, Protocol, Purpose, State};
 use crate::args::{Common, PerfClientArgs};
-use crate::cmd::dccp::{ConnectionLine, IP_PROTOCOL};
+use crate::cmd::dccp::{ConnectionLine, IP_PROTOCOL, PORT_IN_UDP};
 use crate::cmd::links::{Change, Links};
 use crate::cmd::{common, paths};
 use crate::failure::{Failure, Outcome};
@@ -94,7 +94,8 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
         if let Some(socket) = driver.socket(route.socket).filter(|_| args.dccp.native) {
             dccp.set_local_address(route.socket, socket.local_addr().ip());
         }
-        let id = dccp.connect(now, route, args.server.port, purpose, args.size as usize)?;
+        let port = if args.dccp.native { args.server.port } else { PORT_IN_UDP };
+        let id = dccp.connect(now, route, port, purpose, args.size as usize)?;
         return Test::new(args, driver, live, links, dccp, id).run(common);
     }
     let mut options = common::sctp_options(args.key.as_deref());
@@ -269,7 +270,8 @@ impl<P: Protocol> Test<P> {
     fn finish(mut self, common: &Common) -> Outcome {
         self.live.close();
         let end = self.end.take().unwrap_or(Ending { orderly: false, reason: "it broke off".into() });
-        if !end.orderly && !(self.interrupted && self.started.is_none()) {
+        let never_began = self.interrupted && self.started.is_none();
+        if !end.orderly && !never_began {
             let hint = if self.started.is_some() {
                 "the server's own messages say more"
             } else {

@@ -6,7 +6,7 @@ use super::protocol::{Happening, Protocol, Purpose};
 use crate::args::values::Listen;
 use crate::args::{Common, PerfServerArgs};
 use crate::cmd::common;
-use crate::cmd::dccp::IP_PROTOCOL;
+use crate::cmd::dccp::{IP_PROTOCOL, PORT_IN_UDP};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::{json, units};
@@ -61,7 +61,7 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
     if let Some(choice) = args.dccp.dccp {
         let mut dccp = Dccp::new(&args.dccp, choice, true, rng)?;
         for (&(address, port), socket) in args.listen.0.iter().zip(sockets) {
-            dccp.listen(port)?;
+            dccp.listen(if args.dccp.native { port } else { PORT_IN_UDP })?;
             if let Some(address) = address.filter(|_| args.dccp.native) {
                 dccp.set_local_address(socket, address);
             }
