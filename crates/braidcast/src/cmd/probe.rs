@@ -1,8 +1,8 @@
 //! "DCCP Probe": the inner state of connections, a line of CSV for each packet that leaves or comes. docs/tools.md has the columns.
 
 use crate::failure::{Failure, Outcome};
-use braidcast_core::Instant;
-use braidcast_dccp::Sample;
+use braidcast_dccp::{ConnectionId, Endpoint, Sample};
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -17,25 +17,58 @@ const HEAD: &str = "time_s,connection,direction,type,seq,ack,payload_bytes,queue
 pub(crate) struct Probe {
     path: PathBuf,
     file: BufWriter<File>,
+    /// What connections are called: the first is 1.
+    numbers: BTreeMap<ConnectionId, u64>,
+    named: u64,
+    /// A buffer.
+    ids: Vec<ConnectionId>,
+    failed: Option<io::Error>,
 }
 
 impl Probe {
     /// Makes the file anew.
     pub(crate) fn create(path: &Path) -> Outcome<Self> {
         let file = File::create(path).map_err(|e| refused(path, &e))?;
-        let mut probe = Self { path: path.to_owned(), file: BufWriter::new(file) };
+        let (file, numbers) = (BufWriter::new(file), BTreeMap::new());
+        let mut probe = Self { path: path.to_owned(), file, numbers, named: 0, ids: Vec::new(), failed: None };
         writeln!(probe.file, "{HEAD}").map_err(|e| refused(path, &e))?;
         Ok(probe)
     }
 
-    /// Adds what happened to the connection of this number since `start`.
-    pub(crate) fn add(&mut self, start: Instant, connection: u64, sample: &Sample) -> Outcome {
-        self.write(start, connection, sample).map_err(|e| refused(&self.path, &e))
+    /// Writes what was noted since the last time. To be called after each call of the endpoint, since samples vanish with
+    /// their connection; [`check`](Self::check) tells of errors.
+    pub(crate) fn drain(&mut self, endpoint: &mut Endpoint) {
+        let mut ids = std::mem::take(&mut self.ids);
+        ids.extend(endpoint.connections());
+        for id in ids.drain(..) {
+            let number = self.number(id, endpoint);
+            while let Some(sample) = endpoint.connection_mut(id).and_then(braidcast_dccp::Connection::poll_sample) {
+                if let Err(error) = self.write(number, &sample) {
+                    self.failed.get_or_insert(error);
+                }
+            }
+        }
+        self.ids = ids;
     }
 
-    fn write(&mut self, start: Instant, connection: u64, sample: &Sample) -> io::Result<()> {
+    fn number(&mut self, id: ConnectionId, endpoint: &Endpoint) -> u64 {
+        if let Some(&number) = self.numbers.get(&id) {
+            return number;
+        }
+        self.numbers.retain(|&known, _| endpoint.connection(known).is_some());
+        self.named += 1;
+        self.numbers.insert(id, self.named);
+        self.named
+    }
+
+    /// Whether all could be written.
+    pub(crate) fn check(&mut self) -> Outcome {
+        self.failed.take().map_or(Ok(()), |error| Err(refused(&self.path, &error)))
+    }
+
+    fn write(&mut self, connection: u64, sample: &Sample) -> io::Result<()> {
         let Sample { kind, seq, payload, queued, ccid, .. } = sample;
-        let at = sample.at.since(start).as_secs_f64();
+        let at = sample.at.as_secs_f64();
         let direction = if sample.sent { "sent" } else { "received" };
         let ms = |time: std::time::Duration| format!("{:.3}", time.as_secs_f64() * 1e3);
         let rate = |rate: f64| format!("{rate:.0}");
@@ -70,6 +103,7 @@ impl Probe {
 
     /// Writes what is still in memory.
     pub(crate) fn finish(&mut self) -> Outcome {
+        self.check()?;
         self.file.flush().map_err(|e| refused(&self.path, &e))
     }
 }
@@ -86,6 +120,7 @@ fn refused(path: &Path, error: &io::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use braidcast_core::Instant;
     use braidcast_dccp::CcidReport;
 
     #[test]
@@ -95,12 +130,12 @@ mod tests {
         let mut probe = Probe::create(&path).unwrap();
         let (at, kind, ccid) = (Instant::from_millis(1500), "Data", CcidReport::default());
         let sample = Sample { at, sent: true, kind, seq: 7, ack: None, payload: 160, queued: 2, ccid };
-        probe.add(Instant::from_millis(500), 1, &sample).unwrap();
+        probe.write(1, &sample).unwrap();
         probe.finish().unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         let (head, line) = text.trim_end().split_once('\n').unwrap();
         assert_eq!(head.split(',').count(), line.split(',').count(), "{text}");
-        assert!(line.starts_with("1.000000,1,sent,Data,7,,160,2,,"), "{line}");
+        assert!(line.starts_with("1.500000,1,sent,Data,7,,160,2,,"), "{line}");
     }
 
     #[test]

@@ -10,7 +10,6 @@ use crate::failure::{Failure, Outcome};
 use crate::out::units;
 use braidcast_core::{Datagram, Instant, Machine, Rng, Route, Transmit};
 use braidcast_dccp::{CloseReason, ConnectionId, Endpoint, Event, Options, SendOptions, ServiceCode};
-use std::collections::BTreeMap;
 
 /// Messages to be counted: SC:BRPB.
 const BULK: ServiceCode = ServiceCode(u32::from_be_bytes(*b"BRPB"));
@@ -23,8 +22,6 @@ const SEND_QUEUE: usize = 256;
 pub(super) struct Dccp {
     endpoint: Endpoint,
     probe: Option<Probe>,
-    /// What the probe calls connections: the first is 1.
-    numbers: BTreeMap<ConnectionId, u64>,
 }
 
 impl Dccp {
@@ -37,7 +34,7 @@ impl Dccp {
             probe: probe.is_some(),
             ..if server { choice.preferred() } else { choice.options() }
         };
-        Ok(Self { endpoint: Endpoint::new(options, rng), probe, numbers: BTreeMap::new() })
+        Ok(Self { endpoint: Endpoint::new(options, rng), probe })
     }
 
     /// Says which address a socket of native IP has.
@@ -76,6 +73,12 @@ impl Dccp {
         }
         Ok(id)
     }
+
+    fn note(&mut self) {
+        if let Some(probe) = &mut self.probe {
+            probe.drain(&mut self.endpoint);
+        }
+    }
 }
 
 impl Machine for Dccp {
@@ -83,6 +86,7 @@ impl Machine for Dccp {
 
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         self.endpoint.handle_datagram(now, datagram);
+        self.note();
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -90,7 +94,9 @@ impl Machine for Dccp {
     }
 
     fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
-        self.endpoint.poll_transmit(now, buf)
+        let transmit = self.endpoint.poll_transmit(now, buf);
+        self.note();
+        transmit
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -171,16 +177,7 @@ impl Protocol for Dccp {
     }
 
     fn probe(&mut self) -> Outcome {
-        let Some(probe) = &mut self.probe else { return Ok(()) };
-        let ids: Vec<_> = self.endpoint.connections().collect();
-        for id in ids {
-            let next = self.numbers.len() as u64 + 1;
-            let number = *self.numbers.entry(id).or_insert(next);
-            while let Some(sample) = self.endpoint.connection_mut(id).and_then(|it| it.poll_sample()) {
-                probe.add(Instant::ZERO, number, &sample)?;
-            }
-        }
-        Ok(())
+        self.probe.as_mut().map_or(Ok(()), Probe::check)
     }
 
     fn end_probe(&mut self) -> Outcome {

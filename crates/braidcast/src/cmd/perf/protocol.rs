@@ -89,7 +89,7 @@ pub(super) trait Protocol: Machine {
     /// How it does; nothing once it is gone.
     fn state(&self, now: Instant, id: Self::Id) -> Option<State>;
 
-    /// Writes what a probe noted since the last time.
+    /// Whether a probe could write all that it noted.
     fn probe(&mut self) -> Outcome {
         Ok(())
     }

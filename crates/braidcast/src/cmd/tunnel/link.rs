@@ -34,6 +34,8 @@ pub(super) struct Link {
     pub(super) connection: Option<ConnectionId>,
     /// The handshake of `connection` is done.
     pub(super) connected: bool,
+    /// The last connection was closed as agreed.
+    pub(super) closed: bool,
     /// Connections there were.
     pub(super) connections: u64,
     /// When anything came last, and how many packets of the connection had come then.
@@ -57,6 +59,7 @@ impl Link {
             route,
             connection: None,
             connected: false,
+            closed: false,
             connections: 0,
             heard: (now, 0),
             flows: BTreeMap::new(),
@@ -66,6 +69,15 @@ impl Link {
             dropped: Dropped::default(),
             last_report: None,
             below_minimum: false,
+        }
+    }
+
+    /// How it stands, in a word.
+    pub(super) const fn state(&self) -> &'static str {
+        match (self.connected, self.closed) {
+            (true, _) => "connected",
+            (false, true) => "closed",
+            (false, false) => "not connected",
         }
     }
 

@@ -3,9 +3,10 @@
 use super::flow::Flow;
 use super::header::{self, FlowId, Header};
 use super::link::{Link, MAX_FLOWS};
+use crate::cmd::probe::Probe;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
 use braidcast_dccp::{
-    CloseReason, ConnectError, ConnectionId, Endpoint, Event, ListenError, Options, Sample, SendError, SendOptions,
+    CloseReason, ConnectError, ConnectionId, Endpoint, Event, ListenError, Options, SendError, SendOptions,
     ServiceCode, Wanted,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -82,6 +83,7 @@ struct Dial {
 /// One end of a tunnel.
 pub(super) struct Tunnel {
     endpoint: Endpoint,
+    probe: Option<Probe>,
     settings: Settings,
     network: BTreeSet<SocketId>,
     locals: BTreeMap<SocketId, Local>,
@@ -105,9 +107,17 @@ impl Tunnel {
     /// Buffers that are kept.
     const SPARE: usize = 256;
 
-    pub(super) fn new(options: Options, rng: Rng, settings: Settings, forwards: Vec<SocketAddr>) -> Self {
+    /// Flows of the n-th --listen of the other end go to the n-th of `forwards`.
+    pub(super) fn new(
+        options: Options,
+        rng: Rng,
+        settings: Settings,
+        forwards: Vec<SocketAddr>,
+        probe: Option<Probe>,
+    ) -> Self {
         Self {
             endpoint: Endpoint::new(options, rng),
+            probe,
             settings,
             network: BTreeSet::new(),
             locals: BTreeMap::new(),
@@ -203,11 +213,15 @@ impl Tunnel {
         connection.map(|connection| connection.report(now)).or(link.last_report)
     }
 
-    /// The next sample of a probe, and the link that it is about.
-    pub(super) fn poll_sample(&mut self) -> Option<(LinkId, Sample)> {
-        self.by_connection
-            .iter()
-            .find_map(|(&id, &link)| Some((link, self.endpoint.connection_mut(id)?.poll_sample()?)))
+    /// What writes the connections' inner state down, if anything does.
+    pub(super) fn probe(&mut self) -> Option<&mut Probe> {
+        self.probe.as_mut()
+    }
+
+    fn note(&mut self) {
+        if let Some(probe) = &mut self.probe {
+            probe.drain(&mut self.endpoint);
+        }
     }
 
     fn add_link(&mut self, now: Instant, route: Route) -> LinkId {
@@ -328,6 +342,7 @@ impl Tunnel {
         let Some(link_id) = self.by_connection.remove(&id) else { return };
         let Some(link) = self.links.get_mut(&link_id).filter(|link| link.connection == Some(id)) else { return };
         (link.connection, link.connected) = (None, false);
+        link.closed = reason == CloseReason::Closed;
         if let Some(dial) = self.dial.as_mut().filter(|dial| !self.closing && dial.route.is_some()) {
             dial.at = Some(now + dial.pause);
             dial.pause = (dial.pause * 2).min(RETRY.1);
@@ -475,6 +490,7 @@ impl Machine for Tunnel {
             self.take_local(now, local, datagram);
         } else if self.network.contains(&datagram.route.socket) {
             self.endpoint.handle_datagram(now, datagram);
+            self.note();
             self.pump(now);
         }
     }
@@ -495,6 +511,7 @@ impl Machine for Tunnel {
             return Some(Transmit { route, ecn: Ecn::NotEct, segment_size: None });
         }
         let transmit = self.endpoint.poll_transmit(now, buf);
+        self.note();
         if transmit.is_none() {
             self.pump(now);
         }

@@ -45,7 +45,6 @@ struct Work {
     live: Live,
     tunnel: Tunnel,
     sight: Sight,
-    probe: Option<Probe>,
     /// A client's path.
     links: Option<Links>,
     /// Sockets of flows that ended, by the address that they are bound to.
@@ -136,12 +135,12 @@ impl Work {
             jitter_buffer: args.jitter_buffer,
         };
         let forwards: Vec<SocketAddr> = args.forward.iter().map(|to| resolve(to, |_| true)).collect::<Outcome<_>>()?;
+        let probe = args.probe.as_deref().map(Probe::create).transpose()?;
         Ok(Self {
             driver: common::driver()?,
             live: Live::new(common.quiet),
-            tunnel: Tunnel::new(options, common::rng(None)?, settings, forwards),
+            tunnel: Tunnel::new(options, common::rng(None)?, settings, forwards, probe),
             sight: Sight { codec: args.calls },
-            probe: args.probe.as_deref().map(Probe::create).transpose()?,
             links: None,
             spare: BTreeMap::new(),
             said: None,
@@ -177,7 +176,7 @@ impl Work {
             let until = [self.live.next(), self.end].into_iter().flatten().min();
             let wake = self.driver.drive(&mut self.tunnel, until).map_err(|e| common::broken(&e))?;
             let now = self.driver.now();
-            self.write_samples()?;
+            self.tunnel.probe().map_or(Ok(()), Probe::check)?;
             while let Some(happening) = self.tunnel.poll() {
                 self.take(happening)?;
             }
@@ -192,14 +191,6 @@ impl Work {
             self.show(now);
         }
         self.finish(common, command)
-    }
-
-    fn write_samples(&mut self) -> Outcome {
-        let Some(probe) = &mut self.probe else { return Ok(()) };
-        while let Some((link, sample)) = self.tunnel.poll_sample() {
-            probe.add(Instant::ZERO, u64::from(link) + 1, &sample)?;
-        }
-        Ok(())
     }
 
     fn take(&mut self, happening: Happening) -> Outcome {
@@ -291,10 +282,7 @@ impl Work {
 
     fn finish(mut self, common: &Common, command: &str) -> Outcome {
         self.live.close();
-        self.write_samples()?;
-        if let Some(probe) = &mut self.probe {
-            probe.finish()?;
-        }
+        self.tunnel.probe().map_or(Ok(()), Probe::finish)?;
         let now = self.driver.now();
         if common.json {
             let ends = self.sight.document(now, &self.tunnel);

@@ -34,7 +34,7 @@ pub(super) struct Sight {
 #[derive(Serialize)]
 pub(super) struct LinkLine {
     peer: String,
-    connected: bool,
+    state: &'static str,
     /// Connections that were made; more than one after a break.
     connections: u64,
     #[serde(flatten)]
@@ -82,7 +82,7 @@ impl Sight {
         let rtt = report.and_then(|report| report.rtt);
         LinkLine {
             peer: link.route.remote.to_string(),
-            connected: link.connected,
+            state: link.state(),
             connections: link.connections,
             more_calls: report.as_ref().and_then(|report| self.more_calls(now, link, report)),
             dccp: report.as_ref().map(ConnectionLine::from),
@@ -169,11 +169,15 @@ impl Sight {
         for (_, link) in tunnel.links() {
             let report = tunnel.report(now, link);
             let loss = report.and_then(|report| report.ccid.loss_event_rate);
-            let state = if link.connected { ("connected", Tone::Good) } else { ("broken", Tone::Bad) };
+            let tone = match (link.connected, link.closed) {
+                (true, _) => Tone::Good,
+                (false, true) => Tone::Plain,
+                (false, false) => Tone::Bad,
+            };
             let more = report.as_ref().and_then(|report| self.more_calls(now, link, report));
             let mut cells = vec![
                 (link.route.remote.to_string(), Tone::Plain),
-                (state.0.into(), state.1),
+                (link.state().into(), tone),
                 plain(report.map(|report| report.sending.to_string())),
                 plain(report.map(|report| allowed(&report))),
                 plain(report.and_then(|report| report.rtt).map(units::time)),
