@@ -105,7 +105,8 @@ fn each_application_gets_its_own_answers_over_a_link_with_delay() {
     assert_eq!(flows.iter().map(|flow| flow["port"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 0, 1]);
     assert!(flows.iter().all(|flow| flow["received_datagrams"].as_u64() >= Some(3)), "{document}");
     assert!(end["rtt_ms"].as_f64().unwrap() >= 40.0, "{document}");
-    assert!(flows[0]["mos"].as_f64().unwrap() > 1.0 && end["more_calls"].is_number(), "{document}");
+    // Three questions are no call, but calls would fit.
+    assert!(flows[0]["mos"].is_null() && end["more_calls"].is_number(), "{document}");
     insta::assert_snapshot!(serde_json::to_string_pretty(&shape(&document)).unwrap());
     let (ran, document) = interrupted(server);
     assert!(ran.stderr.contains("has gone: closed"), "{}", ran.stderr);

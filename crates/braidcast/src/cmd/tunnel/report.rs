@@ -131,7 +131,7 @@ impl Sight {
 
     /// How the other side's speech sounds here.
     fn mos(self, figures: &Figures, rtt: Option<Duration>) -> Option<f64> {
-        let codec = self.codec.filter(|_| figures.heard.played > 0)?;
+        let codec = self.codec.filter(|_| is_speech(figures.received, figures.seconds))?;
         let delay = delay(figures, rtt)? + codec.delay(PACKET);
         let (loss, burst_ratio) = (figures.heard.loss(), figures.heard.burst_ratio());
         Some(EModel::new(Form::G107, codec).rate(&Conditions { delay, loss, burst_ratio }).mos)
@@ -246,6 +246,12 @@ const fn speech_bytes(codec: Codec) -> usize {
         Codec::G729 | Codec::G729aVad => 20,
         Codec::Speex => 38,
     }
+}
+
+/// Whether these may be the packets of a call: voice activity detection leaves out half of them or more, RTCP and signalling
+/// are far fewer.
+fn is_speech(count: Count, seconds: f64) -> bool {
+    count.datagrams as f64 >= 0.2 * PACKETS_PER_SECOND * seconds.max(1.0)
 }
 
 /// One way; the ends' clocks do not agree, so an empty network takes half the RTT.
