@@ -5,7 +5,8 @@
 use bytes::Bytes;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
-    ClientConfig, Connection, Endpoint, EndpointConfig, RecvStream, ServerConfig, TokioRuntime, TransportConfig,
+    ClientConfig, Connection, Endpoint, EndpointConfig, RecvStream, SendDatagramError, ServerConfig, TokioRuntime,
+    TransportConfig,
 };
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::PrivatePkcs8KeyDer;
@@ -111,8 +112,12 @@ async fn send_datagrams(connection: Connection, bytes: usize) -> Outcome {
     while left > 0 {
         // Until the path's MTU is known they must be shorter.
         let n = left.min(DATAGRAM).min(connection.max_datagram_size().ok_or("no datagrams")?);
-        connection.send_datagram_wait(payload.slice(..n)).await?;
-        left -= n;
+        match connection.send_datagram_wait(payload.slice(..n)).await {
+            Ok(()) => left -= n,
+            // The MTU shrank while it waited.
+            Err(SendDatagramError::TooLarge) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
     // Nothing says when the last ones have left; this is much longer than it takes.
     tokio::time::sleep(Duration::from_millis(200)).await;

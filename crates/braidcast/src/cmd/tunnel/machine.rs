@@ -181,6 +181,15 @@ impl Tunnel {
         self.locals.insert(socket, Local::Exit(link, id));
     }
 
+    /// There is no socket for a new flow: it is forgotten, and its next datagram asks again.
+    pub(super) fn refuse_flow(&mut self, link: LinkId, id: FlowId) {
+        if let Some(link) = self.links.get_mut(&link)
+            && let Some(flow) = link.flows.remove(&id)
+        {
+            link.dropped.too_many += flow.pending.len() as u64;
+        }
+    }
+
     /// Closes all connections; [`is_closed`](Self::is_closed) says when that is done.
     pub(super) fn close(&mut self, now: Instant) {
         self.closing = true;

@@ -18,7 +18,7 @@ use crate::out::json;
 use crate::out::live::Live;
 use braidcast_core::{Instant, SocketId};
 use braidcast_dccp::{CloseReason, Options, ReorderOptions, Wanted};
-use braidcast_driver::{Bind, Carrier, Driver, Wake};
+use braidcast_driver::{Bind, BindError, Carrier, Driver, Wake};
 use machine::{Happening, LinkId, Settings, Tunnel};
 use report::{LinkLine, Sight};
 use serde::Serialize;
@@ -30,6 +30,8 @@ use std::time::Duration;
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Datagrams that may wait for congestion control; --lifetime is what keeps them young.
 const SEND_QUEUE: usize = 512;
+/// Clients that a server has at once.
+const MAX_CLIENTS: usize = 256;
 /// Requests go unanswered so long before a client begins anew, with pauses that are short again.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -51,6 +53,7 @@ struct Work {
     spare: BTreeMap<IpAddr, Vec<SocketId>>,
     /// The reason why there is no connection, if it was said.
     said: Option<CloseReason>,
+    said_no_socket: bool,
     /// When to end at the latest.
     end: Option<Instant>,
 }
@@ -65,6 +68,7 @@ pub(super) fn run(args: &TunnelArgs, common: &Common) -> Outcome {
 fn serve(args: &TunnelServerArgs, common: &Common) -> Outcome {
     let mut options = options(&args.ends)?;
     options.ccids = args.ends.ccid.preferred().ccids;
+    options.max_connections = MAX_CLIENTS;
     let mut work = Work::new(&args.ends, options, common)?;
     for &(addr, port) in &args.at.0 {
         let socket = work.bind(&Bind { addr, port, ..Bind::default() }, "choose another LISTEN")?;
@@ -144,6 +148,7 @@ impl Work {
             links: None,
             spare: BTreeMap::new(),
             said: None,
+            said_no_socket: false,
             end: None,
         })
     }
@@ -178,7 +183,7 @@ impl Work {
             let now = self.driver.now();
             self.tunnel.probe().map_or(Ok(()), Probe::check)?;
             while let Some(happening) = self.tunnel.poll() {
-                self.take(happening)?;
+                self.take(happening);
             }
             match wake {
                 Wake::Interrupt => {
@@ -193,17 +198,24 @@ impl Work {
         self.finish(common, command)
     }
 
-    fn take(&mut self, happening: Happening) -> Outcome {
+    fn take(&mut self, happening: Happening) {
         match happening {
             Happening::Connected(link) => {
                 self.said = None;
                 self.live.note(format!("connected with {}", self.peer(link)));
             }
             Happening::Disconnected(link, reason) => self.say_disconnected(link, reason),
-            Happening::WantSocket(link, flow, target) => {
-                let socket = self.exit_socket(target)?;
-                self.tunnel.give_socket(link, flow, socket);
-            }
+            Happening::WantSocket(link, flow, target) => match self.exit_socket(target) {
+                Ok(socket) => self.tunnel.give_socket(link, flow, socket),
+                Err(error) => {
+                    self.tunnel.refuse_flow(link, flow);
+                    if !std::mem::replace(&mut self.said_no_socket, true) {
+                        self.live.warn(format!(
+                            "no socket for another flow towards {target}: {error}; raise the limit on open files (`ulimit -n`)"
+                        ));
+                    }
+                }
+            },
             Happening::FreeSocket(socket) => {
                 if let Some(local) = self.driver.socket(socket) {
                     self.spare.entry(local.local_addr().ip()).or_default().push(socket);
@@ -220,7 +232,6 @@ impl Work {
             Happening::BelowMinimum(_, true) => self.live.warn("the network allows less than --min-rate now"),
             Happening::BelowMinimum(_, false) => self.live.note("--min-rate is allowed again"),
         }
-        Ok(())
     }
 
     fn peer(&self, link: LinkId) -> String {
@@ -242,7 +253,7 @@ impl Work {
     }
 
     /// A socket for one flow towards `target`, so that its answers can be told from others'.
-    fn exit_socket(&mut self, target: SocketAddr) -> Outcome<SocketId> {
+    fn exit_socket(&mut self, target: SocketAddr) -> Result<SocketId, BindError> {
         let local: IpAddr = match target.ip() {
             IpAddr::V4(ip) if ip.is_loopback() => Ipv4Addr::LOCALHOST.into(),
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -252,7 +263,7 @@ impl Work {
         if let Some(socket) = self.spare.get_mut(&local).and_then(Vec::pop) {
             return Ok(socket);
         }
-        self.bind(&Bind::to_addr(SocketAddr::new(local, 0)), "raise the limit on open files (`ulimit -n`)")
+        self.driver.bind(&Bind::to_addr(SocketAddr::new(local, 0)))
     }
 
     fn refresh_links(&mut self) -> Outcome {
