@@ -163,3 +163,50 @@ impl Flow {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUFFER: Duration = Duration::from_millis(100);
+
+    #[test]
+    fn what_was_never_sent_is_lost_to_the_listener() {
+        let (mut here, mut there) =
+            (Flow::new(Instant::ZERO, 0, None, BUFFER), Flow::new(Instant::ZERO, 0, None, BUFFER));
+        for packet in 0..100 {
+            let sent = Instant::from_millis(20 * packet);
+            let number = here.number(sent, 160);
+            if packet % 10 != 5 {
+                // The sender's clock is an hour ahead, and its stamps wrap.
+                let stamp = sent.as_micros().wrapping_add(3_600_000_000) as u32;
+                there.arrive(sent + Duration::from_millis(300), number, stamp, 160);
+            }
+        }
+        let now = Instant::from_millis(2400);
+        let (sent, received) = (here.whole(now), there.whole(now));
+        assert_eq!(sent.sent, Count { datagrams: 100, bytes: 16_000 });
+        assert_eq!((received.received.datagrams, received.heard.played, received.heard.lost), (90, 90, 10));
+        assert_eq!(received.heard.jitter(), Duration::ZERO);
+    }
+
+    #[test]
+    fn recent_figures_are_those_of_the_last_window_or_two() {
+        let mut flow = Flow::new(Instant::ZERO, 0, None, BUFFER);
+        for second in 0..60 {
+            let now = Instant::from_millis(1000 * second);
+            flow.number(now, 100);
+            flow.tick(now);
+        }
+        let recent = flow.recent(Instant::from_millis(59_000));
+        assert!((5..=10).contains(&recent.sent.datagrams), "{recent:?}");
+        assert!((5.0..=10.0).contains(&recent.seconds), "{recent:?}");
+    }
+
+    #[test]
+    fn only_a_few_datagrams_wait_for_a_socket() {
+        let mut flow = Flow::new(Instant::ZERO, 0, None, BUFFER);
+        let refused = (0..20).filter_map(|_| flow.keep(vec![0])).count();
+        assert_eq!((refused, flow.pending.len()), (20 - MAX_PENDING, MAX_PENDING));
+    }
+}

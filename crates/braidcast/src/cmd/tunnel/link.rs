@@ -122,3 +122,42 @@ impl Link {
         idle.iter().filter_map(|id| self.flows.remove(id)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const ENTRANCE: SocketId = SocketId(1);
+
+    fn application(port: u16) -> SocketAddr {
+        ([127, 0, 0, 1], port).into()
+    }
+
+    fn flow(at: Instant) -> Flow {
+        Flow::new(at, 0, None, Duration::from_millis(100))
+    }
+
+    #[test]
+    fn each_application_keeps_a_flow_until_it_is_idle() {
+        let mut link = Link::new(Instant::ZERO, Route::new(SocketId(0), application(9000)));
+        let from = |link: &mut Link, port, at| link.flow_from(ENTRANCE, application(port), || flow(at)).unwrap();
+        let early = from(&mut link, 1, Instant::ZERO);
+        let late = from(&mut link, 2, Instant::from_millis(500));
+        assert_ne!(early, late);
+        assert_eq!(from(&mut link, 1, Instant::from_millis(600)), early);
+        assert_eq!(link.take_idle(Instant::from_millis(100)).len(), 1);
+        assert_eq!((link.flows.len(), link.ended_flows), (1, 1));
+        // The number is not given to another one while the other end may still remember it.
+        let again = from(&mut link, 1, Instant::from_millis(700));
+        assert!(again != early && again != late);
+    }
+
+    #[test]
+    fn flows_are_bounded() {
+        let mut link = Link::new(Instant::ZERO, Route::new(SocketId(0), application(9000)));
+        let all =
+            (0..2000).filter_map(|port| link.flow_from(ENTRANCE, application(port), || flow(Instant::ZERO))).count();
+        assert_eq!(all, MAX_FLOWS);
+    }
+}
