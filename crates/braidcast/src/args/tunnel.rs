@@ -17,7 +17,7 @@ A telephone here, its exchange there, over a satellite:
   here:   braidcast tunnel client --to there.example:9000 --listen 4569 --ccid ccid4-n100 --calls g729
 A camera's RTP and RTCP:
   there:  braidcast tunnel server 9000 --forward 127.0.0.1:5004,127.0.0.1:5005
-  here:   braidcast tunnel client --to there.example:9000 --listen 5004,5005 --lifetime 200ms")]
+  here:   braidcast tunnel client --to there.example:9000 --listen 5004,5005")]
 pub(crate) struct TunnelArgs {
     #[command(subcommand)]
     pub(crate) command: TunnelCommand,
