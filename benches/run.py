@@ -6,7 +6,8 @@
 Each round runs every peer once, in turn; each figure is the min, median and max over the rounds, each ratio the median of
 the rounds' own ratios. Trust CPU seconds and ratios; Gbit/s depends on what else the machine does. The server has CPU 1,
 the client CPU 0, unless --nopin.
-  bulk  reliable, one path over the loopback; usrsctp is Debian's tsctp, which formats a debug line for each event.
+  bulk  one path over the loopback, reliable but for DCCP and datagrams, of which 99 % must arrive; usrsctp is Debian's tsctp,
+        which formats a debug line for each event.
         Where ../shared/bench/peers has been built, its peers are run too.
   live  MPEG-TS at 20 Mbit/s from a UDP source to a UDP sink; the CPU of the two processes between them is counted.
 To add a peer: a line in bulk_peers or live_peers.
@@ -62,6 +63,12 @@ def bulk_peers(bin_dir, ours, tmp):
     quinn = f"{bin_dir}/quinn-bulk"
     peers["quinn, AES-128"] = Bulk(
         f"{quinn} server 127.0.0.1:7502 {tmp}/cert", f"{quinn} client 127.0.0.1:7502 {tmp}/cert {500 * MB}", 500 * MB)
+    for ccid, port in [("ccid2", 7506), ("ccid3", 7507)]:
+        peers[f"{OURS} DCCP {ccid}"] = Bulk(
+            f"{ours} perf server 127.0.0.1:{port} --dccp {ccid}",
+            f"{ours} perf client 127.0.0.1:{port} --dccp {ccid} --bytes {500 * MB}", 500 * MB)
+    peers["quinn datagrams"] = Bulk(
+        f"{quinn} server 127.0.0.1:7508 {tmp}/cert", f"{quinn} client 127.0.0.1:7508 {tmp}/cert {500 * MB} datagrams", 500 * MB)
     (tmp / "received").mkdir()
     (tmp / "file").write_bytes(bytes(200 * MB))
     peers["srt-file-transmit"] = Bulk(
@@ -292,7 +299,7 @@ def main():
     try:
         if args.what != "live":
             everything["bulk"] = rounds(chosen(bulk_peers(bin_dir, ours, tmp)), args.runs, lambda peer: run_bulk(peer, pins))
-            print("\n## Bulk, reliable, one path, loopback\n")
+            print("\n## Bulk, one path, loopback\n")
             table(everything["bulk"], "cpu_per_gb", "GB", "gbit_per_s", "Gbit/s")
         if args.what != "bulk":
             file = live_file()

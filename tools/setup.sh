@@ -28,6 +28,8 @@ look_for_packages() {
     test)
         has ffmpeg && has ffprobe || want ffmpeg
         has tshark || want tshark
+        # Telephones for a call through the tunnel; 15 small packages.
+        has baresip || want baresip-core
         [ -x /usr/lib/usrsctp/tsctp ] || want libusrsctp-examples
         # The guest with Linux's own SCTP (interop/README.md).
         if [ -d ../shared/interop/linux-peer ]; then

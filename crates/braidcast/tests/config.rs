@@ -50,3 +50,12 @@ fn what_is_typed_wins() {
     let ran = send_with(clash, "perf client 127.0.0.1:1 --duration 1s --via no-such-interface0");
     ran.says(1, &["no-such-interface0"]);
 }
+
+#[test]
+fn a_tunnel_may_be_all_in_the_file() {
+    let config =
+        "[tunnel.client]\nto = \"127.0.0.1:1\"\nlisten = 5004\nforward = [\"a:1\", \"b:2\"]\nccid = \"ccid5\"\n";
+    send_with(config, "tunnel client").says(2, &["braidcast.toml:5: invalid value 'ccid5'", "tunnel client --help"]);
+    let config = "[tunnel.server]\nat = 9000\nlisten = \"192.0.2.77:5004\"\n";
+    send_with(config, "tunnel server").says(1, &["192.0.2.77 is not an address of this machine", "another --listen"]);
+}

@@ -35,3 +35,57 @@ fn a_latency_test_knows_both_ways_and_one() {
     assert!(0.0 < one_way && one_way < round_trip, "{one_way} {round_trip}");
     assert_eq!(server["clients"][0]["complete"], true);
 }
+
+#[test]
+fn dccp_is_measured_alike() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    let server =
+        Running::start(dir.path(), &format!("perf server 127.0.0.1:{port} --dccp ccid2 --json")).wait_for("listening");
+    let args = format!("perf client 127.0.0.1:{port} --dccp ccid3 --bytes 5MB --json --probe probe.csv");
+    let client = Running::start(dir.path(), &args).finish();
+    client.says(0, &[]);
+    let document = client.json();
+    assert_eq!((&document["bytes"], &document["messages"]), (&5_000_000.into(), &3572.into()));
+    // The server likes CCID 2, the client decides.
+    assert_eq!((&document["dccp"]["sending"], &document["dccp"]["receiving"]), (&"ccid3".into(), &"ccid3".into()));
+    assert!(document["dccp"]["allowed_bits_per_second"].as_f64() > Some(0.0), "{document}");
+    assert!(document["paths"][0]["rtt_ms"].is_number(), "{document}");
+    let served = server.finish().json()["clients"][0].clone();
+    assert_eq!(served["complete"], true);
+    assert!(served["bytes"].as_u64() > Some(1_000_000), "{served}");
+    let probe = std::fs::read_to_string(dir.path().join("probe.csv")).unwrap();
+    assert!(probe.lines().count() > 3572, "{} lines", probe.lines().count());
+}
+
+#[test]
+fn a_latency_test_of_dccp_knows_both_ways_and_one() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    let server =
+        Running::start(dir.path(), &format!("perf server 127.0.0.1:{port} --dccp ccid2 --json")).wait_for("listening");
+    let args = "--dccp ccid2 --latency-test --duration 1s --rate 800kbit --size 1000 --json";
+    let client = Running::start(dir.path(), &format!("perf client 127.0.0.1:{port} {args}")).finish();
+    client.says(0, &[]);
+    let document = client.json();
+    let round_trip = document["round_trip_us"]["p50"].as_f64().unwrap();
+    let server = server.finish().json();
+    let one_way = server["clients"][0]["latency_us"]["p50"].as_f64().unwrap();
+    assert!(0.0 < one_way && one_way < round_trip, "{one_way} {round_trip}");
+}
+
+#[test]
+fn dccp_runs_straight_over_ip_for_those_who_may() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    let mut server = Running::start(dir.path(), &format!("perf server 127.0.0.2:{port} --dccp ccid2 --native --json"));
+    let args = format!("perf client 127.0.0.2:{port} --dccp ccid2 --native --via 127.0.0.1 --bytes 2MB --json");
+    let client = Running::start(dir.path(), &args).finish();
+    if client.stderr.contains("CAP_NET_RAW") {
+        // Who is not root is told so, and how to go on, by both ends.
+        client.says(1, &["IP protocol 33", "run as root"]);
+        server.finish().says(1, &["IP protocol 33", "run as root"]);
+        return;
+    }
+    client.says(0, &[]);
+    assert_eq!(client.json()["dccp"]["sending"], "ccid2");
+    let _ = server.is_running();
+    assert_eq!(server.finish().json()["clients"][0]["complete"], true);
+}

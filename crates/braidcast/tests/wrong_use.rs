@@ -54,3 +54,25 @@ fn vias_and_tos_that_do_not_pair_up_are_counted() {
 fn an_emulated_link_has_one_address() {
     refused("emulate 127.0.0.1:9001,127.0.0.1:9002 a:1", &["one LISTEN"]);
 }
+
+#[test]
+fn a_tunnel_says_what_it_lacks_and_what_does_not_go_together() {
+    refused("tunnel client --to a:1", &["nothing to carry", "--listen PORT"]);
+    refused("tunnel client --listen 5004", &["--to <HOST:PORT>"]);
+    refused("tunnel server 9000 --forward 5004", &["a port is missing"]);
+    refused("tunnel client --to a:1 --listen 1 --ccid ccid9", &["possible values", "ccid4-n100"]);
+    refused("tunnel client --to a:1 --listen 1 --calls opus", &["no codec is called 'opus'", "g729"]);
+    refused("tunnel client --to a:1 --listen 1 --ccid ccid2 --reorder 50ms", &["--reorder is of no use with ccid2"]);
+    refused("tunnel server 9000 --listen 1 --ccid ccid2 --max-rate 1mbit", &["--max-rate", "--ccid ccid3"]);
+    refused("tunnel client --to a:1 --listen 1 --min-rate 2mbit --max-rate 1mbit", &["--min-rate is more than"]);
+    refused("tunnel client --to a:1 --listen 1 --mtu 100", &["576..=9000"]);
+}
+
+#[test]
+fn a_dccp_measurement_keeps_to_what_dccp_can() {
+    refused("perf client 127.0.0.1:9 --native", &["--dccp <CCID>"]);
+    refused("perf client 127.0.0.1:9 --dccp ccid2 --to 127.0.0.1:10", &["cannot be used with"]);
+    refused("perf client 127.0.0.1:9 --dccp ccid2 --via 127.0.0.1 --via 127.0.0.2", &["one path"]);
+    refused("perf client 127.0.0.1:9 --dccp ccid2 --size 1500", &["carries 1412 bytes, not 1500", "--size 1412"]);
+    refused("perf server 9 --dccp ccid2 --native", &["must know its address", "ADDR:9"]);
+}

@@ -1,5 +1,6 @@
 use crate::bind::{Bind, BindError};
 use crate::clock::{Alarm, Clock};
+use crate::outgoing::Outgoing;
 use crate::signal::Interrupts;
 use crate::socket::{Slots, Socket};
 use crate::watch::{InterfaceChange, Watch};
@@ -79,7 +80,7 @@ pub struct Driver {
     interrupts: Option<Interrupts>,
     watch: Option<Watch>,
     slots: Slots,
-    out: Vec<u8>,
+    out: Outgoing,
     /// What happened and was not reported yet. At most one per input, one interrupt, and the interface changes.
     wakes: VecDeque<Wake>,
     /// Transmits for sockets that are not there (any more).
@@ -102,7 +103,7 @@ impl Driver {
             interrupts: None,
             watch: None,
             slots: Slots::new(),
-            out: Vec::with_capacity(1 << 16),
+            out: Outgoing::default(),
             wakes: VecDeque::new(),
             misrouted: 0,
         })
@@ -252,15 +253,14 @@ impl Driver {
     /// Sends what waits and what the machine has to send; whether it may have more.
     fn flush<M: Machine>(&mut self, machine: &mut M, now: Instant) -> io::Result<bool> {
         for _ in 0..TRANSMITS_PER_TURN {
-            self.out.clear();
-            let Some(transmit) = machine.poll_transmit(now, &mut self.out) else { return Ok(false) };
+            let Some((transmit, payload)) = self.out.next(machine, now) else { return Ok(false) };
             let id = transmit.route.socket;
             let Some(socket) = self.sockets.get_mut(usize::from(id.0)).and_then(Option::as_mut) else {
                 self.misrouted += 1;
                 continue;
             };
             let was_blocked = socket.is_blocked();
-            socket.send(&transmit, &self.out);
+            socket.send(&transmit, payload);
             if socket.is_blocked() && !was_blocked {
                 // Only now: a socket that is always watched for writability wakes us for each packet that leaves.
                 let both = Interest::READABLE | Interest::WRITABLE;

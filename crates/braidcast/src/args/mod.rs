@@ -1,19 +1,22 @@
 //! What can be typed. Parsing only: no file is opened and no name resolved here.
 
+pub(crate) mod dccp;
 mod demo;
 mod emulate;
 mod lab;
 mod perf;
 mod receive;
 mod send;
+mod tunnel;
 pub(crate) mod values;
 
 pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
 pub(crate) use lab::{LabArgs, LabCommand, LabReportArgs, LabRunArgs};
-pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfServerArgs};
+pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfDccpArgs, PerfServerArgs};
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use send::SendArgs;
+pub(crate) use tunnel::{TunnelArgs, TunnelClientArgs, TunnelCommand, TunnelEndArgs, TunnelServerArgs};
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -53,6 +56,8 @@ pub(crate) enum Command {
     Receive(ReceiveArgs),
     /// Stand in for a bad network: a link in real time between UDP ports, no root needed
     Emulate(Box<EmulateArgs>),
+    /// Carry any application's UDP over DCCP, at a fair rate
+    Tunnel(Box<TunnelArgs>),
     /// Measure throughput and latency
     Perf(PerfArgs),
     /// Ask what would happen on a network: experiments by name, in the simulator

@@ -1,7 +1,9 @@
+use super::dccp::{self, Congestion};
 use super::values::{self, Listen, Remote};
 use braidcast_mpath::Scheduler;
 use braidcast_sim::link::parse;
 use clap::{Args, Subcommand};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// `braidcast perf`.
@@ -20,6 +22,21 @@ pub(crate) enum PerfCommand {
     Client(PerfClientArgs),
 }
 
+/// DCCP in place of SCTP.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "DCCP")]
+pub(crate) struct PerfDccpArgs {
+    /// Measure DCCP, not SCTP, with this congestion control; a server prefers it, its client decides
+    #[arg(long, value_name = "CCID", value_parser = dccp::congestion(), conflicts_with = "key")]
+    pub(crate) dccp: Option<Congestion>,
+    /// Straight over IP (protocol 33) instead of in UDP: needs root, and an address of its own for each end
+    #[arg(long, requires = "dccp")]
+    pub(crate) native: bool,
+    /// Write the inner state at each packet as CSV: time, packet, allowed rate, window, RTT, loss event rate, queue
+    #[arg(long, value_name = "FILE", requires = "dccp")]
+    pub(crate) probe: Option<PathBuf>,
+}
+
 /// `braidcast perf server`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -35,6 +52,8 @@ pub(crate) struct PerfServerArgs {
     /// Secret shared with the client
     #[arg(long, value_name = "SECRET", env = "BRAIDCAST_KEY", hide_env_values = true)]
     pub(crate) key: Option<String>,
+    #[command(flatten)]
+    pub(crate) dccp: PerfDccpArgs,
 }
 
 /// `braidcast perf client`.
@@ -44,7 +63,7 @@ pub(crate) struct PerfClientArgs {
     #[arg(value_name = "HOST:PORT", value_parser = values::remote)]
     pub(crate) server: Remote,
     /// Where the server listens too, as a further path reaches it; repeat for more
-    #[arg(long, value_name = "HOST:PORT", value_parser = values::remote)]
+    #[arg(long, value_name = "HOST:PORT", value_parser = values::remote, conflicts_with = "dccp")]
     pub(crate) to: Vec<Remote>,
     /// Network interface or local address to send from; repeat for more paths [default: as the system routes]
     #[arg(long, value_name = "IFACE|ADDR")]
@@ -66,8 +85,11 @@ pub(crate) struct PerfClientArgs {
     pub(crate) rate: u64,
     /// Which path the next packet takes
     #[arg(long, value_name = "NAME", default_value_t = Scheduler::default(), value_parser = values::scheduler())]
+    #[arg(conflicts_with = "dccp")]
     pub(crate) scheduler: Scheduler,
     /// Secret shared with the server
     #[arg(long, value_name = "SECRET", env = "BRAIDCAST_KEY", hide_env_values = true)]
     pub(crate) key: Option<String>,
+    #[command(flatten)]
+    pub(crate) dccp: PerfDccpArgs,
 }

@@ -1,14 +1,16 @@
 //! The sockets of the paths: opened at the start, and again when an interface that vanished comes back.
 
+use super::dccp::local_address;
 use super::paths::{Plan, Via, resolve};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use braidcast_core::{Route, SocketId};
-use braidcast_driver::{Bind, BindError, Driver, Interfaces};
+use braidcast_driver::{Bind, BindError, Carrier, Driver, Interfaces};
 use std::net::{IpAddr, SocketAddr};
 
 /// Every path that was asked for, whether it can be used now or not.
 pub(crate) struct Links {
+    carrier: Carrier,
     all: Vec<Link>,
     /// The names of all sockets there ever were.
     names: Vec<(SocketId, String)>,
@@ -37,9 +39,9 @@ pub(crate) enum Change {
 impl Links {
     /// Opens a socket for each path. One whose interface or address is not there is waited for, as long as there
     /// is another; if there is none, that is an error.
-    pub(crate) fn open(plans: Vec<Plan>, driver: &mut Driver, live: &Live) -> Outcome<Self> {
+    pub(crate) fn open(plans: Vec<Plan>, carrier: Carrier, driver: &mut Driver, live: &Live) -> Outcome<Self> {
         let interfaces = list()?;
-        let mut links = Self { all: Vec::new(), names: Vec::new() };
+        let mut links = Self { carrier, all: Vec::new(), names: Vec::new() };
         let mut watch = false;
         for plan in plans {
             watch |= plan.via != Via::Any;
@@ -73,18 +75,32 @@ impl Links {
     /// Opens the socket of path `i`; `false` if its interface vanished meanwhile.
     fn open_one(&mut self, i: usize, driver: &mut Driver, interfaces: &Interfaces, live: &Live) -> Outcome<bool> {
         let link = &mut self.all[i];
-        let bind = match &link.plan.via {
+        let mut remote = link.remote;
+        let mut bind = match &link.plan.via {
             Via::Any => Bind::default(),
             Via::Addr(addr) => Bind::to_addr(SocketAddr::new(*addr, 0)),
             Via::Device(name) => Bind::to_device(name, 0),
         };
+        if let Carrier::Ip(_) = self.carrier {
+            // The protocol's checksum covers the address, so it must be a certain one; there are no ports.
+            bind.carrier = self.carrier;
+            bind.addr = match addrs_of(&link.plan.via, interfaces)
+                .unwrap_or_default()
+                .into_iter()
+                .find(|addr| addr.is_ipv4() == remote.is_ipv4())
+            {
+                Some(addr) => Some(addr),
+                None => Some(local_address(remote)?),
+            };
+            remote.set_port(0);
+        }
         match driver.bind(&bind) {
             Ok(socket) => {
                 if let Some(warning) = driver.socket(socket).and_then(|socket| socket.warning()) {
                     live.warn(warning);
                 }
                 let addrs = addrs_of(&link.plan.via, interfaces).unwrap_or_default();
-                link.open = Some(Open { route: Route::new(socket, link.remote), addrs });
+                link.open = Some(Open { route: Route::new(socket, remote), addrs });
                 self.names.push((socket, link.plan.name.clone()));
                 Ok(true)
             }

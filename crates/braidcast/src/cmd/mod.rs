@@ -1,14 +1,17 @@
 //! One file or folder per subcommand.
 
 mod common;
+mod dccp;
 mod demo;
 mod emulate;
 mod lab;
 mod links;
 mod paths;
 mod perf;
+mod probe;
 mod receive;
 mod send;
+mod tunnel;
 mod udp;
 
 use crate::args::{Cli, Command};
@@ -23,6 +26,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Demo(args) => demo::run(&args, &common),
         Command::Send(args) => send::run(&args, &common),
         Command::Receive(args) => receive::run(&args, &common),
+        Command::Tunnel(args) => tunnel::run(&args, &common),
         Command::Perf(args) => perf::run(&args, &common),
     }
 }

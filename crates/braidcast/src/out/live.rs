@@ -1,8 +1,8 @@
 use super::style::Style;
-use super::table::Table;
 use braidcast_core::Instant;
 use console::{Term, truncate_str};
 use std::cell::Cell;
+use std::fmt::Display;
 use std::time::Duration;
 
 /// How often the table on a terminal is drawn anew.
@@ -63,7 +63,7 @@ impl Live {
     }
 
     /// Shows the state of affairs: `line` where there is no terminal, else `headline` and the table under it.
-    pub(crate) fn show(&self, line: &str, headline: &str, table: &Table) {
+    pub(crate) fn show(&self, line: &str, headline: &str, table: &impl Display) {
         let Some(term) = &self.terminal else {
             eprintln!("{line}");
             return;

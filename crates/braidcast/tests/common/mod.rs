@@ -126,7 +126,8 @@ impl Running {
         Self::spawn(command, stdin)
     }
 
-    fn spawn(mut command: Command, stdin: Stdio) -> Self {
+    /// Starts any command of `braidcast`, such as one in another network namespace.
+    pub(crate) fn spawn(mut command: Command, stdin: Stdio) -> Self {
         let mut child = command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut out = child.stdout.take().unwrap();
         let stdout = std::thread::spawn(move || {

@@ -1,17 +1,19 @@
 //! `braidcast perf client`: sends as fast as the network takes it, or measures how long messages take.
 
+use super::dccp::Dccp;
 use super::latency::{self, Latencies, Percentiles};
-use super::{BULK, ECHO, TIMED};
+use super::protocol::{Ending, Happening, PathState, Protocol, Purpose, State};
 use crate::args::{Common, PerfClientArgs};
+use crate::cmd::dccp::{ConnectionLine, IP_PROTOCOL, PORT_IN_UDP};
 use crate::cmd::links::{Change, Links};
 use crate::cmd::{common, paths};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::table::{Table, Tone};
 use crate::out::{json, units};
-use braidcast_core::{Instant, Machine, Reader};
-use braidcast_driver::{Driver, Wake};
-use braidcast_sctp::{AssociationId, CloseReason, Endpoint, Event, PathReport, SendOptions};
+use braidcast_core::{Instant, Reader};
+use braidcast_driver::{Carrier, Driver, Wake};
+use braidcast_sctp::Endpoint;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -29,6 +31,8 @@ struct Document {
     /// There and back, of the latency test.
     round_trip_us: Option<Percentiles>,
     paths: Vec<PathLine>,
+    /// Null with SCTP.
+    dccp: Option<ConnectionLine>,
 }
 
 #[derive(Serialize)]
@@ -43,19 +47,20 @@ struct PathLine {
 }
 
 /// A test under way.
-struct Test {
+struct Test<P: Protocol> {
     driver: Driver,
     live: Live,
     links: Links,
-    endpoint: Endpoint,
-    id: AssociationId,
+    endpoint: P,
+    id: P::Id,
     /// The message, its stamp at the front.
     payload: Vec<u8>,
+    purpose: Purpose,
     /// Bytes to send; `None`: until the time is over.
     goal: Option<u64>,
     duration: Duration,
-    /// Time between two messages of the latency test.
-    spacing: Option<Duration>,
+    /// Time between two timed messages.
+    spacing: Duration,
     started: Option<Instant>,
     next_message: Instant,
     closing: bool,
@@ -64,65 +69,87 @@ struct Test {
     messages: u64,
     round_trips: Latencies,
     received: Vec<u8>,
-    /// The paths as they were last, since nothing is left of them in the end.
-    paths: Vec<PathReport>,
-    end: Option<CloseReason>,
+    /// The connection as it was last, since nothing is left of it in the end.
+    state: State,
+    end: Option<Ending>,
 }
 
 pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     let to = std::iter::once(&args.server).chain(&args.to).cloned().collect::<Vec<_>>();
     let plans = paths::pair(&args.via, &to)?;
+    if args.dccp.dccp.is_some() && plans.len() > 1 {
+        return Err(Failure::usage("a DCCP connection has one path", "give one --via, or measure SCTP"));
+    }
     let live = Live::new(common.quiet);
     let mut driver = common::driver()?;
-    let links = Links::open(plans, &mut driver, &live)?;
+    let carrier = if args.dccp.native { Carrier::Ip(IP_PROTOCOL) } else { Carrier::Udp };
+    let links = Links::open(plans, carrier, &mut driver, &live)?;
+    let (now, rng) = (driver.now(), common::rng(None)?);
+    let purpose = if args.latency_test { Purpose::Timed } else { Purpose::Bulk };
+    if let Some(choice) = args.dccp.dccp {
+        let mut dccp = Dccp::new(&args.dccp, choice, false, rng)?;
+        let Some(&route) = links.routes().first() else {
+            return Err(Failure::new("the path vanished before it could be used", "try again"));
+        };
+        if let Some(socket) = driver.socket(route.socket).filter(|_| args.dccp.native) {
+            dccp.set_local_address(route.socket, socket.local_addr().ip());
+        }
+        let port = if args.dccp.native { args.server.port } else { PORT_IN_UDP };
+        let id = dccp.connect(now, route, port, purpose, args.size as usize)?;
+        return Test::new(args, driver, live, links, dccp, id).run(common);
+    }
     let mut options = common::sctp_options(args.key.as_deref());
     options.scheduler = args.scheduler;
     let port = options.local_port;
-    let mut endpoint = Endpoint::new(options, common::rng(None)?);
-    let now = driver.now();
-    let id = endpoint
+    let mut sctp = Endpoint::new(options, rng);
+    let id = sctp
         .connect(now, port, &links.routes())
         .map_err(|e| Failure::new(format!("cannot connect: {e}"), "give fewer paths"))?;
-    let mut payload = vec![0x55; args.size as usize];
-    payload[8..16].copy_from_slice(&latency::machine().to_be_bytes());
-    let spacing = Duration::from_nanos((u64::from(args.size) * 8).saturating_mul(1_000_000_000) / args.rate.max(1));
-    let mut test = Test {
-        driver,
-        live,
-        links,
-        endpoint,
-        id,
-        payload,
-        goal: args.bytes,
-        duration: args.duration.unwrap_or(DURATION),
-        spacing: args.latency_test.then_some(spacing),
-        started: None,
-        next_message: now,
-        closing: false,
-        interrupted: false,
-        bytes: 0,
-        messages: 0,
-        round_trips: Latencies::new(),
-        received: Vec::new(),
-        paths: Vec::new(),
-        end: None,
-    };
-    test.work()?;
-    test.finish(common)
+    Test::new(args, driver, live, links, sctp, id).run(common)
 }
 
-impl Test {
-    fn work(&mut self) -> Outcome {
+impl<P: Protocol> Test<P> {
+    fn new(args: &PerfClientArgs, driver: Driver, live: Live, links: Links, endpoint: P, id: P::Id) -> Self {
+        let mut payload = vec![0x55; args.size as usize];
+        payload[8..16].copy_from_slice(&latency::machine().to_be_bytes());
+        let spacing = (u64::from(args.size) * 8).saturating_mul(1_000_000_000) / args.rate.max(1);
+        Self {
+            next_message: driver.now(),
+            driver,
+            live,
+            links,
+            endpoint,
+            id,
+            payload,
+            purpose: if args.latency_test { Purpose::Timed } else { Purpose::Bulk },
+            goal: args.bytes,
+            duration: args.duration.unwrap_or(DURATION),
+            spacing: Duration::from_nanos(spacing),
+            started: None,
+            closing: false,
+            interrupted: false,
+            bytes: 0,
+            messages: 0,
+            round_trips: Latencies::new(),
+            received: Vec::new(),
+            state: State::default(),
+            end: None,
+        }
+    }
+
+    fn run(mut self, common: &Common) -> Outcome {
         while self.end.is_none() {
             let now = self.driver.now();
             self.send(now);
             self.show(now);
-            let paced = self.spacing.filter(|_| self.started.is_some() && !self.closing).map(|_| self.next_message);
+            let is_paced = self.purpose == Purpose::Timed && self.started.is_some() && !self.closing;
+            let paced = is_paced.then_some(self.next_message);
             let until = [paced, self.live.next()].into_iter().flatten().min();
             let wake = self.driver.drive(&mut self.endpoint, until).map_err(|e| common::broken(&e))?;
             let now = self.driver.now();
-            while let Some((_, event)) = self.endpoint.poll_event() {
-                self.take_event(now, event);
+            self.endpoint.probe()?;
+            while let Some((_, happening)) = self.endpoint.poll() {
+                self.take(now, happening);
             }
             match wake {
                 Wake::Interrupt => self.interrupt(now),
@@ -130,34 +157,30 @@ impl Test {
                 Wake::Machine | Wake::Until | Wake::Input(_) => {}
             }
         }
-        Ok(())
+        self.endpoint.end_probe()?;
+        self.finish(common)
     }
 
-    /// Sends what there is room for, or what is due, and shuts down when it is enough.
+    /// Sends what there is room for, or what is due, and closes when it is enough.
     fn send(&mut self, now: Instant) {
-        let (Some(started), Some(association)) = (self.started, self.endpoint.association_mut(self.id)) else { return };
-        let how = SendOptions {
-            ppid: if self.spacing.is_some() { TIMED } else { BULK },
-            unordered: self.spacing.is_some(),
-            ..SendOptions::default()
-        };
+        let Some(started) = self.started else { return };
         while !self.closing {
             let left = self.goal.map_or(u64::MAX, |goal| goal - self.bytes);
             if left == 0 || (self.goal.is_none() && now.since(started) >= self.duration) {
                 self.closing = true;
-                self.paths = association.paths().collect();
-                association.shutdown(now);
+                self.state = self.endpoint.state(now, self.id).unwrap_or_default();
+                self.endpoint.close(now, self.id);
                 return;
             }
-            if let Some(spacing) = self.spacing {
+            if self.purpose == Purpose::Timed {
                 if self.next_message > now {
                     return;
                 }
-                self.next_message += spacing;
+                self.next_message += self.spacing;
                 self.payload[..8].copy_from_slice(&latency::clock().to_be_bytes());
             }
             let len = usize::try_from(left).unwrap_or(usize::MAX).min(self.payload.len());
-            if association.send(now, &self.payload[..len], how).is_err() {
+            if !self.endpoint.send(now, self.id, &self.payload[..len], self.purpose) {
                 // No room: the next turn tries again.
                 return;
             }
@@ -166,24 +189,23 @@ impl Test {
         }
     }
 
-    fn take_event(&mut self, now: Instant, event: Event) {
-        match event {
-            Event::Connected => {
+    fn take(&mut self, now: Instant, happening: Happening) {
+        match happening {
+            Happening::Connected => {
                 self.live.note("connected");
                 self.started = Some(now);
                 self.next_message = now;
             }
-            Event::Readable => self.read_echoes(now),
-            Event::PathDown(_, route) => self.live.warn(format!("{} does not answer", self.links.name(route.socket))),
-            Event::Closed(reason) => self.end = Some(reason),
-            _ => {}
+            Happening::Readable => self.read_echoes(now),
+            Happening::Silent(route) => self.live.warn(format!("{} does not answer", self.links.name(route.socket))),
+            Happening::Closed(ending) => self.end = Some(ending),
+            Happening::Other => {}
         }
     }
 
     fn read_echoes(&mut self, now: Instant) {
-        let Some(association) = self.endpoint.association_mut(self.id) else { return };
-        while let Some(received) = association.recv(now, &mut self.received) {
-            if received.ppid == ECHO
+        while let Some(purpose) = self.endpoint.recv(now, self.id, &mut self.received) {
+            if purpose == Purpose::Timed
                 && let Ok(stamp) = Reader::new(&self.received).u64()
             {
                 self.round_trips.add(latency::clock().saturating_sub(stamp));
@@ -193,10 +215,8 @@ impl Test {
 
     fn show(&mut self, now: Instant) {
         let (true, Some(started)) = (self.live.due(now), self.started) else { return };
-        if let Some(association) = self.endpoint.association(self.id)
-            && !self.closing
-        {
-            self.paths = association.paths().collect();
+        if let Some(state) = self.endpoint.state(now, self.id).filter(|_| !self.closing) {
+            self.state = state;
         }
         let seconds = now.since(started).as_secs_f64();
         let line = format!(
@@ -208,15 +228,15 @@ impl Test {
     }
 
     fn table(&self) -> Table {
-        let mut table = Table::new(&["path", "RTT", "window", "sent", "lost"], self.live.style());
-        for path in &self.paths {
-            let rtt = path.srtt.map_or_else(|| "–".into(), units::time);
+        let mut table = Table::new(&["path", "RTT", "allowed", "sent", "lost"], self.live.style());
+        for path in &self.state.paths {
+            let rtt = path.rtt.map_or_else(|| "–".into(), units::time);
             let cells = [
-                self.links.name(path.route.socket).to_owned(),
+                self.links.name(path.socket).to_owned(),
                 rtt,
-                units::bytes(path.cwnd as u64),
+                path.allowed.clone(),
                 units::bytes(path.sent_bytes),
-                path.lost_chunks.to_string(),
+                path.lost.to_string(),
             ];
             table.row(cells.map(|cell| (cell, Tone::Plain)));
         }
@@ -226,17 +246,14 @@ impl Test {
     fn refresh_links(&mut self) -> Outcome {
         for change in self.links.refresh(&mut self.driver, &self.live)? {
             let now = self.driver.now();
-            let Some(association) = self.endpoint.association_mut(self.id) else { continue };
+            let changed = self.endpoint.change(now, self.id, &change);
             match change {
                 Change::Join(route) => {
-                    if let Err(refused) = association.join(now, route) {
+                    if let Err(refused) = changed {
                         self.live.warn(format!("{} cannot join: {refused}", self.links.name(route.socket)));
                     }
                 }
-                Change::Leave(route) => {
-                    association.leave(now, route);
-                    self.driver.unbind(route.socket);
-                }
+                Change::Leave(route) => self.driver.unbind(route.socket),
             }
         }
         Ok(())
@@ -246,20 +263,21 @@ impl Test {
     fn interrupt(&mut self, now: Instant) {
         self.interrupted = true;
         self.closing = true;
-        let Some(association) = self.endpoint.association_mut(self.id) else { return };
-        if self.started.is_some() { association.shutdown(now) } else { association.abort(now, "interrupted") }
+        self.state = self.endpoint.state(now, self.id).unwrap_or_default();
+        if self.started.is_some() { self.endpoint.close(now, self.id) } else { self.endpoint.abort(now, self.id) }
     }
 
     fn finish(mut self, common: &Common) -> Outcome {
         self.live.close();
-        let end = self.end.take().unwrap_or(CloseReason::Aborted);
-        if end != CloseReason::Shutdown && !(self.interrupted && self.started.is_none()) {
+        let end = self.end.take().unwrap_or(Ending { orderly: false, reason: "it broke off".into() });
+        let never_began = self.interrupted && self.started.is_none();
+        if !end.orderly && !never_began {
             let hint = if self.started.is_some() {
                 "the server's own messages say more"
             } else {
                 "start `braidcast perf server` there first"
             };
-            return Err(Failure::new(format!("the test broke off: {end}"), hint));
+            return Err(Failure::new(format!("the test broke off: {}", end.reason), hint));
         }
         let seconds = self.started.map_or(0.0, |started| self.driver.now().since(started).as_secs_f64());
         let document = Document {
@@ -269,7 +287,8 @@ impl Test {
             bits_per_second: (self.bytes as f64 * 8.0 / seconds.max(1e-9)).round(),
             interrupted: self.interrupted,
             round_trip_us: self.round_trips.percentiles(),
-            paths: self.paths.iter().map(|path| path_line(path, self.links.name(path.route.socket))).collect(),
+            paths: self.state.paths.iter().map(|path| path_line(path, self.links.name(path.socket))).collect(),
+            dccp: self.state.dccp.clone(),
         };
         if common.json {
             return json::print("perf client", &document);
@@ -294,14 +313,14 @@ impl Test {
     }
 }
 
-fn path_line(path: &PathReport, name: &str) -> PathLine {
+fn path_line(path: &PathState, name: &str) -> PathLine {
     PathLine {
         name: name.to_owned(),
         sent_packets: path.sent_packets,
         sent_bytes: path.sent_bytes,
-        lost_chunks: path.lost_chunks,
-        retransmitted_chunks: path.retransmitted_chunks,
-        rtt_ms: path.srtt.map(|srtt| json::round(srtt.as_secs_f64() * 1e3)),
+        lost_chunks: path.lost,
+        retransmitted_chunks: path.retransmitted,
+        rtt_ms: path.rtt.map(|rtt| json::round(rtt.as_secs_f64() * 1e3)),
         mtu: path.mtu,
     }
 }

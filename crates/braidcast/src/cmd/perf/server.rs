@@ -1,15 +1,18 @@
 //! `braidcast perf server`: takes what clients send and counts it.
 
+use super::dccp::Dccp;
 use super::latency::{self, Latencies, Percentiles};
-use super::{ECHO, TIMED};
+use super::protocol::{Happening, Protocol, Purpose};
+use crate::args::values::Listen;
 use crate::args::{Common, PerfServerArgs};
 use crate::cmd::common;
+use crate::cmd::dccp::{IP_PROTOCOL, PORT_IN_UDP};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::{json, units};
-use braidcast_core::{Instant, Machine, Reader};
+use braidcast_core::{Instant, Reader, SocketId};
 use braidcast_driver::{Bind, Driver, Wake};
-use braidcast_sctp::{Association, AssociationId, CloseReason, Endpoint, Event, SendOptions};
+use braidcast_sctp::Endpoint;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -42,9 +45,9 @@ struct Client {
     one_way: Latencies,
 }
 
-struct Server {
-    endpoint: Endpoint,
-    clients: BTreeMap<AssociationId, Client>,
+struct Server<P: Protocol> {
+    endpoint: P,
+    clients: BTreeMap<P::Id, Client>,
     served: Vec<Served>,
     machine: u64,
     message: Vec<u8>,
@@ -53,35 +56,71 @@ struct Server {
 pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
     let mut driver = common::driver()?;
     let live = Live::new(common.quiet);
-    for (addr, port) in &args.listen.0 {
-        let bind = Bind { addr: *addr, port: *port, ..Bind::default() };
-        let socket = driver.bind(&bind).map_err(|e| Failure::new(e.to_string(), "choose another LISTEN"))?;
-        live.note(format!(
-            "listening on {}",
-            driver.socket(socket).map_or_else(String::new, |s| s.local_addr().to_string())
-        ));
+    let sockets = open(&args.listen, args.dccp.native, &mut driver, &live)?;
+    let rng = common::rng(None)?;
+    if let Some(choice) = args.dccp.dccp {
+        let mut dccp = Dccp::new(&args.dccp, choice, true, rng)?;
+        for (&(address, port), socket) in args.listen.0.iter().zip(sockets) {
+            dccp.listen(if args.dccp.native { port } else { PORT_IN_UDP })?;
+            if let Some(address) = address.filter(|_| args.dccp.native) {
+                dccp.set_local_address(socket, address);
+            }
+        }
+        return serve(dccp, driver, args.keep, common, &live);
     }
+    let mut sctp = Endpoint::new(common::sctp_options(args.key.as_deref()), rng);
+    sctp.listen();
+    serve(sctp, driver, args.keep, common, &live)
+}
+
+/// A socket for each address.
+fn open(listen: &Listen, native: bool, driver: &mut Driver, live: &Live) -> Outcome<Vec<SocketId>> {
+    let mut sockets = Vec::new();
+    for &(addr, port) in &listen.0 {
+        let bind = match addr {
+            Some(addr) if native => Bind::to_ip(addr, IP_PROTOCOL),
+            None if native => {
+                return Err(Failure::usage(
+                    "with --native the server must know its address: DCCP's checksum covers it",
+                    format!("write LISTEN as ADDR:{port}"),
+                ));
+            }
+            _ => Bind { addr, port, ..Bind::default() },
+        };
+        let socket = driver.bind(&bind).map_err(|e| Failure::new(e.to_string(), "choose another LISTEN"))?;
+        let local = driver.socket(socket).map_or_else(String::new, |s| s.local_addr().to_string());
+        live.note(if native {
+            format!("listening on {bind}, DCCP port {port}")
+        } else {
+            format!("listening on {local}")
+        });
+        sockets.push(socket);
+    }
+    Ok(sockets)
+}
+
+fn serve<P: Protocol>(endpoint: P, mut driver: Driver, keep: bool, common: &Common, live: &Live) -> Outcome {
     if !common.json {
         say("READY")?;
     }
-    let mut endpoint = Endpoint::new(common::sctp_options(args.key.as_deref()), common::rng(None)?);
-    endpoint.listen();
     let (clients, served) = (BTreeMap::new(), Vec::new());
     let mut server = Server { endpoint, clients, served, machine: latency::machine(), message: Vec::new() };
-    server.serve(&mut driver, args.keep, common, &live)?;
+    server.serve(&mut driver, keep, common, live)?;
+    server.endpoint.end_probe()?;
     if common.json {
         return json::print("perf server", &Document { clients: server.served });
     }
     Ok(())
 }
 
-impl Server {
+impl<P: Protocol> Server<P> {
     fn serve(&mut self, driver: &mut Driver, keep: bool, common: &Common, live: &Live) -> Outcome {
         loop {
             let wake = driver.drive(&mut self.endpoint, None).map_err(|e| common::broken(&e))?;
             let now = driver.now();
-            while let Some((id, event)) = self.endpoint.poll_event() {
-                let Some(served) = self.take_event(now, id, event) else { continue };
+            self.endpoint.probe()?;
+            while let Some((id, happening)) = self.endpoint.poll() {
+                let Some(served) = self.take(now, id, happening) else { continue };
                 live.note(format!(
                     "{} in {} messages in {:.2} s: {}",
                     units::bytes(served.bytes),
@@ -104,62 +143,60 @@ impl Server {
     }
 
     /// The account of a client that has gone.
-    fn take_event(&mut self, now: Instant, id: AssociationId, event: Event) -> Option<Served> {
-        match event {
-            Event::Connected => {
+    fn take(&mut self, now: Instant, id: P::Id, happening: Happening) -> Option<Served> {
+        match happening {
+            Happening::Connected => {
                 let client = Client { bytes: 0, messages: 0, first: None, last: now, one_way: Latencies::new() };
                 self.clients.insert(id, client);
                 None
             }
-            Event::Readable => {
+            Happening::Readable => {
                 self.read(now, id);
                 None
             }
-            Event::Closed(reason) => {
+            Happening::Closed(ending) => {
                 self.read(now, id);
-                self.clients.remove(&id).map(|client| client.account(&reason))
+                self.clients.remove(&id).map(|client| client.account(ending.orderly))
             }
-            _ => None,
+            Happening::Silent(_) | Happening::Other => None,
         }
     }
 
-    fn read(&mut self, now: Instant, id: AssociationId) {
-        let (Some(client), Some(association)) = (self.clients.get_mut(&id), self.endpoint.association_mut(id)) else {
-            return;
-        };
-        while let Some(received) = association.recv(now, &mut self.message) {
+    fn read(&mut self, now: Instant, id: P::Id) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        while let Some(purpose) = self.endpoint.recv(now, id, &mut self.message) {
             client.bytes += self.message.len() as u64;
             client.messages += 1;
             client.first.get_or_insert(now);
             client.last = now;
-            if received.ppid == TIMED {
-                client.answer(now, association, &self.message, self.machine);
+            if purpose == Purpose::Timed
+                && let Some(stamp) = client.time(&self.message, self.machine)
+            {
+                self.endpoint.echo(now, id, &stamp.to_be_bytes());
             }
         }
     }
 }
 
 impl Client {
-    /// Notes how long a message took if that can be known, and sends its stamp back.
-    fn answer(&mut self, now: Instant, association: &mut Association, message: &[u8], machine: u64) {
+    /// The stamp of a message; notes how long it took if that can be known.
+    fn time(&mut self, message: &[u8], machine: u64) -> Option<u64> {
         let mut reader = Reader::new(message);
-        let (Ok(stamp), Ok(sent_by)) = (reader.u64(), reader.u64()) else { return };
+        let (stamp, sent_by) = (reader.u64().ok()?, reader.u64().ok()?);
         if sent_by == machine {
             self.one_way.add(latency::clock().saturating_sub(stamp));
         }
-        let how = SendOptions { ppid: ECHO, unordered: true, ..SendOptions::default() };
-        // A client that is closing takes no more echoes; it has counted what it has.
-        let _closing = association.send(now, &stamp.to_be_bytes(), how);
+        Some(stamp)
     }
 
-    fn account(&self, reason: &CloseReason) -> Served {
+    fn account(&self, complete: bool) -> Served {
         let seconds = self.first.map_or(0.0, |first| self.last.since(first).as_secs_f64());
         Served {
             bytes: self.bytes,
             messages: self.messages,
             seconds,
             bits_per_second: (self.bytes as f64 * 8.0 / seconds.max(1e-9)).round(),
-            complete: *reason == CloseReason::Shutdown,
+            complete,
             latency_us: self.one_way.percentiles(),
         }
     }

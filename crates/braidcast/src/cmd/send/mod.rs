@@ -11,7 +11,7 @@ use crate::out::live::Live;
 use crate::out::session::{self, End};
 use crate::out::{json, units};
 use braidcast_core::{Instant, Machine, Route};
-use braidcast_driver::{Driver, Wake};
+use braidcast_driver::{Carrier, Driver, Wake};
 use braidcast_media::Format;
 use braidcast_sctp::CloseReason;
 use braidcast_session::{Event, PathReport, Report, Sender, SenderOptions};
@@ -62,7 +62,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
     if reliable && !args.reliable {
         live.note(format!("{} is no MPEG-TS and has no clock to be paced by: sending it reliably", args.input));
     }
-    let links = Links::open(plans, &mut driver, &live)?;
+    let links = Links::open(plans, Carrier::Udp, &mut driver, &live)?;
     let options = SenderOptions { latency: args.latency, reliable, ..SenderOptions::default() };
     let mut sctp = common::sctp_options(args.key.as_deref());
     sctp.scheduler = args.scheduler;

@@ -1,0 +1,98 @@
+use super::dccp::{self, Congestion};
+use super::values::{self, Listen, Remote};
+use braidcast_media::voice::Codec;
+use braidcast_sim::link::parse;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// `braidcast tunnel`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+What an application sends to the n-th --listen address of one end leaves at the other end for its n-th --forward, and \
+answers come back to who asked. Each end may have both, so either side's applications can begin.
+
+A telephone here, its exchange there, over a satellite:
+  there:  braidcast tunnel server 9000 --forward 127.0.0.1:4569
+  here:   braidcast tunnel client --to there.example:9000 --listen 4569 --ccid ccid4-n100 --calls g729
+A camera's RTP and RTCP:
+  there:  braidcast tunnel server 9000 --forward 127.0.0.1:5004,127.0.0.1:5005
+  here:   braidcast tunnel client --to there.example:9000 --listen 5004,5005")]
+pub(crate) struct TunnelArgs {
+    #[command(subcommand)]
+    pub(crate) command: TunnelCommand,
+}
+
+/// The two ends of a tunnel.
+#[derive(Subcommand, Debug)]
+pub(crate) enum TunnelCommand {
+    /// Wait for clients and pass on what they send
+    Server(TunnelServerArgs),
+    /// Connect to a server, again and again if it must be
+    Client(TunnelClientArgs),
+}
+
+/// `braidcast tunnel server`.
+#[derive(Args, Debug)]
+pub(crate) struct TunnelServerArgs {
+    /// Where clients come in: PORT or :PORT for every address of this machine, or ADDR:PORT; several with commas
+    #[arg(value_name = "LISTEN", value_parser = values::listen)]
+    pub(crate) at: Listen,
+    #[command(flatten)]
+    pub(crate) ends: TunnelEndArgs,
+}
+
+/// `braidcast tunnel client`.
+#[derive(Args, Debug)]
+pub(crate) struct TunnelClientArgs {
+    /// Where `braidcast tunnel server` is
+    #[arg(long, required = true, value_name = "HOST:PORT", value_parser = values::remote)]
+    pub(crate) to: Remote,
+    /// Network interface or local address to send from [default: as the system routes]
+    #[arg(long, value_name = "IFACE|ADDR")]
+    pub(crate) via: Option<String>,
+    #[command(flatten)]
+    pub(crate) ends: TunnelEndArgs,
+}
+
+/// What both ends take.
+#[derive(Args, Debug)]
+pub(crate) struct TunnelEndArgs {
+    /// Local UDP ports that applications here send to: PORT on 127.0.0.1, or ADDR:PORT; several with commas
+    #[arg(long, value_name = "PORT", value_parser = values::listen)]
+    pub(crate) listen: Option<Listen>,
+    /// Where applications here listen, for what comes from the other end's n-th --listen; several with commas
+    #[arg(long, value_name = "HOST:PORT", value_parser = values::remote, value_delimiter = ',')]
+    pub(crate) forward: Vec<Remote>,
+    /// Congestion control; a server prefers it, its clients decide. Ends that differ in CCID 4's variant disagree on its rate
+    #[arg(long, value_name = "CCID", default_value = "ccid3", value_parser = dccp::congestion())]
+    pub(crate) ccid: Congestion,
+    /// Come back from silence faster: quadruple the rate each round trip, up to where it was (ccid3, ccid4)
+    #[arg(long)]
+    pub(crate) faster_restart: bool,
+    /// Wait up to this time for packets out of order before they count as lost (ccid3, ccid4)
+    #[arg(long, value_name = "D_MAX", value_parser = parse::duration)]
+    pub(crate) reorder: Option<Duration>,
+    /// Datagrams that have waited so long for congestion control are dropped unsent
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse::duration)]
+    pub(crate) lifetime: Duration,
+    /// Warn when less than this rate is allowed (ccid3, ccid4)
+    #[arg(long, value_name = "RATE", value_parser = parse::rate)]
+    pub(crate) min_rate: Option<u64>,
+    /// Never send faster, though allowed (ccid3, ccid4)
+    #[arg(long, value_name = "RATE", value_parser = parse::rate)]
+    pub(crate) max_rate: Option<u64>,
+    /// The flows are telephone calls: show how each sounds and how many more would fit [possible values: g711, g711-plc, g729,
+    /// g729a-vad, speex]
+    #[arg(long, value_name = "CODEC", value_parser = |name: &str| name.parse::<Codec>())]
+    pub(crate) calls: Option<Codec>,
+    /// The most that a listener's jitter buffer waits, for the figures "on time" and MOS
+    #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse::duration)]
+    pub(crate) jitter_buffer: Duration,
+    /// Largest IP packet that the network carries
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(576..=9000))]
+    pub(crate) mtu: u16,
+    /// Write DCCP's inner state at each packet as CSV: time, packet, allowed rate, window, RTT, loss event rate, queue
+    #[arg(long, value_name = "FILE")]
+    pub(crate) probe: Option<PathBuf>,
+}

@@ -1,0 +1,101 @@
+//! What a measurement needs of a protocol, so that one client and one server serve all.
+
+use crate::cmd::dccp::ConnectionLine;
+use crate::cmd::links::Change;
+use crate::failure::Outcome;
+use braidcast_core::{Instant, Machine, Route, SocketId};
+use std::time::Duration;
+
+/// What a client's messages are for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Purpose {
+    /// To be counted.
+    Bulk,
+    /// To be timed: they begin with the client's clock and a mark of its machine, and the former comes back.
+    Timed,
+}
+
+/// What happened to a connection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Happening {
+    Connected,
+    Readable,
+    /// This path does not answer.
+    Silent(Route),
+    Closed(Ending),
+    /// Nothing that a measurement cares about.
+    Other,
+}
+
+/// How a connection ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Ending {
+    /// As agreed between the ends.
+    pub(super) orderly: bool,
+    pub(super) reason: String,
+}
+
+/// How a connection does.
+#[derive(Clone, Default)]
+pub(super) struct State {
+    pub(super) paths: Vec<PathState>,
+    /// What only DCCP has.
+    pub(super) dccp: Option<ConnectionLine>,
+}
+
+/// How a path of it does.
+#[derive(Clone)]
+pub(super) struct PathState {
+    pub(super) socket: SocketId,
+    pub(super) rtt: Option<Duration>,
+    /// Window or rate, as people read it.
+    pub(super) allowed: String,
+    pub(super) sent_packets: u64,
+    pub(super) sent_bytes: u64,
+    pub(super) lost: u64,
+    pub(super) retransmitted: u64,
+    pub(super) mtu: usize,
+}
+
+/// A protocol's endpoint as a measurement sees it.
+pub(super) trait Protocol: Machine {
+    /// Names a connection.
+    type Id: Copy + Ord;
+
+    /// The next thing that happened, oldest first.
+    fn poll(&mut self) -> Option<(Self::Id, Happening)>;
+
+    /// Queues a message; `false` if there is no room now.
+    fn send(&mut self, now: Instant, id: Self::Id, payload: &[u8], purpose: Purpose) -> bool;
+
+    /// Sends the first bytes of a timed message back; a client that is closing takes no more, and has counted what it has.
+    fn echo(&mut self, now: Instant, id: Self::Id, stamp: &[u8]);
+
+    /// Moves the next message that came into `out`, and says what it is for; an echo is timed too.
+    fn recv(&mut self, now: Instant, id: Self::Id, out: &mut Vec<u8>) -> Option<Purpose>;
+
+    /// Closes in good order.
+    fn close(&mut self, now: Instant, id: Self::Id);
+
+    /// Closes at once.
+    fn abort(&mut self, now: Instant, id: Self::Id);
+
+    /// A path came or went.
+    ///
+    /// # Errors
+    /// It cannot join, for this reason.
+    fn change(&mut self, now: Instant, id: Self::Id, change: &Change) -> Result<(), String>;
+
+    /// How it does; nothing once it is gone.
+    fn state(&self, now: Instant, id: Self::Id) -> Option<State>;
+
+    /// Whether a probe could write all that it noted.
+    fn probe(&mut self) -> Outcome {
+        Ok(())
+    }
+
+    /// Writes all of it to the disk.
+    fn end_probe(&mut self) -> Outcome {
+        Ok(())
+    }
+}

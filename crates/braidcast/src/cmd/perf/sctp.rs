@@ -1,0 +1,84 @@
+//! SCTP as a measurement sees it. What the two ends say to each other fits into the payload protocol identifier.
+
+use super::protocol::{Ending, Happening, PathState, Protocol, Purpose, State};
+use crate::cmd::links::Change;
+use crate::out::units;
+use braidcast_core::{Instant, Machine};
+use braidcast_sctp::{AssociationId, CloseReason, Endpoint, Event, SendOptions};
+
+/// Messages to be counted: "BRPB".
+const BULK: u32 = 0x4252_5042;
+/// Messages that carry the time: "BRPT".
+const TIMED: u32 = 0x4252_5054;
+/// The time that comes back: "BRPE".
+const ECHO: u32 = 0x4252_5045;
+
+impl Protocol for Endpoint {
+    type Id = AssociationId;
+
+    fn poll(&mut self) -> Option<(AssociationId, Happening)> {
+        let (id, event) = self.poll_event()?;
+        let happening = match event {
+            Event::Connected => Happening::Connected,
+            Event::Readable => Happening::Readable,
+            Event::PathDown(_, route) => Happening::Silent(route),
+            Event::Closed(reason) => {
+                let orderly = reason == CloseReason::Shutdown;
+                Happening::Closed(Ending { orderly, reason: reason.to_string() })
+            }
+            _ => Happening::Other,
+        };
+        Some((id, happening))
+    }
+
+    fn send(&mut self, now: Instant, id: AssociationId, payload: &[u8], purpose: Purpose) -> bool {
+        let timed = purpose == Purpose::Timed;
+        let how = SendOptions { ppid: if timed { TIMED } else { BULK }, unordered: timed, ..SendOptions::default() };
+        self.association_mut(id).is_some_and(|association| association.send(now, payload, how).is_ok())
+    }
+
+    fn echo(&mut self, now: Instant, id: AssociationId, stamp: &[u8]) {
+        let how = SendOptions { ppid: ECHO, unordered: true, ..SendOptions::default() };
+        if let Some(association) = self.association_mut(id) {
+            let _closing = association.send(now, stamp, how);
+        }
+    }
+
+    fn recv(&mut self, now: Instant, id: AssociationId, out: &mut Vec<u8>) -> Option<Purpose> {
+        let received = self.association_mut(id)?.recv(now, out)?;
+        Some(if matches!(received.ppid, TIMED | ECHO) { Purpose::Timed } else { Purpose::Bulk })
+    }
+
+    fn close(&mut self, now: Instant, id: AssociationId) {
+        self.association_mut(id).into_iter().for_each(|association| association.shutdown(now));
+    }
+
+    fn abort(&mut self, now: Instant, id: AssociationId) {
+        self.association_mut(id).into_iter().for_each(|association| association.abort(now, "interrupted"));
+    }
+
+    fn change(&mut self, now: Instant, id: AssociationId, change: &Change) -> Result<(), String> {
+        let Some(association) = self.association_mut(id) else { return Ok(()) };
+        match *change {
+            Change::Join(route) => association.join(now, route).map(|_| ()).map_err(|refused| refused.to_string()),
+            Change::Leave(route) => {
+                association.leave(now, route);
+                Ok(())
+            }
+        }
+    }
+
+    fn state(&self, _now: Instant, id: AssociationId) -> Option<State> {
+        let paths = self.association(id)?.paths().map(|path| PathState {
+            socket: path.route.socket,
+            rtt: path.srtt,
+            allowed: units::bytes(path.cwnd as u64),
+            sent_packets: path.sent_packets,
+            sent_bytes: path.sent_bytes,
+            lost: path.lost_chunks,
+            retransmitted: path.retransmitted_chunks,
+            mtu: path.mtu,
+        });
+        Some(State { paths: paths.collect(), dccp: None })
+    }
+}

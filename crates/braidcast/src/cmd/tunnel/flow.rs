@@ -1,0 +1,212 @@
+//! One flow: an application here, one there, and what went between them.
+
+use braidcast_core::{Instant, Route, Unwrapper};
+use braidcast_media::voice::{Heard, JitterBuffer, Playout};
+use std::time::Duration;
+
+/// Figures "now" are those of the last one to two of these.
+const WINDOW: Duration = Duration::from_secs(5);
+/// Datagrams that wait for the socket of a new flow.
+const MAX_PENDING: usize = 16;
+/// A listener's jitter buffer waits at least so long.
+const LEAST_BUFFER: Duration = Duration::from_millis(20);
+
+/// Datagrams and the bytes in them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Count {
+    pub(super) datagrams: u64,
+    pub(super) bytes: u64,
+}
+
+impl Count {
+    pub(super) fn add(&mut self, bytes: usize) {
+        self.datagrams += 1;
+        self.bytes += bytes as u64;
+    }
+}
+
+/// What a flow had done at some time.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    at: Instant,
+    sent: Count,
+    received: Count,
+    heard: Heard,
+}
+
+/// A flow at work.
+#[derive(Debug)]
+pub(super) struct Flow {
+    /// Which `--listen` of the opening end it belongs to.
+    pub(super) port: u8,
+    /// Between us and the application here; none until a new flow has its socket.
+    pub(super) local: Option<Route>,
+    /// Datagrams that wait for `local`.
+    pub(super) pending: Vec<Vec<u8>>,
+    /// What came from the application here.
+    pub(super) sent: Count,
+    /// Of these, what could not be handed to DCCP.
+    pub(super) refused: u64,
+    /// What came from the other end.
+    pub(super) received: Count,
+    began: Instant,
+    pub(super) last_used: Instant,
+    next_number: u32,
+    arrivals: Option<Arrivals>,
+    playout: Playout,
+    marks: [Mark; 2],
+}
+
+/// Numbers and stamps of what comes, made whole, and what a listener makes of it.
+#[derive(Debug)]
+struct Arrivals {
+    number: Unwrapper<32>,
+    stamp: Unwrapper<32>,
+    buffer: JitterBuffer,
+}
+
+/// How a flow does over some time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Figures {
+    pub(super) seconds: f64,
+    pub(super) sent: Count,
+    pub(super) received: Count,
+    pub(super) heard: Heard,
+}
+
+impl Flow {
+    pub(super) fn new(now: Instant, port: u8, local: Option<Route>, jitter_buffer: Duration) -> Self {
+        let mark = Mark { at: now, sent: Count::default(), received: Count::default(), heard: Heard::default() };
+        Self {
+            port,
+            local,
+            pending: Vec::new(),
+            sent: Count::default(),
+            refused: 0,
+            received: Count::default(),
+            began: now,
+            last_used: now,
+            next_number: 0,
+            arrivals: None,
+            playout: Playout::Adaptive { least: LEAST_BUFFER.min(jitter_buffer), most: jitter_buffer },
+            marks: [mark; 2],
+        }
+    }
+
+    /// The number of the next datagram from the application here, which is counted.
+    pub(super) fn number(&mut self, now: Instant, bytes: usize) -> u32 {
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        self.sent.add(bytes);
+        self.last_used = now;
+        number
+    }
+
+    /// A datagram came from the other end.
+    pub(super) fn arrive(&mut self, now: Instant, number: u32, stamp: u32, bytes: usize) {
+        self.received.add(bytes);
+        self.last_used = now;
+        let arrivals = self.arrivals.get_or_insert_with(|| Arrivals {
+            number: Unwrapper::new(u64::from(number)),
+            stamp: Unwrapper::new(u64::from(stamp)),
+            buffer: JitterBuffer::new(self.playout),
+        });
+        let sent = Instant::from_micros(arrivals.stamp.unwrap(u64::from(stamp)));
+        arrivals.buffer.arrive(arrivals.number.unwrap(u64::from(number)), sent, now);
+    }
+
+    /// Keeps a datagram until there is a socket for it; the buffer back if there are too many.
+    pub(super) fn keep(&mut self, datagram: Vec<u8>) -> Option<Vec<u8>> {
+        if self.pending.len() >= MAX_PENDING {
+            return Some(datagram);
+        }
+        self.pending.push(datagram);
+        None
+    }
+
+    /// To be called now and then: moves the window of [`recent`](Self::recent) on.
+    pub(super) fn tick(&mut self, now: Instant) {
+        let mark = self.mark(now);
+        if now.since(self.marks[1].at) >= WINDOW {
+            self.marks = [self.marks[1], mark];
+        }
+    }
+
+    fn mark(&self, now: Instant) -> Mark {
+        Mark { at: now, sent: self.sent, received: self.received, heard: self.heard() }
+    }
+
+    fn heard(&self) -> Heard {
+        self.arrivals.as_ref().map_or_else(Heard::default, |it| *it.buffer.heard())
+    }
+
+    /// Since the beginning.
+    pub(super) fn whole(&self, now: Instant) -> Figures {
+        let seconds = now.since(self.began).as_secs_f64();
+        // What is in the jitter buffer still has its turn.
+        let heard = self.arrivals.as_ref().map_or_else(Heard::default, |it| it.buffer.clone().finish());
+        Figures { seconds, sent: self.sent, received: self.received, heard }
+    }
+
+    /// Over the last seconds.
+    pub(super) fn recent(&self, now: Instant) -> Figures {
+        let since = self.marks[0];
+        let minus = |now: Count, then: Count| Count {
+            datagrams: now.datagrams - then.datagrams,
+            bytes: now.bytes - then.bytes,
+        };
+        Figures {
+            seconds: now.since(since.at).as_secs_f64(),
+            sent: minus(self.sent, since.sent),
+            received: minus(self.received, since.received),
+            heard: self.heard().since(&since.heard),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUFFER: Duration = Duration::from_millis(100);
+
+    #[test]
+    fn what_was_never_sent_is_lost_to_the_listener() {
+        let (mut here, mut there) =
+            (Flow::new(Instant::ZERO, 0, None, BUFFER), Flow::new(Instant::ZERO, 0, None, BUFFER));
+        for packet in 0..100 {
+            let sent = Instant::from_millis(20 * packet);
+            let number = here.number(sent, 160);
+            if packet % 10 != 5 {
+                // The sender's clock is an hour ahead, and its stamps wrap.
+                let stamp = sent.as_micros().wrapping_add(3_600_000_000) as u32;
+                there.arrive(sent + Duration::from_millis(300), number, stamp, 160);
+            }
+        }
+        let now = Instant::from_millis(2400);
+        let (sent, received) = (here.whole(now), there.whole(now));
+        assert_eq!(sent.sent, Count { datagrams: 100, bytes: 16_000 });
+        assert_eq!((received.received.datagrams, received.heard.played, received.heard.lost), (90, 90, 10));
+        assert_eq!(received.heard.jitter(), Duration::ZERO);
+    }
+
+    #[test]
+    fn recent_figures_are_those_of_the_last_window_or_two() {
+        let mut flow = Flow::new(Instant::ZERO, 0, None, BUFFER);
+        for second in 0..60 {
+            let now = Instant::from_millis(1000 * second);
+            flow.number(now, 100);
+            flow.tick(now);
+        }
+        let recent = flow.recent(Instant::from_millis(59_000));
+        assert!((5..=10).contains(&recent.sent.datagrams), "{recent:?}");
+        assert!((5.0..=10.0).contains(&recent.seconds), "{recent:?}");
+    }
+
+    #[test]
+    fn only_a_few_datagrams_wait_for_a_socket() {
+        let mut flow = Flow::new(Instant::ZERO, 0, None, BUFFER);
+        let refused = (0..20).filter_map(|_| flow.keep(vec![0])).count();
+        assert_eq!((refused, flow.pending.len()), (20 - MAX_PENDING, MAX_PENDING));
+    }
+}

@@ -1,0 +1,163 @@
+//! The other end of a tunnel, and the flows between us; it outlives connections.
+
+use super::flow::Flow;
+use super::header::FlowId;
+use braidcast_core::{Instant, Route, SocketId};
+use braidcast_dccp::{ConnectionId, Report};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+/// Flows that a link has at most.
+pub(super) const MAX_FLOWS: usize = 1024;
+
+/// Datagrams that did not get through, by reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub(super) struct Dropped {
+    /// Longer than a DCCP packet carries.
+    pub(super) too_long: u64,
+    /// The send queue was full.
+    pub(super) queue_full: u64,
+    /// There was no connection.
+    pub(super) unconnected: u64,
+    /// There were too many flows, or a flow's first datagrams came faster than its socket.
+    pub(super) too_many: u64,
+    /// They came for a --forward that is not there.
+    pub(super) no_forward: u64,
+    /// They were no messages of a tunnel.
+    pub(super) malformed: u64,
+}
+
+/// The other end.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) route: Route,
+    pub(super) connection: Option<ConnectionId>,
+    /// The handshake of `connection` is done.
+    pub(super) connected: bool,
+    /// The last connection was closed as agreed.
+    pub(super) closed: bool,
+    /// Connections there were.
+    pub(super) connections: u64,
+    /// When anything came last, and how many packets of the connection had come then.
+    pub(super) heard: (Instant, u64),
+    pub(super) flows: BTreeMap<FlowId, Flow>,
+    /// Flows that were opened here, by the socket and the application that their datagrams come from.
+    by_application: BTreeMap<(SocketId, SocketAddr), FlowId>,
+    next_flow: u16,
+    /// Flows that were forgotten.
+    pub(super) ended_flows: u64,
+    pub(super) dropped: Dropped,
+    /// A report of not long ago, for when the connection is gone.
+    pub(super) last_report: Option<Report>,
+    /// The rate is less than what was called the least of use, and that was said.
+    pub(super) below_minimum: bool,
+}
+
+impl Link {
+    pub(super) fn new(now: Instant, route: Route) -> Self {
+        Self {
+            route,
+            connection: None,
+            connected: false,
+            closed: false,
+            connections: 0,
+            heard: (now, 0),
+            flows: BTreeMap::new(),
+            by_application: BTreeMap::new(),
+            next_flow: 0,
+            ended_flows: 0,
+            dropped: Dropped::default(),
+            last_report: None,
+            below_minimum: false,
+        }
+    }
+
+    /// How it stands, in a word.
+    pub(super) const fn state(&self) -> &'static str {
+        match (self.connected, self.closed) {
+            (true, _) => "connected",
+            (false, true) => "closed",
+            (false, false) => "not connected",
+        }
+    }
+
+    /// A new connection takes over.
+    pub(super) fn attach(&mut self, now: Instant, connection: ConnectionId) {
+        self.connection = Some(connection);
+        self.connected = false;
+        self.heard = (now, 0);
+    }
+
+    /// The flow of what `application` sends to the socket `entrance`, a new one if need be; `None` if there are too many.
+    pub(super) fn flow_from(
+        &mut self,
+        entrance: SocketId,
+        application: SocketAddr,
+        new: impl FnOnce() -> Flow,
+    ) -> Option<FlowId> {
+        if let Some(&flow) = self.by_application.get(&(entrance, application)) {
+            return Some(flow);
+        }
+        if self.flows.len() >= MAX_FLOWS {
+            return None;
+        }
+        // There are far fewer flows than numbers.
+        let numbers = std::iter::successors(Some(self.next_flow), |number| Some(number.wrapping_add(1)));
+        let mut ids = numbers.map(|number| FlowId { ours: true, number });
+        let id = ids.find(|id| !self.flows.contains_key(id))?;
+        self.next_flow = id.number.wrapping_add(1);
+        self.flows.insert(id, new());
+        self.by_application.insert((entrance, application), id);
+        Some(id)
+    }
+
+    /// Takes out the flows that nobody has used since `before`.
+    pub(super) fn take_idle(&mut self, before: Instant) -> Vec<Flow> {
+        let idle: Vec<FlowId> =
+            self.flows.iter().filter(|(_, flow)| flow.last_used < before).map(|(&id, _)| id).collect();
+        if !idle.is_empty() {
+            self.by_application.retain(|_, id| !idle.contains(id));
+            self.ended_flows += idle.len() as u64;
+        }
+        idle.iter().filter_map(|id| self.flows.remove(id)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const ENTRANCE: SocketId = SocketId(1);
+
+    fn application(port: u16) -> SocketAddr {
+        ([127, 0, 0, 1], port).into()
+    }
+
+    fn flow(at: Instant) -> Flow {
+        Flow::new(at, 0, None, Duration::from_millis(100))
+    }
+
+    #[test]
+    fn each_application_keeps_a_flow_until_it_is_idle() {
+        let mut link = Link::new(Instant::ZERO, Route::new(SocketId(0), application(9000)));
+        let from = |link: &mut Link, port, at| link.flow_from(ENTRANCE, application(port), || flow(at)).unwrap();
+        let early = from(&mut link, 1, Instant::ZERO);
+        let late = from(&mut link, 2, Instant::from_millis(500));
+        assert_ne!(early, late);
+        assert_eq!(from(&mut link, 1, Instant::from_millis(600)), early);
+        assert_eq!(link.take_idle(Instant::from_millis(100)).len(), 1);
+        assert_eq!((link.flows.len(), link.ended_flows), (1, 1));
+        // The number is not given to another one while the other end may still remember it.
+        let again = from(&mut link, 1, Instant::from_millis(700));
+        assert!(again != early && again != late);
+    }
+
+    #[test]
+    fn flows_are_bounded() {
+        let mut link = Link::new(Instant::ZERO, Route::new(SocketId(0), application(9000)));
+        let all =
+            (0..2000).filter_map(|port| link.flow_from(ENTRANCE, application(port), || flow(Instant::ZERO))).count();
+        assert_eq!(all, MAX_FLOWS);
+    }
+}

@@ -1,0 +1,538 @@
+//! A tunnel without I/O: datagrams of applications and of the network go in and come out, each at its own socket.
+
+use super::flow::Flow;
+use super::header::{self, FlowId, Header};
+use super::link::{Link, MAX_FLOWS};
+use crate::cmd::probe::Probe;
+use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
+use braidcast_dccp::{
+    CloseReason, ConnectError, ConnectionId, Endpoint, Event, ListenError, Options, SendError, SendOptions,
+    ServiceCode, Wanted,
+};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// What tunnels tell each other by: SC:BRTU.
+const SERVICE: ServiceCode = ServiceCode(u32::from_be_bytes(*b"BRTU"));
+/// How often flows and connections are looked after.
+const TICK: Duration = Duration::from_secs(1);
+/// After so long without a word from the other end, a client asks for one.
+const PING_AFTER: Duration = Duration::from_secs(2);
+/// A connection from which a client, or a server, heard nothing for so long is broken.
+const CLIENT_PATIENCE: Duration = Duration::from_secs(10);
+const SERVER_PATIENCE: Duration = Duration::from_secs(30);
+/// A flow that carried nothing for so long is forgotten. NATs should keep UDP for two minutes, better five (RFC 4787 §4.3).
+const IDLE: Duration = Duration::from_secs(300);
+/// Ends that are not connected and have no flows, kept at most.
+const MAX_GONE: usize = 64;
+/// Pauses between attempts to connect double from the first to the last.
+const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(8));
+
+/// What the user chose.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    /// Datagrams that waited so long are dropped unsent.
+    pub(super) lifetime: Duration,
+    pub(super) wanted: Wanted,
+    /// The most that a listener's jitter buffer waits.
+    pub(super) jitter_buffer: Duration,
+}
+
+/// Names a [`Link`].
+pub(super) type LinkId = u32;
+
+/// What the command must do, or may say.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Happening {
+    Connected(LinkId),
+    /// The connection is over; a client makes another one by itself.
+    Disconnected(LinkId, CloseReason),
+    /// A new flow needs a socket towards this address; answer with [`Tunnel::give_socket`].
+    WantSocket(LinkId, FlowId, SocketAddr),
+    /// A flow was forgotten; its socket is free.
+    FreeSocket(SocketId),
+    /// The first datagram that was too long, and the limit.
+    TooLong(usize, usize),
+    /// The other end has more --listen than we have --forward; said once.
+    NoForward(u8),
+    /// Less than the least rate of use is allowed, or no longer.
+    BelowMinimum(LinkId, bool),
+}
+
+/// What a local socket is for.
+#[derive(Clone, Copy, Debug)]
+enum Local {
+    /// Applications send to it; the n-th --listen.
+    Entrance(u8),
+    /// A flow of the other end's leaves by it.
+    Exit(LinkId, FlowId),
+}
+
+/// Where a client connects.
+#[derive(Debug)]
+struct Dial {
+    port: u16,
+    route: Option<Route>,
+    link: LinkId,
+    /// When the next attempt is due, while there is no connection.
+    at: Option<Instant>,
+    pause: Duration,
+}
+
+/// One end of a tunnel.
+pub(super) struct Tunnel {
+    endpoint: Endpoint,
+    probe: Option<Probe>,
+    settings: Settings,
+    network: BTreeSet<SocketId>,
+    locals: BTreeMap<SocketId, Local>,
+    forwards: Vec<SocketAddr>,
+    dial: Option<Dial>,
+    links: BTreeMap<LinkId, Link>,
+    by_connection: BTreeMap<ConnectionId, LinkId>,
+    next_link: LinkId,
+    next_tick: Instant,
+    /// Datagrams for applications, each with its header.
+    out: VecDeque<(Route, Vec<u8>)>,
+    spare: Vec<Vec<u8>>,
+    scratch: Vec<u8>,
+    happenings: VecDeque<Happening>,
+    said_too_long: bool,
+    said_no_forward: bool,
+    closing: bool,
+}
+
+impl Tunnel {
+    /// Buffers that are kept.
+    const SPARE: usize = 256;
+
+    /// Flows of the n-th --listen of the other end go to the n-th of `forwards`.
+    pub(super) fn new(
+        options: Options,
+        rng: Rng,
+        settings: Settings,
+        forwards: Vec<SocketAddr>,
+        probe: Option<Probe>,
+    ) -> Self {
+        Self {
+            endpoint: Endpoint::new(options, rng),
+            probe,
+            settings,
+            network: BTreeSet::new(),
+            locals: BTreeMap::new(),
+            forwards,
+            dial: None,
+            links: BTreeMap::new(),
+            by_connection: BTreeMap::new(),
+            next_link: 0,
+            next_tick: Instant::ZERO,
+            out: VecDeque::new(),
+            spare: Vec::new(),
+            scratch: Vec::new(),
+            happenings: VecDeque::new(),
+            said_too_long: false,
+            said_no_forward: false,
+            closing: false,
+        }
+    }
+
+    /// A socket that applications send to, as the n-th --listen.
+    pub(super) fn add_entrance(&mut self, socket: SocketId, port: u8) {
+        self.locals.insert(socket, Local::Entrance(port));
+    }
+
+    /// A socket towards other ends; clients come in at this DCCP port.
+    pub(super) fn serve(&mut self, socket: SocketId, port: u16) -> Result<(), ListenError> {
+        self.network.insert(socket);
+        self.endpoint.listen(port, SERVICE)
+    }
+
+    /// Connects to DCCP port `port` over `route`, now and whenever there is no connection.
+    pub(super) fn dial(&mut self, now: Instant, route: Route, port: u16) {
+        let link = self.add_link(now, route);
+        self.dial = Some(Dial { port, route: None, link, at: None, pause: RETRY.0 });
+        self.reroute(now, Some(route));
+    }
+
+    /// A client's path changed, or there is none now.
+    pub(super) fn reroute(&mut self, now: Instant, route: Option<Route>) {
+        let Some(dial) = &mut self.dial else { return };
+        (dial.route, dial.at, dial.pause) = (route, route.map(|_| now), RETRY.0);
+        self.network.extend(route.map(|route| route.socket));
+        if let Some(link) = self.links.get_mut(&dial.link) {
+            link.route = route.unwrap_or(link.route);
+            if let Some(old) = link.connection.and_then(|id| self.endpoint.connection_mut(id)) {
+                old.abort();
+            }
+        }
+        self.tend(now);
+    }
+
+    /// The socket that a new flow asked for.
+    pub(super) fn give_socket(&mut self, link: LinkId, id: FlowId, socket: SocketId) {
+        let Some(flow) = self.links.get_mut(&link).and_then(|link| link.flows.get_mut(&id)) else {
+            return self.happenings.push_back(Happening::FreeSocket(socket));
+        };
+        let Some(&target) = self.forwards.get(usize::from(flow.port)) else { return };
+        let route = Route::new(socket, target);
+        flow.local = Some(route);
+        self.out.extend(flow.pending.drain(..).map(|datagram| (route, datagram)));
+        self.locals.insert(socket, Local::Exit(link, id));
+    }
+
+    /// There is no socket for a new flow: it is forgotten, and its next datagram asks again.
+    pub(super) fn refuse_flow(&mut self, link: LinkId, id: FlowId) {
+        if let Some(link) = self.links.get_mut(&link)
+            && let Some(flow) = link.flows.remove(&id)
+        {
+            link.dropped.too_many += flow.pending.len() as u64;
+        }
+    }
+
+    /// Closes all connections; [`is_closed`](Self::is_closed) says when that is done.
+    pub(super) fn close(&mut self, now: Instant) {
+        self.closing = true;
+        self.dial.iter_mut().for_each(|dial| dial.at = None);
+        for link in self.links.values_mut() {
+            if let Some(connection) = link.connection.and_then(|id| self.endpoint.connection_mut(id)) {
+                link.last_report = Some(connection.report(now));
+                connection.close(now);
+            }
+        }
+    }
+
+    /// No connection is left.
+    pub(super) fn is_closed(&self) -> bool {
+        self.links.values().all(|link| link.connection.is_none())
+    }
+
+    pub(super) fn poll(&mut self) -> Option<Happening> {
+        self.happenings.pop_front()
+    }
+
+    /// The other ends.
+    pub(super) fn links(&self) -> impl Iterator<Item = (LinkId, &Link)> {
+        self.links.iter().map(|(&id, link)| (id, link))
+    }
+
+    /// How the connection to an end does, or did last.
+    pub(super) fn report(&self, now: Instant, link: &Link) -> Option<braidcast_dccp::Report> {
+        let connection = link.connection.and_then(|id| self.endpoint.connection(id));
+        connection.map(|connection| connection.report(now)).or(link.last_report)
+    }
+
+    /// What writes the connections' inner state down, if anything does.
+    pub(super) fn probe(&mut self) -> Option<&mut Probe> {
+        self.probe.as_mut()
+    }
+
+    fn note(&mut self) {
+        if let Some(probe) = &mut self.probe {
+            probe.drain(&mut self.endpoint);
+        }
+    }
+
+    fn add_link(&mut self, now: Instant, route: Route) -> LinkId {
+        let id = self.next_link;
+        self.next_link += 1;
+        self.links.insert(id, Link::new(now, route));
+        id
+    }
+
+    /// A datagram of an application, which came to a socket of ours.
+    fn take_local(&mut self, now: Instant, local: Local, datagram: Datagram<'_>) {
+        let Route { socket, remote } = datagram.route;
+        let (link_id, flow) = match local {
+            Local::Exit(link, flow) => {
+                let Some(port) = self.links.get(&link).and_then(|link| Some(link.flows.get(&flow)?.port)) else {
+                    return;
+                };
+                if self.forwards.get(usize::from(port)) != Some(&remote) {
+                    return; // from somebody who was not asked
+                }
+                (link, flow)
+            }
+            Local::Entrance(port) => {
+                let Some(id) = self.outlet() else { return };
+                let jitter_buffer = self.settings.jitter_buffer;
+                let Some(link) = self.links.get_mut(&id) else { return };
+                let new = || Flow::new(now, port, Some(datagram.route), jitter_buffer);
+                let Some(flow) = link.flow_from(socket, remote, new) else {
+                    link.dropped.too_many += 1;
+                    return;
+                };
+                (id, flow)
+            }
+        };
+        self.send(now, link_id, flow, datagram.payload);
+    }
+
+    /// The end that flows which begin here go to: a client's server, or a server's newest client.
+    fn outlet(&self) -> Option<LinkId> {
+        let connected = self.links.iter().rev().find(|(_, link)| link.connected);
+        connected.map(|(&id, _)| id).or_else(|| self.dial.as_ref().map(|dial| dial.link))
+    }
+
+    /// Hands a datagram to DCCP.
+    fn send(&mut self, now: Instant, link_id: LinkId, id: FlowId, payload: &[u8]) {
+        let Some(link) = self.links.get_mut(&link_id) else { return };
+        let Some(flow) = link.flows.get_mut(&id) else { return };
+        let number = flow.number(now, payload.len());
+        self.scratch.clear();
+        Header::Datagram { flow: id, port: flow.port, number, stamp: header::stamp(now) }.emit(&mut self.scratch);
+        self.scratch.extend_from_slice(payload);
+        let how = SendOptions { lifetime: Some(self.settings.lifetime), ..SendOptions::default() };
+        let connection = link.connection.and_then(|id| self.endpoint.connection_mut(id));
+        let Some(connection) = connection else {
+            flow.refused += 1;
+            link.dropped.unconnected += 1;
+            return;
+        };
+        let Err(error) = connection.send(now, &self.scratch, how) else { return };
+        flow.refused += 1;
+        match error {
+            SendError::TooLong { limit, .. } => {
+                link.dropped.too_long += 1;
+                if !std::mem::replace(&mut self.said_too_long, true) {
+                    let limit = limit.saturating_sub(header::LEN);
+                    self.happenings.push_back(Happening::TooLong(payload.len(), limit));
+                }
+            }
+            SendError::QueueFull { .. } => link.dropped.queue_full += 1,
+            _ => link.dropped.unconnected += 1,
+        }
+    }
+
+    /// Looks at what DCCP has to tell.
+    fn pump(&mut self, now: Instant) {
+        while let Some((connection, event)) = self.endpoint.poll_event() {
+            match event {
+                Event::Connected => self.on_connected(now, connection),
+                Event::Readable => self.read(now, connection),
+                Event::Closed(reason) => self.on_closed(now, connection, reason),
+                Event::Writable => {}
+            }
+        }
+    }
+
+    fn on_connected(&mut self, now: Instant, id: ConnectionId) {
+        let Some(connection) = self.endpoint.connection_mut(id) else { return };
+        connection.set_wanted(self.settings.wanted);
+        let route = connection.route();
+        let link_id = match self.by_connection.get(&id) {
+            Some(&link) => link,
+            // A client that comes back from where it was gets its flows again.
+            None => {
+                let known = self.links.iter().find(|(_, link)| link.route == route).map(|(&id, _)| id);
+                known.unwrap_or_else(|| self.add_link(now, route))
+            }
+        };
+        let Some(link) = self.links.get_mut(&link_id) else { return };
+        if let Some(old) = link.connection.filter(|&old| old != id) {
+            self.by_connection.remove(&old);
+            self.endpoint.connection_mut(old).into_iter().for_each(braidcast_dccp::Connection::abort);
+        }
+        link.attach(now, id);
+        link.connected = true;
+        link.connections += 1;
+        self.by_connection.insert(id, link_id);
+        self.dial.iter_mut().for_each(|dial| dial.pause = RETRY.0);
+        self.happenings.push_back(Happening::Connected(link_id));
+        if self.closing
+            && let Some(connection) = self.endpoint.connection_mut(id)
+        {
+            connection.close(now);
+        }
+    }
+
+    fn on_closed(&mut self, now: Instant, id: ConnectionId, reason: CloseReason) {
+        self.read(now, id);
+        let Some(link_id) = self.by_connection.remove(&id) else { return };
+        let Some(link) = self.links.get_mut(&link_id).filter(|link| link.connection == Some(id)) else { return };
+        (link.connection, link.connected) = (None, false);
+        link.closed = reason == CloseReason::Closed;
+        if let Some(dial) = self.dial.as_mut().filter(|dial| !self.closing && dial.route.is_some()) {
+            dial.at = Some(now + dial.pause);
+            dial.pause = (dial.pause * 2).min(RETRY.1);
+        }
+        self.happenings.push_back(Happening::Disconnected(link_id, reason));
+    }
+
+    /// Takes what came over a connection.
+    fn read(&mut self, now: Instant, id: ConnectionId) {
+        let Some(&link) = self.by_connection.get(&id) else { return };
+        loop {
+            let mut message = self.spare.pop().unwrap_or_default();
+            if !self.endpoint.connection_mut(id).is_some_and(|connection| connection.recv(&mut message)) {
+                return self.recycle(message);
+            }
+            if let Some(message) = self.take_message(now, link, message) {
+                self.recycle(message);
+            }
+        }
+    }
+
+    /// Passes a message on to its application; gives the buffer back if it does not go there.
+    fn take_message(&mut self, now: Instant, link_id: LinkId, message: Vec<u8>) -> Option<Vec<u8>> {
+        let Some(link) = self.links.get_mut(&link_id) else { return Some(message) };
+        let Ok(header) = Header::parse(&message) else {
+            link.dropped.malformed += 1;
+            return Some(message);
+        };
+        let Header::Datagram { flow: id, port, number, stamp } = header else { return Some(message) };
+        if !link.flows.contains_key(&id) {
+            // A flow of ours that was forgotten has nobody left who waits for it.
+            if id.ours {
+                return Some(message);
+            }
+            let Some(&target) = self.forwards.get(usize::from(port)) else {
+                link.dropped.no_forward += 1;
+                if !std::mem::replace(&mut self.said_no_forward, true) {
+                    self.happenings.push_back(Happening::NoForward(port));
+                }
+                return Some(message);
+            };
+            if link.flows.len() >= MAX_FLOWS {
+                link.dropped.too_many += 1;
+                return Some(message);
+            }
+            link.flows.insert(id, Flow::new(now, port, None, self.settings.jitter_buffer));
+            self.happenings.push_back(Happening::WantSocket(link_id, id, target));
+        }
+        let flow = link.flows.get_mut(&id)?;
+        flow.arrive(now, number, stamp, message.len() - header::LEN);
+        match flow.local {
+            Some(route) => {
+                self.out.push_back((route, message));
+                None
+            }
+            None => {
+                let refused = flow.keep(message);
+                link.dropped.too_many += u64::from(refused.is_some());
+                refused
+            }
+        }
+    }
+
+    fn recycle(&mut self, buffer: Vec<u8>) {
+        if self.spare.len() < Self::SPARE {
+            self.spare.push(buffer);
+        }
+    }
+
+    /// What is due by the clock.
+    fn tend(&mut self, now: Instant) {
+        self.redial(now);
+        if now < self.next_tick {
+            return;
+        }
+        self.next_tick = now + TICK;
+        let ids: Vec<LinkId> = self.links.keys().copied().collect();
+        for id in ids {
+            self.tend_link(now, id);
+        }
+    }
+
+    fn redial(&mut self, now: Instant) {
+        let Some(dial) = self.dial.as_mut().filter(|dial| dial.at.is_some_and(|at| at <= now)) else { return };
+        let Some(route) = dial.route else { return };
+        let Some(link) = self.links.get_mut(&dial.link).filter(|link| link.connection.is_none()) else { return };
+        dial.at = None;
+        match self.endpoint.connect(now, route, 0, dial.port, SERVICE) {
+            Ok(connection) => {
+                link.attach(now, connection);
+                self.by_connection.insert(connection, dial.link);
+            }
+            // A port will be free, or another connection gone.
+            Err(ConnectError::PortsInUse | ConnectError::TooMany { .. }) => dial.at = Some(now + RETRY.1),
+            Err(_) => {}
+        }
+    }
+
+    fn tend_link(&mut self, now: Instant, id: LinkId) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        link.flows.values_mut().for_each(|flow| flow.tick(now));
+        for flow in link.take_idle(now - IDLE) {
+            if let Some(route) =
+                flow.local.filter(|route| matches!(self.locals.get(&route.socket), Some(Local::Exit(..))))
+            {
+                self.locals.remove(&route.socket);
+                self.happenings.push_back(Happening::FreeSocket(route.socket));
+            }
+        }
+        let Some(connection) = link.connection.and_then(|id| self.endpoint.connection_mut(id)) else {
+            // A client that went for good; the latest stay for the summary.
+            if self.dial.is_none() && link.flows.is_empty() && self.links.len() > MAX_GONE {
+                self.links.remove(&id);
+            }
+            return;
+        };
+        let report = connection.report(now);
+        link.last_report = Some(report);
+        if report.stats.received_packets > link.heard.1 {
+            link.heard = (now, report.stats.received_packets);
+        }
+        let silent = now.since(link.heard.0);
+        let patience = if self.dial.is_some() { CLIENT_PATIENCE } else { SERVER_PATIENCE };
+        if link.connected && silent >= patience {
+            connection.abort();
+        } else if link.connected && silent >= PING_AFTER && self.dial.is_some() {
+            let mut ping = Vec::new();
+            Header::Ping.emit(&mut ping);
+            // If the queue is full, what is in it asks as well.
+            let _full = connection.send(now, &ping, SendOptions::default());
+        }
+        if link.below_minimum != report.ccid.below_minimum {
+            link.below_minimum = report.ccid.below_minimum;
+            self.happenings.push_back(Happening::BelowMinimum(id, link.below_minimum));
+        }
+        self.pump(now);
+    }
+}
+
+impl Machine for Tunnel {
+    type Event = Happening;
+
+    fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
+        if let Some(&local) = self.locals.get(&datagram.route.socket) {
+            self.take_local(now, local, datagram);
+        } else if self.network.contains(&datagram.route.socket) {
+            self.endpoint.handle_datagram(now, datagram);
+            self.note();
+            self.pump(now);
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
+            self.endpoint.handle_timeout(now);
+            self.pump(now);
+        }
+        self.tend(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        if let Some((route, message)) = self.out.pop_front() {
+            buf.clear();
+            buf.extend_from_slice(message.get(header::LEN..).unwrap_or_default());
+            self.recycle(message);
+            return Some(Transmit { route, ecn: Ecn::NotEct, segment_size: None });
+        }
+        let transmit = self.endpoint.poll_transmit(now, buf);
+        self.note();
+        if transmit.is_none() {
+            self.pump(now);
+        }
+        transmit
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let redial = self.dial.as_ref().and_then(|dial| dial.at);
+        [self.endpoint.poll_timeout(), redial, Some(self.next_tick)].into_iter().flatten().min()
+    }
+
+    fn poll_event(&mut self) -> Option<Happening> {
+        self.poll()
+    }
+}

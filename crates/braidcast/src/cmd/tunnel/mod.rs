@@ -1,0 +1,308 @@
+//! `braidcast tunnel`: any application's UDP over DCCP.
+
+mod flow;
+mod header;
+mod link;
+mod machine;
+mod report;
+
+use super::dccp::{IPV6_AND_UDP, PORT_IN_UDP, is_rate_based};
+use super::links::{Change, Links};
+use super::paths::resolve;
+use super::probe::Probe;
+use super::{common, paths};
+use crate::args::values::Listen;
+use crate::args::{Common, TunnelArgs, TunnelClientArgs, TunnelCommand, TunnelEndArgs, TunnelServerArgs};
+use crate::failure::{Failure, Outcome};
+use crate::out::json;
+use crate::out::live::Live;
+use braidcast_core::{Instant, SocketId};
+use braidcast_dccp::{CloseReason, Options, ReorderOptions, Wanted};
+use braidcast_driver::{Bind, BindError, Carrier, Driver, Wake};
+use machine::{Happening, LinkId, Settings, Tunnel};
+use report::{LinkLine, Sight};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+/// How long the other end has to agree to the end.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// Datagrams that may wait for congestion control; --lifetime is what keeps them young.
+const SEND_QUEUE: usize = 512;
+/// Clients that a server has at once.
+const MAX_CLIENTS: usize = 256;
+/// Requests go unanswered so long before a client begins anew, with pauses that are short again.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+
+#[derive(Serialize)]
+struct Document {
+    seconds: f64,
+    ends: Vec<LinkLine>,
+}
+
+/// A tunnel at work.
+struct Work {
+    driver: Driver,
+    live: Live,
+    tunnel: Tunnel,
+    sight: Sight,
+    /// A client's path.
+    links: Option<Links>,
+    /// Sockets of flows that ended, by the address that they are bound to.
+    spare: BTreeMap<IpAddr, Vec<SocketId>>,
+    /// The reason why there is no connection, if it was said.
+    said: Option<CloseReason>,
+    said_no_socket: bool,
+    /// When to end at the latest.
+    end: Option<Instant>,
+}
+
+pub(super) fn run(args: &TunnelArgs, common: &Common) -> Outcome {
+    match &args.command {
+        TunnelCommand::Server(args) => serve(args, common),
+        TunnelCommand::Client(args) => connect(args, common),
+    }
+}
+
+fn serve(args: &TunnelServerArgs, common: &Common) -> Outcome {
+    let mut options = options(&args.ends)?;
+    options.ccids = args.ends.ccid.preferred().ccids;
+    options.max_connections = MAX_CLIENTS;
+    let mut work = Work::new(&args.ends, options, common)?;
+    for &(addr, port) in &args.at.0 {
+        let socket = work.bind(&Bind { addr, port, ..Bind::default() }, "choose another LISTEN")?;
+        work.tunnel.serve(socket, PORT_IN_UDP).map_err(|e| {
+            Failure::new(format!("cannot listen at DCCP port {PORT_IN_UDP}: {e}"), "please report this as a bug")
+        })?;
+        work.live.note(format!("waiting for clients at {}", work.name(socket)));
+    }
+    work.open_entrances(&args.ends)?;
+    work.run(common, "tunnel server")
+}
+
+fn connect(args: &TunnelClientArgs, common: &Common) -> Outcome {
+    let plans = paths::pair(args.via.as_slice(), std::slice::from_ref(&args.to))?;
+    let mut work = Work::new(&args.ends, options(&args.ends)?, common)?;
+    work.open_entrances(&args.ends)?;
+    let links = Links::open(plans, Carrier::Udp, &mut work.driver, &work.live)?;
+    let Some(&route) = links.routes().first() else {
+        return Err(Failure::new("the path vanished before it could be used", "try again"));
+    };
+    work.live.note(format!("connecting to {}", args.to));
+    work.links = Some(links);
+    work.tunnel.dial(work.driver.now(), route, PORT_IN_UDP);
+    work.run(common, "tunnel client")
+}
+
+/// What DCCP is told; refuses what does not go together.
+fn options(args: &TunnelEndArgs) -> Outcome<Options> {
+    if args.listen.is_none() && args.forward.is_empty() {
+        return Err(Failure::usage(
+            "there is nothing to carry",
+            "give --listen PORT for applications here that send, or --forward HOST:PORT for those that wait",
+        ));
+    }
+    let mut options = args.ccid.options();
+    let needs_rate = [
+        ("--faster-restart", args.faster_restart),
+        ("--reorder", args.reorder.is_some()),
+        ("--min-rate", args.min_rate.is_some()),
+        ("--max-rate", args.max_rate.is_some()),
+    ];
+    if let Some((flag, _)) = needs_rate.iter().find(|(_, given)| *given && !is_rate_based(&options)) {
+        return Err(Failure::usage(
+            format!("{flag} is of no use with {}, which has no rate", args.ccid),
+            "give --ccid ccid3 or ccid4",
+        ));
+    }
+    if let (Some(min), Some(max)) = (args.min_rate, args.max_rate)
+        && min > max
+    {
+        return Err(Failure::usage("--min-rate is more than --max-rate", "give a lower --min-rate"));
+    }
+    options.tfrc.faster_restart = args.faster_restart;
+    options.reorder = args.reorder.map(ReorderOptions::new);
+    options.max_packet = usize::from(args.mtu) - IPV6_AND_UDP;
+    options.send_queue = SEND_QUEUE;
+    options.request_timeout = CONNECT_TIMEOUT;
+    options.probe = args.probe.is_some();
+    Ok(options)
+}
+
+impl Work {
+    fn new(args: &TunnelEndArgs, options: Options, common: &Common) -> Outcome<Self> {
+        let bytes = |bits: Option<u64>| bits.map(|bits| bits as f64 / 8.0);
+        let settings = Settings {
+            lifetime: args.lifetime,
+            wanted: Wanted { min: bytes(args.min_rate), max: bytes(args.max_rate) },
+            jitter_buffer: args.jitter_buffer,
+        };
+        let forwards: Vec<SocketAddr> = args.forward.iter().map(|to| resolve(to, |_| true)).collect::<Outcome<_>>()?;
+        let probe = args.probe.as_deref().map(Probe::create).transpose()?;
+        Ok(Self {
+            driver: common::driver()?,
+            live: Live::new(common.quiet),
+            tunnel: Tunnel::new(options, common::rng(None)?, settings, forwards, probe),
+            sight: Sight { codec: args.calls },
+            links: None,
+            spare: BTreeMap::new(),
+            said: None,
+            said_no_socket: false,
+            end: None,
+        })
+    }
+
+    fn bind(&mut self, bind: &Bind, mend: &str) -> Outcome<SocketId> {
+        self.driver.bind(bind).map_err(|e| Failure::new(e.to_string(), mend))
+    }
+
+    /// The address of a socket.
+    fn name(&self, socket: SocketId) -> String {
+        self.driver.socket(socket).map_or_else(String::new, |socket| socket.local_addr().to_string())
+    }
+
+    fn open_entrances(&mut self, args: &TunnelEndArgs) -> Outcome {
+        let Some(Listen(all)) = &args.listen else { return Ok(()) };
+        for (at, &(addr, port)) in all.iter().enumerate() {
+            let place =
+                u8::try_from(at).map_err(|_| Failure::usage("--listen has more than 256 ports", "run two tunnels"))?;
+            let address = SocketAddr::new(addr.unwrap_or(Ipv4Addr::LOCALHOST.into()), port);
+            let socket = self.bind(&Bind::to_addr(address), "choose another --listen")?;
+            self.tunnel.add_entrance(socket, place);
+            self.live.note(format!("{}: carrying what comes to {}", at + 1, self.name(socket)));
+        }
+        Ok(())
+    }
+
+    /// Runs until Ctrl-C, and then until the other ends know.
+    fn run(mut self, common: &Common, command: &str) -> Outcome {
+        while self.end.is_none_or(|end| self.driver.now() < end && !self.tunnel.is_closed()) {
+            let until = [self.live.next(), self.end].into_iter().flatten().min();
+            let wake = self.driver.drive(&mut self.tunnel, until).map_err(|e| common::broken(&e))?;
+            let now = self.driver.now();
+            self.tunnel.probe().map_or(Ok(()), Probe::check)?;
+            while let Some(happening) = self.tunnel.poll() {
+                self.take(happening);
+            }
+            match wake {
+                Wake::Interrupt => {
+                    self.end = Some(now + FAREWELL);
+                    self.tunnel.close(now);
+                }
+                Wake::Interfaces(_) => self.refresh_links()?,
+                Wake::Machine | Wake::Until | Wake::Input(_) => {}
+            }
+            self.show(now);
+        }
+        self.finish(common, command)
+    }
+
+    fn take(&mut self, happening: Happening) {
+        match happening {
+            Happening::Connected(link) => {
+                self.said = None;
+                self.live.note(format!("connected with {}", self.peer(link)));
+            }
+            Happening::Disconnected(link, reason) => self.say_disconnected(link, reason),
+            Happening::WantSocket(link, flow, target) => match self.exit_socket(target) {
+                Ok(socket) => self.tunnel.give_socket(link, flow, socket),
+                Err(error) => {
+                    self.tunnel.refuse_flow(link, flow);
+                    if !std::mem::replace(&mut self.said_no_socket, true) {
+                        self.live.warn(format!(
+                            "no socket for another flow towards {target}: {error}; raise the limit on open files (`ulimit -n`)"
+                        ));
+                    }
+                }
+            },
+            Happening::FreeSocket(socket) => {
+                if let Some(local) = self.driver.socket(socket) {
+                    self.spare.entry(local.local_addr().ip()).or_default().push(socket);
+                }
+            }
+            Happening::TooLong(len, limit) => self.live.warn(format!(
+                "a datagram of {len} bytes was dropped, and all others above {limit} will be: DCCP does not fragment. \
+                 Make the application's packets smaller (ffmpeg: rtp://…?pkt_size={limit})"
+            )),
+            Happening::NoForward(port) => self.live.warn(format!(
+                "the other end carries more ports than there is --forward for here: what comes for the {}. is dropped",
+                usize::from(port) + 1
+            )),
+            Happening::BelowMinimum(_, true) => self.live.warn("the network allows less than --min-rate now"),
+            Happening::BelowMinimum(_, false) => self.live.note("--min-rate is allowed again"),
+        }
+    }
+
+    fn peer(&self, link: LinkId) -> String {
+        let found = self.tunnel.links().find(|(id, _)| *id == link);
+        found.map_or_else(String::new, |(_, link)| link.route.remote.to_string())
+    }
+
+    /// Says it once for each reason: a client tries on and on.
+    fn say_disconnected(&mut self, link: LinkId, reason: CloseReason) {
+        let peer = self.peer(link);
+        let same = self.said.as_ref() == Some(&reason);
+        match (&self.links, self.end) {
+            (_, Some(_)) => {}
+            (None, None) => self.live.note(format!("{peer} has gone: {reason}")),
+            (Some(_), None) if same => {}
+            (Some(_), None) => self.live.warn(format!("no connection with {peer}: {reason}; trying again")),
+        }
+        self.said = Some(reason);
+    }
+
+    /// A socket for one flow towards `target`, so that its answers can be told from others'.
+    fn exit_socket(&mut self, target: SocketAddr) -> Result<SocketId, BindError> {
+        let local: IpAddr = match target.ip() {
+            IpAddr::V4(ip) if ip.is_loopback() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(ip) if ip.is_loopback() => Ipv6Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        if let Some(socket) = self.spare.get_mut(&local).and_then(Vec::pop) {
+            return Ok(socket);
+        }
+        self.driver.bind(&Bind::to_addr(SocketAddr::new(local, 0)))
+    }
+
+    fn refresh_links(&mut self) -> Outcome {
+        let Some(links) = &mut self.links else { return Ok(()) };
+        for change in links.refresh(&mut self.driver, &self.live)? {
+            let now = self.driver.now();
+            match change {
+                Change::Join(route) => self.tunnel.reroute(now, Some(route)),
+                Change::Leave(route) => {
+                    self.tunnel.reroute(now, None);
+                    self.driver.unbind(route.socket);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, now: Instant) {
+        if !self.live.due(now) || self.tunnel.links().next().is_none() {
+            return;
+        }
+        let ends = self.sight.ends(now, &self.tunnel, self.live.style());
+        let flows = self.sight.flows(now, &self.tunnel, true, self.live.style());
+        let headline = format!("{:.0} s; Ctrl-C ends. Figures of flows are of the last seconds.", now.as_secs_f64());
+        self.live.show(&self.sight.line(now, &self.tunnel), &headline, &format!("{ends}\n\n{flows}"));
+    }
+
+    fn finish(mut self, common: &Common, command: &str) -> Outcome {
+        self.live.close();
+        self.tunnel.probe().map_or(Ok(()), Probe::finish)?;
+        let now = self.driver.now();
+        if common.json {
+            let ends = self.sight.document(now, &self.tunnel);
+            return json::print(command, &Document { seconds: json::round(now.as_secs_f64()), ends });
+        }
+        if !common.quiet {
+            eprintln!("{}", self.sight.ends(now, &self.tunnel, self.live.style()));
+            eprintln!("\n{}", self.sight.flows(now, &self.tunnel, false, self.live.style()));
+        }
+        Ok(())
+    }
+}

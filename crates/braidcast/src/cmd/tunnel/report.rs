@@ -1,0 +1,299 @@
+//! What a tunnel tells: live, and when it is over.
+
+use super::flow::{Count, Figures, Flow};
+use super::header::{self, FlowId};
+use super::link::{Dropped, Link};
+use super::machine::Tunnel;
+use crate::cmd::dccp::ConnectionLine;
+use crate::out::json;
+use crate::out::style::Style;
+use crate::out::table::{Table, Tone};
+use crate::out::units;
+use braidcast_core::Instant;
+use braidcast_dccp::{Call, Report};
+use braidcast_media::voice::{Codec, Conditions, EModel, Form};
+use serde::Serialize;
+use std::time::Duration;
+
+/// Speech in a packet, as telephones send it unless told otherwise.
+const PACKET: Duration = Duration::from_millis(20);
+const PACKETS_PER_SECOND: f64 = 50.0;
+/// RTP's header without extensions (RFC 3550 §5.1).
+const RTP_HEADER: usize = 12;
+/// No more calls are taken from this loss event rate on.
+const MAX_LOSS: f64 = 0.02;
+
+/// What is said of flows.
+#[derive(Clone, Copy)]
+pub(super) struct Sight {
+    /// They are calls with this codec.
+    pub(super) codec: Option<Codec>,
+}
+
+/// The other end in the JSON document.
+#[derive(Serialize)]
+pub(super) struct LinkLine {
+    peer: String,
+    state: &'static str,
+    /// Connections that were made; more than one after a break.
+    connections: u64,
+    #[serde(flatten)]
+    dccp: Option<ConnectionLine>,
+    /// How many more calls would fit now; null without --calls, or where the CCID has no rate.
+    more_calls: Option<u32>,
+    dropped: Dropped,
+    ended_flows: u64,
+    flows: Vec<FlowLine>,
+}
+
+#[derive(Serialize)]
+struct FlowLine {
+    flow: String,
+    /// The place of its --listen.
+    port: u8,
+    /// The application was at this end.
+    opened_here: bool,
+    seconds: f64,
+    sent_datagrams: u64,
+    sent_bytes: u64,
+    /// Of these, dropped before DCCP had them.
+    refused_datagrams: u64,
+    received_datagrams: u64,
+    received_bytes: u64,
+    lost_datagrams: u64,
+    late_datagrams: u64,
+    duplicates: u64,
+    /// Received in time for the jitter buffer, of all that the other end's application sent.
+    on_time_share: Option<f64>,
+    jitter_ms: f64,
+    /// From application to ear: half the RTT, and what jitter makes a listener wait.
+    delay_ms: Option<f64>,
+    mos: Option<f64>,
+}
+
+impl Sight {
+    /// All other ends.
+    pub(super) fn document(self, now: Instant, tunnel: &Tunnel) -> Vec<LinkLine> {
+        tunnel.links().map(|(_, link)| self.link_line(now, tunnel, link)).collect()
+    }
+
+    fn link_line(self, now: Instant, tunnel: &Tunnel, link: &Link) -> LinkLine {
+        let report = tunnel.report(now, link);
+        let rtt = report.and_then(|report| report.rtt);
+        LinkLine {
+            peer: link.route.remote.to_string(),
+            state: link.state(),
+            connections: link.connections,
+            more_calls: report.as_ref().and_then(|report| self.more_calls(now, link, report)),
+            dccp: report.as_ref().map(ConnectionLine::from),
+            dropped: link.dropped,
+            ended_flows: link.ended_flows,
+            flows: link.flows.iter().map(|(&id, flow)| self.flow_line(now, id, flow, rtt)).collect(),
+        }
+    }
+
+    fn flow_line(self, now: Instant, id: FlowId, flow: &Flow, rtt: Option<Duration>) -> FlowLine {
+        let figures = flow.whole(now);
+        let heard = figures.heard;
+        let any = figures.received.datagrams > 0;
+        let delay = delay(&figures, rtt).filter(|_| any);
+        FlowLine {
+            flow: name(id, flow),
+            port: flow.port,
+            opened_here: id.ours,
+            seconds: json::round(figures.seconds),
+            sent_datagrams: figures.sent.datagrams,
+            sent_bytes: figures.sent.bytes,
+            refused_datagrams: flow.refused,
+            received_datagrams: figures.received.datagrams,
+            received_bytes: figures.received.bytes,
+            lost_datagrams: heard.lost.saturating_sub(heard.late),
+            late_datagrams: heard.late,
+            duplicates: heard.duplicates,
+            on_time_share: any.then(|| json::round(1.0 - heard.loss())),
+            jitter_ms: json::round(heard.jitter().as_secs_f64() * 1e3),
+            delay_ms: delay.map(|delay| json::round(delay.as_secs_f64() * 1e3)),
+            mos: self.mos(&figures, rtt).map(json::round),
+        }
+    }
+
+    /// How many more calls fit, besides the flows that carry one now.
+    fn more_calls(self, now: Instant, link: &Link, report: &Report) -> Option<u32> {
+        let codec = self.codec?;
+        let payload = speech_bytes(codec) + RTP_HEADER + header::LEN;
+        let call = Call { payload, rate: PACKETS_PER_SECOND, max_loss: MAX_LOSS };
+        // Voice activity detection leaves out half of the packets or more; RTCP and signalling are far below.
+        let is_call =
+            |figures: &Figures| figures.sent.datagrams as f64 >= 0.2 * PACKETS_PER_SECOND * figures.seconds.max(1.0);
+        let carried = link.flows.values().filter(|flow| is_call(&flow.recent(now))).count();
+        call.more_that_fit(report.sending, &report.ccid, u32::try_from(carried).unwrap_or(u32::MAX))
+    }
+
+    /// How the other side's speech sounds here.
+    fn mos(self, figures: &Figures, rtt: Option<Duration>) -> Option<f64> {
+        let codec = self.codec.filter(|_| is_speech(figures.received, figures.seconds))?;
+        let delay = delay(figures, rtt)? + codec.delay(PACKET);
+        let (loss, burst_ratio) = (figures.heard.loss(), figures.heard.burst_ratio());
+        Some(EModel::new(Form::G107, codec).rate(&Conditions { delay, loss, burst_ratio }).mos)
+    }
+
+    /// Everything in one line.
+    pub(super) fn line(self, now: Instant, tunnel: &Tunnel) -> String {
+        let ends: Vec<String> = tunnel
+            .links()
+            .filter(|(_, link)| link.connected)
+            .map(|(_, link)| {
+                let report = tunnel.report(now, link);
+                let rtt = report.and_then(|report| report.rtt);
+                let flows = link.flows.values().map(|flow| flow.recent(now)).filter(|it| it.received.datagrams > 0);
+                let on_time = flows.map(|figures| 1.0 - figures.heard.loss()).min_by(f64::total_cmp);
+                format!(
+                    "{}: {} flows, RTT {}, allowed {}, loss events {}{}",
+                    link.route.remote,
+                    link.flows.len(),
+                    rtt.map_or_else(dash, units::time),
+                    report.map_or_else(dash, |report| allowed(&report)),
+                    report.and_then(|report| report.ccid.loss_event_rate).map_or_else(dash, units::share),
+                    on_time.map_or_else(String::new, |share| format!(", {} on time", units::share(share))),
+                )
+            })
+            .collect();
+        if ends.is_empty() { "not connected".into() } else { ends.join(" | ") }
+    }
+
+    /// The ends, with how their connections do.
+    pub(super) fn ends(self, now: Instant, tunnel: &Tunnel, style: Style) -> Table {
+        let mut head = vec!["other end", "state", "control", "allowed", "RTT", "loss events", "queue", "dropped"];
+        head.extend(self.codec.map(|_| "more calls"));
+        let mut table = Table::new(&head, style);
+        for (_, link) in tunnel.links() {
+            let report = tunnel.report(now, link);
+            let loss = report.and_then(|report| report.ccid.loss_event_rate);
+            let tone = match (link.connected, link.closed) {
+                (true, _) => Tone::Good,
+                (false, true) => Tone::Plain,
+                (false, false) => Tone::Bad,
+            };
+            let more = report.as_ref().and_then(|report| self.more_calls(now, link, report));
+            let mut cells = vec![
+                (link.route.remote.to_string(), Tone::Plain),
+                (link.state().into(), tone),
+                plain(report.map(|report| report.sending.to_string())),
+                plain(report.map(|report| allowed(&report))),
+                plain(report.and_then(|report| report.rtt).map(units::time)),
+                loss.map_or_else(|| (dash(), Tone::Plain), |loss| (units::share(loss), bad_from(loss, 0.01, 0.05))),
+                plain(report.map(|it| format!("{} ({})", it.queued_messages, units::bytes(it.queued_bytes as u64)))),
+                plain(Some((expired(report.as_ref()) + refused(link)).to_string())),
+            ];
+            if self.codec.is_some() {
+                cells.push(plain(more.map(|calls| calls.to_string())));
+            }
+            table.row(cells);
+        }
+        table
+    }
+
+    /// The flows, over the last seconds or the whole time.
+    pub(super) fn flows(self, now: Instant, tunnel: &Tunnel, recent: bool, style: Style) -> Table {
+        let mut head = vec!["flow", "sent", "received", "lost", "late", "on time", "jitter", "delay"];
+        head.extend(self.codec.map(|_| "MOS"));
+        let mut table = Table::new(&head, style);
+        for (_, link) in tunnel.links() {
+            let rtt = tunnel.report(now, link).and_then(|report| report.rtt);
+            for (&id, flow) in &link.flows {
+                let figures = if recent { flow.recent(now) } else { flow.whole(now) };
+                table.row(self.flow_cells(name(id, flow), &figures, recent, rtt));
+            }
+        }
+        table
+    }
+
+    fn flow_cells(self, name: String, figures: &Figures, recent: bool, rtt: Option<Duration>) -> Vec<(String, Tone)> {
+        let heard = figures.heard;
+        let any = figures.received.datagrams > 0;
+        let amount = |count: Count| {
+            if recent {
+                units::rate(count.bytes as f64 * 8.0 / figures.seconds.max(0.1))
+            } else {
+                count.datagrams.to_string()
+            }
+        };
+        let on_time = 1.0 - heard.loss();
+        let mut cells = vec![
+            (name, Tone::Plain),
+            plain(Some(amount(figures.sent))),
+            plain(Some(amount(figures.received))),
+            plain(any.then(|| heard.lost.saturating_sub(heard.late).to_string())),
+            plain(any.then(|| heard.late.to_string())),
+            if any { (units::share(on_time), bad_from(1.0 - on_time, 0.01, 0.05)) } else { plain(None) },
+            plain(any.then(|| units::time(heard.jitter()))),
+            plain(delay(figures, rtt).filter(|_| any).map(units::time)),
+        ];
+        if self.codec.is_some() {
+            let mos = self.mos(figures, rtt);
+            // G.107 table B.1: satisfied from 4.03, many dissatisfied below 3.6.
+            let tone = |mos: f64| bad_from(5.0 - mos, 5.0 - 4.03, 5.0 - 3.6);
+            cells.push(mos.map_or_else(|| plain(None), |mos| (format!("{mos:.2}"), tone(mos))));
+        }
+        cells
+    }
+}
+
+/// Bytes of speech in a packet: RFC 3551 §4.5; for Speex 15 kbit/s (RFC 5574 §3).
+const fn speech_bytes(codec: Codec) -> usize {
+    match codec {
+        Codec::G711 | Codec::G711Plc => 160,
+        Codec::G729 | Codec::G729aVad => 20,
+        Codec::Speex => 38,
+    }
+}
+
+/// Whether these may be the packets of a call: voice activity detection leaves out half of them or more, RTCP and signalling
+/// are far fewer.
+fn is_speech(count: Count, seconds: f64) -> bool {
+    count.datagrams as f64 >= 0.2 * PACKETS_PER_SECOND * seconds.max(1.0)
+}
+
+/// One way; the ends' clocks do not agree, so an empty network takes half the RTT.
+fn delay(figures: &Figures, rtt: Option<Duration>) -> Option<Duration> {
+    rtt.map(|rtt| rtt / 2 + figures.heard.buffering())
+}
+
+fn name(id: FlowId, flow: &Flow) -> String {
+    let application = flow.local.map_or_else(|| "…".into(), |route| route.remote.to_string());
+    if id.ours {
+        format!("{}: from {application}", flow.port + 1)
+    } else {
+        format!("{}: to {application}", flow.port + 1)
+    }
+}
+
+fn allowed(report: &Report) -> String {
+    let rate = report.ccid.allowed_rate.map(|rate| units::rate(rate * 8.0));
+    rate.or_else(|| report.ccid.cwnd.map(|packets| format!("{packets} packets"))).unwrap_or_else(dash)
+}
+
+fn expired(report: Option<&Report>) -> u64 {
+    report.map_or(0, |report| report.stats.expired)
+}
+
+fn refused(link: &Link) -> u64 {
+    let Dropped { too_long, queue_full, unconnected, too_many, no_forward, malformed } = link.dropped;
+    too_long + queue_full + unconnected + too_many + no_forward + malformed
+}
+
+fn plain(text: Option<String>) -> (String, Tone) {
+    (text.unwrap_or_else(dash), Tone::Plain)
+}
+
+fn dash() -> String {
+    "–".into()
+}
+
+fn bad_from(value: f64, doubtful: f64, bad: f64) -> Tone {
+    match value {
+        value if value >= bad => Tone::Bad,
+        value if value >= doubtful => Tone::Doubtful,
+        _ => Tone::Good,
+    }
+}
