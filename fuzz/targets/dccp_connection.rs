@@ -61,7 +61,13 @@ impl World {
         };
         let max_delay = Duration::from_millis(50);
         let ccids = match congestion & 3 {
-            0 => vec![Ccid::Two],
+            // The bits of CCID 4's variant are free here.
+            0 => match congestion >> 2 & 3 {
+                0 => vec![Ccid::Two],
+                1 => vec![Ccid::Cubic],
+                2 => vec![Ccid::Cubic, Ccid::Two],
+                _ => vec![Ccid::Two, Ccid::Cubic],
+            },
             1 => vec![Ccid::Three],
             2 => vec![Ccid::Four],
             _ => vec![Ccid::Four, Ccid::Two],
@@ -75,6 +81,7 @@ impl World {
             data_checksum: settings & 4 != 0,
             ecn_nonce: settings & 8 != 0,
             half_open: usize::from(settings >> 4 & 1),
+            base_packet: 600,
             sequence_window: if settings & 32 != 0 { 40 } else { 1000 },
             server_holds_time_wait: settings & 64 != 0,
             receive_buffer: if settings & 128 != 0 { 2000 } else { 1 << 20 },

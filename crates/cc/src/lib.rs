@@ -2,7 +2,10 @@
 //! packet format: it is told what was sent, acknowledged or lost, and when.
 
 mod coupled;
+mod cubic;
+mod hystart;
 mod pacing;
+mod path_mtu;
 mod queueing;
 mod rack;
 mod response;
@@ -11,7 +14,10 @@ pub mod tfrc;
 mod window;
 
 pub use coupled::{Congestion, CoupledPath, Decrease, Growth};
+pub use cubic::Cubic;
+pub use hystart::HyStart;
 pub use pacing::Pacer;
+pub use path_mtu::PathMtu;
 pub use queueing::QueueingDelay;
 pub use rack::Rack;
 pub use response::LossResponse;

@@ -4,8 +4,8 @@
 //! out. It speaks straight over IP or in UDP (RFC 6773). Each direction of a [`Connection`] has a congestion control of its
 //! own, the [`Ccid`]; when that lets a packet out, and not before, the message that goes is chosen.
 //!
-//! All of RFC 4340 but mobility and path MTU discovery; service codes (RFC 5595); CCIDs 2, 3 and 4 (RFC 4341, 4342, 5622), of
-//! which 4 comes in three variants.
+//! All of RFC 4340 but mobility; service codes (RFC 5595); CCIDs 2, 3 and 4 (RFC 4341, 4342, 5622), of which 4 comes in three
+//! variants; CUBIC as an experiment.
 
 mod ackvec;
 mod api;

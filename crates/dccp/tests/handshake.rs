@@ -3,7 +3,7 @@
 mod common;
 
 use braidcast_core::{Machine, Rng, Route, SocketId};
-use braidcast_dccp::wire::{Kind, Opt, Reset, ResetCode, ServiceCode};
+use braidcast_dccp::wire::{Builder, Checksum, Header, Kind, Opt, Reset, ResetCode, ServiceCode};
 use braidcast_dccp::{CloseReason, ConnectError, Endpoint, Event, Options, SendError, SendOptions, State};
 use braidcast_sim::{Duplex, Network};
 use common::*;
@@ -11,7 +11,8 @@ use core::time::Duration;
 
 #[test]
 fn three_packets_open_a_connection_and_the_server_keeps_nothing_before_the_third() {
-    let mut pair = Pair::new(&Options::default(), Duplex::both(link(10, 20)));
+    let stateless = Options { half_open: 0, ..Options::default() };
+    let mut pair = Pair::new(&stateless, Duplex::both(link(10, 20)));
     pair.until(ms(100), "response", |pair| !pair.record.sent(SERVER).is_empty());
     assert_eq!(pair.server_id(), None, "no state before the answer to the Response");
     let response = pair.record.last(SERVER, "Response").unwrap();
@@ -23,16 +24,95 @@ fn three_packets_open_a_connection_and_the_server_keeps_nothing_before_the_third
     assert!(rtts.iter().flatten().all(|rtt| *rtt > ms(39) && *rtt < ms(45)) && rtts[0].is_some(), "{rtts:?}");
 }
 
+/// A server whose client is played by hand: from `from`, with port 4001 and its first number 1000. Gives its Response.
+fn request(pair: &mut Pair, from: &str) -> Option<Seen> {
+    pair.record.clear();
+    inject(&mut pair.net, pair.server, from, &packet(true, 1000, Kind::Request { service: SERVICE }, &[], b""));
+    pair.record.last(SERVER, "Response")
+}
+
+fn by_hand(half_open: usize) -> Pair {
+    Pair::new(&Options { half_open, ..Options::default() }, Duplex::both(lossy(10, 5, "100%")))
+}
+
+/// As Linux, which ignores Init Cookies.
 #[test]
-fn with_room_for_half_open_connections_a_client_needs_no_cookie() {
-    let options = Options { half_open: 1, ..Options::default() };
-    let mut pair = Pair::new(&options, Duplex::both(link(10, 20)));
-    pair.until(ms(100), "response", |pair| !pair.record.sent(SERVER).is_empty());
-    assert_eq!(pair.states().1, Some(State::Respond));
-    let response = pair.record.last(SERVER, "Response").unwrap();
-    assert!(!response.packet().options.known().any(|option| matches!(option, Opt::InitCookie(_))));
-    pair.connect();
+fn a_client_that_brings_no_cookie_back_connects_by_default() {
+    let mut pair = by_hand(Options::default().half_open);
+    let response = request(&mut pair, CLIENT).unwrap();
+    assert!(response.packet().options.known().any(|option| matches!(option, Opt::InitCookie(_))), "for those that do");
+    let ack = response.packet().header.seq;
+    pair.inject(pair.server, &packet(true, 1001, Kind::Ack { ack }, &[], b""));
+    pair.inject(pair.server, &packet(true, 1002, Kind::DataAck { ack }, &[], b"without a cookie"));
     assert_eq!(pair.states().1, Some(State::Open));
+    assert_eq!(pair.server_recv(), [b"without a cookie"]);
+}
+
+#[test]
+fn a_flood_of_requests_pushes_the_oldest_out_which_hurts_no_client_with_a_cookie() {
+    let mut pair = by_hand(4);
+    let response = request(&mut pair, CLIENT).unwrap();
+    let ack = response.packet().header.seq;
+    for n in 1..=100 {
+        request(&mut pair, &format!("10.9.0.{n}:6511"));
+    }
+    assert_eq!(pair.net.node(pair.server).connections().count(), 4);
+    // Pushed out, so all that is left of it is in its cookie.
+    pair.record.clear();
+    pair.inject(pair.server, &packet(true, 1001, Kind::Ack { ack }, &[], b""));
+    assert_eq!(pair.record.names(SERVER), ["Reset"]);
+    let cookies = response.packet().options.known().filter_map(|option| match option {
+        Opt::InitCookie(bytes) => Some([&[36, bytes.len() as u8 + 2], bytes].concat()),
+        _ => None,
+    });
+    let cookies: Vec<u8> = cookies.flatten().collect();
+    pair.inject(pair.server, &packet(true, 1001, Kind::Ack { ack }, &cookies, b""));
+    assert_eq!(pair.states().1, Some(State::Open));
+    assert_eq!(pair.net.node(pair.server).connections().count(), 5);
+}
+
+/// Raw sockets get what is for other processes of the machine: they must not be answered for.
+#[test]
+fn straight_over_ip_only_our_own_ports_are_answered_for() {
+    let addresses = ["10.1.0.1:0", "10.1.0.2:0"];
+    let [from, to] = addresses.map(|it| it.parse::<std::net::SocketAddr>().unwrap());
+    let answers = |options: &Options, port: u16, kind: Kind| {
+        let mut pair = Pair::native(options, Duplex::both(link(10, 5)), addresses);
+        pair.connect();
+        pair.run(ms(100));
+        pair.record.clear();
+        let header =
+            Header { source_port: 9, destination_port: port, ccval: 0, coverage: 0, short: false, seq: 1, kind };
+        let mut bytes = Vec::new();
+        Builder::begin(&mut bytes, &header).finish(&[], Checksum::Ip(from.ip(), to.ip()));
+        inject(&mut pair.net, pair.server, addresses[0], &bytes);
+        pair.record.names(addresses[1])
+    };
+    let (request, ack) = (Kind::Request { service: ServiceCode(1) }, Kind::Ack { ack: 7 });
+    let default = Options::default();
+    assert!(answers(&default, PORT + 1, request).is_empty() && answers(&default, PORT + 1, ack).is_empty());
+    assert_eq!(answers(&default, PORT, request), ["Reset"], "we listen there");
+    assert_eq!(answers(&default, PORT, ack), ["Reset"]);
+    let alone = Options { answer_for_host: true, ..default };
+    assert_eq!((answers(&alone, PORT + 1, request), answers(&alone, PORT + 1, ack)), (vec!["Reset"], vec!["Reset"]));
+}
+
+/// A Reset may get lost; whoever repeats its packets to a client that is gone must hear of it all the same.
+#[test]
+fn a_port_stays_ours_for_a_while_after_its_last_connection() {
+    let mut pair = Pair::native(&Options::default(), Duplex::both(link(10, 5)), ["10.1.0.1:0", "10.1.0.2:0"]);
+    pair.connect();
+    pair.run(ms(100));
+    pair.server_send(b"late").unwrap();
+    let late = pair.record.sent("10.1.0.2:0").pop().unwrap();
+    pair.on_client(|it, _| it.abort());
+    pair.run(ms(100));
+    for (seconds, answers) in [(1, 1), (238, 1), (2, 0)] {
+        pair.run(Duration::from_secs(seconds));
+        pair.record.clear();
+        inject(&mut pair.net, pair.client, "10.1.0.2:0", &late.bytes);
+        assert_eq!(pair.record.names("10.1.0.1:0").len(), answers);
+    }
 }
 
 #[test]

@@ -88,11 +88,15 @@ fn ack_vectors_stay_small_while_data_flows_one_way() {
 fn a_lossy_way_back_raises_the_ack_ratio() {
     let mut pair = Pair::seeded(2, &Options::default(), Duplex::new(queue(8, 30, 60), lossy(8, 30, "20%")));
     pair.connect();
-    let got = stream(&mut pair, 1000, Duration::from_secs(20));
-    let report = pair.on_client(|it, now| it.report(now)).ccid;
+    let (mut got, mut ratios) = (0, Vec::new());
+    for _ in 0..20 {
+        got += stream(&mut pair, 1000, Duration::from_secs(1)).len();
+        // A timeout takes the window, and with it the ratio, down for a moment.
+        ratios.extend(pair.on_client(|it, now| it.report(now)).ccid.ack_ratio);
+    }
     let acks = pair.record.names(SERVER).iter().filter(|name| **name == "Ack").count();
-    assert!(report.ack_ratio.unwrap() > 2, "{report:?}");
-    assert!(acks * 3 < got.len(), "{acks} acks for {} messages", got.len());
+    assert!(ratios.iter().filter(|&&ratio| ratio > 4).count() > 5, "{ratios:?}");
+    assert!(acks * 5 < got * 2, "{acks} acks for {got} messages");
 }
 
 #[test]

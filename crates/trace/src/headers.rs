@@ -6,8 +6,33 @@ use etherparse::{IpEcn, IpFragOffset, IpHeaders, IpNumber, Ipv4Header, Ipv6Heade
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-/// The port of SCTP over UDP (RFC 6951 §4), by which dissectors know it.
-const SCTP_OVER_UDP: u16 = 9899;
+/// What a capture is of; all packets of one capture are of one protocol, as those of a socket are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Protocol {
+    /// SCTP.
+    #[default]
+    Sctp,
+    /// DCCP.
+    Dccp,
+}
+
+impl Protocol {
+    /// The port over UDP by which dissectors know it (RFC 6951 §4, RFC 6773 §3.8).
+    const fn port(self) -> u16 {
+        match self {
+            Self::Sctp => 9899,
+            Self::Dccp => 6511,
+        }
+    }
+
+    /// The number straight over IP.
+    const fn number(self) -> IpNumber {
+        match self {
+            Self::Sctp => IpNumber::SCTP,
+            Self::Dccp => IpNumber::DCCP,
+        }
+    }
+}
 
 /// The hop limit written; what the packets really had is the kernel's business.
 const HOPS: u8 = 64;
@@ -15,20 +40,21 @@ const HOPS: u8 = 64;
 /// Which UDP ports a capture shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Ports {
-    /// The ports in use; a dissector must be told that they carry SCTP (`tshark -d udp.port==9000,sctp`).
+    /// The ports in use; a dissector must be told what they carry (`tshark -d udp.port==9000,sctp`).
     #[default]
     Real,
-    /// The destination port is shown as 9899 (RFC 6951 §4), so that dissectors know SCTP unasked.
+    /// The destination port is shown as the protocol's own: 9899 (RFC 6951 §4), by which dissectors know SCTP unasked, or
+    /// 6511 (RFC 6773 §3.8), where tshark 4 sees UDP only.
     Encapsulation,
 }
 
 /// Writes a whole IP packet around `payload` into `buf`, which is cleared first: IP and UDP, or IP alone with
-/// protocol 132 where both ports are 0 (native SCTP).
+/// the protocol's number where both ports are 0.
 ///
 /// Addresses of different families are both shown as IPv6, the IPv4 one mapped (RFC 4291 §2.5.5.2).
 pub(crate) fn wrap(
     buf: &mut Vec<u8>,
-    ports: Ports,
+    (protocol, ports): (Protocol, Ports),
     from: SocketAddr,
     to: SocketAddr,
     ecn: Ecn,
@@ -37,9 +63,9 @@ pub(crate) fn wrap(
     buf.clear();
     let builder = PacketBuilder::ip(ip(from.ip(), to.ip(), ecn));
     let done = if from.port() == 0 && to.port() == 0 {
-        builder.write(buf, IpNumber::SCTP, payload)
+        builder.write(buf, protocol.number(), payload)
     } else {
-        let destination = if ports == Ports::Real { to.port() } else { SCTP_OVER_UDP };
+        let destination = if ports == Ports::Real { to.port() } else { protocol.port() };
         builder.udp(from.port(), destination).write(buf, payload)
     };
     done.map_err(|error| match error {

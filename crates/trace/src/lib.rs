@@ -6,5 +6,5 @@ mod block;
 mod headers;
 mod pcapng;
 
-pub use headers::Ports;
+pub use headers::{Ports, Protocol};
 pub use pcapng::{Captured, Direction, InterfaceId, PcapWriter};

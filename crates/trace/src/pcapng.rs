@@ -1,5 +1,5 @@
 use crate::block::{self, Block};
-use crate::headers::{self, Ports};
+use crate::headers::{self, Ports, Protocol};
 use braidcast_core::{Ecn, Instant};
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -35,7 +35,7 @@ pub struct Captured<'a> {
     pub interface: InterfaceId,
     /// Which way it went there.
     pub direction: Direction,
-    /// Where it came from; port 0 at both ends stands for SCTP straight over IP.
+    /// Where it came from; port 0 at both ends stands for straight over IP.
     pub from: SocketAddr,
     /// Where it goes.
     pub to: SocketAddr,
@@ -53,21 +53,26 @@ pub struct Captured<'a> {
 #[derive(Debug)]
 pub struct PcapWriter<W> {
     out: W,
-    ports: Ports,
+    shown: (Protocol, Ports),
     interfaces: u32,
     packet: Vec<u8>,
     block: Block,
 }
 
 impl<W: Write> PcapWriter<W> {
-    /// Begins a capture in `out`.
-    pub fn new(mut out: W, ports: Ports) -> io::Result<Self> {
+    /// Begins a capture of SCTP in `out`.
+    pub fn new(out: W, ports: Ports) -> io::Result<Self> {
+        Self::of(Protocol::Sctp, out, ports)
+    }
+
+    /// Begins a capture of `protocol` in `out`.
+    pub fn of(protocol: Protocol, mut out: W, ports: Ports) -> io::Result<Self> {
         let mut block = Block::default();
         block.begin(SECTION_HEADER).u32(BYTE_ORDER_MAGIC).u16(1).u16(0); // format version 1.0
         block.u32(u32::MAX).u32(u32::MAX); // the section's length is not known yet
         block.option(block::SHB_USERAPPL, concat!("braidcast ", env!("CARGO_PKG_VERSION")).as_bytes());
         out.write_all(block.end())?;
-        Ok(Self { out, ports, interfaces: 0, packet: Vec::new(), block })
+        Ok(Self { out, shown: (protocol, ports), interfaces: 0, packet: Vec::new(), block })
     }
 
     /// Adds an interface under a name for people: one for each socket, or for each simulated node.
@@ -82,7 +87,7 @@ impl<W: Write> PcapWriter<W> {
 
     /// Records one datagram. Besides the writer's own errors: `InvalidInput` if it is too long for UDP over IP.
     pub fn packet(&mut self, captured: &Captured<'_>) -> io::Result<()> {
-        headers::wrap(&mut self.packet, self.ports, captured.from, captured.to, captured.ecn, captured.payload)?;
+        headers::wrap(&mut self.packet, self.shown, captured.from, captured.to, captured.ecn, captured.payload)?;
         let at = captured.at.as_nanos();
         let len = self.packet.len() as u32;
         self.block.begin(ENHANCED_PACKET).u32(captured.interface.0).u32((at >> 32) as u32).u32(at as u32);

@@ -1,7 +1,7 @@
 //! A capture is read back: by an independent parser, and by tshark where it is installed.
 
 use braidcast_core::{Ecn, Instant};
-use braidcast_trace::{Captured, Direction, PcapWriter, Ports};
+use braidcast_trace::{Captured, Direction, PcapWriter, Ports, Protocol};
 use pcap_parser::pcapng::{Block, PcapNGOption};
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{OptionCode, PcapBlockOwned, PcapError, PcapNGReader};
@@ -125,23 +125,15 @@ fn a_datagram_too_long_for_ip_is_refused_and_leaves_the_file_whole() {
     assert_eq!(parse(&writer.into_inner()).1.len(), 1);
 }
 
-#[test]
-fn tshark_finds_every_checksum_right_and_nothing_malformed() {
+/// What tshark makes of `capture`, a line of fields for each packet; `None` where it is not installed.
+fn tshark(name: &str, capture: &[u8], fields: &[&str]) -> Option<Vec<String>> {
     if Command::new("tshark").arg("--version").output().is_err() {
         assert!(std::env::var_os("BRAIDCAST_REQUIRE_TOOLS").is_none(), "tshark is not installed");
         eprintln!("skipped: tshark is not installed (tools/setup.sh test installs it)");
-        return;
+        return None;
     }
-    let path = std::env::temp_dir().join(format!("braidcast-trace-{}.pcapng", std::process::id()));
-    std::fs::write(&path, capture(Ports::Encapsulation)).expect("a temporary file");
-    let fields = [
-        "frame.time_epoch",
-        "ip.checksum.status",
-        "udp.checksum.status",
-        "sctp.checksum.status",
-        "sctp.chunk_type",
-        "ip.dsfield.ecn",
-    ];
+    let path = std::env::temp_dir().join(format!("braidcast-trace-{}-{name}.pcapng", std::process::id()));
+    std::fs::write(&path, capture).expect("a temporary file");
     let output = Command::new("tshark")
         .args(["-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE", "-o", "sctp.checksum:CRC 32c"])
         .args(["-T", "fields", "-E", "separator=;", "-r"])
@@ -152,10 +144,42 @@ fn tshark_finds_every_checksum_right_and_nothing_malformed() {
     std::fs::remove_file(&path).expect("it was written");
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let lines: Vec<&str> = text.lines().collect();
+    Some(text.lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn tshark_finds_every_checksum_right_and_nothing_malformed() {
+    let fields = [
+        "frame.time_epoch",
+        "ip.checksum.status",
+        "udp.checksum.status",
+        "sctp.checksum.status",
+        "sctp.chunk_type",
+        "ip.dsfield.ecn",
+    ];
+    let Some(lines) = tshark("sctp", &capture(Ports::Encapsulation), &fields) else { return };
     assert_eq!(
         lines,
         ["5.000000001;1;1;1;11;2", "5.000000001;;1;1;11;", "5.000000001;1;;1;11;0", "5.000000001;;;1;11;"],
         "fields {fields:?}"
     );
+}
+
+/// A DCCP-Request for service "test", its checksum right between 10.0.0.1 and 10.0.0.2.
+const REQUEST: [u8; 20] = *b"\x0f\xa1\x13\x89\x05\x00\xda\xbc\x01\x00\x00\x00\x00\x00\x00\x07test";
+
+#[test]
+fn dccp_is_captured_as_dccp_over_ip_and_over_udp() {
+    let mut writer = PcapWriter::of(Protocol::Dccp, Vec::new(), Ports::Encapsulation).expect("a Vec takes it");
+    let interface = writer.interface("lo").expect("a Vec takes it");
+    for port in [0, 5000] {
+        let [from, to] = ["10.0.0.1", "10.0.0.2"].map(|ip| SocketAddr::new(ip.parse().expect("an address"), port));
+        let (at, direction, ecn) = (Instant::ZERO, Direction::Out, Ecn::NotEct);
+        let packet = Captured { at, interface, direction, from, to, ecn, payload: &REQUEST, comment: "" };
+        writer.packet(&packet).expect("a Vec takes it");
+    }
+    // tshark 4 cannot be told of DCCP over UDP.
+    let fields = ["ip.proto", "udp.dstport", "dccp.srcport", "dccp.dstport", "dccp.type"];
+    let Some(lines) = tshark("dccp", &writer.into_inner(), &fields) else { return };
+    assert_eq!(lines, ["33;;4001;5001;0", "17;6511;;;"], "fields {fields:?}");
 }

@@ -41,6 +41,12 @@ pub(super) fn seconds(d: Duration) -> f64 {
     d.as_secs_f64().max(1e-6)
 }
 
+/// `seconds` as a duration, to the nearest nanosecond: what `Duration::from_secs_f64` gives in many times the time, for
+/// negative numbers none and for large ones the longest.
+pub(super) fn duration(seconds: f64) -> Duration {
+    Duration::from_nanos((seconds * 1e9 + 0.5) as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

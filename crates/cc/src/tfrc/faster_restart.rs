@@ -2,11 +2,8 @@ use braidcast_core::Instant;
 use core::time::Duration;
 
 /// TFRC Faster Restart: after an idle or data-limited time, the rate may quadruple each round trip until it is where
-/// the path is known to have carried it (Kohler, Floyd and Sathiaseelan, draft-ietf-dccp-tfrc-faster-restart; SBPN
+/// the path is known to have carried it (Kohler, Floyd and Sathiaseelan, draft-ietf-dccp-tfrc-faster-restart-06 §3; SBPN
 /// §6.2).
-///
-/// Written from THESIS §4.8 and SBPN's account, without the draft's text at hand; the times over which the known rate
-/// fades want checking against it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FasterRestart {
     /// Receive rate of the last active time (X_active_recv), and when it was reported.
@@ -16,17 +13,20 @@ pub(super) struct FasterRestart {
 impl FasterRestart {
     /// Growth per round trip below the known rate.
     pub(super) const FACTOR: f64 = 4.0;
-    /// The known rate holds for so long ...
-    const FRESH: Duration = Duration::from_secs(600);
-    /// ... and fades to nothing by then.
-    const STALE: Duration = Duration::from_secs(1800);
+    /// The known rate holds for so long (DecayTime) ...
+    const FRESH: Duration = Duration::from_secs(120);
+    /// ... and fades to nothing by then, three times as long. The draft's text says so twice; its formula divides by
+    /// two minutes where only four give a straight line from one to the other.
+    const STALE: Duration = Duration::from_secs(360);
 
-    /// A report of `rate`, and whether of a new loss event: then half of it is taken for safe.
+    /// A report of `rate`, and whether of a loss or mark. Below the known rate, that makes half of `rate` the known one;
+    /// at or above it, nothing was learnt (§3.1, "Update X_active_recv and X_fast_max").
     pub(super) fn on_feedback(&mut self, now: Instant, rate: f64, loss: bool) {
-        if loss {
-            self.active = Some((rate / 2.0, now));
-        } else if rate >= self.limit(now) {
+        let known = self.limit(now);
+        if !loss && rate >= known {
             self.active = Some((rate, now));
+        } else if loss && rate < known {
+            self.active = Some((rate / 2.0, now));
         }
     }
 
@@ -37,9 +37,10 @@ impl FasterRestart {
         rate * (1.0 - faded).max(0.0)
     }
 
-    /// W of the rate to which idling may lower the sender, in bytes: eight small packets, four full ones (THESIS §4.8).
+    /// W of the rate to which idling may lower the sender, in bytes: twice the initial one (§3.2). THESIS §4.8 tells of
+    /// the draft of 2006, with half of this for full packets.
     pub(super) fn recover_window(s: f64) -> f64 {
-        (8.0 * s).min((4.0 * s).max(4380.0))
+        (8.0 * s).min((4.0 * s).max(8760.0))
     }
 }
 
@@ -54,15 +55,20 @@ mod tests {
         assert_eq!(restart.limit(at(0)), 0.0);
         restart.on_feedback(at(1), 8000.0, false);
         restart.on_feedback(at(2), 100.0, false);
-        assert_eq!(restart.limit(at(601)), 8000.0);
-        assert_eq!(restart.limit(at(1201)), 4000.0);
-        assert_eq!(restart.limit(at(1801)), 0.0);
-        restart.on_feedback(at(3), 6000.0, true);
-        assert_eq!(restart.limit(at(4)), 3000.0);
+        assert_eq!(restart.limit(at(121)), 8000.0);
+        assert_eq!(restart.limit(at(241)), 4000.0);
+        assert_eq!(restart.limit(at(361)), 0.0);
+        restart.on_feedback(at(3), 9000.0, true);
+        assert_eq!(restart.limit(at(4)), 8000.0, "a loss above what is known says nothing against it");
+        restart.on_feedback(at(5), 6000.0, true);
+        assert_eq!(restart.limit(at(6)), 3000.0);
     }
 
     #[test]
-    fn eight_small_packets_or_four_full_ones() {
-        assert_eq!([160.0, 1000.0, 1460.0].map(FasterRestart::recover_window), [1280.0, 4380.0, 5840.0]);
+    fn twice_the_initial_window() {
+        assert_eq!(
+            [160.0, 1000.0, 1460.0, 3000.0].map(FasterRestart::recover_window),
+            [1280.0, 8000.0, 8760.0, 12000.0]
+        );
     }
 }

@@ -65,6 +65,9 @@ pub struct LossHistory {
     current: Option<Current>,
     /// Newest first, at most [`N`].
     closed: VecDeque<LossInterval>,
+    /// Turns of the one loop whose length depends on what the network does.
+    #[cfg(test)]
+    turns: u64,
 }
 
 /// The interval that is not closed yet.
@@ -90,6 +93,8 @@ impl LossHistory {
             without_data: 0,
             current: None,
             closed: VecDeque::with_capacity(N + 1),
+            #[cfg(test)]
+            turns: 0,
         }
     }
 
@@ -177,6 +182,10 @@ impl LossHistory {
             seq = end - (N as u64 + 1) * per_event;
         }
         while seq < end {
+            #[cfg(test)]
+            {
+                self.turns += 1;
+            }
             let place = self.interpolate(before, after, seq);
             let in_event = match self.current {
                 Some(it) if place.at <= it.start.at.saturating_add(self.round) => {
@@ -408,6 +417,27 @@ mod tests {
         let (history, events) = after(false, (1..200).filter(|it| ![50, 101, 151].contains(it)).map(odd));
         assert_eq!(events, 2, "50 carried none, as the next packet's count says");
         assert_eq!(history.closed().map(|it| (it.sequence, it.length)).next(), Some((50, 25.0)));
+    }
+
+    /// However long the connection, the history and the holes: a few steps for each packet, and no more memory.
+    #[test]
+    fn the_work_for_a_packet_does_not_grow() {
+        for small_packets in [false, true] {
+            let mut history = LossHistory::new(small_packets);
+            let (mut seq, mut most) = (0, 0);
+            for n in 0..200_000_u64 {
+                // No hole, then holes of 1, 2, 4 ... 2^36 packets.
+                let hole = if n % 7 == 0 { 1 << (n / 7 % 37) } else { 0 };
+                seq += 1 + hole;
+                let before = history.turns;
+                history.on_packet(Instant::from_micros(10_000 * n), &arrival(seq), || 10.0);
+                most = most.max(history.turns - before);
+            }
+            // Intervals that the mean will have forgotten by the end of a hole are skipped.
+            assert!(most <= N as u64 + 3, "{most} turns for one packet");
+            assert!(history.turns < 3 * 200_000, "{} turns for 200,000 packets", history.turns);
+            assert!(history.closed.capacity() <= 2 * (N + 1) && history.beyond.capacity() <= 2 * NDUPACK);
+        }
     }
 
     proptest! {

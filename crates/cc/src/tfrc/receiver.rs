@@ -39,8 +39,11 @@ pub struct Receiver {
     reports: VecDeque<(Instant, u64)>,
     last: Option<LastReport>,
     timer: Option<Instant>,
-    /// When the first data since the last report came.
-    first_since: Option<Instant>,
+    /// Data came since the last report.
+    unreported: bool,
+    /// When data came last, and when it last came after a silence of an observation interval, with the bytes before it.
+    last_data: Option<Instant>,
+    resumed: Option<(Instant, u64)>,
     new_loss: bool,
     max_recv_rate: f64,
 }
@@ -72,7 +75,9 @@ impl Receiver {
             reports: VecDeque::with_capacity(Self::REPORTS),
             last: None,
             timer: None,
-            first_since: None,
+            unreported: false,
+            last_data: None,
+            resumed: None,
             new_loss: false,
             max_recv_rate: 0.0,
         }
@@ -83,8 +88,13 @@ impl Receiver {
         let counter = if let Stamp::Counter(value) = packet.stamp { value % 16 } else { 0 };
         let advances = self.newest.is_none_or(|(seq, ..)| packet.seq > seq);
         if packet.data {
+            let silent = |last: Instant| self.observation().is_some_and(|it| now - last > it);
+            if self.last_data.is_some_and(silent) {
+                self.resumed = Some((now, self.bytes));
+            }
+            self.last_data = Some(now);
             self.bytes += packet.size as u64;
-            self.first_since.get_or_insert(now);
+            self.unreported = true;
             let size = packet.size as f64;
             let weight = if self.mean_size == 0.0 { 1.0 } else { Self::SIZE_WEIGHT };
             self.mean_size += weight * (size - self.mean_size);
@@ -166,7 +176,7 @@ impl Receiver {
         }
         // Nothing to report: the next packet sets the timer again, so that an idle connection is quiet.
         self.timer = None;
-        self.first_since.is_some()
+        self.unreported
     }
 
     /// The report to send now; `None` before the first packet.
@@ -181,7 +191,7 @@ impl Receiver {
         }
         let by_timer = self.rtt_probe.is_none() || !self.counts_rounds();
         self.timer = self.observation().filter(|_| by_timer).map(|it| now + it);
-        self.first_since = None;
+        self.unreported = false;
         let new_loss = core::mem::take(&mut self.new_loss);
         Some(Feedback { newest, elapsed: now - at, recv_rate, loss_event_rate, new_loss })
     }
@@ -193,12 +203,11 @@ impl Receiver {
         while self.reports.get(1).is_some_and(|(at, _)| now - *at >= observation) {
             self.reports.pop_front();
         }
-        let Some(&(since, before)) = self.reports.front() else { return 0.0 };
-        // All that came after a silence came within the last interval, so that a packet counts as one each round trip
-        // at least; RFC 4342 §8.3 would count the silence, which RFC 5348 §6.2 has replaced.
-        let silent = self.reports.len() == 1 && self.first_since.is_some_and(|at| now - at < observation);
-        let span = if silent { observation } else { (now - since).max(observation) };
-        (self.bytes - before) as f64 / seconds(span)
+        let Some(&report) = self.reports.front() else { return 0.0 };
+        // A silence does not count, nor what came before it, reported or not: a packet counts as one each round trip at
+        // least. RFC 4342 §8.3 would count the silence, which RFC 5348 §6.2 has replaced.
+        let (since, before) = self.resumed.filter(|it| it.0 > report.0).unwrap_or(report);
+        (self.bytes - before) as f64 / seconds((now - since).max(observation))
     }
 
     /// The losses behind the loss event rate, for the Loss Intervals option.
@@ -303,6 +312,30 @@ mod tests {
         };
         assert_eq!([FeedbackRate::Times(1), FeedbackRate::Times(4)].map(count), [5, 20]);
         assert!((40..=46).contains(&count(FeedbackRate::Dynamic)), "10 a round trip but for the first");
+    }
+
+    /// The end of a burst stays unreported, as no window counter follows it.
+    #[test]
+    fn silence_does_not_count_as_time_in_which_little_came() {
+        let mut it = Receiver::new(false, FeedbackRate::Times(1));
+        let at = Instant::from_millis;
+        let mut arrive = |ms: u64, quarters: u64, seq: u64| {
+            let packet = Arrival {
+                seq,
+                size: 1000,
+                data: true,
+                ndp: 0,
+                marked: false,
+                stamp: Stamp::Counter((quarters % 16) as u8),
+            };
+            it.on_rtt(RTT);
+            if it.on_packet(at(ms), &packet) { it.feedback(at(ms)).map(|report| report.recv_rate) } else { None }
+        };
+        let rates: Vec<f64> = (0..115).filter_map(|n| arrive(10 * n, 10 * n / 25, n)).collect();
+        assert!(rates.len() > 8 && rates[3..].iter().all(|rate| (rate - 100_000.0).abs() < 11_000.0), "{rates:?}");
+        // After a silence the window counter goes on by five (RFC 4342 §8.1).
+        let first = (115..130).find_map(|n| arrive(3_600_000 + 10 * n, 5 + 10 * n / 25, n)).unwrap();
+        assert!(first >= 10_000.0, "{first}, one packet each round trip at least");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use super::equation::{seconds, throughput};
+use super::equation::{duration, seconds, throughput};
 use super::faster_restart::FasterRestart;
 use super::recv_set::RecvSet;
 use super::schedule::Schedule;
@@ -213,6 +213,10 @@ impl Sender {
         let data_limited = self.is_data_limited(report.sent_at) && recv_rate > 0.0;
         self.loss_event_rate = p;
         let rtt = self.rtt().unwrap_or_default();
+        // A receiver of RFC 5348 never reports less than a packet each round trip (§6.2). Those of RFC 4342, as Linux's, count
+        // silence: after an idle hour they would stop a sender for good.
+        let least = if self.config.rules == Rules::Rfc5348 && recv_rate > 0.0 { self.s() / seconds(rtt) } else { 0.0 };
+        let recv_rate = recv_rate.max(least);
         self.fair_rate = (p > 0.0).then(|| self.equation(rtt, p));
         if self.config.faster_restart {
             self.restart.on_feedback(now, recv_rate, loss);
@@ -353,7 +357,7 @@ impl Sender {
     }
 
     fn restart_timer(&mut self, now: Instant) {
-        let packets = Duration::from_secs_f64(2.0 * self.s() / self.rate);
+        let packets = duration(2.0 * self.s() / self.rate);
         let base = self.rtt().map_or(Self::INITIAL_TIMEOUT, |it| it.saturating_mul(4));
         self.nofeedback_at = now + base.max(packets).max(self.config.granularity);
         self.idle = true;
@@ -415,7 +419,7 @@ impl Sender {
 
     /// t_ipi: between packets of mean size at the rate that the application gets.
     fn interval(&self) -> Duration {
-        Duration::from_secs_f64(self.s() / self.sending_rate())
+        duration(self.s() / self.sending_rate())
     }
 
     /// The rate of sending now: X, lowered or raised as the round trip is longer or shorter than its mean (X_inst, RFC
@@ -443,7 +447,7 @@ impl Sender {
 
     /// Mean round trip, once measured.
     pub fn rtt(&self) -> Option<Duration> {
-        self.rtt.map(Duration::from_secs_f64)
+        self.rtt.map(duration)
     }
 
     /// Mean bytes of data per packet.

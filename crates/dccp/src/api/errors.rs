@@ -7,7 +7,7 @@ pub enum SendError {
         /// [`Options::send_queue`](crate::Options).
         limit: usize,
     },
-    /// DCCP does not fragment: split the message.
+    /// DCCP does not fragment: split the message, or see whether [`Event::MaxPayload`](crate::Event) tells of more soon.
     #[error("a message of {len} bytes is longer than the {limit} that a packet carries")]
     TooLong {
         /// Length of the message.

@@ -8,6 +8,9 @@ pub enum Event {
     Connected,
     /// [`recv`](crate::Connection::recv) has messages where it had none.
     Readable,
+    /// The path carries longer messages than before, or shorter ones only:
+    /// [`max_payload`](crate::Connection::max_payload) is this now.
+    MaxPayload(usize),
     /// There is room to send again after [`SendError::QueueFull`](crate::SendError).
     Writable,
     /// The connection is over; nothing follows.

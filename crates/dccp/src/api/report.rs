@@ -51,6 +51,8 @@ pub struct Stats {
     pub received_messages: u64,
     /// Messages that died unsent ([`SendOptions::lifetime`](crate::SendOptions)).
     pub expired: u64,
+    /// Messages that died unsent as the path does not carry them any more.
+    pub outgrown: u64,
     /// Packets whose numbers lay outside of the windows (RFC 4340 §7.5).
     pub invalid_packets: u64,
     /// Packets that had come before.

@@ -133,6 +133,8 @@ impl Connection {
             last_valid: now,
             echo: None,
             ndp_run: 0,
+            probed: false,
+            path_size: super::PathSize::new(now, options.base_packet, options.max_packet),
             pace: None,
             ratio_pause: now,
             slow: false,

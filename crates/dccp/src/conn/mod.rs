@@ -6,6 +6,7 @@ mod handshake;
 mod inbox;
 mod numbers;
 mod options;
+mod path_size;
 mod queue;
 mod receive;
 mod reorder;
@@ -23,6 +24,7 @@ use braidcast_core::{Instant, Rng, Route};
 use core::time::Duration;
 use inbox::Inbox;
 use numbers::Numbers;
+use path_size::PathSize;
 use queue::SendQueue;
 use reorder::ReorderBuffer;
 use std::collections::VecDeque;
@@ -69,6 +71,10 @@ enum Control {
     Reset {
         reset: Reset,
         ack: Seq,
+    },
+    /// A Sync that asks whether packets of `size` bytes get through.
+    Probe {
+        size: usize,
     },
     /// With a number that is none of ours.
     ForeignReset {
@@ -126,6 +132,9 @@ pub struct Connection {
     echo: Option<(u32, Instant)>,
     /// Packets without data sent in a row (RFC 4340 §7.7).
     ndp_run: u64,
+    /// One of them was a probe, which may well get lost: that it carried no data is told in any case.
+    probed: bool,
+    path_size: PathSize,
     /// Congestion control lets the next data packet out then.
     pace: Option<Instant>,
     /// The Ack Ratio is not changed again before this (RFC 4341 §6.1.2).
@@ -154,6 +163,7 @@ impl Connection {
             return Err(SendError::NotListening);
         }
         let (len, limit, coverage) = (payload.len(), self.max_payload(), how.coverage);
+        self.path_size.asked(len, limit);
         if len > limit {
             return Err(SendError::TooLong { len, limit });
         }
@@ -176,14 +186,6 @@ impl Connection {
     /// Moves the next message that came into `out`, replacing what is there; `false` if there is none.
     pub fn recv(&mut self, out: &mut Vec<u8>) -> bool {
         self.inbox.pop(out)
-    }
-
-    /// Longest message in bytes that one packet carries for certain: [`Options::max_packet`] less headers and common options.
-    pub fn max_payload(&self) -> usize {
-        // Long header with acknowledgement, Data Checksum, NDP Count, padding. Ack Vectors go on packets of their own if
-        // they do not fit.
-        const OVERHEAD: usize = 24 + 6 + 8 + 2;
-        self.options.max_packet.saturating_sub(OVERHEAD)
     }
 
     /// Tells the peer not to send faster, as long as this is set (RFC 4340 §11.6).

@@ -9,6 +9,10 @@ use core::time::Duration;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Found {
     pub(super) ndp_count: Option<u64>,
+    /// Options that are read again where they are used, if there are any.
+    pub(super) vectors: bool,
+    pub(super) dropped: bool,
+    checksum: bool,
 }
 
 impl Connection {
@@ -39,9 +43,11 @@ impl Connection {
                         return Err(handshake::not_understood(&listed));
                     }
                 }
-                // Ack Vectors and their like are read where they are used; cookies by the endpoint and in REQUEST.
-                Some(Opt::AckVector(_) | Opt::DataDropped(_) | Opt::ElapsedTime(_) | Opt::InitCookie(_)) => {}
-                Some(Opt::DataChecksum(_)) => {}
+                Some(Opt::AckVector(_)) => found.vectors = true,
+                Some(Opt::DataDropped(_)) => found.dropped = true,
+                Some(Opt::DataChecksum(_)) => found.checksum = true,
+                // Cookies are for the endpoint and REQUEST, Elapsed Time for the CCID.
+                Some(Opt::ElapsedTime(_) | Opt::InitCookie(_)) => {}
                 None if listed.mandatory => return Err(handshake::not_understood(&listed)),
                 None => {}
             }
@@ -50,11 +56,11 @@ impl Connection {
             self.features.end_of_packet(it.seq);
             self.apply_features(now);
         }
-        self.after_options(now, it, slow);
+        self.after_options(now, it, slow, found);
         Ok(found)
     }
 
-    fn after_options(&mut self, now: Instant, it: &Received<'_>, slow: bool) {
+    fn after_options(&mut self, now: Instant, it: &Received<'_>, slow: bool, found: Found) {
         if slow {
             self.sender.on_slow_receiver(now);
         }
@@ -63,13 +69,13 @@ impl Connection {
         }
         // §11.7.2: once the peer's application listens no longer it never will again.
         let deaf = |code| code == Some(DropCode::NotListening);
-        if self.peer_listens && it.packet.options.dropped_runs().any(|run| deaf(run.code)) {
+        if found.dropped && self.peer_listens && it.packet.options.dropped_runs().any(|run| deaf(run.code)) {
             self.peer_listens = false;
             self.queue.clear();
         }
         // §9.3: packets without data are checked as well.
         let carries_data = matches!(it.kind, Kind::Data | Kind::DataAck { .. });
-        if !carries_data && !checksum_is_right(it.packet) {
+        if found.checksum && !carries_data && !checksum_is_right(it.packet) {
             self.acks.dropped(it.seq, DropCode::Corrupt);
         }
     }

@@ -76,6 +76,14 @@ impl SendQueue {
         }
     }
 
+    /// Drops the messages that are longer than `limit`; how many.
+    pub(super) fn drop_longer(&mut self, limit: usize) -> u64 {
+        let before = self.waiting.len();
+        self.waiting.retain(|message| message.bytes.len() <= limit);
+        self.bytes = self.waiting.iter().map(|message| message.bytes.len()).sum();
+        (before - self.waiting.len()) as u64
+    }
+
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }

@@ -1,4 +1,4 @@
-use super::{Connection, Control, Phase};
+use super::{Connection, Control, Phase, options};
 use crate::api::{CloseReason, Event, State};
 use crate::ccid::{Arrival, Feedback};
 use crate::feature::{Place, number};
@@ -162,15 +162,19 @@ impl Connection {
         if let (Some(ack), false) = (it.ack, matches!(it.kind, Kind::Sync { .. })) {
             self.acks.acknowledged(ack);
         }
-        self.control_congestion(now, it, found.ndp_count);
+        self.control_congestion(now, it, found);
         true
     }
 
-    fn control_congestion(&mut self, now: Instant, it: &Received<'_>, ndp_count: Option<u64>) {
+    fn control_congestion(&mut self, now: Instant, it: &Received<'_>, found: options::Found) {
         if let (Some(ack), false) = (it.ack, matches!(it.kind, Kind::Sync { .. } | Kind::SyncAck { .. })) {
             let options = it.packet.options;
-            self.forget_by_vector(ack, it);
-            self.sender.on_feedback(now, &Feedback { ack, options });
+            if found.vectors {
+                self.forget_by_vector(ack, it);
+            }
+            let (has_vectors, has_dropped) = (found.vectors, found.dropped);
+            self.sender.on_feedback(now, &Feedback { ack, options, has_vectors, has_dropped });
+            self.path_size.doubt(now, self.sender.losses());
             self.pace = None; // the rate may be another one now
         }
         if !self.transfers() {
@@ -179,8 +183,8 @@ impl Connection {
         self.steer_features(now);
         let (kind, payload) = (it.kind, it.packet.payload.len());
         let ndp_count = match self.features.value(Place::Remote, number::SEND_NDP_COUNT) {
-            1 => Some(ndp_count.unwrap_or(0)),
-            _ => ndp_count,
+            1 => Some(found.ndp_count.unwrap_or(0)),
+            _ => found.ndp_count,
         };
         let arrival = Arrival {
             seq: it.seq,
@@ -255,6 +259,7 @@ impl Connection {
                 self.closed(CloseReason::Closed, false);
             }
             Kind::Sync { .. } => self.control(Control::SyncAck { ack: it.seq }), // step 15
+            Kind::SyncAck { .. } => it.ack.into_iter().for_each(|ack| self.probe_answered(now, ack)),
             Kind::Data | Kind::DataAck { .. } if !taken_in => self.hand_over(it),
             Kind::Response { .. } if was_request && !it.packet.payload.is_empty() => self.hand_over(it),
             _ => {}

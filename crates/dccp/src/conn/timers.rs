@@ -53,6 +53,7 @@ impl Connection {
             self.receiver.timer(),
             self.reorder.as_ref().and_then(ReorderBuffer::due),
             self.pace,
+            self.path_size.timer().filter(|_| matches!(self.phase, Phase::Open)),
         ];
         times.into_iter().flatten().min()
     }
@@ -60,6 +61,7 @@ impl Connection {
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.sender.timer().is_some_and(|at| at <= now) {
             self.sender.on_timer(now);
+            self.path_size.doubt(now, self.sender.losses());
         }
         self.release(now);
         if self.receiver.timer().is_some_and(|at| at <= now) {

@@ -1,3 +1,4 @@
+use super::path_size::FILLING;
 use super::{Connection, Control, Phase};
 use crate::api::{Event, State};
 use crate::ccid::{Permit, Sent};
@@ -16,6 +17,7 @@ const COMMON_OPTIONS: usize = 40;
 impl Connection {
     /// The next packet: first what is due in any case, then data, then acknowledgements.
     pub(crate) fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        self.probe_path(now);
         let ecn = if let Some(control) = self.controls.pop_front() {
             self.build(now, &control, buf)
         } else if !self.transfers() {
@@ -52,7 +54,7 @@ impl Connection {
         let with_ack = partly_open || owes || self.echo.is_some() || self.sender.wants_ack_of_ack();
         let cookie = if let Phase::PartOpen { cookie, .. } = &self.phase { cookie.len() + 8 } else { 0 };
         let options = COMMON_OPTIONS + cookie + self.acks.emitted_len() + self.receiver.options_len();
-        let fits = 24 + options + len <= self.options.max_packet;
+        let fits = 24 + options + len <= self.path_size.current();
         if with_ack && !fits {
             if partly_open {
                 return None; // until the handshake is done and the cookie is gone
@@ -95,6 +97,7 @@ impl Connection {
             Control::Response { .. } => Kind::Response { ack, service },
             Control::Ack => Kind::Ack { ack },
             Control::Sync { ack } => Kind::Sync { ack: ack.get() },
+            Control::Probe { .. } => Kind::Sync { ack },
             Control::SyncAck { ack } => Kind::SyncAck { ack: ack.get() },
             Control::CloseReq => Kind::CloseReq { ack },
             Control::Close => Kind::Close { ack },
@@ -133,6 +136,12 @@ impl Connection {
         };
         let mut builder = Builder::begin(buf, &header);
         self.emit_options(now, seq, kind, payload, control, &mut builder);
+        let payload = if let Some(&Control::Probe { size }) = control {
+            self.probe_left(seq, size);
+            &FILLING[..size.saturating_sub(builder.header_len()).min(FILLING.len())]
+        } else {
+            payload
+        };
         builder.finish(payload, self.checksum);
         if foreign.is_some() {
             return Ecn::NotEct;
@@ -152,7 +161,7 @@ impl Connection {
         let room = builder.room();
         let w = &mut builder.options();
         let start = w.position();
-        if self.ndp_run > 0 && self.features.value(Place::Local, number::SEND_NDP_COUNT) == 1 {
+        if self.ndp_run > 0 && (self.probed || self.features.value(Place::Local, number::SEND_NDP_COUNT) == 1) {
             emit_ndp_count(self.ndp_run, w);
         }
         if self.options.data_checksum && !payload.is_empty() {
@@ -205,6 +214,8 @@ impl Connection {
     fn after_sending(&mut self, now: Instant, seq: Seq, header: &Header, payload: usize, len: usize) -> Ecn {
         let kind = header.kind;
         self.ndp_run = if kind.is_data() { 0 } else { self.ndp_run + 1 };
+        self.probed &= !kind.is_data();
+        self.path_size.sent(len, self.options.base_packet);
         self.stats.sent_packets += 1;
         self.stats.sent_bytes += len as u64;
         if matches!(kind, Kind::Request { .. } | Kind::Response { .. }) {

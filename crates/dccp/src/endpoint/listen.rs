@@ -17,6 +17,12 @@ impl Endpoint {
         packet: &Packet<'_>,
     ) {
         let services = self.listeners.get(&flow.local_port);
+        if services.is_none() && checksum != Checksum::Udp && !self.options.answer_for_host {
+            // Packets of other processes come by here too; the answer is theirs.
+            if !self.ports.owns(now, flow.local_port) {
+                return;
+            }
+        }
         match (packet.header.kind, services) {
             (Kind::Request { .. }, None) => {
                 self.reset(now, flow, packet, Reset::new(ResetCode::CONNECTION_REFUSED));
@@ -58,13 +64,14 @@ impl Endpoint {
             Err(reset) => return self.reset(now, flow, packet, reset),
         };
         let refused_data = !packet.payload.is_empty();
-        if self.half_open < self.options.half_open {
+        let cookie = self.cookies.seal(&Cookie { created: now, service, iss, isr: request, changes }, flow.into());
+        connection.set_cookie(cookie);
+        if self.make_room_half_open() {
             connection.answer_request(refused_data);
-            self.insert(flow, connection);
+            let id = self.insert(flow, connection);
+            self.note_half_open(id);
         } else if self.replies.len() < Self::MAX_REPLIES {
-            let cookie = self.cookies.seal(&Cookie { created: now, service, iss, isr: request, changes }, flow.into());
             let mut response = Vec::new();
-            connection.set_cookie(cookie);
             connection.respond_to_request(now, refused_data, &mut response);
             self.replies.push_back((flow.route, response));
         }

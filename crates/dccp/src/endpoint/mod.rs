@@ -1,7 +1,9 @@
 //! All connections, the ports that are listened at, and the packets that belong to no connection.
 
 mod cookie;
+mod half_open;
 mod listen;
+mod ports;
 
 use crate::api::{ConnectError, Event, ListenError, Options};
 use crate::conn::{Connection, Handshake};
@@ -10,6 +12,8 @@ use crate::seq::Seq;
 use crate::wire::{Checksum, Packet, ServiceCode};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
 use cookie::{CookieJar, Ends};
+use half_open::HalfOpen;
+use ports::Ports;
 use slab::Slab;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
@@ -73,8 +77,8 @@ pub struct Endpoint {
     listeners: HashMap<u16, Vec<ServiceCode>>,
     connections: Slab<Entry>,
     generation: u32,
-    /// Connections of ours whose handshake is not done.
-    half_open: usize,
+    half_open: HalfOpen,
+    ports: Ports,
     flows: HashMap<FlowId, Flow>,
     /// When flows in TIMEWAIT are free again, oldest first.
     resting: VecDeque<(Instant, FlowId)>,
@@ -108,7 +112,8 @@ impl Endpoint {
             listeners: HashMap::new(),
             connections: Slab::new(),
             generation: 0,
-            half_open: 0,
+            half_open: HalfOpen::default(),
+            ports: Ports::default(),
             flows: HashMap::new(),
             resting: VecDeque::new(),
             timers: BTreeSet::new(),
@@ -227,12 +232,13 @@ impl Endpoint {
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
         let half_open = connection.is_half_open();
-        self.half_open += usize::from(half_open);
+        self.half_open.count += usize::from(half_open);
+        self.ports.begin(flow.local_port);
         let entry = Entry { generation, connection, flow, timer: None, is_busy: false, half_open };
         let key = self.connections.insert(entry) as u32;
         let id = ConnectionId { key, generation };
         self.flows.insert(flow, Flow::Connection(id));
-        self.settle(id);
+        self.mark_busy(id);
         id
     }
 
@@ -249,19 +255,13 @@ impl Endpoint {
         }
     }
 
-    /// After anything happened to the connection: polls it soon.
-    fn settle(&mut self, id: ConnectionId) {
-        self.mark_busy(id);
-        self.set_timer(id);
-    }
-
     fn set_timer(&mut self, id: ConnectionId) {
         let Some(entry) = self.connections.get_mut(id.key as usize).filter(|it| it.generation == id.generation) else {
             return;
         };
         if entry.half_open && !entry.connection.is_half_open() {
             entry.half_open = false;
-            self.half_open -= 1;
+            self.half_open.count -= 1;
         }
         let timer = entry.connection.poll_timeout();
         if timer != entry.timer {
@@ -273,9 +273,8 @@ impl Endpoint {
 
     /// Takes a connection out that is over.
     fn remove(&mut self, now: Instant, id: ConnectionId) {
-        let Some(entry) = self.connections.try_remove(id.key as usize) else { return };
-        self.half_open -= usize::from(entry.half_open);
-        entry.timer.into_iter().for_each(|timer| _ = self.timers.remove(&(timer, id)));
+        let Some(entry) = self.take_out(id) else { return };
+        self.ports.end(entry.flow.local_port, now + self.options.time_wait);
         if entry.connection.needs_time_wait() && !self.options.time_wait.is_zero() {
             self.flows.insert(entry.flow, Flow::TimeWait);
             self.resting.push_back((now + self.options.time_wait, entry.flow));
@@ -284,6 +283,21 @@ impl Endpoint {
             }
         } else {
             self.flows.remove(&entry.flow);
+        }
+    }
+
+    fn take_out(&mut self, id: ConnectionId) -> Option<Entry> {
+        let entry = self.connections.try_remove(id.key as usize)?;
+        self.half_open.count -= usize::from(entry.half_open);
+        entry.timer.into_iter().for_each(|timer| _ = self.timers.remove(&(timer, id)));
+        Some(entry)
+    }
+
+    /// Drops a half-open connection, of which nobody was told yet.
+    fn forget(&mut self, id: ConnectionId) {
+        if let Some(entry) = self.take_out(id) {
+            self.flows.remove(&entry.flow);
+            self.ports.end(entry.flow.local_port, Instant::ZERO);
         }
     }
 
@@ -322,7 +336,7 @@ impl Machine for Endpoint {
                 if let Some(entry) = self.entry(id) {
                     entry.connection.handle_packet(now, ecn, &packet);
                 }
-                self.settle(id);
+                self.mark_busy(id);
             }
             Some(Flow::TimeWait) => self.no_connection(now, flow, &packet),
             None => self.handle_stray(now, flow, ecn, checksum, &packet),

@@ -52,6 +52,8 @@ struct Feature {
     /// What our Change of a non-negotiable feature says.
     proposed: u64,
     mandatory: bool,
+    /// The peer has answered by an empty Confirm: it does not know the feature, and need not be told of it again.
+    refused: bool,
 }
 
 /// A Confirm that waits for a packet.
@@ -74,6 +76,8 @@ pub(crate) struct Negotiation {
     /// Greatest number of a packet with a new Change that left.
     fgss: Option<Seq>,
     confirms: Vec<Confirm>,
+    /// Some feature may be in another state than [`State::Stable`]: else nothing need be looked through.
+    active: bool,
     /// When Changes are repeated, and after how long then.
     repeat: Option<(Instant, Duration)>,
 }
@@ -91,8 +95,18 @@ impl Negotiation {
             preferences: Preferences::new(&[it.initial as u8]),
             proposed: it.initial,
             mandatory: false,
+            refused: false,
         });
-        Self { is_server, local: initial, remote: initial, fgsr: None, fgss: None, confirms: Vec::new(), repeat: None }
+        Self {
+            is_server,
+            local: initial,
+            remote: initial,
+            fgsr: None,
+            fgss: None,
+            confirms: Vec::new(),
+            active: false,
+            repeat: None,
+        }
     }
 
     fn feature(&self, place: Place, index: usize) -> &Feature {
@@ -141,6 +155,7 @@ impl Negotiation {
         {
             feature.mandatory = mandatory;
             feature.want();
+            self.active = true;
         }
     }
 
@@ -149,9 +164,10 @@ impl Negotiation {
         let Some(index) = table::index(number) else { return };
         let feature = self.feature_mut(Place::Local, index);
         let latest = if feature.state == State::Stable { feature.value } else { feature.proposed };
-        if latest != value {
+        if latest != value && !feature.refused {
             feature.proposed = value;
             feature.want();
+            self.active = true;
         }
     }
 
@@ -218,6 +234,7 @@ impl Negotiation {
             if definition.required {
                 return refused(ResetCode::OPTION_ERROR);
             }
+            self.feature_mut(place, index).refused = true;
         } else {
             match self.confirmed(place, index, definition, option.values) {
                 Some(value) => self.feature_mut(place, index).value = value,
@@ -265,8 +282,9 @@ impl Negotiation {
         };
         match value {
             Some(value) => {
-                // §6.6.2 would end a Change of ours here too. But this one may be old and repeated, settled at the peer by an
-                // earlier Confirm, who then would ignore this one: only the Confirm of ours says that both ends agree.
+                // §6.6.6 lets this end a Change of ours too. But this one may be old and repeated, settled at the peer by an
+                // earlier Confirm, who then would ignore this one: only the Confirm of ours says that both ends agree. It
+                // still ends: a peer must confirm each Change that is not reordered (§6.6.3), and ours is repeated till then.
                 self.feature_mut(place, index).value = value;
                 let preferences = self.feature(place, index).preferences;
                 self.confirm(option, Some((value, preferences)));
@@ -306,6 +324,7 @@ impl Negotiation {
         self.feature_mut(place, index).state = State::Stable;
         if !self.any(State::Changing) {
             self.repeat = None;
+            self.active = self.any(State::Wanted) || self.any(State::Unstable);
         }
     }
 
@@ -333,8 +352,7 @@ impl Negotiation {
     /// Whether options wait for a packet at `now`.
     pub(crate) fn is_pending(&self, now: Instant) -> bool {
         !self.confirms.is_empty()
-            || self.any(State::Wanted)
-            || self.any(State::Unstable)
+            || (self.active && (self.any(State::Wanted) || self.any(State::Unstable)))
             || self.repeat.is_some_and(|(at, _)| at <= now)
     }
 
@@ -354,6 +372,9 @@ impl Negotiation {
         room: usize,
         w: &mut Writer<'_>,
     ) {
+        if self.confirms.is_empty() && !self.active {
+            return;
+        }
         let end = w.position() + room;
         let mut confirms = core::mem::take(&mut self.confirms);
         confirms.retain(|confirm| !self.emit_confirm(*confirm, end, w));

@@ -149,6 +149,73 @@ fn an_old_change_that_comes_late_is_ignored() {
     assert_eq!(client.features.value(Place::Remote, number::ACK_RATIO), 5);
 }
 
+#[test]
+fn changes_that_cross_end_in_a_round_trip_and_both_ends_agree() {
+    let mut ends = ends();
+    for (end, (place, liked)) in ends.iter_mut().zip([(Place::Remote, [4, 3]), (Place::Local, [3, 4])]) {
+        end.features.prefer(place, number::CCID, list(&liked));
+        end.features.ask(place, number::CCID, false);
+    }
+    let [client, server] = &mut ends;
+    let (there, back) = (client.send(at(0)), server.send(at(0)));
+    server.receive(&there).unwrap();
+    client.receive(&back).unwrap();
+    let (there, back) = (client.send(at(1)), server.send(at(1)));
+    server.receive(&there).unwrap();
+    client.receive(&back).unwrap();
+    assert!(
+        client.features.is_stable(Place::Remote, number::CCID) && server.features.is_stable(Place::Local, number::CCID)
+    );
+    let values =
+        (client.features.value(Place::Remote, number::CCID), server.features.value(Place::Local, number::CCID));
+    assert_eq!(values, (3, 3), "the server has its way");
+    assert!(client.features.timer().is_none() && server.features.timer().is_none());
+}
+
+/// A peer that does as §6.6.6 allows takes our Change for the answer to its own, and confirms ours once for each time.
+#[test]
+fn a_peer_that_takes_our_change_for_an_answer_is_asked_until_its_confirm_comes() {
+    let [mut client, _] = ends();
+    client.features.prefer(Place::Remote, number::CCID, list(&[4, 3]));
+    client.features.ask(Place::Remote, number::CCID, false);
+    client.send(at(0));
+    client.take(&[32, 5, 1, 3, 4]).unwrap();
+    assert_eq!(client.send(at(10)).2, [35, 6, 1, 3, 4, 3], "confirmed");
+    assert_eq!(client.features.value(Place::Remote, number::CCID), 3, "and in force");
+    // Its Confirm was lost: ours is repeated, and the next one comes.
+    let due = client.features.timer().unwrap();
+    assert_eq!(client.send(due).2, [34, 5, 1, 4, 3]);
+    client.take(&[33, 6, 1, 3, 3, 4]).unwrap();
+    assert!(client.features.is_stable(Place::Remote, number::CCID) && client.features.timer().is_none());
+}
+
+#[test]
+fn what_the_peer_refuses_is_not_asked_for_again() {
+    let [_, mut server] = ends();
+    server.features.tell(number::ACK_RATIO, 3);
+    server.send(at(0));
+    server.take(&[35, 3, 5]).unwrap();
+    assert!(server.features.is_stable(Place::Local, number::ACK_RATIO));
+    for ratio in 4..100 {
+        server.features.tell(number::ACK_RATIO, ratio);
+        assert!(!server.features.is_pending(at(100_000 * ratio)) && server.features.timer().is_none());
+    }
+    assert_eq!(server.features.value(Place::Local, number::ACK_RATIO), 2);
+}
+
+/// However a peer changes its mind: one answer to each of its packets, and nothing by ourselves.
+#[test]
+fn negotiation_that_loops_costs_a_packet_for_a_packet() {
+    let [mut client, _] = ends();
+    client.features.prefer(Place::Remote, number::CCID, list(&[2, 3]));
+    for round in 0_u8..=255 {
+        client.take(&[32, 5, 1, 2 + round % 2, 3 - round % 2, 32, 4, 126, round, 32, 5, 5, 1, round]).unwrap();
+        assert!(client.features.is_pending(at(0)));
+        assert!(client.send(at(0)).2.len() < 30);
+        assert!(!client.features.is_pending(at(1_000_000)) && client.features.timer().is_none());
+    }
+}
+
 proptest! {
     /// Both ends change their minds while packets are lost and overtake each other: in the end they agree, and it ends.
     #[test]

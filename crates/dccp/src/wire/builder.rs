@@ -49,12 +49,17 @@ impl<'a> Builder<'a> {
         Self::MAX_HEADER.saturating_sub(self.buf.len() - self.start)
     }
 
+    /// Bytes of header and options so far, with their padding.
+    pub fn header_len(&self) -> usize {
+        (self.buf.len() - self.start).next_multiple_of(4)
+    }
+
     /// Pads the options, appends the data and fills in offset and checksum.
     ///
     /// # Panics
     /// If more than [`room`](Self::room) bytes of options were written.
     pub fn finish(self, payload: &[u8], checksum: Checksum) {
-        let header = (self.buf.len() - self.start).next_multiple_of(4);
+        let header = self.header_len();
         assert!(header <= Self::MAX_HEADER, "options of {header} bytes");
         self.buf.resize(self.start + header, 0);
         self.buf.extend_from_slice(payload);

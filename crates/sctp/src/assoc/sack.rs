@@ -2,7 +2,8 @@ use super::Association;
 use crate::api::{CwndUpdate, LossDetection, RttSamples};
 use crate::path::Path;
 use crate::tx::{Chunk, ChunkState, LossCause};
-use crate::wire::chunk::{GapBlocks, Sack};
+use crate::wire::Header;
+use crate::wire::chunk::{GapBlocks, IData, Sack};
 use braidcast_core::Instant;
 use core::time::Duration;
 
@@ -180,7 +181,7 @@ impl Association {
                 if chunk.copied {
                     return; // Perhaps the copy alone arrived: that says nothing about this path.
                 }
-                path.pmtu.on_delivered(len);
+                path.pmtu.on_delivered(len + Header::LEN + IData::HEADER);
                 news.highest_order = news.highest_order.max(Some(chunk.order));
                 path.rack.on_delivered(now, chunk.sent, chunk.order, chunk.repeats > 0, path.rtt.min());
                 if chunk.repeats == 0 && news.newest.is_none_or(|(order, _)| order < chunk.order) {

@@ -1,17 +1,15 @@
 //! One path: everything that RFC 9260 keeps for each destination address, and what multipath adds.
 
 mod heartbeat;
-mod pmtu;
 
 use crate::api::{CwndUnit, Options, PathReport, PathState};
 use crate::tx::{LossCause, PseudoCumack};
 use crate::wire::Header;
 use crate::wire::chunk::Data;
-use braidcast_cc::{LossResponse, Pacer, QueueingDelay, Rack, RttEstimator, Window};
+use braidcast_cc::{LossResponse, Pacer, PathMtu, QueueingDelay, Rack, RttEstimator, Window};
 use braidcast_core::{Instant, PathId, Route};
 use core::time::Duration;
 pub(crate) use heartbeat::{Heartbeats, Info};
-pub(crate) use pmtu::Pmtu;
 use std::collections::VecDeque;
 
 /// A path of an association.
@@ -27,7 +25,7 @@ pub(crate) struct Path {
     pub(crate) pacer: Pacer,
     pub(crate) rack: Rack,
     pub(crate) queueing: QueueingDelay,
-    pub(crate) pmtu: Pmtu,
+    pub(crate) pmtu: PathMtu,
     /// What the last MTU probe was marked with.
     pub(crate) pmtu_nonce: u64,
     pub(crate) heartbeats: Heartbeats,
@@ -123,7 +121,7 @@ impl Path {
             pacer: Pacer::new(now, options.base_mtu),
             rack: Rack::default(),
             queueing: QueueingDelay::default(),
-            pmtu: Pmtu::new(options.base_mtu, options.max_mtu),
+            pmtu: PathMtu::new(options.base_mtu, options.max_mtu),
             pmtu_nonce: 0,
             heartbeats: Heartbeats::new(),
             in_flight: 0,

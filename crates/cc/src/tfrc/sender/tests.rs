@@ -90,6 +90,19 @@ fn the_equation_and_the_receive_rate_limit() {
     assert_eq!([3, 4].map(|round| after(round, 20_000.0)), [40_000.0; 2]);
 }
 
+/// Data waits when the first packet after an idle hour leaves, so the interval is not data-limited.
+#[test]
+fn a_receiver_that_counts_silence_does_not_stop_the_sender() {
+    let mut sender = started(Config::default());
+    let now = at(3_600_000);
+    sender.on_sent(now, 1000);
+    while sender.try_send(now).is_ok() {
+        sender.on_sent(now, 1000);
+    }
+    sender.on_feedback(at(3_600_100), &report(3_600_100, 0.3, 0.001));
+    assert_eq!(sender.allowed_rate(), 20_000.0, "twice one packet each round trip");
+}
+
 #[test]
 fn a_loss_in_a_data_limited_interval() {
     let mut sender = started(Config::default());
@@ -103,14 +116,15 @@ fn a_loss_in_a_data_limited_interval() {
 fn faster_restart_quadruples_up_to_what_the_path_has_carried() {
     let steps = |faster_restart| {
         let mut sender = started(Config { rules: Rules::Rfc3448, faster_restart, ..Config::default() });
+        sender.on_feedback(at(100), &report(100, 80_000.0, 1e-6));
         sender.on_feedback(at(200), &report(200, 100_000.0, 1e-6));
-        [10_000.0, 20_000.0, 60_000.0].map(|recv_rate| {
+        [10_000.0, 30_000.0, 60_000.0].map(|recv_rate| {
             sender.on_feedback(at(300), &report(300, recv_rate, 1e-6));
             sender.allowed_rate()
         })
     };
-    assert_eq!(steps(false), [20_000.0, 40_000.0, 120_000.0]);
-    assert_eq!(steps(true), [40_000.0, 50_000.0, 120_000.0], "the loss left 50,000 known; beyond it twice as ever");
+    assert_eq!(steps(false), [20_000.0, 60_000.0, 120_000.0]);
+    assert_eq!(steps(true), [40_000.0, 100_000.0, 120_000.0], "100,000 are known; beyond that twice as ever");
 }
 
 #[test]

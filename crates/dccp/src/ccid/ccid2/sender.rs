@@ -1,5 +1,5 @@
-use super::NUMDUPACK;
 use super::ack_ratio::AckRatio;
+use super::{Acked, NUMDUPACK, Window};
 use crate::ackvec::NonceHistory;
 use crate::ccid::{self, Arrival, CcidReport, Feedback, Permit, Sent, Setup};
 use crate::seq::{Seq, back, later};
@@ -20,11 +20,10 @@ struct Flight {
     dropped: Option<DropCode>,
 }
 
-/// The data sender of CCID 2 (RFC 4341 §5): a window in packets, halved once for each congestion event.
+/// The data sender of CCID 2 (RFC 4341 §5): what is out, what was lost, and a window that follows.
 #[derive(Debug)]
-pub(in crate::ccid) struct Sender {
-    cwnd: u32,
-    ssthresh: u32,
+pub(in crate::ccid) struct Sender<W> {
+    window: W,
     /// Data packets in the network.
     pipe: u32,
     /// Largest window that the sequence window allows.
@@ -40,8 +39,6 @@ pub(in crate::ccid) struct Sender {
     measure_from: Option<Seq>,
     /// What was sent up to here belongs to the last congestion event.
     recovered_after: Option<Seq>,
-    /// Unmarked data packets acknowledged since the window last grew.
-    credit: u32,
     /// The window was full since the last feedback: only then does it grow (§5.1).
     was_full: bool,
     /// The receiver is slow: no growth before this (RFC 4340 §11.6).
@@ -63,7 +60,7 @@ const RTO: RtoBounds =
 /// Time is taken off, so it is added to the timeout.
 const DELAYED_ACK: Duration = Duration::from_millis(200);
 
-impl Sender {
+impl<W: Window> Sender<W> {
     /// Packets that are remembered; beyond that the oldest count as lost.
     const MAX_FLIGHTS: usize = 1 << 16;
 
@@ -73,8 +70,7 @@ impl Sender {
         let mut rtt = RttEstimator::new(RTO);
         setup.rtt.into_iter().for_each(|measured| rtt.sample(measured));
         Self {
-            cwnd: initial_window,
-            ssthresh: u32::MAX,
+            window: W::new(initial_window),
             pipe: 0,
             limit: u32::MAX,
             initial_window,
@@ -84,7 +80,6 @@ impl Sender {
             rtt,
             measure_from: None,
             recovered_after: None,
-            credit: 0,
             was_full: false,
             no_growth_until: Instant::ZERO,
             timeout: None,
@@ -96,8 +91,9 @@ impl Sender {
         }
     }
 
-    fn window(&self) -> u32 {
-        self.cwnd.min(self.limit).max(1)
+    /// Data packets that may be out.
+    fn allowed(&self) -> u32 {
+        self.window.cwnd().min(self.limit).max(1)
     }
 
     /// The number after the last one sent.
@@ -120,20 +116,13 @@ impl Sender {
         (low <= high).then(|| (low, low.distance_to(high) + 1))
     }
 
-    /// A loss or mark of packet `seq`: halves the window, once for all that was sent before it was noticed (§5).
+    /// A loss or mark of packet `seq`: told to the window once for all that was sent before it was noticed (§5).
     fn congestion(&mut self, seq: Seq) {
         if self.recovered_after.is_some_and(|end| seq <= end) {
             return;
         }
         self.recovered_after = Some(back(self.next(), 1));
-        self.cwnd = (self.cwnd / 2).max(1);
-        self.ssthresh = self.cwnd.max(2);
-        self.credit = 0;
-    }
-
-    /// §5.2: Data Dropped and Slow Receiver end slow start.
-    fn leave_slow_start(&mut self) {
-        self.ssthresh = self.ssthresh.min(self.cwnd.max(2));
+        self.window.on_congestion();
     }
 
     /// Notes which packets not yet acknowledged had their data dropped.
@@ -169,12 +158,12 @@ impl Sender {
         let congested = match dropped {
             None | Some(DropCode::ProtocolConstraints | DropCode::NotListening) => marked,
             Some(DropCode::ReceiveBuffer) => {
-                self.cwnd = (self.cwnd - 1).max(1);
-                self.leave_slow_start();
+                self.window.shrink();
+                self.window.leave_slow_start(); // RFC 4341 §5.2
                 marked
             }
             Some(DropCode::Corrupt | DropCode::DeliveredCorrupt | DropCode::Reserved(_)) => {
-                self.leave_slow_start();
+                self.window.leave_slow_start();
                 true
             }
         };
@@ -226,18 +215,20 @@ impl Sender {
         }
     }
 
-    /// The round-trip time, once in a window, on the packet that the peer acknowledges.
+    /// The round-trip time, on the packet that the peer acknowledges; smoothed once in a window.
     fn measure(&mut self, now: Instant, feedback: &Feedback<'_>) {
-        let fresh = self.measure_from.is_none_or(|from| feedback.ack >= from);
-        let Some(flight) = self.flight_mut(feedback.ack).filter(|flight| fresh && !flight.done).copied() else {
-            return;
-        };
+        let round_is_over = self.measure_from.is_none_or(|from| feedback.ack >= from);
+        let Some(flight) = self.flight_mut(feedback.ack).filter(|flight| !flight.done).copied() else { return };
         let held = feedback.options.known().find_map(|option| match option {
             Opt::ElapsedTime(units) => Some(from_units(units)),
             _ => None,
         });
-        self.rtt.sample(now.since(flight.at).saturating_sub(held.unwrap_or_default()));
-        self.measure_from = Some(self.next());
+        let rtt = now.since(flight.at).saturating_sub(held.unwrap_or_default());
+        self.window.on_rtt(rtt, round_is_over);
+        if round_is_over {
+            self.rtt.sample(rtt);
+            self.measure_from = Some(self.next());
+        }
     }
 
     /// Whether all nonce echoes are right, as far as we can tell (RFC 4340 §12.2).
@@ -250,33 +241,23 @@ impl Sender {
         })
     }
 
-    /// §5: slow start by half of what is acknowledged, then one packet for each window.
+    /// `unmarked` more data packets got through.
     fn grow(&mut self, now: Instant, unmarked: u32) {
-        if !core::mem::take(&mut self.was_full) || now < self.no_growth_until || self.cwnd >= self.limit {
-            return;
-        }
-        self.credit += unmarked;
-        if self.cwnd < self.ssthresh {
-            let most = u32::from(self.ack_ratio.get() / 2).max(1);
-            let growth = (self.credit / 2).min(most).min(self.ssthresh - self.cwnd);
-            self.credit = if growth == most { 0 } else { self.credit % 2 };
-            self.cwnd += growth;
-        } else if self.credit >= self.cwnd {
-            self.credit -= self.cwnd;
-            self.cwnd += 1;
-        }
+        let was_full = core::mem::take(&mut self.was_full);
+        let may_grow = was_full && now >= self.no_growth_until && self.window.cwnd() < self.limit;
+        let srtt = self.rtt.srtt().unwrap_or_default();
+        self.window.on_ack(now, &Acked { packets: unmarked, may_grow, srtt, ack_ratio: self.ack_ratio.get() });
     }
 }
 
-impl ccid::Sender for Sender {
+impl<W: Window> ccid::Sender for Sender<W> {
     fn permit(&mut self, now: Instant, _payload: usize) -> Permit {
-        if self.pipe == 0 && self.last_data.is_some_and(|at| now.since(at) > self.rtt.rto()) {
-            // §5.1: slow start after an idle period.
-            self.cwnd = self.cwnd.min(self.initial_window);
-            self.credit = 0;
+        if self.pipe == 0 && self.last_data.is_some_and(|at| now.since(at) > self.rtt.rto() + DELAYED_ACK) {
+            // §5.1: slow start after an idle period. A window of one packet whose acknowledgement is held back is none.
+            self.window.on_idle(self.initial_window);
             self.last_data = None;
         }
-        if self.pipe < self.window() {
+        if self.pipe < self.allowed() {
             return Permit::Now;
         }
         self.was_full = true;
@@ -324,7 +305,9 @@ impl ccid::Sender for Sender {
             self.counts.nonce_mismatches += 1;
             self.congestion(feedback.ack);
         }
-        self.note_dropped(feedback);
+        if feedback.has_dropped {
+            self.note_dropped(feedback);
+        }
         let (mut high, mut unmarked) = (feedback.ack, 0);
         for run in feedback.options.ack_vector_runs() {
             let low = back(high, u64::from(run.len) - 1);
@@ -335,11 +318,10 @@ impl ccid::Sender for Sender {
             }
             high = back(low, 1);
         }
-        let acked = unmarked;
         self.find_losses();
         self.grow(now, unmarked);
-        if acked > 0 {
-            self.ack_ratio.on_acked(acked, self.cwnd);
+        if unmarked > 0 {
+            self.ack_ratio.on_acked(unmarked, self.window.cwnd());
         }
     }
 
@@ -348,7 +330,7 @@ impl ccid::Sender for Sender {
     }
 
     fn on_slow_receiver(&mut self, now: Instant) {
-        self.leave_slow_start();
+        self.window.leave_slow_start();
         self.no_growth_until = now + self.rtt.srtt().unwrap_or(Duration::from_millis(200));
     }
 
@@ -361,20 +343,18 @@ impl ccid::Sender for Sender {
             return;
         }
         // §5: all that is out is lost.
-        self.ssthresh = (self.cwnd / 2).max(2);
+        self.window.on_timeout();
         self.recovered_after = Some(back(self.next(), 1));
         for n in 0..self.flights.len() as u64 {
             self.lose(self.first.plus(n));
         }
-        self.cwnd = 1;
-        self.credit = 0;
         self.counts.timeouts += 1;
         self.rtt.back_off();
         self.forget();
     }
 
     fn wants_ack_of_ack(&self) -> bool {
-        self.since_ack + 1 >= self.window()
+        self.since_ack + 1 >= self.allowed()
     }
 
     fn ack_ratio(&self) -> Option<u16> {
@@ -382,11 +362,15 @@ impl ccid::Sender for Sender {
     }
 
     fn packets_per_rtt(&self, _: Instant) -> u64 {
-        u64::from(self.cwnd)
+        u64::from(self.window.cwnd())
     }
 
     fn limit(&mut self, packets: u64) {
         self.limit = u32::try_from(packets).unwrap_or(u32::MAX).max(1);
+    }
+
+    fn losses(&self) -> u64 {
+        self.counts.lost + self.counts.timeouts
     }
 
     fn srtt(&self) -> Option<Duration> {
@@ -397,8 +381,8 @@ impl ccid::Sender for Sender {
         CcidReport {
             srtt: self.rtt.srtt(),
             rto: Some(self.rtt.rto()),
-            cwnd: Some(self.cwnd),
-            ssthresh: Some(self.ssthresh),
+            cwnd: Some(self.window.cwnd()),
+            ssthresh: Some(self.window.ssthresh()),
             pipe: Some(self.pipe),
             ack_ratio: Some(self.ack_ratio.get()),
             ..self.counts

@@ -1,10 +1,11 @@
 use super::*;
 use crate::ccid::Sender as _;
+use crate::ccid::ccid2::Reno;
 use crate::wire::{Kind, Options};
 
 /// A sender, its clock and the next number.
 struct Bench {
-    sender: Sender,
+    sender: Sender<Reno>,
     now: Instant,
     next: u64,
 }
@@ -22,7 +23,7 @@ fn bench() -> Bench {
 
 impl Bench {
     fn cwnd(&self) -> (u32, u32) {
-        (self.sender.cwnd, self.sender.pipe)
+        (self.sender.window.cwnd, self.sender.pipe)
     }
 
     /// Sends data until the window is full; the numbers.
@@ -44,7 +45,8 @@ impl Bench {
     fn ack(&mut self, ack: u64, options: &[u8]) {
         self.now += Duration::from_millis(100);
         let options = Options::new(options, Kind::Ack { ack });
-        self.sender.on_feedback(self.now, &Feedback { ack: Seq::new(ack), options });
+        self.sender
+            .on_feedback(self.now, &Feedback { ack: Seq::new(ack), options, has_vectors: true, has_dropped: true });
     }
 }
 
@@ -58,13 +60,13 @@ fn slow_start_grows_by_half_of_what_is_acknowledged() {
     b.ack(4, &[38, 3, 1]);
     b.fill();
     b.ack(6, &[38, 3, 1]);
-    assert_eq!(b.sender.cwnd, 6);
+    assert_eq!(b.sender.window.cwnd, 6);
 }
 
 #[test]
 fn three_later_packets_make_a_loss_and_halve_the_window_once() {
     let mut b = bench();
-    b.sender.cwnd = 10;
+    b.sender.window.cwnd = 10;
     b.fill();
     // 1 and 3 are missing, of 1 to 5; three later ones have come for 1 only.
     b.ack(5, &[38, 6, 1, 192, 0, 192]);
@@ -78,7 +80,7 @@ fn three_later_packets_make_a_loss_and_halve_the_window_once() {
     assert_eq!(b.cwnd(), (5, 4));
     let new = b.fill().end - 1;
     b.ack(new, &[38, 3, 64 | 1]);
-    assert_eq!(b.sender.cwnd, 2, "a mark on a later packet is an event of its own");
+    assert_eq!(b.sender.window.cwnd, 2, "a mark on a later packet is an event of its own");
 }
 
 #[test]
@@ -95,12 +97,12 @@ fn packets_without_data_are_no_part_of_the_pipe_but_show_losses() {
 #[test]
 fn silence_sets_the_window_to_one_and_backs_off() {
     let mut b = bench();
-    b.sender.cwnd = 8;
+    b.sender.window.cwnd = 8;
     b.fill();
     let first = b.sender.timer().unwrap();
     b.now = first;
     b.sender.on_timer(first);
-    assert_eq!((b.cwnd(), b.sender.ssthresh), ((1, 0), 4));
+    assert_eq!((b.cwnd(), b.sender.window.ssthresh()), ((1, 0), 4));
     b.fill();
     let second = b.sender.timer().unwrap();
     let rto = |from: Instant, to: Instant| (to - from).as_millis() - 200;
@@ -116,17 +118,17 @@ fn an_application_that_does_not_fill_the_window_does_not_make_it_grow() {
         b.send(true);
         b.ack(n, &[38, 3, 0]);
     }
-    assert_eq!(b.sender.cwnd, 3);
+    assert_eq!(b.sender.window.cwnd, 3);
 }
 
 #[test]
 fn drops_at_the_receiver_are_answered_as_rfc_4341_5_2_says() {
     let after = |code: u8| {
         let mut b = bench();
-        b.sender.cwnd = 10;
+        b.sender.window.cwnd = 10;
         b.fill();
         b.ack(2, &[38, 3, 1, 40, 3, 0x80 | code << 4 | 1]);
-        (b.sender.cwnd, b.sender.ssthresh)
+        (b.sender.window.cwnd, b.sender.window.ssthresh())
     };
     assert_eq!(after(0), (11, u32::MAX), "protocol constraints are no congestion");
     assert_eq!(after(2), (8, 8), "one packet less for each, and no more slow start");
@@ -136,22 +138,22 @@ fn drops_at_the_receiver_are_answered_as_rfc_4341_5_2_says() {
     b.fill();
     b.now = Instant::ZERO;
     b.ack(2, &[38, 3, 1]);
-    assert_eq!((b.sender.cwnd, b.sender.ssthresh), (3, 3));
+    assert_eq!((b.sender.window.cwnd, b.sender.window.ssthresh()), (3, 3));
 }
 
 #[test]
 fn a_wrong_nonce_echo_counts_as_a_mark() {
     let mut b = bench();
-    b.sender.cwnd = 10;
+    b.sender.window.cwnd = 10;
     b.fill();
     b.ack(2, &[39, 3, 1]);
-    assert_eq!((b.sender.cwnd, b.sender.counts.nonce_mismatches), (5, 1));
+    assert_eq!((b.sender.window.cwnd, b.sender.counts.nonce_mismatches), (5, 1));
 }
 
 #[test]
 fn an_idle_period_ends_in_slow_start() {
     let mut b = bench();
-    b.sender.cwnd = 40;
+    b.sender.window.cwnd = 40;
     b.fill();
     b.ack(40, &[38, 3, 39]);
     assert_eq!(b.sender.pipe, 0);

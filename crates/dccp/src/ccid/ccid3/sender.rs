@@ -5,8 +5,8 @@ use super::sent_log::{Departure, SentLog};
 use crate::api::Wanted;
 use crate::ccid::{self, CcidReport, Feedback, Permit, Sent, Setup};
 use crate::seq::{Seq, back};
+use crate::wire::RawOption;
 use crate::wire::option::{Ccid3Option, DropCode, DroppedPackets};
-use crate::wire::{Opt, RawOption};
 use braidcast_cc::tfrc::{self, WindowCounter};
 use braidcast_core::Instant;
 use core::time::Duration;
@@ -136,8 +136,8 @@ impl ccid::Sender for Sender {
             self.unanswered = answered;
         }
         self.counter.on_acknowledged(now, departure.ccval);
-        self.owes_ack |= feedback.options.known().any(|it| matches!(it, Opt::AckVector(_) | Opt::DataDropped(_)));
-        let drops = self.receive_buffer_drops(feedback);
+        self.owes_ack |= feedback.has_vectors || feedback.has_dropped;
+        let drops = if feedback.has_dropped { self.receive_buffer_drops(feedback) } else { 0 };
         if let Some(told) = Told::read(feedback) {
             let loss_event_rate = told.loss_event_rate(self.short.as_mut());
             let event = told.newest_event();
@@ -188,6 +188,10 @@ impl ccid::Sender for Sender {
 
     fn understands(&self, option: RawOption<'_>) -> bool {
         Ccid3Option::parse(option).is_some() || (self.short.is_some() && DroppedPackets::parse(option).is_some())
+    }
+
+    fn losses(&self) -> u64 {
+        self.counts.loss_events + self.counts.timeouts
     }
 
     fn srtt(&self) -> Option<Duration> {

@@ -50,7 +50,8 @@ impl Bench {
     fn feed(&mut self, options: &[u8]) {
         let ack = self.next - 1;
         let options = Options::new(options, Kind::Ack { ack });
-        self.sender.on_feedback(self.now, &Feedback { ack: Seq::new(ack), options });
+        self.sender
+            .on_feedback(self.now, &Feedback { ack: Seq::new(ack), options, has_vectors: true, has_dropped: true });
     }
 
     fn rate(&self) -> f64 {

@@ -136,7 +136,9 @@ impl<'a> Options<'a> {
 
     /// The Ack Vector options in order.
     pub fn ack_vectors(&self) -> impl Iterator<Item = AckVector<'a>> + use<'a> {
-        self.known().filter_map(|option| match option {
+        let is_vector = |raw: RawOption<'_>| matches!(raw.kind, kind::ACK_VECTOR_0 | kind::ACK_VECTOR_1);
+        let listed = self.iter().filter_map(Result::ok).filter(move |listed| is_vector(listed.raw));
+        listed.filter_map(|listed| match listed.parse()? {
             Opt::AckVector(vector) => Some(vector),
             _ => None,
         })

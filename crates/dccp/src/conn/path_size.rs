@@ -1,0 +1,131 @@
+//! Which packets the path carries (RFC 4340 §14): found by padded Syncs, which risk no data (§14.1), in the way of RFC 8899.
+
+use super::{Connection, Control, Phase};
+use crate::api::Event;
+use crate::seq::Seq;
+use braidcast_cc::PathMtu;
+use braidcast_core::Instant;
+use core::time::Duration;
+
+/// The size of packets, and what is done to make it right.
+#[derive(Debug)]
+pub(super) struct PathSize {
+    search: PathMtu,
+    /// The application could make use of more: only then it is looked for.
+    wanted: bool,
+    /// Packets above the base left since the size was confirmed.
+    used: bool,
+    /// Losses that congestion control has told of, and from when on more of them raise a doubt.
+    losses: u64,
+    doubt_from: Instant,
+    /// The last probe and its size.
+    probe: Option<(Seq, usize)>,
+}
+
+impl PathSize {
+    /// Losses have many causes: the size is doubted no more often.
+    const PAUSE: Duration = Duration::from_secs(10);
+
+    pub(super) fn new(now: Instant, base: usize, max: usize) -> Self {
+        let search = PathMtu::new(base.min(max), max);
+        Self { search, wanted: false, used: false, losses: 0, doubt_from: now, probe: None }
+    }
+
+    /// Bytes of the largest packet.
+    pub(super) const fn current(&self) -> usize {
+        self.search.current()
+    }
+
+    /// A message of `len` bytes was to be sent where `limit` is the longest.
+    pub(super) const fn asked(&mut self, len: usize, limit: usize) {
+        self.wanted |= len * 4 > limit * 3;
+    }
+
+    /// A packet of `size` bytes left, of which none is larger than `base` for certain.
+    pub(super) const fn sent(&mut self, size: usize, base: usize) {
+        self.used |= size > base;
+    }
+
+    /// When [`due`](Self::due) is to be asked, at rest only if more is wanted.
+    pub(super) fn timer(&self) -> Option<Instant> {
+        self.search.poll_timeout().filter(|_| self.wanted || self.search.is_searching())
+    }
+
+    /// The size to probe now.
+    fn due(&mut self, now: Instant) -> Option<usize> {
+        if !self.search.is_searching() {
+            if !self.wanted || self.search.poll_timeout().is_some_and(|at| at > now) {
+                return None;
+            }
+            self.wanted = false;
+            self.search.start(now);
+        }
+        self.search.due(now)
+    }
+
+    /// Congestion control has told of `losses` so far: full packets may be what gets lost (RFC 8899 §4.3).
+    pub(super) fn doubt(&mut self, now: Instant, losses: u64) {
+        if losses > self.losses {
+            self.losses = losses;
+            if self.used && now >= self.doubt_from {
+                self.used = false;
+                self.doubt_from = now + Self::PAUSE;
+                self.search.confirm(now);
+            }
+        }
+    }
+}
+
+/// Filling of probes.
+pub(super) static FILLING: [u8; 9216] = [0; 9216];
+
+impl Connection {
+    /// Longest message in bytes that one packet carries for certain; [`Event::MaxPayload`] tells when it changes. It is found
+    /// out when a message is sent that nearly fills it, or refused as longer.
+    pub fn max_payload(&self) -> usize {
+        // Long header with acknowledgement, Data Checksum, NDP Count, padding. Ack Vectors go on packets of their own if
+        // they do not fit.
+        const OVERHEAD: usize = 24 + 6 + 8 + 2;
+        self.path_size.current().saturating_sub(OVERHEAD)
+    }
+
+    /// Queues a probe if it is time for one.
+    pub(super) fn probe_path(&mut self, now: Instant) {
+        if !matches!(self.phase, Phase::Open) || self.path_size.timer().map_or(!self.path_size.wanted, |at| at > now) {
+            return;
+        }
+        let before = self.path_size.current();
+        let size = self.path_size.due(now);
+        if let Some(size) = size {
+            // RFC 8899 §5.1.1: PROBE_TIMER is more than a round trip, and a second at least.
+            let timeout = (self.rtt_or_default() * 3).max(Duration::from_secs(1));
+            self.path_size.search.sent(now, timeout);
+            self.control(Control::Probe { size });
+        }
+        self.note_path_size(before);
+    }
+
+    /// A probe left as packet `seq`.
+    pub(super) const fn probe_left(&mut self, seq: Seq, size: usize) {
+        self.path_size.probe = Some((seq, size));
+        self.probed = true;
+    }
+
+    /// A SyncAck came for packet `ack`.
+    pub(super) fn probe_answered(&mut self, now: Instant, ack: Seq) {
+        if let Some((_, size)) = self.path_size.probe.take_if(|(seq, _)| *seq == ack) {
+            let before = self.path_size.current();
+            self.path_size.search.answered(now, size);
+            self.note_path_size(before);
+        }
+    }
+
+    fn note_path_size(&mut self, before: usize) {
+        if self.path_size.current() != before {
+            let limit = self.max_payload();
+            // §14.2: what is too long now must not leave as it is.
+            self.stats.outgrown += self.queue.drop_longer(limit);
+            self.events.push_back(Event::MaxPayload(limit));
+        }
+    }
+}
