@@ -1,4 +1,5 @@
 use crate::fifo::Fifo;
+use crate::fifo_timed::FifoTimed;
 use crate::keep_alive::KeepAlive;
 use crate::lifo::Lifo;
 use crate::lifo_priority::LifoPriority;
@@ -17,6 +18,8 @@ use core::str::FromStr;
 pub enum Method {
     /// In the order of arrival.
     Fifo,
+    /// The same, the expired discarded.
+    FifoTimed,
     /// By priority and expiry, the expired discarded.
     Sbpn1,
     /// The same, but the last message goes in any case.
@@ -40,8 +43,9 @@ pub enum Method {
 
 impl Method {
     /// Every method, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 10] = [
+    pub const ALL: [(&'static str, Self); 11] = [
         ("fifo", Self::Fifo),
+        ("fifo-timed", Self::FifoTimed),
         ("sbpn1", Self::Sbpn1),
         ("sbpn2", Self::Sbpn2),
         ("lifo", Self::Lifo),
@@ -57,6 +61,7 @@ impl Method {
     pub fn queue<M: fmt::Debug + Send + 'static>(self, limits: Limits) -> Box<dyn SendQueue<M>> {
         match self {
             Self::Fifo => Box::new(Fifo::new(limits)),
+            Self::FifoTimed => Box::new(FifoTimed::new(limits)),
             Self::Sbpn1 => Box::new(Sbpn1::new(limits)),
             Self::Sbpn2 => Box::new(Sbpn2::new(limits)),
             Self::Lifo => Box::new(Lifo::new(limits)),

@@ -86,6 +86,14 @@ impl<M: fmt::Debug + Send, B: Bag<M>> Store<M, B> {
         Ok(())
     }
 
+    /// Drops from the front what would come too late, as far as `len` bytes need the room.
+    pub(crate) fn drop_expired_for(&mut self, len: usize, outlook: &Outlook, gone: &mut Vec<Discard<M>>) {
+        while !self.has_room(len) && self.head().is_some_and(|tag| tag.is_expired(outlook)) {
+            let Some((tag, message)) = self.take() else { break };
+            gone.push(Discard { why: Why::Expired, tag, message });
+        }
+    }
+
     /// The message that goes now, by the rule of SBPN1 (fig. 3.1): what would come too late is discarded.
     pub(crate) fn take_unexpired(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
         loop {
