@@ -4,7 +4,7 @@ mod common;
 
 use braidcast_core::{Machine, Rng, Route, SocketId};
 use braidcast_dccp::wire::{Builder, Checksum, Header, Kind, Opt, Reset, ResetCode, ServiceCode};
-use braidcast_dccp::{CloseReason, ConnectError, Endpoint, Event, Options, SendError, SendOptions, State};
+use braidcast_dccp::{CloseReason, ConnectError, Endpoint, Event, Limits, Options, SendError, SendOptions, State};
 use braidcast_sim::{Duplex, Network};
 use common::*;
 use core::time::Duration;
@@ -250,7 +250,8 @@ fn native_ip_works_with_both_families() {
 
 #[test]
 fn messages_that_cannot_be_sent_are_refused_with_the_reason() {
-    let mut pair = Pair::connected(&Options { send_queue: 3, ..Options::default() }, Duplex::both(link(1, 50)));
+    let mut pair =
+        Pair::connected(&Options { send_queue: Limits::messages(3), ..Options::default() }, Duplex::both(link(1, 50)));
     let limit = pair.on_client(|it, _| it.max_payload());
     assert_eq!(pair.client_send(&vec![0; limit + 1]), Err(SendError::TooLong { len: limit + 1, limit }));
     let coverage = |coverage| SendOptions { coverage, ..SendOptions::default() };
@@ -260,7 +261,7 @@ fn messages_that_cannot_be_sent_are_refused_with_the_reason() {
     assert_eq!(refused, Err(SendError::CoverageRefused { coverage: 1, minimum: 0 }));
     let sent = (0..100).take_while(|&n| pair.client_send(&message(n, 1000)).is_ok()).count();
     assert_eq!(sent, 6, "three in the window, three in the queue");
-    assert_eq!(pair.client_send(b""), Err(SendError::QueueFull { limit: 3 }));
+    assert_eq!(pair.client_send(b""), Err(SendError::QueueFull { messages: 3, bytes: 3000 }));
     pair.run(ms(300));
     assert!(pair.client_events.contains(&Event::Writable));
     pair.on_client(|it, now| it.close(now));

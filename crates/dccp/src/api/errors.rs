@@ -2,10 +2,12 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SendError {
     /// Congestion control lets data out more slowly than it comes in: wait for [`Event::Writable`](crate::Event::Writable).
-    #[error("{limit} messages wait already, as congestion control allows no more for now")]
+    #[error("{messages} messages of {bytes} bytes wait already, as congestion control allows no more for now")]
     QueueFull {
-        /// [`Options::send_queue`](crate::Options).
-        limit: usize,
+        /// Messages that wait.
+        messages: usize,
+        /// Bytes in them.
+        bytes: usize,
     },
     /// DCCP does not fragment: split the message, or see whether [`Event::MaxPayload`](crate::Event) tells of more soon.
     #[error("a message of {len} bytes is longer than the {limit} that a packet carries")]

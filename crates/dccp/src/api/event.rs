@@ -1,4 +1,5 @@
 use crate::wire::{Reset, ResetCode};
+use braidcast_queue::Why;
 use core::fmt;
 
 /// What a connection tells the layer above it.
@@ -11,6 +12,14 @@ pub enum Event {
     /// The path carries longer messages than before, or shorter ones only:
     /// [`max_payload`](crate::Connection::max_payload) is this now.
     MaxPayload(usize),
+    /// A message with this [`context`](crate::SendOptions) will not be sent: what the queue says of it, or nothing if it became too
+    /// long for the path while it waited.
+    Discarded {
+        /// What the application called it.
+        context: u64,
+        /// The reason.
+        why: Option<Why>,
+    },
     /// There is room to send again after [`SendError::QueueFull`](crate::SendError).
     Writable,
     /// The connection is over; nothing follows.

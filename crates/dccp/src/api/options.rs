@@ -1,6 +1,8 @@
 use super::{ReorderOptions, TfrcOptions};
 use crate::ccid::Ccid;
+use braidcast_queue::{Limits, Method, Priority};
 use core::time::Duration;
+use std::sync::Arc;
 
 /// How an endpoint and its connections behave. [`Default`] is what RFC 4340 recommends, where it says anything.
 ///
@@ -17,8 +19,14 @@ pub struct Options {
     pub tfrc: TfrcOptions,
     /// Puts packets into order before loss detection and the application see them (CCID 3 and 4). Default `None`: off.
     pub reorder: Option<ReorderOptions>,
-    /// Messages that may wait to be sent; [`SendError::QueueFull`](crate::SendError) beyond. Default 64.
-    pub send_queue: usize,
+    /// Which of the messages that wait goes next, and which one not at all. Default
+    /// [`FifoTimed`](braidcast_queue::Method::FifoTimed).
+    pub queue: Method,
+    /// How many messages, and bytes in them, may wait to be sent. Default 64 messages.
+    pub send_queue: Limits,
+    /// A message that the peer's application ignores, to be sent where the queue asks for padding
+    /// ([`KeepAlive`](braidcast_queue::Method::KeepAlive) does). Default `None`: none is sent.
+    pub padding: Option<Arc<[u8]>>,
     /// Bytes received and not yet taken; what comes on top is dropped and reported as such (§11.7). Default 1 MiB.
     pub receive_buffer: usize,
     /// DCCP packet in bytes, headers included, that every path is trusted to carry (`BASE_PLPMTU`, RFC 8899 §5.1.2). Default
@@ -78,7 +86,9 @@ impl Default for Options {
             ccids: vec![Ccid::Two],
             tfrc: TfrcOptions::default(),
             reorder: None,
-            send_queue: 64,
+            queue: Method::FifoTimed,
+            send_queue: Limits::messages(64),
+            padding: None,
             receive_buffer: 1 << 20,
             base_packet: 1200,
             first_packet: None,
@@ -109,6 +119,10 @@ impl Default for Options {
 pub struct SendOptions {
     /// Checksum coverage (RFC 4340 §9.2): 0, the default, all of it; n the first (n − 1)·4 bytes. 15 at most.
     pub coverage: u8,
-    /// Dropped unsent after this time. Default never.
+    /// How important it is, for queues that heed it. Default the most important.
+    pub priority: Priority,
+    /// From when on it is of no use to the receiver; queues that heed it do not send what would come later. Default never.
     pub lifetime: Option<Duration>,
+    /// What the application calls it in [`Event::Discarded`](crate::Event). Default `None`: nothing is told.
+    pub context: Option<u64>,
 }

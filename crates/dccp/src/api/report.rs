@@ -51,6 +51,10 @@ pub struct Stats {
     pub received_messages: u64,
     /// Messages that died unsent ([`SendOptions::lifetime`](crate::SendOptions)).
     pub expired: u64,
+    /// Messages that made room for others in a full queue, or found none.
+    pub crowded_out: u64,
+    /// Packets of padding sent ([`Options::padding`](crate::Options)).
+    pub padding: u64,
     /// Messages that died unsent as the path does not carry them any more.
     pub outgrown: u64,
     /// Packets whose numbers lay outside of the windows (RFC 4340 §7.5).

@@ -272,6 +272,11 @@ pub(crate) trait Sender: fmt::Debug + Send {
     /// Losses and timeouts so far.
     fn losses(&self) -> u64;
 
+    /// Bytes of data in a second that may leave, where there is a rate.
+    fn allowed_rate(&self) -> Option<f64> {
+        None
+    }
+
     /// Smoothed round-trip time, once measured.
     fn srtt(&self) -> Option<Duration>;
 

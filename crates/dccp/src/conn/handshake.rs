@@ -119,7 +119,7 @@ impl Connection {
             sending: ccid,
             receiver: ccid.receiver(&setup),
             receiving: ccid,
-            queue: super::SendQueue::default(),
+            queue: super::SendQueue::new(options.queue, options.send_queue),
             reorder: options.reorder.map(super::ReorderBuffer::new),
             inbox: super::Inbox::default(),
             controls: VecDeque::new(),
@@ -143,6 +143,7 @@ impl Connection {
             peer_is_slow: false,
             peer_listens: true,
             wants_room: false,
+            one_way_delay: None,
             stats: Stats::default(),
             options,
         }

@@ -145,6 +145,8 @@ pub struct Connection {
     peer_is_slow: bool,
     peer_listens: bool,
     wants_room: bool,
+    /// As the application knows it.
+    one_way_delay: Option<Duration>,
     stats: Stats,
 }
 
@@ -174,13 +176,7 @@ impl Connection {
         if coverage > 0 && (minimum == 0 || coverage < minimum) && !matches!(self.phase, Phase::Request { .. }) {
             return Err(SendError::CoverageRefused { coverage, minimum });
         }
-        self.stats.expired += self.queue.expire(now);
-        if self.queue.len() >= self.options.send_queue {
-            self.wants_room = true;
-            return Err(SendError::QueueFull { limit: self.options.send_queue });
-        }
-        self.queue.push(now, payload, how);
-        Ok(())
+        self.enqueue(now, payload, how)
     }
 
     /// Moves the next message that came into `out`, replacing what is there; `false` if there is none.

@@ -159,8 +159,6 @@ impl Connection {
     fn note_path_size(&mut self, before: usize) {
         if self.path_size.current() != before {
             let limit = self.max_payload();
-            // §14.2: what is too long now must not leave as it is.
-            self.stats.outgrown += self.queue.drop_longer(limit);
             self.events.push_back(Event::MaxPayload(limit));
         }
     }

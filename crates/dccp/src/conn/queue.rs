@@ -1,34 +1,36 @@
-use crate::api::SendOptions;
-use braidcast_core::Instant;
-use std::collections::VecDeque;
+//! Messages that wait to be sent. Which one goes is decided only when congestion control lets one go.
 
-/// A message that waits.
+use super::Connection;
+use crate::api::{Event, SendError, SendOptions};
+use braidcast_core::Instant;
+use braidcast_queue::{Discard, Limits, Method, Outlook, Refused, Tag, Why};
+use core::time::Duration;
+
+/// A message that waits, besides what its [`Tag`] says.
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) bytes: Vec<u8>,
     pub(super) coverage: u8,
-    expires: Option<Instant>,
+    context: Option<u64>,
 }
 
-/// Messages that wait to be sent. Which one goes is decided only when congestion control lets one go.
-#[derive(Debug, Default)]
+/// A queue of the kind that the application chose, and buffers to use again.
+#[derive(Debug)]
 pub(super) struct SendQueue {
-    waiting: VecDeque<Message>,
-    bytes: usize,
-    /// Buffers of messages that have left.
+    method: Method,
+    limits: Limits,
+    waiting: Box<dyn braidcast_queue::SendQueue<Message>>,
+    /// What was discarded and is not accounted for yet.
+    gone: Vec<Discard<Message>>,
     spare: Vec<Vec<u8>>,
 }
 
 impl SendQueue {
-    /// Buffers that are kept.
-    const SPARE: usize = 64;
+    /// Buffers that are kept: for a full queue as it is by default, and for the message that does not fit.
+    const SPARE: usize = 65;
 
-    pub(super) fn push(&mut self, now: Instant, payload: &[u8], how: SendOptions) {
-        let mut bytes = self.spare.pop().unwrap_or_default();
-        bytes.extend_from_slice(payload);
-        self.bytes += payload.len();
-        let expires = how.lifetime.map(|lifetime| now + lifetime);
-        self.waiting.push_back(Message { bytes, coverage: how.coverage, expires });
+    pub(super) fn new(method: Method, limits: Limits) -> Self {
+        Self { method, limits, waiting: method.queue(limits), gone: Vec::new(), spare: Vec::new() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -39,32 +41,13 @@ impl SendQueue {
         self.waiting.is_empty()
     }
 
-    pub(super) const fn bytes(&self) -> usize {
-        self.bytes
+    pub(super) fn bytes(&self) -> usize {
+        self.waiting.bytes()
     }
 
-    /// Drops the messages in front whose time is up; how many.
-    pub(super) fn expire(&mut self, now: Instant) -> u64 {
-        let mut count = 0;
-        while self.waiting.front().is_some_and(|message| message.expires.is_some_and(|at| at <= now)) {
-            if let Some(message) = self.pop() {
-                self.recycle(message);
-                count += 1;
-            }
-        }
-        count
-    }
-
-    /// Bytes of the message that would go now.
+    /// Bytes of the message that would be looked at first.
     pub(super) fn next_len(&self) -> Option<usize> {
-        self.waiting.front().map(|message| message.bytes.len())
-    }
-
-    /// The message that goes now.
-    pub(super) fn pop(&mut self) -> Option<Message> {
-        let message = self.waiting.pop_front()?;
-        self.bytes -= message.bytes.len();
-        Some(message)
+        self.waiting.peek().map(|tag| tag.len)
     }
 
     /// Gives a buffer back.
@@ -76,15 +59,105 @@ impl SendQueue {
         }
     }
 
-    /// Drops the messages that are longer than `limit`; how many.
-    pub(super) fn drop_longer(&mut self, limit: usize) -> u64 {
-        let before = self.waiting.len();
-        self.waiting.retain(|message| message.bytes.len() <= limit);
-        self.bytes = self.waiting.iter().map(|message| message.bytes.len()).sum();
-        (before - self.waiting.len()) as u64
+    pub(super) fn clear(&mut self) {
+        *self = Self::new(self.method, self.limits);
+    }
+}
+
+impl Connection {
+    /// What the queue is to know about the way.
+    fn outlook(&self, now: Instant) -> Outlook {
+        let half = || self.rtt().map(|rtt| rtt / 2);
+        let one_way_delay = self.one_way_delay.or_else(half).unwrap_or_default();
+        Outlook { now, one_way_delay, rate: self.sender.allowed_rate() }
     }
 
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
+    /// The delay from here to the receiver, if the application knows better than half of the round trip: messages that would
+    /// come after their lifetime are judged by it. `None`, as at first, for half of the round trip.
+    pub const fn set_one_way_delay(&mut self, delay: Option<Duration>) {
+        self.one_way_delay = delay;
+    }
+
+    /// Puts a message into the queue.
+    pub(super) fn enqueue(&mut self, now: Instant, payload: &[u8], how: SendOptions) -> Result<(), SendError> {
+        let outlook = self.outlook(now);
+        let queue = &mut self.queue;
+        let mut bytes = queue.spare.pop().unwrap_or_default();
+        bytes.extend_from_slice(payload);
+        let message = Message { bytes, coverage: how.coverage, context: how.context };
+        let expiry = how.lifetime.map(|lifetime| now + lifetime);
+        let tag = Tag { priority: how.priority, expiry, len: payload.len() };
+        let outcome = queue.waiting.push(&outlook, tag, message, &mut queue.gone);
+        let outcome = outcome.map_err(|refused| {
+            let too_large = matches!(refused, Refused::TooLarge(_));
+            queue.recycle(refused.into_message());
+            if too_large {
+                return SendError::TooLong { len: payload.len(), limit: queue.limits.bytes };
+            }
+            SendError::QueueFull { messages: queue.len(), bytes: queue.bytes() }
+        });
+        self.wants_room |= matches!(outcome, Err(SendError::QueueFull { .. }));
+        self.account_for_gone();
+        outcome
+    }
+
+    /// The message that goes now; none if all that waited was not worth it.
+    pub(super) fn dequeue(&mut self, now: Instant) -> Option<Message> {
+        let (outlook, limit) = (self.outlook(now), self.max_payload());
+        loop {
+            let next = self.queue.waiting.pop(&outlook, &mut self.queue.gone);
+            self.account_for_gone();
+            let (tag, message) = next?;
+            self.tell_of_room();
+            if tag.len <= limit {
+                return Some(message);
+            }
+            // RFC 4340 §14.2: what became too long while it waited must not leave as it is.
+            self.stats.outgrown += 1;
+            self.tell_of_discard(message, None);
+        }
+    }
+
+    /// Bytes of the message that goes next, if no other one may go in its place.
+    pub(super) fn certain_len(&self, now: Instant) -> Option<usize> {
+        let tag = self.queue.waiting.peek()?;
+        (tag.len <= self.max_payload() && !tag.is_expired(&self.outlook(now))).then_some(tag.len)
+    }
+
+    /// Counts what the queue gave up, and tells the application.
+    fn account_for_gone(&mut self) {
+        while let Some(Discard { why, message, .. }) = self.queue.gone.pop() {
+            match why {
+                Why::Expired => self.stats.expired += 1,
+                Why::Replaced | Why::NoRoom => self.stats.crowded_out += 1,
+            }
+            self.tell_of_discard(message, Some(why));
+        }
+    }
+
+    fn tell_of_discard(&mut self, message: Message, why: Option<Why>) {
+        if let Some(context) = message.context {
+            self.events.push_back(Event::Discarded { context, why });
+        }
+        self.queue.recycle(message);
+        self.tell_of_room();
+    }
+
+    fn tell_of_room(&mut self) {
+        if core::mem::take(&mut self.wants_room) {
+            self.events.push_back(Event::Writable);
+        }
+    }
+
+    /// Bytes of padding that should go now, as no message does.
+    pub(super) fn padding(&self, now: Instant) -> Option<usize> {
+        let message = self.options.padding.as_ref()?;
+        (self.queue.waiting.padding(&self.outlook(now)) > 0).then_some(message.len())
+    }
+
+    /// Padding was sent.
+    pub(super) fn padded(&mut self, bytes: usize) {
+        self.queue.waiting.padded(bytes);
+        self.stats.padding += 1;
     }
 }

@@ -1,6 +1,6 @@
 use super::path_size::FILLING;
 use super::{Connection, Control, Phase};
-use crate::api::{Event, State};
+use crate::api::State;
 use crate::ccid::{Permit, Sent};
 use crate::feature::{Place, number};
 use crate::seq::Seq;
@@ -38,8 +38,7 @@ impl Connection {
     }
 
     /// Length of the next packet if it is data and nothing else, all of which look the same but for length.
-    fn plain_data_len(&mut self, now: Instant) -> Option<usize> {
-        self.stats.expired += self.queue.expire(now);
+    fn plain_data_len(&self, now: Instant) -> Option<usize> {
         let with_ack = self.receiver.ack_due().is_some() || self.echo.is_some() || self.sender.wants_ack_of_ack();
         let plain = matches!(self.phase, Phase::Open)
             && self.controls.is_empty()
@@ -49,7 +48,7 @@ impl Connection {
             && !self.options.ecn_nonce;
         let header = if self.features.value(Place::Local, number::ALLOW_SHORT_SEQNOS) == 1 { 12 } else { 16 };
         let checksum = if self.options.data_checksum { 8 } else { 0 };
-        self.queue.next_len().filter(|_| plain).map(|len| header + len + if len > 0 { checksum } else { 0 })
+        self.certain_len(now).filter(|_| plain).map(|len| header + len + if len > 0 { checksum } else { 0 })
     }
 
     /// Whether an NDP Count goes on the next packet.
@@ -86,8 +85,8 @@ impl Connection {
         if !self.may_send_data() {
             return None;
         }
-        self.stats.expired += self.queue.expire(now);
-        let len = self.queue.next_len()?;
+        let padding = if self.queue.is_empty() { self.padding(now) } else { None };
+        let len = self.queue.next_len().or(padding)?;
         if self.pace.is_some_and(|at| at > now) {
             return None;
         }
@@ -96,8 +95,8 @@ impl Connection {
         let with_ack = partly_open || owes || self.echo.is_some() || self.sender.wants_ack_of_ack();
         let cookie = if let Phase::PartOpen { cookie, .. } = &self.phase { cookie.len() + 8 } else { 0 };
         let options = COMMON_OPTIONS + cookie + self.acks.emitted_len() + self.receiver.options_len();
-        let fits = 24 + options + len <= self.path_size.current();
-        if with_ack && !fits {
+        let current = self.path_size.current();
+        if with_ack && 24 + options + len > current {
             if partly_open {
                 return None; // until the handshake is done and the cookie is gone
             }
@@ -113,21 +112,23 @@ impl Connection {
             }
             Permit::Wait => return None,
         }
-        let message = self.queue.pop()?;
-        let ecn = self.build_data(now, &message, with_ack && fits, buf);
+        let ack = self.numbers.acknowledgeable.get();
+        let kind = |len| {
+            if with_ack && 24 + options + len <= current { Kind::DataAck { ack } } else { Kind::Data }
+        };
+        if let Some(padding) = self.options.padding.clone().filter(|_| self.queue.is_empty()) {
+            self.padded(padding.len());
+            return Some(self.finish(now, kind(padding.len()), 0, &padding, None, buf));
+        }
+        // Not before: what is chosen may be another one than was asked for.
+        let Some(message) = self.dequeue(now) else {
+            return self.send_data(now, buf); // Nothing waits now, but padding may be due.
+        };
+        let kind = kind(message.bytes.len());
+        let ecn = self.finish(now, kind, message.coverage, &message.bytes, None, buf);
         self.queue.recycle(message);
         self.stats.sent_messages += 1;
-        if self.wants_room {
-            self.wants_room = false;
-            self.events.push_back(Event::Writable);
-        }
         Some(ecn)
-    }
-
-    fn build_data(&mut self, now: Instant, message: &super::queue::Message, with_ack: bool, buf: &mut Vec<u8>) -> Ecn {
-        let ack = self.numbers.acknowledgeable.get();
-        let kind = if with_ack { Kind::DataAck { ack } } else { Kind::Data };
-        self.finish(now, kind, message.coverage, &message.bytes, None, buf)
     }
 
     /// Appends a control packet to `buf`.

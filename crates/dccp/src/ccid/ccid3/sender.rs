@@ -197,6 +197,10 @@ impl ccid::Sender for Sender {
         self.counts.loss_events + self.counts.timeouts
     }
 
+    fn allowed_rate(&self) -> Option<f64> {
+        Some(self.tfrc.allowed_rate())
+    }
+
     fn srtt(&self) -> Option<Duration> {
         self.tfrc.rtt()
     }

@@ -1,0 +1,149 @@
+//! What goes next when not all can go: sound and pictures of a call over a link that carries less than both.
+
+mod common;
+
+use braidcast_dccp::{Ccid, Event, Limits, Method, Options, Priority, SendError, SendOptions, Why};
+use braidcast_sim::Duplex;
+use braidcast_sim::link::QueueLimit;
+use common::*;
+use core::time::Duration;
+
+const SOUND: Priority = Priority::FIRST;
+
+fn pictures() -> Priority {
+    Priority::new(1).unwrap()
+}
+
+/// How a call went.
+#[derive(Debug, Default)]
+struct Call {
+    sent: [u32; 2],
+    on_time: [u32; 2],
+    late: u32,
+    discarded: Vec<(u64, Why)>,
+}
+
+impl Call {
+    fn share(&self, what: Priority) -> f64 {
+        let what = usize::from(what.get());
+        f64::from(self.on_time[what]) / f64::from(self.sent[what])
+    }
+}
+
+/// 20 s of sound, 40 kbit/s, and pictures, 800 kbit/s, in bursts, each of use for 200 ms, over 600 kbit/s with a round trip of
+/// 80 ms. The receiver has no options that would help.
+fn call(sender: Options) -> Call {
+    let model = braidcast_sim::link::LinkModel {
+        rate: "600kbit".parse().unwrap(),
+        queue: QueueLimit::Packets(5).into(),
+        ..link(1, 40)
+    };
+    let sender = Options { ccids: vec![Ccid::Three], ..sender };
+    let receiver = Options { ccids: vec![Ccid::Three], ..Options::default() };
+    let mut pair = Pair::with(sender, receiver, Duplex::both(model));
+    pair.connect();
+    let mut call = Call::default();
+    for tick in 0..1000u64 {
+        let sound = (SOUND, 1, 100);
+        let bursts = [sound, (pictures(), 10, 1000)];
+        for &(priority, count, len) in &bursts[..if tick % 5 == 0 { 2 } else { 1 }] {
+            for _ in 0..count {
+                let mut payload = vec![priority.get(); len];
+                payload[1..9].copy_from_slice(&tick.to_be_bytes());
+                let context = Some(u64::from(priority.get()) << 32 | tick);
+                let how = SendOptions { priority, lifetime: Some(ms(200)), context, ..SendOptions::default() };
+                call.sent[usize::from(priority.get())] += 1;
+                match pair.on_client(|it, now| it.send(now, &payload, how)) {
+                    Ok(()) | Err(SendError::QueueFull { .. }) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+        // In steps of 5 ms, so that lateness is known to that.
+        for step in 0..4 {
+            pair.run(ms(5));
+            for payload in pair.server_recv() {
+                let sent = u64::from_be_bytes(payload[1..9].try_into().unwrap());
+                let age = ms(20) * (tick - sent) as u32 + ms(5) * (step + 1);
+                if age <= ms(200) {
+                    call.on_time[usize::from(payload[0])] += 1;
+                } else {
+                    call.late += 1;
+                }
+            }
+        }
+    }
+    let discarded =
+        |event: &Event| if let Event::Discarded { context, why } = *event { Some((context, why?)) } else { None };
+    call.discarded = pair.client_events.iter().filter_map(discarded).collect();
+    let stats = pair.on_client(|it, now| it.report(now).stats);
+    let of = |expired: bool| call.discarded.iter().filter(|(_, why)| (*why == Why::Expired) == expired).count() as u64;
+    assert_eq!((stats.expired, stats.crowded_out), (of(true), of(false)), "each discard is told");
+    call
+}
+
+#[test]
+fn the_best_packet_goes_next() {
+    let with = |queue| call(Options { queue, send_queue: Limits::messages(32), ..Options::default() });
+    let [fifo, sbpn2, ring] = [Method::Fifo, Method::Sbpn2, Method::RingSbpn2].map(with);
+    assert!(fifo.share(SOUND) < 0.5, "sound stands behind pictures: {fifo:?}");
+    assert!(fifo.late > 100 && fifo.discarded.is_empty(), "and all that got in goes, late: {fifo:?}");
+    for (name, call) in [("sbpn2", &sbpn2), ("ring-sbpn2", &ring)] {
+        assert!(call.share(SOUND) > 0.95, "{name}: {}", call.share(SOUND));
+        assert!(call.share(pictures()) > 0.2, "{name}: and the rest is for pictures, {}", call.share(pictures()));
+        assert!(call.late * 10 < fifo.late, "{name}: {}", call.late);
+    }
+    let sound_gone = ring.discarded.iter().filter(|(context, _)| context >> 32 == 0).count();
+    assert!(sound_gone < 50, "pictures are discarded rather: {sound_gone}");
+}
+
+#[test]
+fn a_short_ring_takes_sound_where_a_short_queue_refuses_it() {
+    let with = |queue| call(Options { queue, send_queue: Limits::messages(5), ..Options::default() });
+    let [sbpn2, ring] = [Method::Sbpn2, Method::RingSbpn2].map(with);
+    assert!(ring.share(SOUND) > sbpn2.share(SOUND), "{} and {}", ring.share(SOUND), sbpn2.share(SOUND));
+    assert!(ring.discarded.iter().all(|(context, _)| context >> 32 == 1), "only pictures make room");
+}
+
+#[test]
+fn lateness_is_judged_by_the_way_there_as_the_application_knows_it() {
+    // The round trip is 200 ms, so half of it is 100; but the way there takes 190.
+    for (known, expected) in [(None, 0), (Some(ms(190)), 3)] {
+        let one_way = |delay_ms| link(1, delay_ms);
+        let mut pair = Pair::connected(&Options::default(), Duplex::new(one_way(190), one_way(10)));
+        pair.on_client(|it, _| it.set_one_way_delay(known));
+        let how = SendOptions { lifetime: Some(ms(150)), ..SendOptions::default() };
+        for n in 0..3 {
+            pair.on_client(|it, now| it.send(now, &message(n, 100), how)).unwrap();
+        }
+        pair.run(ms(500));
+        let expired = pair.on_client(|it, now| it.report(now).stats.expired);
+        assert_eq!((expired, pair.server_recv().len() as u64), (expected, 3 - expected));
+    }
+}
+
+#[test]
+fn padding_keeps_the_rate_that_discards_would_lose() {
+    let with = |padding| {
+        let (queue, send_queue) = (Method::KeepAlive, Limits::messages(32));
+        let options = Options { ccids: vec![Ccid::Three], queue, send_queue, padding, ..Options::default() };
+        let mut pair = Pair::connected(&options, Duplex::both(link(2, 40)));
+        // Messages that are of no use by the time they could go, at the rate that a full second of others had.
+        let mut send = |lifetime| {
+            for n in 0..100 {
+                let how = SendOptions { lifetime, ..SendOptions::default() };
+                let _ = pair.on_client(|it, now| it.send(now, &message(n, 500), how));
+                pair.run(ms(10));
+            }
+        };
+        send(None);
+        (0..5).for_each(|_| send(Some(Duration::ZERO)));
+        let report = pair.on_client(|it, now| it.report(now));
+        (report.stats.padding, report.ccid.allowed_rate.unwrap_or_default())
+    };
+    let (none, without) = with(None);
+    let (some, padded) = with(Some([0u8; 500].into()));
+    assert_eq!(none, 0);
+    assert!(some > 50, "{some}");
+    assert!(padded > 2.0 * without, "{padded} and {without} bytes in a second arrive");
+}

@@ -1,0 +1,53 @@
+use crate::bag::Oldest;
+use crate::store::Store;
+use crate::{Discard, Limits, Outlook, Priority, Refused, SendQueue, Tag};
+use core::fmt;
+
+/// In the order of arrival, without what would come too late: timed reliability as it is usual (RFC 7496 §4.1), at the
+/// sender.
+#[derive(Debug)]
+pub(crate) struct FifoTimed<M>(Store<M, Oldest<M>>);
+
+impl<M: fmt::Debug + Send> FifoTimed<M> {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self(Store::new(limits))
+    }
+}
+
+impl<M: fmt::Debug + Send> SendQueue<M> for FifoTimed<M> {
+    fn push(&mut self, outlook: &Outlook, tag: Tag, message: M, gone: &mut Vec<Discard<M>>) -> Result<(), Refused<M>> {
+        self.0.drop_expired_for(tag.len, outlook, gone);
+        self.0.put_or_refuse(Priority::FIRST, tag, message)
+    }
+
+    fn peek(&self) -> Option<&Tag> {
+        self.0.head()
+    }
+
+    fn pop(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
+        self.0.take_unexpired(outlook, gone)
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Bench, audio, video};
+    use crate::{Limits, Method};
+
+    #[test]
+    fn what_is_late_makes_room_and_never_goes() {
+        let mut bench = Bench::new(Method::FifoTimed, Limits::messages(3));
+        assert_eq!(bench.push([video(1, 10), audio(2, 10), video(3, 99), audio(4, 99)]), ["4 refused"]);
+        bench.pass(50);
+        assert_eq!(bench.push([audio(5, 99)]), ["1 expired"]);
+        assert_eq!(bench.pop_all(), ["2 expired", "3", "5"]);
+    }
+}

@@ -1,0 +1,80 @@
+//! Send queues: when the network takes less than the application makes, which message goes next, and which one never.
+//!
+//! A [`SendQueue`] holds messages that carry a [`Tag`]: a priority, an expiry, a length. It is asked with an [`Outlook`], what
+//! the transport knows about the way: the time, the delay to the receiver, the rate. Whatever it gives up it hands back with the
+//! reason, so that no message vanishes. All rules work at the sender alone, under any congestion control and with any receiver.
+//!
+//! | [`Method`] | order | when full | expired messages | source |
+//! |---|---|---|---|---|
+//! | `fifo` | arrival | refuses | are sent | plain DCCP, SBPN ch. 5 |
+//! | `fifo-timed` | arrival | refuses | are discarded | RFC 7496 §4.1 |
+//! | `sbpn1` | priority, expiry | refuses | are discarded | SBPN §3.4 |
+//! | `sbpn2` | priority, expiry | refuses | are discarded, but not the last message | SBPN §3.5 |
+//! | `lifo` | newest first | refuses | are discarded | SBPN §6.3 |
+//! | `lifo-priority` | priority, newest first | refuses | are discarded | SBPN §6.3 |
+//! | `ring` | priority, arrival | drops the oldest of the least priority | are sent | SBPN §7.2 |
+//! | `ring-sbpn2` | priority, arrival | as `ring` | as `sbpn2` | SBPN §7.4 |
+//! | `never-discard` | priority, arrival | drops the oldest expired, then as `ring` | are sent when nothing else waits | SBPN §8.4.3 |
+//! | `keep-alive` | priority, arrival | as `ring` | are discarded, and padding takes their place | SBPN §8.4.3 |
+//! | `weighted` | score of priority, time left and size | drops the worst | as `sbpn2` | SBPN §8.4.4 |
+
+mod bag;
+mod fifo;
+mod fifo_timed;
+mod keep_alive;
+mod lifo;
+mod lifo_priority;
+mod message;
+mod method;
+mod never_discard;
+mod ring;
+mod ring_sbpn2;
+mod sbpn1;
+mod sbpn2;
+mod store;
+#[cfg(test)]
+mod testing;
+mod weighted;
+
+pub use message::{Discard, Limits, Outlook, Priority, Refused, Tag, UnknownPriority, Why};
+pub use method::{Method, UnknownMethod};
+pub use weighted::Weights;
+
+use core::fmt;
+
+/// Messages that wait to be sent, and the rule by which they go.
+///
+/// A message of type `M` comes back exactly once: from [`pop`](Self::pop), among the discarded, or in a [`Refused`].
+pub trait SendQueue<M>: fmt::Debug + Send {
+    /// Takes a message. What has to go so that it fits, perhaps the message itself, is appended to `gone`.
+    ///
+    /// # Errors
+    /// If the rule is to refuse what does not fit, or if it is larger than the whole queue may be.
+    fn push(&mut self, outlook: &Outlook, tag: Tag, message: M, gone: &mut Vec<Discard<M>>) -> Result<(), Refused<M>>;
+
+    /// The message that [`pop`](Self::pop) would look at first. It may turn out to be expired, so that another one goes.
+    fn peek(&self) -> Option<&Tag>;
+
+    /// The message that goes now. To be called only when congestion control lets one out: the choice is made as late as can be.
+    /// What is not worth sending any more is appended to `gone`.
+    fn pop(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)>;
+
+    /// Messages that wait.
+    fn len(&self) -> usize;
+
+    /// Whether none waits.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes in the messages that wait.
+    fn bytes(&self) -> usize;
+
+    /// Bytes of padding that should be sent when no message is there to go, so that the allowed rate holds; see `keep-alive`.
+    fn padding(&self, _outlook: &Outlook) -> usize {
+        0
+    }
+
+    /// So many bytes of padding were sent.
+    fn padded(&mut self, _bytes: usize) {}
+}

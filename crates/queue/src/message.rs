@@ -1,0 +1,162 @@
+use braidcast_core::Instant;
+use core::fmt;
+use core::str::FromStr;
+use core::time::Duration;
+
+/// How important a message is: 0 is the most important, 7 the least.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Priority(u8);
+
+impl Priority {
+    /// How many there are.
+    pub const LEVELS: usize = 8;
+    /// The most important.
+    pub const FIRST: Self = Self(0);
+    /// The least important.
+    pub const LAST: Self = Self(Self::LEVELS as u8 - 1);
+
+    /// The priority of this number.
+    ///
+    /// # Errors
+    /// If it is above 7.
+    pub fn new(level: u8) -> Result<Self, UnknownPriority> {
+        if usize::from(level) < Self::LEVELS { Ok(Self(level)) } else { Err(UnknownPriority(level)) }
+    }
+
+    /// Its number, 0 to 7.
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for Priority {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let level: u8 = text.parse().map_err(|_| format!("'{text}' is no priority; use 0 (first) to 7"))?;
+        Self::new(level).map_err(|error| error.to_string())
+    }
+}
+
+/// A priority above 7.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnknownPriority(u8);
+
+impl fmt::Display for UnknownPriority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is no priority; use 0 (first) to {}", self.0, Priority::LAST)
+    }
+}
+
+impl core::error::Error for UnknownPriority {}
+
+/// What the queue knows of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tag {
+    /// How important it is.
+    pub priority: Priority,
+    /// From when on it is of no use at the receiver; `None` for never. A time that has passed already is allowed: the message
+    /// is treated as any that expired while it waited.
+    pub expiry: Option<Instant>,
+    /// Its bytes.
+    pub len: usize,
+}
+
+impl Tag {
+    /// Whether a message that leaves now comes too late (SBPN fig. 3.1).
+    pub fn is_expired(&self, outlook: &Outlook) -> bool {
+        self.expiry.is_some_and(|expiry| outlook.now + outlook.one_way_delay >= expiry)
+    }
+}
+
+/// What the transport knows about the way at this moment.
+///
+/// Queues keep no time of their own, so a clock that steps back makes messages look younger and does nothing else.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Outlook {
+    /// The time.
+    pub now: Instant,
+    /// From sending to arrival: measured, or half of the round trip (SBPN §3.4). Zero while unknown, which makes late packets
+    /// look good (SBPN §4.2.3).
+    pub one_way_delay: Duration,
+    /// Bytes in a second that congestion control allows, where it has a rate.
+    pub rate: Option<f64>,
+}
+
+/// How much a queue holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Messages at most, 1 or more.
+    pub messages: usize,
+    /// Bytes at most. A message that is larger is refused, always.
+    pub bytes: usize,
+}
+
+impl Limits {
+    /// No limit: memory is bounded by what the application puts in.
+    pub const NONE: Self = Self { messages: usize::MAX, bytes: usize::MAX };
+
+    /// So many messages of any length.
+    pub const fn messages(messages: usize) -> Self {
+        Self { messages, ..Self::NONE }
+    }
+}
+
+/// Why a message was discarded.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Why {
+    /// It would have come too late.
+    Expired,
+    /// The queue was full, and a newer or better message took its place.
+    Replaced,
+    /// The queue was full of what is more important.
+    NoRoom,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Expired => "expired",
+            Self::Replaced => "replaced",
+            Self::NoRoom => "no room",
+        })
+    }
+}
+
+/// A message that the queue gave up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Discard<M> {
+    /// The reason.
+    pub why: Why,
+    /// What was known of it.
+    pub tag: Tag,
+    /// The message.
+    pub message: M,
+}
+
+/// A message that was not taken: the application decides what becomes of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refused<M> {
+    /// There is no room at the moment.
+    Full(M),
+    /// It is larger than the queue may ever be.
+    TooLarge(M),
+}
+
+impl<M> Refused<M> {
+    /// The message.
+    pub fn into_message(self) -> M {
+        let (Self::Full(message) | Self::TooLarge(message)) = self;
+        message
+    }
+}

@@ -1,0 +1,108 @@
+use crate::fifo::Fifo;
+use crate::fifo_timed::FifoTimed;
+use crate::keep_alive::KeepAlive;
+use crate::lifo::Lifo;
+use crate::lifo_priority::LifoPriority;
+use crate::never_discard::NeverDiscard;
+use crate::ring::Ring;
+use crate::ring_sbpn2::RingSbpn2;
+use crate::sbpn1::Sbpn1;
+use crate::sbpn2::Sbpn2;
+use crate::weighted::{Weighted, Weights};
+use crate::{Limits, SendQueue};
+use core::fmt;
+use core::str::FromStr;
+
+/// Which queue; the crate's page has them side by side.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Method {
+    /// In the order of arrival.
+    Fifo,
+    /// The same, the expired discarded.
+    FifoTimed,
+    /// By priority and expiry, the expired discarded.
+    Sbpn1,
+    /// The same, but the last message goes in any case.
+    Sbpn2,
+    /// The newest first.
+    Lifo,
+    /// By priority, the newest first.
+    LifoPriority,
+    /// By priority; the oldest of the least important makes room.
+    Ring,
+    /// The ring in, SBPN2 out.
+    #[default]
+    RingSbpn2,
+    /// The ring in; what expired goes out when nothing else waits.
+    NeverDiscard,
+    /// The ring in, SBPN1 out, and padding in place of what expired.
+    KeepAlive,
+    /// By a score of priority, time left and size.
+    Weighted,
+}
+
+impl Method {
+    /// Every method, by the name that command line and scenarios use.
+    pub const ALL: [(&'static str, Self); 11] = [
+        ("fifo", Self::Fifo),
+        ("fifo-timed", Self::FifoTimed),
+        ("sbpn1", Self::Sbpn1),
+        ("sbpn2", Self::Sbpn2),
+        ("lifo", Self::Lifo),
+        ("lifo-priority", Self::LifoPriority),
+        ("ring", Self::Ring),
+        ("ring-sbpn2", Self::RingSbpn2),
+        ("never-discard", Self::NeverDiscard),
+        ("keep-alive", Self::KeepAlive),
+        ("weighted", Self::Weighted),
+    ];
+
+    /// An empty queue of this kind.
+    pub fn queue<M: fmt::Debug + Send + 'static>(self, limits: Limits) -> Box<dyn SendQueue<M>> {
+        match self {
+            Self::Fifo => Box::new(Fifo::new(limits)),
+            Self::FifoTimed => Box::new(FifoTimed::new(limits)),
+            Self::Sbpn1 => Box::new(Sbpn1::new(limits)),
+            Self::Sbpn2 => Box::new(Sbpn2::new(limits)),
+            Self::Lifo => Box::new(Lifo::new(limits)),
+            Self::LifoPriority => Box::new(LifoPriority::new(limits)),
+            Self::Ring => Box::new(Ring::new(limits)),
+            Self::RingSbpn2 => Box::new(RingSbpn2::new(limits)),
+            Self::NeverDiscard => Box::new(NeverDiscard::new(limits)),
+            Self::KeepAlive => Box::new(KeepAlive::new(limits)),
+            Self::Weighted => Box::new(Weighted::new(limits, Weights::default())),
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::ALL.iter().find(|(_, it)| it == self).map_or("", |(name, _)| name);
+        f.write_str(name)
+    }
+}
+
+/// There is no queue of this name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnknownMethod(String);
+
+impl fmt::Display for UnknownMethod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no queue is called '{}'; there are: ", self.0)?;
+        for (i, (name, _)) in Method::ALL.iter().enumerate() {
+            write!(f, "{}{name}", if i == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for UnknownMethod {}
+
+impl FromStr for Method {
+    type Err = UnknownMethod;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        found.map(|&(_, method)| method).ok_or_else(|| UnknownMethod(name.to_owned()))
+    }
+}

@@ -1,0 +1,170 @@
+//! What holds for every queue, whatever is put in and whenever it is asked.
+
+use braidcast_core::Instant;
+use braidcast_queue::{Limits, Method, Outlook, Priority, SendQueue, Tag, Why};
+use core::time::Duration;
+use proptest::prelude::*;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Push {
+        priority: u8,
+        life: u64,
+        len: usize,
+    },
+    Pop,
+    Pass(u64),
+    /// The clock jumps, perhaps back.
+    Clock(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0..8u8, 0..300u64, 1..1500usize).prop_map(|(priority, life, len)| Step::Push { priority, life, len }),
+        3 => Just(Step::Pop),
+        2 => (0..60u64).prop_map(Step::Pass),
+        1 => (0..5000u64).prop_map(Step::Clock),
+    ]
+}
+
+fn method() -> impl Strategy<Value = Method> {
+    (0..Method::ALL.len()).prop_map(|n| Method::ALL[n].1)
+}
+
+/// A queue beside a list of what it should hold.
+struct Beside {
+    queue: Box<dyn SendQueue<usize>>,
+    method: Method,
+    limits: Limits,
+    outlook: Outlook,
+    held: Vec<(usize, Tag)>,
+    next: usize,
+    /// Never before went the clock back, so that what was late is late.
+    forward: bool,
+}
+
+impl Beside {
+    fn remove(&mut self, message: usize) -> Tag {
+        let place = self.held.iter().position(|(held, _)| *held == message);
+        self.held.swap_remove(place.expect("it was put in, and has not come out before")).1
+    }
+
+    fn push(&mut self, priority: u8, life: u64, len: usize) {
+        let expiry = (life != 0).then(|| Instant::from_millis(life) + self.outlook.now.since(Instant::ZERO));
+        let tag = Tag { priority: Priority::new(priority).unwrap(), expiry, len };
+        let (message, mut gone) = (self.next, Vec::new());
+        self.next += 1;
+        let outcome = self.queue.push(&self.outlook, tag, message, &mut gone);
+        match outcome {
+            Ok(()) => self.held.push((message, tag)),
+            Err(refused) => {
+                assert_eq!(refused.into_message(), message);
+                assert!(gone.iter().all(|it| it.why == Why::Expired), "refused, and others gone for nothing");
+            }
+        }
+        for it in gone {
+            assert_eq!(self.remove(it.message), it.tag);
+            assert!(it.why != Why::Expired || it.tag.is_expired(&self.outlook));
+            assert_eq!(it.why == Why::NoRoom, it.message == message);
+        }
+    }
+
+    fn pop(&mut self) {
+        let (waiting, mut gone) = (self.held.len(), Vec::new());
+        let head = self.queue.peek().copied();
+        let next = self.queue.pop(&self.outlook, &mut gone);
+        assert_eq!(head.is_some(), waiting > 0);
+        if let Some((tag, message)) = next {
+            assert_eq!(self.remove(message), tag);
+        }
+        assert_eq!(next.is_some() || !gone.is_empty(), waiting > 0, "something comes of asking");
+        for it in &gone {
+            assert_eq!(self.remove(it.message), it.tag);
+            assert_eq!(it.why, Why::Expired);
+            assert!(it.tag.is_expired(&self.outlook));
+        }
+        let keeps_all = matches!(self.method, Method::Fifo | Method::Ring | Method::NeverDiscard);
+        assert!(!keeps_all || gone.is_empty());
+        let late_only_at_the_end = matches!(self.method, Method::Sbpn2 | Method::RingSbpn2 | Method::Weighted);
+        if let Some((tag, _)) = next.filter(|(tag, _)| tag.is_expired(&self.outlook)) {
+            match self.method {
+                Method::NeverDiscard => {
+                    let all_late = self.held.iter().all(|(_, held)| held.is_expired(&self.outlook));
+                    assert!(all_late || !self.forward, "{tag:?} could wait");
+                }
+                _ if keeps_all => {}
+                _ => assert!(late_only_at_the_end && self.held.is_empty(), "{tag:?} is late"),
+            }
+        }
+    }
+}
+
+proptest! {
+    /// Every message comes out once: sent, discarded with a reason that is true, or refused; and the limits are kept.
+    #[test]
+    fn no_message_vanishes_or_comes_twice(
+        method in method(),
+        messages in prop_oneof![1..6usize, Just(usize::MAX)],
+        bytes in prop_oneof![200..4000usize, Just(usize::MAX)],
+        delay in 0..100u64,
+        steps in proptest::collection::vec(step(), 1..200),
+    ) {
+        let limits = Limits { messages, bytes };
+        let outlook = Outlook { one_way_delay: Duration::from_millis(delay), rate: Some(1e5), ..Outlook::default() };
+        let mut it = Beside { queue: method.queue(limits), method, limits, outlook, held: Vec::new(), next: 0, forward: true };
+        for step in steps {
+            match step {
+                Step::Push { priority, life, len } => it.push(priority, life, len),
+                Step::Pop => it.pop(),
+                Step::Pass(millis) => it.outlook.now += Duration::from_millis(millis),
+                Step::Clock(millis) => {
+                    let now = Instant::from_millis(millis);
+                    it.forward &= now >= it.outlook.now;
+                    it.outlook.now = now;
+                }
+            }
+            assert_eq!(it.queue.len(), it.held.len());
+            assert_eq!(it.queue.bytes(), it.held.iter().map(|(_, tag)| tag.len).sum::<usize>());
+            assert!(it.queue.len() <= it.limits.messages && it.queue.bytes() <= it.limits.bytes);
+        }
+        while !it.held.is_empty() {
+            it.pop();
+        }
+    }
+
+    /// Sound is never behind pictures where the method goes by priority, and pictures never push sound out.
+    #[test]
+    fn priority_is_kept(steps in proptest::collection::vec(step(), 1..200), messages in 1..8usize) {
+        for method in [Method::Sbpn1, Method::Sbpn2, Method::LifoPriority, Method::Ring, Method::RingSbpn2] {
+            let mut queue = method.queue(Limits::messages(messages));
+            let (mut outlook, mut gone, mut held) = (Outlook::default(), Vec::new(), Vec::<Tag>::new());
+            for step in &steps {
+                match *step {
+                    Step::Push { priority, life, len } => {
+                        let priority = Priority::new(priority).unwrap();
+                        let tag = Tag { priority, expiry: Some(outlook.now + Duration::from_millis(life)), len };
+                        if queue.push(&outlook, tag, tag, &mut gone).is_ok() {
+                            held.push(tag);
+                        }
+                        for it in gone.drain(..) {
+                            held.swap_remove(held.iter().position(|tag| *tag == it.message).unwrap());
+                            let rest = held.iter().map(|tag| tag.priority).max();
+                            prop_assert!(rest.is_none_or(|rest| it.tag.priority >= rest));
+                        }
+                    }
+                    Step::Pop => {
+                        let next = queue.pop(&outlook, &mut gone);
+                        for message in gone.drain(..).map(|it| it.message).chain(next.map(|(_, message)| message)) {
+                            held.swap_remove(held.iter().position(|tag| *tag == message).unwrap());
+                        }
+                        if let Some((tag, _)) = next {
+                            prop_assert!(held.iter().all(|held| held.priority >= tag.priority));
+                        }
+                    }
+                    Step::Pass(millis) => outlook.now += Duration::from_millis(millis),
+                    Step::Clock(_) => {}
+                }
+            }
+        }
+    }
+}
