@@ -2,10 +2,12 @@
 
 mod code;
 mod combination;
+mod decoder;
 pub mod gf;
 mod kernel;
 mod tinymt;
 
 pub use code::{Code, Encoder};
 pub use combination::{Coefficients, Combination, TooLarge};
+pub use decoder::{Decoder, DecoderLimits, LinearDecoder, Stats, Unusable};
 pub use kernel::Kernel;
