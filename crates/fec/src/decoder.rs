@@ -1,0 +1,219 @@
+//! Decoding: lost source symbols out of those that came and repair symbols, as soon as there are enough.
+
+mod equations;
+mod sources;
+
+use crate::combination::PREFIX;
+use crate::{Combination, Kernel};
+use core::fmt;
+use equations::Equations;
+use sources::Sources;
+use std::collections::VecDeque;
+
+/// Takes what comes, in any order, and gives what was lost.
+pub trait Decoder: fmt::Debug + Send {
+    /// The source symbol `id` came.
+    fn on_source(&mut self, id: u64, symbol: &[u8]);
+
+    /// A repair symbol came.
+    ///
+    /// # Errors
+    /// If it cannot be of use; it was dropped, and nothing else is the worse for it.
+    fn on_repair(&mut self, combination: &Combination, symbol: &[u8]) -> Result<(), Unusable>;
+
+    /// A source symbol that was made up for, and its number.
+    fn poll_recovered(&mut self) -> Option<(u64, Vec<u8>)>;
+
+    /// How it went so far.
+    fn stats(&self) -> Stats;
+}
+
+/// Why a repair symbol was dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
+pub enum Unusable {
+    /// All that it covers is there, or follows from what is.
+    #[error("it says nothing new")]
+    Redundant,
+    /// It covers symbols that the window has left behind.
+    #[error("it covers symbols that are gone")]
+    TooOld,
+    /// It covers symbols that are further ahead than the window is long, none, or more than the code can have.
+    #[error("it covers what it cannot")]
+    Outside,
+    /// It is shorter than any symbol, or longer than the limit.
+    #[error("a repair symbol cannot have this length")]
+    BadLength,
+}
+
+/// What a decoder may hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DecoderLimits {
+    /// Numbers that source symbols in use may span. Default 1024.
+    pub window: usize,
+    /// Repair symbols that wait for others. Default 64. Work for a packet is at most this number squared, in bytes of
+    /// coefficients, and as many symbols as are recovered at once times the window, in bytes of data.
+    pub repairs: usize,
+    /// Bytes of a symbol. Default 9000.
+    pub symbol: usize,
+}
+
+impl Default for DecoderLimits {
+    fn default() -> Self {
+        Self { window: 1024, repairs: 64, symbol: 9000 }
+    }
+}
+
+/// Counts over the life of a decoder.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// Source symbols that came.
+    pub sources: u64,
+    /// Repair symbols that came.
+    pub repairs: u64,
+    /// Repair symbols that were dropped at once ([`Unusable`]).
+    pub unusable: u64,
+    /// Repair symbols that were given up, as others needed the room or the window left them behind.
+    pub given_up: u64,
+    /// Source symbols that were made up for.
+    pub recovered: u64,
+    /// Solutions that cannot be a symbol: a repair symbol lied. They are not delivered.
+    pub inconsistent: u64,
+}
+
+/// Decodes every code whose repair symbols are linear combinations: block, convolutional, Tetrys, whatever a [`Combination`]
+/// can say, even mixed.
+///
+/// Gaussian elimination goes on with each packet, but over coefficients only, which are few bytes; data is touched once, when
+/// something is found, and only what was lost is solved for.
+#[derive(Debug)]
+pub struct LinearDecoder {
+    limits: DecoderLimits,
+    sources: Sources,
+    equations: Equations,
+    recovered: VecDeque<(u64, Vec<u8>)>,
+    stats: Stats,
+    coefficients: Vec<u8>,
+}
+
+impl LinearDecoder {
+    /// An empty decoder.
+    pub fn new(limits: DecoderLimits) -> Self {
+        Self {
+            limits,
+            sources: Sources::new(limits.window),
+            equations: Equations::default(),
+            recovered: VecDeque::new(),
+            stats: Stats::default(),
+            coefficients: Vec::new(),
+        }
+    }
+
+    /// Solves for what can be solved for.
+    fn solve(&mut self) {
+        let solved = self.equations.solved();
+        if solved.is_empty() {
+            return;
+        }
+        let (first, end) = self.equations.covered();
+        let known: Vec<u64> = (first..end).filter(|&id| self.sources.get(id).is_some()).collect();
+        let mut matrix = Vec::with_capacity(solved.len() * (known.len() + self.equations.len()));
+        for &row in &solved {
+            self.equations.in_sources(row, &known, first, &mut matrix);
+            matrix.extend_from_slice(self.equations.mix(row));
+        }
+        let sources: Vec<&[u8]> =
+            known.iter().filter_map(|&id| self.sources.get(id)).chain(self.equations.repairs()).collect();
+        let longest = sources.iter().map(|source| source.len()).max().unwrap_or(0);
+        let mut symbols = vec![vec![0; longest]; solved.len()];
+        let mut places: Vec<&mut [u8]> = symbols.iter_mut().map(Vec::as_mut_slice).collect();
+        Kernel::best().add_combinations(&mut places, &sources, &matrix);
+        let ids: Vec<u64> = solved.iter().map(|&row| self.equations.pivot(row)).collect();
+        for (id, symbol) in ids.into_iter().zip(symbols) {
+            self.equations.found(id);
+            let Some(data) = unpadded(&symbol) else {
+                self.stats.inconsistent += 1;
+                continue;
+            };
+            self.sources.insert(id, data);
+            self.stats.recovered += 1;
+            self.recovered.push_back((id, data.to_vec()));
+        }
+    }
+}
+
+/// The symbol without its length and the zeros behind it; none if it cannot be one.
+fn unpadded(symbol: &[u8]) -> Option<&[u8]> {
+    let (len, data) = symbol.split_first_chunk::<PREFIX>()?;
+    let (data, zeros) = data.split_at_checked(usize::from(u16::from_be_bytes(*len)))?;
+    zeros.iter().all(|&byte| byte == 0).then_some(data)
+}
+
+impl Decoder for LinearDecoder {
+    fn on_source(&mut self, id: u64, symbol: &[u8]) {
+        self.stats.sources += 1;
+        if symbol.len() > self.limits.symbol.min(usize::from(u16::MAX)) {
+            return;
+        }
+        let base = self.sources.base();
+        if !self.sources.insert(id, symbol) {
+            return;
+        }
+        if self.sources.base() != base {
+            self.stats.given_up += self.equations.forget_below(self.sources.base());
+        }
+        self.equations.found(id);
+        self.solve();
+    }
+
+    fn on_repair(&mut self, combination: &Combination, symbol: &[u8]) -> Result<(), Unusable> {
+        self.stats.repairs += 1;
+        let outcome = self.take_repair(combination, symbol);
+        self.stats.unusable += u64::from(outcome.is_err());
+        outcome
+    }
+
+    fn poll_recovered(&mut self) -> Option<(u64, Vec<u8>)> {
+        self.recovered.pop_front()
+    }
+
+    fn stats(&self) -> Stats {
+        self.stats
+    }
+}
+
+impl LinearDecoder {
+    /// Repair symbols that wait for others.
+    pub fn waiting(&self) -> usize {
+        self.equations.len()
+    }
+
+    fn take_repair(&mut self, combination: &Combination, symbol: &[u8]) -> Result<(), Unusable> {
+        if symbol.len() < PREFIX || symbol.len() > self.limits.symbol + PREFIX {
+            return Err(Unusable::BadLength);
+        }
+        let window = self.limits.window as u64;
+        if combination.count == 0 || u64::from(combination.count) > window {
+            return Err(Unusable::Outside);
+        }
+        if self.sources.is_started() {
+            if combination.first < self.sources.base() {
+                return Err(Unusable::TooOld);
+            }
+            if combination.end() > self.sources.base().saturating_add(window) && combination.first >= self.sources.end()
+            {
+                return Err(Unusable::Outside);
+            }
+        }
+        combination.coefficients(&mut self.coefficients).map_err(|_| Unusable::Outside)?;
+        let missing = (combination.first..combination.end()).filter(|&id| self.sources.get(id).is_none());
+        if !self.equations.add(combination.first, &self.coefficients, missing, symbol) {
+            return Err(Unusable::Redundant);
+        }
+        if self.equations.len() > self.limits.repairs {
+            self.equations.give_up_oldest();
+            self.stats.given_up += 1;
+        }
+        self.solve();
+        Ok(())
+    }
+}

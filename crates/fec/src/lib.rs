@@ -1,0 +1,13 @@
+//! Erasure codes: packets that make up for lost ones without waiting a round trip for them.
+
+mod code;
+mod combination;
+mod decoder;
+pub mod gf;
+mod kernel;
+mod tinymt;
+
+pub use code::{Code, Encoder};
+pub use combination::{Coefficients, Combination, TooLarge};
+pub use decoder::{Decoder, DecoderLimits, LinearDecoder, Stats, Unusable};
+pub use kernel::Kernel;

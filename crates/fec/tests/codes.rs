@@ -1,0 +1,175 @@
+//! Codes from end to end: what was lost comes back, and only what was sent.
+
+use braidcast_core::Rng;
+use braidcast_fec::{Code, Coefficients, Combination, Decoder, DecoderLimits, LinearDecoder, Unusable};
+use proptest::prelude::*;
+
+/// The source symbol of this number: its length and bytes follow from it.
+fn symbol(id: u64) -> Vec<u8> {
+    let mut rng = Rng::from_seed(id);
+    let mut bytes = vec![0; rng.below(200) as usize];
+    rng.fill(&mut bytes);
+    bytes
+}
+
+fn repair(combination: &Combination) -> Vec<u8> {
+    let sources: Vec<Vec<u8>> = (combination.first..combination.end()).map(symbol).collect();
+    let sources: Vec<&[u8]> = sources.iter().map(Vec::as_slice).collect();
+    let mut out = Vec::new();
+    combination.encode(&sources, &mut Vec::new(), &mut out).unwrap();
+    out
+}
+
+/// What comes back, each checked.
+fn recovered(decoder: &mut LinearDecoder) -> Vec<u64> {
+    core::iter::from_fn(|| decoder.poll_recovered())
+        .map(|(id, bytes)| {
+            assert_eq!(bytes, symbol(id), "{id} came back different");
+            id
+        })
+        .collect()
+}
+
+/// Sends sources and repairs of `code` where each packet is lost if `lost` says so; what came back, and how many were lost.
+fn over(code: Code, ids: core::ops::Range<u64>, mut lost: impl FnMut() -> bool) -> (Vec<u64>, Vec<u64>) {
+    let (mut encoder, mut decoder) = (code.encoder(), LinearDecoder::new(DecoderLimits::default()));
+    let (mut back, mut missing) = (Vec::new(), Vec::new());
+    for id in ids {
+        encoder.on_source(id);
+        if lost() {
+            missing.push(id);
+        } else {
+            decoder.on_source(id, &symbol(id));
+        }
+        while let Some(combination) = encoder.poll_repair() {
+            if !lost() {
+                let _ = decoder.on_repair(&combination, &repair(&combination));
+            }
+        }
+        back.extend(recovered(&mut decoder));
+    }
+    (back, missing)
+}
+
+#[test]
+fn a_block_makes_up_for_as_many_as_it_has_repairs_whichever_they_are() {
+    for seed in 0..300 {
+        let mut rng = Rng::from_seed(seed);
+        let (k, r) = (1 + rng.below(100), 1 + rng.below(20));
+        let mut decoder = LinearDecoder::new(DecoderLimits::default());
+        let mut order: Vec<u64> = (0..k).collect();
+        for i in (1..order.len()).rev() {
+            order.swap(i, rng.below(i as u64 + 1) as usize);
+        }
+        let lost = order.split_off(order.len() - (r.min(k) as usize));
+        let base = 1000 * seed;
+        for &id in &order {
+            decoder.on_source(base + id, &symbol(base + id));
+        }
+        for key in 0..r as u16 {
+            let combination = Combination { coefficients: Coefficients::Cauchy, first: base, count: k as u16, key };
+            let outcome = decoder.on_repair(&combination, &repair(&combination));
+            assert_eq!(outcome.is_ok(), usize::from(key) < lost.len(), "{k} sources, repair {key} of {r}");
+        }
+        let mut back = recovered(&mut decoder);
+        back.sort_unstable();
+        let mut lost: Vec<_> = lost.into_iter().map(|id| base + id).collect();
+        lost.sort_unstable();
+        assert_eq!(back, lost);
+    }
+}
+
+#[test]
+fn tetrys_makes_up_for_a_burst_that_is_too_long_for_a_block() {
+    let burst = || {
+        let mut n = 0;
+        move || {
+            n += 1;
+            (40..44).contains(&n)
+        }
+    };
+    let over = |code: &str| {
+        let (back, missing) = over(code.parse().unwrap(), 0..200, burst());
+        (back.len(), missing.len())
+    };
+    // Three sources and a repair are lost.
+    assert_eq!(over("block:10,9"), (0, 3));
+    assert_eq!(over("convolutional:10,9,20"), (0, 3), "only two repairs cover all of them");
+    assert_eq!(over("tetrys:10,9,100"), (3, 3));
+}
+
+#[test]
+fn what_comes_late_serves_as_well() {
+    let mut decoder = LinearDecoder::new(DecoderLimits::default());
+    for id in [0, 1, 2, 7, 8, 9] {
+        decoder.on_source(id, &symbol(id));
+    }
+    let combination = |key| Combination { coefficients: Coefficients::Random, first: 0, count: 10, key };
+    for key in 1..=3 {
+        decoder.on_repair(&combination(key), &repair(&combination(key))).unwrap();
+    }
+    assert_eq!(recovered(&mut decoder), [], "four are missing, and there are three repairs");
+    decoder.on_source(5, &symbol(5));
+    let mut back = recovered(&mut decoder);
+    back.sort_unstable();
+    assert_eq!(back, [3, 4, 6]);
+    assert_eq!(decoder.on_repair(&combination(4), &repair(&combination(4))), Err(Unusable::Redundant));
+}
+
+#[test]
+fn lies_are_dropped_and_counted() {
+    let limits = DecoderLimits { window: 100, repairs: 8, symbol: 500 };
+    let mut decoder = LinearDecoder::new(limits);
+    (1000..1050).filter(|id| id % 10 != 3).for_each(|id| decoder.on_source(id, &symbol(id)));
+    let over = |first, count| Combination { coefficients: Coefficients::Random, first, count, key: 1 };
+    let data = [7; 300];
+    assert_eq!(decoder.on_repair(&over(1000, 0), &data), Err(Unusable::Outside));
+    assert_eq!(decoder.on_repair(&over(1000, 60_000), &data), Err(Unusable::Outside));
+    assert_eq!(decoder.on_repair(&over(u64::MAX - 3, 50), &data), Err(Unusable::Outside));
+    assert_eq!(decoder.on_repair(&over(3, 50), &data), Err(Unusable::TooOld));
+    assert_eq!(decoder.on_repair(&over(1000, 10), &[1]), Err(Unusable::BadLength));
+    assert_eq!(decoder.on_repair(&over(1000, 10), &[1; 503]), Err(Unusable::BadLength));
+    // It covers one missing symbol, so it is solved at once; but its length, 1799 or so, is nonsense.
+    decoder.on_repair(&over(1000, 10), &data).unwrap();
+    assert_eq!(recovered(&mut decoder), []);
+    assert_eq!((decoder.stats().inconsistent, decoder.stats().unusable), (1, 6));
+    // The truth still works.
+    decoder.on_repair(&over(1000, 10), &repair(&over(1000, 10))).unwrap();
+    assert_eq!(recovered(&mut decoder), [1003]);
+}
+
+#[test]
+fn memory_has_a_bound() {
+    let limits = DecoderLimits { window: 64, repairs: 8, symbol: 500 };
+    let mut decoder = LinearDecoder::new(limits);
+    decoder.on_source(0, b"first");
+    for n in 0..1000u64 {
+        // Always two missing for each repair, so nothing can be solved.
+        let combination = Combination { coefficients: Coefficients::Random, first: 2 * n + 1, count: 3, key: n as u16 };
+        let _ = decoder.on_repair(&combination, &repair(&combination));
+        decoder.on_source(2 * n + 1, &symbol(2 * n + 1));
+        assert!(decoder.waiting() <= 8);
+    }
+}
+
+proptest! {
+    /// Whatever is lost, what comes back is what was sent, once, and was missing.
+    #[test]
+    fn nothing_comes_back_that_was_not_lost(
+        seed: u64,
+        loss in 0.0..0.5f64,
+        code in prop_oneof![
+            (1..20u16, 1..6u16).prop_map(|(k, r)| Code::Block { n: k + r, k }),
+            (1..20u16, 1..6u16, 1..60u16).prop_map(|(k, r, m)| Code::Convolutional { n: k + r, k, m }),
+            (1..20u16, 1..6u16, 1..60u16).prop_map(|(k, r, m)| Code::Tetrys { n: k + r, k, m }),
+        ],
+    ) {
+        let mut rng = Rng::from_seed(seed);
+        let (back, missing) = over(code, 5000..5300, || rng.chance(loss));
+        let mut once = back.clone();
+        once.sort_unstable();
+        once.dedup();
+        prop_assert_eq!(once.len(), back.len());
+        prop_assert!(back.iter().all(|id| missing.contains(id)));
+    }
+}
