@@ -147,7 +147,11 @@ impl DccpHost {
             match event {
                 Event::Connected => self.connected(now, id),
                 Event::Closed(_) if self.connection == Some(id) => self.connection = None,
-                Event::Closed(_) | Event::Readable | Event::Writable => {}
+                Event::Closed(_)
+                | Event::Readable
+                | Event::Writable
+                | Event::MaxPayload(_)
+                | Event::Discarded { .. } => {}
             }
         }
         if let (Some(_), Some(route)) = (self.connect_at.take_if(|at| *at <= now), self.route) {

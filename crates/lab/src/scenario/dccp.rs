@@ -3,7 +3,7 @@
 
 use super::keys::{Key, flag, key, put, time, whole, word};
 use super::value::Value;
-use braidcast_dccp::{Ccid, Options, ReorderOptions, Variant};
+use braidcast_dccp::{Ccid, Limits, Options, ReorderOptions, Variant};
 use core::time::Duration;
 
 /// The keys, what a choice of congestion control sets first.
@@ -18,7 +18,8 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("granularity", |o, v| put(&mut o.tfrc.granularity, time(v))),
     key("reorder", reorder),
     key("reorder_packets", reorder_packets),
-    key("send_queue", |o, v| put(&mut o.send_queue, whole(v, 1, 1 << 20))),
+    key("queue", |o, v| put(&mut o.queue, word(v))),
+    key("send_queue", |o, v| put(&mut o.send_queue, whole(v, 1, 1 << 20).map(Limits::messages))),
     key("receive_buffer", |o, v| put(&mut o.receive_buffer, whole(v, 1500, 1 << 30))),
     key("max_packet", |o, v| put(&mut o.max_packet, whole(v, 128, 65_000))),
     key("sequence_window", |o, v| put(&mut o.sequence_window, whole(v, 32, (1 << 46) - 1))),

@@ -9,14 +9,14 @@ use crate::cmd::probe::Probe;
 use crate::failure::{Failure, Outcome};
 use crate::out::units;
 use braidcast_core::{Datagram, Instant, Machine, Rng, Route, Transmit};
-use braidcast_dccp::{CloseReason, ConnectionId, Endpoint, Event, Options, SendOptions, ServiceCode};
+use braidcast_dccp::{CloseReason, ConnectionId, Endpoint, Event, Limits, Options, SendOptions, ServiceCode};
 
 /// Messages to be counted: SC:BRPB.
 const BULK: ServiceCode = ServiceCode(u32::from_be_bytes(*b"BRPB"));
 /// Messages that carry the time, and the answers: SC:BRPT.
 const TIMED: ServiceCode = ServiceCode(u32::from_be_bytes(*b"BRPT"));
 /// Messages that may wait: more than one wake of the driver sends, so that congestion control is what holds them up.
-const SEND_QUEUE: usize = 256;
+const SEND_QUEUE: Limits = Limits::messages(256);
 
 /// An endpoint and what is noted about its connections.
 pub(super) struct Dccp {
@@ -120,7 +120,7 @@ impl Protocol for Dccp {
                 let orderly = reason == CloseReason::Closed;
                 Happening::Closed(Ending { orderly, reason: reason.to_string() })
             }
-            Event::Writable => Happening::Other,
+            Event::Writable | Event::MaxPayload(_) | Event::Discarded { .. } => Happening::Other,
         };
         Some((id, happening))
     }

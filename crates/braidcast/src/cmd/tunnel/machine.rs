@@ -311,7 +311,7 @@ impl Tunnel {
                 Event::Connected => self.on_connected(now, connection),
                 Event::Readable => self.read(now, connection),
                 Event::Closed(reason) => self.on_closed(now, connection, reason),
-                Event::Writable => {}
+                Event::Writable | Event::MaxPayload(_) | Event::Discarded { .. } => {}
             }
         }
     }

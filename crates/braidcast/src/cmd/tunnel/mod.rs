@@ -17,7 +17,7 @@ use crate::failure::{Failure, Outcome};
 use crate::out::json;
 use crate::out::live::Live;
 use braidcast_core::{Instant, SocketId};
-use braidcast_dccp::{CloseReason, Options, ReorderOptions, Wanted};
+use braidcast_dccp::{CloseReason, Limits, Options, ReorderOptions, Wanted};
 use braidcast_driver::{Bind, BindError, Carrier, Driver, Wake};
 use machine::{Happening, LinkId, Settings, Tunnel};
 use report::{LinkLine, Sight};
@@ -29,7 +29,7 @@ use std::time::Duration;
 /// How long the other end has to agree to the end.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Datagrams that may wait for congestion control; --lifetime is what keeps them young.
-const SEND_QUEUE: usize = 512;
+const SEND_QUEUE: Limits = Limits::messages(512);
 /// Clients that a server has at once.
 const MAX_CLIENTS: usize = 256;
 /// Requests go unanswered so long before a client begins anew, with pauses that are short again.
