@@ -452,7 +452,7 @@ mod tests {
             // Intervals that the mean will have forgotten by the end of a hole are skipped.
             assert!(most <= N as u64 + 3, "{most} turns for one packet");
             assert!(history.turns < 3 * 200_000, "{} turns for 200,000 packets", history.turns);
-            assert!(history.closed.capacity() <= 2 * (N + 1) && history.beyond.capacity() <= 2 * NDUPACK);
+            assert!(history.closed.capacity() <= 2 * (N + 1) && history.beyond.capacity() <= 2 * DUP_ACKS);
         }
     }
 
