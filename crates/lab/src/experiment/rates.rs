@@ -76,13 +76,13 @@ fn greedy(sender: &DccpHost, begin: Instant, capacity: f64, measures: &mut Measu
     let Some(left) = later.first() else { return };
     measures.metric("slow start", "s", (left.at - begin).as_secs_f64());
     measures.metric("rate in slow start", "kbit/s", start.iter().map(allowed).fold(0.0, f64::max) * 8e-3);
-    let fallen = later.iter().skip_while(|it| allowed(it) >= 0.9 * capacity);
+    let mut fallen = later.iter().skip_while(|it| allowed(it) >= 0.9 * capacity);
     let lowest =
         fallen.clone().take_while(|it| allowed(it) < 0.9 * capacity).map(allowed).fold(f64::INFINITY, f64::min);
     if lowest.is_finite() {
         measures.metric("lowest rate after it", "kbit/s", lowest * 8e-3);
     }
-    if let Some(back) = fallen.skip_while(|it| allowed(it) < 0.9 * capacity).next() {
+    if let Some(back) = fallen.find(|it| allowed(it) >= 0.9 * capacity) {
         measures.metric("recovery", "s", (back.at - left.at).as_secs_f64());
     }
 }
