@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::number::{NONE, short};
 use crate::results::Params;
+use std::collections::BTreeMap;
 
 /// Parameters as text, in the order of their names: what groups and labels are made of.
 pub(super) type Labels = Vec<(String, String)>;
@@ -49,6 +50,15 @@ pub(super) fn varying<'a>(all: impl Iterator<Item = &'a Params> + Clone) -> (Vec
         }
     }
     (differ, same)
+}
+
+/// Whether the parameter `name` has one value for each value of `of`, as the columns of a case's table do.
+pub(super) fn follows<'a>(all: impl Iterator<Item = &'a Params>, name: &str, of: &str) -> bool {
+    let mut known = BTreeMap::new();
+    all.into_iter().all(|params| {
+        let value = value_text(params, name);
+        *known.entry(value_text(params, of)).or_insert_with(|| value.clone()) == value
+    })
 }
 
 /// The values of a parameter along an axis.
@@ -143,6 +153,16 @@ mod tests {
             assert!(matches!(&positions, Positions::Names(names) if names.len() == 2), "{positions:?}");
             assert_eq!(positions.place(&all[1], "x"), 1.0);
         }
+    }
+
+    #[test]
+    fn columns_of_a_table_follow_its_first() {
+        let row = |rtt, late, loss| {
+            ["rtt", "late", "loss"].map(str::to_string).into_iter().zip([rtt, late, loss].map(|it| json!(it)))
+        };
+        let all: Vec<Params> = [row(20, 10, 0), row(20, 10, 1), row(40, 20, 0)].map(Iterator::collect).into();
+        assert!(follows(all.iter(), "late", "rtt"));
+        assert!(!follows(all.iter(), "loss", "rtt"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::figure::{by_layer, look};
 use super::number::{decimals, fixed, interval};
 use super::panel::{Axis, Curve, Origin, Panel, Point};
-use super::params::{Labels, Positions, labels, sentence, varying};
+use super::params::{Labels, Positions, follows, labels, sentence, varying};
 use super::scale::Scale;
 use crate::results::{Plot, Results, Row};
 
@@ -36,7 +36,7 @@ fn of_metric(rows: &[&Row], plot: &Plot, variants: &[&str], bars: bool) -> Vec<P
     };
     let label = with_unit(&first.metric, &first.unit);
     let (mut others, _) = varying(rows.iter().map(|r| &r.params));
-    others.retain(|name| *name != plot.x);
+    others.retain(|name| *name != plot.x && !follows(rows.iter().map(|r| &r.params), name, &plot.x));
     let decimals = decimals(&rows.iter().map(|r| (r.mean, r.ci95)).collect::<Vec<_>>());
     let groups = groups(rows, |row| labels(&row.params, &others));
     let common = common_scale(&groups, plot.log_y, bars);
