@@ -52,6 +52,9 @@ impl AckWindow {
     const MAX_SPANS: usize = 3 * crate::wire::RawOption::MAX_VALUE;
     const MAX_RECORDS: usize = 128;
     const MAX_DROPPED: usize = 256;
+    /// Bytes that Ack Vector and Data Dropped take at most together: what a header holds, less its fixed part and the other options.
+    /// Of Data Dropped the oldest are left out beyond that.
+    const MAX_LEN: usize = 840;
 
     /// Packet `seq` has become acknowledgeable (RFC 4340 §8.5 step 8; A.1).
     pub(crate) fn insert(&mut self, seq: Seq, marked: bool, nonce: bool) {
@@ -141,8 +144,13 @@ impl AckWindow {
 
     /// Bytes that [`emit`](Self::emit) takes at most.
     pub(crate) fn emitted_len(&self) -> usize {
-        let vector = self.spans.len() + 2 * self.spans.len().div_ceil(crate::wire::RawOption::MAX_VALUE);
-        if self.dropped.is_empty() { vector } else { vector + self.dropped_len() }
+        let vector = self.vector_len();
+        if self.dropped.is_empty() { vector } else { (vector + self.dropped_len()).min(Self::MAX_LEN) }
+    }
+
+    /// Bytes of the Ack Vectors.
+    fn vector_len(&self) -> usize {
+        self.spans.len() + 2 * self.spans.len().div_ceil(crate::wire::RawOption::MAX_VALUE)
     }
 
     /// Bytes of Data Dropped: at most two blocks for each packet, and normal blocks for what lies between.
@@ -180,7 +188,8 @@ impl AckWindow {
         if self.dropped.is_empty() {
             return;
         }
-        let mut blocks = Blocks { w, bytes: [0; crate::wire::RawOption::MAX_VALUE], used: 0 };
+        let left = Self::MAX_LEN.saturating_sub(self.vector_len());
+        let mut blocks = Blocks { w, left, bytes: [0; crate::wire::RawOption::MAX_VALUE], used: 0 };
         let mut at = self.newest;
         let mut open: Option<DropRun> = None;
         for &(seq, code) in self.dropped.iter().rev() {
@@ -235,6 +244,8 @@ impl AckWindow {
 /// Collects Data Dropped blocks into options.
 struct Blocks<'a, 'b> {
     w: &'a mut Writer<'b>,
+    /// Bytes that there is room for yet.
+    left: usize,
     bytes: [u8; crate::wire::RawOption::MAX_VALUE],
     used: usize,
 }
@@ -244,13 +255,22 @@ impl Blocks<'_, '_> {
         if self.used == self.bytes.len() {
             self.flush();
         }
+        // The first block of an option brings its type and length.
+        let cost = if self.used == 0 { 3 } else { 1 };
+        if self.left < cost {
+            self.left = 0;
+            return;
+        }
+        self.left -= cost;
         self.bytes[self.used] = run.byte();
         self.used += 1;
     }
 
     fn flush(&mut self) {
-        DataDropped::new(&self.bytes[..self.used]).emit(self.w);
-        self.used = 0;
+        if self.used > 0 {
+            DataDropped::new(&self.bytes[..self.used]).emit(self.w);
+            self.used = 0;
+        }
     }
 }
 

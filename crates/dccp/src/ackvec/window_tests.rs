@@ -132,3 +132,25 @@ proptest! {
         }
     }
 }
+
+/// An overrun receiver on a lossy path, whose sender acknowledges no acknowledgement.
+#[test]
+fn what_does_not_fit_into_a_header_is_left_out() {
+    let mut window = AckWindow::default();
+    for n in 0..40_000 {
+        if n % 53 != 0 {
+            window.insert(s(n), false, false);
+        }
+        if n % 150 == 1 {
+            window.dropped(s(n), DropCode::ReceiveBuffer);
+        }
+    }
+    assert_eq!(window.dropped.len(), AckWindow::MAX_DROPPED);
+    let bytes = emitted(&mut window, 50_000);
+    assert!(bytes.len() > 765 && bytes.len() <= AckWindow::MAX_LEN, "{} bytes", bytes.len());
+    assert_eq!(
+        Options::new(&bytes, Kind::Ack { ack: 39_999 }).known().count(),
+        4,
+        "three vectors and what was dropped last"
+    );
+}

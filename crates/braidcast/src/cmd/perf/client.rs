@@ -19,6 +19,9 @@ use std::time::Duration;
 
 /// How long a test lasts if nothing says otherwise.
 const DURATION: Duration = Duration::from_secs(10);
+/// After so long without anything from the server, the end that it should confirm is over. A server of DCCP says goodbye once and may be gone
+/// when that gets lost.
+const FAREWELL: Duration = Duration::from_secs(10);
 
 #[derive(Serialize)]
 struct Document {
@@ -65,6 +68,8 @@ struct Test<P: Protocol> {
     next_message: Instant,
     closing: bool,
     interrupted: bool,
+    /// While closing: when packets had last come in, and how many.
+    heard: (Instant, u64),
     bytes: u64,
     messages: u64,
     round_trips: Latencies,
@@ -128,6 +133,7 @@ impl<P: Protocol> Test<P> {
             started: None,
             closing: false,
             interrupted: false,
+            heard: (Instant::ZERO, 0),
             bytes: 0,
             messages: 0,
             round_trips: Latencies::new(),
@@ -144,7 +150,8 @@ impl<P: Protocol> Test<P> {
             self.show(now);
             let is_paced = self.purpose == Purpose::Timed && self.started.is_some() && !self.closing;
             let paced = is_paced.then_some(self.next_message);
-            let until = [paced, self.live.next()].into_iter().flatten().min();
+            let farewell = self.farewell(now);
+            let until = [paced, self.live.next(), farewell].into_iter().flatten().min();
             let wake = self.driver.drive(&mut self.endpoint, until).map_err(|e| common::broken(&e))?;
             let now = self.driver.now();
             self.endpoint.probe()?;
@@ -159,6 +166,23 @@ impl<P: Protocol> Test<P> {
         }
         self.endpoint.end_probe()?;
         self.finish(common)
+    }
+
+    /// While closing: when to wait for the server no longer. Ends the test if that time has come.
+    fn farewell(&mut self, now: Instant) -> Option<Instant> {
+        if !self.closing {
+            return None;
+        }
+        let socket = self.state.paths.first().and_then(|path| self.driver.socket(path.socket));
+        let count = socket.map_or(0, |socket| socket.stats().received_datagrams);
+        if count != self.heard.1 || self.heard.0 == Instant::ZERO {
+            self.heard = (now, count);
+        }
+        let end = self.heard.0 + FAREWELL;
+        if end <= now {
+            self.end = Some(Ending { orderly: false, reason: "the server did not confirm the end".into() });
+        }
+        Some(end)
     }
 
     /// Sends what there is room for, or what is due, and closes when it is enough.

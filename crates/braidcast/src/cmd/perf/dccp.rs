@@ -18,6 +18,9 @@ const TIMED: ServiceCode = ServiceCode(u32::from_be_bytes(*b"BRPT"));
 /// Messages that may wait: more than one wake of the driver sends, so that congestion control is what holds them up.
 const SEND_QUEUE: Limits = Limits::messages(256);
 
+/// What arrives in one wake of the driver, and as much again.
+const RECEIVE_BUFFER: usize = 4 << 20;
+
 /// An endpoint and what is noted about its connections.
 pub(super) struct Dccp {
     endpoint: Endpoint,
@@ -31,6 +34,7 @@ impl Dccp {
         let options = Options {
             send_queue: SEND_QUEUE,
             max_packet: MAX_PACKET,
+            receive_buffer: RECEIVE_BUFFER,
             probe: probe.is_some(),
             ..if server { choice.preferred() } else { choice.options() }
         };
