@@ -125,7 +125,7 @@ impl Connection {
         let it = &mut self.path_size;
         if self.last_valid > it.probed_at {
             it.unheard = 0;
-        } else if it.probe.is_some() {
+        } else if it.probe.is_some() && it.search.poll_timeout().is_some_and(|at| at <= now) {
             // Everything is lost, or all that would tell us: no matter of size.
             it.unheard = (it.unheard + 1).min(DOUBLINGS);
             it.search.discount();
@@ -151,6 +151,7 @@ impl Connection {
     pub(super) fn probe_answered(&mut self, now: Instant, ack: Seq) {
         if let Some((_, size)) = self.path_size.probe.take_if(|(seq, _)| *seq == ack) {
             let before = self.path_size.current();
+            self.path_size.assumed = false;
             self.path_size.search.answered(now, size);
             self.note_path_size(before);
         }
