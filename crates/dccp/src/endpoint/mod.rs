@@ -82,7 +82,7 @@ pub struct Endpoint {
     flows: HashMap<FlowId, Flow>,
     /// The connection of the last packet: often that of the next one too.
     last: Option<(FlowId, ConnectionId)>,
-    /// When flows in TIMEWAIT are free again, oldest first.
+    /// When flows that must rest are free again, oldest first.
     resting: VecDeque<(Instant, FlowId)>,
     timers: BTreeSet<(Instant, ConnectionId)>,
     /// Connections that may have something to send or to tell.
@@ -278,7 +278,8 @@ impl Endpoint {
     fn remove(&mut self, now: Instant, id: ConnectionId) {
         let Some(entry) = self.take_out(id) else { return };
         self.ports.end(entry.flow.local_port, now + self.options.time_wait);
-        if entry.connection.needs_time_wait() && !self.options.time_wait.is_zero() {
+        let must_rest = entry.connection.needs_time_wait() || entry.connection.could_come_back();
+        if must_rest && !self.options.time_wait.is_zero() {
             self.flows.insert(entry.flow, Flow::TimeWait);
             self.resting.push_back((now + self.options.time_wait, entry.flow));
             if self.resting.len() > Self::MAX_RESTING {
