@@ -31,9 +31,10 @@ impl ReplayWindow {
         }
         let mut wider = Self { words: vec![0; size], newest: self.newest };
         if let Some(newest) = self.newest {
-            for age in 0..self.bits() {
+            for age in 0..wider.bits() {
                 let seq = crate::seq::back(newest, age);
-                if self.get(seq) {
+                // What is too old to tell now still counts as come.
+                if age >= self.bits() || self.get(seq) {
                     wider.set(seq);
                 }
             }
@@ -93,6 +94,14 @@ mod tests {
     use crate::seq::back;
     use proptest::prelude::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn widening_does_not_let_old_numbers_pass_again() {
+        let mut window = ReplayWindow::new(25);
+        assert!(window.insert(Seq::new(1000)) && window.insert(Seq::new(1068)));
+        window.widen(100);
+        assert!(!window.insert(Seq::new(1000)) && window.insert(Seq::new(1067)));
+    }
 
     proptest! {
         #[test]
