@@ -205,6 +205,24 @@ fn a_half_open_connection_is_cleaned_up() {
     );
 }
 
+/// Found by the fuzzer: the number of a Response follows from that of the Request, so copies of both could open it again.
+#[test]
+fn copies_of_the_handshake_do_not_bring_an_aborted_connection_back() {
+    for half_open in [0, 8] {
+        let mut pair = Pair::connected(&Options { half_open, ..Options::default() }, Duplex::both(link(10, 10)));
+        pair.client_send(b"once").unwrap();
+        pair.run(ms(500));
+        assert_eq!(pair.server_recv(), [b"once"]);
+        let copies: Vec<_> = pair.record.sent(CLIENT).iter().map(|it| it.bytes.clone()).collect();
+        pair.on_server(|it, _| it.abort());
+        for seconds in [0, 59, 180] {
+            pair.run(Duration::from_secs(seconds));
+            copies.iter().for_each(|copy| pair.inject(pair.server, copy));
+            assert!(pair.server_recv().is_empty(), "after {seconds} s");
+        }
+    }
+}
+
 #[test]
 fn duplicates_are_delivered_once() {
     let mut pair = open();

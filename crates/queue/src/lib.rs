@@ -7,7 +7,7 @@
 //! | [`Method`] | order | when full | expired messages | source |
 //! |---|---|---|---|---|
 //! | `fifo` | arrival | refuses | are sent | plain DCCP, SBPN ch. 5 |
-//! | `fifo-timed` | arrival | refuses | are discarded | RFC 7496 §4.1 |
+//! | `fifo-timed` | arrival | refuses | are discarded once they have waited so long | RFC 7496 §4.1 |
 //! | `sbpn1` | priority, expiry | refuses | are discarded | SBPN §3.4 |
 //! | `sbpn2` | priority, expiry | refuses | are discarded, but not the last message | SBPN §3.5 |
 //! | `lifo` | newest first | refuses | are discarded | SBPN §6.3 |

@@ -31,15 +31,12 @@ impl ReplayWindow {
         }
         let mut wider = Self { words: vec![0; size], newest: self.newest };
         if let Some(newest) = self.newest {
-            for age in 0..self.bits() {
+            for age in 0..wider.bits() {
                 let seq = crate::seq::back(newest, age);
-                if self.get(seq) {
+                // What is too old to tell now still counts as come.
+                if age >= self.bits() || self.get(seq) {
                     wider.set(seq);
                 }
-            }
-            // What was too old to tell stays so.
-            for age in self.bits()..wider.bits() {
-                wider.set(crate::seq::back(newest, age));
             }
         }
         *self = wider;

@@ -192,7 +192,9 @@ impl AckWindow {
         let mut blocks = Blocks { w, left, bytes: [0; crate::wire::RawOption::MAX_VALUE], used: 0 };
         let mut at = self.newest;
         let mut open: Option<DropRun> = None;
-        for &(seq, code) in self.dropped.iter().rev() {
+        // Nothing is told of packets that the vector does not cover: those that wait in the reordering buffer, and old ones.
+        let covered = |seq: Seq| seq.distance_to(self.newest) < self.len;
+        for &(seq, code) in self.dropped.iter().rev().filter(|&&(seq, _)| covered(seq)) {
             let mut normal = seq.distance_to(at);
             if normal > 0 || open.is_some_and(|run| run.code != Some(code) || run.len == DropRun::max(run.code)) {
                 open.take().into_iter().for_each(|run| blocks.push(run));

@@ -28,6 +28,18 @@ fn example() -> AckWindow {
     window
 }
 
+/// Found by the fuzzer: a packet that waits in the reordering buffer, and whose data is known to be of no use.
+#[test]
+fn a_drop_is_not_told_before_its_packet_is_acknowledged() {
+    let mut window = example();
+    let plain = emitted(&mut window, 60);
+    window.dropped(s(12), DropCode::Corrupt);
+    assert_eq!(emitted(&mut window, 61), plain);
+    window.insert(s(12), false, false);
+    let told = emitted(&mut window, 62);
+    assert_eq!(told[told.len() - 3..], [40, 3, 0x80 | 3 << 4], "{told:?}");
+}
+
 #[test]
 fn arrivals_change_the_vector_as_appendix_a_1_shows() {
     let mut window = example();

@@ -121,7 +121,8 @@ pub struct SendOptions {
     pub coverage: u8,
     /// How important it is, for queues that heed it. Default the most important.
     pub priority: Priority,
-    /// From when on it is of no use to the receiver; queues that heed it do not send what would come later. Default never.
+    /// After how long it is of no use: [`FifoTimed`](braidcast_queue::Method::FifoTimed) does not send what has waited so long; other
+    /// queues that heed it, what would arrive later. Default never.
     pub lifetime: Option<Duration>,
     /// What the application calls it in [`Event::Discarded`](crate::Event). Default `None`: nothing is told.
     pub context: Option<u64>,

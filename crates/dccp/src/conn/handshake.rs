@@ -142,6 +142,7 @@ impl Connection {
             listening: true,
             peer_is_slow: false,
             peer_listens: true,
+            asked_anew: false,
             wants_room: false,
             one_way_delay: None,
             stats: Stats::default(),

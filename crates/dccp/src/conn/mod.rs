@@ -144,6 +144,8 @@ pub struct Connection {
     listening: bool,
     peer_is_slow: bool,
     peer_listens: bool,
+    /// The peer lost its state and begins again.
+    asked_anew: bool,
     wants_room: bool,
     /// As the application knows it.
     one_way_delay: Option<Duration>,
@@ -273,6 +275,12 @@ impl Connection {
     /// Whether the ports must rest.
     pub(crate) const fn needs_time_wait(&self) -> bool {
         matches!(self.phase, Phase::Closed { time_wait: true })
+    }
+
+    /// Whether copies of old packets could begin it again: the number of our Response is a function of the Request's, so that
+    /// it needs no memory, and the same handshake leads to the same connection.
+    pub(crate) const fn could_come_back(&self) -> bool {
+        self.is_server && self.opened.is_some() && !self.asked_anew
     }
 
     /// Whether the handshake of a server is still to be completed.

@@ -30,6 +30,9 @@ pub(super) struct PathSize {
 impl PathSize {
     /// Losses have many causes: the size is doubted no more often.
     const PAUSE: Duration = Duration::from_secs(10);
+    /// Probes in a row with nothing from the peer since; then they rest until something comes, or more is lost. Each takes
+    /// two numbers, of which a sequence window may have no more than 32.
+    const UNHEARD: u32 = 3;
 
     pub(super) fn new(now: Instant, options: &Options) -> Self {
         let max = options.max_packet;
@@ -65,7 +68,8 @@ impl PathSize {
 
     /// When [`due`](Self::due) is to be asked, at rest only if more is wanted.
     pub(super) fn timer(&self) -> Option<Instant> {
-        self.search.poll_timeout().filter(|_| self.wanted || self.search.is_searching())
+        let active = self.unheard < Self::UNHEARD && (self.wanted || self.search.is_searching());
+        self.search.poll_timeout().filter(|_| active)
     }
 
     /// The size to probe now.
@@ -90,6 +94,7 @@ impl PathSize {
             self.losses = losses;
             if self.used && now >= self.doubt_from {
                 self.used = false;
+                self.unheard = 0;
                 self.doubt_from = now + Self::PAUSE;
                 self.search.confirm(now);
             }
@@ -112,23 +117,26 @@ impl Connection {
 
     /// Queues a probe if it is time for one.
     pub(super) fn probe_path(&mut self, now: Instant) {
+        if self.last_valid > self.path_size.probed_at {
+            self.path_size.unheard = 0;
+        }
         let size = &self.path_size;
         let first = size.assumed && size.used || size.wanted && size.search.poll_timeout().is_none();
         if !matches!(self.phase, Phase::Open) || !(first || size.timer().is_some_and(|at| at <= now)) {
             return;
         }
-        /// Times that the pause between probes doubles while nothing comes from the peer.
-        const DOUBLINGS: u32 = 4;
         // RFC 8899 §5.1.1: PROBE_TIMER is more than a round trip, and a second at least.
         let timeout = (self.rtt_or_default() * 3).max(Duration::from_secs(1));
         let before = self.path_size.current();
         let it = &mut self.path_size;
-        if self.last_valid > it.probed_at {
-            it.unheard = 0;
-        } else if it.probe.is_some() {
+        let silent = self.last_valid <= it.probed_at && it.probe.is_some();
+        if silent && it.search.poll_timeout().is_some_and(|at| at <= now) {
             // Everything is lost, or all that would tell us: no matter of size.
-            it.unheard = (it.unheard + 1).min(DOUBLINGS);
+            it.unheard += 1;
             it.search.discount();
+            if it.unheard >= PathSize::UNHEARD {
+                return;
+            }
         }
         if let Some(size) = it.due(now) {
             it.search.sent(now, timeout * (1 << it.unheard));
@@ -151,6 +159,7 @@ impl Connection {
     pub(super) fn probe_answered(&mut self, now: Instant, ack: Seq) {
         if let Some((_, size)) = self.path_size.probe.take_if(|(seq, _)| *seq == ack) {
             let before = self.path_size.current();
+            self.path_size.assumed = false;
             self.path_size.search.answered(now, size);
             self.note_path_size(before);
         }

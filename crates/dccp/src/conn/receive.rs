@@ -278,6 +278,7 @@ impl Connection {
         self.controls.clear();
         // A peer that lost its state and asks anew resets our Sync; it would be refused for four minutes (§7.5.6, last example).
         let asks_anew = reset.code == ResetCode::PACKET_ERROR && reset.data[0] == Kind::Sync { ack: 0 }.code();
+        self.asked_anew = asks_anew;
         self.closed(reason, !asks_anew);
     }
 

@@ -258,7 +258,9 @@ impl Connection {
         let kind = header.kind;
         self.ndp_run = if kind.is_data() { 0 } else { self.ndp_run + 1 };
         self.probed &= !kind.is_data();
-        self.path_size.sent(len, self.options.base_packet);
+        if kind.is_data() {
+            self.path_size.sent(len, self.options.base_packet);
+        }
         self.stats.sent_packets += 1;
         self.stats.sent_bytes += len as u64;
         if matches!(kind, Kind::Request { .. } | Kind::Response { .. }) {

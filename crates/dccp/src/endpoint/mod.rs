@@ -85,7 +85,7 @@ pub struct Endpoint {
     flows: HashMap<FlowId, Flow>,
     /// The connection of the last packet: often that of the next one too.
     last: Option<(FlowId, ConnectionId)>,
-    /// When flows in TIMEWAIT are free again, oldest first.
+    /// When flows that must rest are free again, oldest first.
     resting: VecDeque<(Instant, FlowId)>,
     /// When connections that are over are gone whether all was read or not, oldest first.
     unread: VecDeque<(Instant, ConnectionId)>,
@@ -285,10 +285,11 @@ impl Endpoint {
     /// Frees the ports of a connection that is over, and takes it out once all that came has been read.
     fn remove(&mut self, now: Instant, id: ConnectionId) {
         let Some(entry) = self.entry(id) else { return };
-        let (unread, rests) = (entry.connection.has_unread(), entry.connection.needs_time_wait());
+        let unread = entry.connection.has_unread();
+        let must_rest = entry.connection.needs_time_wait() || entry.connection.could_come_back();
         if let Some(flow) = self.end(id) {
             self.ports.end(flow.local_port, now + self.options.time_wait);
-            if rests && !self.options.time_wait.is_zero() {
+            if must_rest && !self.options.time_wait.is_zero() {
                 self.flows.insert(flow, Flow::TimeWait);
                 self.resting.push_back((now + self.options.time_wait, flow));
             } else {

@@ -81,7 +81,23 @@ pub(super) const TABLE: [Definition; COUNT] = [
     sp(number::SEND_LOSS_EVENT_RATE, 0, false),
 ];
 
-/// The row of a feature.
-pub(super) fn index(number: u8) -> Option<usize> {
-    TABLE.iter().position(|it| it.number == number)
+/// The row of a feature. Asked several times for each packet, so without a search.
+pub(super) const fn index(number: u8) -> Option<usize> {
+    match number {
+        number::CCID..=number::CHECK_DATA_CHECKSUM => Some(number as usize - 1),
+        number::SEND_LOSS_EVENT_RATE => Some(COUNT - 1),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_feature_is_in_its_row() {
+        for number in 0..=255 {
+            assert_eq!(index(number), TABLE.iter().position(|it| it.number == number), "{number}");
+        }
+    }
 }
