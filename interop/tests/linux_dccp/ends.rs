@@ -106,7 +106,7 @@ fn we_serve(guest: &Guest) {
 
     println!("Linux aborts");
     let client = format!("dccp_peer -h {} -p 6101 -S TEST -m sink -Q", HOST[0]);
-    let script = format!("{client} & sleep 0.5; kill -STOP $!; sleep 0.5; kill -KILL $!");
+    let script = format!("{client} & sleep 1; kill -STOP $!; sleep 0.5; kill -KILL $!");
     let unread = |ours: &mut Dccp| {
         for id in established(ours) {
             // Refused while much waits.
