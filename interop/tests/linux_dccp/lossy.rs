@@ -86,5 +86,4 @@ pub(crate) fn all(guest: &Guest) {
     for (flow, ccid) in flows.iter().zip([Ccid::Two, Ccid::Three]) {
         flow.judge(ccid, &guest.stop(&ccid.to_string()));
     }
-    link::remove(guest);
 }
