@@ -74,6 +74,9 @@ pub(crate) struct Negotiation {
     /// Greatest number of a packet with a new Change that left.
     fgss: Option<Seq>,
     confirms: Vec<Confirm>,
+    /// Confirms that left while the peer may not have got them, if they are kept: see `keep_confirms`.
+    kept: Vec<Confirm>,
+    keeps: bool,
     /// When Changes are repeated, and after how long then.
     repeat: Option<(Instant, Duration)>,
 }
@@ -92,7 +95,17 @@ impl Negotiation {
             proposed: it.initial,
             mandatory: false,
         });
-        Self { is_server, local: initial, remote: initial, fgsr: None, fgss: None, confirms: Vec::new(), repeat: None }
+        Self {
+            is_server,
+            local: initial,
+            remote: initial,
+            fgsr: None,
+            fgss: None,
+            confirms: Vec::new(),
+            kept: Vec::new(),
+            keeps: false,
+            repeat: None,
+        }
     }
 
     fn feature(&self, place: Place, index: usize) -> &Feature {
@@ -327,7 +340,9 @@ impl Negotiation {
 
     /// Takes back a Confirm of an earlier Change of the same feature.
     fn withdraw(&mut self, change: &FeatureOption<'_>) {
-        self.confirms.retain(|old| (old.side.flip(), old.feature) != (change.side, change.feature));
+        let other = |old: &Confirm| (old.side.flip(), old.feature) != (change.side, change.feature);
+        self.confirms.retain(other);
+        self.kept.retain(other);
     }
 
     /// All options of packet `seq` have been taken, and some were feature options.
@@ -348,6 +363,12 @@ impl Negotiation {
         self.repeat.map(|(at, _)| at)
     }
 
+    /// Whether each packet from now on has all Confirms again. A client in PARTOPEN does so, as Linux's server knows no
+    /// features but those of the one packet that makes it OPEN, and refuses the connection without.
+    pub(crate) const fn keep_confirms(&mut self, keeps: bool) {
+        self.keeps = keeps;
+    }
+
     /// Appends what waits to packet `seq`, as far as `room` bytes go. Changes that are out are repeated if they are due, or
     /// if `repeat` says so, as on a repeated Request.
     pub(crate) fn emit(
@@ -360,9 +381,20 @@ impl Negotiation {
         w: &mut Writer<'_>,
     ) {
         let end = w.position() + room;
+        let mut kept = core::mem::take(&mut self.kept);
+        kept.iter().filter(|_| self.keeps).for_each(|confirm| _ = self.emit_confirm(*confirm, end, w));
         let mut confirms = core::mem::take(&mut self.confirms);
-        confirms.retain(|confirm| !self.emit_confirm(*confirm, end, w));
+        confirms.retain(|confirm| {
+            let left = self.emit_confirm(*confirm, end, w);
+            if left && self.keeps {
+                kept.push(*confirm);
+            }
+            !left
+        });
         self.confirms = confirms;
+        if self.keeps {
+            self.kept = kept;
+        }
         let due = repeat || self.repeat.is_some_and(|(at, _)| at <= now);
         let (mut new, mut again) = (false, false);
         for place in [Place::Local, Place::Remote] {
