@@ -23,7 +23,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// The packet; `None` if there is something wrong with it.
+    /// The packet; `None` if there is something wrong with it. To the checksum both directions are the same.
     pub fn packet(&self) -> Option<Packet<'_>> {
         let address = |text: &str| IpAddr::V4(text.parse().unwrap_or(Ipv4Addr::UNSPECIFIED));
         Packet::parse(&self.bytes, Checksum::Ip(address(HOST[0]), address(GUEST[0]))).ok()

@@ -281,3 +281,21 @@ fn a_drained_endpoint_stays_quiet_for_an_idle_hour() {
     pair.run(ms(100));
     assert_eq!(pair.server_recv(), [b"one", b"two"]);
 }
+
+/// Linux's server takes the features from the one packet that makes it OPEN, so that must not be one without Confirms.
+#[test]
+fn a_client_repeats_its_confirms_until_it_hears_from_open() {
+    let mut pair = Pair::new(&Options::default(), Duplex::new(lossy(10, 20, "100%"), link(10, 20)));
+    pair.run(ms(5));
+    let ack = pair.record.sent(CLIENT)[0].packet().header.seq;
+    // Change L(Send NDP Count, 1).
+    let response = Kind::Response { ack, service: SERVICE };
+    pair.inject(pair.client, &packet(false, 77, response, &[32, 4, 7, 1], b""));
+    pair.run(ms(1000));
+    let confirms = |it: &Seen| {
+        let is = |it: &Opt<'_>| matches!(it, Opt::Feature(it) if it.confirm && it.feature == 7);
+        it.packet().options.known().filter(is).count()
+    };
+    let acks: Vec<usize> = pair.record.sent(CLIENT).iter().filter(|it| it.name() == "Ack").map(confirms).collect();
+    assert!(acks.len() >= 3 && acks.iter().all(|&count| count == 1), "{acks:?}");
+}

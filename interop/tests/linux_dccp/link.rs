@@ -47,8 +47,3 @@ pub(crate) fn emulate(guest: &Guest, ends: Ends, netem: &str) {
     }
     run(guest, &devices.iter().map(|it| format!("{it} root netem {netem}\n")).collect::<String>());
 }
-
-/// The link to us is as it was.
-pub(crate) fn remove(guest: &Guest) {
-    run(guest, "tc qdisc del dev net1 root\ntc qdisc del dev net1 ingress\nip link del ifb0");
-}

@@ -18,6 +18,9 @@ const SERVICE: ServiceCode = ServiceCode(0x5445_5354);
 /// For anything that takes a few round trips; the guest is emulated, and the processors may be busy.
 const LIMIT: Duration = Duration::from_secs(30);
 
+/// The Sequence Window that Linux begins with.
+const LINUX_WINDOW: u64 = 500;
+
 /// What we are like unless a story says otherwise. Linux's client returns no Init Cookie.
 fn options(ccids: &[Ccid]) -> Options {
     Options { ccids: ccids.to_vec(), half_open: 16, ..Options::default() }
@@ -77,7 +80,8 @@ fn trail(ours: &Dccp, port: u16, expected: &[&str]) {
 fn with_linux() {
     with_guest("with_linux", concat!(env!("CARGO_TARGET_TMPDIR"), "/linux-peer"), |guest| {
         // A Linux that is slow to read drops what exceeds its receive buffer, unseen by DCCP.
-        let (said, status) = guest.shell("sysctl -w net.core.rmem_default=4000000");
+        let settings = format!("net.core.rmem_default=4000000 net.dccp.default.seq_window={LINUX_WINDOW}");
+        let (said, status) = guest.shell(&format!("sysctl -w {settings}"));
         assert!(status.success(), "{said}");
         flows::all(guest);
         ends::all(guest);

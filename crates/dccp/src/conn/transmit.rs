@@ -234,6 +234,7 @@ impl Connection {
             let rtt = self.rtt_or_default();
             let left = room.saturating_sub(w.position() - start);
             let repeat = matches!(kind, Kind::Request { .. } | Kind::Response { .. });
+            self.features.keep_confirms(matches!(self.phase, Phase::PartOpen { .. }));
             self.features.emit(now, seq, rtt, repeat, left, w);
         }
     }

@@ -78,6 +78,9 @@ pub(crate) struct Negotiation {
     confirms: Vec<Confirm>,
     /// Some feature may be in another state than [`State::Stable`]: else nothing need be looked through.
     active: bool,
+    /// Confirms that left while the peer may not have got them, if they are kept: see `keep_confirms`.
+    kept: Vec<Confirm>,
+    keeps: bool,
     /// When Changes are repeated, and after how long then.
     repeat: Option<(Instant, Duration)>,
 }
@@ -105,6 +108,8 @@ impl Negotiation {
             fgss: None,
             confirms: Vec::new(),
             active: false,
+            kept: Vec::new(),
+            keeps: false,
             repeat: None,
         }
     }
@@ -347,7 +352,9 @@ impl Negotiation {
 
     /// Takes back a Confirm of an earlier Change of the same feature.
     fn withdraw(&mut self, change: &FeatureOption<'_>) {
-        self.confirms.retain(|old| (old.side.flip(), old.feature) != (change.side, change.feature));
+        let other = |old: &Confirm| (old.side.flip(), old.feature) != (change.side, change.feature);
+        self.confirms.retain(other);
+        self.kept.retain(other);
     }
 
     /// All options of packet `seq` have been taken, and some were feature options.
@@ -372,6 +379,12 @@ impl Negotiation {
         self.repeat.map(|(at, _)| at)
     }
 
+    /// Whether each packet from now on has all Confirms again. A client in PARTOPEN does so, as Linux's server knows no
+    /// features but those of the one packet that makes it OPEN, and refuses the connection without.
+    pub(crate) const fn keep_confirms(&mut self, keeps: bool) {
+        self.keeps = keeps;
+    }
+
     /// Appends what waits to packet `seq`, as far as `room` bytes go. Changes that are out are repeated if they are due, or
     /// if `repeat` says so, as on a repeated Request.
     pub(crate) fn emit(
@@ -383,13 +396,24 @@ impl Negotiation {
         room: usize,
         w: &mut Writer<'_>,
     ) {
-        if self.confirms.is_empty() && !self.active {
+        if self.confirms.is_empty() && self.kept.is_empty() && !self.active {
             return;
         }
         let end = w.position() + room;
+        let mut kept = core::mem::take(&mut self.kept);
+        kept.iter().filter(|_| self.keeps).for_each(|confirm| _ = self.emit_confirm(*confirm, end, w));
         let mut confirms = core::mem::take(&mut self.confirms);
-        confirms.retain(|confirm| !self.emit_confirm(*confirm, end, w));
+        confirms.retain(|confirm| {
+            let left = self.emit_confirm(*confirm, end, w);
+            if left && self.keeps {
+                kept.push(*confirm);
+            }
+            !left
+        });
         self.confirms = confirms;
+        if self.keeps {
+            self.kept = kept;
+        }
         let due = repeat || self.repeat.is_some_and(|(at, _)| at <= now);
         let (mut new, mut again) = (false, false);
         for place in [Place::Local, Place::Remote] {
