@@ -91,7 +91,7 @@ fn rate_controlled(ccid: Ccid, close: bool) -> Vec<Seen> {
 
 /// A connection, and the answers to what does not belong to it.
 fn resets() -> Vec<Seen> {
-    let options = Options { max_connections: 1, ..Options::default() };
+    let options = Options { max_connections: 1, answer_for_host: true, ..Options::default() };
     let mut pair = Pair::native(&options, Duplex::both(link(4, 20)), IP);
     // In REQUEST, something that is no Response.
     give(&mut pair, false, &forged([IP[1], IP[0]], (PORT, 4001), 7, Kind::Data, &[]));

@@ -23,7 +23,8 @@ const LINUX_WINDOW: u64 = 500;
 
 /// What we are like unless a story says otherwise. Linux's client returns no Init Cookie.
 fn options(ccids: &[Ccid]) -> Options {
-    Options { ccids: ccids.to_vec(), half_open: 16, ..Options::default() }
+    // Nobody else in this namespace speaks DCCP.
+    Options { ccids: ccids.to_vec(), answer_for_host: true, ..Options::default() }
 }
 
 /// A connection to the guest's `port` that is up.

@@ -17,8 +17,9 @@ pub(super) struct PathSize {
     used: bool,
     /// It was never confirmed.
     assumed: bool,
-    /// Losses that congestion control has told of, and from when on more of them raise a doubt.
+    /// Losses that congestion control has told of, whether they raise a doubt, and when it is seen to at the earliest.
     losses: u64,
+    doubted: bool,
     doubt_from: Instant,
     /// The last probe and its size.
     probe: Option<(Seq, usize)>,
@@ -44,6 +45,7 @@ impl PathSize {
             used: false,
             assumed: true,
             losses: 0,
+            doubted: false,
             doubt_from: now,
             probe: None,
             probed_at: now,
@@ -69,7 +71,8 @@ impl PathSize {
     /// When [`due`](Self::due) is to be asked, at rest only if more is wanted.
     pub(super) fn timer(&self) -> Option<Instant> {
         let active = self.unheard < Self::UNHEARD && (self.wanted || self.search.is_searching());
-        self.search.poll_timeout().filter(|_| active)
+        let search = self.search.poll_timeout().filter(|_| active);
+        search.into_iter().chain(self.doubted.then_some(self.doubt_from)).min()
     }
 
     /// The size to probe now.
@@ -89,15 +92,18 @@ impl PathSize {
     }
 
     /// Congestion control has told of `losses` so far: full packets may be what gets lost (RFC 8899 §4.3).
-    pub(super) fn doubt(&mut self, now: Instant, losses: u64) {
-        if losses > self.losses {
-            self.losses = losses;
-            if self.used && now >= self.doubt_from {
-                self.used = false;
-                self.unheard = 0;
-                self.doubt_from = now + Self::PAUSE;
-                self.search.confirm(now);
-            }
+    pub(super) fn doubt(&mut self, losses: u64) {
+        self.doubted |= losses > self.losses && self.used;
+        self.losses = losses;
+    }
+
+    /// Sees to a doubt.
+    fn settle_doubt(&mut self, now: Instant) {
+        if self.doubted && now >= self.doubt_from {
+            (self.doubted, self.used) = (false, false);
+            self.unheard = 0;
+            self.doubt_from = now + Self::PAUSE;
+            self.search.confirm(now);
         }
     }
 }
@@ -119,6 +125,9 @@ impl Connection {
     pub(super) fn probe_path(&mut self, now: Instant) {
         if self.last_valid > self.path_size.probed_at {
             self.path_size.unheard = 0;
+        }
+        if matches!(self.phase, Phase::Open) {
+            self.path_size.settle_doubt(now);
         }
         let size = &self.path_size;
         let first = size.assumed && size.used || size.wanted && size.search.poll_timeout().is_none();

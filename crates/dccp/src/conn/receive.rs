@@ -174,7 +174,7 @@ impl Connection {
             }
             let (has_vectors, has_dropped) = (found.vectors, found.dropped);
             self.sender.on_feedback(now, &Feedback { ack, options, has_vectors, has_dropped });
-            self.path_size.doubt(now, self.sender.losses());
+            self.path_size.doubt(self.sender.losses());
             self.pace = None; // the rate may be another one now
         }
         if !self.transfers() {

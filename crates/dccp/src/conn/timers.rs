@@ -61,7 +61,7 @@ impl Connection {
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if self.sender.timer().is_some_and(|at| at <= now) {
             self.sender.on_timer(now);
-            self.path_size.doubt(now, self.sender.losses());
+            self.path_size.doubt(self.sender.losses());
             self.steer_features(now);
         }
         self.release(now);
