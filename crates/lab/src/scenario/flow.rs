@@ -205,6 +205,8 @@ impl FlowSpec {
         apply(sctp::KEYS, &mut flow.sctp, &own.table("sctp"), &section("sctp"))?;
         apply(dccp::KEYS, &mut flow.dccp, &all.table("dccp"), "dccp")?;
         apply(dccp::KEYS, &mut flow.dccp, &own.table("dccp"), &section("dccp"))?;
+        // The networks of experiments carry what they are given: no probes of the path's size among the packets that are counted.
+        flow.dccp.base_packet = flow.dccp.max_packet;
         apply(tcp::KEYS, &mut flow.tcp, &all.table("tcp"), "tcp")?;
         apply(tcp::KEYS, &mut flow.tcp, &own.table("tcp"), &section("tcp"))?;
         let nested = |key: &str| ["traffic.", "sctp.", "dccp.", "tcp."].iter().any(|table| key.starts_with(table));
