@@ -19,7 +19,7 @@ pub mod wire;
 
 pub use api::{
     Call, CloseReason, ConnectError, Event, ListenError, Options, ReorderOptions, ReorderReport, Report, Sample,
-    SendError, SendOptions, State, Stats, TfrcOptions, Wanted,
+    Samples, SendError, SendOptions, State, Stats, TfrcOptions, Wanted,
 };
 pub use braidcast_cc::tfrc::{FeedbackRate, Rules, Variant};
 pub use braidcast_queue::{Limits, Method, Priority, Why};

@@ -12,6 +12,8 @@
 //!   pushed again after [`Event::Room`]. [`Sender::finish`] ends the session once everything promised is delivered.
 //! - at the receiver, after each call and at each timeout call [`Receiver::poll_output`] until it says `false`.
 //!   [`Event::Ended`] comes when the stream is over and everything has been handed out.
+//!
+//! [`tunnel`] carries what is no stream of ours: datagrams of any application, over DCCP.
 
 mod clock;
 mod event;
@@ -21,6 +23,7 @@ mod receiver;
 mod report;
 mod sender;
 mod stream;
+pub mod tunnel;
 pub mod wire;
 
 pub use event::Event;

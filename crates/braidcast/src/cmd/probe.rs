@@ -1,8 +1,7 @@
 //! "DCCP Probe": the inner state of connections, a line of CSV for each packet that leaves or comes. docs/tools.md has the columns.
 
 use crate::failure::{Failure, Outcome};
-use braidcast_dccp::{ConnectionId, Endpoint, Sample};
-use std::collections::BTreeMap;
+use braidcast_dccp::Sample;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -17,11 +16,6 @@ const HEAD: &str = "time_s,connection,direction,type,seq,ack,payload_bytes,queue
 pub(crate) struct Probe {
     path: PathBuf,
     file: BufWriter<File>,
-    /// What connections are called: the first is 1.
-    numbers: BTreeMap<ConnectionId, u64>,
-    named: u64,
-    /// A buffer.
-    ids: Vec<ConnectionId>,
     failed: Option<io::Error>,
 }
 
@@ -29,36 +23,16 @@ impl Probe {
     /// Makes the file anew.
     pub(crate) fn create(path: &Path) -> Outcome<Self> {
         let file = File::create(path).map_err(|e| refused(path, &e))?;
-        let (file, numbers) = (BufWriter::new(file), BTreeMap::new());
-        let mut probe = Self { path: path.to_owned(), file, numbers, named: 0, ids: Vec::new(), failed: None };
+        let mut probe = Self { path: path.to_owned(), file: BufWriter::new(file), failed: None };
         writeln!(probe.file, "{HEAD}").map_err(|e| refused(path, &e))?;
         Ok(probe)
     }
 
-    /// Writes what was noted since the last time. To be called after each call of the endpoint, since samples vanish with
-    /// their connection; [`check`](Self::check) tells of errors.
-    pub(crate) fn drain(&mut self, endpoint: &mut Endpoint) {
-        let mut ids = std::mem::take(&mut self.ids);
-        ids.extend(endpoint.connections());
-        for id in ids.drain(..) {
-            let number = self.number(id, endpoint);
-            while let Some(sample) = endpoint.connection_mut(id).and_then(braidcast_dccp::Connection::poll_sample) {
-                if let Err(error) = self.write(number, &sample) {
-                    self.failed.get_or_insert(error);
-                }
-            }
+    /// Writes a sample of the connection with this number; [`check`](Self::check) tells of errors.
+    pub(crate) fn note(&mut self, connection: u64, sample: &Sample) {
+        if let Err(error) = self.write(connection, sample) {
+            self.failed.get_or_insert(error);
         }
-        self.ids = ids;
-    }
-
-    fn number(&mut self, id: ConnectionId, endpoint: &Endpoint) -> u64 {
-        if let Some(&number) = self.numbers.get(&id) {
-            return number;
-        }
-        self.numbers.retain(|&known, _| endpoint.connection(known).is_some());
-        self.named += 1;
-        self.numbers.insert(id, self.named);
-        self.named
     }
 
     /// Whether all could be written.

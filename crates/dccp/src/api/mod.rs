@@ -6,6 +6,7 @@ mod event;
 mod options;
 mod reorder;
 mod report;
+mod samples;
 mod tfrc;
 
 pub use admission::Call;
@@ -14,4 +15,5 @@ pub use event::{CloseReason, Event};
 pub use options::{Options, SendOptions};
 pub use reorder::{ReorderOptions, ReorderReport};
 pub use report::{Report, Sample, State, Stats};
+pub use samples::Samples;
 pub use tfrc::{TfrcOptions, Wanted};

@@ -9,7 +9,7 @@ use crate::cmd::probe::Probe;
 use crate::failure::{Failure, Outcome};
 use crate::out::units;
 use braidcast_core::{Datagram, Instant, Machine, Rng, Route, Transmit};
-use braidcast_dccp::{CloseReason, ConnectionId, Endpoint, Event, Limits, Options, SendOptions, ServiceCode};
+use braidcast_dccp::{CloseReason, ConnectionId, Endpoint, Event, Limits, Options, Samples, SendOptions, ServiceCode};
 
 /// Messages to be counted: SC:BRPB.
 const BULK: ServiceCode = ServiceCode(u32::from_be_bytes(*b"BRPB"));
@@ -25,6 +25,7 @@ const RECEIVE_BUFFER: usize = 4 << 20;
 pub(super) struct Dccp {
     endpoint: Endpoint,
     probe: Option<Probe>,
+    samples: Samples,
 }
 
 impl Dccp {
@@ -38,7 +39,7 @@ impl Dccp {
             probe: probe.is_some(),
             ..if server { choice.preferred() } else { choice.options() }
         };
-        Ok(Self { endpoint: Endpoint::new(options, rng), probe })
+        Ok(Self { endpoint: Endpoint::new(options, rng), probe, samples: Samples::default() })
     }
 
     /// Says which address a socket of native IP has.
@@ -80,7 +81,10 @@ impl Dccp {
 
     fn note(&mut self) {
         if let Some(probe) = &mut self.probe {
-            probe.drain(&mut self.endpoint);
+            self.samples.gather(&mut self.endpoint);
+            while let Some((connection, sample)) = self.samples.poll() {
+                probe.note(connection, &sample);
+            }
         }
     }
 }

@@ -1,9 +1,5 @@
 //! `braidcast tunnel`: any application's UDP over DCCP.
 
-mod flow;
-mod header;
-mod link;
-mod machine;
 mod report;
 
 use super::dccp::{IPV6_AND_UDP, PORT_IN_UDP, is_rate_based};
@@ -16,10 +12,10 @@ use crate::args::{Common, TunnelArgs, TunnelClientArgs, TunnelCommand, TunnelEnd
 use crate::failure::{Failure, Outcome};
 use crate::out::json;
 use crate::out::live::Live;
-use braidcast_core::{Instant, SocketId};
+use braidcast_core::{Instant, Machine, SocketId};
 use braidcast_dccp::{CloseReason, Limits, Options, ReorderOptions, Wanted};
 use braidcast_driver::{Bind, BindError, Carrier, Driver, Wake};
-use machine::{Happening, LinkId, Settings, Tunnel};
+use braidcast_session::tunnel::{Happening, LinkId, Settings, Tunnel};
 use report::{LinkLine, Sight};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -46,6 +42,7 @@ struct Work {
     driver: Driver,
     live: Live,
     tunnel: Tunnel,
+    probe: Option<Probe>,
     sight: Sight,
     /// A client's path.
     links: Option<Links>,
@@ -143,7 +140,8 @@ impl Work {
         Ok(Self {
             driver: common::driver()?,
             live: Live::new(common.quiet),
-            tunnel: Tunnel::new(options, common::rng(None)?, settings, forwards, probe),
+            tunnel: Tunnel::new(options, common::rng(None)?, settings, forwards),
+            probe,
             sight: Sight { codec: args.calls },
             links: None,
             spare: BTreeMap::new(),
@@ -181,8 +179,8 @@ impl Work {
             let until = [self.live.next(), self.end].into_iter().flatten().min();
             let wake = self.driver.drive(&mut self.tunnel, until).map_err(|e| common::broken(&e))?;
             let now = self.driver.now();
-            self.tunnel.probe().map_or(Ok(()), Probe::check)?;
-            while let Some(happening) = self.tunnel.poll() {
+            self.note()?;
+            while let Some(happening) = self.tunnel.poll_event() {
                 self.take(happening);
             }
             match wake {
@@ -196,6 +194,15 @@ impl Work {
             self.show(now);
         }
         self.finish(common, command)
+    }
+
+    /// Writes down what the connections noted.
+    fn note(&mut self) -> Outcome {
+        let Some(probe) = &mut self.probe else { return Ok(()) };
+        while let Some((connection, sample)) = self.tunnel.poll_sample() {
+            probe.note(connection, &sample);
+        }
+        probe.check()
     }
 
     fn take(&mut self, happening: Happening) {
@@ -293,7 +300,7 @@ impl Work {
 
     fn finish(mut self, common: &Common, command: &str) -> Outcome {
         self.live.close();
-        self.tunnel.probe().map_or(Ok(()), Probe::finish)?;
+        self.probe.as_mut().map_or(Ok(()), Probe::finish)?;
         let now = self.driver.now();
         if common.json {
             let ends = self.sight.document(now, &self.tunnel);

@@ -1,9 +1,5 @@
 //! What a tunnel tells: live, and when it is over.
 
-use super::flow::{Count, Figures, Flow};
-use super::header::{self, FlowId};
-use super::link::{Dropped, Link};
-use super::machine::Tunnel;
 use crate::cmd::dccp::ConnectionLine;
 use crate::out::json;
 use crate::out::style::Style;
@@ -12,6 +8,7 @@ use crate::out::units;
 use braidcast_core::Instant;
 use braidcast_dccp::{Call, Report};
 use braidcast_media::voice::{Codec, Conditions, EModel, Form};
+use braidcast_session::tunnel::{Count, Dropped, Figures, Flow, FlowId, HEADER_LEN, Link, Tunnel};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -120,7 +117,7 @@ impl Sight {
     /// How many more calls fit, besides the flows that carry one now.
     fn more_calls(self, now: Instant, link: &Link, report: &Report) -> Option<u32> {
         let codec = self.codec?;
-        let payload = speech_bytes(codec) + RTP_HEADER + header::LEN;
+        let payload = speech_bytes(codec) + RTP_HEADER + HEADER_LEN;
         let call = Call { payload, rate: PACKETS_PER_SECOND, max_loss: MAX_LOSS };
         // Voice activity detection leaves out half of the packets or more; RTCP and signalling are far below.
         let is_call =

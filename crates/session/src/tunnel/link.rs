@@ -8,45 +8,48 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 /// Flows that a link has at most.
-pub(super) const MAX_FLOWS: usize = 1024;
+pub const MAX_FLOWS: usize = 1024;
 
 /// Datagrams that did not get through, by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
-pub(super) struct Dropped {
+pub struct Dropped {
     /// Longer than a DCCP packet carries.
-    pub(super) too_long: u64,
+    pub too_long: u64,
     /// The send queue was full.
-    pub(super) queue_full: u64,
+    pub queue_full: u64,
     /// There was no connection.
-    pub(super) unconnected: u64,
+    pub unconnected: u64,
     /// There were too many flows, or a flow's first datagrams came faster than its socket.
-    pub(super) too_many: u64,
+    pub too_many: u64,
     /// They came for a --forward that is not there.
-    pub(super) no_forward: u64,
+    pub no_forward: u64,
     /// They were no messages of a tunnel.
-    pub(super) malformed: u64,
+    pub malformed: u64,
 }
 
 /// The other end.
 #[derive(Debug)]
-pub(super) struct Link {
-    pub(super) route: Route,
+pub struct Link {
+    /// Where it is.
+    pub route: Route,
     pub(super) connection: Option<ConnectionId>,
-    /// The handshake of `connection` is done.
-    pub(super) connected: bool,
+    /// There is a connection, and its handshake is done.
+    pub connected: bool,
     /// The last connection was closed as agreed.
-    pub(super) closed: bool,
+    pub closed: bool,
     /// Connections there were.
-    pub(super) connections: u64,
+    pub connections: u64,
     /// When anything came last, and how many packets of the connection had come then.
     pub(super) heard: (Instant, u64),
-    pub(super) flows: BTreeMap<FlowId, Flow>,
+    /// The flows between us, those that wait for a socket among them.
+    pub flows: BTreeMap<FlowId, Flow>,
     /// Flows that were opened here, by the socket and the application that their datagrams come from.
     by_application: BTreeMap<(SocketId, SocketAddr), FlowId>,
     next_flow: u16,
     /// Flows that were forgotten.
-    pub(super) ended_flows: u64,
-    pub(super) dropped: Dropped,
+    pub ended_flows: u64,
+    /// What did not get through.
+    pub dropped: Dropped,
     /// A report of not long ago, for when the connection is gone.
     pub(super) last_report: Option<Report>,
     /// The rate is less than what was called the least of use, and that was said.
@@ -54,7 +57,8 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(now: Instant, route: Route) -> Self {
+    /// Flows that begin here are numbered from `first_flow`: at random, since the other end may remember those of a link before.
+    pub(super) fn new(now: Instant, route: Route, first_flow: u16) -> Self {
         Self {
             route,
             connection: None,
@@ -64,7 +68,7 @@ impl Link {
             heard: (now, 0),
             flows: BTreeMap::new(),
             by_application: BTreeMap::new(),
-            next_flow: 0,
+            next_flow: first_flow,
             ended_flows: 0,
             dropped: Dropped::default(),
             last_report: None,
@@ -73,7 +77,7 @@ impl Link {
     }
 
     /// How it stands, in a word.
-    pub(super) const fn state(&self) -> &'static str {
+    pub const fn state(&self) -> &'static str {
         match (self.connected, self.closed) {
             (true, _) => "connected",
             (false, true) => "closed",
@@ -140,7 +144,7 @@ mod tests {
 
     #[test]
     fn each_application_keeps_a_flow_until_it_is_idle() {
-        let mut link = Link::new(Instant::ZERO, Route::new(SocketId(0), application(9000)));
+        let mut link = Link::new(Instant::ZERO, Route::new(SocketId(0), application(9000)), u16::MAX);
         let from = |link: &mut Link, port, at| link.flow_from(ENTRANCE, application(port), || flow(at)).unwrap();
         let early = from(&mut link, 1, Instant::ZERO);
         let late = from(&mut link, 2, Instant::from_millis(500));
@@ -155,7 +159,7 @@ mod tests {
 
     #[test]
     fn flows_are_bounded() {
-        let mut link = Link::new(Instant::ZERO, Route::new(SocketId(0), application(9000)));
+        let mut link = Link::new(Instant::ZERO, Route::new(SocketId(0), application(9000)), u16::MAX);
         let all =
             (0..2000).filter_map(|port| link.flow_from(ENTRANCE, application(port), || flow(Instant::ZERO))).count();
         assert_eq!(all, MAX_FLOWS);

@@ -3,11 +3,10 @@
 use super::flow::Flow;
 use super::header::{self, FlowId, Header};
 use super::link::{Link, MAX_FLOWS};
-use crate::cmd::probe::Probe;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
 use braidcast_dccp::{
-    CloseReason, ConnectError, ConnectionId, Endpoint, Event, ListenError, Options, SendError, SendOptions,
-    ServiceCode, Wanted,
+    CloseReason, ConnectError, ConnectionId, Endpoint, Event, ListenError, Options, Report, Sample, Samples, SendError,
+    SendOptions, ServiceCode, Wanted,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -31,20 +30,22 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_
 
 /// What the user chose.
 #[derive(Clone, Debug)]
-pub(super) struct Settings {
+pub struct Settings {
     /// Datagrams that waited so long are dropped unsent.
-    pub(super) lifetime: Duration,
-    pub(super) wanted: Wanted,
+    pub lifetime: Duration,
+    /// The rates of use, with a CCID that has a rate.
+    pub wanted: Wanted,
     /// The most that a listener's jitter buffer waits.
-    pub(super) jitter_buffer: Duration,
+    pub jitter_buffer: Duration,
 }
 
 /// Names a [`Link`].
-pub(super) type LinkId = u32;
+pub type LinkId = u32;
 
-/// What the command must do, or may say.
+/// What the owner must do, or may say.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Happening {
+pub enum Happening {
+    /// The handshake with an end is done.
     Connected(LinkId),
     /// The connection is over; a client makes another one by itself.
     Disconnected(LinkId, CloseReason),
@@ -81,9 +82,11 @@ struct Dial {
 }
 
 /// One end of a tunnel.
-pub(super) struct Tunnel {
+pub struct Tunnel {
     endpoint: Endpoint,
-    probe: Option<Probe>,
+    rng: Rng,
+    /// With [`Options::probe`].
+    samples: Option<Samples>,
     settings: Settings,
     network: BTreeSet<SocketId>,
     locals: BTreeMap<SocketId, Local>,
@@ -108,16 +111,11 @@ impl Tunnel {
     const SPARE: usize = 256;
 
     /// Flows of the n-th --listen of the other end go to the n-th of `forwards`.
-    pub(super) fn new(
-        options: Options,
-        rng: Rng,
-        settings: Settings,
-        forwards: Vec<SocketAddr>,
-        probe: Option<Probe>,
-    ) -> Self {
+    pub fn new(options: Options, rng: Rng, settings: Settings, forwards: Vec<SocketAddr>) -> Self {
         Self {
+            samples: options.probe.then(Samples::default),
+            rng: rng.stream("flows"),
             endpoint: Endpoint::new(options, rng),
-            probe,
             settings,
             network: BTreeSet::new(),
             locals: BTreeMap::new(),
@@ -138,25 +136,25 @@ impl Tunnel {
     }
 
     /// A socket that applications send to, as the n-th --listen.
-    pub(super) fn add_entrance(&mut self, socket: SocketId, port: u8) {
+    pub fn add_entrance(&mut self, socket: SocketId, port: u8) {
         self.locals.insert(socket, Local::Entrance(port));
     }
 
     /// A socket towards other ends; clients come in at this DCCP port.
-    pub(super) fn serve(&mut self, socket: SocketId, port: u16) -> Result<(), ListenError> {
+    pub fn serve(&mut self, socket: SocketId, port: u16) -> Result<(), ListenError> {
         self.network.insert(socket);
         self.endpoint.listen(port, SERVICE)
     }
 
     /// Connects to DCCP port `port` over `route`, now and whenever there is no connection.
-    pub(super) fn dial(&mut self, now: Instant, route: Route, port: u16) {
+    pub fn dial(&mut self, now: Instant, route: Route, port: u16) {
         let link = self.add_link(now, route);
         self.dial = Some(Dial { port, route: None, link, at: None, pause: RETRY.0 });
         self.reroute(now, Some(route));
     }
 
     /// A client's path changed, or there is none now.
-    pub(super) fn reroute(&mut self, now: Instant, route: Option<Route>) {
+    pub fn reroute(&mut self, now: Instant, route: Option<Route>) {
         let Some(dial) = &mut self.dial else { return };
         (dial.route, dial.at, dial.pause) = (route, route.map(|_| now), RETRY.0);
         self.network.extend(route.map(|route| route.socket));
@@ -170,7 +168,7 @@ impl Tunnel {
     }
 
     /// The socket that a new flow asked for.
-    pub(super) fn give_socket(&mut self, link: LinkId, id: FlowId, socket: SocketId) {
+    pub fn give_socket(&mut self, link: LinkId, id: FlowId, socket: SocketId) {
         let Some(flow) = self.links.get_mut(&link).and_then(|link| link.flows.get_mut(&id)) else {
             return self.happenings.push_back(Happening::FreeSocket(socket));
         };
@@ -182,7 +180,7 @@ impl Tunnel {
     }
 
     /// There is no socket for a new flow: it is forgotten, and its next datagram asks again.
-    pub(super) fn refuse_flow(&mut self, link: LinkId, id: FlowId) {
+    pub fn refuse_flow(&mut self, link: LinkId, id: FlowId) {
         if let Some(link) = self.links.get_mut(&link)
             && let Some(flow) = link.flows.remove(&id)
         {
@@ -191,7 +189,7 @@ impl Tunnel {
     }
 
     /// Closes all connections; [`is_closed`](Self::is_closed) says when that is done.
-    pub(super) fn close(&mut self, now: Instant) {
+    pub fn close(&mut self, now: Instant) {
         self.closing = true;
         self.dial.iter_mut().for_each(|dial| dial.at = None);
         for link in self.links.values_mut() {
@@ -203,40 +201,37 @@ impl Tunnel {
     }
 
     /// No connection is left.
-    pub(super) fn is_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.links.values().all(|link| link.connection.is_none())
     }
 
-    pub(super) fn poll(&mut self) -> Option<Happening> {
-        self.happenings.pop_front()
-    }
-
     /// The other ends.
-    pub(super) fn links(&self) -> impl Iterator<Item = (LinkId, &Link)> {
+    pub fn links(&self) -> impl Iterator<Item = (LinkId, &Link)> {
         self.links.iter().map(|(&id, link)| (id, link))
     }
 
     /// How the connection to an end does, or did last.
-    pub(super) fn report(&self, now: Instant, link: &Link) -> Option<braidcast_dccp::Report> {
+    pub fn report(&self, now: Instant, link: &Link) -> Option<Report> {
         let connection = link.connection.and_then(|id| self.endpoint.connection(id));
         connection.map(|connection| connection.report(now)).or(link.last_report)
     }
 
-    /// What writes the connections' inner state down, if anything does.
-    pub(super) fn probe(&mut self) -> Option<&mut Probe> {
-        self.probe.as_mut()
+    /// The oldest sample of the connections' inner state that was not taken yet, with the number of its connection, from 1; with
+    /// [`Options::probe`]. To be polled after each turn of the driver.
+    pub fn poll_sample(&mut self) -> Option<(u64, Sample)> {
+        self.samples.as_mut().and_then(Samples::poll)
     }
 
     fn note(&mut self) {
-        if let Some(probe) = &mut self.probe {
-            probe.drain(&mut self.endpoint);
+        if let Some(samples) = &mut self.samples {
+            samples.gather(&mut self.endpoint);
         }
     }
 
     fn add_link(&mut self, now: Instant, route: Route) -> LinkId {
         let id = self.next_link;
         self.next_link += 1;
-        self.links.insert(id, Link::new(now, route));
+        self.links.insert(id, Link::new(now, route, self.rng.u32() as u16));
         id
     }
 
@@ -381,6 +376,10 @@ impl Tunnel {
             return Some(message);
         };
         let Header::Datagram { flow: id, port, number, stamp } = header else { return Some(message) };
+        if !self.make_way(link_id, id, port) {
+            return Some(message);
+        }
+        let link = self.links.get_mut(&link_id)?;
         if !link.flows.contains_key(&id) {
             // A flow of ours that was forgotten has nobody left who waits for it.
             if id.ours {
@@ -412,6 +411,32 @@ impl Tunnel {
                 link.dropped.too_many += u64::from(refused.is_some());
                 refused
             }
+        }
+    }
+
+    /// Whether a flow of this number may be one of the opening end's `port`. If that end began anew and gave the number to
+    /// another application, the old flow is forgotten.
+    fn make_way(&mut self, link: LinkId, id: FlowId, port: u8) -> bool {
+        let Some(link) = self.links.get_mut(&link) else { return false };
+        let Some(flow) = link.flows.get(&id).filter(|flow| flow.port != port) else { return true };
+        // What we opened is as we know it; and a socket that was asked for must come first.
+        if id.ours || flow.local.is_none() {
+            link.dropped.too_many += 1;
+            return false;
+        }
+        if let Some(flow) = link.flows.remove(&id) {
+            link.ended_flows += 1;
+            self.free_exit(&flow);
+        }
+        true
+    }
+
+    /// Gives back the socket of a flow that is forgotten, if it has one of its own.
+    fn free_exit(&mut self, flow: &Flow) {
+        if let Some(route) = flow.local.filter(|route| matches!(self.locals.get(&route.socket), Some(Local::Exit(..))))
+        {
+            self.locals.remove(&route.socket);
+            self.happenings.push_back(Happening::FreeSocket(route.socket));
         }
     }
 
@@ -454,13 +479,9 @@ impl Tunnel {
         let Some(link) = self.links.get_mut(&id) else { return };
         link.flows.values_mut().for_each(|flow| flow.tick(now));
         for flow in link.take_idle(now - IDLE) {
-            if let Some(route) =
-                flow.local.filter(|route| matches!(self.locals.get(&route.socket), Some(Local::Exit(..))))
-            {
-                self.locals.remove(&route.socket);
-                self.happenings.push_back(Happening::FreeSocket(route.socket));
-            }
+            self.free_exit(&flow);
         }
+        let Some(link) = self.links.get_mut(&id) else { return };
         let Some(connection) = link.connection.and_then(|id| self.endpoint.connection_mut(id)) else {
             // A client that went for good; the latest stay for the summary.
             if self.dial.is_none() && link.flows.is_empty() && self.links.len() > MAX_GONE {
@@ -533,6 +554,6 @@ impl Machine for Tunnel {
     }
 
     fn poll_event(&mut self) -> Option<Happening> {
-        self.poll()
+        self.happenings.pop_front()
     }
 }

@@ -2,23 +2,26 @@
 
 use braidcast_core::{Instant, Reader, Truncated, Writer};
 
-/// Length of the header.
-pub(super) const LEN: usize = 12;
+/// Length of the header of a datagram.
+pub const LEN: usize = 12;
 
 /// A flow within a connection: which end saw its first datagram, and that end's number for it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct FlowId {
+pub struct FlowId {
     /// This end opened it.
-    pub(super) ours: bool,
-    pub(super) number: u16,
+    pub ours: bool,
+    /// The opening end's number for it.
+    pub number: u16,
 }
 
 /// What a message is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Header {
+pub enum Header {
     /// To be acknowledged, and nothing else.
     Ping,
+    /// A datagram of an application; its bytes follow.
     Datagram {
+        /// The flow it belongs to.
         flow: FlowId,
         /// Which `--listen` of the opening end it belongs to.
         port: u8,
@@ -31,7 +34,7 @@ pub(super) enum Header {
 
 /// A message that is none of ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Malformed;
+pub struct Malformed;
 
 impl From<Truncated> for Malformed {
     fn from(_: Truncated) -> Self {
@@ -52,7 +55,7 @@ pub(super) const fn stamp(now: Instant) -> u32 {
 
 impl Header {
     /// Appends it.
-    pub(super) fn emit(&self, buf: &mut Vec<u8>) {
+    pub fn emit(&self, buf: &mut Vec<u8>) {
         let w = &mut Writer::new(buf);
         match *self {
             Self::Ping => w.u8(PING),
@@ -67,7 +70,7 @@ impl Header {
     }
 
     /// Reads it off the front of a message; the application's bytes follow.
-    pub(super) fn parse(message: &[u8]) -> Result<Self, Malformed> {
+    pub fn parse(message: &[u8]) -> Result<Self, Malformed> {
         let mut r = Reader::new(message);
         let ours = match r.u8()? {
             PING => return Ok(Self::Ping),

@@ -13,13 +13,15 @@ const LEAST_BUFFER: Duration = Duration::from_millis(20);
 
 /// Datagrams and the bytes in them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Count {
-    pub(super) datagrams: u64,
-    pub(super) bytes: u64,
+pub struct Count {
+    /// Datagrams.
+    pub datagrams: u64,
+    /// Bytes in them, without headers.
+    pub bytes: u64,
 }
 
 impl Count {
-    pub(super) fn add(&mut self, bytes: usize) {
+    fn add(&mut self, bytes: usize) {
         self.datagrams += 1;
         self.bytes += bytes as u64;
     }
@@ -36,19 +38,19 @@ struct Mark {
 
 /// A flow at work.
 #[derive(Debug)]
-pub(super) struct Flow {
+pub struct Flow {
     /// Which `--listen` of the opening end it belongs to.
-    pub(super) port: u8,
+    pub port: u8,
     /// Between us and the application here; none until a new flow has its socket.
-    pub(super) local: Option<Route>,
+    pub local: Option<Route>,
     /// Datagrams that wait for `local`.
     pub(super) pending: Vec<Vec<u8>>,
     /// What came from the application here.
-    pub(super) sent: Count,
+    sent: Count,
     /// Of these, what could not be handed to DCCP.
-    pub(super) refused: u64,
+    pub refused: u64,
     /// What came from the other end.
-    pub(super) received: Count,
+    received: Count,
     began: Instant,
     pub(super) last_used: Instant,
     next_number: u32,
@@ -67,11 +69,15 @@ struct Arrivals {
 
 /// How a flow does over some time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Figures {
-    pub(super) seconds: f64,
-    pub(super) sent: Count,
-    pub(super) received: Count,
-    pub(super) heard: Heard,
+pub struct Figures {
+    /// How long that is.
+    pub seconds: f64,
+    /// What came from the application here.
+    pub sent: Count,
+    /// What came from the other end.
+    pub received: Count,
+    /// What a listener here makes of the latter.
+    pub heard: Heard,
 }
 
 impl Flow {
@@ -141,7 +147,7 @@ impl Flow {
     }
 
     /// Since the beginning.
-    pub(super) fn whole(&self, now: Instant) -> Figures {
+    pub fn whole(&self, now: Instant) -> Figures {
         let seconds = now.since(self.began).as_secs_f64();
         // What is in the jitter buffer still has its turn.
         let heard = self.arrivals.as_ref().map_or_else(Heard::default, |it| it.buffer.clone().finish());
@@ -149,7 +155,7 @@ impl Flow {
     }
 
     /// Over the last seconds.
-    pub(super) fn recent(&self, now: Instant) -> Figures {
+    pub fn recent(&self, now: Instant) -> Figures {
         let since = self.marks[0];
         let minus = |now: Count, then: Count| Count {
             datagrams: now.datagrams - then.datagrams,

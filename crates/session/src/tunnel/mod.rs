@@ -1,0 +1,15 @@
+//! A tunnel without I/O: any application's datagrams over DCCP, by the framing of decision 9.
+//!
+//! A [`Tunnel`] is a [`Machine`](braidcast_core::Machine) around DCCP's. Its sockets are those towards other ends
+//! ([`Tunnel::serve`], [`Tunnel::dial`]), those that applications send to ([`Tunnel::add_entrance`]), and one for each flow that
+//! leaves here, for which it asks with [`Happening::WantSocket`].
+
+mod flow;
+mod header;
+mod link;
+mod machine;
+
+pub use flow::{Count, Figures, Flow};
+pub use header::{FlowId, Header, LEN as HEADER_LEN, Malformed};
+pub use link::{Dropped, Link, MAX_FLOWS};
+pub use machine::{Happening, LinkId, Settings, Tunnel};
