@@ -57,7 +57,8 @@ pub struct Link {
 }
 
 impl Link {
-    pub(super) fn new(now: Instant, route: Route) -> Self {
+    /// Flows that begin here are numbered from `first_flow`: at random, since the other end may remember those of a link before.
+    pub(super) fn new(now: Instant, route: Route, first_flow: u16) -> Self {
         Self {
             route,
             connection: None,
@@ -67,7 +68,7 @@ impl Link {
             heard: (now, 0),
             flows: BTreeMap::new(),
             by_application: BTreeMap::new(),
-            next_flow: 0,
+            next_flow: first_flow,
             ended_flows: 0,
             dropped: Dropped::default(),
             last_report: None,
@@ -143,7 +144,7 @@ mod tests {
 
     #[test]
     fn each_application_keeps_a_flow_until_it_is_idle() {
-        let mut link = Link::new(Instant::ZERO, Route::new(SocketId(0), application(9000)));
+        let mut link = Link::new(Instant::ZERO, Route::new(SocketId(0), application(9000)), u16::MAX);
         let from = |link: &mut Link, port, at| link.flow_from(ENTRANCE, application(port), || flow(at)).unwrap();
         let early = from(&mut link, 1, Instant::ZERO);
         let late = from(&mut link, 2, Instant::from_millis(500));
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn flows_are_bounded() {
-        let mut link = Link::new(Instant::ZERO, Route::new(SocketId(0), application(9000)));
+        let mut link = Link::new(Instant::ZERO, Route::new(SocketId(0), application(9000)), u16::MAX);
         let all =
             (0..2000).filter_map(|port| link.flow_from(ENTRANCE, application(port), || flow(Instant::ZERO))).count();
         assert_eq!(all, MAX_FLOWS);

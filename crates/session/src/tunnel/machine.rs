@@ -84,6 +84,7 @@ struct Dial {
 /// One end of a tunnel.
 pub struct Tunnel {
     endpoint: Endpoint,
+    rng: Rng,
     /// With [`Options::probe`].
     samples: Option<Samples>,
     settings: Settings,
@@ -113,6 +114,7 @@ impl Tunnel {
     pub fn new(options: Options, rng: Rng, settings: Settings, forwards: Vec<SocketAddr>) -> Self {
         Self {
             samples: options.probe.then(Samples::default),
+            rng: rng.stream("flows"),
             endpoint: Endpoint::new(options, rng),
             settings,
             network: BTreeSet::new(),
@@ -229,7 +231,7 @@ impl Tunnel {
     fn add_link(&mut self, now: Instant, route: Route) -> LinkId {
         let id = self.next_link;
         self.next_link += 1;
-        self.links.insert(id, Link::new(now, route));
+        self.links.insert(id, Link::new(now, route, self.rng.u32() as u16));
         id
     }
 
@@ -374,6 +376,10 @@ impl Tunnel {
             return Some(message);
         };
         let Header::Datagram { flow: id, port, number, stamp } = header else { return Some(message) };
+        if !self.make_way(link_id, id, port) {
+            return Some(message);
+        }
+        let link = self.links.get_mut(&link_id)?;
         if !link.flows.contains_key(&id) {
             // A flow of ours that was forgotten has nobody left who waits for it.
             if id.ours {
@@ -405,6 +411,32 @@ impl Tunnel {
                 link.dropped.too_many += u64::from(refused.is_some());
                 refused
             }
+        }
+    }
+
+    /// Whether a flow of this number may be one of the opening end's `port`. If that end began anew and gave the number to
+    /// another application, the old flow is forgotten.
+    fn make_way(&mut self, link: LinkId, id: FlowId, port: u8) -> bool {
+        let Some(link) = self.links.get_mut(&link) else { return false };
+        let Some(flow) = link.flows.get(&id).filter(|flow| flow.port != port) else { return true };
+        // What we opened is as we know it; and a socket that was asked for must come first.
+        if id.ours || flow.local.is_none() {
+            link.dropped.too_many += 1;
+            return false;
+        }
+        if let Some(flow) = link.flows.remove(&id) {
+            link.ended_flows += 1;
+            self.free_exit(&flow);
+        }
+        true
+    }
+
+    /// Gives back the socket of a flow that is forgotten, if it has one of its own.
+    fn free_exit(&mut self, flow: &Flow) {
+        if let Some(route) = flow.local.filter(|route| matches!(self.locals.get(&route.socket), Some(Local::Exit(..))))
+        {
+            self.locals.remove(&route.socket);
+            self.happenings.push_back(Happening::FreeSocket(route.socket));
         }
     }
 
@@ -447,13 +479,9 @@ impl Tunnel {
         let Some(link) = self.links.get_mut(&id) else { return };
         link.flows.values_mut().for_each(|flow| flow.tick(now));
         for flow in link.take_idle(now - IDLE) {
-            if let Some(route) =
-                flow.local.filter(|route| matches!(self.locals.get(&route.socket), Some(Local::Exit(..))))
-            {
-                self.locals.remove(&route.socket);
-                self.happenings.push_back(Happening::FreeSocket(route.socket));
-            }
+            self.free_exit(&flow);
         }
+        let Some(link) = self.links.get_mut(&id) else { return };
         let Some(connection) = link.connection.and_then(|id| self.endpoint.connection_mut(id)) else {
             // A client that went for good; the latest stay for the summary.
             if self.dial.is_none() && link.flows.is_empty() && self.links.len() > MAX_GONE {
