@@ -1,37 +1,28 @@
 use crate::bag::Oldest;
+use crate::rule::Rule;
 use crate::store::Store;
-use crate::{Discard, Limits, Outlook, Priority, Refused, SendQueue, Tag};
+use crate::{Discard, Outlook, Priority, Refused, Tag};
 use core::fmt;
 
 /// Everything goes in the order in which it came, as in plain DCCP (SBPN ch. 5).
 #[derive(Debug)]
-pub(crate) struct Fifo<M>(Store<M, Oldest<M>>);
+pub(crate) struct Fifo;
 
-impl<M: fmt::Debug + Send> Fifo<M> {
-    pub(crate) fn new(limits: Limits) -> Self {
-        Self(Store::new(limits))
-    }
-}
+impl<M: fmt::Debug + Send> Rule<M> for Fifo {
+    type Bag = Oldest<M>;
 
-impl<M: fmt::Debug + Send> SendQueue<M> for Fifo<M> {
-    fn push(&mut self, _: &Outlook, tag: Tag, message: M, _: &mut Vec<Discard<M>>) -> Result<(), Refused<M>> {
-        self.0.put_or_refuse(Priority::FIRST, tag, message)
-    }
-
-    fn peek(&self) -> Option<&Tag> {
-        self.0.head()
+    fn push(
+        store: &mut Store<M, Oldest<M>>,
+        _: &Outlook,
+        tag: Tag,
+        message: M,
+        _: &mut Vec<Discard<M>>,
+    ) -> Result<(), Refused<M>> {
+        store.put_or_refuse(Priority::FIRST, tag, message)
     }
 
-    fn pop(&mut self, _: &Outlook, _: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
-        self.0.take()
-    }
-
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn bytes(&self) -> usize {
-        self.0.bytes()
+    fn pop(store: &mut Store<M, Oldest<M>>, _: &Outlook, _: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
+        store.take()
     }
 }
 

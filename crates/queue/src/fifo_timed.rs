@@ -1,40 +1,31 @@
 use crate::bag::Oldest;
+use crate::rule::Rule;
 use crate::store::Store;
-use crate::{Discard, Limits, Outlook, Priority, Refused, SendQueue, Tag};
+use crate::{Discard, Outlook, Priority, Refused, Tag};
 use core::fmt;
 use core::time::Duration;
 
 /// In the order of arrival, without what has waited beyond its expiry: timed reliability as it is usual (RFC 7496 §4.1). The way
 /// to the receiver is not reckoned with.
 #[derive(Debug)]
-pub(crate) struct FifoTimed<M>(Store<M, Oldest<M>>);
+pub(crate) struct FifoTimed;
 
-impl<M: fmt::Debug + Send> FifoTimed<M> {
-    pub(crate) fn new(limits: Limits) -> Self {
-        Self(Store::new(limits))
-    }
-}
+impl<M: fmt::Debug + Send> Rule<M> for FifoTimed {
+    type Bag = Oldest<M>;
 
-impl<M: fmt::Debug + Send> SendQueue<M> for FifoTimed<M> {
-    fn push(&mut self, outlook: &Outlook, tag: Tag, message: M, gone: &mut Vec<Discard<M>>) -> Result<(), Refused<M>> {
-        self.0.drop_expired_for(tag.len, &here(outlook), gone);
-        self.0.put_or_refuse(Priority::FIRST, tag, message)
-    }
-
-    fn peek(&self) -> Option<&Tag> {
-        self.0.head()
+    fn push(
+        store: &mut Store<M, Oldest<M>>,
+        outlook: &Outlook,
+        tag: Tag,
+        message: M,
+        gone: &mut Vec<Discard<M>>,
+    ) -> Result<(), Refused<M>> {
+        store.drop_expired_for(tag.len, &here(outlook), gone);
+        store.put_or_refuse(Priority::FIRST, tag, message)
     }
 
-    fn pop(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
-        self.0.take_unexpired(&here(outlook), gone)
-    }
-
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn bytes(&self) -> usize {
-        self.0.bytes()
+    fn pop(store: &mut Store<M, Oldest<M>>, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
+        store.take_unexpired(&here(outlook), gone)
     }
 }
 

@@ -29,6 +29,7 @@ mod method;
 mod never_discard;
 mod ring;
 mod ring_sbpn2;
+mod rule;
 mod sbpn1;
 mod sbpn2;
 mod store;

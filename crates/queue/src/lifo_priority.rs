@@ -1,37 +1,28 @@
 use crate::bag::Newest;
+use crate::rule::Rule;
 use crate::store::Store;
-use crate::{Discard, Limits, Outlook, Refused, SendQueue, Tag};
+use crate::{Discard, Outlook, Refused, Tag};
 use core::fmt;
 
 /// By priority, and the newest of each first; what would come too late is discarded when its turn comes (SBPN §6.3).
 #[derive(Debug)]
-pub(crate) struct LifoPriority<M>(Store<M, Newest<M>>);
+pub(crate) struct LifoPriority;
 
-impl<M: fmt::Debug + Send> LifoPriority<M> {
-    pub(crate) fn new(limits: Limits) -> Self {
-        Self(Store::new(limits))
-    }
-}
+impl<M: fmt::Debug + Send> Rule<M> for LifoPriority {
+    type Bag = Newest<M>;
 
-impl<M: fmt::Debug + Send> SendQueue<M> for LifoPriority<M> {
-    fn push(&mut self, _: &Outlook, tag: Tag, message: M, _: &mut Vec<Discard<M>>) -> Result<(), Refused<M>> {
-        self.0.put_or_refuse(tag.priority, tag, message)
-    }
-
-    fn peek(&self) -> Option<&Tag> {
-        self.0.head()
+    fn push(
+        store: &mut Store<M, Newest<M>>,
+        _: &Outlook,
+        tag: Tag,
+        message: M,
+        _: &mut Vec<Discard<M>>,
+    ) -> Result<(), Refused<M>> {
+        store.put_or_refuse(tag.priority, tag, message)
     }
 
-    fn pop(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
-        self.0.take_unexpired(outlook, gone)
-    }
-
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn bytes(&self) -> usize {
-        self.0.bytes()
+    fn pop(store: &mut Store<M, Newest<M>>, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
+        store.take_unexpired(outlook, gone)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::lifo_priority::LifoPriority;
 use crate::never_discard::NeverDiscard;
 use crate::ring::Ring;
 use crate::ring_sbpn2::RingSbpn2;
+use crate::rule::By;
 use crate::sbpn1::Sbpn1;
 use crate::sbpn2::Sbpn2;
 use crate::weighted::{Weighted, Weights};
@@ -60,14 +61,14 @@ impl Method {
     /// An empty queue of this kind.
     pub fn queue<M: fmt::Debug + Send + 'static>(self, limits: Limits) -> Box<dyn SendQueue<M>> {
         match self {
-            Self::Fifo => Box::new(Fifo::new(limits)),
-            Self::FifoTimed => Box::new(FifoTimed::new(limits)),
-            Self::Sbpn1 => Box::new(Sbpn1::new(limits)),
-            Self::Sbpn2 => Box::new(Sbpn2::new(limits)),
-            Self::Lifo => Box::new(Lifo::new(limits)),
-            Self::LifoPriority => Box::new(LifoPriority::new(limits)),
-            Self::Ring => Box::new(Ring::new(limits)),
-            Self::RingSbpn2 => Box::new(RingSbpn2::new(limits)),
+            Self::Fifo => Box::new(By::<M, Fifo>::new(limits)),
+            Self::FifoTimed => Box::new(By::<M, FifoTimed>::new(limits)),
+            Self::Sbpn1 => Box::new(By::<M, Sbpn1>::new(limits)),
+            Self::Sbpn2 => Box::new(By::<M, Sbpn2>::new(limits)),
+            Self::Lifo => Box::new(By::<M, Lifo>::new(limits)),
+            Self::LifoPriority => Box::new(By::<M, LifoPriority>::new(limits)),
+            Self::Ring => Box::new(By::<M, Ring>::new(limits)),
+            Self::RingSbpn2 => Box::new(By::<M, RingSbpn2>::new(limits)),
             Self::NeverDiscard => Box::new(NeverDiscard::new(limits)),
             Self::KeepAlive => Box::new(KeepAlive::new(limits)),
             Self::Weighted => Box::new(Weighted::new(limits, Weights::default())),

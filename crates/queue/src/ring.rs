@@ -1,38 +1,29 @@
 use crate::bag::Oldest;
+use crate::rule::Rule;
 use crate::store::Store;
-use crate::{Discard, Limits, Outlook, Refused, SendQueue, Tag};
+use crate::{Discard, Outlook, Refused, Tag};
 use core::fmt;
 
 /// By priority; a full queue makes room by dropping the oldest of what matters least. All that waits is sent, however late
 /// (SBPN §7.2, fig. 7.1, after Kohler and Lai).
 #[derive(Debug)]
-pub(crate) struct Ring<M>(Store<M, Oldest<M>>);
+pub(crate) struct Ring;
 
-impl<M: fmt::Debug + Send> Ring<M> {
-    pub(crate) fn new(limits: Limits) -> Self {
-        Self(Store::new(limits))
-    }
-}
+impl<M: fmt::Debug + Send> Rule<M> for Ring {
+    type Bag = Oldest<M>;
 
-impl<M: fmt::Debug + Send> SendQueue<M> for Ring<M> {
-    fn push(&mut self, _: &Outlook, tag: Tag, message: M, gone: &mut Vec<Discard<M>>) -> Result<(), Refused<M>> {
-        self.0.put_or_replace(tag, message, gone)
-    }
-
-    fn peek(&self) -> Option<&Tag> {
-        self.0.head()
+    fn push(
+        store: &mut Store<M, Oldest<M>>,
+        _: &Outlook,
+        tag: Tag,
+        message: M,
+        gone: &mut Vec<Discard<M>>,
+    ) -> Result<(), Refused<M>> {
+        store.put_or_replace(tag, message, gone)
     }
 
-    fn pop(&mut self, _: &Outlook, _: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
-        self.0.take()
-    }
-
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn bytes(&self) -> usize {
-        self.0.bytes()
+    fn pop(store: &mut Store<M, Oldest<M>>, _: &Outlook, _: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
+        store.take()
     }
 }
 

@@ -1,37 +1,28 @@
 use crate::bag::Oldest;
+use crate::rule::Rule;
 use crate::store::Store;
-use crate::{Discard, Limits, Outlook, Refused, SendQueue, Tag};
+use crate::{Discard, Outlook, Refused, Tag};
 use core::fmt;
 
 /// The ring decides what goes into the queue, SBPN2 what goes out of it (SBPN §7.4).
 #[derive(Debug)]
-pub(crate) struct RingSbpn2<M>(Store<M, Oldest<M>>);
+pub(crate) struct RingSbpn2;
 
-impl<M: fmt::Debug + Send> RingSbpn2<M> {
-    pub(crate) fn new(limits: Limits) -> Self {
-        Self(Store::new(limits))
-    }
-}
+impl<M: fmt::Debug + Send> Rule<M> for RingSbpn2 {
+    type Bag = Oldest<M>;
 
-impl<M: fmt::Debug + Send> SendQueue<M> for RingSbpn2<M> {
-    fn push(&mut self, _: &Outlook, tag: Tag, message: M, gone: &mut Vec<Discard<M>>) -> Result<(), Refused<M>> {
-        self.0.put_or_replace(tag, message, gone)
-    }
-
-    fn peek(&self) -> Option<&Tag> {
-        self.0.head()
+    fn push(
+        store: &mut Store<M, Oldest<M>>,
+        _: &Outlook,
+        tag: Tag,
+        message: M,
+        gone: &mut Vec<Discard<M>>,
+    ) -> Result<(), Refused<M>> {
+        store.put_or_replace(tag, message, gone)
     }
 
-    fn pop(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
-        self.0.take_unexpired_or_last(outlook, gone)
-    }
-
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn bytes(&self) -> usize {
-        self.0.bytes()
+    fn pop(store: &mut Store<M, Oldest<M>>, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
+        store.take_unexpired_or_last(outlook, gone)
     }
 }
 

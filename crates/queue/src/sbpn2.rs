@@ -1,37 +1,28 @@
 use crate::bag::Soonest;
+use crate::rule::Rule;
 use crate::store::Store;
-use crate::{Discard, Limits, Outlook, Refused, SendQueue, Tag};
+use crate::{Discard, Outlook, Refused, Tag};
 use core::fmt;
 
 /// SBPN1, but the last message goes even when it is too late, so that the allowed rate falls less (SBPN §3.5).
 #[derive(Debug)]
-pub(crate) struct Sbpn2<M>(Store<M, Soonest<M>>);
+pub(crate) struct Sbpn2;
 
-impl<M: fmt::Debug + Send> Sbpn2<M> {
-    pub(crate) fn new(limits: Limits) -> Self {
-        Self(Store::new(limits))
-    }
-}
+impl<M: fmt::Debug + Send> Rule<M> for Sbpn2 {
+    type Bag = Soonest<M>;
 
-impl<M: fmt::Debug + Send> SendQueue<M> for Sbpn2<M> {
-    fn push(&mut self, _: &Outlook, tag: Tag, message: M, _: &mut Vec<Discard<M>>) -> Result<(), Refused<M>> {
-        self.0.put_or_refuse(tag.priority, tag, message)
-    }
-
-    fn peek(&self) -> Option<&Tag> {
-        self.0.head()
+    fn push(
+        store: &mut Store<M, Soonest<M>>,
+        _: &Outlook,
+        tag: Tag,
+        message: M,
+        _: &mut Vec<Discard<M>>,
+    ) -> Result<(), Refused<M>> {
+        store.put_or_refuse(tag.priority, tag, message)
     }
 
-    fn pop(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
-        self.0.take_unexpired_or_last(outlook, gone)
-    }
-
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    fn bytes(&self) -> usize {
-        self.0.bytes()
+    fn pop(store: &mut Store<M, Soonest<M>>, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
+        store.take_unexpired_or_last(outlook, gone)
     }
 }
 
