@@ -37,7 +37,7 @@ fn main() {
     let symbols: Vec<Vec<u8>> = (0..400).map(|n| random(n, LEN)).collect();
     print!("{:<10} {:>10}", "decode", "");
     for (k, r) in [(9, 1), (20, 4), (100, 10)] {
-        print!(" {:>10.2}", decode(&symbols, k, r));
+        print!(" {:>10.2}", decode(&symbols[..2 * usize::from(k)], k, r));
     }
     println!("\ntetrys     {:>10.2}  (1 Gbit/s is 0.125)", tetrys(&symbols));
 }
@@ -56,9 +56,9 @@ fn encode(combination: &Combination, symbols: &[Vec<u8>]) -> Vec<u8> {
     out
 }
 
-/// Blocks of `k` of which the first `r` were lost, one after the other.
+/// Blocks of `k` of which the first `r` were lost, one after the other. The decoder keeps copies of what comes, of two blocks.
 fn decode(symbols: &[Vec<u8>], k: u16, r: u16) -> f64 {
-    let mut decoder = LinearDecoder::new(DecoderLimits { window: 400, ..DecoderLimits::default() });
+    let mut decoder = LinearDecoder::new(DecoderLimits { window: symbols.len(), ..DecoderLimits::default() });
     let block = |first, key| Combination { coefficients: Coefficients::Cauchy, first, count: k, key };
     let repairs: Vec<Vec<Vec<u8>>> = (0..symbols.len() as u64 / u64::from(k))
         .map(|n| (0..r).map(|key| encode(&block(n * u64::from(k), key), symbols)).collect())
