@@ -58,7 +58,7 @@ fn encode(combination: &Combination, symbols: &[Vec<u8>]) -> Vec<u8> {
 
 /// Blocks of `k` of which the first `r` were lost, one after the other. The decoder keeps copies of what comes, of two blocks.
 fn decode(symbols: &[Vec<u8>], k: u16, r: u16) -> f64 {
-    let mut decoder = LinearDecoder::new(DecoderLimits { window: symbols.len(), ..DecoderLimits::default() });
+    let mut decoder = LinearDecoder::new(DecoderLimits { window: symbols.len(), ..DecoderLimits::default() }, 0);
     let block = |first, key| Combination { coefficients: Coefficients::Cauchy, first, count: k, key };
     let repairs: Vec<Vec<Vec<u8>>> = (0..symbols.len() as u64 / u64::from(k))
         .map(|n| (0..r).map(|key| encode(&block(n * u64::from(k), key), symbols)).collect())
@@ -84,7 +84,7 @@ fn decode(symbols: &[Vec<u8>], k: u16, r: u16) -> f64 {
 /// Encoding and decoding are both counted.
 fn tetrys(symbols: &[Vec<u8>]) -> f64 {
     let mut encoder = Code::Tetrys { n: 10, k: 9, m: 200 }.encoder();
-    let mut decoder = LinearDecoder::new(DecoderLimits { window: 400, ..DecoderLimits::default() });
+    let mut decoder = LinearDecoder::new(DecoderLimits { window: 400, ..DecoderLimits::default() }, 0);
     let (mut rng, mut id, mut back, mut lost) = (Rng::from_seed(1), 0u64, 0u64, 0u64);
     let rate = rate(LEN, || {
         encoder.on_source(id);

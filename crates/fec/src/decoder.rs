@@ -37,7 +37,7 @@ pub enum Unusable {
     /// It covers symbols that the window has left behind.
     #[error("it covers symbols that are gone")]
     TooOld,
-    /// It covers symbols that are further ahead than the window is long, none, or more than the code can have.
+    /// It covers symbols that are further ahead than the window is long, none, or more than the window or the code can have.
     #[error("it covers what it cannot")]
     Outside,
     /// It is shorter than any symbol, or longer than the limit.
@@ -48,10 +48,11 @@ pub enum Unusable {
 /// What a decoder may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DecoderLimits {
-    /// Numbers that source symbols in use may span. Default 1024.
+    /// Source symbols behind the newest that came that are kept, and how many a repair symbol may cover. Memory is for twice as
+    /// many, as symbols ahead of it may be recovered. Default 1024.
     pub window: usize,
-    /// Repair symbols that wait for others. Default 64. Work for a packet is at most this number squared, in bytes of
-    /// coefficients, and as many symbols as are recovered at once times the window, in bytes of data.
+    /// Repair symbols that wait for others. Default 64. Work for a packet is at most this number times what they cover
+    /// together, in bytes of coefficients, and as many symbols as are recovered at once times the same, in bytes of data.
     pub repairs: usize,
     /// Bytes of a symbol. Default 9000.
     pub symbol: usize,
@@ -96,11 +97,11 @@ pub struct LinearDecoder {
 }
 
 impl LinearDecoder {
-    /// An empty decoder.
-    pub fn new(limits: DecoderLimits) -> Self {
+    /// An empty decoder; the first source symbol has the number `first`.
+    pub fn new(limits: DecoderLimits, first: u64) -> Self {
         Self {
             limits,
-            sources: Sources::new(limits.window),
+            sources: Sources::new(limits.window, first),
             equations: Equations::default(),
             recovered: VecDeque::new(),
             stats: Stats::default(),
@@ -155,11 +156,12 @@ impl Decoder for LinearDecoder {
             return;
         }
         let base = self.sources.base();
-        if !self.sources.insert(id, symbol) {
-            return;
-        }
+        self.sources.advance(id);
         if self.sources.base() != base {
             self.stats.given_up += self.equations.forget_below(self.sources.base());
+        }
+        if !self.sources.insert(id, symbol) {
+            return;
         }
         self.equations.found(id);
         self.solve();
@@ -191,18 +193,14 @@ impl LinearDecoder {
         if symbol.len() < PREFIX || symbol.len() > self.limits.symbol + PREFIX {
             return Err(Unusable::BadLength);
         }
-        let window = self.limits.window as u64;
-        if combination.count == 0 || u64::from(combination.count) > window {
+        if combination.count == 0 || usize::from(combination.count) > self.limits.window {
             return Err(Unusable::Outside);
         }
-        if self.sources.is_started() {
-            if combination.first < self.sources.base() {
-                return Err(Unusable::TooOld);
-            }
-            if combination.end() > self.sources.base().saturating_add(window) && combination.first >= self.sources.end()
-            {
-                return Err(Unusable::Outside);
-            }
+        if combination.first < self.sources.base() {
+            return Err(Unusable::TooOld);
+        }
+        if combination.end() > self.sources.end() {
+            return Err(Unusable::Outside);
         }
         combination.coefficients(&mut self.coefficients).map_err(|_| Unusable::Outside)?;
         let missing = (combination.first..combination.end()).filter(|&id| self.sources.get(id).is_none());

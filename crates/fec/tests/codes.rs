@@ -32,7 +32,7 @@ fn recovered(decoder: &mut LinearDecoder) -> Vec<u64> {
 
 /// Sends sources and repairs of `code` where each packet is lost if `lost` says so; what came back, and how many were lost.
 fn over(code: Code, ids: core::ops::Range<u64>, mut lost: impl FnMut() -> bool) -> (Vec<u64>, Vec<u64>) {
-    let (mut encoder, mut decoder) = (code.encoder(), LinearDecoder::new(DecoderLimits::default()));
+    let (mut encoder, mut decoder) = (code.encoder(), LinearDecoder::new(DecoderLimits::default(), ids.start));
     let (mut back, mut missing) = (Vec::new(), Vec::new());
     for id in ids {
         encoder.on_source(id);
@@ -56,7 +56,7 @@ fn a_block_makes_up_for_as_many_as_it_has_repairs_whichever_they_are() {
     for seed in 0..300 {
         let mut rng = Rng::from_seed(seed);
         let (k, r) = (1 + rng.below(100), 1 + rng.below(20));
-        let mut decoder = LinearDecoder::new(DecoderLimits::default());
+        let mut decoder = LinearDecoder::new(DecoderLimits::default(), 1000 * seed);
         let mut order: Vec<u64> = (0..k).collect();
         for i in (1..order.len()).rev() {
             order.swap(i, rng.below(i as u64 + 1) as usize);
@@ -100,7 +100,7 @@ fn tetrys_makes_up_for_a_burst_that_is_too_long_for_a_block() {
 
 #[test]
 fn what_comes_late_serves_as_well() {
-    let mut decoder = LinearDecoder::new(DecoderLimits::default());
+    let mut decoder = LinearDecoder::new(DecoderLimits::default(), 0);
     for id in [0, 1, 2, 7, 8, 9] {
         decoder.on_source(id, &symbol(id));
     }
@@ -119,7 +119,7 @@ fn what_comes_late_serves_as_well() {
 #[test]
 fn lies_are_dropped_and_counted() {
     let limits = DecoderLimits { window: 100, repairs: 8, symbol: 500 };
-    let mut decoder = LinearDecoder::new(limits);
+    let mut decoder = LinearDecoder::new(limits, 1000);
     (1000..1050).filter(|id| id % 10 != 3).for_each(|id| decoder.on_source(id, &symbol(id)));
     let over = |first, count| Combination { coefficients: Coefficients::Random, first, count, key: 1 };
     let data = [7; 300];
@@ -141,7 +141,7 @@ fn lies_are_dropped_and_counted() {
 #[test]
 fn memory_has_a_bound() {
     let limits = DecoderLimits { window: 64, repairs: 8, symbol: 500 };
-    let mut decoder = LinearDecoder::new(limits);
+    let mut decoder = LinearDecoder::new(limits, 0);
     decoder.on_source(0, b"first");
     for n in 0..1000u64 {
         // Always two missing for each repair, so nothing can be solved.
@@ -150,6 +150,34 @@ fn memory_has_a_bound() {
         decoder.on_source(2 * n + 1, &symbol(2 * n + 1));
         assert!(decoder.waiting() <= 8);
     }
+}
+
+/// Nothing has come yet that would say where the window is; the first number does.
+#[test]
+fn before_anything_came_a_lie_can_name_no_far_symbols() {
+    let mut decoder = LinearDecoder::new(DecoderLimits { window: 100, ..DecoderLimits::default() }, 7);
+    let over = |first, count| Combination { coefficients: Coefficients::Random, first, count, key: 1 };
+    decoder.on_repair(&over(7, 2), &repair(&over(7, 2))).unwrap();
+    for (first, why) in [(6, Unusable::TooOld), (1 << 50, Unusable::Outside), (206, Unusable::Outside)] {
+        assert_eq!(decoder.on_repair(&over(first, 2), &[0; 50]), Err(why), "{first}");
+    }
+    decoder.on_source(8, &symbol(8));
+    assert_eq!(recovered(&mut decoder), [7]);
+}
+
+/// What is found ahead of all that came does not push out what waiting repair symbols need.
+#[test]
+fn a_symbol_that_is_found_moves_no_window() {
+    let mut decoder = LinearDecoder::new(DecoderLimits { window: 20, ..DecoderLimits::default() }, 0);
+    let over = |first, count, key| Combination { coefficients: Coefficients::Random, first, count, key };
+    (0..20).filter(|id| ![3, 4].contains(id)).for_each(|id| decoder.on_source(id, &symbol(id)));
+    decoder.on_repair(&over(0, 20, 1), &repair(&over(0, 20, 1))).unwrap();
+    decoder.on_repair(&over(30, 1, 2), &repair(&over(30, 1, 2))).unwrap();
+    assert_eq!(recovered(&mut decoder), [30]);
+    decoder.on_repair(&over(0, 20, 3), &repair(&over(0, 20, 3))).unwrap();
+    let mut back = recovered(&mut decoder);
+    back.sort_unstable();
+    assert_eq!(back, [3, 4]);
 }
 
 proptest! {
