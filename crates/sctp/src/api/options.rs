@@ -1,6 +1,9 @@
-use crate::api::{Abandonment, BufferSplit, CwndUnit, CwndUpdate, LossDetection, RttSamples, SackPath, StreamOrder};
+use crate::api::{
+    Abandonment, BufferSplit, CwndUnit, CwndUpdate, LossDetection, QueueScope, RttSamples, SackPath, StreamOrder,
+};
 use braidcast_cc::{Congestion, LossResponse, RtoBounds};
 use braidcast_mpath::{RetransmissionPolicy, Scheduler};
+use braidcast_queue::{Limits, Method};
 use core::time::Duration;
 use std::net::IpAddr;
 
@@ -106,6 +109,16 @@ pub struct Options {
     pub max_paths: usize,
     /// Associations that peers may open. Default 1024.
     pub max_associations: usize,
+    /// The queue in which messages wait until a path has room, and by which the next one is chosen; see [`QueueScope`] for what
+    /// it decides. Expiry is judged by the path that would carry the message (half its round trip); one that only a quicker path in
+    /// use would bring in time waits for that. Padding (`keep-alive`) is never sent: a window that is not filled keeps.
+    /// Default `None`: messages are sent in the order of their streams.
+    pub queue: Option<Method>,
+    /// How much waits in a queue at most. Bytes are no more than half of `send_buffer`, as the other half is for what was sent.
+    /// Default no limit but that.
+    pub send_queue: Limits,
+    /// What the queue decides. Default everything.
+    pub queue_scope: QueueScope,
 }
 
 impl Default for Options {
@@ -153,6 +166,9 @@ impl Default for Options {
             max_segments: 40,
             max_paths: 8,
             max_associations: 1024,
+            queue: None,
+            send_queue: Limits::NONE,
+            queue_scope: QueueScope::default(),
         }
     }
 }

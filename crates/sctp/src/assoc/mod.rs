@@ -7,6 +7,7 @@
 
 mod abandon;
 mod asconf;
+mod choose;
 mod coupled;
 mod handshake;
 mod heartbeat;
@@ -34,10 +35,11 @@ use crate::auth::AuthKeys;
 use crate::capabilities::{Agreed, Offer};
 use crate::cookie::Cookie;
 use crate::rx::{AckPolicy, AckTimer, Limits, Reassembly, Received, Tracker};
-use crate::tx::{Outstanding, Repeats, SendQueue};
+use crate::tx::{Front, Outstanding, Repeats, SendQueue};
 use abandon::Forward;
 use asconf::Reconfiguration;
 use braidcast_core::{Instant, Rng, Route, Transmit, Unwrapper};
+use choose::Choice;
 use sack::AckScratch;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -67,6 +69,7 @@ pub struct Association {
     outbound_streams: u16,
     paths: Paths,
     queue: SendQueue,
+    choice: Choice,
     out: Outstanding,
     /// Lost chunks that are to be sent again.
     retransmit: Repeats,
@@ -147,7 +150,8 @@ impl Association {
             auth: None,
             outbound_streams: options.streams,
             paths: Paths::default(),
-            queue: SendQueue::new(options.stream_order, options.abandonment),
+            queue: SendQueue::new(options.stream_order, options.abandonment).behind(Front::new(&options)),
+            choice: Choice::default(),
             out: Outstanding::new(acked.highest() + 1),
             retransmit: Repeats::default(),
             unheld_packet: false,
@@ -221,6 +225,9 @@ impl Association {
         if how.stream >= self.outbound_streams {
             return Err(SendError::NoSuchStream { stream: how.stream, count: self.outbound_streams });
         }
+        if self.queue.front().is_some() {
+            return self.enqueue(now, payload, how);
+        }
         if len > self.send_room() {
             self.expire(now);
         }
@@ -247,7 +254,7 @@ impl Association {
         received
     }
 
-    /// Streams of a lower number in `priority` go first. For messages waiting and to come.
+    /// Streams of a lower number in `priority` go first. For messages waiting and to come; what waits in a queue keeps its place.
     pub fn set_priority(&mut self, stream: u16, priority: Priority) {
         self.queue.set_priority(stream, priority);
         // Lost chunks stand under the rank of their message.
@@ -291,9 +298,12 @@ impl Association {
         self.queue.waiting_bytes()
     }
 
-    /// Bytes that [`send`](Self::send) would still take.
+    /// Bytes that [`send`](Self::send) would still take; with a queue, on any stream and without discarding a message.
     pub fn send_room(&self) -> usize {
-        self.options.send_buffer.saturating_sub(self.queue.held_bytes())
+        match self.queue.front() {
+            Some(front) => front.room(),
+            None => self.options.send_buffer.saturating_sub(self.queue.held_bytes()),
+        }
     }
 
     /// The paths as they are now.
@@ -374,7 +384,8 @@ impl Association {
             self.readable_told = true;
             self.events.push_back(Event::Readable);
         }
-        if self.starved && self.send_room() >= self.options.send_buffer / 4 {
+        let whole = self.queue.front().map_or(self.options.send_buffer, |front| front.longest());
+        if self.starved && self.send_room() >= whole / 4 {
             self.starved = false;
             self.events.push_back(Event::Writable);
         }

@@ -156,7 +156,7 @@ impl SctpSender {
         };
         match association.send(now, &self.message, how) {
             Ok(()) => self.sent += 1,
-            Err(SendError::BufferFull { .. } | SendError::Closing) => return false,
+            Err(SendError::BufferFull { .. } | SendError::QueueFull { .. } | SendError::Closing) => return false,
             Err(SendError::TooLong { .. } | SendError::Empty | SendError::NoSuchStream { .. }) => self.refused += 1,
         }
         true
