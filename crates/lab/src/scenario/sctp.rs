@@ -2,7 +2,7 @@
 
 use super::keys::{Key, flag, key, put, time, whole, word};
 use super::value::Value;
-use braidcast_sctp::{Options, PrVariant, SackOptions};
+use braidcast_sctp::{Limits, Options, PrVariant, SackOptions};
 
 /// The keys, those that set many options first.
 pub(super) const KEYS: &[Key<Options>] = &[
@@ -49,6 +49,9 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("max_message", |o, v| put(&mut o.max_message, whole(v, 1, 1 << 30))),
     key("streams", |o, v| put(&mut o.streams, whole(v, 1, 65535))),
     key("mtu", mtu),
+    key("queue", queue),
+    key("queue_scope", |o, v| put(&mut o.queue_scope, word(v))),
+    key("send_queue", |o, v| put(&mut o.send_queue, whole(v, 1, 1 << 20).map(Limits::messages))),
 ];
 
 fn preset(options: &mut Options, value: &Value) -> Result<(), String> {
@@ -71,6 +74,12 @@ fn quick_failover(options: &mut Options, value: &Value) -> Result<(), String> {
 fn max_burst(options: &mut Options, value: &Value) -> Result<(), String> {
     let most = if value.says("off") { Ok(None) } else { whole(value, 1, 1000).map(Some) };
     put(&mut options.max_burst, most)
+}
+
+/// `off`, or which queue messages wait in.
+fn queue(options: &mut Options, value: &Value) -> Result<(), String> {
+    let method = if value.says("off") { Ok(None) } else { word(value).map(Some) };
+    put(&mut options.queue, method)
 }
 
 /// Plain RFC 9260 each packet, RFC 9260 delayed, or delayed acknowledgement for CMT (THESIS §6.1: "CMT-SACK").
