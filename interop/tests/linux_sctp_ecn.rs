@@ -14,14 +14,16 @@ const AT_ONCE: usize = 60;
 const UDP_PORT: u16 = 9899;
 
 /// Sends messages to Linux's echo over the first link and takes them back; what the path says then.
-fn echo(guest: &Guest, in_udp: bool, ecn: bool) -> PathReport {
+fn echo(guest: &Guest, in_udp: bool) -> PathReport {
     guest.start("peer", "sctp_peer -l -p 5001 -m echo -D -Q -w 1000000 -W 1000000");
     let host: IpAddr = HOST[0].parse().unwrap();
     let (bind, port) = match in_udp {
         true => (Bind::to_addr(SocketAddr::new(host, UDP_PORT)), UDP_PORT),
         false => (Bind::to_ip(host, 132), 0),
     };
-    let mut ours = Ours::on(Options { ecn, ..Options::default() }, &[bind]);
+    // A message to a packet: virtio leaves the IP header of larger ones where netem does not see it, so it drops them instead.
+    let options = Options { max_mtu: Options::default().base_mtu, ..Options::default() };
+    let mut ours = Ours::on(options, &[bind]);
     let id = ours.connect_to(5001, &[SocketAddr::new(GUEST[0].parse().unwrap(), port)]);
     let (mut sent, mut came, mut buf) = (0, 0, Vec::new());
     ours.until(Duration::from_secs(60), "echo", |ours| {
@@ -64,12 +66,12 @@ fn linux_hears_our_marks_and_we_hear_its() {
             }
             guest.run("tc qdisc replace dev net1 root netem delay 10ms");
             guest.run("tc qdisc replace dev ifb0 root netem delay 10ms loss 3% ecn");
-            let there = echo(guest, in_udp, true);
+            let there = echo(guest, in_udp);
             println!("marks on the way there, in UDP {in_udp}: {there:?}");
-            assert!(there.mark_reductions > 0, "{there:?}");
+            assert!(there.mark_reductions > 0 && there.lost_chunks == 0, "{there:?}");
             guest.run("tc qdisc replace dev ifb0 root netem delay 10ms");
             guest.run("tc qdisc replace dev net1 root netem delay 10ms loss 3% ecn");
-            let back = echo(guest, in_udp, true);
+            let back = echo(guest, in_udp);
             println!("marks on the way back: {back:?}");
             assert!(back.marked_packets > 0, "{back:?}");
             assert_eq!(back.mark_reductions, 0);
@@ -77,7 +79,7 @@ fn linux_hears_our_marks_and_we_hear_its() {
         guest.run("sysctl -w net.sctp.ecn_enable=0");
         guest.run("tc qdisc replace dev net1 root netem delay 10ms");
         guest.run("tc qdisc replace dev ifb0 root netem delay 10ms loss 3% ecn");
-        let deaf = echo(guest, true, true);
+        let deaf = echo(guest, true);
         assert_eq!((deaf.mark_reductions, deaf.marked_packets), (0, 0), "Linux declined: {deaf:?}");
     });
 }
