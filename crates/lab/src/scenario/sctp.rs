@@ -52,6 +52,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("queue", queue),
     key("queue_scope", |o, v| put(&mut o.queue_scope, word(v))),
     key("send_queue", |o, v| put(&mut o.send_queue, whole(v, 1, 1 << 20).map(Limits::messages))),
+    key("ecn", |o, v| put(&mut o.ecn, flag(v))),
 ];
 
 fn preset(options: &mut Options, value: &Value) -> Result<(), String> {

@@ -119,6 +119,11 @@ pub struct Options {
     pub send_queue: Limits,
     /// What the queue decides. Default everything.
     pub queue_scope: QueueScope,
+    /// Offer ECN (RFC 4960 appendix A, draft-stewart-tsvwg-sctpecn; RFC 9260 leaves the numbers reserved): queues that mark
+    /// instead of dropping are heard. Default true: a mark tells of congestion a round trip before a loss would, and without the
+    /// loss; a peer that does not know it, as RFC 9260 has it, skips the parameter, and Linux does the same by default.
+    /// [`classic`](Self::classic) goes without, as ns-2's SCTP does.
+    pub ecn: bool,
 }
 
 impl Default for Options {
@@ -169,6 +174,7 @@ impl Default for Options {
             queue: None,
             send_queue: Limits::NONE,
             queue_scope: QueueScope::default(),
+            ecn: true,
         }
     }
 }
@@ -223,6 +229,7 @@ impl Options {
             cwnd_unit: CwndUnit::Payload,
             max_burst: Some(4),
             max_segments: 1,
+            ecn: false,
             ..Self::default()
         }
     }
