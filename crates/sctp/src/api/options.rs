@@ -1,7 +1,9 @@
 use crate::api::{
-    Abandonment, BufferSplit, CwndUnit, CwndUpdate, LossDetection, QueueScope, RttSamples, SackPath, StreamOrder,
+    Abandonment, Artx, BufferSplit, CwndUnit, CwndUpdate, FecWindow, LossDetection, QueueScope, RttSamples, SackPath,
+    StreamOrder,
 };
 use braidcast_cc::{Congestion, LossResponse, RtoBounds};
+use braidcast_fec::Code;
 use braidcast_mpath::{RetransmissionPolicy, Scheduler};
 use braidcast_queue::{Limits, Method};
 use core::time::Duration;
@@ -124,6 +126,15 @@ pub struct Options {
     /// loss; a peer that does not know it, as RFC 9260 has it, skips the parameter, and Linux does the same by default.
     /// [`classic`](Self::classic) goes without, as ns-2's SCTP does.
     pub ecn: bool,
+    /// The erasure code that redundancy is sent by, if the peer takes it: lost chunks come back without a retransmission
+    /// (ECMT). Chunks are cut so much shorter that a redundancy chunk fits the MTU. Default `None`: none is sent.
+    pub fec: Option<Code>,
+    /// Whether redundancy counts for the congestion window. Default inside.
+    pub fec_window: FecWindow,
+    /// How long fast retransmissions wait for the code, where one is used. Default `None`: not at all.
+    pub artx: Option<Artx>,
+    /// Take redundancy from the peer even if `fec` sends none. Default false: with `fec` it is taken in any case.
+    pub fec_receive: bool,
 }
 
 impl Default for Options {
@@ -175,6 +186,10 @@ impl Default for Options {
             send_queue: Limits::NONE,
             queue_scope: QueueScope::default(),
             ecn: true,
+            fec: None,
+            fec_window: FecWindow::default(),
+            artx: None,
+            fec_receive: false,
         }
     }
 }
@@ -197,6 +212,11 @@ impl Options {
             queueing_limit: Some(ms(60)),
             ..Self::default()
         }
+    }
+
+    /// Whether redundancy is taken from the peer.
+    pub(crate) const fn takes_redundancy(&self) -> bool {
+        self.fec.is_some() || self.fec_receive
     }
 
     /// CMT-SCTP as the papers' simulations have it (ns-2's `Agent/SCTP/CMT`, RFC 2960 constants), for their experiments.
