@@ -1,7 +1,9 @@
 use crate::api::{
-    Abandonment, BufferSplit, CwndUnit, CwndUpdate, LossDetection, QueueScope, RttSamples, SackPath, StreamOrder,
+    Abandonment, Artx, BufferSplit, CwndUnit, CwndUpdate, FecWindow, LossDetection, QueueScope, RttSamples, SackPath,
+    StreamOrder,
 };
 use braidcast_cc::{Congestion, LossResponse, RtoBounds};
+use braidcast_fec::Code;
 use braidcast_mpath::{RetransmissionPolicy, Scheduler};
 use braidcast_queue::{Limits, Method};
 use core::time::Duration;
@@ -119,6 +121,20 @@ pub struct Options {
     pub send_queue: Limits,
     /// What the queue decides. Default everything.
     pub queue_scope: QueueScope,
+    /// Offer ECN (RFC 4960 appendix A, draft-stewart-tsvwg-sctpecn; RFC 9260 leaves the numbers reserved): queues that mark
+    /// instead of dropping are heard. Default true: a mark tells of congestion a round trip before a loss would, and without the
+    /// loss; a peer that does not know it, as RFC 9260 has it, skips the parameter, and Linux does the same by default.
+    /// [`classic`](Self::classic) goes without, as ns-2's SCTP does.
+    pub ecn: bool,
+    /// The erasure code that redundancy is sent by, if the peer takes it: lost chunks come back without a retransmission
+    /// (ECMT). Chunks are cut so much shorter that a redundancy chunk fits the MTU. Default `None`: none is sent.
+    pub fec: Option<Code>,
+    /// Whether redundancy counts for the congestion window. Default inside.
+    pub fec_window: FecWindow,
+    /// How long fast retransmissions wait for the code, where one is used. Default `None`: not at all.
+    pub artx: Option<Artx>,
+    /// Take redundancy from the peer even if `fec` sends none. Default false: with `fec` it is taken in any case.
+    pub fec_receive: bool,
 }
 
 impl Default for Options {
@@ -169,6 +185,11 @@ impl Default for Options {
             queue: None,
             send_queue: Limits::NONE,
             queue_scope: QueueScope::default(),
+            ecn: true,
+            fec: None,
+            fec_window: FecWindow::default(),
+            artx: None,
+            fec_receive: false,
         }
     }
 }
@@ -191,6 +212,11 @@ impl Options {
             queueing_limit: Some(ms(60)),
             ..Self::default()
         }
+    }
+
+    /// Whether redundancy is taken from the peer.
+    pub(crate) const fn takes_redundancy(&self) -> bool {
+        self.fec.is_some() || self.fec_receive
     }
 
     /// CMT-SCTP as the papers' simulations have it (ns-2's `Agent/SCTP/CMT`, RFC 2960 constants), for their experiments.
@@ -223,6 +249,7 @@ impl Options {
             cwnd_unit: CwndUnit::Payload,
             max_burst: Some(4),
             max_segments: 1,
+            ecn: false,
             ..Self::default()
         }
     }

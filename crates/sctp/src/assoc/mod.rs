@@ -9,6 +9,8 @@ mod abandon;
 mod asconf;
 mod choose;
 mod coupled;
+mod ecn;
+mod fec;
 mod handshake;
 mod heartbeat;
 mod loss;
@@ -34,12 +36,13 @@ use crate::api::{
 use crate::auth::AuthKeys;
 use crate::capabilities::{Agreed, Offer};
 use crate::cookie::Cookie;
-use crate::rx::{AckPolicy, AckTimer, Limits, Reassembly, Received, Tracker};
-use crate::tx::{Front, Outstanding, Repeats, SendQueue};
+use crate::rx::{AckPolicy, AckTimer, Echoes, Limits, Reassembly, Received, Tracker};
+use crate::tx::{Front, Outstanding, Repeats, SendQueue, SentAgain};
 use abandon::Forward;
 use asconf::Reconfiguration;
 use braidcast_core::{Instant, Rng, Route, Transmit, Unwrapper};
 use choose::Avoided;
+use fec::Fec;
 use sack::AckScratch;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -74,6 +77,7 @@ pub struct Association {
     out: Outstanding,
     /// Lost chunks that are to be sent again.
     retransmit: Repeats,
+    sent_again: SentAgain,
     /// One packet of lost chunks may leave that no window holds back (RFC 9260 §6.3.3 E3, §7.2.4 3).
     unheld_packet: bool,
     /// Chunks of which a copy is to go over a second path.
@@ -86,6 +90,7 @@ pub struct Association {
     tracker: Tracker,
     reassembly: Reassembly,
     ack: AckTimer,
+    echoes: Echoes,
     reconfiguration: Reconfiguration,
     control: VecDeque<Control>,
     /// Timeouts in a row over all paths (RFC 9260 §8.1).
@@ -97,6 +102,8 @@ pub struct Association {
     stats: Stats,
     window_shut: Spells,
     held_by_peer: Spells,
+    /// Once both ends agreed on redundancy.
+    fec: Option<Box<Fec>>,
     scratch: Scratch,
 }
 
@@ -111,7 +118,7 @@ struct Scratch {
 impl Association {
     /// The client's side, about to send INIT over `routes` in turn.
     pub(crate) fn connect(now: Instant, options: Arc<Options>, mut rng: Rng, peer_port: u16, routes: &[Route]) -> Self {
-        let offer = Offer::new(&mut rng, options.interleaving, options.nr_sack);
+        let offer = Offer::of(&mut rng, &options);
         let (local_tag, initial_tsn) = (nonzero(&mut rng), rng.u32());
         let mut association = Self::new(options, rng, local_tag, peer_port, initial_tsn, offer);
         for &route in routes {
@@ -155,6 +162,7 @@ impl Association {
             avoided: Avoided::default(),
             out: Outstanding::new(acked.highest() + 1),
             retransmit: Repeats::default(),
+            sent_again: SentAgain::default(),
             unheld_packet: false,
             copies: VecDeque::new(),
             acked,
@@ -163,6 +171,7 @@ impl Association {
             tracker: Tracker::new(0),
             reassembly: Reassembly::new(limits),
             ack: AckTimer::new(policy),
+            echoes: Echoes::default(),
             reconfiguration: Reconfiguration::new(initial_tsn),
             control: VecDeque::new(),
             errors: 0,
@@ -172,6 +181,7 @@ impl Association {
             stats: Stats::default(),
             window_shut: Spells::default(),
             held_by_peer: Spells::default(),
+            fec: None,
             scratch: Scratch::default(),
             options,
         }
@@ -187,12 +197,15 @@ impl Association {
         self.peer_rwnd = cookie.peer_a_rwnd as usize;
         self.queue.settle(self.agreed.interleaving, self.agreed.forward_tsn);
         self.tracker = Tracker::new(cookie.peer_initial_tsn);
+        self.echoes = Echoes::default();
         self.reassembly.reset(Limits {
             streams: cookie.inbound_streams,
             interleaving: self.agreed.interleaving,
             max_message: self.options.max_message,
         });
         self.reconfiguration.expect(cookie.peer_initial_tsn);
+        let (local, peer) = (self.out.next_tsn(), self.tracker.cumulative() + 1);
+        self.fec = self.agreed.redundancy.then(|| Box::new(Fec::new(&self.options, local, peer)));
     }
 
     /// The handshake is done: data and joins may flow.
