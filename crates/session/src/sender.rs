@@ -111,6 +111,9 @@ impl Sender {
         sctp.streams = sctp.streams.max(STREAMS);
         sctp.queue = sctp.queue.filter(|_| !options.reliable);
         let queued = sctp.queue.is_some();
+        if queued {
+            sctp.send_buffer *= 2; // Half of it is the queue.
+        }
         let mut endpoint = Endpoint::new(sctp, rng);
         let id = endpoint.connect(now, remote_port, routes)?;
         Ok(Self {
