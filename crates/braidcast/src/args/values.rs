@@ -1,6 +1,7 @@
 //! The values that flags take, and how they are written.
 
 use braidcast_mpath::Scheduler;
+use braidcast_sctp::Method;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -9,6 +10,26 @@ use std::path::PathBuf;
 /// The name of a scheduler; help lists them all.
 pub(crate) fn scheduler() -> impl TypedValueParser<Value = Scheduler> {
     PossibleValuesParser::new(Scheduler::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<Scheduler>())
+}
+
+/// A send queue, or none: then the priorities of streams alone decide.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct MaybeQueue(pub(crate) Option<Method>);
+
+impl fmt::Display for MaybeQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(method) => method.fmt(f),
+            None => f.write_str("off"),
+        }
+    }
+}
+
+/// The name of a send queue, or `off`; help lists them all.
+pub(crate) fn maybe_queue() -> impl TypedValueParser<Value = MaybeQueue> {
+    let names = Method::ALL.map(|(name, _)| name).into_iter().chain(["off"]);
+    let value = |name: String| if name == "off" { Ok(None) } else { name.parse::<Method>().map(Some) };
+    PossibleValuesParser::new(names).try_map(move |name| value(name).map(MaybeQueue))
 }
 
 /// Bytes from words such as `1GB`, `500MB` or `64KiB`.
