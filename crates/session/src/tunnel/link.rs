@@ -54,6 +54,8 @@ pub struct Link {
     pub(super) last_report: Option<Report>,
     /// The rate is less than what was called the least of use, and that was said.
     pub(super) below_minimum: bool,
+    /// For so many ticks the way there has taken longer than some flow's datagrams live.
+    pub(super) too_far: u8,
 }
 
 impl Link {
@@ -73,6 +75,7 @@ impl Link {
             dropped: Dropped::default(),
             last_report: None,
             below_minimum: false,
+            too_far: 0,
         }
     }
 
@@ -130,6 +133,7 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tunnel::Class;
     use std::time::Duration;
 
     const ENTRANCE: SocketId = SocketId(1);
@@ -139,7 +143,7 @@ mod tests {
     }
 
     fn flow(at: Instant) -> Flow {
-        Flow::new(at, 0, None, Duration::from_millis(100))
+        Flow::new(at, 0, Class::default(), None, Duration::from_millis(100))
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::out::units;
 use braidcast_core::Instant;
 use braidcast_dccp::{Call, Report};
 use braidcast_media::voice::{Codec, Conditions, EModel, Form};
-use braidcast_session::tunnel::{Count, Dropped, Figures, Flow, FlowId, HEADER_LEN, Link, Tunnel};
+use braidcast_session::tunnel::{Count, Discards, Dropped, Figures, Flow, FlowId, HEADER_LEN, Link, Tunnel};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -55,6 +55,13 @@ struct FlowLine {
     sent_bytes: u64,
     /// Of these, dropped before DCCP had them.
     refused_datagrams: u64,
+    /// Of these, given up by the send queue.
+    discarded_datagrams: Discards,
+    /// How important they are, 0 to 7, and whether that is a guess by their lengths.
+    priority: u8,
+    priority_is_guess: bool,
+    /// How long they are of use, if that was said of their port.
+    lifetime_ms: Option<f64>,
     received_datagrams: u64,
     received_bytes: u64,
     lost_datagrams: u64,
@@ -94,6 +101,7 @@ impl Sight {
         let heard = figures.heard;
         let any = figures.received.datagrams > 0;
         let delay = delay(&figures, rtt).filter(|_| any);
+        let (priority, priority_is_guess) = flow.priority(now);
         FlowLine {
             flow: name(id, flow),
             port: flow.port,
@@ -102,6 +110,10 @@ impl Sight {
             sent_datagrams: figures.sent.datagrams,
             sent_bytes: figures.sent.bytes,
             refused_datagrams: flow.refused,
+            discarded_datagrams: figures.discarded,
+            priority: priority.get(),
+            priority_is_guess,
+            lifetime_ms: flow.lifetime().map(|lifetime| json::round(lifetime.as_secs_f64() * 1e3)),
             received_datagrams: figures.received.datagrams,
             received_bytes: figures.received.bytes,
             lost_datagrams: heard.lost.saturating_sub(heard.late),
