@@ -208,7 +208,8 @@ fn a_way_that_takes_longer_than_datagrams_live_is_said_once() {
         for _ in 0..10 {
             pair.put(0, Route::new(SocketId(ENTRANCE), address(8, 1)));
         }
-        let too_far = |it: &&Happening| matches!(it, Happening::TooFar(_, w, life) if (*w, life.as_millis()) == (way, 200));
+        let too_far =
+            |it: &&Happening| matches!(it, Happening::TooFar(_, w, life) if (*w, life.as_millis()) == (way, 200));
         assert_eq!(pair.told.iter().filter(too_far).count(), said, "{queue}");
     }
 }

@@ -81,7 +81,7 @@ pub(crate) struct TunnelEndArgs {
     /// How many datagrams may wait
     #[arg(long, value_name = "N", default_value_t = Settings::default().queue_length as u32, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) queue_length: u32,
-    /// How long the way from here to the other end takes, to judge what comes in time [default: half the round trip]
+    /// How long the way from here to the other end takes, to judge what comes in time [default: by round trips]
     #[arg(long, value_name = "TIME", value_parser = parse::duration)]
     pub(crate) one_way_delay: Option<Duration>,
     /// Congestion control; a server prefers it, its clients decide. Ends that differ in CCID 4's variant disagree on its rate

@@ -290,7 +290,8 @@ mod tests {
     #[test]
     fn what_is_said_of_flows_stands_behind_slashes() {
         let said = |text| {
-            entrance(text).map(|it| (it.port, it.class.priority.map(|it| it.get()), it.class.lifetime.map(|it| it.as_millis())))
+            entrance(text)
+                .map(|it| (it.port, it.class.priority.map(|it| it.get()), it.class.lifetime.map(|it| it.as_millis())))
         };
         assert_eq!(said("5004"), Ok((5004, None, None)));
         assert_eq!(said("5004/audio"), Ok((5004, Some(0), Some(200))));

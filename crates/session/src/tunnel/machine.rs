@@ -289,6 +289,9 @@ impl Tunnel {
             link.dropped.unconnected += 1;
             return;
         };
+        let way = || connection.rtt().map(|rtt| link.way.observe(now, rtt));
+        let way = self.settings.one_way_delay.or_else(way);
+        connection.set_one_way_delay(way);
         let Err(error) = connection.send(now, &self.scratch, how) else { return };
         flow.refused += 1;
         match error {
@@ -324,7 +327,6 @@ impl Tunnel {
     fn on_connected(&mut self, now: Instant, id: ConnectionId) {
         let Some(connection) = self.endpoint.connection_mut(id) else { return };
         connection.set_wanted(self.settings.wanted);
-        connection.set_one_way_delay(self.settings.one_way_delay);
         let route = connection.route();
         let link_id = match self.by_connection.get(&id) {
             Some(&link) => link,

@@ -14,7 +14,8 @@ pub struct Settings {
     pub queue: Method,
     /// Datagrams that wait at most. Default 512, many pictures' worth: what keeps them young is their lifetime.
     pub queue_length: usize,
-    /// How long the way to the other end takes, if that is known better than half of the round trip. Default `None`.
+    /// How long the way to the other end takes, if that is known better than round trips tell: half of the shortest of late, and
+    /// all by which the latest is longer. Default `None`.
     pub one_way_delay: Option<Duration>,
     /// The rates of use, with a CCID that has a rate. Default none.
     pub wanted: Wanted,
