@@ -79,7 +79,7 @@ pub(crate) struct TunnelEndArgs {
     #[arg(long, value_name = "METHOD", default_value_t = Settings::default().queue, value_parser = values::queue())]
     pub(crate) queue: Method,
     /// How many datagrams may wait
-    #[arg(long, value_name = "N", default_value_t = Settings::default().queue_length as u32, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "N", default_value_t = Settings::default().queue_length as u32, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) queue_length: u32,
     /// How long the way from here to the other end takes, to judge what comes in time [default: by round trips]
     #[arg(long, value_name = "TIME", value_parser = parse::duration)]

@@ -11,6 +11,9 @@ const WORDS: &str = "The quick brown fox jumps over the lazy dog. This call goes
     others use it too; every word of it should arrive in order and in time, and what cannot be carried is left out of the picture. \
     One two three four five six seven eight nine ten eleven twelve.";
 
+/// Fewer packets than this tell a player nothing.
+const SOMETHING: usize = 50;
+
 /// The two streams of a call.
 pub(crate) const STREAMS: [&str; 2] = ["audio", "video"];
 
@@ -100,6 +103,12 @@ impl Call {
     /// Writes what somebody heard and saw who was given `packets`: `call.mkv` with both streams as they came, and `heard.wav`,
     /// with silence for what did not.
     pub(crate) fn record(&self, dir: &Path, packets: &[&Packet]) {
+        if packets.len() < SOMETHING {
+            let silence = ["-y", "-nostdin", "-v", "error", "-f", "lavfi", "-i", "anullsrc=r=48000:cl=mono", "-t"];
+            let seconds = self.packets.last().unwrap().at.as_secs().to_string();
+            run(Command::new("ffmpeg").args(silence).arg(seconds).arg(dir.join("heard.wav")));
+            return;
+        }
         // Even ports, each with the next one for RTCP.
         let ports = [(); 2].map(|()| {
             loop {
@@ -132,8 +141,7 @@ impl Call {
         let mut ffmpeg = Command::new("ffmpeg");
         ffmpeg.args(["-y", "-nostdin", "-v", "error", "-i"]).arg(&recording);
         ffmpeg.args(["-map", "0:a", "-af", "aresample=async=1:first_pts=0"]).arg(dir.join("heard.wav"));
-        // Where nothing was on time there is nothing to hear.
-        let _ = ffmpeg.stderr(std::process::Stdio::null()).status();
+        run(&mut ffmpeg);
     }
 }
 
