@@ -317,8 +317,9 @@ impl Work {
         if !common.quiet {
             eprintln!("{}", self.sight.ends(now, &self.tunnel, self.live.style()));
             eprintln!("\n{}", self.sight.flows(now, &self.tunnel, false, self.live.style()));
-            for line in Sight::discards(now, &self.tunnel) {
-                eprintln!("\n{line}");
+            let discards = Sight::discards(now, &self.tunnel);
+            if !discards.is_empty() {
+                eprintln!("\n{}", discards.join("\n"));
             }
         }
         Ok(())
