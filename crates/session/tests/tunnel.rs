@@ -213,3 +213,17 @@ fn a_way_that_takes_longer_than_datagrams_live_is_said_once() {
         assert_eq!(pair.told.iter().filter(too_far).count(), said, "{queue}");
     }
 }
+
+#[test]
+fn a_clock_that_steps_back_holds_a_tunnel_up_and_breaks_nothing() {
+    let (mut pair, before, _) = call(Method::RingSbpn2, 512, [Class::default(); 2]);
+    assert_eq!(before, [50, 400]);
+    pair.now = Instant::from_millis(100);
+    let route = Route::new(SocketId(ENTRANCE), address(8, 0));
+    // What is sent meanwhile may expire, as the time at which it could leave lies ahead.
+    pair.put(0, route);
+    pair.wait(Duration::from_secs(10));
+    assert!(matches!(pair.put(0, route)[..], [(1, _)]), "and then it goes on");
+    let (_, link) = pair.ends[0].links().next().unwrap();
+    assert_eq!((link.connections, link.flows.len()), (1, 2));
+}
