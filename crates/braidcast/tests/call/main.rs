@@ -206,7 +206,7 @@ fn sound_is_on_time_beside_pictures_and_tcp() {
     });
 }
 
-/// Every queue, for a minute each; the recordings stay.
+/// The source's queues.
 #[test]
 #[ignore = "takes minutes: `make call`"]
 fn all_queues_side_by_side() {
@@ -214,6 +214,6 @@ fn all_queues_side_by_side() {
         return;
     }
     in_namespace("all_queues_side_by_side", |_| {
-        calls(&results("long"), &["fifo", "fifo-timed", "sbpn2", "ring", "ring-sbpn2"], 60);
+        calls(&results("long"), &["fifo", "fifo-timed", "sbpn2", "ring", "ring-sbpn2"], 40);
     });
 }

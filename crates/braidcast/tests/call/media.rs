@@ -1,10 +1,12 @@
 //! What is said and shown in the call, as RTP: speech by espeak-ng in Opus, moving pictures in H.264.
 
 use super::run;
+use crate::common::network::Killed;
+use std::io::Write;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// What is said, over and over.
 const WORDS: &str = "The quick brown fox jumps over the lazy dog. This call goes over a link that carries less than we send, and \
@@ -100,48 +102,66 @@ impl Call {
         bytes as f64 * 8.0 / self.packets.last().unwrap().at.as_secs_f64()
     }
 
-    /// Writes what somebody heard and saw who was given `packets`: `call.mkv` with both streams as they came, and `heard.wav`,
+    /// Writes what somebody heard and saw who was given `packets`: `call.mkv` with the streams as they came, and `heard.wav`,
     /// with silence for what did not.
     pub(crate) fn record(&self, dir: &Path, packets: &[&Packet]) {
-        if packets.len() < SOMETHING {
-            let silence = ["-y", "-nostdin", "-v", "error", "-f", "lavfi", "-i", "anullsrc=r=48000:cl=mono", "-t"];
-            let seconds = self.packets.last().unwrap().at.as_secs().to_string();
-            run(Command::new("ffmpeg").args(silence).arg(seconds).arg(dir.join("heard.wav")));
-            return;
+        let came = [0, 1].map(|stream| packets.iter().filter(|it| it.stream == stream).count() >= SOMETHING);
+        let recording = dir.join("call.mkv");
+        if came.contains(&true) {
+            self.play_to_file(&recording, packets, came);
         }
-        // Even ports, each with the next one for RTCP.
-        let ports = [(); 2].map(|()| {
-            loop {
-                let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port() & !1;
-                if [port, port + 1].into_iter().all(|port| UdpSocket::bind(("127.0.0.1", port)).is_ok()) {
-                    break port;
-                }
-            }
-        });
-        let (sdp, recording) = (dir.join("call.sdp"), dir.join("call.mkv"));
-        let text = ports.iter().fold(self.sdp.clone(), |sdp, port| sdp.replacen(" 0 RTP", &format!(" {port} RTP"), 1));
+        let mut ffmpeg = Command::new("ffmpeg");
+        ffmpeg.args(["-y", "-nostdin", "-v", "error"]);
+        if came[0] {
+            ffmpeg.arg("-i").arg(recording).args(["-map", "0:a", "-af", "aresample=async=1:first_pts=0"]);
+        } else {
+            let seconds = self.packets.last().unwrap().at.as_secs().to_string();
+            ffmpeg.args(["-f", "lavfi", "-i", "anullsrc=r=48000:cl=mono", "-t", &seconds]);
+        }
+        run(ffmpeg.arg(dir.join("heard.wav")));
+    }
+
+    /// Sends packets of the streams that `came` to ffmpeg, which writes them as they are.
+    fn play_to_file(&self, recording: &Path, packets: &[&Packet], came: [bool; 2]) {
+        let ports = [(); 2].map(|()| even_port());
+        let sdp = recording.with_extension("sdp");
+        let mut parts = self.sdp.split("m=");
+        let mut text = parts.next().unwrap().to_owned();
+        for ((part, port), _) in parts.zip(ports).zip(came).filter(|(_, came)| *came) {
+            text += &format!("m={}", part.replacen(" 0 RTP", &format!(" {port} RTP"), 1));
+        }
         std::fs::write(&sdp, text).unwrap();
         let mut ffmpeg = Command::new("ffmpeg");
         ffmpeg
             .args(["-y", "-v", "error", "-protocol_whitelist", "file,udp,rtp", "-reorder_queue_size", "0", "-i"])
-            .arg(&sdp);
-        ffmpeg.args(["-c", "copy"]).arg(&recording).stdin(std::process::Stdio::piped());
-        let mut child = ffmpeg.stderr(std::process::Stdio::null()).spawn().unwrap();
+            .arg(sdp);
+        ffmpeg.args(["-c", "copy"]).arg(recording).stdin(Stdio::piped()).stderr(Stdio::null());
+        let mut child = Killed(ffmpeg.spawn().unwrap());
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         // It listens when it has read the file; RTP has nothing to ask it by.
         std::thread::sleep(Duration::from_millis(500));
-        let began = std::time::Instant::now();
-        for packet in packets {
+        let began = Instant::now();
+        for packet in packets.iter().filter(|packet| came[packet.stream]) {
             std::thread::sleep((packet.at / 6).saturating_sub(began.elapsed()));
             let _ = socket.send_to(&packet.bytes, ("127.0.0.1", ports[packet.stream]));
         }
         std::thread::sleep(Duration::from_millis(500));
-        let _ = std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"q");
-        let _ = child.wait();
-        let mut ffmpeg = Command::new("ffmpeg");
-        ffmpeg.args(["-y", "-nostdin", "-v", "error", "-i"]).arg(&recording);
-        ffmpeg.args(["-map", "0:a", "-af", "aresample=async=1:first_pts=0"]).arg(dir.join("heard.wav"));
-        run(&mut ffmpeg);
+        let _ = child.0.stdin.as_mut().unwrap().write_all(b"q");
+        let end = Instant::now() + Duration::from_secs(10);
+        while child.0.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < end, "ffmpeg does not end its recording {}", recording.display());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// A free port with the next one, for RTCP, free as well.
+fn even_port() -> u16 {
+    loop {
+        let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port() & !1;
+        if [port, port + 1].into_iter().all(|port| UdpSocket::bind(("127.0.0.1", port)).is_ok()) {
+            return port;
+        }
     }
 }
 
