@@ -1,8 +1,9 @@
 //! One path: everything that RFC 9260 keeps for each destination address, and what multipath adds.
 
 mod heartbeat;
+mod redundant;
 
-use crate::api::{CwndUnit, Options, PathReport, PathState};
+use crate::api::{CwndUnit, FecWindow, Options, PathReport, PathState};
 use crate::tx::{LossCause, PseudoCumack};
 use crate::wire::Header;
 use crate::wire::chunk::Data;
@@ -10,6 +11,7 @@ use braidcast_cc::{LossResponse, Pacer, PathMtu, QueueingDelay, Rack, RttEstimat
 use braidcast_core::{Instant, PathId, Route};
 use core::time::Duration;
 pub(crate) use heartbeat::{Heartbeats, Info};
+use redundant::Redundant;
 use std::collections::VecDeque;
 
 /// A path of an association.
@@ -31,6 +33,7 @@ pub(crate) struct Path {
     pub(crate) heartbeats: Heartbeats,
     /// Bytes sent over this path and neither acknowledged nor taken for lost.
     pub(crate) in_flight: usize,
+    redundant: Redundant,
     /// Bytes last sent over this path that the cumulative acknowledgement has not reached.
     pub(crate) unacked: usize,
     /// Of those, what the peer promised to keep (NR-SACK).
@@ -47,6 +50,7 @@ pub(crate) struct Path {
     pub(crate) loss_rate: f32,
     /// Recovery lasts until something sent from this place on is acknowledged (RFC 9260 §7.2.4 fast recovery).
     pub(crate) recovery: Option<u64>,
+    pub(crate) marks: Marks,
     /// When the RTT was last measured, or asked for.
     pub(crate) measured: Instant,
     /// When the path last answered.
@@ -78,6 +82,15 @@ pub(crate) struct Timers {
     pub(crate) forward: Option<Instant>,
 }
 
+/// What ECN marks did to a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Marks {
+    /// Marks of what was sent before this place in the order came too late to reduce the window once more.
+    pub(crate) reduced_at: u64,
+    /// When the last CWR left over this path, and the TSN in it.
+    pub(crate) answered: Option<(Instant, u64)>,
+}
+
 /// What is to be sent over the path beside data, as soon as possible.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pending {
@@ -94,12 +107,22 @@ pub(crate) struct PathStats {
     pub(crate) lost_chunks: u64,
     pub(crate) retransmitted_chunks: u64,
     pub(crate) copied_chunks: u64,
+    pub(crate) redundancy_chunks: u64,
     pub(crate) fast_retransmissions: u64,
     pub(crate) timeout_retransmissions: u64,
     pub(crate) t3_expiries: u64,
     pub(crate) timeouts: u64,
     pub(crate) received_packets: u64,
     pub(crate) received_bytes: u64,
+    pub(crate) marked_packets: u64,
+    pub(crate) mark_reductions: u64,
+}
+
+impl PathStats {
+    /// Data chunks that left, copies included.
+    pub(crate) const fn data_chunks(&self) -> u64 {
+        self.sent_chunks + self.copied_chunks
+    }
 }
 
 impl Path {
@@ -125,6 +148,7 @@ impl Path {
             pmtu_nonce: 0,
             heartbeats: Heartbeats::new(),
             in_flight: 0,
+            redundant: Redundant::default(),
             unacked: 0,
             non_renegable: 0,
             sent: VecDeque::new(),
@@ -133,6 +157,7 @@ impl Path {
             burst: 0,
             loss_rate: 0.0,
             recovery: None,
+            marks: Marks::default(),
             measured: now,
             answered: now,
             next_rtt_order: 0,
@@ -223,7 +248,26 @@ impl Path {
     /// Whether data may go here as far as congestion control is concerned (RFC 9260 §6.1 B and D).
     pub(crate) fn has_room(&self, max_burst: Option<u32>) -> bool {
         let in_burst = max_burst.is_none_or(|most| self.burst < most || self.in_flight == 0);
-        self.in_flight < self.window.cwnd() && in_burst
+        self.in_flight + self.redundant_in_flight() < self.window.cwnd() && in_burst
+    }
+
+    /// Room that redundancy takes. With nothing else out, nothing would ever free it.
+    const fn redundant_in_flight(&self) -> usize {
+        if self.in_flight == 0 { 0 } else { self.redundant.bytes() }
+    }
+
+    /// A redundancy chunk of `len` bytes, headers not counted, leaves over this path.
+    pub(crate) fn on_redundancy_sent(&mut self, len: usize, window: FecWindow) {
+        self.stats.redundancy_chunks += 1;
+        if window == FecWindow::Inside {
+            self.redundant.on_sent(self.next_order, len);
+            self.burst += 1;
+        }
+    }
+
+    /// The data in place `order` was acknowledged.
+    pub(crate) fn on_order_acked(&mut self, order: u64) {
+        self.redundant.on_acked(order);
     }
 
     /// Bytes per second to spread packets at: 2 windows per round trip in slow start, 1.25 later, as Linux TCP does.
@@ -254,12 +298,15 @@ impl Path {
             lost_chunks,
             retransmitted_chunks,
             copied_chunks,
+            redundancy_chunks,
             fast_retransmissions,
             timeout_retransmissions,
             t3_expiries,
             timeouts,
             received_packets,
             received_bytes,
+            marked_packets,
+            mark_reductions,
         } = self.stats;
         PathReport {
             id: self.id,
@@ -279,12 +326,15 @@ impl Path {
             lost_chunks,
             retransmitted_chunks,
             copied_chunks,
+            redundancy_chunks,
             fast_retransmissions,
             timeout_retransmissions,
             t3_expiries,
             timeouts,
             received_packets,
             received_bytes,
+            marked_packets,
+            mark_reductions,
         }
     }
 }
