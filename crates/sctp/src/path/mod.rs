@@ -27,6 +27,13 @@ pub(crate) struct Path {
     pub(crate) pacer: Pacer,
     pub(crate) rack: Rack,
     pub(crate) queueing: QueueingDelay,
+    /// The same by acknowledgements that came back over other paths, as those of a slow path do: the way round is another, but
+    /// how much longer than the shortest it takes is the time in queues there too.
+    pub(crate) detour: QueueingDelay,
+    /// The last round was measured by a detour.
+    pub(crate) detoured: bool,
+    /// The next round that is measured by a detour comes from this place in the order on.
+    pub(crate) next_detour_order: u64,
     pub(crate) pmtu: PathMtu,
     /// What the last MTU probe was marked with.
     pub(crate) pmtu_nonce: u64,
@@ -144,6 +151,9 @@ impl Path {
             pacer: Pacer::new(now, options.base_mtu),
             rack: Rack::default(),
             queueing: QueueingDelay::default(),
+            detour: QueueingDelay::default(),
+            detoured: false,
+            next_detour_order: 0,
             pmtu: PathMtu::new(options.base_mtu, options.max_mtu),
             pmtu_nonce: 0,
             heartbeats: Heartbeats::new(),
@@ -227,13 +237,20 @@ impl Path {
     /// The share of the window that a loss now leaves.
     pub(crate) fn kept(&self, response: LossResponse) -> f64 {
         let base = self.queueing.base().unwrap_or_default();
-        response.kept(self.window.cwnd(), self.unit(), self.queueing.latest(), base)
+        response.kept(self.window.cwnd(), self.unit(), self.queued(), base)
+    }
+
+    /// How long packets stood in queues of late.
+    pub(crate) fn queued(&self) -> Duration {
+        if self.detoured { self.detour.latest() } else { self.queueing.latest() }
     }
 
     /// At the end of a round: less may be out if packets stood in queues longer than `limit`.
-    pub(crate) fn shorten_queue(&mut self, limit: Option<Duration>) {
+    pub(crate) fn shorten_queue(&mut self, limit: Option<Duration>, detoured: bool) {
         let unit = self.unit();
-        if let (Some(limit), Some((queueing, base))) = (limit, self.queueing.end_round())
+        self.detoured = detoured;
+        let round = if detoured { self.detour.end_round() } else { self.queueing.end_round() };
+        if let (Some(limit), Some((queueing, base))) = (limit, round)
             && queueing > limit
         {
             self.window.on_queueing(queueing, limit, base, unit);
