@@ -1,6 +1,7 @@
 //! Decoding: lost source symbols out of those that came and repair symbols, as soon as there are enough.
 
 mod equations;
+pub(crate) mod raptorq;
 mod sources;
 
 use crate::combination::PREFIX;

@@ -9,5 +9,6 @@ mod tinymt;
 
 pub use code::{Code, Encoder};
 pub use combination::{Coefficients, Combination, PREFIX, TooLarge};
+pub use decoder::raptorq::RaptorqDecoder;
 pub use decoder::{Decoder, DecoderLimits, Evicted, LinearDecoder, Stats, Unusable};
 pub use kernel::Kernel;
