@@ -36,6 +36,11 @@ impl Combination {
         self.first.saturating_add(self.count as u64)
     }
 
+    /// The same, if numbers go that far.
+    pub(crate) fn checked_end(&self) -> Option<u64> {
+        self.first.checked_add(u64::from(self.count))
+    }
+
     /// Puts the coefficients of all symbols, the first one's first, into `out`.
     ///
     /// # Errors

@@ -241,6 +241,14 @@ fn what_is_of_the_least_use_goes_first() {
     assert_eq!(decoder.source(7), Some(&symbol(7)[..]));
 }
 
+/// Found by the fuzz target `fec_decoder`: it went through all numbers up to the last.
+#[test]
+fn with_nothing_to_evict_the_search_for_it_ends() {
+    let mut decoder = LinearDecoder::new(DecoderLimits { window: 20, ..DecoderLimits::default() }, 0);
+    decoder.settle(u64::MAX);
+    assert_eq!(decoder.evict(), None);
+}
+
 #[test]
 fn a_solution_that_is_not_plausible_is_not_believed() {
     let mut decoder = LinearDecoder::with_check(DecoderLimits::default(), 0, |id, bytes| bytes == symbol(id));

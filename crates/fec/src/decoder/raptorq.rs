@@ -147,7 +147,7 @@ impl RaptorqDecoder {
         if combination.coefficients != Coefficients::RaptorQ
             || count == 0
             || count > self.limits.window.min(MAX_SOURCES)
-            || combination.end() > self.sources.end()
+            || combination.checked_end().is_none_or(|end| end > self.sources.end())
         {
             return Err(Unusable::Outside);
         }

@@ -83,7 +83,8 @@ impl Sources {
 
     /// Leaves the oldest of those below `below` behind; false if there is none.
     pub(super) fn forget_oldest(&mut self, below: u64) -> bool {
-        while self.base < below.min(self.end()) {
+        let last = below.min(self.end()); // As it is now: the end moves along.
+        while self.base < last {
             let there = self.get(self.base).is_some();
             self.forget_below(self.base + 1);
             if there {
