@@ -70,13 +70,18 @@ impl Code {
         }
     }
 
+    /// Whether repair symbols are sums of multiples of the sources: then a [`LinearDecoder`] takes them, and any of the sources may
+    /// be left out.
+    pub const fn is_linear(self) -> bool {
+        !matches!(self, Self::RaptorQ { .. })
+    }
+
     /// A decoder for it; the first source symbol has the number `first`.
     pub fn decoder(self, limits: DecoderLimits, first: u64) -> Box<dyn Decoder> {
-        match self {
-            Self::Block { .. } | Self::Convolutional { .. } | Self::Tetrys { .. } => {
-                Box::new(LinearDecoder::new(limits, first))
-            }
-            Self::RaptorQ { .. } => Box::new(RaptorqDecoder::new(limits, first)),
+        if self.is_linear() {
+            Box::new(LinearDecoder::new(limits, first))
+        } else {
+            Box::new(RaptorqDecoder::new(limits, first))
         }
     }
 

@@ -67,7 +67,12 @@ impl Fec {
         let limits =
             DecoderLimits { symbol: options.max_mtu.max(options.base_mtu).max(Self::LIMITS.symbol), ..Self::LIMITS };
         let decoder = LinearDecoder::with_check(limits, peer, is_data_chunk);
-        Self { sender: options.fec.map(sender), decoder, symbol: Vec::new(), inconsistent: 0 }
+        Self {
+            sender: options.fec.filter(|code| code.is_linear()).map(sender),
+            decoder,
+            symbol: Vec::new(),
+            inconsistent: 0,
+        }
     }
 
     /// Bytes by which data chunks are cut shorter than packets would allow, so that redundancy over them fits.
