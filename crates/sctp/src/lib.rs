@@ -22,8 +22,8 @@ mod tx;
 pub mod wire;
 
 pub use api::{
-    Abandonment, Artx, BlockingReport, BufferSplit, CloseReason, ConnectError, CwndUnit, CwndUpdate, Event, FecWindow,
-    JoinError, LossDetection, Options, PathReport, PathState, PrVariant, Priority, Reliability, RttSamples,
+    Abandonment, Artx, ArtxFrom, BlockingReport, BufferSplit, CloseReason, ConnectError, CwndUnit, CwndUpdate, Event,
+    FecWindow, JoinError, LossDetection, Options, PathReport, PathState, PrVariant, Priority, Reliability, RttSamples,
     SackOptions, SackPath, SackPolicy, SendError, SendOptions, Stats, StreamOrder, Waits,
 };
 pub use assoc::Association;

@@ -98,8 +98,8 @@ fn explore() {
                 if std::env::var("TIME").is_ok() {
                     options.loss_detection = braidcast_sctp::LossDetection::Time;
                 }
-                let (mut goodput, mut again, mut spurious, mut recovered, mut t3, mut evicted, mut useless) =
-                    (0.0, 0, 0, 0, 0, 0, 0);
+                let (mut goodput, mut again, mut spurious, mut recovered, mut t3, mut evicted, mut useless, mut late) =
+                    (0.0, 0, 0, 0, 0, 0, 0, 0);
                 for seed in 1..=3 {
                     let mut pair = Pair::seeded(seed, &options, lossy(loss));
                     pair.connect();
@@ -113,9 +113,10 @@ fn explore() {
                     t3 += client.t3_expiries;
                     evicted += server.redundancy_evicted;
                     useless += server.redundancy_useless;
+                    late += server.redundancy_late;
                 }
                 println!(
-                    "{:3}% {:22} {window:8} {:9} {goodput:.3} Mbit/s again {again} spurious {spurious} recovered {recovered} t3 {t3} evicted {evicted} useless {useless}",
+                    "{:3}% {:22} {window:8} {:9} {goodput:.3} Mbit/s again {again} spurious {spurious} recovered {recovered} t3 {t3} evicted {evicted} useless {useless} late {late}",
                     loss * 100.0,
                     fec.unwrap_or("-"),
                     artx.map_or("-".into(), |it| it.to_string())

@@ -20,7 +20,7 @@ pub use event::{CloseReason, Event};
 pub use message::{Priority, Reliability, SendOptions};
 pub use options::{Options, SackOptions};
 pub use policy::{Abandonment, CwndUnit, CwndUpdate, LossDetection, RttSamples, SackPath, StreamOrder};
-pub use redundancy::{Artx, FecWindow};
+pub use redundancy::{Artx, ArtxFrom, FecWindow};
 pub use report::{PathReport, PathState, Stats};
 pub use sack_policy::SackPolicy;
 pub use variant::PrVariant;

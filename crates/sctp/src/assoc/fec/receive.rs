@@ -57,7 +57,8 @@ impl Association {
         };
         match outcome {
             Ok(()) => {}
-            Err(Unusable::Redundant | Unusable::TooOld) => self.stats.redundancy_useless += 1,
+            Err(Unusable::Redundant) => self.stats.redundancy_useless += 1,
+            Err(Unusable::TooOld) => self.stats.redundancy_late += 1,
             Err(Unusable::Outside | Unusable::BadLength) => self.stats.redundancy_refused += 1,
         }
     }
