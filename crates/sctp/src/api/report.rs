@@ -65,6 +65,10 @@ pub struct PathReport {
     pub received_packets: u64,
     /// Bytes in them.
     pub received_bytes: u64,
+    /// Of those received, the ones that the network had marked (ECN).
+    pub marked_packets: u64,
+    /// How often marks that the peer echoed reduced the window.
+    pub mark_reductions: u64,
 }
 
 /// Counts over the life of an association.
@@ -90,6 +94,10 @@ pub struct Stats {
     pub acked_bytes: u64,
     /// Messages given up before any of them was sent.
     pub abandoned_unsent: u64,
+    /// Of those, the ones that the queue discarded as they would have come too late.
+    pub expired: u64,
+    /// Of those, the ones that the queue discarded for want of room.
+    pub crowded_out: u64,
     /// Messages given up after a part was sent.
     pub abandoned_sent: u64,
     /// Data chunks that arrived more than once.

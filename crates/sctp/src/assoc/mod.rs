@@ -7,7 +7,9 @@
 
 mod abandon;
 mod asconf;
+mod choose;
 mod coupled;
+mod ecn;
 mod fec;
 mod handshake;
 mod heartbeat;
@@ -34,11 +36,12 @@ use crate::api::{
 use crate::auth::AuthKeys;
 use crate::capabilities::{Agreed, Offer};
 use crate::cookie::Cookie;
-use crate::rx::{AckPolicy, AckTimer, Limits, Reassembly, Received, Tracker};
-use crate::tx::{Outstanding, Repeats, SendQueue, SentAgain};
+use crate::rx::{AckPolicy, AckTimer, Echoes, Limits, Reassembly, Received, Tracker};
+use crate::tx::{Front, Outstanding, Repeats, SendQueue, SentAgain};
 use abandon::Forward;
 use asconf::Reconfiguration;
 use braidcast_core::{Instant, Rng, Route, Transmit, Unwrapper};
+use choose::Choice;
 use fec::Fec;
 use sack::AckScratch;
 use std::collections::VecDeque;
@@ -69,6 +72,7 @@ pub struct Association {
     outbound_streams: u16,
     paths: Paths,
     queue: SendQueue,
+    choice: Choice,
     out: Outstanding,
     /// Lost chunks that are to be sent again.
     retransmit: Repeats,
@@ -85,6 +89,7 @@ pub struct Association {
     tracker: Tracker,
     reassembly: Reassembly,
     ack: AckTimer,
+    echoes: Echoes,
     reconfiguration: Reconfiguration,
     control: VecDeque<Control>,
     /// Timeouts in a row over all paths (RFC 9260 §8.1).
@@ -112,8 +117,7 @@ struct Scratch {
 impl Association {
     /// The client's side, about to send INIT over `routes` in turn.
     pub(crate) fn connect(now: Instant, options: Arc<Options>, mut rng: Rng, peer_port: u16, routes: &[Route]) -> Self {
-        let offer =
-            Offer::new(&mut rng, options.interleaving, options.nr_sack).with_redundancy(options.takes_redundancy());
+        let offer = Offer::of(&mut rng, &options);
         let (local_tag, initial_tsn) = (nonzero(&mut rng), rng.u32());
         let mut association = Self::new(options, rng, local_tag, peer_port, initial_tsn, offer);
         for &route in routes {
@@ -153,7 +157,8 @@ impl Association {
             auth: None,
             outbound_streams: options.streams,
             paths: Paths::default(),
-            queue: SendQueue::new(options.stream_order, options.abandonment),
+            queue: SendQueue::new(options.stream_order, options.abandonment).behind(Front::new(&options)),
+            choice: Choice::default(),
             out: Outstanding::new(acked.highest() + 1),
             retransmit: Repeats::default(),
             sent_again: SentAgain::default(),
@@ -165,6 +170,7 @@ impl Association {
             tracker: Tracker::new(0),
             reassembly: Reassembly::new(limits),
             ack: AckTimer::new(policy),
+            echoes: Echoes::default(),
             reconfiguration: Reconfiguration::new(initial_tsn),
             control: VecDeque::new(),
             errors: 0,
@@ -190,6 +196,7 @@ impl Association {
         self.peer_rwnd = cookie.peer_a_rwnd as usize;
         self.queue.settle(self.agreed.interleaving, self.agreed.forward_tsn);
         self.tracker = Tracker::new(cookie.peer_initial_tsn);
+        self.echoes = Echoes::default();
         self.reassembly.reset(Limits {
             streams: cookie.inbound_streams,
             interleaving: self.agreed.interleaving,
@@ -232,6 +239,9 @@ impl Association {
         if how.stream >= self.outbound_streams {
             return Err(SendError::NoSuchStream { stream: how.stream, count: self.outbound_streams });
         }
+        if self.queue.front().is_some() {
+            return self.enqueue(now, payload, how);
+        }
         if len > self.send_room() {
             self.expire(now);
         }
@@ -258,7 +268,7 @@ impl Association {
         received
     }
 
-    /// Streams of a lower number in `priority` go first. For messages waiting and to come.
+    /// Streams of a lower number in `priority` go first. For messages waiting and to come; what waits in a queue keeps its place.
     pub fn set_priority(&mut self, stream: u16, priority: Priority) {
         self.queue.set_priority(stream, priority);
         // Lost chunks stand under the rank of their message.
@@ -302,9 +312,12 @@ impl Association {
         self.queue.waiting_bytes()
     }
 
-    /// Bytes that [`send`](Self::send) would still take.
+    /// Bytes that [`send`](Self::send) would still take; with a queue, on any stream and without discarding a message.
     pub fn send_room(&self) -> usize {
-        self.options.send_buffer.saturating_sub(self.queue.held_bytes())
+        match self.queue.front() {
+            Some(front) => front.room(),
+            None => self.options.send_buffer.saturating_sub(self.queue.held_bytes()),
+        }
     }
 
     /// The paths as they are now.
@@ -385,7 +398,8 @@ impl Association {
             self.readable_told = true;
             self.events.push_back(Event::Readable);
         }
-        if self.starved && self.send_room() >= self.options.send_buffer / 4 {
+        let whole = self.queue.front().map_or(self.options.send_buffer, |front| front.longest());
+        if self.starved && self.send_room() >= whole / 4 {
             self.starved = false;
             self.events.push_back(Event::Writable);
         }

@@ -3,7 +3,7 @@ use super::{Association, State};
 use crate::tx::{Chunk, ChunkState, LossCause};
 use crate::wire::chunk::{Abort, Data, ForwardTsn, GapBlock, GapBlocks, IData, IForwardTsn, ISkip, NrSack, Sack, Skip};
 use crate::wire::{self, Cause, Causes, Entries, Entry, Header, padded};
-use braidcast_core::{Ecn, Instant, Transmit, Writer};
+use braidcast_core::{Instant, Transmit, Writer};
 
 /// A control chunk that waits to be sent.
 #[derive(Debug)]
@@ -30,11 +30,13 @@ impl Association {
         let held = self.state.carries_data() && self.retransmit.is_empty() && self.peer_is_full();
         self.held_by_peer.observe(now, held);
         let (slot, data) = self.next_slot(now)?;
-        let limit = self.paths.get(slot)?.mtu();
+        let (limit, chunks) = (self.paths.get(slot)?.mtu(), self.paths.get(slot)?.stats.data_chunks());
+        let waiting = self.queue.waiting_bytes();
         let mut len = self.build_packet(now, slot, limit, data, buf);
         if len == 0 {
-            // Only an announcement that turned out to be void.
-            return if data { None } else { self.transmit(now, buf) };
+            // Only an announcement that turned out to be void; or the queue discarded what was to go, and has other messages.
+            let again = !data || (self.queue.front().is_some() && self.queue.waiting_bytes() < waiting);
+            return if again { self.transmit(now, buf) } else { None };
         }
         let (first, mut segment_size) = (len, None);
         let mut packets = 1;
@@ -56,7 +58,8 @@ impl Association {
         path.last_sent = now;
         path.stats.sent_packets += packets as u64;
         path.stats.sent_bytes += bytes as u64;
-        Some(Transmit { route: path.route, ecn: Ecn::NotEct, segment_size })
+        let (route, data) = (path.route, path.stats.data_chunks() > chunks);
+        Some(Transmit { route, ecn: self.codepoint(data), segment_size })
     }
 
     /// The path that has something to send, and whether data may be part of it.
@@ -107,6 +110,7 @@ impl Association {
             self.put_announcements(now, slot, start, limit, buf);
             let going = data || buf.len() > start + Header::LEN;
             if self.ack.pending() && (self.ack.due(now) || going) && self.sack_slot() == Some(slot) {
+                self.echoes.emit(start + limit, buf);
                 self.put_sack(slot, start + limit, buf);
             }
             self.put_copies(slot, start + limit, buf);
@@ -261,17 +265,23 @@ impl Association {
                 break;
             }
         }
-        while self.next_repeat(slot).is_none() && self.may_carry_new(slot) && self.has_new_data() {
+        while self.next_repeat(slot).is_none()
+            && self.may_carry_new(slot)
+            && self.has_new_data()
+            && self.suits(now, slot)
+        {
+            let common = self.paths.common_mtu().unwrap_or(self.options.base_mtu);
+            let most = common - Header::LEN - header - self.fec_reserve();
+            let room = (end.saturating_sub(buf.len() + header) & !3).min(most);
+            let worth_it = |left: usize| room >= left || room >= Self::MIN_PIECE.min(most);
+            self.admit(now, slot, worth_it);
             let Some((key, left)) = self.queue.peek() else { break };
             if !self.queue.get(key).may_send(now, 0) && (self.agreed.forward_tsn || self.queue.is_untouched(key)) {
                 self.abandon(key);
                 self.advance_forward_point();
                 continue;
             }
-            let common = self.paths.common_mtu().unwrap_or(self.options.base_mtu);
-            let most = common - Header::LEN - header - self.fec_reserve();
-            let room = (end.saturating_sub(buf.len() + header) & !3).min(most);
-            if room < left && room < Self::MIN_PIECE.min(most) {
+            if !worth_it(left) {
                 break;
             }
             let Some(piece) = self.queue.cut(room) else { break };
