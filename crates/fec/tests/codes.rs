@@ -235,7 +235,7 @@ fn what_is_of_the_least_use_goes_first() {
     assert_eq!(decoder.held(), settled + repair(&late).len());
     let evicted: Vec<_> = core::iter::from_fn(|| decoder.evict()).collect();
     use Evicted::{Repair, Source};
-    assert_eq!(evicted, [Source, Source, Source, Repair, Source, Source]);
+    assert_eq!(evicted, [Source, Source, Source, Source, Source, Repair]);
     assert_eq!(decoder.held(), 0);
     assert_eq!(decoder.on_repair(&late, &repair(&late)), Err(Unusable::TooOld));
     assert_eq!(decoder.source(7), Some(&symbol(7)[..]));
@@ -336,4 +336,20 @@ fn raptorq_drops_lies_and_stays_within_its_bounds() {
         let _ = decoder.on_repair(&over(120 + u64::from(key) % 20, 20, key), &[1; 100]);
     }
     assert!(decoder.stats().given_up >= 94, "{:?}", decoder.stats());
+}
+
+#[test]
+fn what_is_evicted_is_not_needed_any_more() {
+    let mut decoder = LinearDecoder::new(DecoderLimits::default(), 0);
+    [0, 1, 2, 4, 6, 7].iter().for_each(|&id| decoder.on_source(id, &symbol(id)));
+    for key in [1, 2] {
+        let combination = Combination { coefficients: Coefficients::Random, first: 1, count: 8, key };
+        decoder.on_repair(&combination, &repair(&combination)).unwrap();
+    }
+    decoder.settle(3);
+    assert_eq!([(); 3].map(|()| decoder.evict()), [Some(Evicted::Source); 3]);
+    decoder.on_source(5, &symbol(5));
+    let mut back = recovered(&mut decoder);
+    back.sort_unstable();
+    assert_eq!(back, [3, 8]);
 }
