@@ -66,6 +66,7 @@ impl Association {
             return; // Older than what is known: overtaken on another return path (RFC 9260 §6.2.1 D i).
         }
         self.acked.unwrap(u64::from(sack.cumulative_tsn));
+        self.note_recovered(sack.flags);
         let moved = cumulative >= self.out.base();
         self.find_cumacks();
         let mut scratch = core::mem::take(&mut self.scratch.ack);

@@ -50,6 +50,8 @@ pub(crate) struct Path {
     pub(crate) loss_rate: f32,
     /// Recovery lasts until something sent from this place on is acknowledged (RFC 9260 §7.2.4 fast recovery).
     pub(crate) recovery: Option<u64>,
+    /// The place of what was taken for lost last.
+    last_lost: Option<u64>,
     pub(crate) marks: Marks,
     /// When the RTT was last measured, or asked for.
     pub(crate) measured: Instant,
@@ -105,6 +107,7 @@ pub(crate) struct PathStats {
     pub(crate) sent_bytes: u64,
     pub(crate) sent_chunks: u64,
     pub(crate) lost_chunks: u64,
+    pub(crate) loss_bursts: u64,
     pub(crate) retransmitted_chunks: u64,
     pub(crate) copied_chunks: u64,
     pub(crate) redundancy_chunks: u64,
@@ -157,6 +160,7 @@ impl Path {
             burst: 0,
             loss_rate: 0.0,
             recovery: None,
+            last_lost: None,
             marks: Marks::default(),
             measured: now,
             answered: now,
@@ -215,6 +219,13 @@ impl Path {
             self.timers.retransmission = Some(now + self.rtt.rto());
         }
         order
+    }
+
+    /// What left as number `order` is lost.
+    pub(crate) fn on_chunk_lost(&mut self, order: u64) {
+        self.stats.lost_chunks += 1;
+        self.stats.loss_bursts += u64::from(self.last_lost.is_none_or(|last| last + 1 != order));
+        self.last_lost = Some(order);
     }
 
     /// How long to wait for an answer before asking: two round trips and the peer's SACK delay (RFC 8985 §7.2).
@@ -296,6 +307,7 @@ impl Path {
             sent_bytes,
             sent_chunks,
             lost_chunks,
+            loss_bursts,
             retransmitted_chunks,
             copied_chunks,
             redundancy_chunks,
@@ -324,6 +336,7 @@ impl Path {
             sent_bytes,
             sent_chunks,
             lost_chunks,
+            loss_bursts,
             retransmitted_chunks,
             copied_chunks,
             redundancy_chunks,

@@ -4,6 +4,7 @@
 //! `receive` decodes and hands what came back to where data chunks go; `artx` holds fast retransmissions back meanwhile.
 
 mod artx;
+mod feedback;
 mod receive;
 mod send;
 
@@ -22,6 +23,8 @@ pub(super) struct Fec {
     symbol: Vec<u8>,
     /// Solutions that the decoder did not believe, as far as they are counted.
     inconsistent: u64,
+    /// What the peer's SACKs told last of what it recovered, modulo 64.
+    told: u8,
 }
 
 /// The sending half.
@@ -77,6 +80,7 @@ impl Fec {
             decoder,
             symbol: Vec::new(),
             inconsistent: 0,
+            told: 0,
         }
     }
 
