@@ -60,17 +60,29 @@ impl Sources {
     pub(super) fn forget_below(&mut self, base: u64) {
         let base = self.base.max(base);
         for gone in self.base..base.min(self.end()) {
-            let place = self.place(gone);
-            let symbol = core::mem::take(&mut self.symbols[place]);
-            if gone < self.settled {
-                self.settled_bytes -= symbol.len();
-            }
-            if symbol.capacity() > 0 {
-                self.spare.push(symbol);
-            }
+            self.forget(gone);
         }
         self.base = base;
         self.settle(base);
+    }
+
+    /// Takes out `id`, which lies between base and end.
+    fn forget(&mut self, id: u64) {
+        let place = self.place(id);
+        let symbol = core::mem::take(&mut self.symbols[place]);
+        if id < self.settled {
+            self.settled_bytes -= symbol.len();
+        }
+        if symbol.capacity() > 0 {
+            self.spare.push(symbol);
+        }
+    }
+
+    /// Takes out `id`, if it is there.
+    pub(super) fn remove(&mut self, id: u64) {
+        if self.get(id).is_some() {
+            self.forget(id);
+        }
     }
 
     /// Symbols below `below` are held here only from now on.
@@ -79,18 +91,6 @@ impl Sources {
             self.settled_bytes += self.get(id).map_or(0, <[u8]>::len);
         }
         self.settled = self.settled.max(below);
-    }
-
-    /// Leaves the oldest of those below `below` behind; false if there is none.
-    pub(super) fn forget_oldest(&mut self, below: u64) -> bool {
-        while self.base < below.min(self.end()) {
-            let there = self.get(self.base).is_some();
-            self.forget_below(self.base + 1);
-            if there {
-                return true;
-            }
-        }
-        false
     }
 
     /// Puts it in; false if it is there already, left behind, or too far ahead.

@@ -45,6 +45,8 @@ pub struct PathReport {
     pub sent_bytes: u64,
     /// Data chunks sent over this path that were taken for lost.
     pub lost_chunks: u64,
+    /// Runs of neighbours among those taken for lost.
+    pub loss_bursts: u64,
     /// Data chunks sent again over this path.
     pub retransmitted_chunks: u64,
     /// Data chunks sent over this path, repeats included.
@@ -116,8 +118,10 @@ pub struct Stats {
     pub redundancy_sent: u64,
     /// Redundancy chunks that came.
     pub redundancy_received: u64,
-    /// Of those, the ones that told nothing new, or came when what they cover was gone.
+    /// Of those, the ones that told nothing new.
     pub redundancy_useless: u64,
+    /// Of those, the ones that came when something that they cover was no longer held.
+    pub redundancy_late: u64,
     /// Of those, the ones that were given up before they were of use, as others or data needed the room.
     pub redundancy_evicted: u64,
     /// Of those, the ones that say what cannot be: an unknown rule, a range too long or out of the window, a length that no
@@ -125,6 +129,9 @@ pub struct Stats {
     pub redundancy_refused: u64,
     /// Data chunks that were made up for by redundancy, each before it came, if it ever did.
     pub recovered_chunks: u64,
+    /// Data chunks that the peer made up for by our redundancy, as it tells with its SACKs. They were lost, though the paths'
+    /// `lost_chunks` has few of them; no path is known for them.
+    pub recovered_by_peer: u64,
     /// Solutions that are no data chunk of the association: redundancy that lied. None was delivered.
     pub inconsistent_chunks: u64,
     /// Data chunks that came and differ from what was made up for them, or from the first of them that came.

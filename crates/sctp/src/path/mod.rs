@@ -57,6 +57,8 @@ pub(crate) struct Path {
     pub(crate) loss_rate: f32,
     /// Recovery lasts until something sent from this place on is acknowledged (RFC 9260 §7.2.4 fast recovery).
     pub(crate) recovery: Option<u64>,
+    /// The place of what was taken for lost last.
+    last_lost: Option<u64>,
     pub(crate) marks: Marks,
     /// When the RTT was last measured, or asked for.
     pub(crate) measured: Instant,
@@ -112,6 +114,7 @@ pub(crate) struct PathStats {
     pub(crate) sent_bytes: u64,
     pub(crate) sent_chunks: u64,
     pub(crate) lost_chunks: u64,
+    pub(crate) loss_bursts: u64,
     pub(crate) retransmitted_chunks: u64,
     pub(crate) copied_chunks: u64,
     pub(crate) redundancy_chunks: u64,
@@ -167,6 +170,7 @@ impl Path {
             burst: 0,
             loss_rate: 0.0,
             recovery: None,
+            last_lost: None,
             marks: Marks::default(),
             measured: now,
             answered: now,
@@ -227,6 +231,13 @@ impl Path {
         order
     }
 
+    /// What left as number `order` is lost.
+    pub(crate) fn on_chunk_lost(&mut self, order: u64) {
+        self.stats.lost_chunks += 1;
+        self.stats.loss_bursts += u64::from(self.last_lost.is_none_or(|last| last + 1 != order));
+        self.last_lost = Some(order);
+    }
+
     /// How long to wait for an answer before asking: two round trips and the peer's SACK delay (RFC 8985 §7.2).
     pub(crate) fn probe_timeout(&self, ack_delay: Duration) -> Option<Duration> {
         let srtt = self.rtt.srtt()?;
@@ -265,12 +276,12 @@ impl Path {
     /// Whether data may go here as far as congestion control is concerned (RFC 9260 §6.1 B and D).
     pub(crate) fn has_room(&self, max_burst: Option<u32>) -> bool {
         let in_burst = max_burst.is_none_or(|most| self.burst < most || self.in_flight == 0);
-        self.in_flight + self.redundant_in_flight() < self.window.cwnd() && in_burst
+        self.occupied() < self.window.cwnd() && in_burst
     }
 
-    /// Room that redundancy takes. With nothing else out, nothing would ever free it.
-    const fn redundant_in_flight(&self) -> usize {
-        if self.in_flight == 0 { 0 } else { self.redundant.bytes() }
+    /// Bytes that take room in the window: data in flight, and redundancy, but with no data out nothing would ever free that.
+    pub(crate) const fn occupied(&self) -> usize {
+        if self.in_flight == 0 { 0 } else { self.in_flight + self.redundant.bytes() }
     }
 
     /// A redundancy chunk of `len` bytes, headers not counted, leaves over this path.
@@ -313,6 +324,7 @@ impl Path {
             sent_bytes,
             sent_chunks,
             lost_chunks,
+            loss_bursts,
             retransmitted_chunks,
             copied_chunks,
             redundancy_chunks,
@@ -341,6 +353,7 @@ impl Path {
             sent_bytes,
             sent_chunks,
             lost_chunks,
+            loss_bursts,
             retransmitted_chunks,
             copied_chunks,
             redundancy_chunks,

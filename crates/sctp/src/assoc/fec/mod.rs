@@ -4,6 +4,7 @@
 //! `receive` decodes and hands what came back to where data chunks go; `artx` holds fast retransmissions back meanwhile.
 
 mod artx;
+mod feedback;
 mod receive;
 mod send;
 
@@ -22,6 +23,8 @@ pub(super) struct Fec {
     symbol: Vec<u8>,
     /// Solutions that the decoder did not believe, as far as they are counted.
     inconsistent: u64,
+    /// What the peer's SACKs told last of what it recovered, modulo 64.
+    told: u8,
 }
 
 /// The sending half.
@@ -55,7 +58,7 @@ impl Fec {
     const LIMITS: DecoderLimits = DecoderLimits { window: 2 * Self::MAX_RANGE as usize, repairs: 64, symbol: 9000 };
 
     /// Our first TSN is `local`, the peer's `peer`.
-    pub(super) fn new(options: &Options, local: u64, peer: u64) -> Self {
+    pub(super) fn new(options: &Options, interleaving: bool, local: u64, peer: u64) -> Self {
         let sender = |code: Code| Sender {
             code,
             encoder: code.encoder(),
@@ -66,8 +69,19 @@ impl Fec {
         };
         let limits =
             DecoderLimits { symbol: options.max_mtu.max(options.base_mtu).max(Self::LIMITS.symbol), ..Self::LIMITS };
-        let decoder = LinearDecoder::with_check(limits, peer, is_data_chunk);
-        Self { sender: options.fec.map(sender), decoder, symbol: Vec::new(), inconsistent: 0 }
+        let check = if interleaving {
+            is_data_chunk::<{ IData::KIND }, { IData::HEADER }>
+        } else {
+            is_data_chunk::<{ Data::KIND }, { Data::HEADER }>
+        };
+        let decoder = LinearDecoder::with_check(limits, peer, check);
+        Self {
+            sender: options.fec.filter(|code| code.is_linear()).map(sender),
+            decoder,
+            symbol: Vec::new(),
+            inconsistent: 0,
+            told: 0,
+        }
     }
 
     /// Bytes by which data chunks are cut shorter than packets would allow, so that redundancy over them fits.
@@ -79,15 +93,11 @@ impl Fec {
 /// The bits of the flags that belong to a symbol: U, B, E. I may differ from one transmission to the next.
 const SYMBOL_FLAGS: u8 = 0b111;
 
-/// Whether `symbol` can be the data chunk `tsn`.
-fn is_data_chunk(tsn: u64, symbol: &[u8]) -> bool {
+/// Whether `symbol` can be the data chunk `tsn`, of the type that was agreed on.
+fn is_data_chunk<const KIND: u8, const HEADER: usize>(tsn: u64, symbol: &[u8]) -> bool {
     let Some((&[kind, flags, l0, l1, t0, t1, t2, t3], _)) = symbol.split_first_chunk() else { return false };
-    let header = match kind {
-        Data::KIND => Data::HEADER,
-        IData::KIND => IData::HEADER,
-        _ => return false,
-    };
-    symbol.len() > header
+    kind == KIND
+        && symbol.len() > HEADER
         && usize::from(u16::from_be_bytes([l0, l1])) == symbol.len()
         && u32::from_be_bytes([t0, t1, t2, t3]) == tsn as u32
         && flags & !SYMBOL_FLAGS == 0
