@@ -34,6 +34,8 @@ pub(crate) struct Path {
     /// Bytes sent over this path and neither acknowledged nor taken for lost.
     pub(crate) in_flight: usize,
     redundant: Redundant,
+    /// The highest place in the send order that was acknowledged.
+    acked_order: u64,
     /// Bytes last sent over this path that the cumulative acknowledgement has not reached.
     pub(crate) unacked: usize,
     /// Of those, what the peer promised to keep (NR-SACK).
@@ -107,6 +109,7 @@ pub(crate) struct PathStats {
     pub(crate) lost_chunks: u64,
     pub(crate) retransmitted_chunks: u64,
     pub(crate) copied_chunks: u64,
+    pub(crate) repaired_chunks: u64,
     pub(crate) redundancy_chunks: u64,
     pub(crate) fast_retransmissions: u64,
     pub(crate) timeout_retransmissions: u64,
@@ -149,6 +152,7 @@ impl Path {
             heartbeats: Heartbeats::new(),
             in_flight: 0,
             redundant: Redundant::default(),
+            acked_order: 0,
             unacked: 0,
             non_renegable: 0,
             sent: VecDeque::new(),
@@ -268,6 +272,12 @@ impl Path {
     /// The data in place `order` was acknowledged.
     pub(crate) fn on_order_acked(&mut self, order: u64) {
         self.redundant.on_acked(order);
+        self.acked_order = self.acked_order.max(order);
+    }
+
+    /// Whether something that was sent after the data in place `order` was acknowledged.
+    pub(crate) const fn was_overtaken(&self, order: u64) -> bool {
+        order < self.acked_order
     }
 
     /// Bytes per second to spread packets at: 2 windows per round trip in slow start, 1.25 later, as Linux TCP does.
@@ -298,6 +308,7 @@ impl Path {
             lost_chunks,
             retransmitted_chunks,
             copied_chunks,
+            repaired_chunks,
             redundancy_chunks,
             fast_retransmissions,
             timeout_retransmissions,
@@ -326,6 +337,7 @@ impl Path {
             lost_chunks,
             retransmitted_chunks,
             copied_chunks,
+            repaired_chunks,
             redundancy_chunks,
             fast_retransmissions,
             timeout_retransmissions,

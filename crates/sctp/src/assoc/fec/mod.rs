@@ -5,8 +5,10 @@
 
 mod artx;
 mod receive;
+mod repaired;
 mod send;
 
+use super::Association;
 use crate::api::Options;
 use crate::wire::chunk::{Data, IData, Redundancy};
 use crate::wire::padded;
@@ -56,14 +58,6 @@ impl Fec {
 
     /// Our first TSN is `local`, the peer's `peer`.
     pub(super) fn new(options: &Options, interleaving: bool, local: u64, peer: u64) -> Self {
-        let sender = |code: Code| Sender {
-            code,
-            encoder: code.encoder(),
-            next: local,
-            first: local,
-            due: VecDeque::new(),
-            scratch: Scratch::default(),
-        };
         let limits =
             DecoderLimits { symbol: options.max_mtu.max(options.base_mtu).max(Self::LIMITS.symbol), ..Self::LIMITS };
         let check = if interleaving {
@@ -72,12 +66,38 @@ impl Fec {
             is_data_chunk::<{ Data::KIND }, { Data::HEADER }>
         };
         let decoder = LinearDecoder::with_check(limits, peer, check);
-        Self { sender: options.fec.map(sender), decoder, symbol: Vec::new(), inconsistent: 0 }
+        Self { sender: options.fec.map(|code| Sender::new(code, local)), decoder, symbol: Vec::new(), inconsistent: 0 }
+    }
+
+    /// Goes on with another code, or none, from the TSN `next` on.
+    fn change(&mut self, code: Option<Code>, next: u64) {
+        if self.sender.as_ref().map(|sender| sender.code) != code {
+            self.sender = code.map(|code| Sender::new(code, next));
+        }
     }
 
     /// Bytes by which data chunks are cut shorter than packets would allow, so that redundancy over them fits.
     pub(super) fn reserve(&self) -> usize {
         self.sender.as_ref().map_or(0, |sender| padded(Redundancy::overhead(sender.code.window().min(Self::MAX_RANGE))))
+    }
+}
+
+impl Sender {
+    fn new(code: Code, first: u64) -> Self {
+        let (due, scratch) = (VecDeque::new(), Scratch::default());
+        Self { code, encoder: code.encoder(), next: first, first, due, scratch }
+    }
+}
+
+impl Association {
+    /// Sends redundancy by `code` from now on, or none, over what is sent from now on. Whether that is possible: both ends must
+    /// have [`Options::fec`] or [`Options::fec_receive`].
+    pub fn set_fec(&mut self, code: Option<Code>) -> bool {
+        let next = self.out.next_tsn();
+        if let Some(fec) = &mut self.fec {
+            fec.change(code, next);
+        }
+        self.fec.is_some()
     }
 }
 
