@@ -1,6 +1,6 @@
 use crate::api::{
-    Abandonment, Artx, ArtxFrom, BufferSplit, CwndUnit, CwndUpdate, FecWindow, LossDetection, QueueScope, RttSamples,
-    SackPath, StreamOrder,
+    Abandonment, Artx, ArtxFrom, BufferSplit, CwndUnit, CwndUpdate, FecLosses, FecWindow, LossDetection, QueueScope,
+    RttSamples, SackPath, StreamOrder,
 };
 use braidcast_cc::{Congestion, LossResponse, RtoBounds};
 use braidcast_fec::Code;
@@ -132,6 +132,8 @@ pub struct Options {
     pub fec: Option<Code>,
     /// Whether redundancy counts for the congestion window. Default inside.
     pub fec_window: FecWindow,
+    /// Whether congestion control learns of losses that it made up for. Default hidden.
+    pub fec_losses: FecLosses,
     /// How long fast retransmissions wait for the code, where one is used. Default `None`: not at all.
     pub artx: Option<Artx>,
     /// Where that counts from. Default when the chunk was sent.
@@ -191,6 +193,7 @@ impl Default for Options {
             ecn: true,
             fec: None,
             fec_window: FecWindow::default(),
+            fec_losses: FecLosses::default(),
             artx: None,
             artx_from: ArtxFrom::default(),
             fec_receive: false,

@@ -66,7 +66,6 @@ impl Association {
             return; // Older than what is known: overtaken on another return path (RFC 9260 §6.2.1 D i).
         }
         self.acked.unwrap(u64::from(sack.cumulative_tsn));
-        self.note_recovered(sack.flags);
         let moved = cumulative >= self.out.base();
         self.find_cumacks();
         let mut scratch = core::mem::take(&mut self.scratch.ack);
@@ -171,6 +170,7 @@ impl Association {
         let chunk = *chunk;
         let slot = usize::from(chunk.slot);
         let len = usize::from(chunk.piece.len);
+        let sends_redundancy = self.sends_redundancy();
         match state {
             ChunkState::InFlight => {
                 self.out.in_flight -= len;
@@ -182,6 +182,11 @@ impl Association {
                 self.stats.acked_bytes += len as u64;
                 if chunk.copied {
                     return; // Perhaps the copy alone arrived: that says nothing about this path.
+                }
+                if sends_redundancy && path.was_overtaken(chunk.order) {
+                    // Perhaps it never arrived: that says nothing about the path's delay and MTU.
+                    news.highest_order = news.highest_order.max(Some(chunk.order));
+                    return self.note_repaired(slot, chunk.order);
                 }
                 path.pmtu.on_delivered(len + Header::LEN + IData::HEADER);
                 news.highest_order = news.highest_order.max(Some(chunk.order));

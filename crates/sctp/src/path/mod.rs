@@ -41,6 +41,8 @@ pub(crate) struct Path {
     /// Bytes sent over this path and neither acknowledged nor taken for lost.
     pub(crate) in_flight: usize,
     redundant: Redundant,
+    /// The highest place in the send order that was acknowledged.
+    acked_order: u64,
     /// Bytes last sent over this path that the cumulative acknowledgement has not reached.
     pub(crate) unacked: usize,
     /// Of those, what the peer promised to keep (NR-SACK).
@@ -117,6 +119,7 @@ pub(crate) struct PathStats {
     pub(crate) loss_bursts: u64,
     pub(crate) retransmitted_chunks: u64,
     pub(crate) copied_chunks: u64,
+    pub(crate) repaired_chunks: u64,
     pub(crate) redundancy_chunks: u64,
     pub(crate) fast_retransmissions: u64,
     pub(crate) timeout_retransmissions: u64,
@@ -162,6 +165,7 @@ impl Path {
             heartbeats: Heartbeats::new(),
             in_flight: 0,
             redundant: Redundant::default(),
+            acked_order: 0,
             unacked: 0,
             non_renegable: 0,
             sent: VecDeque::new(),
@@ -296,6 +300,12 @@ impl Path {
     /// The data in place `order` was acknowledged.
     pub(crate) fn on_order_acked(&mut self, order: u64) {
         self.redundant.on_acked(order);
+        self.acked_order = self.acked_order.max(order);
+    }
+
+    /// Whether something that was sent after the data in place `order` was acknowledged.
+    pub(crate) const fn was_overtaken(&self, order: u64) -> bool {
+        order < self.acked_order
     }
 
     /// Bytes per second to spread packets at: 2 windows per round trip in slow start, 1.25 later, as Linux TCP does.
@@ -327,6 +337,7 @@ impl Path {
             loss_bursts,
             retransmitted_chunks,
             copied_chunks,
+            repaired_chunks,
             redundancy_chunks,
             fast_retransmissions,
             timeout_retransmissions,
@@ -356,6 +367,7 @@ impl Path {
             loss_bursts,
             retransmitted_chunks,
             copied_chunks,
+            repaired_chunks,
             redundancy_chunks,
             fast_retransmissions,
             timeout_retransmissions,
