@@ -6,6 +6,7 @@
 pub mod experiment;
 pub mod host;
 mod judge;
+mod multihomed;
 pub mod plan;
 mod real_time;
 mod reference;

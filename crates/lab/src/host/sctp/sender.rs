@@ -5,7 +5,7 @@ use crate::host::window::Window;
 use crate::scenario::{FlowSpec, Traffic};
 use braidcast_core::{Instant, PathId, Rng, Route};
 use braidcast_sctp::{
-    Association, AssociationId, Endpoint, Event, PathReport, Priority, Reliability, SendError, SendOptions, Stats,
+    Association, AssociationId, Endpoint, Event, PathReport, Priority, SendError, SendOptions, Stats,
 };
 use braidcast_sim::traffic::{self, Emission, Kind, Source};
 use core::time::Duration;
@@ -151,7 +151,7 @@ impl SctpSender {
         let how = SendOptions {
             stream,
             unordered: self.traffic.unordered,
-            reliability: self.traffic.lifetime.map_or(Reliability::Reliable, Reliability::Lifetime),
+            reliability: self.traffic.reliability(),
             ..SendOptions::default()
         };
         match association.send(now, &self.message, how) {
