@@ -9,6 +9,7 @@ mod judge;
 mod multihomed;
 pub mod plan;
 mod real_time;
+pub mod recording;
 mod reference;
 pub mod report;
 pub mod results;
