@@ -31,6 +31,8 @@ pub(crate) struct Offer {
     pub(crate) nr_sack: bool,
     /// ASCONF and ASCONF-ACK (RFC 5061 §4.2.7).
     pub(crate) asconf: bool,
+    /// ECN (RFC 4960 appendix A).
+    pub(crate) ecn: bool,
     /// AUTH as an extension (RFC 5061 §4.2.7). RFC 4895 itself goes by the three parameters: see
     /// [`authenticates`](Self::authenticates).
     auth: bool,
@@ -47,11 +49,12 @@ impl Offer {
     const MAX_CHUNKS: usize = 32;
     /// HMAC identifiers that an HMAC-ALGO parameter may list here; IANA knows two.
     const MAX_HMACS: usize = 8;
-    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, seven extensions, RANDOM, CHUNKS and HMAC-ALGO.
-    pub(crate) const MAX_EMITTED: usize = 4 + 12 + 4 + Self::RANDOM + 4 + Self::MAX_CHUNKS + 4 + 2 * Self::MAX_HMACS;
+    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, ECN, seven extensions, RANDOM, CHUNKS and HMAC-ALGO.
+    pub(crate) const MAX_EMITTED: usize =
+        4 + 4 + 12 + 4 + Self::RANDOM + 4 + Self::MAX_CHUNKS + 4 + 2 * Self::MAX_HMACS;
 
-    /// Everything that is implemented here; I-DATA only if `interleaving`, NR-SACK only if `nr_sack`. Draws the random
-    /// number.
+    /// Everything that is implemented here; I-DATA only if `interleaving`, NR-SACK only if `nr_sack`; ECN as
+    /// [`with_ecn`](Self::with_ecn) says. Draws the random number.
     pub(crate) fn new(rng: &mut Rng, interleaving: bool, nr_sack: bool) -> Self {
         let mut random = [0; Self::RANDOM];
         rng.fill(&mut random);
@@ -62,12 +65,18 @@ impl Offer {
             i_data: interleaving,
             i_forward_tsn: interleaving,
             nr_sack,
+            ecn: false,
             asconf: true,
             auth: true,
             random: Some(random),
             chunks: Short::new(&[ASCONF, ASCONF_ACK]),
             hmacs: Short::new(&[a, b, c, d]),
         }
+    }
+
+    /// The same with ECN or without.
+    pub(crate) const fn with_ecn(self, ecn: bool) -> Self {
+        Self { ecn, ..self }
     }
 
     /// What the sender of `parameters`, those of an INIT or INIT-ACK, offers. Parameters that say nothing about
@@ -81,6 +90,7 @@ impl Offer {
         for parameter in recognized(parameters) {
             match parameter? {
                 Parameter::ForwardTsnSupported => offer.forward_tsn = true,
+                Parameter::EcnCapable => offer.ecn = true,
                 Parameter::SupportedExtensions(kinds) => {
                     offer.forward_tsn |= kinds.contains(&FORWARD_TSN);
                     offer.i_data |= kinds.contains(&I_DATA);
@@ -114,6 +124,9 @@ impl Offer {
     pub(crate) fn emit(&self, w: &mut Writer<'_>) {
         if self.forward_tsn {
             Parameter::ForwardTsnSupported.emit(w);
+        }
+        if self.ecn {
+            Parameter::EcnCapable.emit(w);
         }
         let extensions = [
             (self.i_data, I_DATA),
@@ -173,6 +186,8 @@ pub(crate) struct Agreed {
     pub(crate) forward_tsn: bool,
     /// SACKs go as NR-SACK (draft-natarajan-tsvwg-sctp-nrsack-08).
     pub(crate) nr_sack: bool,
+    /// Packets with data may be marked (RFC 4960 appendix A).
+    pub(crate) ecn: bool,
     /// Addresses may come and go (RFC 5061).
     pub(crate) asconf: bool,
     /// Chunks can be authenticated (RFC 4895).
@@ -188,6 +203,7 @@ impl Agreed {
             interleaving,
             forward_tsn: if interleaving { a.i_forward_tsn && b.i_forward_tsn } else { a.forward_tsn && b.forward_tsn },
             nr_sack: a.nr_sack && b.nr_sack,
+            ecn: a.ecn && b.ecn,
             asconf: auth && a.asconf && b.asconf,
             auth,
         }

@@ -49,6 +49,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("max_message", |o, v| put(&mut o.max_message, whole(v, 1, 1 << 30))),
     key("streams", |o, v| put(&mut o.streams, whole(v, 1, 65535))),
     key("mtu", mtu),
+    key("ecn", |o, v| put(&mut o.ecn, flag(v))),
 ];
 
 fn preset(options: &mut Options, value: &Value) -> Result<(), String> {

@@ -106,6 +106,11 @@ pub struct Options {
     pub max_paths: usize,
     /// Associations that peers may open. Default 1024.
     pub max_associations: usize,
+    /// Offer ECN (RFC 4960 appendix A, draft-stewart-tsvwg-sctpecn; RFC 9260 leaves the numbers reserved): queues that mark
+    /// instead of dropping are heard. Default true: a mark tells of congestion a round trip before a loss would, and without the
+    /// loss; a peer that does not know it, as RFC 9260 has it, skips the parameter, and Linux does the same by default.
+    /// [`classic`](Self::classic) goes without, as ns-2's SCTP does.
+    pub ecn: bool,
 }
 
 impl Default for Options {
@@ -153,6 +158,7 @@ impl Default for Options {
             max_segments: 40,
             max_paths: 8,
             max_associations: 1024,
+            ecn: true,
         }
     }
 }
@@ -207,6 +213,7 @@ impl Options {
             cwnd_unit: CwndUnit::Payload,
             max_burst: Some(4),
             max_segments: 1,
+            ecn: false,
             ..Self::default()
         }
     }

@@ -63,6 +63,10 @@ pub struct PathReport {
     pub received_packets: u64,
     /// Bytes in them.
     pub received_bytes: u64,
+    /// Of those received, the ones that the network had marked (ECN).
+    pub marked_packets: u64,
+    /// How often marks that the peer echoed reduced the window.
+    pub mark_reductions: u64,
 }
 
 /// Counts over the life of an association.

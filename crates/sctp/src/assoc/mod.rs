@@ -8,6 +8,7 @@
 mod abandon;
 mod asconf;
 mod coupled;
+mod ecn;
 mod handshake;
 mod heartbeat;
 mod loss;
@@ -33,7 +34,7 @@ use crate::api::{
 use crate::auth::AuthKeys;
 use crate::capabilities::{Agreed, Offer};
 use crate::cookie::Cookie;
-use crate::rx::{AckPolicy, AckTimer, Limits, Reassembly, Received, Tracker};
+use crate::rx::{AckPolicy, AckTimer, Echoes, Limits, Reassembly, Received, Tracker};
 use crate::tx::{Outstanding, Repeats, SendQueue};
 use abandon::Forward;
 use asconf::Reconfiguration;
@@ -82,6 +83,7 @@ pub struct Association {
     tracker: Tracker,
     reassembly: Reassembly,
     ack: AckTimer,
+    echoes: Echoes,
     reconfiguration: Reconfiguration,
     control: VecDeque<Control>,
     /// Timeouts in a row over all paths (RFC 9260 §8.1).
@@ -107,7 +109,7 @@ struct Scratch {
 impl Association {
     /// The client's side, about to send INIT over `routes` in turn.
     pub(crate) fn connect(now: Instant, options: Arc<Options>, mut rng: Rng, peer_port: u16, routes: &[Route]) -> Self {
-        let offer = Offer::new(&mut rng, options.interleaving, options.nr_sack);
+        let offer = Offer::new(&mut rng, options.interleaving, options.nr_sack).with_ecn(options.ecn);
         let (local_tag, initial_tsn) = (nonzero(&mut rng), rng.u32());
         let mut association = Self::new(options, rng, local_tag, peer_port, initial_tsn, offer);
         for &route in routes {
@@ -158,6 +160,7 @@ impl Association {
             tracker: Tracker::new(0),
             reassembly: Reassembly::new(limits),
             ack: AckTimer::new(policy),
+            echoes: Echoes::default(),
             reconfiguration: Reconfiguration::new(initial_tsn),
             control: VecDeque::new(),
             errors: 0,
@@ -182,6 +185,7 @@ impl Association {
         self.peer_rwnd = cookie.peer_a_rwnd as usize;
         self.queue.settle(self.agreed.interleaving, self.agreed.forward_tsn);
         self.tracker = Tracker::new(cookie.peer_initial_tsn);
+        self.echoes = Echoes::default();
         self.reassembly.reset(Limits {
             streams: cookie.inbound_streams,
             interleaving: self.agreed.interleaving,

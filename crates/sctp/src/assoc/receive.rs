@@ -3,7 +3,7 @@ use crate::api::CloseReason;
 use crate::rx::{Arrival, Fragment, Key, ReassemblyError};
 use crate::wire::chunk::{ErrorChunk, ForwardTsn, GapBlocks, IForwardTsn};
 use crate::wire::{Cause, Causes, Chunk, Packet, RawChunk, UnknownAction};
-use braidcast_core::{Instant, Route, Writer};
+use braidcast_core::{Ecn, Instant, Route, Writer};
 
 /// What the data chunks of one packet came to, for the decision when to acknowledge.
 #[derive(Clone, Copy, Debug, Default)]
@@ -12,11 +12,13 @@ struct Arrivals {
     new: bool,
     disorder: bool,
     immediate: bool,
+    /// The lowest TSN.
+    lowest: Option<u64>,
 }
 
 impl Association {
     /// A packet with our verification tag came over `route`; `bytes` is all of it.
-    pub(crate) fn handle_packet(&mut self, now: Instant, route: Route, packet: &Packet<'_>, bytes: &[u8]) {
+    pub(crate) fn handle_packet(&mut self, now: Instant, route: Route, ecn: Ecn, packet: &Packet<'_>, bytes: &[u8]) {
         let mut slot = self.paths.by_route(route);
         let listed = self.peer_addresses.contains(route.remote.ip());
         if slot.is_none() && listed && self.state.is_up() && self.paths.len() < self.options.max_paths {
@@ -64,7 +66,8 @@ impl Association {
                 break;
             }
         }
-        let Some(path) = self.paths.by_route(route).and_then(|slot| self.paths.get_mut(slot)) else { return };
+        let Some(slot) = self.paths.by_route(route) else { return };
+        let Some(path) = self.paths.get_mut(slot) else { return };
         path.stats.received_packets += 1;
         path.stats.received_bytes += bytes.len() as u64;
         let id = path.id;
@@ -74,6 +77,9 @@ impl Association {
             if matches!(self.state, super::State::ShutdownSent(_)) {
                 self.ack.demand(now); // RFC 9260 §9.2: data in this state is answered at once.
             }
+        }
+        if ecn == Ecn::Ce {
+            self.note_mark(now, slot, id, arrivals.lowest);
         }
         self.advance_shutdown(now);
     }
@@ -141,8 +147,10 @@ impl Association {
             | Chunk::CookieEcho(_)
             | Chunk::Auth(_)
             | Chunk::Pad(_) => {}
-            // An NR-SACK that was not agreed on is as unknown as it is to others.
-            Chunk::NrSack(_) | Chunk::Unknown(_) => return self.handle_unknown(raw),
+            Chunk::Ecne(ecne) if self.agreed.ecn => self.handle_ecne(now, slot, ecne),
+            Chunk::Cwr(cwr) if self.agreed.ecn => self.handle_cwr(path, cwr),
+            // What was not agreed on is as unknown as it is to others.
+            Chunk::NrSack(_) | Chunk::Ecne(_) | Chunk::Cwr(_) | Chunk::Unknown(_) => return self.handle_unknown(raw),
         }
         true
     }
@@ -153,6 +161,7 @@ impl Association {
             return;
         }
         arrivals.any = true;
+        arrivals.lowest = Some(arrivals.lowest.map_or(fragment.tsn, |lowest| lowest.min(fragment.tsn)));
         if fragment.payload.is_empty() {
             self.send_abort(&Cause::NoUserData { tsn: fragment.tsn as u32 });
             return self.close(CloseReason::Violation("a data chunk without data".into()));

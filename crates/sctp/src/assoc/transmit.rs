@@ -3,7 +3,7 @@ use super::{Association, State};
 use crate::tx::{Chunk, ChunkState, LossCause};
 use crate::wire::chunk::{Abort, Data, ForwardTsn, GapBlock, GapBlocks, IData, IForwardTsn, ISkip, NrSack, Sack, Skip};
 use crate::wire::{self, Cause, Causes, Entries, Entry, Header, padded};
-use braidcast_core::{Ecn, Instant, Transmit, Writer};
+use braidcast_core::{Instant, Transmit, Writer};
 
 /// A control chunk that waits to be sent.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Association {
         let held = self.state.carries_data() && self.retransmit.is_empty() && self.peer_is_full();
         self.held_by_peer.observe(now, held);
         let (slot, data) = self.next_slot(now)?;
-        let limit = self.paths.get(slot)?.mtu();
+        let (limit, chunks) = (self.paths.get(slot)?.mtu(), self.paths.get(slot)?.stats.data_chunks());
         let mut len = self.build_packet(now, slot, limit, data, buf);
         if len == 0 {
             // Only an announcement that turned out to be void.
@@ -56,7 +56,8 @@ impl Association {
         path.last_sent = now;
         path.stats.sent_packets += packets as u64;
         path.stats.sent_bytes += bytes as u64;
-        Some(Transmit { route: path.route, ecn: Ecn::NotEct, segment_size })
+        let (route, data) = (path.route, path.stats.data_chunks() > chunks);
+        Some(Transmit { route, ecn: self.codepoint(data), segment_size })
     }
 
     /// The path that has something to send, and whether data may be part of it.
@@ -104,6 +105,7 @@ impl Association {
             self.put_announcements(now, slot, start, limit, buf);
             let going = data || buf.len() > start + Header::LEN;
             if self.ack.pending() && (self.ack.due(now) || going) && self.sack_slot() == Some(slot) {
+                self.echoes.emit(start + limit, buf);
                 self.put_sack(slot, start + limit, buf);
             }
             self.put_copies(slot, start + limit, buf);

@@ -26,6 +26,9 @@ const SHA1_ONLY: Parameter<'_> = Parameter::HmacAlgorithms(Entries::new(&[0, 1])
 #[test]
 fn our_offer_is_laid_out_as_the_rfcs_draw_it() {
     let offer = Offer::new(&mut Rng::from_seed(1), true, false);
+    let with_ecn = emitted(&offer.with_ecn(true));
+    assert_eq!(with_ecn[4..8], [0x80, 0, 0, 4], "ECN Capable");
+    assert_eq!(parse(&with_ecn), Ok(offer.with_ecn(true)));
     let bytes = emitted(&offer);
     assert_eq!(bytes[..4], [0xc0, 0, 0, 4], "Forward-TSN-Supported");
     assert_eq!(bytes[4..16], [0x80, 8, 0, 10, 64, 0xc2, 0xc0, 0xc1, 0x80, 15, 0, 0], "Supported Extensions");
@@ -38,11 +41,11 @@ fn our_offer_is_laid_out_as_the_rfcs_draw_it() {
 
 #[test]
 fn two_of_us_agree_on_everything_and_a_plain_peer_on_nothing() {
-    let [a, b] = [1, 2].map(|seed| Offer::new(&mut Rng::from_seed(seed), true, true));
+    let [a, b] = [1, 2].map(|seed| Offer::new(&mut Rng::from_seed(seed), true, true).with_ecn(true));
     assert_ne!(a, b, "random numbers differ");
     assert_eq!(
         Agreed::new(&a, &b),
-        Agreed { interleaving: true, forward_tsn: true, nr_sack: true, asconf: true, auth: true }
+        Agreed { interleaving: true, forward_tsn: true, nr_sack: true, ecn: true, asconf: true, auth: true }
     );
     let plain = parse(&[]).expect("nothing to refuse");
     assert_eq!(plain, Offer::default());

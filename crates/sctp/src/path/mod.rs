@@ -47,6 +47,7 @@ pub(crate) struct Path {
     pub(crate) loss_rate: f32,
     /// Recovery lasts until something sent from this place on is acknowledged (RFC 9260 §7.2.4 fast recovery).
     pub(crate) recovery: Option<u64>,
+    pub(crate) marks: Marks,
     /// When the RTT was last measured, or asked for.
     pub(crate) measured: Instant,
     /// When the path last answered.
@@ -78,6 +79,15 @@ pub(crate) struct Timers {
     pub(crate) forward: Option<Instant>,
 }
 
+/// What ECN marks did to a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Marks {
+    /// Marks of what was sent before this place in the order came too late to reduce the window once more.
+    pub(crate) reduced_at: u64,
+    /// When the last CWR left over this path, and the TSN in it.
+    pub(crate) answered: Option<(Instant, u64)>,
+}
+
 /// What is to be sent over the path beside data, as soon as possible.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pending {
@@ -100,6 +110,15 @@ pub(crate) struct PathStats {
     pub(crate) timeouts: u64,
     pub(crate) received_packets: u64,
     pub(crate) received_bytes: u64,
+    pub(crate) marked_packets: u64,
+    pub(crate) mark_reductions: u64,
+}
+
+impl PathStats {
+    /// Data chunks that left, copies included.
+    pub(crate) const fn data_chunks(&self) -> u64 {
+        self.sent_chunks + self.copied_chunks
+    }
 }
 
 impl Path {
@@ -133,6 +152,7 @@ impl Path {
             burst: 0,
             loss_rate: 0.0,
             recovery: None,
+            marks: Marks::default(),
             measured: now,
             answered: now,
             next_rtt_order: 0,
@@ -260,6 +280,8 @@ impl Path {
             timeouts,
             received_packets,
             received_bytes,
+            marked_packets,
+            mark_reductions,
         } = self.stats;
         PathReport {
             id: self.id,
@@ -285,6 +307,8 @@ impl Path {
             timeouts,
             received_packets,
             received_bytes,
+            marked_packets,
+            mark_reductions,
         }
     }
 }

@@ -24,9 +24,9 @@ pub const ERROR: u8 = 9;
 pub const COOKIE_ECHO: u8 = 10;
 /// COOKIE-ACK (RFC 9260 §3.3.12).
 pub const COOKIE_ACK: u8 = 11;
-/// ECNE, a code point only: no RFC in force gives it a layout (RFC 9260 §3.2 reserves it).
+/// ECNE (RFC 4960 appendix A; RFC 9260 §3.2 only reserves the number).
 pub const ECNE: u8 = 12;
-/// CWR, a code point only, as [`ECNE`].
+/// CWR (RFC 4960 appendix A), as [`ECNE`].
 pub const CWR: u8 = 13;
 /// SHUTDOWN-COMPLETE (RFC 9260 §3.3.13).
 pub const SHUTDOWN_COMPLETE: u8 = 14;
