@@ -62,6 +62,14 @@ impl Code {
         }
     }
 
+    /// Source symbols that a repair covers at most.
+    pub const fn window(self) -> u16 {
+        match self {
+            Self::Block { k, .. } => k,
+            Self::Convolutional { m, .. } | Self::Tetrys { m, .. } => m,
+        }
+    }
+
     /// Repair symbols in proportion to all.
     pub fn redundancy(self) -> f64 {
         let (Self::Block { n, k } | Self::Convolutional { n, k, .. } | Self::Tetrys { n, k, .. }) = self;

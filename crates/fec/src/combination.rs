@@ -84,10 +84,28 @@ impl Combination {
         Kernel::best().add_combinations(&mut [sum], sources, scratch);
         Ok(())
     }
+
+    /// Adds one source symbol, which lies in `parts`, to the repair symbol in `out`, empty at first: what
+    /// [`encode`](Self::encode) does for all at once, where they need not lie together and some may be left out.
+    ///
+    /// # Panics
+    /// If the symbol is longer than 65,535 bytes.
+    pub fn add_source(coefficient: u8, parts: &[&[u8]], out: &mut Vec<u8>) {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        let prefix = u16::try_from(len).expect("a symbol is no longer than a packet").to_be_bytes();
+        if out.len() < PREFIX + len {
+            out.resize(PREFIX + len, 0);
+        }
+        let mut at = 0;
+        for part in [&prefix[..]].iter().chain(parts) {
+            Kernel::best().add_multiple(&mut out[at..], part, coefficient);
+            at += part.len();
+        }
+    }
 }
 
 /// Bytes in front of a symbol: its length, as symbols are made equally long by zeros.
-pub(crate) const PREFIX: usize = 2;
+pub const PREFIX: usize = 2;
 
 /// A Cauchy matrix has no more than 256 rows and columns together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

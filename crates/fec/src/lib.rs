@@ -8,6 +8,6 @@ mod kernel;
 mod tinymt;
 
 pub use code::{Code, Encoder};
-pub use combination::{Coefficients, Combination, TooLarge};
-pub use decoder::{Decoder, DecoderLimits, LinearDecoder, Stats, Unusable};
+pub use combination::{Coefficients, Combination, PREFIX, TooLarge};
+pub use decoder::{Decoder, DecoderLimits, Evicted, LinearDecoder, Stats, Unusable};
 pub use kernel::Kernel;

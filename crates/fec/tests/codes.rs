@@ -1,7 +1,7 @@
 //! Codes from end to end: what was lost comes back, and only what was sent.
 
 use braidcast_core::Rng;
-use braidcast_fec::{Code, Coefficients, Combination, Decoder, DecoderLimits, LinearDecoder, Unusable};
+use braidcast_fec::{Code, Coefficients, Combination, Decoder, DecoderLimits, Evicted, LinearDecoder, Unusable};
 use proptest::prelude::*;
 
 /// The source symbol of this number: its length and bytes follow from it.
@@ -200,4 +200,56 @@ proptest! {
         prop_assert_eq!(once.len(), back.len());
         prop_assert!(back.iter().all(|id| missing.contains(id)));
     }
+}
+
+#[test]
+fn a_repair_may_leave_some_of_its_range_out() {
+    let combination = Combination { coefficients: Coefficients::Cauchy, first: 10, count: 8, key: 1 };
+    let covers = |at: usize| at % 2 == 1;
+    let (mut coefficients, mut sum) = (Vec::new(), Vec::new());
+    combination.coefficients(&mut coefficients).unwrap();
+    for (at, &coefficient) in coefficients.iter().enumerate().filter(|&(at, _)| covers(at)) {
+        let bytes = symbol(10 + at as u64);
+        let (head, rest) = bytes.split_at(bytes.len() / 3);
+        Combination::add_source(coefficient, &[head, rest], &mut sum);
+    }
+    let mut decoder = LinearDecoder::new(DecoderLimits::default(), 10);
+    [11, 15, 17].iter().for_each(|&id| decoder.on_source(id, &symbol(id)));
+    decoder.on_repair_of(&combination, covers, &sum).unwrap();
+    assert_eq!(recovered(&mut decoder), [13], "what is left out need not be there");
+    assert_eq!(decoder.on_repair_of(&combination, |_| false, &sum), Err(Unusable::Outside));
+}
+
+#[test]
+fn what_is_of_the_least_use_goes_first() {
+    let mut decoder = LinearDecoder::new(DecoderLimits::default(), 0);
+    [0, 1, 2, 3, 4, 7, 8].iter().for_each(|&id| decoder.on_source(id, &symbol(id)));
+    let late = Combination { coefficients: Coefficients::Random, first: 3, count: 6, key: 1 };
+    decoder.on_repair(&late, &repair(&late)).unwrap();
+    assert_eq!(decoder.held(), repair(&late).len(), "all sources have another holder");
+    decoder.settle(5);
+    let settled: usize = (0..5).map(|id| 2 + symbol(id).len()).sum();
+    assert_eq!(decoder.held(), settled + repair(&late).len());
+    let evicted: Vec<_> = core::iter::from_fn(|| decoder.evict()).collect();
+    use Evicted::{Repair, Source};
+    assert_eq!(evicted, [Source, Source, Source, Repair, Source, Source]);
+    assert_eq!(decoder.held(), 0);
+    assert_eq!(decoder.on_repair(&late, &repair(&late)), Err(Unusable::TooOld));
+    assert_eq!(decoder.source(7), Some(&symbol(7)[..]));
+}
+
+#[test]
+fn a_solution_that_is_not_plausible_is_not_believed() {
+    let mut decoder = LinearDecoder::with_check(DecoderLimits::default(), 0, |id, bytes| bytes == symbol(id));
+    decoder.on_source(0, &symbol(0));
+    let combination = Combination { coefficients: Coefficients::Random, first: 0, count: 2, key: 1 };
+    let (mut coefficients, mut lie) = (Vec::new(), Vec::new());
+    combination.coefficients(&mut coefficients).unwrap();
+    for (source, &coefficient) in [&symbol(0)[..], b"a lie"].iter().zip(&coefficients) {
+        Combination::add_source(coefficient, &[source], &mut lie);
+    }
+    decoder.on_repair(&combination, &lie).unwrap();
+    assert_eq!((recovered(&mut decoder), decoder.stats().inconsistent), (vec![], 1));
+    decoder.on_repair(&combination, &repair(&combination)).unwrap();
+    assert_eq!(recovered(&mut decoder), [1]);
 }

@@ -7,7 +7,8 @@ use braidcast_core::{Rng, Writer};
 use crate::wire::{
     Cause, Entries, Parameter, Parameters, ParseError, RawTlv, UnknownAction,
     chunk::kind::{
-        ASCONF, ASCONF_ACK, AUTH, FORWARD_TSN, I_DATA, I_FORWARD_TSN, INIT, INIT_ACK, NR_SACK, SHUTDOWN_COMPLETE,
+        ASCONF, ASCONF_ACK, AUTH, FORWARD_TSN, I_DATA, I_FORWARD_TSN, INIT, INIT_ACK, NR_SACK, REDUNDANCY,
+        SHUTDOWN_COMPLETE,
     },
     padded,
     param::kind,
@@ -29,6 +30,8 @@ pub(crate) struct Offer {
     pub(crate) i_forward_tsn: bool,
     /// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack-08).
     pub(crate) nr_sack: bool,
+    /// REDUNDANCY (decision 14).
+    pub(crate) redundancy: bool,
     /// ASCONF and ASCONF-ACK (RFC 5061 §4.2.7).
     pub(crate) asconf: bool,
     /// ECN (RFC 4960 appendix A).
@@ -49,7 +52,7 @@ impl Offer {
     const MAX_CHUNKS: usize = 32;
     /// HMAC identifiers that an HMAC-ALGO parameter may list here; IANA knows two.
     const MAX_HMACS: usize = 8;
-    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, ECN, seven extensions, RANDOM, CHUNKS and HMAC-ALGO.
+    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, ECN, eight extensions, RANDOM, CHUNKS and HMAC-ALGO.
     pub(crate) const MAX_EMITTED: usize =
         4 + 4 + 12 + 4 + Self::RANDOM + 4 + Self::MAX_CHUNKS + 4 + 2 * Self::MAX_HMACS;
 
@@ -66,6 +69,7 @@ impl Offer {
             i_forward_tsn: interleaving,
             nr_sack,
             ecn: false,
+            redundancy: false,
             asconf: true,
             auth: true,
             random: Some(random),
@@ -77,6 +81,11 @@ impl Offer {
     /// The same with ECN or without.
     pub(crate) const fn with_ecn(self, ecn: bool) -> Self {
         Self { ecn, ..self }
+    }
+
+    /// The same with REDUNDANCY on offer, or not.
+    pub(crate) const fn with_redundancy(self, redundancy: bool) -> Self {
+        Self { redundancy, ..self }
     }
 
     /// What the sender of `parameters`, those of an INIT or INIT-ACK, offers. Parameters that say nothing about
@@ -96,6 +105,7 @@ impl Offer {
                     offer.i_data |= kinds.contains(&I_DATA);
                     offer.i_forward_tsn |= kinds.contains(&I_FORWARD_TSN);
                     offer.nr_sack |= kinds.contains(&NR_SACK);
+                    offer.redundancy |= kinds.contains(&REDUNDANCY);
                     offer.auth |= kinds.contains(&AUTH);
                     seen_asconf |= kinds.contains(&ASCONF);
                     seen_asconf_ack |= kinds.contains(&ASCONF_ACK);
@@ -136,8 +146,9 @@ impl Offer {
             (self.asconf, ASCONF_ACK),
             (self.auth, AUTH),
             (self.nr_sack, NR_SACK),
+            (self.redundancy, REDUNDANCY),
         ];
-        let mut kinds = [0; 7];
+        let mut kinds = [0; 8];
         let offered = extensions.iter().filter(|(offered, _)| *offered);
         let count = kinds.iter_mut().zip(offered).map(|(slot, &(_, kind))| *slot = kind).count();
         if count > 0 {
@@ -188,6 +199,8 @@ pub(crate) struct Agreed {
     pub(crate) nr_sack: bool,
     /// Packets with data may be marked (RFC 4960 appendix A).
     pub(crate) ecn: bool,
+    /// REDUNDANCY may be sent (decision 14).
+    pub(crate) redundancy: bool,
     /// Addresses may come and go (RFC 5061).
     pub(crate) asconf: bool,
     /// Chunks can be authenticated (RFC 4895).
@@ -204,6 +217,7 @@ impl Agreed {
             forward_tsn: if interleaving { a.i_forward_tsn && b.i_forward_tsn } else { a.forward_tsn && b.forward_tsn },
             nr_sack: a.nr_sack && b.nr_sack,
             ecn: a.ecn && b.ecn,
+            redundancy: a.redundancy && b.redundancy,
             asconf: auth && a.asconf && b.asconf,
             auth,
         }

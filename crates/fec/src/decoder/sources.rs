@@ -6,11 +6,18 @@ pub(super) struct Sources {
     /// With its length in front, as repair symbols have it; in the place of its number modulo twice the window. Empty: not there.
     symbols: Vec<Vec<u8>>,
     base: u64,
+    /// Symbols below this number are held here only; those from it on somewhere else too.
+    settled: u64,
+    /// Bytes of the symbols below it.
+    settled_bytes: usize,
+    /// Storage of symbols that are gone.
+    spare: Vec<Vec<u8>>,
 }
 
 impl Sources {
     pub(super) fn new(window: usize, first: u64) -> Self {
-        Self { symbols: vec![Vec::new(); 2 * window.max(1)], base: first }
+        let symbols = vec![Vec::new(); 2 * window.max(1)];
+        Self { symbols, base: first, settled: first, settled_bytes: 0, spare: Vec::new() }
     }
 
     /// The lowest number that may be there.
@@ -21,6 +28,16 @@ impl Sources {
     /// The number after the highest that may be there.
     pub(super) const fn end(&self) -> u64 {
         self.base.saturating_add(self.symbols.len() as u64)
+    }
+
+    /// The number below which symbols are held here only.
+    pub(super) const fn settled(&self) -> u64 {
+        self.settled
+    }
+
+    /// Bytes of symbols that are held here only.
+    pub(super) const fn settled_bytes(&self) -> usize {
+        self.settled_bytes
     }
 
     fn place(&self, id: u64) -> usize {
@@ -36,12 +53,44 @@ impl Sources {
     /// `id` came: what is a window and more behind it is left behind.
     pub(super) fn advance(&mut self, id: u64) {
         let window = self.symbols.len() as u64 / 2;
-        let base = self.base.max(id.saturating_add(1).saturating_sub(window));
+        self.forget_below(id.saturating_add(1).saturating_sub(window));
+    }
+
+    /// Leaves behind what is below `base`.
+    pub(super) fn forget_below(&mut self, base: u64) {
+        let base = self.base.max(base);
         for gone in self.base..base.min(self.end()) {
             let place = self.place(gone);
-            self.symbols[place].clear();
+            let symbol = core::mem::take(&mut self.symbols[place]);
+            if gone < self.settled {
+                self.settled_bytes -= symbol.len();
+            }
+            if symbol.capacity() > 0 {
+                self.spare.push(symbol);
+            }
         }
         self.base = base;
+        self.settle(base);
+    }
+
+    /// Symbols below `below` are held here only from now on.
+    pub(super) fn settle(&mut self, below: u64) {
+        for id in self.settled.max(self.base)..below.min(self.end()) {
+            self.settled_bytes += self.get(id).map_or(0, <[u8]>::len);
+        }
+        self.settled = self.settled.max(below);
+    }
+
+    /// Leaves the oldest of those below `below` behind; false if there is none.
+    pub(super) fn forget_oldest(&mut self, below: u64) -> bool {
+        while self.base < below.min(self.end()) {
+            let there = self.get(self.base).is_some();
+            self.forget_below(self.base + 1);
+            if there {
+                return true;
+            }
+        }
+        false
     }
 
     /// Puts it in; false if it is there already, left behind, or too far ahead.
@@ -50,11 +99,15 @@ impl Sources {
             return false;
         }
         let place = self.place(id);
-        let stored = &mut self.symbols[place];
+        let mut stored = self.spare.pop().unwrap_or_default();
         stored.clear();
         stored.reserve(PREFIX + symbol.len());
         stored.extend_from_slice(&(symbol.len() as u16).to_be_bytes());
         stored.extend_from_slice(symbol);
+        if id < self.settled {
+            self.settled_bytes += stored.len();
+        }
+        self.symbols[place] = stored;
         true
     }
 }

@@ -3,6 +3,7 @@
 use super::keys::{Key, flag, key, put, time, whole, word};
 use super::value::Value;
 use braidcast_sctp::{Options, PrVariant, SackOptions};
+use core::str::FromStr;
 
 /// The keys, those that set many options first.
 pub(super) const KEYS: &[Key<Options>] = &[
@@ -50,6 +51,9 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("streams", |o, v| put(&mut o.streams, whole(v, 1, 65535))),
     key("mtu", mtu),
     key("ecn", |o, v| put(&mut o.ecn, flag(v))),
+    key("fec", |o, v| off_or(&mut o.fec, v)),
+    key("fec_window", |o, v| put(&mut o.fec_window, word(v))),
+    key("artx", |o, v| off_or(&mut o.artx, v)),
 ];
 
 fn preset(options: &mut Options, value: &Value) -> Result<(), String> {
@@ -72,6 +76,11 @@ fn quick_failover(options: &mut Options, value: &Value) -> Result<(), String> {
 fn max_burst(options: &mut Options, value: &Value) -> Result<(), String> {
     let most = if value.says("off") { Ok(None) } else { whole(value, 1, 1000).map(Some) };
     put(&mut options.max_burst, most)
+}
+
+/// `off`, or a word.
+fn off_or<T: FromStr<Err = String>>(option: &mut Option<T>, value: &Value) -> Result<(), String> {
+    put(option, if value.says("off") { Ok(None) } else { word(value).map(Some) })
 }
 
 /// Plain RFC 9260 each packet, RFC 9260 delayed, or delayed acknowledgement for CMT (THESIS §6.1: "CMT-SACK").

@@ -1,5 +1,8 @@
-use crate::api::{Abandonment, BufferSplit, CwndUnit, CwndUpdate, LossDetection, RttSamples, SackPath, StreamOrder};
+use crate::api::{
+    Abandonment, Artx, BufferSplit, CwndUnit, CwndUpdate, FecWindow, LossDetection, RttSamples, SackPath, StreamOrder,
+};
 use braidcast_cc::{Congestion, LossResponse, RtoBounds};
+use braidcast_fec::Code;
 use braidcast_mpath::{RetransmissionPolicy, Scheduler};
 use core::time::Duration;
 use std::net::IpAddr;
@@ -111,6 +114,15 @@ pub struct Options {
     /// loss; a peer that does not know it, as RFC 9260 has it, skips the parameter, and Linux does the same by default.
     /// [`classic`](Self::classic) goes without, as ns-2's SCTP does.
     pub ecn: bool,
+    /// The erasure code that redundancy is sent by, if the peer takes it: lost chunks come back without a retransmission
+    /// (ECMT). Chunks are cut so much shorter that a redundancy chunk fits the MTU. Default `None`: none is sent.
+    pub fec: Option<Code>,
+    /// Whether redundancy counts for the congestion window. Default inside.
+    pub fec_window: FecWindow,
+    /// How long fast retransmissions wait for the code, where one is used. Default `None`: not at all.
+    pub artx: Option<Artx>,
+    /// Take redundancy from the peer even if `fec` sends none. Default false: with `fec` it is taken in any case.
+    pub fec_receive: bool,
 }
 
 impl Default for Options {
@@ -159,6 +171,10 @@ impl Default for Options {
             max_paths: 8,
             max_associations: 1024,
             ecn: true,
+            fec: None,
+            fec_window: FecWindow::default(),
+            artx: None,
+            fec_receive: false,
         }
     }
 }
@@ -181,6 +197,11 @@ impl Options {
             queueing_limit: Some(ms(60)),
             ..Self::default()
         }
+    }
+
+    /// Whether redundancy is taken from the peer.
+    pub(crate) const fn takes_redundancy(&self) -> bool {
+        self.fec.is_some() || self.fec_receive
     }
 
     /// CMT-SCTP as the papers' simulations have it (ns-2's `Agent/SCTP/CMT`, RFC 2960 constants), for their experiments.

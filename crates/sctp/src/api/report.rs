@@ -51,6 +51,8 @@ pub struct PathReport {
     pub sent_chunks: u64,
     /// Data chunks sent over this path as copies of what another one carries.
     pub copied_chunks: u64,
+    /// Redundancy chunks sent over this path.
+    pub redundancy_chunks: u64,
     /// Of those sent again, the ones that acknowledgements of others showed to be lost.
     pub fast_retransmissions: u64,
     /// Of those sent again, the ones that T3-rtx took for lost.
@@ -98,8 +100,29 @@ pub struct Stats {
     pub duplicate_chunks: u64,
     /// Data chunks that the peer reported as having come twice: repeats and copies that were not needed.
     pub duplicates_reported: u64,
+    /// Of those, the ones that were sent again. The others were copies, or came after redundancy had made up for them.
+    pub spurious_retransmissions: u64,
     /// SACKs that came after one with a higher cumulative TSN and told nothing: overtaken on another way back.
     pub overtaken_sacks: u64,
     /// Packets dropped: wrong tag, unknown source, malformed, not authenticated.
     pub dropped_packets: u64,
+    /// Chunks whose fast retransmission was due, and waited for the code ([`Options::artx`](crate::Options::artx)).
+    pub held_retransmissions: u64,
+    /// Redundancy chunks sent.
+    pub redundancy_sent: u64,
+    /// Redundancy chunks that came.
+    pub redundancy_received: u64,
+    /// Of those, the ones that told nothing new, or came when what they cover was gone.
+    pub redundancy_useless: u64,
+    /// Of those, the ones that were given up before they were of use, as others or data needed the room.
+    pub redundancy_evicted: u64,
+    /// Of those, the ones that say what cannot be: an unknown rule, a range too long or out of the window, a length that no
+    /// chunk has.
+    pub redundancy_refused: u64,
+    /// Data chunks that were made up for by redundancy, each before it came, if it ever did.
+    pub recovered_chunks: u64,
+    /// Solutions that are no data chunk of the association: redundancy that lied. None was delivered.
+    pub inconsistent_chunks: u64,
+    /// Data chunks that came and differ from what was made up for them, or from the first of them that came.
+    pub contradicting_chunks: u64,
 }

@@ -3,6 +3,7 @@ use crate::api::LossDetection;
 use crate::tx::{ChunkState, LossCause};
 use crate::wire::chunk::Sack;
 use braidcast_core::Instant;
+use core::time::Duration;
 
 /// Missing reports that make a chunk lost (RFC 9260 §7.2.4; ECMT says four, see the mission's list of slips).
 const MISSING_REPORTS: u8 = 3;
@@ -20,6 +21,8 @@ impl Association {
     /// RACK on one path (RFC 8985 §6.2 step 5). Entries leave the front of the send order once: O(1) for each chunk.
     fn detect_overdue(&mut self, now: Instant, slot: usize) {
         loop {
+            let front = self.paths.get(slot).and_then(|path| path.sent.front());
+            let held = front.map_or(Duration::ZERO, |&(tsn, _)| self.artx_delay(slot, tsn));
             let Some(path) = self.paths.get_mut(slot) else { return };
             path.timers.reordering = None;
             let Some(&(tsn, order)) = path.sent.front() else { return };
@@ -28,6 +31,7 @@ impl Association {
                 continue;
             };
             let Some(deadline) = path.rack.lost_at(chunk.sent, order, path.rtt.min(), path.rtt.srtt()) else { return };
+            let deadline = deadline + held;
             if now < deadline {
                 path.timers.reordering = Some(deadline);
                 return;
@@ -51,7 +55,7 @@ impl Association {
             let live = chunk.is_at(slot, order);
             if live && order < highest && chunk.may_be_reported() {
                 chunk.missing = chunk.missing.saturating_add(reports);
-                if chunk.missing >= MISSING_REPORTS {
+                if chunk.missing >= MISSING_REPORTS && !self.waits_for_code(now, slot, tsn) {
                     self.lose(now, tsn, LossCause::Reported);
                     self.enter_recovery(slot, order);
                     return false;
@@ -82,8 +86,8 @@ impl Association {
             let Some(chunk) = self.out.get_mut(tsn) else { continue };
             if chunk.state == ChunkState::InFlight && chunk.may_be_reported() {
                 chunk.missing = chunk.missing.saturating_add(1);
-                if chunk.missing >= MISSING_REPORTS {
-                    let (slot, order) = (usize::from(chunk.slot), chunk.order);
+                let (slot, order) = (usize::from(chunk.slot), chunk.order);
+                if chunk.missing >= MISSING_REPORTS && !self.waits_for_code(now, slot, tsn) {
                     self.lose(now, tsn, LossCause::Reported);
                     self.enter_recovery(slot, order);
                 }
@@ -92,7 +96,7 @@ impl Association {
     }
 
     /// Shrinks the window once for all losses of one round trip (RFC 9260 §7.2.4 5).
-    fn enter_recovery(&mut self, slot: usize, order: u64) {
+    pub(super) fn enter_recovery(&mut self, slot: usize, order: u64) {
         let Some(path) = self.paths.get_mut(slot) else { return };
         path.stats.lost_chunks += 1;
         if path.recovery.is_none_or(|until| order >= until) {
@@ -139,6 +143,9 @@ impl Association {
 
     /// T3-rtx expired on the path in `slot` (RFC 9260 §6.3.3).
     pub(super) fn handle_retransmission_timeout(&mut self, now: Instant, slot: usize) {
+        if self.release_held(now, slot) {
+            return;
+        }
         let decrease = self.decrease(slot, 0.5);
         let Some(path) = self.paths.get_mut(slot) else { return };
         path.timers.retransmission = None;

@@ -9,6 +9,7 @@ mod abandon;
 mod asconf;
 mod coupled;
 mod ecn;
+mod fec;
 mod handshake;
 mod heartbeat;
 mod loss;
@@ -35,10 +36,11 @@ use crate::auth::AuthKeys;
 use crate::capabilities::{Agreed, Offer};
 use crate::cookie::Cookie;
 use crate::rx::{AckPolicy, AckTimer, Echoes, Limits, Reassembly, Received, Tracker};
-use crate::tx::{Outstanding, Repeats, SendQueue};
+use crate::tx::{Outstanding, Repeats, SendQueue, SentAgain};
 use abandon::Forward;
 use asconf::Reconfiguration;
 use braidcast_core::{Instant, Rng, Route, Transmit, Unwrapper};
+use fec::Fec;
 use sack::AckScratch;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -71,6 +73,7 @@ pub struct Association {
     out: Outstanding,
     /// Lost chunks that are to be sent again.
     retransmit: Repeats,
+    sent_again: SentAgain,
     /// One packet of lost chunks may leave that no window holds back (RFC 9260 §6.3.3 E3, §7.2.4 3).
     unheld_packet: bool,
     /// Chunks of which a copy is to go over a second path.
@@ -95,6 +98,8 @@ pub struct Association {
     stats: Stats,
     window_shut: Spells,
     held_by_peer: Spells,
+    /// Once both ends agreed on redundancy.
+    fec: Option<Box<Fec>>,
     scratch: Scratch,
 }
 
@@ -109,7 +114,9 @@ struct Scratch {
 impl Association {
     /// The client's side, about to send INIT over `routes` in turn.
     pub(crate) fn connect(now: Instant, options: Arc<Options>, mut rng: Rng, peer_port: u16, routes: &[Route]) -> Self {
-        let offer = Offer::new(&mut rng, options.interleaving, options.nr_sack).with_ecn(options.ecn);
+        let offer = Offer::new(&mut rng, options.interleaving, options.nr_sack)
+            .with_ecn(options.ecn)
+            .with_redundancy(options.takes_redundancy());
         let (local_tag, initial_tsn) = (nonzero(&mut rng), rng.u32());
         let mut association = Self::new(options, rng, local_tag, peer_port, initial_tsn, offer);
         for &route in routes {
@@ -152,6 +159,7 @@ impl Association {
             queue: SendQueue::new(options.stream_order, options.abandonment),
             out: Outstanding::new(acked.highest() + 1),
             retransmit: Repeats::default(),
+            sent_again: SentAgain::default(),
             unheld_packet: false,
             copies: VecDeque::new(),
             acked,
@@ -170,6 +178,7 @@ impl Association {
             stats: Stats::default(),
             window_shut: Spells::default(),
             held_by_peer: Spells::default(),
+            fec: None,
             scratch: Scratch::default(),
             options,
         }
@@ -192,6 +201,8 @@ impl Association {
             max_message: self.options.max_message,
         });
         self.reconfiguration.expect(cookie.peer_initial_tsn);
+        let (local, peer) = (self.out.next_tsn(), self.tracker.cumulative() + 1);
+        self.fec = self.agreed.redundancy.then(|| Box::new(Fec::new(&self.options, local, peer)));
     }
 
     /// The handshake is done: data and joins may flow.

@@ -7,11 +7,11 @@ use braidcast_core::{Ecn, Instant, Route, Writer};
 
 /// What the data chunks of one packet came to, for the decision when to acknowledge.
 #[derive(Clone, Copy, Debug, Default)]
-struct Arrivals {
+pub(super) struct Arrivals {
     any: bool,
-    new: bool,
+    pub(super) new: bool,
     disorder: bool,
-    immediate: bool,
+    pub(super) immediate: bool,
     /// The lowest TSN.
     lowest: Option<u64>,
 }
@@ -66,6 +66,9 @@ impl Association {
                 break;
             }
         }
+        if let Some(slot) = slot {
+            self.take_recovered(now, slot, &mut arrivals);
+        }
         let Some(slot) = self.paths.by_route(route) else { return };
         let Some(path) = self.paths.get_mut(slot) else { return };
         path.stats.received_packets += 1;
@@ -85,7 +88,7 @@ impl Association {
     }
 
     /// One chunk; whether to go on with the packet.
-    fn handle_chunk(
+    pub(super) fn handle_chunk(
         &mut self,
         now: Instant,
         slot: usize,
@@ -105,6 +108,7 @@ impl Association {
                 let arrived = now;
                 self.handle_data(
                     Fragment { tsn, stream, unordered, first, last, ppid, key, payload, path, arrived },
+                    raw.bytes,
                     arrivals,
                 );
             }
@@ -117,6 +121,7 @@ impl Association {
                 let arrived = now;
                 self.handle_data(
                     Fragment { tsn, stream, unordered, first, last, ppid, key, payload, path, arrived },
+                    raw.bytes,
                     arrivals,
                 );
             }
@@ -126,6 +131,7 @@ impl Association {
             Chunk::HeartbeatAck(ack) => self.handle_heartbeat_ack(now, slot, &ack),
             Chunk::ForwardTsn(forward) => self.handle_forward_tsn(now, &forward, arrivals),
             Chunk::IForwardTsn(forward) => self.handle_i_forward_tsn(now, &forward, arrivals),
+            Chunk::Redundancy(redundancy) => self.handle_redundancy(&redundancy),
             Chunk::InitAck(init) => self.handle_init_ack(now, slot, init),
             Chunk::CookieAck(_) => self.handle_cookie_ack(now, slot),
             Chunk::Shutdown(shutdown) => self.handle_shutdown(now, slot, shutdown.cumulative_tsn),
@@ -155,8 +161,8 @@ impl Association {
         true
     }
 
-    /// DATA or I-DATA (RFC 9260 §6.2).
-    fn handle_data(&mut self, fragment: Fragment<'_>, arrivals: &mut Arrivals) {
+    /// DATA or I-DATA (RFC 9260 §6.2), `bytes` as it came.
+    fn handle_data(&mut self, fragment: Fragment<'_>, bytes: &[u8], arrivals: &mut Arrivals) {
         if !self.state.accepts_data() {
             return;
         }
@@ -184,10 +190,12 @@ impl Association {
             Arrival::New { in_order, .. } => {
                 arrivals.new = true;
                 arrivals.disorder |= !in_order;
+                self.note_symbol(fragment.tsn, bytes);
             }
             Arrival::Duplicate => {
                 arrivals.disorder = true;
                 self.stats.duplicate_chunks += 1;
+                self.compare_symbol(fragment.tsn, bytes);
                 return;
             }
             Arrival::OutOfWindow => return,
@@ -226,6 +234,7 @@ impl Association {
         arrivals.any = true;
         if self.tracker.forward(new_cumulative) {
             arrivals.new = true;
+            self.forward_decoder();
         } else {
             self.ack.demand(now);
         }

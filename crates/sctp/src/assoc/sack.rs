@@ -253,6 +253,9 @@ impl Association {
     /// The path in `slot` had chunks acknowledged.
     fn path_acked(&mut self, now: Instant, slot: usize, news: &PathNews, moved: bool) {
         let proven = news.highest_order.is_some();
+        if let (Some(order), Some(path)) = (news.highest_order, self.paths.get_mut(slot)) {
+            path.on_order_acked(order);
+        }
         if proven {
             self.path_answers(now, slot);
         }
@@ -319,6 +322,11 @@ impl Association {
         self.stats.duplicates_reported += sack.duplicates.len() as u64;
         for tsn in sack.duplicates.iter() {
             let tsn = self.acked.peek(u64::from(tsn));
+            let again = self.sent_again.has(tsn);
+            self.stats.spurious_retransmissions += u64::from(again);
+            if self.fec.is_some() && !again {
+                continue; // Redundancy overtook it.
+            }
             let chunk = self.out.get(tsn).filter(|chunk| chunk.state != ChunkState::Kept);
             let chunk = chunk.filter(|chunk| !self.queue.get(chunk.piece.message).copied);
             if let Some(path) = chunk.and_then(|chunk| self.paths.get_mut(usize::from(chunk.slot))) {

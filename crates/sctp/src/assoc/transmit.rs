@@ -41,7 +41,7 @@ impl Association {
         // More packets of the same size for the same path go along (UDP segmentation offload); a smaller one ends it.
         let most = if first <= limit { self.options.max_segments } else { 1 };
         while data && len == first && packets < most && buf.len() + first <= usize::from(u16::MAX) {
-            if !matches!(self.way(now), Way::Open(next) if next == slot) {
+            if self.redundancy_slot().is_some() || !matches!(self.way(now), Way::Open(next) if next == slot) {
                 break;
             }
             len = self.build_packet(now, slot, first, true, buf);
@@ -72,6 +72,9 @@ impl Association {
             return Some((slot, false));
         }
         if let Some(slot) = self.next_copy().map(|(_, slot)| slot) {
+            return Some((slot, false));
+        }
+        if let Some(slot) = self.redundancy_slot() {
             return Some((slot, false));
         }
         if let Way::Open(slot) = self.way(now) {
@@ -109,6 +112,9 @@ impl Association {
                 self.put_sack(slot, start + limit, buf);
             }
             self.put_copies(slot, start + limit, buf);
+            if !data && self.redundancy_slot() == Some(slot) {
+                self.put_redundancy(slot, start, start + limit, buf);
+            }
             if data {
                 self.put_data(now, slot, start, start + limit, buf);
             }
@@ -265,7 +271,7 @@ impl Association {
                 continue;
             }
             let common = self.paths.common_mtu().unwrap_or(self.options.base_mtu);
-            let most = common - Header::LEN - header;
+            let most = common - Header::LEN - header - self.fec_reserve();
             let room = (end.saturating_sub(buf.len() + header) & !3).min(most);
             if room < left && room < Self::MIN_PIECE.min(most) {
                 break;
@@ -283,6 +289,7 @@ impl Association {
         }
         let sent = buf.len() - before;
         if sent > 0 {
+            self.note_sources();
             self.paths.last = slot;
             let (probe, ack_delay) = (self.options.probe, self.options.sack.delay);
             if let Some(path) = self.paths.get_mut(slot) {
@@ -349,6 +356,7 @@ impl Association {
         let order = path.on_chunk_sent(now, tsn, len, again.then_some(chunk.lost_by));
         let stats = &mut self.stats;
         if again {
+            self.sent_again.note(tsn);
             stats.retransmissions += 1;
             stats.fast_retransmissions += u64::from(fast);
             stats.timeout_retransmissions += u64::from(chunk.lost_by == LossCause::Timeout);
@@ -364,6 +372,7 @@ impl Association {
             chunk.order = order;
             chunk.sent = now;
             chunk.missing = 0;
+            chunk.held_until = None;
             chunk.copied = false;
             chunk.repeats += u16::from(again);
         }
@@ -371,22 +380,33 @@ impl Association {
 
     /// Appends the chunk `tsn` as it stands on the wire.
     fn put_chunk(&self, tsn: u64, chunk: Chunk, buf: &mut Vec<u8>) {
+        // The last chunk before a pause asks for its SACK at once (RFC 7053 §4).
+        let immediate = chunk.piece.last && self.queue.waiting_bytes() == 0 && self.retransmit.is_empty();
+        let payload = self.put_chunk_header(tsn, &chunk, immediate, buf);
+        let mut w = Writer::new(buf);
+        w.bytes(payload);
+        w.zeros(padded(payload.len()) - payload.len());
+    }
+
+    /// Appends all of the chunk `tsn` but the payload, which it returns.
+    pub(super) fn put_chunk_header(&self, tsn: u64, chunk: &Chunk, immediate: bool, buf: &mut Vec<u8>) -> &[u8] {
         let piece = chunk.piece;
         let message = self.queue.get(piece.message);
         let (from, len) = (piece.offset as usize, usize::from(piece.len));
         let payload = &message.payload[from..from + len];
         let (stream, unordered, ppid) = (message.stream, message.unordered, message.ppid);
-        let (first, last) = (piece.first, piece.last);
-        // The last chunk before a pause asks for its SACK at once (RFC 7053 §4).
-        let immediate = last && self.queue.waiting_bytes() == 0 && self.retransmit.is_empty();
+        let (tsn, first, last) = (tsn as u32, piece.first, piece.last);
         let mut w = Writer::new(buf);
         if self.agreed.interleaving {
             let (mid, fsn) = (message.number, piece.fsn);
-            IData { tsn: tsn as u32, stream, mid, unordered, first, last, immediate, ppid, fsn, payload }.emit(&mut w);
+            let chunk = IData { tsn, stream, mid, unordered, first, last, immediate, ppid, fsn, payload };
+            chunk.emit_header(&mut w, len);
         } else {
             let ssn = message.number as u16;
-            Data { tsn: tsn as u32, stream, ssn, ppid, unordered, first, last, immediate, payload }.emit(&mut w);
+            let chunk = Data { tsn, stream, ssn, ppid, unordered, first, last, immediate, payload };
+            chunk.emit_header(&mut w, len);
         }
+        payload
     }
 
     /// Queues a control chunk for the path in `slot`.

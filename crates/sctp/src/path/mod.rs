@@ -1,8 +1,9 @@
 //! One path: everything that RFC 9260 keeps for each destination address, and what multipath adds.
 
 mod heartbeat;
+mod redundant;
 
-use crate::api::{CwndUnit, Options, PathReport, PathState};
+use crate::api::{CwndUnit, FecWindow, Options, PathReport, PathState};
 use crate::tx::{LossCause, PseudoCumack};
 use crate::wire::Header;
 use crate::wire::chunk::Data;
@@ -10,6 +11,7 @@ use braidcast_cc::{LossResponse, Pacer, PathMtu, QueueingDelay, Rack, RttEstimat
 use braidcast_core::{Instant, PathId, Route};
 use core::time::Duration;
 pub(crate) use heartbeat::{Heartbeats, Info};
+use redundant::Redundant;
 use std::collections::VecDeque;
 
 /// A path of an association.
@@ -31,6 +33,7 @@ pub(crate) struct Path {
     pub(crate) heartbeats: Heartbeats,
     /// Bytes sent over this path and neither acknowledged nor taken for lost.
     pub(crate) in_flight: usize,
+    redundant: Redundant,
     /// Bytes last sent over this path that the cumulative acknowledgement has not reached.
     pub(crate) unacked: usize,
     /// Of those, what the peer promised to keep (NR-SACK).
@@ -104,6 +107,7 @@ pub(crate) struct PathStats {
     pub(crate) lost_chunks: u64,
     pub(crate) retransmitted_chunks: u64,
     pub(crate) copied_chunks: u64,
+    pub(crate) redundancy_chunks: u64,
     pub(crate) fast_retransmissions: u64,
     pub(crate) timeout_retransmissions: u64,
     pub(crate) t3_expiries: u64,
@@ -144,6 +148,7 @@ impl Path {
             pmtu_nonce: 0,
             heartbeats: Heartbeats::new(),
             in_flight: 0,
+            redundant: Redundant::default(),
             unacked: 0,
             non_renegable: 0,
             sent: VecDeque::new(),
@@ -243,7 +248,26 @@ impl Path {
     /// Whether data may go here as far as congestion control is concerned (RFC 9260 §6.1 B and D).
     pub(crate) fn has_room(&self, max_burst: Option<u32>) -> bool {
         let in_burst = max_burst.is_none_or(|most| self.burst < most || self.in_flight == 0);
-        self.in_flight < self.window.cwnd() && in_burst
+        self.in_flight + self.redundant_in_flight() < self.window.cwnd() && in_burst
+    }
+
+    /// Room that redundancy takes. With nothing else out, nothing would ever free it.
+    const fn redundant_in_flight(&self) -> usize {
+        if self.in_flight == 0 { 0 } else { self.redundant.bytes() }
+    }
+
+    /// A redundancy chunk of `len` bytes, headers not counted, leaves over this path.
+    pub(crate) fn on_redundancy_sent(&mut self, len: usize, window: FecWindow) {
+        self.stats.redundancy_chunks += 1;
+        if window == FecWindow::Inside {
+            self.redundant.on_sent(self.next_order, len);
+            self.burst += 1;
+        }
+    }
+
+    /// The data in place `order` was acknowledged.
+    pub(crate) fn on_order_acked(&mut self, order: u64) {
+        self.redundant.on_acked(order);
     }
 
     /// Bytes per second to spread packets at: 2 windows per round trip in slow start, 1.25 later, as Linux TCP does.
@@ -274,6 +298,7 @@ impl Path {
             lost_chunks,
             retransmitted_chunks,
             copied_chunks,
+            redundancy_chunks,
             fast_retransmissions,
             timeout_retransmissions,
             t3_expiries,
@@ -301,6 +326,7 @@ impl Path {
             lost_chunks,
             retransmitted_chunks,
             copied_chunks,
+            redundancy_chunks,
             fast_retransmissions,
             timeout_retransmissions,
             t3_expiries,

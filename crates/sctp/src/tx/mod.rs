@@ -4,8 +4,10 @@ mod cumack;
 mod outstanding;
 mod queue;
 mod repeats;
+mod sent_again;
 
 pub(crate) use cumack::PseudoCumack;
 pub(crate) use outstanding::{Chunk, ChunkState, LossCause, Outstanding};
 pub(crate) use queue::{Message, Piece, SendQueue};
 pub(crate) use repeats::{Origin, Repeats};
+pub(crate) use sent_again::SentAgain;

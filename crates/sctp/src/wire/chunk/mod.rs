@@ -24,6 +24,7 @@ mod init;
 pub mod kind;
 mod nr_sack;
 mod pad;
+mod redundancy;
 mod sack;
 mod shutdown;
 mod shutdown_ack;
@@ -46,6 +47,7 @@ pub use i_forward_tsn::{IForwardTsn, ISkip, ISkips};
 pub use init::Init;
 pub use nr_sack::NrSack;
 pub use pad::Pad;
+pub use redundancy::Redundancy;
 pub use sack::{Duplicates, GapBlock, GapBlocks, Sack};
 pub use shutdown::Shutdown;
 pub use shutdown_ack::ShutdownAck;
@@ -100,6 +102,8 @@ pub enum Chunk<'a> {
     Ecne(Ecne),
     /// That was heard.
     Cwr(Cwr),
+    /// What makes up for lost data.
+    Redundancy(Redundancy<'a>),
     /// A type that is not known here; see [`UnknownAction`](super::UnknownAction).
     Unknown(RawChunk<'a>),
 }
@@ -135,6 +139,7 @@ impl<'a> Chunk<'a> {
             kind::PAD => Self::Pad(Pad::parse(raw)?),
             kind::ECNE => Self::Ecne(Ecne::parse(raw)?),
             kind::CWR => Self::Cwr(Cwr::parse(raw)?),
+            kind::REDUNDANCY => Self::Redundancy(Redundancy::parse(raw)?),
             _ => Self::Unknown(raw),
         })
     }
@@ -165,6 +170,7 @@ impl<'a> Chunk<'a> {
             Self::Pad(c) => c.emit(w),
             Self::Ecne(c) => c.emit(w),
             Self::Cwr(c) => c.emit(w),
+            Self::Redundancy(c) => c.emit(w),
             Self::Unknown(raw) => emit(w, raw.kind, raw.flags, |w| w.bytes(raw.value)),
         }
     }
@@ -196,6 +202,7 @@ impl fmt::Display for Chunk<'_> {
             Self::Pad(c) => c.fmt(f),
             Self::Ecne(c) => c.fmt(f),
             Self::Cwr(c) => c.fmt(f),
+            Self::Redundancy(c) => c.fmt(f),
             Self::Unknown(raw) => write!(f, "type={:#04x} flags={:#04x} len={}", raw.kind, raw.flags, raw.value.len()),
         }
     }

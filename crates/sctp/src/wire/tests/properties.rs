@@ -66,7 +66,7 @@ fn tlvs() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn chunks() -> impl Strategy<Value = Vec<u8>> {
-    let kinds = (0..=15u8).chain([64, 0x80, 0x84]).chain(0xc0..=0xc3);
+    let kinds = (0..=15u8).chain([64, 0x80, 0x84, 0xb0]).chain(0xc0..=0xc3);
     let kinds = kinds.flat_map(|kind| [vec![kind, 0], vec![kind, 0x0f]]).collect();
     items(kinds, 80)
 }

@@ -1,0 +1,39 @@
+//! How erasure codes work together with congestion control and retransmission (ECMT = THESIS ch. 8).
+
+use super::policy::named;
+
+/// Whether redundancy counts for the congestion window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FecWindow {
+    /// It goes where the window has room, and takes room until data sent after it over its path is acknowledged.
+    #[default]
+    Inside,
+    /// It goes at once and takes no room (ECMT §II-A), so that a path is sent more than its window allows, by the code's share.
+    Outside,
+}
+
+impl FecWindow {
+    /// Both, by the name that command line and scenarios use.
+    pub const ALL: [(&'static str, Self); 2] = [("inside", Self::Inside), ("outside", Self::Outside)];
+}
+
+named!(FecWindow, "place of redundancy");
+
+/// Adaptive retransmission (ECMT algorithm 2, THESIS algorithm 5): how long a fast retransmission that is due waits for the
+/// code to make up for the loss, δ. With a block code by ECMT eq. 1 (THESIS 8.1) in any case; with the others by one of the
+/// two readings of ECMT eq. 2 (THESIS 8.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Artx {
+    /// Twice the round trip of the fastest path: `min`, as the equation is printed.
+    Min,
+    /// Twice the round trip of the slowest path, as the text has it.
+    #[default]
+    Slowest,
+}
+
+impl Artx {
+    /// Both readings, by the name that command line and scenarios use.
+    pub const ALL: [(&'static str, Self); 2] = [("min", Self::Min), ("slowest", Self::Slowest)];
+}
+
+named!(Artx, "reading of eq. 8.2");

@@ -1,0 +1,94 @@
+//! Erasure codes inside the association (ECMT = THESIS ch. 8; decision 14): what is lost is made up for without a retransmission.
+//!
+//! A symbol is a whole DATA or I-DATA chunk, by its TSN. `send` says when redundancy is due, over what and over which path;
+//! `receive` decodes and hands what came back to where data chunks go; `artx` holds fast retransmissions back meanwhile.
+
+mod artx;
+mod receive;
+mod send;
+
+use crate::api::Options;
+use crate::wire::chunk::{Data, IData, Redundancy};
+use crate::wire::padded;
+use braidcast_fec::{Code, Combination, DecoderLimits, Encoder, LinearDecoder};
+use std::collections::VecDeque;
+
+/// What an association keeps for its code, once both ends agreed on redundancy.
+#[derive(Debug)]
+pub(super) struct Fec {
+    sender: Option<Sender>,
+    decoder: LinearDecoder,
+    /// A chunk without its I bit, where it had one.
+    symbol: Vec<u8>,
+    /// Solutions that the decoder did not believe, as far as they are counted.
+    inconsistent: u64,
+}
+
+/// The sending half.
+#[derive(Debug)]
+struct Sender {
+    code: Code,
+    encoder: Box<dyn Encoder>,
+    /// The TSN that the encoder hears of next, and the first of which it heard.
+    next: u64,
+    first: u64,
+    /// Redundancy that is due, oldest first: which range it covers.
+    due: VecDeque<Combination>,
+    scratch: Scratch,
+}
+
+/// Buffers that are kept so that nothing is allocated for a packet.
+#[derive(Debug, Default)]
+struct Scratch {
+    coefficients: Vec<u8>,
+    covered: Vec<u8>,
+    coded: Vec<u8>,
+    head: Vec<u8>,
+}
+
+impl Fec {
+    /// TSNs that a redundancy chunk's range may have: the bits fill 64 bytes.
+    pub(super) const MAX_RANGE: u16 = 512;
+    /// Redundancy that waits for room at most; the oldest is dropped.
+    const MAX_DUE: usize = 64;
+    /// What comes later than a window's worth of later chunks would be of no use any more: twice the range, as paths differ.
+    const LIMITS: DecoderLimits = DecoderLimits { window: 2 * Self::MAX_RANGE as usize, repairs: 64, symbol: 9000 };
+
+    /// Our first TSN is `local`, the peer's `peer`.
+    pub(super) fn new(options: &Options, local: u64, peer: u64) -> Self {
+        let sender = |code: Code| Sender {
+            code,
+            encoder: code.encoder(),
+            next: local,
+            first: local,
+            due: VecDeque::new(),
+            scratch: Scratch::default(),
+        };
+        let limits =
+            DecoderLimits { symbol: options.max_mtu.max(options.base_mtu).max(Self::LIMITS.symbol), ..Self::LIMITS };
+        let decoder = LinearDecoder::with_check(limits, peer, is_data_chunk);
+        Self { sender: options.fec.map(sender), decoder, symbol: Vec::new(), inconsistent: 0 }
+    }
+
+    /// Bytes by which data chunks are cut shorter than packets would allow, so that redundancy over them fits.
+    pub(super) fn reserve(&self) -> usize {
+        self.sender.as_ref().map_or(0, |sender| padded(Redundancy::overhead(sender.code.window().min(Self::MAX_RANGE))))
+    }
+}
+
+/// The bits of the flags that belong to a symbol: U, B, E. I may differ from one transmission to the next.
+const SYMBOL_FLAGS: u8 = 0b111;
+
+/// Whether `symbol` can be the data chunk `tsn`.
+fn is_data_chunk(tsn: u64, symbol: &[u8]) -> bool {
+    let Some((&[kind, flags, l0, l1, t0, t1, t2, t3], _)) = symbol.split_first_chunk() else { return false };
+    let header = match kind {
+        Data::KIND => Data::HEADER,
+        IData::KIND => IData::HEADER,
+        _ => return false,
+    };
+    symbol.len() > header
+        && usize::from(u16::from_be_bytes([l0, l1])) == symbol.len()
+        && u32::from_be_bytes([t0, t1, t2, t3]) == tsn as u32
+        && flags & !SYMBOL_FLAGS == 0
+}
