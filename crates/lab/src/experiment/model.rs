@@ -59,7 +59,8 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
 fn usable(run: &Run<'_>, flow: &FlowSpec, link: &LinkModel) -> f64 {
     let rate = link.rate.mean_bits_per_second().map_or(f64::INFINITY, |rate| rate as f64 / 1e3);
     let message = flow.traffic.message as f64;
-    rate * message / (message + run.point.network.wrap.bytes() as f64 + HEADERS)
+    let redundancy = flow.sctp.fec.map_or(0.0, Code::redundancy);
+    (1.0 - redundancy) * rate * message / (message + run.point.network.wrap.bytes() as f64 + HEADERS)
 }
 
 /// SCTP's common header and that of a DATA chunk, bytes.

@@ -28,6 +28,10 @@ pub(super) fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         }
         if let Some(receiver) = receiver.and_then(Host::sctp_receiver) {
             received(&prefix, receiver, &mut measures);
+            let recovered = receiver.grown(|stats| stats.recovered_chunks);
+            if recovered > 0 {
+                measures.metric(format!("{prefix}recovered"), "packets", recovered as f64);
+            }
             if flow.traffic.reliability() != Reliability::Reliable {
                 measures.metric(format!("{prefix}lost"), "%", 100.0 * lost(receiver));
             }
@@ -76,6 +80,11 @@ pub(super) fn sent(prefix: &str, sender: &SctpSender, measures: &mut Measures) {
     count("timeout retransmissions", sender.grown(|stats| stats.timeout_retransmissions));
     count("overtaken SACKs", sender.grown(|stats| stats.overtaken_sacks));
     count("spurious", sender.grown(|stats| stats.duplicates_reported));
+    let redundancy = sender.grown(|stats| stats.redundancy_sent);
+    if redundancy > 0 {
+        count("redundancy", redundancy);
+        count("held for the code", sender.grown(|stats| stats.held_retransmissions));
+    }
     measures.metric(format!("{prefix}timeouts"), "", sender.grown(|stats| stats.t3_expiries) as f64);
     let chunks = sender.grown_by_path(|path| path.sent_chunks);
     let all = chunks.iter().sum::<u64>().max(1) as f64;

@@ -1,6 +1,8 @@
 use crate::api::{
     Abandonment, Artx, BufferSplit, CwndUnit, CwndUpdate, FecWindow, LossDetection, RttSamples, SackPath, StreamOrder,
 };
+use crate::wire::chunk::Redundancy;
+use crate::wire::padded;
 use braidcast_cc::{Congestion, LossResponse, RtoBounds};
 use braidcast_fec::Code;
 use braidcast_mpath::{RetransmissionPolicy, Scheduler};
@@ -197,6 +199,12 @@ impl Options {
             queueing_limit: Some(ms(60)),
             ..Self::default()
         }
+    }
+
+    /// Bytes by which data chunks are cut shorter than packets would allow, so that redundancy over them fits.
+    pub(crate) fn redundancy_reserve(&self) -> usize {
+        let range = |code: Code| code.window().min(Redundancy::MAX_RANGE);
+        self.fec.map_or(0, |code| padded(Redundancy::overhead(range(code))))
     }
 
     /// Whether redundancy is taken from the peer.

@@ -129,7 +129,7 @@ impl Path {
     pub(crate) fn new(now: Instant, id: PathId, route: Route, state: PathState, options: &Options) -> Self {
         let uncounted = match options.cwnd_unit {
             CwndUnit::Mtu => 0,
-            CwndUnit::Payload => Header::LEN + Data::HEADER,
+            CwndUnit::Payload => Header::LEN + Data::HEADER + options.redundancy_reserve(),
         };
         let unit = options.base_mtu - uncounted;
         let mut window = Window::new(unit, options.initial_window.map(|packets| packets * unit));

@@ -47,12 +47,11 @@ struct Scratch {
 }
 
 impl Fec {
-    /// TSNs that a redundancy chunk's range may have: the bits fill 64 bytes.
-    pub(super) const MAX_RANGE: u16 = 512;
     /// Redundancy that waits for room at most; the oldest is dropped.
     const MAX_DUE: usize = 64;
     /// What comes later than a window's worth of later chunks would be of no use any more: twice the range, as paths differ.
-    const LIMITS: DecoderLimits = DecoderLimits { window: 2 * Self::MAX_RANGE as usize, repairs: 64, symbol: 9000 };
+    const LIMITS: DecoderLimits =
+        DecoderLimits { window: 2 * Redundancy::MAX_RANGE as usize, repairs: 64, symbol: 9000 };
 
     /// Our first TSN is `local`, the peer's `peer`.
     pub(super) fn new(options: &Options, local: u64, peer: u64) -> Self {
@@ -68,11 +67,6 @@ impl Fec {
             DecoderLimits { symbol: options.max_mtu.max(options.base_mtu).max(Self::LIMITS.symbol), ..Self::LIMITS };
         let decoder = LinearDecoder::with_check(limits, peer, is_data_chunk);
         Self { sender: options.fec.map(sender), decoder, symbol: Vec::new(), inconsistent: 0 }
-    }
-
-    /// Bytes by which data chunks are cut shorter than packets would allow, so that redundancy over them fits.
-    pub(super) fn reserve(&self) -> usize {
-        self.sender.as_ref().map_or(0, |sender| padded(Redundancy::overhead(sender.code.window().min(Self::MAX_RANGE))))
     }
 }
 

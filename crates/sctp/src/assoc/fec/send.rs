@@ -11,7 +11,7 @@ use braidcast_fec::{Coefficients, Combination};
 impl Association {
     /// Bytes by which data chunks are cut shorter than packets would allow.
     pub(in crate::assoc) fn fec_reserve(&self) -> usize {
-        self.fec.as_ref().map_or(0, |fec| fec.reserve())
+        if self.fec.is_some() { self.options.redundancy_reserve() } else { 0 }
     }
 
     /// Tells the encoder what was sent for the first time since the last call, and asks it for redundancy.
@@ -109,9 +109,9 @@ impl Association {
         // A block's columns belong to its places; random coefficients to the range that they are drawn for.
         let first = match combination.coefficients {
             Coefficients::Cauchy => first,
-            Coefficients::Random => lowest.max((highest + 1).saturating_sub(u64::from(Fec::MAX_RANGE))),
+            Coefficients::Random => lowest.max((highest + 1).saturating_sub(u64::from(Redundancy::MAX_RANGE))),
         };
-        let count = u16::try_from(highest + 1 - first).ok().filter(|&count| count <= Fec::MAX_RANGE)?;
+        let count = u16::try_from(highest + 1 - first).ok().filter(|&count| count <= Redundancy::MAX_RANGE)?;
         let combination = Combination { first, count, ..combination };
         combination.coefficients(&mut scratch.coefficients).ok()?;
         scratch.covered.clear();

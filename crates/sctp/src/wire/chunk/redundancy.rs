@@ -36,6 +36,8 @@ impl<'a> Redundancy<'a> {
     pub const KIND: u8 = kind::REDUNDANCY;
     /// Bytes in front of the bits.
     pub const HEADER: usize = 12;
+    /// Chunks that a range may have: the bits fill 64 bytes.
+    pub(crate) const MAX_RANGE: u16 = 512;
     /// A row of a Cauchy matrix, column 0 for the first chunk of the range.
     pub const CAUCHY: u8 = 0;
     /// RFC 8681 §3.6: TinyMT32 with the key as the seed, the first number for the first chunk of the range.
