@@ -280,8 +280,9 @@ impl LinearDecoder {
         if first < self.sources.base() {
             return Err(Unusable::TooOld);
         }
-        let missing = (first..combination.end()).filter(|&id| self.sources.get(id).is_none());
-        if !self.equations.add(first, &self.coefficients[before..], missing, symbol) {
+        let covered = (first..combination.end()).zip(&self.coefficients[before..]).filter(|&(_, &it)| it != 0);
+        let mut missing = covered.map(|(id, _)| id).filter(|&id| self.sources.get(id).is_none()).peekable();
+        if missing.peek().is_none() || !self.equations.add(first, &self.coefficients[before..], missing, symbol) {
             return Err(Unusable::Redundant);
         }
         if self.equations.len() > self.limits.repairs {

@@ -154,10 +154,21 @@ fn address(host: u8, port: u16) -> std::net::SocketAddr {
 
 #[test]
 fn a_steady_path_allocates_nothing_for_a_packet() {
+    steady(&Options::default());
+}
+
+#[test]
+fn nor_does_it_with_redundancy_as_long_as_nothing_is_lost() {
+    for code in ["block:10,8", "convolutional:10,9,20", "tetrys:10,9,200"] {
+        steady(&Options { fec: Some(code.parse().unwrap()), ..Options::default() });
+    }
+}
+
+fn steady(options: &Options) {
     for interleaving in [true, false] {
         for (len, unordered) in [(1200, false), (1200, true), (20_000, false), (20_000, true), (100, false)] {
             // A send buffer that is full all the time, with no more messages than buffers are kept for (256).
-            let options = Options { interleaving, send_buffer: 200_000.min(200 * len), ..Options::default() };
+            let options = Options { interleaving, send_buffer: 200_000.min(200 * len), ..options.clone() };
             let mut pipe = Pipe::new(&options);
             let id = pipe.connect(0);
             let payload = common::pattern(len, 1);

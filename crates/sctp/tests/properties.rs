@@ -4,8 +4,9 @@ mod common;
 
 use braidcast_core::Instant;
 use braidcast_sctp::{
-    Abandonment, BufferSplit, Congestion, CwndUpdate, Event, LossDetection, Options, Reliability, RetransmissionPolicy,
-    RttSamples, SackOptions, SackPath, SackPolicy, Scheduler, SendOptions, StreamOrder,
+    Abandonment, Artx, BufferSplit, Code, Congestion, CwndUpdate, Event, FecWindow, LossDetection, Options,
+    Reliability, RetransmissionPolicy, RttSamples, SackOptions, SackPath, SackPolicy, Scheduler, SendOptions,
+    StreamOrder,
 };
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Loss, Outage, Rate, Reorder, ReorderHow};
@@ -71,13 +72,17 @@ fn options() -> impl Strategy<Value = Options> {
     let returns = (of(&SackPath::ALL), of(&RttSamples::ALL), of(&SackPolicy::ALL), any::<bool>());
     let sharing = (of(&Congestion::ALL), of(&BufferSplit::ALL));
     let rest = (any::<bool>(), any::<bool>(), prop::option::of(0_u32..3), prop::option::of(1_u32..6));
-    (scheduling, losses, returns, sharing, rest).prop_map(
+    let code = prop::sample::select(vec!["block:5,3", "convolutional:4,3,8", "tetrys:3,2,40"]);
+    let code = prop::option::of(code.prop_map(|name| name.parse::<Code>().unwrap()));
+    let redundancy = (code, of(&FecWindow::ALL), prop::option::of(of(&Artx::ALL)));
+    (scheduling, losses, returns, sharing, rest, redundancy).prop_map(
         |(
             (scheduler, retransmission, concurrent, stream_order),
             (loss_detection, cwnd_update, abandonment, probe),
             (path, rtt_samples, sack, nr_sack),
             (congestion, buffer_split),
             (interleaving, pacing, quick_failover, max_burst),
+            (fec, fec_window, artx),
         )| Options {
             scheduler,
             retransmission,
@@ -95,6 +100,9 @@ fn options() -> impl Strategy<Value = Options> {
             pacing,
             quick_failover,
             max_burst,
+            fec,
+            fec_window,
+            artx,
             sack: SackOptions { path, delay: ms(20), ..sack.into() },
             ..Options::live()
         },

@@ -23,7 +23,8 @@ pub(super) struct AckScratch {
 struct PathNews {
     /// Bytes newly acknowledged that count for the window.
     acked: usize,
-    in_flight_before: usize,
+    /// Of the window.
+    occupied_before: usize,
     /// The most recently sent chunk that is newly acknowledged and was sent once: its place and send time.
     newest: Option<(u64, Instant)>,
     /// Highest place in the send order that is newly acknowledged.
@@ -71,7 +72,7 @@ impl Association {
         scratch.newly.clear();
         scratch.paths.clear();
         scratch.paths.extend((0..self.paths.slots()).map(|slot| PathNews {
-            in_flight_before: self.paths.get(slot).map_or(0, |path| path.in_flight),
+            occupied_before: self.paths.get(slot).map_or(0, Path::occupied),
             ..PathNews::default()
         }));
         self.out.ack_range(self.out.base(), cumulative, &mut scratch.newly);
@@ -300,7 +301,7 @@ impl Association {
         let unit = path.unit();
         let queued = queueing_limit.is_some_and(|limit| path.queueing.latest() > limit);
         if (path.recovery.is_none() || growth_in_recovery) && grows && proven && !queued {
-            path.window.on_ack(news.acked, path.was_full(news.in_flight_before), unit, growth);
+            path.window.on_ack(news.acked, path.was_full(news.occupied_before), unit, growth);
         }
         if path.in_flight == 0 {
             path.window.on_all_acked();

@@ -248,12 +248,12 @@ impl Path {
     /// Whether data may go here as far as congestion control is concerned (RFC 9260 §6.1 B and D).
     pub(crate) fn has_room(&self, max_burst: Option<u32>) -> bool {
         let in_burst = max_burst.is_none_or(|most| self.burst < most || self.in_flight == 0);
-        self.in_flight + self.redundant_in_flight() < self.window.cwnd() && in_burst
+        self.occupied() < self.window.cwnd() && in_burst
     }
 
-    /// Room that redundancy takes. With nothing else out, nothing would ever free it.
-    const fn redundant_in_flight(&self) -> usize {
-        if self.in_flight == 0 { 0 } else { self.redundant.bytes() }
+    /// Bytes that take room in the window: data in flight, and redundancy, but with no data out nothing would ever free that.
+    pub(crate) const fn occupied(&self) -> usize {
+        if self.in_flight == 0 { 0 } else { self.in_flight + self.redundant.bytes() }
     }
 
     /// A redundancy chunk of `len` bytes, headers not counted, leaves over this path.
