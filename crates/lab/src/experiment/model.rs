@@ -5,6 +5,7 @@ use crate::host::{Host, SctpSender};
 use crate::multihomed::{ModelPath, throughput};
 use crate::plan::{Done, Plan, Run};
 use crate::scenario::FlowSpec;
+use braidcast_sctp::Code;
 use braidcast_sim::link::LinkModel;
 use core::time::Duration;
 

@@ -9,7 +9,6 @@ mod send;
 
 use crate::api::Options;
 use crate::wire::chunk::{Data, IData, Redundancy};
-use crate::wire::padded;
 use braidcast_fec::{Code, Combination, DecoderLimits, Encoder, LinearDecoder};
 use std::collections::VecDeque;
 
