@@ -240,13 +240,18 @@ impl LinearDecoder {
         self.sources.settled_bytes() + self.equations.repairs().map(<[u8]>::len).sum::<usize>()
     }
 
-    /// Gives up what is of the least use, as ECMT algorithm 1 has it: the oldest source symbol that no repair symbol here needs,
-    /// or else the oldest repair symbol. Source symbols that somebody else holds too are left alone.
+    /// Gives up what is of the least use: the oldest source symbol that nobody else holds, or else the oldest repair symbol.
+    ///
+    /// ECMT algorithm 1 spares source symbols that a repair symbol here needs. Here none needs them any more: it is taken out of
+    /// those repair symbols, which then cover one less.
     pub fn evict(&mut self) -> Option<Evicted> {
-        let (first, end) = self.equations.covered();
-        let unneeded = if first == end { self.sources.settled() } else { first.min(self.sources.settled()) };
-        if self.sources.forget_oldest(unneeded) {
-            return Some(Evicted::Source);
+        while self.sources.base() < self.sources.settled() {
+            let oldest = self.sources.base();
+            let there = self.sources.get(oldest).map(|symbol| self.equations.absorb(oldest, symbol)).is_some();
+            self.sources.forget_below(oldest + 1);
+            if there {
+                return Some(Evicted::Source);
+            }
         }
         if self.equations.len() == 0 {
             return None;

@@ -232,7 +232,7 @@ fn what_is_of_the_least_use_goes_first() {
     assert_eq!(decoder.held(), settled + repair(&late).len());
     let evicted: Vec<_> = core::iter::from_fn(|| decoder.evict()).collect();
     use Evicted::{Repair, Source};
-    assert_eq!(evicted, [Source, Source, Source, Repair, Source, Source]);
+    assert_eq!(evicted, [Source, Source, Source, Source, Source, Repair]);
     assert_eq!(decoder.held(), 0);
     assert_eq!(decoder.on_repair(&late, &repair(&late)), Err(Unusable::TooOld));
     assert_eq!(decoder.source(7), Some(&symbol(7)[..]));
@@ -252,4 +252,20 @@ fn a_solution_that_is_not_plausible_is_not_believed() {
     assert_eq!((recovered(&mut decoder), decoder.stats().inconsistent), (vec![], 1));
     decoder.on_repair(&combination, &repair(&combination)).unwrap();
     assert_eq!(recovered(&mut decoder), [1]);
+}
+
+#[test]
+fn what_is_evicted_is_not_needed_any_more() {
+    let mut decoder = LinearDecoder::new(DecoderLimits::default(), 0);
+    [0, 1, 2, 4, 6, 7].iter().for_each(|&id| decoder.on_source(id, &symbol(id)));
+    for key in [1, 2] {
+        let combination = Combination { coefficients: Coefficients::Random, first: 1, count: 8, key };
+        decoder.on_repair(&combination, &repair(&combination)).unwrap();
+    }
+    decoder.settle(3);
+    assert_eq!([(); 3].map(|()| decoder.evict()), [Some(Evicted::Source); 3]);
+    decoder.on_source(5, &symbol(5));
+    let mut back = recovered(&mut decoder);
+    back.sort_unstable();
+    assert_eq!(back, [3, 8]);
 }

@@ -77,3 +77,50 @@ fn fewer_chunks_are_sent_twice_when_retransmissions_wait_for_the_code() {
         }
     }
 }
+
+#[test]
+#[ignore = "exploration"]
+fn explore() {
+    for loss in [0.0, 0.02, 0.05, 0.10] {
+        for fec in
+            [None, Some("block:10,9"), Some("convolutional:10,9,20"), Some("tetrys:10,9,43"), Some("tetrys:10,9,200")]
+        {
+            for (window, artx) in [
+                (FecWindow::Inside, None),
+                (FecWindow::Inside, Some(Artx::Slowest)),
+                (FecWindow::Outside, None),
+                (FecWindow::Outside, Some(Artx::Slowest)),
+            ] {
+                if fec.is_none() && (artx.is_some() || window == FecWindow::Outside) {
+                    continue;
+                }
+                let mut options = Options { fec_window: window, artx, ..classic(fec) };
+                if std::env::var("TIME").is_ok() {
+                    options.loss_detection = braidcast_sctp::LossDetection::Time;
+                }
+                let (mut goodput, mut again, mut spurious, mut recovered, mut t3, mut evicted, mut useless) =
+                    (0.0, 0, 0, 0, 0, 0, 0);
+                for seed in 1..=3 {
+                    let mut pair = Pair::seeded(seed, &options, lossy(loss));
+                    pair.connect();
+                    let start = pair.now();
+                    transfer(&mut pair, 4_000_000, 1400);
+                    goodput += 32_000.0 / (pair.now() - start).as_millis() as f64 / 3.0;
+                    let (client, server) = (pair.on_client(|it, _| it.stats()), pair.on_server(|it, _| it.stats()));
+                    again += client.retransmissions;
+                    spurious += client.spurious_retransmissions;
+                    recovered += server.recovered_chunks;
+                    t3 += client.t3_expiries;
+                    evicted += server.redundancy_evicted;
+                    useless += server.redundancy_useless;
+                }
+                println!(
+                    "{:3}% {:22} {window:8} {:9} {goodput:.3} Mbit/s again {again} spurious {spurious} recovered {recovered} t3 {t3} evicted {evicted} useless {useless}",
+                    loss * 100.0,
+                    fec.unwrap_or("-"),
+                    artx.map_or("-".into(), |it| it.to_string())
+                );
+            }
+        }
+    }
+}

@@ -178,7 +178,10 @@ fn steady(options: &Options) {
             while pipe.window(id) < options.send_buffer {
                 pipe.send(id, &payload, how, count);
             }
-            pipe.send(id, &payload, how, count);
+            // Storage of redundancy goes from one chunk to the next, and so comes to hold the largest.
+            for _ in 0..if options.fec.is_some() { 4 } else { 1 } {
+                pipe.send(id, &payload, how, count);
+            }
             let (calls, packets) = (CALLS.get(), pipe.packets);
             pipe.send(id, &payload, how, count);
             let (calls, packets) = (CALLS.get() - calls, pipe.packets - packets);

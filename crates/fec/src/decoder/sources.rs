@@ -81,18 +81,6 @@ impl Sources {
         self.settled = self.settled.max(below);
     }
 
-    /// Leaves the oldest of those below `below` behind; false if there is none.
-    pub(super) fn forget_oldest(&mut self, below: u64) -> bool {
-        while self.base < below.min(self.end()) {
-            let there = self.get(self.base).is_some();
-            self.forget_below(self.base + 1);
-            if there {
-                return true;
-            }
-        }
-        false
-    }
-
     /// Puts it in; false if it is there already, left behind, or too far ahead.
     pub(super) fn insert(&mut self, id: u64, symbol: &[u8]) -> bool {
         if id < self.base || id >= self.end() || self.get(id).is_some() {

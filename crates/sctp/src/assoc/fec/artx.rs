@@ -77,6 +77,9 @@ impl Association {
             })
             .collect();
         for &(tsn, order) in &held {
+            if self.out.get(tsn).is_none_or(|chunk| !chunk.is_at(slot, order)) {
+                continue; // Its message was given up with one before it.
+            }
             self.lose(now, tsn, LossCause::Reported);
             self.enter_recovery(slot, order);
         }
