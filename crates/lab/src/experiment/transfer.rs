@@ -28,9 +28,8 @@ pub(super) fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         }
         if let Some(receiver) = receiver.and_then(Host::sctp_receiver) {
             received(&prefix, receiver, &mut measures);
-            let recovered = receiver.grown(|stats| stats.recovered_chunks);
-            if recovered > 0 {
-                measures.metric(format!("{prefix}recovered"), "packets", recovered as f64);
+            if flow.sctp.fec.is_some() {
+                decoded(&prefix, receiver, &mut measures);
             }
             if flow.traffic.reliability() != Reliability::Reliable {
                 measures.metric(format!("{prefix}lost"), "%", 100.0 * lost(receiver));
@@ -72,6 +71,15 @@ fn received(prefix: &str, receiver: &SctpReceiver, measures: &mut Measures) {
     }
 }
 
+/// What came of the redundancy.
+fn decoded(prefix: &str, receiver: &SctpReceiver, measures: &mut Measures) {
+    let mut count = |name: &str, value: u64| measures.metric(format!("{prefix}{name}"), "packets", value as f64);
+    count("recovered", receiver.grown(|stats| stats.recovered_chunks));
+    count("redundancy not needed", receiver.grown(|stats| stats.redundancy_useless));
+    count("redundancy evicted", receiver.grown(|stats| stats.redundancy_evicted));
+    count("redundancy refused", receiver.grown(|stats| stats.redundancy_refused));
+}
+
 /// What an SCTP sender did.
 pub(super) fn sent(prefix: &str, sender: &SctpSender, measures: &mut Measures) {
     let mut count = |name: &str, value: u64| measures.metric(format!("{prefix}{name}"), "packets", value as f64);
@@ -80,11 +88,8 @@ pub(super) fn sent(prefix: &str, sender: &SctpSender, measures: &mut Measures) {
     count("timeout retransmissions", sender.grown(|stats| stats.timeout_retransmissions));
     count("overtaken SACKs", sender.grown(|stats| stats.overtaken_sacks));
     count("spurious", sender.grown(|stats| stats.duplicates_reported));
-    let redundancy = sender.grown(|stats| stats.redundancy_sent);
-    if redundancy > 0 {
-        count("redundancy", redundancy);
-        count("held for the code", sender.grown(|stats| stats.held_retransmissions));
-    }
+    count("redundancy", sender.grown(|stats| stats.redundancy_sent));
+    count("held for the code", sender.grown(|stats| stats.held_retransmissions));
     measures.metric(format!("{prefix}timeouts"), "", sender.grown(|stats| stats.t3_expiries) as f64);
     let chunks = sender.grown_by_path(|path| path.sent_chunks);
     let all = chunks.iter().sum::<u64>().max(1) as f64;
