@@ -68,6 +68,7 @@ fn step(world: &mut World, input: &mut Unstructured<'_>, honest: bool) -> Result
         22 if input.ratio(1, 8)? => world.association(side, |association, now| association.shutdown(now)),
         23 if input.ratio(1, 8)? => world.association(side, |association, now| association.abort(now, "enough")),
         24 => world.recv(side, 3),
+        25 if honest => world.toggle_marking(side),
         // Only dishonest ones from here on; they all go to end 0.
         25 if !honest => {
             let (at, changes) = (input.arbitrary::<u8>()?, input.arbitrary::<[(u16, u8); 2]>()?);

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::api::Options;
 use braidcast_core::{Rng, Writer};
 
 use crate::wire::{
@@ -56,8 +57,8 @@ impl Offer {
     pub(crate) const MAX_EMITTED: usize =
         4 + 4 + 12 + 4 + Self::RANDOM + 4 + Self::MAX_CHUNKS + 4 + 2 * Self::MAX_HMACS;
 
-    /// Everything that is implemented here; I-DATA only if `interleaving`, NR-SACK only if `nr_sack`; ECN as
-    /// [`with_ecn`](Self::with_ecn) says. Draws the random number.
+    /// Everything that is implemented here; I-DATA only if `interleaving`, NR-SACK only if `nr_sack`, and
+    /// neither ECN nor REDUNDANCY. Draws the random number.
     pub(crate) fn new(rng: &mut Rng, interleaving: bool, nr_sack: bool) -> Self {
         let mut random = [0; Self::RANDOM];
         rng.fill(&mut random);
@@ -78,14 +79,10 @@ impl Offer {
         }
     }
 
-    /// The same with ECN or without.
-    pub(crate) const fn with_ecn(self, ecn: bool) -> Self {
-        Self { ecn, ..self }
-    }
-
-    /// The same with REDUNDANCY on offer, or not.
-    pub(crate) const fn with_redundancy(self, redundancy: bool) -> Self {
-        Self { redundancy, ..self }
+    /// What `options` have us offer.
+    pub(crate) fn of(rng: &mut Rng, options: &Options) -> Self {
+        let (ecn, redundancy) = (options.ecn, options.takes_redundancy());
+        Self { ecn, redundancy, ..Self::new(rng, options.interleaving, options.nr_sack) }
     }
 
     /// What the sender of `parameters`, those of an INIT or INIT-ACK, offers. Parameters that say nothing about

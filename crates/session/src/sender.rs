@@ -338,7 +338,14 @@ impl Sender {
         let clock = Clock { sent: now.as_micros(), rtt: micros(rtt), captured: self.counts.captured };
         wire::write_clock(&mut self.message, &clock, end);
         let reliability = if end { Reliability::Reliable } else { Reliability::Lifetime(CLOCK_LIFETIME) };
-        let how = SendOptions { stream: CONTROL, ppid: PPID, unordered: true, reliability, context: u64::MAX };
+        let how = SendOptions {
+            stream: CONTROL,
+            ppid: PPID,
+            unordered: true,
+            reliability,
+            context: u64::MAX,
+            ..SendOptions::default()
+        };
         association.send(now, &self.message, how).is_ok()
     }
 
@@ -371,7 +378,7 @@ impl Sender {
                 part.map_or((&unit.runs[..], &unit.bytes[..]), |part| (&part.runs, &unit.bytes[part.bytes.clone()]));
             match self.transmit_part(now, &envelope, unit, runs, bytes) {
                 Ok(()) => pending.sent_parts += 1,
-                Err(SendError::BufferFull { .. }) => return false,
+                Err(SendError::BufferFull { .. } | SendError::QueueFull { .. }) => return false,
                 Err(_) => {
                     self.counts.unsent[unit.kind.index()] += 1;
                     return true;
@@ -410,6 +417,7 @@ impl Sender {
             unordered: !self.options.reliable,
             reliability: envelope.reliability,
             context: envelope.sequence << 8 | unit.kind.index() as u64,
+            ..SendOptions::default()
         };
         let association = self.endpoint.association_mut(self.id).ok_or(SendError::Closing)?;
         association.send(now, &self.message, how)

@@ -3,7 +3,7 @@
 use super::Hints;
 use braidcast_core::Writer;
 use braidcast_sctp::wire::chunk::{
-    Abort, Asconf, Auth, CookieEcho, Data, ErrorChunk, ForwardTsn, GapBlock, Heartbeat, HeartbeatAck, IData,
+    Abort, Asconf, Auth, CookieEcho, Cwr, Data, Ecne, ErrorChunk, ForwardTsn, GapBlock, Heartbeat, HeartbeatAck, IData,
     IForwardTsn, ISkip, Init, Sack, Shutdown, ShutdownAck, ShutdownComplete, Skip,
 };
 use braidcast_sctp::wire::{Causes, Chunk, Entries, Entry, Parameters, RawChunk};
@@ -89,6 +89,11 @@ pub fn forge(input: &mut Unstructured<'_>, hints: Hints, out: &mut Vec<u8>) -> R
             5 => Chunk::ShutdownComplete(ShutdownComplete { reflected: last }),
             _ => Chunk::Abort(Abort { reflected: last, causes: Causes::new(input.bytes(length)?) }),
         },
+        18 if first => Chunk::Ecne(Ecne { lowest_tsn: near(input, hints.our_tsn)?, marked: last.then_some(1) }),
+        18 if last => {
+            let lowest_tsn = near(input, hints.peer_tsn)?;
+            Chunk::Cwr(Cwr { lowest_tsn, all_paths: unordered, same_window: immediate })
+        }
         18 => Chunk::CookieEcho(CookieEcho { cookie: input.bytes(length)? }),
         _ => Chunk::Unknown(RawChunk { kind: flags, flags: kind, value: input.bytes(length)?, bytes: &[], offset: 0 }),
     };

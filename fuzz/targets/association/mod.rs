@@ -33,6 +33,8 @@ pub struct Hints {
 struct End {
     endpoint: Endpoint,
     id: Option<AssociationId>,
+    /// What comes to this end is marked as having met congestion.
+    marking: bool,
     /// Packets towards this end, with the route by which they arrive.
     inbox: VecDeque<(Route, Vec<u8>)>,
     /// Reliable messages that this end is to get: number, then stream, order and bytes.
@@ -80,6 +82,7 @@ impl World {
         let end = |name| End {
             endpoint: Endpoint::new(options.clone(), Rng::from_seed(1).stream(name)),
             id: None,
+            marking: false,
             inbox: VecDeque::new(),
             expected: BTreeMap::new(),
             last: BTreeMap::new(),
@@ -212,8 +215,14 @@ impl World {
     }
 
     fn give(&mut self, at: usize, route: Route, payload: &[u8]) {
-        let datagram = Datagram { route, ecn: Ecn::NotEct, payload };
+        let ecn = if self.ends[at].marking { Ecn::Ce } else { Ecn::NotEct };
+        let datagram = Datagram { route, ecn, payload };
         self.ends[at].endpoint.handle_datagram(self.now, datagram);
+    }
+
+    /// The way to end `at` begins to mark packets, or ceases to.
+    pub fn toggle_marking(&mut self, at: usize) {
+        self.ends[at].marking ^= true;
     }
 
     /// What is on its way now arrives.

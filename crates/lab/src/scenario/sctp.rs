@@ -2,7 +2,8 @@
 
 use super::keys::{Key, flag, key, put, time, whole, word};
 use super::value::Value;
-use braidcast_sctp::{Options, PrVariant, SackOptions};
+use braidcast_sctp::{Limits, Options, PrVariant, SackOptions};
+use core::fmt::Display;
 use core::str::FromStr;
 
 /// The keys, those that set many options first.
@@ -50,6 +51,9 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("max_message", |o, v| put(&mut o.max_message, whole(v, 1, 1 << 30))),
     key("streams", |o, v| put(&mut o.streams, whole(v, 1, 65535))),
     key("mtu", mtu),
+    key("queue", |o, v| off_or(&mut o.queue, v)),
+    key("queue_scope", |o, v| put(&mut o.queue_scope, word(v))),
+    key("send_queue", |o, v| put(&mut o.send_queue, whole(v, 1, 1 << 20).map(Limits::messages))),
     key("ecn", |o, v| put(&mut o.ecn, flag(v))),
     key("fec", |o, v| off_or(&mut o.fec, v)),
     key("fec_window", |o, v| put(&mut o.fec_window, word(v))),
@@ -79,7 +83,7 @@ fn max_burst(options: &mut Options, value: &Value) -> Result<(), String> {
 }
 
 /// `off`, or a word.
-fn off_or<T: FromStr<Err = String>>(option: &mut Option<T>, value: &Value) -> Result<(), String> {
+fn off_or<T: FromStr<Err: Display>>(option: &mut Option<T>, value: &Value) -> Result<(), String> {
     put(option, if value.says("off") { Ok(None) } else { word(value).map(Some) })
 }
 

@@ -1,11 +1,13 @@
 use crate::api::{
-    Abandonment, Artx, BufferSplit, CwndUnit, CwndUpdate, FecWindow, LossDetection, RttSamples, SackPath, StreamOrder,
+    Abandonment, Artx, BufferSplit, CwndUnit, CwndUpdate, FecWindow, LossDetection, QueueScope, RttSamples, SackPath,
+    StreamOrder,
 };
 use crate::wire::chunk::Redundancy;
 use crate::wire::padded;
 use braidcast_cc::{Congestion, LossResponse, RtoBounds};
 use braidcast_fec::Code;
 use braidcast_mpath::{RetransmissionPolicy, Scheduler};
+use braidcast_queue::{Limits, Method};
 use core::time::Duration;
 use std::net::IpAddr;
 
@@ -111,6 +113,16 @@ pub struct Options {
     pub max_paths: usize,
     /// Associations that peers may open. Default 1024.
     pub max_associations: usize,
+    /// The queue in which messages wait until a path has room, and by which the next one is chosen; see [`QueueScope`] for what
+    /// it decides. Expiry is judged by the path that would carry the message (half its round trip); one that only a quicker path in
+    /// use would bring in time waits for that. Padding (`keep-alive`) is never sent: a window that is not filled keeps.
+    /// Default `None`: messages are sent in the order of their streams.
+    pub queue: Option<Method>,
+    /// How much waits in a queue at most. Bytes are no more than half of `send_buffer`, as the other half is for what was sent.
+    /// Default no limit but that.
+    pub send_queue: Limits,
+    /// What the queue decides. Default everything.
+    pub queue_scope: QueueScope,
     /// Offer ECN (RFC 4960 appendix A, draft-stewart-tsvwg-sctpecn; RFC 9260 leaves the numbers reserved): queues that mark
     /// instead of dropping are heard. Default true: a mark tells of congestion a round trip before a loss would, and without the
     /// loss; a peer that does not know it, as RFC 9260 has it, skips the parameter, and Linux does the same by default.
@@ -172,6 +184,9 @@ impl Default for Options {
             max_segments: 40,
             max_paths: 8,
             max_associations: 1024,
+            queue: None,
+            send_queue: Limits::NONE,
+            queue_scope: QueueScope::default(),
             ecn: true,
             fec: None,
             fec_window: FecWindow::default(),

@@ -94,6 +94,10 @@ pub struct Stats {
     pub acked_bytes: u64,
     /// Messages given up before any of them was sent.
     pub abandoned_unsent: u64,
+    /// Of those, the ones that the queue discarded as they would have come too late.
+    pub expired: u64,
+    /// Of those, the ones that the queue discarded for want of room.
+    pub crowded_out: u64,
     /// Messages given up after a part was sent.
     pub abandoned_sent: u64,
     /// Data chunks that arrived more than once.

@@ -13,6 +13,7 @@ pub(super) struct Forward {
 impl Association {
     /// Gives up messages whose lifetime ended while they waited (RFC 3758 §3.5 A5, RFC 7496 §3).
     pub(super) fn expire(&mut self, now: Instant) {
+        self.choice.on_time(now);
         let mut any = false;
         while let Some(key) = self.queue.next_expired(now) {
             self.abandon(key);
@@ -65,7 +66,7 @@ impl Association {
             message.chunks += 1;
         }
         if !told {
-            self.events.push_back(Event::Abandoned { stream, ppid, context });
+            self.events.push_back(Event::Abandoned { stream, ppid, context, why: None });
             *(if untouched { &mut self.stats.abandoned_unsent } else { &mut self.stats.abandoned_sent }) += 1;
         }
         if self.queue.get(key).chunks == 0 {
@@ -87,7 +88,7 @@ impl Association {
             let message = self.queue.get(key);
             if message.is_cut() && !message.abandoned && told != Some(key) {
                 let (stream, ppid, context) = (message.stream, message.ppid, message.context);
-                self.events.push_back(Event::Abandoned { stream, ppid, context });
+                self.events.push_back(Event::Abandoned { stream, ppid, context, why: None });
                 self.stats.abandoned_sent += 1;
                 self.queue.get_mut(key).abandoned = true;
                 told = Some(key);

@@ -7,6 +7,7 @@
 
 mod abandon;
 mod asconf;
+mod choose;
 mod coupled;
 mod ecn;
 mod fec;
@@ -36,10 +37,11 @@ use crate::auth::AuthKeys;
 use crate::capabilities::{Agreed, Offer};
 use crate::cookie::Cookie;
 use crate::rx::{AckPolicy, AckTimer, Echoes, Limits, Reassembly, Received, Tracker};
-use crate::tx::{Outstanding, Repeats, SendQueue, SentAgain};
+use crate::tx::{Front, Outstanding, Repeats, SendQueue, SentAgain};
 use abandon::Forward;
 use asconf::Reconfiguration;
 use braidcast_core::{Instant, Rng, Route, Transmit, Unwrapper};
+use choose::Choice;
 use fec::Fec;
 use sack::AckScratch;
 use std::collections::VecDeque;
@@ -70,6 +72,7 @@ pub struct Association {
     outbound_streams: u16,
     paths: Paths,
     queue: SendQueue,
+    choice: Choice,
     out: Outstanding,
     /// Lost chunks that are to be sent again.
     retransmit: Repeats,
@@ -114,9 +117,7 @@ struct Scratch {
 impl Association {
     /// The client's side, about to send INIT over `routes` in turn.
     pub(crate) fn connect(now: Instant, options: Arc<Options>, mut rng: Rng, peer_port: u16, routes: &[Route]) -> Self {
-        let offer = Offer::new(&mut rng, options.interleaving, options.nr_sack)
-            .with_ecn(options.ecn)
-            .with_redundancy(options.takes_redundancy());
+        let offer = Offer::of(&mut rng, &options);
         let (local_tag, initial_tsn) = (nonzero(&mut rng), rng.u32());
         let mut association = Self::new(options, rng, local_tag, peer_port, initial_tsn, offer);
         for &route in routes {
@@ -156,7 +157,8 @@ impl Association {
             auth: None,
             outbound_streams: options.streams,
             paths: Paths::default(),
-            queue: SendQueue::new(options.stream_order, options.abandonment),
+            queue: SendQueue::new(options.stream_order, options.abandonment).behind(Front::new(&options)),
+            choice: Choice::default(),
             out: Outstanding::new(acked.highest() + 1),
             retransmit: Repeats::default(),
             sent_again: SentAgain::default(),
@@ -236,6 +238,9 @@ impl Association {
         if how.stream >= self.outbound_streams {
             return Err(SendError::NoSuchStream { stream: how.stream, count: self.outbound_streams });
         }
+        if self.queue.front().is_some() {
+            return self.enqueue(now, payload, how);
+        }
         if len > self.send_room() {
             self.expire(now);
         }
@@ -262,7 +267,7 @@ impl Association {
         received
     }
 
-    /// Streams of a lower number in `priority` go first. For messages waiting and to come.
+    /// Streams of a lower number in `priority` go first. For messages waiting and to come; what waits in a queue keeps its place.
     pub fn set_priority(&mut self, stream: u16, priority: Priority) {
         self.queue.set_priority(stream, priority);
         // Lost chunks stand under the rank of their message.
@@ -306,9 +311,12 @@ impl Association {
         self.queue.waiting_bytes()
     }
 
-    /// Bytes that [`send`](Self::send) would still take.
+    /// Bytes that [`send`](Self::send) would still take; with a queue, on any stream and without discarding a message.
     pub fn send_room(&self) -> usize {
-        self.options.send_buffer.saturating_sub(self.queue.held_bytes())
+        match self.queue.front() {
+            Some(front) => front.room(),
+            None => self.options.send_buffer.saturating_sub(self.queue.held_bytes()),
+        }
     }
 
     /// The paths as they are now.
@@ -389,7 +397,8 @@ impl Association {
             self.readable_told = true;
             self.events.push_back(Event::Readable);
         }
-        if self.starved && self.send_room() >= self.options.send_buffer / 4 {
+        let whole = self.queue.front().map_or(self.options.send_buffer, |front| front.longest());
+        if self.starved && self.send_room() >= whole / 4 {
             self.starved = false;
             self.events.push_back(Event::Writable);
         }

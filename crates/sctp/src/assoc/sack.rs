@@ -281,7 +281,7 @@ impl Association {
                 path.shorten_queue(queueing_limit);
             } else if rtt_samples == RttSamples::SameReturn && now - path.measured >= MEASURED_EACH {
                 path.measured = now;
-                path.pending.heartbeat = true;
+                path.pending.heartbeat = !path.heartbeats.awaits_answer(now);
             }
         }
         if path.recovery.is_some_and(|until| news.highest_order >= Some(until)) {

@@ -31,10 +31,12 @@ impl Association {
         self.held_by_peer.observe(now, held);
         let (slot, data) = self.next_slot(now)?;
         let (limit, chunks) = (self.paths.get(slot)?.mtu(), self.paths.get(slot)?.stats.data_chunks());
+        let waiting = self.queue.waiting_bytes();
         let mut len = self.build_packet(now, slot, limit, data, buf);
         if len == 0 {
-            // Only an announcement that turned out to be void.
-            return if data { None } else { self.transmit(now, buf) };
+            // Only an announcement that turned out to be void; or the queue discarded what was to go, and has other messages.
+            let again = !data || (self.queue.front().is_some() && self.queue.waiting_bytes() < waiting);
+            return if again { self.transmit(now, buf) } else { None };
         }
         let (first, mut segment_size) = (len, None);
         let mut packets = 1;
@@ -263,17 +265,23 @@ impl Association {
                 break;
             }
         }
-        while self.next_repeat(slot).is_none() && self.may_carry_new(slot) && self.has_new_data() {
+        while self.next_repeat(slot).is_none()
+            && self.may_carry_new(slot)
+            && self.has_new_data()
+            && self.suits(now, slot)
+        {
+            let common = self.paths.common_mtu().unwrap_or(self.options.base_mtu);
+            let most = common - Header::LEN - header - self.fec_reserve();
+            let room = (end.saturating_sub(buf.len() + header) & !3).min(most);
+            let worth_it = |left: usize| room >= left || room >= Self::MIN_PIECE.min(most);
+            self.admit(now, slot, worth_it);
             let Some((key, left)) = self.queue.peek() else { break };
             if !self.queue.get(key).may_send(now, 0) && (self.agreed.forward_tsn || self.queue.is_untouched(key)) {
                 self.abandon(key);
                 self.advance_forward_point();
                 continue;
             }
-            let common = self.paths.common_mtu().unwrap_or(self.options.base_mtu);
-            let most = common - Header::LEN - header - self.fec_reserve();
-            let room = (end.saturating_sub(buf.len() + header) & !3).min(most);
-            if room < left && room < Self::MIN_PIECE.min(most) {
+            if !worth_it(left) {
                 break;
             }
             let Some(piece) = self.queue.cut(room) else { break };

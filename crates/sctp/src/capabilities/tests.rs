@@ -26,9 +26,9 @@ const SHA1_ONLY: Parameter<'_> = Parameter::HmacAlgorithms(Entries::new(&[0, 1])
 #[test]
 fn our_offer_is_laid_out_as_the_rfcs_draw_it() {
     let offer = Offer::new(&mut Rng::from_seed(1), true, false);
-    let with_ecn = emitted(&offer.with_ecn(true));
+    let with_ecn = emitted(&Offer { ecn: true, ..offer });
     assert_eq!(with_ecn[4..8], [0x80, 0, 0, 4], "ECN Capable");
-    assert_eq!(parse(&with_ecn), Ok(offer.with_ecn(true)));
+    assert_eq!(parse(&with_ecn), Ok(Offer { ecn: true, ..offer }));
     let bytes = emitted(&offer);
     assert_eq!(bytes[..4], [0xc0, 0, 0, 4], "Forward-TSN-Supported");
     assert_eq!(bytes[4..16], [0x80, 8, 0, 10, 64, 0xc2, 0xc0, 0xc1, 0x80, 15, 0, 0], "Supported Extensions");
@@ -41,8 +41,8 @@ fn our_offer_is_laid_out_as_the_rfcs_draw_it() {
 
 #[test]
 fn two_of_us_agree_on_everything_and_a_plain_peer_on_nothing() {
-    let [a, b] =
-        [1, 2].map(|seed| Offer::new(&mut Rng::from_seed(seed), true, true).with_ecn(true).with_redundancy(true));
+    let all = |seed| Offer { ecn: true, redundancy: true, ..Offer::new(&mut Rng::from_seed(seed), true, true) };
+    let [a, b] = [1, 2].map(all);
     assert_ne!(a, b, "random numbers differ");
     assert_eq!(
         Agreed::new(&a, &b),

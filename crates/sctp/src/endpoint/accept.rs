@@ -63,10 +63,9 @@ impl Endpoint {
     /// Our side of an INIT ACK; `None` where none is due.
     fn answer(&mut self, existing: Option<super::AssociationId>) -> Option<Answer> {
         let mut rng = self.next_rng();
-        let (interleaving, nr_sack, ecn) = (self.options.interleaving, self.options.nr_sack, self.options.ecn);
-        let redundancy = self.options.takes_redundancy();
+        let options = &self.options;
         let Some(association) = existing.and_then(|id| self.association(id)) else {
-            let offer = Offer::new(&mut rng, interleaving, nr_sack).with_ecn(ecn).with_redundancy(redundancy);
+            let offer = Offer::of(&mut rng, options);
             return Some(Answer { local_tag: nonzero(&mut rng), initial_tsn: rng.u32(), offer, tie_tags: (0, 0) });
         };
         let (local_tag, peer_tag) = (association.local_tag(), association.peer_tag());
@@ -78,7 +77,7 @@ impl Endpoint {
             State::ShutdownAckSent(_) => None,
             // The peer may have restarted: a new tag, and the old ones tied to it (RFC 9260 §5.2.2).
             _ => {
-                let offer = Offer::new(&mut rng, interleaving, nr_sack).with_ecn(ecn).with_redundancy(redundancy);
+                let offer = Offer::of(&mut rng, options);
                 let tie_tags = (local_tag, peer_tag);
                 Some(Answer { local_tag: nonzero(&mut rng), initial_tsn: rng.u32(), offer, tie_tags })
             }

@@ -203,7 +203,10 @@ impl fmt::Display for Chunk<'_> {
             Self::Ecne(c) => c.fmt(f),
             Self::Cwr(c) => c.fmt(f),
             Self::Redundancy(c) => c.fmt(f),
-            Self::Unknown(raw) => write!(f, "type={:#04x} flags={:#04x} len={}", raw.kind, raw.flags, raw.value.len()),
+            Self::Unknown(raw) => match kind::name(raw.kind) {
+                Some(name) => write!(f, "{name} flags={:#04x} len={}", raw.flags, raw.value.len()),
+                None => write!(f, "type={:#04x} flags={:#04x} len={}", raw.kind, raw.flags, raw.value.len()),
+            },
         }
     }
 }
