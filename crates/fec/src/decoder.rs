@@ -224,6 +224,11 @@ impl LinearDecoder {
         self.sources.get(id).map(|symbol| &symbol[PREFIX..])
     }
 
+    /// The source symbol `id`, which was found, turned out to be wrong.
+    pub fn distrust(&mut self, id: u64) {
+        self.sources.remove(id);
+    }
+
     /// No repair symbol to come covers anything below `id`.
     pub fn forget_below(&mut self, id: u64) {
         self.sources.forget_below(id);

@@ -60,17 +60,29 @@ impl Sources {
     pub(super) fn forget_below(&mut self, base: u64) {
         let base = self.base.max(base);
         for gone in self.base..base.min(self.end()) {
-            let place = self.place(gone);
-            let symbol = core::mem::take(&mut self.symbols[place]);
-            if gone < self.settled {
-                self.settled_bytes -= symbol.len();
-            }
-            if symbol.capacity() > 0 {
-                self.spare.push(symbol);
-            }
+            self.forget(gone);
         }
         self.base = base;
         self.settle(base);
+    }
+
+    /// Takes out `id`, which lies between base and end.
+    fn forget(&mut self, id: u64) {
+        let place = self.place(id);
+        let symbol = core::mem::take(&mut self.symbols[place]);
+        if id < self.settled {
+            self.settled_bytes -= symbol.len();
+        }
+        if symbol.capacity() > 0 {
+            self.spare.push(symbol);
+        }
+    }
+
+    /// Takes out `id`, if it is there.
+    pub(super) fn remove(&mut self, id: u64) {
+        if self.get(id).is_some() {
+            self.forget(id);
+        }
     }
 
     /// Symbols below `below` are held here only from now on.

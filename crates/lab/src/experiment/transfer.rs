@@ -76,6 +76,7 @@ fn decoded(prefix: &str, receiver: &SctpReceiver, measures: &mut Measures) {
     let mut count = |name: &str, value: u64| measures.metric(format!("{prefix}{name}"), "packets", value as f64);
     count("recovered", receiver.grown(|stats| stats.recovered_chunks));
     count("redundancy not needed", receiver.grown(|stats| stats.redundancy_useless));
+    count("redundancy too late", receiver.grown(|stats| stats.redundancy_late));
     count("redundancy evicted", receiver.grown(|stats| stats.redundancy_evicted));
     count("redundancy refused", receiver.grown(|stats| stats.redundancy_refused));
 }

@@ -58,6 +58,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("fec", |o, v| off_or(&mut o.fec, v)),
     key("fec_window", |o, v| put(&mut o.fec_window, word(v))),
     key("artx", |o, v| off_or(&mut o.artx, v)),
+    key("artx_from", |o, v| put(&mut o.artx_from, word(v))),
 ];
 
 fn preset(options: &mut Options, value: &Value) -> Result<(), String> {

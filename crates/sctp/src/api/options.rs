@@ -1,6 +1,6 @@
 use crate::api::{
-    Abandonment, Artx, BufferSplit, CwndUnit, CwndUpdate, FecWindow, LossDetection, QueueScope, RttSamples, SackPath,
-    StreamOrder,
+    Abandonment, Artx, ArtxFrom, BufferSplit, CwndUnit, CwndUpdate, FecWindow, LossDetection, QueueScope, RttSamples,
+    SackPath, StreamOrder,
 };
 use crate::wire::chunk::Redundancy;
 use crate::wire::padded;
@@ -135,6 +135,8 @@ pub struct Options {
     pub fec_window: FecWindow,
     /// How long fast retransmissions wait for the code, where one is used. Default `None`: not at all.
     pub artx: Option<Artx>,
+    /// Where that counts from. Default when the chunk was sent.
+    pub artx_from: ArtxFrom,
     /// Take redundancy from the peer even if `fec` sends none. Default false: with `fec` it is taken in any case.
     pub fec_receive: bool,
 }
@@ -191,6 +193,7 @@ impl Default for Options {
             fec: None,
             fec_window: FecWindow::default(),
             artx: None,
+            artx_from: ArtxFrom::default(),
             fec_receive: false,
         }
     }

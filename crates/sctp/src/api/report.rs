@@ -116,8 +116,10 @@ pub struct Stats {
     pub redundancy_sent: u64,
     /// Redundancy chunks that came.
     pub redundancy_received: u64,
-    /// Of those, the ones that told nothing new, or came when what they cover was gone.
+    /// Of those, the ones that told nothing new.
     pub redundancy_useless: u64,
+    /// Of those, the ones that came when something that they cover was no longer held.
+    pub redundancy_late: u64,
     /// Of those, the ones that were given up before they were of use, as others or data needed the room.
     pub redundancy_evicted: u64,
     /// Of those, the ones that say what cannot be: an unknown rule, a range too long or out of the window, a length that no

@@ -204,7 +204,8 @@ impl Association {
         });
         self.reconfiguration.expect(cookie.peer_initial_tsn);
         let (local, peer) = (self.out.next_tsn(), self.tracker.cumulative() + 1);
-        self.fec = self.agreed.redundancy.then(|| Box::new(Fec::new(&self.options, local, peer)));
+        self.fec =
+            self.agreed.redundancy.then(|| Box::new(Fec::new(&self.options, self.agreed.interleaving, local, peer)));
     }
 
     /// The handshake is done: data and joins may flow.

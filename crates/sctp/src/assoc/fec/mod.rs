@@ -53,7 +53,7 @@ impl Fec {
         DecoderLimits { window: 2 * Redundancy::MAX_RANGE as usize, repairs: 64, symbol: 9000 };
 
     /// Our first TSN is `local`, the peer's `peer`.
-    pub(super) fn new(options: &Options, local: u64, peer: u64) -> Self {
+    pub(super) fn new(options: &Options, interleaving: bool, local: u64, peer: u64) -> Self {
         let sender = |code: Code| Sender {
             code,
             encoder: code.encoder(),
@@ -64,7 +64,12 @@ impl Fec {
         };
         let limits =
             DecoderLimits { symbol: options.max_mtu.max(options.base_mtu).max(Self::LIMITS.symbol), ..Self::LIMITS };
-        let decoder = LinearDecoder::with_check(limits, peer, is_data_chunk);
+        let check = if interleaving {
+            is_data_chunk::<{ IData::KIND }, { IData::HEADER }>
+        } else {
+            is_data_chunk::<{ Data::KIND }, { Data::HEADER }>
+        };
+        let decoder = LinearDecoder::with_check(limits, peer, check);
         Self { sender: options.fec.map(sender), decoder, symbol: Vec::new(), inconsistent: 0 }
     }
 }
@@ -72,15 +77,11 @@ impl Fec {
 /// The bits of the flags that belong to a symbol: U, B, E. I may differ from one transmission to the next.
 const SYMBOL_FLAGS: u8 = 0b111;
 
-/// Whether `symbol` can be the data chunk `tsn`.
-fn is_data_chunk(tsn: u64, symbol: &[u8]) -> bool {
+/// Whether `symbol` can be the data chunk `tsn`, of the type that was agreed on.
+fn is_data_chunk<const KIND: u8, const HEADER: usize>(tsn: u64, symbol: &[u8]) -> bool {
     let Some((&[kind, flags, l0, l1, t0, t1, t2, t3], _)) = symbol.split_first_chunk() else { return false };
-    let header = match kind {
-        Data::KIND => Data::HEADER,
-        IData::KIND => IData::HEADER,
-        _ => return false,
-    };
-    symbol.len() > header
+    kind == KIND
+        && symbol.len() > HEADER
         && usize::from(u16::from_be_bytes([l0, l1])) == symbol.len()
         && u32::from_be_bytes([t0, t1, t2, t3]) == tsn as u32
         && flags & !SYMBOL_FLAGS == 0

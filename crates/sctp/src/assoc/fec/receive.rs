@@ -1,7 +1,7 @@
 use super::{Fec, SYMBOL_FLAGS};
 use crate::assoc::Association;
 use crate::assoc::receive::Arrivals;
-use crate::wire::chunk::{IData, Redundancy};
+use crate::wire::chunk::Redundancy;
 use crate::wire::{Chunk, RawChunk};
 use braidcast_core::Instant;
 use braidcast_fec::{Coefficients, Combination, Decoder, Evicted, Unusable};
@@ -57,7 +57,8 @@ impl Association {
         };
         match outcome {
             Ok(()) => {}
-            Err(Unusable::Redundant | Unusable::TooOld) => self.stats.redundancy_useless += 1,
+            Err(Unusable::Redundant) => self.stats.redundancy_useless += 1,
+            Err(Unusable::TooOld) => self.stats.redundancy_late += 1,
             Err(Unusable::Outside | Unusable::BadLength) => self.stats.redundancy_refused += 1,
         }
     }
@@ -95,10 +96,12 @@ impl Association {
             Ok(Chunk::IData(c)) => c.stream,
             _ => return,
         };
-        // What would end the association, were it sent so, is rather a lie.
-        let sound = (kind == IData::KIND) == self.agreed.interleaving && self.reassembly.has_stream(stream);
-        if !sound {
+        // The decoder believes chunks of the type agreed on only.
+        if !self.reassembly.has_stream(stream) {
             self.stats.inconsistent_chunks += 1;
+            if let Some(fec) = &mut self.fec {
+                fec.decoder.distrust(tsn);
+            }
             return;
         }
         let Ok(chunk) = Chunk::parse(raw) else { return };
