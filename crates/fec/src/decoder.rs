@@ -1,6 +1,7 @@
 //! Decoding: lost source symbols out of those that came and repair symbols, as soon as there are enough.
 
 mod equations;
+pub(crate) mod raptorq;
 mod sources;
 
 use crate::combination::PREFIX;
@@ -278,7 +279,7 @@ impl LinearDecoder {
         if combination.count == 0 || usize::from(combination.count) > self.limits.window {
             return Err(Unusable::Outside);
         }
-        if combination.end() > self.sources.end() {
+        if combination.checked_end().is_none_or(|end| end > self.sources.end()) {
             return Err(Unusable::Outside);
         }
         combination.coefficients(&mut self.coefficients).map_err(|_| Unusable::Outside)?;

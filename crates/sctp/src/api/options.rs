@@ -129,7 +129,8 @@ pub struct Options {
     /// [`classic`](Self::classic) goes without, as ns-2's SCTP does.
     pub ecn: bool,
     /// The erasure code that redundancy is sent by, if the peer takes it: lost chunks come back without a retransmission
-    /// (ECMT). Chunks are cut so much shorter that a redundancy chunk fits the MTU. Default `None`: none is sent.
+    /// (ECMT). Chunks are cut so much shorter that a redundancy chunk fits the MTU. Default `None`: none is sent,
+    /// and so with a code that is not [linear](Code::is_linear).
     pub fec: Option<Code>,
     /// Whether redundancy counts for the congestion window. Default inside.
     pub fec_window: FecWindow,

@@ -70,7 +70,12 @@ impl Fec {
             is_data_chunk::<{ Data::KIND }, { Data::HEADER }>
         };
         let decoder = LinearDecoder::with_check(limits, peer, check);
-        Self { sender: options.fec.map(sender), decoder, symbol: Vec::new(), inconsistent: 0 }
+        Self {
+            sender: options.fec.filter(|code| code.is_linear()).map(sender),
+            decoder,
+            symbol: Vec::new(),
+            inconsistent: 0,
+        }
     }
 }
 
