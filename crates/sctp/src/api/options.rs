@@ -1,9 +1,7 @@
 use crate::api::{
-    Abandonment, Artx, ArtxFrom, BufferSplit, CwndUnit, CwndUpdate, FecWindow, LossDetection, QueueScope, RttSamples,
-    SackPath, StreamOrder,
+    Abandonment, Artx, ArtxFrom, BufferSplit, CwndUnit, CwndUpdate, FecLosses, FecWindow, LossDetection, QueueScope,
+    RttSamples, SackPath, StreamOrder,
 };
-use crate::wire::chunk::Redundancy;
-use crate::wire::padded;
 use braidcast_cc::{Congestion, LossResponse, RtoBounds};
 use braidcast_fec::Code;
 use braidcast_mpath::{RetransmissionPolicy, Scheduler};
@@ -134,6 +132,8 @@ pub struct Options {
     pub fec: Option<Code>,
     /// Whether redundancy counts for the congestion window. Default inside.
     pub fec_window: FecWindow,
+    /// Whether congestion control learns of losses that it made up for. Default hidden.
+    pub fec_losses: FecLosses,
     /// How long fast retransmissions wait for the code, where one is used. Default `None`: not at all.
     pub artx: Option<Artx>,
     /// Where that counts from. Default when the chunk was sent.
@@ -193,6 +193,7 @@ impl Default for Options {
             ecn: true,
             fec: None,
             fec_window: FecWindow::default(),
+            fec_losses: FecLosses::default(),
             artx: None,
             artx_from: ArtxFrom::default(),
             fec_receive: false,
@@ -218,12 +219,6 @@ impl Options {
             queueing_limit: Some(ms(60)),
             ..Self::default()
         }
-    }
-
-    /// Bytes by which data chunks are cut shorter than packets would allow, so that redundancy over them fits.
-    pub(crate) fn redundancy_reserve(&self) -> usize {
-        let range = |code: Code| code.window().min(Redundancy::MAX_RANGE);
-        self.fec.map_or(0, |code| padded(Redundancy::overhead(range(code))))
     }
 
     /// Whether redundancy is taken from the peer.

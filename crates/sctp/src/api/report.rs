@@ -51,6 +51,9 @@ pub struct PathReport {
     pub sent_chunks: u64,
     /// Data chunks sent over this path as copies of what another one carries.
     pub copied_chunks: u64,
+    /// Data chunks sent over this path that were acknowledged after later ones: lost, and made up for by redundancy, unless they
+    /// only were late. Counted while redundancy is sent.
+    pub repaired_chunks: u64,
     /// Redundancy chunks sent over this path.
     pub redundancy_chunks: u64,
     /// Of those sent again, the ones that acknowledgements of others showed to be lost.

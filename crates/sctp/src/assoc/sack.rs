@@ -170,17 +170,24 @@ impl Association {
         let chunk = *chunk;
         let slot = usize::from(chunk.slot);
         let len = usize::from(chunk.piece.len);
+        let sends_redundancy = self.sends_redundancy();
         match state {
             ChunkState::InFlight => {
                 self.out.in_flight -= len;
                 let (Some(path), Some(news)) = (self.paths.get_mut(slot), news.get_mut(slot)) else { return };
                 path.in_flight -= len;
-                path.note_fate(false);
+                let made_up_for = sends_redundancy && !chunk.copied && path.was_overtaken(chunk.order);
+                path.note_fate(made_up_for);
                 news.acked += len;
                 news.advanced |= path.cumack.on_acked(tsn, cumulative);
                 self.stats.acked_bytes += len as u64;
                 if chunk.copied {
                     return; // Perhaps the copy alone arrived: that says nothing about this path.
+                }
+                if made_up_for {
+                    // Perhaps it never arrived: that says nothing about the path's delay and MTU.
+                    news.highest_order = news.highest_order.max(Some(chunk.order));
+                    return self.note_repaired(slot, chunk.order);
                 }
                 path.pmtu.on_delivered(len + Header::LEN + IData::HEADER);
                 news.highest_order = news.highest_order.max(Some(chunk.order));

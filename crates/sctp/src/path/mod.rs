@@ -6,9 +6,10 @@ mod redundant;
 use crate::api::{CwndUnit, FecWindow, Options, PathReport, PathState};
 use crate::tx::{LossCause, PseudoCumack};
 use crate::wire::Header;
-use crate::wire::chunk::Data;
+use crate::wire::chunk::{Data, Redundancy};
 use braidcast_cc::{LossResponse, Pacer, PathMtu, QueueingDelay, Rack, RttEstimator, Window};
 use braidcast_core::{Instant, PathId, Route};
+use braidcast_fec::LossMeter;
 use core::time::Duration;
 pub(crate) use heartbeat::{Heartbeats, Info};
 use redundant::Redundant;
@@ -34,6 +35,8 @@ pub(crate) struct Path {
     /// Bytes sent over this path and neither acknowledged nor taken for lost.
     pub(crate) in_flight: usize,
     redundant: Redundant,
+    /// The highest place in the send order that was acknowledged.
+    acked_order: u64,
     /// Bytes last sent over this path that the cumulative acknowledgement has not reached.
     pub(crate) unacked: usize,
     /// Of those, what the peer promised to keep (NR-SACK).
@@ -48,6 +51,8 @@ pub(crate) struct Path {
     pub(crate) burst: u32,
     /// Share of the chunks that were lost of late; each one weighs 1/64.
     pub(crate) loss_rate: f32,
+    /// How many were lost of late, and in what bursts.
+    pub(crate) losses: LossMeter,
     /// Recovery lasts until something sent from this place on is acknowledged (RFC 9260 §7.2.4 fast recovery).
     pub(crate) recovery: Option<u64>,
     pub(crate) marks: Marks,
@@ -107,6 +112,7 @@ pub(crate) struct PathStats {
     pub(crate) lost_chunks: u64,
     pub(crate) retransmitted_chunks: u64,
     pub(crate) copied_chunks: u64,
+    pub(crate) repaired_chunks: u64,
     pub(crate) redundancy_chunks: u64,
     pub(crate) fast_retransmissions: u64,
     pub(crate) timeout_retransmissions: u64,
@@ -129,7 +135,7 @@ impl Path {
     pub(crate) fn new(now: Instant, id: PathId, route: Route, state: PathState, options: &Options) -> Self {
         let uncounted = match options.cwnd_unit {
             CwndUnit::Mtu => 0,
-            CwndUnit::Payload => Header::LEN + Data::HEADER + options.redundancy_reserve(),
+            CwndUnit::Payload => Header::LEN + Data::HEADER + options.fec.map_or(0, Redundancy::reserve),
         };
         let unit = options.base_mtu - uncounted;
         let mut window = Window::new(unit, options.initial_window.map(|packets| packets * unit));
@@ -149,6 +155,7 @@ impl Path {
             heartbeats: Heartbeats::new(),
             in_flight: 0,
             redundant: Redundant::default(),
+            acked_order: 0,
             unacked: 0,
             non_renegable: 0,
             sent: VecDeque::new(),
@@ -156,6 +163,7 @@ impl Path {
             cumack: PseudoCumack::default(),
             burst: 0,
             loss_rate: 0.0,
+            losses: LossMeter::default(),
             recovery: None,
             marks: Marks::default(),
             measured: now,
@@ -243,6 +251,7 @@ impl Path {
     /// A chunk sent over this path was acknowledged or lost.
     pub(crate) fn note_fate(&mut self, lost: bool) {
         self.loss_rate += (f32::from(u8::from(lost)) - self.loss_rate) / 64.0;
+        self.losses.on_packet(lost);
     }
 
     /// Whether data may go here as far as congestion control is concerned (RFC 9260 §6.1 B and D).
@@ -268,6 +277,12 @@ impl Path {
     /// The data in place `order` was acknowledged.
     pub(crate) fn on_order_acked(&mut self, order: u64) {
         self.redundant.on_acked(order);
+        self.acked_order = self.acked_order.max(order);
+    }
+
+    /// Whether something that was sent after the data in place `order` was acknowledged.
+    pub(crate) const fn was_overtaken(&self, order: u64) -> bool {
+        order < self.acked_order
     }
 
     /// Bytes per second to spread packets at: 2 windows per round trip in slow start, 1.25 later, as Linux TCP does.
@@ -298,6 +313,7 @@ impl Path {
             lost_chunks,
             retransmitted_chunks,
             copied_chunks,
+            repaired_chunks,
             redundancy_chunks,
             fast_retransmissions,
             timeout_retransmissions,
@@ -326,6 +342,7 @@ impl Path {
             lost_chunks,
             retransmitted_chunks,
             copied_chunks,
+            repaired_chunks,
             redundancy_chunks,
             fast_retransmissions,
             timeout_retransmissions,

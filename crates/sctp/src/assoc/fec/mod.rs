@@ -5,8 +5,10 @@
 
 mod artx;
 mod receive;
+mod repaired;
 mod send;
 
+use super::Association;
 use crate::api::Options;
 use crate::wire::chunk::{Data, IData, Redundancy};
 use braidcast_fec::{Code, Combination, DecoderLimits, Encoder, LinearDecoder};
@@ -54,14 +56,6 @@ impl Fec {
 
     /// Our first TSN is `local`, the peer's `peer`.
     pub(super) fn new(options: &Options, interleaving: bool, local: u64, peer: u64) -> Self {
-        let sender = |code: Code| Sender {
-            code,
-            encoder: code.encoder(),
-            next: local,
-            first: local,
-            due: VecDeque::new(),
-            scratch: Scratch::default(),
-        };
         let limits =
             DecoderLimits { symbol: options.max_mtu.max(options.base_mtu).max(Self::LIMITS.symbol), ..Self::LIMITS };
         let check = if interleaving {
@@ -70,12 +64,41 @@ impl Fec {
             is_data_chunk::<{ Data::KIND }, { Data::HEADER }>
         };
         let decoder = LinearDecoder::with_check(limits, peer, check);
-        Self {
-            sender: options.fec.filter(|code| code.is_linear()).map(sender),
-            decoder,
-            symbol: Vec::new(),
-            inconsistent: 0,
+        let mut fec = Self { sender: None, decoder, symbol: Vec::new(), inconsistent: 0 };
+        fec.change(options.fec, local);
+        fec
+    }
+
+    /// Goes on with another code, or none, from the TSN `next` on; none as well if its repairs are no linear combinations.
+    fn change(&mut self, code: Option<Code>, next: u64) {
+        let code = code.filter(|code| code.is_linear());
+        if self.sender.as_ref().map(|sender| sender.code) != code {
+            self.sender = code.map(|code| Sender::new(code, next));
         }
+    }
+
+    /// Bytes by which data chunks are cut shorter than packets would allow, so that redundancy over them fits.
+    pub(super) fn reserve(&self) -> usize {
+        self.sender.as_ref().map_or(0, |sender| Redundancy::reserve(sender.code))
+    }
+}
+
+impl Sender {
+    fn new(code: Code, first: u64) -> Self {
+        let (due, scratch) = (VecDeque::new(), Scratch::default());
+        Self { code, encoder: code.encoder(), next: first, first, due, scratch }
+    }
+}
+
+impl Association {
+    /// Sends redundancy by `code` from now on, or none, over what is sent from now on. Whether that is possible: both ends must
+    /// have [`Options::fec`] or [`Options::fec_receive`].
+    pub fn set_fec(&mut self, code: Option<Code>) -> bool {
+        let next = self.out.next_tsn();
+        if let Some(fec) = &mut self.fec {
+            fec.change(code, next);
+        }
+        self.fec.is_some()
     }
 }
 

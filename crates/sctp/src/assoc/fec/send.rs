@@ -11,7 +11,7 @@ use braidcast_fec::{Coefficients, Combination};
 impl Association {
     /// Bytes by which data chunks are cut shorter than packets would allow.
     pub(in crate::assoc) fn fec_reserve(&self) -> usize {
-        if self.fec.is_some() { self.options.redundancy_reserve() } else { 0 }
+        self.fec.as_ref().map_or(0, |fec| fec.reserve())
     }
 
     /// Tells the encoder what was sent for the first time since the last call, and asks it for redundancy.
