@@ -107,5 +107,5 @@ fn message(input: &mut Unstructured<'_>) -> Result<(usize, SendOptions)> {
         _ => Reliability::Retransmissions(input.arbitrary::<u16>()? % 4),
     };
     let (stream, unordered) = (u16::from(input.arbitrary::<u8>()? % 5), how & 32 != 0);
-    Ok((len, SendOptions { stream, unordered, reliability, ppid: input.arbitrary()?, context: 0 }))
+    Ok((len, SendOptions { stream, unordered, reliability, ppid: input.arbitrary()?, ..SendOptions::default() }))
 }

@@ -204,8 +204,10 @@ impl Association {
         });
         self.reconfiguration.expect(cookie.peer_initial_tsn);
         let (local, peer) = (self.out.next_tsn(), self.tracker.cumulative() + 1);
-        self.fec =
-            self.agreed.redundancy.then(|| Box::new(Fec::new(&self.options, self.agreed.interleaving, local, peer)));
+        self.fec = self
+            .agreed
+            .redundancy
+            .then(|| Box::new(Fec::new(&self.options, self.agreed.interleaving, local, peer, self.peer_rwnd)));
     }
 
     /// The handshake is done: data and joins may flow.

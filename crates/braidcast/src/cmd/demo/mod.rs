@@ -25,13 +25,18 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Two ways to somebody far away.
+const FAR: [Network; 2] = [Network::Far, Network::Far2];
+/// What a conversation bears (ITU-T G.114), about.
+const CONVERSATION: Option<Duration> = Some(Duration::from_millis(160));
+
 /// The runs.
 const CASES: [Case; 5] = [
-    Case { name: "wifi", networks: &[Network::Wifi], send: &[] },
-    Case { name: "lte", networks: &[Network::Lte], send: &[] },
-    Case { name: "both", networks: &[Network::Wifi, Network::Lte], send: &[] },
-    Case { name: "far", networks: &[Network::Far, Network::Far2], send: &[] },
-    Case { name: "far-fec", networks: &[Network::Far, Network::Far2], send: &["--fec", "auto"] },
+    Case { name: "wifi", networks: &[Network::Wifi], latency: None, send: &[] },
+    Case { name: "lte", networks: &[Network::Lte], latency: None, send: &[] },
+    Case { name: "both", networks: &[Network::Wifi, Network::Lte], latency: None, send: &[] },
+    Case { name: "far", networks: &FAR, latency: CONVERSATION, send: &[] },
+    Case { name: "far-fec", networks: &FAR, latency: CONVERSATION, send: &["--fec", "auto"] },
 ];
 /// A run that lasts so much longer than the clip stands still.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -74,7 +79,7 @@ pub(super) fn run(args: &DemoArgs, common: &Common) -> Outcome {
         clip: &clip.path,
         recording: &recording,
         out: &args.out,
-        latency_ms: args.latency.as_millis(),
+        latency: args.latency,
         seconds: args.seconds,
         seed: args.seed,
     };

@@ -9,10 +9,6 @@ use std::path::{Path, PathBuf};
 /// recording also has a second without any service at 84 s; where that meets a stall of the Wi-Fi no sender could help.
 const LTE_FROM: &str = "24s";
 
-/// A packet that is repeated over this network is there after three times that and the time that its loss takes to notice: later than the
-/// latency of 500 ms.
-const FAR_DELAY: &str = "150ms";
-
 /// A network that is emulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Network {
@@ -20,9 +16,10 @@ pub(super) enum Network {
     Wifi,
     /// What was recorded, with an uplink's deep queue.
     Lte,
-    /// So far away that what is repeated comes too late, and lossy; this one and its twin.
+    /// So far away that what is repeated comes too late for a conversation, 50 ms and a round trip and a quarter of 100 ms later
+    /// (RFC 8985 §6.2), and lossy.
     Far,
-    /// The same once more.
+    /// Its twin.
     Far2,
 }
 
@@ -42,7 +39,9 @@ impl Network {
         match self {
             Self::Wifi => "Wi-Fi: 3 Mbit/s, 8 ms, bursts of loss (5 %), stalls (0.14 to 0.41 s, every 2 s)".into(),
             Self::Lte => format!("LTE:   {} (recorded) from {LTE_FROM} on, 30 ms, 300 ms of queue", LTE.name),
-            Self::Far | Self::Far2 => format!("Far:   3 Mbit/s, {FAR_DELAY} each way, 6 % lost at random; two of them"),
+            Self::Far | Self::Far2 => {
+                "Far:   3 Mbit/s, 50 ms, 5 % lost at random; two such, and 160 ms for a frame to be there".into()
+            }
         }
     }
 
@@ -53,7 +52,7 @@ impl Network {
                 "--rate 3mbit --delay 8ms --queue 200ms --loss burst:5%,3 --outage every:2s,275ms,hold".to_owned()
             }
             Self::Lte => format!("--delay 30ms --queue 300ms --trace-from {LTE_FROM} --trace"),
-            Self::Far | Self::Far2 => format!("--rate 3mbit --delay {FAR_DELAY} --queue 200ms --loss 6%"),
+            Self::Far | Self::Far2 => "--rate 3mbit --delay 50ms --queue 200ms --loss 5%".to_owned(),
         };
         let mut flags: Vec<String> = words.split(' ').map(Into::into).collect();
         if self == Self::Lte {

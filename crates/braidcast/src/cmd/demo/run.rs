@@ -5,6 +5,7 @@ use super::networks::Network;
 use crate::failure::{Failure, Outcome};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Seconds that an emulator outlives the clip at most.
 const AFTERWARDS: u32 = 60;
@@ -19,7 +20,7 @@ pub(super) struct Setting<'a> {
     pub(super) recording: &'a Path,
     /// Folder for what comes of it.
     pub(super) out: &'a Path,
-    pub(super) latency_ms: u128,
+    pub(super) latency: Duration,
     /// Length of the clip.
     pub(super) seconds: u32,
     pub(super) seed: u64,
@@ -32,6 +33,8 @@ pub(super) struct Case {
     pub(super) name: &'static str,
     /// The networks that it goes over.
     pub(super) networks: &'static [Network],
+    /// How long after its capture a frame is still worth showing, if not as the user says.
+    pub(super) latency: Option<Duration>,
     /// Flags of `send` besides the usual ones.
     pub(super) send: &'static [&'static str],
 }
@@ -79,7 +82,8 @@ impl Run {
         let receive = ["receive".into(), at(receive_port), text(&output), "--log".into(), text(&log)];
         let receiver = Process::start(setting.program, &receive)?.ready()?;
         let mut links = Vec::new();
-        let mut send = vec!["send".into(), text(setting.clip), "--latency".into(), format!("{}ms", setting.latency_ms)];
+        let latency = format!("{}ms", case.latency.unwrap_or(setting.latency).as_millis());
+        let mut send = vec!["send".into(), text(setting.clip), "--latency".into(), latency];
         send.extend(case.send.iter().map(|&flag| flag.into()));
         for ((network, port), nth) in case.networks.iter().zip(link_ports).zip(0..) {
             // They end by themselves should the demo be killed.

@@ -18,6 +18,8 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) struct Fec {
     sender: Option<Sender>,
+    /// Chunks that the range of random coefficients may have.
+    range: u16,
     decoder: LinearDecoder,
     /// A chunk without its I bit, where it had one.
     symbol: Vec<u8>,
@@ -55,7 +57,12 @@ impl Fec {
         DecoderLimits { window: 2 * Redundancy::MAX_RANGE as usize, repairs: 64, symbol: 9000 };
 
     /// Our first TSN is `local`, the peer's `peer`.
-    pub(super) fn new(options: &Options, interleaving: bool, local: u64, peer: u64) -> Self {
+    ///
+    /// What lies further back than two thirds of the peer's `buffer` is evicted there when redundancy over it comes, as data that
+    /// waits for order needs room too: ranges are shorter than that.
+    pub(super) fn new(options: &Options, interleaving: bool, local: u64, peer: u64, buffer: usize) -> Self {
+        let kept = buffer * 2 / 3 / options.base_mtu;
+        let range = u16::try_from(kept).unwrap_or(u16::MAX).clamp(1, Redundancy::MAX_RANGE);
         let limits =
             DecoderLimits { symbol: options.max_mtu.max(options.base_mtu).max(Self::LIMITS.symbol), ..Self::LIMITS };
         let check = if interleaving {
@@ -64,7 +71,7 @@ impl Fec {
             is_data_chunk::<{ Data::KIND }, { Data::HEADER }>
         };
         let decoder = LinearDecoder::with_check(limits, peer, check);
-        let mut fec = Self { sender: None, decoder, symbol: Vec::new(), inconsistent: 0 };
+        let mut fec = Self { sender: None, decoder, symbol: Vec::new(), inconsistent: 0, range };
         fec.change(options.fec, local);
         fec
     }
