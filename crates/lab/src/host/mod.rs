@@ -4,6 +4,7 @@
 mod dccp;
 mod ears;
 mod plain;
+mod roll;
 mod samples;
 mod sctp;
 mod window;
@@ -11,6 +12,7 @@ mod window;
 pub use dccp::{DccpHost, DccpSample};
 pub use ears::Ears;
 pub use plain::PlainHost;
+pub use roll::{Frame, FrameId, Roll};
 pub use samples::Samples;
 pub use sctp::{Arrival, Delivered, Header, SctpHost, SctpReceiver, SctpSender, Snapshot};
 pub use window::Window;
