@@ -4,9 +4,9 @@ mod common;
 
 use braidcast_core::Instant;
 use braidcast_sctp::{
-    Abandonment, BufferSplit, Congestion, CwndUpdate, Event, Limits, LossDetection, MessagePriority, Method, Options,
-    QueueScope, Reliability, RetransmissionPolicy, RttSamples, SackOptions, SackPath, SackPolicy, Scheduler, SendError,
-    SendOptions, StreamOrder,
+    Abandonment, Artx, BufferSplit, Code, Congestion, CwndUpdate, Event, FecWindow, Limits, LossDetection,
+    MessagePriority, Method, Options, QueueScope, Reliability, RetransmissionPolicy, RttSamples, SackOptions, SackPath,
+    SackPolicy, Scheduler, SendError, SendOptions, StreamOrder,
 };
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Loss, Outage, Rate, Reorder, ReorderHow};
@@ -79,7 +79,10 @@ fn options() -> impl Strategy<Value = Options> {
     let returns = (of(&SackPath::ALL), of(&RttSamples::ALL), of(&SackPolicy::ALL), any::<bool>());
     let sharing = (of(&Congestion::ALL), of(&BufferSplit::ALL));
     let rest = (any::<bool>(), any::<bool>(), prop::option::of(0_u32..3), prop::option::of(1_u32..6));
-    (scheduling, losses, returns, sharing, rest, queues()).prop_map(
+    let code = prop::sample::select(vec!["block:5,3", "convolutional:4,3,8", "tetrys:3,2,40"]);
+    let code = prop::option::of(code.prop_map(|name| name.parse::<Code>().unwrap()));
+    let redundancy = (code, of(&FecWindow::ALL), prop::option::of(of(&Artx::ALL)));
+    (scheduling, losses, returns, sharing, rest, queues(), redundancy).prop_map(
         |(
             (scheduler, retransmission, concurrent, stream_order),
             (loss_detection, cwnd_update, abandonment, probe),
@@ -87,6 +90,7 @@ fn options() -> impl Strategy<Value = Options> {
             (congestion, buffer_split),
             (interleaving, pacing, quick_failover, max_burst),
             (queue, send_queue, queue_scope),
+            (fec, fec_window, artx),
         )| Options {
             queue,
             send_queue,
@@ -107,6 +111,9 @@ fn options() -> impl Strategy<Value = Options> {
             pacing,
             quick_failover,
             max_burst,
+            fec,
+            fec_window,
+            artx,
             sack: SackOptions { path, delay: ms(20), ..sack.into() },
             ..Options::live()
         },

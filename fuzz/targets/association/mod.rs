@@ -7,7 +7,7 @@ pub use forge::forge;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_sctp::wire::{Chunk, Header, Packet, begin, seal};
 use braidcast_sctp::{
-    Association, AssociationId, Endpoint, Event, Limits, Method, Options, QueueScope, Reliability, Scheduler,
+    Artx, Association, AssociationId, Endpoint, Event, Limits, Method, Options, QueueScope, Reliability, Scheduler,
     SendOptions,
 };
 use core::time::Duration;
@@ -74,6 +74,9 @@ impl World {
             scheduler: if settings & 4 == 0 { Scheduler::default() } else { Scheduler::RoundRobin },
             loss_detection: braidcast_sctp::LossDetection::ALL[usize::from(settings >> 3 & 1)].1,
             pacing: settings & 16 == 0,
+            // Bits that mean something else as well, as there are no others.
+            fec: (settings & 20 == 20).then(|| "tetrys:3,2,20".parse().expect("a code")),
+            artx: (settings & 8 == 0).then_some(Artx::Slowest),
             send_buffer: 100_000,
             receive_buffer: if settings & 32 == 0 { 200_000 } else { 65_000 },
             max_message: 60_000,

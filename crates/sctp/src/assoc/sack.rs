@@ -23,7 +23,8 @@ pub(super) struct AckScratch {
 struct PathNews {
     /// Bytes newly acknowledged that count for the window.
     acked: usize,
-    in_flight_before: usize,
+    /// Of the window.
+    occupied_before: usize,
     /// The most recently sent chunk that is newly acknowledged and was sent once: its place and send time.
     newest: Option<(u64, Instant)>,
     /// Highest place in the send order that is newly acknowledged.
@@ -71,7 +72,7 @@ impl Association {
         scratch.newly.clear();
         scratch.paths.clear();
         scratch.paths.extend((0..self.paths.slots()).map(|slot| PathNews {
-            in_flight_before: self.paths.get(slot).map_or(0, |path| path.in_flight),
+            occupied_before: self.paths.get(slot).map_or(0, Path::occupied),
             ..PathNews::default()
         }));
         self.out.ack_range(self.out.base(), cumulative, &mut scratch.newly);
@@ -169,17 +170,24 @@ impl Association {
         let chunk = *chunk;
         let slot = usize::from(chunk.slot);
         let len = usize::from(chunk.piece.len);
+        let sends_redundancy = self.sends_redundancy();
         match state {
             ChunkState::InFlight => {
                 self.out.in_flight -= len;
                 let (Some(path), Some(news)) = (self.paths.get_mut(slot), news.get_mut(slot)) else { return };
                 path.in_flight -= len;
-                path.note_fate(false);
+                let made_up_for = sends_redundancy && !chunk.copied && path.was_overtaken(chunk.order);
+                path.note_fate(made_up_for);
                 news.acked += len;
                 news.advanced |= path.cumack.on_acked(tsn, cumulative);
                 self.stats.acked_bytes += len as u64;
                 if chunk.copied {
                     return; // Perhaps the copy alone arrived: that says nothing about this path.
+                }
+                if made_up_for {
+                    // Perhaps it never arrived: that says nothing about the path's delay and MTU.
+                    news.highest_order = news.highest_order.max(Some(chunk.order));
+                    return self.note_repaired(slot, chunk.order);
                 }
                 path.pmtu.on_delivered(len + Header::LEN + IData::HEADER);
                 news.highest_order = news.highest_order.max(Some(chunk.order));
@@ -308,7 +316,7 @@ impl Association {
         let unit = path.unit();
         let queued = queueing_limit.is_some_and(|limit| path.queued() > limit);
         if (path.recovery.is_none() || growth_in_recovery) && grows && proven && !queued {
-            path.window.on_ack(news.acked, path.was_full(news.in_flight_before), unit, growth);
+            path.window.on_ack(news.acked, path.was_full(news.occupied_before), unit, growth);
         }
         if path.in_flight == 0 {
             path.window.on_all_acked();
