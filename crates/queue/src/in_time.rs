@@ -121,6 +121,18 @@ impl<M: fmt::Debug + Send> InTime<M> {
         self.count_out(taken)
     }
 
+    fn take_to_send(&mut self, level: usize) -> Option<(Tag, M)> {
+        let (tag, message) = self.take(level)?;
+        let weight = if self.mean_len == 0.0 { 1.0 } else { LEN_WEIGHT };
+        self.mean_len += weight * (tag.len as f64 - self.mean_len);
+        Some((tag, message))
+    }
+
+    /// The most important level whose first frame comes whole; a slower way looks no further into any.
+    fn first_on_time(&self, outlook: &Outlook) -> Option<usize> {
+        self.filled().find(|&level| !self.is_late(level, outlook))
+    }
+
     fn take_late(&mut self) -> Option<(Tag, M)> {
         let taken = self.late.take();
         self.count_out(taken)
@@ -212,6 +224,14 @@ impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
         self.levels[level].messages.head()
     }
 
+    fn peek_on_time(&self, outlook: &Outlook) -> Option<&Tag> {
+        self.levels[self.first_on_time(outlook)?].messages.head()
+    }
+
+    fn pop_on_time(&mut self, outlook: &Outlook) -> Option<(Tag, M)> {
+        self.take_to_send(self.first_on_time(outlook)?)
+    }
+
     fn pop(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
         if !outlook.one_way_delay.is_zero() {
             self.shortest = self.shortest.min(outlook.one_way_delay);
@@ -219,10 +239,7 @@ impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
         let mut next = self.goes_before(outlook);
         while let Some(level) = next.or_else(|| self.filled().next()) {
             if next.is_some() || !self.is_late(level, outlook) {
-                let (tag, message) = self.take(level)?;
-                let weight = if self.mean_len == 0.0 { 1.0 } else { LEN_WEIGHT };
-                self.mean_len += weight * (tag.len as f64 - self.mean_len);
-                return Some((tag, message));
+                return self.take_to_send(level);
             }
             if level == Priority::FIRST.index() {
                 self.late.extend(self.levels[level].take());

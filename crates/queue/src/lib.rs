@@ -70,7 +70,7 @@ pub trait SendQueue<M>: fmt::Debug + Send {
     /// The first message that would come in time over a way like this, for a transport that has a quicker one as well: what is
     /// before it stays, as it may be in time over that, and nothing is discarded.
     fn peek_on_time(&self, outlook: &Outlook) -> Option<&Tag> {
-        self.peek().filter(|tag| !tag.is_expired(outlook))
+        self.certain(outlook).filter(|tag| !tag.is_expired(outlook))
     }
 
     /// Takes the message that [`peek_on_time`](Self::peek_on_time) shows. O(log n) to find it where messages of one priority expire

@@ -30,9 +30,12 @@ fn one_way_delay(path: &Path) -> Duration {
 }
 
 impl Association {
-    /// What a queue is to know about the way over `path`.
-    fn outlook(now: Instant, path: Option<&Path>) -> Outlook {
-        let rate = path.and_then(|path| Some(path.window.cwnd() as f64 / path.rtt.srtt()?.as_secs_f64().max(1e-6)));
+    /// What a queue is to know about the way over `path`. The rate is that of all paths that data may go over.
+    fn outlook(&self, now: Instant, path: Option<&Path>) -> Outlook {
+        let best = self.paths.best_rank(None);
+        let used = self.paths.iter().filter(|path| self.paths.is_best(path, best));
+        let rates = used.filter_map(|path| Some(path.window.cwnd() as f64 / path.rtt.srtt()?.as_secs_f64().max(1e-6)));
+        let rate = Some(rates.sum()).filter(|rate| *rate > 0.0);
         Outlook { now, one_way_delay: path.map(one_way_delay).unwrap_or_default(), rate }
     }
 
@@ -47,7 +50,7 @@ impl Association {
 
     /// Puts a message into the queue.
     pub(super) fn enqueue(&mut self, now: Instant, payload: &[u8], how: SendOptions) -> Result<(), SendError> {
-        let outlook = Self::outlook(now, self.quickest());
+        let outlook = self.outlook(now, self.quickest());
         let outcome =
             self.queue.push_front(&outlook, payload, how).map_err(|refused| match (refused, self.queue.front()) {
                 (Refused::Full(()), Some(front)) => {
@@ -68,7 +71,7 @@ impl Association {
         let path = self.paths.get(slot);
         let heeded = self.queue.front().is_some_and(|front| front.heeds_delay());
         let quicker = |quickest: &Path| path.is_some_and(|path| one_way_delay(quickest) < one_way_delay(path));
-        Way { outlook: Self::outlook(now, path), quickest: !heeded || !self.quickest().is_some_and(quicker) }
+        Way { outlook: self.outlook(now, path), quickest: !heeded || !self.quickest().is_some_and(quicker) }
     }
 
     /// Takes the message that goes next out of the queue, to be cut for the path in `slot`, unless what is cut already goes first.
