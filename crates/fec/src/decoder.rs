@@ -1,6 +1,7 @@
 //! Decoding: lost source symbols out of those that came and repair symbols, as soon as there are enough.
 
 mod equations;
+pub(crate) mod raptorq;
 mod sources;
 
 use crate::combination::PREFIX;
@@ -224,6 +225,11 @@ impl LinearDecoder {
         self.sources.get(id).map(|symbol| &symbol[PREFIX..])
     }
 
+    /// The source symbol `id`, which was found, turned out to be wrong.
+    pub fn distrust(&mut self, id: u64) {
+        self.sources.remove(id);
+    }
+
     /// No repair symbol to come covers anything below `id`.
     pub fn forget_below(&mut self, id: u64) {
         self.sources.forget_below(id);
@@ -240,13 +246,19 @@ impl LinearDecoder {
         self.sources.settled_bytes() + self.equations.repairs().map(<[u8]>::len).sum::<usize>()
     }
 
-    /// Gives up what is of the least use, as ECMT algorithm 1 has it: the oldest source symbol that no repair symbol here needs,
-    /// or else the oldest repair symbol. Source symbols that somebody else holds too are left alone.
+    /// Gives up what is of the least use: the oldest source symbol that nobody else holds, or else the oldest repair symbol.
+    ///
+    /// ECMT algorithm 1 spares source symbols that a repair symbol here needs. Here none needs them any more: it is taken out of
+    /// those repair symbols, which then cover one less.
     pub fn evict(&mut self) -> Option<Evicted> {
-        let (first, end) = self.equations.covered();
-        let unneeded = if first == end { self.sources.settled() } else { first.min(self.sources.settled()) };
-        if self.sources.forget_oldest(unneeded) {
-            return Some(Evicted::Source);
+        let last = self.sources.settled().min(self.sources.end()); // As it is now: the end moves along.
+        while self.sources.base() < last {
+            let oldest = self.sources.base();
+            let there = self.sources.get(oldest).map(|symbol| self.equations.absorb(oldest, symbol)).is_some();
+            self.sources.forget_below(oldest + 1);
+            if there {
+                return Some(Evicted::Source);
+            }
         }
         if self.equations.len() == 0 {
             return None;
@@ -268,7 +280,7 @@ impl LinearDecoder {
         if combination.count == 0 || usize::from(combination.count) > self.limits.window {
             return Err(Unusable::Outside);
         }
-        if combination.end() > self.sources.end() {
+        if combination.checked_end().is_none_or(|end| end > self.sources.end()) {
             return Err(Unusable::Outside);
         }
         combination.coefficients(&mut self.coefficients).map_err(|_| Unusable::Outside)?;
@@ -280,8 +292,9 @@ impl LinearDecoder {
         if first < self.sources.base() {
             return Err(Unusable::TooOld);
         }
-        let missing = (first..combination.end()).filter(|&id| self.sources.get(id).is_none());
-        if !self.equations.add(first, &self.coefficients[before..], missing, symbol) {
+        let covered = (first..combination.end()).zip(&self.coefficients[before..]).filter(|&(_, &it)| it != 0);
+        let mut missing = covered.map(|(id, _)| id).filter(|&id| self.sources.get(id).is_none()).peekable();
+        if missing.peek().is_none() || !self.equations.add(first, &self.coefficients[before..], missing, symbol) {
             return Err(Unusable::Redundant);
         }
         if self.equations.len() > self.limits.repairs {

@@ -45,12 +45,17 @@ pub struct PathReport {
     pub sent_bytes: u64,
     /// Data chunks sent over this path that were taken for lost.
     pub lost_chunks: u64,
+    /// Runs of neighbours among those taken for lost.
+    pub loss_bursts: u64,
     /// Data chunks sent again over this path.
     pub retransmitted_chunks: u64,
     /// Data chunks sent over this path, repeats included.
     pub sent_chunks: u64,
     /// Data chunks sent over this path as copies of what another one carries.
     pub copied_chunks: u64,
+    /// Data chunks sent over this path that were acknowledged after later ones: lost, and made up for by redundancy, unless they
+    /// only were late. Counted while redundancy is sent.
+    pub repaired_chunks: u64,
     /// Redundancy chunks sent over this path.
     pub redundancy_chunks: u64,
     /// Of those sent again, the ones that acknowledgements of others showed to be lost.
@@ -116,8 +121,10 @@ pub struct Stats {
     pub redundancy_sent: u64,
     /// Redundancy chunks that came.
     pub redundancy_received: u64,
-    /// Of those, the ones that told nothing new, or came when what they cover was gone.
+    /// Of those, the ones that told nothing new.
     pub redundancy_useless: u64,
+    /// Of those, the ones that came when something that they cover was no longer held.
+    pub redundancy_late: u64,
     /// Of those, the ones that were given up before they were of use, as others or data needed the room.
     pub redundancy_evicted: u64,
     /// Of those, the ones that say what cannot be: an unknown rule, a range too long or out of the window, a length that no

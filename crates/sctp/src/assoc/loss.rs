@@ -3,7 +3,6 @@ use crate::api::LossDetection;
 use crate::tx::{ChunkState, LossCause};
 use crate::wire::chunk::Sack;
 use braidcast_core::Instant;
-use core::time::Duration;
 
 /// Missing reports that make a chunk lost (RFC 9260 §7.2.4; ECMT says four, see the mission's list of slips).
 const MISSING_REPORTS: u8 = 3;
@@ -21,17 +20,16 @@ impl Association {
     /// RACK on one path (RFC 8985 §6.2 step 5). Entries leave the front of the send order once: O(1) for each chunk.
     fn detect_overdue(&mut self, now: Instant, slot: usize) {
         loop {
-            let front = self.paths.get(slot).and_then(|path| path.sent.front());
-            let held = front.map_or(Duration::ZERO, |&(tsn, _)| self.artx_delay(slot, tsn));
             let Some(path) = self.paths.get_mut(slot) else { return };
             path.timers.reordering = None;
             let Some(&(tsn, order)) = path.sent.front() else { return };
-            let Some(chunk) = self.out.get(tsn).filter(|chunk| chunk.is_at(slot, order)) else {
+            let Some(&chunk) = self.out.get(tsn).filter(|chunk| chunk.is_at(slot, order)) else {
                 path.sent.pop_front();
                 continue;
             };
             let Some(deadline) = path.rack.lost_at(chunk.sent, order, path.rtt.min(), path.rtt.srtt()) else { return };
-            let deadline = deadline + held;
+            let deadline = self.lost_after_waiting(slot, tsn, chunk.sent, deadline);
+            let Some(path) = self.paths.get_mut(slot) else { return };
             if now < deadline {
                 path.timers.reordering = Some(deadline);
                 return;
@@ -98,7 +96,7 @@ impl Association {
     /// Shrinks the window once for all losses of one round trip (RFC 9260 §7.2.4 5).
     pub(super) fn enter_recovery(&mut self, slot: usize, order: u64) {
         let Some(path) = self.paths.get_mut(slot) else { return };
-        path.stats.lost_chunks += 1;
+        path.on_chunk_lost(order);
         if path.recovery.is_none_or(|until| order >= until) {
             path.recovery = Some(path.next_order());
             self.shrink(slot);
@@ -165,6 +163,7 @@ impl Association {
         self.unheld_packet = lost > 0;
         if let Some(path) = self.paths.get_mut(slot) {
             path.stats.lost_chunks += lost;
+            path.stats.loss_bursts += u64::from(lost > 0);
         }
         self.path_failed(slot);
     }

@@ -22,7 +22,8 @@ impl Redundant {
 
     /// The data in place `order` was acknowledged.
     pub(super) fn on_acked(&mut self, order: u64) {
-        while let Some((_, len)) = self.sent.pop_front_if(|&mut (before, _)| before <= order) {
+        while let Some(&(_, len)) = self.sent.front().filter(|&&(before, _)| before <= order) {
+            self.sent.pop_front();
             self.bytes -= len;
         }
     }

@@ -1,4 +1,4 @@
-use crate::api::{Artx, LossDetection};
+use crate::api::{Artx, ArtxFrom, LossDetection};
 use crate::assoc::Association;
 use crate::tx::LossCause;
 use braidcast_core::Instant;
@@ -6,9 +6,19 @@ use braidcast_fec::Code;
 use core::time::Duration;
 
 impl Association {
-    /// δ: how long the fast retransmission of `tsn`, last sent over the path in `slot`, waits from when it is due. Zero without
-    /// a code or without [`Options::artx`](crate::Options::artx).
-    pub(in crate::assoc) fn artx_delay(&self, slot: usize, tsn: u64) -> Duration {
+    /// When the chunk `tsn`, last sent over the path in `slot` at `sent`, may be taken for lost, if without a code it were so at
+    /// `due`.
+    pub(in crate::assoc) fn lost_after_waiting(&self, slot: usize, tsn: u64, sent: Instant, due: Instant) -> Instant {
+        let delay = self.artx_delay(slot, tsn);
+        match self.options.artx_from {
+            ArtxFrom::Sent => due.max(sent + delay),
+            ArtxFrom::Due => due + delay,
+        }
+    }
+
+    /// δ for the chunk `tsn`, last sent over the path in `slot`. Zero without a code or without
+    /// [`Options::artx`](crate::Options::artx).
+    fn artx_delay(&self, slot: usize, tsn: u64) -> Duration {
         let Some(sender) = self.fec.as_ref().and_then(|fec| fec.sender.as_ref()) else { return Duration::ZERO };
         let Some(reading) = self.options.artx else { return Duration::ZERO };
         let round_trip = |slot| self.paths.get(slot).and_then(|path| path.rtt.srtt());
@@ -42,15 +52,17 @@ impl Association {
     /// Whether `tsn`, of which one report too many says that it is missing, waits for the code all the same: until δ is over
     /// and one more report comes.
     pub(in crate::assoc) fn waits_for_code(&mut self, now: Instant, slot: usize, tsn: u64) -> bool {
-        let delay = self.artx_delay(slot, tsn);
-        let Some(chunk) = self.out.get_mut(tsn) else { return false };
+        if !self.sends_redundancy() || self.options.artx.is_none() {
+            return false;
+        }
+        let Some(&chunk) = self.out.get(tsn) else { return false };
         if let Some(until) = chunk.held_until {
             return now < until;
         }
-        if delay.is_zero() {
-            return false;
+        let until = self.lost_after_waiting(slot, tsn, chunk.sent, now);
+        if let Some(chunk) = self.out.get_mut(tsn) {
+            chunk.held_until = Some(until);
         }
-        chunk.held_until = Some(now + delay);
         self.stats.held_retransmissions += 1;
         true
     }
@@ -77,6 +89,9 @@ impl Association {
             })
             .collect();
         for &(tsn, order) in &held {
+            if self.out.get(tsn).is_none_or(|chunk| !chunk.is_at(slot, order)) {
+                continue; // Its message was given up with one before it.
+            }
             self.lose(now, tsn, LossCause::Reported);
             self.enter_recovery(slot, order);
         }

@@ -1,7 +1,7 @@
 use super::{Fec, SYMBOL_FLAGS};
 use crate::assoc::Association;
 use crate::assoc::receive::Arrivals;
-use crate::wire::chunk::{IData, Redundancy};
+use crate::wire::chunk::Redundancy;
 use crate::wire::{Chunk, RawChunk};
 use braidcast_core::Instant;
 use braidcast_fec::{Coefficients, Combination, Decoder, Evicted, Unusable};
@@ -36,7 +36,7 @@ impl Association {
         }
     }
 
-    /// REDUNDANCY. Whatever it says, the work is bounded by [`Fec::MAX_RANGE`] and the decoder's limits.
+    /// REDUNDANCY. Whatever it says, the work is bounded by [`Redundancy::MAX_RANGE`] and the decoder's limits.
     pub(in crate::assoc) fn handle_redundancy(&mut self, chunk: &Redundancy<'_>) {
         let Some(fec) = self.fec.as_mut().filter(|_| self.state.accepts_data()) else { return };
         self.stats.redundancy_received += 1;
@@ -50,14 +50,15 @@ impl Association {
         };
         let first = self.tracker.unwrap(chunk.first_tsn);
         let combination = Combination { coefficients, first, count: chunk.count, key: chunk.key };
-        let outcome = if chunk.count > Fec::MAX_RANGE {
+        let outcome = if chunk.count > Redundancy::MAX_RANGE {
             Err(Unusable::Outside)
         } else {
             fec.decoder.on_repair_of(&combination, |n| chunk.covers(n), chunk.coded)
         };
         match outcome {
             Ok(()) => {}
-            Err(Unusable::Redundant | Unusable::TooOld) => self.stats.redundancy_useless += 1,
+            Err(Unusable::Redundant) => self.stats.redundancy_useless += 1,
+            Err(Unusable::TooOld) => self.stats.redundancy_late += 1,
             Err(Unusable::Outside | Unusable::BadLength) => self.stats.redundancy_refused += 1,
         }
     }
@@ -95,10 +96,12 @@ impl Association {
             Ok(Chunk::IData(c)) => c.stream,
             _ => return,
         };
-        // What would end the association, were it sent so, is rather a lie.
-        let sound = (kind == IData::KIND) == self.agreed.interleaving && self.reassembly.has_stream(stream);
-        if !sound {
+        // The decoder believes chunks of the type agreed on only.
+        if !self.reassembly.has_stream(stream) {
             self.stats.inconsistent_chunks += 1;
+            if let Some(fec) = &mut self.fec {
+                fec.decoder.distrust(tsn);
+            }
             return;
         }
         let Ok(chunk) = Chunk::parse(raw) else { return };

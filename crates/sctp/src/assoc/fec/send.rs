@@ -64,16 +64,18 @@ impl Association {
     pub(in crate::assoc) fn put_redundancy(&mut self, slot: usize, start: usize, end: usize, buf: &mut Vec<u8>) {
         let header = self.data_header();
         let Some(mut fec) = self.fec.take() else { return };
+        let range = fec.range;
         while let Some(sender) = &mut fec.sender
             && let Some(&combination) = sender.due.front()
         {
-            let Some(combination) = self.encode(combination, &mut sender.scratch) else {
+            let encoded = self.encode(combination, range, &mut sender.scratch);
+            let Some((combination, rule)) = encoded.and_then(|it| Some((it, rule(it.coefficients)?))) else {
                 sender.due.pop_front();
                 continue;
             };
             let super::Scratch { covered, coded, .. } = &sender.scratch;
             let chunk = Redundancy {
-                rule: rule(combination.coefficients),
+                rule,
                 first_tsn: combination.first as u32,
                 count: combination.count,
                 key: combination.key,
@@ -102,16 +104,16 @@ impl Association {
 
     /// Computes redundancy over what of the range of `combination` is neither acknowledged nor given up; the range that it came
     /// to, or `None` if nothing is left.
-    fn encode(&self, combination: Combination, scratch: &mut super::Scratch) -> Option<Combination> {
+    fn encode(&self, combination: Combination, range: u16, scratch: &mut super::Scratch) -> Option<Combination> {
         let wanted = |tsn: &u64| self.out.get(*tsn).is_some_and(|chunk| self.is_wanted(chunk));
         let (first, end) = (combination.first, combination.end());
         let (lowest, highest) = ((first..end).find(wanted)?, (first..end).rev().find(wanted)?);
         // A block's columns belong to its places; random coefficients to the range that they are drawn for.
         let first = match combination.coefficients {
-            Coefficients::Cauchy => first,
-            Coefficients::Random => lowest.max((highest + 1).saturating_sub(u64::from(Fec::MAX_RANGE))),
+            Coefficients::Cauchy | Coefficients::RaptorQ => first,
+            Coefficients::Random => lowest.max((highest + 1).saturating_sub(u64::from(range))),
         };
-        let count = u16::try_from(highest + 1 - first).ok().filter(|&count| count <= Fec::MAX_RANGE)?;
+        let count = u16::try_from(highest + 1 - first).ok().filter(|&count| count <= Redundancy::MAX_RANGE)?;
         let combination = Combination { first, count, ..combination };
         combination.coefficients(&mut scratch.coefficients).ok()?;
         scratch.covered.clear();
@@ -134,10 +136,11 @@ impl Association {
     }
 }
 
-/// How a rule stands on the wire.
-const fn rule(coefficients: Coefficients) -> u8 {
+/// How a rule stands on the wire, if it may: RaptorQ can leave nothing of a block out, as redundancy here does.
+const fn rule(coefficients: Coefficients) -> Option<u8> {
     match coefficients {
-        Coefficients::Cauchy => Redundancy::CAUCHY,
-        Coefficients::Random => Redundancy::RANDOM,
+        Coefficients::Cauchy => Some(Redundancy::CAUCHY),
+        Coefficients::Random => Some(Redundancy::RANDOM),
+        Coefficients::RaptorQ => None,
     }
 }
