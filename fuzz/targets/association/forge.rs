@@ -4,7 +4,7 @@ use super::Hints;
 use braidcast_core::Writer;
 use braidcast_sctp::wire::chunk::{
     Abort, Asconf, Auth, CookieEcho, Cwr, Data, Ecne, ErrorChunk, ForwardTsn, GapBlock, Heartbeat, HeartbeatAck, IData,
-    IForwardTsn, ISkip, Init, Sack, Shutdown, ShutdownAck, ShutdownComplete, Skip,
+    IForwardTsn, ISkip, Init, Redundancy, Sack, Shutdown, ShutdownAck, ShutdownComplete, Skip,
 };
 use braidcast_sctp::wire::{Causes, Chunk, Entries, Entry, Parameters, RawChunk};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
@@ -95,6 +95,13 @@ pub fn forge(input: &mut Unstructured<'_>, hints: Hints, out: &mut Vec<u8>) -> R
             Chunk::Cwr(Cwr { lowest_tsn, all_paths: unordered, same_window: immediate })
         }
         18 => Chunk::CookieEcho(CookieEcho { cookie: input.bytes(length)? }),
+        _ if first => {
+            let (first_tsn, key) = (near(input, hints.peer_tsn)?, input.arbitrary::<u8>()?.into());
+            let count = u16::from(input.arbitrary::<u8>()? % 40);
+            let covered = input.bytes(usize::from(count.div_ceil(8)).min(input.len()))?;
+            let coded = input.bytes(length.min(input.len()))?;
+            Chunk::Redundancy(Redundancy { rule: flags >> 1 & 1, first_tsn, count, key, covered, coded })
+        }
         _ => Chunk::Unknown(RawChunk { kind: flags, flags: kind, value: input.bytes(length)?, bytes: &[], offset: 0 }),
     };
     chunk.emit(&mut Writer::new(out));

@@ -4,7 +4,9 @@ use crate::combination::PREFIX;
 #[derive(Debug)]
 pub(super) struct Sources {
     /// With its length in front, as repair symbols have it; in the place of its number modulo twice the window. Empty: not there.
+    /// There are no places before the first symbol.
     symbols: Vec<Vec<u8>>,
+    places: usize,
     base: u64,
     /// Symbols below this number are held here only; those from it on somewhere else too.
     settled: u64,
@@ -16,8 +18,14 @@ pub(super) struct Sources {
 
 impl Sources {
     pub(super) fn new(window: usize, first: u64) -> Self {
-        let symbols = vec![Vec::new(); 2 * window.max(1)];
-        Self { symbols, base: first, settled: first, settled_bytes: 0, spare: Vec::new() }
+        Self {
+            symbols: Vec::new(),
+            places: 2 * window.max(1),
+            base: first,
+            settled: first,
+            settled_bytes: 0,
+            spare: Vec::new(),
+        }
     }
 
     /// The lowest number that may be there.
@@ -27,7 +35,7 @@ impl Sources {
 
     /// The number after the highest that may be there.
     pub(super) const fn end(&self) -> u64 {
-        self.base.saturating_add(self.symbols.len() as u64)
+        self.base.saturating_add(self.places as u64)
     }
 
     /// The number below which symbols are held here only.
@@ -41,18 +49,18 @@ impl Sources {
     }
 
     fn place(&self, id: u64) -> usize {
-        (id % self.symbols.len() as u64) as usize
+        (id % self.places as u64) as usize
     }
 
     /// The symbol with its length in front.
     pub(super) fn get(&self, id: u64) -> Option<&[u8]> {
-        let symbol = &self.symbols[self.place(id)];
+        let symbol = self.symbols.get(self.place(id))?;
         (id >= self.base && id < self.end() && !symbol.is_empty()).then_some(symbol)
     }
 
     /// `id` came: what is a window and more behind it is left behind.
     pub(super) fn advance(&mut self, id: u64) {
-        let window = self.symbols.len() as u64 / 2;
+        let window = self.places as u64 / 2;
         self.forget_below(id.saturating_add(1).saturating_sub(window));
     }
 
@@ -69,7 +77,7 @@ impl Sources {
     /// Takes out `id`, which lies between base and end.
     fn forget(&mut self, id: u64) {
         let place = self.place(id);
-        let symbol = core::mem::take(&mut self.symbols[place]);
+        let Some(symbol) = self.symbols.get_mut(place).map(core::mem::take) else { return };
         if id < self.settled {
             self.settled_bytes -= symbol.len();
         }
@@ -98,6 +106,7 @@ impl Sources {
         if id < self.base || id >= self.end() || self.get(id).is_some() {
             return false;
         }
+        self.symbols.resize(self.places, Vec::new());
         let place = self.place(id);
         let mut stored = self.spare.pop().unwrap_or_default();
         stored.clear();

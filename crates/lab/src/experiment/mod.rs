@@ -7,6 +7,8 @@ mod failover;
 mod fairness;
 mod freeze;
 mod head_of_line;
+mod late;
+mod model;
 mod partial_reliability;
 mod playable;
 mod progression;
@@ -90,5 +92,7 @@ impl Experiment {
         quality::EXPERIMENT,
         rates::EXPERIMENT,
         voice::EXPERIMENT,
+        late::EXPERIMENT,
+        model::EXPERIMENT,
     ];
 }

@@ -57,6 +57,8 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("ecn", |o, v| put(&mut o.ecn, flag(v))),
     key("fec", fec),
     key("fec_window", |o, v| put(&mut o.fec_window, word(v))),
+    key("fec_losses", |o, v| put(&mut o.fec_losses, word(v))),
+    key("fec_receive", |o, v| put(&mut o.fec_receive, flag(v))),
     key("artx", |o, v| off_or(&mut o.artx, v)),
     key("artx_from", |o, v| put(&mut o.artx_from, word(v))),
 ];

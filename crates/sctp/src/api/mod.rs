@@ -22,7 +22,7 @@ pub use message::{Priority, Reliability, SendOptions};
 pub use options::{Options, SackOptions};
 pub use policy::{Abandonment, CwndUnit, CwndUpdate, LossDetection, RttSamples, SackPath, StreamOrder};
 pub use queue_scope::QueueScope;
-pub use redundancy::{Artx, ArtxFrom, FecWindow};
+pub use redundancy::{Artx, ArtxFrom, FecLosses, FecWindow};
 pub use report::{PathReport, PathState, Stats};
 pub use sack_policy::SackPolicy;
 pub use variant::PrVariant;

@@ -19,6 +19,24 @@ impl FecWindow {
 
 named!(FecWindow, "place of redundancy");
 
+/// Whether congestion control learns of losses that redundancy made up for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FecLosses {
+    /// It does not: they are acknowledged before anything reports them missing three times (ECMT §II-B).
+    #[default]
+    Hidden,
+    /// It does: what is acknowledged after later chunks of its path shrinks the window, once a round trip, as a fast
+    /// retransmission would.
+    Told,
+}
+
+impl FecLosses {
+    /// Both, by the name that command line and scenarios use.
+    pub const ALL: [(&'static str, Self); 2] = [("hidden", Self::Hidden), ("told", Self::Told)];
+}
+
+named!(FecLosses, "rule for losses made up for");
+
 /// Adaptive retransmission (ECMT algorithm 2, THESIS algorithm 5): how long a fast retransmission waits for the code to
 /// make up for the loss, δ. With a block code by ECMT eq. 1 (THESIS 8.1) in any case; with the others by one of the
 /// two readings of ECMT eq. 2 (THESIS 8.2).

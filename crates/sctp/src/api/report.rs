@@ -53,6 +53,9 @@ pub struct PathReport {
     pub sent_chunks: u64,
     /// Data chunks sent over this path as copies of what another one carries.
     pub copied_chunks: u64,
+    /// Data chunks sent over this path that were acknowledged after later ones: lost, and made up for by redundancy, unless they
+    /// only were late. Counted while redundancy is sent.
+    pub repaired_chunks: u64,
     /// Redundancy chunks sent over this path.
     pub redundancy_chunks: u64,
     /// Of those sent again, the ones that acknowledgements of others showed to be lost.
@@ -129,9 +132,6 @@ pub struct Stats {
     pub redundancy_refused: u64,
     /// Data chunks that were made up for by redundancy, each before it came, if it ever did.
     pub recovered_chunks: u64,
-    /// Data chunks that the peer made up for by our redundancy, as it tells with its SACKs. They were lost, though the paths'
-    /// `lost_chunks` has few of them; no path is known for them.
-    pub recovered_by_peer: u64,
     /// Solutions that are no data chunk of the association: redundancy that lied. None was delivered.
     pub inconsistent_chunks: u64,
     /// Data chunks that came and differ from what was made up for them, or from the first of them that came.

@@ -40,8 +40,8 @@ use crate::rx::{AckPolicy, AckTimer, Echoes, Limits, Reassembly, Received, Track
 use crate::tx::{Front, Outstanding, Repeats, SendQueue, SentAgain};
 use abandon::Forward;
 use asconf::Reconfiguration;
-use braidcast_core::{Instant, Rng, Route, Transmit, Unwrapper};
-use choose::Choice;
+use braidcast_core::{Instant, PathId, Rng, Route, Transmit, Unwrapper};
+use choose::Avoided;
 use fec::Fec;
 use sack::AckScratch;
 use std::collections::VecDeque;
@@ -72,7 +72,8 @@ pub struct Association {
     outbound_streams: u16,
     paths: Paths,
     queue: SendQueue,
-    choice: Choice,
+    /// Paths that new data leaves alone for the moment, for the sake of a queue.
+    avoided: Avoided,
     out: Outstanding,
     /// Lost chunks that are to be sent again.
     retransmit: Repeats,
@@ -158,7 +159,7 @@ impl Association {
             outbound_streams: options.streams,
             paths: Paths::default(),
             queue: SendQueue::new(options.stream_order, options.abandonment).behind(Front::new(&options)),
-            choice: Choice::default(),
+            avoided: Avoided::default(),
             out: Outstanding::new(acked.highest() + 1),
             retransmit: Repeats::default(),
             sent_again: SentAgain::default(),
@@ -204,8 +205,10 @@ impl Association {
         });
         self.reconfiguration.expect(cookie.peer_initial_tsn);
         let (local, peer) = (self.out.next_tsn(), self.tracker.cumulative() + 1);
-        self.fec =
-            self.agreed.redundancy.then(|| Box::new(Fec::new(&self.options, self.agreed.interleaving, local, peer)));
+        self.fec = self
+            .agreed
+            .redundancy
+            .then(|| Box::new(Fec::new(&self.options, self.agreed.interleaving, local, peer, self.peer_rwnd)));
     }
 
     /// The handshake is done: data and joins may flow.
@@ -323,6 +326,12 @@ impl Association {
     /// The paths as they are now.
     pub fn paths(&self) -> impl Iterator<Item = PathReport> + '_ {
         self.paths.iter().map(crate::path::Path::report)
+    }
+
+    /// What the path `id` lost of late of the data chunks sent over it, whether repeated or made up for: the share, 0 to 1, and the
+    /// mean number in a row. `None` before enough were sent, or if there is no such path.
+    pub fn recent_losses(&self, id: PathId) -> Option<(f64, f64)> {
+        self.paths.iter().find(|path| path.id == id)?.losses.fit()
     }
 
     /// Counts so far.

@@ -66,7 +66,6 @@ impl Association {
             return; // Older than what is known: overtaken on another return path (RFC 9260 §6.2.1 D i).
         }
         self.acked.unwrap(u64::from(sack.cumulative_tsn));
-        self.note_recovered(sack.flags);
         let moved = cumulative >= self.out.base();
         self.find_cumacks();
         let mut scratch = core::mem::take(&mut self.scratch.ack);
@@ -171,17 +170,24 @@ impl Association {
         let chunk = *chunk;
         let slot = usize::from(chunk.slot);
         let len = usize::from(chunk.piece.len);
+        let sends_redundancy = self.sends_redundancy();
         match state {
             ChunkState::InFlight => {
                 self.out.in_flight -= len;
                 let (Some(path), Some(news)) = (self.paths.get_mut(slot), news.get_mut(slot)) else { return };
                 path.in_flight -= len;
-                path.note_fate(false);
+                let made_up_for = sends_redundancy && !chunk.copied && path.was_overtaken(chunk.order);
+                path.note_fate(made_up_for);
                 news.acked += len;
                 news.advanced |= path.cumack.on_acked(tsn, cumulative);
                 self.stats.acked_bytes += len as u64;
                 if chunk.copied {
                     return; // Perhaps the copy alone arrived: that says nothing about this path.
+                }
+                if made_up_for {
+                    // Perhaps it never arrived: that says nothing about the path's delay and MTU.
+                    news.highest_order = news.highest_order.max(Some(chunk.order));
+                    return self.note_repaired(slot, chunk.order);
                 }
                 path.pmtu.on_delivered(len + Header::LEN + IData::HEADER);
                 news.highest_order = news.highest_order.max(Some(chunk.order));
@@ -272,6 +278,8 @@ impl Association {
             if news.returned_here || rtt_samples == RttSamples::AnyReturn {
                 path.queueing.observe(now, rtt);
                 path.rtt.observe(rtt);
+            } else {
+                path.detour.observe(now, rtt);
             }
             let round = order >= path.next_rtt_order;
             if round && news.measures(rtt, path, rtt_samples, ack_delay) {
@@ -279,10 +287,16 @@ impl Association {
                 path.rtt.sample(rtt);
                 path.measured = now;
                 path.heartbeats.postpone(now, interval);
-                path.shorten_queue(queueing_limit);
-            } else if rtt_samples == RttSamples::SameReturn && now - path.measured >= MEASURED_EACH {
-                path.measured = now;
-                path.pending.heartbeat = !path.heartbeats.awaits_answer(now);
+                path.shorten_queue(queueing_limit, false);
+            } else if rtt_samples == RttSamples::SameReturn {
+                if !news.returned_here && order >= path.next_detour_order {
+                    path.next_detour_order = path.next_order();
+                    path.shorten_queue(queueing_limit, true);
+                }
+                if now - path.measured >= MEASURED_EACH {
+                    path.measured = now;
+                    path.pending.heartbeat = !path.heartbeats.awaits_answer(now);
+                }
             }
         }
         if path.recovery.is_some_and(|until| news.highest_order >= Some(until)) {
@@ -300,7 +314,7 @@ impl Association {
         }
         path.window.on_delivered(news.acked);
         let unit = path.unit();
-        let queued = queueing_limit.is_some_and(|limit| path.queueing.latest() > limit);
+        let queued = queueing_limit.is_some_and(|limit| path.queued() > limit);
         if (path.recovery.is_none() || growth_in_recovery) && grows && proven && !queued {
             path.window.on_ack(news.acked, path.was_full(news.occupied_before), unit, growth);
         }

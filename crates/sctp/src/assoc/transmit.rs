@@ -189,7 +189,7 @@ impl Association {
         let sack = Sack {
             cumulative_tsn: self.tracker.cumulative() as u32,
             a_rwnd: u32::try_from(self.receive_window()).unwrap_or(u32::MAX),
-            flags: self.ack.dac_packets() << 6 | self.recovered_to_tell(),
+            flags: self.ack.dac_packets() << 6,
             gaps: Entries::new(&scratch.gaps),
             duplicates: Entries::new(&scratch.duplicates),
         };

@@ -52,8 +52,7 @@ impl Association {
     /// Whether `tsn`, of which one report too many says that it is missing, waits for the code all the same: until δ is over
     /// and one more report comes.
     pub(in crate::assoc) fn waits_for_code(&mut self, now: Instant, slot: usize, tsn: u64) -> bool {
-        let sends = self.fec.as_ref().is_some_and(|fec| fec.sender.is_some());
-        if !sends || self.options.artx.is_none() {
+        if !self.sends_redundancy() || self.options.artx.is_none() {
             return false;
         }
         let Some(&chunk) = self.out.get(tsn) else { return false };

@@ -4,13 +4,13 @@
 //! `receive` decodes and hands what came back to where data chunks go; `artx` holds fast retransmissions back meanwhile.
 
 mod artx;
-mod feedback;
 mod receive;
+mod repaired;
 mod send;
 
+use super::Association;
 use crate::api::Options;
 use crate::wire::chunk::{Data, IData, Redundancy};
-use crate::wire::padded;
 use braidcast_fec::{Code, Combination, DecoderLimits, Encoder, LinearDecoder};
 use std::collections::VecDeque;
 
@@ -18,13 +18,13 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) struct Fec {
     sender: Option<Sender>,
+    /// Chunks that the range of random coefficients may have.
+    range: u16,
     decoder: LinearDecoder,
     /// A chunk without its I bit, where it had one.
     symbol: Vec<u8>,
     /// Solutions that the decoder did not believe, as far as they are counted.
     inconsistent: u64,
-    /// What the peer's SACKs told last of what it recovered, modulo 64.
-    told: u8,
 }
 
 /// The sending half.
@@ -50,23 +50,19 @@ struct Scratch {
 }
 
 impl Fec {
-    /// TSNs that a redundancy chunk's range may have: the bits fill 64 bytes.
-    pub(super) const MAX_RANGE: u16 = 512;
     /// Redundancy that waits for room at most; the oldest is dropped.
     const MAX_DUE: usize = 64;
     /// What comes later than a window's worth of later chunks would be of no use any more: twice the range, as paths differ.
-    const LIMITS: DecoderLimits = DecoderLimits { window: 2 * Self::MAX_RANGE as usize, repairs: 64, symbol: 9000 };
+    const LIMITS: DecoderLimits =
+        DecoderLimits { window: 2 * Redundancy::MAX_RANGE as usize, repairs: 64, symbol: 9000 };
 
     /// Our first TSN is `local`, the peer's `peer`.
-    pub(super) fn new(options: &Options, interleaving: bool, local: u64, peer: u64) -> Self {
-        let sender = |code: Code| Sender {
-            code,
-            encoder: code.encoder(),
-            next: local,
-            first: local,
-            due: VecDeque::new(),
-            scratch: Scratch::default(),
-        };
+    ///
+    /// What lies further back than two thirds of the peer's `buffer` is evicted there when redundancy over it comes, as data that
+    /// waits for order needs room too: ranges are shorter than that.
+    pub(super) fn new(options: &Options, interleaving: bool, local: u64, peer: u64, buffer: usize) -> Self {
+        let kept = buffer * 2 / 3 / options.base_mtu;
+        let range = u16::try_from(kept).unwrap_or(u16::MAX).clamp(1, Redundancy::MAX_RANGE);
         let limits =
             DecoderLimits { symbol: options.max_mtu.max(options.base_mtu).max(Self::LIMITS.symbol), ..Self::LIMITS };
         let check = if interleaving {
@@ -75,18 +71,40 @@ impl Fec {
             is_data_chunk::<{ Data::KIND }, { Data::HEADER }>
         };
         let decoder = LinearDecoder::with_check(limits, peer, check);
-        Self {
-            sender: options.fec.filter(|code| code.is_linear()).map(sender),
-            decoder,
-            symbol: Vec::new(),
-            inconsistent: 0,
-            told: 0,
+        Self { sender: Sender::of(options.fec, local), decoder, symbol: Vec::new(), inconsistent: 0, range }
+    }
+
+    /// Goes on with another code, or none, from the TSN `next` on.
+    fn change(&mut self, code: Option<Code>, next: u64) {
+        if self.sender.as_ref().map(|sender| sender.code) != code {
+            self.sender = Sender::of(code, next);
         }
     }
 
     /// Bytes by which data chunks are cut shorter than packets would allow, so that redundancy over them fits.
     pub(super) fn reserve(&self) -> usize {
-        self.sender.as_ref().map_or(0, |sender| padded(Redundancy::overhead(sender.code.window().min(Self::MAX_RANGE))))
+        self.sender.as_ref().map_or(0, |sender| Redundancy::reserve(sender.code))
+    }
+}
+
+impl Sender {
+    /// None with a code whose repairs cannot leave sources out, as acknowledged ones have to be: RaptorQ.
+    fn of(code: Option<Code>, first: u64) -> Option<Self> {
+        let code = code.filter(|code| code.is_linear())?;
+        let (due, scratch) = (VecDeque::new(), Scratch::default());
+        Some(Self { code, encoder: code.encoder(), next: first, first, due, scratch })
+    }
+}
+
+impl Association {
+    /// Sends redundancy by `code` from now on, or none, over what is sent from now on. Whether that is possible: both ends must
+    /// have [`Options::fec`] or [`Options::fec_receive`].
+    pub fn set_fec(&mut self, code: Option<Code>) -> bool {
+        let next = self.out.next_tsn();
+        if let Some(fec) = &mut self.fec {
+            fec.change(code, next);
+        }
+        self.fec.is_some()
     }
 }
 

@@ -64,10 +64,11 @@ impl Association {
     pub(in crate::assoc) fn put_redundancy(&mut self, slot: usize, start: usize, end: usize, buf: &mut Vec<u8>) {
         let header = self.data_header();
         let Some(mut fec) = self.fec.take() else { return };
+        let range = fec.range;
         while let Some(sender) = &mut fec.sender
             && let Some(&combination) = sender.due.front()
         {
-            let encoded = self.encode(combination, &mut sender.scratch);
+            let encoded = self.encode(combination, range, &mut sender.scratch);
             let Some((combination, rule)) = encoded.and_then(|it| Some((it, rule(it.coefficients)?))) else {
                 sender.due.pop_front();
                 continue;
@@ -103,16 +104,16 @@ impl Association {
 
     /// Computes redundancy over what of the range of `combination` is neither acknowledged nor given up; the range that it came
     /// to, or `None` if nothing is left.
-    fn encode(&self, combination: Combination, scratch: &mut super::Scratch) -> Option<Combination> {
+    fn encode(&self, combination: Combination, range: u16, scratch: &mut super::Scratch) -> Option<Combination> {
         let wanted = |tsn: &u64| self.out.get(*tsn).is_some_and(|chunk| self.is_wanted(chunk));
         let (first, end) = (combination.first, combination.end());
         let (lowest, highest) = ((first..end).find(wanted)?, (first..end).rev().find(wanted)?);
         // A block's columns belong to its places; random coefficients to the range that they are drawn for.
         let first = match combination.coefficients {
             Coefficients::Cauchy | Coefficients::RaptorQ => first,
-            Coefficients::Random => lowest.max((highest + 1).saturating_sub(u64::from(Fec::MAX_RANGE))),
+            Coefficients::Random => lowest.max((highest + 1).saturating_sub(u64::from(range))),
         };
-        let count = u16::try_from(highest + 1 - first).ok().filter(|&count| count <= Fec::MAX_RANGE)?;
+        let count = u16::try_from(highest + 1 - first).ok().filter(|&count| count <= Redundancy::MAX_RANGE)?;
         let combination = Combination { first, count, ..combination };
         combination.coefficients(&mut scratch.coefficients).ok()?;
         scratch.covered.clear();
