@@ -69,6 +69,16 @@ fn a_tunnel_says_what_it_lacks_and_what_does_not_go_together() {
 }
 
 #[test]
+fn a_tunnel_takes_only_what_its_queues_can_do() {
+    refused("tunnel client --to a:1 --listen 1 --queue best", &["possible values", "fifo", "ring-sbpn2", "weighted"]);
+    refused("tunnel client --to a:1 --listen 1 --queue-length 0", &["1..=10000"]);
+    refused("tunnel client --to a:1 --listen 5004/loud", &["'loud' says nothing of a flow", "5004/audio/150ms"]);
+    refused("tunnel client --to a:1 --listen 1,5004/8", &["8 is no priority; use 0 (first) to 7"]);
+    refused("tunnel server 9000 --forward a:1/audio/0ms", &["over at once", "150ms"]);
+    refused("tunnel server 9000 --forward a:1 --lifetime 0s", &["over at once"]);
+}
+
+#[test]
 fn a_dccp_measurement_keeps_to_what_dccp_can() {
     refused("perf client 127.0.0.1:9 --native", &["--dccp <CCID>"]);
     refused("perf client 127.0.0.1:9 --dccp ccid2 --to 127.0.0.1:10", &["cannot be used with"]);

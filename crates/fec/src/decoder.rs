@@ -1,6 +1,7 @@
 //! Decoding: lost source symbols out of those that came and repair symbols, as soon as there are enough.
 
 mod equations;
+pub(crate) mod raptorq;
 mod sources;
 
 use crate::combination::PREFIX;
@@ -250,7 +251,8 @@ impl LinearDecoder {
     /// ECMT algorithm 1 spares source symbols that a repair symbol here needs. Here none needs them any more: it is taken out of
     /// those repair symbols, which then cover one less.
     pub fn evict(&mut self) -> Option<Evicted> {
-        while self.sources.base() < self.sources.settled() {
+        let last = self.sources.settled().min(self.sources.end()); // As it is now: the end moves along.
+        while self.sources.base() < last {
             let oldest = self.sources.base();
             let there = self.sources.get(oldest).map(|symbol| self.equations.absorb(oldest, symbol)).is_some();
             self.sources.forget_below(oldest + 1);
@@ -278,7 +280,7 @@ impl LinearDecoder {
         if combination.count == 0 || usize::from(combination.count) > self.limits.window {
             return Err(Unusable::Outside);
         }
-        if combination.end() > self.sources.end() {
+        if combination.checked_end().is_none_or(|end| end > self.sources.end()) {
             return Err(Unusable::Outside);
         }
         combination.coefficients(&mut self.coefficients).map_err(|_| Unusable::Outside)?;

@@ -112,8 +112,8 @@ pub struct Options {
     /// Associations that peers may open. Default 1024.
     pub max_associations: usize,
     /// The queue in which messages wait until a path has room, and by which the next one is chosen; see [`QueueScope`] for what
-    /// it decides. Expiry is judged by the path that would carry the message (half its round trip); one that only a quicker path in
-    /// use would bring in time waits for that. Padding (`keep-alive`) is never sent: a window that is not filled keeps.
+    /// it decides. Expiry is judged by the path that would carry the message; one that only a quicker path in use would bring in time
+    /// waits for that, and the path takes the next one that it does bring in time. Padding (`keep-alive`) is never sent: a window that is not filled keeps.
     /// Default `None`: messages are sent in the order of their streams.
     pub queue: Option<Method>,
     /// How much waits in a queue at most. Bytes are no more than half of `send_buffer`, as the other half is for what was sent.
@@ -127,7 +127,8 @@ pub struct Options {
     /// [`classic`](Self::classic) goes without, as ns-2's SCTP does.
     pub ecn: bool,
     /// The erasure code that redundancy is sent by, if the peer takes it: lost chunks come back without a retransmission
-    /// (ECMT). Chunks are cut so much shorter that a redundancy chunk fits the MTU. Default `None`: none is sent.
+    /// (ECMT). Chunks are cut so much shorter that a redundancy chunk fits the MTU. Default `None`: none is sent,
+    /// and so with a code that is not [linear](Code::is_linear).
     pub fec: Option<Code>,
     /// Whether redundancy counts for the congestion window. Default inside.
     pub fec_window: FecWindow,

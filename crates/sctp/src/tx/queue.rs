@@ -1,4 +1,4 @@
-use super::Front;
+use super::{Front, Way};
 use crate::api::{Abandonment, Priority, Reliability, SendOptions, StreamOrder};
 use braidcast_core::Instant;
 use braidcast_queue::{Outlook, Refused, Tag, Why};
@@ -257,21 +257,21 @@ impl SendQueue {
         })
     }
 
-    /// Where in `front` the message is that goes before all that is here, if there is one for which `goes` holds.
-    pub(crate) fn next_in_front(&self, goes: impl Fn(&Tag) -> bool) -> Option<usize> {
+    /// The message in `front` that goes over `way` before all that is here, and where it is, if there is one.
+    pub(crate) fn next_in_front(&self, way: &Way) -> Option<(usize, &Tag)> {
         let front = self.front.as_ref()?;
         let here =
             if self.under_way.is_some() { Some(0) } else { self.turns.iter().position(|turns| !turns.is_empty()) };
         // Without interleaving, a message is sent to its end.
         let before = here.map_or(Priority::COUNT, |here| if self.interleaving { here } else { 0 });
-        front.first_level(before, goes)
+        front.first_level(before, way)
     }
 
     /// Takes the message to send next out of that place in `front`; whether there was one that is worth it.
-    pub(crate) fn admit(&mut self, level: usize, outlook: &Outlook) -> bool {
-        let Some(key) = self.front.as_mut().and_then(|front| front.pop(level, outlook)) else { return false };
+    pub(crate) fn admit(&mut self, level: usize, way: &Way) -> bool {
+        let Some(key) = self.front.as_mut().and_then(|front| front.pop(level, way)) else { return false };
         let message = &mut self.messages[key as usize];
-        if message.expiry().is_some_and(|expiry| expiry <= outlook.now) {
+        if message.expiry().is_some_and(|expiry| expiry <= way.outlook.now) {
             // The queue chose to send it all the same.
             message.promise = Promise::Repeats(0);
         }
@@ -299,15 +299,11 @@ impl SendQueue {
             Reliability::Lifetime(lifetime) => Promise::Until(now + lifetime),
             Reliability::Retransmissions(limit) => Promise::Repeats(limit),
         };
-        let alone = self.front.as_ref().is_some_and(Front::is_alone);
+        let own = self.front.as_ref().filter(|front| front.is_alone()).map(|front| front.rank(how.priority));
         let order = self.order;
         let &mut OutStream { priority, copied, .. } = self.stream(how.stream);
-        let rank = match order {
-            _ if alone => Priority::new(how.priority.get()),
-            // Without priorities all that is lost ranks alike, too.
-            StreamOrder::Fcfs => Priority::default(),
-            StreamOrder::Priority => priority,
-        };
+        // Without priorities all that is lost ranks alike, too.
+        let rank = own.unwrap_or(if order == StreamOrder::Fcfs { Priority::default() } else { priority });
         let message = Message {
             stream: how.stream,
             ppid: how.ppid,

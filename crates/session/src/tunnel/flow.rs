@@ -1,6 +1,8 @@
 //! One flow: an application here, one there, and what went between them.
 
+use super::class::{Class, Guess};
 use braidcast_core::{Instant, Route, Unwrapper};
+use braidcast_dccp::{Priority, Why};
 use braidcast_media::voice::{Heard, JitterBuffer, Playout};
 use std::time::Duration;
 
@@ -27,11 +29,41 @@ impl Count {
     }
 }
 
+/// Datagrams of the application here that the send queue gave up, by reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct Discards {
+    /// They would have come too late.
+    pub expired: u64,
+    /// The queue was full, and newer or more important ones took their place.
+    pub replaced: u64,
+    /// The queue was full of more important ones.
+    pub no_room: u64,
+    /// They became too long for the path while they waited.
+    pub outgrown: u64,
+}
+
+impl Discards {
+    /// All of them.
+    pub const fn total(&self) -> u64 {
+        self.expired + self.replaced + self.no_room + self.outgrown
+    }
+
+    fn since(&self, then: &Self) -> Self {
+        Self {
+            expired: self.expired - then.expired,
+            replaced: self.replaced - then.replaced,
+            no_room: self.no_room - then.no_room,
+            outgrown: self.outgrown - then.outgrown,
+        }
+    }
+}
+
 /// What a flow had done at some time.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     at: Instant,
     sent: Count,
+    discarded: Discards,
     received: Count,
     heard: Heard,
 }
@@ -45,10 +77,14 @@ pub struct Flow {
     pub local: Option<Route>,
     /// Datagrams that wait for `local`.
     pub(super) pending: Vec<Vec<u8>>,
+    class: Class,
+    guess: Guess,
     /// What came from the application here.
     sent: Count,
     /// Of these, what could not be handed to DCCP.
     pub refused: u64,
+    /// Of these, what its queue gave up.
+    discarded: Discards,
     /// What came from the other end.
     received: Count,
     began: Instant,
@@ -74,6 +110,8 @@ pub struct Figures {
     pub seconds: f64,
     /// What came from the application here.
     pub sent: Count,
+    /// Of these, what the send queue gave up.
+    pub discarded: Discards,
     /// What came from the other end.
     pub received: Count,
     /// What a listener here makes of the latter.
@@ -81,14 +119,23 @@ pub struct Figures {
 }
 
 impl Flow {
-    pub(super) fn new(now: Instant, port: u8, local: Option<Route>, jitter_buffer: Duration) -> Self {
-        let mark = Mark { at: now, sent: Count::default(), received: Count::default(), heard: Heard::default() };
+    pub(super) fn new(now: Instant, port: u8, class: Class, local: Option<Route>, jitter_buffer: Duration) -> Self {
+        let mark = Mark {
+            at: now,
+            sent: Count::default(),
+            discarded: Discards::default(),
+            received: Count::default(),
+            heard: Heard::default(),
+        };
         Self {
             port,
             local,
             pending: Vec::new(),
+            class,
+            guess: Guess::default(),
             sent: Count::default(),
             refused: 0,
+            discarded: Discards::default(),
             received: Count::default(),
             began: now,
             last_used: now,
@@ -104,8 +151,30 @@ impl Flow {
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
         self.sent.add(bytes);
+        self.guess.note(now, bytes);
         self.last_used = now;
         number
+    }
+
+    /// How important its datagrams are now, and whether that is only a guess.
+    pub fn priority(&self, now: Instant) -> (Priority, bool) {
+        self.class.priority.map_or_else(|| (self.guess.priority(now), true), |priority| (priority, false))
+    }
+
+    /// How long its datagrams are of use, from application to application; `None` if the user said nothing of it.
+    pub const fn lifetime(&self) -> Option<Duration> {
+        self.class.lifetime
+    }
+
+    /// The send queue gave up a datagram.
+    pub(super) fn discard(&mut self, why: Option<Why>) {
+        let Discards { expired, replaced, no_room, outgrown } = &mut self.discarded;
+        *match why {
+            Some(Why::Expired) => expired,
+            Some(Why::Replaced) => replaced,
+            Some(Why::NoRoom) => no_room,
+            None => outgrown,
+        } += 1;
     }
 
     /// A datagram came from the other end.
@@ -139,7 +208,8 @@ impl Flow {
     }
 
     fn mark(&self, now: Instant) -> Mark {
-        Mark { at: now, sent: self.sent, received: self.received, heard: self.heard() }
+        let Self { sent, discarded, received, .. } = *self;
+        Mark { at: now, sent, discarded, received, heard: self.heard() }
     }
 
     fn heard(&self) -> Heard {
@@ -151,7 +221,8 @@ impl Flow {
         let seconds = now.since(self.began).as_secs_f64();
         // What is in the jitter buffer still has its turn.
         let heard = self.arrivals.as_ref().map_or_else(Heard::default, |it| it.buffer.clone().finish());
-        Figures { seconds, sent: self.sent, received: self.received, heard }
+        let Self { sent, discarded, received, .. } = *self;
+        Figures { seconds, sent, discarded, received, heard }
     }
 
     /// Over the last seconds.
@@ -164,6 +235,7 @@ impl Flow {
         Figures {
             seconds: now.since(since.at).as_secs_f64(),
             sent: minus(self.sent, since.sent),
+            discarded: self.discarded.since(&since.discarded),
             received: minus(self.received, since.received),
             heard: self.heard().since(&since.heard),
         }
@@ -176,10 +248,13 @@ mod tests {
 
     const BUFFER: Duration = Duration::from_millis(100);
 
+    fn flow() -> Flow {
+        Flow::new(Instant::ZERO, 0, Class::default(), None, BUFFER)
+    }
+
     #[test]
     fn what_was_never_sent_is_lost_to_the_listener() {
-        let (mut here, mut there) =
-            (Flow::new(Instant::ZERO, 0, None, BUFFER), Flow::new(Instant::ZERO, 0, None, BUFFER));
+        let (mut here, mut there) = (flow(), flow());
         for packet in 0..100 {
             let sent = Instant::from_millis(20 * packet);
             let number = here.number(sent, 160);
@@ -198,7 +273,7 @@ mod tests {
 
     #[test]
     fn recent_figures_are_those_of_the_last_window_or_two() {
-        let mut flow = Flow::new(Instant::ZERO, 0, None, BUFFER);
+        let mut flow = flow();
         for second in 0..60 {
             let now = Instant::from_millis(1000 * second);
             flow.number(now, 100);
@@ -211,7 +286,7 @@ mod tests {
 
     #[test]
     fn only_a_few_datagrams_wait_for_a_socket() {
-        let mut flow = Flow::new(Instant::ZERO, 0, None, BUFFER);
+        let mut flow = flow();
         let refused = (0..20).filter_map(|_| flow.keep(vec![0])).count();
         assert_eq!((refused, flow.pending.len()), (20 - MAX_PENDING, MAX_PENDING));
     }

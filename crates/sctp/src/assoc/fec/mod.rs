@@ -74,7 +74,7 @@ impl Fec {
         };
         let decoder = LinearDecoder::with_check(limits, peer, check);
         Self {
-            sender: options.fec.map(|code| Sender::new(code, local)),
+            sender: Sender::of(options.fec, local),
             decoder,
             symbol: Vec::new(),
             inconsistent: 0,
@@ -85,7 +85,7 @@ impl Fec {
     /// Goes on with another code, or none, from the TSN `next` on.
     fn change(&mut self, code: Option<Code>, next: u64) {
         if self.sender.as_ref().map(|sender| sender.code) != code {
-            self.sender = code.map(|code| Sender::new(code, next));
+            self.sender = Sender::of(code, next);
         }
     }
 
@@ -96,9 +96,11 @@ impl Fec {
 }
 
 impl Sender {
-    fn new(code: Code, first: u64) -> Self {
+    /// None with a code whose repairs cannot leave sources out, as acknowledged ones have to be: RaptorQ.
+    fn of(code: Option<Code>, first: u64) -> Option<Self> {
+        let code = code.filter(|code| code.is_linear())?;
         let (due, scratch) = (VecDeque::new(), Scratch::default());
-        Self { code, encoder: code.encoder(), next: first, first, due, scratch }
+        Some(Self { code, encoder: code.encoder(), next: first, first, due, scratch })
     }
 }
 

@@ -68,13 +68,14 @@ impl Association {
         while let Some(sender) = &mut fec.sender
             && let Some(&combination) = sender.due.front()
         {
-            let Some(combination) = self.encode(combination, range, &mut sender.scratch) else {
+            let encoded = self.encode(combination, range, &mut sender.scratch);
+            let Some((combination, rule)) = encoded.and_then(|it| Some((it, rule(it.coefficients)?))) else {
                 sender.due.pop_front();
                 continue;
             };
             let super::Scratch { covered, coded, .. } = &sender.scratch;
             let chunk = Redundancy {
-                rule: rule(combination.coefficients),
+                rule,
                 first_tsn: combination.first as u32,
                 count: combination.count,
                 key: combination.key,
@@ -109,7 +110,7 @@ impl Association {
         let (lowest, highest) = ((first..end).find(wanted)?, (first..end).rev().find(wanted)?);
         // A block's columns belong to its places; random coefficients to the range that they are drawn for.
         let first = match combination.coefficients {
-            Coefficients::Cauchy => first,
+            Coefficients::Cauchy | Coefficients::RaptorQ => first,
             Coefficients::Random => lowest.max((highest + 1).saturating_sub(u64::from(range))),
         };
         let count = u16::try_from(highest + 1 - first).ok().filter(|&count| count <= Fec::MAX_RANGE)?;
@@ -135,10 +136,11 @@ impl Association {
     }
 }
 
-/// How a rule stands on the wire.
-const fn rule(coefficients: Coefficients) -> u8 {
+/// How a rule stands on the wire, if it may: RaptorQ can leave nothing of a block out, as redundancy here does.
+const fn rule(coefficients: Coefficients) -> Option<u8> {
     match coefficients {
-        Coefficients::Cauchy => Redundancy::CAUCHY,
-        Coefficients::Random => Redundancy::RANDOM,
+        Coefficients::Cauchy => Some(Redundancy::CAUCHY),
+        Coefficients::Random => Some(Redundancy::RANDOM),
+        Coefficients::RaptorQ => None,
     }
 }
