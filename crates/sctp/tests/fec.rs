@@ -307,17 +307,3 @@ fn a_liar_is_harmless() {
     transfer(&mut pair, 100_000, 3000);
     assert!(!pair.server_events.iter().any(|event| matches!(event, Event::Closed(_))));
 }
-
-/// The decision how much redundancy is needed is the sender's, and lost SACKs must not blur it.
-#[test]
-fn the_sender_is_told_how_much_was_made_up_for() {
-    let both_ways = LinkModel { loss: Loss::Uniform(0.05), ..link(1, 50) };
-    let mut pair = Pair::connected(&classic("tetrys:10,9,43"), vec![Duplex::both(both_ways)]);
-    transfer(&mut pair, 1_000_000, 1400);
-    pair.until(ms(20_000), "the last SACK", |pair| pair.on_client(|it, _| it.buffered()) == 0);
-    let (there, here) = (pair.on_server(|it, _| it.stats()), pair.on_client(|it, _| it.stats()));
-    assert!(there.recovered_chunks > 20, "{there:?}");
-    assert_eq!(here.recovered_by_peer, there.recovered_chunks);
-    let path = pair.client_path(0).unwrap();
-    assert!(path.loss_bursts > 0 && path.loss_bursts <= path.lost_chunks, "{path:?}");
-}

@@ -1,5 +1,6 @@
 use crate::event::Event;
 use crate::mapping::{self, CONTROL, STREAMS};
+use crate::redundancy::{Chooser, Redundancy};
 use crate::report::{Counts, PathHistories, Report};
 use crate::wire::{self, Clock, Feedback, Message, PPID, UnitHeader};
 use braidcast_core::{Datagram, Instant, Machine, PathId, Rng, Route, Transmit};
@@ -28,11 +29,13 @@ pub struct SenderOptions {
     /// Bytes of units that may wait, if not reliable, while the association comes up or its send buffer is full.
     /// Default: 16 MiB.
     pub backlog: usize,
+    /// How lost packets are made up for without waiting a round trip, if the receiver takes redundancy. Default: not at all.
+    pub redundancy: Redundancy,
 }
 
 impl Default for SenderOptions {
     fn default() -> Self {
-        Self { latency: Duration::from_millis(500), reliable: false, backlog: 16 << 20 }
+        Self { latency: Duration::from_millis(500), reliable: false, backlog: 16 << 20, redundancy: Redundancy::None }
     }
 }
 
@@ -82,6 +85,7 @@ pub struct Sender {
     counts: Counts,
     feedback: Option<Feedback>,
     paths: PathHistories,
+    chooser: Option<Chooser>,
     connected_at: Option<Instant>,
     ended_at: Option<Instant>,
     next_tick: Instant,
@@ -114,6 +118,10 @@ impl Sender {
         if queued {
             sctp.send_buffer *= 2; // Half of it is the queue.
         }
+        options.redundancy.apply(&mut sctp);
+        // What is reliable is worth something however late it comes.
+        let deadline = (!options.reliable).then_some(options.latency);
+        let chooser = (options.redundancy == Redundancy::Auto).then(|| Chooser::new(deadline));
         let mut endpoint = Endpoint::new(sctp, rng);
         let id = endpoint.connect(now, remote_port, routes)?;
         Ok(Self {
@@ -131,6 +139,7 @@ impl Sender {
             counts: Counts::default(),
             feedback: None,
             paths: PathHistories::default(),
+            chooser,
             connected_at: None,
             ended_at: None,
             next_tick: now,
@@ -268,6 +277,9 @@ impl Sender {
         }
         if let Some(association) = self.endpoint.association(self.id) {
             self.paths.measure(now, association);
+        }
+        if let (Some(chooser), Some(association)) = (&mut self.chooser, self.endpoint.association_mut(self.id)) {
+            chooser.update(now, association);
         }
     }
 

@@ -18,7 +18,14 @@ pub(super) struct Sources {
 
 impl Sources {
     pub(super) fn new(window: usize, first: u64) -> Self {
-        Self { symbols: Vec::new(), places: 2 * window.max(1), base: first, settled: first, settled_bytes: 0, spare: Vec::new() }
+        Self {
+            symbols: Vec::new(),
+            places: 2 * window.max(1),
+            base: first,
+            settled: first,
+            settled_bytes: 0,
+            spare: Vec::new(),
+        }
     }
 
     /// The lowest number that may be there.

@@ -1,12 +1,15 @@
 //! The code of the experiments: how hosts are put together, and what is measured when the run is over.
 
 mod blocking;
+mod conference;
 mod datagrams;
 mod equation;
 mod failover;
 mod fairness;
 mod freeze;
 mod head_of_line;
+mod late;
+mod model;
 mod partial_reliability;
 mod playable;
 mod progression;
@@ -90,5 +93,8 @@ impl Experiment {
         quality::EXPERIMENT,
         rates::EXPERIMENT,
         voice::EXPERIMENT,
+        late::EXPERIMENT,
+        model::EXPERIMENT,
+        conference::EXPERIMENT,
     ];
 }

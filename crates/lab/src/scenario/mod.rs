@@ -296,6 +296,14 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("dccp-download.toml"),
     embedded!("dccp-fairness.toml"),
     embedded!("dccp-idle.toml"),
+    embedded!("ecmt-goodput.toml"),
+    embedded!("ecmt-goodput-ecn.toml"),
+    embedded!("ecmt-video.toml"),
+    embedded!("ecmt-jitter.toml"),
+    embedded!("ecmt-residual-loss.toml"),
+    embedded!("ecmt-model.toml"),
+    embedded!("ecmt-bursts.toml"),
+    embedded!("ecmt-fairness.toml"),
 ];
 
 impl Scenario {

@@ -40,7 +40,7 @@ use crate::rx::{AckPolicy, AckTimer, Echoes, Limits, Reassembly, Received, Track
 use crate::tx::{Front, Outstanding, Repeats, SendQueue, SentAgain};
 use abandon::Forward;
 use asconf::Reconfiguration;
-use braidcast_core::{Instant, Rng, Route, Transmit, Unwrapper};
+use braidcast_core::{Instant, PathId, Rng, Route, Transmit, Unwrapper};
 use choose::Avoided;
 use fec::Fec;
 use sack::AckScratch;
@@ -326,6 +326,12 @@ impl Association {
     /// The paths as they are now.
     pub fn paths(&self) -> impl Iterator<Item = PathReport> + '_ {
         self.paths.iter().map(crate::path::Path::report)
+    }
+
+    /// What the path `id` lost of late of the data chunks sent over it, whether repeated or made up for: the share, 0 to 1, and the
+    /// mean number in a row. `None` before enough were sent, or if there is no such path.
+    pub fn recent_losses(&self, id: PathId) -> Option<(f64, f64)> {
+        self.paths.iter().find(|path| path.id == id)?.losses.fit()
     }
 
     /// Counts so far.

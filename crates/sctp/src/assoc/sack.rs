@@ -176,14 +176,15 @@ impl Association {
                 self.out.in_flight -= len;
                 let (Some(path), Some(news)) = (self.paths.get_mut(slot), news.get_mut(slot)) else { return };
                 path.in_flight -= len;
-                path.note_fate(false);
+                let made_up_for = sends_redundancy && !chunk.copied && path.was_overtaken(chunk.order);
+                path.note_fate(made_up_for);
                 news.acked += len;
                 news.advanced |= path.cumack.on_acked(tsn, cumulative);
                 self.stats.acked_bytes += len as u64;
                 if chunk.copied {
                     return; // Perhaps the copy alone arrived: that says nothing about this path.
                 }
-                if sends_redundancy && path.was_overtaken(chunk.order) {
+                if made_up_for {
                     // Perhaps it never arrived: that says nothing about the path's delay and MTU.
                     news.highest_order = news.highest_order.max(Some(chunk.order));
                     return self.note_repaired(slot, chunk.order);

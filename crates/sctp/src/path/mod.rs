@@ -6,9 +6,10 @@ mod redundant;
 use crate::api::{CwndUnit, FecWindow, Options, PathReport, PathState};
 use crate::tx::{LossCause, PseudoCumack};
 use crate::wire::Header;
-use crate::wire::chunk::Data;
+use crate::wire::chunk::{Data, Redundancy};
 use braidcast_cc::{LossResponse, Pacer, PathMtu, QueueingDelay, Rack, RttEstimator, Window};
 use braidcast_core::{Instant, PathId, Route};
+use braidcast_fec::LossMeter;
 use core::time::Duration;
 pub(crate) use heartbeat::{Heartbeats, Info};
 use redundant::Redundant;
@@ -57,6 +58,8 @@ pub(crate) struct Path {
     pub(crate) burst: u32,
     /// Share of the chunks that were lost of late; each one weighs 1/64.
     pub(crate) loss_rate: f32,
+    /// How many were lost of late, and in what bursts.
+    pub(crate) losses: LossMeter,
     /// Recovery lasts until something sent from this place on is acknowledged (RFC 9260 §7.2.4 fast recovery).
     pub(crate) recovery: Option<u64>,
     /// The place of what was taken for lost last.
@@ -142,7 +145,7 @@ impl Path {
     pub(crate) fn new(now: Instant, id: PathId, route: Route, state: PathState, options: &Options) -> Self {
         let uncounted = match options.cwnd_unit {
             CwndUnit::Mtu => 0,
-            CwndUnit::Payload => Header::LEN + Data::HEADER,
+            CwndUnit::Payload => Header::LEN + Data::HEADER + options.fec.map_or(0, Redundancy::reserve),
         };
         let unit = options.base_mtu - uncounted;
         let mut window = Window::new(unit, options.initial_window.map(|packets| packets * unit));
@@ -173,6 +176,7 @@ impl Path {
             cumack: PseudoCumack::default(),
             burst: 0,
             loss_rate: 0.0,
+            losses: LossMeter::default(),
             recovery: None,
             last_lost: None,
             marks: Marks::default(),
@@ -275,6 +279,7 @@ impl Path {
     /// A chunk sent over this path was acknowledged or lost.
     pub(crate) fn note_fate(&mut self, lost: bool) {
         self.loss_rate += (f32::from(u8::from(lost)) - self.loss_rate) / 64.0;
+        self.losses.on_packet(lost);
     }
 
     /// Whether data may go here as far as congestion control is concerned (RFC 9260 §6.1 B and D).

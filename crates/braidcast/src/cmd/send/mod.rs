@@ -63,7 +63,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         live.note(format!("{} is no MPEG-TS and has no clock to be paced by: sending it reliably", args.input));
     }
     let links = Links::open(plans, Carrier::Udp, &mut driver, &live)?;
-    let options = SenderOptions { latency: args.latency, reliable, ..SenderOptions::default() };
+    let options = SenderOptions { latency: args.latency, reliable, redundancy: args.fec, ..SenderOptions::default() };
     let mut sctp = common::sctp_options(args.key.as_deref());
     sctp.scheduler = args.scheduler;
     let (now, port) = (driver.now(), sctp.local_port);

@@ -6,7 +6,7 @@ use crate::host::window::Window;
 use crate::scenario::{FlowSpec, Traffic};
 use braidcast_core::{Instant, PathId, Rng, Route};
 use braidcast_sctp::{
-    Association, AssociationId, Endpoint, Event, PathReport, Priority, Reliability, SendError, SendOptions, Stats,
+    Association, AssociationId, Endpoint, Event, PathReport, Priority, SendError, SendOptions, Stats,
 };
 use braidcast_sim::traffic::{self, Emission, Kind, Source};
 use core::time::Duration;
@@ -152,7 +152,7 @@ impl SctpSender {
         let how = SendOptions {
             stream,
             unordered: self.traffic.unordered,
-            reliability: self.traffic.lifetime.map_or(Reliability::Reliable, Reliability::Lifetime),
+            reliability: self.traffic.reliability(),
             priority: priority(emission.kind, self.traffic.by_kind),
             ..SendOptions::default()
         };

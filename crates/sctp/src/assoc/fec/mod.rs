@@ -11,7 +11,6 @@ mod send;
 use super::Association;
 use crate::api::Options;
 use crate::wire::chunk::{Data, IData, Redundancy};
-use crate::wire::padded;
 use braidcast_fec::{Code, Combination, DecoderLimits, Encoder, LinearDecoder};
 use std::collections::VecDeque;
 
@@ -51,12 +50,11 @@ struct Scratch {
 }
 
 impl Fec {
-    /// TSNs that a redundancy chunk's range may have: the bits fill 64 bytes.
-    pub(super) const MAX_RANGE: u16 = 512;
     /// Redundancy that waits for room at most; the oldest is dropped.
     const MAX_DUE: usize = 64;
     /// What comes later than a window's worth of later chunks would be of no use any more: twice the range, as paths differ.
-    const LIMITS: DecoderLimits = DecoderLimits { window: 2 * Self::MAX_RANGE as usize, repairs: 64, symbol: 9000 };
+    const LIMITS: DecoderLimits =
+        DecoderLimits { window: 2 * Redundancy::MAX_RANGE as usize, repairs: 64, symbol: 9000 };
 
     /// Our first TSN is `local`, the peer's `peer`.
     ///
@@ -64,7 +62,7 @@ impl Fec {
     /// waits for order needs room too: ranges are shorter than that.
     pub(super) fn new(options: &Options, interleaving: bool, local: u64, peer: u64, buffer: usize) -> Self {
         let kept = buffer * 2 / 3 / options.base_mtu;
-        let range = u16::try_from(kept).unwrap_or(u16::MAX).clamp(1, Self::MAX_RANGE);
+        let range = u16::try_from(kept).unwrap_or(u16::MAX).clamp(1, Redundancy::MAX_RANGE);
         let limits =
             DecoderLimits { symbol: options.max_mtu.max(options.base_mtu).max(Self::LIMITS.symbol), ..Self::LIMITS };
         let check = if interleaving {
@@ -73,13 +71,7 @@ impl Fec {
             is_data_chunk::<{ Data::KIND }, { Data::HEADER }>
         };
         let decoder = LinearDecoder::with_check(limits, peer, check);
-        Self {
-            sender: Sender::of(options.fec, local),
-            decoder,
-            symbol: Vec::new(),
-            inconsistent: 0,
-            range,
-        }
+        Self { sender: Sender::of(options.fec, local), decoder, symbol: Vec::new(), inconsistent: 0, range }
     }
 
     /// Goes on with another code, or none, from the TSN `next` on.
@@ -91,7 +83,7 @@ impl Fec {
 
     /// Bytes by which data chunks are cut shorter than packets would allow, so that redundancy over them fits.
     pub(super) fn reserve(&self) -> usize {
-        self.sender.as_ref().map_or(0, |sender| padded(Redundancy::overhead(sender.code.window().min(Self::MAX_RANGE))))
+        self.sender.as_ref().map_or(0, |sender| Redundancy::reserve(sender.code))
     }
 }
 

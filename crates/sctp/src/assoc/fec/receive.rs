@@ -36,7 +36,7 @@ impl Association {
         }
     }
 
-    /// REDUNDANCY. Whatever it says, the work is bounded by [`Fec::MAX_RANGE`] and the decoder's limits.
+    /// REDUNDANCY. Whatever it says, the work is bounded by [`Redundancy::MAX_RANGE`] and the decoder's limits.
     pub(in crate::assoc) fn handle_redundancy(&mut self, chunk: &Redundancy<'_>) {
         let Some(fec) = self.fec.as_mut().filter(|_| self.state.accepts_data()) else { return };
         self.stats.redundancy_received += 1;
@@ -50,7 +50,7 @@ impl Association {
         };
         let first = self.tracker.unwrap(chunk.first_tsn);
         let combination = Combination { coefficients, first, count: chunk.count, key: chunk.key };
-        let outcome = if chunk.count > Fec::MAX_RANGE {
+        let outcome = if chunk.count > Redundancy::MAX_RANGE {
             Err(Unusable::Outside)
         } else {
             fec.decoder.on_repair_of(&combination, |n| chunk.covers(n), chunk.coded)

@@ -7,7 +7,6 @@ impl Association {
     pub(in crate::assoc) fn note_repaired(&mut self, slot: usize, order: u64) {
         let Some(path) = self.paths.get_mut(slot) else { return };
         path.stats.repaired_chunks += 1;
-        path.note_fate(true);
         let new_round = path.recovery.is_none_or(|until| order >= until);
         if self.options.fec_losses == FecLosses::Told && new_round {
             path.recovery = Some(path.next_order());

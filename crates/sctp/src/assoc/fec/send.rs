@@ -113,7 +113,7 @@ impl Association {
             Coefficients::Cauchy | Coefficients::RaptorQ => first,
             Coefficients::Random => lowest.max((highest + 1).saturating_sub(u64::from(range))),
         };
-        let count = u16::try_from(highest + 1 - first).ok().filter(|&count| count <= Fec::MAX_RANGE)?;
+        let count = u16::try_from(highest + 1 - first).ok().filter(|&count| count <= Redundancy::MAX_RANGE)?;
         let combination = Combination { first, count, ..combination };
         combination.coefficients(&mut scratch.coefficients).ok()?;
         scratch.covered.clear();

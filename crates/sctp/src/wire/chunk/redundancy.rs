@@ -1,9 +1,10 @@
 use core::fmt;
 
 use braidcast_core::Writer;
+use braidcast_fec::{Code, PREFIX};
 
 use super::{emit, kind};
-use crate::wire::{ParseError, RawChunk};
+use crate::wire::{ParseError, RawChunk, padded};
 
 /// A linear combination of data chunks, from which a lost one of them can be computed (ECMT §II; our own layout, decision 14).
 ///
@@ -36,15 +37,16 @@ impl<'a> Redundancy<'a> {
     pub const KIND: u8 = kind::REDUNDANCY;
     /// Bytes in front of the bits.
     pub const HEADER: usize = 12;
+    /// Chunks that a range may have: the bits fill 64 bytes.
+    pub(crate) const MAX_RANGE: u16 = 512;
     /// A row of a Cauchy matrix, column 0 for the first chunk of the range.
     pub const CAUCHY: u8 = 0;
     /// RFC 8681 §3.6: TinyMT32 with the key as the seed, the first number for the first chunk of the range.
     pub const RANDOM: u8 = 1;
 
-    /// Bytes that a redundancy chunk needs in excess of the data chunks that it covers, if its range is `count` chunks long,
-    /// but for their padding.
-    pub(crate) const fn overhead(count: u16) -> usize {
-        Self::HEADER + Self::bits(count) + braidcast_fec::PREFIX
+    /// Bytes that a redundancy chunk by `code` needs at most in excess of the longest data chunk that it covers.
+    pub(crate) fn reserve(code: Code) -> usize {
+        padded(Self::HEADER + Self::bits(code.window().min(Self::MAX_RANGE)) + PREFIX)
     }
 
     /// Bytes that hold `count` bits.
