@@ -76,7 +76,9 @@ impl<M: fmt::Debug + Send> Level<M> {
         if let Some(messages) = self.frames.front_mut() {
             *messages -= 1;
         }
-        self.frames.pop_front_if(|messages| *messages == 0);
+        if self.frames.front() == Some(&0) {
+            self.frames.pop_front();
+        }
         Some((tag, message))
     }
 
