@@ -130,11 +130,6 @@ impl<M: fmt::Debug + Send> InTime<M> {
         Some((tag, message))
     }
 
-    /// The most important level whose first frame comes whole; a slower way looks no further into any.
-    fn first_on_time(&self, outlook: &Outlook) -> Option<usize> {
-        self.filled().find(|&level| !self.is_late(level, outlook))
-    }
-
     fn take_late(&mut self) -> Option<(Tag, M)> {
         let taken = self.late.take();
         self.count_out(taken)
@@ -231,14 +226,6 @@ impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
         self.levels[level].messages.head()
     }
 
-    fn peek_on_time(&self, outlook: &Outlook) -> Option<&Tag> {
-        self.levels[self.first_on_time(outlook)?].messages.head()
-    }
-
-    fn pop_on_time(&mut self, outlook: &Outlook) -> Option<(Tag, M)> {
-        self.take_to_send(self.first_on_time(outlook)?)
-    }
-
     fn pop(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
         if !outlook.one_way_delay.is_zero() {
             self.shortest = self.shortest.min(outlook.one_way_delay);
@@ -264,8 +251,7 @@ impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
     }
 
     fn pop_on_time(&mut self, outlook: &Outlook) -> Option<(Tag, M)> {
-        let level = self.first_in_time(outlook)?;
-        self.take(level)
+        self.take_to_send(self.first_in_time(outlook)?)
     }
 
     fn len(&self) -> usize {
