@@ -236,6 +236,11 @@ impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
         self.take_late()
     }
 
+    /// What goes next anyway, if it is in time over that way too: nothing is picked out of the middle of a frame.
+    fn peek_on_time(&self, outlook: &Outlook) -> Option<&Tag> {
+        self.certain(outlook).filter(|tag| !tag.is_expired(outlook))
+    }
+
     fn len(&self) -> usize {
         self.len
     }
