@@ -152,6 +152,11 @@ impl<M: fmt::Debug + Send> InTime<M> {
         level.messages.head().is_some_and(|tag| tag.is_expired(&Outlook { now: last, ..*outlook }))
     }
 
+    /// The first level whose first frame can come whole.
+    fn first_in_time(&self, outlook: &Outlook) -> Option<usize> {
+        self.filled().find(|&level| !self.is_late(level, outlook))
+    }
+
     /// The level of an older frame that goes before what is more important.
     fn goes_before(&self, outlook: &Outlook) -> Option<usize> {
         let mut filled = self.filled();
@@ -236,9 +241,14 @@ impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
         self.take_late()
     }
 
-    /// What goes next anyway, if it is in time over that way too: nothing is picked out of the middle of a frame.
+    /// Looks at the oldest frame of each priority only: the next one of a priority does not overtake it.
     fn peek_on_time(&self, outlook: &Outlook) -> Option<&Tag> {
-        self.certain(outlook).filter(|tag| !tag.is_expired(outlook))
+        self.levels[self.first_in_time(outlook)?].messages.head()
+    }
+
+    fn pop_on_time(&mut self, outlook: &Outlook) -> Option<(Tag, M)> {
+        let level = self.first_in_time(outlook)?;
+        self.take(level)
     }
 
     fn len(&self) -> usize {
