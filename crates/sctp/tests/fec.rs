@@ -25,8 +25,9 @@ fn lossy(loss: f64) -> Duplex {
     Duplex::new(LinkModel { loss: Loss::Uniform(loss), ..link(1, 50) }, link(1, 50))
 }
 
+/// As the papers have it.
 fn classic(name: &str) -> Options {
-    Options { fec: code(name), ..Options::classic() }
+    Options { fec: code(name), fec_losses: FecLosses::Hidden, ..Options::classic() }
 }
 
 /// What came of a transfer over the papers' network.
