@@ -152,6 +152,11 @@ impl<M: fmt::Debug + Send> InTime<M> {
         level.messages.head().is_some_and(|tag| tag.is_expired(&Outlook { now: last, ..*outlook }))
     }
 
+    /// The first level whose first frame can come whole.
+    fn first_in_time(&self, outlook: &Outlook) -> Option<usize> {
+        self.filled().find(|&level| !self.is_late(level, outlook))
+    }
+
     /// The level of an older frame that goes before what is more important.
     fn goes_before(&self, outlook: &Outlook) -> Option<usize> {
         let mut filled = self.filled();
@@ -234,6 +239,16 @@ impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
             next = None;
         }
         self.take_late()
+    }
+
+    /// Looks at the oldest frame of each priority only: the next one of a priority does not overtake it.
+    fn peek_on_time(&self, outlook: &Outlook) -> Option<&Tag> {
+        self.levels[self.first_in_time(outlook)?].messages.head()
+    }
+
+    fn pop_on_time(&mut self, outlook: &Outlook) -> Option<(Tag, M)> {
+        let level = self.first_in_time(outlook)?;
+        self.take(level)
     }
 
     fn len(&self) -> usize {
