@@ -214,7 +214,7 @@ fn a_repair_may_leave_some_of_its_range_out() {
     for (at, &coefficient) in coefficients.iter().enumerate().filter(|&(at, _)| covers(at)) {
         let bytes = symbol(10 + at as u64);
         let (head, rest) = bytes.split_at(bytes.len() / 3);
-        Combination::add_source(coefficient, &[head, rest], &mut sum);
+        Combination::add_sources(&[coefficient], &[head], &[rest], &mut sum);
     }
     let mut decoder = LinearDecoder::new(DecoderLimits::default(), 10);
     [11, 15, 17].iter().for_each(|&id| decoder.on_source(id, &symbol(id)));
@@ -257,7 +257,7 @@ fn a_solution_that_is_not_plausible_is_not_believed() {
     let (mut coefficients, mut lie) = (Vec::new(), Vec::new());
     combination.coefficients(&mut coefficients).unwrap();
     for (source, &coefficient) in [&symbol(0)[..], b"a lie"].iter().zip(&coefficients) {
-        Combination::add_source(coefficient, &[source], &mut lie);
+        Combination::add_sources(&[coefficient], &[b""], &[source], &mut lie);
     }
     decoder.on_repair(&combination, &lie).unwrap();
     assert_eq!((recovered(&mut decoder), decoder.stats().inconsistent), (vec![], 1));

@@ -132,7 +132,7 @@ pub struct Options {
     pub fec: Option<Code>,
     /// Whether redundancy counts for the congestion window. Default inside.
     pub fec_window: FecWindow,
-    /// Whether congestion control learns of losses that it made up for. Default hidden.
+    /// Whether congestion control learns of losses that it made up for. Default that it does.
     pub fec_losses: FecLosses,
     /// How long fast retransmissions wait for the code, where one is used. Default `None`: not at all.
     pub artx: Option<Artx>,

@@ -46,7 +46,8 @@ struct Scratch {
     coefficients: Vec<u8>,
     covered: Vec<u8>,
     coded: Vec<u8>,
-    head: Vec<u8>,
+    /// Headers of chunks, one behind the other.
+    heads: Vec<u8>,
 }
 
 impl Fec {
