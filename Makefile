@@ -60,7 +60,7 @@ docs:
 	$(call step,documentation)
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
 
-# Some five minutes.
+# Some four minutes.
 call: export BRAIDCAST_REQUIRE_TOOLS = 1
 call:
 	@tools/setup.sh test

@@ -35,6 +35,7 @@ fn values_are_refused_with_an_example() {
     refused("emulate 9000 a:1 --rate 8MB", &["8mbit"]);
     refused("perf client a:1 --bytes lots", &["1GB"]);
     refused("send x.ts --to a:1 --scheduler fastest", &["possible values", "round-robin"]);
+    refused("send x.ts --to a:1 --queue best", &["possible values", "ring-sbpn2", "off"]);
 }
 
 #[test]

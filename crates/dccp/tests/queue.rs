@@ -102,7 +102,9 @@ fn a_short_ring_takes_sound_where_a_short_queue_refuses_it() {
     let with = |queue| call(Options { queue, send_queue: Limits::messages(5), ..Options::default() });
     let [sbpn2, ring] = [Method::Sbpn2, Method::RingSbpn2].map(with);
     assert!(ring.share(SOUND) > sbpn2.share(SOUND), "{} and {}", ring.share(SOUND), sbpn2.share(SOUND));
-    assert!(ring.discarded.iter().all(|(context, _)| context >> 32 == 1), "only pictures make room");
+    // Before the first round trip is over there may be nothing but sound to make room for sound.
+    let after_the_start = ring.discarded.iter().filter(|(context, _)| context & 0xffff_ffff > 50);
+    assert!(after_the_start.clone().count() > 100 && after_the_start.clone().all(|(context, _)| context >> 32 == 1));
 }
 
 #[test]

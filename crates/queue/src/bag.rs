@@ -177,6 +177,7 @@ mod tests {
                 Method::LifoPriority => [6, 5, 2, 7],
                 Method::Sbpn1 | Method::Sbpn2 => [5, 2, 6, 7],
                 Method::Weighted => [0; 4],
+                Method::InTime => [7, 0, 0, 0],
                 _ => [2, 5, 6, 7],
             };
             assert_eq!(order.map(Option::unwrap_or_default), expected, "{name}");

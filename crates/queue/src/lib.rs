@@ -17,10 +17,12 @@
 //! | `never-discard` | priority, arrival | drops the oldest expired, then as `ring` | are sent when nothing else waits | SBPN §8.4.3 |
 //! | `keep-alive` | priority, arrival | as `ring` | are discarded, and padding takes their place | SBPN §8.4.3 |
 //! | `weighted` | score of priority, time left and size | drops the worst | as `sbpn2` | SBPN §8.4.4 |
+//! | `in-time` | priority, but older frames before what has time | drops whole frames, the oldest of the least priority | frames are discarded whole, sound is sent when nothing else waits | of our own |
 
 mod bag;
 mod fifo;
 mod fifo_timed;
+mod in_time;
 mod keep_alive;
 mod lifo;
 mod lifo_priority;
@@ -55,6 +57,11 @@ pub trait SendQueue<M>: fmt::Debug + Send {
 
     /// The message that [`pop`](Self::pop) would look at first. It may turn out to be expired, so that another one goes.
     fn peek(&self) -> Option<&Tag>;
+
+    /// The message that [`pop`](Self::pop) would take out, if no other one may go in its place.
+    fn certain(&self, outlook: &Outlook) -> Option<&Tag> {
+        self.peek().filter(|tag| !tag.is_expired(outlook))
+    }
 
     /// The message that goes now. To be called only when congestion control lets one out: the choice is made as late as can be.
     /// What is not worth sending any more is appended to `gone`.

@@ -33,7 +33,7 @@ fn what_had_expired_before_it_came_is_treated_as_what_expired_while_it_waited() 
         // Put in after 500 ms, or before.
         let late = expired_before(1000, 1000);
         assert_eq!(late, expired_before(0, 0), "{name}");
-        if matches!(method, Method::Fifo | Method::Ring | Method::NeverDiscard) {
+        if matches!(method, Method::Fifo | Method::Ring | Method::NeverDiscard | Method::InTime) {
             assert_eq!(late.0.len(), 2, "{name}: all are sent");
         } else {
             assert_eq!(late, (vec![2], vec![(1, Why::Expired)]), "{name}");

@@ -87,23 +87,25 @@ impl Beside {
     fn pop(&mut self) {
         let (waiting, mut gone) = (self.held.len(), Vec::new());
         let head = self.queue.peek().copied();
+        let certain = self.queue.certain(&self.outlook).copied();
         let next = self.queue.pop(&self.outlook, &mut gone);
         assert_eq!(head.is_some(), waiting > 0);
         if let Some((tag, message)) = next {
             assert_eq!(self.remove(message), tag);
         }
+        assert!(certain.is_none() || certain == next.map(|(tag, _)| tag), "{certain:?} was certain");
         assert_eq!(next.is_some() || !gone.is_empty(), waiting > 0, "something comes of asking");
         for it in &gone {
             assert_eq!(self.remove(it.message), it.tag);
             assert_eq!(it.why, Why::Expired);
-            assert!(it.tag.is_expired(&self.outlook));
+            assert!(it.tag.is_expired(&self.outlook) || self.method == Method::InTime, "but the rest of a frame");
         }
         let keeps_all = matches!(self.method, Method::Fifo | Method::Ring | Method::NeverDiscard);
         assert!(!keeps_all || gone.is_empty());
         let late_only_at_the_end = matches!(self.method, Method::Sbpn2 | Method::RingSbpn2 | Method::Weighted);
         if let Some((tag, _)) = next.filter(|(tag, _)| tag.is_expired(&self.outlook)) {
             match self.method {
-                Method::NeverDiscard => {
+                Method::NeverDiscard | Method::InTime => {
                     let all_late = self.held.iter().all(|(_, held)| held.is_expired(&self.outlook));
                     assert!(all_late || !self.forward, "{tag:?} could wait");
                 }

@@ -15,6 +15,26 @@ pub(crate) fn scheduler() -> impl TypedValueParser<Value = Scheduler> {
     PossibleValuesParser::new(Scheduler::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<Scheduler>())
 }
 
+/// A send queue, or none: then the priorities of streams alone decide.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct MaybeQueue(pub(crate) Option<Method>);
+
+impl fmt::Display for MaybeQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(method) => method.fmt(f),
+            None => f.write_str("off"),
+        }
+    }
+}
+
+/// The name of a send queue, or `off`; help lists them all.
+pub(crate) fn maybe_queue() -> impl TypedValueParser<Value = MaybeQueue> {
+    let names = Method::ALL.map(|(name, _)| name).into_iter().chain(["off"]);
+    let value = |name: String| if name == "off" { Ok(None) } else { name.parse::<Method>().map(Some) };
+    PossibleValuesParser::new(names).try_map(move |name| value(name).map(MaybeQueue))
+}
+
 /// The name of a send queue; help lists them all.
 pub(crate) fn queue() -> impl TypedValueParser<Value = Method> {
     PossibleValuesParser::new(Method::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<Method>())

@@ -214,6 +214,6 @@ fn all_queues_side_by_side() {
         return;
     }
     in_namespace("all_queues_side_by_side", |_| {
-        calls(&results("long"), &["fifo", "fifo-timed", "sbpn2", "ring", "ring-sbpn2"], 40);
+        calls(&results("long"), &["fifo", "fifo-timed", "sbpn2", "ring", "ring-sbpn2", "in-time"], 30);
     });
 }

@@ -1,7 +1,7 @@
 //! What is said and shown in the call, as RTP: speech by espeak-ng in Opus, moving pictures in H.264.
 
 use super::run;
-use crate::common::network::Killed;
+use crate::common::network::{Killed, runs};
 use std::io::Write;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ impl Call {
             ["-map", "0:a", "-t", &length, "-c:a", "libopus", "-b:a", "24k", "-application", "voip", "-f", "rtp"];
         ffmpeg.args(audio).arg(format!("rtp://127.0.0.1:{}", ports[0]));
         let video = "-map 1:v -vf scale=480:-2,fps=25 -pix_fmt yuv420p -c:v libx264 -preset veryfast -tune zerolatency \
-            -b:v 600k -maxrate 600k -bufsize 300k -g 50 -f rtp";
+            -b:v 600k -maxrate 600k -bufsize 300k -g 50 -flags +global_header -f rtp";
         ffmpeg.args(video.split_whitespace()).args(["-t", &length]);
         ffmpeg.arg(format!("rtp://127.0.0.1:{}?pkt_size=1200", ports[1])).arg("-sdp_file").arg(&sdp);
         let readers = sockets.map(|socket| std::thread::spawn(move || read_all(&socket)));
@@ -109,6 +109,10 @@ impl Call {
         let recording = dir.join("call.mkv");
         if came.contains(&true) {
             self.play_to_file(&recording, packets, came);
+        }
+        if came == [true; 2] && !runs(Command::new("ffprobe").args(["-v", "error"]).arg(&recording)) {
+            // Too few of the pictures to know what they are.
+            self.play_to_file(&recording, packets, [true, false]);
         }
         let mut ffmpeg = Command::new("ffmpeg");
         ffmpeg.args(["-y", "-nostdin", "-v", "error"]);

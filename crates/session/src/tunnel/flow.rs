@@ -10,6 +10,8 @@ use std::time::Duration;
 const WINDOW: Duration = Duration::from_secs(5);
 /// Datagrams that wait for the socket of a new flow.
 const MAX_PENDING: usize = 16;
+/// Datagrams that come so soon after the first of them are one burst: the packets of a picture. Pictures come 16 ms apart or more.
+const BURST: Duration = Duration::from_millis(5);
 /// A listener's jitter buffer waits at least so long.
 const LEAST_BUFFER: Duration = Duration::from_millis(20);
 
@@ -79,6 +81,8 @@ pub struct Flow {
     pub(super) pending: Vec<Vec<u8>>,
     class: Class,
     guess: Guess,
+    /// When the burst began that the last datagram was in.
+    burst: Instant,
     /// What came from the application here.
     sent: Count,
     /// Of these, what could not be handed to DCCP.
@@ -133,6 +137,7 @@ impl Flow {
             pending: Vec::new(),
             class,
             guess: Guess::default(),
+            burst: now,
             sent: Count::default(),
             refused: 0,
             discarded: Discards::default(),
@@ -152,6 +157,9 @@ impl Flow {
         self.next_number = number.wrapping_add(1);
         self.sent.add(bytes);
         self.guess.note(now, bytes);
+        if now < self.burst || now.since(self.burst) > BURST {
+            self.burst = now;
+        }
         self.last_used = now;
         number
     }
@@ -164,6 +172,12 @@ impl Flow {
     /// How long its datagrams are of use, from application to application; `None` if the user said nothing of it.
     pub const fn lifetime(&self) -> Option<Duration> {
         self.class.lifetime
+    }
+
+    /// How long the datagram that was numbered last is of use, if its flow's are for `usual` unless otherwise said. All of a burst
+    /// expire at once, so that queues can tell what belongs together.
+    pub(super) fn time_left(&self, now: Instant, usual: Duration) -> Duration {
+        self.lifetime().unwrap_or(usual).saturating_sub(now.since(self.burst))
     }
 
     /// The send queue gave up a datagram.
@@ -282,6 +296,17 @@ mod tests {
         let recent = flow.recent(Instant::from_millis(59_000));
         assert!((5..=10).contains(&recent.sent.datagrams), "{recent:?}");
         assert!((5.0..=10.0).contains(&recent.seconds), "{recent:?}");
+    }
+
+    #[test]
+    fn the_packets_of_a_picture_expire_together() {
+        let mut flow = flow();
+        let expiries = [0, 1, 5, 40, 43, 46, 20].map(|ms| {
+            let now = Instant::from_millis(ms);
+            flow.number(now, 1200);
+            (now + flow.time_left(now, Duration::from_millis(200))).since(Instant::ZERO).as_millis()
+        });
+        assert_eq!(expiries, [200, 200, 200, 240, 240, 246, 220], "the last one by a clock that stepped back");
     }
 
     #[test]

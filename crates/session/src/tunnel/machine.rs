@@ -279,7 +279,7 @@ impl Tunnel {
         self.scratch.extend_from_slice(payload);
         let how = SendOptions {
             priority: flow.priority(now).0,
-            lifetime: Some(flow.lifetime().unwrap_or(self.settings.lifetime)),
+            lifetime: Some(flow.time_left(now, self.settings.lifetime)),
             context: Some(id.context()),
             ..SendOptions::default()
         };
