@@ -15,13 +15,14 @@ use std::collections::VecDeque;
 ///   full queue. What it would have taken is left to the others.
 /// - An older frame goes before a more important message if this will be in time all the same, with [`SPARE`] to spare and should
 ///   all that the way has grown since it was shortest be before the receiver: half of a round trip says too little there.
-/// - Messages of the first priority that are late go when nothing else waits, so that the allowed rate holds (SBPN §8.4.3).
+/// - Of the messages of the first priority that are late the newest goes when nothing else waits, so that the allowed rate holds
+///   (SBPN §3.5, §8.4.3).
 /// - A full queue gives up what is late, then the oldest frames of the least priority.
 #[derive(Debug)]
 pub(crate) struct InTime<M> {
     levels: [Level<M>; Priority::LEVELS],
-    /// Of the first priority.
-    late: Oldest<M>,
+    /// The newest of the first priority that is late.
+    late: Option<(Tag, M)>,
     /// A frame that lost a part, of which more may come.
     given_up: Option<Frame>,
     len: usize,
@@ -34,7 +35,7 @@ pub(crate) struct InTime<M> {
 }
 
 /// What a message must have to spare to let an older frame go first: what is known of the way lags behind by some round trips.
-const SPARE: Duration = Duration::from_millis(60);
+const SPARE: Duration = Duration::from_millis(80);
 /// Weight of a message in the mean length.
 const LEN_WEIGHT: f64 = 1.0 / 32.0;
 
@@ -92,7 +93,7 @@ impl<M: fmt::Debug + Send> InTime<M> {
     pub(crate) fn new(limits: Limits) -> Self {
         Self {
             levels: Default::default(),
-            late: Oldest::new(),
+            late: None,
             given_up: None,
             len: 0,
             bytes: 0,
@@ -217,11 +218,13 @@ impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
     }
 
     fn peek(&self) -> Option<&Tag> {
-        self.filled().next().map_or_else(|| self.late.head(), |level| self.levels[level].messages.head())
+        self.filled()
+            .next()
+            .map_or_else(|| self.late.as_ref().map(|(tag, _)| tag), |level| self.levels[level].messages.head())
     }
 
     fn certain(&self, outlook: &Outlook) -> Option<&Tag> {
-        let Some(first) = self.filled().next() else { return self.late.head() };
+        let Some(first) = self.filled().next() else { return self.late.as_ref().map(|(tag, _)| tag) };
         let level = self.goes_before(outlook).or_else(|| (!self.is_late(first, outlook)).then_some(first))?;
         self.levels[level].messages.head()
     }
@@ -236,7 +239,10 @@ impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
                 return self.take_to_send(level);
             }
             if level == Priority::FIRST.index() {
-                self.late.extend(self.levels[level].take());
+                let newest = self.levels[level].take();
+                let older = core::mem::replace(&mut self.late, newest);
+                let older = self.count_out(older);
+                gone.extend(older.map(|(tag, message)| Discard { why: Why::Expired, tag, message }));
             } else {
                 self.give_up(level, Why::Expired, gone);
             }
@@ -270,11 +276,11 @@ mod tests {
     use core::time::Duration;
 
     #[test]
-    fn late_sound_goes_last_and_late_pictures_never() {
+    fn the_newest_late_sound_goes_last_and_late_pictures_never() {
         let mut bench = Bench::new(Method::InTime, Limits::NONE);
-        assert!(bench.push([audio(1, 30), video(2, 20), audio(3, 90), video(4, 70)]).is_empty());
+        assert!(bench.push([audio(1, 20), audio(2, 30), video(3, 20), audio(4, 90), video(5, 70)]).is_empty());
         bench.pass(40);
-        assert_eq!(bench.pop_all(), ["3", "2 expired", "4", "1"]);
+        assert_eq!(bench.pop_all(), ["1 expired", "4", "3 expired", "5", "2"]);
     }
 
     #[test]

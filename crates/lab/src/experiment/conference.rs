@@ -1,7 +1,7 @@
 //! Sound and pictures over one connection whose queue decides what goes next: what came on time, and how the call sounds
 //! (SBPN §4.6).
 
-use super::{Experiment, Measures, datagrams, transfer};
+use super::{Experiment, Measures, Metric, datagrams, transfer};
 use crate::host::{DccpHost, Frame, Host, Roll};
 use crate::plan::{Done, Plan, Run};
 use crate::scenario::{FlowSpec, Traffic};
@@ -11,28 +11,45 @@ use core::time::Duration;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "conference",
-    text: "sound and pictures on time, lost and late, and Ie, Id and MOS of a video conference (needs `log = true`)",
+    text: "sound and pictures on time, lost and late, and Ie, Id and MOS of video conferences, the mean over all calls (needs `log = true`)",
     build: Plan::of,
     measure,
 };
 
 fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
-    let mut measures = Measures::default();
+    let (mut measures, mut calls) = (Measures::default(), Vec::new());
     for flow in &run.point.flows {
-        let prefix = transfer::prefix(run, flow);
         let (sender, receiver) = (done.sender(&flow.name), done.receiver(&flow.name));
-        if let Some(goodput) = receiver.and_then(Host::goodput) {
-            measures.metric(format!("{prefix}goodput"), "kbit/s", goodput / 1e3);
-        }
         if let (Some(sender), Some(receiver)) = (sender.and_then(Host::dccp), receiver.and_then(Host::dccp)) {
             let frames = frames(sender, receiver, flow);
-            rate_sound(&frames, &flow.traffic, &mut measures);
-            rate_pictures(&frames, &mut measures);
-            queue(sender, &mut measures);
-            datagrams::curves("", sender, &mut measures);
+            let mut call = Measures::default();
+            rate_sound(&frames, &flow.traffic, &mut call);
+            rate_pictures(&frames, &mut call);
+            queue(sender, &mut call);
+            datagrams::curves(&transfer::prefix(run, flow), sender, &mut measures);
+            calls.push(call);
+        } else if let Some(goodput) = receiver.and_then(Host::goodput).filter(|_| run.point.flows.len() <= MAX_GOODPUTS)
+        {
+            measures.metric(format!("{} goodput", flow.name), "kbit/s", goodput / 1e3);
         }
     }
+    measures.metrics.splice(0..0, means(&calls));
     measures
+}
+
+/// Beside so many flows and fewer each one's goodput is told.
+const MAX_GOODPUTS: usize = 4;
+
+/// The mean of each metric over the calls that have it.
+fn means(calls: &[Measures]) -> Vec<Metric> {
+    let mut sums: Vec<(Metric, f64)> = Vec::new();
+    for metric in calls.iter().flat_map(|call| &call.metrics) {
+        match sums.iter_mut().find(|(sum, _)| sum.name == metric.name) {
+            Some((sum, count)) => (sum.value, *count) = (sum.value + metric.value, *count + 1.0),
+            None => sums.push((metric.clone(), 1.0)),
+        }
+    }
+    sums.into_iter().map(|(sum, count)| Metric { value: sum.value / count, ..sum }).collect()
 }
 
 /// A frame as it was sent, and what came of it.
