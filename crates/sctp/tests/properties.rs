@@ -4,7 +4,7 @@ mod common;
 
 use braidcast_core::Instant;
 use braidcast_sctp::{
-    Abandonment, Artx, BufferSplit, Code, Congestion, CwndUpdate, Event, FecWindow, Limits, LossDetection,
+    Abandonment, Artx, BufferSplit, Code, Congestion, CwndUpdate, Event, FecLosses, FecWindow, Limits, LossDetection,
     MessagePriority, Method, Options, QueueScope, Reliability, RetransmissionPolicy, RttSamples, SackOptions, SackPath,
     SackPolicy, Scheduler, SendError, SendOptions, StreamOrder,
 };
@@ -81,7 +81,7 @@ fn options() -> impl Strategy<Value = Options> {
     let rest = (any::<bool>(), any::<bool>(), prop::option::of(0_u32..3), prop::option::of(1_u32..6));
     let code = prop::sample::select(vec!["block:5,3", "convolutional:4,3,8", "tetrys:3,2,40"]);
     let code = prop::option::of(code.prop_map(|name| name.parse::<Code>().unwrap()));
-    let redundancy = (code, of(&FecWindow::ALL), prop::option::of(of(&Artx::ALL)));
+    let redundancy = (code, of(&FecWindow::ALL), of(&FecLosses::ALL), prop::option::of(of(&Artx::ALL)));
     (scheduling, losses, returns, sharing, rest, queues(), redundancy).prop_map(
         |(
             (scheduler, retransmission, concurrent, stream_order),
@@ -90,7 +90,7 @@ fn options() -> impl Strategy<Value = Options> {
             (congestion, buffer_split),
             (interleaving, pacing, quick_failover, max_burst),
             (queue, send_queue, queue_scope),
-            (fec, fec_window, artx),
+            (fec, fec_window, fec_losses, artx),
         )| Options {
             queue,
             send_queue,
@@ -113,6 +113,7 @@ fn options() -> impl Strategy<Value = Options> {
             max_burst,
             fec,
             fec_window,
+            fec_losses,
             artx,
             sack: SackOptions { path, delay: ms(20), ..sack.into() },
             ..Options::live()
