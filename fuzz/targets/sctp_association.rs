@@ -7,7 +7,7 @@
 mod association;
 
 use association::{World, forge};
-use braidcast_sctp::{Priority, Reliability, SendOptions};
+use braidcast_sctp::{MessagePriority, Priority, Reliability, SendOptions};
 use core::time::Duration;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
@@ -68,6 +68,7 @@ fn step(world: &mut World, input: &mut Unstructured<'_>, honest: bool) -> Result
         22 if input.ratio(1, 8)? => world.association(side, |association, now| association.shutdown(now)),
         23 if input.ratio(1, 8)? => world.association(side, |association, now| association.abort(now, "enough")),
         24 => world.recv(side, 3),
+        25 if honest => world.toggle_marking(side),
         // Only dishonest ones from here on; they all go to end 0.
         25 if !honest => {
             let (at, changes) = (input.arbitrary::<u8>()?, input.arbitrary::<[(u16, u8); 2]>()?);
@@ -106,5 +107,6 @@ fn message(input: &mut Unstructured<'_>) -> Result<(usize, SendOptions)> {
         _ => Reliability::Retransmissions(input.arbitrary::<u16>()? % 4),
     };
     let (stream, unordered) = (u16::from(input.arbitrary::<u8>()? % 5), how & 32 != 0);
-    Ok((len, SendOptions { stream, unordered, reliability, ppid: input.arbitrary()?, context: 0 }))
+    let (priority, ppid) = (MessagePriority::new(how >> 6).unwrap_or_default(), input.arbitrary()?);
+    Ok((len, SendOptions { stream, unordered, reliability, ppid, priority, ..SendOptions::default() }))
 }

@@ -114,6 +114,29 @@ impl Guest {
         (String::from_utf8_lossy(&output.stdout).into_owned(), output.status)
     }
 
+    /// Runs `script`, each line of it, in the guest's shell.
+    ///
+    /// # Panics
+    /// If a line fails, with what was printed.
+    pub fn run(&self, script: &str) {
+        let (said, status) = self.shell(&format!("set -e; exec 2>&1\n{script}"));
+        assert!(status.success(), "{said}");
+    }
+
+    /// `netem` works on what leaves a device, so what comes over the first link leaves through `ifb0` from now on.
+    ///
+    /// # Panics
+    /// If the guest's kernel cannot do that.
+    pub fn take_in_through_ifb0(&self) {
+        // The kernel's module may make the device unasked.
+        self.run(
+            "ip link add ifb0 type ifb || ip link show ifb0
+             ip link set ifb0 up
+             tc qdisc add dev net1 ingress
+             tc filter add dev net1 parent ffff: matchall action mirred egress redirect dev ifb0",
+        );
+    }
+
     /// Starts `program` in the guest, in the background; [`stop`](Self::stop) ends it.
     ///
     /// # Panics

@@ -15,7 +15,7 @@ fn the_summary_has_the_form_that_scripts_rely_on() {
     let runs = summary["runs"].as_array().unwrap();
     let names =
         |list: &serde_json::Value| list.as_array().unwrap().iter().map(|x| x["name"].clone()).collect::<Vec<_>>();
-    assert_eq!(names(&summary["runs"]), ["wifi", "lte", "both"]);
+    assert_eq!(names(&summary["runs"]), ["wifi", "lte", "both", "far", "far-fec"]);
     assert_eq!(names(&runs[2]["paths"]), ["wifi", "lte"]);
     for run in runs {
         let keys: Vec<_> = run.as_object().unwrap().keys().map(String::as_str).collect();

@@ -4,7 +4,7 @@ mod block;
 mod convolutional;
 mod tetrys;
 
-use crate::Combination;
+use crate::{Coefficients, Combination, Decoder, DecoderLimits, LinearDecoder, RaptorqDecoder};
 use core::fmt;
 use core::str::FromStr;
 
@@ -36,6 +36,13 @@ pub enum Code {
         /// Sources that a repair covers at most.
         m: u16,
     },
+    /// As `Block`, by RFC 6330: for blocks longer than 256 symbols.
+    RaptorQ {
+        /// Symbols of a block.
+        n: u16,
+        /// Sources among them.
+        k: u16,
+    },
 }
 
 /// Decides at the sender; the data stays where it is.
@@ -56,15 +63,49 @@ impl Code {
     /// An encoder at the start of its numbers.
     pub fn encoder(self) -> Box<dyn Encoder> {
         match self {
-            Self::Block { n, k } => Box::new(block::Block::new(n, k)),
+            Self::Block { n, k } => Box::new(block::Block::new(n, k, Coefficients::Cauchy)),
+            Self::RaptorQ { n, k } => Box::new(block::Block::new(n, k, Coefficients::RaptorQ)),
             Self::Convolutional { n, k, m } => Box::new(convolutional::Convolutional::new(n, k, m)),
             Self::Tetrys { n, k, m } => Box::new(tetrys::Tetrys::new(n, k, m)),
         }
     }
 
+    /// Whether repair symbols are sums of multiples of the sources: then a [`LinearDecoder`] takes them, and any of the sources may
+    /// be left out.
+    pub const fn is_linear(self) -> bool {
+        !matches!(self, Self::RaptorQ { .. })
+    }
+
+    /// A decoder for it; the first source symbol has the number `first`.
+    pub fn decoder(self, limits: DecoderLimits, first: u64) -> Box<dyn Decoder> {
+        if self.is_linear() {
+            Box::new(LinearDecoder::new(limits, first))
+        } else {
+            Box::new(RaptorqDecoder::new(limits, first))
+        }
+    }
+
+    /// `n` and `k`.
+    const fn rate(self) -> (u16, u16) {
+        match self {
+            Self::Block { n, k }
+            | Self::Convolutional { n, k, .. }
+            | Self::Tetrys { n, k, .. }
+            | Self::RaptorQ { n, k } => (n, k),
+        }
+    }
+
+    /// Source symbols that a repair covers at most.
+    pub const fn window(self) -> u16 {
+        match self {
+            Self::Block { k, .. } | Self::RaptorQ { k, .. } => k,
+            Self::Convolutional { m, .. } | Self::Tetrys { m, .. } => m,
+        }
+    }
+
     /// Repair symbols in proportion to all.
     pub fn redundancy(self) -> f64 {
-        let (Self::Block { n, k } | Self::Convolutional { n, k, .. } | Self::Tetrys { n, k, .. }) = self;
+        let (n, k) = self.rate();
         f64::from(n - k) / f64::from(n)
     }
 }
@@ -73,6 +114,7 @@ impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Block { n, k } => write!(f, "block:{n},{k}"),
+            Self::RaptorQ { n, k } => write!(f, "raptorq:{n},{k}"),
             Self::Convolutional { n, k, m } => write!(f, "convolutional:{n},{k},{m}"),
             Self::Tetrys { n, k, m } => write!(f, "tetrys:{n},{k},{m}"),
         }
@@ -82,18 +124,19 @@ impl fmt::Display for Code {
 impl FromStr for Code {
     type Err = String;
 
-    /// `block:10,9`, `convolutional:10,9,20`, `tetrys:10,9,43`.
+    /// `block:10,9`, `convolutional:10,9,20`, `tetrys:10,9,43`, `raptorq:1100,1000`.
     fn from_str(text: &str) -> Result<Self, String> {
-        const HINT: &str = "write for example block:10,9, convolutional:10,9,20 or tetrys:10,9,43";
+        const HINT: &str = "write for example block:10,9, convolutional:10,9,20, tetrys:10,9,43 or raptorq:1100,1000";
         let (name, numbers) = text.split_once(':').unwrap_or((text, ""));
         let numbers: Result<Vec<u16>, _> = numbers.split(',').map(str::parse).collect();
         let code = match (name, numbers.as_deref()) {
             ("block", Ok(&[n, k])) => Self::Block { n, k },
+            ("raptorq", Ok(&[n, k])) => Self::RaptorQ { n, k },
             ("convolutional", Ok(&[n, k, m])) => Self::Convolutional { n, k, m },
             ("tetrys", Ok(&[n, k, m])) => Self::Tetrys { n, k, m },
             _ => return Err(format!("'{text}' is no code; {HINT}")),
         };
-        let (Self::Block { n, k } | Self::Convolutional { n, k, .. } | Self::Tetrys { n, k, .. }) = code;
+        let (n, k) = code.rate();
         if k == 0 || n <= k {
             return Err(format!("'{text}': of n symbols k are sources, so 0 < k < n; {HINT}"));
         }
@@ -178,7 +221,7 @@ mod tests {
 
     #[test]
     fn codes_are_read_and_written() {
-        for text in ["block:10,9", "convolutional:10,9,20", "tetrys:10,9,43"] {
+        for text in ["block:10,9", "convolutional:10,9,20", "tetrys:10,9,43", "raptorq:1100,1000"] {
             assert_eq!(text.parse::<Code>().unwrap().to_string(), text);
         }
         for wrong in ["block", "block:9,10", "block:300,200", "tetrys:10,9", "tetrys:10,9,0", "xor:2,1", "block:1,0"] {

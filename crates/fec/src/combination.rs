@@ -1,3 +1,4 @@
+use crate::decoder::raptorq;
 use crate::gf::{inverse, mul};
 use crate::kernel::Kernel;
 use crate::tinymt::TinyMt32;
@@ -22,6 +23,8 @@ pub enum Coefficients {
     Cauchy,
     /// TinyMT32 with the key as the seed, none of them 0 (RFC 8681 §3.6).
     Random,
+    /// None: the key says which repair symbol of the block of RFC 6330 it is.
+    RaptorQ,
 }
 
 impl Combination {
@@ -33,10 +36,15 @@ impl Combination {
         self.first.saturating_add(self.count as u64)
     }
 
+    /// The same, if numbers go that far.
+    pub(crate) fn checked_end(&self) -> Option<u64> {
+        self.first.checked_add(u64::from(self.count))
+    }
+
     /// Puts the coefficients of all symbols, the first one's first, into `out`.
     ///
     /// # Errors
-    /// If a Cauchy matrix is not that large.
+    /// If a Cauchy matrix is not that large, or it is a code without coefficients.
     pub fn coefficients(&self, out: &mut Vec<u8>) -> Result<(), TooLarge> {
         out.clear();
         let count = usize::from(self.count);
@@ -57,6 +65,7 @@ impl Combination {
                 let mut rng = TinyMt32::new(u32::from(self.key));
                 out.extend((0..count).map(|_| rng.next_nonzero()));
             }
+            Coefficients::RaptorQ => return Err(TooLarge),
         }
         Ok(())
     }
@@ -64,12 +73,16 @@ impl Combination {
     /// Makes the repair symbol of the source symbols `sources`, all of them in order, into `out`.
     ///
     /// # Errors
-    /// As [`coefficients`](Self::coefficients).
+    /// If the code has no such repair symbol.
     ///
     /// # Panics
     /// If there is not one source for each that the combination names, or one is longer than 65,535 bytes.
     pub fn encode(&self, sources: &[&[u8]], scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), TooLarge> {
         assert_eq!(sources.len(), usize::from(self.count), "a source for each that is named");
+        if self.coefficients == Coefficients::RaptorQ {
+            out.clear();
+            return raptorq::encode(self.key, sources, out);
+        }
         self.coefficients(scratch)?;
         let longest = sources.iter().map(|source| source.len()).max().unwrap_or(0);
         out.clear();
@@ -84,14 +97,32 @@ impl Combination {
         Kernel::best().add_combinations(&mut [sum], sources, scratch);
         Ok(())
     }
+
+    /// Adds one source symbol, which lies in `parts`, to the repair symbol in `out`, empty at first: what
+    /// [`encode`](Self::encode) does for all at once, where they need not lie together and some may be left out.
+    ///
+    /// # Panics
+    /// If the symbol is longer than 65,535 bytes.
+    pub fn add_source(coefficient: u8, parts: &[&[u8]], out: &mut Vec<u8>) {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        let prefix = u16::try_from(len).expect("a symbol is no longer than a packet").to_be_bytes();
+        if out.len() < PREFIX + len {
+            out.resize(PREFIX + len, 0);
+        }
+        let mut at = 0;
+        for part in [&prefix[..]].iter().chain(parts) {
+            Kernel::best().add_multiple(&mut out[at..], part, coefficient);
+            at += part.len();
+        }
+    }
 }
 
 /// Bytes in front of a symbol: its length, as symbols are made equally long by zeros.
-pub(crate) const PREFIX: usize = 2;
+pub const PREFIX: usize = 2;
 
-/// A Cauchy matrix has no more than 256 rows and columns together.
+/// A Cauchy matrix has no more than 256 rows and columns together; a block of RaptorQ no more than 56,403 sources.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("a block code has no more than {} symbols", Combination::CAUCHY_SIZE)]
+#[error("the code has no such repair symbol: a block has no more than {} symbols", Combination::CAUCHY_SIZE)]
 pub struct TooLarge;
 
 #[cfg(test)]

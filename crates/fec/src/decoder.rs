@@ -1,6 +1,7 @@
 //! Decoding: lost source symbols out of those that came and repair symbols, as soon as there are enough.
 
 mod equations;
+pub(crate) mod raptorq;
 mod sources;
 
 use crate::combination::PREFIX;
@@ -94,12 +95,29 @@ pub struct LinearDecoder {
     recovered: VecDeque<(u64, Vec<u8>)>,
     stats: Stats,
     coefficients: Vec<u8>,
+    plausible: fn(u64, &[u8]) -> bool,
+}
+
+/// What a decoder gave up for the sake of memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Evicted {
+    /// A source symbol, and all before it.
+    Source,
+    /// A repair symbol.
+    Repair,
 }
 
 impl LinearDecoder {
     /// An empty decoder; the first source symbol has the number `first`.
     pub fn new(limits: DecoderLimits, first: u64) -> Self {
+        Self::with_check(limits, first, |_, _| true)
+    }
+
+    /// The same where a symbol can be told from nonsense: a solution for which `plausible` says no, given its number, counts as
+    /// [`Stats::inconsistent`].
+    pub fn with_check(limits: DecoderLimits, first: u64, plausible: fn(u64, &[u8]) -> bool) -> Self {
         Self {
+            plausible,
             limits,
             sources: Sources::new(limits.window, first),
             equations: Equations::default(),
@@ -131,7 +149,7 @@ impl LinearDecoder {
         let ids: Vec<u64> = solved.iter().map(|&row| self.equations.pivot(row)).collect();
         for (id, symbol) in ids.into_iter().zip(symbols) {
             self.equations.found(id);
-            let Some(data) = unpadded(&symbol) else {
+            let Some(data) = unpadded(&symbol).filter(|data| (self.plausible)(id, data)) else {
                 self.stats.inconsistent += 1;
                 continue;
             };
@@ -168,10 +186,7 @@ impl Decoder for LinearDecoder {
     }
 
     fn on_repair(&mut self, combination: &Combination, symbol: &[u8]) -> Result<(), Unusable> {
-        self.stats.repairs += 1;
-        let outcome = self.take_repair(combination, symbol);
-        self.stats.unusable += u64::from(outcome.is_err());
-        outcome
+        self.on_repair_of(combination, |_| true, symbol)
     }
 
     fn poll_recovered(&mut self) -> Option<(u64, Vec<u8>)> {
@@ -189,22 +204,97 @@ impl LinearDecoder {
         self.equations.len()
     }
 
-    fn take_repair(&mut self, combination: &Combination, symbol: &[u8]) -> Result<(), Unusable> {
+    /// A repair symbol came that leaves some source symbols of its range out: of the n-th `covers` says whether it is in.
+    ///
+    /// # Errors
+    /// As [`on_repair`](Decoder::on_repair).
+    pub fn on_repair_of(
+        &mut self,
+        combination: &Combination,
+        covers: impl Fn(usize) -> bool,
+        symbol: &[u8],
+    ) -> Result<(), Unusable> {
+        self.stats.repairs += 1;
+        let outcome = self.take_repair(combination, covers, symbol);
+        self.stats.unusable += u64::from(outcome.is_err());
+        outcome
+    }
+
+    /// The source symbol `id`, if it came or was found and is still here.
+    pub fn source(&self, id: u64) -> Option<&[u8]> {
+        self.sources.get(id).map(|symbol| &symbol[PREFIX..])
+    }
+
+    /// The source symbol `id`, which was found, turned out to be wrong.
+    pub fn distrust(&mut self, id: u64) {
+        self.sources.remove(id);
+    }
+
+    /// No repair symbol to come covers anything below `id`.
+    pub fn forget_below(&mut self, id: u64) {
+        self.sources.forget_below(id);
+        self.stats.given_up += self.equations.forget_below(self.sources.base());
+    }
+
+    /// Source symbols below `below` are held nowhere else any more, and count in [`held`](Self::held).
+    pub fn settle(&mut self, below: u64) {
+        self.sources.settle(below);
+    }
+
+    /// Bytes of repair symbols and of source symbols that nobody else holds ([`settle`](Self::settle)).
+    pub fn held(&self) -> usize {
+        self.sources.settled_bytes() + self.equations.repairs().map(<[u8]>::len).sum::<usize>()
+    }
+
+    /// Gives up what is of the least use: the oldest source symbol that nobody else holds, or else the oldest repair symbol.
+    ///
+    /// ECMT algorithm 1 spares source symbols that a repair symbol here needs. Here none needs them any more: it is taken out of
+    /// those repair symbols, which then cover one less.
+    pub fn evict(&mut self) -> Option<Evicted> {
+        let last = self.sources.settled().min(self.sources.end()); // As it is now: the end moves along.
+        while self.sources.base() < last {
+            let oldest = self.sources.base();
+            let there = self.sources.get(oldest).map(|symbol| self.equations.absorb(oldest, symbol)).is_some();
+            self.sources.forget_below(oldest + 1);
+            if there {
+                return Some(Evicted::Source);
+            }
+        }
+        if self.equations.len() == 0 {
+            return None;
+        }
+        self.equations.give_up_oldest();
+        self.stats.given_up += 1;
+        Some(Evicted::Repair)
+    }
+
+    fn take_repair(
+        &mut self,
+        combination: &Combination,
+        covers: impl Fn(usize) -> bool,
+        symbol: &[u8],
+    ) -> Result<(), Unusable> {
         if symbol.len() < PREFIX || symbol.len() > self.limits.symbol + PREFIX {
             return Err(Unusable::BadLength);
         }
         if combination.count == 0 || usize::from(combination.count) > self.limits.window {
             return Err(Unusable::Outside);
         }
-        if combination.first < self.sources.base() {
-            return Err(Unusable::TooOld);
-        }
-        if combination.end() > self.sources.end() {
+        if combination.checked_end().is_none_or(|end| end > self.sources.end()) {
             return Err(Unusable::Outside);
         }
         combination.coefficients(&mut self.coefficients).map_err(|_| Unusable::Outside)?;
-        let missing = (combination.first..combination.end()).filter(|&id| self.sources.get(id).is_none());
-        if !self.equations.add(combination.first, &self.coefficients, missing, symbol) {
+        for (_, coefficient) in self.coefficients.iter_mut().enumerate().filter(|&(at, _)| !covers(at)) {
+            *coefficient = 0;
+        }
+        let before = self.coefficients.iter().position(|&it| it != 0).ok_or(Unusable::Outside)?;
+        let first = combination.first + before as u64;
+        if first < self.sources.base() {
+            return Err(Unusable::TooOld);
+        }
+        let covered = (first..combination.end()).zip(&self.coefficients[before..]).filter(|&(_, &it)| it != 0);
+        let mut missing = covered.map(|(id, _)| id).filter(|&id| self.sources.get(id).is_none()).peekable();
+        if missing.peek().is_none() || !self.equations.add(first, &self.coefficients[before..], missing, symbol) {
             return Err(Unusable::Redundant);
         }
         if self.equations.len() > self.limits.repairs {

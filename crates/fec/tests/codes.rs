@@ -1,7 +1,9 @@
 //! Codes from end to end: what was lost comes back, and only what was sent.
 
 use braidcast_core::Rng;
-use braidcast_fec::{Code, Coefficients, Combination, Decoder, DecoderLimits, LinearDecoder, Unusable};
+use braidcast_fec::{
+    Code, Coefficients, Combination, Decoder, DecoderLimits, Evicted, LinearDecoder, RaptorqDecoder, Unusable,
+};
 use proptest::prelude::*;
 
 /// The source symbol of this number: its length and bytes follow from it.
@@ -21,7 +23,7 @@ fn repair(combination: &Combination) -> Vec<u8> {
 }
 
 /// What comes back, each checked.
-fn recovered(decoder: &mut LinearDecoder) -> Vec<u64> {
+fn recovered(decoder: &mut dyn Decoder) -> Vec<u64> {
     core::iter::from_fn(|| decoder.poll_recovered())
         .map(|(id, bytes)| {
             assert_eq!(bytes, symbol(id), "{id} came back different");
@@ -32,7 +34,7 @@ fn recovered(decoder: &mut LinearDecoder) -> Vec<u64> {
 
 /// Sends sources and repairs of `code` where each packet is lost if `lost` says so; what came back, and how many were lost.
 fn over(code: Code, ids: core::ops::Range<u64>, mut lost: impl FnMut() -> bool) -> (Vec<u64>, Vec<u64>) {
-    let (mut encoder, mut decoder) = (code.encoder(), LinearDecoder::new(DecoderLimits::default(), ids.start));
+    let (mut encoder, mut decoder) = (code.encoder(), code.decoder(DecoderLimits::default(), ids.start));
     let (mut back, mut missing) = (Vec::new(), Vec::new());
     for id in ids {
         encoder.on_source(id);
@@ -46,7 +48,7 @@ fn over(code: Code, ids: core::ops::Range<u64>, mut lost: impl FnMut() -> bool) 
                 let _ = decoder.on_repair(&combination, &repair(&combination));
             }
         }
-        back.extend(recovered(&mut decoder));
+        back.extend(recovered(&mut *decoder));
     }
     (back, missing)
 }
@@ -190,6 +192,7 @@ proptest! {
             (1..20u16, 1..6u16).prop_map(|(k, r)| Code::Block { n: k + r, k }),
             (1..20u16, 1..6u16, 1..60u16).prop_map(|(k, r, m)| Code::Convolutional { n: k + r, k, m }),
             (1..20u16, 1..6u16, 1..60u16).prop_map(|(k, r, m)| Code::Tetrys { n: k + r, k, m }),
+            (1..20u16, 1..6u16).prop_map(|(k, r)| Code::RaptorQ { n: k + r, k }),
         ],
     ) {
         let mut rng = Rng::from_seed(seed);
@@ -200,4 +203,153 @@ proptest! {
         prop_assert_eq!(once.len(), back.len());
         prop_assert!(back.iter().all(|id| missing.contains(id)));
     }
+}
+
+#[test]
+fn a_repair_may_leave_some_of_its_range_out() {
+    let combination = Combination { coefficients: Coefficients::Cauchy, first: 10, count: 8, key: 1 };
+    let covers = |at: usize| at % 2 == 1;
+    let (mut coefficients, mut sum) = (Vec::new(), Vec::new());
+    combination.coefficients(&mut coefficients).unwrap();
+    for (at, &coefficient) in coefficients.iter().enumerate().filter(|&(at, _)| covers(at)) {
+        let bytes = symbol(10 + at as u64);
+        let (head, rest) = bytes.split_at(bytes.len() / 3);
+        Combination::add_source(coefficient, &[head, rest], &mut sum);
+    }
+    let mut decoder = LinearDecoder::new(DecoderLimits::default(), 10);
+    [11, 15, 17].iter().for_each(|&id| decoder.on_source(id, &symbol(id)));
+    decoder.on_repair_of(&combination, covers, &sum).unwrap();
+    assert_eq!(recovered(&mut decoder), [13], "what is left out need not be there");
+    assert_eq!(decoder.on_repair_of(&combination, |_| false, &sum), Err(Unusable::Outside));
+}
+
+#[test]
+fn what_is_of_the_least_use_goes_first() {
+    let mut decoder = LinearDecoder::new(DecoderLimits::default(), 0);
+    [0, 1, 2, 3, 4, 7, 8].iter().for_each(|&id| decoder.on_source(id, &symbol(id)));
+    let late = Combination { coefficients: Coefficients::Random, first: 3, count: 6, key: 1 };
+    decoder.on_repair(&late, &repair(&late)).unwrap();
+    assert_eq!(decoder.held(), repair(&late).len(), "all sources have another holder");
+    decoder.settle(5);
+    let settled: usize = (0..5).map(|id| 2 + symbol(id).len()).sum();
+    assert_eq!(decoder.held(), settled + repair(&late).len());
+    let evicted: Vec<_> = core::iter::from_fn(|| decoder.evict()).collect();
+    use Evicted::{Repair, Source};
+    assert_eq!(evicted, [Source, Source, Source, Source, Source, Repair]);
+    assert_eq!(decoder.held(), 0);
+    assert_eq!(decoder.on_repair(&late, &repair(&late)), Err(Unusable::TooOld));
+    assert_eq!(decoder.source(7), Some(&symbol(7)[..]));
+}
+
+/// Found by the fuzz target `fec_decoder`: it went through all numbers up to the last.
+#[test]
+fn with_nothing_to_evict_the_search_for_it_ends() {
+    let mut decoder = LinearDecoder::new(DecoderLimits { window: 20, ..DecoderLimits::default() }, 0);
+    decoder.settle(u64::MAX);
+    assert_eq!(decoder.evict(), None);
+}
+
+#[test]
+fn a_solution_that_is_not_plausible_is_not_believed() {
+    let mut decoder = LinearDecoder::with_check(DecoderLimits::default(), 0, |id, bytes| bytes == symbol(id));
+    decoder.on_source(0, &symbol(0));
+    let combination = Combination { coefficients: Coefficients::Random, first: 0, count: 2, key: 1 };
+    let (mut coefficients, mut lie) = (Vec::new(), Vec::new());
+    combination.coefficients(&mut coefficients).unwrap();
+    for (source, &coefficient) in [&symbol(0)[..], b"a lie"].iter().zip(&coefficients) {
+        Combination::add_source(coefficient, &[source], &mut lie);
+    }
+    decoder.on_repair(&combination, &lie).unwrap();
+    assert_eq!((recovered(&mut decoder), decoder.stats().inconsistent), (vec![], 1));
+    decoder.on_repair(&combination, &repair(&combination)).unwrap();
+    assert_eq!(recovered(&mut decoder), [1]);
+}
+
+/// Of `k` sources, `r` were lost; the repair symbols it took to get them back.
+fn repairs_needed(seed: u64, k: u16, r: u16) -> u16 {
+    let mut rng = Rng::from_seed(seed);
+    let mut decoder = RaptorqDecoder::new(DecoderLimits::default(), 0);
+    let mut lost: Vec<u64> = Vec::new();
+    while lost.len() < usize::from(r) {
+        let id = rng.below(u64::from(k));
+        if !lost.contains(&id) {
+            lost.push(id);
+        }
+    }
+    (0..u64::from(k)).filter(|id| !lost.contains(id)).for_each(|id| decoder.on_source(id, &symbol(id)));
+    for key in 0..r + 10 {
+        let combination = Combination { coefficients: Coefficients::RaptorQ, first: 0, count: k, key };
+        decoder.on_repair(&combination, &repair(&combination)).unwrap();
+        let mut back = recovered(&mut decoder);
+        if !back.is_empty() {
+            back.sort_unstable();
+            lost.sort_unstable();
+            assert_eq!(back, lost, "the whole block, or nothing");
+            let more = decoder.on_repair(&combination, &repair(&combination));
+            assert_eq!(more, Err(Unusable::Redundant));
+            return key + 1;
+        }
+    }
+    panic!("{r} of {k} did not come back with {} repair symbols", r + 10);
+}
+
+#[test]
+fn raptorq_needs_seldom_more_than_what_was_lost() {
+    let spare: Vec<u16> = (0..200)
+        .map(|seed| {
+            let (k, r) = (1 + (seed * 7 % 60) as u16, 1 + (seed % 9) as u16);
+            let r = r.min(k);
+            repairs_needed(seed, k, r) - r
+        })
+        .collect();
+    assert!(spare.iter().filter(|&&it| it > 0).count() <= 10, "{spare:?}");
+    assert!(repairs_needed(1, 600, 30) <= 31, "a block that GF(256) cannot have");
+}
+
+#[test]
+fn raptorq_drops_lies_and_stays_within_its_bounds() {
+    let limits = DecoderLimits { window: 50, repairs: 6, symbol: 500 };
+    let mut decoder = RaptorqDecoder::new(limits, 100);
+    (100..120).filter(|id| id % 10 != 3).for_each(|id| decoder.on_source(id, &symbol(id)));
+    let over = |first, count, key| Combination { coefficients: Coefficients::RaptorQ, first, count, key };
+    let truth = repair(&over(100, 10, 0));
+    for (combination, data, why) in [
+        (over(100, 0, 0), &truth[..], Unusable::Outside),
+        (over(100, 51, 0), &truth, Unusable::Outside),
+        (over(99, 5, 0), &truth, Unusable::TooOld),
+        (over(u64::MAX, 5, 0), &truth, Unusable::Outside),
+        (over(104, 5, 0), &truth, Unusable::Redundant),
+        (over(100, 10, 0), &truth[..1], Unusable::BadLength),
+        (over(100, 10, 0), &[0; 503], Unusable::BadLength),
+        (Combination { coefficients: Coefficients::Random, ..over(100, 10, 0) }, &truth, Unusable::Outside),
+    ] {
+        assert_eq!(decoder.on_repair(&combination, data), Err(why), "{combination:?}");
+    }
+    // Of another length, with other bytes: no block that could be.
+    decoder.on_repair(&over(100, 10, 0), &[7; 300]).unwrap();
+    decoder.on_repair(&over(100, 10, 0), &[7; 20]).unwrap();
+    assert_eq!((recovered(&mut decoder), decoder.stats().inconsistent), (vec![], 2));
+    decoder.on_repair(&over(100, 10, 0), &truth).unwrap();
+    assert_eq!(recovered(&mut decoder), [103]);
+    // Repair symbols for what nobody will ever complete.
+    for key in 0..100 {
+        let _ = decoder.on_repair(&over(120 + u64::from(key) % 20, 20, key), &[1; 100]);
+    }
+    assert!(decoder.stats().given_up >= 94, "{:?}", decoder.stats());
+}
+
+#[test]
+fn what_is_evicted_is_not_needed_any_more() {
+    let mut decoder = LinearDecoder::new(DecoderLimits::default(), 0);
+    [0, 1, 2, 4, 6, 7].iter().for_each(|&id| decoder.on_source(id, &symbol(id)));
+    for key in [1, 2] {
+        let combination = Combination { coefficients: Coefficients::Random, first: 1, count: 8, key };
+        decoder.on_repair(&combination, &repair(&combination)).unwrap();
+    }
+    decoder.settle(3);
+    assert_eq!([(); 3].map(|()| decoder.evict()), [Some(Evicted::Source); 3]);
+    decoder.on_source(5, &symbol(5));
+    let mut back = recovered(&mut decoder);
+    back.sort_unstable();
+    assert_eq!(back, [3, 8]);
 }

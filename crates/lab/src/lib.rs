@@ -6,8 +6,10 @@
 pub mod experiment;
 pub mod host;
 mod judge;
+mod multihomed;
 pub mod plan;
 mod real_time;
+pub mod recording;
 mod reference;
 pub mod report;
 pub mod results;

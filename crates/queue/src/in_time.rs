@@ -77,7 +77,9 @@ impl<M: fmt::Debug + Send> Level<M> {
         if let Some(messages) = self.frames.front_mut() {
             *messages -= 1;
         }
-        self.frames.pop_front_if(|messages| *messages == 0);
+        if self.frames.front() == Some(&0) {
+            self.frames.pop_front();
+        }
         Some((tag, message))
     }
 
@@ -149,6 +151,11 @@ impl<M: fmt::Debug + Send> InTime<M> {
         let level = &self.levels[level];
         let last = outlook.now + self.time_for(level.first_frame().saturating_sub(1), outlook);
         level.messages.head().is_some_and(|tag| tag.is_expired(&Outlook { now: last, ..*outlook }))
+    }
+
+    /// The first level whose first frame can come whole.
+    fn first_in_time(&self, outlook: &Outlook) -> Option<usize> {
+        self.filled().find(|&level| !self.is_late(level, outlook))
     }
 
     /// The level of an older frame that goes before what is more important.
@@ -238,6 +245,16 @@ impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
             next = None;
         }
         self.take_late()
+    }
+
+    /// Looks at the oldest frame of each priority only: the next one of a priority does not overtake it.
+    fn peek_on_time(&self, outlook: &Outlook) -> Option<&Tag> {
+        self.levels[self.first_in_time(outlook)?].messages.head()
+    }
+
+    fn pop_on_time(&mut self, outlook: &Outlook) -> Option<(Tag, M)> {
+        let level = self.first_in_time(outlook)?;
+        self.take(level)
     }
 
     fn len(&self) -> usize {

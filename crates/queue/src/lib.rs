@@ -67,6 +67,19 @@ pub trait SendQueue<M>: fmt::Debug + Send {
     /// What is not worth sending any more is appended to `gone`.
     fn pop(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)>;
 
+    /// The first message that would come in time over a way like this, for a transport that has a quicker one as well: what is
+    /// before it stays, as it may be in time over that, and nothing is discarded.
+    fn peek_on_time(&self, outlook: &Outlook) -> Option<&Tag> {
+        self.peek().filter(|tag| !tag.is_expired(outlook))
+    }
+
+    /// Takes the message that [`peek_on_time`](Self::peek_on_time) shows. O(log n) to find it where messages of one priority expire
+    /// in the order in which they came; what is before it may have to move up.
+    fn pop_on_time(&mut self, outlook: &Outlook) -> Option<(Tag, M)> {
+        self.peek_on_time(outlook)?;
+        self.pop(outlook, &mut Vec::new())
+    }
+
     /// Messages that wait.
     fn len(&self) -> usize;
 

@@ -2,12 +2,14 @@
 
 use core::fmt;
 
+use crate::api::Options;
 use braidcast_core::{Rng, Writer};
 
 use crate::wire::{
     Cause, Entries, Parameter, Parameters, ParseError, RawTlv, UnknownAction,
     chunk::kind::{
-        ASCONF, ASCONF_ACK, AUTH, FORWARD_TSN, I_DATA, I_FORWARD_TSN, INIT, INIT_ACK, NR_SACK, SHUTDOWN_COMPLETE,
+        ASCONF, ASCONF_ACK, AUTH, FORWARD_TSN, I_DATA, I_FORWARD_TSN, INIT, INIT_ACK, NR_SACK, REDUNDANCY,
+        SHUTDOWN_COMPLETE,
     },
     padded,
     param::kind,
@@ -29,8 +31,12 @@ pub(crate) struct Offer {
     pub(crate) i_forward_tsn: bool,
     /// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack-08).
     pub(crate) nr_sack: bool,
+    /// REDUNDANCY (decision 14).
+    pub(crate) redundancy: bool,
     /// ASCONF and ASCONF-ACK (RFC 5061 §4.2.7).
     pub(crate) asconf: bool,
+    /// ECN (RFC 4960 appendix A).
+    pub(crate) ecn: bool,
     /// AUTH as an extension (RFC 5061 §4.2.7). RFC 4895 itself goes by the three parameters: see
     /// [`authenticates`](Self::authenticates).
     auth: bool,
@@ -47,11 +53,12 @@ impl Offer {
     const MAX_CHUNKS: usize = 32;
     /// HMAC identifiers that an HMAC-ALGO parameter may list here; IANA knows two.
     const MAX_HMACS: usize = 8;
-    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, seven extensions, RANDOM, CHUNKS and HMAC-ALGO.
-    pub(crate) const MAX_EMITTED: usize = 4 + 12 + 4 + Self::RANDOM + 4 + Self::MAX_CHUNKS + 4 + 2 * Self::MAX_HMACS;
+    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, ECN, eight extensions, RANDOM, CHUNKS and HMAC-ALGO.
+    pub(crate) const MAX_EMITTED: usize =
+        4 + 4 + 12 + 4 + Self::RANDOM + 4 + Self::MAX_CHUNKS + 4 + 2 * Self::MAX_HMACS;
 
-    /// Everything that is implemented here; I-DATA only if `interleaving`, NR-SACK only if `nr_sack`. Draws the random
-    /// number.
+    /// Everything that is implemented here; I-DATA only if `interleaving`, NR-SACK only if `nr_sack`, and
+    /// neither ECN nor REDUNDANCY. Draws the random number.
     pub(crate) fn new(rng: &mut Rng, interleaving: bool, nr_sack: bool) -> Self {
         let mut random = [0; Self::RANDOM];
         rng.fill(&mut random);
@@ -62,12 +69,20 @@ impl Offer {
             i_data: interleaving,
             i_forward_tsn: interleaving,
             nr_sack,
+            ecn: false,
+            redundancy: false,
             asconf: true,
             auth: true,
             random: Some(random),
             chunks: Short::new(&[ASCONF, ASCONF_ACK]),
             hmacs: Short::new(&[a, b, c, d]),
         }
+    }
+
+    /// What `options` have us offer.
+    pub(crate) fn of(rng: &mut Rng, options: &Options) -> Self {
+        let (ecn, redundancy) = (options.ecn, options.takes_redundancy());
+        Self { ecn, redundancy, ..Self::new(rng, options.interleaving, options.nr_sack) }
     }
 
     /// What the sender of `parameters`, those of an INIT or INIT-ACK, offers. Parameters that say nothing about
@@ -81,11 +96,13 @@ impl Offer {
         for parameter in recognized(parameters) {
             match parameter? {
                 Parameter::ForwardTsnSupported => offer.forward_tsn = true,
+                Parameter::EcnCapable => offer.ecn = true,
                 Parameter::SupportedExtensions(kinds) => {
                     offer.forward_tsn |= kinds.contains(&FORWARD_TSN);
                     offer.i_data |= kinds.contains(&I_DATA);
                     offer.i_forward_tsn |= kinds.contains(&I_FORWARD_TSN);
                     offer.nr_sack |= kinds.contains(&NR_SACK);
+                    offer.redundancy |= kinds.contains(&REDUNDANCY);
                     offer.auth |= kinds.contains(&AUTH);
                     seen_asconf |= kinds.contains(&ASCONF);
                     seen_asconf_ack |= kinds.contains(&ASCONF_ACK);
@@ -115,6 +132,9 @@ impl Offer {
         if self.forward_tsn {
             Parameter::ForwardTsnSupported.emit(w);
         }
+        if self.ecn {
+            Parameter::EcnCapable.emit(w);
+        }
         let extensions = [
             (self.i_data, I_DATA),
             (self.i_forward_tsn, I_FORWARD_TSN),
@@ -123,8 +143,9 @@ impl Offer {
             (self.asconf, ASCONF_ACK),
             (self.auth, AUTH),
             (self.nr_sack, NR_SACK),
+            (self.redundancy, REDUNDANCY),
         ];
-        let mut kinds = [0; 7];
+        let mut kinds = [0; 8];
         let offered = extensions.iter().filter(|(offered, _)| *offered);
         let count = kinds.iter_mut().zip(offered).map(|(slot, &(_, kind))| *slot = kind).count();
         if count > 0 {
@@ -173,6 +194,10 @@ pub(crate) struct Agreed {
     pub(crate) forward_tsn: bool,
     /// SACKs go as NR-SACK (draft-natarajan-tsvwg-sctp-nrsack-08).
     pub(crate) nr_sack: bool,
+    /// Packets with data may be marked (RFC 4960 appendix A).
+    pub(crate) ecn: bool,
+    /// REDUNDANCY may be sent (decision 14).
+    pub(crate) redundancy: bool,
     /// Addresses may come and go (RFC 5061).
     pub(crate) asconf: bool,
     /// Chunks can be authenticated (RFC 4895).
@@ -188,6 +213,8 @@ impl Agreed {
             interleaving,
             forward_tsn: if interleaving { a.i_forward_tsn && b.i_forward_tsn } else { a.forward_tsn && b.forward_tsn },
             nr_sack: a.nr_sack && b.nr_sack,
+            ecn: a.ecn && b.ecn,
+            redundancy: a.redundancy && b.redundancy,
             asconf: auth && a.asconf && b.asconf,
             auth,
         }

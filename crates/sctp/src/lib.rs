@@ -22,12 +22,14 @@ mod tx;
 pub mod wire;
 
 pub use api::{
-    Abandonment, BlockingReport, BufferSplit, CloseReason, ConnectError, CwndUnit, CwndUpdate, Event, JoinError,
-    LossDetection, Options, PathReport, PathState, PrVariant, Priority, Reliability, RttSamples, SackOptions, SackPath,
-    SackPolicy, SendError, SendOptions, Stats, StreamOrder, Waits,
+    Abandonment, Artx, ArtxFrom, BlockingReport, BufferSplit, CloseReason, ConnectError, CwndUnit, CwndUpdate, Event,
+    FecLosses, FecWindow, JoinError, LossDetection, Options, PathReport, PathState, PrVariant, Priority, QueueScope,
+    Reliability, RttSamples, SackOptions, SackPath, SackPolicy, SendError, SendOptions, Stats, StreamOrder, Waits,
 };
 pub use assoc::Association;
 pub use braidcast_cc::{Congestion, LossResponse, RtoBounds};
+pub use braidcast_fec::Code;
 pub use braidcast_mpath::{RetransmissionPolicy, Scheduler};
+pub use braidcast_queue::{Limits, Method, Priority as MessagePriority, Why};
 pub use endpoint::{AssociationId, Endpoint};
 pub use rx::Received;

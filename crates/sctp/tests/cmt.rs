@@ -61,6 +61,28 @@ fn paths(pair: &mut Pair) -> [PathReport; 2] {
 }
 
 #[test]
+fn a_path_whose_acknowledgements_others_overtake_is_measured_all_the_same() {
+    // Each SACK over the slow path is old when it comes, so none of its data is measured by one. Its link queues without end.
+    let thin = |kbit: u64, delay| LinkModel { rate: format!("{kbit}kbit").parse().unwrap(), ..link(1, delay) };
+    let links = vec![Duplex::both(thin(1000, 20)), Duplex::both(thin(500, 90))];
+    let mut pair = Pair::connected(&Options::live(), links);
+    let how = SendOptions { unordered: true, ..SendOptions::default() };
+    let mut worst = ms(0);
+    for n in 0..1500_u32 {
+        let bytes = pattern(2500, n.into());
+        let _ = pair.on_client(|it, now| it.send(now, &bytes, how)); // What does not fit is not sent.
+        pair.run(ms(10));
+        pair.server_recv();
+        if n > 1000 {
+            worst = worst.max(pair.client_path(1).unwrap().in_flight as u32 * ms(8) / 500);
+        }
+    }
+    let path = pair.client_path(1).unwrap();
+    println!("{worst:?} of data in flight, {:?} measured", path.srtt);
+    assert!(worst < ms(350), "{worst:?} of data in flight where 180 ms and a queue of 60 ms are meant");
+}
+
+#[test]
 fn the_plain_window_rule_starves_where_the_cumulative_tsn_stands_still_and_cuc_does_not() {
     // The slow path holds up the cumulative TSN for most SACKs of the fast one.
     let fill = |cwnd_update, loss| {

@@ -7,7 +7,11 @@
 mod common;
 
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
-use braidcast_sctp::{AssociationId, Endpoint, Options, SendError, SendOptions};
+use braidcast_sctp::wire::Chunk;
+use braidcast_sctp::wire::chunk::Redundancy;
+use braidcast_sctp::{
+    AssociationId, Endpoint, Limits, Method, Options, QueueScope, Reliability, SendError, SendOptions,
+};
 use core::cell::Cell;
 use core::time::Duration;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -154,10 +158,21 @@ fn address(host: u8, port: u16) -> std::net::SocketAddr {
 
 #[test]
 fn a_steady_path_allocates_nothing_for_a_packet() {
+    steady(&Options::default());
+}
+
+#[test]
+fn nor_does_it_with_redundancy_as_long_as_nothing_is_lost() {
+    for code in ["block:10,8", "convolutional:10,9,20", "tetrys:10,9,200"] {
+        steady(&Options { fec: Some(code.parse().unwrap()), ..Options::default() });
+    }
+}
+
+fn steady(options: &Options) {
     for interleaving in [true, false] {
         for (len, unordered) in [(1200, false), (1200, true), (20_000, false), (20_000, true), (100, false)] {
             // A send buffer that is full all the time, with no more messages than buffers are kept for (256).
-            let options = Options { interleaving, send_buffer: 200_000.min(200 * len), ..Options::default() };
+            let options = Options { interleaving, send_buffer: 200_000.min(200 * len), ..options.clone() };
             let mut pipe = Pipe::new(&options);
             let id = pipe.connect(0);
             let payload = common::pattern(len, 1);
@@ -167,7 +182,10 @@ fn a_steady_path_allocates_nothing_for_a_packet() {
             while pipe.window(id) < options.send_buffer {
                 pipe.send(id, &payload, how, count);
             }
-            pipe.send(id, &payload, how, count);
+            // Storage of redundancy goes from one chunk to the next, and so comes to hold the largest.
+            for _ in 0..if options.fec.is_some() { 4 } else { 1 } {
+                pipe.send(id, &payload, how, count);
+            }
             let (calls, packets) = (CALLS.get(), pipe.packets);
             pipe.send(id, &payload, how, count);
             let (calls, packets) = (CALLS.get() - calls, pipe.packets - packets);
@@ -177,10 +195,40 @@ fn a_steady_path_allocates_nothing_for_a_packet() {
     }
 }
 
+#[test]
+fn a_queue_of_any_method_allocates_nothing_for_a_message() {
+    for (name, method) in Method::ALL {
+        for queue_scope in [QueueScope::Alone, QueueScope::Under] {
+            let send_queue = Limits::messages(40);
+            let options =
+                Options { queue: Some(method), queue_scope, send_queue, send_buffer: 160_000, ..Options::default() };
+            let mut pipe = Pipe::new(&options);
+            let id = pipe.connect(0);
+            let payload = common::pattern(1200, 1);
+            let lifetime = Reliability::Lifetime(Duration::from_secs(60));
+            let how = SendOptions { unordered: true, reliability: lifetime, ..SendOptions::default() };
+            let mut round = |count| {
+                for _ in 0..count {
+                    while pipe.client.association(id).unwrap().send_room() >= payload.len() {
+                        pipe.client.association_mut(id).unwrap().send(pipe.now, &payload, how).unwrap();
+                    }
+                    pipe.advance(Duration::from_micros(200));
+                }
+                pipe.packets
+            };
+            round(3000);
+            let (calls, before) = (CALLS.get(), round(0));
+            let packets = round(500) - before;
+            assert!(packets > 500, "{packets}");
+            assert_eq!(CALLS.get() - calls, 0, "{name} {queue_scope}: for {packets} packets");
+        }
+    }
+}
+
 /// Bytes that one of 100 associations holds, both ends together.
-fn idle_bytes(message: Option<usize>) -> isize {
+fn idle_bytes(options: &Options, message: Option<usize>) -> isize {
     const COUNT: u16 = 100;
-    let mut pipe = Pipe::new(&Options::default());
+    let mut pipe = Pipe::new(options);
     let before = BYTES.get();
     for socket in 0..COUNT {
         let id = pipe.connect(socket);
@@ -206,10 +254,45 @@ fn idle_bytes(message: Option<usize>) -> isize {
 
 #[test]
 fn an_idle_association_takes_less_than_64_kib_at_both_ends_together() {
-    let fresh = idle_bytes(None);
+    let fresh = idle_bytes(&Options::default(), None);
     assert!(fresh < 64 << 10, "{fresh} bytes");
-    let used = idle_bytes(Some(1000));
+    let used = idle_bytes(&Options::default(), Some(1000));
     assert!(used < 64 << 10, "{used} bytes after a message");
+    let fresh = idle_bytes(&Options { fec_receive: true, ..Options::default() }, None);
+    assert!(fresh < 64 << 10, "{fresh} bytes with redundancy");
+}
+
+/// What redundancy waits with is bounded, whatever it says.
+#[test]
+fn a_flood_of_redundancy_takes_no_more_than_the_receive_buffer() {
+    let options = Options { fec_receive: true, receive_buffer: 300_000, max_message: 100_000, ..Options::default() };
+    let mut pipe = Pipe::new(&options);
+    let id = pipe.connect(0);
+    let (mut first, mut packet) = (None, Vec::new());
+    pipe.client.association_mut(id).unwrap().send(pipe.now, b"first", SendOptions::default()).unwrap();
+    while let Some(transmit) = pipe.client.poll_transmit(pipe.now, &mut packet) {
+        let _ = transmit;
+        first = Some(packet.clone());
+    }
+    let first = first.unwrap();
+    let tag = common::tag(&first);
+    let tsn = u32::from_be_bytes(first[16..20].try_into().unwrap());
+    let route = Route::new(SocketId(0), address(1, 10_000));
+    let before = BYTES.get();
+    let coded = common::pattern(1400, 1);
+    for n in 0..20_000_u16 {
+        // Two chunks that never come, so that nothing can be solved; other ones each time.
+        let (first_tsn, count) = (tsn.wrapping_add(u32::from(n % 900)), 2 + n / 900);
+        let covered = [0xff; 4];
+        let rule = Redundancy::RANDOM;
+        let covered = &covered[..usize::from(count.div_ceil(8))];
+        let chunk = Redundancy { rule, first_tsn, count, key: n, covered, coded: &coded };
+        let payload = &common::packet(tag, &[Chunk::Redundancy(chunk)]);
+        pipe.server.handle_datagram(pipe.now, Datagram { route, ecn: Ecn::NotEct, payload });
+    }
+    let held = BYTES.get() - before;
+    assert!(held > 50_000, "{held} bytes: something waits");
+    assert!(held < 300_000, "{held} bytes");
 }
 
 #[test]

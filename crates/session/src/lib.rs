@@ -20,6 +20,7 @@ mod event;
 mod mapping;
 mod playout;
 mod receiver;
+mod redundancy;
 mod report;
 mod sender;
 mod stream;
@@ -28,5 +29,6 @@ pub mod wire;
 
 pub use event::Event;
 pub use receiver::{LogEntry, Receiver, ReceiverOptions};
+pub use redundancy::Redundancy;
 pub use report::{KindReport, PathReport, Report};
 pub use sender::{Sender, SenderOptions};

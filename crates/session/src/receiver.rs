@@ -308,7 +308,14 @@ impl Receiver {
             let feedback = Feedback { captured, on_time, late };
             wire::write_feedback(&mut self.message, &feedback);
             let reliability = Reliability::Lifetime(TICK);
-            let how = SendOptions { stream: CONTROL, ppid: PPID, unordered: true, reliability, context: u64::MAX };
+            let how = SendOptions {
+                stream: CONTROL,
+                ppid: PPID,
+                unordered: true,
+                reliability,
+                context: u64::MAX,
+                ..SendOptions::default()
+            };
             // A sender that is closing takes no more; its report then ends with the feedback before.
             let _refused = association.send(now, &self.message, how);
         }

@@ -1,12 +1,13 @@
 use crate::event::Event;
 use crate::mapping::{self, CONTROL, STREAMS};
+use crate::redundancy::{Chooser, Redundancy};
 use crate::report::{Counts, PathHistories, Report};
 use crate::wire::{self, Clock, Feedback, Message, PPID, UnitHeader};
 use braidcast_core::{Datagram, Instant, Machine, PathId, Rng, Route, Transmit};
 use braidcast_media::{Kind, Run, Unit};
 use braidcast_sctp::{
-    Association, AssociationId, CloseReason, ConnectError, Endpoint, Event as Sctp, JoinError, PathState, Reliability,
-    SendError, SendOptions,
+    Association, AssociationId, CloseReason, ConnectError, Endpoint, Event as Sctp, JoinError, MessagePriority,
+    PathState, Reliability, SendError, SendOptions,
 };
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
@@ -28,11 +29,13 @@ pub struct SenderOptions {
     /// Bytes of units that may wait, if not reliable, while the association comes up or its send buffer is full.
     /// Default: 16 MiB.
     pub backlog: usize,
+    /// How lost packets are made up for without waiting a round trip, if the receiver takes redundancy. Default: not at all.
+    pub redundancy: Redundancy,
 }
 
 impl Default for SenderOptions {
     fn default() -> Self {
-        Self { latency: Duration::from_millis(500), reliable: false, backlog: 16 << 20 }
+        Self { latency: Duration::from_millis(500), reliable: false, backlog: 16 << 20, redundancy: Redundancy::None }
     }
 }
 
@@ -67,6 +70,8 @@ struct Envelope {
 /// Memory: the association's send buffer, the backlog (see [`SenderOptions::backlog`]), and one unit.
 pub struct Sender {
     options: SenderOptions,
+    /// The association has a send queue, which judges lifetimes itself.
+    queued: bool,
     endpoint: Endpoint,
     id: AssociationId,
     phase: Phase,
@@ -80,6 +85,7 @@ pub struct Sender {
     counts: Counts,
     feedback: Option<Feedback>,
     paths: PathHistories,
+    chooser: Option<Chooser>,
     connected_at: Option<Instant>,
     ended_at: Option<Instant>,
     next_tick: Instant,
@@ -93,7 +99,8 @@ pub struct Sender {
 
 impl Sender {
     /// Begins a session with the receiver that `routes` lead to; `remote_port` is its SCTP port. The first route that
-    /// answers sets up the association, the others join it.
+    /// answers sets up the association, the others join it. A send queue in `sctp` ([`braidcast_sctp::Options::queue`]) goes by
+    /// the kinds of units, and by when they would come too late; a reliable session does without.
     ///
     /// # Errors
     /// [`ConnectError`]: there are no routes, too many, or the port is 0.
@@ -106,10 +113,20 @@ impl Sender {
         routes: &[Route],
     ) -> Result<Self, ConnectError> {
         sctp.streams = sctp.streams.max(STREAMS);
+        sctp.queue = sctp.queue.filter(|_| !options.reliable);
+        let queued = sctp.queue.is_some();
+        if queued {
+            sctp.send_buffer *= 2; // Half of it is the queue.
+        }
+        options.redundancy.apply(&mut sctp);
+        // What is reliable is worth something however late it comes.
+        let deadline = (!options.reliable).then_some(options.latency);
+        let chooser = (options.redundancy == Redundancy::Auto).then(|| Chooser::new(deadline));
         let mut endpoint = Endpoint::new(sctp, rng);
         let id = endpoint.connect(now, remote_port, routes)?;
         Ok(Self {
             options,
+            queued,
             endpoint,
             id,
             phase: Phase::Connecting,
@@ -122,6 +139,7 @@ impl Sender {
             counts: Counts::default(),
             feedback: None,
             paths: PathHistories::default(),
+            chooser,
             connected_at: None,
             ended_at: None,
             next_tick: now,
@@ -260,6 +278,9 @@ impl Sender {
         if let Some(association) = self.endpoint.association(self.id) {
             self.paths.measure(now, association);
         }
+        if let (Some(chooser), Some(association)) = (&mut self.chooser, self.endpoint.association_mut(self.id)) {
+            chooser.update(now, association);
+        }
     }
 
     fn take_events(&mut self) {
@@ -338,7 +359,14 @@ impl Sender {
         let clock = Clock { sent: now.as_micros(), rtt: micros(rtt), captured: self.counts.captured };
         wire::write_clock(&mut self.message, &clock, end);
         let reliability = if end { Reliability::Reliable } else { Reliability::Lifetime(CLOCK_LIFETIME) };
-        let how = SendOptions { stream: CONTROL, ppid: PPID, unordered: true, reliability, context: u64::MAX };
+        let how = SendOptions {
+            stream: CONTROL,
+            ppid: PPID,
+            unordered: true,
+            reliability,
+            context: u64::MAX,
+            ..SendOptions::default()
+        };
         association.send(now, &self.message, how).is_ok()
     }
 
@@ -371,7 +399,7 @@ impl Sender {
                 part.map_or((&unit.runs[..], &unit.bytes[..]), |part| (&part.runs, &unit.bytes[part.bytes.clone()]));
             match self.transmit_part(now, &envelope, unit, runs, bytes) {
                 Ok(()) => pending.sent_parts += 1,
-                Err(SendError::BufferFull { .. }) => return false,
+                Err(SendError::BufferFull { .. } | SendError::QueueFull { .. }) => return false,
                 Err(_) => {
                     self.counts.unsent[unit.kind.index()] += 1;
                     return true;
@@ -404,24 +432,28 @@ impl Sender {
             pts: unit.pts,
         };
         wire::write_unit(&mut self.message, &header, runs, bytes);
+        let stream = if self.options.reliable { CONTROL } else { mapping::stream(unit.kind, unit.reference) };
         let how = SendOptions {
-            stream: if self.options.reliable { CONTROL } else { mapping::stream(unit.kind, unit.reference) },
+            stream,
             ppid: PPID,
             unordered: !self.options.reliable,
             reliability: envelope.reliability,
             context: envelope.sequence << 8 | unit.kind.index() as u64,
+            priority: MessagePriority::new(mapping::priority(stream).index() as u8).unwrap_or(MessagePriority::LAST),
         };
         let association = self.endpoint.association_mut(self.id).ok_or(SendError::Closing)?;
         association.send(now, &self.message, how)
     }
 
-    /// How long to try: until the unit could not arrive on time any more, `None` if that time is past already.
+    /// How long to try: until the unit could not arrive on time any more, `None` if that time is past already. A queue is told
+    /// when it must arrive, as it knows the path.
     fn reliability(&self, now: Instant, delay: Duration, unit: &Unit) -> Option<Reliability> {
         if self.options.reliable {
             return Some(Reliability::Reliable);
         }
         let left = (unit.first_captured + self.options.latency).since(now + delay);
-        (!left.is_zero()).then_some(Reliability::Lifetime(left))
+        let delay = if self.queued { delay } else { Duration::ZERO };
+        (!left.is_zero()).then_some(Reliability::Lifetime(left + delay))
     }
 
     /// The least that the way to the receiver takes: half the smallest smoothed round trip time of an active path.

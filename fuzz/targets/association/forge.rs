@@ -3,8 +3,8 @@
 use super::Hints;
 use braidcast_core::Writer;
 use braidcast_sctp::wire::chunk::{
-    Abort, Asconf, Auth, CookieEcho, Data, ErrorChunk, ForwardTsn, GapBlock, Heartbeat, HeartbeatAck, IData,
-    IForwardTsn, ISkip, Init, Sack, Shutdown, ShutdownAck, ShutdownComplete, Skip,
+    Abort, Asconf, Auth, CookieEcho, Cwr, Data, Ecne, ErrorChunk, ForwardTsn, GapBlock, Heartbeat, HeartbeatAck, IData,
+    IForwardTsn, ISkip, Init, Redundancy, Sack, Shutdown, ShutdownAck, ShutdownComplete, Skip,
 };
 use braidcast_sctp::wire::{Causes, Chunk, Entries, Entry, Parameters, RawChunk};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
@@ -89,7 +89,19 @@ pub fn forge(input: &mut Unstructured<'_>, hints: Hints, out: &mut Vec<u8>) -> R
             5 => Chunk::ShutdownComplete(ShutdownComplete { reflected: last }),
             _ => Chunk::Abort(Abort { reflected: last, causes: Causes::new(input.bytes(length)?) }),
         },
+        18 if first => Chunk::Ecne(Ecne { lowest_tsn: near(input, hints.our_tsn)?, marked: last.then_some(1) }),
+        18 if last => {
+            let lowest_tsn = near(input, hints.peer_tsn)?;
+            Chunk::Cwr(Cwr { lowest_tsn, all_paths: unordered, same_window: immediate })
+        }
         18 => Chunk::CookieEcho(CookieEcho { cookie: input.bytes(length)? }),
+        _ if first => {
+            let (first_tsn, key) = (near(input, hints.peer_tsn)?, input.arbitrary::<u8>()?.into());
+            let count = u16::from(input.arbitrary::<u8>()? % 40);
+            let covered = input.bytes(usize::from(count.div_ceil(8)).min(input.len()))?;
+            let coded = input.bytes(length.min(input.len()))?;
+            Chunk::Redundancy(Redundancy { rule: flags >> 1 & 1, first_tsn, count, key, covered, coded })
+        }
         _ => Chunk::Unknown(RawChunk { kind: flags, flags: kind, value: input.bytes(length)?, bytes: &[], offset: 0 }),
     };
     chunk.emit(&mut Writer::new(out));

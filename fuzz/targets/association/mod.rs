@@ -6,7 +6,10 @@ pub use forge::forge;
 
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_sctp::wire::{Chunk, Header, Packet, begin, seal};
-use braidcast_sctp::{Association, AssociationId, Endpoint, Options, Reliability, Scheduler, SendOptions};
+use braidcast_sctp::{
+    Artx, Association, AssociationId, Endpoint, Event, Limits, Method, Options, QueueScope, Reliability, Scheduler,
+    SendOptions,
+};
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -33,6 +36,8 @@ pub struct Hints {
 struct End {
     endpoint: Endpoint,
     id: Option<AssociationId>,
+    /// What comes to this end is marked as having met congestion.
+    marking: bool,
     /// Packets towards this end, with the route by which they arrive.
     inbox: VecDeque<(Route, Vec<u8>)>,
     /// Reliable messages that this end is to get: number, then stream, order and bytes.
@@ -69,17 +74,24 @@ impl World {
             scheduler: if settings & 4 == 0 { Scheduler::default() } else { Scheduler::RoundRobin },
             loss_detection: braidcast_sctp::LossDetection::ALL[usize::from(settings >> 3 & 1)].1,
             pacing: settings & 16 == 0,
+            // Bits that mean something else as well, as there are no others.
+            fec: (settings & 20 == 20).then(|| "tetrys:3,2,20".parse().expect("a code")),
+            artx: (settings & 8 == 0).then_some(Artx::Slowest),
             send_buffer: 100_000,
             receive_buffer: if settings & 32 == 0 { 200_000 } else { 65_000 },
             max_message: 60_000,
             streams: 4,
             max_paths: PATHS,
+            queue: (settings % 3 == 2).then(|| Method::ALL[usize::from(settings / 3) % Method::ALL.len()].1),
+            queue_scope: QueueScope::ALL[usize::from(settings >> 7)].1,
+            send_queue: Limits::messages(5),
             ..base
         };
         let client = usize::from(settings >> 6 & 1);
         let end = |name| End {
             endpoint: Endpoint::new(options.clone(), Rng::from_seed(1).stream(name)),
             id: None,
+            marking: false,
             inbox: VecDeque::new(),
             expected: BTreeMap::new(),
             last: BTreeMap::new(),
@@ -135,8 +147,12 @@ impl World {
                     }
                 }
             }
+            while let Some((_, event)) = self.ends[at].endpoint.poll_event() {
+                if let Event::Abandoned { ppid, why: Some(_), .. } = event {
+                    self.ends[1 - at].expected.remove(&ppid);
+                }
+            }
             let end = &mut self.ends[at];
-            while end.endpoint.poll_event().is_some() {}
             end.id = end.id.or_else(|| end.endpoint.associations().last());
             if let Some(association) = end.id.and_then(|id| end.endpoint.association(id)) {
                 assert!(association.buffered() <= self.options.send_buffer);
@@ -196,7 +212,8 @@ impl World {
                 if !self.hints.forged {
                     assert_eq!((received.stream, received.unordered, buf.len()), (stream, unordered, len));
                     assert!(buf == payload(number, len), "message {number} is not what was sent");
-                    if !unordered {
+                    // Most queues choose the order themselves.
+                    if !unordered && matches!(self.options.queue, None | Some(Method::Fifo | Method::FifoTimed)) {
                         let before = last.insert(stream, number);
                         assert!(before < Some(number), "{number} after {before:?}");
                     }
@@ -212,8 +229,14 @@ impl World {
     }
 
     fn give(&mut self, at: usize, route: Route, payload: &[u8]) {
-        let datagram = Datagram { route, ecn: Ecn::NotEct, payload };
+        let ecn = if self.ends[at].marking { Ecn::Ce } else { Ecn::NotEct };
+        let datagram = Datagram { route, ecn, payload };
         self.ends[at].endpoint.handle_datagram(self.now, datagram);
+    }
+
+    /// The way to end `at` begins to mark packets, or ceases to.
+    pub fn toggle_marking(&mut self, at: usize) {
+        self.ends[at].marking ^= true;
     }
 
     /// What is on its way now arrives.

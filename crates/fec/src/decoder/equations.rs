@@ -193,6 +193,20 @@ impl Equations {
         }
     }
 
+    /// Takes the source symbol `id`, the lowest that any repair symbol covers, out of those that cover it.
+    pub(super) fn absorb(&mut self, id: u64, symbol: &[u8]) {
+        for repair in self.repairs.iter_mut().filter(|repair| repair.first <= id) {
+            let at = (id - repair.first) as usize;
+            let Some(&coefficient) = repair.coefficients.get(at) else { continue };
+            if repair.data.len() < symbol.len() {
+                repair.data.resize(symbol.len(), 0);
+            }
+            Kernel::best().add_multiple(&mut repair.data, symbol, coefficient);
+            repair.coefficients.drain(..=at);
+            repair.first = id + 1;
+        }
+    }
+
     /// Gives up the repair symbol that covers the oldest.
     pub(super) fn give_up_oldest(&mut self) {
         let oldest = (0..self.repairs.len()).min_by_key(|&repair| self.repairs[repair].first);

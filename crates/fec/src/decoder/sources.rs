@@ -4,13 +4,28 @@ use crate::combination::PREFIX;
 #[derive(Debug)]
 pub(super) struct Sources {
     /// With its length in front, as repair symbols have it; in the place of its number modulo twice the window. Empty: not there.
+    /// There are no places before the first symbol.
     symbols: Vec<Vec<u8>>,
+    places: usize,
     base: u64,
+    /// Symbols below this number are held here only; those from it on somewhere else too.
+    settled: u64,
+    /// Bytes of the symbols below it.
+    settled_bytes: usize,
+    /// Storage of symbols that are gone.
+    spare: Vec<Vec<u8>>,
 }
 
 impl Sources {
     pub(super) fn new(window: usize, first: u64) -> Self {
-        Self { symbols: vec![Vec::new(); 2 * window.max(1)], base: first }
+        Self {
+            symbols: Vec::new(),
+            places: 2 * window.max(1),
+            base: first,
+            settled: first,
+            settled_bytes: 0,
+            spare: Vec::new(),
+        }
     }
 
     /// The lowest number that may be there.
@@ -20,28 +35,70 @@ impl Sources {
 
     /// The number after the highest that may be there.
     pub(super) const fn end(&self) -> u64 {
-        self.base.saturating_add(self.symbols.len() as u64)
+        self.base.saturating_add(self.places as u64)
+    }
+
+    /// The number below which symbols are held here only.
+    pub(super) const fn settled(&self) -> u64 {
+        self.settled
+    }
+
+    /// Bytes of symbols that are held here only.
+    pub(super) const fn settled_bytes(&self) -> usize {
+        self.settled_bytes
     }
 
     fn place(&self, id: u64) -> usize {
-        (id % self.symbols.len() as u64) as usize
+        (id % self.places as u64) as usize
     }
 
     /// The symbol with its length in front.
     pub(super) fn get(&self, id: u64) -> Option<&[u8]> {
-        let symbol = &self.symbols[self.place(id)];
+        let symbol = self.symbols.get(self.place(id))?;
         (id >= self.base && id < self.end() && !symbol.is_empty()).then_some(symbol)
     }
 
     /// `id` came: what is a window and more behind it is left behind.
     pub(super) fn advance(&mut self, id: u64) {
-        let window = self.symbols.len() as u64 / 2;
-        let base = self.base.max(id.saturating_add(1).saturating_sub(window));
+        let window = self.places as u64 / 2;
+        self.forget_below(id.saturating_add(1).saturating_sub(window));
+    }
+
+    /// Leaves behind what is below `base`.
+    pub(super) fn forget_below(&mut self, base: u64) {
+        let base = self.base.max(base);
         for gone in self.base..base.min(self.end()) {
-            let place = self.place(gone);
-            self.symbols[place].clear();
+            self.forget(gone);
         }
         self.base = base;
+        self.settle(base);
+    }
+
+    /// Takes out `id`, which lies between base and end.
+    fn forget(&mut self, id: u64) {
+        let place = self.place(id);
+        let Some(symbol) = self.symbols.get_mut(place).map(core::mem::take) else { return };
+        if id < self.settled {
+            self.settled_bytes -= symbol.len();
+        }
+        if symbol.capacity() > 0 {
+            self.spare.push(symbol);
+        }
+    }
+
+    /// Takes out `id`, if it is there.
+    pub(super) fn remove(&mut self, id: u64) {
+        if self.get(id).is_some() {
+            self.forget(id);
+        }
+    }
+
+    /// Symbols below `below` are held here only from now on.
+    pub(super) fn settle(&mut self, below: u64) {
+        for id in self.settled.max(self.base)..below.min(self.end()) {
+            self.settled_bytes += self.get(id).map_or(0, <[u8]>::len);
+        }
+        self.settled = self.settled.max(below);
     }
 
     /// Puts it in; false if it is there already, left behind, or too far ahead.
@@ -49,12 +106,17 @@ impl Sources {
         if id < self.base || id >= self.end() || self.get(id).is_some() {
             return false;
         }
+        self.symbols.resize(self.places, Vec::new());
         let place = self.place(id);
-        let stored = &mut self.symbols[place];
+        let mut stored = self.spare.pop().unwrap_or_default();
         stored.clear();
         stored.reserve(PREFIX + symbol.len());
         stored.extend_from_slice(&(symbol.len() as u16).to_be_bytes());
         stored.extend_from_slice(symbol);
+        if id < self.settled {
+            self.settled_bytes += stored.len();
+        }
+        self.symbols[place] = stored;
         true
     }
 }

@@ -8,6 +8,8 @@ mod failover;
 mod fairness;
 mod freeze;
 mod head_of_line;
+mod late;
+mod model;
 mod partial_reliability;
 mod playable;
 mod progression;
@@ -91,6 +93,8 @@ impl Experiment {
         quality::EXPERIMENT,
         rates::EXPERIMENT,
         voice::EXPERIMENT,
+        late::EXPERIMENT,
+        model::EXPERIMENT,
         conference::EXPERIMENT,
     ];
 }

@@ -4,7 +4,7 @@ use super::{Curve, Experiment, Measures, datagrams};
 use crate::host::{Host, SctpReceiver, SctpSender, Snapshot};
 use crate::plan::{Done, Plan, Run};
 use crate::scenario::FlowSpec;
-use braidcast_sctp::PathReport;
+use braidcast_sctp::{PathReport, Reliability};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "transfer",
@@ -28,6 +28,12 @@ pub(super) fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         }
         if let Some(receiver) = receiver.and_then(Host::sctp_receiver) {
             received(&prefix, receiver, &mut measures);
+            if flow.sctp.fec.is_some() {
+                decoded(&prefix, receiver, &mut measures);
+            }
+            if flow.traffic.reliability() != Reliability::Reliable {
+                measures.metric(format!("{prefix}lost"), "%", 100.0 * lost(receiver));
+            }
         }
         if let Some(sender) = sender.and_then(Host::sctp_sender) {
             sent(&prefix, sender, &mut measures);
@@ -49,6 +55,13 @@ pub(super) fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     measures
 }
 
+/// Share of the messages before the last one that came which did not come.
+pub(super) fn lost(receiver: &SctpReceiver) -> f64 {
+    let meter = &receiver.delivered.meter;
+    let lost = meter.losses(None).lost();
+    lost as f64 / (lost + meter.received()).max(1) as f64
+}
+
 fn received(prefix: &str, receiver: &SctpReceiver, measures: &mut Measures) {
     let meter = &receiver.delivered.meter;
     measures.metric(format!("{prefix}throughput"), "kbit/s", receiver.throughput() / 1e3);
@@ -58,16 +71,31 @@ fn received(prefix: &str, receiver: &SctpReceiver, measures: &mut Measures) {
     }
 }
 
-fn sent(prefix: &str, sender: &SctpSender, measures: &mut Measures) {
+/// What came of the redundancy.
+fn decoded(prefix: &str, receiver: &SctpReceiver, measures: &mut Measures) {
+    let mut count = |name: &str, value: u64| measures.metric(format!("{prefix}{name}"), "packets", value as f64);
+    count("recovered", receiver.grown(|stats| stats.recovered_chunks));
+    count("redundancy not needed", receiver.grown(|stats| stats.redundancy_useless));
+    count("redundancy too late", receiver.grown(|stats| stats.redundancy_late));
+    count("redundancy evicted", receiver.grown(|stats| stats.redundancy_evicted));
+    count("redundancy refused", receiver.grown(|stats| stats.redundancy_refused));
+}
+
+/// What an SCTP sender did.
+pub(super) fn sent(prefix: &str, sender: &SctpSender, measures: &mut Measures) {
     let mut count = |name: &str, value: u64| measures.metric(format!("{prefix}{name}"), "packets", value as f64);
     count("retransmissions", sender.grown(|stats| stats.retransmissions));
     count("fast retransmissions", sender.grown(|stats| stats.fast_retransmissions));
     count("timeout retransmissions", sender.grown(|stats| stats.timeout_retransmissions));
     count("overtaken SACKs", sender.grown(|stats| stats.overtaken_sacks));
     count("spurious", sender.grown(|stats| stats.duplicates_reported));
+    count("redundancy", sender.grown(|stats| stats.redundancy_sent));
+    count("held for the code", sender.grown(|stats| stats.held_retransmissions));
     measures.metric(format!("{prefix}timeouts"), "", sender.grown(|stats| stats.t3_expiries) as f64);
     let chunks = sender.grown_by_path(|path| path.sent_chunks);
     let all = chunks.iter().sum::<u64>().max(1) as f64;
+    let duplicates = sender.grown(|stats| stats.duplicates_reported);
+    measures.metric(format!("{prefix}duplicates"), "%", 100.0 * duplicates as f64 / all);
     for (path, chunks) in chunks.iter().enumerate().skip(1) {
         measures.metric(format!("{prefix}share of path {}", path + 1), "", *chunks as f64 / all);
     }

@@ -1,12 +1,13 @@
 //! DCCP with traffic on top. Either end may send; the one that a flow calls its sender is the client.
 
 use super::ears::Ears;
+use super::rank::priority;
 use super::roll::Roll;
 use super::samples::Samples;
 use super::window::Window;
 use crate::scenario::FlowSpec;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, Transmit};
-use braidcast_dccp::{Connection, ConnectionId, Endpoint, Event, Priority, Report, SendOptions, ServiceCode};
+use braidcast_dccp::{Connection, ConnectionId, Endpoint, Event, Report, SendOptions, ServiceCode};
 use braidcast_sim::traffic::{self, DatagramSender, DatagramSink, FlowMeter, HEADER_BYTES, Kind, Stamp};
 use core::fmt;
 use core::time::Duration;
@@ -255,17 +256,6 @@ impl DccpHost {
             self.departed.leave_out(datagram);
         }
     }
-}
-
-/// How important data of a kind is: pictures less than sound (SBPN §3.3.1), and with layers B less than P less than I (§8.4.4).
-fn priority(kind: Kind, layers: bool) -> Priority {
-    let level = match kind {
-        Kind::Data | Kind::Audio | Kind::Silence => 0,
-        Kind::P if layers => 2,
-        Kind::B if layers => 3,
-        Kind::Video | Kind::I | Kind::P | Kind::B => 1,
-    };
-    Priority::new(level).unwrap_or(Priority::LAST)
 }
 
 /// Notes the state of the connection when the window opens and closes.

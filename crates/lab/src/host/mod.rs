@@ -4,6 +4,7 @@
 mod dccp;
 mod ears;
 mod plain;
+mod rank;
 mod roll;
 mod samples;
 mod sctp;

@@ -8,7 +8,7 @@ use super::{dccp, sctp, tcp};
 use crate::host::Header;
 use braidcast_dccp::Options as DccpOptions;
 use braidcast_media::voice::{Codec, EModel, Form, Playout};
-use braidcast_sctp::Options;
+use braidcast_sctp::{Options, Reliability};
 use braidcast_sim::tcp::Config;
 use braidcast_sim::traffic::Traffic as Source;
 use core::time::Duration;
@@ -68,6 +68,8 @@ pub struct Traffic {
     pub unordered: bool,
     /// After how long a message is worth nothing.
     pub lifetime: Option<Duration>,
+    /// How often a message over SCTP is repeated at most; 0 is unreliable. `lifetime` goes before it.
+    pub retransmissions: Option<u16>,
     /// Start after the beginning of the run.
     pub start: Duration,
     /// What is not counted, from the first data on.
@@ -95,6 +97,7 @@ impl Default for Traffic {
             log: false,
             unordered: false,
             lifetime: None,
+            retransmissions: None,
             start: Duration::ZERO,
             warmup: Duration::ZERO,
             sample: None,
@@ -113,6 +116,7 @@ const TRAFFIC: &[Key<Traffic>] = &[
     key("log", |t, v| put(&mut t.log, flag(v))),
     key("unordered", |t, v| put(&mut t.unordered, flag(v))),
     key("lifetime", |t, v| put(&mut t.lifetime, time(v).map(Some))),
+    key("retransmissions", |t, v| put(&mut t.retransmissions, whole(v, 0, 1000).map(Some))),
     key("start", |t, v| put(&mut t.start, time(v))),
     key("warmup", |t, v| put(&mut t.warmup, time(v))),
     key("playout", |t, v| put(&mut t.playout, word(v).map(Some))),
@@ -121,6 +125,14 @@ const TRAFFIC: &[Key<Traffic>] = &[
     key("advantage", |t, v| put(&mut t.emodel.advantage, whole(v, 0, 40).map(|it: u8| it.into()))),
     key("sample", |t, v| put(&mut t.sample, time(v).and_then(positive).map(Some))),
 ];
+
+impl Traffic {
+    /// How long SCTP is to care for a message.
+    pub fn reliability(&self) -> Reliability {
+        let bounded = self.retransmissions.map_or(Reliability::Reliable, Reliability::Retransmissions);
+        self.lifetime.map_or(bounded, Reliability::Lifetime)
+    }
+}
 
 fn positive(time: Duration) -> Result<Duration, String> {
     if time.is_zero() { Err("0 is no interval".to_owned()) } else { Ok(time) }

@@ -3,6 +3,7 @@
 use super::keys::{Key, apply, each, key, put, share, time, whole, word};
 use super::value::{Setting, Settings};
 use super::wrong::Wrong;
+use crate::recording::LTE;
 use braidcast_sim::link::{LinkModel, Rate, Trace, parse};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -101,7 +102,7 @@ impl LinkSpec {
     }
 }
 
-/// Recordings, each read once however many points use it.
+/// Recordings, each read once however many points use it: the one inside by its name, others by their path.
 pub(super) struct Traces<'a> {
     folder: &'a Path,
     read: BTreeMap<String, Arc<Trace>>,
@@ -118,7 +119,11 @@ impl<'a> Traces<'a> {
         if let Some(trace) = self.read.get(&name) {
             return Ok(Arc::clone(trace));
         }
-        let trace = Trace::load(&self.folder.join(&name)).map_err(|e| {
+        let read = match LTE.name == name {
+            true => Trace::read(&name, LTE.text.as_bytes()),
+            false => Trace::load(&self.folder.join(&name)),
+        };
+        let trace = read.map_err(|e| {
             let mend = "give a recording in mahimahi's format, its path from the scenario's folder";
             Wrong::new(&setting.place, e.to_string(), mend)
         })?;

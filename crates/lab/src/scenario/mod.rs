@@ -308,6 +308,14 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("sbpn-never-discard.toml"),
     embedded!("sbpn-rfc5348.toml"),
     embedded!("sbpn-codecs.toml"),
+    embedded!("ecmt-goodput.toml"),
+    embedded!("ecmt-goodput-ecn.toml"),
+    embedded!("ecmt-video.toml"),
+    embedded!("ecmt-jitter.toml"),
+    embedded!("ecmt-residual-loss.toml"),
+    embedded!("ecmt-model.toml"),
+    embedded!("ecmt-bursts.toml"),
+    embedded!("ecmt-fairness.toml"),
 ];
 
 impl Scenario {

@@ -2,7 +2,9 @@
 
 use super::keys::{Key, flag, key, put, time, whole, word};
 use super::value::Value;
-use braidcast_sctp::{Options, PrVariant, SackOptions};
+use braidcast_sctp::{Limits, Options, PrVariant, SackOptions};
+use core::fmt::Display;
+use core::str::FromStr;
 
 /// The keys, those that set many options first.
 pub(super) const KEYS: &[Key<Options>] = &[
@@ -49,6 +51,16 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("max_message", |o, v| put(&mut o.max_message, whole(v, 1, 1 << 30))),
     key("streams", |o, v| put(&mut o.streams, whole(v, 1, 65535))),
     key("mtu", mtu),
+    key("queue", |o, v| off_or(&mut o.queue, v)),
+    key("queue_scope", |o, v| put(&mut o.queue_scope, word(v))),
+    key("send_queue", |o, v| put(&mut o.send_queue, whole(v, 1, 1 << 20).map(Limits::messages))),
+    key("ecn", |o, v| put(&mut o.ecn, flag(v))),
+    key("fec", fec),
+    key("fec_window", |o, v| put(&mut o.fec_window, word(v))),
+    key("fec_losses", |o, v| put(&mut o.fec_losses, word(v))),
+    key("fec_receive", |o, v| put(&mut o.fec_receive, flag(v))),
+    key("artx", |o, v| off_or(&mut o.artx, v)),
+    key("artx_from", |o, v| put(&mut o.artx_from, word(v))),
 ];
 
 fn preset(options: &mut Options, value: &Value) -> Result<(), String> {
@@ -71,6 +83,20 @@ fn quick_failover(options: &mut Options, value: &Value) -> Result<(), String> {
 fn max_burst(options: &mut Options, value: &Value) -> Result<(), String> {
     let most = if value.says("off") { Ok(None) } else { whole(value, 1, 1000).map(Some) };
     put(&mut options.max_burst, most)
+}
+
+/// `off`, or a word.
+fn off_or<T: FromStr<Err: Display>>(option: &mut Option<T>, value: &Value) -> Result<(), String> {
+    put(option, if value.says("off") { Ok(None) } else { word(value).map(Some) })
+}
+
+/// `off`, or a code that a redundancy chunk can say.
+fn fec(options: &mut Options, value: &Value) -> Result<(), String> {
+    off_or(&mut options.fec, value)?;
+    match options.fec {
+        Some(code) if !code.is_linear() => Err(format!("{code} cannot leave out what needs no repair, as SCTP does")),
+        _ => Ok(()),
+    }
 }
 
 /// Plain RFC 9260 each packet, RFC 9260 delayed, or delayed acknowledgement for CMT (THESIS §6.1: "CMT-SACK").

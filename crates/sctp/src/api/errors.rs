@@ -11,12 +11,20 @@ pub enum SendError {
         /// [`Options::send_buffer`](crate::Options).
         limit: usize,
     },
+    /// Wait for [`Event::Writable`](crate::Event::Writable): what waits fills the queue, which discards nothing for a new message.
+    #[error("the send queue is full: {messages} messages of {bytes} bytes wait")]
+    QueueFull {
+        /// Messages that wait in all queues.
+        messages: usize,
+        /// Bytes in them.
+        bytes: usize,
+    },
     /// Split the message, or raise the limit at both ends.
     #[error("a message of {len} bytes is longer than the limit of {limit}")]
     TooLong {
         /// Length of the message.
         len: usize,
-        /// [`Options::max_message`](crate::Options).
+        /// [`Options::max_message`](crate::Options), or what a queue holds.
         limit: usize,
     },
     /// SCTP cannot carry a message without bytes (RFC 9260 §3.3.1).

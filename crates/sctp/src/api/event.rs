@@ -25,6 +25,8 @@ pub enum Event {
         ppid: u32,
         /// What [`SendOptions::context`](crate::SendOptions) said.
         context: u64,
+        /// Why the queue discarded it ([`Options::queue`](crate::Options)); `None` if that had let it go, or there is none.
+        why: Option<braidcast_queue::Why>,
     },
     /// The peer lost its state and started over; messages in flight may be lost or repeated (RFC 9260 §5.2.4).
     Restarted,

@@ -6,7 +6,9 @@ pub enum Reliability {
     /// Until it arrives.
     #[default]
     Reliable,
-    /// For so long after [`send`](crate::Association::send). Later it is neither sent nor repeated (RFC 3758 §4.1).
+    /// For so long after [`send`](crate::Association::send). Later it is neither sent nor repeated (RFC 3758 §4.1). A queue
+    /// ([`Options::queue`](crate::Options)) takes the end of it for the time at which the message must be at the receiver; what
+    /// a queue lets go all the same is sent, and not repeated.
     Lifetime(Duration),
     /// Repeated at most so often (RFC 7496 §3.1).
     Retransmissions(u16),
@@ -25,6 +27,8 @@ pub struct SendOptions {
     pub reliability: Reliability,
     /// Comes back in [`Event::Abandoned`](crate::Event::Abandoned); not sent.
     pub context: u64,
+    /// How important it is to a queue that heeds it ([`Options::queue`](crate::Options)). Default the most important.
+    pub priority: braidcast_queue::Priority,
 }
 
 /// Rank of a stream: all that waits in streams of a lower number goes first (PRCMT §4.4). 0 to 7, default 4.

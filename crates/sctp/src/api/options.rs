@@ -1,6 +1,11 @@
-use crate::api::{Abandonment, BufferSplit, CwndUnit, CwndUpdate, LossDetection, RttSamples, SackPath, StreamOrder};
+use crate::api::{
+    Abandonment, Artx, ArtxFrom, BufferSplit, CwndUnit, CwndUpdate, FecLosses, FecWindow, LossDetection, QueueScope,
+    RttSamples, SackPath, StreamOrder,
+};
 use braidcast_cc::{Congestion, LossResponse, RtoBounds};
+use braidcast_fec::Code;
 use braidcast_mpath::{RetransmissionPolicy, Scheduler};
+use braidcast_queue::{Limits, Method};
 use core::time::Duration;
 use std::net::IpAddr;
 
@@ -106,6 +111,35 @@ pub struct Options {
     pub max_paths: usize,
     /// Associations that peers may open. Default 1024.
     pub max_associations: usize,
+    /// The queue in which messages wait until a path has room, and by which the next one is chosen; see [`QueueScope`] for what
+    /// it decides. Expiry is judged by the path that would carry the message; one that only a quicker path in use would bring in time
+    /// waits for that, and the path takes the next one that it does bring in time. Padding (`keep-alive`) is never sent: a window that is not filled keeps.
+    /// Default `None`: messages are sent in the order of their streams.
+    pub queue: Option<Method>,
+    /// How much waits in a queue at most. Bytes are no more than half of `send_buffer`, as the other half is for what was sent.
+    /// Default no limit but that.
+    pub send_queue: Limits,
+    /// What the queue decides. Default everything.
+    pub queue_scope: QueueScope,
+    /// Offer ECN (RFC 4960 appendix A, draft-stewart-tsvwg-sctpecn; RFC 9260 leaves the numbers reserved): queues that mark
+    /// instead of dropping are heard. Default true: a mark tells of congestion a round trip before a loss would, and without the
+    /// loss; a peer that does not know it, as RFC 9260 has it, skips the parameter, and Linux does the same by default.
+    /// [`classic`](Self::classic) goes without, as ns-2's SCTP does.
+    pub ecn: bool,
+    /// The erasure code that redundancy is sent by, if the peer takes it: lost chunks come back without a retransmission
+    /// (ECMT). Chunks are cut so much shorter that a redundancy chunk fits the MTU. Default `None`: none is sent,
+    /// and so with a code that is not [linear](Code::is_linear).
+    pub fec: Option<Code>,
+    /// Whether redundancy counts for the congestion window. Default inside.
+    pub fec_window: FecWindow,
+    /// Whether congestion control learns of losses that it made up for. Default hidden.
+    pub fec_losses: FecLosses,
+    /// How long fast retransmissions wait for the code, where one is used. Default `None`: not at all.
+    pub artx: Option<Artx>,
+    /// Where that counts from. Default when the chunk was sent.
+    pub artx_from: ArtxFrom,
+    /// Take redundancy from the peer even if `fec` sends none. Default false: with `fec` it is taken in any case.
+    pub fec_receive: bool,
 }
 
 impl Default for Options {
@@ -153,6 +187,16 @@ impl Default for Options {
             max_segments: 40,
             max_paths: 8,
             max_associations: 1024,
+            queue: None,
+            send_queue: Limits::NONE,
+            queue_scope: QueueScope::default(),
+            ecn: true,
+            fec: None,
+            fec_window: FecWindow::default(),
+            fec_losses: FecLosses::default(),
+            artx: None,
+            artx_from: ArtxFrom::default(),
+            fec_receive: false,
         }
     }
 }
@@ -175,6 +219,11 @@ impl Options {
             queueing_limit: Some(ms(60)),
             ..Self::default()
         }
+    }
+
+    /// Whether redundancy is taken from the peer.
+    pub(crate) const fn takes_redundancy(&self) -> bool {
+        self.fec.is_some() || self.fec_receive
     }
 
     /// CMT-SCTP as the papers' simulations have it (ns-2's `Agent/SCTP/CMT`, RFC 2960 constants), for their experiments.
@@ -207,6 +256,7 @@ impl Options {
             cwnd_unit: CwndUnit::Payload,
             max_burst: Some(4),
             max_segments: 1,
+            ecn: false,
             ..Self::default()
         }
     }

@@ -172,7 +172,16 @@ mod tests {
                 assert_eq!((name.parse(), it.to_string().as_str()), (Ok(it), name));
             })* };
         }
-        check!(LossDetection, CwndUpdate, CwndUnit, Abandonment, StreamOrder, SackPath, RttSamples);
+        check!(
+            LossDetection,
+            CwndUpdate,
+            CwndUnit,
+            Abandonment,
+            StreamOrder,
+            SackPath,
+            RttSamples,
+            crate::api::QueueScope
+        );
         let error = "cuc3".parse::<CwndUpdate>().unwrap_err();
         assert_eq!(error, "no window update is called 'cuc3'; there are: plain, cuc, cucv2");
     }

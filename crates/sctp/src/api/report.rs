@@ -45,12 +45,19 @@ pub struct PathReport {
     pub sent_bytes: u64,
     /// Data chunks sent over this path that were taken for lost.
     pub lost_chunks: u64,
+    /// Runs of neighbours among those taken for lost.
+    pub loss_bursts: u64,
     /// Data chunks sent again over this path.
     pub retransmitted_chunks: u64,
     /// Data chunks sent over this path, repeats included.
     pub sent_chunks: u64,
     /// Data chunks sent over this path as copies of what another one carries.
     pub copied_chunks: u64,
+    /// Data chunks sent over this path that were acknowledged after later ones: lost, and made up for by redundancy, unless they
+    /// only were late. Counted while redundancy is sent.
+    pub repaired_chunks: u64,
+    /// Redundancy chunks sent over this path.
+    pub redundancy_chunks: u64,
     /// Of those sent again, the ones that acknowledgements of others showed to be lost.
     pub fast_retransmissions: u64,
     /// Of those sent again, the ones that T3-rtx took for lost.
@@ -63,6 +70,10 @@ pub struct PathReport {
     pub received_packets: u64,
     /// Bytes in them.
     pub received_bytes: u64,
+    /// Of those received, the ones that the network had marked (ECN).
+    pub marked_packets: u64,
+    /// How often marks that the peer echoed reduced the window.
+    pub mark_reductions: u64,
 }
 
 /// Counts over the life of an association.
@@ -88,14 +99,41 @@ pub struct Stats {
     pub acked_bytes: u64,
     /// Messages given up before any of them was sent.
     pub abandoned_unsent: u64,
+    /// Of those, the ones that the queue discarded as they would have come too late.
+    pub expired: u64,
+    /// Of those, the ones that the queue discarded for want of room.
+    pub crowded_out: u64,
     /// Messages given up after a part was sent.
     pub abandoned_sent: u64,
     /// Data chunks that arrived more than once.
     pub duplicate_chunks: u64,
     /// Data chunks that the peer reported as having come twice: repeats and copies that were not needed.
     pub duplicates_reported: u64,
+    /// Of those, the ones that were sent again. The others were copies, or came after redundancy had made up for them.
+    pub spurious_retransmissions: u64,
     /// SACKs that came after one with a higher cumulative TSN and told nothing: overtaken on another way back.
     pub overtaken_sacks: u64,
     /// Packets dropped: wrong tag, unknown source, malformed, not authenticated.
     pub dropped_packets: u64,
+    /// Chunks whose fast retransmission was due, and waited for the code ([`Options::artx`](crate::Options::artx)).
+    pub held_retransmissions: u64,
+    /// Redundancy chunks sent.
+    pub redundancy_sent: u64,
+    /// Redundancy chunks that came.
+    pub redundancy_received: u64,
+    /// Of those, the ones that told nothing new.
+    pub redundancy_useless: u64,
+    /// Of those, the ones that came when something that they cover was no longer held.
+    pub redundancy_late: u64,
+    /// Of those, the ones that were given up before they were of use, as others or data needed the room.
+    pub redundancy_evicted: u64,
+    /// Of those, the ones that say what cannot be: an unknown rule, a range too long or out of the window, a length that no
+    /// chunk has.
+    pub redundancy_refused: u64,
+    /// Data chunks that were made up for by redundancy, each before it came, if it ever did.
+    pub recovered_chunks: u64,
+    /// Solutions that are no data chunk of the association: redundancy that lied. None was delivered.
+    pub inconsistent_chunks: u64,
+    /// Data chunks that came and differ from what was made up for them, or from the first of them that came.
+    pub contradicting_chunks: u64,
 }

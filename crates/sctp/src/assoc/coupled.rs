@@ -26,10 +26,16 @@ impl Association {
     /// Packets were lost on the path in `slot`, the first in this round.
     pub(super) fn shrink(&mut self, slot: usize) {
         let Some(kept) = self.paths.get(slot).map(|path| path.kept(self.options.loss_response)) else { return };
+        self.shrink_to(slot, kept);
+    }
+
+    /// Leaves the share `kept` of the window of the path in `slot`, or what the coupled rule makes of it.
+    pub(super) fn shrink_to(&mut self, slot: usize, kept: f64) {
         let decrease = self.decrease(slot, kept);
         if let Some(path) = self.paths.get_mut(slot) {
             let unit = path.unit();
             path.window.on_loss(unit, decrease);
+            path.marks.reduced_at = path.next_order();
         }
     }
 

@@ -15,7 +15,7 @@ impl Association {
 
     /// HEARTBEAT ACK: the path works, and this is its round trip.
     pub(super) fn handle_heartbeat_ack(&mut self, now: Instant, slot: usize, ack: &HeartbeatAck<'_>) {
-        let interval = self.options.heartbeat_interval;
+        let (interval, queueing_limit) = (self.options.heartbeat_interval, self.options.queueing_limit);
         let Ok(info) = Info::parse(ack.info) else { return };
         let Some(path) = self.paths.get_mut(slot).filter(|path| path.id == info.path) else { return };
         if info.probe_size > 0 {
@@ -24,14 +24,27 @@ impl Association {
             }
             return;
         }
-        if path.heartbeats.answered(now, info.nonce, interval) {
-            path.rtt.sample(now - info.sent);
-            path.measured = now;
-            self.path_answers(now, slot);
+        let late = if path.heartbeats.answered(now, info.nonce, interval) {
+            false
         } else if path.heartbeats.answered_late(info.nonce) {
-            path.window.undo_timeout();
-            self.path_answers(now, slot);
+            true
+        } else {
+            return;
+        };
+        // Late because it stood in a queue, with all else that is under way there, or because the path stood still?
+        if !late || path.errors == 0 {
+            let rtt = now - info.sent;
+            path.rtt.sample(rtt);
+            path.measured = now;
+            if path.in_flight > 0 {
+                path.queueing.observe(now, rtt);
+                path.shorten_queue(queueing_limit, false);
+            }
         }
+        if late {
+            path.window.undo_timeout();
+        }
+        self.path_answers(now, slot);
     }
 
     pub(super) fn put_heartbeat(&mut self, now: Instant, slot: usize, buf: &mut Vec<u8>) {

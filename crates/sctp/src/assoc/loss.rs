@@ -23,11 +23,13 @@ impl Association {
             let Some(path) = self.paths.get_mut(slot) else { return };
             path.timers.reordering = None;
             let Some(&(tsn, order)) = path.sent.front() else { return };
-            let Some(chunk) = self.out.get(tsn).filter(|chunk| chunk.is_at(slot, order)) else {
+            let Some(&chunk) = self.out.get(tsn).filter(|chunk| chunk.is_at(slot, order)) else {
                 path.sent.pop_front();
                 continue;
             };
             let Some(deadline) = path.rack.lost_at(chunk.sent, order, path.rtt.min(), path.rtt.srtt()) else { return };
+            let deadline = self.lost_after_waiting(slot, tsn, chunk.sent, deadline);
+            let Some(path) = self.paths.get_mut(slot) else { return };
             if now < deadline {
                 path.timers.reordering = Some(deadline);
                 return;
@@ -51,7 +53,7 @@ impl Association {
             let live = chunk.is_at(slot, order);
             if live && order < highest && chunk.may_be_reported() {
                 chunk.missing = chunk.missing.saturating_add(reports);
-                if chunk.missing >= MISSING_REPORTS {
+                if chunk.missing >= MISSING_REPORTS && !self.waits_for_code(now, slot, tsn) {
                     self.lose(now, tsn, LossCause::Reported);
                     self.enter_recovery(slot, order);
                     return false;
@@ -82,8 +84,8 @@ impl Association {
             let Some(chunk) = self.out.get_mut(tsn) else { continue };
             if chunk.state == ChunkState::InFlight && chunk.may_be_reported() {
                 chunk.missing = chunk.missing.saturating_add(1);
-                if chunk.missing >= MISSING_REPORTS {
-                    let (slot, order) = (usize::from(chunk.slot), chunk.order);
+                let (slot, order) = (usize::from(chunk.slot), chunk.order);
+                if chunk.missing >= MISSING_REPORTS && !self.waits_for_code(now, slot, tsn) {
                     self.lose(now, tsn, LossCause::Reported);
                     self.enter_recovery(slot, order);
                 }
@@ -92,9 +94,9 @@ impl Association {
     }
 
     /// Shrinks the window once for all losses of one round trip (RFC 9260 §7.2.4 5).
-    fn enter_recovery(&mut self, slot: usize, order: u64) {
+    pub(super) fn enter_recovery(&mut self, slot: usize, order: u64) {
         let Some(path) = self.paths.get_mut(slot) else { return };
-        path.stats.lost_chunks += 1;
+        path.on_chunk_lost(order);
         if path.recovery.is_none_or(|until| order >= until) {
             path.recovery = Some(path.next_order());
             self.shrink(slot);
@@ -139,6 +141,9 @@ impl Association {
 
     /// T3-rtx expired on the path in `slot` (RFC 9260 §6.3.3).
     pub(super) fn handle_retransmission_timeout(&mut self, now: Instant, slot: usize) {
+        if self.release_held(now, slot) {
+            return;
+        }
         let decrease = self.decrease(slot, 0.5);
         let Some(path) = self.paths.get_mut(slot) else { return };
         path.timers.retransmission = None;
@@ -158,6 +163,7 @@ impl Association {
         self.unheld_packet = lost > 0;
         if let Some(path) = self.paths.get_mut(slot) {
             path.stats.lost_chunks += lost;
+            path.stats.loss_bursts += u64::from(lost > 0);
         }
         self.path_failed(slot);
     }

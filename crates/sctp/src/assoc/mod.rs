@@ -7,7 +7,10 @@
 
 mod abandon;
 mod asconf;
+mod choose;
 mod coupled;
+mod ecn;
+mod fec;
 mod handshake;
 mod heartbeat;
 mod loss;
@@ -33,11 +36,13 @@ use crate::api::{
 use crate::auth::AuthKeys;
 use crate::capabilities::{Agreed, Offer};
 use crate::cookie::Cookie;
-use crate::rx::{AckPolicy, AckTimer, Limits, Reassembly, Received, Tracker};
-use crate::tx::{Outstanding, Repeats, SendQueue};
+use crate::rx::{AckPolicy, AckTimer, Echoes, Limits, Reassembly, Received, Tracker};
+use crate::tx::{Front, Outstanding, Repeats, SendQueue, SentAgain};
 use abandon::Forward;
 use asconf::Reconfiguration;
-use braidcast_core::{Instant, Rng, Route, Transmit, Unwrapper};
+use braidcast_core::{Instant, PathId, Rng, Route, Transmit, Unwrapper};
+use choose::Avoided;
+use fec::Fec;
 use sack::AckScratch;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -67,9 +72,12 @@ pub struct Association {
     outbound_streams: u16,
     paths: Paths,
     queue: SendQueue,
+    /// Paths that new data leaves alone for the moment, for the sake of a queue.
+    avoided: Avoided,
     out: Outstanding,
     /// Lost chunks that are to be sent again.
     retransmit: Repeats,
+    sent_again: SentAgain,
     /// One packet of lost chunks may leave that no window holds back (RFC 9260 §6.3.3 E3, §7.2.4 3).
     unheld_packet: bool,
     /// Chunks of which a copy is to go over a second path.
@@ -82,6 +90,7 @@ pub struct Association {
     tracker: Tracker,
     reassembly: Reassembly,
     ack: AckTimer,
+    echoes: Echoes,
     reconfiguration: Reconfiguration,
     control: VecDeque<Control>,
     /// Timeouts in a row over all paths (RFC 9260 §8.1).
@@ -93,6 +102,8 @@ pub struct Association {
     stats: Stats,
     window_shut: Spells,
     held_by_peer: Spells,
+    /// Once both ends agreed on redundancy.
+    fec: Option<Box<Fec>>,
     scratch: Scratch,
 }
 
@@ -107,7 +118,7 @@ struct Scratch {
 impl Association {
     /// The client's side, about to send INIT over `routes` in turn.
     pub(crate) fn connect(now: Instant, options: Arc<Options>, mut rng: Rng, peer_port: u16, routes: &[Route]) -> Self {
-        let offer = Offer::new(&mut rng, options.interleaving, options.nr_sack);
+        let offer = Offer::of(&mut rng, &options);
         let (local_tag, initial_tsn) = (nonzero(&mut rng), rng.u32());
         let mut association = Self::new(options, rng, local_tag, peer_port, initial_tsn, offer);
         for &route in routes {
@@ -147,9 +158,11 @@ impl Association {
             auth: None,
             outbound_streams: options.streams,
             paths: Paths::default(),
-            queue: SendQueue::new(options.stream_order, options.abandonment),
+            queue: SendQueue::new(options.stream_order, options.abandonment).behind(Front::new(&options)),
+            avoided: Avoided::default(),
             out: Outstanding::new(acked.highest() + 1),
             retransmit: Repeats::default(),
+            sent_again: SentAgain::default(),
             unheld_packet: false,
             copies: VecDeque::new(),
             acked,
@@ -158,6 +171,7 @@ impl Association {
             tracker: Tracker::new(0),
             reassembly: Reassembly::new(limits),
             ack: AckTimer::new(policy),
+            echoes: Echoes::default(),
             reconfiguration: Reconfiguration::new(initial_tsn),
             control: VecDeque::new(),
             errors: 0,
@@ -167,6 +181,7 @@ impl Association {
             stats: Stats::default(),
             window_shut: Spells::default(),
             held_by_peer: Spells::default(),
+            fec: None,
             scratch: Scratch::default(),
             options,
         }
@@ -182,12 +197,18 @@ impl Association {
         self.peer_rwnd = cookie.peer_a_rwnd as usize;
         self.queue.settle(self.agreed.interleaving, self.agreed.forward_tsn);
         self.tracker = Tracker::new(cookie.peer_initial_tsn);
+        self.echoes = Echoes::default();
         self.reassembly.reset(Limits {
             streams: cookie.inbound_streams,
             interleaving: self.agreed.interleaving,
             max_message: self.options.max_message,
         });
         self.reconfiguration.expect(cookie.peer_initial_tsn);
+        let (local, peer) = (self.out.next_tsn(), self.tracker.cumulative() + 1);
+        self.fec = self
+            .agreed
+            .redundancy
+            .then(|| Box::new(Fec::new(&self.options, self.agreed.interleaving, local, peer, self.peer_rwnd)));
     }
 
     /// The handshake is done: data and joins may flow.
@@ -221,6 +242,9 @@ impl Association {
         if how.stream >= self.outbound_streams {
             return Err(SendError::NoSuchStream { stream: how.stream, count: self.outbound_streams });
         }
+        if self.queue.front().is_some() {
+            return self.enqueue(now, payload, how);
+        }
         if len > self.send_room() {
             self.expire(now);
         }
@@ -247,7 +271,7 @@ impl Association {
         received
     }
 
-    /// Streams of a lower number in `priority` go first. For messages waiting and to come.
+    /// Streams of a lower number in `priority` go first. For messages waiting and to come; what waits in a queue keeps its place.
     pub fn set_priority(&mut self, stream: u16, priority: Priority) {
         self.queue.set_priority(stream, priority);
         // Lost chunks stand under the rank of their message.
@@ -291,14 +315,23 @@ impl Association {
         self.queue.waiting_bytes()
     }
 
-    /// Bytes that [`send`](Self::send) would still take.
+    /// Bytes that [`send`](Self::send) would still take; with a queue, on any stream and without discarding a message.
     pub fn send_room(&self) -> usize {
-        self.options.send_buffer.saturating_sub(self.queue.held_bytes())
+        match self.queue.front() {
+            Some(front) => front.room(),
+            None => self.options.send_buffer.saturating_sub(self.queue.held_bytes()),
+        }
     }
 
     /// The paths as they are now.
     pub fn paths(&self) -> impl Iterator<Item = PathReport> + '_ {
         self.paths.iter().map(crate::path::Path::report)
+    }
+
+    /// What the path `id` lost of late of the data chunks sent over it, whether repeated or made up for: the share, 0 to 1, and the
+    /// mean number in a row. `None` before enough were sent, or if there is no such path.
+    pub fn recent_losses(&self, id: PathId) -> Option<(f64, f64)> {
+        self.paths.iter().find(|path| path.id == id)?.losses.fit()
     }
 
     /// Counts so far.
@@ -374,7 +407,8 @@ impl Association {
             self.readable_told = true;
             self.events.push_back(Event::Readable);
         }
-        if self.starved && self.send_room() >= self.options.send_buffer / 4 {
+        let whole = self.queue.front().map_or(self.options.send_buffer, |front| front.longest());
+        if self.starved && self.send_room() >= whole / 4 {
             self.starved = false;
             self.events.push_back(Event::Writable);
         }

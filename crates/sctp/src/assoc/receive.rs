@@ -3,20 +3,22 @@ use crate::api::CloseReason;
 use crate::rx::{Arrival, Fragment, Key, ReassemblyError};
 use crate::wire::chunk::{ErrorChunk, ForwardTsn, GapBlocks, IForwardTsn};
 use crate::wire::{Cause, Causes, Chunk, Packet, RawChunk, UnknownAction};
-use braidcast_core::{Instant, Route, Writer};
+use braidcast_core::{Ecn, Instant, Route, Writer};
 
 /// What the data chunks of one packet came to, for the decision when to acknowledge.
 #[derive(Clone, Copy, Debug, Default)]
-struct Arrivals {
+pub(super) struct Arrivals {
     any: bool,
-    new: bool,
+    pub(super) new: bool,
     disorder: bool,
-    immediate: bool,
+    pub(super) immediate: bool,
+    /// The lowest TSN.
+    lowest: Option<u64>,
 }
 
 impl Association {
     /// A packet with our verification tag came over `route`; `bytes` is all of it.
-    pub(crate) fn handle_packet(&mut self, now: Instant, route: Route, packet: &Packet<'_>, bytes: &[u8]) {
+    pub(crate) fn handle_packet(&mut self, now: Instant, route: Route, ecn: Ecn, packet: &Packet<'_>, bytes: &[u8]) {
         let mut slot = self.paths.by_route(route);
         let listed = self.peer_addresses.contains(route.remote.ip());
         if slot.is_none() && listed && self.state.is_up() && self.paths.len() < self.options.max_paths {
@@ -64,7 +66,11 @@ impl Association {
                 break;
             }
         }
-        let Some(path) = self.paths.by_route(route).and_then(|slot| self.paths.get_mut(slot)) else { return };
+        if let Some(slot) = slot {
+            self.take_recovered(now, slot, &mut arrivals);
+        }
+        let Some(slot) = self.paths.by_route(route) else { return };
+        let Some(path) = self.paths.get_mut(slot) else { return };
         path.stats.received_packets += 1;
         path.stats.received_bytes += bytes.len() as u64;
         let id = path.id;
@@ -75,11 +81,14 @@ impl Association {
                 self.ack.demand(now); // RFC 9260 §9.2: data in this state is answered at once.
             }
         }
+        if ecn == Ecn::Ce {
+            self.note_mark(now, slot, id, arrivals.lowest);
+        }
         self.advance_shutdown(now);
     }
 
     /// One chunk; whether to go on with the packet.
-    fn handle_chunk(
+    pub(super) fn handle_chunk(
         &mut self,
         now: Instant,
         slot: usize,
@@ -99,6 +108,7 @@ impl Association {
                 let arrived = now;
                 self.handle_data(
                     Fragment { tsn, stream, unordered, first, last, ppid, key, payload, path, arrived },
+                    raw.bytes,
                     arrivals,
                 );
             }
@@ -111,6 +121,7 @@ impl Association {
                 let arrived = now;
                 self.handle_data(
                     Fragment { tsn, stream, unordered, first, last, ppid, key, payload, path, arrived },
+                    raw.bytes,
                     arrivals,
                 );
             }
@@ -120,6 +131,7 @@ impl Association {
             Chunk::HeartbeatAck(ack) => self.handle_heartbeat_ack(now, slot, &ack),
             Chunk::ForwardTsn(forward) => self.handle_forward_tsn(now, &forward, arrivals),
             Chunk::IForwardTsn(forward) => self.handle_i_forward_tsn(now, &forward, arrivals),
+            Chunk::Redundancy(redundancy) => self.handle_redundancy(&redundancy),
             Chunk::InitAck(init) => self.handle_init_ack(now, slot, init),
             Chunk::CookieAck(_) => self.handle_cookie_ack(now, slot),
             Chunk::Shutdown(shutdown) => self.handle_shutdown(now, slot, shutdown.cumulative_tsn),
@@ -141,18 +153,21 @@ impl Association {
             | Chunk::CookieEcho(_)
             | Chunk::Auth(_)
             | Chunk::Pad(_) => {}
-            // An NR-SACK that was not agreed on is as unknown as it is to others.
-            Chunk::NrSack(_) | Chunk::Unknown(_) => return self.handle_unknown(raw),
+            Chunk::Ecne(ecne) if self.agreed.ecn => self.handle_ecne(now, slot, ecne),
+            Chunk::Cwr(cwr) if self.agreed.ecn => self.handle_cwr(path, cwr),
+            // What was not agreed on is as unknown as it is to others.
+            Chunk::NrSack(_) | Chunk::Ecne(_) | Chunk::Cwr(_) | Chunk::Unknown(_) => return self.handle_unknown(raw),
         }
         true
     }
 
-    /// DATA or I-DATA (RFC 9260 §6.2).
-    fn handle_data(&mut self, fragment: Fragment<'_>, arrivals: &mut Arrivals) {
+    /// DATA or I-DATA (RFC 9260 §6.2), `bytes` as it came.
+    fn handle_data(&mut self, fragment: Fragment<'_>, bytes: &[u8], arrivals: &mut Arrivals) {
         if !self.state.accepts_data() {
             return;
         }
         arrivals.any = true;
+        arrivals.lowest = Some(arrivals.lowest.map_or(fragment.tsn, |lowest| lowest.min(fragment.tsn)));
         if fragment.payload.is_empty() {
             self.send_abort(&Cause::NoUserData { tsn: fragment.tsn as u32 });
             return self.close(CloseReason::Violation("a data chunk without data".into()));
@@ -175,10 +190,12 @@ impl Association {
             Arrival::New { in_order, .. } => {
                 arrivals.new = true;
                 arrivals.disorder |= !in_order;
+                self.note_symbol(fragment.tsn, bytes);
             }
             Arrival::Duplicate => {
                 arrivals.disorder = true;
                 self.stats.duplicate_chunks += 1;
+                self.compare_symbol(fragment.tsn, bytes);
                 return;
             }
             Arrival::OutOfWindow => return,
@@ -217,6 +234,7 @@ impl Association {
         arrivals.any = true;
         if self.tracker.forward(new_cumulative) {
             arrivals.new = true;
+            self.forward_decoder();
         } else {
             self.ack.demand(now);
         }

@@ -23,7 +23,8 @@ pub(super) struct AckScratch {
 struct PathNews {
     /// Bytes newly acknowledged that count for the window.
     acked: usize,
-    in_flight_before: usize,
+    /// Of the window.
+    occupied_before: usize,
     /// The most recently sent chunk that is newly acknowledged and was sent once: its place and send time.
     newest: Option<(u64, Instant)>,
     /// Highest place in the send order that is newly acknowledged.
@@ -71,7 +72,7 @@ impl Association {
         scratch.newly.clear();
         scratch.paths.clear();
         scratch.paths.extend((0..self.paths.slots()).map(|slot| PathNews {
-            in_flight_before: self.paths.get(slot).map_or(0, |path| path.in_flight),
+            occupied_before: self.paths.get(slot).map_or(0, Path::occupied),
             ..PathNews::default()
         }));
         self.out.ack_range(self.out.base(), cumulative, &mut scratch.newly);
@@ -169,17 +170,24 @@ impl Association {
         let chunk = *chunk;
         let slot = usize::from(chunk.slot);
         let len = usize::from(chunk.piece.len);
+        let sends_redundancy = self.sends_redundancy();
         match state {
             ChunkState::InFlight => {
                 self.out.in_flight -= len;
                 let (Some(path), Some(news)) = (self.paths.get_mut(slot), news.get_mut(slot)) else { return };
                 path.in_flight -= len;
-                path.note_fate(false);
+                let made_up_for = sends_redundancy && !chunk.copied && path.was_overtaken(chunk.order);
+                path.note_fate(made_up_for);
                 news.acked += len;
                 news.advanced |= path.cumack.on_acked(tsn, cumulative);
                 self.stats.acked_bytes += len as u64;
                 if chunk.copied {
                     return; // Perhaps the copy alone arrived: that says nothing about this path.
+                }
+                if made_up_for {
+                    // Perhaps it never arrived: that says nothing about the path's delay and MTU.
+                    news.highest_order = news.highest_order.max(Some(chunk.order));
+                    return self.note_repaired(slot, chunk.order);
                 }
                 path.pmtu.on_delivered(len + Header::LEN + IData::HEADER);
                 news.highest_order = news.highest_order.max(Some(chunk.order));
@@ -253,6 +261,9 @@ impl Association {
     /// The path in `slot` had chunks acknowledged.
     fn path_acked(&mut self, now: Instant, slot: usize, news: &PathNews, moved: bool) {
         let proven = news.highest_order.is_some();
+        if let (Some(order), Some(path)) = (news.highest_order, self.paths.get_mut(slot)) {
+            path.on_order_acked(order);
+        }
         if proven {
             self.path_answers(now, slot);
         }
@@ -267,6 +278,8 @@ impl Association {
             if news.returned_here || rtt_samples == RttSamples::AnyReturn {
                 path.queueing.observe(now, rtt);
                 path.rtt.observe(rtt);
+            } else {
+                path.detour.observe(now, rtt);
             }
             let round = order >= path.next_rtt_order;
             if round && news.measures(rtt, path, rtt_samples, ack_delay) {
@@ -274,10 +287,16 @@ impl Association {
                 path.rtt.sample(rtt);
                 path.measured = now;
                 path.heartbeats.postpone(now, interval);
-                path.shorten_queue(queueing_limit);
-            } else if rtt_samples == RttSamples::SameReturn && now - path.measured >= MEASURED_EACH {
-                path.measured = now;
-                path.pending.heartbeat = true;
+                path.shorten_queue(queueing_limit, false);
+            } else if rtt_samples == RttSamples::SameReturn {
+                if !news.returned_here && order >= path.next_detour_order {
+                    path.next_detour_order = path.next_order();
+                    path.shorten_queue(queueing_limit, true);
+                }
+                if now - path.measured >= MEASURED_EACH {
+                    path.measured = now;
+                    path.pending.heartbeat = !path.heartbeats.awaits_answer(now);
+                }
             }
         }
         if path.recovery.is_some_and(|until| news.highest_order >= Some(until)) {
@@ -295,9 +314,9 @@ impl Association {
         }
         path.window.on_delivered(news.acked);
         let unit = path.unit();
-        let queued = queueing_limit.is_some_and(|limit| path.queueing.latest() > limit);
+        let queued = queueing_limit.is_some_and(|limit| path.queued() > limit);
         if (path.recovery.is_none() || growth_in_recovery) && grows && proven && !queued {
-            path.window.on_ack(news.acked, path.was_full(news.in_flight_before), unit, growth);
+            path.window.on_ack(news.acked, path.was_full(news.occupied_before), unit, growth);
         }
         if path.in_flight == 0 {
             path.window.on_all_acked();
@@ -319,6 +338,11 @@ impl Association {
         self.stats.duplicates_reported += sack.duplicates.len() as u64;
         for tsn in sack.duplicates.iter() {
             let tsn = self.acked.peek(u64::from(tsn));
+            let again = self.sent_again.has(tsn);
+            self.stats.spurious_retransmissions += u64::from(again);
+            if self.fec.is_some() && !again {
+                continue; // Redundancy overtook it.
+            }
             let chunk = self.out.get(tsn).filter(|chunk| chunk.state != ChunkState::Kept);
             let chunk = chunk.filter(|chunk| !self.queue.get(chunk.piece.message).copied);
             if let Some(path) = chunk.and_then(|chunk| self.paths.get_mut(usize::from(chunk.slot))) {

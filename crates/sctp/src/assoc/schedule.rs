@@ -1,6 +1,6 @@
 //! Which path data goes over now, and which of the lost chunks.
 
-use super::Association;
+use super::{Association, Avoided};
 use crate::api::Priority;
 use crate::path::Path;
 use crate::tx::Origin;
@@ -45,6 +45,7 @@ impl Association {
     pub(super) fn way(&mut self, now: Instant) -> Way {
         let new_data = self.has_new_data();
         if !self.state.carries_data() || (!new_data && self.retransmit.is_empty()) {
+            self.avoided = Avoided::default();
             return Way::Shut;
         }
         let (mut views, count) = self.views();
@@ -55,6 +56,7 @@ impl Association {
             view.ready = path.pacer.ready_at(now, mtu, rate, mtu) <= now;
         }
         let views = &mut views[..count];
+        self.choose(now, views.iter().enumerate().filter(|(_, view)| view.ready).map(|(slot, _)| slot));
         let open = self.repeat_way(views).or_else(|| self.new_way(views).filter(|_| new_data));
         open.map_or(Way::Shut, Way::Open)
     }
@@ -90,7 +92,7 @@ impl Association {
             let open = &mut open[..views.len()];
             open.copy_from_slice(views);
             for (slot, view) in open.iter_mut().enumerate() {
-                view.ready &= self.within_share(slot);
+                view.ready &= self.within_share(slot) && !self.avoided.has(slot);
             }
             return self.options.scheduler.pick(open, self.paths.last);
         }
@@ -128,7 +130,8 @@ impl Association {
         if self.peer_rwnd >= self.options.max_mtu.max(self.options.base_mtu) {
             return false;
         }
-        let Some((_, left)) = self.queue.peek() else { return false };
+        let first = || self.queue.front().and_then(|front| front.head()).map(|tag| tag.len);
+        let Some(left) = self.queue.peek().map(|(_, left)| left).or_else(first) else { return false };
         let header = self.data_header();
         let piece = left.min(self.paths.common_mtu().unwrap_or(self.options.base_mtu) - Header::LEN - header);
         piece > self.peer_rwnd
@@ -155,7 +158,8 @@ impl Association {
         let wanted = |slot: usize, path: &Path| {
             self.paths.is_best(path, best)
                 && self.slot_has_room(slot)
-                && ((new_data && self.may_carry_new(slot)) || self.next_repeat(slot).is_some())
+                && ((new_data && self.may_carry_new(slot) && !self.avoided.has(slot))
+                    || self.next_repeat(slot).is_some())
         };
         let candidates = self.paths.enumerate().filter(|&(slot, path)| wanted(slot, path));
         candidates.filter_map(|(_, path)| Some(path.pacer.earliest(path.mtu(), path.pacing_rate()?))).min()

@@ -24,7 +24,7 @@ impl Association {
 
     /// Goes on with a shutdown once nothing is out any more.
     pub(super) fn advance_shutdown(&mut self, now: Instant) {
-        if !self.out.is_empty() || self.queue.peek().is_some() {
+        if !self.out.is_empty() || self.queue.waiting_bytes() > 0 {
             return;
         }
         match self.state {

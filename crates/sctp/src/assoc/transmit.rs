@@ -3,7 +3,7 @@ use super::{Association, State};
 use crate::tx::{Chunk, ChunkState, LossCause};
 use crate::wire::chunk::{Abort, Data, ForwardTsn, GapBlock, GapBlocks, IData, IForwardTsn, ISkip, NrSack, Sack, Skip};
 use crate::wire::{self, Cause, Causes, Entries, Entry, Header, padded};
-use braidcast_core::{Ecn, Instant, Transmit, Writer};
+use braidcast_core::{Instant, Transmit, Writer};
 
 /// A control chunk that waits to be sent.
 #[derive(Debug)]
@@ -30,18 +30,20 @@ impl Association {
         let held = self.state.carries_data() && self.retransmit.is_empty() && self.peer_is_full();
         self.held_by_peer.observe(now, held);
         let (slot, data) = self.next_slot(now)?;
-        let limit = self.paths.get(slot)?.mtu();
+        let (limit, chunks) = (self.paths.get(slot)?.mtu(), self.paths.get(slot)?.stats.data_chunks());
+        let waiting = self.queue.waiting_bytes();
         let mut len = self.build_packet(now, slot, limit, data, buf);
         if len == 0 {
-            // Only an announcement that turned out to be void.
-            return if data { None } else { self.transmit(now, buf) };
+            // Only an announcement that turned out to be void; or the queue discarded what was to go, and has other messages.
+            let again = !data || (self.queue.front().is_some() && self.queue.waiting_bytes() < waiting);
+            return if again { self.transmit(now, buf) } else { None };
         }
         let (first, mut segment_size) = (len, None);
         let mut packets = 1;
         // More packets of the same size for the same path go along (UDP segmentation offload); a smaller one ends it.
         let most = if first <= limit { self.options.max_segments } else { 1 };
         while data && len == first && packets < most && buf.len() + first <= usize::from(u16::MAX) {
-            if !matches!(self.way(now), Way::Open(next) if next == slot) {
+            if self.redundancy_slot().is_some() || !matches!(self.way(now), Way::Open(next) if next == slot) {
                 break;
             }
             len = self.build_packet(now, slot, first, true, buf);
@@ -56,7 +58,8 @@ impl Association {
         path.last_sent = now;
         path.stats.sent_packets += packets as u64;
         path.stats.sent_bytes += bytes as u64;
-        Some(Transmit { route: path.route, ecn: Ecn::NotEct, segment_size })
+        let (route, data) = (path.route, path.stats.data_chunks() > chunks);
+        Some(Transmit { route, ecn: self.codepoint(data), segment_size })
     }
 
     /// The path that has something to send, and whether data may be part of it.
@@ -71,6 +74,9 @@ impl Association {
             return Some((slot, false));
         }
         if let Some(slot) = self.next_copy().map(|(_, slot)| slot) {
+            return Some((slot, false));
+        }
+        if let Some(slot) = self.redundancy_slot() {
             return Some((slot, false));
         }
         if let Way::Open(slot) = self.way(now) {
@@ -104,9 +110,13 @@ impl Association {
             self.put_announcements(now, slot, start, limit, buf);
             let going = data || buf.len() > start + Header::LEN;
             if self.ack.pending() && (self.ack.due(now) || going) && self.sack_slot() == Some(slot) {
+                self.echoes.emit(start + limit, buf);
                 self.put_sack(slot, start + limit, buf);
             }
             self.put_copies(slot, start + limit, buf);
+            if !data && self.redundancy_slot() == Some(slot) {
+                self.put_redundancy(slot, start, start + limit, buf);
+            }
             if data {
                 self.put_data(now, slot, start, start + limit, buf);
             }
@@ -255,17 +265,23 @@ impl Association {
                 break;
             }
         }
-        while self.next_repeat(slot).is_none() && self.may_carry_new(slot) && self.has_new_data() {
+        while self.next_repeat(slot).is_none()
+            && self.may_carry_new(slot)
+            && self.has_new_data()
+            && self.suits(now, slot)
+        {
+            let common = self.paths.common_mtu().unwrap_or(self.options.base_mtu);
+            let most = common - Header::LEN - header - self.fec_reserve();
+            let room = (end.saturating_sub(buf.len() + header) & !3).min(most);
+            let worth_it = |left: usize| room >= left || room >= Self::MIN_PIECE.min(most);
+            self.admit(now, slot, worth_it);
             let Some((key, left)) = self.queue.peek() else { break };
             if !self.queue.get(key).may_send(now, 0) && (self.agreed.forward_tsn || self.queue.is_untouched(key)) {
                 self.abandon(key);
                 self.advance_forward_point();
                 continue;
             }
-            let common = self.paths.common_mtu().unwrap_or(self.options.base_mtu);
-            let most = common - Header::LEN - header;
-            let room = (end.saturating_sub(buf.len() + header) & !3).min(most);
-            if room < left && room < Self::MIN_PIECE.min(most) {
+            if !worth_it(left) {
                 break;
             }
             let Some(piece) = self.queue.cut(room) else { break };
@@ -281,6 +297,7 @@ impl Association {
         }
         let sent = buf.len() - before;
         if sent > 0 {
+            self.note_sources();
             self.paths.last = slot;
             let (probe, ack_delay) = (self.options.probe, self.options.sack.delay);
             if let Some(path) = self.paths.get_mut(slot) {
@@ -347,6 +364,7 @@ impl Association {
         let order = path.on_chunk_sent(now, tsn, len, again.then_some(chunk.lost_by));
         let stats = &mut self.stats;
         if again {
+            self.sent_again.note(tsn);
             stats.retransmissions += 1;
             stats.fast_retransmissions += u64::from(fast);
             stats.timeout_retransmissions += u64::from(chunk.lost_by == LossCause::Timeout);
@@ -362,6 +380,7 @@ impl Association {
             chunk.order = order;
             chunk.sent = now;
             chunk.missing = 0;
+            chunk.held_until = None;
             chunk.copied = false;
             chunk.repeats += u16::from(again);
         }
@@ -369,22 +388,33 @@ impl Association {
 
     /// Appends the chunk `tsn` as it stands on the wire.
     fn put_chunk(&self, tsn: u64, chunk: Chunk, buf: &mut Vec<u8>) {
+        // The last chunk before a pause asks for its SACK at once (RFC 7053 §4).
+        let immediate = chunk.piece.last && self.queue.waiting_bytes() == 0 && self.retransmit.is_empty();
+        let payload = self.put_chunk_header(tsn, &chunk, immediate, buf);
+        let mut w = Writer::new(buf);
+        w.bytes(payload);
+        w.zeros(padded(payload.len()) - payload.len());
+    }
+
+    /// Appends all of the chunk `tsn` but the payload, which it returns.
+    pub(super) fn put_chunk_header(&self, tsn: u64, chunk: &Chunk, immediate: bool, buf: &mut Vec<u8>) -> &[u8] {
         let piece = chunk.piece;
         let message = self.queue.get(piece.message);
         let (from, len) = (piece.offset as usize, usize::from(piece.len));
         let payload = &message.payload[from..from + len];
         let (stream, unordered, ppid) = (message.stream, message.unordered, message.ppid);
-        let (first, last) = (piece.first, piece.last);
-        // The last chunk before a pause asks for its SACK at once (RFC 7053 §4).
-        let immediate = last && self.queue.waiting_bytes() == 0 && self.retransmit.is_empty();
+        let (tsn, first, last) = (tsn as u32, piece.first, piece.last);
         let mut w = Writer::new(buf);
         if self.agreed.interleaving {
             let (mid, fsn) = (message.number, piece.fsn);
-            IData { tsn: tsn as u32, stream, mid, unordered, first, last, immediate, ppid, fsn, payload }.emit(&mut w);
+            let chunk = IData { tsn, stream, mid, unordered, first, last, immediate, ppid, fsn, payload };
+            chunk.emit_header(&mut w, len);
         } else {
             let ssn = message.number as u16;
-            Data { tsn: tsn as u32, stream, ssn, ppid, unordered, first, last, immediate, payload }.emit(&mut w);
+            let chunk = Data { tsn, stream, ssn, ppid, unordered, first, last, immediate, payload };
+            chunk.emit_header(&mut w, len);
         }
+        payload
     }
 
     /// Queues a control chunk for the path in `slot`.

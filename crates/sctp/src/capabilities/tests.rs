@@ -26,6 +26,9 @@ const SHA1_ONLY: Parameter<'_> = Parameter::HmacAlgorithms(Entries::new(&[0, 1])
 #[test]
 fn our_offer_is_laid_out_as_the_rfcs_draw_it() {
     let offer = Offer::new(&mut Rng::from_seed(1), true, false);
+    let with_ecn = emitted(&Offer { ecn: true, ..offer });
+    assert_eq!(with_ecn[4..8], [0x80, 0, 0, 4], "ECN Capable");
+    assert_eq!(parse(&with_ecn), Ok(Offer { ecn: true, ..offer }));
     let bytes = emitted(&offer);
     assert_eq!(bytes[..4], [0xc0, 0, 0, 4], "Forward-TSN-Supported");
     assert_eq!(bytes[4..16], [0x80, 8, 0, 10, 64, 0xc2, 0xc0, 0xc1, 0x80, 15, 0, 0], "Supported Extensions");
@@ -38,11 +41,20 @@ fn our_offer_is_laid_out_as_the_rfcs_draw_it() {
 
 #[test]
 fn two_of_us_agree_on_everything_and_a_plain_peer_on_nothing() {
-    let [a, b] = [1, 2].map(|seed| Offer::new(&mut Rng::from_seed(seed), true, true));
+    let all = |seed| Offer { ecn: true, redundancy: true, ..Offer::new(&mut Rng::from_seed(seed), true, true) };
+    let [a, b] = [1, 2].map(all);
     assert_ne!(a, b, "random numbers differ");
     assert_eq!(
         Agreed::new(&a, &b),
-        Agreed { interleaving: true, forward_tsn: true, nr_sack: true, asconf: true, auth: true }
+        Agreed {
+            interleaving: true,
+            forward_tsn: true,
+            nr_sack: true,
+            ecn: true,
+            redundancy: true,
+            asconf: true,
+            auth: true
+        }
     );
     let plain = parse(&[]).expect("nothing to refuse");
     assert_eq!(plain, Offer::default());
@@ -145,7 +157,7 @@ proptest! {
     #[test]
     fn no_bytes_do_harm_and_what_is_read_is_written_again(
         list in vec((prop::sample::select(vec![11u16, 0x8002, 0x8003, 0x8004, 0x8008, 0xc000, 0xc0ff, 0x40ff]),
-                     vec(prop_oneof![any::<u8>(), prop::sample::select(vec![64, 0x80, 0xc0, 0xc1, 0xc2])], 0..36)), 0..8),
+                     vec(prop_oneof![any::<u8>(), prop::sample::select(vec![64, 0x80, 0xb0, 0xc0, 0xc1, 0xc2])], 0..36)), 0..8),
         cut in 0usize..4,
     ) {
         let mut bytes = Vec::new();

@@ -4,6 +4,7 @@ use proptest::{collection::vec, prelude::*};
 use sha2::Digest;
 
 use super::*;
+use crate::api::Options;
 use crate::wire::{
     Entries,
     Parameter::{ChunkList, ForwardTsnSupported, HmacAlgorithms, Random, SupportedExtensions},
@@ -26,7 +27,7 @@ fn cookie(created: Instant) -> Cookie {
         route: Route::new(SocketId(2), "192.0.2.1:9899".parse().expect("address")),
         local_tie_tag: 0,
         peer_tie_tag: 9,
-        local_offer: Offer::new(&mut rng, true, true),
+        local_offer: Offer::of(&mut rng, &Options { nr_sack: true, ..Options::default() }),
         peer_offer: Offer::new(&mut rng, false, false),
         peer_addresses: Addresses::default(),
     }

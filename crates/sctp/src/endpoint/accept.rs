@@ -5,7 +5,7 @@ use crate::capabilities::{Offer, Unrecognized};
 use crate::cookie::{Cookie, CookieError};
 use crate::wire::chunk::{Abort, CookieAck, ErrorChunk, Init};
 use crate::wire::{self, Cause, Causes, Chunk, Header, Packet, Parameter, Parameters};
-use braidcast_core::{Instant, Route, Writer};
+use braidcast_core::{Ecn, Instant, Route, Writer};
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -63,9 +63,9 @@ impl Endpoint {
     /// Our side of an INIT ACK; `None` where none is due.
     fn answer(&mut self, existing: Option<super::AssociationId>) -> Option<Answer> {
         let mut rng = self.next_rng();
-        let (interleaving, nr_sack) = (self.options.interleaving, self.options.nr_sack);
+        let options = &self.options;
         let Some(association) = existing.and_then(|id| self.association(id)) else {
-            let offer = Offer::new(&mut rng, interleaving, nr_sack);
+            let offer = Offer::of(&mut rng, options);
             return Some(Answer { local_tag: nonzero(&mut rng), initial_tsn: rng.u32(), offer, tie_tags: (0, 0) });
         };
         let (local_tag, peer_tag) = (association.local_tag(), association.peer_tag());
@@ -77,7 +77,7 @@ impl Endpoint {
             State::ShutdownAckSent(_) => None,
             // The peer may have restarted: a new tag, and the old ones tied to it (RFC 9260 §5.2.2).
             _ => {
-                let offer = Offer::new(&mut rng, interleaving, nr_sack);
+                let offer = Offer::of(&mut rng, options);
                 let tie_tags = (local_tag, peer_tag);
                 Some(Answer { local_tag: nonzero(&mut rng), initial_tsn: rng.u32(), offer, tie_tags })
             }
@@ -187,7 +187,7 @@ impl Endpoint {
         };
         // What is bundled behind the cookie: data, perhaps.
         if let Some(entry) = self.entry(id) {
-            entry.association.handle_packet(now, route, packet, bytes);
+            entry.association.handle_packet(now, route, Ecn::NotEct, packet, bytes);
         }
         self.settle(id);
     }

@@ -230,7 +230,7 @@ impl Machine for Endpoint {
     type Event = (AssociationId, Event);
 
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
-        let Datagram { route, payload, .. } = datagram;
+        let Datagram { route, ecn, payload } = datagram;
         let Ok(packet) = Packet::parse(payload) else { return };
         if packet.header.destination_port != self.options.local_port {
             return;
@@ -246,7 +246,7 @@ impl Machine for Endpoint {
                 let found = found.filter(|&id| self.association(id).is_some_and(|it| it.peer_port() == port));
                 match found.and_then(|id| Some((id, self.entry(id)?))) {
                     Some((id, entry)) => {
-                        entry.association.handle_packet(now, route, &packet, payload);
+                        entry.association.handle_packet(now, route, ecn, &packet, payload);
                         self.settle(id);
                     }
                     None => self.handle_stray(route, &packet),

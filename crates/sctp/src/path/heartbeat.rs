@@ -43,6 +43,9 @@ pub(crate) struct Heartbeats {
 }
 
 impl Heartbeats {
+    /// How late an answer is waited for; queues hold little more than that.
+    const PATIENCE: Duration = Duration::from_secs(5);
+
     /// None is due before [`start`](Self::start).
     pub(crate) const fn new() -> Self {
         Self { next: None, outstanding: None, sent: Instant::ZERO, failed: None }
@@ -71,6 +74,11 @@ impl Heartbeats {
     pub(crate) fn sent(&mut self, now: Instant, nonce: u64, rto: Duration) {
         self.outstanding = Some((nonce, now + rto));
         self.sent = now;
+    }
+
+    /// Whether the last one may still be answered, on time or late: another one now would make that answer count for nothing.
+    pub(crate) fn awaits_answer(&self, now: Instant) -> bool {
+        self.outstanding.is_some() || (self.failed.is_some() && now - self.sent < Self::PATIENCE)
     }
 
     /// An answer with `nonce` came; whether it answers what was asked.

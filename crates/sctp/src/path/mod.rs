@@ -1,15 +1,18 @@
 //! One path: everything that RFC 9260 keeps for each destination address, and what multipath adds.
 
 mod heartbeat;
+mod redundant;
 
-use crate::api::{CwndUnit, Options, PathReport, PathState};
+use crate::api::{CwndUnit, FecWindow, Options, PathReport, PathState};
 use crate::tx::{LossCause, PseudoCumack};
 use crate::wire::Header;
-use crate::wire::chunk::Data;
+use crate::wire::chunk::{Data, Redundancy};
 use braidcast_cc::{LossResponse, Pacer, PathMtu, QueueingDelay, Rack, RttEstimator, Window};
 use braidcast_core::{Instant, PathId, Route};
+use braidcast_fec::LossMeter;
 use core::time::Duration;
 pub(crate) use heartbeat::{Heartbeats, Info};
+use redundant::Redundant;
 use std::collections::VecDeque;
 
 /// A path of an association.
@@ -25,12 +28,22 @@ pub(crate) struct Path {
     pub(crate) pacer: Pacer,
     pub(crate) rack: Rack,
     pub(crate) queueing: QueueingDelay,
+    /// The same by acknowledgements that came back over other paths, as those of a slow path do: the way round is another, but
+    /// how much longer than the shortest it takes is the time in queues there too.
+    pub(crate) detour: QueueingDelay,
+    /// The last round was measured by a detour.
+    pub(crate) detoured: bool,
+    /// The next round that is measured by a detour comes from this place in the order on.
+    pub(crate) next_detour_order: u64,
     pub(crate) pmtu: PathMtu,
     /// What the last MTU probe was marked with.
     pub(crate) pmtu_nonce: u64,
     pub(crate) heartbeats: Heartbeats,
     /// Bytes sent over this path and neither acknowledged nor taken for lost.
     pub(crate) in_flight: usize,
+    redundant: Redundant,
+    /// The highest place in the send order that was acknowledged.
+    acked_order: u64,
     /// Bytes last sent over this path that the cumulative acknowledgement has not reached.
     pub(crate) unacked: usize,
     /// Of those, what the peer promised to keep (NR-SACK).
@@ -45,8 +58,13 @@ pub(crate) struct Path {
     pub(crate) burst: u32,
     /// Share of the chunks that were lost of late; each one weighs 1/64.
     pub(crate) loss_rate: f32,
+    /// How many were lost of late, and in what bursts.
+    pub(crate) losses: LossMeter,
     /// Recovery lasts until something sent from this place on is acknowledged (RFC 9260 §7.2.4 fast recovery).
     pub(crate) recovery: Option<u64>,
+    /// The place of what was taken for lost last.
+    last_lost: Option<u64>,
+    pub(crate) marks: Marks,
     /// When the RTT was last measured, or asked for.
     pub(crate) measured: Instant,
     /// When the path last answered.
@@ -78,6 +96,15 @@ pub(crate) struct Timers {
     pub(crate) forward: Option<Instant>,
 }
 
+/// What ECN marks did to a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Marks {
+    /// Marks of what was sent before this place in the order came too late to reduce the window once more.
+    pub(crate) reduced_at: u64,
+    /// When the last CWR left over this path, and the TSN in it.
+    pub(crate) answered: Option<(Instant, u64)>,
+}
+
 /// What is to be sent over the path beside data, as soon as possible.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pending {
@@ -92,21 +119,33 @@ pub(crate) struct PathStats {
     pub(crate) sent_bytes: u64,
     pub(crate) sent_chunks: u64,
     pub(crate) lost_chunks: u64,
+    pub(crate) loss_bursts: u64,
     pub(crate) retransmitted_chunks: u64,
     pub(crate) copied_chunks: u64,
+    pub(crate) repaired_chunks: u64,
+    pub(crate) redundancy_chunks: u64,
     pub(crate) fast_retransmissions: u64,
     pub(crate) timeout_retransmissions: u64,
     pub(crate) t3_expiries: u64,
     pub(crate) timeouts: u64,
     pub(crate) received_packets: u64,
     pub(crate) received_bytes: u64,
+    pub(crate) marked_packets: u64,
+    pub(crate) mark_reductions: u64,
+}
+
+impl PathStats {
+    /// Data chunks that left, copies included.
+    pub(crate) const fn data_chunks(&self) -> u64 {
+        self.sent_chunks + self.copied_chunks
+    }
 }
 
 impl Path {
     pub(crate) fn new(now: Instant, id: PathId, route: Route, state: PathState, options: &Options) -> Self {
         let uncounted = match options.cwnd_unit {
             CwndUnit::Mtu => 0,
-            CwndUnit::Payload => Header::LEN + Data::HEADER,
+            CwndUnit::Payload => Header::LEN + Data::HEADER + options.fec.map_or(0, Redundancy::reserve),
         };
         let unit = options.base_mtu - uncounted;
         let mut window = Window::new(unit, options.initial_window.map(|packets| packets * unit));
@@ -121,10 +160,15 @@ impl Path {
             pacer: Pacer::new(now, options.base_mtu),
             rack: Rack::default(),
             queueing: QueueingDelay::default(),
+            detour: QueueingDelay::default(),
+            detoured: false,
+            next_detour_order: 0,
             pmtu: PathMtu::new(options.base_mtu, options.max_mtu),
             pmtu_nonce: 0,
             heartbeats: Heartbeats::new(),
             in_flight: 0,
+            redundant: Redundant::default(),
+            acked_order: 0,
             unacked: 0,
             non_renegable: 0,
             sent: VecDeque::new(),
@@ -132,7 +176,10 @@ impl Path {
             cumack: PseudoCumack::default(),
             burst: 0,
             loss_rate: 0.0,
+            losses: LossMeter::default(),
             recovery: None,
+            last_lost: None,
+            marks: Marks::default(),
             measured: now,
             answered: now,
             next_rtt_order: 0,
@@ -192,6 +239,13 @@ impl Path {
         order
     }
 
+    /// What left as number `order` is lost.
+    pub(crate) fn on_chunk_lost(&mut self, order: u64) {
+        self.stats.lost_chunks += 1;
+        self.stats.loss_bursts += u64::from(self.last_lost.is_none_or(|last| last + 1 != order));
+        self.last_lost = Some(order);
+    }
+
     /// How long to wait for an answer before asking: two round trips and the peer's SACK delay (RFC 8985 §7.2).
     pub(crate) fn probe_timeout(&self, ack_delay: Duration) -> Option<Duration> {
         let srtt = self.rtt.srtt()?;
@@ -202,13 +256,20 @@ impl Path {
     /// The share of the window that a loss now leaves.
     pub(crate) fn kept(&self, response: LossResponse) -> f64 {
         let base = self.queueing.base().unwrap_or_default();
-        response.kept(self.window.cwnd(), self.unit(), self.queueing.latest(), base)
+        response.kept(self.window.cwnd(), self.unit(), self.queued(), base)
+    }
+
+    /// How long packets stood in queues of late.
+    pub(crate) fn queued(&self) -> Duration {
+        if self.detoured { self.detour.latest() } else { self.queueing.latest() }
     }
 
     /// At the end of a round: less may be out if packets stood in queues longer than `limit`.
-    pub(crate) fn shorten_queue(&mut self, limit: Option<Duration>) {
+    pub(crate) fn shorten_queue(&mut self, limit: Option<Duration>, detoured: bool) {
         let unit = self.unit();
-        if let (Some(limit), Some((queueing, base))) = (limit, self.queueing.end_round())
+        self.detoured = detoured;
+        let round = if detoured { self.detour.end_round() } else { self.queueing.end_round() };
+        if let (Some(limit), Some((queueing, base))) = (limit, round)
             && queueing > limit
         {
             self.window.on_queueing(queueing, limit, base, unit);
@@ -218,12 +279,38 @@ impl Path {
     /// A chunk sent over this path was acknowledged or lost.
     pub(crate) fn note_fate(&mut self, lost: bool) {
         self.loss_rate += (f32::from(u8::from(lost)) - self.loss_rate) / 64.0;
+        self.losses.on_packet(lost);
     }
 
     /// Whether data may go here as far as congestion control is concerned (RFC 9260 §6.1 B and D).
     pub(crate) fn has_room(&self, max_burst: Option<u32>) -> bool {
         let in_burst = max_burst.is_none_or(|most| self.burst < most || self.in_flight == 0);
-        self.in_flight < self.window.cwnd() && in_burst
+        self.occupied() < self.window.cwnd() && in_burst
+    }
+
+    /// Bytes that take room in the window: data in flight, and redundancy, but with no data out nothing would ever free that.
+    pub(crate) const fn occupied(&self) -> usize {
+        if self.in_flight == 0 { 0 } else { self.in_flight + self.redundant.bytes() }
+    }
+
+    /// A redundancy chunk of `len` bytes, headers not counted, leaves over this path.
+    pub(crate) fn on_redundancy_sent(&mut self, len: usize, window: FecWindow) {
+        self.stats.redundancy_chunks += 1;
+        if window == FecWindow::Inside {
+            self.redundant.on_sent(self.next_order, len);
+            self.burst += 1;
+        }
+    }
+
+    /// The data in place `order` was acknowledged.
+    pub(crate) fn on_order_acked(&mut self, order: u64) {
+        self.redundant.on_acked(order);
+        self.acked_order = self.acked_order.max(order);
+    }
+
+    /// Whether something that was sent after the data in place `order` was acknowledged.
+    pub(crate) const fn was_overtaken(&self, order: u64) -> bool {
+        order < self.acked_order
     }
 
     /// Bytes per second to spread packets at: 2 windows per round trip in slow start, 1.25 later, as Linux TCP does.
@@ -252,14 +339,19 @@ impl Path {
             sent_bytes,
             sent_chunks,
             lost_chunks,
+            loss_bursts,
             retransmitted_chunks,
             copied_chunks,
+            repaired_chunks,
+            redundancy_chunks,
             fast_retransmissions,
             timeout_retransmissions,
             t3_expiries,
             timeouts,
             received_packets,
             received_bytes,
+            marked_packets,
+            mark_reductions,
         } = self.stats;
         PathReport {
             id: self.id,
@@ -277,14 +369,19 @@ impl Path {
             sent_bytes,
             sent_chunks,
             lost_chunks,
+            loss_bursts,
             retransmitted_chunks,
             copied_chunks,
+            repaired_chunks,
+            redundancy_chunks,
             fast_retransmissions,
             timeout_retransmissions,
             t3_expiries,
             timeouts,
             received_packets,
             received_bytes,
+            marked_packets,
+            mark_reductions,
         }
     }
 }

@@ -7,6 +7,7 @@
 //! [`Reassembly::forward_tsn`] and [`Tracker::forward`].
 
 mod ack;
+mod echo;
 mod pool;
 mod reassembly;
 mod runs;
@@ -15,6 +16,7 @@ mod tracker;
 mod tsn_ring;
 
 pub(crate) use ack::{AckPolicy, AckTimer};
+pub(crate) use echo::Echoes;
 pub use reassembly::Received;
 pub(crate) use reassembly::{Fragment, Key, Limits, Reassembly, ReassemblyError};
 pub(crate) use tracker::{Arrival, Tracker};

@@ -149,6 +149,11 @@ impl Reassembly {
         self.buffered = self.ready.iter().map(Message::charge).sum();
     }
 
+    /// Whether the peer may send on `stream`.
+    pub(crate) const fn has_stream(&self, stream: u16) -> bool {
+        stream < self.limits.streams
+    }
+
     /// Bytes held: payload plus [`FRAGMENT_OVERHEAD`](Self::FRAGMENT_OVERHEAD) for each fragment, until
     /// [`recv`](Self::recv) takes the message. To be taken off the advertised window.
     pub(crate) const fn buffered(&self) -> usize {

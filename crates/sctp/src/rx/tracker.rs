@@ -41,6 +41,11 @@ impl Tracker {
         self.unwrapper.peek(u64::from(tsn))
     }
 
+    /// Whether `tsn` was received or skipped.
+    pub(crate) fn has(&self, tsn: u64) -> bool {
+        self.received.is_set(tsn)
+    }
+
     /// Records that `tsn` arrived.
     pub(crate) fn observe(&mut self, tsn: u64) -> Arrival {
         if self.received.is_set(tsn) {

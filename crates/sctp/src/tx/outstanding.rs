@@ -22,6 +22,8 @@ pub(crate) struct Chunk {
     pub(crate) copied: bool,
     /// Reports that it is missing, for [`LossDetection::Count`](crate::LossDetection).
     pub(crate) missing: u8,
+    /// Its fast retransmission is due, and waits for the code until then ([`Artx`](crate::Artx)).
+    pub(crate) held_until: Option<Instant>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +57,7 @@ impl Chunk {
     /// A chunk that is about to leave over the path in `slot` for the first time.
     pub(crate) const fn new(piece: Piece, state: ChunkState, slot: u8, sent: Instant) -> Self {
         let lost_by = LossCause::Reported;
-        Self { piece, state, slot, order: 0, sent, repeats: 0, lost_by, missing: 0, copied: false }
+        Self { piece, state, slot, order: 0, sent, repeats: 0, lost_by, missing: 0, held_until: None, copied: false }
     }
 
     /// In flight on the path in `slot`, as number `order` there.

@@ -1,5 +1,7 @@
+use super::{Front, Way};
 use crate::api::{Abandonment, Priority, Reliability, SendOptions, StreamOrder};
 use braidcast_core::Instant;
+use braidcast_queue::{Outlook, Refused, Tag, Why};
 use slab::Slab;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -56,7 +58,7 @@ impl Message {
             }
     }
 
-    const fn expiry(&self) -> Option<Instant> {
+    pub(crate) const fn expiry(&self) -> Option<Instant> {
         match self.promise {
             Promise::Until(expiry) => Some(expiry),
             Promise::Always | Promise::Repeats(_) => None,
@@ -79,6 +81,8 @@ pub(crate) struct Piece {
 struct OutStream {
     waiting: VecDeque<u32>,
     priority: Priority,
+    /// Among the turns of which priority it is, while messages wait.
+    turn: Priority,
     copied: bool,
     /// The next SSN or MID of ordered messages.
     next_ordered: u32,
@@ -86,7 +90,8 @@ struct OutStream {
     next_unordered: u32,
 }
 
-/// Messages that wait to be sent, by stream; and all messages that are out.
+/// Messages that wait to be sent, by stream; and all messages that are out. Where a queue was chosen, messages wait in that
+/// first ([`Front`]), and come here one by one.
 ///
 /// Streams of a lower [`Priority`] number go first; those of the same take turns. With I-DATA a turn is a chunk, so that
 /// a long message holds up nobody; with DATA it is a message, as its TSNs must be consecutive (RFC 9260 §6.9).
@@ -94,6 +99,7 @@ struct OutStream {
 #[derive(Debug)]
 pub(crate) struct SendQueue {
     order: StreamOrder,
+    front: Option<Front>,
     /// Messages with a lifetime, by its end, whether they wait or are out; `None`: only those that wait are given up when
     /// it ends.
     deadlines: Option<BTreeSet<(Instant, u32)>>,
@@ -110,7 +116,7 @@ pub(crate) struct SendQueue {
     spare: Vec<Vec<u8>>,
     waiting_bytes: usize,
     held_bytes: usize,
-    /// No message that waits expires before this.
+    /// No message that waits, but in `front`, expires before this.
     next_expiry: Option<Instant>,
 }
 
@@ -121,6 +127,7 @@ impl SendQueue {
     pub(crate) fn new(order: StreamOrder, abandonment: Abandonment) -> Self {
         Self {
             order,
+            front: None,
             deadlines: (abandonment == Abandonment::Immediate).then(BTreeSet::new),
             arrivals: 0,
             interleaving: false,
@@ -134,6 +141,19 @@ impl SendQueue {
             held_bytes: 0,
             next_expiry: None,
         }
+    }
+
+    /// The same where messages wait in `front` first.
+    pub(crate) fn behind(self, front: Option<Front>) -> Self {
+        let alone = front.as_ref().is_some_and(Front::is_alone);
+        // A message comes out of the one queue when it is to go before all others; first come, first served was for streams.
+        let order = if alone { StreamOrder::Priority } else { self.order };
+        Self { order, front, ..self }
+    }
+
+    /// The queue in which messages wait first, if there is one.
+    pub(crate) const fn front(&self) -> Option<&Front> {
+        self.front.as_ref()
     }
 
     /// What the handshake settled.
@@ -188,14 +208,21 @@ impl SendQueue {
     }
 
     pub(crate) fn set_priority(&mut self, id: u16, priority: Priority) {
-        let stream = self.stream(id);
-        let before = core::mem::replace(&mut stream.priority, priority);
+        self.stream(id).priority = priority;
+        if self.order == StreamOrder::Fcfs || self.front.as_ref().is_some_and(Front::is_alone) {
+            return;
+        }
+        for &key in &self.streams[usize::from(id)].waiting {
+            self.messages[key as usize].priority = priority;
+        }
+        self.move_turn(id, priority);
+    }
+
+    /// Puts a stream that has messages waiting behind the others of `priority`.
+    fn move_turn(&mut self, id: u16, priority: Priority) {
+        let stream = &mut self.streams[usize::from(id)];
         if !stream.waiting.is_empty() {
-            if self.order == StreamOrder::Priority {
-                for &key in &self.streams[usize::from(id)].waiting {
-                    self.messages[key as usize].priority = priority;
-                }
-            }
+            let before = core::mem::replace(&mut stream.turn, priority);
             self.turns[before.index()].retain(|&it| it != id);
             self.turns[priority.index()].push_back(id);
         }
@@ -208,6 +235,63 @@ impl SendQueue {
 
     /// Puts a message at the end of its stream.
     pub(crate) fn push(&mut self, now: Instant, payload: &[u8], how: SendOptions) {
+        let key = self.hold(now, payload, how);
+        self.line_up(key);
+    }
+
+    /// Puts a message into the queue before the streams.
+    pub(crate) fn push_front(
+        &mut self,
+        outlook: &Outlook,
+        payload: &[u8],
+        how: SendOptions,
+    ) -> Result<(), Refused<()>> {
+        let key = self.hold(outlook.now, payload, how);
+        let message = &self.messages[key as usize];
+        let tag = Tag { priority: how.priority, expiry: message.expiry(), len: payload.len() };
+        let Some(front) = &mut self.front else { return Ok(()) };
+        front.push(outlook, message.priority, tag, key).map_err(|refused| {
+            let too_large = matches!(refused, Refused::TooLarge(_));
+            self.forget(refused.into_message());
+            if too_large { Refused::TooLarge(()) } else { Refused::Full(()) }
+        })
+    }
+
+    /// The message in `front` that goes over `way` before all that is here, and where it is, if there is one.
+    pub(crate) fn next_in_front(&self, way: &Way) -> Option<(usize, &Tag)> {
+        let front = self.front.as_ref()?;
+        let here =
+            if self.under_way.is_some() { Some(0) } else { self.turns.iter().position(|turns| !turns.is_empty()) };
+        // Without interleaving, a message is sent to its end.
+        let before = here.map_or(Priority::COUNT, |here| if self.interleaving { here } else { 0 });
+        front.first_level(before, way)
+    }
+
+    /// Takes the message to send next out of that place in `front`; whether there was one that is worth it.
+    pub(crate) fn admit(&mut self, level: usize, way: &Way) -> bool {
+        let Some(key) = self.front.as_mut().and_then(|front| front.pop(level, way)) else { return false };
+        let message = &mut self.messages[key as usize];
+        if message.expiry().is_some_and(|expiry| expiry <= way.outlook.now) {
+            // The queue chose to send it all the same.
+            message.promise = Promise::Repeats(0);
+        }
+        self.line_up(key);
+        true
+    }
+
+    /// The next of the messages that `front` discarded, and why; to be followed by [`forget`](Self::forget).
+    pub(crate) fn next_discarded(&mut self) -> Option<(u32, Why)> {
+        self.front.as_mut()?.next_discarded()
+    }
+
+    /// Frees a message of which nothing was cut.
+    pub(crate) fn forget(&mut self, key: u32) {
+        self.waiting_bytes -= self.messages[key as usize].payload.len();
+        self.release(key);
+    }
+
+    /// Keeps a message that belongs nowhere yet.
+    fn hold(&mut self, now: Instant, payload: &[u8], how: SendOptions) -> u32 {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.extend_from_slice(payload);
         let promise = match how.reliability {
@@ -215,10 +299,11 @@ impl SendQueue {
             Reliability::Lifetime(lifetime) => Promise::Until(now + lifetime),
             Reliability::Retransmissions(limit) => Promise::Repeats(limit),
         };
+        let own = self.front.as_ref().filter(|front| front.is_alone()).map(|front| front.rank(how.priority));
         let order = self.order;
         let &mut OutStream { priority, copied, .. } = self.stream(how.stream);
         // Without priorities all that is lost ranks alike, too.
-        let rank = if order == StreamOrder::Fcfs { Priority::default() } else { priority };
+        let rank = own.unwrap_or(if order == StreamOrder::Fcfs { Priority::default() } else { priority });
         let message = Message {
             stream: how.stream,
             ppid: how.ppid,
@@ -227,7 +312,7 @@ impl SendQueue {
             priority: rank,
             copied,
             promise,
-            arrival: self.arrivals,
+            arrival: 0,
             payload: buffer,
             taken: 0,
             number: 0,
@@ -237,21 +322,31 @@ impl SendQueue {
             last_tsn: 0,
             abandoned: false,
         };
-        let expiry = message.expiry();
-        if let Some(expiry) = expiry {
-            self.next_expiry = Some(self.next_expiry.map_or(expiry, |next| next.min(expiry)));
-        }
-        let key = self.messages.insert(message) as u32;
-        self.arrivals += 1;
-        if let (Some(expiry), Some(deadlines)) = (expiry, &mut self.deadlines) {
-            deadlines.insert((expiry, key));
-        }
         self.waiting_bytes += payload.len();
         self.held_bytes += payload.len();
-        let stream = &mut self.streams[usize::from(how.stream)];
+        self.messages.insert(message) as u32
+    }
+
+    /// Puts a message that is held at the end of its stream.
+    fn line_up(&mut self, key: u32) {
+        let message = &mut self.messages[key as usize];
+        message.arrival = self.arrivals;
+        self.arrivals += 1;
+        let (id, rank) = (message.stream, message.priority);
+        if let Some(expiry) = message.expiry() {
+            self.next_expiry = Some(self.next_expiry.map_or(expiry, |next| next.min(expiry)));
+            if let Some(deadlines) = &mut self.deadlines {
+                deadlines.insert((expiry, key));
+            }
+        }
+        let stream = &mut self.streams[usize::from(id)];
         stream.waiting.push_back(key);
         if stream.waiting.len() == 1 {
-            self.turns[priority.index()].push_back(how.stream);
+            stream.turn = rank;
+            self.turns[rank.index()].push_back(id);
+        } else if rank < stream.turn {
+            // What is before it in its stream must hurry.
+            self.move_turn(id, rank);
         }
     }
 
@@ -311,7 +406,7 @@ impl SendQueue {
     /// Moves `id` behind the other streams of its priority, or out if it has nothing to send.
     fn pass_turn(&mut self, id: u16) {
         let stream = &self.streams[usize::from(id)];
-        let turns = &mut self.turns[stream.priority.index()];
+        let turns = &mut self.turns[stream.turn.index()];
         let more = !stream.waiting.is_empty();
         if turns.front() == Some(&id) {
             turns.pop_front();
@@ -345,8 +440,8 @@ impl SendQueue {
             stream.waiting.retain(|&it| it != key);
         }
         if self.streams[usize::from(id)].waiting.is_empty() {
-            let priority = self.streams[usize::from(id)].priority;
-            self.turns[priority.index()].retain(|&it| it != id);
+            let turn = self.streams[usize::from(id)].turn;
+            self.turns[turn.index()].retain(|&it| it != id);
         }
     }
 
@@ -406,109 +501,4 @@ impl SendQueue {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use core::time::Duration;
-
-    fn queue(interleaving: bool) -> SendQueue {
-        ordered(interleaving, StreamOrder::Priority)
-    }
-
-    fn ordered(interleaving: bool, order: StreamOrder) -> SendQueue {
-        let mut queue = SendQueue::new(order, Abandonment::Delayed);
-        queue.settle(interleaving, true);
-        queue
-    }
-
-    fn on(stream: u16) -> SendOptions {
-        SendOptions { stream, ..SendOptions::default() }
-    }
-
-    /// The streams that the next pieces come from.
-    fn order(queue: &mut SendQueue, room: usize) -> Vec<u16> {
-        core::iter::from_fn(|| queue.cut(room).map(|piece| queue.get(piece.message).stream)).collect()
-    }
-
-    #[test]
-    fn streams_of_one_priority_take_turns_by_chunk_or_by_message() {
-        for (interleaving, expected) in [(true, [0, 1, 0, 1, 0]), (false, [0, 0, 0, 1, 1])] {
-            let mut queue = queue(interleaving);
-            queue.push(Instant::ZERO, &[0; 30], on(0));
-            queue.push(Instant::ZERO, &[0; 20], on(1));
-            assert_eq!(order(&mut queue, 10), expected);
-            assert_eq!(queue.waiting_bytes(), 0);
-        }
-    }
-
-    #[test]
-    fn a_higher_priority_overtakes_in_the_middle_of_a_message() {
-        let mut queue = queue(true);
-        queue.set_priority(5, Priority::new(0));
-        queue.push(Instant::ZERO, &[0; 30], on(1));
-        queue.cut(10);
-        queue.push(Instant::ZERO, &[0; 5], on(5));
-        assert_eq!(order(&mut queue, 10), [5, 1, 1]);
-    }
-
-    #[test]
-    fn first_come_first_served_knows_no_priority() {
-        let mut queue = ordered(true, StreamOrder::Fcfs);
-        queue.set_priority(5, Priority::new(0));
-        for (stream, len) in [(1, 20), (5, 10), (1, 10), (5, 20)] {
-            queue.push(Instant::ZERO, &vec![0; len], on(stream));
-        }
-        queue.set_priority(1, Priority::new(7));
-        assert_eq!(order(&mut queue, 10), [1, 1, 5, 1, 5, 5]);
-    }
-
-    #[test]
-    fn with_immediate_abandonment_messages_expire_wherever_they_are() {
-        let mut queue = SendQueue::new(StreamOrder::Priority, Abandonment::Immediate);
-        queue.settle(true, true);
-        for life in [30, 10, 20] {
-            let reliability = Reliability::Lifetime(Duration::from_millis(life));
-            queue.push(Instant::ZERO, &[0; 5], SendOptions { reliability, ..on(0) });
-        }
-        let out = queue.cut(10).unwrap().message;
-        let expired = |queue: &mut SendQueue, at| {
-            let found = queue.next_expired(Instant::from_millis(at));
-            found.inspect(|&key| queue.drop_rest(key))
-        };
-        assert_eq!(expired(&mut queue, 9), None);
-        let second = expired(&mut queue, 25).unwrap();
-        let third = expired(&mut queue, 25).unwrap();
-        assert!(second != out && third != out && second != third);
-        assert_eq!((expired(&mut queue, 25), queue.next_expiry()), (None, Some(Instant::from_millis(30))));
-        assert_eq!(expired(&mut queue, 30), Some(out));
-        assert_eq!((expired(&mut queue, 99), queue.next_expiry()), (None, None));
-    }
-
-    #[test]
-    fn expired_messages_are_found_at_the_head_of_any_stream() {
-        let mut queue = queue(true);
-        let short = SendOptions { reliability: Reliability::Lifetime(Duration::from_millis(10)), ..on(3) };
-        queue.push(Instant::ZERO, &[0; 30], on(0));
-        queue.push(Instant::ZERO, &[0; 7], short);
-        assert_eq!(queue.next_expired(Instant::from_millis(9)), None);
-        let late = Instant::from_millis(10);
-        let key = queue.next_expired(late).unwrap();
-        assert!(!queue.get(key).may_send(late, 0));
-        queue.drop_rest(key);
-        queue.release(key);
-        assert_eq!(queue.next_expired(late), None);
-        assert_eq!((queue.held_bytes(), queue.waiting_bytes()), (30, 30));
-        assert_eq!(order(&mut queue, 100), [0]);
-    }
-
-    #[test]
-    fn ordered_and_unordered_messages_count_apart_with_i_data() {
-        let mut queue = queue(true);
-        let unordered = SendOptions { unordered: true, ..on(0) };
-        for how in [on(0), unordered, on(0), unordered] {
-            queue.push(Instant::ZERO, &[1], how);
-        }
-        let numbers: Vec<_> =
-            core::iter::from_fn(|| queue.cut(10).map(|piece| queue.get(piece.message).number)).collect();
-        assert_eq!(numbers, [0, 0, 1, 1]);
-    }
-}
+mod tests;

@@ -156,8 +156,8 @@ impl Pair {
         let recording = Recording::default();
         let shared = Rc::clone(&recording.0);
         self.net.set_tap(move |event| {
-            let (at, action, from, to) = (event.at, event.action, event.from, event.to);
-            shared.borrow_mut().push(Seen { at, action, from, to, bytes: event.payload.to_vec() });
+            let (at, action, from, to, ecn) = (event.at, event.action, event.from, event.to, event.ecn);
+            shared.borrow_mut().push(Seen { at, action, from, to, ecn, bytes: event.payload.to_vec() });
         });
         recording
     }
@@ -233,6 +233,7 @@ pub(crate) struct Seen {
     pub(crate) action: TapAction,
     pub(crate) from: SocketAddr,
     pub(crate) to: SocketAddr,
+    pub(crate) ecn: Ecn,
     pub(crate) bytes: Vec<u8>,
 }
 

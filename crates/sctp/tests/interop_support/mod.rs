@@ -121,7 +121,13 @@ impl Machine for Ours {
 impl Stack for Ours {
     fn send(&mut self, now: Instant, message: &Message, unordered: bool, reliability: Reliability) -> bool {
         let Some(association) = self.id.and_then(|id| self.endpoint.association_mut(id)) else { return false };
-        let how = SendOptions { stream: message.stream, ppid: message.ppid, unordered, reliability, context: 0 };
+        let how = SendOptions {
+            stream: message.stream,
+            ppid: message.ppid,
+            unordered,
+            reliability,
+            ..SendOptions::default()
+        };
         association.send(now, &message.payload, how).is_ok()
     }
 

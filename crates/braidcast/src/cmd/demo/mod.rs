@@ -1,6 +1,6 @@
 //! `braidcast demo`: the product at work on one machine.
 //!
-//! The three runs go at the same time: each is a stream of 2 Mbit/s through processes of its own, of which even a
+//! The runs go at the same time: each is a stream of 2 Mbit/s through processes of its own, of which even a
 //! small machine carries many, and a minute is what a visitor waits. They share nothing but the processor.
 
 mod child;
@@ -19,15 +19,25 @@ use crate::out::table::{Table, Tone};
 use crate::out::units;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use networks::Network;
-use run::{PathUse, Run, Setting};
+use run::{Case, PathUse, Run, Setting};
 use score::{OnTime, Score, Source};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The runs, by the names in the summary.
-const RUNS: [(&str, &[Network]); 3] =
-    [("wifi", &[Network::Wifi]), ("lte", &[Network::Lte]), ("both", &[Network::Wifi, Network::Lte])];
+/// Two ways to somebody far away.
+const FAR: [Network; 2] = [Network::Far, Network::Far2];
+/// What those who talk with each other bear, at most (ITU-T G.114 has 150 to 400 ms).
+const CONVERSATION: Option<Duration> = Some(Duration::from_millis(300));
+
+/// The runs.
+const CASES: [Case; 5] = [
+    Case { name: "wifi", networks: &[Network::Wifi], latency: None, send: &[] },
+    Case { name: "lte", networks: &[Network::Lte], latency: None, send: &[] },
+    Case { name: "both", networks: &[Network::Wifi, Network::Lte], latency: None, send: &[] },
+    Case { name: "far", networks: &FAR, latency: CONVERSATION, send: &[] },
+    Case { name: "far-fec", networks: &FAR, latency: CONVERSATION, send: &["--fec", "auto"] },
+];
 /// A run that lasts so much longer than the clip stands still.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -61,7 +71,7 @@ pub(super) fn run(args: &DemoArgs, common: &Common) -> Outcome {
     let clip = clip::make(args.clip.as_deref(), args.seconds, &args.out)?;
     let recording = networks::write_recording(&args.out)?;
     progress.note(&format!("Clip:  {}, {} s, H.264 and AAC in MPEG-TS, 2 Mbit/s", clip.origin, args.seconds));
-    for network in [Network::Wifi, Network::Lte] {
+    for network in [Network::Wifi, Network::Lte, Network::Far] {
         progress.note(&network.describe());
     }
     let setting = Setting {
@@ -69,7 +79,7 @@ pub(super) fn run(args: &DemoArgs, common: &Common) -> Outcome {
         clip: &clip.path,
         recording: &recording,
         out: &args.out,
-        latency_ms: args.latency.as_millis(),
+        latency: args.latency,
         seconds: args.seconds,
         seed: args.seed,
     };
@@ -94,19 +104,21 @@ pub(super) fn run(args: &DemoArgs, common: &Common) -> Outcome {
 /// What a run leaves: its paths' use, the received file and the log.
 type Finished = (&'static str, (Vec<PathUse>, PathBuf, PathBuf));
 
-/// Runs all three at the same time.
+/// Runs all at the same time.
 #[allow(clippy::disallowed_methods, reason = "the demo waits for real processes")]
 fn run_all(setting: &Setting<'_>, seconds: u32, progress: &Progress) -> Outcome<Vec<Finished>> {
-    let count = |networks: &[Network]| networks.len() + 1;
-    let ports = run::free_ports(RUNS.iter().map(|(_, networks)| count(networks)).sum())?;
+    let ports = run::free_ports(CASES.iter().map(Case::ports).sum())?;
     let (mut running, mut left) = (Vec::new(), ports.as_slice());
-    for (name, networks) in RUNS {
-        let (own, others) = left.split_at(count(networks));
+    for case in CASES {
+        let (own, others) = left.split_at(case.ports());
         left = others;
-        running.push(Run::start(setting, name, networks, own)?);
+        running.push(Run::start(setting, case, own)?);
     }
     let start = std::time::Instant::now();
-    progress.begin("Wi-Fi alone, LTE alone and both, at the same time", seconds);
+    progress.begin(
+        "Wi-Fi alone, LTE alone, both, and two far networks without and with --fec auto, at the same time",
+        seconds,
+    );
     while !running.iter_mut().all(Run::has_ended) {
         let elapsed = start.elapsed();
         progress.set(elapsed);
@@ -115,7 +127,7 @@ fn run_all(setting: &Setting<'_>, seconds: u32, progress: &Progress) -> Outcome<
         }
         std::thread::sleep(Duration::from_millis(100));
     }
-    running.into_iter().map(|run| Ok((run.name, run.finish()?))).collect()
+    running.into_iter().map(|run| Ok((run.case.name, run.finish()?))).collect()
 }
 
 fn summarise(
@@ -179,7 +191,7 @@ fn print_table(summary: &Summary, out: &Path, file: &Path) -> std::io::Result<()
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "\n{table}\n\n{paths}\n")?;
     for run in &summary.runs {
-        writeln!(stdout, "watch {:<5} ffplay {}", run.name, run.output.display())?;
+        writeln!(stdout, "watch {:<7} ffplay {}", run.name, run.output.display())?;
     }
     writeln!(stdout, "\nEverything is in {}, the figures in {}", out.display(), file.display())
 }

@@ -1,11 +1,9 @@
-//! The two networks of the demo, as arguments of `braidcast emulate`.
+//! The networks of the demo, as arguments of `braidcast emulate`.
 
 use crate::failure::{Failure, Outcome};
+use braidcast_lab::recording::LTE;
 use std::path::{Path, PathBuf};
 
-/// An LTE uplink recorded while driving (AT&T, 2016; one line per millisecond-stamped chance to send 1500 bytes).
-const LTE_RECORDING: &str = include_str!("../../../assets/ATT-LTE-driving-2016.up");
-const LTE_NAME: &str = "ATT-LTE-driving-2016.up";
 /// Where in the recording the demo begins. The minute from here has 1.9 Mbit/s on average, a quarter of a minute
 /// around 1.4 Mbit/s, peaks of 3.8, and a fade to nothing at its end: real, and just not enough for the clip. The
 /// recording also has a second without any service at 84 s; where that meets a stall of the Wi-Fi no sender could help.
@@ -18,6 +16,11 @@ pub(super) enum Network {
     Wifi,
     /// What was recorded, with an uplink's deep queue.
     Lte,
+    /// Another continent, over a lossy last mile: a loss is known a round trip and a quarter later (RFC 8985 §6.2), and what is
+    /// repeated is there after 350 ms, too late for a conversation.
+    Far,
+    /// Its twin.
+    Far2,
 }
 
 impl Network {
@@ -26,6 +29,8 @@ impl Network {
         match self {
             Self::Wifi => "wifi",
             Self::Lte => "lte",
+            Self::Far => "far",
+            Self::Far2 => "far2",
         }
     }
 
@@ -33,7 +38,10 @@ impl Network {
     pub(super) fn describe(self) -> String {
         match self {
             Self::Wifi => "Wi-Fi: 3 Mbit/s, 8 ms, bursts of loss (5 %), stalls (0.14 to 0.41 s, every 2 s)".into(),
-            Self::Lte => format!("LTE:   {LTE_NAME} (recorded) from {LTE_FROM} on, 30 ms, 300 ms of queue"),
+            Self::Lte => format!("LTE:   {} (recorded) from {LTE_FROM} on, 30 ms, 300 ms of queue", LTE.name),
+            Self::Far | Self::Far2 => {
+                "Far:   10 Mbit/s, 100 ms, 3 % lost at random; two such, and a latency of 300 ms".into()
+            }
         }
     }
 
@@ -44,6 +52,7 @@ impl Network {
                 "--rate 3mbit --delay 8ms --queue 200ms --loss burst:5%,3 --outage every:2s,275ms,hold".to_owned()
             }
             Self::Lte => format!("--delay 30ms --queue 300ms --trace-from {LTE_FROM} --trace"),
+            Self::Far | Self::Far2 => "--rate 10mbit --delay 100ms --queue 200ms --loss 3%".to_owned(),
         };
         let mut flags: Vec<String> = words.split(' ').map(Into::into).collect();
         if self == Self::Lte {
@@ -55,8 +64,8 @@ impl Network {
 
 /// Puts the recording where the emulator can read it.
 pub(super) fn write_recording(out: &Path) -> Outcome<PathBuf> {
-    let path = out.join(LTE_NAME);
-    std::fs::write(&path, LTE_RECORDING).map_err(|e| {
+    let path = out.join(LTE.name);
+    std::fs::write(&path, LTE.text).map_err(|e| {
         Failure::new(format!("cannot write {}: {e}", path.display()), "choose another folder with --out")
     })?;
     Ok(path)

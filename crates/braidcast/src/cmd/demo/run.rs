@@ -5,6 +5,7 @@ use super::networks::Network;
 use crate::failure::{Failure, Outcome};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Seconds that an emulator outlives the clip at most.
 const AFTERWARDS: u32 = 60;
@@ -19,15 +20,35 @@ pub(super) struct Setting<'a> {
     pub(super) recording: &'a Path,
     /// Folder for what comes of it.
     pub(super) out: &'a Path,
-    pub(super) latency_ms: u128,
+    pub(super) latency: Duration,
     /// Length of the clip.
     pub(super) seconds: u32,
     pub(super) seed: u64,
 }
 
+/// What a run is to show.
+#[derive(Clone, Copy)]
+pub(super) struct Case {
+    /// Its name in the summary.
+    pub(super) name: &'static str,
+    /// The networks that it goes over.
+    pub(super) networks: &'static [Network],
+    /// How long after its capture a frame is still worth showing, if not as the user says.
+    pub(super) latency: Option<Duration>,
+    /// Flags of `send` besides the usual ones.
+    pub(super) send: &'static [&'static str],
+}
+
+impl Case {
+    /// How many UDP ports it takes: one to receive, and one for each network.
+    pub(super) const fn ports(&self) -> usize {
+        self.networks.len() + 1
+    }
+}
+
 /// A run under way.
 pub(super) struct Run {
-    pub(super) name: &'static str,
+    pub(super) case: Case,
     /// The networks, their emulators, and the names by which the sender knows its paths through them.
     links: Vec<(Network, Process, String)>,
     receiver: Process,
@@ -50,12 +71,8 @@ pub(super) struct PathUse {
 
 impl Run {
     /// Starts the processes on `ports`: one to receive, then one for each network.
-    pub(super) fn start(
-        setting: &Setting<'_>,
-        name: &'static str,
-        networks: &'static [Network],
-        ports: &[u16],
-    ) -> Outcome<Self> {
+    pub(super) fn start(setting: &Setting<'_>, case: Case, ports: &[u16]) -> Outcome<Self> {
+        let name = case.name;
         let (output, log) = (setting.out.join(format!("{name}.ts")), setting.out.join(format!("{name}.csv")));
         let text = |path: &Path| path.display().to_string();
         let [receive_port, link_ports @ ..] = ports else {
@@ -65,10 +82,13 @@ impl Run {
         let receive = ["receive".into(), at(receive_port), text(&output), "--log".into(), text(&log)];
         let receiver = Process::start(setting.program, &receive)?.ready()?;
         let mut links = Vec::new();
-        let mut send = vec!["send".into(), text(setting.clip), "--latency".into(), format!("{}ms", setting.latency_ms)];
-        for (network, port) in networks.iter().zip(link_ports) {
+        let latency = format!("{}ms", case.latency.unwrap_or(setting.latency).as_millis());
+        let mut send = vec!["send".into(), text(setting.clip), "--latency".into(), latency];
+        send.extend(case.send.iter().map(|&flag| flag.into()));
+        for ((network, port), nth) in case.networks.iter().zip(link_ports).zip(0..) {
             // They end by themselves should the demo be killed.
-            let (seed, end) = (setting.seed.to_string(), format!("{}s", setting.seconds + AFTERWARDS));
+            let (seed, end) =
+                (setting.seed.wrapping_add(nth).to_string(), format!("{}s", setting.seconds + AFTERWARDS));
             let mut emulate =
                 vec!["emulate".into(), at(port), at(receive_port), "--seed".into(), seed, "--duration".into(), end];
             emulate.extend(network.flags(setting.recording));
@@ -76,7 +96,7 @@ impl Run {
             send.extend(["--to".into(), at(port)]);
         }
         let sender = Process::start(setting.program, &send)?;
-        Ok(Self { name, links, receiver, sender, output, log })
+        Ok(Self { case, links, receiver, sender, output, log })
     }
 
     /// Whether both ends have ended.

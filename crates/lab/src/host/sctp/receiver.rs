@@ -3,7 +3,7 @@ use super::{Part, SctpHost};
 use crate::host::window::Window;
 use crate::scenario::FlowSpec;
 use braidcast_core::{Instant, PathId, Rng, Route};
-use braidcast_sctp::{Association, AssociationId, Endpoint, Event, PathReport, Received};
+use braidcast_sctp::{Association, AssociationId, Endpoint, Event, PathReport, Received, Stats};
 use braidcast_sim::traffic::FlowMeter;
 use core::time::Duration;
 
@@ -59,6 +59,8 @@ pub struct SctpReceiver {
     pub opened: Vec<PathReport>,
     /// The paths when the window closed.
     pub closed: Vec<PathReport>,
+    /// The counts when the window opened and when it closed.
+    stats: [Stats; 2],
 }
 
 impl SctpReceiver {
@@ -74,6 +76,11 @@ impl SctpReceiver {
     pub fn throughput(&self) -> f64 {
         let bytes = |paths: &[PathReport]| paths.iter().map(|path| path.received_bytes).sum::<u64>();
         bytes(&self.closed).saturating_sub(bytes(&self.opened)) as f64 * 8.0 / self.delivered.seconds
+    }
+
+    /// How much `count` grew while the window was open.
+    pub fn grown(&self, count: impl Fn(&Stats) -> u64) -> u64 {
+        count(&self.stats[1]).saturating_sub(count(&self.stats[0]))
     }
 
     fn count(&mut self, now: Instant, received: Received) {
@@ -103,6 +110,7 @@ impl Part for SctpReceiver {
     fn work(&mut self, now: Instant, association: &mut Association, window: &mut Window) {
         if self.closed.is_empty() && window.is_over(now) {
             self.closed = association.paths().collect();
+            self.stats[1] = association.stats();
         }
         while let Some(received) = association.recv(now, &mut self.buf) {
             window.begin(now);
@@ -112,6 +120,7 @@ impl Part for SctpReceiver {
         }
         if self.opened.is_empty() && window.counts(now) {
             self.opened = association.paths().collect();
+            self.stats[0] = association.stats();
         }
         self.next_edge = if self.opened.is_empty() { window.opens() } else { window.closes() };
         self.next_edge = self.next_edge.filter(|at| *at > now);

@@ -1,11 +1,12 @@
 use super::message::Header;
 use super::{Part, SctpHost};
+use crate::host::rank::priority;
 use crate::host::samples::Samples;
 use crate::host::window::Window;
 use crate::scenario::{FlowSpec, Traffic};
 use braidcast_core::{Instant, PathId, Rng, Route};
 use braidcast_sctp::{
-    Association, AssociationId, Endpoint, Event, PathReport, Priority, Reliability, SendError, SendOptions, Stats,
+    Association, AssociationId, Endpoint, Event, PathReport, Priority, SendError, SendOptions, Stats,
 };
 use braidcast_sim::traffic::{self, Emission, Kind, Source};
 use core::time::Duration;
@@ -55,7 +56,7 @@ pub struct SctpSender {
     next_edge: Option<Instant>,
     /// Messages taken by the association.
     pub sent: u64,
-    /// Messages that it refused for good: longer than it takes.
+    /// Messages that it refused for good: longer than it takes, or while the queue that the scenario chose was full.
     pub refused: u64,
     /// When the window opened.
     pub opened: Option<Snapshot>,
@@ -151,13 +152,20 @@ impl SctpSender {
         let how = SendOptions {
             stream,
             unordered: self.traffic.unordered,
-            reliability: self.traffic.lifetime.map_or(Reliability::Reliable, Reliability::Lifetime),
+            reliability: self.traffic.reliability(),
+            priority: priority(emission.kind, self.traffic.by_kind),
             ..SendOptions::default()
         };
         match association.send(now, &self.message, how) {
             Ok(()) => self.sent += 1,
             Err(SendError::BufferFull { .. } | SendError::Closing) => return false,
-            Err(SendError::TooLong { .. } | SendError::Empty | SendError::NoSuchStream { .. }) => self.refused += 1,
+            Err(SendError::QueueFull { .. }) if matches!(self.supply, Supply::Bulk) => return false,
+            Err(
+                SendError::QueueFull { .. }
+                | SendError::TooLong { .. }
+                | SendError::Empty
+                | SendError::NoSuchStream { .. },
+            ) => self.refused += 1,
         }
         true
     }
@@ -189,10 +197,11 @@ impl SctpSender {
     }
 }
 
-/// Stream and rank of a kind of data where streams follow kinds: I frames and what has no kind first, then P, then B.
+/// Stream and rank of a kind of data where streams follow kinds: I frames, sound and what has no kind first, then P and pictures
+/// without types, then B.
 const fn rank(kind: Kind) -> u16 {
     match kind {
-        Kind::P => 1,
+        Kind::P | Kind::Video => 1,
         Kind::B => 2,
         _ => 0,
     }

@@ -24,9 +24,9 @@ pub const ERROR: u8 = 9;
 pub const COOKIE_ECHO: u8 = 10;
 /// COOKIE-ACK (RFC 9260 §3.3.12).
 pub const COOKIE_ACK: u8 = 11;
-/// ECNE, a code point only: no RFC in force gives it a layout (RFC 9260 §3.2 reserves it).
+/// ECNE (RFC 4960 appendix A; RFC 9260 §3.2 only reserves the number).
 pub const ECNE: u8 = 12;
-/// CWR, a code point only, as [`ECNE`].
+/// CWR (RFC 4960 appendix A), as [`ECNE`].
 pub const CWR: u8 = 13;
 /// SHUTDOWN-COMPLETE (RFC 9260 §3.3.13).
 pub const SHUTDOWN_COMPLETE: u8 = 14;
@@ -40,6 +40,8 @@ pub const I_DATA: u8 = 64;
 pub const ASCONF_ACK: u8 = 0x80;
 /// PAD (RFC 4820 §3).
 pub const PAD: u8 = 0x84;
+/// REDUNDANCY, our own number (decision 14): its highest bits tell who does not know it to skip it.
+pub const REDUNDANCY: u8 = 0xb0;
 /// FORWARD-TSN (RFC 3758 §3.2).
 pub const FORWARD_TSN: u8 = 0xc0;
 /// ASCONF (RFC 5061 §4.1.1).
@@ -70,6 +72,7 @@ pub const fn name(kind: u8) -> Option<&'static str> {
         I_DATA => "I-DATA",
         ASCONF_ACK => "ASCONF-ACK",
         PAD => "PAD",
+        REDUNDANCY => "REDUNDANCY",
         FORWARD_TSN => "FORWARD-TSN",
         ASCONF => "ASCONF",
         I_FORWARD_TSN => "I-FORWARD-TSN",

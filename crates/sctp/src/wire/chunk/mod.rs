@@ -12,7 +12,9 @@ mod asconf_ack;
 mod auth;
 mod cookie_ack;
 mod cookie_echo;
+mod cwr;
 mod data;
+mod ecne;
 mod error;
 mod forward_tsn;
 mod heartbeat;
@@ -22,6 +24,7 @@ mod init;
 pub mod kind;
 mod nr_sack;
 mod pad;
+mod redundancy;
 mod sack;
 mod shutdown;
 mod shutdown_ack;
@@ -33,7 +36,9 @@ pub use asconf_ack::AsconfAck;
 pub use auth::Auth;
 pub use cookie_ack::CookieAck;
 pub use cookie_echo::CookieEcho;
+pub use cwr::Cwr;
 pub use data::Data;
+pub use ecne::Ecne;
 pub use error::ErrorChunk;
 pub use forward_tsn::{ForwardTsn, Skip, Skips};
 pub use heartbeat::{Heartbeat, HeartbeatAck};
@@ -42,6 +47,7 @@ pub use i_forward_tsn::{IForwardTsn, ISkip, ISkips};
 pub use init::Init;
 pub use nr_sack::NrSack;
 pub use pad::Pad;
+pub use redundancy::Redundancy;
 pub use sack::{Duplicates, GapBlock, GapBlocks, Sack};
 pub use shutdown::Shutdown;
 pub use shutdown_ack::ShutdownAck;
@@ -92,6 +98,12 @@ pub enum Chunk<'a> {
     AsconfAck(AsconfAck<'a>),
     /// Filling.
     Pad(Pad),
+    /// Packets came marked.
+    Ecne(Ecne),
+    /// That was heard.
+    Cwr(Cwr),
+    /// What makes up for lost data.
+    Redundancy(Redundancy<'a>),
     /// A type that is not known here; see [`UnknownAction`](super::UnknownAction).
     Unknown(RawChunk<'a>),
 }
@@ -125,6 +137,9 @@ impl<'a> Chunk<'a> {
             kind::ASCONF => Self::Asconf(Asconf::parse(raw)?),
             kind::ASCONF_ACK => Self::AsconfAck(AsconfAck::parse(raw)?),
             kind::PAD => Self::Pad(Pad::parse(raw)?),
+            kind::ECNE => Self::Ecne(Ecne::parse(raw)?),
+            kind::CWR => Self::Cwr(Cwr::parse(raw)?),
+            kind::REDUNDANCY => Self::Redundancy(Redundancy::parse(raw)?),
             _ => Self::Unknown(raw),
         })
     }
@@ -153,6 +168,9 @@ impl<'a> Chunk<'a> {
             Self::Asconf(c) => c.emit(w),
             Self::AsconfAck(c) => c.emit(w),
             Self::Pad(c) => c.emit(w),
+            Self::Ecne(c) => c.emit(w),
+            Self::Cwr(c) => c.emit(w),
+            Self::Redundancy(c) => c.emit(w),
             Self::Unknown(raw) => emit(w, raw.kind, raw.flags, |w| w.bytes(raw.value)),
         }
     }
@@ -182,6 +200,9 @@ impl fmt::Display for Chunk<'_> {
             Self::Asconf(c) => c.fmt(f),
             Self::AsconfAck(c) => c.fmt(f),
             Self::Pad(c) => c.fmt(f),
+            Self::Ecne(c) => c.fmt(f),
+            Self::Cwr(c) => c.fmt(f),
+            Self::Redundancy(c) => c.fmt(f),
             Self::Unknown(raw) => match kind::name(raw.kind) {
                 Some(name) => write!(f, "{name} flags={:#04x} len={}", raw.flags, raw.value.len()),
                 None => write!(f, "type={:#04x} flags={:#04x} len={}", raw.kind, raw.flags, raw.value.len()),

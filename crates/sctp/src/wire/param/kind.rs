@@ -16,6 +16,8 @@ pub const COOKIE_PRESERVATIVE: u16 = 9;
 pub const HOST_NAME: u16 = 11;
 /// Supported Address Types (RFC 9260 §3.3.2.1.5).
 pub const SUPPORTED_ADDRESS_TYPES: u16 = 12;
+/// ECN Capable (RFC 4960 appendix A).
+pub const ECN_CAPABLE: u16 = 0x8000;
 /// Zero Checksum Acceptable (RFC 9653 §4).
 pub const ZERO_CHECKSUM_ACCEPTABLE: u16 = 0x8001;
 /// RANDOM (RFC 4895 §3.1).

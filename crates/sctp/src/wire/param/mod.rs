@@ -79,6 +79,8 @@ pub enum Parameter<'a> {
     AdaptationLayer(u32),
     /// The sender takes packets with a checksum of zero if this error detection method is in use (RFC 9653 §4).
     ZeroChecksumAcceptable(u32),
+    /// The sender understands ECN (RFC 4960 appendix A).
+    EcnCapable,
     /// A type that is not known here; see [`UnknownAction`](super::UnknownAction).
     Unknown {
         /// The parameter type.
@@ -129,6 +131,10 @@ impl<'a> Parameter<'a> {
             }
             kind::SUCCESS_INDICATION => Self::SuccessIndication { correlation: number(raw)? },
             kind::ADAPTATION_LAYER => Self::AdaptationLayer(number(raw)?),
+            kind::ECN_CAPABLE => {
+                raw.parameter_fields().end()?;
+                Self::EcnCapable
+            }
             kind::ZERO_CHECKSUM_ACCEPTABLE => Self::ZeroChecksumAcceptable(number(raw)?),
             kind => Self::Unknown { kind, value },
         })
@@ -155,6 +161,7 @@ impl<'a> Parameter<'a> {
             Self::ErrorCauseIndication { .. } => kind::ERROR_CAUSE_INDICATION,
             Self::SuccessIndication { .. } => kind::SUCCESS_INDICATION,
             Self::AdaptationLayer(_) => kind::ADAPTATION_LAYER,
+            Self::EcnCapable => kind::ECN_CAPABLE,
             Self::ZeroChecksumAcceptable(_) => kind::ZERO_CHECKSUM_ACCEPTABLE,
             Self::Unknown { kind, .. } => kind,
         }
@@ -177,7 +184,7 @@ impl<'a> Parameter<'a> {
             Self::SupportedAddressTypes(list) | Self::HmacAlgorithms(list) => {
                 tlv::emit(w, kind, |w| w.bytes(list.as_bytes()));
             }
-            Self::ForwardTsnSupported => tlv::emit(w, kind, |_| {}),
+            Self::ForwardTsnSupported | Self::EcnCapable => tlv::emit(w, kind, |_| {}),
             Self::AddIp { correlation, address }
             | Self::DeleteIp { correlation, address }
             | Self::SetPrimary { correlation, address } => address::emit_request(w, kind, correlation, address),

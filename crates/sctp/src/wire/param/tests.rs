@@ -34,7 +34,9 @@ fn parameters_of_rfc_9260_are_laid_out_as_drawn() {
 }
 
 #[test]
-fn parameters_of_rfc_3758_4895_9653_are_laid_out_as_drawn() {
+fn parameters_of_rfc_3758_4895_4960_9653_are_laid_out_as_drawn() {
+    check(&[0x80, 0, 0, 4], Parameter::EcnCapable);
+    refuse(&[0x80, 0, 0, 8, 0, 0, 0, 0], 8, 4);
     check(&[0xc0, 0, 0, 4], Parameter::ForwardTsnSupported);
     check(&[0x80, 2, 0, 8, 1, 2, 3, 4], Parameter::Random(&[1, 2, 3, 4]));
     check(&[0x80, 3, 0, 6, 0xc1, 0x80, 0, 0], Parameter::ChunkList(&[0xc1, 0x80]));

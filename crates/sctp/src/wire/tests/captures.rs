@@ -72,7 +72,7 @@ fn usrsctp_parameters_are_read_as_what_they_are() {
     let Ok(Chunk::Init(init)) = Chunk::parse(raw) else { panic!("INIT expected") };
     let mut read = init.parameters.iter().map(|raw| raw.and_then(Parameter::parse).expect("well-formed"));
     assert_eq!(read.next(), Some(Parameter::AdaptationLayer(0)));
-    assert_eq!(read.next(), Some(Parameter::Unknown { kind: 0x8000, value: &[] }), "ECN, obsolete");
+    assert_eq!(read.next(), Some(Parameter::EcnCapable));
     assert_eq!(read.next(), Some(Parameter::ForwardTsnSupported));
     assert_eq!(read.next(), Some(Parameter::SupportedExtensions(&[0xc0, 0x0f, 0xc1, 0x80, 0x82])));
     assert!(matches!(read.next(), Some(Parameter::Random(random)) if random.len() == 32));

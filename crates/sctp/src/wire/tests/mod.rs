@@ -118,15 +118,13 @@ fn the_two_high_bits_say_what_to_do_with_the_unknown() {
 }
 
 #[test]
-fn unknown_chunks_survive_and_known_code_points_have_a_name() {
-    for (kind, line) in [(chunk::kind::ECNE, "ECNE flags=0x03 len=1"), (0x3f, "type=0x3f flags=0x03 len=1")] {
-        let bytes = packet(&[kind, 3, 0, 5, 9, 0, 0, 0]);
-        let raw = Packet::parse(&bytes).expect("sealed").chunks().next().expect("a chunk").expect("framed");
-        let chunk = Chunk::parse(raw).expect("any bytes will do");
-        assert_eq!(chunk, Chunk::Unknown(raw));
-        assert_eq!(chunk.to_string(), line);
-        let mut buf = Vec::new();
-        chunk.emit(&mut Writer::new(&mut buf));
-        assert_eq!(buf, bytes[12..]);
-    }
+fn unknown_chunks_survive() {
+    let bytes = packet(&[0x3f, 3, 0, 5, 9, 0, 0, 0]);
+    let raw = Packet::parse(&bytes).expect("sealed").chunks().next().expect("a chunk").expect("framed");
+    let chunk = Chunk::parse(raw).expect("any bytes will do");
+    assert_eq!(chunk, Chunk::Unknown(raw));
+    assert_eq!(chunk.to_string(), "type=0x3f flags=0x03 len=1");
+    let mut buf = Vec::new();
+    chunk.emit(&mut Writer::new(&mut buf));
+    assert_eq!(buf, bytes[12..]);
 }

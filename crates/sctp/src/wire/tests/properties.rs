@@ -66,7 +66,7 @@ fn tlvs() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn chunks() -> impl Strategy<Value = Vec<u8>> {
-    let kinds = (0..=15u8).chain([64, 0x80, 0x84]).chain(0xc0..=0xc3);
+    let kinds = (0..=15u8).chain([64, 0x80, 0x84, 0xb0]).chain(0xc0..=0xc3);
     let kinds = kinds.flat_map(|kind| [vec![kind, 0], vec![kind, 0x0f]]).collect();
     items(kinds, 80)
 }
@@ -171,5 +171,23 @@ proptest! {
         let sealed = packet(&buf);
         let read: Vec<_> = Packet::parse(&sealed).expect("sealed").chunks().map(|c| c.and_then(Chunk::parse)).collect();
         prop_assert_eq!(read, [Ok(Chunk::Data(data)), Ok(Chunk::IData(idata))]);
+    }
+
+    #[test]
+    fn redundancy_comes_back_as_it_was_sent(
+        (rule, first_tsn, key) in any::<(u8, u32, u16)>(),
+        covers in vec(any::<bool>(), 0..600),
+        coded in vec(any::<u8>(), 0..50),
+    ) {
+        let mut covered = vec![0; covers.len().div_ceil(8)];
+        for (n, _) in covers.iter().enumerate().filter(|&(_, &it)| it) {
+            covered[n / 8] |= 0x80 >> (n % 8);
+        }
+        let count = covers.len() as u16;
+        let chunk = Redundancy { rule, first_tsn, count, key, covered: &covered, coded: &coded };
+        prop_assert!((0..covers.len()).all(|n| chunk.covers(n) == covers[n]));
+        let sealed = packet(&emitted(&Chunk::Redundancy(chunk)));
+        let read: Vec<_> = Packet::parse(&sealed).expect("sealed").chunks().map(|c| c.and_then(Chunk::parse)).collect();
+        prop_assert_eq!(read, [Ok(Chunk::Redundancy(chunk))]);
     }
 }

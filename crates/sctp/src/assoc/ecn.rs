@@ -1,0 +1,87 @@
+//! ECN (RFC 3168 for SCTP: RFC 4960 appendix A; the count and paths: draft-stewart-tsvwg-sctpecn-05).
+//!
+//! Packets with data leave as ECT(0), repeats too: unlike TCP's, they cannot be forged without the tag (RFC 3168 §6.1.5). A
+//! marked one is echoed by its lowest TSN, in front of each SACK, so that the sender still knows which path that TSN took;
+//! that path's window shrinks, once in a window of data, be it for marks or losses (RFC 3168 §6.1.2).
+
+use super::Association;
+use crate::api::PathState;
+use crate::wire::Chunk;
+use crate::wire::chunk::{Cwr, Ecne};
+use braidcast_core::{Ecn, Instant, PathId};
+
+impl Association {
+    /// The share of the window that a mark leaves (RFC 3168 §6.1.2: as upon a loss). Of those, only congestion makes marks.
+    const KEPT_WHEN_MARKED: f64 = 0.5;
+
+    /// What the IP header of packets that carry data, or do not, says.
+    pub(super) const fn codepoint(&self, data: bool) -> Ecn {
+        if self.agreed.ecn && data { Ecn::Ect0 } else { Ecn::NotEct }
+    }
+
+    /// A packet that came over the path `id`, in `slot`, was marked; `lowest`: its lowest TSN. Without one there is nothing to
+    /// echo (RFC 4960 appendix A).
+    pub(super) fn note_mark(&mut self, now: Instant, slot: usize, id: PathId, lowest: Option<u64>) {
+        if !self.agreed.ecn {
+            return;
+        }
+        if let Some(path) = self.paths.get_mut(slot) {
+            path.stats.marked_packets += 1;
+        }
+        if lowest.is_some_and(|tsn| self.echoes.on_marked(id, tsn)) {
+            self.ack.demand(now);
+        }
+    }
+
+    /// ECNE, which came over the path in `arrived`.
+    pub(super) fn handle_ecne(&mut self, now: Instant, arrived: usize, ecne: Ecne) {
+        let tsn = self.acked.peek(u64::from(ecne.lowest_tsn));
+        if tsn >= self.out.next_tsn() || !self.state.is_up() {
+            return; // Never sent: nonsense.
+        }
+        let out = self.out.get(tsn).map(|chunk| (usize::from(chunk.slot), chunk.order));
+        let known = out.filter(|&(slot, _)| self.paths.get(slot).is_some());
+        let mut reduced = false;
+        if let Some((slot, order)) = known {
+            reduced = self.reduce_for_mark(slot, order);
+        }
+        // An echo repeated since its CWR was lost: the TSN may be acknowledged by now.
+        let named = || self.paths.enumerate().find(|(_, path)| path.marks.answered.is_some_and(|(_, it)| it == tsn));
+        let slot = known.map(|(slot, _)| slot).or_else(|| Some(named()?.0));
+        self.answer_ecne(now, slot.unwrap_or(arrived), tsn, slot.is_none(), reduced);
+    }
+
+    /// What went as number `order` over the path in `slot` was marked. Whether that reduces the window.
+    fn reduce_for_mark(&mut self, slot: usize, order: u64) -> bool {
+        let Some(path) = self.paths.get_mut(slot) else { return false };
+        if order < path.marks.reduced_at || path.recovery.is_some_and(|until| order < until) {
+            return false;
+        }
+        path.recovery = Some(path.next_order());
+        path.stats.mark_reductions += 1;
+        self.shrink_to(slot, Self::KEPT_WHEN_MARKED);
+        true
+    }
+
+    /// Sends CWR over the path in `slot`: at once if the window was `reduced`, else once in a round trip, as echoes come with
+    /// each SACK until it has arrived.
+    fn answer_ecne(&mut self, now: Instant, slot: usize, tsn: u64, all_paths: bool, reduced: bool) {
+        let initial = self.options.rto.initial;
+        let Some(path) = self.paths.get_mut(slot) else { return };
+        let pause = path.rtt.srtt().unwrap_or(initial);
+        if path.state == PathState::Unconfirmed
+            || (!reduced && path.marks.answered.is_some_and(|(last, _)| now - last < pause))
+        {
+            return;
+        }
+        path.marks.answered = Some((now, tsn));
+        let cwr = Cwr { lowest_tsn: tsn as u32, all_paths, same_window: !reduced };
+        self.control_chunk(slot, &Chunk::Cwr(cwr));
+    }
+
+    /// CWR, which came over the path `id`.
+    pub(super) fn handle_cwr(&mut self, id: PathId, cwr: Cwr) {
+        let tsn = self.tracker.unwrap(cwr.lowest_tsn);
+        self.echoes.on_cwr(id, tsn, cwr.all_paths);
+    }
+}

@@ -1,0 +1,122 @@
+//! Erasure codes inside the association (ECMT = THESIS ch. 8; decision 14): what is lost is made up for without a retransmission.
+//!
+//! A symbol is a whole DATA or I-DATA chunk, by its TSN. `send` says when redundancy is due, over what and over which path;
+//! `receive` decodes and hands what came back to where data chunks go; `artx` holds fast retransmissions back meanwhile.
+
+mod artx;
+mod receive;
+mod repaired;
+mod send;
+
+use super::Association;
+use crate::api::Options;
+use crate::wire::chunk::{Data, IData, Redundancy};
+use braidcast_fec::{Code, Combination, DecoderLimits, Encoder, LinearDecoder};
+use std::collections::VecDeque;
+
+/// What an association keeps for its code, once both ends agreed on redundancy.
+#[derive(Debug)]
+pub(super) struct Fec {
+    sender: Option<Sender>,
+    /// Chunks that the range of random coefficients may have.
+    range: u16,
+    decoder: LinearDecoder,
+    /// A chunk without its I bit, where it had one.
+    symbol: Vec<u8>,
+    /// Solutions that the decoder did not believe, as far as they are counted.
+    inconsistent: u64,
+}
+
+/// The sending half.
+#[derive(Debug)]
+struct Sender {
+    code: Code,
+    encoder: Box<dyn Encoder>,
+    /// The TSN that the encoder hears of next, and the first of which it heard.
+    next: u64,
+    first: u64,
+    /// Redundancy that is due, oldest first: which range it covers.
+    due: VecDeque<Combination>,
+    scratch: Scratch,
+}
+
+/// Buffers that are kept so that nothing is allocated for a packet.
+#[derive(Debug, Default)]
+struct Scratch {
+    coefficients: Vec<u8>,
+    covered: Vec<u8>,
+    coded: Vec<u8>,
+    head: Vec<u8>,
+}
+
+impl Fec {
+    /// Redundancy that waits for room at most; the oldest is dropped.
+    const MAX_DUE: usize = 64;
+    /// What comes later than a window's worth of later chunks would be of no use any more: twice the range, as paths differ.
+    const LIMITS: DecoderLimits =
+        DecoderLimits { window: 2 * Redundancy::MAX_RANGE as usize, repairs: 64, symbol: 9000 };
+
+    /// Our first TSN is `local`, the peer's `peer`.
+    ///
+    /// What lies further back than two thirds of the peer's `buffer` is evicted there when redundancy over it comes, as data that
+    /// waits for order needs room too: ranges are shorter than that.
+    pub(super) fn new(options: &Options, interleaving: bool, local: u64, peer: u64, buffer: usize) -> Self {
+        let kept = buffer * 2 / 3 / options.base_mtu;
+        let range = u16::try_from(kept).unwrap_or(u16::MAX).clamp(1, Redundancy::MAX_RANGE);
+        let limits =
+            DecoderLimits { symbol: options.max_mtu.max(options.base_mtu).max(Self::LIMITS.symbol), ..Self::LIMITS };
+        let check = if interleaving {
+            is_data_chunk::<{ IData::KIND }, { IData::HEADER }>
+        } else {
+            is_data_chunk::<{ Data::KIND }, { Data::HEADER }>
+        };
+        let decoder = LinearDecoder::with_check(limits, peer, check);
+        Self { sender: Sender::of(options.fec, local), decoder, symbol: Vec::new(), inconsistent: 0, range }
+    }
+
+    /// Goes on with another code, or none, from the TSN `next` on.
+    fn change(&mut self, code: Option<Code>, next: u64) {
+        if self.sender.as_ref().map(|sender| sender.code) != code {
+            self.sender = Sender::of(code, next);
+        }
+    }
+
+    /// Bytes by which data chunks are cut shorter than packets would allow, so that redundancy over them fits.
+    pub(super) fn reserve(&self) -> usize {
+        self.sender.as_ref().map_or(0, |sender| Redundancy::reserve(sender.code))
+    }
+}
+
+impl Sender {
+    /// None with a code whose repairs cannot leave sources out, as acknowledged ones have to be: RaptorQ.
+    fn of(code: Option<Code>, first: u64) -> Option<Self> {
+        let code = code.filter(|code| code.is_linear())?;
+        let (due, scratch) = (VecDeque::new(), Scratch::default());
+        Some(Self { code, encoder: code.encoder(), next: first, first, due, scratch })
+    }
+}
+
+impl Association {
+    /// Sends redundancy by `code` from now on, or none, over what is sent from now on. Whether that is possible: both ends must
+    /// have [`Options::fec`] or [`Options::fec_receive`].
+    pub fn set_fec(&mut self, code: Option<Code>) -> bool {
+        let next = self.out.next_tsn();
+        if let Some(fec) = &mut self.fec {
+            fec.change(code, next);
+        }
+        self.fec.is_some()
+    }
+}
+
+/// The bits of the flags that belong to a symbol: U, B, E. I may differ from one transmission to the next.
+const SYMBOL_FLAGS: u8 = 0b111;
+
+/// Whether `symbol` can be the data chunk `tsn`, of the type that was agreed on.
+fn is_data_chunk<const KIND: u8, const HEADER: usize>(tsn: u64, symbol: &[u8]) -> bool {
+    let Some((&[kind, flags, l0, l1, t0, t1, t2, t3], _)) = symbol.split_first_chunk() else { return false };
+    kind == KIND
+        && symbol.len() > HEADER
+        && usize::from(u16::from_be_bytes([l0, l1])) == symbol.len()
+        && u32::from_be_bytes([t0, t1, t2, t3]) == tsn as u32
+        && flags & !SYMBOL_FLAGS == 0
+}

@@ -1,0 +1,122 @@
+use super::{Fec, SYMBOL_FLAGS};
+use crate::assoc::Association;
+use crate::assoc::receive::Arrivals;
+use crate::wire::chunk::Redundancy;
+use crate::wire::{Chunk, RawChunk};
+use braidcast_core::Instant;
+use braidcast_fec::{Coefficients, Combination, Decoder, Evicted, Unusable};
+
+impl Fec {
+    /// The data chunk in `bytes`, without what may differ from one transmission to the next.
+    fn symbol<'a>(scratch: &'a mut Vec<u8>, bytes: &'a [u8]) -> &'a [u8] {
+        if bytes.get(1).is_none_or(|flags| flags & !SYMBOL_FLAGS == 0) {
+            return bytes;
+        }
+        scratch.clear();
+        scratch.extend_from_slice(bytes);
+        scratch[1] &= SYMBOL_FLAGS;
+        scratch
+    }
+}
+
+impl Association {
+    /// The data chunk `tsn` came, `bytes`, and is new.
+    pub(in crate::assoc) fn note_symbol(&mut self, tsn: u64, bytes: &[u8]) {
+        if let Some(fec) = &mut self.fec {
+            fec.decoder.on_source(tsn, Fec::symbol(&mut fec.symbol, bytes));
+        }
+    }
+
+    /// The data chunk `tsn` came again, or after it was made up for: it should say the same.
+    pub(in crate::assoc) fn compare_symbol(&mut self, tsn: u64, bytes: &[u8]) {
+        if let Some(fec) = &mut self.fec {
+            let symbol = Fec::symbol(&mut fec.symbol, bytes);
+            let differs = fec.decoder.source(tsn).is_some_and(|known| known != symbol);
+            self.stats.contradicting_chunks += u64::from(differs);
+        }
+    }
+
+    /// REDUNDANCY. Whatever it says, the work is bounded by [`Redundancy::MAX_RANGE`] and the decoder's limits.
+    pub(in crate::assoc) fn handle_redundancy(&mut self, chunk: &Redundancy<'_>) {
+        let Some(fec) = self.fec.as_mut().filter(|_| self.state.accepts_data()) else { return };
+        self.stats.redundancy_received += 1;
+        let coefficients = match chunk.rule {
+            Redundancy::CAUCHY => Coefficients::Cauchy,
+            Redundancy::RANDOM => Coefficients::Random,
+            _ => {
+                self.stats.redundancy_refused += 1;
+                return;
+            }
+        };
+        let first = self.tracker.unwrap(chunk.first_tsn);
+        let combination = Combination { coefficients, first, count: chunk.count, key: chunk.key };
+        let outcome = if chunk.count > Redundancy::MAX_RANGE {
+            Err(Unusable::Outside)
+        } else {
+            fec.decoder.on_repair_of(&combination, |n| chunk.covers(n), chunk.coded)
+        };
+        match outcome {
+            Ok(()) => {}
+            Err(Unusable::Redundant) => self.stats.redundancy_useless += 1,
+            Err(Unusable::TooOld) => self.stats.redundancy_late += 1,
+            Err(Unusable::Outside | Unusable::BadLength) => self.stats.redundancy_refused += 1,
+        }
+    }
+
+    /// After a packet: hands on what was made up for, and keeps what is held for decoding to the room that data leaves in the
+    /// receive buffer.
+    pub(in crate::assoc) fn take_recovered(&mut self, now: Instant, slot: usize, arrivals: &mut Arrivals) {
+        while let Some((tsn, bytes)) = self.fec.as_mut().and_then(|fec| fec.decoder.poll_recovered()) {
+            self.recover(now, slot, tsn, &bytes, arrivals);
+        }
+        let room = self.receive_window();
+        let Some(fec) = &mut self.fec else { return };
+        fec.decoder.settle(self.tracker.cumulative() + 1);
+        // ECMT algorithm 1: data first. What redundancy below the cumulative TSN covers is there, so there is none of it.
+        while fec.decoder.held() > room {
+            match fec.decoder.evict() {
+                Some(Evicted::Source) => {}
+                Some(Evicted::Repair) => self.stats.redundancy_evicted += 1,
+                None => break,
+            }
+        }
+        let inconsistent = fec.decoder.stats().inconsistent;
+        self.stats.inconsistent_chunks += inconsistent - core::mem::replace(&mut fec.inconsistent, inconsistent);
+    }
+
+    /// The chunk `tsn` was made up for: it goes the way of a chunk that came, and is acknowledged at once (ECMT §II).
+    fn recover(&mut self, now: Instant, slot: usize, tsn: u64, bytes: &[u8], arrivals: &mut Arrivals) {
+        if self.tracker.has(tsn) {
+            return; // Skipped by a FORWARD-TSN, or it came when the decoder had no room for it.
+        }
+        let Some((&[kind, flags, ..], value)) = bytes.split_first_chunk::<4>() else { return };
+        let raw = RawChunk { kind, flags, value, bytes, offset: 0 };
+        let stream = match Chunk::parse(raw) {
+            Ok(Chunk::Data(c)) => c.stream,
+            Ok(Chunk::IData(c)) => c.stream,
+            _ => return,
+        };
+        // The decoder believes chunks of the type agreed on only.
+        if !self.reassembly.has_stream(stream) {
+            self.stats.inconsistent_chunks += 1;
+            if let Some(fec) = &mut self.fec {
+                fec.decoder.distrust(tsn);
+            }
+            return;
+        }
+        let Ok(chunk) = Chunk::parse(raw) else { return };
+        let before = core::mem::take(&mut arrivals.new);
+        self.handle_chunk(now, slot, raw, chunk, false, arrivals);
+        self.stats.recovered_chunks += u64::from(arrivals.new);
+        arrivals.immediate |= arrivals.new;
+        arrivals.new |= before;
+    }
+
+    /// The peer gave up what is up to the cumulative TSN, or had it acknowledged: no redundancy to come covers it.
+    pub(in crate::assoc) fn forward_decoder(&mut self) {
+        let below = self.tracker.cumulative() + 1;
+        if let Some(fec) = &mut self.fec {
+            fec.decoder.forget_below(below);
+        }
+    }
+}

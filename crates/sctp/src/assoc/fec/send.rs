@@ -1,0 +1,146 @@
+use super::{Fec, SYMBOL_FLAGS};
+use crate::api::FecWindow;
+use crate::assoc::Association;
+use crate::tx::{Chunk, ChunkState};
+use crate::wire::Header;
+use crate::wire::chunk::Redundancy;
+use crate::wire::padded;
+use braidcast_core::Writer;
+use braidcast_fec::{Coefficients, Combination};
+
+impl Association {
+    /// Bytes by which data chunks are cut shorter than packets would allow.
+    pub(in crate::assoc) fn fec_reserve(&self) -> usize {
+        self.fec.as_ref().map_or(0, |fec| fec.reserve())
+    }
+
+    /// Tells the encoder what was sent for the first time since the last call, and asks it for redundancy.
+    ///
+    /// TSNs that stand for what was given up unsent are among them: its numbers have no gaps.
+    pub(in crate::assoc) fn note_sources(&mut self) {
+        let Some(sender) = self.fec.as_mut().and_then(|fec| fec.sender.as_mut()) else { return };
+        sender.encoder.on_acknowledged(self.out.base());
+        for tsn in sender.next..self.out.next_tsn() {
+            sender.encoder.on_source(tsn);
+            while let Some(combination) = sender.encoder.poll_repair() {
+                if sender.due.len() == Fec::MAX_DUE {
+                    sender.due.pop_front();
+                }
+                sender.due.push_back(combination);
+            }
+        }
+        sender.next = self.out.next_tsn();
+    }
+
+    /// The path that redundancy goes over now, if some is due: of those that may carry data the one that has carried the least
+    /// redundancy for the data that it carries, so that redundancy follows the scheduler; of two alike not the one that the
+    /// last data took, which it covers.
+    pub(in crate::assoc) fn redundancy_slot(&mut self) -> Option<usize> {
+        let sender = self.fec.as_mut()?.sender.as_mut()?;
+        let acknowledged = self.out.base();
+        while sender.due.front().is_some_and(|combination| combination.end() <= acknowledged) {
+            sender.due.pop_front();
+        }
+        if sender.due.is_empty() || !self.state.carries_data() {
+            return None;
+        }
+        let best = self.paths.best_rank(None);
+        let used = |slot| self.options.concurrent || self.paths.data_path() == Some(slot);
+        let inside = self.options.fec_window == FecWindow::Inside;
+        let open = self.paths.enumerate().filter(|&(slot, path)| {
+            self.paths.is_best(path, best) && used(slot) && (!inside || path.has_room(self.options.max_burst))
+        });
+        let share =
+            |path: &crate::path::Path| (path.stats.redundancy_chunks + 1) as f64 / (path.stats.sent_chunks + 1) as f64;
+        let key = |slot: usize, path| (share(path), slot == self.paths.last);
+        let least = open
+            .map(|(slot, path)| (key(slot, path), slot))
+            .min_by(|(a, _), (b, _)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        least.map(|(_, slot)| slot)
+    }
+
+    /// Appends redundancy that is due, if it fits. What would not even fit a packet of its own, as the MTU has shrunk, is
+    /// dropped, and so is what covers nothing any more.
+    pub(in crate::assoc) fn put_redundancy(&mut self, slot: usize, start: usize, end: usize, buf: &mut Vec<u8>) {
+        let header = self.data_header();
+        let Some(mut fec) = self.fec.take() else { return };
+        let range = fec.range;
+        while let Some(sender) = &mut fec.sender
+            && let Some(&combination) = sender.due.front()
+        {
+            let encoded = self.encode(combination, range, &mut sender.scratch);
+            let Some((combination, rule)) = encoded.and_then(|it| Some((it, rule(it.coefficients)?))) else {
+                sender.due.pop_front();
+                continue;
+            };
+            let super::Scratch { covered, coded, .. } = &sender.scratch;
+            let chunk = Redundancy {
+                rule,
+                first_tsn: combination.first as u32,
+                count: combination.count,
+                key: combination.key,
+                covered,
+                coded,
+            };
+            let size = padded(Redundancy::HEADER + covered.len() + coded.len());
+            if buf.len() + size > end {
+                if buf.len() > start + Header::LEN {
+                    break;
+                }
+                sender.due.pop_front();
+                continue;
+            }
+            chunk.emit(&mut Writer::new(buf));
+            sender.due.pop_front();
+            self.stats.redundancy_sent += 1;
+            if let Some(path) = self.paths.get_mut(slot) {
+                path.on_redundancy_sent(coded.len().saturating_sub(header), self.options.fec_window);
+                path.pacer.on_sent(size);
+            }
+            break;
+        }
+        self.fec = Some(fec);
+    }
+
+    /// Computes redundancy over what of the range of `combination` is neither acknowledged nor given up; the range that it came
+    /// to, or `None` if nothing is left.
+    fn encode(&self, combination: Combination, range: u16, scratch: &mut super::Scratch) -> Option<Combination> {
+        let wanted = |tsn: &u64| self.out.get(*tsn).is_some_and(|chunk| self.is_wanted(chunk));
+        let (first, end) = (combination.first, combination.end());
+        let (lowest, highest) = ((first..end).find(wanted)?, (first..end).rev().find(wanted)?);
+        // A block's columns belong to its places; random coefficients to the range that they are drawn for.
+        let first = match combination.coefficients {
+            Coefficients::Cauchy | Coefficients::RaptorQ => first,
+            Coefficients::Random => lowest.max((highest + 1).saturating_sub(u64::from(range))),
+        };
+        let count = u16::try_from(highest + 1 - first).ok().filter(|&count| count <= Redundancy::MAX_RANGE)?;
+        let combination = Combination { first, count, ..combination };
+        combination.coefficients(&mut scratch.coefficients).ok()?;
+        scratch.covered.clear();
+        scratch.covered.resize(Redundancy::bits(count), 0);
+        scratch.coded.clear();
+        for (n, tsn) in (first..=highest).enumerate() {
+            let Some(chunk) = self.out.get(tsn).filter(|chunk| self.is_wanted(chunk)) else { continue };
+            scratch.head.clear();
+            let payload = self.put_chunk_header(tsn, chunk, false, &mut scratch.head);
+            debug_assert_eq!(scratch.head[1] & !SYMBOL_FLAGS, 0);
+            scratch.covered[n / 8] |= 0x80 >> (n % 8);
+            Combination::add_source(scratch.coefficients[n], &[&scratch.head, payload], &mut scratch.coded);
+        }
+        Some(combination)
+    }
+
+    /// Whether `chunk` is to get through and has not.
+    fn is_wanted(&self, chunk: &Chunk) -> bool {
+        matches!(chunk.state, ChunkState::InFlight | ChunkState::Lost) && !self.queue.get(chunk.piece.message).abandoned
+    }
+}
+
+/// How a rule stands on the wire, if it may: RaptorQ can leave nothing of a block out, as redundancy here does.
+const fn rule(coefficients: Coefficients) -> Option<u8> {
+    match coefficients {
+        Coefficients::Cauchy => Some(Redundancy::CAUCHY),
+        Coefficients::Random => Some(Redundancy::RANDOM),
+        Coefficients::RaptorQ => None,
+    }
+}

@@ -1,0 +1,135 @@
+use crate::api::{Options, Priority, QueueScope};
+use braidcast_queue::{Discard, Limits, Method, Outlook, Refused, SendQueue, Tag, Why};
+
+/// A path that has room, as a queue sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    pub(crate) outlook: Outlook,
+    /// No other path in use is quicker. What would come too late over the others stays for it, and only it is to tell the
+    /// queue that a message is too late for all.
+    pub(crate) quickest: bool,
+}
+
+impl Way {
+    /// The message of a queue that goes over it next.
+    fn next<'a>(&self, queue: &'a dyn SendQueue<u32>) -> Option<&'a Tag> {
+        if self.quickest { queue.peek() } else { queue.peek_on_time(&self.outlook) }
+    }
+}
+
+/// Messages that wait whole, in a queue that the application chose or one for each priority of streams, by their keys in
+/// [`SendQueue`](super::SendQueue), which has them. It chooses when a path has room, and not before.
+#[derive(Debug)]
+pub(crate) struct Front {
+    scope: QueueScope,
+    method: Method,
+    /// What each level holds at most.
+    limits: Limits,
+    /// By priority of the streams; a single one if they do not count.
+    levels: Vec<Box<dyn SendQueue<u32>>>,
+    /// What was discarded and is not accounted for yet.
+    gone: Vec<Discard<u32>>,
+    len: usize,
+    bytes: usize,
+}
+
+impl Front {
+    /// The queue that the options ask for.
+    pub(crate) fn new(options: &Options) -> Option<Self> {
+        let (method, scope) = (options.queue?, options.queue_scope);
+        let count = if scope == QueueScope::Alone { 1 } else { Priority::COUNT };
+        let asked = options.send_queue;
+        let most = options.send_buffer / 2 / count;
+        let limits = Limits { messages: asked.messages.max(1), bytes: asked.bytes.min(most) };
+        let levels = (0..count).map(|_| method.queue(limits)).collect();
+        Some(Self { scope, method, limits, levels, gone: Vec::new(), len: 0, bytes: 0 })
+    }
+
+    pub(crate) fn is_alone(&self) -> bool {
+        self.scope == QueueScope::Alone
+    }
+
+    /// Whether the method heeds how long a message is on the way, so that it matters which path has room.
+    pub(crate) const fn heeds_delay(&self) -> bool {
+        !matches!(self.method, Method::Fifo | Method::FifoTimed | Method::Ring)
+    }
+
+    /// The rank of a message among all that are sent, where streams do not count.
+    pub(crate) const fn rank(&self, priority: braidcast_queue::Priority) -> Priority {
+        match self.method {
+            Method::Fifo | Method::FifoTimed | Method::Lifo => Priority::new(0),
+            _ => Priority::new(priority.get()),
+        }
+    }
+
+    /// Takes a message whose stream is of the priority `rank`.
+    pub(crate) fn push(&mut self, outlook: &Outlook, rank: Priority, tag: Tag, key: u32) -> Result<(), Refused<u32>> {
+        let level = if self.is_alone() { 0 } else { rank.index() };
+        self.levels[level].push(outlook, tag, key, &mut self.gone)?;
+        self.note(&tag, true);
+        Ok(())
+    }
+
+    fn note(&mut self, tag: &Tag, comes: bool) {
+        let add = |count: usize, by: usize| if comes { count + by } else { count - by };
+        (self.len, self.bytes) = (add(self.len, 1), add(self.bytes, tag.len));
+    }
+
+    /// The most important level of those before `before` that has a message to go over `way`, and the message. Where there is one
+    /// level only, the message's own rank must be before `before`.
+    pub(crate) fn first_level(&self, before: usize, way: &Way) -> Option<(usize, &Tag)> {
+        if self.is_alone() {
+            let tag = way.next(&*self.levels[0])?;
+            return (self.rank(tag.priority).index() < before).then_some((0, tag));
+        }
+        self.levels[..before].iter().enumerate().find_map(|(level, queue)| Some((level, way.next(&**queue)?)))
+    }
+
+    /// The first message of all, if there is one.
+    pub(crate) fn head(&self) -> Option<&Tag> {
+        self.levels.iter().find_map(|level| level.peek())
+    }
+
+    /// Takes the message that goes over `way` now out of a level.
+    pub(crate) fn pop(&mut self, level: usize, way: &Way) -> Option<u32> {
+        let queue = &mut self.levels[level];
+        let next = if way.quickest { queue.pop(&way.outlook, &mut self.gone) } else { queue.pop_on_time(&way.outlook) };
+        let (tag, key) = next?;
+        self.note(&tag, false);
+        Some(key)
+    }
+
+    /// The next of the messages that were discarded.
+    pub(crate) fn next_discarded(&mut self) -> Option<(u32, Why)> {
+        let Discard { why, tag, message } = self.gone.pop()?;
+        self.note(&tag, false);
+        Some((message, why))
+    }
+
+    /// Messages that wait, those discarded and not accounted for included.
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes in them.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes that all levels hold together at most.
+    pub(crate) fn most_bytes(&self) -> usize {
+        self.limits.bytes * self.levels.len()
+    }
+
+    /// Bytes of the longest message that is taken.
+    pub(crate) const fn longest(&self) -> usize {
+        self.limits.bytes
+    }
+
+    /// Bytes that the fullest level still has room for.
+    pub(crate) fn room(&self) -> usize {
+        let Limits { messages, bytes } = self.limits;
+        let free = |held: usize, count: usize| if count >= messages { 0 } else { bytes.saturating_sub(held) };
+        self.levels.iter().map(|level| free(level.bytes(), level.len())).min().unwrap_or_default()
+    }
+}
