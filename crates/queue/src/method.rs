@@ -32,7 +32,8 @@ pub enum Method {
     LifoPriority,
     /// By priority; the oldest of the least important makes room.
     Ring,
-    /// The ring in, SBPN2 out.
+    /// The ring in, SBPN2 out. What tunnels and live streams use unless told otherwise.
+    #[default]
     RingSbpn2,
     /// The ring in; what expired goes out when nothing else waits.
     NeverDiscard,
@@ -40,8 +41,7 @@ pub enum Method {
     KeepAlive,
     /// By a score of priority, time left and size.
     Weighted,
-    /// What can still be in time, by priority; frames whole or not at all. What measures best over all experiments (`sbpn-best`).
-    #[default]
+    /// What can still be in time, by priority; frames whole or not at all.
     InTime,
 }
 

@@ -62,8 +62,10 @@ fn a_marking_bottleneck_is_heard_without_a_loss_and_no_slower() {
 
 #[test]
 fn only_the_path_that_carried_the_mark_slows_down() {
-    let mut pair =
-        Pair::connected(&Options { send_buffer: 512 << 10, ..Options::default() }, vec![bottleneck(true), quiet()]);
+    let mut pair = Pair::connected(
+        &Options { ecn: true, send_buffer: 512 << 10, ..Options::default() },
+        vec![bottleneck(true), quiet()],
+    );
     bulk(&mut pair, ms(10_000));
     let [marked, unmarked] = [0, 1].map(|i| path(&mut pair, i));
     assert!(marked.mark_reductions > 5 && marked.lost_chunks == 0, "{marked:?}");
@@ -75,7 +77,7 @@ fn only_the_path_that_carried_the_mark_slows_down() {
 
 #[test]
 fn only_packets_with_data_can_be_marked() {
-    let mut pair = Pair::new(&Options::default(), vec![bottleneck(true)]);
+    let mut pair = Pair::new(&Options { ecn: true, ..Options::default() }, vec![bottleneck(true)]);
     let recording = pair.record();
     pair.connect();
     bulk(&mut pair, ms(500));
@@ -90,8 +92,8 @@ fn only_packets_with_data_can_be_marked() {
 
 #[test]
 fn a_peer_without_ecn_is_sent_nothing_that_can_be_marked() {
-    let with = Options::default();
-    let without = Options { ecn: false, ..Options::default() };
+    let with = Options { ecn: true, ..Options::default() };
+    let without = Options::default();
     for (client, server) in [(with.clone(), without.clone()), (without, with)] {
         let mut pair = Pair::with(client, server, vec![bottleneck(true)]);
         let recording = pair.record();
@@ -231,7 +233,15 @@ impl Carried {
 /// A SACK for each packet, no pacing, a window of 20 packets.
 fn by_hand() -> Options {
     let sack = SackPolicy::EveryPacket.into();
-    Options { sack, pacing: false, initial_window: Some(20), interleaving: true, max_mtu: 1200, ..Options::default() }
+    Options {
+        sack,
+        pacing: false,
+        initial_window: Some(20),
+        interleaving: true,
+        max_mtu: 1200,
+        ecn: true,
+        ..Options::default()
+    }
 }
 
 #[test]

@@ -70,6 +70,7 @@ impl World {
     pub fn new(settings: u8) -> Self {
         let base = if settings & 1 == 0 { Options::default() } else { Options::live() };
         let options = Options {
+            ecn: true,
             interleaving: settings & 2 == 0,
             scheduler: if settings & 4 == 0 { Scheduler::default() } else { Scheduler::RoundRobin },
             loss_detection: braidcast_sctp::LossDetection::ALL[usize::from(settings >> 3 & 1)].1,

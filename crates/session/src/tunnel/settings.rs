@@ -27,7 +27,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             lifetime: Duration::from_secs(1),
-            queue: Method::RingSbpn2,
+            queue: Method::default(),
             queue_length: 512,
             one_way_delay: None,
             wanted: Wanted::default(),
