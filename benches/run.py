@@ -324,7 +324,7 @@ def main():
     everything = {}
     try:
         if args.what in ("fec", "all"):
-            speed = build("braidcast-fec", example="speed") / "speed"
+            speed = build("braidcast-fec", example="fec_speed") / "fec_speed"
             everything["fec"] = rounds(chosen(fec_peers(speed)), args.runs, run_fec)
             print("\n## Erasure codes, one core\n")
             fec_table(everything["fec"])

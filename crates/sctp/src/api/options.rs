@@ -122,8 +122,8 @@ pub struct Options {
     /// What the queue decides. Default everything.
     pub queue_scope: QueueScope,
     /// Offer ECN (RFC 4960 appendix A, draft-stewart-tsvwg-sctpecn; RFC 9260 leaves the numbers reserved): queues that mark
-    /// instead of dropping are heard. A peer that does not know it skips the parameter. Default false: with Linux in UDP a path
-    /// stopped answering in four transfers of six (`interop/README.md`), and in none without ECN.
+    /// instead of dropping are heard. A peer that does not know it skips the parameter. Default false: with Linux on a busy machine a
+    /// path stopped answering, for a reason not found yet (`interop/README.md`).
     pub ecn: bool,
     /// The erasure code that redundancy is sent by, if the peer takes it: lost chunks come back without a retransmission
     /// (ECMT). Chunks are cut so much shorter that a redundancy chunk fits the MTU. Default `None`: none is sent,

@@ -1,4 +1,4 @@
-//! How much real time a simulated packet takes: `cargo run --release -p braidcast-sim --example speed`.
+//! How much real time a simulated packet takes: `cargo run --release -p braidcast-sim --example sim_speed`.
 #![allow(clippy::disallowed_methods, reason = "it measures the simulator from outside")]
 
 use braidcast_core::{Ecn, Instant, Rng};

@@ -1,8 +1,8 @@
 //! What a packet costs: a client and a server in one process, packets carried by hand in no time.
 //!
 //! ```text
-//! cargo build -p braidcast-dccp --example speed
-//! valgrind --tool=callgrind target/debug/examples/speed ccid3 100000
+//! cargo build -p braidcast-dccp --example dccp_speed
+//! valgrind --tool=callgrind target/debug/examples/dccp_speed ccid3 100000
 //! ```
 //! The difference between two runs with different counts is what the packets cost, without the start. A third argument of 1
 //! has each packet handed out alone, and so answered alone by CCID 3.

@@ -1,7 +1,7 @@
 //! GB of source in a second on one core, with 1400-byte symbols: the kernels; decoding of blocks that lost as many as they can,
 //! with and without keeping what comes, which ISA-L leaves to its caller; Tetrys with a window of 200 at 10 % redundancy and 5 % loss.
 //!
-//! `cargo run --release -p braidcast-fec --example speed`; with `-- --rates` as `benches/run.py` reads it, the best kernel only.
+//! `cargo run --release -p braidcast-fec --example fec_speed`; with `-- --rates` as `benches/run.py` reads it, the best kernel only.
 //! The first cases are those of ISA-L's `ec_encode_data` and `gf_vect_mad`.
 #![allow(clippy::disallowed_methods, reason = "it measures time")]
 
