@@ -183,6 +183,10 @@ impl LinearDecoder {
             self.recovered.push_back((id, data.to_vec()));
             let len = PREFIX + data.len();
             symbol.truncate(len);
+            if id < self.sources.base() {
+                // It was missing when it would have been evicted.
+                self.equations.absorb(id, &symbol);
+            }
             self.sources.insert_stored(id, symbol);
         }
     }

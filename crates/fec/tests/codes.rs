@@ -339,6 +339,22 @@ fn raptorq_drops_lies_and_stays_within_its_bounds() {
 }
 
 #[test]
+fn what_is_found_after_its_eviction_is_taken_out_of_the_repairs_that_wait() {
+    let mut decoder = LinearDecoder::new(DecoderLimits::default(), 0);
+    [0, 2, 3].iter().for_each(|&id| decoder.on_source(id, &symbol(id)));
+    for (count, key) in [(4, 1), (6, 2)] {
+        let combination = Combination { coefficients: Coefficients::Random, first: 1, count, key };
+        decoder.on_repair(&combination, &repair(&combination)).unwrap();
+    }
+    decoder.settle(3);
+    assert_eq!([(); 2].map(|()| decoder.evict()), [Some(Evicted::Source); 2], "0, and 2, past 1");
+    decoder.on_source(4, &symbol(4));
+    assert_eq!(recovered(&mut decoder), [1]);
+    decoder.on_source(5, &symbol(5));
+    assert_eq!(recovered(&mut decoder), [6]);
+}
+
+#[test]
 fn what_is_evicted_is_not_needed_any_more() {
     let mut decoder = LinearDecoder::new(DecoderLimits::default(), 0);
     [0, 1, 2, 4, 6, 7].iter().for_each(|&id| decoder.on_source(id, &symbol(id)));

@@ -198,17 +198,19 @@ impl Equations {
         }
     }
 
-    /// Takes the source symbol `id`, the lowest that any repair symbol covers, out of those that cover it.
+    /// Takes the source symbol `id` out of the repair symbols that cover it, as it will not be at hand later.
     pub(super) fn absorb(&mut self, id: u64, symbol: &[u8]) {
         for repair in self.repairs.iter_mut().filter(|repair| repair.first <= id) {
             let at = (id - repair.first) as usize;
-            let Some(&coefficient) = repair.coefficients.get(at) else { continue };
+            let Some(coefficient) = repair.coefficients.get_mut(at).map(core::mem::take) else { continue };
             if repair.data.len() < symbol.len() {
                 repair.data.resize(symbol.len(), 0);
             }
             Kernel::best().add_multiple(&mut repair.data, symbol, coefficient);
-            repair.coefficients.drain(..=at);
-            repair.first = id + 1;
+            // What is missing keeps its place: it may be found yet, and then has to be taken out as well.
+            let gone = repair.coefficients.iter().take_while(|&&it| it == 0).count();
+            repair.coefficients.drain(..gone);
+            repair.first += gone as u64;
         }
     }
 
