@@ -211,7 +211,12 @@ impl Decoder for LinearDecoder {
             self.stats.given_up += self.equations.forget_below(self.sources.base());
         }
         if !self.sources.insert(id, symbol) {
-            return;
+            if id >= self.sources.base() || !self.equations.misses(id) {
+                return;
+            }
+            let stored = self.sources.stored(symbol);
+            self.equations.absorb(id, &stored);
+            self.sources.give_back(stored);
         }
         self.equations.found(id);
         self.solve();

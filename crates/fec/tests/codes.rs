@@ -355,6 +355,18 @@ fn what_is_found_after_its_eviction_is_taken_out_of_the_repairs_that_wait() {
 }
 
 #[test]
+fn what_comes_after_its_eviction_is_taken_out_of_the_repairs_that_wait() {
+    let mut decoder = LinearDecoder::new(DecoderLimits::default(), 0);
+    [0, 2].iter().for_each(|&id| decoder.on_source(id, &symbol(id)));
+    let combination = Combination { coefficients: Coefficients::Random, first: 1, count: 3, key: 1 };
+    decoder.on_repair(&combination, &repair(&combination)).unwrap();
+    decoder.settle(3);
+    assert_eq!([(); 2].map(|()| decoder.evict()), [Some(Evicted::Source); 2], "0, and 2, past 1");
+    decoder.on_source(1, &symbol(1));
+    assert_eq!(recovered(&mut decoder), [3]);
+}
+
+#[test]
 fn what_is_evicted_is_not_needed_any_more() {
     let mut decoder = LinearDecoder::new(DecoderLimits::default(), 0);
     [0, 1, 2, 4, 6, 7].iter().for_each(|&id| decoder.on_source(id, &symbol(id)));

@@ -144,6 +144,11 @@ impl Equations {
         self.rows.push(it);
     }
 
+    /// Whether the source symbol `id` is missing in some repair symbol.
+    pub(super) fn misses(&self, id: u64) -> bool {
+        self.columns.contains(&id)
+    }
+
     /// The source symbol `id` is there now.
     pub(super) fn found(&mut self, id: u64) {
         let Some(column) = self.columns.iter().position(|&it| it == id) else { return };

@@ -104,13 +104,19 @@ impl Sources {
     pub(super) fn insert(&mut self, id: u64, symbol: &[u8]) -> bool {
         let takes = self.takes(id);
         if takes {
-            let mut stored = self.storage();
-            stored.reserve(PREFIX + symbol.len());
-            stored.extend_from_slice(&(symbol.len() as u16).to_be_bytes());
-            stored.extend_from_slice(symbol);
+            let stored = self.stored(symbol);
             self.put(id, stored);
         }
         takes
+    }
+
+    /// The symbol with its length in front, in [`storage`](Self::storage).
+    pub(super) fn stored(&mut self, symbol: &[u8]) -> Vec<u8> {
+        let mut stored = self.storage();
+        stored.reserve(PREFIX + symbol.len());
+        stored.extend_from_slice(&(symbol.len() as u16).to_be_bytes());
+        stored.extend_from_slice(symbol);
+        stored
     }
 
     /// The same with a symbol that has its length in front already and was made in [`storage`](Self::storage).
