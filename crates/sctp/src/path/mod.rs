@@ -62,8 +62,6 @@ pub(crate) struct Path {
     pub(crate) losses: LossMeter,
     /// Recovery lasts until something sent from this place on is acknowledged (RFC 9260 §7.2.4 fast recovery).
     pub(crate) recovery: Option<u64>,
-    /// The place of what was taken for lost last.
-    last_lost: Option<u64>,
     pub(crate) marks: Marks,
     /// When the RTT was last measured, or asked for.
     pub(crate) measured: Instant,
@@ -119,7 +117,6 @@ pub(crate) struct PathStats {
     pub(crate) sent_bytes: u64,
     pub(crate) sent_chunks: u64,
     pub(crate) lost_chunks: u64,
-    pub(crate) loss_bursts: u64,
     pub(crate) retransmitted_chunks: u64,
     pub(crate) copied_chunks: u64,
     pub(crate) repaired_chunks: u64,
@@ -178,7 +175,6 @@ impl Path {
             loss_rate: 0.0,
             losses: LossMeter::default(),
             recovery: None,
-            last_lost: None,
             marks: Marks::default(),
             measured: now,
             answered: now,
@@ -237,13 +233,6 @@ impl Path {
             self.timers.retransmission = Some(now + self.rtt.rto());
         }
         order
-    }
-
-    /// What left as number `order` is lost.
-    pub(crate) fn on_chunk_lost(&mut self, order: u64) {
-        self.stats.lost_chunks += 1;
-        self.stats.loss_bursts += u64::from(self.last_lost.is_none_or(|last| last + 1 != order));
-        self.last_lost = Some(order);
     }
 
     /// How long to wait for an answer before asking: two round trips and the peer's SACK delay (RFC 8985 §7.2).
@@ -339,7 +328,6 @@ impl Path {
             sent_bytes,
             sent_chunks,
             lost_chunks,
-            loss_bursts,
             retransmitted_chunks,
             copied_chunks,
             repaired_chunks,
@@ -369,7 +357,6 @@ impl Path {
             sent_bytes,
             sent_chunks,
             lost_chunks,
-            loss_bursts,
             retransmitted_chunks,
             copied_chunks,
             repaired_chunks,
