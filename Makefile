@@ -1,5 +1,5 @@
 # The commands for people who use or build Braidcast. Each installs what it lacks (tools/setup.sh).
-.PHONY: help demo test bench lab lint fuzz format check clippy unit docs
+.PHONY: help demo test call bench lab lint fuzz format check clippy unit docs
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -15,6 +15,7 @@ step = @printf '\n==> %s\n' '$(1)'
 help:
 	@echo "make demo    live video over two bad networks, each alone and both together, on this machine"
 	@echo "make test    every check that CI makes"
+	@echo "make call    a call beside TCP through the tunnel, by each send queue; keeps the recordings in target/call"
 	@echo "make bench   speed and CPU beside other protocols, in one run"
 	@echo "make lab     all experiments, beside published values and ns-2's; then the report lab-report.html"
 	@echo "make lint    formatting, clippy and the layers only"
@@ -58,6 +59,14 @@ unit:
 docs:
 	$(call step,documentation)
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+
+# Some four minutes.
+call: export BRAIDCAST_REQUIRE_TOOLS = 1
+call:
+	@tools/setup.sh test
+	@tools/setup.sh demo
+	@tools/clip.sh target/demo/clip.mp4
+	cargo test --locked --package braidcast --test call -- --ignored --nocapture
 
 bench:
 	@tools/setup.sh bench

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Braidcast beside other protocols on this machine, in one run: CPU seconds of both ends, throughput, ratios.
+"""Braidcast beside other protocols and libraries on this machine, in one run: CPU seconds of both ends, throughput, ratios.
 
-  benches/run.py [bulk|live] [--runs 5] [--only NAME,NAME] [--nopin] [--json FILE]
+  benches/run.py [bulk|live|fec] [--runs 5] [--only NAME,NAME] [--nopin] [--json FILE]
 
 Each round runs every peer once, in turn; each figure is the min, median and max over the rounds, each ratio the median of
 the rounds' own ratios. Trust CPU seconds and ratios; Gbit/s depends on what else the machine does. The server has CPU 1,
@@ -10,7 +10,9 @@ the client CPU 0, unless --nopin.
         which formats a debug line for each event.
         Where ../shared/bench/peers has been built, its peers are run too.
   live  MPEG-TS at 20 Mbit/s from a UDP source to a UDP sink; the CPU of the two processes between them is counted.
-To add a peer: a line in bulk_peers or live_peers.
+  fec   erasure codes on one core, GB/s of source in 1400-byte symbols; ISA-L, and reed-solomon-simd and the like, where
+        ../shared/bench/peers has been built. ISA-L has its sources in place; ours keeps copies of them, so it decodes with and without.
+To add a peer: a line in bulk_peers, live_peers or fec_peers.
 """
 import argparse
 import importlib.util
@@ -111,6 +113,31 @@ def live_peers(ours):
             "srt-live-transmit -loglevel:error srt://127.0.0.1:7621?mode=listener&latency=500 udp://127.0.0.1:7622",
             "srt-live-transmit -loglevel:error udp://127.0.0.1:7620 srt://127.0.0.1:7621?mode=caller&latency=500", 7620, 7622),
     }
+
+
+def fec_peers(speed):
+    """Programs that print lines of `RATE name,code value`, GB/s. Names of ours have no peer's name in front."""
+    shared = Path("/tmp/peers/bin")
+    peers = {OURS: f"{speed} --rates", "ISA-L": f"{shared}/isabench 100", "crates": f"{shared}/fecbench 100"}
+    return {name: command for name, command in peers.items() if Path(shlex.split(command)[0]).exists()}
+
+
+def run_fec(command):
+    process = Process(command, 0 if (os.cpu_count() or 1) > 1 else None)
+    if not process.wait(LIMIT_SECS) or process.process.returncode:
+        process.stop()
+        raise Failed(process.text()[-300:])
+    return {name: float(rate) for name, rate in re.findall(r"^RATE (.*) ([\d.]+)$", process.text(), re.M)}
+
+
+def fec_table(results):
+    """One row for each thing that a program measures."""
+    print("| program | what | GB/s |\n|---|---|---|")
+    for name, found in results.items():
+        good = [rates for rates in found if rates]
+        wanted = re.compile("encode|decode|multiply|mad")
+        for what in filter(wanted.search, good[0] if good else []):
+            print(f"| {name} | {what} | {spread([rates[what] for rates in good], '%.3g')} |")
 
 
 @dataclass
@@ -253,9 +280,10 @@ def table(results, cost, unit, last, last_unit):
               f"| {spread([f[last] for f in good], '%.3g')} | {ratio} |")
 
 
-def build(package, manifest=None):
+def build(package, manifest=None, example=None):
     """Builds in release mode; the folder of the programs."""
     args = ["--manifest-path", str(manifest)] if manifest else []
+    args += ["--example", example] if example else []
     if "CARGO_TARGET_DIR" not in os.environ:
         args += ["--target-dir", str(ROOT / "target")]
     messages = subprocess.run(
@@ -282,26 +310,32 @@ def live_file():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=["bulk", "live", "both"], default="both")
+    parser.add_argument("what", nargs="?", choices=["bulk", "live", "fec", "all"], default="all")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", help="these peers, by name, with commas between")
     parser.add_argument("--nopin", action="store_true")
     parser.add_argument("--json", type=Path, metavar="FILE")
     args = parser.parse_args()
 
-    bin_dir = build("bench-peers", ROOT / "benches/peers/Cargo.toml")
-    ours = build("braidcast") / "braidcast"
     chosen = lambda peers: {name: peer for name, peer in peers.items() if not args.only or name in args.only.split(",")}
     pins = (None, None) if args.nopin or os.cpu_count() < 2 else (0, 1)
     # In memory, so that the disk is not measured.
     tmp = Path(tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
     everything = {}
     try:
-        if args.what != "live":
+        if args.what in ("fec", "all"):
+            speed = build("braidcast-fec", example="speed") / "speed"
+            everything["fec"] = rounds(chosen(fec_peers(speed)), args.runs, run_fec)
+            print("\n## Erasure codes, one core\n")
+            fec_table(everything["fec"])
+        if args.what != "fec":
+            bin_dir = build("bench-peers", ROOT / "benches/peers/Cargo.toml")
+            ours = build("braidcast") / "braidcast"
+        if args.what in ("bulk", "all"):
             everything["bulk"] = rounds(chosen(bulk_peers(bin_dir, ours, tmp)), args.runs, lambda peer: run_bulk(peer, pins))
             print("\n## Bulk, one path, loopback\n")
             table(everything["bulk"], "cpu_per_gb", "GB", "gbit_per_s", "Gbit/s")
-        if args.what != "bulk":
+        if args.what in ("live", "all"):
             file = live_file()
             everything["live"] = rounds(chosen(live_peers(ours)), args.runs, lambda peer: run_live(peer, bin_dir, file))
             print(f"\n## Live, {LIVE_MBIT} Mbit/s, loopback\n")

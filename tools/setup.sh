@@ -30,6 +30,10 @@ look_for_packages() {
         has tshark || want tshark
         # Telephones for a call through the tunnel; 15 small packages.
         has baresip || want baresip-core
+        # A call beside TCP.
+        has espeak-ng || want espeak-ng
+        has iperf3 || want iperf3
+        has ip && has tc || want iproute2
         [ -x /usr/lib/usrsctp/tsctp ] || want libusrsctp-examples
         # The guest with Linux's own SCTP (interop/README.md).
         if [ -d ../shared/interop/linux-peer ]; then

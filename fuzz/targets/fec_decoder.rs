@@ -40,6 +40,8 @@ struct World {
     lied: bool,
     /// What came or was found, and has not been left behind before.
     there: BTreeSet<u64>,
+    /// All below is there or left behind.
+    cumulative: u64,
 }
 
 fn run(input: &mut Unstructured<'_>) -> Result<()> {
@@ -54,7 +56,7 @@ fn run(input: &mut Unstructured<'_>) -> Result<()> {
         0 => Under::Linear(LinearDecoder::new(limits, first)),
         _ => Under::RaptorQ(RaptorqDecoder::new(limits, first)),
     };
-    let mut world = World { under, limits, newest: first, lied: false, there: BTreeSet::new() };
+    let mut world = World { under, limits, newest: first, lied: false, there: BTreeSet::new(), cumulative: first };
     for _ in 0..PACKETS {
         if input.is_empty() {
             break;
@@ -113,11 +115,20 @@ impl World {
                 let (what, id) = (input.arbitrary::<u8>()? % 3, self.near(input)?);
                 if let Under::Linear(decoder) = &mut self.under {
                     match what {
-                        0 => decoder.settle(id),
+                        0 => {
+                            // Nobody else may hold, or wait for, what is settled.
+                            while self.cumulative < u64::MAX && self.there.contains(&self.cumulative) {
+                                self.cumulative += 1;
+                            }
+                            decoder.settle(id.min(self.cumulative));
+                        }
                         1 => {
                             decoder.evict();
                         }
-                        _ => decoder.forget_below(id),
+                        _ => {
+                            decoder.forget_below(id);
+                            self.cumulative = self.cumulative.max(id);
+                        }
                     }
                 }
             }

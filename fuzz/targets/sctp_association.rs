@@ -7,7 +7,7 @@
 mod association;
 
 use association::{World, forge};
-use braidcast_sctp::{Priority, Reliability, SendOptions};
+use braidcast_sctp::{MessagePriority, Priority, Reliability, SendOptions};
 use core::time::Duration;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
@@ -107,5 +107,6 @@ fn message(input: &mut Unstructured<'_>) -> Result<(usize, SendOptions)> {
         _ => Reliability::Retransmissions(input.arbitrary::<u16>()? % 4),
     };
     let (stream, unordered) = (u16::from(input.arbitrary::<u8>()? % 5), how & 32 != 0);
-    Ok((len, SendOptions { stream, unordered, reliability, ppid: input.arbitrary()?, ..SendOptions::default() }))
+    let (priority, ppid) = (MessagePriority::new(how >> 6).unwrap_or_default(), input.arbitrary()?);
+    Ok((len, SendOptions { stream, unordered, reliability, ppid, priority, ..SendOptions::default() }))
 }

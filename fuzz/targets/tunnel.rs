@@ -6,8 +6,10 @@
 #![no_main]
 
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
-use braidcast_dccp::{Ccid, ConnectionId, Endpoint, Limits, Options, ReorderOptions, SendOptions, ServiceCode, Wanted};
-use braidcast_session::tunnel::{FlowId, HEADER_LEN, Happening, Header, LinkId, MAX_FLOWS, Settings, Tunnel};
+use braidcast_dccp::{
+    Ccid, ConnectionId, Endpoint, Limits, Method, Options, Priority, ReorderOptions, SendOptions, ServiceCode, Wanted,
+};
+use braidcast_session::tunnel::{Class, FlowId, HEADER_LEN, Happening, Header, LinkId, MAX_FLOWS, Settings, Tunnel};
 use core::time::Duration;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
@@ -104,16 +106,22 @@ impl World {
         let choice = Settings {
             lifetime: Duration::from_millis(if settings & 1 != 0 { 50 } else { 2000 }),
             wanted: Wanted { min: (settings & 2 != 0).then_some(8000.0), max: None },
-            jitter_buffer: Duration::from_millis(200),
+            queue: Method::ALL[usize::from(settings >> 3) % Method::ALL.len()].1,
+            queue_length: if settings & 1 != 0 { 4 } else { 512 },
+            ..Settings::default()
         };
+        // What is said of ports changes what goes first, and no more than that.
+        let class = Class { priority: Priority::new(settings >> 5).ok(), lifetime: None };
         let mut ends = ["client", "server"].map(|name| {
             // The server may have fewer than the client has entrances.
             let count = if name == "server" && settings & 4 != 0 { 1 } else { 2 };
             let first = if name == "server" { 6000 } else { 5000 };
             let forwards: Vec<SocketAddr> = (0..count).map(|n| ([127, 0, 0, 1], first + n).into()).collect();
             let rng = Rng::from_seed(1).stream(name);
-            let mut tunnel = Tunnel::new(options(congestion), rng, choice.clone(), forwards.clone());
-            (0..2).for_each(|n| tunnel.add_entrance(SocketId(ENTRANCES + n), n as u8));
+            let classes = [class, Class::default()];
+            let exits = forwards.iter().copied().zip(classes).collect();
+            let mut tunnel = Tunnel::new(options(congestion), rng, choice.clone(), exits);
+            (0..).zip(classes).for_each(|(n, class)| tunnel.add_entrance(SocketId(ENTRANCES + n), n as u8, class));
             End {
                 tunnel,
                 forwards,

@@ -6,13 +6,13 @@
 #![allow(clippy::disallowed_methods, reason = "this test is about real processes")]
 
 mod common;
+use common::network::{Killed, There, in_namespace, runs};
 use common::{PATIENCE, Running};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-const INSIDE: &str = "BRAIDCAST_TEST_NAMESPACE";
 const MODULES: &str = "/usr/lib/baresip/modules";
 /// Samples per second, mono.
 const RATE: usize = 8000;
@@ -24,70 +24,6 @@ const CALLER: &str = "The quick brown fox jumps over the lazy dog. This call goe
     in order and in time. One two three four five six seven eight nine ten eleven twelve.";
 const CALLED: &str = "Hello there, this is the other side speaking. We have been waiting for your call all morning, and here is what \
     we wanted to say. Nine eight seven six five four three.";
-
-/// Runs `inside` in a new network namespace, as the only test of a new process; says so where that cannot be.
-fn in_namespace(test: &str, inside: impl FnOnce(&Path)) {
-    if std::env::var_os(INSIDE).is_some() {
-        let dir = tempfile::tempdir().unwrap();
-        return inside(dir.path());
-    }
-    let possible = |flags| runs(Command::new("unshare").args([flags, "ip", "link"]));
-    let Some(flags) = ["-n", "-rn"].into_iter().find(|flags| possible(*flags)) else {
-        eprintln!("skipped: {test}: it needs root or user namespaces, and the tools unshare and ip");
-        return;
-    };
-    let mut command = Command::new("unshare");
-    command.arg(flags).arg(std::env::current_exe().unwrap()).args(["--exact", test, "--nocapture"]).env(INSIDE, "1");
-    assert!(command.status().unwrap().success());
-}
-
-fn runs(command: &mut Command) -> bool {
-    command.output().is_ok_and(|output| output.status.success())
-}
-
-fn ip(words: &str) {
-    assert!(runs(Command::new("ip").args(words.split(' '))), "ip {words} failed");
-}
-
-/// A process that is killed when the test ends.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// The network of the other telephone, which lasts as long as a process in it.
-struct There(Killed);
-
-impl There {
-    /// With a cable to it: 10.9.0.1 is here, 10.9.0.2 there.
-    fn new() -> Self {
-        ip("link set lo up");
-        let own = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
-        let there = Self(Killed(Command::new("unshare").args(["-n", "sleep", "600"]).spawn().unwrap()));
-        let pid = there.0.0.id().to_string();
-        while own(&pid) == own("self") {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        ip(&format!("link add here type veth peer name there netns {pid}"));
-        ip("addr add 10.9.0.1/24 dev here");
-        ip("link set here up");
-        for words in ["link set lo up", "addr add 10.9.0.2/24 dev there", "link set there up"] {
-            assert!(runs(there.command("ip").args(words.split(' '))), "ip {words} failed there");
-        }
-        there
-    }
-
-    /// A command that runs there.
-    fn command(&self, program: &str) -> Command {
-        let mut command = Command::new("nsenter");
-        command.args(["-t", &self.0.0.id().to_string(), "-n", program]);
-        command
-    }
-}
 
 /// A telephone.
 struct Phone {

@@ -90,8 +90,10 @@ fn each_application_gets_its_own_answers_over_a_link_with_delay() {
     let server = server(dir.path(), &format!("127.0.0.1:{at} --forward 127.0.0.1:{first},127.0.0.1:{second}"));
     let _emulate = Running::start(dir.path(), &format!("emulate 127.0.0.1:{link} 127.0.0.1:{at} --delay 20ms"))
         .wait_for("listening");
-    let client =
-        client(dir.path(), &format!("--to 127.0.0.1:{link} --listen {one},{two} --ccid ccid4-n100 --calls g729"));
+    let client = client(
+        dir.path(),
+        &format!("--to 127.0.0.1:{link} --listen {one},{two}/video/300ms --ccid ccid4-n100 --calls g729"),
+    );
     let [a, b, c] = [Asking::at(one), Asking::at(one), Asking::at(two)];
     for round in 0..3 {
         a.hears(&format!("a{round}"), &format!("first a{round}"));
@@ -104,6 +106,8 @@ fn each_application_gets_its_own_answers_over_a_link_with_delay() {
     let flows = end["flows"].as_array().unwrap();
     assert_eq!(flows.iter().map(|flow| flow["port"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 0, 1]);
     assert!(flows.iter().all(|flow| flow["received_datagrams"].as_u64() >= Some(3)), "{document}");
+    let how = [0, 2].map(|n| ["priority", "priority_is_guess", "lifetime_ms"].map(|key| flows[n][key].clone()));
+    assert_eq!(serde_json::json!(how), serde_json::json!([[0, true, null], [1, false, 300.0]]));
     assert!(end["rtt_ms"].as_f64().unwrap() >= 40.0, "{document}");
     // Three questions are no call, but calls would fit.
     assert!(flows[0]["mos"].is_null() && end["more_calls"].is_number(), "{document}");

@@ -35,6 +35,7 @@ fn values_are_refused_with_an_example() {
     refused("emulate 9000 a:1 --rate 8MB", &["8mbit"]);
     refused("perf client a:1 --bytes lots", &["1GB"]);
     refused("send x.ts --to a:1 --scheduler fastest", &["possible values", "round-robin"]);
+    refused("send x.ts --to a:1 --queue best", &["possible values", "ring-sbpn2", "off"]);
 }
 
 #[test]
@@ -66,6 +67,16 @@ fn a_tunnel_says_what_it_lacks_and_what_does_not_go_together() {
     refused("tunnel server 9000 --listen 1 --ccid ccid2 --max-rate 1mbit", &["--max-rate", "--ccid ccid3"]);
     refused("tunnel client --to a:1 --listen 1 --min-rate 2mbit --max-rate 1mbit", &["--min-rate is more than"]);
     refused("tunnel client --to a:1 --listen 1 --mtu 100", &["576..=9000"]);
+}
+
+#[test]
+fn a_tunnel_takes_only_what_its_queues_can_do() {
+    refused("tunnel client --to a:1 --listen 1 --queue best", &["possible values", "fifo", "ring-sbpn2", "weighted"]);
+    refused("tunnel client --to a:1 --listen 1 --queue-length 0", &["1..=10000"]);
+    refused("tunnel client --to a:1 --listen 5004/loud", &["'loud' says nothing of a flow", "5004/audio/150ms"]);
+    refused("tunnel client --to a:1 --listen 1,5004/8", &["8 is no priority; use 0 (first) to 7"]);
+    refused("tunnel server 9000 --forward a:1/audio/0ms", &["over at once", "150ms"]);
+    refused("tunnel server 9000 --forward a:1 --lifetime 0s", &["over at once"]);
 }
 
 #[test]

@@ -132,6 +132,7 @@ proptest! {
         for (step, acked, ms, full) in steps {
             now += Duration::from_millis(ms);
             let before = window.cwnd();
+            let acked = acked.min(before);
             match step {
                 0 => {
                     window.on_congestion();

@@ -26,7 +26,7 @@ impl LossMeter {
     }
 
     /// So many `packets` met their fate, of which so many were `lost`, in so many `bursts` of neighbours. For those who have
-    /// counters only.
+    /// counters only. What is made up for counts as lost: else redundancy that works would seem needless.
     pub fn on_packets(&mut self, packets: u64, lost: u64, bursts: u64) {
         let keep = (-(packets as f64) / Self::MEMORY).exp();
         self.packets = self.packets * keep + packets as f64;

@@ -88,31 +88,41 @@ impl Combination {
         out.clear();
         out.resize(PREFIX + longest, 0);
         let (prefix, sum) = out.split_at_mut(PREFIX);
-        for (source, &coefficient) in sources.iter().zip(scratch.iter()) {
-            let len = u16::try_from(source.len()).expect("a symbol is no longer than a packet");
-            for (sum, byte) in prefix.iter_mut().zip(len.to_be_bytes()) {
-                *sum ^= mul(coefficient, byte);
-            }
-        }
+        add_lengths(prefix, scratch, sources.iter().map(|source| source.len()));
         Kernel::best().add_combinations(&mut [sum], sources, scratch);
         Ok(())
     }
 
-    /// Adds one source symbol, which lies in `parts`, to the repair symbol in `out`, empty at first: what
-    /// [`encode`](Self::encode) does for all at once, where they need not lie together and some may be left out.
+    /// Adds some source symbols to the repair symbol in `out`, empty at first: what [`encode`](Self::encode) does for all at once,
+    /// where some may be left out, and each lies in two parts, of which the first is as long as those of all others.
     ///
     /// # Panics
-    /// If the symbol is longer than 65,535 bytes.
-    pub fn add_source(coefficient: u8, parts: &[&[u8]], out: &mut Vec<u8>) {
-        let len: usize = parts.iter().map(|part| part.len()).sum();
-        let prefix = u16::try_from(len).expect("a symbol is no longer than a packet").to_be_bytes();
-        if out.len() < PREFIX + len {
-            out.resize(PREFIX + len, 0);
+    /// If there is not one coefficient and one head for each body, heads differ in length, or a symbol is longer than 65,535 bytes.
+    pub fn add_sources(coefficients: &[u8], heads: &[&[u8]], bodies: &[&[u8]], out: &mut Vec<u8>) {
+        assert_eq!(
+            (coefficients.len(), heads.len()),
+            (bodies.len(), bodies.len()),
+            "a coefficient and a head for each"
+        );
+        let head = heads.first().map_or(0, |head| head.len());
+        let longest = bodies.iter().map(|body| body.len()).max().unwrap_or(0);
+        if out.len() < PREFIX + head + longest {
+            out.resize(PREFIX + head + longest, 0);
         }
-        let mut at = 0;
-        for part in [&prefix[..]].iter().chain(parts) {
-            Kernel::best().add_multiple(&mut out[at..], part, coefficient);
-            at += part.len();
+        let (prefix, symbol) = out.split_at_mut(PREFIX);
+        add_lengths(prefix, coefficients, bodies.iter().map(|body| head + body.len()));
+        let (head_sum, body_sum) = symbol.split_at_mut(head);
+        Kernel::best().add_combinations(&mut [head_sum], heads, coefficients);
+        Kernel::best().add_combinations(&mut [body_sum], bodies, coefficients);
+    }
+}
+
+/// Adds the lengths of source symbols to the prefix of a repair symbol.
+fn add_lengths(prefix: &mut [u8], coefficients: &[u8], lengths: impl Iterator<Item = usize>) {
+    for (length, &coefficient) in lengths.zip(coefficients) {
+        let length = u16::try_from(length).expect("a symbol is no longer than a packet");
+        for (sum, byte) in prefix.iter_mut().zip(length.to_be_bytes()) {
+            *sum ^= mul(coefficient, byte);
         }
     }
 }

@@ -95,7 +95,20 @@ pub struct LinearDecoder {
     recovered: VecDeque<(u64, Vec<u8>)>,
     stats: Stats,
     coefficients: Vec<u8>,
+    scratch: Scratch,
     plausible: fn(u64, &[u8]) -> bool,
+}
+
+/// Buffers that are kept so that solving allocates little.
+#[derive(Debug, Default)]
+struct Scratch {
+    /// Rows that are solved, and the source symbols that they give.
+    found: Vec<(usize, u64)>,
+    /// Sources that are there of all that repair symbols cover.
+    known: Vec<u64>,
+    sum: Vec<u8>,
+    /// For each found one the coefficients of the known ones and of the repair symbols.
+    matrix: Vec<u8>,
 }
 
 /// What a decoder gave up for the sake of memory.
@@ -124,38 +137,53 @@ impl LinearDecoder {
             recovered: VecDeque::new(),
             stats: Stats::default(),
             coefficients: Vec::new(),
+            scratch: Scratch::default(),
         }
     }
 
     /// Solves for what can be solved for.
     fn solve(&mut self) {
-        let solved = self.equations.solved();
-        if solved.is_empty() {
+        if self.equations.solved().next().is_none() {
             return;
         }
+        let mut scratch = core::mem::take(&mut self.scratch);
+        scratch.found.clear();
+        scratch.found.extend(self.equations.solved());
+        self.solve_for(&mut scratch);
+        self.scratch = scratch;
+    }
+
+    /// Computes the symbols that are `found`, all in one pass over the data.
+    fn solve_for(&mut self, scratch: &mut Scratch) {
+        let Scratch { found, known, sum, matrix } = scratch;
         let (first, end) = self.equations.covered();
-        let known: Vec<u64> = (first..end).filter(|&id| self.sources.get(id).is_some()).collect();
-        let mut matrix = Vec::with_capacity(solved.len() * (known.len() + self.equations.len()));
-        for &row in &solved {
-            self.equations.in_sources(row, &known, first, &mut matrix);
+        known.clear();
+        known.extend((first..end).filter(|&id| self.sources.get(id).is_some()));
+        matrix.clear();
+        for &(row, _) in &*found {
+            self.equations.in_sources(row, known, first, sum, matrix);
             matrix.extend_from_slice(self.equations.mix(row));
         }
-        let sources: Vec<&[u8]> =
-            known.iter().filter_map(|&id| self.sources.get(id)).chain(self.equations.repairs()).collect();
+        let mut symbols: Vec<Vec<u8>> = found.iter().map(|_| self.sources.storage()).collect();
+        let mut sources: Vec<&[u8]> = Vec::with_capacity(known.len() + self.equations.len());
+        sources.extend(known.iter().filter_map(|&id| self.sources.get(id)));
+        sources.extend(self.equations.repairs());
         let longest = sources.iter().map(|source| source.len()).max().unwrap_or(0);
-        let mut symbols = vec![vec![0; longest]; solved.len()];
+        symbols.iter_mut().for_each(|symbol| symbol.resize(longest, 0));
         let mut places: Vec<&mut [u8]> = symbols.iter_mut().map(Vec::as_mut_slice).collect();
-        Kernel::best().add_combinations(&mut places, &sources, &matrix);
-        let ids: Vec<u64> = solved.iter().map(|&row| self.equations.pivot(row)).collect();
-        for (id, symbol) in ids.into_iter().zip(symbols) {
+        Kernel::best().add_combinations(&mut places, &sources, matrix);
+        for (&(_, id), mut symbol) in found.iter().zip(symbols) {
             self.equations.found(id);
             let Some(data) = unpadded(&symbol).filter(|data| (self.plausible)(id, data)) else {
                 self.stats.inconsistent += 1;
+                self.sources.give_back(symbol);
                 continue;
             };
-            self.sources.insert(id, data);
             self.stats.recovered += 1;
             self.recovered.push_back((id, data.to_vec()));
+            let len = PREFIX + data.len();
+            symbol.truncate(len);
+            self.sources.insert_stored(id, symbol);
         }
     }
 }
@@ -251,7 +279,8 @@ impl LinearDecoder {
     /// ECMT algorithm 1 spares source symbols that a repair symbol here needs. Here none needs them any more: it is taken out of
     /// those repair symbols, which then cover one less.
     pub fn evict(&mut self) -> Option<Evicted> {
-        while self.sources.base() < self.sources.settled() {
+        let last = self.sources.settled().min(self.sources.end()); // As it is now: the end moves along.
+        while self.sources.base() < last {
             let oldest = self.sources.base();
             let there = self.sources.get(oldest).map(|symbol| self.equations.absorb(oldest, symbol)).is_some();
             self.sources.forget_below(oldest + 1);

@@ -214,7 +214,7 @@ fn a_repair_may_leave_some_of_its_range_out() {
     for (at, &coefficient) in coefficients.iter().enumerate().filter(|&(at, _)| covers(at)) {
         let bytes = symbol(10 + at as u64);
         let (head, rest) = bytes.split_at(bytes.len() / 3);
-        Combination::add_source(coefficient, &[head, rest], &mut sum);
+        Combination::add_sources(&[coefficient], &[head], &[rest], &mut sum);
     }
     let mut decoder = LinearDecoder::new(DecoderLimits::default(), 10);
     [11, 15, 17].iter().for_each(|&id| decoder.on_source(id, &symbol(id)));
@@ -257,28 +257,12 @@ fn a_solution_that_is_not_plausible_is_not_believed() {
     let (mut coefficients, mut lie) = (Vec::new(), Vec::new());
     combination.coefficients(&mut coefficients).unwrap();
     for (source, &coefficient) in [&symbol(0)[..], b"a lie"].iter().zip(&coefficients) {
-        Combination::add_source(coefficient, &[source], &mut lie);
+        Combination::add_sources(&[coefficient], &[b""], &[source], &mut lie);
     }
     decoder.on_repair(&combination, &lie).unwrap();
     assert_eq!((recovered(&mut decoder), decoder.stats().inconsistent), (vec![], 1));
     decoder.on_repair(&combination, &repair(&combination)).unwrap();
     assert_eq!(recovered(&mut decoder), [1]);
-}
-
-#[test]
-fn what_is_evicted_is_not_needed_any_more() {
-    let mut decoder = LinearDecoder::new(DecoderLimits::default(), 0);
-    [0, 1, 2, 4, 6, 7].iter().for_each(|&id| decoder.on_source(id, &symbol(id)));
-    for key in [1, 2] {
-        let combination = Combination { coefficients: Coefficients::Random, first: 1, count: 8, key };
-        decoder.on_repair(&combination, &repair(&combination)).unwrap();
-    }
-    decoder.settle(3);
-    assert_eq!([(); 3].map(|()| decoder.evict()), [Some(Evicted::Source); 3]);
-    decoder.on_source(5, &symbol(5));
-    let mut back = recovered(&mut decoder);
-    back.sort_unstable();
-    assert_eq!(back, [3, 8]);
 }
 
 /// Of `k` sources, `r` were lost; the repair symbols it took to get them back.
@@ -352,4 +336,20 @@ fn raptorq_drops_lies_and_stays_within_its_bounds() {
         let _ = decoder.on_repair(&over(120 + u64::from(key) % 20, 20, key), &[1; 100]);
     }
     assert!(decoder.stats().given_up >= 94, "{:?}", decoder.stats());
+}
+
+#[test]
+fn what_is_evicted_is_not_needed_any_more() {
+    let mut decoder = LinearDecoder::new(DecoderLimits::default(), 0);
+    [0, 1, 2, 4, 6, 7].iter().for_each(|&id| decoder.on_source(id, &symbol(id)));
+    for key in [1, 2] {
+        let combination = Combination { coefficients: Coefficients::Random, first: 1, count: 8, key };
+        decoder.on_repair(&combination, &repair(&combination)).unwrap();
+    }
+    decoder.settle(3);
+    assert_eq!([(); 3].map(|()| decoder.evict()), [Some(Evicted::Source); 3]);
+    decoder.on_source(5, &symbol(5));
+    let mut back = recovered(&mut decoder);
+    back.sort_unstable();
+    assert_eq!(back, [3, 8]);
 }

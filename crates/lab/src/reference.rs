@@ -41,6 +41,8 @@ const EMBEDDED: &[(&str, &str)] = &embedded![
     "published/ecmt-text-goodput.csv",
     "published/prcmt-f13-throughput.csv",
     "published/prcmt-f18-playable-pct.csv",
+    "published/sbpn-t5.1-loss-80ms-unbounded.csv",
+    "published/sbpn-t5.2-t7.5-congestion.csv",
 ];
 
 /// The references of a scenario, read.

@@ -1,6 +1,6 @@
 //! The orders in which messages of one priority go.
 
-use crate::Tag;
+use crate::{Outlook, Tag};
 use core::cmp::Reverse;
 use core::fmt;
 use slab::Slab;
@@ -13,6 +13,12 @@ pub(crate) trait Bag<M>: Default + fmt::Debug + Send {
     fn head(&self) -> Option<&Tag>;
     /// Takes the one that goes next.
     fn take(&mut self) -> Option<(Tag, M)>;
+
+    /// The first that would come in time, and its place for [`take_at`](Self::take_at). Found by halving: where messages do not expire
+    /// in the order of the bag, it may not be the first, or be overlooked.
+    fn first_on_time(&self, outlook: &Outlook) -> Option<(usize, &Tag)>;
+    /// Takes the one at this place.
+    fn take_at(&mut self, place: usize) -> Option<(Tag, M)>;
 }
 
 /// As they came.
@@ -30,6 +36,16 @@ impl<M: fmt::Debug + Send> Bag<M> for Oldest<M> {
     fn take(&mut self) -> Option<(Tag, M)> {
         self.pop_front()
     }
+
+    fn first_on_time(&self, outlook: &Outlook) -> Option<(usize, &Tag)> {
+        let place = self.partition_point(|(tag, _)| tag.is_expired(outlook));
+        let (tag, _) = self.get(place)?;
+        (!tag.is_expired(outlook)).then_some((place, tag))
+    }
+
+    fn take_at(&mut self, place: usize) -> Option<(Tag, M)> {
+        self.remove(place)
+    }
 }
 
 /// The newest first.
@@ -46,6 +62,16 @@ impl<M: fmt::Debug + Send> Bag<M> for Newest<M> {
 
     fn take(&mut self) -> Option<(Tag, M)> {
         self.pop()
+    }
+
+    /// The newest: if it is late the others are.
+    fn first_on_time(&self, outlook: &Outlook) -> Option<(usize, &Tag)> {
+        let tag = self.head().filter(|tag| !tag.is_expired(outlook))?;
+        Some((self.len() - 1, tag))
+    }
+
+    fn take_at(&mut self, place: usize) -> Option<(Tag, M)> {
+        (place < self.len()).then(|| self.remove(place))
     }
 }
 
@@ -72,6 +98,13 @@ impl<M> Default for Soonest<M> {
 }
 
 impl<M> Soonest<M> {
+    /// The place of the first in the heap.
+    const IN_HEAP: usize = usize::MAX;
+
+    fn take_from_heap(&mut self) -> Option<(Tag, M)> {
+        self.heap.pop().map(|Reverse((_, place))| self.messages.remove(place))
+    }
+
     /// Whether the next one is in the run.
     fn is_in_run(&self) -> bool {
         match (self.run.front(), self.heap.peek()) {
@@ -103,6 +136,53 @@ impl<M: fmt::Debug + Send> Bag<M> for Soonest<M> {
         if self.is_in_run() {
             return self.run.pop_front().map(|(_, tag, message)| (tag, message));
         }
-        self.heap.pop().map(|Reverse((_, place))| self.messages.remove(place))
+        self.take_from_heap()
+    }
+
+    /// Of the heap only the first is looked at.
+    fn first_on_time(&self, outlook: &Outlook) -> Option<(usize, &Tag)> {
+        let place = self.run.partition_point(|(_, tag, _)| tag.is_expired(outlook));
+        let in_run = self.run.get(place).map(|(key, tag, _)| (key, place, tag));
+        let in_heap = self.heap.peek().map(|Reverse((key, slot))| (key, Self::IN_HEAP, &self.messages[*slot].0));
+        let in_heap = in_heap.filter(|(.., tag)| !tag.is_expired(outlook));
+        in_run.into_iter().chain(in_heap).min_by_key(|(key, ..)| *key).map(|(_, place, tag)| (place, tag))
+    }
+
+    fn take_at(&mut self, place: usize) -> Option<(Tag, M)> {
+        if place == Self::IN_HEAP {
+            return self.take_from_heap();
+        }
+        self.run.remove(place).map(|(_, tag, message)| (tag, message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Bench, audio, b_frame, video};
+    use crate::{Limits, Method};
+
+    #[test]
+    fn a_slower_way_takes_what_is_in_time_over_it_and_leaves_the_rest() {
+        for (name, method) in Method::ALL {
+            let mut bench = Bench::new(method, Limits::messages(9));
+            let messages =
+                [video(1, 40), video(2, 80), audio(3, 30), audio(4, 40), video(5, 70), video(6, 200), b_frame(7, 300)];
+            assert!(bench.push(messages).is_empty());
+            bench.pass(50);
+            let mut next = || bench.queue.pop_on_time(&bench.outlook).map(|(_, number)| number);
+            let order = [next(), next(), next(), next()];
+            let expected = match method {
+                Method::Fifo | Method::FifoTimed => [5, 6, 7, 0],
+                Method::Lifo => [7, 6, 5, 0],
+                Method::LifoPriority => [6, 5, 2, 7],
+                Method::Sbpn1 | Method::Sbpn2 => [5, 2, 6, 7],
+                Method::Weighted => [0; 4],
+                Method::InTime => [7, 0, 0, 0],
+                _ => [2, 5, 6, 7],
+            };
+            assert_eq!(order.map(Option::unwrap_or_default), expected, "{name}");
+            let left = expected.iter().filter(|it| **it == 0).count() + 3;
+            assert_eq!(bench.queue.len(), left, "{name}: nothing is discarded");
+        }
     }
 }

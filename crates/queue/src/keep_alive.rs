@@ -38,6 +38,14 @@ impl<M: fmt::Debug + Send> SendQueue<M> for KeepAlive<M> {
         next
     }
 
+    fn peek_on_time(&self, outlook: &Outlook) -> Option<&Tag> {
+        self.store.first_on_time(outlook).map(|(.., tag)| tag)
+    }
+
+    fn pop_on_time(&mut self, outlook: &Outlook) -> Option<(Tag, M)> {
+        self.store.take_on_time(outlook)
+    }
+
     fn len(&self) -> usize {
         self.store.len()
     }

@@ -17,10 +17,12 @@
 //! | `never-discard` | priority, arrival | drops the oldest expired, then as `ring` | are sent when nothing else waits | SBPN §8.4.3 |
 //! | `keep-alive` | priority, arrival | as `ring` | are discarded, and padding takes their place | SBPN §8.4.3 |
 //! | `weighted` | score of priority, time left and size | drops the worst | as `sbpn2` | SBPN §8.4.4 |
+//! | `in-time` | priority, but older frames before what has time | drops whole frames, the oldest of the least priority | frames are discarded whole, sound is sent when nothing else waits | of our own |
 
 mod bag;
 mod fifo;
 mod fifo_timed;
+mod in_time;
 mod keep_alive;
 mod lifo;
 mod lifo_priority;
@@ -56,9 +58,27 @@ pub trait SendQueue<M>: fmt::Debug + Send {
     /// The message that [`pop`](Self::pop) would look at first. It may turn out to be expired, so that another one goes.
     fn peek(&self) -> Option<&Tag>;
 
+    /// The message that [`pop`](Self::pop) would take out, if no other one may go in its place.
+    fn certain(&self, outlook: &Outlook) -> Option<&Tag> {
+        self.peek().filter(|tag| !tag.is_expired(outlook))
+    }
+
     /// The message that goes now. To be called only when congestion control lets one out: the choice is made as late as can be.
     /// What is not worth sending any more is appended to `gone`.
     fn pop(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)>;
+
+    /// The first message that would come in time over a way like this, for a transport that has a quicker one as well: what is
+    /// before it stays, as it may be in time over that, and nothing is discarded.
+    fn peek_on_time(&self, outlook: &Outlook) -> Option<&Tag> {
+        self.certain(outlook).filter(|tag| !tag.is_expired(outlook))
+    }
+
+    /// Takes the message that [`peek_on_time`](Self::peek_on_time) shows. O(log n) to find it where messages of one priority expire
+    /// in the order in which they came; what is before it may have to move up.
+    fn pop_on_time(&mut self, outlook: &Outlook) -> Option<(Tag, M)> {
+        self.peek_on_time(outlook)?;
+        self.pop(outlook, &mut Vec::new())
+    }
 
     /// Messages that wait.
     fn len(&self) -> usize;

@@ -115,7 +115,7 @@ impl Limits {
 /// Why a message was discarded.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Why {
-    /// It would have come too late.
+    /// It would have come too late, or the rest of the frame that it belongs to.
     Expired,
     /// The queue was full, and a newer or better message took its place.
     Replaced,

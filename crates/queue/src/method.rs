@@ -1,5 +1,6 @@
 use crate::fifo::Fifo;
 use crate::fifo_timed::FifoTimed;
+use crate::in_time::InTime;
 use crate::keep_alive::KeepAlive;
 use crate::lifo::Lifo;
 use crate::lifo_priority::LifoPriority;
@@ -32,7 +33,6 @@ pub enum Method {
     /// By priority; the oldest of the least important makes room.
     Ring,
     /// The ring in, SBPN2 out.
-    #[default]
     RingSbpn2,
     /// The ring in; what expired goes out when nothing else waits.
     NeverDiscard,
@@ -40,11 +40,14 @@ pub enum Method {
     KeepAlive,
     /// By a score of priority, time left and size.
     Weighted,
+    /// What can still be in time, by priority; frames whole or not at all. What measures best over all experiments (`sbpn-best`).
+    #[default]
+    InTime,
 }
 
 impl Method {
     /// Every method, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 11] = [
+    pub const ALL: [(&'static str, Self); 12] = [
         ("fifo", Self::Fifo),
         ("fifo-timed", Self::FifoTimed),
         ("sbpn1", Self::Sbpn1),
@@ -56,6 +59,7 @@ impl Method {
         ("never-discard", Self::NeverDiscard),
         ("keep-alive", Self::KeepAlive),
         ("weighted", Self::Weighted),
+        ("in-time", Self::InTime),
     ];
 
     /// An empty queue of this kind.
@@ -71,6 +75,7 @@ impl Method {
             Self::RingSbpn2 => Box::new(By::<M, RingSbpn2>::new(limits)),
             Self::NeverDiscard => Box::new(NeverDiscard::new(limits)),
             Self::KeepAlive => Box::new(KeepAlive::new(limits)),
+            Self::InTime => Box::new(InTime::new(limits)),
             Self::Weighted => Box::new(Weighted::new(limits, Weights::default())),
         }
     }

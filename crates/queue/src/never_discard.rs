@@ -56,6 +56,14 @@ impl<M: fmt::Debug + Send> SendQueue<M> for NeverDiscard<M> {
         self.take_expired()
     }
 
+    fn peek_on_time(&self, outlook: &Outlook) -> Option<&Tag> {
+        self.live.first_on_time(outlook).map(|(.., tag)| tag)
+    }
+
+    fn pop_on_time(&mut self, outlook: &Outlook) -> Option<(Tag, M)> {
+        self.live.take_on_time(outlook)
+    }
+
     fn len(&self) -> usize {
         self.live.len() + self.expired.len()
     }

@@ -44,6 +44,14 @@ impl<M: fmt::Debug + Send, R: Rule<M>> SendQueue<M> for By<M, R> {
         R::pop(&mut self.0, outlook, gone)
     }
 
+    fn peek_on_time(&self, outlook: &Outlook) -> Option<&Tag> {
+        self.0.first_on_time(outlook).map(|(.., tag)| tag)
+    }
+
+    fn pop_on_time(&mut self, outlook: &Outlook) -> Option<(Tag, M)> {
+        self.0.take_on_time(outlook)
+    }
+
     fn len(&self) -> usize {
         self.0.len()
     }

@@ -55,8 +55,27 @@ impl<M: fmt::Debug + Send, B: Bag<M>> Store<M, B> {
         self.take_from(self.first()?)
     }
 
+    /// The first message that would come in time: its level, its place there, and what it is.
+    pub(crate) fn first_on_time(&self, outlook: &Outlook) -> Option<(usize, usize, &Tag)> {
+        let mut levels = self.levels.iter().enumerate();
+        levels.find_map(|(level, bag)| bag.first_on_time(outlook).map(|(place, tag)| (level, place, tag)))
+    }
+
+    /// Takes that message, and nothing else.
+    pub(crate) fn take_on_time(&mut self, outlook: &Outlook) -> Option<(Tag, M)> {
+        let (level, place, _) = self.first_on_time(outlook)?;
+        let taken = self.levels[level].take_at(place);
+        self.taken(level, taken)
+    }
+
     fn take_from(&mut self, level: usize) -> Option<(Tag, M)> {
-        let (tag, message) = self.levels[level].take()?;
+        let taken = self.levels[level].take();
+        self.taken(level, taken)
+    }
+
+    /// Counts what was taken out of a level.
+    fn taken(&mut self, level: usize, taken: Option<(Tag, M)>) -> Option<(Tag, M)> {
+        let (tag, message) = taken?;
         self.len -= 1;
         self.level_bytes[level] -= tag.len;
         if self.levels[level].head().is_none() {

@@ -13,6 +13,8 @@ enum Step {
         len: usize,
     },
     Pop,
+    /// A way that takes so much longer than the best has room.
+    PopOnTime(u64),
     Pass(u64),
     /// The clock jumps, perhaps back.
     Clock(u64),
@@ -22,6 +24,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         4 => (0..8u8, 0..300u64, 1..1500usize).prop_map(|(priority, life, len)| Step::Push { priority, life, len }),
         3 => Just(Step::Pop),
+        1 => (0..200u64).prop_map(Step::PopOnTime),
         2 => (0..60u64).prop_map(Step::Pass),
         1 => (0..5000u64).prop_map(Step::Clock),
     ]
@@ -69,26 +72,40 @@ impl Beside {
         }
     }
 
+    fn pop_on_time(&mut self, longer: u64) {
+        let delay = self.outlook.one_way_delay + Duration::from_millis(longer);
+        let outlook = Outlook { one_way_delay: delay, ..self.outlook };
+        let shown = self.queue.peek_on_time(&outlook).copied();
+        let taken = self.queue.pop_on_time(&outlook);
+        assert_eq!(taken.map(|(tag, _)| tag), shown);
+        if let Some((tag, message)) = taken {
+            assert_eq!(self.remove(message), tag);
+            assert!(!tag.is_expired(&outlook));
+        }
+    }
+
     fn pop(&mut self) {
         let (waiting, mut gone) = (self.held.len(), Vec::new());
         let head = self.queue.peek().copied();
+        let certain = self.queue.certain(&self.outlook).copied();
         let next = self.queue.pop(&self.outlook, &mut gone);
         assert_eq!(head.is_some(), waiting > 0);
         if let Some((tag, message)) = next {
             assert_eq!(self.remove(message), tag);
         }
+        assert!(certain.is_none() || certain == next.map(|(tag, _)| tag), "{certain:?} was certain");
         assert_eq!(next.is_some() || !gone.is_empty(), waiting > 0, "something comes of asking");
         for it in &gone {
             assert_eq!(self.remove(it.message), it.tag);
             assert_eq!(it.why, Why::Expired);
-            assert!(it.tag.is_expired(&self.outlook));
+            assert!(it.tag.is_expired(&self.outlook) || self.method == Method::InTime, "but the rest of a frame");
         }
         let keeps_all = matches!(self.method, Method::Fifo | Method::Ring | Method::NeverDiscard);
         assert!(!keeps_all || gone.is_empty());
         let late_only_at_the_end = matches!(self.method, Method::Sbpn2 | Method::RingSbpn2 | Method::Weighted);
         if let Some((tag, _)) = next.filter(|(tag, _)| tag.is_expired(&self.outlook)) {
             match self.method {
-                Method::NeverDiscard => {
+                Method::NeverDiscard | Method::InTime => {
                     let all_late = self.held.iter().all(|(_, held)| held.is_expired(&self.outlook));
                     assert!(all_late || !self.forward, "{tag:?} could wait");
                 }
@@ -118,6 +135,7 @@ proptest! {
             match step {
                 Step::Push { priority, life, len } => it.push(priority, life, len),
                 Step::Pop => it.pop(),
+                Step::PopOnTime(longer) => it.pop_on_time(longer),
                 Step::Pass(millis) => it.outlook.now += Duration::from_millis(millis),
                 Step::Clock(millis) => {
                     let now = Instant::from_millis(millis);
@@ -164,7 +182,7 @@ proptest! {
                         }
                     }
                     Step::Pass(millis) => outlook.now += Duration::from_millis(millis),
-                    Step::Clock(_) => {}
+                    Step::PopOnTime(_) | Step::Clock(_) => {}
                 }
             }
         }

@@ -79,7 +79,7 @@ fn a_path_whose_acknowledgements_others_overtake_is_measured_all_the_same() {
     }
     let path = pair.client_path(1).unwrap();
     println!("{worst:?} of data in flight, {:?} measured", path.srtt);
-    assert!(worst < ms(700), "{worst:?} of data in flight where 180 ms and a queue of 60 ms are meant");
+    assert!(worst < ms(350), "{worst:?} of data in flight where 180 ms and a queue of 60 ms are meant");
 }
 
 #[test]

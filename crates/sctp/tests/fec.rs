@@ -25,8 +25,9 @@ fn lossy(loss: f64) -> Duplex {
     Duplex::new(LinkModel { loss: Loss::Uniform(loss), ..link(1, 50) }, link(1, 50))
 }
 
+/// As the papers have it.
 fn classic(name: &str) -> Options {
-    Options { fec: code(name), ..Options::classic() }
+    Options { fec: code(name), fec_losses: FecLosses::Hidden, ..Options::classic() }
 }
 
 /// What came of a transfer over the papers' network.
@@ -232,7 +233,7 @@ fn over(first_tsn: u32, symbols: &[Vec<u8>]) -> Vec<u8> {
     let (mut coefficients, mut coded, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     combination.coefficients(&mut coefficients).unwrap();
     for (symbol, &coefficient) in symbols.iter().zip(&coefficients) {
-        Combination::add_source(coefficient, &[symbol], &mut coded);
+        Combination::add_sources(&[coefficient], &[b""], &[symbol], &mut coded);
     }
     let covered = vec![0xff; symbols.len().div_ceil(8)];
     let chunk = Redundancy { rule: Redundancy::RANDOM, first_tsn, count, key: 9, covered: &covered, coded: &coded };

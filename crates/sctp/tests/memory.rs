@@ -9,7 +9,9 @@ mod common;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_sctp::wire::Chunk;
 use braidcast_sctp::wire::chunk::Redundancy;
-use braidcast_sctp::{AssociationId, Endpoint, Options, SendError, SendOptions};
+use braidcast_sctp::{
+    AssociationId, Endpoint, Limits, Method, Options, QueueScope, Reliability, SendError, SendOptions,
+};
 use core::cell::Cell;
 use core::time::Duration;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -189,6 +191,36 @@ fn steady(options: &Options) {
             let (calls, packets) = (CALLS.get() - calls, pipe.packets - packets);
             assert!(packets > 200);
             assert_eq!(calls, 0, "for {packets} packets; {len} bytes, unordered {unordered}, I-DATA {interleaving}");
+        }
+    }
+}
+
+#[test]
+fn a_queue_of_any_method_allocates_nothing_for_a_message() {
+    for (name, method) in Method::ALL {
+        for queue_scope in [QueueScope::Alone, QueueScope::Under] {
+            let send_queue = Limits::messages(40);
+            let options =
+                Options { queue: Some(method), queue_scope, send_queue, send_buffer: 160_000, ..Options::default() };
+            let mut pipe = Pipe::new(&options);
+            let id = pipe.connect(0);
+            let payload = common::pattern(1200, 1);
+            let lifetime = Reliability::Lifetime(Duration::from_secs(60));
+            let how = SendOptions { unordered: true, reliability: lifetime, ..SendOptions::default() };
+            let mut round = |count| {
+                for _ in 0..count {
+                    while pipe.client.association(id).unwrap().send_room() >= payload.len() {
+                        pipe.client.association_mut(id).unwrap().send(pipe.now, &payload, how).unwrap();
+                    }
+                    pipe.advance(Duration::from_micros(200));
+                }
+                pipe.packets
+            };
+            round(3000);
+            let (calls, before) = (CALLS.get(), round(0));
+            let packets = round(500) - before;
+            assert!(packets > 500, "{packets}");
+            assert_eq!(CALLS.get() - calls, 0, "{name} {queue_scope}: for {packets} packets");
         }
     }
 }

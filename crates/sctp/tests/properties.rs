@@ -4,9 +4,9 @@ mod common;
 
 use braidcast_core::Instant;
 use braidcast_sctp::{
-    Abandonment, Artx, BufferSplit, Code, Congestion, CwndUpdate, Event, FecWindow, LossDetection, Options,
-    Reliability, RetransmissionPolicy, RttSamples, SackOptions, SackPath, SackPolicy, Scheduler, SendOptions,
-    StreamOrder,
+    Abandonment, Artx, BufferSplit, Code, Congestion, CwndUpdate, Event, FecLosses, FecWindow, Limits, LossDetection,
+    MessagePriority, Method, Options, QueueScope, Reliability, RetransmissionPolicy, RttSamples, SackOptions, SackPath,
+    SackPolicy, Scheduler, SendError, SendOptions, StreamOrder,
 };
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Loss, Outage, Rate, Reorder, ReorderHow};
@@ -53,9 +53,10 @@ fn messages() -> impl Strategy<Value = Vec<Message>> {
         1 => (1_u64..800).prop_map(|life| Reliability::Lifetime(ms(life))),
         1 => (0_u16..3).prop_map(Reliability::Retransmissions),
     ];
-    let message = (any::<bool>(), 0_u16..4, any::<bool>(), reliability, 8_usize..9000, 0_u64..25);
-    let message = message.prop_map(|(by_client, stream, unordered, reliability, len, pause)| {
-        let how = SendOptions { stream, unordered, reliability, ..SendOptions::default() };
+    let message = (any::<bool>(), 0_u16..4, any::<bool>(), reliability, 8_usize..9000, 0_u64..25, 0_u8..8);
+    let message = message.prop_map(|(by_client, stream, unordered, reliability, len, pause, level)| {
+        let priority = MessagePriority::new(level).unwrap();
+        let how = SendOptions { stream, unordered, reliability, priority, ..SendOptions::default() };
         Message { by_client, how, len, pause }
     });
     prop::collection::vec(message, 1..60)
@@ -66,6 +67,12 @@ fn of<T: Copy + std::fmt::Debug + 'static>(all: &'static [(&'static str, T)]) ->
     prop::sample::select(all).prop_map(|(_, it)| it)
 }
 
+/// No queue, or a short one of any method.
+fn queues() -> impl Strategy<Value = (Option<Method>, Limits, QueueScope)> {
+    let queue = (prop::option::of(of(&Method::ALL)), 1_usize..20, of(&QueueScope::ALL));
+    queue.prop_map(|(method, messages, scope)| (method, Limits::messages(messages), scope))
+}
+
 fn options() -> impl Strategy<Value = Options> {
     let scheduling = (of(&Scheduler::ALL), of(&RetransmissionPolicy::ALL), any::<bool>(), of(&StreamOrder::ALL));
     let losses = (of(&LossDetection::ALL), of(&CwndUpdate::ALL), of(&Abandonment::ALL), any::<bool>());
@@ -74,16 +81,20 @@ fn options() -> impl Strategy<Value = Options> {
     let rest = (any::<bool>(), any::<bool>(), prop::option::of(0_u32..3), prop::option::of(1_u32..6));
     let code = prop::sample::select(vec!["block:5,3", "convolutional:4,3,8", "tetrys:3,2,40"]);
     let code = prop::option::of(code.prop_map(|name| name.parse::<Code>().unwrap()));
-    let redundancy = (code, of(&FecWindow::ALL), prop::option::of(of(&Artx::ALL)));
-    (scheduling, losses, returns, sharing, rest, redundancy).prop_map(
+    let redundancy = (code, of(&FecWindow::ALL), of(&FecLosses::ALL), prop::option::of(of(&Artx::ALL)));
+    (scheduling, losses, returns, sharing, rest, queues(), redundancy).prop_map(
         |(
             (scheduler, retransmission, concurrent, stream_order),
             (loss_detection, cwnd_update, abandonment, probe),
             (path, rtt_samples, sack, nr_sack),
             (congestion, buffer_split),
             (interleaving, pacing, quick_failover, max_burst),
-            (fec, fec_window, artx),
+            (queue, send_queue, queue_scope),
+            (fec, fec_window, fec_losses, artx),
         )| Options {
+            queue,
+            send_queue,
+            queue_scope,
             scheduler,
             retransmission,
             concurrent,
@@ -102,6 +113,7 @@ fn options() -> impl Strategy<Value = Options> {
             max_burst,
             fec,
             fec_window,
+            fec_losses,
             artx,
             sack: SackOptions { path, delay: ms(20), ..sack.into() },
             ..Options::live()
@@ -158,7 +170,33 @@ fn run(pair: &mut Pair, until: Instant, before: &mut InFlight) {
     pair.run(ms(0));
 }
 
-fn check(messages: &[Message], got: &[(braidcast_sctp::Received, Vec<u8>)], by_client: bool, given_up: &BTreeSet<u64>) {
+/// Whether what was sent first on an ordered stream, and is in no other way different for the queue, is delivered first.
+fn keeps_order(options: &Options, earlier: &Message, later: &Message) -> bool {
+    match options.queue {
+        None | Some(Method::Fifo | Method::FifoTimed) => true,
+        Some(Method::Ring) => earlier.how.priority == later.how.priority,
+        // A slower path may take a later one, for which there is time (`Options::queue`).
+        Some(_) => false,
+    }
+}
+
+/// What became of messages otherwise than by delivery.
+#[derive(Default)]
+struct Fates {
+    given_up: BTreeSet<u64>,
+    /// Of those, the ones that the queue discarded.
+    discarded: BTreeSet<u64>,
+    refused: BTreeSet<u64>,
+}
+
+fn check(
+    options: &Options,
+    messages: &[Message],
+    got: &[(braidcast_sctp::Received, Vec<u8>)],
+    by_client: bool,
+    fates: &Fates,
+) {
+    let Fates { given_up, discarded, refused } = fates;
     let mut seen = BTreeSet::new();
     let mut last = BTreeMap::new();
     for (info, bytes) in got {
@@ -169,26 +207,36 @@ fn check(messages: &[Message], got: &[(braidcast_sctp::Received, Vec<u8>)], by_c
         assert!(*bytes == payload(n as usize, message.len), "{n} is not intact");
         assert_eq!((info.stream, info.unordered), (message.how.stream, message.how.unordered));
         if !info.unordered {
-            let before = last.insert(info.stream, n);
-            assert!(before.is_none_or(|before| before < n), "{n} after {before:?}");
+            let before: Option<u64> = last.insert(info.stream, n);
+            let held = |before: u64| before < n || !keeps_order(options, message, &messages[before as usize]);
+            assert!(before.is_none_or(held), "{n} after {before:?}");
         }
     }
     for (n, message) in messages.iter().enumerate().filter(|(_, it)| it.by_client == by_client) {
         let n = n as u64;
-        let promised = message.how.reliability == Reliability::Reliable;
+        let fates = [seen.contains(&n), discarded.contains(&n), refused.contains(&n)];
+        assert!(fates.iter().filter(|it| **it).count() <= 1, "{n}: came, discarded, refused: {fates:?}");
+        if refused.contains(&n) {
+            assert!(!given_up.contains(&n), "{n} was not taken");
+            continue;
+        }
+        let promised = message.how.reliability == Reliability::Reliable && !discarded.contains(&n);
         assert!(!promised || (seen.contains(&n) && !given_up.contains(&n)), "{n} was promised");
         assert!(seen.contains(&n) || given_up.contains(&n), "{n} vanished");
     }
 }
 
-fn given_up(events: &[Event]) -> BTreeSet<u64> {
-    let mut set = BTreeSet::new();
+fn fates(events: &[Event], refused: &BTreeSet<u64>) -> Fates {
+    let mut fates = Fates { refused: refused.clone(), ..Fates::default() };
     for event in events {
-        if let Event::Abandoned { context, .. } = event {
-            assert!(set.insert(*context), "{context} given up twice");
+        if let Event::Abandoned { context, why, .. } = event {
+            assert!(fates.given_up.insert(*context), "{context} given up twice");
+            if why.is_some() {
+                fates.discarded.insert(*context);
+            }
         }
     }
-    set
+    fates
 }
 
 /// Sends all, waits until nothing is left to do, and checks everything.
@@ -196,14 +244,20 @@ fn story(options: &Options, links: Vec<Duplex>, messages: &[Message]) -> u64 {
     let mut pair = Pair::new(options, links);
     let bytes = digest(&mut pair.net);
     let (mut at_server, mut at_client, mut windows) = (Vec::new(), Vec::new(), InFlight::new());
+    let mut refused = BTreeSet::new();
     pair.until(ms(30_000), "connect", |pair| pair.server_exists());
     for (n, message) in messages.iter().enumerate() {
         let how = SendOptions { context: n as u64, ..message.how };
         let bytes = payload(n, message.len);
-        if message.by_client {
-            pair.on_client(|association, now| association.send(now, &bytes, how)).unwrap();
+        let outcome = if message.by_client {
+            pair.on_client(|association, now| association.send(now, &bytes, how))
         } else {
-            pair.on_server(|association, now| association.send(now, &bytes, how)).unwrap();
+            pair.on_server(|association, now| association.send(now, &bytes, how))
+        };
+        match outcome {
+            Ok(()) => {}
+            Err(SendError::QueueFull { .. }) if options.queue.is_some() => _ = refused.insert(n as u64),
+            Err(error) => panic!("{error}"),
         }
         check_windows(&pair, &mut windows);
         let until = pair.now() + ms(message.pause);
@@ -224,8 +278,8 @@ fn story(options: &Options, links: Vec<Duplex>, messages: &[Message]) -> u64 {
     pair.run(ms(500));
     at_server.extend(pair.server_recv());
     at_client.extend(pair.client_recv());
-    check(messages, &at_server, true, &given_up(&pair.client_events));
-    check(messages, &at_client, false, &given_up(&pair.server_events));
+    check(options, messages, &at_server, true, &fates(&pair.client_events, &refused));
+    check(options, messages, &at_client, false, &fates(&pair.server_events, &refused));
     for path in pair.on_client(|association, _| association.paths().collect::<Vec<_>>()) {
         assert_eq!(path.in_flight, 0);
     }
@@ -233,7 +287,7 @@ fn story(options: &Options, links: Vec<Duplex>, messages: &[Message]) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 60, max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_promised_arrives_once_in_order_and_intact(options in options(), links in links(), messages in messages()) {

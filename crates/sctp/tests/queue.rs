@@ -11,9 +11,19 @@ use braidcast_sim::link::LinkModel;
 use common::{Pair, link, ms, pattern};
 use core::time::Duration;
 
-/// A link of `kbit` kbit/s and `delay_ms`, the same each way.
+/// A link of `kbit` kbit/s and `delay_ms`.
+fn model(kbit: u64, delay_ms: u64) -> LinkModel {
+    LinkModel { rate: format!("{kbit}kbit").parse().unwrap(), ..link(1, delay_ms) }
+}
+
+/// The same each way.
 fn thin(kbit: u64, delay_ms: u64) -> Duplex {
-    Duplex::both(LinkModel { rate: format!("{kbit}kbit").parse().unwrap(), ..link(1, delay_ms) })
+    Duplex::both(model(kbit, delay_ms))
+}
+
+/// With a queue of 20 packets.
+fn short(kbit: u64, delay_ms: u64) -> Duplex {
+    Duplex::both(LinkModel { queue: "20p".parse().unwrap(), ..model(kbit, delay_ms) })
 }
 
 fn options(method: Method, messages: usize) -> Options {
@@ -60,7 +70,7 @@ impl Kind {
 
 /// A call of 20 s over two unlike paths that carry two thirds of it: audio of 214 bytes each 20 ms, and 2 Mbit/s of video.
 fn call(options: &Options) -> (Pair, [Kind; 2]) {
-    let mut pair = Pair::connected(options, vec![thin(1000, 20), thin(500, 90)]);
+    let mut pair = Pair::connected(options, vec![short(1000, 20), short(500, 90)]);
     let (mut kinds, begin) = ([Kind::default(); 2], pair.now());
     let deadlines = [ms(200), ms(400)];
     for tick in 0..1000_u64 {
@@ -95,29 +105,25 @@ fn sound_is_on_time_where_the_queue_knows_what_it_is() {
         let shares = kinds.map(Kind::share_on_time);
         println!("{:?}: audio {:.3}, video {:.3} on time", options.queue, shares[0], shares[1]);
         let stats = pair.on_client(|it, _| it.stats());
-        println!("{kinds:?} {} {} {stats:?}", options.queue_scope, options.send_queue.messages);
-        for i in 0..2 {
-            let p = pair.client_path(i).unwrap();
-            println!("{i}: {:?} {:?} cwnd {} {:?}", p.srtt, p.sent_bytes * 8 / 20, p.cwnd, p.lost_chunks);
-        }
         assert_eq!(discarded(&pair).len() as u64, stats.expired + stats.crowded_out);
         shares
     };
     let fifo = shares(&options(Method::Fifo, 64));
-    assert!(fifo[0] < 0.5, "waits behind the video");
-    assert!(shares(&Options::live())[0] < 0.5, "so it does in streams that rank alike");
+    assert!(fifo[0] < 0.1, "waits behind the video");
+    assert!(shares(&Options::live())[0] < 0.1, "so it does in streams that rank alike");
     for method in [Method::Sbpn1, Method::Sbpn2, Method::Ring, Method::RingSbpn2] {
         let [audio, video] = shares(&options(method, 64));
         // A full queue that discards nothing refuses sound as well.
-        let whole = if matches!(method, Method::Ring | Method::RingSbpn2) { 0.98 } else { 0.8 };
-        //assert!(audio > whole, "{method}: {audio} {video}");
+        let whole = if matches!(method, Method::Ring | Method::RingSbpn2) { 0.93 } else { 0.85 };
+        assert!(audio > whole && video > fifo[1], "{method}: {audio} {video}");
     }
 }
 
 #[test]
 fn what_only_the_quick_path_brings_in_time_waits_for_it() {
     let run = |method, outage: bool| {
-        let mut pair = Pair::connected(&options(method, 100), vec![thin(400, 20), thin(5000, 250)]);
+        let options = Options { initial_window: Some(4), ..options(method, 100) };
+        let mut pair = Pair::connected(&options, vec![thin(400, 20), thin(5000, 250)]);
         if outage {
             pair.cut(0, true);
             pair.run(ms(1500));
@@ -143,11 +149,12 @@ fn what_only_the_quick_path_brings_in_time_waits_for_it() {
     // A queue that knows no expiry takes the room that there is.
     let (on_time, gone, slow) = run(Method::Ring, false);
     assert!(on_time < 15 && gone.is_empty() && slow > 5, "{on_time} on time, {slow} over the slow path");
-    // The slow path alone brings nothing in time: all is discarded when it would carry it, but for the last one of SBPN2.
+    // The slow path alone brings nothing in time: all is discarded when it would carry it. SBPN2 lets the last of a queue go
+    // in any case, which each message is until the window is full.
     let (on_time, gone, slow) = run(Method::Sbpn1, true);
     assert_eq!((on_time, gone.len(), slow), (0, 20, 0));
     let (on_time, gone, slow) = run(Method::Sbpn2, true);
-    assert_eq!((on_time, gone.len(), slow), (0, 19, 1));
+    assert!(on_time == 0 && slow > 1 && gone.len() as u64 + slow == 20, "{on_time} on time, {slow} over the slow path");
 }
 
 #[test]

@@ -6,8 +6,8 @@ use crate::wire::{self, Clock, Feedback, Message, PPID, UnitHeader};
 use braidcast_core::{Datagram, Instant, Machine, PathId, Rng, Route, Transmit};
 use braidcast_media::{Kind, Run, Unit};
 use braidcast_sctp::{
-    Association, AssociationId, CloseReason, ConnectError, Endpoint, Event as Sctp, JoinError, PathState, Reliability,
-    SendError, SendOptions,
+    Association, AssociationId, CloseReason, ConnectError, Endpoint, Event as Sctp, JoinError, MessagePriority,
+    PathState, Reliability, SendError, SendOptions,
 };
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
@@ -70,6 +70,8 @@ struct Envelope {
 /// Memory: the association's send buffer, the backlog (see [`SenderOptions::backlog`]), and one unit.
 pub struct Sender {
     options: SenderOptions,
+    /// The association has a send queue, which judges lifetimes itself.
+    queued: bool,
     endpoint: Endpoint,
     id: AssociationId,
     phase: Phase,
@@ -97,7 +99,8 @@ pub struct Sender {
 
 impl Sender {
     /// Begins a session with the receiver that `routes` lead to; `remote_port` is its SCTP port. The first route that
-    /// answers sets up the association, the others join it.
+    /// answers sets up the association, the others join it. A send queue in `sctp` ([`braidcast_sctp::Options::queue`]) goes by
+    /// the kinds of units, and by when they would come too late; a reliable session does without.
     ///
     /// # Errors
     /// [`ConnectError`]: there are no routes, too many, or the port is 0.
@@ -110,6 +113,11 @@ impl Sender {
         routes: &[Route],
     ) -> Result<Self, ConnectError> {
         sctp.streams = sctp.streams.max(STREAMS);
+        sctp.queue = sctp.queue.filter(|_| !options.reliable);
+        let queued = sctp.queue.is_some();
+        if queued {
+            sctp.send_buffer *= 2; // Half of it is the queue.
+        }
         options.redundancy.apply(&mut sctp);
         // What is reliable is worth something however late it comes.
         let deadline = (!options.reliable).then_some(options.latency);
@@ -118,6 +126,7 @@ impl Sender {
         let id = endpoint.connect(now, remote_port, routes)?;
         Ok(Self {
             options,
+            queued,
             endpoint,
             id,
             phase: Phase::Connecting,
@@ -426,25 +435,28 @@ impl Sender {
             pts: unit.pts,
         };
         wire::write_unit(&mut self.message, &header, runs, bytes);
+        let stream = if self.options.reliable { CONTROL } else { mapping::stream(unit.kind, unit.reference) };
         let how = SendOptions {
-            stream: if self.options.reliable { CONTROL } else { mapping::stream(unit.kind, unit.reference) },
+            stream,
             ppid: PPID,
             unordered: !self.options.reliable,
             reliability: envelope.reliability,
             context: envelope.sequence << 8 | unit.kind.index() as u64,
-            ..SendOptions::default()
+            priority: MessagePriority::new(mapping::priority(stream).index() as u8).unwrap_or(MessagePriority::LAST),
         };
         let association = self.endpoint.association_mut(self.id).ok_or(SendError::Closing)?;
         association.send(now, &self.message, how)
     }
 
-    /// How long to try: until the unit could not arrive on time any more, `None` if that time is past already.
+    /// How long to try: until the unit could not arrive on time any more, `None` if that time is past already. A queue is told
+    /// when it must arrive, as it knows the path.
     fn reliability(&self, now: Instant, delay: Duration, unit: &Unit) -> Option<Reliability> {
         if self.options.reliable {
             return Some(Reliability::Reliable);
         }
         let left = (unit.first_captured + self.options.latency).since(now + delay);
-        (!left.is_zero()).then_some(Reliability::Lifetime(left))
+        let delay = if self.queued { delay } else { Duration::ZERO };
+        (!left.is_zero()).then_some(Reliability::Lifetime(left + delay))
     }
 
     /// The least that the way to the receiver takes: half the smallest smoothed round trip time of an active path.

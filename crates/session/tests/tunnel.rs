@@ -2,8 +2,8 @@
 #![allow(missing_docs, reason = "a test")]
 
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
-use braidcast_dccp::{Options, Wanted};
-use braidcast_session::tunnel::{Happening, Settings, Tunnel};
+use braidcast_dccp::{Ccid, Method, Options};
+use braidcast_session::tunnel::{Class, Discards, Happening, Settings, Tunnel};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -21,26 +21,29 @@ struct Pair {
     exits: u16,
     /// What came out: at which end, where to.
     came: Vec<(usize, Route)>,
+    /// What they and their owners were told.
+    told: Vec<Happening>,
 }
 
 impl Pair {
     fn new(probe: bool) -> Self {
-        let settings = Settings {
-            lifetime: Duration::from_secs(1),
-            wanted: Wanted::default(),
-            jitter_buffer: Duration::from_millis(100),
-        };
+        Self::with(Options { probe, ..Options::default() }, Settings::default(), [Class::default(); 2])
+    }
+
+    /// Both ends have these options and settings, and the client's entrances these classes.
+    fn with(options: Options, settings: Settings, classes: [Class; 2]) -> Self {
         let mut ends = ["client", "server"].map(|name| {
-            let forwards = vec![address(9, 5000), address(9, 5001)];
-            let options = Options { max_packet: 1452, probe, ..Options::default() };
+            let forwards = [5000, 5001].map(|port| (address(9, port), Class::default())).to_vec();
+            // What leaves is one datagram each time.
+            let options = Options { max_packet: 1452, max_segments: 1, ..options.clone() };
             let mut end = Tunnel::new(options, Rng::from_seed(1).stream(name), settings.clone(), forwards);
-            (0..2).for_each(|n| end.add_entrance(SocketId(ENTRANCE + n), n as u8));
+            (0..).zip(classes).for_each(|(n, class)| end.add_entrance(SocketId(ENTRANCE + n), n as u8, class));
             end
         });
         let now = Instant::from_millis(1);
         ends[1].serve(SocketId(0), 6511).unwrap();
         ends[0].dial(now, Route::new(SocketId(0), address(2, 9000)), 6511);
-        let mut pair = Self { now, ends, exits: EXIT, came: Vec::new() };
+        let mut pair = Self { now, ends, exits: EXIT, came: Vec::new(), told: Vec::new() };
         pair.settle();
         pair
     }
@@ -65,6 +68,7 @@ impl Pair {
                     self.ends[1 - at].handle_datagram(self.now, datagram);
                 }
                 while let Some(happening) = self.ends[at].poll_event() {
+                    self.told.push(happening.clone());
                     if let Happening::WantSocket(link, flow, _) = happening {
                         self.ends[at].give_socket(link, flow, SocketId(self.exits));
                         self.exits += 1;
@@ -151,4 +155,75 @@ fn samples_carry_the_number_of_their_connection() {
     numbers.dedup();
     assert_eq!(numbers, [1, 2]);
     assert!(samples.iter().any(|(_, sample)| !sample.sent && sample.kind.starts_with("Data")), "{samples:?}");
+}
+
+/// A second of sound, 50 datagrams a second, and of bursts of pictures, at the two entrances; then both ends come to rest.
+fn call(queue: Method, queue_length: usize, classes: [Class; 2]) -> (Pair, [u64; 2], [Discards; 2]) {
+    let settings = Settings { queue, queue_length, ..Settings::default() };
+    let options = Options { ccids: vec![Ccid::Three], ..Options::default() };
+    let mut pair = Pair::with(options, settings, classes);
+    let at = |entrance| Route::new(SocketId(ENTRANCE + entrance), address(8, entrance));
+    let put = |pair: &mut Pair, entrance, len: usize| {
+        let payload = vec![0; len];
+        pair.ends[0].handle_datagram(pair.now, Datagram { route: at(entrance), ecn: Ecn::NotEct, payload: &payload });
+    };
+    for tick in 0..50 {
+        put(&mut pair, 0, 100);
+        if tick % 5 == 0 {
+            (0..40).for_each(|_| put(&mut pair, 1, 1000));
+        }
+        pair.settle();
+        pair.wait(Duration::from_millis(20));
+    }
+    pair.wait(Duration::from_secs(5));
+    let figures = |end: &Tunnel, port| {
+        let (_, link) = end.links().next().unwrap();
+        link.flows.values().find(|flow| flow.port == port).unwrap().whole(pair.now)
+    };
+    let came = [0, 1].map(|port| figures(&pair.ends[1], port).received.datagrams);
+    let gone = [0, 1].map(|port| figures(&pair.ends[0], port).discarded);
+    (pair, came, gone)
+}
+
+#[test]
+fn a_burst_of_pictures_takes_no_room_from_sound_and_its_own_losses_are_told() {
+    // The network takes no time here: only the room is short, and nothing is said of the flows.
+    let (_, came, gone) = call(Method::RingSbpn2, 8, [Class::default(); 2]);
+    assert_eq!((came[0], gone[0].total()), (50, 0), "{gone:?}");
+    assert!(gone[1].replaced > 100 && gone[1].no_room == 0, "{gone:?}");
+    assert_eq!(came[1] + gone[1].total(), 400, "{gone:?} {came:?}");
+    // The other way round, if the user wants it so.
+    let class = |level: &str| Class { priority: level.parse().ok(), lifetime: None };
+    let (_, came, gone) = call(Method::RingSbpn2, 8, [class("7"), class("0")]);
+    assert!(came[0] < 50 && gone[0].total() == 50 - came[0], "{came:?} {gone:?}");
+}
+
+#[test]
+fn a_way_that_takes_longer_than_datagrams_live_is_said_once() {
+    for (queue, said) in [(Method::RingSbpn2, 1), (Method::Fifo, 0)] {
+        let way = Duration::from_millis(250);
+        let settings = Settings { one_way_delay: Some(way), queue, ..Settings::default() };
+        let classes = [Class::named("audio").unwrap(), Class::default()];
+        let mut pair = Pair::with(Options::default(), settings, classes);
+        for _ in 0..10 {
+            pair.put(0, Route::new(SocketId(ENTRANCE), address(8, 1)));
+        }
+        let too_far =
+            |it: &&Happening| matches!(it, Happening::TooFar(_, w, life) if (*w, life.as_millis()) == (way, 200));
+        assert_eq!(pair.told.iter().filter(too_far).count(), said, "{queue}");
+    }
+}
+
+#[test]
+fn a_clock_that_steps_back_holds_a_tunnel_up_and_breaks_nothing() {
+    let (mut pair, before, _) = call(Method::RingSbpn2, 512, [Class::default(); 2]);
+    assert_eq!(before, [50, 400]);
+    pair.now = Instant::from_millis(100);
+    let route = Route::new(SocketId(ENTRANCE), address(8, 0));
+    // What is sent meanwhile may expire, as the time at which it could leave lies ahead.
+    pair.put(0, route);
+    pair.wait(Duration::from_secs(10));
+    assert!(matches!(pair.put(0, route)[..], [(1, _)]), "and then it goes on");
+    let (_, link) = pair.ends[0].links().next().unwrap();
+    assert_eq!((link.connections, link.flows.len()), (1, 2));
 }

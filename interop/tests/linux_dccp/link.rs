@@ -29,6 +29,11 @@ pub(crate) fn prepare(guest: &Guest, ends: Ends) {
     }
 }
 
+/// What goes from us to the guest becomes like `netem`; what comes back meets nothing.
+pub(crate) fn emulate_towards_guest(guest: &Guest, netem: &str) {
+    guest.run(&format!("tc qdisc replace dev ifb0 root netem {netem}\ntc qdisc del dev net1 root || true\n"));
+}
+
 /// Both directions of the links become like `netem`.
 pub(crate) fn emulate(guest: &Guest, ends: Ends, netem: &str) {
     let mut devices = vec!["tc qdisc replace dev net1", "tc qdisc replace dev ifb0"];

@@ -5,6 +5,7 @@ mod features;
 mod flows;
 mod link;
 mod lossy;
+mod queue;
 mod throughput;
 
 use braidcast_dccp::wire::Kind;
@@ -88,6 +89,7 @@ fn with_linux() {
         ends::all(guest);
         features::all(guest);
         lossy::all(guest);
+        queue::all(guest);
     });
 }
 

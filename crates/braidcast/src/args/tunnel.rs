@@ -1,6 +1,8 @@
 use super::dccp::{self, Congestion};
-use super::values::{self, Listen, Remote};
+use super::values::{self, Entrance, Exit, Listen, Remote};
+use braidcast_dccp::Method;
 use braidcast_media::voice::Codec;
+use braidcast_session::tunnel::Settings;
 use braidcast_sim::link::parse;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -12,12 +14,20 @@ use std::time::Duration;
 What an application sends to the n-th --listen address of one end leaves at the other end for its n-th --forward, and \
 answers come back to who asked. Each end may have both, so either side's applications can begin.
 
+All flows share what the network gives. Where that is less than they send, --queue decides what goes: unless told otherwise \
+what is more important, and only what still comes in time. Behind a slash stands how important a port's datagrams are and \
+how long they are of use: /audio (priority 0, 200ms), /video (1, 200ms), or a priority from /0 to /7 and a lifetime such \
+as /300ms. A port of which nothing is said is taken for sound, unless it sends datagrams of more than 400 bytes.
+
 A telephone here, its exchange there, over a satellite:
   there:  braidcast tunnel server 9000 --forward 127.0.0.1:4569
   here:   braidcast tunnel client --to there.example:9000 --listen 4569 --ccid ccid4-n100 --calls g729
 A camera's RTP and RTCP:
   there:  braidcast tunnel server 9000 --forward 127.0.0.1:5004,127.0.0.1:5005
-  here:   braidcast tunnel client --to there.example:9000 --listen 5004,5005")]
+  here:   braidcast tunnel client --to there.example:9000 --listen 5004,5005
+Sound and pictures of a call, sound first:
+  there:  braidcast tunnel server 9000 --forward 127.0.0.1:5004,127.0.0.1:5006
+  here:   braidcast tunnel client --to there.example:9000 --listen 5004/audio,5006/video/300ms")]
 pub(crate) struct TunnelArgs {
     #[command(subcommand)]
     pub(crate) command: TunnelCommand,
@@ -59,11 +69,21 @@ pub(crate) struct TunnelClientArgs {
 #[derive(Args, Debug)]
 pub(crate) struct TunnelEndArgs {
     /// Local UDP ports that applications here send to: PORT on 127.0.0.1, or ADDR:PORT; several with commas
-    #[arg(long, value_name = "PORT", value_parser = values::listen)]
-    pub(crate) listen: Option<Listen>,
-    /// Where applications here listen, for what comes from the other end's n-th --listen; several with commas
-    #[arg(long, value_name = "HOST:PORT", value_parser = values::remote, value_delimiter = ',')]
-    pub(crate) forward: Vec<Remote>,
+    #[arg(long, value_name = "PORT[/HOW]", value_parser = values::entrance, value_delimiter = ',')]
+    pub(crate) listen: Vec<Entrance>,
+    /// Where applications here listen, for what comes from the other end's n-th --listen; several with commas. HOW is about
+    /// what they answer
+    #[arg(long, value_name = "HOST:PORT[/HOW]", value_parser = values::exit, value_delimiter = ',')]
+    pub(crate) forward: Vec<Exit>,
+    /// Which of the datagrams that wait for congestion control goes next, and which not at all
+    #[arg(long, value_name = "METHOD", default_value_t = Settings::default().queue, value_parser = values::queue())]
+    pub(crate) queue: Method,
+    /// How many datagrams may wait
+    #[arg(long, value_name = "N", default_value_t = Settings::default().queue_length as u32, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) queue_length: u32,
+    /// How long the way from here to the other end takes, to judge what comes in time [default: by round trips]
+    #[arg(long, value_name = "TIME", value_parser = parse::duration)]
+    pub(crate) one_way_delay: Option<Duration>,
     /// Congestion control; a server prefers it, its clients decide. Ends that differ in CCID 4's variant disagree on its rate
     #[arg(long, value_name = "CCID", default_value = "ccid3", value_parser = dccp::congestion())]
     pub(crate) ccid: Congestion,
@@ -73,8 +93,8 @@ pub(crate) struct TunnelEndArgs {
     /// Wait up to this time for packets out of order before they count as lost (ccid3, ccid4)
     #[arg(long, value_name = "D_MAX", value_parser = parse::duration)]
     pub(crate) reorder: Option<Duration>,
-    /// Datagrams that have waited so long for congestion control are dropped unsent
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse::duration)]
+    /// Datagrams are of no use after this time, for ports of which no other is said; --queue decides what becomes of them
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::lifetime)]
     pub(crate) lifetime: Duration,
     /// Warn when less than this rate is allowed (ccid3, ccid4)
     #[arg(long, value_name = "RATE", value_parser = parse::rate)]

@@ -1,14 +1,43 @@
 //! The values that flags take, and how they are written.
 
+use braidcast_dccp::Method;
 use braidcast_mpath::Scheduler;
+use braidcast_session::tunnel::Class;
+use braidcast_sim::link::parse;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The name of a scheduler; help lists them all.
 pub(crate) fn scheduler() -> impl TypedValueParser<Value = Scheduler> {
     PossibleValuesParser::new(Scheduler::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<Scheduler>())
+}
+
+/// A send queue, or none: then the priorities of streams alone decide.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct MaybeQueue(pub(crate) Option<Method>);
+
+impl fmt::Display for MaybeQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(method) => method.fmt(f),
+            None => f.write_str("off"),
+        }
+    }
+}
+
+/// The name of a send queue, or `off`; help lists them all.
+pub(crate) fn maybe_queue() -> impl TypedValueParser<Value = MaybeQueue> {
+    let names = Method::ALL.map(|(name, _)| name).into_iter().chain(["off"]);
+    let value = |name: String| if name == "off" { Ok(None) } else { name.parse::<Method>().map(Some) };
+    PossibleValuesParser::new(names).try_map(move |name| value(name).map(MaybeQueue))
+}
+
+/// The name of a send queue; help lists them all.
+pub(crate) fn queue() -> impl TypedValueParser<Value = Method> {
+    PossibleValuesParser::new(Method::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<Method>())
 }
 
 /// Bytes from words such as `1GB`, `500MB` or `64KiB`.
@@ -65,6 +94,26 @@ pub(crate) struct Remote {
 /// The addresses to listen on, `None` for all of this machine in both families, each with its port; never empty.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Listen(pub(crate) Vec<(Option<IpAddr>, u16)>);
+
+/// A local port of a tunnel that applications send to, and what was said of its flows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Entrance {
+    /// Its address, if one was given.
+    pub(crate) addr: Option<IpAddr>,
+    /// UDP port.
+    pub(crate) port: u16,
+    /// How what comes in here waits.
+    pub(crate) class: Class,
+}
+
+/// Where flows leave a tunnel, and what was said of the answers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Exit {
+    /// Where applications listen.
+    pub(crate) to: Remote,
+    /// How what comes back from there waits.
+    pub(crate) class: Class,
+}
 
 impl fmt::Display for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -127,6 +176,57 @@ pub(crate) fn listen(text: &str) -> Result<Listen, String> {
         }
     }
     Ok(Listen(all))
+}
+
+/// `PORT`, `:PORT` or `ADDR:PORT`, perhaps with a class.
+pub(crate) fn entrance(text: &str) -> Result<Entrance, String> {
+    let (at, class) = with_class(text)?;
+    let Listen(all) = listen(at)?;
+    let [(addr, port)] = all[..] else { return Err(format!("'{at}' is not one port")) };
+    Ok(Entrance { addr, port, class })
+}
+
+/// `HOST:PORT`, perhaps with a class.
+pub(crate) fn exit(text: &str) -> Result<Exit, String> {
+    let (to, class) = with_class(text)?;
+    Ok(Exit { to: remote(to)?, class })
+}
+
+/// Splits off what is said of flows behind slashes: a kind, or a priority; a lifetime.
+fn with_class(text: &str) -> Result<(&str, Class), String> {
+    let mut words = text.trim().split('/');
+    let at = words.next().unwrap_or_default();
+    let (mut class, mut lifetime) = (Class::default(), None);
+    for word in words {
+        let twice = if let Some(kind) = Class::named(word) {
+            let twice = class.priority.is_some();
+            class = kind;
+            twice
+        } else if word.starts_with(|c: char| c.is_ascii_digit()) && word.ends_with(|c: char| c.is_ascii_alphabetic()) {
+            lifetime.replace(self::lifetime(word)?).is_some()
+        } else if !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit()) {
+            class.priority.replace(word.parse()?).is_some()
+        } else {
+            return Err(format!(
+                "'{word}' says nothing of a flow: write /audio or /video, or a priority from /0 (first) to /7, and \
+                 perhaps a lifetime: {at}/audio/150ms"
+            ));
+        };
+        if twice {
+            return Err(format!("'{text}' has two kinds, priorities or lifetimes: give one of each"));
+        }
+    }
+    class.lifetime = lifetime.or(class.lifetime);
+    Ok((at, class))
+}
+
+/// How long something is of use: more than no time.
+pub(crate) fn lifetime(text: &str) -> Result<Duration, String> {
+    match parse::duration(text) {
+        Ok(time) if time.is_zero() => Err(format!("a lifetime of {text} is over at once: write for example 150ms")),
+        Ok(time) => Ok(time),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// A UDP port that a datagram can be sent to.
@@ -205,6 +305,29 @@ mod tests {
         assert_eq!(listen("127.0.0.1:1,[::1]:2").unwrap().0.len(), 2);
         assert!(listen("").is_err());
         assert!(listen("localhost:9000").is_err());
+    }
+
+    #[test]
+    fn what_is_said_of_flows_stands_behind_slashes() {
+        let said = |text| {
+            entrance(text)
+                .map(|it| (it.port, it.class.priority.map(|it| it.get()), it.class.lifetime.map(|it| it.as_millis())))
+        };
+        assert_eq!(said("5004"), Ok((5004, None, None)));
+        assert_eq!(said("5004/audio"), Ok((5004, Some(0), Some(200))));
+        assert_eq!(said("[::1]:5006/video/1.5s"), Ok((5006, Some(1), Some(1500))));
+        assert_eq!(said("5006/7"), Ok((5006, Some(7), None)));
+        assert_eq!(said("5006/90ms/3"), Ok((5006, Some(3), Some(90))));
+        assert!(said("5006/8").unwrap_err().contains("8 is no priority; use 0 (first) to 7"));
+        assert!(said("5006/300").unwrap_err().contains("'300' is no priority"));
+        assert!(said("5006/-20ms").unwrap_err().contains("'-20ms' says nothing"));
+        assert!(said("5006/0ms").unwrap_err().contains("over at once"));
+        assert!(said("5006/5lightyears").unwrap_err().contains("unit"));
+        assert!(said("5006/loud").unwrap_err().contains("5006/audio/150ms"));
+        assert!(said("5006/").unwrap_err().contains("says nothing"));
+        assert!(said("5006/audio/1").unwrap_err().contains("one of each"));
+        let out = exit("there.example:5004/audio").unwrap();
+        assert_eq!((out.to.to_string(), out.class), ("there.example:5004".into(), Class::named("audio").unwrap()));
     }
 
     #[test]

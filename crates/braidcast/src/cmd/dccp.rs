@@ -44,6 +44,7 @@ pub(crate) struct ConnectionLine {
     pub(crate) lost_packets: u64,
     pub(crate) marked_packets: u64,
     pub(crate) expired_messages: u64,
+    pub(crate) crowded_out_messages: u64,
     pub(crate) reorder_delay_ms: Option<f64>,
 }
 
@@ -69,6 +70,7 @@ impl From<&Report> for ConnectionLine {
             lost_packets: ccid.lost,
             marked_packets: ccid.marked,
             expired_messages: stats.expired,
+            crowded_out_messages: stats.crowded_out,
             reorder_delay_ms: report.reorder.map(|it| json::round(it.longest_delay.as_secs_f64() * 1e3)),
         }
     }

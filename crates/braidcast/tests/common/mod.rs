@@ -6,6 +6,8 @@
     reason = "these tests are about real processes and sockets"
 )]
 
+pub(crate) mod network;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};

@@ -76,6 +76,8 @@ pub struct Sender {
     schedule: Schedule,
     /// Mean bytes of data per packet (s, s_true); `None` before the first.
     mean_size: Option<f64>,
+    /// Packets in this mean, as far as they are fewer than it goes back.
+    sizes: f64,
     /// X, bytes per second.
     rate: f64,
     /// The equation's rate, once there were losses (X_Bps, X_calc).
@@ -129,6 +131,7 @@ impl Sender {
             config,
             schedule: Schedule::new(config.granularity, min_interval),
             mean_size: None,
+            sizes: 1.0,
             rate: 0.0,
             fair_rate: None,
             loss_event_rate: 0.0,
@@ -182,7 +185,11 @@ impl Sender {
     pub fn on_sent(&mut self, now: Instant, size: usize) {
         let size = (size as f64).max(1.0);
         match &mut self.mean_size {
-            Some(mean) => *mean += Self::SIZE_WEIGHT * (size - *mean),
+            // The first packets weigh alike: a first one that is larger than the others would make all intervals too long.
+            Some(mean) => {
+                self.sizes = (self.sizes + 1.0).min(1.0 / Self::SIZE_WEIGHT);
+                *mean += (size - *mean) / self.sizes;
+            }
             None => {
                 self.mean_size = Some(size);
                 // Only now is s known, in which the initial rate is counted.

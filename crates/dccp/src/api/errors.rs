@@ -14,7 +14,8 @@ pub enum SendError {
     TooLong {
         /// Length of the message.
         len: usize,
-        /// [`Connection::max_payload`](crate::Connection::max_payload).
+        /// [`Connection::max_payload`](crate::Connection::max_payload), or all bytes of the
+        /// [`send_queue`](crate::Options::send_queue) if these are fewer.
         limit: usize,
     },
     /// More covered than there is, or above 15.

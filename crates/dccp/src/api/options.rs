@@ -122,7 +122,7 @@ pub struct SendOptions {
     /// How important it is, for queues that heed it. Default the most important.
     pub priority: Priority,
     /// After how long it is of no use: [`FifoTimed`](braidcast_queue::Method::FifoTimed) does not send what has waited so long; other
-    /// queues that heed it, what would arrive later. Default never.
+    /// queues that heed it, what would arrive later. Zero is over at once: only as the last that waits would it go. Default never.
     pub lifetime: Option<Duration>,
     /// What the application calls it in [`Event::Discarded`](crate::Event). Default `None`: nothing is told.
     pub context: Option<u64>,

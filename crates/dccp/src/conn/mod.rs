@@ -288,7 +288,8 @@ impl Connection {
         matches!(self.phase, Phase::Respond { .. })
     }
 
-    fn rtt(&self) -> Option<Duration> {
+    /// The round-trip time as congestion control has it, at first that of the handshake.
+    pub fn rtt(&self) -> Option<Duration> {
         self.sender.srtt().or(self.handshake_rtt)
     }
 

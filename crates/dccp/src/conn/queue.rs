@@ -120,8 +120,8 @@ impl Connection {
 
     /// Bytes of the message that goes next, if no other one may go in its place.
     pub(super) fn certain_len(&self, now: Instant) -> Option<usize> {
-        let tag = self.queue.waiting.peek()?;
-        (tag.len <= self.max_payload() && !tag.is_expired(&self.outlook(now))).then_some(tag.len)
+        let tag = self.queue.waiting.certain(&self.outlook(now))?;
+        (tag.len <= self.max_payload()).then_some(tag.len)
     }
 
     /// Counts what the queue gave up, and tells the application.

@@ -2,7 +2,7 @@ use crate::Kernel;
 use crate::gf::inverse;
 
 /// A repair symbol that waits.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Repair {
     first: u64,
     /// Of all that it covers.
@@ -28,6 +28,8 @@ struct Row {
 #[derive(Debug, Default)]
 pub(super) struct Equations {
     repairs: Vec<Repair>,
+    /// Storage of repair symbols that are gone.
+    spare: Vec<Repair>,
     rows: Vec<Row>,
     /// The source symbol of each column.
     columns: Vec<u64>,
@@ -55,22 +57,19 @@ impl Equations {
         &self.rows[row].mix
     }
 
-    /// The source symbol that a solved row gives.
-    pub(super) fn pivot(&self, row: usize) -> u64 {
-        self.columns[self.rows[row].pivot]
-    }
-
-    /// Rows that have only one thing missing.
-    pub(super) fn solved(&self) -> Vec<usize> {
+    /// Rows that have only one thing missing, and which source symbol that is.
+    pub(super) fn solved(&self) -> impl Iterator<Item = (usize, u64)> {
         let is_solved = |row: &Row| row.missing.iter().enumerate().all(|(column, &it)| it == 0 || column == row.pivot);
-        (0..self.rows.len()).filter(|&row| is_solved(&self.rows[row])).collect()
+        let solved = self.rows.iter().enumerate().filter(move |(_, row)| is_solved(row));
+        solved.map(|(place, row)| (place, self.columns[row.pivot]))
     }
 
     /// Appends the coefficients of the source symbols `known`, in order, as the row has them; `first` as in
-    /// [`covered`](Self::covered).
-    pub(super) fn in_sources(&self, row: usize, known: &[u64], first: u64, out: &mut Vec<u8>) {
+    /// [`covered`](Self::covered). `sum` is a buffer.
+    pub(super) fn in_sources(&self, row: usize, known: &[u64], first: u64, sum: &mut Vec<u8>, out: &mut Vec<u8>) {
         let (_, end) = self.covered();
-        let mut sum = vec![0; (end - first) as usize];
+        sum.clear();
+        sum.resize((end - first) as usize, 0);
         for (repair, &share) in self.repairs.iter().zip(&self.rows[row].mix) {
             let at = (repair.first - first) as usize;
             Kernel::best().add_multiple(&mut sum[at..], &repair.coefficients, share);
@@ -116,7 +115,13 @@ impl Equations {
         for it in &mut self.rows {
             it.mix.push(0);
         }
-        self.repairs.push(Repair { first, coefficients: coefficients.to_vec(), data: data.to_vec() });
+        let mut repair = self.spare.pop().unwrap_or_default();
+        repair.first = first;
+        repair.coefficients.clear();
+        repair.coefficients.extend_from_slice(coefficients);
+        repair.data.clear();
+        repair.data.extend_from_slice(data);
+        self.repairs.push(repair);
         self.rows.push(Row { missing: row, mix, pivot: 0 });
         self.choose_pivot(self.rows.len() - 1);
         true
@@ -173,7 +178,7 @@ impl Equations {
             add(&mut other.mix, &gone.mix, share);
             other.mix.swap_remove(repair);
         }
-        self.repairs.swap_remove(repair);
+        self.spare.push(self.repairs.swap_remove(repair));
         self.drop_empty_columns();
     }
 

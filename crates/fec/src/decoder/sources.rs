@@ -3,10 +3,10 @@ use crate::combination::PREFIX;
 /// Source symbols that came or were found, by number: the last `window` up to the newest that came, and as many ahead of it.
 #[derive(Debug)]
 pub(super) struct Sources {
-    /// With its length in front, as repair symbols have it; in the place of its number modulo twice the window. Empty: not there.
-    /// There are no places before the first symbol.
+    /// With its length in front, as repair symbols have it; in the place of its number modulo the places. Empty: not there.
+    /// There are no places before the first symbol; then a power of two, as dividing takes longer than all else here.
     symbols: Vec<Vec<u8>>,
-    places: usize,
+    window: u64,
     base: u64,
     /// Symbols below this number are held here only; those from it on somewhere else too.
     settled: u64,
@@ -20,7 +20,7 @@ impl Sources {
     pub(super) fn new(window: usize, first: u64) -> Self {
         Self {
             symbols: Vec::new(),
-            places: 2 * window.max(1),
+            window: window.max(1) as u64,
             base: first,
             settled: first,
             settled_bytes: 0,
@@ -35,7 +35,7 @@ impl Sources {
 
     /// The number after the highest that may be there.
     pub(super) const fn end(&self) -> u64 {
-        self.base.saturating_add(self.places as u64)
+        self.base.saturating_add(2 * self.window)
     }
 
     /// The number below which symbols are held here only.
@@ -49,7 +49,7 @@ impl Sources {
     }
 
     fn place(&self, id: u64) -> usize {
-        (id % self.places as u64) as usize
+        (id & ((2 * self.window).next_power_of_two() - 1)) as usize
     }
 
     /// The symbol with its length in front.
@@ -60,8 +60,7 @@ impl Sources {
 
     /// `id` came: what is a window and more behind it is left behind.
     pub(super) fn advance(&mut self, id: u64) {
-        let window = self.places as u64 / 2;
-        self.forget_below(id.saturating_add(1).saturating_sub(window));
+        self.forget_below(id.saturating_add(1).saturating_sub(self.window));
     }
 
     /// Leaves behind what is below `base`.
@@ -103,20 +102,50 @@ impl Sources {
 
     /// Puts it in; false if it is there already, left behind, or too far ahead.
     pub(super) fn insert(&mut self, id: u64, symbol: &[u8]) -> bool {
-        if id < self.base || id >= self.end() || self.get(id).is_some() {
-            return false;
+        let takes = self.takes(id);
+        if takes {
+            let mut stored = self.storage();
+            stored.reserve(PREFIX + symbol.len());
+            stored.extend_from_slice(&(symbol.len() as u16).to_be_bytes());
+            stored.extend_from_slice(symbol);
+            self.put(id, stored);
         }
-        self.symbols.resize(self.places, Vec::new());
-        let place = self.place(id);
-        let mut stored = self.spare.pop().unwrap_or_default();
-        stored.clear();
-        stored.reserve(PREFIX + symbol.len());
-        stored.extend_from_slice(&(symbol.len() as u16).to_be_bytes());
-        stored.extend_from_slice(symbol);
+        takes
+    }
+
+    /// The same with a symbol that has its length in front already and was made in [`storage`](Self::storage).
+    pub(super) fn insert_stored(&mut self, id: u64, symbol: Vec<u8>) {
+        if self.takes(id) {
+            self.put(id, symbol);
+        } else {
+            self.give_back(symbol);
+        }
+    }
+
+    /// Room for a symbol, empty.
+    pub(super) fn storage(&mut self) -> Vec<u8> {
+        let mut storage = self.spare.pop().unwrap_or_default();
+        storage.clear();
+        storage
+    }
+
+    /// Takes unused [`storage`](Self::storage) back.
+    pub(super) fn give_back(&mut self, storage: Vec<u8>) {
+        self.spare.push(storage);
+    }
+
+    fn takes(&self, id: u64) -> bool {
+        id >= self.base && id < self.end() && self.get(id).is_none()
+    }
+
+    fn put(&mut self, id: u64, symbol: Vec<u8>) {
+        if self.symbols.is_empty() {
+            self.symbols.resize((2 * self.window).next_power_of_two() as usize, Vec::new());
+        }
         if id < self.settled {
-            self.settled_bytes += stored.len();
+            self.settled_bytes += symbol.len();
         }
-        self.symbols[place] = stored;
-        true
+        let place = self.place(id);
+        self.symbols[place] = symbol;
     }
 }

@@ -1,6 +1,6 @@
 //! NEON, which every 64-bit ARM has.
 
-use super::vector::{self, HALVES, Isa};
+use super::vector::{self, HALVES, Isa, LAST};
 use core::arch::aarch64::*;
 
 /// See [`Kernel::accumulate`](super::Kernel).
@@ -69,6 +69,12 @@ impl Isa for Neon {
             let low = vqtbl1q_u8(low, vandq_u8(vector, vdupq_n_u8(0x0f)));
             veorq_u8(sum, veorq_u8(low, vqtbl1q_u8(high, vshrq_n_u8::<4>(vector))))
         }
+    }
+
+    #[inline(always)]
+    unsafe fn keep_last(vector: uint8x16_t, len: usize) -> uint8x16_t {
+        // SAFETY: `len` is below 16, so 16 bytes follow in the table.
+        unsafe { vandq_u8(vector, vld1q_u8(LAST.as_ptr().add(16 + len))) }
     }
 
     #[inline(always)]

@@ -8,6 +8,19 @@ pub(super) static HALVES: [[u8; 32]; 256] = halves();
 /// Multiplication by each element as a matrix of bits, as GF2P8AFFINEQB takes it.
 pub(super) static MATRICES: [u64; 256] = matrices();
 
+/// 32 zeros, then 32 times all bits: a mask of the last bytes of a vector begins in there.
+pub(super) static LAST: [u8; 64] = last();
+
+const fn last() -> [u8; 64] {
+    let mut table = [0; 64];
+    let mut at = 32;
+    while at < 64 {
+        table[at] = 0xff;
+        at += 1;
+    }
+    table
+}
+
 const fn halves() -> [[u8; 32]; 256] {
     let mut table = [[0; 32]; 256];
     let mut a = 0;
@@ -67,6 +80,8 @@ pub(super) trait Isa {
     /// `sum` plus the product.
     unsafe fn add_product(sum: Self::Vector, factor: Self::Factor, vector: Self::Vector) -> Self::Vector;
     unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// Zeros for all but the last `len` bytes, which are fewer than `WIDTH`.
+    unsafe fn keep_last(vector: Self::Vector, len: usize) -> Self::Vector;
 }
 
 /// A function that does [`Kernel::accumulate`](super::Kernel) by [`rows_of`]: so many sums at once, and for each number of
@@ -110,7 +125,7 @@ unsafe fn rows_of<I: Isa, const R: usize, const U: usize>(
 ) {
     let k = sources.len();
     let mut at = 0;
-    // SAFETY: `at` plus what is loaded or stored there never exceeds `len`, which every sum and source has; `i · k + j` is
+    // SAFETY: `at` plus what is loaded or stored there never exceeds `len`, and `back` is at most `at` where a vector fits, which every sum and source has; `i · k + j` is
     // below R · k, the number of coefficients; the processor has `I` by the contract.
     unsafe {
         while at + U * I::WIDTH <= len {
@@ -137,10 +152,12 @@ unsafe fn rows_of<I: Isa, const R: usize, const U: usize>(
         }
         while at < len {
             let part = (len - at).min(I::WIDTH);
-            let whole = part == I::WIDTH;
+            // The last vector goes back over bytes that are done, and adds nothing there: parts of vectors are slow.
+            let back = if len < I::WIDTH { 0 } else { I::WIDTH - part };
+            let (whole, from_at) = (part + back == I::WIDTH, at - back);
             let mut held = [I::zero(); R];
             for (j, source) in sources.iter().enumerate() {
-                let from = source.as_ptr().add(at);
+                let from = source.as_ptr().add(from_at);
                 let vector = if whole { I::load(from) } else { I::load_part(from, part) };
                 for (i, held) in held.iter_mut().enumerate() {
                     let factor = I::factor(*coefficients.get_unchecked(i * k + j));
@@ -148,7 +165,8 @@ unsafe fn rows_of<I: Isa, const R: usize, const U: usize>(
                 }
             }
             for (sum, held) in sums.iter_mut().zip(held) {
-                let place = sum.as_mut_ptr().add(at);
+                let place = sum.as_mut_ptr().add(from_at);
+                let held = if back > 0 { I::keep_last(held, part) } else { held };
                 if whole {
                     I::store(place, I::add(I::load(place), held));
                 } else {

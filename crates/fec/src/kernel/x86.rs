@@ -1,7 +1,7 @@
 //! AVX2, GFNI and AVX-512.
 
 use super::Kernel;
-use super::vector::{self, HALVES, Isa, MATRICES};
+use super::vector::{self, HALVES, Isa, LAST, MATRICES};
 use core::arch::x86_64::*;
 
 pub(super) fn has_avx2() -> bool {
@@ -94,6 +94,12 @@ macro_rules! bytes_32 {
                 Self::store(bytes.as_mut_ptr(), vector);
                 core::ptr::copy_nonoverlapping(bytes.as_ptr(), to, len);
             }
+        }
+
+        #[inline(always)]
+        unsafe fn keep_last(vector: __m256i, len: usize) -> __m256i {
+            // SAFETY: `len` is below 32, so 32 bytes follow in the table.
+            unsafe { _mm256_and_si256(vector, Self::load(LAST.as_ptr().add(len))) }
         }
 
         #[inline(always)]
@@ -201,6 +207,12 @@ impl Isa for Avx512 {
     unsafe fn add_product(sum: __m512i, factor: __m512i, vector: __m512i) -> __m512i {
         // SAFETY: the processor has AVX-512 and GFNI.
         unsafe { _mm512_xor_si512(sum, _mm512_gf2p8affine_epi64_epi8::<0>(vector, factor)) }
+    }
+
+    #[inline(always)]
+    unsafe fn keep_last(vector: __m512i, len: usize) -> __m512i {
+        // SAFETY: the processor has AVX-512.
+        unsafe { _mm512_maskz_mov_epi8(!first(64 - len), vector) }
     }
 
     #[inline(always)]

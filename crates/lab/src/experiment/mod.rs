@@ -1,6 +1,7 @@
 //! The code of the experiments: how hosts are put together, and what is measured when the run is over.
 
 mod blocking;
+mod conference;
 mod datagrams;
 mod equation;
 mod failover;
@@ -94,5 +95,6 @@ impl Experiment {
         voice::EXPERIMENT,
         late::EXPERIMENT,
         model::EXPERIMENT,
+        conference::EXPERIMENT,
     ];
 }

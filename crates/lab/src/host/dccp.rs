@@ -1,6 +1,8 @@
 //! DCCP with traffic on top. Either end may send; the one that a flow calls its sender is the client.
 
 use super::ears::Ears;
+use super::rank::priority;
+use super::roll::Roll;
 use super::samples::Samples;
 use super::window::Window;
 use crate::scenario::FlowSpec;
@@ -49,6 +51,7 @@ pub struct DccpHost {
     source: Option<traffic::Traffic>,
     message_bytes: usize,
     lifetime: Option<Duration>,
+    by_kind: bool,
     supply: Supply,
     window: Window,
     next_edge: Option<Instant>,
@@ -59,6 +62,8 @@ pub struct DccpHost {
     pub arrived: DatagramSink,
     /// Who listens to them, if the scenario says how.
     pub ears: Option<Ears>,
+    /// Its frames: those that its application sent, or those that came, if the scenario asks for a log.
+    pub roll: Option<Roll>,
     /// Messages that found the send queue full.
     pub refused: u64,
     /// The connection when the window opened.
@@ -103,6 +108,7 @@ impl DccpHost {
             source,
             message_bytes: traffic.message,
             lifetime: traffic.lifetime,
+            by_kind: traffic.by_kind,
             supply: Supply::Nothing,
             window: Window::new(traffic.warmup, duration),
             next_edge: None,
@@ -110,6 +116,7 @@ impl DccpHost {
             departed: sink(),
             arrived: sink(),
             ears: traffic.playout.map(Ears::new),
+            roll: traffic.log.then(|| Roll::new(traffic.deadline)),
             refused: 0,
             opened: None,
             closed: None,
@@ -168,6 +175,9 @@ impl DccpHost {
         while connection.recv(&mut self.buf) {
             let Some(route) = self.route else { break };
             let datagram = Datagram { route, ecn: Ecn::NotEct, payload: &self.buf };
+            if let Some(roll) = self.roll.as_mut().filter(|_| matches!(self.supply, Supply::Nothing)) {
+                roll.note(now, &self.buf);
+            }
             if self.window.counts(now) {
                 if let Some(ears) = &mut self.ears {
                     ears.hear(now, &self.buf);
@@ -177,26 +187,42 @@ impl DccpHost {
                 self.arrived.leave_out(datagram);
             }
         }
+        self.supply_bulk(now);
+        self.supply_next(now);
+    }
+
+    /// Bulk traffic fills whatever room there is.
+    fn supply_bulk(&mut self, now: Instant) {
+        let Some(connection) = self.connection.and_then(|id| self.endpoint.connection_mut(id)) else { return };
+        let Supply::Bulk { size, left, sent } = &mut self.supply else { return };
         let how = SendOptions { lifetime: self.lifetime, ..SendOptions::default() };
-        match &mut self.supply {
-            Supply::Nothing => {}
-            Supply::Bulk { size, left, sent } => {
-                while left.is_none_or(|left| left > 0) {
-                    let bytes = left.map_or(*size, |left| left.min(*size as u64) as usize);
-                    Stamp { flow: 0, kind: Kind::Data, sequence: *sent, sent: now }.write(&mut self.buf, bytes);
-                    if connection.send(now, &self.buf, how).is_err() {
-                        break;
-                    }
-                    *sent = sent.wrapping_add(1);
-                    *left = left.map(|left| left - bytes as u64);
-                }
+        while left.is_none_or(|left| left > 0) {
+            let bytes = left.map_or(*size, |left| left.min(*size as u64) as usize);
+            Stamp { flow: 0, kind: Kind::Data, sequence: *sent, sent: now }.write(&mut self.buf, bytes);
+            if connection.send(now, &self.buf, how).is_err() {
+                break;
             }
-            Supply::Paced(source) => {
-                while source.poll_transmit(now, &mut self.buf).is_some() {
-                    self.refused += u64::from(connection.send(now, &self.buf, how).is_err());
-                }
-            }
+            *sent = sent.wrapping_add(1);
+            *left = left.map(|left| left - bytes as u64);
         }
+    }
+
+    /// The next message of a source that is due, if one is. One at a time: what congestion control lets out leaves before the next
+    /// one looks for room, as at a socket.
+    fn supply_next(&mut self, now: Instant) -> bool {
+        let Some(connection) = self.connection.and_then(|id| self.endpoint.connection_mut(id)) else { return false };
+        let Supply::Paced(source) = &mut self.supply else { return false };
+        if source.poll_transmit(now, &mut self.buf).is_none() {
+            return false;
+        }
+        if let Some(roll) = &mut self.roll {
+            roll.note(now, &self.buf);
+        }
+        let kind = Stamp::read(&self.buf).map_or(Kind::Data, |stamp| stamp.kind);
+        let priority = priority(kind, self.by_kind);
+        let how = SendOptions { lifetime: self.lifetime, priority, ..SendOptions::default() };
+        self.refused += u64::from(connection.send(now, &self.buf, how).is_err());
+        true
     }
 
     /// The application begins as soon as there is a connection.
@@ -256,11 +282,16 @@ impl Machine for DccpHost {
     }
 
     fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
-        let transmit = self.endpoint.poll_transmit(now, buf)?;
+        let transmit = loop {
+            if let Some(transmit) = self.endpoint.poll_transmit(now, buf) {
+                break transmit;
+            }
+            if !self.supply_next(now) {
+                return None;
+            }
+        };
         self.note_departure(now, transmit.route, buf);
-        if matches!(self.supply, Supply::Bulk { .. }) {
-            self.work(now);
-        }
+        self.supply_bulk(now);
         Some(transmit)
     }
 

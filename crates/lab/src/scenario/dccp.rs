@@ -20,6 +20,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("reorder_packets", reorder_packets),
     key("queue", |o, v| put(&mut o.queue, word(v))),
     key("send_queue", |o, v| put(&mut o.send_queue, whole(v, 1, 1 << 20).map(Limits::messages))),
+    key("padding", padding),
     key("receive_buffer", |o, v| put(&mut o.receive_buffer, whole(v, 1500, 1 << 30))),
     key("max_packet", |o, v| put(&mut o.max_packet, whole(v, 128, 65_000))),
     key("sequence_window", |o, v| put(&mut o.sequence_window, whole(v, 32, (1 << 46) - 1))),
@@ -38,6 +39,14 @@ fn ccid(options: &mut Options, value: &Value) -> Result<(), String> {
         None => vec![word(value).map_err(|e| format!("{e}, ccid4-n, ccid4-n100"))?],
     };
     options.tfrc.ccid4 = variant.unwrap_or(Variant::TfrcSp);
+    Ok(())
+}
+
+/// A message of so many bytes that is none of a source's: its check is wrong.
+fn padding(options: &mut Options, value: &Value) -> Result<(), String> {
+    let mut message = vec![0; whole(value, 1, 65_000)?];
+    message[0] = 1;
+    options.padding = Some(message.into());
     Ok(())
 }
 

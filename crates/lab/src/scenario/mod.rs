@@ -304,6 +304,18 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("ecmt-model.toml"),
     embedded!("ecmt-bursts.toml"),
     embedded!("ecmt-fairness.toml"),
+    embedded!("sbpn-loss.toml"),
+    embedded!("sbpn-congestion.toml"),
+    embedded!("sbpn-faster-restart.toml"),
+    embedded!("sbpn-lifo.toml"),
+    embedded!("sbpn-ring.toml"),
+    embedded!("sbpn-ring-sbpn2.toml"),
+    embedded!("sbpn-best.toml"),
+    embedded!("sbpn-changing-rate.toml"),
+    embedded!("sbpn-layers.toml"),
+    embedded!("sbpn-never-discard.toml"),
+    embedded!("sbpn-rfc5348.toml"),
+    embedded!("sbpn-codecs.toml"),
 ];
 
 impl Scenario {

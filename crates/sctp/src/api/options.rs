@@ -112,8 +112,8 @@ pub struct Options {
     /// Associations that peers may open. Default 1024.
     pub max_associations: usize,
     /// The queue in which messages wait until a path has room, and by which the next one is chosen; see [`QueueScope`] for what
-    /// it decides. Expiry is judged by the path that would carry the message (half its round trip); one that only a quicker path in
-    /// use would bring in time waits for that. Padding (`keep-alive`) is never sent: a window that is not filled keeps.
+    /// it decides. Expiry is judged by the path that would carry the message; one that only a quicker path in use would bring in time
+    /// waits for that, and the path takes the next one that it does bring in time. Padding (`keep-alive`) is never sent: a window that is not filled keeps.
     /// Default `None`: messages are sent in the order of their streams.
     pub queue: Option<Method>,
     /// How much waits in a queue at most. Bytes are no more than half of `send_buffer`, as the other half is for what was sent.
@@ -132,7 +132,7 @@ pub struct Options {
     pub fec: Option<Code>,
     /// Whether redundancy counts for the congestion window. Default inside.
     pub fec_window: FecWindow,
-    /// Whether congestion control learns of losses that it made up for. Default hidden.
+    /// Whether congestion control learns of losses that it made up for. Default that it does.
     pub fec_losses: FecLosses,
     /// How long fast retransmissions wait for the code, where one is used. Default `None`: not at all.
     pub artx: Option<Artx>,

@@ -22,11 +22,12 @@ named!(FecWindow, "place of redundancy");
 /// Whether congestion control learns of losses that redundancy made up for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FecLosses {
-    /// It does not: they are acknowledged before anything reports them missing three times (ECMT §II-B).
-    #[default]
+    /// It does not: they are acknowledged before anything reports them missing three times (ECMT §II-B). Beside others at a
+    /// bottleneck that drops packets, nothing holds such a flow back: it leaves them next to nothing (decision 14).
     Hidden,
     /// It does: what is acknowledged after later chunks of its path shrinks the window, once a round trip, as a fast
     /// retransmission would.
+    #[default]
     Told,
 }
 

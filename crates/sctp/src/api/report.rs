@@ -45,6 +45,8 @@ pub struct PathReport {
     pub sent_bytes: u64,
     /// Data chunks sent over this path that were taken for lost.
     pub lost_chunks: u64,
+    /// Runs of neighbours among those taken for lost.
+    pub loss_bursts: u64,
     /// Data chunks sent again over this path.
     pub retransmitted_chunks: u64,
     /// Data chunks sent over this path, repeats included.

@@ -13,7 +13,6 @@ pub(super) struct Forward {
 impl Association {
     /// Gives up messages whose lifetime ended while they waited (RFC 3758 §3.5 A5, RFC 7496 §3).
     pub(super) fn expire(&mut self, now: Instant) {
-        self.choice.on_time(now);
         let mut any = false;
         while let Some(key) = self.queue.next_expired(now) {
             self.abandon(key);

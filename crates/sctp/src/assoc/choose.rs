@@ -4,43 +4,38 @@
 use super::Association;
 use crate::api::{Event, SendError, SendOptions};
 use crate::path::Path;
+use crate::tx::Way;
 use braidcast_core::Instant;
 use braidcast_queue::{Outlook, Refused, Tag, Why};
 use core::time::Duration;
 
-/// What a queue has to do with the paths at the moment.
+/// Paths that have room, but nothing that waits is for them: it would come too late over them and not over another one, or the buffer
+/// for what was sent is full. Bit n stands for slot n.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Choice {
-    /// Bit n: the path in slot n has room, but would bring what goes next too late, and another one would not.
-    avoided: u32,
-    /// When no path would bring that in time any more, so that it need not wait for one.
-    until: Option<Instant>,
-}
+pub(super) struct Avoided(u32);
 
-impl Choice {
-    pub(super) const fn avoids(&self, slot: usize) -> bool {
-        slot < u32::BITS as usize && self.avoided >> slot & 1 == 1
-    }
-
-    /// When the choice is to be made anew, whatever else happens.
-    pub(super) const fn due(&self) -> Option<Instant> {
-        self.until
-    }
-
-    pub(super) fn on_time(&mut self, now: Instant) {
-        self.until = self.until.filter(|&at| at > now);
+impl Avoided {
+    pub(super) const fn has(self, slot: usize) -> bool {
+        slot < u32::BITS as usize && self.0 >> slot & 1 == 1
     }
 }
 
-/// From here to the receiver: half of the round trip (SBPN §3.4), which holds the time in queues; nothing before it was measured.
+/// From here to the receiver: half of the shortest round trip, and what the present one takes longer, smoothed or of late. That is
+/// time in queues, and those are where the data goes, not the acknowledgements: half of it (SBPN §3.4) would make a slow path look
+/// good. Nothing before it was measured.
 fn one_way_delay(path: &Path) -> Duration {
-    path.rtt.srtt().unwrap_or_default() / 2
+    let srtt = path.rtt.srtt().unwrap_or_default();
+    let shortest = path.queueing.base().or(path.rtt.min()).unwrap_or(srtt);
+    srtt.saturating_sub(shortest / 2).max(shortest / 2 + path.queued())
 }
 
 impl Association {
-    /// What a queue is to know about the way over `path`.
-    fn outlook(now: Instant, path: Option<&Path>) -> Outlook {
-        let rate = path.and_then(|path| Some(path.window.cwnd() as f64 / path.rtt.srtt()?.as_secs_f64().max(1e-6)));
+    /// What a queue is to know about the way over `path`. The rate is that of all paths that data may go over.
+    fn outlook(&self, now: Instant, path: Option<&Path>) -> Outlook {
+        let best = self.paths.best_rank(None);
+        let used = self.paths.iter().filter(|path| self.paths.is_best(path, best));
+        let rates = used.filter_map(|path| Some(path.window.cwnd() as f64 / path.rtt.srtt()?.as_secs_f64().max(1e-6)));
+        let rate = Some(rates.sum()).filter(|rate| *rate > 0.0);
         Outlook { now, one_way_delay: path.map(one_way_delay).unwrap_or_default(), rate }
     }
 
@@ -55,7 +50,7 @@ impl Association {
 
     /// Puts a message into the queue.
     pub(super) fn enqueue(&mut self, now: Instant, payload: &[u8], how: SendOptions) -> Result<(), SendError> {
-        let outlook = Self::outlook(now, self.quickest());
+        let outlook = self.outlook(now, self.quickest());
         let outcome =
             self.queue.push_front(&outlook, payload, how).map_err(|refused| match (refused, self.queue.front()) {
                 (Refused::Full(()), Some(front)) => {
@@ -71,67 +66,61 @@ impl Association {
         outcome
     }
 
+    /// The path in `slot`, as the queue sees it.
+    fn way_over(&self, now: Instant, slot: usize) -> Way {
+        let path = self.paths.get(slot);
+        let heeded = self.queue.front().is_some_and(|front| front.heeds_delay());
+        let quicker = |quickest: &Path| path.is_some_and(|path| one_way_delay(quickest) < one_way_delay(path));
+        Way { outlook: self.outlook(now, path), quickest: !heeded || !self.quickest().is_some_and(quicker) }
+    }
+
     /// Takes the message that goes next out of the queue, to be cut for the path in `slot`, unless what is cut already goes first.
     /// `room` says whether a message of so many bytes is worth beginning.
     pub(super) fn admit(&mut self, now: Instant, slot: usize, room: impl Fn(usize) -> bool) {
         if self.queue.front().is_none() {
             return;
         }
-        let outlook = Self::outlook(now, self.paths.get(slot));
-        while let Some(level) = self.queue.next_in_front(|tag| room(tag.len) && self.may_leave(now, slot, tag)) {
-            if self.queue.admit(level, &outlook) {
+        let way = self.way_over(now, slot);
+        while let Some((level, tag)) = self.queue.next_in_front(&way).filter(|(_, tag)| self.may_leave(tag)) {
+            if !room(tag.len) || self.queue.admit(level, &way) {
                 break;
             }
         }
         self.account_for_discarded();
     }
 
-    /// Whether the path in `slot` may carry what goes next, as far as the queue is concerned.
+    /// Whether there is something for the path in `slot`, as far as the queue is concerned.
     pub(super) fn suits(&self, now: Instant, slot: usize) -> bool {
-        if self.queue.front().is_none() || self.queue.next_in_front(|tag| self.may_leave(now, slot, tag)).is_some() {
+        if self.queue.front().is_none() {
             return true;
         }
-        let next = self.queue.peek();
-        next.is_some_and(|(key, _)| !self.is_for_a_quicker(now, slot, self.queue.get(key).expiry()))
+        let way = self.way_over(now, slot);
+        if self.queue.next_in_front(&way).is_some_and(|(_, tag)| self.may_leave(tag)) {
+            return true;
+        }
+        // The rest of a message that is under way.
+        let Some(expiry) = self.queue.peek().map(|(key, _)| self.queue.get(key).expiry()) else { return false };
+        let late = |delay| expiry.is_some_and(|expiry| now + delay >= expiry);
+        let by_another = self.quickest().is_some_and(|path| !late(one_way_delay(path)));
+        way.quickest || !late(way.outlook.one_way_delay) || !by_another
     }
 
-    /// Looks which of the paths that `ready` names should leave what goes next to a quicker one.
+    /// Looks for which of the paths that are `ready` there is nothing.
     pub(super) fn choose(&mut self, now: Instant, ready: impl Iterator<Item = usize>) {
-        self.choice = Choice::default();
+        self.avoided = Avoided::default();
         if self.queue.front().is_none() {
             return;
         }
-        let mut avoided = 0;
-        for slot in ready.filter(|&slot| slot < u32::BITS as usize && !self.suits(now, slot)) {
-            avoided |= 1 << slot;
+        for slot in ready.filter(|&slot| slot < u32::BITS as usize) {
+            self.avoided.0 |= u32::from(!self.suits(now, slot)) << slot;
         }
-        let expiry = match self.queue.peek() {
-            Some((key, _)) => self.queue.get(key).expiry(),
-            None => self.queue.front().and_then(|front| front.head()?.expiry),
-        };
-        let delay = self.quickest().map(one_way_delay).unwrap_or_default();
-        let until = expiry
-            .filter(|_| avoided != 0)
-            .map(|expiry| Instant::ZERO + (expiry - Instant::ZERO).saturating_sub(delay));
-        self.choice = Choice { avoided, until: until.filter(|&at| at > now) };
     }
 
-    /// Whether the message may leave the queue for the path in `slot`: the part of the buffer that is for what was sent has room,
-    /// and no quicker path should have it.
-    fn may_leave(&self, now: Instant, slot: usize, tag: &Tag) -> bool {
+    /// Whether the part of the buffer that is for what was sent has room for the message.
+    fn may_leave(&self, tag: &Tag) -> bool {
         let Some(front) = self.queue.front() else { return false };
         let sent = self.queue.held_bytes() - front.bytes();
-        let most = self.options.send_buffer - front.most_bytes();
-        (sent == 0 || sent + tag.len <= most) && !self.is_for_a_quicker(now, slot, tag.expiry)
-    }
-
-    /// Whether the path in `slot` would bring a message too late and the quickest one in time.
-    fn is_for_a_quicker(&self, now: Instant, slot: usize, expiry: Option<Instant>) -> bool {
-        let (Some(expiry), Some(here), Some(quickest)) = (expiry, self.paths.get(slot), self.quickest()) else {
-            return false;
-        };
-        let heeded = self.queue.front().is_some_and(|front| front.heeds_delay());
-        heeded && now + one_way_delay(here) >= expiry && now + one_way_delay(quickest) < expiry
+        sent == 0 || sent + tag.len <= self.options.send_buffer - front.most_bytes()
     }
 
     /// Counts what the queue discarded, and tells the application.

@@ -38,7 +38,7 @@ impl Association {
             path.measured = now;
             if path.in_flight > 0 {
                 path.queueing.observe(now, rtt);
-                path.shorten_queue(queueing_limit);
+                path.shorten_queue(queueing_limit, false);
             }
         }
         if late {

@@ -96,7 +96,7 @@ impl Association {
     /// Shrinks the window once for all losses of one round trip (RFC 9260 §7.2.4 5).
     pub(super) fn enter_recovery(&mut self, slot: usize, order: u64) {
         let Some(path) = self.paths.get_mut(slot) else { return };
-        path.stats.lost_chunks += 1;
+        path.on_chunk_lost(order);
         if path.recovery.is_none_or(|until| order >= until) {
             path.recovery = Some(path.next_order());
             self.shrink(slot);
@@ -163,6 +163,7 @@ impl Association {
         self.unheld_packet = lost > 0;
         if let Some(path) = self.paths.get_mut(slot) {
             path.stats.lost_chunks += lost;
+            path.stats.loss_bursts += u64::from(lost > 0);
         }
         self.path_failed(slot);
     }

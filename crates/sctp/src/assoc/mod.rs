@@ -41,7 +41,7 @@ use crate::tx::{Front, Outstanding, Repeats, SendQueue, SentAgain};
 use abandon::Forward;
 use asconf::Reconfiguration;
 use braidcast_core::{Instant, PathId, Rng, Route, Transmit, Unwrapper};
-use choose::Choice;
+use choose::Avoided;
 use fec::Fec;
 use sack::AckScratch;
 use std::collections::VecDeque;
@@ -72,7 +72,8 @@ pub struct Association {
     outbound_streams: u16,
     paths: Paths,
     queue: SendQueue,
-    choice: Choice,
+    /// Paths that new data leaves alone for the moment, for the sake of a queue.
+    avoided: Avoided,
     out: Outstanding,
     /// Lost chunks that are to be sent again.
     retransmit: Repeats,
@@ -158,7 +159,7 @@ impl Association {
             outbound_streams: options.streams,
             paths: Paths::default(),
             queue: SendQueue::new(options.stream_order, options.abandonment).behind(Front::new(&options)),
-            choice: Choice::default(),
+            avoided: Avoided::default(),
             out: Outstanding::new(acked.highest() + 1),
             retransmit: Repeats::default(),
             sent_again: SentAgain::default(),

@@ -278,6 +278,8 @@ impl Association {
             if news.returned_here || rtt_samples == RttSamples::AnyReturn {
                 path.queueing.observe(now, rtt);
                 path.rtt.observe(rtt);
+            } else {
+                path.detour.observe(now, rtt);
             }
             let round = order >= path.next_rtt_order;
             if round && news.measures(rtt, path, rtt_samples, ack_delay) {
@@ -285,10 +287,16 @@ impl Association {
                 path.rtt.sample(rtt);
                 path.measured = now;
                 path.heartbeats.postpone(now, interval);
-                path.shorten_queue(queueing_limit);
-            } else if rtt_samples == RttSamples::SameReturn && now - path.measured >= MEASURED_EACH {
-                path.measured = now;
-                path.pending.heartbeat = !path.heartbeats.awaits_answer(now);
+                path.shorten_queue(queueing_limit, false);
+            } else if rtt_samples == RttSamples::SameReturn {
+                if !news.returned_here && order >= path.next_detour_order {
+                    path.next_detour_order = path.next_order();
+                    path.shorten_queue(queueing_limit, true);
+                }
+                if now - path.measured >= MEASURED_EACH {
+                    path.measured = now;
+                    path.pending.heartbeat = !path.heartbeats.awaits_answer(now);
+                }
             }
         }
         if path.recovery.is_some_and(|until| news.highest_order >= Some(until)) {
@@ -306,7 +314,7 @@ impl Association {
         }
         path.window.on_delivered(news.acked);
         let unit = path.unit();
-        let queued = queueing_limit.is_some_and(|limit| path.queueing.latest() > limit);
+        let queued = queueing_limit.is_some_and(|limit| path.queued() > limit);
         if (path.recovery.is_none() || growth_in_recovery) && grows && proven && !queued {
             path.window.on_ack(news.acked, path.was_full(news.occupied_before), unit, growth);
         }

@@ -1,6 +1,6 @@
 //! Which path data goes over now, and which of the lost chunks.
 
-use super::{Association, Choice};
+use super::{Association, Avoided};
 use crate::api::Priority;
 use crate::path::Path;
 use crate::tx::Origin;
@@ -45,7 +45,7 @@ impl Association {
     pub(super) fn way(&mut self, now: Instant) -> Way {
         let new_data = self.has_new_data();
         if !self.state.carries_data() || (!new_data && self.retransmit.is_empty()) {
-            self.choice = Choice::default();
+            self.avoided = Avoided::default();
             return Way::Shut;
         }
         let (mut views, count) = self.views();
@@ -92,7 +92,7 @@ impl Association {
             let open = &mut open[..views.len()];
             open.copy_from_slice(views);
             for (slot, view) in open.iter_mut().enumerate() {
-                view.ready &= self.within_share(slot) && !self.choice.avoids(slot);
+                view.ready &= self.within_share(slot) && !self.avoided.has(slot);
             }
             return self.options.scheduler.pick(open, self.paths.last);
         }
@@ -158,7 +158,7 @@ impl Association {
         let wanted = |slot: usize, path: &Path| {
             self.paths.is_best(path, best)
                 && self.slot_has_room(slot)
-                && ((new_data && self.may_carry_new(slot) && !self.choice.avoids(slot))
+                && ((new_data && self.may_carry_new(slot) && !self.avoided.has(slot))
                     || self.next_repeat(slot).is_some())
         };
         let candidates = self.paths.enumerate().filter(|&(slot, path)| wanted(slot, path));

@@ -65,7 +65,6 @@ impl Association {
             // With no path to send it over, a SACK waits for one.
             self.ack.poll_timeout().filter(|_| self.sack_slot().is_some()),
             self.queue.next_expiry(),
-            self.choice.due(),
             self.reconfiguration.poll_timeout(),
             self.pacing_timeout(),
         ]

@@ -28,6 +28,13 @@ pub(crate) struct Path {
     pub(crate) pacer: Pacer,
     pub(crate) rack: Rack,
     pub(crate) queueing: QueueingDelay,
+    /// The same by acknowledgements that came back over other paths, as those of a slow path do: the way round is another, but
+    /// how much longer than the shortest it takes is the time in queues there too.
+    pub(crate) detour: QueueingDelay,
+    /// The last round was measured by a detour.
+    pub(crate) detoured: bool,
+    /// The next round that is measured by a detour comes from this place in the order on.
+    pub(crate) next_detour_order: u64,
     pub(crate) pmtu: PathMtu,
     /// What the last MTU probe was marked with.
     pub(crate) pmtu_nonce: u64,
@@ -55,6 +62,8 @@ pub(crate) struct Path {
     pub(crate) losses: LossMeter,
     /// Recovery lasts until something sent from this place on is acknowledged (RFC 9260 §7.2.4 fast recovery).
     pub(crate) recovery: Option<u64>,
+    /// The place of what was taken for lost last.
+    last_lost: Option<u64>,
     pub(crate) marks: Marks,
     /// When the RTT was last measured, or asked for.
     pub(crate) measured: Instant,
@@ -110,6 +119,7 @@ pub(crate) struct PathStats {
     pub(crate) sent_bytes: u64,
     pub(crate) sent_chunks: u64,
     pub(crate) lost_chunks: u64,
+    pub(crate) loss_bursts: u64,
     pub(crate) retransmitted_chunks: u64,
     pub(crate) copied_chunks: u64,
     pub(crate) repaired_chunks: u64,
@@ -150,6 +160,9 @@ impl Path {
             pacer: Pacer::new(now, options.base_mtu),
             rack: Rack::default(),
             queueing: QueueingDelay::default(),
+            detour: QueueingDelay::default(),
+            detoured: false,
+            next_detour_order: 0,
             pmtu: PathMtu::new(options.base_mtu, options.max_mtu),
             pmtu_nonce: 0,
             heartbeats: Heartbeats::new(),
@@ -165,6 +178,7 @@ impl Path {
             loss_rate: 0.0,
             losses: LossMeter::default(),
             recovery: None,
+            last_lost: None,
             marks: Marks::default(),
             measured: now,
             answered: now,
@@ -225,6 +239,13 @@ impl Path {
         order
     }
 
+    /// What left as number `order` is lost.
+    pub(crate) fn on_chunk_lost(&mut self, order: u64) {
+        self.stats.lost_chunks += 1;
+        self.stats.loss_bursts += u64::from(self.last_lost.is_none_or(|last| last + 1 != order));
+        self.last_lost = Some(order);
+    }
+
     /// How long to wait for an answer before asking: two round trips and the peer's SACK delay (RFC 8985 §7.2).
     pub(crate) fn probe_timeout(&self, ack_delay: Duration) -> Option<Duration> {
         let srtt = self.rtt.srtt()?;
@@ -235,13 +256,20 @@ impl Path {
     /// The share of the window that a loss now leaves.
     pub(crate) fn kept(&self, response: LossResponse) -> f64 {
         let base = self.queueing.base().unwrap_or_default();
-        response.kept(self.window.cwnd(), self.unit(), self.queueing.latest(), base)
+        response.kept(self.window.cwnd(), self.unit(), self.queued(), base)
+    }
+
+    /// How long packets stood in queues of late.
+    pub(crate) fn queued(&self) -> Duration {
+        if self.detoured { self.detour.latest() } else { self.queueing.latest() }
     }
 
     /// At the end of a round: less may be out if packets stood in queues longer than `limit`.
-    pub(crate) fn shorten_queue(&mut self, limit: Option<Duration>) {
+    pub(crate) fn shorten_queue(&mut self, limit: Option<Duration>, detoured: bool) {
         let unit = self.unit();
-        if let (Some(limit), Some((queueing, base))) = (limit, self.queueing.end_round())
+        self.detoured = detoured;
+        let round = if detoured { self.detour.end_round() } else { self.queueing.end_round() };
+        if let (Some(limit), Some((queueing, base))) = (limit, round)
             && queueing > limit
         {
             self.window.on_queueing(queueing, limit, base, unit);
@@ -311,6 +339,7 @@ impl Path {
             sent_bytes,
             sent_chunks,
             lost_chunks,
+            loss_bursts,
             retransmitted_chunks,
             copied_chunks,
             repaired_chunks,
@@ -340,6 +369,7 @@ impl Path {
             sent_bytes,
             sent_chunks,
             lost_chunks,
+            loss_bursts,
             retransmitted_chunks,
             copied_chunks,
             repaired_chunks,

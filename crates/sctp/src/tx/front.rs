@@ -1,6 +1,22 @@
 use crate::api::{Options, Priority, QueueScope};
 use braidcast_queue::{Discard, Limits, Method, Outlook, Refused, SendQueue, Tag, Why};
 
+/// A path that has room, as a queue sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    pub(crate) outlook: Outlook,
+    /// No other path in use is quicker. What would come too late over the others stays for it, and only it is to tell the
+    /// queue that a message is too late for all.
+    pub(crate) quickest: bool,
+}
+
+impl Way {
+    /// The message of a queue that goes over it next.
+    fn next<'a>(&self, queue: &'a dyn SendQueue<u32>) -> Option<&'a Tag> {
+        if self.quickest { queue.peek() } else { queue.peek_on_time(&self.outlook) }
+    }
+}
+
 /// Messages that wait whole, in a queue that the application chose or one for each priority of streams, by their keys in
 /// [`SendQueue`](super::SendQueue), which has them. It chooses when a path has room, and not before.
 #[derive(Debug)]
@@ -38,6 +54,14 @@ impl Front {
         !matches!(self.method, Method::Fifo | Method::FifoTimed | Method::Ring)
     }
 
+    /// The rank of a message among all that are sent, where streams do not count.
+    pub(crate) const fn rank(&self, priority: braidcast_queue::Priority) -> Priority {
+        match self.method {
+            Method::Fifo | Method::FifoTimed | Method::Lifo => Priority::new(0),
+            _ => Priority::new(priority.get()),
+        }
+    }
+
     /// Takes a message whose stream is of the priority `rank`.
     pub(crate) fn push(&mut self, outlook: &Outlook, rank: Priority, tag: Tag, key: u32) -> Result<(), Refused<u32>> {
         let level = if self.is_alone() { 0 } else { rank.index() };
@@ -51,14 +75,14 @@ impl Front {
         (self.len, self.bytes) = (add(self.len, 1), add(self.bytes, tag.len));
     }
 
-    /// The most important level of those before `before` whose first message `goes`. Where there is one level only, its
-    /// message's own priority must be before `before`.
-    pub(crate) fn first_level(&self, before: usize, goes: impl Fn(&Tag) -> bool) -> Option<usize> {
+    /// The most important level of those before `before` that has a message to go over `way`, and the message. Where there is one
+    /// level only, the message's own rank must be before `before`.
+    pub(crate) fn first_level(&self, before: usize, way: &Way) -> Option<(usize, &Tag)> {
         if self.is_alone() {
-            let head = self.levels[0].peek()?;
-            return (usize::from(head.priority.get()) < before && goes(head)).then_some(0);
+            let tag = way.next(&*self.levels[0])?;
+            return (self.rank(tag.priority).index() < before).then_some((0, tag));
         }
-        self.levels[..before].iter().position(|level| level.peek().is_some_and(&goes))
+        self.levels[..before].iter().enumerate().find_map(|(level, queue)| Some((level, way.next(&**queue)?)))
     }
 
     /// The first message of all, if there is one.
@@ -66,9 +90,11 @@ impl Front {
         self.levels.iter().find_map(|level| level.peek())
     }
 
-    /// Takes the message that goes now out of a level.
-    pub(crate) fn pop(&mut self, level: usize, outlook: &Outlook) -> Option<u32> {
-        let (tag, key) = self.levels[level].pop(outlook, &mut self.gone)?;
+    /// Takes the message that goes over `way` now out of a level.
+    pub(crate) fn pop(&mut self, level: usize, way: &Way) -> Option<u32> {
+        let queue = &mut self.levels[level];
+        let next = if way.quickest { queue.pop(&way.outlook, &mut self.gone) } else { queue.pop_on_time(&way.outlook) };
+        let (tag, key) = next?;
         self.note(&tag, false);
         Some(key)
     }

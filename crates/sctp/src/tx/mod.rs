@@ -8,7 +8,7 @@ mod repeats;
 mod sent_again;
 
 pub(crate) use cumack::PseudoCumack;
-pub(crate) use front::Front;
+pub(crate) use front::{Front, Way};
 pub(crate) use outstanding::{Chunk, ChunkState, LossCause, Outstanding};
 pub(crate) use queue::{Message, Piece, SendQueue};
 pub(crate) use repeats::{Origin, Repeats};

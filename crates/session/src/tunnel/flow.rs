@@ -1,6 +1,8 @@
 //! One flow: an application here, one there, and what went between them.
 
+use super::class::{Class, Guess};
 use braidcast_core::{Instant, Route, Unwrapper};
+use braidcast_dccp::{Priority, Why};
 use braidcast_media::voice::{Heard, JitterBuffer, Playout};
 use std::time::Duration;
 
@@ -8,6 +10,8 @@ use std::time::Duration;
 const WINDOW: Duration = Duration::from_secs(5);
 /// Datagrams that wait for the socket of a new flow.
 const MAX_PENDING: usize = 16;
+/// Datagrams that come so soon after the first of them are one burst: the packets of a picture. Pictures come 16 ms apart or more.
+const BURST: Duration = Duration::from_millis(5);
 /// A listener's jitter buffer waits at least so long.
 const LEAST_BUFFER: Duration = Duration::from_millis(20);
 
@@ -27,11 +31,41 @@ impl Count {
     }
 }
 
+/// Datagrams of the application here that the send queue gave up, by reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct Discards {
+    /// They would have come too late.
+    pub expired: u64,
+    /// The queue was full, and newer or more important ones took their place.
+    pub replaced: u64,
+    /// The queue was full of more important ones.
+    pub no_room: u64,
+    /// They became too long for the path while they waited.
+    pub outgrown: u64,
+}
+
+impl Discards {
+    /// All of them.
+    pub const fn total(&self) -> u64 {
+        self.expired + self.replaced + self.no_room + self.outgrown
+    }
+
+    fn since(&self, then: &Self) -> Self {
+        Self {
+            expired: self.expired - then.expired,
+            replaced: self.replaced - then.replaced,
+            no_room: self.no_room - then.no_room,
+            outgrown: self.outgrown - then.outgrown,
+        }
+    }
+}
+
 /// What a flow had done at some time.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     at: Instant,
     sent: Count,
+    discarded: Discards,
     received: Count,
     heard: Heard,
 }
@@ -45,10 +79,16 @@ pub struct Flow {
     pub local: Option<Route>,
     /// Datagrams that wait for `local`.
     pub(super) pending: Vec<Vec<u8>>,
+    class: Class,
+    guess: Guess,
+    /// When the burst began that the last datagram was in.
+    burst: Instant,
     /// What came from the application here.
     sent: Count,
     /// Of these, what could not be handed to DCCP.
     pub refused: u64,
+    /// Of these, what its queue gave up.
+    discarded: Discards,
     /// What came from the other end.
     received: Count,
     began: Instant,
@@ -74,6 +114,8 @@ pub struct Figures {
     pub seconds: f64,
     /// What came from the application here.
     pub sent: Count,
+    /// Of these, what the send queue gave up.
+    pub discarded: Discards,
     /// What came from the other end.
     pub received: Count,
     /// What a listener here makes of the latter.
@@ -81,14 +123,24 @@ pub struct Figures {
 }
 
 impl Flow {
-    pub(super) fn new(now: Instant, port: u8, local: Option<Route>, jitter_buffer: Duration) -> Self {
-        let mark = Mark { at: now, sent: Count::default(), received: Count::default(), heard: Heard::default() };
+    pub(super) fn new(now: Instant, port: u8, class: Class, local: Option<Route>, jitter_buffer: Duration) -> Self {
+        let mark = Mark {
+            at: now,
+            sent: Count::default(),
+            discarded: Discards::default(),
+            received: Count::default(),
+            heard: Heard::default(),
+        };
         Self {
             port,
             local,
             pending: Vec::new(),
+            class,
+            guess: Guess::default(),
+            burst: now,
             sent: Count::default(),
             refused: 0,
+            discarded: Discards::default(),
             received: Count::default(),
             began: now,
             last_used: now,
@@ -104,8 +156,39 @@ impl Flow {
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
         self.sent.add(bytes);
+        self.guess.note(now, bytes);
+        if now < self.burst || now.since(self.burst) > BURST {
+            self.burst = now;
+        }
         self.last_used = now;
         number
+    }
+
+    /// How important its datagrams are now, and whether that is only a guess.
+    pub fn priority(&self, now: Instant) -> (Priority, bool) {
+        self.class.priority.map_or_else(|| (self.guess.priority(now), true), |priority| (priority, false))
+    }
+
+    /// How long its datagrams are of use, from application to application; `None` if the user said nothing of it.
+    pub const fn lifetime(&self) -> Option<Duration> {
+        self.class.lifetime
+    }
+
+    /// How long the datagram that was numbered last is of use, if its flow's are for `usual` unless otherwise said. All of a burst
+    /// expire at once, so that queues can tell what belongs together.
+    pub(super) fn time_left(&self, now: Instant, usual: Duration) -> Duration {
+        self.lifetime().unwrap_or(usual).saturating_sub(now.since(self.burst))
+    }
+
+    /// The send queue gave up a datagram.
+    pub(super) fn discard(&mut self, why: Option<Why>) {
+        let Discards { expired, replaced, no_room, outgrown } = &mut self.discarded;
+        *match why {
+            Some(Why::Expired) => expired,
+            Some(Why::Replaced) => replaced,
+            Some(Why::NoRoom) => no_room,
+            None => outgrown,
+        } += 1;
     }
 
     /// A datagram came from the other end.
@@ -139,7 +222,8 @@ impl Flow {
     }
 
     fn mark(&self, now: Instant) -> Mark {
-        Mark { at: now, sent: self.sent, received: self.received, heard: self.heard() }
+        let Self { sent, discarded, received, .. } = *self;
+        Mark { at: now, sent, discarded, received, heard: self.heard() }
     }
 
     fn heard(&self) -> Heard {
@@ -151,7 +235,8 @@ impl Flow {
         let seconds = now.since(self.began).as_secs_f64();
         // What is in the jitter buffer still has its turn.
         let heard = self.arrivals.as_ref().map_or_else(Heard::default, |it| it.buffer.clone().finish());
-        Figures { seconds, sent: self.sent, received: self.received, heard }
+        let Self { sent, discarded, received, .. } = *self;
+        Figures { seconds, sent, discarded, received, heard }
     }
 
     /// Over the last seconds.
@@ -164,6 +249,7 @@ impl Flow {
         Figures {
             seconds: now.since(since.at).as_secs_f64(),
             sent: minus(self.sent, since.sent),
+            discarded: self.discarded.since(&since.discarded),
             received: minus(self.received, since.received),
             heard: self.heard().since(&since.heard),
         }
@@ -176,10 +262,13 @@ mod tests {
 
     const BUFFER: Duration = Duration::from_millis(100);
 
+    fn flow() -> Flow {
+        Flow::new(Instant::ZERO, 0, Class::default(), None, BUFFER)
+    }
+
     #[test]
     fn what_was_never_sent_is_lost_to_the_listener() {
-        let (mut here, mut there) =
-            (Flow::new(Instant::ZERO, 0, None, BUFFER), Flow::new(Instant::ZERO, 0, None, BUFFER));
+        let (mut here, mut there) = (flow(), flow());
         for packet in 0..100 {
             let sent = Instant::from_millis(20 * packet);
             let number = here.number(sent, 160);
@@ -198,7 +287,7 @@ mod tests {
 
     #[test]
     fn recent_figures_are_those_of_the_last_window_or_two() {
-        let mut flow = Flow::new(Instant::ZERO, 0, None, BUFFER);
+        let mut flow = flow();
         for second in 0..60 {
             let now = Instant::from_millis(1000 * second);
             flow.number(now, 100);
@@ -210,8 +299,19 @@ mod tests {
     }
 
     #[test]
+    fn the_packets_of_a_picture_expire_together() {
+        let mut flow = flow();
+        let expiries = [0, 1, 5, 40, 43, 46, 20].map(|ms| {
+            let now = Instant::from_millis(ms);
+            flow.number(now, 1200);
+            (now + flow.time_left(now, Duration::from_millis(200))).since(Instant::ZERO).as_millis()
+        });
+        assert_eq!(expiries, [200, 200, 200, 240, 240, 246, 220], "the last one by a clock that stepped back");
+    }
+
+    #[test]
     fn only_a_few_datagrams_wait_for_a_socket() {
-        let mut flow = Flow::new(Instant::ZERO, 0, None, BUFFER);
+        let mut flow = flow();
         let refused = (0..20).filter_map(|_| flow.keep(vec![0])).count();
         assert_eq!((refused, flow.pending.len()), (20 - MAX_PENDING, MAX_PENDING));
     }

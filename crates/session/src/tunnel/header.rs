@@ -17,7 +17,7 @@ pub struct FlowId {
 /// What a message is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Header {
-    /// To be acknowledged, and nothing else.
+    /// To be acknowledged, and nothing else; what follows is padding.
     Ping,
     /// A datagram of an application; its bytes follow.
     Datagram {
@@ -30,6 +30,18 @@ pub enum Header {
         /// When it came from the application, in µs of the sender's clock.
         stamp: u32,
     },
+}
+
+impl FlowId {
+    /// What DCCP is to call the flow's datagrams.
+    pub(super) const fn context(self) -> u64 {
+        (self.ours as u64) << 16 | self.number as u64
+    }
+
+    /// The flow that [`context`](Self::context) stands for.
+    pub(super) const fn from_context(context: u64) -> Self {
+        Self { ours: context >> 16 != 0, number: context as u16 }
+    }
 }
 
 /// A message that is none of ours.
@@ -47,6 +59,9 @@ const PING: u8 = 0;
 const MINE: u8 = 1;
 /// A datagram of a flow that the receiver of this message opened.
 const YOURS: u8 = 2;
+
+/// A ping that takes room; shorter than any path's packets.
+pub(super) const PADDING: [u8; 400] = [PING; 400];
 
 /// The stamp for `now`.
 pub(super) const fn stamp(now: Instant) -> u32 {
@@ -99,8 +114,17 @@ mod tests {
     }
 
     #[test]
+    fn a_flow_is_found_again_by_its_context() {
+        for ours in [true, false] {
+            let flow = FlowId { ours, number: u16::MAX };
+            assert_eq!(FlowId::from_context(flow.context()), flow);
+        }
+    }
+
+    #[test]
     fn what_is_short_or_unknown_is_refused() {
         assert_eq!(Header::parse(&[0]), Ok(Header::Ping));
+        assert_eq!(Header::parse(&PADDING), Ok(Header::Ping));
         assert_eq!(Header::parse(&[]), Err(Malformed));
         assert_eq!(Header::parse(&[1; 11]), Err(Malformed));
         assert_eq!(Header::parse(&[3; 12]), Err(Malformed));

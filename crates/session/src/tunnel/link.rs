@@ -2,6 +2,7 @@
 
 use super::flow::Flow;
 use super::header::FlowId;
+use super::way::Way;
 use braidcast_core::{Instant, Route, SocketId};
 use braidcast_dccp::{ConnectionId, Report};
 use std::collections::BTreeMap;
@@ -54,6 +55,10 @@ pub struct Link {
     pub(super) last_report: Option<Report>,
     /// The rate is less than what was called the least of use, and that was said.
     pub(super) below_minimum: bool,
+    /// How long the way there takes.
+    pub(super) way: Way,
+    /// For so many ticks the way there has taken longer than some flow's datagrams live.
+    pub(super) too_far: u8,
 }
 
 impl Link {
@@ -73,6 +78,8 @@ impl Link {
             dropped: Dropped::default(),
             last_report: None,
             below_minimum: false,
+            way: Way::default(),
+            too_far: 0,
         }
     }
 
@@ -89,6 +96,7 @@ impl Link {
     pub(super) fn attach(&mut self, now: Instant, connection: ConnectionId) {
         self.connection = Some(connection);
         self.connected = false;
+        self.way = Way::default();
         self.heard = (now, 0);
     }
 
@@ -130,6 +138,7 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tunnel::Class;
     use std::time::Duration;
 
     const ENTRANCE: SocketId = SocketId(1);
@@ -139,7 +148,7 @@ mod tests {
     }
 
     fn flow(at: Instant) -> Flow {
-        Flow::new(at, 0, None, Duration::from_millis(100))
+        Flow::new(at, 0, Class::default(), None, Duration::from_millis(100))
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! A tunnel without I/O: datagrams of applications and of the network go in and come out, each at its own socket.
 
+use super::class::Class;
 use super::flow::Flow;
 use super::header::{self, FlowId, Header};
 use super::link::{Link, MAX_FLOWS};
+use super::settings::Settings;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
 use braidcast_dccp::{
     CloseReason, ConnectError, ConnectionId, Endpoint, Event, ListenError, Options, Report, Sample, Samples, SendError,
-    SendOptions, ServiceCode, Wanted,
+    SendOptions, ServiceCode,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -28,16 +30,8 @@ const MAX_GONE: usize = 64;
 /// Pauses between attempts to connect double from the first to the last.
 const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(8));
 
-/// What the user chose.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Datagrams that waited so long are dropped unsent.
-    pub lifetime: Duration,
-    /// The rates of use, with a CCID that has a rate.
-    pub wanted: Wanted,
-    /// The most that a listener's jitter buffer waits.
-    pub jitter_buffer: Duration,
-}
+/// Ticks in a row in which the way takes longer than datagrams live, until it is said.
+const TOO_FAR: u8 = 3;
 
 /// Names a [`Link`].
 pub type LinkId = u32;
@@ -57,6 +51,9 @@ pub enum Happening {
     TooLong(usize, usize),
     /// The other end has more --listen than we have --forward; said once.
     NoForward(u8),
+    /// The way to this end takes the first time, and the datagrams of a flow live only for the second, so that nearly all of them
+    /// are discarded; said once.
+    TooFar(LinkId, Duration, Duration),
     /// Less than the least rate of use is allowed, or no longer.
     BelowMinimum(LinkId, bool),
 }
@@ -64,8 +61,8 @@ pub enum Happening {
 /// What a local socket is for.
 #[derive(Clone, Copy, Debug)]
 enum Local {
-    /// Applications send to it; the n-th --listen.
-    Entrance(u8),
+    /// Applications send to it; the n-th --listen, and what was said of it.
+    Entrance(u8, Class),
     /// A flow of the other end's leaves by it.
     Exit(LinkId, FlowId),
 }
@@ -90,7 +87,7 @@ pub struct Tunnel {
     settings: Settings,
     network: BTreeSet<SocketId>,
     locals: BTreeMap<SocketId, Local>,
-    forwards: Vec<SocketAddr>,
+    forwards: Vec<(SocketAddr, Class)>,
     dial: Option<Dial>,
     links: BTreeMap<LinkId, Link>,
     by_connection: BTreeMap<ConnectionId, LinkId>,
@@ -103,6 +100,7 @@ pub struct Tunnel {
     happenings: VecDeque<Happening>,
     said_too_long: bool,
     said_no_forward: bool,
+    said_too_far: bool,
     closing: bool,
 }
 
@@ -110,12 +108,13 @@ impl Tunnel {
     /// Buffers that are kept.
     const SPARE: usize = 256;
 
-    /// Flows of the n-th --listen of the other end go to the n-th of `forwards`.
-    pub fn new(options: Options, rng: Rng, settings: Settings, forwards: Vec<SocketAddr>) -> Self {
+    /// Flows of the n-th --listen of the other end go to the n-th of `forwards`, with what was said of the answers that come
+    /// from there. Of `options`, the queue is what `settings` say.
+    pub fn new(options: Options, rng: Rng, settings: Settings, forwards: Vec<(SocketAddr, Class)>) -> Self {
         Self {
             samples: options.probe.then(Samples::default),
             rng: rng.stream("flows"),
-            endpoint: Endpoint::new(options, rng),
+            endpoint: Endpoint::new(settings.apply(options), rng),
             settings,
             network: BTreeSet::new(),
             locals: BTreeMap::new(),
@@ -131,13 +130,14 @@ impl Tunnel {
             happenings: VecDeque::new(),
             said_too_long: false,
             said_no_forward: false,
+            said_too_far: false,
             closing: false,
         }
     }
 
     /// A socket that applications send to, as the n-th --listen.
-    pub fn add_entrance(&mut self, socket: SocketId, port: u8) {
-        self.locals.insert(socket, Local::Entrance(port));
+    pub fn add_entrance(&mut self, socket: SocketId, port: u8, class: Class) {
+        self.locals.insert(socket, Local::Entrance(port, class));
     }
 
     /// A socket towards other ends; clients come in at this DCCP port.
@@ -172,7 +172,7 @@ impl Tunnel {
         let Some(flow) = self.links.get_mut(&link).and_then(|link| link.flows.get_mut(&id)) else {
             return self.happenings.push_back(Happening::FreeSocket(socket));
         };
-        let Some(&target) = self.forwards.get(usize::from(flow.port)) else { return };
+        let Some(&(target, _)) = self.forwards.get(usize::from(flow.port)) else { return };
         let route = Route::new(socket, target);
         flow.local = Some(route);
         self.out.extend(flow.pending.drain(..).map(|datagram| (route, datagram)));
@@ -243,16 +243,16 @@ impl Tunnel {
                 let Some(port) = self.links.get(&link).and_then(|link| Some(link.flows.get(&flow)?.port)) else {
                     return;
                 };
-                if self.forwards.get(usize::from(port)) != Some(&remote) {
+                if self.forwards.get(usize::from(port)).is_none_or(|(target, _)| *target != remote) {
                     return; // from somebody who was not asked
                 }
                 (link, flow)
             }
-            Local::Entrance(port) => {
+            Local::Entrance(port, class) => {
                 let Some(id) = self.outlet() else { return };
                 let jitter_buffer = self.settings.jitter_buffer;
                 let Some(link) = self.links.get_mut(&id) else { return };
-                let new = || Flow::new(now, port, Some(datagram.route), jitter_buffer);
+                let new = || Flow::new(now, port, class, Some(datagram.route), jitter_buffer);
                 let Some(flow) = link.flow_from(socket, remote, new) else {
                     link.dropped.too_many += 1;
                     return;
@@ -277,13 +277,21 @@ impl Tunnel {
         self.scratch.clear();
         Header::Datagram { flow: id, port: flow.port, number, stamp: header::stamp(now) }.emit(&mut self.scratch);
         self.scratch.extend_from_slice(payload);
-        let how = SendOptions { lifetime: Some(self.settings.lifetime), ..SendOptions::default() };
+        let how = SendOptions {
+            priority: flow.priority(now).0,
+            lifetime: Some(flow.time_left(now, self.settings.lifetime)),
+            context: Some(id.context()),
+            ..SendOptions::default()
+        };
         let connection = link.connection.and_then(|id| self.endpoint.connection_mut(id));
         let Some(connection) = connection else {
             flow.refused += 1;
             link.dropped.unconnected += 1;
             return;
         };
+        let way = || connection.rtt().map(|rtt| link.way.observe(now, rtt));
+        let way = self.settings.one_way_delay.or_else(way);
+        connection.set_one_way_delay(way);
         let Err(error) = connection.send(now, &self.scratch, how) else { return };
         flow.refused += 1;
         match error {
@@ -306,7 +314,12 @@ impl Tunnel {
                 Event::Connected => self.on_connected(now, connection),
                 Event::Readable => self.read(now, connection),
                 Event::Closed(reason) => self.on_closed(now, connection, reason),
-                Event::Writable | Event::MaxPayload(_) | Event::Discarded { .. } => {}
+                Event::Discarded { context, why } => {
+                    let link = self.by_connection.get(&connection).and_then(|link| self.links.get_mut(link));
+                    let flow = link.and_then(|link| link.flows.get_mut(&FlowId::from_context(context)));
+                    flow.into_iter().for_each(|flow| flow.discard(why));
+                }
+                Event::Writable | Event::MaxPayload(_) => {}
             }
         }
     }
@@ -385,7 +398,7 @@ impl Tunnel {
             if id.ours {
                 return Some(message);
             }
-            let Some(&target) = self.forwards.get(usize::from(port)) else {
+            let Some(&(target, class)) = self.forwards.get(usize::from(port)) else {
                 link.dropped.no_forward += 1;
                 if !std::mem::replace(&mut self.said_no_forward, true) {
                     self.happenings.push_back(Happening::NoForward(port));
@@ -396,7 +409,7 @@ impl Tunnel {
                 link.dropped.too_many += 1;
                 return Some(message);
             }
-            link.flows.insert(id, Flow::new(now, port, None, self.settings.jitter_buffer));
+            link.flows.insert(id, Flow::new(now, port, class, None, self.settings.jitter_buffer));
             self.happenings.push_back(Happening::WantSocket(link_id, id, target));
         }
         let flow = link.flows.get_mut(&id)?;
@@ -508,7 +521,20 @@ impl Tunnel {
             link.below_minimum = report.ccid.below_minimum;
             self.happenings.push_back(Happening::BelowMinimum(id, link.below_minimum));
         }
+        self.look_ahead(id);
         self.pump(now);
+    }
+
+    /// Says when the way is longer than a flow's datagrams live.
+    fn look_ahead(&mut self, id: LinkId) {
+        let Some(link) = self.links.get_mut(&id).filter(|_| self.settings.reckons_with_the_way()) else { return };
+        let half = link.last_report.and_then(|report| report.rtt).map(|rtt| rtt / 2);
+        let lifetimes = link.flows.values().map(|flow| flow.lifetime().unwrap_or(self.settings.lifetime));
+        let (Some(way), Some(lifetime)) = (self.settings.one_way_delay.or(half), lifetimes.min()) else { return };
+        link.too_far = if way >= lifetime { link.too_far.saturating_add(1) } else { 0 };
+        if link.too_far >= TOO_FAR && !std::mem::replace(&mut self.said_too_far, true) {
+            self.happenings.push_back(Happening::TooFar(id, way, lifetime));
+        }
     }
 }
 

@@ -4,12 +4,17 @@
 //! ([`Tunnel::serve`], [`Tunnel::dial`]), those that applications send to ([`Tunnel::add_entrance`]), and one for each flow that
 //! leaves here, for which it asks with [`Happening::WantSocket`].
 
+mod class;
 mod flow;
 mod header;
 mod link;
 mod machine;
+mod settings;
+mod way;
 
-pub use flow::{Count, Figures, Flow};
+pub use class::Class;
+pub use flow::{Count, Discards, Figures, Flow};
 pub use header::{FlowId, Header, LEN as HEADER_LEN, Malformed};
 pub use link::{Dropped, Link, MAX_FLOWS};
-pub use machine::{Happening, LinkId, Settings, Tunnel};
+pub use machine::{Happening, LinkId, Tunnel};
+pub use settings::Settings;

@@ -157,9 +157,21 @@ pub(crate) const SINK_ADDRESSES: [&str; 2] = ["10.0.0.2:9899", "10.1.0.2:9899"];
 
 /// A source that connects at `start` over so many paths.
 pub(crate) fn source(start: Instant, rng: &Rng, options: &SenderOptions, units: Units, paths: usize) -> Node {
+    source_with(start, rng, options, Options::live(), units, paths)
+}
+
+/// The same with options of SCTP.
+pub(crate) fn source_with(
+    start: Instant,
+    rng: &Rng,
+    options: &SenderOptions,
+    sctp: Options,
+    units: Units,
+    paths: usize,
+) -> Node {
     let route = |n: usize| Route::new(SocketId(n as u16), SINK_ADDRESSES[n].parse().unwrap());
     let routes: Vec<Route> = (0..paths).map(route).collect();
-    let sender = Sender::new(start, options.clone(), Options::live(), rng.stream("source"), PORT, &routes).unwrap();
+    let sender = Sender::new(start, options.clone(), sctp, rng.stream("source"), PORT, &routes).unwrap();
     let units = units.into();
     Node::Source(Box::new(Source {
         sender,
@@ -173,10 +185,21 @@ pub(crate) fn source(start: Instant, rng: &Rng, options: &SenderOptions, units: 
 
 impl Scene {
     pub(crate) fn new(send: SenderOptions, receive: ReceiverOptions, units: Units, links: &[LinkModel]) -> Self {
+        Self::with(Options::live(), send, receive, units, links)
+    }
+
+    /// The same with options of SCTP for the source.
+    pub(crate) fn with(
+        sctp: Options,
+        send: SenderOptions,
+        receive: ReceiverOptions,
+        units: Units,
+        links: &[LinkModel],
+    ) -> Self {
         let seed = seed_from_env(1);
         let (mut net, rng) = (Network::new(seed.get()), Rng::from_seed(seed.get()));
         let source = net.add(
-            source(Instant::ZERO, &rng, &send, units, links.len()),
+            source_with(Instant::ZERO, &rng, &send, sctp, units, links.len()),
             SOURCE_ADDRESSES[..links.len()].iter().copied(),
         );
         let receiver = Receiver::new(receive, Options::live(), rng.stream("sink"));

@@ -13,7 +13,7 @@
 //! | `gop:IBBPBB,25fps,I=10kB/2kB,P=5kB/1kB,B=2kB` | MPEG frames by type, mean and standard deviation |
 //! | `frames:FILE,30fps` | recorded frames, lines of `type,bytes` |
 //! | `prcmt` | the film of PRCMT fig. 14 |
-//! | `conference` | audio and video of SBPN §4.4.5 |
+//! | `conference`, `conference:audio=74B,gop:IBPB,10fps,I=10kB,P=4kB,B=2kB` | audio and video of SBPN §4.4.5; with other sound, other pictures, or both |
 
 mod agent;
 mod bulk;
@@ -31,6 +31,7 @@ mod series;
 mod voice;
 
 pub use agent::Agent;
+pub use conference::Conference;
 pub use datagram::{DatagramSender, DatagramSink, Greedy, HEADER_BYTES, Stamp, StreamId};
 pub use frames::{FrameTrace, FrameTraceError};
 pub use gop::{FrameSize, Gop};
@@ -155,7 +156,7 @@ pub enum Traffic {
     /// The film of PRCMT fig. 14.
     Prcmt,
     /// The video conference of SBPN §4.4.5.
-    Conference,
+    Conference(Conference),
 }
 
 impl Traffic {
@@ -171,7 +172,7 @@ impl Traffic {
             Self::Gop(gop) => Box::new(gop::GopSource::new(gop.clone(), rng)),
             Self::Frames(trace) => Box::new(frames::Frames::new(trace.clone())),
             Self::Prcmt => Box::new(gop::GopSource::new(Gop::prcmt(), rng)),
-            Self::Conference => Box::new(conference::Conference::new(rng)),
+            Self::Conference(conference) => Box::new(conference::ConferenceSource::new(conference, rng)),
         }
     }
 }

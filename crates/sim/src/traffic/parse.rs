@@ -1,5 +1,5 @@
 use super::frames::picture;
-use super::{Codec, FrameSize, FrameTrace, Gop, Kind, OnOff, Periods, Stream, Traffic, Voice};
+use super::{Codec, Conference, FrameSize, FrameTrace, Gop, Kind, OnOff, Periods, Stream, Traffic, Voice};
 use crate::link::QueueLimit;
 use crate::link::parse::{ParseError, duration, fail, number_and_unit, rate};
 use core::fmt;
@@ -8,7 +8,7 @@ use core::time::Duration;
 use std::path::Path;
 
 const FIRST_WORD: &str = "the traffic is bulk, cbr:, poisson:, exponential:, pareto:, g711, g729, speex, gop:, frames:, \
-                          prcmt or conference";
+                          prcmt, conference or conference:";
 
 /// Most calls in one source.
 const MAX_CALLS: u16 = 10_000;
@@ -30,7 +30,7 @@ impl FromStr for Traffic {
             ("gop", rest) => gop(text, rest).map(Self::Gop),
             ("frames", rest) => frames(text, rest),
             ("prcmt", "") => Ok(Self::Prcmt),
-            ("conference", "") => Ok(Self::Conference),
+            ("conference", rest) => conference(text, rest).map(Self::Conference),
             _ => fail(text, FIRST_WORD, "bulk or cbr:64kbit,160B"),
         }
     }
@@ -160,6 +160,22 @@ fn gop(text: &str, rest: &str) -> Result<Gop, ParseError> {
     Ok(Gop { pattern, fps, i, p, b, frames })
 }
 
+fn conference(text: &str, rest: &str) -> Result<Conference, ParseError> {
+    const EXAMPLE: &str = "conference:audio=74B,gop:IBPB,10fps,I=10kB,P=4kB,B=2kB";
+    let mut conference = Conference::default();
+    let (sound, pictures) = match rest.split_once("gop:") {
+        Some((sound, pictures)) => (sound.strip_suffix(',').unwrap_or(sound), Some(pictures)),
+        None => (rest, None),
+    };
+    match sound.split_once('=') {
+        None if sound.is_empty() => {}
+        Some(("audio", size)) => conference.sound = packet_size(size)?,
+        _ => return fail(text, "a conference has audio= and gop:", EXAMPLE),
+    }
+    conference.pictures = pictures.map(|pictures| gop(text, pictures)).transpose()?;
+    Ok(conference)
+}
+
 fn frame_size(text: &str) -> Result<FrameSize, ParseError> {
     let (mean, spread) = text.split_once('/').map_or((text, None), |(mean, spread)| (mean, Some(spread)));
     let spread = spread.map_or(Ok(0), packet_size)?;
@@ -199,25 +215,30 @@ impl fmt::Display for Traffic {
                 f.write_str(if voice.dtx { ",dtx" } else { "" })?;
                 f.write_str(if voice.trunk { ",trunk" } else { "" })
             }
-            Self::Gop(gop) => {
-                f.write_str("gop:")?;
-                gop.pattern.iter().try_for_each(|kind| write!(f, "{kind}"))?;
-                write!(f, ",{}fps", gop.fps)?;
-                for (kind, size) in [(Kind::I, gop.i), (Kind::P, gop.p), (Kind::B, gop.b)] {
-                    if gop.pattern.contains(&kind) {
-                        write!(f, ",{kind}={}B", size.mean)?;
-                    }
-                    if gop.pattern.contains(&kind) && size.spread > 0.0 {
-                        write!(f, "/{}B", size.spread)?;
-                    }
-                }
-                gop.frames.map_or(Ok(()), |frames| write!(f, ",frames={frames}"))
-            }
+            Self::Gop(gop) => write_gop(f, gop),
             Self::Frames(trace) => write!(f, "frames:{},{}fps", trace.name(), trace.fps()),
             Self::Prcmt => f.write_str("prcmt"),
-            Self::Conference => f.write_str("conference"),
+            Self::Conference(conference) => {
+                write!(f, "conference:audio={}B", conference.sound)?;
+                conference.pictures.iter().try_for_each(|gop| f.write_str(",").and_then(|()| write_gop(f, gop)))
+            }
         }
     }
+}
+
+fn write_gop(f: &mut fmt::Formatter<'_>, gop: &Gop) -> fmt::Result {
+    f.write_str("gop:")?;
+    gop.pattern.iter().try_for_each(|kind| write!(f, "{kind}"))?;
+    write!(f, ",{}fps", gop.fps)?;
+    for (kind, size) in [(Kind::I, gop.i), (Kind::P, gop.p), (Kind::B, gop.b)] {
+        if gop.pattern.contains(&kind) {
+            write!(f, ",{kind}={}B", size.mean)?;
+        }
+        if gop.pattern.contains(&kind) && size.spread > 0.0 {
+            write!(f, "/{}B", size.spread)?;
+        }
+    }
+    gop.frames.map_or(Ok(()), |frames| write!(f, ",frames={frames}"))
 }
 
 #[cfg(test)]
@@ -248,9 +269,14 @@ mod tests {
                 "g729:dtx,calls=12,packet=40ms,trunk",
                 Traffic::Voice(Voice { dtx: true, calls: 12, packet: ms(40), trunk: true, ..call }),
             ),
-            ("gop:IBP,29.97fps,I=10kB/2kB,P=5kB,B=2kB/1B", Traffic::Gop(gop)),
+            ("gop:IBP,29.97fps,I=10kB/2kB,P=5kB,B=2kB/1B", Traffic::Gop(gop.clone())),
             ("prcmt", Traffic::Prcmt),
-            ("conference", Traffic::Conference),
+            ("conference", Traffic::Conference(Conference::default())),
+            ("conference:audio=74B", Traffic::Conference(Conference { sound: 74, pictures: None })),
+            (
+                "conference:audio=20B,gop:IBP,29.97fps,I=10kB/2kB,P=5kB,B=2kB/1B",
+                Traffic::Conference(Conference { sound: 20, pictures: Some(gop.clone()) }),
+            ),
         ];
         for (words, traffic) in rows {
             assert_eq!(words.parse::<Traffic>()?, traffic, "{words}");
@@ -289,6 +315,9 @@ mod tests {
             "gop:I,0fps,I=1B",
             "frames:/nowhere.csv,30fps",
             "frames:30fps",
+            "conference:74B",
+            "conference:audio=0B",
+            "conference:gop:",
         ];
         for words in wrong {
             assert!(words.parse::<Traffic>().is_err(), "{words}");

@@ -7,13 +7,14 @@ use super::links::{Change, Links};
 use super::paths::resolve;
 use super::probe::Probe;
 use super::{common, paths};
-use crate::args::values::Listen;
+use crate::args::values::{Entrance, Exit};
 use crate::args::{Common, TunnelArgs, TunnelClientArgs, TunnelCommand, TunnelEndArgs, TunnelServerArgs};
 use crate::failure::{Failure, Outcome};
 use crate::out::json;
 use crate::out::live::Live;
+use crate::out::units;
 use braidcast_core::{Instant, Machine, SocketId};
-use braidcast_dccp::{CloseReason, Limits, Options, ReorderOptions, Wanted};
+use braidcast_dccp::{CloseReason, Options, ReorderOptions, Wanted};
 use braidcast_driver::{Bind, BindError, Carrier, Driver, Wake};
 use braidcast_session::tunnel::{Happening, LinkId, Settings, Tunnel};
 use report::{LinkLine, Sight};
@@ -24,8 +25,6 @@ use std::time::Duration;
 
 /// How long the other end has to agree to the end.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// Datagrams that may wait for congestion control; --lifetime is what keeps them young.
-const SEND_QUEUE: Limits = Limits::messages(512);
 /// Clients that a server has at once.
 const MAX_CLIENTS: usize = 256;
 /// Requests go unanswered so long before a client begins anew, with pauses that are short again.
@@ -94,7 +93,7 @@ fn connect(args: &TunnelClientArgs, common: &Common) -> Outcome {
 
 /// What DCCP is told; refuses what does not go together.
 fn options(args: &TunnelEndArgs) -> Outcome<Options> {
-    if args.listen.is_none() && args.forward.is_empty() {
+    if args.listen.is_empty() && args.forward.is_empty() {
         return Err(Failure::usage(
             "there is nothing to carry",
             "give --listen PORT for applications here that send, or --forward HOST:PORT for those that wait",
@@ -121,7 +120,6 @@ fn options(args: &TunnelEndArgs) -> Outcome<Options> {
     options.tfrc.faster_restart = args.faster_restart;
     options.reorder = args.reorder.map(ReorderOptions::new);
     options.max_packet = usize::from(args.mtu) - IPV6_AND_UDP;
-    options.send_queue = SEND_QUEUE;
     options.request_timeout = CONNECT_TIMEOUT;
     options.probe = args.probe.is_some();
     Ok(options)
@@ -132,10 +130,14 @@ impl Work {
         let bytes = |bits: Option<u64>| bits.map(|bits| bits as f64 / 8.0);
         let settings = Settings {
             lifetime: args.lifetime,
+            queue: args.queue,
+            queue_length: args.queue_length as usize,
+            one_way_delay: args.one_way_delay,
             wanted: Wanted { min: bytes(args.min_rate), max: bytes(args.max_rate) },
             jitter_buffer: args.jitter_buffer,
         };
-        let forwards: Vec<SocketAddr> = args.forward.iter().map(|to| resolve(to, |_| true)).collect::<Outcome<_>>()?;
+        let exit = |Exit { to, class }: &Exit| Ok((resolve(to, |_| true)?, *class));
+        let forwards = args.forward.iter().map(exit).collect::<Outcome<_>>()?;
         let probe = args.probe.as_deref().map(Probe::create).transpose()?;
         Ok(Self {
             driver: common::driver()?,
@@ -161,13 +163,12 @@ impl Work {
     }
 
     fn open_entrances(&mut self, args: &TunnelEndArgs) -> Outcome {
-        let Some(Listen(all)) = &args.listen else { return Ok(()) };
-        for (at, &(addr, port)) in all.iter().enumerate() {
+        for (at, &Entrance { addr, port, class }) in args.listen.iter().enumerate() {
             let place =
                 u8::try_from(at).map_err(|_| Failure::usage("--listen has more than 256 ports", "run two tunnels"))?;
             let address = SocketAddr::new(addr.unwrap_or(Ipv4Addr::LOCALHOST.into()), port);
             let socket = self.bind(&Bind::to_addr(address), "choose another --listen")?;
-            self.tunnel.add_entrance(socket, place);
+            self.tunnel.add_entrance(socket, place, class);
             self.live.note(format!("{}: carrying what comes to {}", at + 1, self.name(socket)));
         }
         Ok(())
@@ -235,6 +236,13 @@ impl Work {
             Happening::NoForward(port) => self.live.warn(format!(
                 "the other end carries more ports than there is --forward for here: what comes for the {}. is dropped",
                 usize::from(port) + 1
+            )),
+            Happening::TooFar(link, way, lifetime) => self.live.warn(format!(
+                "the way to {} takes {}, and datagrams are of no use after {}: nearly all of them are discarded. \
+                 Give them longer: --lifetime, or --listen PORT/TIME",
+                self.peer(link),
+                units::time(way),
+                units::time(lifetime)
             )),
             Happening::BelowMinimum(_, true) => self.live.warn("the network allows less than --min-rate now"),
             Happening::BelowMinimum(_, false) => self.live.note("--min-rate is allowed again"),
@@ -309,6 +317,10 @@ impl Work {
         if !common.quiet {
             eprintln!("{}", self.sight.ends(now, &self.tunnel, self.live.style()));
             eprintln!("\n{}", self.sight.flows(now, &self.tunnel, false, self.live.style()));
+            let discards = Sight::discards(now, &self.tunnel);
+            if !discards.is_empty() {
+                eprintln!("\n{}", discards.join("\n"));
+            }
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::out::units;
 use braidcast_core::Instant;
 use braidcast_dccp::{Call, Report};
 use braidcast_media::voice::{Codec, Conditions, EModel, Form};
-use braidcast_session::tunnel::{Count, Dropped, Figures, Flow, FlowId, HEADER_LEN, Link, Tunnel};
+use braidcast_session::tunnel::{Count, Discards, Dropped, Figures, Flow, FlowId, HEADER_LEN, Link, Tunnel};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -55,6 +55,13 @@ struct FlowLine {
     sent_bytes: u64,
     /// Of these, dropped before DCCP had them.
     refused_datagrams: u64,
+    /// Of these, given up by the send queue.
+    discarded_datagrams: Discards,
+    /// How important they are, 0 to 7, and whether that is a guess by their lengths.
+    priority: u8,
+    priority_is_guess: bool,
+    /// How long they are of use, if that was said of their port.
+    lifetime_ms: Option<f64>,
     received_datagrams: u64,
     received_bytes: u64,
     lost_datagrams: u64,
@@ -94,6 +101,7 @@ impl Sight {
         let heard = figures.heard;
         let any = figures.received.datagrams > 0;
         let delay = delay(&figures, rtt).filter(|_| any);
+        let (priority, priority_is_guess) = flow.priority(now);
         FlowLine {
             flow: name(id, flow),
             port: flow.port,
@@ -102,6 +110,10 @@ impl Sight {
             sent_datagrams: figures.sent.datagrams,
             sent_bytes: figures.sent.bytes,
             refused_datagrams: flow.refused,
+            discarded_datagrams: figures.discarded,
+            priority: priority.get(),
+            priority_is_guess,
+            lifetime_ms: flow.lifetime().map(|lifetime| json::round(lifetime.as_secs_f64() * 1e3)),
             received_datagrams: figures.received.datagrams,
             received_bytes: figures.received.bytes,
             lost_datagrams: heard.lost.saturating_sub(heard.late),
@@ -142,15 +154,17 @@ impl Sight {
             .map(|(_, link)| {
                 let report = tunnel.report(now, link);
                 let rtt = report.and_then(|report| report.rtt);
+                let gone: u64 = link.flows.values().map(|flow| flow.recent(now).discarded.total()).sum();
                 let flows = link.flows.values().map(|flow| flow.recent(now)).filter(|it| it.received.datagrams > 0);
                 let on_time = flows.map(|figures| 1.0 - figures.heard.loss()).min_by(f64::total_cmp);
                 format!(
-                    "{}: {} flows, RTT {}, allowed {}, loss events {}{}",
+                    "{}: {} flows, RTT {}, allowed {}, loss events {}{}{}",
                     link.route.remote,
                     link.flows.len(),
                     rtt.map_or_else(dash, units::time),
                     report.map_or_else(dash, |report| allowed(&report)),
                     report.and_then(|report| report.ccid.loss_event_rate).map_or_else(dash, units::share),
+                    if gone > 0 { format!(", {gone} discarded") } else { String::new() },
                     on_time.map_or_else(String::new, |share| format!(", {} on time", units::share(share))),
                 )
             })
@@ -180,7 +194,7 @@ impl Sight {
                 plain(report.and_then(|report| report.rtt).map(units::time)),
                 loss.map_or_else(|| (dash(), Tone::Plain), |loss| (units::share(loss), bad_from(loss, 0.01, 0.05))),
                 plain(report.map(|it| format!("{} ({})", it.queued_messages, units::bytes(it.queued_bytes as u64)))),
-                plain(Some((expired(report.as_ref()) + refused(link)).to_string())),
+                plain(Some((discarded_by_queue(report.as_ref()) + refused(link)).to_string())),
             ];
             if self.codec.is_some() {
                 cells.push(plain(more.map(|calls| calls.to_string())));
@@ -190,22 +204,46 @@ impl Sight {
         table
     }
 
+    /// Why datagrams were given up, over the whole time: a line for each flow that lost some.
+    pub(super) fn discards(now: Instant, tunnel: &Tunnel) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (&id, flow) in tunnel.links().flat_map(|(_, link)| &link.flows) {
+            let Discards { expired, replaced, no_room, outgrown } = flow.whole(now).discarded;
+            let reasons = [
+                (expired, "would have come too late"),
+                (replaced, "made room for newer or more important ones"),
+                (no_room, "found only more important ones waiting"),
+                (outgrown, "were too long for the path"),
+            ];
+            let reasons = reasons.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}"));
+            let reasons = reasons.collect::<Vec<_>>().join(", ");
+            if !reasons.is_empty() {
+                lines.push(format!("{}: of the discarded, {reasons}", name(id, flow)));
+            }
+        }
+        lines
+    }
+
     /// The flows, over the last seconds or the whole time.
     pub(super) fn flows(self, now: Instant, tunnel: &Tunnel, recent: bool, style: Style) -> Table {
-        let mut head = vec!["flow", "sent", "received", "lost", "late", "on time", "jitter", "delay"];
+        let mut head =
+            vec!["flow", "priority", "sent", "discarded", "received", "lost", "late", "on time", "jitter", "delay"];
         head.extend(self.codec.map(|_| "MOS"));
         let mut table = Table::new(&head, style);
         for (_, link) in tunnel.links() {
             let rtt = tunnel.report(now, link).and_then(|report| report.rtt);
             for (&id, flow) in &link.flows {
                 let figures = if recent { flow.recent(now) } else { flow.whole(now) };
-                table.row(self.flow_cells(name(id, flow), &figures, recent, rtt));
+                let lead = [plain(Some(name(id, flow))), plain(Some(priority(now, flow)))];
+                let cells = self.flow_cells(&figures, recent, rtt);
+                table.row(lead.into_iter().chain(cells));
             }
         }
         table
     }
 
-    fn flow_cells(self, name: String, figures: &Figures, recent: bool, rtt: Option<Duration>) -> Vec<(String, Tone)> {
+    /// All but the first two.
+    fn flow_cells(self, figures: &Figures, recent: bool, rtt: Option<Duration>) -> Vec<(String, Tone)> {
         let heard = figures.heard;
         let any = figures.received.datagrams > 0;
         let amount = |count: Count| {
@@ -217,8 +255,8 @@ impl Sight {
         };
         let on_time = 1.0 - heard.loss();
         let mut cells = vec![
-            (name, Tone::Plain),
             plain(Some(amount(figures.sent))),
+            discarded(figures),
             plain(Some(amount(figures.received))),
             plain(any.then(|| heard.lost.saturating_sub(heard.late).to_string())),
             plain(any.then(|| heard.late.to_string())),
@@ -234,6 +272,21 @@ impl Sight {
         }
         cells
     }
+}
+
+/// A flow's priority, in brackets if it is a guess.
+fn priority(now: Instant, flow: &Flow) -> String {
+    match flow.priority(now) {
+        (priority, true) => format!("({priority})"),
+        (priority, false) => priority.to_string(),
+    }
+}
+
+/// How many datagrams the queue gave up, of those that came.
+fn discarded(figures: &Figures) -> (String, Tone) {
+    let total = figures.discarded.total();
+    let share = total as f64 / figures.sent.datagrams.max(total).max(1) as f64;
+    (total.to_string(), bad_from(share, 0.01, 0.05))
 }
 
 /// Bytes of speech in a packet: RFC 3551 §4.5; for Speex 15 kbit/s (RFC 5574 §3).
@@ -270,8 +323,8 @@ fn allowed(report: &Report) -> String {
     rate.or_else(|| report.ccid.cwnd.map(|packets| format!("{packets} packets"))).unwrap_or_else(dash)
 }
 
-fn expired(report: Option<&Report>) -> u64 {
-    report.map_or(0, |report| report.stats.expired)
+fn discarded_by_queue(report: Option<&Report>) -> u64 {
+    report.map_or(0, |Report { stats, .. }| stats.expired + stats.crowded_out + stats.outgrown)
 }
 
 fn refused(link: &Link) -> u64 {

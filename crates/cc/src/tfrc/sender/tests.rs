@@ -73,6 +73,20 @@ fn the_first_report_leaves_the_initial_rate_that_a_handshake_allowed() {
 }
 
 #[test]
+fn the_first_packets_weigh_alike_in_the_mean_size() {
+    let mut sender = Sender::new(at(0), Config::default());
+    let sizes = [1026, 214, 214, 214].map(|size| {
+        sender.on_sent(at(0), size);
+        sender.segment_size()
+    });
+    assert_eq!(sizes.map(f64::round), [1026.0, 620.0, 485.0, 417.0]);
+    for _ in 0..32 {
+        sender.on_sent(at(0), 214);
+    }
+    assert!(sender.segment_size() > 214.0 && sender.segment_size() < 300.0, "{}", sender.segment_size());
+}
+
+#[test]
 fn timeouts_halve_the_rate_and_idling_stops_at_the_recover_rate() {
     for p in [0.0, 0.01] {
         let sender = || {

@@ -46,7 +46,8 @@ struct Scratch {
     coefficients: Vec<u8>,
     covered: Vec<u8>,
     coded: Vec<u8>,
-    head: Vec<u8>,
+    /// Headers of chunks, one behind the other.
+    heads: Vec<u8>,
 }
 
 impl Fec {
@@ -71,16 +72,13 @@ impl Fec {
             is_data_chunk::<{ Data::KIND }, { Data::HEADER }>
         };
         let decoder = LinearDecoder::with_check(limits, peer, check);
-        let mut fec = Self { sender: None, decoder, symbol: Vec::new(), inconsistent: 0, range };
-        fec.change(options.fec, local);
-        fec
+        Self { sender: Sender::of(options.fec, local), decoder, symbol: Vec::new(), inconsistent: 0, range }
     }
 
-    /// Goes on with another code, or none, from the TSN `next` on; none as well if its repairs are no linear combinations.
+    /// Goes on with another code, or none, from the TSN `next` on.
     fn change(&mut self, code: Option<Code>, next: u64) {
-        let code = code.filter(|code| code.is_linear());
         if self.sender.as_ref().map(|sender| sender.code) != code {
-            self.sender = code.map(|code| Sender::new(code, next));
+            self.sender = Sender::of(code, next);
         }
     }
 
@@ -91,9 +89,11 @@ impl Fec {
 }
 
 impl Sender {
-    fn new(code: Code, first: u64) -> Self {
+    /// None with a code whose repairs cannot leave sources out, as acknowledged ones have to be: RaptorQ.
+    fn of(code: Option<Code>, first: u64) -> Option<Self> {
+        let code = code.filter(|code| code.is_linear())?;
         let (due, scratch) = (VecDeque::new(), Scratch::default());
-        Self { code, encoder: code.encoder(), next: first, first, due, scratch }
+        Some(Self { code, encoder: code.encoder(), next: first, first, due, scratch })
     }
 }
 

@@ -7,6 +7,7 @@ use crate::wire::chunk::Redundancy;
 use crate::wire::padded;
 use braidcast_core::Writer;
 use braidcast_fec::{Coefficients, Combination};
+use core::ops::RangeInclusive;
 
 impl Association {
     /// Bytes by which data chunks are cut shorter than packets would allow.
@@ -119,15 +120,39 @@ impl Association {
         scratch.covered.clear();
         scratch.covered.resize(Redundancy::bits(count), 0);
         scratch.coded.clear();
-        for (n, tsn) in (first..=highest).enumerate() {
-            let Some(chunk) = self.out.get(tsn).filter(|chunk| self.is_wanted(chunk)) else { continue };
-            scratch.head.clear();
-            let payload = self.put_chunk_header(tsn, chunk, false, &mut scratch.head);
-            debug_assert_eq!(scratch.head[1] & !SYMBOL_FLAGS, 0);
-            scratch.covered[n / 8] |= 0x80 >> (n % 8);
-            Combination::add_source(scratch.coefficients[n], &[&scratch.head, payload], &mut scratch.coded);
+        let mut rest = first..=highest;
+        while !rest.is_empty() {
+            self.add_chunks(first, &mut rest, scratch);
         }
         Some(combination)
+    }
+
+    /// Adds the next chunks of `rest` that are wanted, as many as the kernels take at once, to redundancy whose range begins with
+    /// `first`.
+    fn add_chunks(&self, first: u64, rest: &mut RangeInclusive<u64>, scratch: &mut super::Scratch) {
+        const AT_ONCE: usize = 16;
+        let header = self.data_header();
+        let super::Scratch { coefficients, covered, coded, heads } = scratch;
+        let (mut factors, mut bodies) = ([0; AT_ONCE], [&[][..]; AT_ONCE]);
+        let mut count = 0;
+        heads.clear();
+        for tsn in rest.by_ref() {
+            let Some(chunk) = self.out.get(tsn).filter(|chunk| self.is_wanted(chunk)) else { continue };
+            let n = (tsn - first) as usize;
+            covered[n / 8] |= 0x80 >> (n % 8);
+            factors[count] = coefficients[n];
+            bodies[count] = self.put_chunk_header(tsn, chunk, false, heads);
+            debug_assert_eq!(heads[count * header + 1] & !SYMBOL_FLAGS, 0);
+            count += 1;
+            if count == AT_ONCE {
+                break;
+            }
+        }
+        let mut parts = [&[][..]; AT_ONCE];
+        for (part, head) in parts.iter_mut().zip(heads.chunks_exact(header)) {
+            *part = head;
+        }
+        Combination::add_sources(&factors[..count], &parts[..count], &bodies[..count], coded);
     }
 
     /// Whether `chunk` is to get through and has not.

@@ -172,4 +172,22 @@ proptest! {
         let read: Vec<_> = Packet::parse(&sealed).expect("sealed").chunks().map(|c| c.and_then(Chunk::parse)).collect();
         prop_assert_eq!(read, [Ok(Chunk::Data(data)), Ok(Chunk::IData(idata))]);
     }
+
+    #[test]
+    fn redundancy_comes_back_as_it_was_sent(
+        (rule, first_tsn, key) in any::<(u8, u32, u16)>(),
+        covers in vec(any::<bool>(), 0..600),
+        coded in vec(any::<u8>(), 0..50),
+    ) {
+        let mut covered = vec![0; covers.len().div_ceil(8)];
+        for (n, _) in covers.iter().enumerate().filter(|&(_, &it)| it) {
+            covered[n / 8] |= 0x80 >> (n % 8);
+        }
+        let count = covers.len() as u16;
+        let chunk = Redundancy { rule, first_tsn, count, key, covered: &covered, coded: &coded };
+        prop_assert!((0..covers.len()).all(|n| chunk.covers(n) == covers[n]));
+        let sealed = packet(&emitted(&Chunk::Redundancy(chunk)));
+        let read: Vec<_> = Packet::parse(&sealed).expect("sealed").chunks().map(|c| c.and_then(Chunk::parse)).collect();
+        prop_assert_eq!(read, [Ok(Chunk::Redundancy(chunk))]);
+    }
 }

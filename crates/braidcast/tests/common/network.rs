@@ -1,0 +1,72 @@
+//! Two networks with a cable between them, as root or in a user namespace.
+
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+const INSIDE: &str = "BRAIDCAST_TEST_NAMESPACE";
+
+/// Runs `inside` in a new network namespace, as the only test of a new process; says so where that cannot be.
+pub(crate) fn in_namespace(test: &str, inside: impl FnOnce(&Path)) {
+    if std::env::var_os(INSIDE).is_some() {
+        let dir = tempfile::tempdir().unwrap();
+        return inside(dir.path());
+    }
+    let possible = |flags| runs(Command::new("unshare").args([flags, "ip", "link"]));
+    let Some(flags) = ["-n", "-rn"].into_iter().find(|flags| possible(*flags)) else {
+        eprintln!("skipped: {test}: it needs root or user namespaces, and the tools unshare and ip");
+        return;
+    };
+    let mut command = Command::new("unshare");
+    let exact = ["--exact", test, "--nocapture", "--include-ignored"];
+    command.arg(flags).arg(std::env::current_exe().unwrap()).args(exact).env(INSIDE, "1");
+    assert!(command.status().unwrap().success());
+}
+
+pub(crate) fn runs(command: &mut Command) -> bool {
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+pub(crate) fn ip(words: &str) {
+    assert!(runs(Command::new("ip").args(words.split(' '))), "ip {words} failed");
+}
+
+/// A process that is killed when the test ends.
+pub(crate) struct Killed(pub(crate) Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The network of the other end, which lasts as long as a process in it.
+pub(crate) struct There(Killed);
+
+impl There {
+    /// With a cable to it: 10.9.0.1 is here, 10.9.0.2 there.
+    pub(crate) fn new() -> Self {
+        ip("link set lo up");
+        let own = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+        let there = Self(Killed(Command::new("unshare").args(["-n", "sleep", "600"]).spawn().unwrap()));
+        let pid = there.0.0.id().to_string();
+        while own(&pid) == own("self") {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        ip(&format!("link add here type veth peer name there netns {pid}"));
+        ip("addr add 10.9.0.1/24 dev here");
+        ip("link set here up");
+        for words in ["link set lo up", "addr add 10.9.0.2/24 dev there", "link set there up"] {
+            assert!(runs(there.command("ip").args(words.split(' '))), "ip {words} failed there");
+        }
+        there
+    }
+
+    /// A command that runs there.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["-t", &self.0.0.id().to_string(), "-n", program]);
+        command
+    }
+}

@@ -1,0 +1,76 @@
+//! Send queues over SCTP in the lab.
+
+use braidcast_lab::results::Results;
+use braidcast_lab::{Job, Request, Scenario};
+use core::sync::atomic::AtomicBool;
+use std::path::Path;
+
+const CONFERENCE: &str = r#"
+name = "conference"
+title = "A conference over two paths that carry two thirds of it"
+experiment = "partial-reliability"
+runs = 1
+duration = "30s"
+[link.a]
+rate = "150kbit"
+rtt = "40ms"
+queue = "20p"
+[link.b]
+rate = "100kbit"
+rtt = "160ms"
+queue = "20p"
+[traffic]
+source = "conference"
+unordered = true
+lifetime = "200ms"
+[sctp]
+preset = "live"
+send_queue = 32
+[[variant]]
+name = "off"
+sctp.queue = "off"
+[[variant]]
+name = "fifo"
+sctp.queue = "fifo"
+[[variant]]
+name = "ring-sbpn2"
+sctp.queue = "ring-sbpn2"
+[[variant]]
+name = "under"
+sctp.queue = "ring-sbpn2"
+sctp.queue_scope = "under"
+traffic.by_kind = true
+"#;
+
+fn read(text: &str) -> Result<Scenario, String> {
+    Scenario::read("test.toml", text, Path::new(".")).map_err(|error| error.to_string())
+}
+
+fn mean(results: &Results, variant: &str, metric: &str) -> f64 {
+    let found = results.rows.iter().find(|row| row.variant == variant && row.metric == metric);
+    found.unwrap_or_else(|| panic!("no {metric} of {variant} in {:#?}", results.rows)).mean
+}
+
+#[test]
+fn a_queue_gives_up_what_would_be_late_before_it_is_sent() {
+    let results =
+        Job::new(&read(CONFERENCE).unwrap(), &Request::default()).unwrap().run(&AtomicBool::new(false), &|| ());
+    for queue in ["ring-sbpn2", "under"] {
+        let unsent = mean(&results, queue, "given up unsent");
+        assert!(unsent > 100.0, "{queue}: {unsent} messages");
+        let (begun, without) =
+            (mean(&results, queue, "given up in flight"), mean(&results, "off", "given up in flight"));
+        assert!(begun < without, "{queue}: {begun} messages in flight, without a queue {without}");
+    }
+    // What is refused is lost at the application.
+    assert_eq!(mean(&results, "fifo", "given up unsent"), 0.0);
+}
+
+#[test]
+fn a_queue_that_there_is_not_is_told_from_those_that_there_are() {
+    let error =
+        read(&CONFERENCE.replace("\"ring-sbpn2\"\nsctp.queue_scope", "\"best\"\nsctp.queue_scope")).unwrap_err();
+    assert!(error.contains("no queue is called 'best'") && error.contains("ring-sbpn2"), "{error}");
+    let error = read(&CONFERENCE.replace("\"under\"\ntraffic", "\"below\"\ntraffic")).unwrap_err();
+    assert!(error.contains("no scope of a queue is called 'below'; there are: alone, under"), "{error}");
+}

@@ -1,0 +1,326 @@
+use crate::bag::{Bag, Oldest};
+use crate::{Discard, Limits, Outlook, Priority, Refused, SendQueue, Tag, Why};
+use braidcast_core::Instant;
+use core::fmt;
+use core::time::Duration;
+use std::collections::VecDeque;
+
+/// What can still be in time, by priority; frames whole or not at all. A method of our own, after what the source's queues lose
+/// (scenario `sbpn-best`).
+///
+/// A frame are the messages of one priority with the same expiry, as an application makes them that hands all packets of a picture over
+/// at once. Messages of the first priority stand alone, and so do those that never expire.
+///
+/// - A frame whose last message could not leave in time at the allowed rate is discarded; so is the rest of one that lost a part to a
+///   full queue. What it would have taken is left to the others.
+/// - An older frame goes before a more important message if this will be in time all the same, with [`SPARE`] to spare and should
+///   all that the way has grown since it was shortest be before the receiver: half of a round trip says too little there.
+/// - Of the messages of the first priority that are late the newest goes when nothing else waits, so that the allowed rate holds
+///   (SBPN §3.5, §8.4.3).
+/// - A full queue gives up what is late, then the oldest frames of the least priority.
+#[derive(Debug)]
+pub(crate) struct InTime<M> {
+    levels: [Level<M>; Priority::LEVELS],
+    /// The newest of the first priority that is late.
+    late: Option<(Tag, M)>,
+    /// A frame that lost a part, of which more may come.
+    given_up: Option<Frame>,
+    len: usize,
+    bytes: usize,
+    /// Mean length of what went.
+    mean_len: f64,
+    /// The shortest delay to the receiver so far.
+    shortest: Duration,
+    limits: Limits,
+}
+
+/// What a message must have to spare to let an older frame go first: what is known of the way lags behind by some round trips.
+const SPARE: Duration = Duration::from_millis(80);
+/// Weight of a message in the mean length.
+const LEN_WEIGHT: f64 = 1.0 / 32.0;
+
+type Frame = (Priority, Instant);
+
+fn frame_of(tag: &Tag) -> Option<Frame> {
+    tag.expiry.filter(|_| tag.priority != Priority::FIRST).map(|expiry| (tag.priority, expiry))
+}
+
+/// Messages of one priority as they came, and how many of them are of each frame.
+#[derive(Debug)]
+struct Level<M> {
+    messages: Oldest<M>,
+    frames: VecDeque<usize>,
+    bytes: usize,
+}
+
+impl<M> Default for Level<M> {
+    fn default() -> Self {
+        Self { messages: Oldest::new(), frames: VecDeque::new(), bytes: 0 }
+    }
+}
+
+impl<M: fmt::Debug + Send> Level<M> {
+    fn put(&mut self, tag: Tag, message: M) {
+        let frame = frame_of(&tag);
+        let joins = frame.is_some() && self.messages.back().is_some_and(|(last, _)| frame_of(last) == frame);
+        match self.frames.back_mut().filter(|_| joins) {
+            Some(messages) => *messages += 1,
+            None => self.frames.push_back(1),
+        }
+        self.bytes += tag.len;
+        self.messages.put(tag, message);
+    }
+
+    fn take(&mut self) -> Option<(Tag, M)> {
+        let (tag, message) = self.messages.take()?;
+        self.bytes -= tag.len;
+        if let Some(messages) = self.frames.front_mut() {
+            *messages -= 1;
+        }
+        if self.frames.front() == Some(&0) {
+            self.frames.pop_front();
+        }
+        Some((tag, message))
+    }
+
+    /// Messages of the first frame.
+    fn first_frame(&self) -> usize {
+        self.frames.front().copied().unwrap_or_default()
+    }
+}
+
+impl<M: fmt::Debug + Send> InTime<M> {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            levels: Default::default(),
+            late: None,
+            given_up: None,
+            len: 0,
+            bytes: 0,
+            mean_len: 0.0,
+            shortest: Duration::MAX,
+            limits: Limits { messages: limits.messages.max(1), ..limits },
+        }
+    }
+
+    fn has_room(&self, len: usize) -> bool {
+        self.len < self.limits.messages && self.bytes.saturating_add(len) <= self.limits.bytes
+    }
+
+    /// The levels that have something, the most important first.
+    fn filled(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
+        (0..Priority::LEVELS).filter(|&level| self.levels[level].messages.head().is_some())
+    }
+
+    fn count_out(&mut self, taken: Option<(Tag, M)>) -> Option<(Tag, M)> {
+        let (tag, message) = taken?;
+        self.len -= 1;
+        self.bytes -= tag.len;
+        Some((tag, message))
+    }
+
+    fn take(&mut self, level: usize) -> Option<(Tag, M)> {
+        let taken = self.levels[level].take();
+        self.count_out(taken)
+    }
+
+    fn take_to_send(&mut self, level: usize) -> Option<(Tag, M)> {
+        let (tag, message) = self.take(level)?;
+        let weight = if self.mean_len == 0.0 { 1.0 } else { LEN_WEIGHT };
+        self.mean_len += weight * (tag.len as f64 - self.mean_len);
+        Some((tag, message))
+    }
+
+    fn take_late(&mut self) -> Option<(Tag, M)> {
+        let taken = self.late.take();
+        self.count_out(taken)
+    }
+
+    /// Discards the first frame of a level.
+    fn give_up(&mut self, level: usize, why: Why, gone: &mut Vec<Discard<M>>) {
+        if self.levels[level].frames.len() == 1 {
+            self.given_up = self.levels[level].messages.head().and_then(frame_of);
+        }
+        for _ in 0..self.levels[level].first_frame() {
+            let Some((tag, message)) = self.take(level) else { break };
+            gone.push(Discard { why, tag, message });
+        }
+    }
+
+    /// How long so many messages take at the allowed rate.
+    fn time_for(&self, messages: usize, outlook: &Outlook) -> Duration {
+        let Some(rate) = outlook.rate else { return Duration::ZERO };
+        Duration::from_secs_f64((messages as f64 * self.mean_len / rate.max(1.0)).min(60.0))
+    }
+
+    /// Whether the first frame of a level cannot come whole.
+    fn is_late(&self, level: usize, outlook: &Outlook) -> bool {
+        let level = &self.levels[level];
+        let last = outlook.now + self.time_for(level.first_frame().saturating_sub(1), outlook);
+        level.messages.head().is_some_and(|tag| tag.is_expired(&Outlook { now: last, ..*outlook }))
+    }
+
+    /// The first level whose first frame can come whole.
+    fn first_in_time(&self, outlook: &Outlook) -> Option<usize> {
+        self.filled().find(|&level| !self.is_late(level, outlook))
+    }
+
+    /// The level of an older frame that goes before what is more important.
+    fn goes_before(&self, outlook: &Outlook) -> Option<usize> {
+        let mut filled = self.filled();
+        let (first, level) = (filled.next()?, filled.next()?);
+        let frame = self.levels[level].messages.head()?.expiry?;
+        let waits = self.levels[first].messages.head()?;
+        if waits.expiry.is_none_or(|expiry| expiry < frame) || self.is_late(level, outlook) {
+            return None;
+        }
+        let delay = outlook.one_way_delay;
+        let worst = delay + delay.saturating_sub(self.shortest);
+        let now = outlook.now + self.time_for(self.levels[level].first_frame(), outlook) + SPARE;
+        (!waits.is_expired(&Outlook { now, one_way_delay: worst, ..*outlook })).then_some(level)
+    }
+}
+
+impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
+    fn push(&mut self, _: &Outlook, tag: Tag, message: M, gone: &mut Vec<Discard<M>>) -> Result<(), Refused<M>> {
+        if tag.len > self.limits.bytes {
+            return Err(Refused::TooLarge(message));
+        }
+        let (level, frame) = (tag.priority.index(), frame_of(&tag));
+        let more_important = self.levels[..level]
+            .iter()
+            .fold((0, tag.len), |(messages, bytes), it| (messages + it.messages.len(), bytes.saturating_add(it.bytes)));
+        let no_room = more_important.0 >= self.limits.messages || more_important.1 > self.limits.bytes;
+        let mut fits = !no_room && (frame.is_none() || frame != self.given_up);
+        while fits && !self.has_room(tag.len) {
+            if let Some((tag, message)) = self.take_late() {
+                gone.push(Discard { why: Why::Replaced, tag, message });
+                continue;
+            }
+            let Some(last) = self.filled().next_back() else { break };
+            fits = frame.is_none() || self.levels[last].messages.head().and_then(frame_of) != frame;
+            self.give_up(last, Why::Replaced, gone);
+        }
+        if fits {
+            self.len += 1;
+            self.bytes += tag.len;
+            self.levels[level].put(tag, message);
+        } else {
+            // Without this message the frame is not whole.
+            while frame.is_some() && self.levels[level].messages.back().is_some_and(|(last, _)| frame_of(last) == frame)
+            {
+                self.give_up(level, Why::Replaced, gone);
+            }
+            self.given_up = frame.or(self.given_up);
+            gone.push(Discard { why: Why::NoRoom, tag, message });
+        }
+        Ok(())
+    }
+
+    fn peek(&self) -> Option<&Tag> {
+        self.filled()
+            .next()
+            .map_or_else(|| self.late.as_ref().map(|(tag, _)| tag), |level| self.levels[level].messages.head())
+    }
+
+    fn certain(&self, outlook: &Outlook) -> Option<&Tag> {
+        let Some(first) = self.filled().next() else { return self.late.as_ref().map(|(tag, _)| tag) };
+        let level = self.goes_before(outlook).or_else(|| (!self.is_late(first, outlook)).then_some(first))?;
+        self.levels[level].messages.head()
+    }
+
+    fn pop(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
+        if !outlook.one_way_delay.is_zero() {
+            self.shortest = self.shortest.min(outlook.one_way_delay);
+        }
+        let mut next = self.goes_before(outlook);
+        while let Some(level) = next.or_else(|| self.filled().next()) {
+            if next.is_some() || !self.is_late(level, outlook) {
+                return self.take_to_send(level);
+            }
+            if level == Priority::FIRST.index() {
+                let newest = self.levels[level].take();
+                let older = core::mem::replace(&mut self.late, newest);
+                let older = self.count_out(older);
+                gone.extend(older.map(|(tag, message)| Discard { why: Why::Expired, tag, message }));
+            } else {
+                self.give_up(level, Why::Expired, gone);
+            }
+            next = None;
+        }
+        self.take_late()
+    }
+
+    /// Looks at the oldest frame of each priority only: the next one of a priority does not overtake it.
+    fn peek_on_time(&self, outlook: &Outlook) -> Option<&Tag> {
+        self.levels[self.first_in_time(outlook)?].messages.head()
+    }
+
+    fn pop_on_time(&mut self, outlook: &Outlook) -> Option<(Tag, M)> {
+        self.take_to_send(self.first_in_time(outlook)?)
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Bench, audio, b_frame, video};
+    use crate::{Limits, Method};
+    use core::time::Duration;
+
+    #[test]
+    fn the_newest_late_sound_goes_last_and_late_pictures_never() {
+        let mut bench = Bench::new(Method::InTime, Limits::NONE);
+        assert!(bench.push([audio(1, 20), audio(2, 30), video(3, 20), audio(4, 90), video(5, 70)]).is_empty());
+        bench.pass(40);
+        assert_eq!(bench.pop_all(), ["1 expired", "4", "3 expired", "5", "2"]);
+    }
+
+    #[test]
+    fn an_older_frame_goes_first_while_sound_has_time() {
+        let mut bench = Bench::new(Method::InTime, Limits::NONE);
+        bench.outlook.one_way_delay = Duration::from_millis(40);
+        assert!(bench.push([video(1, 200), video(2, 200), audio(3, 220), video(4, 300)]).is_empty());
+        assert_eq!(bench.pop_all(), ["1", "2", "3", "4"]);
+        // The way has grown by 40 ms, by 80 perhaps: 220 - 60 is past.
+        assert!(bench.push([video(5, 200), audio(6, 220)]).is_empty());
+        bench.outlook.one_way_delay = Duration::from_millis(80);
+        bench.pass(45);
+        assert_eq!(bench.pop_all(), ["6", "5"]);
+    }
+
+    #[test]
+    fn a_frame_that_cannot_be_whole_makes_way_for_the_next() {
+        let mut bench = Bench::new(Method::InTime, Limits::NONE);
+        assert!(bench.push([video(1, 500)]).is_empty());
+        assert_eq!(bench.pop(), ["1"]);
+        // 1000 bytes in 50 ms: the third would go at 100.
+        bench.outlook.rate = Some(20_000.0);
+        assert!(bench.push([video(2, 100), video(3, 100), video(4, 100), b_frame(5, 110)]).is_empty());
+        assert_eq!(bench.pop(), ["2 expired", "3 expired", "4 expired", "5"]);
+    }
+
+    #[test]
+    fn a_full_queue_gives_up_frames_and_not_parts_of_them() {
+        let mut bench = Bench::new(Method::InTime, Limits::messages(4));
+        assert!(bench.push([video(1, 90), video(2, 90), b_frame(3, 190), video(4, 190)]).is_empty());
+        assert_eq!(bench.push([video(5, 190)]), ["3 replaced"]);
+        assert_eq!(bench.push([audio(6, 90), b_frame(7, 180)]), ["1 replaced", "2 replaced"]);
+        assert_eq!(bench.push([video(8, 190)]), ["7 replaced"], "it is of the frame of 4 and 5");
+        assert_eq!(bench.push([video(9, 190)]), ["4 replaced", "5 replaced", "8 replaced", "9 no room"]);
+        assert_eq!(bench.push([video(10, 190), video(11, 290)]), ["10 no room"], "nor does the rest of it go");
+        assert_eq!(
+            bench.push([audio(12, 90), audio(13, 90), audio(14, 90), audio(15, 90)]),
+            ["11 replaced", "6 replaced"]
+        );
+        assert_eq!(bench.push([video(16, 290), b_frame(17, 300)]), ["16 no room", "17 no room"]);
+        assert_eq!(bench.pop_all(), ["12", "13", "14", "15"]);
+    }
+}

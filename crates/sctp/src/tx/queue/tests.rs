@@ -1,0 +1,103 @@
+use super::*;
+use core::time::Duration;
+
+fn queue(interleaving: bool) -> SendQueue {
+    ordered(interleaving, StreamOrder::Priority)
+}
+
+fn ordered(interleaving: bool, order: StreamOrder) -> SendQueue {
+    let mut queue = SendQueue::new(order, Abandonment::Delayed);
+    queue.settle(interleaving, true);
+    queue
+}
+
+fn on(stream: u16) -> SendOptions {
+    SendOptions { stream, ..SendOptions::default() }
+}
+
+/// The streams that the next pieces come from.
+fn order(queue: &mut SendQueue, room: usize) -> Vec<u16> {
+    core::iter::from_fn(|| queue.cut(room).map(|piece| queue.get(piece.message).stream)).collect()
+}
+
+#[test]
+fn streams_of_one_priority_take_turns_by_chunk_or_by_message() {
+    for (interleaving, expected) in [(true, [0, 1, 0, 1, 0]), (false, [0, 0, 0, 1, 1])] {
+        let mut queue = queue(interleaving);
+        queue.push(Instant::ZERO, &[0; 30], on(0));
+        queue.push(Instant::ZERO, &[0; 20], on(1));
+        assert_eq!(order(&mut queue, 10), expected);
+        assert_eq!(queue.waiting_bytes(), 0);
+    }
+}
+
+#[test]
+fn a_higher_priority_overtakes_in_the_middle_of_a_message() {
+    let mut queue = queue(true);
+    queue.set_priority(5, Priority::new(0));
+    queue.push(Instant::ZERO, &[0; 30], on(1));
+    queue.cut(10);
+    queue.push(Instant::ZERO, &[0; 5], on(5));
+    assert_eq!(order(&mut queue, 10), [5, 1, 1]);
+}
+
+#[test]
+fn first_come_first_served_knows_no_priority() {
+    let mut queue = ordered(true, StreamOrder::Fcfs);
+    queue.set_priority(5, Priority::new(0));
+    for (stream, len) in [(1, 20), (5, 10), (1, 10), (5, 20)] {
+        queue.push(Instant::ZERO, &vec![0; len], on(stream));
+    }
+    queue.set_priority(1, Priority::new(7));
+    assert_eq!(order(&mut queue, 10), [1, 1, 5, 1, 5, 5]);
+}
+
+#[test]
+fn with_immediate_abandonment_messages_expire_wherever_they_are() {
+    let mut queue = SendQueue::new(StreamOrder::Priority, Abandonment::Immediate);
+    queue.settle(true, true);
+    for life in [30, 10, 20] {
+        let reliability = Reliability::Lifetime(Duration::from_millis(life));
+        queue.push(Instant::ZERO, &[0; 5], SendOptions { reliability, ..on(0) });
+    }
+    let out = queue.cut(10).unwrap().message;
+    let expired = |queue: &mut SendQueue, at| {
+        let found = queue.next_expired(Instant::from_millis(at));
+        found.inspect(|&key| queue.drop_rest(key))
+    };
+    assert_eq!(expired(&mut queue, 9), None);
+    let second = expired(&mut queue, 25).unwrap();
+    let third = expired(&mut queue, 25).unwrap();
+    assert!(second != out && third != out && second != third);
+    assert_eq!((expired(&mut queue, 25), queue.next_expiry()), (None, Some(Instant::from_millis(30))));
+    assert_eq!(expired(&mut queue, 30), Some(out));
+    assert_eq!((expired(&mut queue, 99), queue.next_expiry()), (None, None));
+}
+
+#[test]
+fn expired_messages_are_found_at_the_head_of_any_stream() {
+    let mut queue = queue(true);
+    let short = SendOptions { reliability: Reliability::Lifetime(Duration::from_millis(10)), ..on(3) };
+    queue.push(Instant::ZERO, &[0; 30], on(0));
+    queue.push(Instant::ZERO, &[0; 7], short);
+    assert_eq!(queue.next_expired(Instant::from_millis(9)), None);
+    let late = Instant::from_millis(10);
+    let key = queue.next_expired(late).unwrap();
+    assert!(!queue.get(key).may_send(late, 0));
+    queue.drop_rest(key);
+    queue.release(key);
+    assert_eq!(queue.next_expired(late), None);
+    assert_eq!((queue.held_bytes(), queue.waiting_bytes()), (30, 30));
+    assert_eq!(order(&mut queue, 100), [0]);
+}
+
+#[test]
+fn ordered_and_unordered_messages_count_apart_with_i_data() {
+    let mut queue = queue(true);
+    let unordered = SendOptions { unordered: true, ..on(0) };
+    for how in [on(0), unordered, on(0), unordered] {
+        queue.push(Instant::ZERO, &[1], how);
+    }
+    let numbers: Vec<_> = core::iter::from_fn(|| queue.cut(10).map(|piece| queue.get(piece.message).number)).collect();
+    assert_eq!(numbers, [0, 0, 1, 1]);
+}

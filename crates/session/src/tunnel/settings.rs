@@ -1,0 +1,50 @@
+//! What the user of a tunnel chooses.
+
+use super::header;
+use braidcast_dccp::{Limits, Method, Options, Wanted};
+use std::time::Duration;
+
+/// What the user chose, besides DCCP's options. [`Default`] is what the command does unless told otherwise.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// From application to application; datagrams that take longer are of no use. For flows of which nothing else is said.
+    /// Default 1 s.
+    pub lifetime: Duration,
+    /// Which of the datagrams that wait for congestion control goes next. Default `ring-sbpn2`.
+    pub queue: Method,
+    /// Datagrams that wait at most. Default 512, many pictures' worth: what keeps them young is their lifetime.
+    pub queue_length: usize,
+    /// How long the way to the other end takes, if that is known better than round trips tell: half of the shortest of late, and
+    /// all by which the latest is longer. Default `None`.
+    pub one_way_delay: Option<Duration>,
+    /// The rates of use, with a CCID that has a rate. Default none.
+    pub wanted: Wanted,
+    /// The most that a listener's jitter buffer waits. Default 200 ms.
+    pub jitter_buffer: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            lifetime: Duration::from_secs(1),
+            queue: Method::RingSbpn2,
+            queue_length: 512,
+            one_way_delay: None,
+            wanted: Wanted::default(),
+            jitter_buffer: Duration::from_millis(200),
+        }
+    }
+}
+
+impl Settings {
+    /// DCCP's options with what these say of its queue.
+    pub(super) fn apply(&self, options: Options) -> Options {
+        let send_queue = Limits::messages(self.queue_length);
+        Options { queue: self.queue, send_queue, padding: Some(header::PADDING.into()), ..options }
+    }
+
+    /// Whether the queue discards what would come too late by the way that is before it.
+    pub(super) const fn reckons_with_the_way(&self) -> bool {
+        !matches!(self.queue, Method::Fifo | Method::FifoTimed | Method::Ring)
+    }
+}
