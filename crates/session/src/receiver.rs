@@ -102,6 +102,7 @@ impl Receiver {
     /// A receiver that waits for a sender on `sctp.local_port`.
     pub fn new(options: ReceiverOptions, mut sctp: braidcast_sctp::Options, rng: Rng) -> Self {
         sctp.streams = sctp.streams.max(STREAMS);
+        sctp.fec_receive = true;
         let mut endpoint = Endpoint::new(sctp, rng);
         endpoint.listen();
         Self {

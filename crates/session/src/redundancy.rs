@@ -2,7 +2,7 @@
 
 use braidcast_core::{Instant, PathId};
 use braidcast_fec::{Auto, Conditions};
-use braidcast_sctp::{Artx, Association, Code, Options};
+use braidcast_sctp::{Artx, Association, Code, FecLosses, FecWindow, Options, PathReport};
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
@@ -21,6 +21,14 @@ pub enum Redundancy {
     Code(Code),
 }
 
+/// What a path is held to lose until it has carried a hundred packets, and how many in a row: a little too much at the beginning does no
+/// harm, and a stream's first second counts too.
+const UNKNOWN: (f64, f64) = (0.03, 1.0);
+/// Packets a second below which there is nothing to choose by.
+const IDLE: f64 = 25.0;
+/// Least retransmission timeout of a session that may send redundancy.
+const RTO_MIN: Duration = Duration::from_millis(600);
+
 impl Redundancy {
     /// Sets what the association has to agree on with its peer, and what goes with a code.
     pub(crate) fn apply(self, sctp: &mut Options) {
@@ -29,8 +37,18 @@ impl Redundancy {
         }
         sctp.fec = if let Self::Code(code) = self { Some(code) } else { None };
         sctp.fec_receive = true;
-        // Only where repeating is too late anyway is a code in use.
+        // A code is in use where repeating is too late anyway.
         sctp.artx = Some(Artx::Slowest);
+        // A timeout would come before the code has had its time, two round trips, and shut the window. Silent paths are probed
+        // sooner anyway.
+        sctp.rto.min = sctp.rto.min.max(RTO_MIN);
+        sctp.rto.initial = sctp.rto.initial.max(RTO_MIN);
+        // As ECMT has it. Inside, repairs crowd data out of the small windows that a timeout leaves: of the frames in
+        // `tests/redundancy.rs` 15 % were then on time.
+        sctp.fec_window = FecWindow::Outside;
+        // Also as ECMT has it: told of each loss, windows would not carry live video where it is needed most. The live preset's limit
+        // on queueing delay still tells of congestion (lab: `ecmt-fairness`).
+        sctp.fec_losses = FecLosses::Hidden;
     }
 }
 
@@ -65,16 +83,34 @@ impl FromStr for Redundancy {
 #[derive(Debug)]
 pub(crate) struct Chooser {
     deadline: Option<Duration>,
+    /// How old units are when they come, each weighing 1/16.
+    age: Duration,
     auto: Auto,
     next: Instant,
-    /// Data chunks that each path had carried when it was last looked at, and when that was.
-    carried: BTreeMap<PathId, (u64, Instant)>,
+    /// Whether some path has carried enough to tell what it loses.
+    measured: bool,
+    looks: BTreeMap<PathId, Look>,
+}
+
+/// What a path had carried when it was last looked at.
+#[derive(Debug)]
+struct Look {
+    chunks: u64,
+    at: Instant,
+    /// Chunks in a second.
+    rate: f64,
 }
 
 impl Chooser {
     /// For packets that are of use until `deadline` after they were sent first; `None`: for ever.
     pub(crate) fn new(deadline: Option<Duration>) -> Self {
-        Self { deadline, auto: Auto::default(), next: Instant::ZERO, carried: BTreeMap::new() }
+        let (age, next, auto) = (Duration::ZERO, Instant::ZERO, Auto::default());
+        Self { deadline, age, auto, next, measured: false, looks: BTreeMap::new() }
+    }
+
+    /// A unit was handed over so long after its capture: of its deadline that is gone.
+    pub(crate) fn on_unit(&mut self, age: Duration) {
+        self.age = (self.age * 15 + age) / 16;
     }
 
     /// Looks at the paths, once a round trip at most, and changes the code if another one fits clearly better.
@@ -82,21 +118,42 @@ impl Chooser {
         if now < self.next {
             return;
         }
-        let mut paths = Vec::new();
-        for path in association.paths() {
-            let (before, since) = self.carried.insert(path.id, (path.sent_chunks, now)).unwrap_or((0, now));
-            let seconds = now.since(since).as_secs_f64();
-            let (Some((loss, burst)), Some(rtt)) = (association.recent_losses(path.id), path.srtt) else { continue };
-            self.next = self.next.max(now + rtt);
-            if seconds > 0.0 {
-                let rate = path.sent_chunks.saturating_sub(before) as f64 / seconds;
-                paths.push(Conditions { loss, burst, rtt, deadline: self.deadline, rate });
+        let deadline = self.deadline.map(|deadline| deadline.saturating_sub(self.age));
+        if !self.measured {
+            let known: Vec<_> = association.paths().filter_map(|path| association.recent_losses(path.id)).collect();
+            self.measured = !known.is_empty();
+            if self.measured && known.iter().all(|&(loss, _)| loss == 0.0) {
+                // What was guessed was wrong: it gives way at once.
+                self.auto = Auto::default();
+                association.set_fec(None);
             }
         }
-        if let Some(code) = Conditions::merged(&paths).and_then(|together| self.auto.update(&together)) {
+        let guess = (!self.measured).then_some(UNKNOWN);
+        let mut paths = Vec::new();
+        for path in association.paths() {
+            let losses = association.recent_losses(path.id).or(guess);
+            let rate = self.rate(now, &path);
+            let (Some((loss, burst)), Some(rtt), Some(rate)) = (losses, path.srtt, rate) else { continue };
+            self.next = self.next.max(now + rtt);
+            paths.push(Conditions { loss, burst, rtt, deadline, rate });
+        }
+        let together = Conditions::merged(&paths).filter(|together| together.rate >= IDLE);
+        if let Some(code) = together.and_then(|together| self.auto.update(&together)) {
             // A receiver that takes none is left alone.
             association.set_fec(code);
         }
+    }
+
+    /// Data chunks in a second over the path, the latest look weighing 1/8, as the scheduler turns from one path to another. `None`
+    /// at the first look.
+    fn rate(&mut self, now: Instant, path: &PathReport) -> Option<f64> {
+        let look = |rate| Look { chunks: path.sent_chunks, at: now, rate };
+        let before = self.looks.insert(path.id, look(0.0))?;
+        let seconds = now.since(before.at).as_secs_f64().max(1e-3);
+        let latest = path.sent_chunks.saturating_sub(before.chunks) as f64 / seconds;
+        let rate = if before.rate > 0.0 { before.rate + (latest - before.rate) / 8.0 } else { latest };
+        self.looks.insert(path.id, look(rate));
+        Some(rate)
     }
 }
 

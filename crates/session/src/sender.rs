@@ -169,6 +169,9 @@ impl Sender {
         }
         let kind = unit.kind.index();
         self.counts.captured[kind] += 1;
+        if let Some(chooser) = &mut self.chooser {
+            chooser.on_unit(now.since(unit.first_captured));
+        }
         let over = self.finishing || matches!(self.phase, Phase::Closing | Phase::Closed);
         if !over && !self.has_room(&unit) {
             self.drop_hopeless(now);

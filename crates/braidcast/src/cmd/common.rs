@@ -32,11 +32,7 @@ pub(crate) fn rng(seed: Option<u64>) -> Outcome<Rng> {
 
 /// The protocol as every command uses it.
 pub(crate) fn sctp_options(key: Option<&str>) -> braidcast_sctp::Options {
-    braidcast_sctp::Options {
-        key: key.unwrap_or_default().as_bytes().to_vec(),
-        fec_receive: true,
-        ..braidcast_sctp::Options::live()
-    }
+    braidcast_sctp::Options { key: key.unwrap_or_default().as_bytes().to_vec(), ..braidcast_sctp::Options::live() }
 }
 
 /// A report whose paths carry the names that the user knows.

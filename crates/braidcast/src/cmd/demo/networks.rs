@@ -40,7 +40,7 @@ impl Network {
             Self::Wifi => "Wi-Fi: 3 Mbit/s, 8 ms, bursts of loss (5 %), stalls (0.14 to 0.41 s, every 2 s)".into(),
             Self::Lte => format!("LTE:   {} (recorded) from {LTE_FROM} on, 30 ms, 300 ms of queue", LTE.name),
             Self::Far | Self::Far2 => {
-                "Far:   10 Mbit/s, 100 ms, 3 % lost at random; two such, and a latency of 300 ms".into()
+                "Far:   10 Mbit/s, 100 ms, 2 % lost at random; two such, and a latency of 300 ms".into()
             }
         }
     }
@@ -52,7 +52,7 @@ impl Network {
                 "--rate 3mbit --delay 8ms --queue 200ms --loss burst:5%,3 --outage every:2s,275ms,hold".to_owned()
             }
             Self::Lte => format!("--delay 30ms --queue 300ms --trace-from {LTE_FROM} --trace"),
-            Self::Far | Self::Far2 => "--rate 10mbit --delay 100ms --queue 200ms --loss 3%".to_owned(),
+            Self::Far | Self::Far2 => "--rate 10mbit --delay 100ms --queue 200ms --loss 2%".to_owned(),
         };
         let mut flags: Vec<String> = words.split(' ').map(Into::into).collect();
         if self == Self::Lte {
