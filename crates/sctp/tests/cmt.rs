@@ -5,13 +5,12 @@ mod common;
 
 use braidcast_core::{Datagram, Ecn, Machine, Route, SocketId};
 use braidcast_sctp::{
-    CwndUpdate, LossDetection, Options, PathReport, RetransmissionPolicy, RttSamples, SackOptions, SackPath, SendError,
+    CwndUpdate, LossDetection, Options, PathReport, RetransmissionPolicy, RttSamples, SackOptions, SackPath,
     SendOptions, Stats,
 };
 use braidcast_sim::link::{LinkModel, Loss};
 use braidcast_sim::{Duplex, TapAction};
-use common::{CLIENT, Pair, SERVER, link, ms, pattern};
-use core::time::Duration;
+use common::{CLIENT, Pair, SERVER, bulk, link, ms, pattern};
 use std::fmt::Write;
 
 /// CMT with a wide receive window, which still fits the queues of the links here: nothing is lost but at random.
@@ -26,22 +25,6 @@ fn duplex(mbit: u64, delay_ms: u64) -> Duplex {
 fn lossy(mbit: u64, delay_ms: u64, loss: f64) -> Duplex {
     let clean = LinkModel { queue: "4000p".parse().unwrap(), ..link(mbit, delay_ms) };
     Duplex::new(LinkModel { loss: Loss::Uniform(loss), ..clean.clone() }, clean)
-}
-
-/// Sends as much as goes for `duration`; messages that arrived.
-fn bulk(pair: &mut Pair, duration: Duration) -> usize {
-    let message = pattern(1400, 1);
-    let (end, mut received) = (pair.now() + duration, 0);
-    while pair.now() < end {
-        while match pair.on_client(|it, now| it.send(now, &message, SendOptions::default())) {
-            Ok(()) => true,
-            Err(SendError::BufferFull { .. }) => false,
-            Err(error) => panic!("{error}"),
-        } {}
-        pair.run(ms(5));
-        received += pair.server_recv().len();
-    }
-    received
 }
 
 /// Runs until all is acknowledged.
@@ -88,7 +71,7 @@ fn the_plain_window_rule_starves_where_the_cumulative_tsn_stands_still_and_cuc_d
     let fill = |cwnd_update, loss| {
         let options = Options { cwnd_update, retransmission: RetransmissionPolicy::RtxSame, ..roomy() };
         let mut pair = Pair::connected(&options, vec![lossy(10, 10, loss), lossy(10, 150, loss)]);
-        bulk(&mut pair, ms(8000))
+        bulk(&mut pair, 1400, ms(8000))
     };
     let [plain, cuc, cucv2] = [CwndUpdate::Plain, CwndUpdate::Cuc, CwndUpdate::Cucv2].map(|rule| fill(rule, 0.01));
     println!("plain {plain}, cuc {cuc}, cucv2 {cucv2} messages");
@@ -101,7 +84,7 @@ fn counting_without_the_split_repeats_what_was_never_lost() {
     let repeated = |loss_detection| {
         let options = Options { loss_detection, ..roomy() };
         let mut pair = Pair::connected(&options, vec![duplex(10, 5), duplex(10, 80)]);
-        bulk(&mut pair, ms(4000));
+        bulk(&mut pair, 1400, ms(4000));
         settle(&mut pair);
         let stats = stats(&mut pair);
         (stats.fast_retransmissions, stats.duplicates_reported, stats.t3_expiries)
@@ -148,11 +131,11 @@ fn repeats(retransmission: RetransmissionPolicy, concurrent: bool) -> [(u64, u64
     let options = Options { retransmission, concurrent, ..roomy() };
     let mut pair = Pair::connected(&options, vec![lossy(4, 20, 0.08), duplex(4, 20)]);
     for _ in 0..20 {
-        bulk(&mut pair, ms(1000));
+        bulk(&mut pair, 1400, ms(1000));
         // Now and then all that is out on path 0 is lost.
         let (there, _) = pair.links[0];
         pair.net.set_down(there, true);
-        bulk(&mut pair, ms(100));
+        bulk(&mut pair, 1400, ms(100));
         pair.net.set_down(there, false);
         settle(&mut pair);
     }
@@ -198,7 +181,7 @@ fn sacks_that_overtake_each_other_between_return_paths_cause_no_retransmission()
         let links = vec![Duplex::new(forward.clone(), back(10)), Duplex::new(forward, back(150))];
         let options = Options { loss_detection, ..roomy() };
         let mut pair = Pair::connected(&options, links);
-        bulk(&mut pair, ms(6000));
+        bulk(&mut pair, 1400, ms(6000));
         settle(&mut pair);
         let client = stats(&mut pair);
         let duplicates = pair.on_server(|it, _| it.stats().duplicate_chunks);
@@ -214,7 +197,7 @@ fn sacks_that_overtake_each_other_between_return_paths_cause_no_retransmission()
 fn old_sacks_played_again_change_nothing() {
     let mut pair = Pair::connected(&roomy(), vec![duplex(10, 5), duplex(10, 40)]);
     let recording = pair.record();
-    bulk(&mut pair, ms(1000));
+    bulk(&mut pair, 1400, ms(1000));
     let old: Vec<_> =
         recording.all().into_iter().filter(|it| it.action == TapAction::Delivered && it.is_from(&SERVER)).collect();
     assert!(old.len() > 100);
@@ -228,7 +211,7 @@ fn old_sacks_played_again_change_nothing() {
     }
     let after = paths(&mut pair).map(|path| (path.cwnd, path.ssthresh, path.in_flight));
     assert_eq!(before, after);
-    bulk(&mut pair, ms(1000));
+    bulk(&mut pair, 1400, ms(1000));
     settle(&mut pair);
     let stats = stats(&mut pair);
     assert_eq!((stats.retransmissions, stats.duplicates_reported, stats.t3_expiries), (0, 0, 0));

@@ -4,11 +4,10 @@ mod common;
 
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_sctp::wire::{Chunk, Packet, chunk::kind};
-use braidcast_sctp::{AssociationId, Endpoint, LossResponse, Options, PathReport, SackPolicy, SendError, SendOptions};
+use braidcast_sctp::{AssociationId, Endpoint, LossResponse, Options, PathReport, SackPolicy, SendOptions};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::LinkModel;
-use common::{CLIENT, Pair, SERVER, link, ms, pattern, route};
-use core::time::Duration;
+use common::{CLIENT, Pair, SERVER, bulk, link, ms, pattern, route};
 
 /// 10 Mbit/s, 20 ms, and CoDel, which marks or drops.
 fn bottleneck(marks: bool) -> Duplex {
@@ -21,22 +20,6 @@ fn quiet() -> Duplex {
     Duplex::both(LinkModel { queue: "4000p".parse().unwrap(), ..link(10, 20) })
 }
 
-/// Sends as much as goes for `duration`; messages that arrived.
-fn bulk(pair: &mut Pair, duration: Duration) -> usize {
-    let message = pattern(1100, 1);
-    let (end, mut received) = (pair.now() + duration, 0);
-    while pair.now() < end {
-        while match pair.on_client(|it, now| it.send(now, &message, SendOptions::default())) {
-            Ok(()) => true,
-            Err(SendError::BufferFull { .. }) => false,
-            Err(error) => panic!("{error}"),
-        } {}
-        pair.run(ms(5));
-        received += pair.server_recv().len();
-    }
-    received
-}
-
 fn path(pair: &mut Pair, i: usize) -> PathReport {
     pair.client_path(i).unwrap()
 }
@@ -46,7 +29,7 @@ fn a_marking_bottleneck_is_heard_without_a_loss_and_no_slower() {
     let fill = |ecn, marks| {
         let options = Options { ecn, send_buffer: 256 << 10, ..Options::default() };
         let mut pair = Pair::connected(&options, vec![bottleneck(marks)]);
-        let received = bulk(&mut pair, ms(10_000));
+        let received = bulk(&mut pair, 1100, ms(10_000));
         let stats = pair.net.link(pair.links[0].0).stats();
         (received, path(&mut pair, 0), stats)
     };
@@ -66,7 +49,7 @@ fn only_the_path_that_carried_the_mark_slows_down() {
         &Options { ecn: true, send_buffer: 512 << 10, ..Options::default() },
         vec![bottleneck(true), quiet()],
     );
-    bulk(&mut pair, ms(10_000));
+    bulk(&mut pair, 1100, ms(10_000));
     let [marked, unmarked] = [0, 1].map(|i| path(&mut pair, i));
     assert!(marked.mark_reductions > 5 && marked.lost_chunks == 0, "{marked:?}");
     assert_eq!((unmarked.mark_reductions, unmarked.lost_chunks), (0, 0));
@@ -80,7 +63,7 @@ fn only_packets_with_data_can_be_marked() {
     let mut pair = Pair::new(&Options { ecn: true, ..Options::default() }, vec![bottleneck(true)]);
     let recording = pair.record();
     pair.connect();
-    bulk(&mut pair, ms(500));
+    bulk(&mut pair, 1100, ms(500));
     pair.run(ms(40_000));
     let all = recording.sent(&CLIENT);
     let capable = |it: &&common::Seen| it.ecn == Ecn::Ect0;
@@ -98,7 +81,7 @@ fn a_peer_without_ecn_is_sent_nothing_that_can_be_marked() {
         let mut pair = Pair::with(client, server, vec![bottleneck(true)]);
         let recording = pair.record();
         pair.connect();
-        bulk(&mut pair, ms(3000));
+        bulk(&mut pair, 1100, ms(3000));
         assert!(recording.all().iter().all(|it| it.ecn == Ecn::NotEct));
         assert_eq!(recording.count(&SERVER, kind::ECNE) + recording.count(&CLIENT, kind::CWR), 0);
         assert!(path(&mut pair, 0).lost_chunks > 0, "CoDel drops what it cannot mark");

@@ -3,10 +3,10 @@
 
 mod common;
 
-use braidcast_sctp::{Options, SackOptions, SendError, SendOptions, Stats};
+use braidcast_sctp::{Options, SackOptions, Stats};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Loss, Rate};
-use common::{Pair, ms, pattern};
+use common::{Pair, bulk, ms};
 
 /// Payload of a data chunk: 1500 bytes less 20 (IP), 12 and 16.
 const PAYLOAD: usize = 1452;
@@ -22,17 +22,7 @@ fn experiment_d(options: &Options, loss: f64, seconds: u64, seed: u64) -> (f64, 
     pair.until(ms(120_000), "connect", |pair| {
         pair.server_exists() && pair.on_client(|it, _| it.paths().filter(|path| path.srtt.is_some()).count()) == 2
     });
-    let message = pattern(PAYLOAD, 1);
-    let (start, mut received) = (pair.now(), 0_u64);
-    while pair.now() - start < ms(seconds * 1000) {
-        while match pair.on_client(|it, now| it.send(now, &message, SendOptions::default())) {
-            Ok(()) => true,
-            Err(SendError::BufferFull { .. }) => false,
-            Err(error) => panic!("{error}"),
-        } {}
-        pair.run(ms(5));
-        received += pair.server_recv().len() as u64;
-    }
+    let received = bulk(&mut pair, PAYLOAD, ms(seconds * 1000)) as u64;
     let stats = pair.on_client(|it, _| it.stats());
     ((received * PAYLOAD as u64 * 8) as f64 / seconds as f64 / 1000.0, stats)
 }

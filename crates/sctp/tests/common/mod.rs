@@ -226,6 +226,22 @@ pub(crate) fn transfer(pair: &mut Pair, total: usize, size: usize) {
     assert!(received == data, "bytes differ");
 }
 
+/// Sends messages of `size` as fast as they are taken, for `duration`; how many arrived.
+pub(crate) fn bulk(pair: &mut Pair, size: usize, duration: Duration) -> usize {
+    let message = pattern(size, 1);
+    let (end, mut received) = (pair.now() + duration, 0);
+    while pair.now() < end {
+        while match pair.on_client(|it, now| it.send(now, &message, SendOptions::default())) {
+            Ok(()) => true,
+            Err(SendError::BufferFull { .. }) => false,
+            Err(error) => panic!("{error}"),
+        } {}
+        pair.run(ms(5));
+        received += pair.server_recv().len();
+    }
+    received
+}
+
 /// What happened to a packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
