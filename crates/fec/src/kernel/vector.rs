@@ -211,14 +211,16 @@ pub(super) unsafe fn add_multiple<I: Isa>(sum: *mut u8, source: *const u8, coeff
             let result = I::add_product(I::load_part(sum, len), factor, I::load_part(source, len));
             return I::store_part(sum, result, len);
         };
-        // As in `rows_of`.
+        // The first and the last vector overlap others, as in `rows_of`, so that those between them lie in one line of the cache each.
+        let first = added::<I>(sum, source, factor, 0);
         let last = added::<I>(sum, source, factor, end);
-        let mut at = 0;
+        let mut at = I::WIDTH - sum.addr() % I::WIDTH;
         while at < end {
             let result = added::<I>(sum, source, factor, at);
             I::store(sum.add(at), result);
             at += I::WIDTH;
         }
+        I::store(sum, first);
         I::store(sum.add(end), last);
     }
 }
