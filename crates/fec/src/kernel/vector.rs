@@ -77,18 +77,20 @@ macro_rules! accumulate {
         /// The processor has `I`; every sum and source has `len` bytes; there is a coefficient for each pair, and a source.
         #[inline(always)]
         pub(super) unsafe fn $name<I: Isa>(
-            sums: &mut [&mut [u8]],
+            mut sums: &mut [&mut [u8]],
             sources: &[&[u8]],
-            coefficients: &[u8],
+            mut coefficients: &[u8],
             len: usize,
         ) {
-            let k = sources.len();
-            for (sums, rows) in sums.chunks_mut($most).zip(coefficients.chunks($most * k)) {
-                match sums.len() {
-                    // SAFETY: as for this function; the chunks keep sums and their coefficients together.
-                    $($rows => unsafe { rows_of::<I, $rows, $vectors>(sums, sources, rows, len) },)*
-                    _ => unreachable!("a chunk has 1 to {} sums", $most),
+            while !sums.is_empty() {
+                let (now, later) = sums.split_at_mut(sums.len().min($most));
+                let (rows, others) = coefficients.split_at(now.len() * sources.len());
+                match now.len() {
+                    // SAFETY: as for this function; sums and their coefficients were kept together.
+                    $($rows => unsafe { rows_of::<I, $rows, $vectors>(now, sources, rows, len) },)*
+                    _ => unreachable!("1 to {} sums are taken at once", $most),
                 }
+                (sums, coefficients) = (later, others);
             }
         }
     };
