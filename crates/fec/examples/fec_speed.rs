@@ -87,7 +87,7 @@ fn decode(symbols: &[Vec<u8>], k: u16, r: u16) -> [f64; 2] {
         .collect();
     let run = |solving: bool| {
         let limits = DecoderLimits { window: symbols.len(), ..DecoderLimits::default() };
-        let (mut decoder, mut n, mut base) = (LinearDecoder::new(limits, 0), 0, 0);
+        let (mut decoder, mut n, mut base, mut symbol) = (LinearDecoder::new(limits, 0), 0, 0, Vec::new());
         rate(LEN * usize::from(k), || {
             if n == repairs.len() {
                 (n, base) = (0, base + (symbols.len() - symbols.len() % usize::from(k)) as u64);
@@ -101,7 +101,7 @@ fn decode(symbols: &[Vec<u8>], k: u16, r: u16) -> [f64; 2] {
                 for (key, repair) in repairs[n].iter().enumerate() {
                     decoder.on_repair(&block(first, key as u16), repair).expect("all are needed");
                 }
-                (0..r).for_each(|_| drop(decoder.poll_recovered().expect("all are found")));
+                (0..r).for_each(|_| assert!(decoder.poll_recovered(&mut symbol).is_some(), "all are found"));
             }
             n += 1;
         })
@@ -114,7 +114,7 @@ fn decode(symbols: &[Vec<u8>], k: u16, r: u16) -> [f64; 2] {
 fn tetrys(symbols: &[Vec<u8>]) -> f64 {
     let mut encoder = Code::Tetrys { n: 10, k: 9, m: 200 }.encoder();
     let mut decoder = LinearDecoder::new(DecoderLimits { window: 400, ..DecoderLimits::default() }, 0);
-    let (mut rng, mut id, mut back, mut lost) = (Rng::from_seed(1), 0u64, 0u64, 0u64);
+    let (mut rng, mut id, mut back, mut lost, mut symbol) = (Rng::from_seed(1), 0u64, 0u64, 0u64, Vec::new());
     let rate = rate(LEN, || {
         encoder.on_source(id);
         if rng.chance(0.05) {
@@ -128,7 +128,7 @@ fn tetrys(symbols: &[Vec<u8>]) -> f64 {
                 let _ = decoder.on_repair(&combination, &encode(&combination, symbols));
             }
         }
-        while decoder.poll_recovered().is_some() {
+        while decoder.poll_recovered(&mut symbol).is_some() {
             back += 1;
         }
     });

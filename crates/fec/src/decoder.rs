@@ -5,6 +5,7 @@ pub(crate) mod raptorq;
 mod sources;
 
 use crate::combination::PREFIX;
+use crate::gf::{inverse, mul};
 use crate::{Combination, Kernel};
 use core::fmt;
 use equations::Equations;
@@ -22,8 +23,8 @@ pub trait Decoder: fmt::Debug + Send {
     /// If it cannot be of use; it was dropped, and nothing else is the worse for it.
     fn on_repair(&mut self, combination: &Combination, symbol: &[u8]) -> Result<(), Unusable>;
 
-    /// A source symbol that was made up for, and its number.
-    fn poll_recovered(&mut self) -> Option<(u64, Vec<u8>)>;
+    /// Moves the next source symbol that was made up for into `symbol`; its number.
+    fn poll_recovered(&mut self, symbol: &mut Vec<u8>) -> Option<u64>;
 
     /// How it went so far.
     fn stats(&self) -> Stats;
@@ -172,23 +173,55 @@ impl LinearDecoder {
         symbols.iter_mut().for_each(|symbol| symbol.resize(longest, 0));
         let mut places: Vec<&mut [u8]> = symbols.iter_mut().map(Vec::as_mut_slice).collect();
         Kernel::best().add_combinations(&mut places, &sources, matrix);
-        for (&(_, id), mut symbol) in found.iter().zip(symbols) {
+        for (&(_, id), symbol) in found.iter().zip(symbols) {
             self.equations.found(id);
-            let Some(data) = unpadded(&symbol).filter(|data| (self.plausible)(id, data)) else {
-                self.stats.inconsistent += 1;
-                self.sources.give_back(symbol);
-                continue;
-            };
-            self.stats.recovered += 1;
-            self.recovered.push_back((id, data.to_vec()));
-            let len = PREFIX + data.len();
-            symbol.truncate(len);
-            if id < self.sources.base() {
-                // It was missing when it would have been evicted.
-                self.equations.absorb(id, &symbol);
-            }
-            self.sources.insert_stored(id, symbol);
+            self.deliver(id, symbol);
         }
+    }
+
+    /// Computes the symbol `id`, which is all that is missing of what `repair` covers with the coefficients from `before` on, the
+    /// symbol `first` and those behind it: no equation is needed.
+    fn solve_alone(&mut self, id: u64, first: u64, before: usize, repair: &[u8]) {
+        let coefficients = &self.coefficients[before..];
+        let scale = inverse(coefficients[(id - first) as usize]);
+        let mut symbol = self.sources.storage();
+        let matrix = &mut self.scratch.matrix;
+        matrix.clear();
+        let mut sources: Vec<&[u8]> = Vec::with_capacity(coefficients.len());
+        for (it, &coefficient) in (first..).zip(coefficients).filter(|&(_, &coefficient)| coefficient != 0) {
+            let (factor, source) =
+                if it == id { (1, repair) } else { (coefficient, self.sources.get(it).unwrap_or(&[])) };
+            matrix.push(mul(factor, scale));
+            sources.push(source);
+        }
+        let longest = sources.iter().map(|source| source.len()).max().unwrap_or(0);
+        symbol.resize(longest, 0);
+        Kernel::best().add_combinations(&mut [&mut symbol], &sources, matrix);
+        if self.deliver(id, symbol) {
+            self.equations.found(id);
+            self.solve();
+        }
+    }
+
+    /// The symbol `id` was solved for. Whether it is believed.
+    fn deliver(&mut self, id: u64, mut symbol: Vec<u8>) -> bool {
+        let Some(data) = unpadded(&symbol).filter(|data| (self.plausible)(id, data)) else {
+            self.stats.inconsistent += 1;
+            self.sources.give_back(symbol);
+            return false;
+        };
+        self.stats.recovered += 1;
+        let mut copy = self.sources.storage();
+        copy.extend_from_slice(data);
+        self.recovered.push_back((id, copy));
+        let len = PREFIX + data.len();
+        symbol.truncate(len);
+        if id < self.sources.base() {
+            // It was missing when it would have been evicted.
+            self.equations.absorb(id, &symbol);
+        }
+        self.sources.insert_stored(id, symbol);
+        true
     }
 }
 
@@ -226,8 +259,10 @@ impl Decoder for LinearDecoder {
         self.on_repair_of(combination, |_| true, symbol)
     }
 
-    fn poll_recovered(&mut self) -> Option<(u64, Vec<u8>)> {
-        self.recovered.pop_front()
+    fn poll_recovered(&mut self, symbol: &mut Vec<u8>) -> Option<u64> {
+        let (id, recovered) = self.recovered.pop_front()?;
+        self.sources.give_back(core::mem::replace(symbol, recovered));
+        Some(id)
     }
 
     fn stats(&self) -> Stats {
@@ -331,7 +366,13 @@ impl LinearDecoder {
         }
         let covered = (first..combination.end()).zip(&self.coefficients[before..]).filter(|&(_, &it)| it != 0);
         let mut missing = covered.map(|(id, _)| id).filter(|&id| self.sources.get(id).is_none()).peekable();
-        if missing.peek().is_none() || !self.equations.add(first, &self.coefficients[before..], missing, symbol) {
+        let alone = missing.next().ok_or(Unusable::Redundant)?;
+        if missing.peek().is_none() {
+            self.solve_alone(alone, first, before, symbol);
+            return Ok(());
+        }
+        let missing = core::iter::once(alone).chain(missing);
+        if !self.equations.add(first, &self.coefficients[before..], missing, symbol) {
             return Err(Unusable::Redundant);
         }
         if self.equations.len() > self.limits.repairs {

@@ -24,12 +24,13 @@ fn repair(combination: &Combination) -> Vec<u8> {
 
 /// What comes back, each checked.
 fn recovered(decoder: &mut dyn Decoder) -> Vec<u64> {
-    core::iter::from_fn(|| decoder.poll_recovered())
-        .map(|(id, bytes)| {
-            assert_eq!(bytes, symbol(id), "{id} came back different");
-            id
-        })
-        .collect()
+    let mut bytes = Vec::new();
+    let next = || {
+        let id = decoder.poll_recovered(&mut bytes)?;
+        assert_eq!(bytes, symbol(id), "{id} came back different");
+        Some(id)
+    };
+    core::iter::from_fn(next).collect()
 }
 
 /// Sends sources and repairs of `code` where each packet is lost if `lost` says so; what came back, and how many were lost.

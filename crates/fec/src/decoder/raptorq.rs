@@ -198,8 +198,10 @@ impl Decoder for RaptorqDecoder {
         outcome
     }
 
-    fn poll_recovered(&mut self) -> Option<(u64, Vec<u8>)> {
-        self.recovered.pop_front()
+    fn poll_recovered(&mut self, symbol: &mut Vec<u8>) -> Option<u64> {
+        let (id, recovered) = self.recovered.pop_front()?;
+        *symbol = recovered;
+        Some(id)
     }
 
     fn stats(&self) -> Stats {

@@ -64,15 +64,30 @@ impl Kernel {
         *BEST.get_or_init(|| find().unwrap_or(Self::Portable))
     }
 
+    /// # Panics
+    /// If the processor does not have it; that it has the best one is known without looking.
+    fn check(self) {
+        assert!(self == Self::best() || self.is_available(), "this processor has no {self}");
+    }
+
     /// Adds `coefficient` times `source` to `sum`, as if the source went on with zeros.
     ///
     /// # Panics
     /// If the source is longer than the sum.
     pub fn add_multiple(self, sum: &mut [u8], source: &[u8], coefficient: u8) {
         assert!(source.len() <= sum.len(), "{} bytes are added to {}", source.len(), sum.len());
-        match coefficient {
-            0 => {}
-            _ => self.accumulate(&mut [&mut sum[..source.len()]], &[source], &[coefficient], source.len()),
+        if coefficient == 0 {
+            return;
+        }
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 | Self::Gfni | Self::Avx512 => {
+                self.check();
+                x86::add_multiple(self, sum, source, coefficient);
+            }
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => neon::add_multiple(sum, source, coefficient),
+            _ => portable::accumulate(&mut [sum], &[source], &[coefficient], source.len()),
         }
     }
 
@@ -103,7 +118,7 @@ impl Kernel {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 | Self::Gfni | Self::Avx512 => {
-                assert!(self.is_available(), "this processor has no {self}");
+                self.check();
                 x86::accumulate(self, sums, sources, coefficients, len);
             }
             #[cfg(target_arch = "aarch64")]

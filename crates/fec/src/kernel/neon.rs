@@ -1,12 +1,19 @@
 //! NEON, which every 64-bit ARM has.
 
-use super::vector::{self, HALVES, Isa, LAST};
+use super::vector::{self, HALVES, Isa};
 use core::arch::aarch64::*;
 
 /// See [`Kernel::accumulate`](super::Kernel).
 pub(super) fn accumulate(sums: &mut [&mut [u8]], sources: &[&[u8]], coefficients: &[u8], len: usize) {
     // SAFETY: NEON is part of the architecture; the caller found the lengths to suffice, and a coefficient for each pair.
     unsafe { vector::with_32_registers::<Neon>(sums, sources, coefficients, len) }
+}
+
+/// See [`Kernel::add_multiple`](super::Kernel).
+pub(super) fn add_multiple(sum: &mut [u8], source: &[u8], coefficient: u8) {
+    debug_assert!(source.len() <= sum.len());
+    // SAFETY: NEON is part of the architecture; the caller found the sum to be as long as the source.
+    unsafe { vector::add_multiple::<Neon>(sum.as_mut_ptr(), source.as_ptr(), coefficient, source.len()) }
 }
 
 struct Neon;
@@ -69,12 +76,6 @@ impl Isa for Neon {
             let low = vqtbl1q_u8(low, vandq_u8(vector, vdupq_n_u8(0x0f)));
             veorq_u8(sum, veorq_u8(low, vqtbl1q_u8(high, vshrq_n_u8::<4>(vector))))
         }
-    }
-
-    #[inline(always)]
-    unsafe fn keep_last(vector: uint8x16_t, len: usize) -> uint8x16_t {
-        // SAFETY: `len` is below 16, so 16 bytes follow in the table.
-        unsafe { vandq_u8(vector, vld1q_u8(LAST.as_ptr().add(16 + len))) }
     }
 
     #[inline(always)]

@@ -8,19 +8,6 @@ pub(super) static HALVES: [[u8; 32]; 256] = halves();
 /// Multiplication by each element as a matrix of bits, as GF2P8AFFINEQB takes it.
 pub(super) static MATRICES: [u64; 256] = matrices();
 
-/// 32 zeros, then 32 times all bits: a mask of the last bytes of a vector begins in there.
-pub(super) static LAST: [u8; 64] = last();
-
-const fn last() -> [u8; 64] {
-    let mut table = [0; 64];
-    let mut at = 32;
-    while at < 64 {
-        table[at] = 0xff;
-        at += 1;
-    }
-    table
-}
-
 const fn halves() -> [[u8; 32]; 256] {
     let mut table = [[0; 32]; 256];
     let mut a = 0;
@@ -80,8 +67,6 @@ pub(super) trait Isa {
     /// `sum` plus the product.
     unsafe fn add_product(sum: Self::Vector, factor: Self::Factor, vector: Self::Vector) -> Self::Vector;
     unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// Zeros for all but the last `len` bytes, which are fewer than `WIDTH`.
-    unsafe fn keep_last(vector: Self::Vector, len: usize) -> Self::Vector;
 }
 
 /// A function that does [`Kernel::accumulate`](super::Kernel) by [`rows_of`]: so many sums at once, and for each number of
@@ -92,18 +77,20 @@ macro_rules! accumulate {
         /// The processor has `I`; every sum and source has `len` bytes; there is a coefficient for each pair, and a source.
         #[inline(always)]
         pub(super) unsafe fn $name<I: Isa>(
-            sums: &mut [&mut [u8]],
+            mut sums: &mut [&mut [u8]],
             sources: &[&[u8]],
-            coefficients: &[u8],
+            mut coefficients: &[u8],
             len: usize,
         ) {
-            let k = sources.len();
-            for (sums, rows) in sums.chunks_mut($most).zip(coefficients.chunks($most * k)) {
-                match sums.len() {
-                    // SAFETY: as for this function; the chunks keep sums and their coefficients together.
-                    $($rows => unsafe { rows_of::<I, $rows, $vectors>(sums, sources, rows, len) },)*
-                    _ => unreachable!("a chunk has 1 to {} sums", $most),
+            while !sums.is_empty() {
+                let (now, later) = sums.split_at_mut(sums.len().min($most));
+                let (rows, others) = coefficients.split_at(now.len() * sources.len());
+                match now.len() {
+                    // SAFETY: as for this function; sums and their coefficients were kept together.
+                    $($rows => unsafe { rows_of::<I, $rows, $vectors>(now, sources, rows, len) },)*
+                    _ => unreachable!("1 to {} sums are taken at once", $most),
                 }
+                (sums, coefficients) = (later, others);
             }
         }
     };
@@ -123,57 +110,129 @@ unsafe fn rows_of<I: Isa, const R: usize, const U: usize>(
     coefficients: &[u8],
     len: usize,
 ) {
-    let k = sources.len();
-    let mut at = 0;
-    // SAFETY: `at` plus what is loaded or stored there never exceeds `len`, and `back` is at most `at` where a vector fits, which every sum and source has; `i · k + j` is
-    // below R · k, the number of coefficients; the processor has `I` by the contract.
+    // SAFETY: no vector ends after `len`, which every sum and source has, and there are `R` rows of coefficients; the processor has
+    // `I` by the contract.
     unsafe {
-        while at + U * I::WIDTH <= len {
-            let mut held = [[I::zero(); U]; R];
-            for (j, source) in sources.iter().enumerate() {
-                let mut vectors = [I::zero(); U];
-                for (u, vector) in vectors.iter_mut().enumerate() {
-                    *vector = I::load(source.as_ptr().add(at + u * I::WIDTH));
-                }
-                for (i, held) in held.iter_mut().enumerate() {
-                    let factor = I::factor(*coefficients.get_unchecked(i * k + j));
-                    for (held, vector) in held.iter_mut().zip(vectors) {
-                        *held = I::add_product(*held, factor, vector);
-                    }
-                }
+        let Some(end) = len.checked_sub(I::WIDTH) else {
+            let products = combine::<I, R, 1>(sources, coefficients, 0, Some(len));
+            for (sum, [product]) in sums.iter_mut().zip(products) {
+                let place = sum.as_mut_ptr();
+                I::store_part(place, I::add(I::load_part(place, len), product), len);
             }
-            for (sum, held) in sums.iter_mut().zip(held) {
-                for (u, held) in held.into_iter().enumerate() {
-                    let place = sum.as_mut_ptr().add(at + u * I::WIDTH);
-                    I::store(place, I::add(I::load(place), held));
-                }
-            }
+            return;
+        };
+        // The last vector overlaps the one before it, as parts of vectors are slow. It is made of what is there at first, and so
+        // does not wait for what was just stored.
+        let mut last = combine::<I, R, 1>(sources, coefficients, end, None);
+        for (sum, [last]) in sums.iter().zip(&mut last) {
+            *last = I::add(I::load(sum.as_ptr().add(end)), *last);
+        }
+        let mut at = 0;
+        while at + U * I::WIDTH <= end {
+            add_at::<I, R, U>(sums, sources, coefficients, at);
             at += U * I::WIDTH;
         }
-        while at < len {
-            let part = (len - at).min(I::WIDTH);
-            // The last vector goes back over bytes that are done, and adds nothing there: parts of vectors are slow.
-            let back = if len < I::WIDTH { 0 } else { I::WIDTH - part };
-            let (whole, from_at) = (part + back == I::WIDTH, at - back);
-            let mut held = [I::zero(); R];
-            for (j, source) in sources.iter().enumerate() {
-                let from = source.as_ptr().add(from_at);
-                let vector = if whole { I::load(from) } else { I::load_part(from, part) };
-                for (i, held) in held.iter_mut().enumerate() {
-                    let factor = I::factor(*coefficients.get_unchecked(i * k + j));
-                    *held = I::add_product(*held, factor, vector);
-                }
-            }
-            for (sum, held) in sums.iter_mut().zip(held) {
-                let place = sum.as_mut_ptr().add(from_at);
-                let held = if back > 0 { I::keep_last(held, part) } else { held };
-                if whole {
-                    I::store(place, I::add(I::load(place), held));
-                } else {
-                    I::store_part(place, I::add(I::load_part(place, part), held), part);
-                }
-            }
-            at += part;
+        while at < end {
+            add_at::<I, R, 1>(sums, sources, coefficients, at);
+            at += I::WIDTH;
+        }
+        for (sum, [last]) in sums.iter_mut().zip(last) {
+            I::store(sum.as_mut_ptr().add(end), last);
         }
     }
+}
+
+/// `U` vectors of each of `R` sums, from `at` on.
+///
+/// # Safety
+/// As [`rows_of`], and so many vectors are there.
+#[inline(always)]
+unsafe fn add_at<I: Isa, const R: usize, const U: usize>(
+    sums: &mut [&mut [u8]],
+    sources: &[&[u8]],
+    coefficients: &[u8],
+    at: usize,
+) {
+    // SAFETY: as for this function.
+    unsafe {
+        let products = combine::<I, R, U>(sources, coefficients, at, None);
+        for (sum, products) in sums.iter_mut().zip(products) {
+            for (u, product) in products.into_iter().enumerate() {
+                let place = sum.as_mut_ptr().add(at + u * I::WIDTH);
+                I::store(place, I::add(I::load(place), product));
+            }
+        }
+    }
+}
+
+/// `R` combinations of the sources, `U` vectors of each, from `at` on; or of as many bytes as `part` says, less than a vector.
+///
+/// # Safety
+/// As [`rows_of`], and so many vectors are there.
+#[inline(always)]
+unsafe fn combine<I: Isa, const R: usize, const U: usize>(
+    sources: &[&[u8]],
+    coefficients: &[u8],
+    at: usize,
+    part: Option<usize>,
+) -> [[I::Vector; U]; R] {
+    let k = sources.len();
+    // SAFETY: as for this function; `i · k + j` is below R · k, the number of coefficients.
+    unsafe {
+        let mut sums = [[I::zero(); U]; R];
+        for (j, source) in sources.iter().enumerate() {
+            let mut vectors = [I::zero(); U];
+            for (u, vector) in vectors.iter_mut().enumerate() {
+                let from = source.as_ptr().add(at + u * I::WIDTH);
+                *vector = match part {
+                    None => I::load(from),
+                    Some(len) => I::load_part(from, len),
+                };
+            }
+            for (i, sums) in sums.iter_mut().enumerate() {
+                let factor = I::factor(*coefficients.get_unchecked(i * k + j));
+                for (sum, vector) in sums.iter_mut().zip(vectors) {
+                    *sum = I::add_product(*sum, factor, vector);
+                }
+            }
+        }
+        sums
+    }
+}
+
+/// Adds `coefficient` times `len` bytes of `source` to `sum`.
+///
+/// # Safety
+/// The processor has `I`, and both have so many bytes.
+#[inline(always)]
+pub(super) unsafe fn add_multiple<I: Isa>(sum: *mut u8, source: *const u8, coefficient: u8, len: usize) {
+    // SAFETY: no vector ends after `len`; the processor has `I` by the contract.
+    unsafe {
+        let factor = I::factor(coefficient);
+        let Some(end) = len.checked_sub(I::WIDTH) else {
+            let result = I::add_product(I::load_part(sum, len), factor, I::load_part(source, len));
+            return I::store_part(sum, result, len);
+        };
+        // The first and the last vector overlap others, as in `rows_of`, so that those between them lie in one line of the cache each.
+        let first = added::<I>(sum, source, factor, 0);
+        let last = added::<I>(sum, source, factor, end);
+        let mut at = I::WIDTH - sum.addr() % I::WIDTH;
+        while at < end {
+            let result = added::<I>(sum, source, factor, at);
+            I::store(sum.add(at), result);
+            at += I::WIDTH;
+        }
+        I::store(sum, first);
+        I::store(sum.add(end), last);
+    }
+}
+
+/// The vector at `at` of `sum` plus the product with that of `source`.
+///
+/// # Safety
+/// As [`add_multiple`], and a vector is there.
+#[inline(always)]
+unsafe fn added<I: Isa>(sum: *const u8, source: *const u8, factor: I::Factor, at: usize) -> I::Vector {
+    // SAFETY: as for this function.
+    unsafe { I::add_product(I::load(sum.add(at)), factor, I::load(source.add(at))) }
 }

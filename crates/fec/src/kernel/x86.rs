@@ -1,7 +1,7 @@
 //! AVX2, GFNI and AVX-512.
 
 use super::Kernel;
-use super::vector::{self, HALVES, Isa, LAST, MATRICES};
+use super::vector::{self, HALVES, Isa, MATRICES};
 use core::arch::x86_64::*;
 
 pub(super) fn has_avx2() -> bool {
@@ -28,6 +28,20 @@ pub(super) fn accumulate(kernel: Kernel, sums: &mut [&mut [u8]], sources: &[&[u8
     }
 }
 
+/// See [`Kernel::add_multiple`]; `kernel` is one of this file's and available, and the sum as long as the source.
+pub(super) fn add_multiple(kernel: Kernel, sum: &mut [u8], source: &[u8], coefficient: u8) {
+    debug_assert!(source.len() <= sum.len());
+    let (sum, source, len) = (sum.as_mut_ptr(), source.as_ptr(), source.len());
+    // SAFETY: the caller found the kernel to be available and the lengths to suffice.
+    unsafe {
+        match kernel {
+            Kernel::Avx512 => add_multiple_avx512(sum, source, coefficient, len),
+            Kernel::Gfni => add_multiple_gfni(sum, source, coefficient, len),
+            _ => add_multiple_avx2(sum, source, coefficient, len),
+        }
+    }
+}
+
 /// # Safety
 /// As [`vector::with_16_registers`].
 #[target_feature(enable = "avx2")]
@@ -50,6 +64,30 @@ unsafe fn accumulate_gfni(sums: &mut [&mut [u8]], sources: &[&[u8]], coefficient
 unsafe fn accumulate_avx512(sums: &mut [&mut [u8]], sources: &[&[u8]], coefficients: &[u8], len: usize) {
     // SAFETY: the contract is the same.
     unsafe { vector::with_32_registers::<Avx512>(sums, sources, coefficients, len) }
+}
+
+/// # Safety
+/// As [`vector::add_multiple`].
+#[target_feature(enable = "avx2")]
+unsafe fn add_multiple_avx2(sum: *mut u8, source: *const u8, coefficient: u8, len: usize) {
+    // SAFETY: the contract is the same.
+    unsafe { vector::add_multiple::<Avx2>(sum, source, coefficient, len) }
+}
+
+/// # Safety
+/// As [`vector::add_multiple`].
+#[target_feature(enable = "avx2,gfni")]
+unsafe fn add_multiple_gfni(sum: *mut u8, source: *const u8, coefficient: u8, len: usize) {
+    // SAFETY: the contract is the same.
+    unsafe { vector::add_multiple::<Gfni>(sum, source, coefficient, len) }
+}
+
+/// # Safety
+/// As [`vector::add_multiple`].
+#[target_feature(enable = "avx512f,avx512bw,gfni")]
+unsafe fn add_multiple_avx512(sum: *mut u8, source: *const u8, coefficient: u8, len: usize) {
+    // SAFETY: the contract is the same.
+    unsafe { vector::add_multiple::<Avx512>(sum, source, coefficient, len) }
 }
 
 /// Loads and stores of 32 bytes, whole and in part; `Avx2` and `Gfni` differ only in how they multiply.
@@ -94,12 +132,6 @@ macro_rules! bytes_32 {
                 Self::store(bytes.as_mut_ptr(), vector);
                 core::ptr::copy_nonoverlapping(bytes.as_ptr(), to, len);
             }
-        }
-
-        #[inline(always)]
-        unsafe fn keep_last(vector: __m256i, len: usize) -> __m256i {
-            // SAFETY: `len` is below 32, so 32 bytes follow in the table.
-            unsafe { _mm256_and_si256(vector, Self::load(LAST.as_ptr().add(len))) }
         }
 
         #[inline(always)]
@@ -207,12 +239,6 @@ impl Isa for Avx512 {
     unsafe fn add_product(sum: __m512i, factor: __m512i, vector: __m512i) -> __m512i {
         // SAFETY: the processor has AVX-512 and GFNI.
         unsafe { _mm512_xor_si512(sum, _mm512_gf2p8affine_epi64_epi8::<0>(vector, factor)) }
-    }
-
-    #[inline(always)]
-    unsafe fn keep_last(vector: __m512i, len: usize) -> __m512i {
-        // SAFETY: the processor has AVX-512.
-        unsafe { _mm512_maskz_mov_epi8(!first(64 - len), vector) }
     }
 
     #[inline(always)]

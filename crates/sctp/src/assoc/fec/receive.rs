@@ -66,8 +66,9 @@ impl Association {
     /// After a packet: hands on what was made up for, and keeps what is held for decoding to the room that data leaves in the
     /// receive buffer.
     pub(in crate::assoc) fn take_recovered(&mut self, now: Instant, slot: usize, arrivals: &mut Arrivals) {
-        while let Some((tsn, bytes)) = self.fec.as_mut().and_then(|fec| fec.decoder.poll_recovered()) {
-            self.recover(now, slot, tsn, &bytes, arrivals);
+        let mut chunk = Vec::new();
+        while let Some(tsn) = self.fec.as_mut().and_then(|fec| fec.decoder.poll_recovered(&mut chunk)) {
+            self.recover(now, slot, tsn, &chunk, arrivals);
         }
         let room = self.receive_window();
         let Some(fec) = &mut self.fec else { return };
