@@ -2,7 +2,7 @@
 
 mod common;
 
-use braidcast_dccp::{Ccid, Event, Limits, Method, Options, Priority, SendError, SendOptions, Why};
+use braidcast_dccp::{Ccid, Event, Limits, Method, Options, Priority, Rules, SendError, SendOptions, TfrcOptions, Why};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::QueueLimit;
 use common::*;
@@ -105,6 +105,18 @@ fn a_short_ring_takes_sound_where_a_short_queue_refuses_it() {
     // Before the first round trip is over there may be nothing but sound to make room for sound.
     let after_the_start = ring.discarded.iter().filter(|(context, _)| context & 0xffff_ffff > 50);
     assert!(after_the_start.clone().count() > 100 && after_the_start.clone().all(|(context, _)| context >> 32 == 1));
+}
+
+/// The vicious circle of SBPN §5.2.1: what is not sent lowers the rate, and what waits for its turn is too late again.
+#[test]
+fn where_a_discard_takes_its_turn_what_is_late_makes_the_next_late() {
+    let with = |discard_takes_turn| {
+        let tfrc = TfrcOptions { discard_takes_turn, rules: Rules::Rfc3448, ..TfrcOptions::default() };
+        let (ccids, send_queue) = (vec![Ccid::Three], Limits::messages(32));
+        call(Options { queue: Method::Sbpn1, ccids, send_queue, tfrc, ..Options::default() })
+    };
+    let [free, costly] = [false, true].map(with);
+    assert!(free.share(SOUND) > 2.0 * costly.share(SOUND), "{} and {}", free.share(SOUND), costly.share(SOUND));
 }
 
 #[test]

@@ -28,7 +28,8 @@ fn verdict(scenario: &Scenario, claim: &Claim, rows: &[Placed<'_>]) -> Verdict {
         Some((high, low))
     });
     let pairs: Vec<_> = pairs.collect();
-    let count = |wanted: Order| pairs.iter().filter(|(high, low)| order(high, low) == wanted).count();
+    let margin = claim.margin.unwrap_or(1.0);
+    let count = |wanted: Order| pairs.iter().filter(|(high, low)| order(high, low, margin) == wanted).count();
     let (holds, fails) = (count(Order::Above), count(Order::Below));
     let open = pairs.len() - holds - fails;
     let ratios: Vec<_> = pairs.iter().filter(|(_, low)| low.mean != 0.0).map(|(h, l)| h.mean / l.mean).collect();
@@ -43,8 +44,9 @@ fn verdict(scenario: &Scenario, claim: &Claim, rows: &[Placed<'_>]) -> Verdict {
         _ => Outcome::Mixed,
     };
     let than = if *lower_metric == claim.metric { &claim.lower } else { lower_metric };
+    let above = claim.margin.map_or_else(|| "above".to_owned(), |margin| format!("above {} % of", percent(margin)));
     let mut evidence = format!(
-        "{}: {} above {than} at {holds} of {} points, below at {fails}, not distinguishable at {open}",
+        "{}: {} {above} {than} at {holds} of {} points, below at {fails}, not distinguishable at {open}",
         claim.metric,
         claim.higher,
         pairs.len()
@@ -61,6 +63,11 @@ fn verdict(scenario: &Scenario, claim: &Claim, rows: &[Placed<'_>]) -> Verdict {
     Verdict { claim: claim.text.clone(), source, outcome, evidence, reason: claim.reason.trim().to_owned() }
 }
 
+/// A share in percent, without the noise of its last digits.
+fn percent(share: f64) -> f64 {
+    (share * 1e6).round() / 1e4
+}
+
 #[derive(PartialEq, Eq)]
 enum Order {
     Above,
@@ -68,17 +75,18 @@ enum Order {
     Open,
 }
 
-/// Which of two means is the higher one: open if the interval of their difference holds zero. Runs with the same seed met
-/// the same background traffic, so the differences of such pairs give the interval; if runs were lost, the two intervals
-/// do, as if they were independent. Without intervals the means decide.
-fn order(high: &Row, low: &Row) -> Order {
+/// Which is the higher one of the mean of `high` and `margin` times that of `low`: open if the interval of their difference holds zero.
+/// Runs with the same seed met the same background traffic, so the differences of such pairs give the interval; if runs were lost,
+/// the two intervals do, as if they were independent. Without intervals the means decide.
+fn order(high: &Row, low: &Row, margin: f64) -> Order {
     let paired = !high.values.is_empty() && high.values.len() == low.values.len();
     let (difference, ci) = if paired {
-        let differences: Vec<f64> = high.values.iter().zip(&low.values).map(|(high, low)| high - low).collect();
+        let differences: Vec<f64> =
+            high.values.iter().zip(&low.values).map(|(high, low)| high - margin * low).collect();
         let (mean, ci) = mean_ci95(&differences);
         (mean, ci.unwrap_or(0.0))
     } else {
-        (high.mean - low.mean, high.ci95.unwrap_or(0.0).hypot(low.ci95.unwrap_or(0.0)))
+        (high.mean - margin * low.mean, high.ci95.unwrap_or(0.0).hypot(margin * low.ci95.unwrap_or(0.0)))
     };
     if difference.abs() <= ci {
         Order::Open
@@ -204,6 +212,45 @@ lower = "b"
         assert_eq!(verdict_on("where.n = 1", &means).outcome, Outcome::Refuted);
         assert_eq!(verdict_on("where.n = [2, 3]\nfactor = [1.1, 1.3]", &means).outcome, Outcome::Confirmed);
         assert_eq!(verdict_on("where.n = [2, 3]\nfactor = [1.3, 1.5]", &means).outcome, Outcome::Mixed);
+    }
+
+    #[test]
+    fn a_margin_asks_only_not_to_be_below_that_share() {
+        use Outcome::{Confirmed, NotDistinguishable, Refuted};
+        // 95 is below 100, but not below 90 % of it; the interval of what is between widens with 90 % of the lower one's.
+        const NEAR: [(f64, f64); 2] = [(95.0, 1.0), (100.0, 1.0)];
+        const WIDE: [(f64, f64); 2] = [(95.0, 3.0), (100.0, 5.0)];
+        assert_eq!(verdict_on("", &[NEAR; 3]).outcome, Refuted);
+        let verdict = verdict_on("margin = 0.9", &[NEAR; 3]);
+        assert_eq!(verdict.outcome, Confirmed);
+        assert_eq!(
+            verdict.evidence,
+            "m: a above 90 % of b at 3 of 3 points, below at 0, not distinguishable at 0; mean ratio 0.950 (0.950 to 0.950)"
+        );
+        assert_eq!(verdict_on("margin = 0.985", &[NEAR; 3]).outcome, Refuted);
+        assert!(verdict_on("margin = 0.985", &[NEAR; 3]).evidence.contains("above 98.5 % of b at 0"));
+        assert_eq!(verdict_on("margin = 0.9", &[WIDE; 3]).outcome, NotDistinguishable);
+    }
+
+    #[test]
+    fn with_a_margin_the_differences_of_each_seed_decide_too() {
+        let scenario = read(&format!("{SCENARIO}margin = 0.9\n"));
+        let points = scenario.points().unwrap();
+        let mut rows = rows(&points, &[[(55.0, 60.0), (60.0, 60.0)]; 3]);
+        // Far apart from seed to seed, but always 5 % less: the intervals of the means say nothing, those of the pairs do.
+        for row in &mut rows {
+            let share = if row.variant == "a" { 0.95 } else { 1.0 };
+            row.values = [20.0, 60.0, 100.0].map(|value| value * share).to_vec();
+            row.mean = 60.0 * share;
+        }
+        let placed: Vec<Placed<'_>> = points.iter().zip(&rows).collect();
+        // 1, 3 and 5 above 90 %: 3 with an interval of 2 · 4.3027 / √3 = 4.97.
+        assert_eq!(verdicts(&scenario, &placed).remove(0).outcome, Outcome::NotDistinguishable);
+        for row in &mut rows {
+            row.values.iter_mut().for_each(|value| *value += 100.0);
+        }
+        let placed: Vec<Placed<'_>> = points.iter().zip(&rows).collect();
+        assert_eq!(verdicts(&scenario, &placed).remove(0).outcome, Outcome::Confirmed);
     }
 
     #[test]

@@ -66,6 +66,26 @@ fn a_queue_gives_up_what_would_be_late_before_it_is_sent() {
     assert_eq!(mean(&results, "fifo", "given up unsent"), 0.0);
 }
 
+/// The same measure as over DCCP: every packet is on time, late or lost, and the queue decides which.
+#[test]
+fn a_conference_is_measured_over_sctp_too() {
+    let text = CONFERENCE.replace("partial-reliability", "conference").replace("[sctp]", "log = true\n[sctp]");
+    let results = Job::new(&read(&text).unwrap(), &Request::default()).unwrap().run(&AtomicBool::new(false), &|| ());
+    for variant in ["off", "fifo", "ring-sbpn2", "under"] {
+        for what in ["audio", "video"] {
+            let share = |fate: &str| mean(&results, variant, &format!("{what} {fate}"));
+            let (on_time, all) = (share("on time"), share("on time") + share("late") + share("loss"));
+            assert!((all - 100.0).abs() < 1e-9, "{variant}: {all} % of {what}");
+            assert!((0.0..100.0).contains(&on_time), "{variant}: {on_time} % of {what}, where only two thirds fit");
+        }
+        let second = mean(&results, variant, "share of path 2");
+        assert!((1.0..50.0).contains(&second), "{variant}: {second} % over the slower path");
+    }
+    let sound = |variant| mean(&results, variant, "audio on time");
+    assert!(sound("ring-sbpn2") > 1.5 * sound("fifo"), "{} and {} %", sound("ring-sbpn2"), sound("fifo"));
+    assert!(mean(&results, "fifo", "refused") > 100.0 && mean(&results, "ring-sbpn2", "expired") > 100.0);
+}
+
 #[test]
 fn a_queue_that_there_is_not_is_told_from_those_that_there_are() {
     let error =

@@ -204,6 +204,12 @@ impl Sender {
         self.idle = false;
     }
 
+    /// A turn to send passes, and nothing goes: the next packet may leave an interval later.
+    pub fn skip_turn(&mut self, now: Instant) {
+        let interval = self.interval();
+        self.schedule.on_sent(now, interval, self.rtt());
+    }
+
     /// A round trip measured otherwise, as by the connection's handshake: the initial rate need not wait for a report.
     pub fn on_rtt(&mut self, now: Instant, sample: Duration) {
         if self.rtt.is_none() {

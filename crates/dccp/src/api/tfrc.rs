@@ -23,6 +23,9 @@ pub struct TfrcOptions {
     pub dup_acks: usize,
     /// How late timers may run out (t_gran). Default 10 ms.
     pub granularity: Duration,
+    /// A message that is found too late when its turn comes takes the turn with it, and nothing goes instead. Default false. So it was in
+    /// Linux with SBPN: its CCID 3 had counted the packet before anybody looked at the expiry (SBPN §5.2.1.1).
+    pub discard_takes_turn: bool,
 }
 
 impl Default for TfrcOptions {
@@ -36,6 +39,7 @@ impl Default for TfrcOptions {
             ask_loss_event_rate: true,
             dup_acks: 3,
             granularity: Duration::from_millis(10),
+            discard_takes_turn: false,
         }
     }
 }

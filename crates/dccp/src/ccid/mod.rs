@@ -228,6 +228,9 @@ pub(crate) trait Sender: fmt::Debug + Send {
     /// A packet left, with data or without.
     fn on_sent(&mut self, now: Instant, sent: &Sent);
 
+    /// A message that might have left was discarded instead.
+    fn on_discarded(&mut self, _now: Instant) {}
+
     /// An acknowledgement came.
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback<'_>);
 

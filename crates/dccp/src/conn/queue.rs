@@ -106,6 +106,7 @@ impl Connection {
         let (outlook, limit) = (self.outlook(now), self.max_payload());
         loop {
             let next = self.queue.waiting.pop(&outlook, &mut self.queue.gone);
+            (0..self.queue.gone.len()).for_each(|_| self.sender.on_discarded(now));
             self.account_for_gone();
             let (tag, message) = next?;
             self.tell_of_room();

@@ -2,7 +2,7 @@
 //! (SBPN §4.6).
 
 use super::{Experiment, Measures, Metric, datagrams, transfer};
-use crate::host::{DccpHost, Frame, Host, Roll};
+use crate::host::{DccpHost, Frame, Host, Roll, SctpSender};
 use crate::plan::{Done, Plan, Run};
 use crate::scenario::{FlowSpec, Traffic};
 use braidcast_media::voice::Conditions;
@@ -11,7 +11,7 @@ use core::time::Duration;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "conference",
-    text: "sound and pictures on time, lost and late, and Ie, Id and MOS of video conferences, the mean over all calls (needs `log = true`)",
+    text: "sound and pictures on time, lost and late, and Ie, Id and MOS of video conferences, the mean over all calls over DCCP and SCTP (needs `log = true`)",
     build: Plan::of,
     measure,
 };
@@ -20,13 +20,18 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     let (mut measures, mut calls) = (Measures::default(), Vec::new());
     for flow in &run.point.flows {
         let (sender, receiver) = (done.sender(&flow.name), done.receiver(&flow.name));
-        if let (Some(sender), Some(receiver)) = (sender.and_then(Host::dccp), receiver.and_then(Host::dccp)) {
-            let frames = frames(sender, receiver, flow);
+        if let Some(frames) = sender.zip(receiver).and_then(|(sender, receiver)| frames(sender, receiver, flow)) {
             let mut call = Measures::default();
             rate_sound(&frames, &flow.traffic, &mut call);
             rate_pictures(&frames, &mut call);
-            queue(sender, &mut call);
-            datagrams::curves(&transfer::prefix(run, flow), sender, &mut measures);
+            if let Some(sender) = sender.and_then(Host::dccp) {
+                queue(sender, &mut call);
+                datagrams::curves(&transfer::prefix(run, flow), sender, &mut measures);
+            }
+            if let Some(sender) = sender.and_then(Host::sctp_sender) {
+                sctp_queue(sender, &mut call);
+                transfer::curves(&transfer::prefix(run, flow), sender, &mut measures);
+            }
             calls.push(call);
         } else if let Some(goodput) = receiver.and_then(Host::goodput).filter(|_| run.point.flows.len() <= MAX_GOODPUTS)
         {
@@ -59,14 +64,12 @@ struct Fate {
     came: Frame,
 }
 
-/// The frames that were sent while the window was open and had time to come before it closed.
-fn frames(sender: &DccpHost, receiver: &DccpHost, flow: &FlowSpec) -> Vec<Fate> {
-    let (Some(sent), Some(came), Some(from)) = (&sender.roll, &receiver.roll, sender.window().opens()) else {
-        return Vec::new();
-    };
+/// The frames that were sent while the window was open and had time to come before it closed; none if nobody kept a log.
+fn frames(sender: &Host, receiver: &Host, flow: &FlowSpec) -> Option<Vec<Fate>> {
+    let (sent, came, from) = (sender.roll()?, receiver.roll()?, sender.window().opens()?);
     let until = from + sender.window().duration().saturating_sub(flow.traffic.deadline);
     let counts = sent.frames().filter(|((at, ..), _)| (from..until).contains(at));
-    counts.map(|(id, frame)| Fate { kind: id.2, sent: frame.packets, came: Roll::frame(came, id) }).collect()
+    Some(counts.map(|(id, frame)| Fate { kind: id.2, sent: frame.packets, came: Roll::frame(came, id) }).collect())
 }
 
 /// Packets of some frames.
@@ -174,6 +177,28 @@ fn queue(sender: &DccpHost, measures: &mut Measures) {
     count("padding", before.stats.padding, after.stats.padding);
     measures.metric("refused", "packets", sender.refused as f64);
     measures.metric("loss event rate", "%", 100.0 * after.ccid.loss_event_rate.unwrap_or(0.0));
+    if let Some(rate) = after.ccid.allowed_rate {
+        measures.metric("allowed rate at the end", "kbit/s", rate * 8e-3);
+    }
+}
+
+/// The same of an SCTP sender, and how its paths were used.
+fn sctp_queue(sender: &SctpSender, measures: &mut Measures) {
+    let mut count = |name: &str, value: u64| measures.metric(name, "packets", value as f64);
+    count(
+        "sent",
+        sender.grown(|stats| stats.messages_sent).saturating_sub(sender.grown(|stats| stats.abandoned_unsent)),
+    );
+    count("expired", sender.grown(|stats| stats.expired));
+    count("replaced", sender.grown(|stats| stats.crowded_out));
+    count("refused", sender.refused);
+    count("given up once begun", sender.grown(|stats| stats.abandoned_sent));
+    count("repeated", sender.grown(|stats| stats.retransmissions));
+    let chunks = sender.grown_by_path(|path| path.sent_chunks);
+    let all = chunks.iter().sum::<u64>().max(1) as f64;
+    for (path, chunks) in chunks.iter().enumerate().skip(1) {
+        measures.metric(format!("share of path {}", path + 1), "%", 100.0 * *chunks as f64 / all);
+    }
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ pub(super) fn sent(prefix: &str, sender: &SctpSender, measures: &mut Measures) {
 }
 
 /// Window and round-trip time of each path over time, where the scenario asks for samples.
-fn curves(prefix: &str, sender: &SctpSender, measures: &mut Measures) {
+pub(super) fn curves(prefix: &str, sender: &SctpSender, measures: &mut Measures) {
     let paths = sender.samples.iter().map(|sample| sample.paths.len()).max().unwrap_or(0);
     for path in 0..paths {
         let curve = |value: &dyn Fn(&PathReport) -> Option<f64>| {

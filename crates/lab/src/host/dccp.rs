@@ -175,8 +175,8 @@ impl DccpHost {
         while connection.recv(&mut self.buf) {
             let Some(route) = self.route else { break };
             let datagram = Datagram { route, ecn: Ecn::NotEct, payload: &self.buf };
-            if let Some(roll) = self.roll.as_mut().filter(|_| matches!(self.supply, Supply::Nothing)) {
-                roll.note(now, &self.buf);
+            if matches!(self.supply, Supply::Nothing) {
+                note(&mut self.roll, now, &self.buf);
             }
             if self.window.counts(now) {
                 if let Some(ears) = &mut self.ears {
@@ -215,9 +215,7 @@ impl DccpHost {
         if source.poll_transmit(now, &mut self.buf).is_none() {
             return false;
         }
-        if let Some(roll) = &mut self.roll {
-            roll.note(now, &self.buf);
-        }
+        note(&mut self.roll, now, &self.buf);
         let kind = Stamp::read(&self.buf).map_or(Kind::Data, |stamp| stamp.kind);
         let priority = priority(kind, self.by_kind);
         let how = SendOptions { lifetime: self.lifetime, priority, ..SendOptions::default() };
@@ -255,6 +253,13 @@ impl DccpHost {
         } else if !self.window.is_over(now) {
             self.departed.leave_out(datagram);
         }
+    }
+}
+
+/// Notes the frame that a payload belongs to.
+fn note(roll: &mut Option<Roll>, now: Instant, payload: &[u8]) {
+    if let (Some(roll), Some(Stamp { flow, kind, sent, .. })) = (roll, Stamp::read(payload)) {
+        roll.note(now, (sent, flow, kind));
     }
 }
 

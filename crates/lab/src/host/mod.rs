@@ -69,6 +69,21 @@ impl Host {
         }
     }
 
+    /// When it counts.
+    pub fn window(&self) -> &Window {
+        each!(self, it => it.window())
+    }
+
+    /// The frames that its application sent over SCTP or DCCP, or those that came, if the scenario asks for a log.
+    pub fn roll(&self) -> Option<&Roll> {
+        match self {
+            Self::SctpSender(host) => host.part().roll.as_ref(),
+            Self::SctpReceiver(host) => host.part().roll.as_ref(),
+            Self::Dccp(host) => host.roll.as_ref(),
+            Self::Plain(_) => None,
+        }
+    }
+
     /// The SCTP sender that it is, if it is one.
     pub fn sctp_sender(&self) -> Option<&SctpSender> {
         if let Self::SctpSender(host) = self { Some(host.part()) } else { None }

@@ -1,5 +1,5 @@
 use braidcast_core::Instant;
-use braidcast_sim::traffic::{Kind, Stamp};
+use braidcast_sim::traffic::Kind;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
@@ -32,14 +32,12 @@ impl Roll {
         Self { deadline, frames: BTreeMap::new() }
     }
 
-    /// A payload leaves the application, or arrives.
-    pub(super) fn note(&mut self, now: Instant, payload: &[u8]) {
-        let Some(Stamp { flow, kind, sent, .. }) = Stamp::read(payload) else { return };
-        let id = (sent, flow, kind);
+    /// A packet of the frame `id` leaves the application, or arrives.
+    pub(super) fn note(&mut self, now: Instant, id: FrameId) {
         if self.frames.len() == MAX_FRAMES && !self.frames.contains_key(&id) {
             return;
         }
-        let (frame, delay) = (self.frames.entry(id).or_default(), now.since(sent));
+        let (frame, delay) = (self.frames.entry(id).or_default(), now.since(id.0));
         frame.packets += 1;
         frame.on_time += u32::from(delay <= self.deadline);
         frame.delay += delay;

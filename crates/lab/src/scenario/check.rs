@@ -34,6 +34,11 @@ impl Scenario {
                 let what = format!("no factor is between {least} and {most}");
                 return Err(Wrong::new(claim.places.of("factor"), what, format!("write [{most}, {least}]")));
             }
+            if let Some(margin) = claim.margin.filter(|margin| !(*margin > 0.0 && *margin <= 1.0)) {
+                let what = format!("{margin} is no share of what the lower one has");
+                let mend = "write a number above 0 and at most 1, such as 0.98 for not below 98 %";
+                return Err(Wrong::new(claim.places.of("margin"), what, mend));
+            }
         }
         for it in &self.differences {
             let part = ("[[difference]]", &it.places);

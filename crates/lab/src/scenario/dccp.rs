@@ -16,6 +16,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("ask_loss_event_rate", |o, v| put(&mut o.tfrc.ask_loss_event_rate, flag(v))),
     key("dup_acks", |o, v| put(&mut o.tfrc.dup_acks, whole(v, 1, 3))),
     key("granularity", |o, v| put(&mut o.tfrc.granularity, time(v))),
+    key("discard_takes_turn", |o, v| put(&mut o.tfrc.discard_takes_turn, flag(v))),
     key("reorder", reorder),
     key("reorder_packets", reorder_packets),
     key("queue", |o, v| put(&mut o.queue, word(v))),

@@ -121,6 +121,8 @@ pub struct Claim {
     pub at: Where,
     /// Between which factors the higher value is of the lower one, on the average over the points.
     pub factor: Option<[f64; 2]>,
+    /// The higher one need only not be below this share of the lower one: above 0, at most 1.
+    pub margin: Option<f64>,
     /// Why it came out as it did.
     #[serde(default)]
     pub reason: String,

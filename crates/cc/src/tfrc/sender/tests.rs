@@ -184,6 +184,21 @@ fn headers_count_with_small_packets() {
 }
 
 #[test]
+fn a_turn_that_is_skipped_comes_an_interval_later_and_leaves_the_rate() {
+    let (mut sender, mut other) = (started(Config::default()), started(Config::default()));
+    let rate = sender.allowed_rate();
+    let ready = sender.ready_at().max(at(100));
+    for sender in [&mut sender, &mut other] {
+        sender.on_sent(ready, 1000);
+    }
+    sender.skip_turn(ready);
+    sender.skip_turn(ready);
+    let interval = duration(1000.0 / rate);
+    assert_eq!(sender.ready_at(), other.ready_at() + 2 * interval);
+    assert!(sender.allowed_rate() == rate && sender.segment_size() == other.segment_size());
+}
+
+#[test]
 fn what_the_application_wants() {
     let mut sender = started(Config { max_rate: Some(8000.0), min_rate: Some(5000.0), ..Config::default() });
     assert_eq!((sender.sending_rate(), sender.is_below_minimum()), (8000.0, false));

@@ -29,6 +29,8 @@ pub(in crate::ccid) struct Sender {
     short: Option<ShortIntervals>,
     /// The receiver's loss event rate is preferred to our own.
     asked: bool,
+    /// What is discarded takes a turn to send.
+    discard_takes_turn: bool,
     /// First number of the newest loss event that was told.
     newest_event: Option<Seq>,
     /// Data Dropped was read up to here.
@@ -51,6 +53,7 @@ impl Sender {
             limit: u64::MAX,
             short: profile.dropped_packets.then(ShortIntervals::default),
             asked: setup.tfrc.ask_loss_event_rate,
+            discard_takes_turn: setup.tfrc.discard_takes_turn,
             newest_event: None,
             dropped_until: None,
             slow: false,
@@ -129,6 +132,12 @@ impl ccid::Sender for Sender {
             }
         }
         self.owes_ack &= !sent.is_ack;
+    }
+
+    fn on_discarded(&mut self, now: Instant) {
+        if self.discard_takes_turn {
+            self.tfrc.skip_turn(now);
+        }
     }
 
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback<'_>) {

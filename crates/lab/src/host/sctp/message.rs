@@ -1,3 +1,4 @@
+use crate::host::roll::FrameId;
 use braidcast_core::Instant;
 use braidcast_sim::traffic::{Emission, Kind};
 
@@ -24,6 +25,11 @@ impl Header {
     pub(super) fn of(emission: &Emission, sequence: u64, start: Instant) -> Self {
         let Emission { at, kind, flow, frame, .. } = *emission;
         Self { sequence, sent: start + at, kind, flow, frame }
+    }
+
+    /// The frame on a [`Roll`](crate::host::Roll) that it belongs to.
+    pub(super) const fn frame_id(&self) -> FrameId {
+        (self.sent, self.flow, self.kind)
     }
 
     /// Writes it over the beginning of `message`, which must be long enough.

@@ -72,6 +72,11 @@ impl<P: Part> SctpHost<P> {
         self.part.is_finished()
     }
 
+    /// When it counts.
+    pub(super) const fn window(&self) -> &Window {
+        &self.window
+    }
+
     /// What it does.
     pub const fn part(&self) -> &P {
         &self.part

@@ -1,5 +1,6 @@
 use super::message::Header;
 use super::{Part, SctpHost};
+use crate::host::roll::Roll;
 use crate::host::window::Window;
 use crate::scenario::FlowSpec;
 use braidcast_core::{Instant, PathId, Rng, Route};
@@ -55,6 +56,8 @@ pub struct SctpReceiver {
     next_edge: Option<Instant>,
     /// What it took.
     pub delivered: Delivered,
+    /// The frames of all that came, if the scenario asks for a log.
+    pub roll: Option<Roll>,
     /// The paths when the window opened.
     pub opened: Vec<PathReport>,
     /// The paths when the window closed.
@@ -67,6 +70,7 @@ impl SctpReceiver {
     /// A host that counts the flow's messages for `duration`.
     pub fn host(flow: &FlowSpec, duration: Duration, rng: &Rng) -> SctpHost<Self> {
         let mut part = Self { keep_log: flow.traffic.log, ..Self::default() };
+        part.roll = flow.traffic.log.then(|| Roll::new(flow.traffic.deadline));
         part.delivered.seconds = duration.as_secs_f64();
         part.delivered.meter = FlowMeter::default().with_deadline(flow.traffic.deadline);
         SctpHost::new(flow, duration, rng.stream("endpoint"), part)
@@ -114,6 +118,9 @@ impl Part for SctpReceiver {
         }
         while let Some(received) = association.recv(now, &mut self.buf) {
             window.begin(now);
+            if let (Some(roll), Some(header)) = (&mut self.roll, Header::get(&self.buf)) {
+                roll.note(now, header.frame_id());
+            }
             if window.counts(now) {
                 self.count(now, received);
             }

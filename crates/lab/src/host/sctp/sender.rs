@@ -1,6 +1,7 @@
 use super::message::Header;
 use super::{Part, SctpHost};
 use crate::host::rank::priority;
+use crate::host::roll::Roll;
 use crate::host::samples::Samples;
 use crate::host::window::Window;
 use crate::scenario::{FlowSpec, Traffic};
@@ -58,6 +59,8 @@ pub struct SctpSender {
     pub sent: u64,
     /// Messages that it refused for good: longer than it takes, or while the queue that the scenario chose was full.
     pub refused: u64,
+    /// The frames of its application, if the scenario asks for a log.
+    pub roll: Option<Roll>,
     /// When the window opened.
     pub opened: Option<Snapshot>,
     /// When the window closed.
@@ -91,6 +94,7 @@ impl SctpSender {
             next_edge: None,
             sent: 0,
             refused: 0,
+            roll: flow.traffic.log.then(|| Roll::new(flow.traffic.deadline)),
             opened: None,
             closed: None,
             samples: Samples::new(flow.traffic.sample),
@@ -143,7 +147,8 @@ impl SctpSender {
     fn send(&mut self, now: Instant, association: &mut Association, emission: &Emission, begun: Instant) -> bool {
         self.message.clear();
         self.message.resize(emission.bytes.max(Header::LEN), 0);
-        Header::of(emission, self.sent, begun).put(&mut self.message);
+        let header = Header::of(emission, self.sent, begun);
+        header.put(&mut self.message);
         let stream = if self.traffic.by_kind {
             rank(emission.kind)
         } else {
@@ -166,6 +171,9 @@ impl SctpSender {
                 | SendError::Empty
                 | SendError::NoSuchStream { .. },
             ) => self.refused += 1,
+        }
+        if let Some(roll) = &mut self.roll {
+            roll.note(now, header.frame_id());
         }
         true
     }
