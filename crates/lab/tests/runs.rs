@@ -137,6 +137,47 @@ fn a_panic_loses_its_run_only_and_says_how_to_repeat_it() {
     assert_eq!(results.lost_runs, [format!("panic: seed 2 is unlucky; run it again with: {command}")]);
 }
 
+/// A link that breaks for good: the sender's association gives up after a few timeouts, the receiver hears nothing of it.
+const BROKEN: &str = r#"name = "broken"
+title = "A link that breaks"
+experiment = "transfer"
+duration = "60s"
+runs = 1
+[network]
+wrap = "ip"
+[link.a]
+rate = "1mbit"
+rtt = "20ms"
+queue = "50p"
+outage = "10s-1000s"
+[traffic]
+message = 1452
+source = "$source"
+sample = "1s"
+[sctp]
+preset = "classic"
+association_max_retrans = 2
+[sweep]
+source = ["bulk", "cbr:500kbit,1452B"]
+[[variant]]
+name = "plain"
+"#;
+
+#[test]
+fn an_association_that_gives_up_ends_its_transfer_and_not_the_run() {
+    let results = run(BROKEN, &Request::default());
+    assert_eq!(results.lost_runs, Vec::<String>::new());
+    for (source, rate) in [("bulk", 968.0), ("cbr:500kbit,1452B", 500.0)] {
+        let value = |metric: &str| {
+            let is_it = |row: &&Row| row.params["source"] == source && row.metric == metric;
+            results.rows.iter().find(is_it).unwrap_or_else(|| panic!("no {metric}: {results:?}")).mean
+        };
+        let expected = rate * 10.0 / 60.0;
+        assert!((0.9..1.02).contains(&(value("goodput") / expected)), "{source}: {} kbit/s", value("goodput"));
+        assert_eq!(value("timeouts"), 3.0, "{source}: two may go unanswered");
+    }
+}
+
 /// One point of a scenario inside, two runs.
 fn embedded(name: &str, variant: &str, params: &[(&str, &str)], seconds: u64) -> Results {
     let scenario = Scenario::find(name).unwrap_or_else(|e| panic!("{e}; {}", e.mend));

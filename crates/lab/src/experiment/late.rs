@@ -7,6 +7,7 @@ use crate::scenario::{FlowSpec, Traffic};
 use braidcast_core::Rng;
 use braidcast_media::video::Screen;
 use braidcast_sim::traffic::Traffic as Source;
+use core::time::Duration;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "late-loss",
@@ -24,7 +25,7 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         let prefix = transfer::prefix(run, flow);
         let Some(receiver) = done.receiver(&flow.name).and_then(Host::sctp_receiver) else { continue };
         let delivered = &receiver.delivered;
-        let due = due(run, flow);
+        let due = due(run, flow, &delivered.log);
         let (late, missing) = missed(&flow.traffic, due, &delivered.log);
         let goodput = delivered.goodput() / 1e3;
         let rate = if let Source::Cbr(stream) = flow.traffic.source { stream.rate as f64 / 1e3 } else { goodput };
@@ -33,7 +34,7 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         metric("not there at the end", "%", 100.0 * missing);
         metric("MOS", "", Screen::Mpeg4Qvga.mos(rate, FPS, late + missing));
         metric("goodput", "kbit/s", goodput);
-        let ms = |time: core::time::Duration| time.as_secs_f64() * 1e3;
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
         metric("delay", "ms", delivered.meter.delay_mean().map_or(0.0, ms));
         metric("jitter", "ms", ms(delivered.meter.jitter_mean()));
         metric("99 % of delays", "ms", delivered.meter.delays().quantile(0.99).map_or(0.0, ms));
@@ -45,10 +46,20 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
 }
 
 /// How many messages of the source could have come in time before the run ended.
-fn due(run: &Run<'_>, flow: &FlowSpec) -> u64 {
+fn due(run: &Run<'_>, flow: &FlowSpec, log: &[Arrival]) -> u64 {
     let emissions = flow.traffic.source.source(Rng::from_seed(run.seed));
     let before = run.duration.saturating_sub(flow.traffic.deadline);
+    if matches!(flow.traffic.source, Source::Bulk(None)) {
+        return taken(before, log); // It has always one more: those that the transport took.
+    }
     emissions.take_while(|it| it.at < before).count() as u64
+}
+
+/// How many messages were taken in the time `before`, as far as one that came tells.
+fn taken(before: Duration, log: &[Arrival]) -> u64 {
+    let Some(first) = log.iter().map(|it| it.header.sent).min() else { return 0 };
+    let in_time = log.iter().filter(|it| it.header.sent - first < before);
+    in_time.map(|it| it.header.sequence + 1).max().unwrap_or(0)
 }
 
 /// Shares of the first `due` messages that came later than the deadline, and that did not come.
@@ -71,7 +82,7 @@ mod tests {
     fn what_comes_late_is_told_from_what_does_not_come() {
         let arrival = |sequence: u64, delay: u64| {
             let sent = Instant::from_millis(10 * sequence);
-            let at = sent + core::time::Duration::from_millis(delay);
+            let at = sent + Duration::from_millis(delay);
             let header = Header { sequence, sent, kind: Kind::Data, flow: 0, frame: sequence };
             Arrival { header, whole: at, at, path: PathId(0), bytes: 100 }
         };
@@ -79,5 +90,9 @@ mod tests {
         // Number 3 did not come, 2 came late, 1 just in time; 4 was sent too late to count.
         let log = [arrival(0, 60), arrival(1, 150), arrival(2, 151), arrival(4, 300)];
         assert_eq!(missed(&traffic, 4, &log), (0.25, 0.25));
+        // Of a source that has always one more, those count that were taken early enough.
+        let millis = |ms| taken(Duration::from_millis(ms), &log);
+        assert_eq!([millis(20), millis(21), millis(100)], [2, 3, 5]);
+        assert_eq!(taken(Duration::from_secs(1), &[]), 0);
     }
 }

@@ -305,6 +305,7 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("ecmt-residual-loss.toml"),
     embedded!("ecmt-model.toml"),
     embedded!("ecmt-bursts.toml"),
+    embedded!("ecmt-choices.toml"),
     embedded!("ecmt-fairness.toml"),
     embedded!("sbpn-loss.toml"),
     embedded!("sbpn-congestion.toml"),

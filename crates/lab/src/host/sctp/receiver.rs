@@ -112,7 +112,9 @@ impl Part for SctpReceiver {
     fn on_event(&mut self, _: Instant, _: &Event) {}
 
     fn work(&mut self, now: Instant, association: &mut Association, window: &mut Window) {
-        if self.closed.is_empty() && window.is_over(now) {
+        // An association that is over is not seen again: its figures are final.
+        let over = association.is_closed();
+        if self.closed.is_empty() && (over || window.is_over(now)) {
             self.closed = association.paths().collect();
             self.stats[1] = association.stats();
         }
@@ -125,12 +127,12 @@ impl Part for SctpReceiver {
                 self.count(now, received);
             }
         }
-        if self.opened.is_empty() && window.counts(now) {
+        if self.opened.is_empty() && (over || window.counts(now)) {
             self.opened = association.paths().collect();
             self.stats[0] = association.stats();
         }
         self.next_edge = if self.opened.is_empty() { window.opens() } else { window.closes() };
-        self.next_edge = self.next_edge.filter(|at| *at > now);
+        self.next_edge = self.next_edge.filter(|at| *at > now && !over);
     }
 
     fn is_finished(&self) -> bool {

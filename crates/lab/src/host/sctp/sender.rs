@@ -179,10 +179,12 @@ impl SctpSender {
     }
 
     fn observe(&mut self, now: Instant, association: &Association, window: &Window) {
-        if self.opened.is_none() && window.counts(now) {
+        // An association that is over is not seen again: its figures are final.
+        let over = association.is_closed();
+        if self.opened.is_none() && (over || window.counts(now)) {
             self.opened = Some(Snapshot::of(now, association));
         }
-        if self.closed.is_none() && window.is_over(now) {
+        if self.closed.is_none() && (over || window.is_over(now)) {
             self.closed = Some(Snapshot::of(now, association));
         }
         self.next_edge = match (&self.opened, &self.closed) {
@@ -249,7 +251,7 @@ impl Part for SctpSender {
         self.observe(now, association, window);
         let begun = window.first().unwrap_or(now);
         self.supply(now, association, begun);
-        self.next_message = self.next_emission(now, begun);
+        self.next_message = self.next_emission(now, begun).filter(|_| !association.is_closed());
     }
 
     fn is_finished(&self) -> bool {
