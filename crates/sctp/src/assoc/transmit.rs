@@ -43,7 +43,7 @@ impl Association {
         // More packets of the same size for the same path go along (UDP segmentation offload); a smaller one ends it.
         let most = if first <= limit { self.options.max_segments } else { 1 };
         while data && len == first && packets < most && buf.len() + first <= usize::from(u16::MAX) {
-            if self.redundancy_slot().is_some() || !matches!(self.way(now), Way::Open(next) if next == slot) {
+            if self.redundancy_is_next(slot) || !matches!(self.way(now), Way::Open(next) if next == slot) {
                 break;
             }
             len = self.build_packet(now, slot, first, true, buf);

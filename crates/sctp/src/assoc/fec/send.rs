@@ -60,6 +60,16 @@ impl Association {
         least.map(|(_, slot)| slot)
     }
 
+    /// Whether redundancy goes before more data over the path in `slot`. Where the window has room for both, it waits for the rest of a
+    /// batch: its packets are larger, and would end the batch each time.
+    pub(in crate::assoc) fn redundancy_is_next(&mut self, slot: usize) -> bool {
+        if self.redundancy_slot().is_none() {
+            return false;
+        }
+        let due = self.fec.as_ref().and_then(|fec| fec.sender.as_ref()).map_or(0, |sender| sender.due.len());
+        self.paths.get(slot).is_none_or(|path| path.occupied() + (due + 1) * path.mtu() > path.window.cwnd())
+    }
+
     /// Appends redundancy that is due, if it fits. What would not even fit a packet of its own, as the MTU has shrunk, is
     /// dropped, and so is what covers nothing any more.
     pub(in crate::assoc) fn put_redundancy(&mut self, slot: usize, start: usize, end: usize, buf: &mut Vec<u8>) {
