@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Braidcast beside other protocols and libraries on this machine, in one run: CPU seconds of both ends, throughput, ratios.
 
-  benches/run.py [bulk|live|fec] [--runs 5] [--only NAME,NAME] [--nopin] [--json FILE]
+  benches/run.py [bulk|live|fec|redundancy] [--runs 5] [--only NAME,NAME] [--nopin] [--json FILE]
 
 Each round runs every peer once, in turn; each figure is the min, median and max over the rounds, each ratio the median of
 the rounds' own ratios. Trust CPU seconds and ratios; Gbit/s depends on what else the machine does. The server has CPU 1,
@@ -10,9 +10,11 @@ the client CPU 0, unless --nopin.
         which formats a debug line for each event.
         Where ../shared/bench/peers has been built, its peers are run too.
   live  MPEG-TS at 20 Mbit/s from a UDP source to a UDP sink; the CPU of the two processes between them is counted.
-  fec   erasure codes on one core, GB/s of source in 1400-byte symbols; ISA-L, and reed-solomon-simd and the like, where
-        ../shared/bench/peers has been built. ISA-L has its sources in place; ours keeps copies of them, so it decodes with and without.
-To add a peer: a line in bulk_peers, live_peers or fec_peers.
+  fec   erasure codes on one core, GB/s of source in 1400-byte symbols. ISA-L has its sources in place; ours keeps copies of them,
+        so it decodes with and without.
+  redundancy
+        bulk at 1 Gbit/s with and without 10 % of redundancy, by each kind of code.
+To add a peer: a line in bulk_peers, live_peers, redundancy_peers or fec_peers.
 """
 import argparse
 import importlib.util
@@ -83,6 +85,33 @@ def bulk_peers(bin_dir, ours, tmp):
     return peers
 
 
+def redundancy_peers(ours):
+    """The first is without; 1 Gbit/s is sent in any case, and redundancy comes on top of it."""
+    codes = ["none", "block:10,9", "convolutional:10,9,20", "tetrys:10,9,200"]
+    return {
+        f"{OURS}, {code}": Bulk(
+            f"{ours} perf server 127.0.0.1:{port}",
+            f"{ours} perf client 127.0.0.1:{port} --rate 1gbit --fec {code} --bytes {500 * MB}", 500 * MB)
+        for port, code in enumerate(codes, 7511)
+    }
+
+
+def redundancy_table(results):
+    """What each code adds to the CPU time of the same round without one."""
+    print("| redundancy | CPU-s per GB, both ends | tx | rx | Gbit/s | added CPU, % |\n|---|---|---|---|---|---|")
+    without = next(iter(results.values()), [])
+    for name, found in results.items():
+        pairs = [(mine, its) for mine, its in zip(found, without) if mine and its]
+        if not pairs:
+            print(f"| {name} | failed | | | | |")
+            continue
+        median = {key: statistics.median(mine[key] for mine, _ in pairs) for key in ("tx", "rx", "gbit_per_s")}
+        added = spread([100 * (mine["cpu_per_gb"] / its["cpu_per_gb"] - 1) for mine, its in pairs], "%.1f")
+        costs = spread([mine["cpu_per_gb"] for mine, _ in pairs], "%.3g")
+        print(f"| {name} | {costs} | {median['tx']:.3g} | {median['rx']:.3g} | {median['gbit_per_s']:.3g} "
+              f"| {'' if found is without else added} |")
+
+
 def shared_peers():
     """Peers that only some machines have: SRT and usrsctp as libraries, bare UDP."""
     if not SHARED_PEERS.exists():
@@ -115,11 +144,14 @@ def live_peers(ours):
     }
 
 
-def fec_peers(speed):
-    """Programs that print lines of `RATE name,code value`, GB/s. Names of ours have no peer's name in front."""
-    shared = Path("/tmp/peers/bin")
-    peers = {OURS: f"{speed} --rates", "ISA-L": f"{shared}/isabench 100", "crates": f"{shared}/fecbench 100"}
-    return {name: command for name, command in peers.items() if Path(shlex.split(command)[0]).exists()}
+def fec_peers(bin_dir, speed):
+    """Programs that print lines of `RATE what value`, GB/s, or `NONE why`. What they measure alike they call alike."""
+    others = {name: f"{bin_dir}/fec-peers {name.lower()}" for name in ("ISA-L", "reed-solomon-simd", "cu-fec")}
+    return {OURS: f"{speed} --rates", **others}
+
+
+# Versions 0.1.0 and 0.1.1 of this crate need `vandermonde_lc`, which crates.io does not have: no build, no figures.
+NOT_MEASURED = {"networkcoding": "does not build: crates.io has no `vandermonde_lc`, which it needs"}
 
 
 def run_fec(command):
@@ -127,17 +159,25 @@ def run_fec(command):
     if not process.wait(LIMIT_SECS) or process.process.returncode:
         process.stop()
         raise Failed(process.text()[-300:])
+    if why := re.search(r"^NONE (.*)", process.text(), re.M):
+        raise Failed(why[1])
     return {name: float(rate) for name, rate in re.findall(r"^RATE (.*) ([\d.]+)$", process.text(), re.M)}
 
 
 def fec_table(results):
-    """One row for each thing that a program measures."""
-    print("| program | what | GB/s |\n|---|---|---|")
+    """One row for each thing that a program measures, and how ours compares in the same rounds."""
+    print("| program | what | GB/s | ours : peer |\n|---|---|---|---|")
+    ours = results.get(OURS, [])
     for name, found in results.items():
         good = [rates for rates in found if rates]
-        wanted = re.compile("encode|decode|multiply|mad")
-        for what in filter(wanted.search, good[0] if good else []):
-            print(f"| {name} | {what} | {spread([rates[what] for rates in good], '%.3g')} |")
+        for what in good[0] if good else []:
+            ratios = [mine[what] / its[what] for mine, its in zip(ours, found) if mine and its and what in mine]
+            ratio = "%.2f" % statistics.median(ratios) if ratios and name != OURS else ""
+            print(f"| {name} | {what} | {spread([rates[what] for rates in good], '%.3g')} | {ratio} |")
+        if not good:
+            print(f"| {name} | failed, see above | | |")
+    for name, why in NOT_MEASURED.items():
+        print(f"| {name} | {why} | | |")
 
 
 @dataclass
@@ -310,7 +350,7 @@ def live_file():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=["bulk", "live", "fec", "all"], default="all")
+    parser.add_argument("what", nargs="?", choices=["bulk", "live", "fec", "redundancy", "all"], default="all")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", help="these peers, by name, with commas between")
     parser.add_argument("--nopin", action="store_true")
@@ -323,18 +363,23 @@ def main():
     tmp = Path(tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
     everything = {}
     try:
+        bin_dir = build("bench-peers", ROOT / "benches/peers/Cargo.toml")
         if args.what in ("fec", "all"):
             speed = build("braidcast-fec", example="fec_speed") / "fec_speed"
-            everything["fec"] = rounds(chosen(fec_peers(speed)), args.runs, run_fec)
+            everything["fec"] = rounds(chosen(fec_peers(bin_dir, speed)), args.runs, run_fec)
             print("\n## Erasure codes, one core\n")
             fec_table(everything["fec"])
         if args.what != "fec":
-            bin_dir = build("bench-peers", ROOT / "benches/peers/Cargo.toml")
             ours = build("braidcast") / "braidcast"
         if args.what in ("bulk", "all"):
             everything["bulk"] = rounds(chosen(bulk_peers(bin_dir, ours, tmp)), args.runs, lambda peer: run_bulk(peer, pins))
             print("\n## Bulk, one path, loopback\n")
             table(everything["bulk"], "cpu_per_gb", "GB", "gbit_per_s", "Gbit/s")
+        if args.what in ("redundancy", "all"):
+            peers = chosen(redundancy_peers(ours))
+            everything["redundancy"] = rounds(peers, args.runs, lambda peer: run_bulk(peer, pins))
+            print("\n## Redundancy, bulk at 1 Gbit/s, one path, loopback\n")
+            redundancy_table(everything["redundancy"])
         if args.what in ("live", "all"):
             file = live_file()
             everything["live"] = rounds(chosen(live_peers(ours)), args.runs, lambda peer: run_live(peer, bin_dir, file))

@@ -52,6 +52,7 @@ look_for_packages() {
         has ffmpeg || want ffmpeg
         has srt-live-transmit || want srt-tools
         [ -x /usr/lib/usrsctp/tsctp ] || want libusrsctp-examples
+        compgen -G '/usr/lib*/*/libisal.so.2' >/dev/null || want libisal2
         ;;
     esac
 }

@@ -21,6 +21,21 @@ fn a_server_says_ready_and_then_the_result() {
 }
 
 #[test]
+fn redundancy_goes_on_top_of_the_rate() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    let server = Running::start(dir.path(), &format!("perf server 127.0.0.1:{port} --json")).wait_for("listening");
+    let args = format!("perf client 127.0.0.1:{port} --bytes 2MB --rate 16mbit --fec block:10,9 --json");
+    let client = Running::start(dir.path(), &args).finish();
+    client.says(0, &[]);
+    let document = client.json();
+    let rate = document["bits_per_second"].as_f64().unwrap();
+    assert!((4e6..17e6).contains(&rate), "{document}");
+    let sent = document["paths"][0]["sent_bytes"].as_f64().unwrap();
+    assert!(sent > 2e6 * 1.1, "{document}");
+    assert_eq!(server.finish().json()["clients"][0]["bytes"], 2_000_000);
+}
+
+#[test]
 fn a_latency_test_knows_both_ways_and_one() {
     let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
     let server = Running::start(dir.path(), &format!("perf server 127.0.0.1:{port} --json")).wait_for("listening");

@@ -34,6 +34,7 @@ fn values_are_refused_with_an_example() {
     refused("emulate 9000 a:1 --loss 5", &["5%"]);
     refused("emulate 9000 a:1 --rate 8MB", &["8mbit"]);
     refused("perf client a:1 --bytes lots", &["1GB"]);
+    refused("perf client a:1 --fec auto", &["for live streams", "tetrys:10,9,200"]);
     refused("send x.ts --to a:1 --scheduler fastest", &["possible values", "round-robin"]);
     refused("send x.ts --to a:1 --queue best", &["possible values", "ring-sbpn2", "off"]);
 }

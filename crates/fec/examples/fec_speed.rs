@@ -25,7 +25,7 @@ fn main() {
             println!("RATE decode,k={k},r={r} {solving:.4}");
             println!("RATE decode with keeping sources,k={k},r={r} {whole:.4}");
         }
-        println!("RATE tetrys encode and decode,m=200 {:.4}", tetrys(&symbols));
+        println!("RATE sliding window encode and decode,m=200 {:.4}", tetrys(&symbols));
         return;
     }
     println!("{:<10} {:>10} {:>10} {:>10} {:>10}", "GB/s", "multiply", "(10, 9)", "(24, 20)", "(110, 100)");

@@ -355,15 +355,20 @@ impl LinearDecoder {
         if combination.checked_end().is_none_or(|end| end > self.sources.end()) {
             return Err(Unusable::Outside);
         }
+        // Most of them are of no use; that is found out before coefficients are computed, none of which is 0.
+        let ids = || (combination.first..combination.end()).enumerate().filter(|&(n, _)| covers(n)).map(|(_, id)| id);
+        if ids().next().ok_or(Unusable::Outside)? < self.sources.base() {
+            return Err(Unusable::TooOld);
+        }
+        if ids().all(|id| self.sources.get(id).is_some()) {
+            return Err(Unusable::Redundant);
+        }
         combination.coefficients(&mut self.coefficients).map_err(|_| Unusable::Outside)?;
         for (_, coefficient) in self.coefficients.iter_mut().enumerate().filter(|&(at, _)| !covers(at)) {
             *coefficient = 0;
         }
         let before = self.coefficients.iter().position(|&it| it != 0).ok_or(Unusable::Outside)?;
         let first = combination.first + before as u64;
-        if first < self.sources.base() {
-            return Err(Unusable::TooOld);
-        }
         let covered = (first..combination.end()).zip(&self.coefficients[before..]).filter(|&(_, &it)| it != 0);
         let mut missing = covered.map(|(id, _)| id).filter(|&id| self.sources.get(id).is_none()).peekable();
         let alone = missing.next().ok_or(Unusable::Redundant)?;

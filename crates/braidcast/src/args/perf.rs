@@ -1,6 +1,7 @@
 use super::dccp::{self, Congestion};
 use super::values::{self, Listen, Remote};
 use braidcast_mpath::Scheduler;
+use braidcast_session::Redundancy;
 use braidcast_sim::link::parse;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -80,9 +81,13 @@ pub(crate) struct PerfClientArgs {
     /// Send at --rate and measure how long each message takes, there and back
     #[arg(long)]
     pub(crate) latency_test: bool,
-    /// Rate of the latency test
-    #[arg(long, value_name = "RATE", default_value = "20mbit", value_parser = parse::rate)]
-    pub(crate) rate: u64,
+    /// Send no faster than this [default: as the network takes it; 20mbit with --latency-test]
+    #[arg(long, value_name = "RATE", value_parser = parse::rate)]
+    pub(crate) rate: Option<u64>,
+    /// Redundancy: none, or a code, such as tetrys:10,9,200, which makes one packet of ten redundancy
+    #[arg(long, value_name = "CODE", default_value_t = Redundancy::None, value_parser = values::fixed_redundancy)]
+    #[arg(conflicts_with = "dccp")]
+    pub(crate) fec: Redundancy,
     /// Which path the next packet takes
     #[arg(long, value_name = "NAME", default_value_t = Scheduler::default(), value_parser = values::scheduler())]
     #[arg(conflicts_with = "dccp")]

@@ -2,6 +2,7 @@
 
 use braidcast_dccp::Method;
 use braidcast_mpath::Scheduler;
+use braidcast_session::Redundancy;
 use braidcast_session::tunnel::Class;
 use braidcast_sim::link::parse;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -25,6 +26,14 @@ impl fmt::Display for MaybeQueue {
             Some(method) => method.fmt(f),
             None => f.write_str("off"),
         }
+    }
+}
+
+/// A code, or none: what decides by itself needs to know a latency, which a measurement does not have.
+pub(crate) fn fixed_redundancy(text: &str) -> Result<Redundancy, String> {
+    match text.parse()? {
+        Redundancy::Auto => Err("'auto' is for live streams; write for example tetrys:10,9,200, or none".into()),
+        fixed => Ok(fixed),
     }
 }
 

@@ -2,6 +2,7 @@
 //! and store.
 
 use crate::gf::mul;
+use core::marker::PhantomData;
 
 /// Products of each element with the low and the high halves of a byte, 16 of each.
 pub(super) static HALVES: [[u8; 32]; 256] = halves();
@@ -69,6 +70,60 @@ pub(super) trait Isa {
     unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 }
 
+/// `I` where all coefficients are 1.
+struct Ones<I>(PhantomData<I>);
+
+impl<I: Isa> Isa for Ones<I> {
+    const WIDTH: usize = I::WIDTH;
+    type Vector = I::Vector;
+    type Factor = ();
+
+    #[inline(always)]
+    unsafe fn zero() -> I::Vector {
+        // SAFETY: the contract is that of `I`, here and below.
+        unsafe { I::zero() }
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> I::Vector {
+        // SAFETY: see above.
+        unsafe { I::load(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(to: *mut u8, vector: I::Vector) {
+        // SAFETY: see above.
+        unsafe { I::store(to, vector) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_part(from: *const u8, len: usize) -> I::Vector {
+        // SAFETY: see above.
+        unsafe { I::load_part(from, len) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_part(to: *mut u8, vector: I::Vector, len: usize) {
+        // SAFETY: see above.
+        unsafe { I::store_part(to, vector, len) }
+    }
+
+    #[inline(always)]
+    unsafe fn factor(_: u8) {}
+
+    #[inline(always)]
+    unsafe fn add_product(sum: I::Vector, (): (), vector: I::Vector) -> I::Vector {
+        // SAFETY: see above.
+        unsafe { I::add(sum, vector) }
+    }
+
+    #[inline(always)]
+    unsafe fn add(a: I::Vector, b: I::Vector) -> I::Vector {
+        // SAFETY: see above.
+        unsafe { I::add(a, b) }
+    }
+}
+
 /// A function that does [`Kernel::accumulate`](super::Kernel) by [`rows_of`]: so many sums at once, and for each number of
 /// them so many vectors, that all stay in registers while every source is read once.
 macro_rules! accumulate {
@@ -86,6 +141,9 @@ macro_rules! accumulate {
                 let (now, later) = sums.split_at_mut(sums.len().min($most));
                 let (rows, others) = coefficients.split_at(now.len() * sources.len());
                 match now.len() {
+                    // The first parity of a block: nothing is multiplied.
+                    // SAFETY: as for this function; sums and their coefficients were kept together.
+                    1 if rows.iter().all(|&it| it == 1) => unsafe { rows_of::<Ones<I>, 1, 4>(now, sources, rows, len) },
                     // SAFETY: as for this function; sums and their coefficients were kept together.
                     $($rows => unsafe { rows_of::<I, $rows, $vectors>(now, sources, rows, len) },)*
                     _ => unreachable!("1 to {} sums are taken at once", $most),

@@ -26,24 +26,30 @@ impl Association {
 
     /// Writes the next packets, all for one route, into `buf`.
     pub(super) fn transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        self.transmit_next(now, buf, true)
+    }
+
+    /// The same; redundancy that can wait for more data waits if it `may_wait`.
+    fn transmit_next(&mut self, now: Instant, buf: &mut Vec<u8>, may_wait: bool) -> Option<Transmit> {
         buf.clear();
         let held = self.state.carries_data() && self.retransmit.is_empty() && self.peer_is_full();
         self.held_by_peer.observe(now, held);
-        let (slot, data) = self.next_slot(now)?;
+        let (slot, data) = self.next_slot(now, may_wait)?;
         let (limit, chunks) = (self.paths.get(slot)?.mtu(), self.paths.get(slot)?.stats.data_chunks());
         let waiting = self.queue.waiting_bytes();
         let mut len = self.build_packet(now, slot, limit, data, buf);
         if len == 0 {
             // Only an announcement that turned out to be void; or the queue discarded what was to go, and has other messages.
             let again = !data || (self.queue.front().is_some() && self.queue.waiting_bytes() < waiting);
-            return if again { self.transmit(now, buf) } else { None };
+            let redundancy = data && may_wait && self.redundancy_slot().is_some();
+            return if again || redundancy { self.transmit_next(now, buf, !redundancy) } else { None };
         }
         let (first, mut segment_size) = (len, None);
         let mut packets = 1;
         // More packets of the same size for the same path go along (UDP segmentation offload); a smaller one ends it.
         let most = if first <= limit { self.options.max_segments } else { 1 };
         while data && len == first && packets < most && buf.len() + first <= usize::from(u16::MAX) {
-            if self.redundancy_slot().is_some() || !matches!(self.way(now), Way::Open(next) if next == slot) {
+            if self.redundancy_is_next(slot) || !matches!(self.way(now), Way::Open(next) if next == slot) {
                 break;
             }
             len = self.build_packet(now, slot, first, true, buf);
@@ -63,7 +69,7 @@ impl Association {
     }
 
     /// The path that has something to send, and whether data may be part of it.
-    fn next_slot(&mut self, now: Instant) -> Option<(usize, bool)> {
+    fn next_slot(&mut self, now: Instant, may_wait: bool) -> Option<(usize, bool)> {
         self.control.retain(|control| self.paths.get(control.slot).is_some());
         if let Some(control) = self.control.front() {
             return Some((control.slot, false));
@@ -76,10 +82,13 @@ impl Association {
         if let Some(slot) = self.next_copy().map(|(_, slot)| slot) {
             return Some((slot, false));
         }
-        if let Some(slot) = self.redundancy_slot() {
+        let open = if let Way::Open(slot) = self.way(now) { Some(slot) } else { None };
+        if let Some(slot) = self.redundancy_slot()
+            && (!may_wait || open.is_none_or(|open| self.redundancy_is_next(open)))
+        {
             return Some((slot, false));
         }
-        if let Way::Open(slot) = self.way(now) {
+        if let Some(slot) = open {
             return Some((slot, true));
         }
         if self.ack.due(now) && self.state.is_up() {

@@ -14,9 +14,14 @@ use crate::out::{json, units};
 use braidcast_core::{Instant, Reader};
 use braidcast_driver::{Carrier, Driver, Wake};
 use braidcast_sctp::Endpoint;
+use braidcast_session::Redundancy;
 use serde::Serialize;
 use std::time::Duration;
 
+/// Rate of a latency test if nothing says otherwise, bits per second.
+const RATE: u64 = 20_000_000;
+/// What goes at a rate without being timed goes in bursts of this length, as waking up for each message costs more than sending it.
+const BURST: Duration = Duration::from_millis(1);
 /// How long a test lasts if nothing says otherwise.
 const DURATION: Duration = Duration::from_secs(10);
 /// After so long without anything from the server, the end that it should confirm is over. A server of DCCP says goodbye once and may be gone
@@ -62,8 +67,8 @@ struct Test<P: Protocol> {
     /// Bytes to send; `None`: until the time is over.
     goal: Option<u64>,
     duration: Duration,
-    /// Time between two timed messages.
-    spacing: Duration,
+    /// Time between two messages; `None`: as the network takes them.
+    spacing: Option<Duration>,
     started: Option<Instant>,
     next_message: Instant,
     closing: bool,
@@ -105,6 +110,9 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     }
     let mut options = common::sctp_options(args.key.as_deref());
     options.scheduler = args.scheduler;
+    if let Redundancy::Code(code) = args.fec {
+        options.fec = Some(code);
+    }
     let port = options.local_port;
     let mut sctp = Endpoint::new(options, rng);
     let id = sctp
@@ -117,7 +125,8 @@ impl<P: Protocol> Test<P> {
     fn new(args: &PerfClientArgs, driver: Driver, live: Live, links: Links, endpoint: P, id: P::Id) -> Self {
         let mut payload = vec![0x55; args.size as usize];
         payload[8..16].copy_from_slice(&latency::machine().to_be_bytes());
-        let spacing = (u64::from(args.size) * 8).saturating_mul(1_000_000_000) / args.rate.max(1);
+        let rate = args.rate.or(args.latency_test.then_some(RATE));
+        let spacing = |rate: u64| (u64::from(args.size) * 8).saturating_mul(1_000_000_000) / rate.max(1);
         Self {
             next_message: driver.now(),
             driver,
@@ -129,7 +138,7 @@ impl<P: Protocol> Test<P> {
             purpose: if args.latency_test { Purpose::Timed } else { Purpose::Bulk },
             goal: args.bytes,
             duration: args.duration.unwrap_or(DURATION),
-            spacing: Duration::from_nanos(spacing),
+            spacing: rate.map(spacing).map(Duration::from_nanos),
             started: None,
             closing: false,
             interrupted: false,
@@ -148,8 +157,9 @@ impl<P: Protocol> Test<P> {
             let now = self.driver.now();
             self.send(now);
             self.show(now);
-            let is_paced = self.purpose == Purpose::Timed && self.started.is_some() && !self.closing;
-            let paced = is_paced.then_some(self.next_message);
+            let is_paced = self.spacing.is_some() && self.started.is_some() && !self.closing;
+            let burst = if self.purpose == Purpose::Timed { Duration::ZERO } else { BURST };
+            let paced = is_paced.then_some(self.next_message + burst);
             let farewell = self.farewell(now);
             let until = [paced, self.live.next(), farewell].into_iter().flatten().min();
             let wake = self.driver.drive(&mut self.endpoint, until).map_err(|e| common::broken(&e))?;
@@ -196,11 +206,13 @@ impl<P: Protocol> Test<P> {
                 self.endpoint.close(now, self.id);
                 return;
             }
-            if self.purpose == Purpose::Timed {
+            if let Some(spacing) = self.spacing {
                 if self.next_message > now {
                     return;
                 }
-                self.next_message += self.spacing;
+                self.next_message += spacing;
+            }
+            if self.purpose == Purpose::Timed {
                 self.payload[..8].copy_from_slice(&latency::clock().to_be_bytes());
             }
             let len = usize::try_from(left).unwrap_or(usize::MAX).min(self.payload.len());

@@ -53,6 +53,8 @@ struct Scratch {
 impl Fec {
     /// Redundancy that waits for room at most; the oldest is dropped.
     const MAX_DUE: usize = 64;
+    /// Redundancy that waits for data which may go at the same moment.
+    const MAX_WAITING: usize = 16;
     /// What comes later than a window's worth of later chunks would be of no use any more: twice the range, as paths differ.
     const LIMITS: DecoderLimits =
         DecoderLimits { window: 2 * Redundancy::MAX_RANGE as usize, repairs: 64, symbol: 9000 };

@@ -60,6 +60,17 @@ impl Association {
         least.map(|(_, slot)| slot)
     }
 
+    /// Whether redundancy goes before more data over the path in `slot`. Where the window has room for both, it waits for data that may go
+    /// at the same moment: its packets are larger, and each would end a batch that one system call takes.
+    pub(in crate::assoc) fn redundancy_is_next(&mut self, slot: usize) -> bool {
+        if self.redundancy_slot().is_none() {
+            return false;
+        }
+        let due = self.fec.as_ref().and_then(|fec| fec.sender.as_ref()).map_or(0, |sender| sender.due.len());
+        due >= Fec::MAX_WAITING
+            || self.paths.get(slot).is_none_or(|path| path.occupied() + (due + 1) * path.mtu() > path.window.cwnd())
+    }
+
     /// Appends redundancy that is due, if it fits. What would not even fit a packet of its own, as the MTU has shrunk, is
     /// dropped, and so is what covers nothing any more.
     pub(in crate::assoc) fn put_redundancy(&mut self, slot: usize, start: usize, end: usize, buf: &mut Vec<u8>) {
@@ -74,7 +85,12 @@ impl Association {
                 sender.due.pop_front();
                 continue;
             };
-            let super::Scratch { covered, coded, .. } = &sender.scratch;
+            let range = usize::from(sender.code.window().min(Redundancy::MAX_RANGE)).div_ceil(8);
+            let super::Scratch { covered, coded, .. } = &mut sender.scratch;
+            if sender.due.len() > 1 {
+                // As long as with the longest range, so that it shares a batch with those behind it.
+                coded.resize(coded.len() + range.saturating_sub(covered.len()), 0);
+            }
             let chunk = Redundancy {
                 rule,
                 first_tsn: combination.first as u32,
