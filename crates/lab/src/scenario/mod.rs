@@ -319,6 +319,7 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("sbpn-never-discard.toml"),
     embedded!("sbpn-rfc5348.toml"),
     embedded!("sbpn-codecs.toml"),
+    embedded!("sbpn-bonded.toml"),
 ];
 
 impl Scenario {
