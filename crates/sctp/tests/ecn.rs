@@ -93,7 +93,7 @@ fn only_packets_with_data_can_be_marked() {
 #[test]
 fn a_peer_without_ecn_is_sent_nothing_that_can_be_marked() {
     let with = Options { ecn: true, ..Options::default() };
-    let without = Options::default();
+    let without = Options { ecn: false, ..Options::default() };
     for (client, server) in [(with.clone(), without.clone()), (without, with)] {
         let mut pair = Pair::with(client, server, vec![bottleneck(true)]);
         let recording = pair.record();

@@ -122,8 +122,8 @@ pub struct Options {
     /// What the queue decides. Default everything.
     pub queue_scope: QueueScope,
     /// Offer ECN (RFC 4960 appendix A, draft-stewart-tsvwg-sctpecn; RFC 9260 leaves the numbers reserved): queues that mark
-    /// instead of dropping are heard. A peer that does not know it skips the parameter. Default false: with Linux on a busy machine a
-    /// path stopped answering, for a reason not found yet (`interop/README.md`).
+    /// instead of dropping are heard. A peer that does not know it skips the parameter. A path that loses packets which say that they
+    /// can be marked is sent others ([`PathReport::takes_ect`](crate::PathReport::takes_ect)). Default true.
     pub ecn: bool,
     /// The erasure code that redundancy is sent by, if the peer takes it: lost chunks come back without a retransmission
     /// (ECMT). Chunks are cut so much shorter that a redundancy chunk fits the MTU. Default `None`: none is sent,
@@ -189,7 +189,7 @@ impl Default for Options {
             queue: None,
             send_queue: Limits::NONE,
             queue_scope: QueueScope::default(),
-            ecn: false,
+            ecn: true,
             fec: None,
             fec_window: FecWindow::default(),
             fec_losses: FecLosses::default(),
@@ -255,6 +255,7 @@ impl Options {
             cwnd_unit: CwndUnit::Payload,
             max_burst: Some(4),
             max_segments: 1,
+            ecn: false,
             ..Self::default()
         }
     }
