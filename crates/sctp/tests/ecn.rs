@@ -4,7 +4,9 @@ mod common;
 
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_sctp::wire::{Chunk, Packet, chunk::kind};
-use braidcast_sctp::{AssociationId, Endpoint, LossResponse, Options, PathReport, SackPolicy, SendError, SendOptions};
+use braidcast_sctp::{
+    AssociationId, Endpoint, FecWindow, LossResponse, Options, PathReport, SackPolicy, SendError, SendOptions,
+};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::LinkModel;
 use common::{CLIENT, Pair, SERVER, link, ms, pattern, route};
@@ -88,6 +90,21 @@ fn only_packets_with_data_can_be_marked() {
     assert!(data.clone().count() > 100 && data.clone().all(|it| capable(&it)));
     assert_eq!(all.iter().filter(capable).count(), data.count(), "handshake, heartbeats, probes and CWR go without");
     assert!(recording.sent(&SERVER).iter().all(|it| it.ecn == Ecn::NotEct), "SACKs too");
+}
+
+#[test]
+fn copies_which_no_window_holds_back_cannot_be_marked() {
+    let mut pair = Pair::new(&Options::live(), vec![quiet(), quiet()]);
+    let recording = pair.record();
+    pair.connect();
+    pair.on_client(|it, _| it.set_copied(0, true));
+    for n in 0..50 {
+        pair.client_send(&pattern(160, n), SendOptions::default());
+        pair.run(ms(20));
+    }
+    let data = recording.sent(&CLIENT).into_iter().filter(|it| it.kinds().contains(&kind::I_DATA));
+    let (capable, not): (Vec<_>, Vec<_>) = data.partition(|it| it.ecn == Ecn::Ect0);
+    assert_eq!((capable.len(), not.len()), (50, 50));
 }
 
 #[test]
@@ -213,13 +230,18 @@ impl Carried {
         }
     }
 
-    /// The client sends `count` messages that fill a packet each, over the path that it chooses; the packets.
-    fn send(&mut self, count: usize) -> Vec<Underway> {
+    /// The client has `count` messages to send.
+    fn push(&mut self, count: usize) {
         let (now, id) = (self.now, self.id);
         let association = self.client.association_mut(id).unwrap();
         for _ in 0..count {
             association.send(now, &pattern(1100, 3), SendOptions::default()).unwrap();
         }
+    }
+
+    /// The client sends `count` messages that fill a packet each, over the path that it chooses; the packets.
+    fn send(&mut self, count: usize) -> Vec<Underway> {
+        self.push(count);
         let sent = self.client_sends();
         assert_eq!(sent.len(), count, "the window has room");
         sent
@@ -332,6 +354,35 @@ fn bleached_packets_and_echoes_of_nothing_change_nothing() {
     let said: Vec<String> = net.client_sends().iter().flat_map(Underway::says).collect();
     let old = sent[0].tsn().wrapping_sub(3);
     assert_eq!(said, [format!("CWR tsn={old} all-paths same-window")], "the old one is answered, so that it ends");
+}
+
+#[test]
+fn marked_redundancy_is_told_of_with_the_next_data_over_its_path() {
+    let code = "block:4,3".parse().unwrap();
+    let mut net = Carried::new(&Options { fec: Some(code), ..by_hand() }, 1);
+    net.push(3);
+    let sent = net.client_sends();
+    assert!(sent.len() == 4 && sent.iter().all(|packet| packet.ecn == Ecn::Ect0), "three with data, one without");
+    sent[..3].iter().for_each(|packet| net.server_gets(packet));
+    net.server_gets(&sent[3].clone().marked());
+    let answers = net.server_sends();
+    assert!(answers.iter().all(|packet| packet.says().is_empty()), "there is no TSN to tell it by");
+    answers.iter().for_each(|packet| net.client_gets(packet));
+    let next = net.send(1);
+    net.server_gets(&next[0]);
+    let answer = net.server_sends();
+    assert_eq!(answer[0].says(), [format!("ECNE tsn={} marked=1", next[0].tsn())]);
+    net.client_gets(&answer[0]);
+    assert_eq!(net.path(0).mark_reductions, 1);
+}
+
+#[test]
+fn redundancy_outside_the_window_cannot_be_marked() {
+    let code = "block:4,3".parse().unwrap();
+    let mut net = Carried::new(&Options { fec: Some(code), fec_window: FecWindow::Outside, ..by_hand() }, 1);
+    net.push(3);
+    let says: Vec<Ecn> = net.client_sends().iter().map(|packet| packet.ecn).collect();
+    assert_eq!(says, [Ecn::Ect0, Ecn::Ect0, Ecn::Ect0, Ecn::NotEct]);
 }
 
 #[test]
