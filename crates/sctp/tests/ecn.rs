@@ -5,7 +5,8 @@ mod common;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_sctp::wire::{Chunk, Packet, chunk::kind};
 use braidcast_sctp::{
-    AssociationId, Endpoint, FecWindow, LossResponse, Options, PathReport, SackPolicy, SendError, SendOptions,
+    AssociationId, Endpoint, FecWindow, LossResponse, MarkResponse, Options, PathReport, SackPolicy, SendError,
+    SendOptions,
 };
 use braidcast_sim::Duplex;
 use braidcast_sim::link::LinkModel;
@@ -286,6 +287,25 @@ fn marks_of_one_window_reduce_it_once_and_those_of_the_next_once_more() {
     net.settle();
     assert_eq!(net.path(0).mark_reductions, 2, "both belong to one window");
     assert!((half / 2..half).contains(&net.path(0).cwnd), "no growth in between but for what the first window earned");
+}
+
+#[test]
+fn abe_keeps_four_fifths_of_a_window_that_has_left_slow_start() {
+    let mut net = Carried::new(&Options { mark_response: MarkResponse::Abe, ..by_hand() }, 1);
+    let mark = |net: &mut Carried| {
+        let before = net.path(0).cwnd;
+        net.send(1).iter().for_each(|packet| net.server_gets(&packet.clone().marked()));
+        net.wait(20);
+        net.settle();
+        (before, net.path(0).cwnd)
+    };
+    let (before, after) = mark(&mut net);
+    assert_eq!(after, before / 2, "slow start ends with half");
+    net.send(10).iter().for_each(|packet| net.server_gets(packet));
+    net.wait(20);
+    net.settle();
+    let (before, after) = mark(&mut net);
+    assert_eq!(after, before * 4 / 5);
 }
 
 #[test]

@@ -14,9 +14,6 @@ use crate::wire::chunk::{Cwr, Ecne};
 use braidcast_core::{Ecn, Instant, PathId};
 
 impl Association {
-    /// The share of the window that a mark leaves (RFC 3168 §6.1.2: as upon a loss). Of those, only congestion makes marks.
-    const KEPT_WHEN_MARKED: f64 = 0.5;
-
     /// What the IP header says of the packets that just left over the path in `slot`; `before`: its counts before.
     ///
     /// ECT is for what a window holds back (RFC 3168 §6.1): data and, inside the window, redundancy, not copies.
@@ -77,13 +74,15 @@ impl Association {
 
     /// What went as number `order` over the path in `slot` was marked. Whether that reduces the window.
     fn reduce_for_mark(&mut self, slot: usize, order: u64) -> bool {
+        let response = self.options.mark_response;
         let Some(path) = self.paths.get_mut(slot) else { return false };
         if order < path.marks.reduced_at || path.recovery.is_some_and(|until| order < until) {
             return false;
         }
         path.recovery = Some(path.next_order());
         path.stats.mark_reductions += 1;
-        self.shrink_to(slot, Self::KEPT_WHEN_MARKED);
+        let kept = response.kept(path.window.in_slow_start());
+        self.shrink_to(slot, kept);
         true
     }
 
