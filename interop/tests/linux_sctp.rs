@@ -29,7 +29,8 @@ fn ours(in_udp: bool) -> Ours {
     let binds: Vec<Bind> = addresses.iter().map(bind).collect();
     // In turn: the quicker link of the two could carry nearly all of it alone.
     let scheduler = Scheduler::RoundRobin;
-    let options = Options { local_addresses: addresses, queueing_limit: None, scheduler, ..Options::live() };
+    let ecn = std::env::var_os("ECN").is_some();
+    let options = Options { ecn, local_addresses: addresses, queueing_limit: None, scheduler, ..Options::live() };
     Ours::on(options, &binds)
 }
 

@@ -23,8 +23,9 @@ pub mod wire;
 
 pub use api::{
     Abandonment, Artx, ArtxFrom, BlockingReport, BufferSplit, CloseReason, ConnectError, CwndUnit, CwndUpdate, Event,
-    FecLosses, FecWindow, JoinError, LossDetection, Options, PathReport, PathState, PrVariant, Priority, QueueScope,
-    Reliability, RttSamples, SackOptions, SackPath, SackPolicy, SendError, SendOptions, Stats, StreamOrder, Waits,
+    FecLosses, FecWindow, JoinError, LossDetection, MarkResponse, Options, PathReport, PathState, PrVariant, Priority,
+    QueueScope, Reliability, RttSamples, SackOptions, SackPath, SackPolicy, SendError, SendOptions, Stats, StreamOrder,
+    Waits,
 };
 pub use assoc::Association;
 pub use braidcast_cc::{Congestion, LossResponse, RtoBounds};

@@ -4,7 +4,9 @@ mod common;
 
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_sctp::wire::{Chunk, Packet, chunk::kind};
-use braidcast_sctp::{AssociationId, Endpoint, LossResponse, Options, PathReport, SackPolicy, SendOptions};
+use braidcast_sctp::{
+    AssociationId, Endpoint, FecWindow, LossResponse, MarkResponse, Options, PathReport, SackPolicy, SendOptions,
+};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::LinkModel;
 use common::{CLIENT, Pair, SERVER, bulk, link, ms, pattern, route};
@@ -74,9 +76,24 @@ fn only_packets_with_data_can_be_marked() {
 }
 
 #[test]
+fn copies_which_no_window_holds_back_cannot_be_marked() {
+    let mut pair = Pair::new(&Options::live(), vec![quiet(), quiet()]);
+    let recording = pair.record();
+    pair.connect();
+    pair.on_client(|it, _| it.set_copied(0, true));
+    for n in 0..50 {
+        pair.client_send(&pattern(160, n), SendOptions::default());
+        pair.run(ms(20));
+    }
+    let data = recording.sent(&CLIENT).into_iter().filter(|it| it.kinds().contains(&kind::I_DATA));
+    let (capable, not): (Vec<_>, Vec<_>) = data.partition(|it| it.ecn == Ecn::Ect0);
+    assert_eq!((capable.len(), not.len()), (50, 50));
+}
+
+#[test]
 fn a_peer_without_ecn_is_sent_nothing_that_can_be_marked() {
     let with = Options { ecn: true, ..Options::default() };
-    let without = Options::default();
+    let without = Options { ecn: false, ..Options::default() };
     for (client, server) in [(with.clone(), without.clone()), (without, with)] {
         let mut pair = Pair::with(client, server, vec![bottleneck(true)]);
         let recording = pair.record();
@@ -196,13 +213,18 @@ impl Carried {
         }
     }
 
-    /// The client sends `count` messages that fill a packet each, over the path that it chooses; the packets.
-    fn send(&mut self, count: usize) -> Vec<Underway> {
+    /// The client has `count` messages to send.
+    fn push(&mut self, count: usize) {
         let (now, id) = (self.now, self.id);
         let association = self.client.association_mut(id).unwrap();
         for _ in 0..count {
             association.send(now, &pattern(1100, 3), SendOptions::default()).unwrap();
         }
+    }
+
+    /// The client sends `count` messages that fill a packet each, over the path that it chooses; the packets.
+    fn send(&mut self, count: usize) -> Vec<Underway> {
+        self.push(count);
         let sent = self.client_sends();
         assert_eq!(sent.len(), count, "the window has room");
         sent
@@ -247,6 +269,25 @@ fn marks_of_one_window_reduce_it_once_and_those_of_the_next_once_more() {
     net.settle();
     assert_eq!(net.path(0).mark_reductions, 2, "both belong to one window");
     assert!((half / 2..half).contains(&net.path(0).cwnd), "no growth in between but for what the first window earned");
+}
+
+#[test]
+fn abe_keeps_four_fifths_of_a_window_that_has_left_slow_start() {
+    let mut net = Carried::new(&Options { mark_response: MarkResponse::Abe, ..by_hand() }, 1);
+    let mark = |net: &mut Carried| {
+        let before = net.path(0).cwnd;
+        net.send(1).iter().for_each(|packet| net.server_gets(&packet.clone().marked()));
+        net.wait(20);
+        net.settle();
+        (before, net.path(0).cwnd)
+    };
+    let (before, after) = mark(&mut net);
+    assert_eq!(after, before / 2, "slow start ends with half");
+    net.send(10).iter().for_each(|packet| net.server_gets(packet));
+    net.wait(20);
+    net.settle();
+    let (before, after) = mark(&mut net);
+    assert_eq!(after, before * 4 / 5);
 }
 
 #[test]
@@ -315,6 +356,35 @@ fn bleached_packets_and_echoes_of_nothing_change_nothing() {
     let said: Vec<String> = net.client_sends().iter().flat_map(Underway::says).collect();
     let old = sent[0].tsn().wrapping_sub(3);
     assert_eq!(said, [format!("CWR tsn={old} all-paths same-window")], "the old one is answered, so that it ends");
+}
+
+#[test]
+fn marked_redundancy_is_told_of_with_the_next_data_over_its_path() {
+    let code = "block:4,3".parse().unwrap();
+    let mut net = Carried::new(&Options { fec: Some(code), ..by_hand() }, 1);
+    net.push(3);
+    let sent = net.client_sends();
+    assert!(sent.len() == 4 && sent.iter().all(|packet| packet.ecn == Ecn::Ect0), "three with data, one without");
+    sent[..3].iter().for_each(|packet| net.server_gets(packet));
+    net.server_gets(&sent[3].clone().marked());
+    let answers = net.server_sends();
+    assert!(answers.iter().all(|packet| packet.says().is_empty()), "there is no TSN to tell it by");
+    answers.iter().for_each(|packet| net.client_gets(packet));
+    let next = net.send(1);
+    net.server_gets(&next[0]);
+    let answer = net.server_sends();
+    assert_eq!(answer[0].says(), [format!("ECNE tsn={} marked=1", next[0].tsn())]);
+    net.client_gets(&answer[0]);
+    assert_eq!(net.path(0).mark_reductions, 1);
+}
+
+#[test]
+fn redundancy_outside_the_window_cannot_be_marked() {
+    let code = "block:4,3".parse().unwrap();
+    let mut net = Carried::new(&Options { fec: Some(code), fec_window: FecWindow::Outside, ..by_hand() }, 1);
+    net.push(3);
+    let says: Vec<Ecn> = net.client_sends().iter().map(|packet| packet.ecn).collect();
+    assert_eq!(says, [Ecn::Ect0, Ecn::Ect0, Ecn::Ect0, Ecn::NotEct]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use crate::api::{
-    Abandonment, Artx, ArtxFrom, BufferSplit, CwndUnit, CwndUpdate, FecLosses, FecWindow, LossDetection, QueueScope,
-    RttSamples, SackPath, StreamOrder,
+    Abandonment, Artx, ArtxFrom, BufferSplit, CwndUnit, CwndUpdate, FecLosses, FecWindow, LossDetection, MarkResponse,
+    QueueScope, RttSamples, SackPath, StreamOrder,
 };
 use braidcast_cc::{Congestion, LossResponse, RtoBounds};
 use braidcast_fec::Code;
@@ -86,6 +86,8 @@ pub struct Options {
     pub buffer_split: BufferSplit,
     /// What the window does upon loss. Default Reno.
     pub loss_response: LossResponse,
+    /// What the window does upon marks (`ecn`). Default that it halves.
+    pub mark_response: MarkResponse,
     /// Packets in the first window of a path; `None`, the default, as RFC 9260 §7.2.1 has it, three or four.
     pub initial_window: Option<usize>,
     /// Slow start threshold of a new path, bytes. Default `None`: arbitrarily high (RFC 9260 §7.2.1); ns-2 begins with the
@@ -122,8 +124,8 @@ pub struct Options {
     /// What the queue decides. Default everything.
     pub queue_scope: QueueScope,
     /// Offer ECN (RFC 4960 appendix A, draft-stewart-tsvwg-sctpecn; RFC 9260 leaves the numbers reserved): queues that mark
-    /// instead of dropping are heard. A peer that does not know it skips the parameter. Default false: with Linux on a busy machine a
-    /// path stopped answering, for a reason not found yet (`interop/README.md`).
+    /// instead of dropping are heard. A peer that does not know it skips the parameter. A path that loses packets which say that they
+    /// can be marked is sent others ([`PathReport::takes_ect`](crate::PathReport::takes_ect)). Default true.
     pub ecn: bool,
     /// The erasure code that redundancy is sent by, if the peer takes it: lost chunks come back without a retransmission
     /// (ECMT). Chunks are cut so much shorter that a redundancy chunk fits the MTU. Default `None`: none is sent,
@@ -176,6 +178,7 @@ impl Default for Options {
             congestion: Congestion::default(),
             buffer_split: BufferSplit::default(),
             loss_response: LossResponse::default(),
+            mark_response: MarkResponse::default(),
             initial_window: None,
             initial_ssthresh: None,
             min_ssthresh: 4,
@@ -189,7 +192,7 @@ impl Default for Options {
             queue: None,
             send_queue: Limits::NONE,
             queue_scope: QueueScope::default(),
-            ecn: false,
+            ecn: true,
             fec: None,
             fec_window: FecWindow::default(),
             fec_losses: FecLosses::default(),
@@ -205,7 +208,8 @@ impl Options {
     ///
     /// RTO from 200 ms to 3 s instead of 1 s to 60 s (RFC 9260 §6.3.1 C5 allows a lower limit where the clock is
     /// fine enough), SACKs after 20 ms, heartbeats each second on paths that carry nothing, queues of 60 ms
-    /// at most; a first window of ten packets (RFC 6928) and [`LossResponse::Veno`], so that a path that was idle can take over.
+    /// at most; a first window of ten packets (RFC 6928) and [`LossResponse::Veno`], so that a path that was idle can take over;
+    /// [`MarkResponse::Abe`], as else a mark would cost more than a loss.
     pub fn live() -> Self {
         let ms = Duration::from_millis;
         Self {
@@ -214,6 +218,7 @@ impl Options {
             heartbeat_interval: ms(1000),
             association_max_retrans: 30,
             loss_response: LossResponse::Veno,
+            mark_response: MarkResponse::Abe,
             initial_window: Some(10),
             queueing_limit: Some(ms(60)),
             ..Self::default()
@@ -255,6 +260,7 @@ impl Options {
             cwnd_unit: CwndUnit::Payload,
             max_burst: Some(4),
             max_segments: 1,
+            ecn: false,
             ..Self::default()
         }
     }

@@ -180,6 +180,7 @@ mod tests {
             StreamOrder,
             SackPath,
             RttSamples,
+            crate::api::MarkResponse,
             crate::api::QueueScope
         );
         let error = "cuc3".parse::<CwndUpdate>().unwrap_err();

@@ -39,6 +39,9 @@ pub struct PathReport {
     pub in_flight: usize,
     /// Largest SCTP packet, bytes.
     pub mtu: usize,
+    /// Whether packets with data may say that they can be marked, if both ends agreed on ECN: false while a timeout is not yet
+    /// behind, and for good once the path has turned out to lose such packets.
+    pub takes_ect: bool,
     /// SCTP packets sent.
     pub sent_packets: u64,
     /// Bytes in them.

@@ -2,34 +2,55 @@
 //!
 //! Packets with data leave as ECT(0), repeats too: unlike TCP's, they cannot be forged without the tag (RFC 3168 §6.1.5). A
 //! marked one is echoed by its lowest TSN, in front of each SACK, so that the sender still knows which path that TSN took;
-//! that path's window shrinks, once in a window of data, be it for marks or losses (RFC 3168 §6.1.2).
+//! that path's window shrinks, once in a window of data, be it for marks or losses (RFC 3168 §6.1.2). A path that loses what says
+//! ECT carries Not-ECT instead ([`crate::path`]).
 
 use super::Association;
-use crate::api::PathState;
+use super::receive::Carried;
+use crate::api::{FecWindow, PathState};
+use crate::path::{Path, PathStats};
 use crate::wire::Chunk;
 use crate::wire::chunk::{Cwr, Ecne};
 use braidcast_core::{Ecn, Instant, PathId};
 
 impl Association {
-    /// The share of the window that a mark leaves (RFC 3168 §6.1.2: as upon a loss). Of those, only congestion makes marks.
-    const KEPT_WHEN_MARKED: f64 = 0.5;
-
-    /// What the IP header of packets that carry data, or do not, says.
-    pub(super) const fn codepoint(&self, data: bool) -> Ecn {
-        if self.agreed.ecn && data { Ecn::Ect0 } else { Ecn::NotEct }
+    /// What the IP header says of the packets that just left over the path in `slot`; `before`: its counts before.
+    ///
+    /// ECT is for what a window holds back (RFC 3168 §6.1): data and, inside the window, redundancy, not copies.
+    pub(super) fn codepoint(&self, slot: usize, before: &PathStats) -> Ecn {
+        let inside = self.options.fec_window == FecWindow::Inside;
+        let held = |path: &&Path| {
+            path.stats.sent_chunks > before.sent_chunks
+                || (inside && path.stats.redundancy_chunks > before.redundancy_chunks)
+        };
+        let capable = |path: &&Path| path.ect.is_on();
+        let ect = self.agreed.ecn && self.paths.get(slot).filter(held).filter(capable).is_some();
+        if ect { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
-    /// A packet that came over the path `id`, in `slot`, was marked; `lowest`: its lowest TSN. Without one there is nothing to
-    /// echo (RFC 4960 appendix A).
-    pub(super) fn note_mark(&mut self, now: Instant, slot: usize, id: PathId, lowest: Option<u64>) {
-        if !self.agreed.ecn {
-            return;
-        }
-        if let Some(path) = self.paths.get_mut(slot) {
-            path.stats.marked_packets += 1;
-        }
-        if lowest.is_some_and(|tsn| self.echoes.on_marked(id, tsn)) {
-            self.ack.demand(now);
+    /// Nothing of what is out over the path in `slot` was answered in time. That says nothing about the path if the peer has less
+    /// room than that and so may have dropped it (RFC 9260 §6.1 A).
+    pub(super) fn doubt_ect(&mut self, slot: usize) {
+        let probing = self.out.in_flight > self.peer_a_rwnd;
+        let Some(path) = self.paths.get_mut(slot).filter(|_| !probing) else { return };
+        let next = path.next_order();
+        path.ect.on_timeout(next);
+    }
+
+    /// A packet came over the path `id`, in `slot`. If it was `marked`, its lowest TSN is echoed; for one with redundancy alone,
+    /// which has none, that of the next data over this path. For any other there is nothing to echo (RFC 4960 appendix A).
+    pub(super) fn note_mark(&mut self, now: Instant, slot: usize, id: PathId, marked: bool, carried: Carried) {
+        let Some(path) = self.paths.get_mut(slot).filter(|_| self.agreed.ecn) else { return };
+        path.stats.marked_packets += u64::from(marked);
+        match carried.lowest_tsn {
+            Some(tsn) if marked || path.marks.owed => {
+                path.marks.owed = false;
+                if self.echoes.on_marked(id, tsn) {
+                    self.ack.demand(now);
+                }
+            }
+            None if marked && carried.redundancy => path.marks.owed = true,
+            _ => {}
         }
     }
 
@@ -53,13 +74,15 @@ impl Association {
 
     /// What went as number `order` over the path in `slot` was marked. Whether that reduces the window.
     fn reduce_for_mark(&mut self, slot: usize, order: u64) -> bool {
+        let response = self.options.mark_response;
         let Some(path) = self.paths.get_mut(slot) else { return false };
         if order < path.marks.reduced_at || path.recovery.is_some_and(|until| order < until) {
             return false;
         }
         path.recovery = Some(path.next_order());
         path.stats.mark_reductions += 1;
-        self.shrink_to(slot, Self::KEPT_WHEN_MARKED);
+        let kept = response.kept(path.window.in_slow_start());
+        self.shrink_to(slot, kept);
         true
     }
 

@@ -144,6 +144,7 @@ impl Association {
         if self.release_held(now, slot) {
             return;
         }
+        self.doubt_ect(slot);
         let decrease = self.decrease(slot, 0.5);
         let Some(path) = self.paths.get_mut(slot) else { return };
         path.timers.retransmission = None;
@@ -220,6 +221,7 @@ impl Association {
             path.pmtu.on_timeout(now);
             path.pending.heartbeat = true;
             path.timers.retransmission = None; // The heartbeat's own timer takes over.
+            self.doubt_ect(slot);
             self.take_in_flight(now, slot, LossCause::Silence);
             return;
         }

@@ -86,6 +86,8 @@ pub struct Association {
     acked: Unwrapper<32>,
     /// What the peer has room for beside what is in flight.
     peer_rwnd: usize,
+    /// What it last said that it has room for.
+    peer_a_rwnd: usize,
     forward: Forward,
     tracker: Tracker,
     reassembly: Reassembly,
@@ -167,6 +169,7 @@ impl Association {
             copies: VecDeque::new(),
             acked,
             peer_rwnd: 0,
+            peer_a_rwnd: 0,
             forward: Forward::default(),
             tracker: Tracker::new(0),
             reassembly: Reassembly::new(limits),
@@ -195,6 +198,7 @@ impl Association {
         self.auth = AuthKeys::new(&self.local_offer, &cookie.peer_offer, &self.options.key);
         self.outbound_streams = cookie.outbound_streams;
         self.peer_rwnd = cookie.peer_a_rwnd as usize;
+        self.peer_a_rwnd = self.peer_rwnd;
         self.queue.settle(self.agreed.interleaving, self.agreed.forward_tsn);
         self.tracker = Tracker::new(cookie.peer_initial_tsn);
         self.echoes = Echoes::default();

@@ -12,8 +12,14 @@ pub(super) struct Arrivals {
     pub(super) new: bool,
     disorder: bool,
     pub(super) immediate: bool,
-    /// The lowest TSN.
-    lowest: Option<u64>,
+    carried: Carried,
+}
+
+/// What one packet carried, apart from what redundancy in it made up for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Carried {
+    pub(super) lowest_tsn: Option<u64>,
+    pub(super) redundancy: bool,
 }
 
 impl Association {
@@ -66,6 +72,7 @@ impl Association {
                 break;
             }
         }
+        let carried = arrivals.carried;
         if let Some(slot) = slot {
             self.take_recovered(now, slot, &mut arrivals);
         }
@@ -81,9 +88,7 @@ impl Association {
                 self.ack.demand(now); // RFC 9260 §9.2: data in this state is answered at once.
             }
         }
-        if ecn == Ecn::Ce {
-            self.note_mark(now, slot, id, arrivals.lowest);
-        }
+        self.note_mark(now, slot, id, ecn == Ecn::Ce, carried);
         self.advance_shutdown(now);
     }
 
@@ -131,7 +136,10 @@ impl Association {
             Chunk::HeartbeatAck(ack) => self.handle_heartbeat_ack(now, slot, &ack),
             Chunk::ForwardTsn(forward) => self.handle_forward_tsn(now, &forward, arrivals),
             Chunk::IForwardTsn(forward) => self.handle_i_forward_tsn(now, &forward, arrivals),
-            Chunk::Redundancy(redundancy) => self.handle_redundancy(&redundancy),
+            Chunk::Redundancy(redundancy) => {
+                arrivals.carried.redundancy = true;
+                self.handle_redundancy(&redundancy);
+            }
             Chunk::InitAck(init) => self.handle_init_ack(now, slot, init),
             Chunk::CookieAck(_) => self.handle_cookie_ack(now, slot),
             Chunk::Shutdown(shutdown) => self.handle_shutdown(now, slot, shutdown.cumulative_tsn),
@@ -167,7 +175,8 @@ impl Association {
             return;
         }
         arrivals.any = true;
-        arrivals.lowest = Some(arrivals.lowest.map_or(fragment.tsn, |lowest| lowest.min(fragment.tsn)));
+        let lowest = arrivals.carried.lowest_tsn.get_or_insert(fragment.tsn);
+        *lowest = fragment.tsn.min(*lowest);
         if fragment.payload.is_empty() {
             self.send_abort(&Cause::NoUserData { tsn: fragment.tsn as u32 });
             return self.close(CloseReason::Violation("a data chunk without data".into()));

@@ -95,7 +95,8 @@ impl Association {
         for &tsn in &scratch.newly {
             self.chunk_kept(tsn);
         }
-        self.peer_rwnd = (sack.a_rwnd as usize).saturating_sub(self.out.in_flight);
+        self.peer_a_rwnd = sack.a_rwnd as usize;
+        self.peer_rwnd = self.peer_a_rwnd.saturating_sub(self.out.in_flight);
         if sack.a_rwnd == 0 {
             self.errors = 0; // RFC 9260 §6.1 A: a peer without room is not dead.
         }
@@ -190,6 +191,8 @@ impl Association {
                     return self.note_repaired(slot, chunk.order);
                 }
                 path.pmtu.on_delivered(len + Header::LEN + IData::HEADER);
+                let next = path.next_order();
+                path.ect.on_acked(chunk.order, next);
                 news.highest_order = news.highest_order.max(Some(chunk.order));
                 path.rack.on_delivered(now, chunk.sent, chunk.order, chunk.repeats > 0, path.rtt.min());
                 if chunk.repeats == 0 && news.newest.is_none_or(|(order, _)| order < chunk.order) {

@@ -35,7 +35,8 @@ impl Association {
         let held = self.state.carries_data() && self.retransmit.is_empty() && self.peer_is_full();
         self.held_by_peer.observe(now, held);
         let (slot, data) = self.next_slot(now, may_wait)?;
-        let (limit, chunks) = (self.paths.get(slot)?.mtu(), self.paths.get(slot)?.stats.data_chunks());
+        let limit = self.paths.get(slot)?.mtu();
+        let before = self.paths.get(slot)?.stats;
         let waiting = self.queue.waiting_bytes();
         let mut len = self.build_packet(now, slot, limit, data, buf);
         if len == 0 {
@@ -64,8 +65,8 @@ impl Association {
         path.last_sent = now;
         path.stats.sent_packets += packets as u64;
         path.stats.sent_bytes += bytes as u64;
-        let (route, data) = (path.route, path.stats.data_chunks() > chunks);
-        Some(Transmit { route, ecn: self.codepoint(data), segment_size })
+        let route = path.route;
+        Some(Transmit { route, ecn: self.codepoint(slot, &before), segment_size })
     }
 
     /// The path that has something to send, and whether data may be part of it.

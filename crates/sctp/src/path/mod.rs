@@ -1,5 +1,6 @@
 //! One path: everything that RFC 9260 keeps for each destination address, and what multipath adds.
 
+mod ect;
 mod heartbeat;
 mod redundant;
 
@@ -11,6 +12,7 @@ use braidcast_cc::{LossResponse, Pacer, PathMtu, QueueingDelay, Rack, RttEstimat
 use braidcast_core::{Instant, PathId, Route};
 use braidcast_fec::LossMeter;
 use core::time::Duration;
+use ect::Ect;
 pub(crate) use heartbeat::{Heartbeats, Info};
 use redundant::Redundant;
 use std::collections::VecDeque;
@@ -63,6 +65,7 @@ pub(crate) struct Path {
     /// Recovery lasts until something sent from this place on is acknowledged (RFC 9260 §7.2.4 fast recovery).
     pub(crate) recovery: Option<u64>,
     pub(crate) marks: Marks,
+    pub(crate) ect: Ect,
     /// When the RTT was last measured, or asked for.
     pub(crate) measured: Instant,
     /// When the path last answered.
@@ -101,6 +104,8 @@ pub(crate) struct Marks {
     pub(crate) reduced_at: u64,
     /// When the last CWR left over this path, and the TSN in it.
     pub(crate) answered: Option<(Instant, u64)>,
+    /// A packet came marked that had redundancy and no data: the mark is told of with the next data.
+    pub(crate) owed: bool,
 }
 
 /// What is to be sent over the path beside data, as soon as possible.
@@ -129,13 +134,6 @@ pub(crate) struct PathStats {
     pub(crate) received_bytes: u64,
     pub(crate) marked_packets: u64,
     pub(crate) mark_reductions: u64,
-}
-
-impl PathStats {
-    /// Data chunks that left, copies included.
-    pub(crate) const fn data_chunks(&self) -> u64 {
-        self.sent_chunks + self.copied_chunks
-    }
 }
 
 impl Path {
@@ -176,6 +174,7 @@ impl Path {
             losses: LossMeter::default(),
             recovery: None,
             marks: Marks::default(),
+            ect: Ect::default(),
             measured: now,
             answered: now,
             next_rtt_order: 0,
@@ -353,6 +352,7 @@ impl Path {
             ssthresh: self.window.ssthresh(),
             in_flight: self.in_flight,
             mtu: self.mtu(),
+            takes_ect: self.ect.is_on(),
             sent_packets,
             sent_bytes,
             sent_chunks,

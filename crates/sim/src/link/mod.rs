@@ -25,7 +25,7 @@ mod trace;
 pub use codel::CoDel;
 pub use delay::{Jitter, Reorder, ReorderHow};
 pub use loss::{GilbertElliott, Loss};
-pub use model::LinkModel;
+pub use model::{EcnField, LinkModel};
 pub use outage::{Outage, OutageEffect, OutageTimes};
 pub use outcome::{DropReason, Exit, LinkAction, LinkEvent, Offer, Outcome};
 pub use queue::{Discipline, Queue, QueueLimit};
@@ -75,6 +75,7 @@ pub struct Link<P> {
     down: bool,
     outages: Outages,
     loss: LossProcess,
+    ecn_field: EcnField,
     line: DelayLine,
     duplicate: f64,
     corrupt: f64,
@@ -104,6 +105,7 @@ impl<P> Link<P> {
             down: false,
             outages: Outages::new(&model.outages, &rng),
             loss: LossProcess::new(model.loss, rng.stream("loss")),
+            ecn_field: model.ecn_field,
             line: DelayLine::new(delays, model.jitter, model.reorder, &rng),
             duplicate: model.duplicate,
             corrupt: model.corrupt,
@@ -338,10 +340,12 @@ impl<P: Clone> Link<P> {
         if self.down || self.outages.drops_at(at) {
             return self.lose(at, DropReason::Outage, head, watch);
         }
-        if self.loss.loses(head.number) {
+        let refused = self.ecn_field == EcnField::Refused && head.ecn != Ecn::NotEct;
+        if self.loss.loses(head.number) || refused {
             return self.lose(at, DropReason::Loss, head, watch);
         }
         let Waiting { len, ecn, packet, .. } = head;
+        let ecn = if self.ecn_field == EcnField::Cleared { Ecn::NotEct } else { ecn };
         let at = self.line.arrival(at);
         if self.duplicate_rng.chance(self.duplicate) && !self.is_full() {
             self.stats.duplicated += 1;

@@ -1,6 +1,18 @@
 use super::{Jitter, Loss, Outage, Queue, Rate, Reorder, Schedule};
 use core::time::Duration;
 
+/// What becomes of the ECN field of packets (RFC 3168 §5) on the way. Not all routers and firewalls leave it alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum EcnField {
+    /// It stays as it is.
+    #[default]
+    Kept,
+    /// It is set to Not-ECT, marks included.
+    Cleared,
+    /// Packets that say anything but Not-ECT are lost.
+    Refused,
+}
+
 /// How a link treats packets. The default is a perfect wire: no limit, no delay, no loss.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkModel {
@@ -17,6 +29,8 @@ pub struct LinkModel {
     pub queue: Queue,
     /// What is lost on the way.
     pub loss: Loss,
+    /// What becomes of the ECN field behind the queue.
+    pub ecn_field: EcnField,
     /// What arrives out of order.
     pub reorder: Reorder,
     /// The probability, 0 to 1, that a packet arrives twice.
@@ -42,6 +56,7 @@ impl Default for LinkModel {
             jitter: Jitter::default(),
             queue: Queue::default(),
             loss: Loss::default(),
+            ecn_field: EcnField::default(),
             reorder: Reorder::default(),
             duplicate: 0.0,
             corrupt: 0.0,

@@ -1,8 +1,8 @@
 use super::{carry, ms, steady};
 use braidcast_core::{Ecn, Instant, Rng};
 use braidcast_sim::link::{
-    DropReason, Exit, Jitter, Link, LinkModel, Loss, Offer, Outage, Outcome, QueueLimit, Rate, Reorder, ReorderHow,
-    Trace,
+    DropReason, EcnField, Exit, Jitter, Link, LinkModel, Loss, Offer, Outage, Outcome, QueueLimit, Rate, Reorder,
+    ReorderHow, Trace,
 };
 use core::time::Duration;
 use std::sync::Arc;
@@ -44,6 +44,22 @@ fn packets_above_the_mtu_vanish() {
     let (arrivals, stats) =
         carry(LinkModel { mtu: 1_400, ..LinkModel::default() }, 1, &[(ms(0), 1_400), (ms(1), 1_401)]);
     assert_eq!((arrivals, stats.dropped_too_big), (vec![(ms(0), 0)], 1));
+}
+
+#[test]
+fn a_link_may_clear_the_ecn_field_or_lose_what_has_it_set() {
+    let what_comes = |ecn_field| {
+        let mut link = Link::new(LinkModel { ecn_field, ..LinkModel::default() }, Rng::from_seed(1));
+        for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
+            assert_eq!(link.offer(ms(0), 1, ecn, ()), Offer::Queued);
+        }
+        let exits = core::iter::from_fn(|| link.poll_outcome(ms(0)));
+        let ecns: Vec<_> = exits.filter(|it| matches!(it.outcome, Outcome::Arrived(()))).map(|it| it.ecn).collect();
+        (ecns, link.stats().dropped_loss)
+    };
+    assert_eq!(what_comes(EcnField::Kept), (vec![Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce], 0));
+    assert_eq!(what_comes(EcnField::Cleared), (vec![Ecn::NotEct; 4], 0));
+    assert_eq!(what_comes(EcnField::Refused), (vec![Ecn::NotEct], 3));
 }
 
 #[test]

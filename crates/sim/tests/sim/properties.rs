@@ -1,8 +1,8 @@
 use super::carry;
 use braidcast_core::{Ecn, Instant, Rng};
 use braidcast_sim::link::{
-    CoDel, Discipline, Jitter, Link, LinkModel, Loss, Outage, OutageEffect, Outcome, Queue, QueueLimit, Rate, Red,
-    Reorder, ReorderHow, Schedule, Shape, Trace,
+    CoDel, Discipline, EcnField, Jitter, Link, LinkModel, Loss, Outage, OutageEffect, Outcome, Queue, QueueLimit, Rate,
+    Red, Reorder, ReorderHow, Schedule, Shape, Trace,
 };
 use core::time::Duration;
 use proptest::prelude::*;
@@ -79,6 +79,7 @@ prop_compose! {
         jitter in jitters(),
         queue in queues(),
         loss in losses(),
+        ecn_field in prop_oneof![3 => Just(EcnField::Kept), 1 => Just(EcnField::Cleared), 1 => Just(EcnField::Refused)],
         reorder in reorders(),
         duplicate in 0.0..0.3,
         corrupt in prop_oneof![Just(0.0), 0.0..0.3],
@@ -87,7 +88,7 @@ prop_compose! {
         outages in outages(),
     ) -> LinkModel {
         LinkModel {
-            rate, delay, delay_schedule, jitter, queue, loss, reorder, duplicate, corrupt, mtu, overhead, outages,
+            rate, delay, delay_schedule, jitter, queue, loss, ecn_field, reorder, duplicate, corrupt, mtu, overhead, outages,
         }
     }
 }
