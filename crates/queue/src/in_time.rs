@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 /// A frame are the messages of one priority with the same expiry, as an application makes them that hands all packets of a picture over
 /// at once. Messages of the first priority stand alone, and so do those that never expire.
 ///
-/// - A frame whose last message could not leave in time at the allowed rate is discarded; so is the rest of one that lost a part to a
-///   full queue. What it would have taken is left to the others.
-/// - An older frame goes before a more important message if this will be in time all the same, with [`SPARE`] to spare and should
+/// - A frame whose last message could not leave in time at the allowed rate, less what sound takes of it meanwhile, is discarded; so is
+///   the rest of one that lost a part to a full queue. What it would have taken is left to the others.
+/// - An older frame goes before more important messages if all of these will be in time all the same, with [`SPARE`] to spare and should
 ///   all that the way has grown since it was shortest be before the receiver: half of a round trip says too little there.
 /// - Of the messages of the first priority that are late the newest goes when nothing else waits, so that the allowed rate holds
 ///   (SBPN §3.5, §8.4.3).
@@ -29,6 +29,8 @@ pub(crate) struct InTime<M> {
     bytes: usize,
     /// Mean length of what went.
     mean_len: f64,
+    /// Messages of the first priority.
+    sound: Arrivals,
     /// The shortest delay to the receiver so far.
     shortest: Duration,
     limits: Limits,
@@ -43,6 +45,27 @@ type Frame = (Priority, Instant);
 
 fn frame_of(tag: &Tag) -> Option<Frame> {
     tag.expiry.filter(|_| tag.priority != Priority::FIRST).map(|expiry| (tag.priority, expiry))
+}
+
+/// How many messages came of late.
+#[derive(Debug, Default)]
+struct Arrivals {
+    per_second: f64,
+    at: Instant,
+}
+
+impl Arrivals {
+    /// Seconds after which an arrival counts for 1/e of what it did.
+    const MEMORY: f64 = 0.5;
+
+    fn per_second(&self, now: Instant) -> f64 {
+        self.per_second * (-now.since(self.at).as_secs_f64() / Self::MEMORY).exp()
+    }
+
+    fn note(&mut self, now: Instant) {
+        self.per_second = self.per_second(now) + 1.0 / Self::MEMORY;
+        self.at = now;
+    }
 }
 
 /// Messages of one priority as they came, and how many of them are of each frame.
@@ -98,6 +121,7 @@ impl<M: fmt::Debug + Send> InTime<M> {
             len: 0,
             bytes: 0,
             mean_len: 0.0,
+            sound: Arrivals::default(),
             shortest: Duration::MAX,
             limits: Limits { messages: limits.messages.max(1), ..limits },
         }
@@ -147,16 +171,19 @@ impl<M: fmt::Debug + Send> InTime<M> {
         }
     }
 
-    /// How long so many messages take at the allowed rate.
-    fn time_for(&self, messages: usize, outlook: &Outlook) -> Duration {
-        let Some(rate) = outlook.rate else { return Duration::ZERO };
-        Duration::from_secs_f64((messages as f64 * self.mean_len / rate.max(1.0)).min(60.0))
+    /// How long so many messages take, of which `less` go each second meanwhile to others: congestion control that has a rate lets
+    /// messages out one by one, the short as seldom as the long (RFC 3448 §4.6).
+    fn time_for(&self, messages: usize, less: f64, outlook: &Outlook) -> Duration {
+        let Some(rate) = outlook.rate.filter(|_| messages > 0 && self.mean_len > 0.0) else { return Duration::ZERO };
+        let per_second = (rate / self.mean_len - less).max(0.01);
+        Duration::from_secs_f64((messages as f64 / per_second).min(60.0))
     }
 
     /// Whether the first frame of a level cannot come whole.
     fn is_late(&self, level: usize, outlook: &Outlook) -> bool {
+        let sound = if level == Priority::FIRST.index() { 0.0 } else { self.sound.per_second(outlook.now) };
         let level = &self.levels[level];
-        let last = outlook.now + self.time_for(level.first_frame().saturating_sub(1), outlook);
+        let last = outlook.now + self.time_for(level.first_frame().saturating_sub(1), sound, outlook);
         level.messages.head().is_some_and(|tag| tag.is_expired(&Outlook { now: last, ..*outlook }))
     }
 
@@ -170,23 +197,32 @@ impl<M: fmt::Debug + Send> InTime<M> {
         let mut filled = self.filled();
         let (first, level) = (filled.next()?, filled.next()?);
         let frame = self.levels[level].messages.head()?.expiry?;
-        let waits = self.levels[first].messages.head()?;
-        if waits.expiry.is_none_or(|expiry| expiry < frame) || self.is_late(level, outlook) {
+        let waiting = &self.levels[first].messages;
+        if waiting.head()?.expiry.is_none_or(|expiry| expiry < frame) || self.is_late(level, outlook) {
             return None;
         }
         let delay = outlook.one_way_delay;
-        let worst = delay + delay.saturating_sub(self.shortest);
-        let now = outlook.now + self.time_for(self.levels[level].first_frame(), outlook) + SPARE;
-        (!waits.is_expired(&Outlook { now, one_way_delay: worst, ..*outlook })).then_some(level)
+        let one_way_delay = delay + delay.saturating_sub(self.shortest);
+        let before = self.levels[level].first_frame();
+        // Of what waits the first has least time, or else the last, as it waits for all others.
+        let in_time = |tag: Option<&Tag>, before| {
+            let now = outlook.now + self.time_for(before, 0.0, outlook) + SPARE;
+            tag.is_some_and(|tag| !tag.is_expired(&Outlook { now, one_way_delay, ..*outlook }))
+        };
+        let last = waiting.back().map(|(tag, _)| tag);
+        (in_time(waiting.head(), before) && in_time(last, before + waiting.len() - 1)).then_some(level)
     }
 }
 
 impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
-    fn push(&mut self, _: &Outlook, tag: Tag, message: M, gone: &mut Vec<Discard<M>>) -> Result<(), Refused<M>> {
+    fn push(&mut self, outlook: &Outlook, tag: Tag, message: M, gone: &mut Vec<Discard<M>>) -> Result<(), Refused<M>> {
         if tag.len > self.limits.bytes {
             return Err(Refused::TooLarge(message));
         }
         let (level, frame) = (tag.priority.index(), frame_of(&tag));
+        if tag.priority == Priority::FIRST {
+            self.sound.note(outlook.now);
+        }
         let more_important = self.levels[..level]
             .iter()
             .fold((0, tag.len), |(messages, bytes), it| (messages + it.messages.len(), bytes.saturating_add(it.bytes)));
@@ -272,7 +308,7 @@ impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
 #[cfg(test)]
 mod tests {
     use crate::testing::{Bench, audio, b_frame, video};
-    use crate::{Limits, Method};
+    use crate::{Limits, Method, Priority, Tag};
     use core::time::Duration;
 
     #[test]
@@ -305,6 +341,44 @@ mod tests {
         bench.outlook.rate = Some(20_000.0);
         assert!(bench.push([video(2, 100), video(3, 100), video(4, 100), b_frame(5, 110)]).is_empty());
         assert_eq!(bench.pop(), ["2 expired", "3 expired", "4 expired", "5"]);
+    }
+
+    #[test]
+    fn what_sound_takes_is_not_there_for_frames() {
+        let mut bench = Bench::new(Method::InTime, Limits::NONE);
+        let sound = |number| (number, Tag { priority: Priority::FIRST, ..video(number, 9000).1 });
+        // 1000 bytes in 20 ms: three go until 90.
+        bench.outlook.rate = Some(50_000.0);
+        assert!(bench.push([video(0, 500)]).is_empty());
+        assert_eq!(bench.pop(), ["0"]);
+        assert!(bench.push([video(1, 90), video(2, 90), video(3, 90)]).is_empty());
+        assert_eq!(bench.pop_all(), ["1", "2", "3"]);
+        for n in 4..40 {
+            assert!(bench.push([sound(n)]).is_empty());
+            assert_eq!(bench.pop(), [n.to_string()]);
+            bench.pass(40);
+        }
+        // Half of all that goes is sound now. The last of three would go in 80 ms.
+        let at = 36 * 40 + 70;
+        assert!(bench.push([video(40, at), video(41, at), video(42, at), video(43, at + 5)]).is_empty());
+        assert_eq!(bench.pop(), ["40 expired", "41 expired", "42 expired", "43"]);
+        bench.pass(5000);
+        let at = at + 5000;
+        assert!(bench.push([video(44, at), video(45, at), video(46, at)]).is_empty());
+        assert_eq!(bench.pop_all(), ["44", "45", "46"], "nobody speaks any more");
+    }
+
+    #[test]
+    fn a_frame_waits_for_sound_that_would_be_late_behind_other_sound() {
+        let mut bench = Bench::new(Method::InTime, Limits::NONE);
+        bench.outlook.rate = Some(50_000.0);
+        assert!(bench.push([video(0, 500)]).is_empty());
+        assert_eq!(bench.pop(), ["0"]);
+        assert!(bench.push([video(1, 150), audio(2, 170)]).is_empty());
+        assert_eq!(bench.pop(), ["1"], "170 is 80 and more behind 20");
+        assert!(bench.push([video(3, 150), audio(4, 170), audio(5, 170), audio(6, 170), audio(7, 170)]).is_empty());
+        assert_eq!(bench.pop(), ["2"], "7 would have less than 80 behind 3 and the others");
+        assert_eq!(bench.pop(), ["3"]);
     }
 
     #[test]

@@ -151,7 +151,7 @@ impl Call {
         }
         std::thread::sleep(Duration::from_millis(500));
         let _ = child.0.stdin.as_mut().unwrap().write_all(b"q");
-        let end = Instant::now() + Duration::from_secs(10);
+        let end = Instant::now() + Duration::from_secs(60);
         while child.0.try_wait().unwrap().is_none() {
             assert!(Instant::now() < end, "ffmpeg does not end its recording {}", recording.display());
             std::thread::sleep(Duration::from_millis(50));
