@@ -57,15 +57,21 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Packets that stay lost at most, as a share: a video frame is some ten packets, and 99 of 100 frames shall be whole.
-    const RESIDUAL: f64 = 1e-3;
+    /// Packets that may stay lost, as a share, without any redundancy: a video frame is some ten packets, and 99 of 100 frames shall
+    /// be whole.
+    const BEARABLE: f64 = 1e-3;
+    /// What redundancy aims at: large frames are forty packets, and 99 of 100 of these shall be whole too.
+    const RESIDUAL: f64 = 2.5e-4;
     /// Redundancy in proportion to all packets, at most: beyond, the path is none to rely on.
     const MOST: f64 = 0.5;
     /// Packets that a repair covers at most.
     const WINDOW: f64 = 512.0;
+    /// How many times as fast as on the average packets may leave for a while: a picture that all others lean on is some ten times as
+    /// large as others, and a repair is to cover all of it.
+    const BURSTS: f64 = 4.0;
 
-    /// Several paths that symbols are spread over as one; `None` if there is none. Loss and burst by what each carries, the
-    /// slowest round trip, the rates together, the earliest deadline.
+    /// Several paths that one code spreads its symbols over, as one; `None` if there is none. Loss and burst by what each carries,
+    /// the slowest round trip, the rates together, the earliest deadline. What a path loses and repeats in time does not count.
     pub fn merged(paths: &[Self]) -> Option<Self> {
         let rate: f64 = paths.iter().map(|path| path.rate).sum();
         let mean = |of: fn(&Self) -> f64, weight: fn(&Self) -> f64, other: f64| {
@@ -73,12 +79,26 @@ impl Conditions {
             if total > 0.0 { paths.iter().map(|it| of(it) * weight(it)).sum::<f64>() / total } else { other }
         };
         Some(Self {
-            loss: mean(|it| it.loss, |it| it.rate, 0.0),
-            burst: mean(|it| it.burst, |it| it.rate * it.loss, 1.0),
+            loss: mean(Self::unrepeated, |it| it.rate, 0.0),
+            burst: mean(|it| it.burst, |it| it.rate * it.unrepeated(), 1.0),
             rtt: paths.iter().map(|path| path.rtt).max()?,
             deadline: paths.iter().filter_map(|path| path.deadline).min(),
             rate,
         })
+    }
+
+    /// The share that is lost on this path and for redundancy to make up for: none if retransmission is enough.
+    fn unrepeated(&self) -> f64 {
+        if self.lost_with_retransmission() > Self::BEARABLE { self.loss } else { 0.0 }
+    }
+
+    /// How many repairs by `code`, chosen for this path and others `together`, each packet over this path calls for: of all repairs
+    /// as many as are to be expected to make up for losses of this path. Over all packets of all paths that is what `code` has. One
+    /// at most.
+    pub fn owed(&self, together: &Self, code: Code) -> f64 {
+        let share = code.redundancy();
+        let loss = if together.loss > 0.0 { self.unrepeated() / together.loss } else { 0.0 };
+        (share / (1.0 - share) * loss).min(1.0)
     }
 
     /// The share that stays lost if nothing but retransmission helps: a loss is known a round trip and a quarter after it was sent
@@ -91,10 +111,14 @@ impl Conditions {
         self.loss.powf(turns + 1.0)
     }
 
+    /// How long after a packet a repair may leave and still be of use to it.
+    pub fn patience(&self) -> Duration {
+        self.deadline.unwrap_or_default().saturating_sub(self.rtt / 2)
+    }
+
     /// Packets, redundancy included, that leave in the time in which a repair may still be of use to the first of them.
     fn in_time(&self) -> f64 {
-        let left = self.deadline.unwrap_or_default().as_secs_f64() - self.rtt.as_secs_f64() / 2.0;
-        left * self.rate
+        self.patience().as_secs_f64() * self.rate
     }
 
     /// The redundancy with which as few stay lost as is aimed at: of `window` packets, repairs included, those that are lost in
@@ -123,19 +147,21 @@ impl Conditions {
     /// |---|---|
     /// | retransmission leaves 1 packet in 1000 lost, or fewer; clean paths, long deadlines | none |
     /// | a packet takes as long as it may: a repair would come too late as well | none |
-    /// | acknowledgements come within the deadline | Tetrys: they shrink its window, so that a repair is spent on what is missing |
+    /// | acknowledgements come within the deadline | Tetrys: they shrink its window, so that a repair is spent on what is missing, and bursts fit into it |
     /// | they do not | convolutional, over as many packets as a repair can still help |
     ///
     /// Blocks are never chosen: at the same redundancy they lose more in bursts, and their repairs come later.
     pub fn choose(&self) -> Option<Code> {
         let window = self.in_time().round().min(Self::WINDOW);
-        if self.lost_with_retransmission() <= Self::RESIDUAL || window < 1.0 {
+        if self.lost_with_retransmission() <= Self::BEARABLE || window < 1.0 {
             return None;
         }
         let (n, k) = ratio(self.needed(window).min(Self::MOST));
-        let m = window.max(f64::from(k)) as u16;
-        let acknowledged = self.deadline.is_some_and(|deadline| self.rtt < deadline);
-        Some(if acknowledged { Code::Tetrys { n, k, m } } else { Code::Convolutional { n, k, m } })
+        if self.deadline.is_some_and(|deadline| self.rtt < deadline) {
+            let m = (Self::BURSTS * window).max(f64::from(k)).min(Self::WINDOW) as u16;
+            return Some(Code::Tetrys { n, k, m: m.next_power_of_two() });
+        }
+        Some(Code::Convolutional { n, k, m: window.max(f64::from(k)) as u16 })
     }
 }
 
@@ -210,18 +236,18 @@ mod tests {
             // Time for two retransmissions.
             (0.03, 1.0, 40, 150, "none"),
             // The papers' path: none comes in time.
-            (0.01, 1.0, 100, 150, "tetrys:33,32,100"),
-            (0.05, 1.0, 100, 150, "tetrys:9,8,100"),
-            (0.10, 1.0, 100, 150, "tetrys:5,4,100"),
+            (0.01, 1.0, 100, 150, "tetrys:25,24,512"),
+            (0.05, 1.0, 100, 150, "tetrys:15,13,512"),
+            (0.10, 1.0, 100, 150, "tetrys:19,15,512"),
             // The same loss in bursts needs more, and more time needs less.
-            (0.05, 4.0, 100, 150, "tetrys:3,2,100"),
-            (0.01, 1.0, 400, 600, "tetrys:50,49,400"),
+            (0.05, 4.0, 100, 150, "tetrys:5,3,512"),
+            (0.01, 1.0, 400, 600, "tetrys:44,43,512"),
             // Acknowledgements come too late to shrink a window.
-            (0.05, 1.0, 200, 150, "convolutional:7,6,50"),
+            (0.05, 1.0, 200, 150, "convolutional:6,5,50"),
             // A repair would be late too.
             (0.05, 1.0, 320, 150, "none"),
             // Half of it is lost.
-            (0.50, 1.0, 100, 150, "tetrys:2,1,100"),
+            (0.50, 1.0, 100, 150, "tetrys:2,1,512"),
         ] {
             assert_eq!(
                 chosen(&path(loss, burst, rtt, deadline)),
@@ -231,7 +257,7 @@ mod tests {
         }
         let patient = Conditions { deadline: None, ..path(0.1, 1.0, 100, 0) };
         assert_eq!(chosen(&patient), "none", "retransmission is always in time");
-        let slow = Conditions { rate: 5.0, ..path(0.1, 1.0, 100, 150) };
+        let slow = Conditions { rate: 4.0, ..path(0.1, 1.0, 100, 150) };
         assert_eq!(chosen(&slow), "none", "not one packet more leaves in time");
     }
 
@@ -291,6 +317,23 @@ mod tests {
         let merged = merged.unwrap();
         assert_eq!((merged.loss, merged.burst, merged.rtt, merged.rate), (0.025, 4.0, ms(80), 4000.0));
         assert_eq!(Conditions::merged(&[]), None);
+    }
+
+    #[test]
+    fn each_path_owes_its_own_share_and_a_clean_one_nothing() {
+        let (clean, lossy) = (Conditions { rate: 3000.0, ..path(0.0, 1.0, 100, 150) }, path(0.08, 1.0, 100, 150));
+        let near = path(0.02, 1.0, 20, 150);
+        let together = Conditions::merged(&[clean, lossy, near]).unwrap();
+        assert_eq!((together.loss, together.rate), (0.016, 5000.0), "repeating is in time for the near one");
+        let code = together.choose().unwrap();
+        let owed = [clean, lossy, near].map(|it| it.owed(&together, code));
+        assert_eq!((owed[0], owed[2]), (0.0, 0.0));
+        let per_packet = code.redundancy() / (1.0 - code.redundancy());
+        assert!((owed[1] * 1000.0 - per_packet * 5000.0).abs() < 1e-6, "{owed:?} by {code}");
+        // Two codes, one for each of two such paths, take more than one over both, as bad luck of one helps the other nothing.
+        let (alone, both) = (lossy.needed(40.0), lossy.needed(80.0));
+        println!("a code for each path {alone:.3}, one for both {both:.3}");
+        assert!(alone > 1.15 * both, "{alone} {both}");
     }
 
     #[test]

@@ -57,6 +57,12 @@ pub trait Encoder: fmt::Debug + Send {
 
     /// The repair symbol to be sent now, if one is due.
     fn poll_repair(&mut self) -> Option<Combination>;
+
+    /// A repair symbol out of turn, for those who have their own rule for when one is due. `None` if nothing is left to cover, and
+    /// of blocks, whose repairs cover whole blocks only.
+    fn repair(&mut self) -> Option<Combination> {
+        None
+    }
 }
 
 impl Code {
@@ -101,6 +107,11 @@ impl Code {
             Self::Block { k, .. } | Self::RaptorQ { k, .. } => k,
             Self::Convolutional { m, .. } | Self::Tetrys { m, .. } => m,
         }
+    }
+
+    /// Whether repairs cover the same as those of `other`, however many there are.
+    pub fn is_like(self, other: Self) -> bool {
+        core::mem::discriminant(&self) == core::mem::discriminant(&other) && self.window() == other.window()
     }
 
     /// Repair symbols in proportion to all.

@@ -7,8 +7,8 @@ use braidcast_fec::{Coefficients, Combination};
 use braidcast_sctp::wire::chunk::{Data, Redundancy, kind};
 use braidcast_sctp::wire::{Chunk, Packet};
 use braidcast_sctp::{
-    Artx, ArtxFrom, Code, Endpoint, Event, FecLosses, FecWindow, LossDetection, Options, Reliability, SendOptions,
-    Stats,
+    Artx, ArtxFrom, Code, Endpoint, Event, FecLosses, FecWindow, LossDetection, Options, Reliability, RtoBounds,
+    SendOptions, Stats,
 };
 use braidcast_sim::link::{LinkModel, Loss};
 use braidcast_sim::{Duplex, TapAction};
@@ -208,6 +208,96 @@ fn the_code_may_change_on_the_way() {
     }
     let mut plain = Pair::connected(&Options::live(), vec![lossy(0.0)]);
     assert!(!plain.on_client(|it, _| it.set_fec(code("block:5,4"))), "the peer takes none");
+}
+
+#[test]
+fn each_path_owes_redundancy_for_what_it_carries() {
+    let options = Options { fec_receive: true, ..Options::live() };
+    let mut pair = Pair::connected(&options, vec![lossy(0.0), lossy(0.05)]);
+    let paths = |pair: &mut Pair| pair.on_client(|it, _| it.paths().collect::<Vec<_>>());
+    let worse = paths(&mut pair)[1].id;
+    let code = "tetrys:10,9,128".parse().unwrap();
+    let owed = move |id| if id == worse { 0.2 } else { 0.0 };
+    assert!(pair.on_client(|it, _| it.set_fec_by_path(code, ms(50), owed)));
+    transfer(&mut pair, 1_000_000, 1000);
+    let carried = paths(&mut pair)[1].sent_chunks - paths(&mut pair)[1].retransmitted_chunks;
+    let (client, server) = (pair.on_client(|it, _| it.stats()), pair.on_server(|it, _| it.stats()));
+    let expected = carried as f64 * 0.2;
+    assert!(carried > 300 && (client.redundancy_sent as f64 / expected - 1.0).abs() < 0.1, "{carried} {client:?}");
+    assert!(server.recovered_chunks > carried / 40, "{server:?}");
+    // The lossy path fails: what is sent over the clean one alone owes nothing.
+    let (there, back) = pair.links[1];
+    pair.net.set_down(there, true);
+    pair.net.set_down(back, true);
+    transfer(&mut pair, 100_000, 1000);
+    let before = pair.on_client(|it, _| it.stats()).redundancy_sent;
+    transfer(&mut pair, 500_000, 1000);
+    assert_eq!(pair.on_client(|it, _| it.stats()).redundancy_sent, before);
+}
+
+#[test]
+fn pictures_are_whole_sooner_when_redundancy_leaves_behind_each_of_them() {
+    // Pictures of five or six packets each 150 ms, to be there after 75 ms, of which the way takes 50.
+    let run = |by_path: bool| {
+        let options = Options { fec_receive: true, ..Options::live() };
+        let far = Duplex::new(LinkModel { loss: Loss::Uniform(0.05), ..link(10, 50) }, link(10, 50));
+        let mut pair = Pair::connected(&options, vec![far]);
+        assert!(pair.on_client(|it, _| match by_path {
+            true => it.set_fec_by_path("tetrys:6,5,128".parse().unwrap(), ms(50), |_| 0.2),
+            false => it.set_fec(code("tetrys:6,5,128")),
+        }));
+        let (mut on_time, never) = (0, Reliability::Retransmissions(0));
+        for n in 0..600 {
+            pair.client_send(&pattern(6000, n), SendOptions { unordered: true, ..on(0, never) });
+            pair.run(ms(75));
+            on_time += pair.server_recv().len();
+            pair.run(ms(75));
+            pair.server_recv();
+        }
+        (on_time, pair.on_client(|it, _| it.stats()).redundancy_sent)
+    };
+    let ((in_rounds, redundancy), (behind, as_much)) = (run(false), run(true));
+    println!("{in_rounds} with {redundancy} repairs, {behind} with {as_much}");
+    assert!(redundancy.abs_diff(as_much) < redundancy / 50, "{redundancy} {as_much}");
+    assert!(behind > in_rounds + 12, "{in_rounds} and {behind} of 600");
+}
+
+#[test]
+fn the_retransmission_timer_waits_while_the_code_has_its_time() {
+    // The near path's timeout is little more than 200 ms, and δ 400 ms: twice the round trip of the far one.
+    let rto = RtoBounds { initial: ms(1000), min: ms(200), max: ms(60_000) };
+    let artx = Some(Artx::Slowest);
+    let options = Options { rto, artx, fec: code("tetrys:200,199,400"), probe: false, ..Options::live() };
+    let mut pair = Pair::connected(&options, vec![Duplex::both(link(10, 20)), Duplex::both(link(10, 100))]);
+    transfer(&mut pair, 200_000, 1000);
+    pair.run(ms(1000));
+    let (near, sent) = (pair.links[0].0, pair.now());
+    pair.net.set_down(near, true);
+    pair.client_send(&pattern(500, 0), SendOptions::default());
+    pair.run(ms(2));
+    pair.net.set_down(near, false);
+    let before = pair.on_client(|it, _| it.stats());
+    for n in 1..6 {
+        pair.client_send(&pattern(500, n), SendOptions::default());
+        pair.run(ms(2));
+    }
+    pair.until(ms(2000), "retransmission", |pair| {
+        pair.on_client(|it, _| it.stats()).retransmissions > before.retransmissions
+    });
+    let waited = pair.now() - sent;
+    assert!(waited >= ms(400) && waited < ms(600), "{waited:?}");
+    assert_eq!(pair.on_client(|it, _| it.stats()).t3_expiries, before.t3_expiries);
+}
+
+#[test]
+fn redundancy_inside_the_window_takes_its_share_of_it_and_no_more() {
+    // A long path without losses, whose window is what limits it: of three packets two are data.
+    let millis = |fec| {
+        let options = Options { fec, initial_window: Some(20), initial_ssthresh: Some(20_000), ..Options::live() };
+        run(&options, vec![Duplex::both(link(50, 100))]).millis as f64
+    };
+    let ratio = millis(code("tetrys:3,2,100")) / millis(None);
+    assert!((1.2..1.5).contains(&ratio), "{ratio}");
 }
 
 #[test]

@@ -24,8 +24,8 @@ pub enum Redundancy {
 /// What a path is held to lose until it has carried a hundred packets, and how many in a row: a little too much at the beginning does no
 /// harm, and a stream's first second counts too.
 const UNKNOWN: (f64, f64) = (0.03, 1.0);
-/// Packets a second below which there is nothing to choose by.
-const IDLE: f64 = 25.0;
+/// Packets a second that a stream is held to have until then, at least.
+const USUAL: f64 = 100.0;
 /// Least retransmission timeout of a session that may send redundancy.
 const RTO_MIN: Duration = Duration::from_millis(600);
 
@@ -39,12 +39,11 @@ impl Redundancy {
         sctp.fec_receive = true;
         // A code is in use where repeating is too late anyway.
         sctp.artx = Some(Artx::Slowest);
-        // A timeout would come before the code has had its time, two round trips, and shut the window. Silent paths are probed
-        // sooner anyway.
+        // A hole stands open for two round trips while the code has its time: a path is not silent because of it. T3-rtx waits by
+        // itself, but the probe timeout is the RTO at most.
         sctp.rto.min = sctp.rto.min.max(RTO_MIN);
         sctp.rto.initial = sctp.rto.initial.max(RTO_MIN);
-        // As ECMT has it. Inside, repairs crowd data out of the small windows that a timeout leaves: of the frames in
-        // `tests/redundancy.rs` 15 % were then on time.
+        // As ECMT has it.
         sctp.fec_window = FecWindow::Outside;
         // Also as ECMT has it: told of each loss, windows would not carry live video where it is needed most. The live preset's limit
         // on queueing delay still tells of congestion (lab: `ecmt-fairness`).
@@ -132,16 +131,27 @@ impl Chooser {
         let mut paths = Vec::new();
         for path in association.paths() {
             let losses = association.recent_losses(path.id).or(guess);
-            let rate = self.rate(now, &path);
+            let rate = self.rate(now, &path).filter(|_| self.measured).or_else(|| guess.map(|_| USUAL));
             let (Some((loss, burst)), Some(rtt), Some(rate)) = (losses, path.srtt, rate) else { continue };
             self.next = self.next.max(now + rtt);
-            paths.push(Conditions { loss, burst, rtt, deadline, rate });
+            paths.push((path.id, Conditions { loss, burst, rtt, deadline, rate }));
         }
-        let together = Conditions::merged(&paths).filter(|together| together.rate >= IDLE);
-        if let Some(code) = together.and_then(|together| self.auto.update(&together)) {
-            // A receiver that takes none is left alone.
-            association.set_fec(code);
-        }
+        self.apply(&paths, association);
+    }
+
+    /// Has the association send what serves over such `paths`. A receiver that takes none is left alone.
+    fn apply(&mut self, paths: &[(PathId, Conditions)], association: &mut Association) {
+        let all: Vec<_> = paths.iter().map(|&(_, path)| path).collect();
+        let Some(together) = Conditions::merged(&all) else { return };
+        let change = self.auto.update(&together);
+        let Some(code) = self.auto.chosen() else {
+            if change.is_some() {
+                association.set_fec(None);
+            }
+            return;
+        };
+        let owed = |id| paths.iter().find(|(path, _)| *path == id).map_or(0.0, |(_, path)| path.owed(&together, code));
+        association.set_fec_by_path(code, together.patience() / 2, owed);
     }
 
     /// Data chunks in a second over the path, the latest look weighing 1/8, as the scheduler turns from one path to another. `None`

@@ -10,9 +10,12 @@ use common::*;
 
 /// So many seconds of the camera over two such links, with 300 ms for a frame to be there.
 fn stream(seconds: u64, redundancy: Redundancy, link: &LinkModel) -> Scene {
+    play(seconds, camera(seconds), redundancy, [link.clone(), link.clone()])
+}
+
+fn play(seconds: u64, units: Units, redundancy: Redundancy, links: [LinkModel; 2]) -> Scene {
     let send = SenderOptions { latency: ms(300), redundancy, ..SenderOptions::default() };
-    let links = [link.clone(), link.clone()];
-    let mut scene = Scene::new(send, ReceiverOptions::default(), camera(seconds), &links);
+    let mut scene = Scene::new(send, ReceiverOptions::default(), units, &links);
     scene.run_to_end(ms(1000 * seconds + 20_000));
     scene
 }
@@ -38,6 +41,31 @@ fn auto_brings_on_time_what_repeating_alone_brings_too_late() {
     let [without, with] = [Redundancy::None, Redundancy::Auto].map(|it| on_time(&stream(60, it, &far(0.02))));
     assert!(without < 0.9, "{without}");
     assert!(with >= 0.99, "{with}");
+}
+
+#[test]
+fn large_pictures_come_on_time_too() {
+    // As the demo's clip: pictures that all others lean on are 58 kB, forty packets, and take 70 ms to be read.
+    let [without, with] = [Redundancy::None, Redundancy::Auto].map(|redundancy| {
+        let scene = play(240, film(240), redundancy, [far(0.02), far(0.02)]);
+        let large = scene.sink().kind(Kind::I).on_time_share.unwrap();
+        (on_time(&scene), large)
+    });
+    assert!(without.0 < 0.9 && without.1 < 0.2, "{without:?}");
+    assert!(with.0 >= 0.995 && with.1 >= 0.96, "{with:?}");
+}
+
+#[test]
+fn a_clean_path_beside_a_lossy_one_calls_for_no_redundancy() {
+    let run = |losses: [f64; 2]| {
+        let scene = play(60, camera(60), Redundancy::Auto, losses.map(far));
+        let on_time = on_time(&scene);
+        assert!(on_time >= 0.99, "{losses:?}: {on_time}");
+        sent_bytes(&scene) as f64
+    };
+    let [none, one, both] = [[0.0, 0.0], [0.0, 0.04], [0.04, 0.04]].map(run);
+    let (one, both) = (one / none - 1.0, both / none - 1.0);
+    assert!(one < 0.75 * both, "{one} {both}");
 }
 
 #[test]

@@ -29,8 +29,12 @@ impl Encoder for Convolutional {
     }
 
     fn poll_repair(&mut self) -> Option<Combination> {
-        let (first, end) = self.sent?;
         self.rounds.take()?;
+        self.repair()
+    }
+
+    fn repair(&mut self) -> Option<Combination> {
+        let (first, end) = self.sent?;
         if end <= self.acknowledged {
             return None;
         }

@@ -31,8 +31,12 @@ impl Encoder for Tetrys {
     }
 
     fn poll_repair(&mut self) -> Option<Combination> {
-        let (first, end) = self.window?;
         self.rounds.take()?;
+        self.repair()
+    }
+
+    fn repair(&mut self) -> Option<Combination> {
+        let (first, end) = self.window?;
         let first = first.max(end.saturating_sub(self.m));
         if first >= end {
             return None;

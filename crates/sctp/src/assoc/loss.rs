@@ -118,7 +118,7 @@ impl Association {
         if let Some(path) = self.paths.get_mut(usize::from(chunk.slot)) {
             path.in_flight -= len;
             path.cumack.on_lost(self.options.cwnd_update, tsn);
-            path.note_fate(true);
+            path.note_fate((cause == LossCause::Reported).then_some(true));
         }
         if self.worth_repeating(now, chunk.piece.message, chunk.repeats) {
             self.queue_repeat(tsn);
@@ -141,6 +141,12 @@ impl Association {
 
     /// T3-rtx expired on the path in `slot` (RFC 9260 §6.3.3).
     pub(super) fn handle_retransmission_timeout(&mut self, now: Instant, slot: usize) {
+        if let Some(until) = self.code_has_until(slot).filter(|&until| now < until) {
+            if let Some(path) = self.paths.get_mut(slot) {
+                path.timers.retransmission = Some(until);
+            }
+            return;
+        }
         if self.release_held(now, slot) {
             return;
         }

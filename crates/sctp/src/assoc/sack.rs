@@ -178,7 +178,7 @@ impl Association {
                 let (Some(path), Some(news)) = (self.paths.get_mut(slot), news.get_mut(slot)) else { return };
                 path.in_flight -= len;
                 let made_up_for = sends_redundancy && !chunk.copied && path.was_overtaken(chunk.order);
-                path.note_fate(made_up_for);
+                path.note_fate(Some(made_up_for));
                 news.acked += len;
                 news.advanced |= path.cumack.on_acked(tsn, cumulative);
                 self.stats.acked_bytes += len as u64;

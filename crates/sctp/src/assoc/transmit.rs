@@ -125,7 +125,7 @@ impl Association {
             }
             self.put_copies(slot, start + limit, buf);
             if !data && self.redundancy_slot() == Some(slot) {
-                self.put_redundancy(slot, start, start + limit, buf);
+                self.put_redundancy(now, slot, start, start + limit, buf);
             }
             if data {
                 self.put_data(now, slot, start, start + limit, buf);
@@ -307,7 +307,7 @@ impl Association {
         }
         let sent = buf.len() - before;
         if sent > 0 {
-            self.note_sources();
+            self.note_sources(now);
             self.paths.last = slot;
             let (probe, ack_delay) = (self.options.probe, self.options.sack.delay);
             if let Some(path) = self.paths.get_mut(slot) {

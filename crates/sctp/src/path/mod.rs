@@ -44,6 +44,8 @@ pub(crate) struct Path {
     /// Bytes sent over this path and neither acknowledged nor taken for lost.
     pub(crate) in_flight: usize,
     redundant: Redundant,
+    /// Repairs that are due for each chunk sent over it.
+    pub(crate) redundancy_owed: f64,
     /// The highest place in the send order that was acknowledged.
     acked_order: u64,
     /// Bytes last sent over this path that the cumulative acknowledgement has not reached.
@@ -163,6 +165,7 @@ impl Path {
             heartbeats: Heartbeats::new(),
             in_flight: 0,
             redundant: Redundant::default(),
+            redundancy_owed: 0.0,
             acked_order: 0,
             unacked: 0,
             non_renegable: 0,
@@ -264,10 +267,13 @@ impl Path {
         }
     }
 
-    /// A chunk sent over this path was acknowledged or lost.
-    pub(crate) fn note_fate(&mut self, lost: bool) {
-        self.loss_rate += (f32::from(u8::from(lost)) - self.loss_rate) / 64.0;
-        self.losses.on_packet(lost);
+    /// A chunk sent over this path was acknowledged or lost, or `None`: nothing was heard of it in time. What a path does with
+    /// packets that does not answer cannot be told: most may arrive yet.
+    pub(crate) fn note_fate(&mut self, lost: Option<bool>) {
+        self.loss_rate += (f32::from(u8::from(lost != Some(false))) - self.loss_rate) / 64.0;
+        if let Some(lost) = lost {
+            self.losses.on_packet(lost);
+        }
     }
 
     /// Whether data may go here as far as congestion control is concerned (RFC 9260 §6.1 B and D).
@@ -285,7 +291,7 @@ impl Path {
     pub(crate) fn on_redundancy_sent(&mut self, len: usize, window: FecWindow) {
         self.stats.redundancy_chunks += 1;
         if window == FecWindow::Inside {
-            self.redundant.on_sent(self.next_order, len);
+            self.redundant.on_sent(self.next_order.saturating_sub(1), len);
             self.burst += 1;
         }
     }

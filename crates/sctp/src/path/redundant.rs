@@ -1,10 +1,11 @@
 use std::collections::VecDeque;
 
-/// Redundancy that takes room in the window of a path. Nobody acknowledges it: it counts as gone when data that was sent
-/// after it over the path is acknowledged.
+/// Redundancy that takes room in the window of a path. Nobody acknowledges it: it counts as gone when the data that left just
+/// before it over the path, or later data, is acknowledged. Waiting for later data, it would stay for up to two round trips, where
+/// data stays for one, and have more than its share.
 #[derive(Debug, Default)]
 pub(super) struct Redundant {
-    /// The place in the send order that the next data got, and the bytes.
+    /// The place in the send order of the data before it, and the bytes.
     sent: VecDeque<(u64, usize)>,
     bytes: usize,
 }
@@ -14,7 +15,7 @@ impl Redundant {
         self.bytes
     }
 
-    /// `len` bytes leave before the data in place `order`.
+    /// `len` bytes leave behind the data in place `order`.
     pub(super) fn on_sent(&mut self, order: u64, len: usize) {
         self.sent.push_back((order, len));
         self.bytes += len;
@@ -26,5 +27,24 @@ impl Redundant {
             self.sent.pop_front();
             self.bytes -= len;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_gone_when_the_data_that_left_before_it_is() {
+        let mut redundant = Redundant::default();
+        redundant.on_sent(1, 1000);
+        redundant.on_sent(1, 1000);
+        redundant.on_sent(4, 1000);
+        redundant.on_acked(0);
+        assert_eq!(redundant.bytes(), 3000);
+        redundant.on_acked(1);
+        assert_eq!(redundant.bytes(), 1000);
+        redundant.on_acked(9);
+        assert_eq!(redundant.bytes(), 0);
     }
 }

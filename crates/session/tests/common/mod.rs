@@ -247,13 +247,28 @@ pub(crate) const START: u64 = 3_000;
 /// tables every 100 ms, 1.4 Mbit/s in all. Pictures are ready 40 ms after their first packet, as a demultiplexer sees
 /// them.
 pub(crate) fn camera(seconds: u64) -> Units {
+    moving(seconds, |n| match n % 25 {
+        0 => (Kind::I, 150, 20, 40),
+        k if k % 3 == 1 => (Kind::P, 50, 20, 40),
+        _ => (Kind::B, 15, 20, 40),
+    })
+}
+
+/// What an encoder makes of a film: groups of 50 pictures, the first of which is as large as twenty others, 1.8 Mbit/s in all. Larger
+/// pictures take longer to be read.
+pub(crate) fn film(seconds: u64) -> Units {
+    moving(seconds, |n| match n % 50 {
+        0 => (Kind::I, 310, 70, 75),
+        k if k % 3 == 1 => (Kind::P, 70, 60, 70),
+        _ => (Kind::B, 8, 5, 10),
+    })
+}
+
+/// A stream with such pictures: what, packets, and how many ms its last packet is behind its first and it is ready after that.
+fn moving(seconds: u64, picture: impl Fn(u64) -> (Kind, u32, u64, u64)) -> Units {
     let frames = (0..seconds * 25).map(|n| {
-        let (kind, packets) = match n % 25 {
-            0 => (Kind::I, 150),
-            k if k % 3 == 1 => (Kind::P, 50),
-            _ => (Kind::B, 15),
-        };
-        (n * 40, kind, packets, 20, 40)
+        let (kind, packets, span, ready) = picture(n);
+        (n * 40, kind, packets, span, ready)
     });
     let sound = (0..seconds * 1000 / 24).map(|n| (n * 24, Kind::Audio, 3, 0, 0));
     let tables = (0..seconds * 10).map(|n| (n * 100, Kind::Tables, 2, 0, 0));

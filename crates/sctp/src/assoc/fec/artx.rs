@@ -67,6 +67,21 @@ impl Association {
         true
     }
 
+    /// Until when the code has its time to make up for the oldest chunk that is out on the path in `slot`: δ, and what a timeout
+    /// allows a round trip to take longer (RFC 9260 §6.3.1 C3). T3-rtx is held off so long; else, where the least RTO is short, it
+    /// would come before any retransmission that δ holds back, and shut the window.
+    pub(in crate::assoc) fn code_has_until(&self, slot: usize) -> Option<Instant> {
+        if !self.sends_redundancy() || self.options.artx.is_none() {
+            return None;
+        }
+        let path = self.paths.get(slot)?;
+        let live = |&(tsn, order): &(u64, u64)| {
+            self.out.get(tsn).filter(|chunk| chunk.is_at(slot, order)).map(|chunk| (tsn, chunk.sent))
+        };
+        let (tsn, sent) = path.sent.iter().find_map(live)?;
+        Some(self.lost_after_waiting(slot, tsn, sent, sent + path.rtt.srtt()?) + path.rtt.rttvar() * 4)
+    }
+
     /// T3-rtx expired on the path in `slot` (algorithm 5): fast retransmissions that are held there are done instead of a timeout
     /// recovery. Whether there were any.
     pub(in crate::assoc) fn release_held(&mut self, now: Instant, slot: usize) -> bool {

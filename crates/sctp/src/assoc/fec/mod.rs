@@ -4,6 +4,7 @@
 //! `receive` decodes and hands what came back to where data chunks go; `artx` holds fast retransmissions back meanwhile.
 
 mod artx;
+mod credit;
 mod receive;
 mod repaired;
 mod send;
@@ -11,7 +12,10 @@ mod send;
 use super::Association;
 use crate::api::Options;
 use crate::wire::chunk::{Data, IData, Redundancy};
+use braidcast_core::PathId;
 use braidcast_fec::{Code, Combination, DecoderLimits, Encoder, LinearDecoder};
+use core::time::Duration;
+use credit::Credit;
 use std::collections::VecDeque;
 
 /// What an association keeps for its code, once both ends agreed on redundancy.
@@ -35,6 +39,8 @@ struct Sender {
     /// The TSN that the encoder hears of next, and the first of which it heard.
     next: u64,
     first: u64,
+    /// What is owed, if redundancy is not due in the code's rounds.
+    credit: Option<Credit>,
     /// Redundancy that is due, oldest first: which range it covers.
     due: VecDeque<Combination>,
     scratch: Scratch,
@@ -95,7 +101,7 @@ impl Sender {
     fn of(code: Option<Code>, first: u64) -> Option<Self> {
         let code = code.filter(|code| code.is_linear())?;
         let (due, scratch) = (VecDeque::new(), Scratch::default());
-        Some(Self { code, encoder: code.encoder(), next: first, first, due, scratch })
+        Some(Self { code, encoder: code.encoder(), next: first, first, credit: None, due, scratch })
     }
 }
 
@@ -108,6 +114,31 @@ impl Association {
             fec.change(code, next);
         }
         self.fec.is_some()
+    }
+
+    /// Sends redundancy by `code`, convolutional or Tetrys, from now on, as much as the paths call for: each chunk that is sent for
+    /// the first time over a path owes `owed` repairs of it, which may be none. They leave when nothing more can be sent at present,
+    /// so that all of a burst is covered by all of its redundancy, or after `hold`; the rate in `code` does not count. Whether that
+    /// is possible, as for [`set_fec`](Self::set_fec).
+    pub fn set_fec_by_path(&mut self, code: Code, hold: Duration, owed: impl Fn(PathId) -> f64) -> bool {
+        let outstanding = self.out.base()..self.out.next_tsn();
+        let Some(fec) = &mut self.fec else { return false };
+        let kept = fec.sender.take().filter(|sender| sender.credit.is_some() && sender.code.is_like(code));
+        let renewed = || {
+            // What is on its way already is covered too.
+            let mut sender = Sender::of(Some(code), outstanding.end)?;
+            outstanding.clone().for_each(|tsn| sender.encoder.on_source(tsn));
+            Some(sender)
+        };
+        fec.sender = kept.or_else(renewed);
+        if let Some(sender) = &mut fec.sender {
+            sender.code = code;
+            sender.credit.get_or_insert_default().hold = hold;
+        }
+        for path in self.paths.iter_mut() {
+            path.redundancy_owed = owed(path.id);
+        }
+        true
     }
 }
 

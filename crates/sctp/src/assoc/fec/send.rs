@@ -5,9 +5,19 @@ use crate::tx::{Chunk, ChunkState};
 use crate::wire::Header;
 use crate::wire::chunk::Redundancy;
 use crate::wire::padded;
-use braidcast_core::Writer;
+use braidcast_core::{Instant, Writer};
 use braidcast_fec::{Coefficients, Combination};
 use core::ops::RangeInclusive;
+
+impl super::Sender {
+    /// Redundancy is due; the oldest gives way if too much waits for room.
+    fn on_due(&mut self, combination: Combination) {
+        if self.due.len() == Fec::MAX_DUE {
+            self.due.pop_front();
+        }
+        self.due.push_back(combination);
+    }
+}
 
 impl Association {
     /// Bytes by which data chunks are cut shorter than packets would allow.
@@ -18,19 +28,40 @@ impl Association {
     /// Tells the encoder what was sent for the first time since the last call, and asks it for redundancy.
     ///
     /// TSNs that stand for what was given up unsent are among them: its numbers have no gaps.
-    pub(in crate::assoc) fn note_sources(&mut self) {
+    pub(in crate::assoc) fn note_sources(&mut self, now: Instant) {
+        if !self.sends_redundancy() {
+            return;
+        }
+        let pause = self.queue.waiting_bytes() == 0 || !self.has_open_path();
         let Some(sender) = self.fec.as_mut().and_then(|fec| fec.sender.as_mut()) else { return };
         sender.encoder.on_acknowledged(self.out.base());
         for tsn in sender.next..self.out.next_tsn() {
             sender.encoder.on_source(tsn);
-            while let Some(combination) = sender.encoder.poll_repair() {
-                if sender.due.len() == Fec::MAX_DUE {
-                    sender.due.pop_front();
+            let Some(credit) = &mut sender.credit else {
+                while let Some(combination) = sender.encoder.poll_repair() {
+                    sender.on_due(combination);
                 }
-                sender.due.push_back(combination);
+                continue;
+            };
+            // What goes over two paths needs nothing else.
+            let chunk = self.out.get(tsn).filter(|chunk| !self.queue.get(chunk.piece.message).copied);
+            if let Some(path) = chunk.and_then(|chunk| self.paths.get(usize::from(chunk.slot))) {
+                credit.on_source(now, path.redundancy_owed);
             }
         }
         sender.next = self.out.next_tsn();
+        let due = sender.credit.as_mut().map_or(0, |credit| credit.take(now, pause));
+        for _ in 0..due.min(Fec::MAX_DUE) {
+            if let Some(combination) = sender.encoder.repair() {
+                sender.on_due(combination);
+            }
+        }
+    }
+
+    /// Whether some path that data may go over has room.
+    fn has_open_path(&self) -> bool {
+        let best = self.paths.best_rank(None);
+        self.paths.iter().any(|path| self.paths.is_best(path, best) && path.has_room(self.options.max_burst))
     }
 
     /// The path that redundancy goes over now, if some is due: of those that may carry data the one that has carried the least
@@ -73,14 +104,21 @@ impl Association {
 
     /// Appends redundancy that is due, if it fits. What would not even fit a packet of its own, as the MTU has shrunk, is
     /// dropped, and so is what covers nothing any more.
-    pub(in crate::assoc) fn put_redundancy(&mut self, slot: usize, start: usize, end: usize, buf: &mut Vec<u8>) {
+    pub(in crate::assoc) fn put_redundancy(
+        &mut self,
+        now: Instant,
+        slot: usize,
+        start: usize,
+        end: usize,
+        buf: &mut Vec<u8>,
+    ) {
         let header = self.data_header();
         let Some(mut fec) = self.fec.take() else { return };
         let range = fec.range;
         while let Some(sender) = &mut fec.sender
             && let Some(&combination) = sender.due.front()
         {
-            let encoded = self.encode(combination, range, &mut sender.scratch);
+            let encoded = self.encode(now, combination, range, &mut sender.scratch);
             let Some((combination, rule)) = encoded.and_then(|it| Some((it, rule(it.coefficients)?))) else {
                 sender.due.pop_front();
                 continue;
@@ -119,10 +157,16 @@ impl Association {
         self.fec = Some(fec);
     }
 
-    /// Computes redundancy over what of the range of `combination` is neither acknowledged nor given up; the range that it came
-    /// to, or `None` if nothing is left.
-    fn encode(&self, combination: Combination, range: u16, scratch: &mut super::Scratch) -> Option<Combination> {
-        let wanted = |tsn: &u64| self.out.get(*tsn).is_some_and(|chunk| self.is_wanted(chunk));
+    /// Computes redundancy over what of the range of `combination` is neither acknowledged, nor given up, nor of no use any more;
+    /// the range that it came to, or `None` if nothing is left.
+    fn encode(
+        &self,
+        now: Instant,
+        combination: Combination,
+        range: u16,
+        scratch: &mut super::Scratch,
+    ) -> Option<Combination> {
+        let wanted = |tsn: &u64| self.out.get(*tsn).is_some_and(|chunk| self.is_wanted(now, chunk));
         let (first, end) = (combination.first, combination.end());
         let (lowest, highest) = ((first..end).find(wanted)?, (first..end).rev().find(wanted)?);
         // A block's columns belong to its places; random coefficients to the range that they are drawn for.
@@ -138,14 +182,14 @@ impl Association {
         scratch.coded.clear();
         let mut rest = first..=highest;
         while !rest.is_empty() {
-            self.add_chunks(first, &mut rest, scratch);
+            self.add_chunks(now, first, &mut rest, scratch);
         }
         Some(combination)
     }
 
     /// Adds the next chunks of `rest` that are wanted, as many as the kernels take at once, to redundancy whose range begins with
     /// `first`.
-    fn add_chunks(&self, first: u64, rest: &mut RangeInclusive<u64>, scratch: &mut super::Scratch) {
+    fn add_chunks(&self, now: Instant, first: u64, rest: &mut RangeInclusive<u64>, scratch: &mut super::Scratch) {
         const AT_ONCE: usize = 16;
         let header = self.data_header();
         let super::Scratch { coefficients, covered, coded, heads } = scratch;
@@ -153,7 +197,7 @@ impl Association {
         let mut count = 0;
         heads.clear();
         for tsn in rest.by_ref() {
-            let Some(chunk) = self.out.get(tsn).filter(|chunk| self.is_wanted(chunk)) else { continue };
+            let Some(chunk) = self.out.get(tsn).filter(|chunk| self.is_wanted(now, chunk)) else { continue };
             let n = (tsn - first) as usize;
             covered[n / 8] |= 0x80 >> (n % 8);
             factors[count] = coefficients[n];
@@ -171,9 +215,10 @@ impl Association {
         Combination::add_sources(&factors[..count], &parts[..count], &bodies[..count], coded);
     }
 
-    /// Whether `chunk` is to get through and has not.
-    fn is_wanted(&self, chunk: &Chunk) -> bool {
-        matches!(chunk.state, ChunkState::InFlight | ChunkState::Lost) && !self.queue.get(chunk.piece.message).abandoned
+    /// Whether `chunk` is to get through and has not: redundancy is not spent on what would come too late.
+    fn is_wanted(&self, now: Instant, chunk: &Chunk) -> bool {
+        matches!(chunk.state, ChunkState::InFlight | ChunkState::Lost)
+            && self.queue.get(chunk.piece.message).may_send(now, 0)
     }
 }
 
