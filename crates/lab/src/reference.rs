@@ -42,6 +42,7 @@ const EMBEDDED: &[(&str, &str)] = &embedded![
     "published/prcmt-f13-throughput.csv",
     "published/prcmt-f18-playable-pct.csv",
     "published/sbpn-t5.1-loss-80ms-unbounded.csv",
+    "published/sbpn-5.2-loss-80ms-queue5.csv",
     "published/sbpn-t5.2-t7.5-congestion.csv",
 ];
 
