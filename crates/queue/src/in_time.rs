@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 ///   the rest of one that lost a part to a full queue. What it would have taken is left to the others.
 /// - An older frame that would be whole beside sound goes before more important messages if all of these will be in time all the same,
 ///   with [`SPARE`] to spare, at half of the rate, and should all that the way has grown since it was shortest be before the receiver:
-///   half of a round trip says too little there.
+///   half of a round trip says too little there. Not in the first [`SETTLING`], while congestion control does not know a rate that holds.
 /// - Of the messages of the first priority that are late the newest goes when nothing else waits, so that the allowed rate holds
 ///   (SBPN §3.5, §8.4.3).
 /// - A full queue gives up what is late, then the oldest frames of the least priority.
@@ -30,6 +30,8 @@ pub(crate) struct InTime<M> {
     bytes: usize,
     /// What came of the first priority.
     sound: Arrivals,
+    /// When the first message was taken.
+    began: Option<Instant>,
     /// The shortest delay to the receiver so far.
     shortest: Duration,
     limits: Limits,
@@ -37,6 +39,8 @@ pub(crate) struct InTime<M> {
 
 /// What a message must have to spare to let an older frame go first: what is known of the way lags behind by some round trips.
 const SPARE: Duration = Duration::from_millis(40);
+/// How long slow start and what it overshoots may take.
+const SETTLING: Duration = Duration::from_secs(3);
 
 type Frame = (Priority, Instant);
 
@@ -142,6 +146,7 @@ impl<M: fmt::Debug + Send> InTime<M> {
             len: 0,
             bytes: 0,
             sound: Arrivals::default(),
+            began: None,
             shortest: Duration::MAX,
             limits: Limits { messages: limits.messages.max(1), ..limits },
         }
@@ -210,6 +215,7 @@ impl<M: fmt::Debug + Send> InTime<M> {
 
     /// The level of an older frame that goes before what is more important.
     fn goes_before(&self, outlook: &Outlook) -> Option<usize> {
+        self.began.filter(|began| outlook.now.since(*began) >= SETTLING)?;
         let mut filled = self.filled();
         let (first, level) = (filled.next()?, filled.next()?);
         let expiry = self.levels[level].messages.head()?.expiry?;
@@ -286,6 +292,7 @@ impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
         if !outlook.one_way_delay.is_zero() {
             self.shortest = self.shortest.min(outlook.one_way_delay);
         }
+        self.began.get_or_insert(outlook.now);
         let mut next = self.goes_before(outlook);
         while let Some(level) = next.or_else(|| self.filled().next()) {
             if next.is_some() || !self.is_late(level, outlook) {
@@ -336,14 +343,23 @@ mod tests {
         assert_eq!(bench.pop_all(), ["1 expired", "4", "3 expired", "5", "2"]);
     }
 
-    #[test]
-    fn an_older_frame_goes_first_while_sound_has_time() {
+    /// A bench whose queue has been in use for three seconds.
+    fn settled() -> Bench {
         let mut bench = Bench::new(Method::InTime, Limits::NONE);
         bench.outlook.one_way_delay = Duration::from_millis(40);
-        assert!(bench.push([video(1, 200), video(2, 200), audio(3, 220), video(4, 300)]).is_empty());
+        assert!(bench.push([video(0, 200)]).is_empty());
+        assert_eq!(bench.pop(), ["0"]);
+        bench.pass(3000);
+        bench
+    }
+
+    #[test]
+    fn an_older_frame_goes_first_while_sound_has_time() {
+        let mut bench = settled();
+        assert!(bench.push([video(1, 3200), video(2, 3200), audio(3, 3220), video(4, 3300)]).is_empty());
         assert_eq!(bench.pop_all(), ["1", "2", "3", "4"]);
         // The way has grown by 40 ms, by 80 perhaps: 65 + 120 + 40 is past 220.
-        assert!(bench.push([video(5, 200), audio(6, 220)]).is_empty());
+        assert!(bench.push([video(5, 3200), audio(6, 3220)]).is_empty());
         bench.outlook.one_way_delay = Duration::from_millis(80);
         bench.pass(65);
         assert_eq!(bench.pop_all(), ["6", "5"]);
@@ -383,12 +399,13 @@ mod tests {
 
     #[test]
     fn a_frame_waits_for_sound_that_would_be_late_behind_other_sound() {
-        let mut bench = Bench::new(Method::InTime, Limits::NONE);
+        let mut bench = settled();
+        bench.outlook.one_way_delay = Duration::ZERO;
         // 20 ms for each, and 40 at half of the rate.
         (bench.outlook.rate, bench.outlook.packet_size) = (Some(50_000.0), Some(1000.0));
-        assert!(bench.push([video(1, 150), audio(2, 170)]).is_empty());
+        assert!(bench.push([video(1, 3150), audio(2, 3170)]).is_empty());
         assert_eq!(bench.pop(), ["1"], "2 has 90 to spare then");
-        assert!(bench.push([video(3, 150), audio(4, 170), audio(5, 170), audio(6, 170)]).is_empty());
+        assert!(bench.push([video(3, 3150), audio(4, 3170), audio(5, 3170), audio(6, 3170)]).is_empty());
         assert_eq!(bench.pop(), ["2"], "6 would have 10 to spare behind 3 and the others");
         assert_eq!(bench.pop(), ["3"]);
     }
