@@ -124,7 +124,9 @@ impl<M: fmt::Debug + Send> Level<M> {
             frame.messages -= 1;
             frame.bytes -= tag.len;
         }
-        self.frames.pop_front_if(|frame| frame.messages == 0);
+        if self.frames.front().is_some_and(|frame| frame.messages == 0) {
+            self.frames.pop_front();
+        }
         Some((tag, message))
     }
 
