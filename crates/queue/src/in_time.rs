@@ -13,8 +13,9 @@ use std::collections::VecDeque;
 ///
 /// - A frame whose last message could not leave in time at the allowed rate, less what sound takes of it meanwhile, is discarded; so is
 ///   the rest of one that lost a part to a full queue. What it would have taken is left to the others.
-/// - An older frame goes before more important messages if all of these will be in time all the same, with [`SPARE`] to spare and should
-///   all that the way has grown since it was shortest be before the receiver: half of a round trip says too little there.
+/// - An older frame that would be whole beside sound goes before more important messages if all of these will be in time all the same,
+///   with [`SPARE`] to spare, at half of the rate, and should all that the way has grown since it was shortest be before the receiver:
+///   half of a round trip says too little there. Not in the first [`SETTLING`], while congestion control does not know a rate that holds.
 /// - Of the messages of the first priority that are late the newest goes when nothing else waits, so that the allowed rate holds
 ///   (SBPN §3.5, §8.4.3).
 /// - A full queue gives up what is late, then the oldest frames of the least priority.
@@ -27,19 +28,19 @@ pub(crate) struct InTime<M> {
     given_up: Option<Frame>,
     len: usize,
     bytes: usize,
-    /// Mean length of what went.
-    mean_len: f64,
-    /// Messages of the first priority.
+    /// What came of the first priority.
     sound: Arrivals,
+    /// When the first message was taken.
+    began: Option<Instant>,
     /// The shortest delay to the receiver so far.
     shortest: Duration,
     limits: Limits,
 }
 
 /// What a message must have to spare to let an older frame go first: what is known of the way lags behind by some round trips.
-const SPARE: Duration = Duration::from_millis(80);
-/// Weight of a message in the mean length.
-const LEN_WEIGHT: f64 = 1.0 / 32.0;
+const SPARE: Duration = Duration::from_millis(40);
+/// How long slow start and what it overshoots may take.
+const SETTLING: Duration = Duration::from_secs(3);
 
 type Frame = (Priority, Instant);
 
@@ -47,32 +48,51 @@ fn frame_of(tag: &Tag) -> Option<Frame> {
     tag.expiry.filter(|_| tag.priority != Priority::FIRST).map(|expiry| (tag.priority, expiry))
 }
 
-/// How many messages came of late.
+/// Some messages, and their bytes.
+#[derive(Clone, Copy, Default, Debug)]
+struct Amount {
+    messages: usize,
+    bytes: usize,
+}
+
+impl Amount {
+    /// Bytes of the allowed rate that they take.
+    fn cost(self, outlook: &Outlook) -> f64 {
+        outlook.packet_size.map_or(self.bytes as f64, |size| size * self.messages as f64)
+    }
+
+    /// The same until the last of them leaves.
+    fn cost_before_last(self, outlook: &Outlook) -> f64 {
+        self.cost(outlook) * (1.0 - 1.0 / self.messages.max(1) as f64)
+    }
+}
+
+/// How much came of late.
 #[derive(Debug, Default)]
 struct Arrivals {
-    per_second: f64,
+    cost_per_second: f64,
     at: Instant,
 }
 
 impl Arrivals {
     /// Seconds after which an arrival counts for 1/e of what it did.
-    const MEMORY: f64 = 0.5;
+    const MEMORY: f64 = 0.25;
 
-    fn per_second(&self, now: Instant) -> f64 {
-        self.per_second * (-now.since(self.at).as_secs_f64() / Self::MEMORY).exp()
+    fn cost_per_second(&self, now: Instant) -> f64 {
+        self.cost_per_second * (-now.since(self.at).as_secs_f64() / Self::MEMORY).exp()
     }
 
-    fn note(&mut self, now: Instant) {
-        self.per_second = self.per_second(now) + 1.0 / Self::MEMORY;
+    fn note(&mut self, now: Instant, cost: f64) {
+        self.cost_per_second = self.cost_per_second(now) + cost / Self::MEMORY;
         self.at = now;
     }
 }
 
-/// Messages of one priority as they came, and how many of them are of each frame.
+/// Messages of one priority as they came, and how much of it is of each frame.
 #[derive(Debug)]
 struct Level<M> {
     messages: Oldest<M>,
-    frames: VecDeque<usize>,
+    frames: VecDeque<Amount>,
     bytes: usize,
 }
 
@@ -86,9 +106,12 @@ impl<M: fmt::Debug + Send> Level<M> {
     fn put(&mut self, tag: Tag, message: M) {
         let frame = frame_of(&tag);
         let joins = frame.is_some() && self.messages.back().is_some_and(|(last, _)| frame_of(last) == frame);
-        match self.frames.back_mut().filter(|_| joins) {
-            Some(messages) => *messages += 1,
-            None => self.frames.push_back(1),
+        if !joins {
+            self.frames.push_back(Amount::default());
+        }
+        if let Some(frame) = self.frames.back_mut() {
+            frame.messages += 1;
+            frame.bytes += tag.len;
         }
         self.bytes += tag.len;
         self.messages.put(tag, message);
@@ -97,18 +120,22 @@ impl<M: fmt::Debug + Send> Level<M> {
     fn take(&mut self) -> Option<(Tag, M)> {
         let (tag, message) = self.messages.take()?;
         self.bytes -= tag.len;
-        if let Some(messages) = self.frames.front_mut() {
-            *messages -= 1;
+        if let Some(frame) = self.frames.front_mut() {
+            frame.messages -= 1;
+            frame.bytes -= tag.len;
         }
-        if self.frames.front() == Some(&0) {
+        if self.frames.front().is_some_and(|frame| frame.messages == 0) {
             self.frames.pop_front();
         }
         Some((tag, message))
     }
 
-    /// Messages of the first frame.
-    fn first_frame(&self) -> usize {
+    fn first_frame(&self) -> Amount {
         self.frames.front().copied().unwrap_or_default()
+    }
+
+    fn amount(&self) -> Amount {
+        Amount { messages: self.messages.len(), bytes: self.bytes }
     }
 }
 
@@ -120,8 +147,8 @@ impl<M: fmt::Debug + Send> InTime<M> {
             given_up: None,
             len: 0,
             bytes: 0,
-            mean_len: 0.0,
             sound: Arrivals::default(),
+            began: None,
             shortest: Duration::MAX,
             limits: Limits { messages: limits.messages.max(1), ..limits },
         }
@@ -148,13 +175,6 @@ impl<M: fmt::Debug + Send> InTime<M> {
         self.count_out(taken)
     }
 
-    fn take_to_send(&mut self, level: usize) -> Option<(Tag, M)> {
-        let (tag, message) = self.take(level)?;
-        let weight = if self.mean_len == 0.0 { 1.0 } else { LEN_WEIGHT };
-        self.mean_len += weight * (tag.len as f64 - self.mean_len);
-        Some((tag, message))
-    }
-
     fn take_late(&mut self) -> Option<(Tag, M)> {
         let taken = self.late.take();
         self.count_out(taken)
@@ -165,26 +185,29 @@ impl<M: fmt::Debug + Send> InTime<M> {
         if self.levels[level].frames.len() == 1 {
             self.given_up = self.levels[level].messages.head().and_then(frame_of);
         }
-        for _ in 0..self.levels[level].first_frame() {
+        for _ in 0..self.levels[level].first_frame().messages {
             let Some((tag, message)) = self.take(level) else { break };
             gone.push(Discard { why, tag, message });
         }
     }
 
-    /// How long so many messages take, of which `less` go each second meanwhile to others: congestion control that has a rate lets
-    /// messages out one by one, the short as seldom as the long (RFC 3448 §4.6).
-    fn time_for(&self, messages: usize, less: f64, outlook: &Outlook) -> Duration {
-        let Some(rate) = outlook.rate.filter(|_| messages > 0 && self.mean_len > 0.0) else { return Duration::ZERO };
-        let per_second = (rate / self.mean_len - less).max(0.01);
-        Duration::from_secs_f64((messages as f64 / per_second).min(60.0))
+    /// How long it takes until so much has left beside what takes `less` in a second.
+    fn time_for(cost: f64, less: f64, outlook: &Outlook) -> Duration {
+        let seconds = outlook.rate.map_or(0.0, |rate| cost / (rate - less).max(1.0));
+        Duration::from_secs_f64(seconds.min(60.0))
     }
 
     /// Whether the first frame of a level cannot come whole.
     fn is_late(&self, level: usize, outlook: &Outlook) -> bool {
-        let sound = if level == Priority::FIRST.index() { 0.0 } else { self.sound.per_second(outlook.now) };
-        let level = &self.levels[level];
-        let last = outlook.now + self.time_for(level.first_frame().saturating_sub(1), sound, outlook);
-        level.messages.head().is_some_and(|tag| tag.is_expired(&Outlook { now: last, ..*outlook }))
+        let cost = self.levels[level].first_frame().cost_before_last(outlook);
+        !self.has_time_for(level, cost, outlook)
+    }
+
+    /// Whether the first message of a level comes in time if so much leaves before it, beside sound.
+    fn has_time_for(&self, level: usize, cost: f64, outlook: &Outlook) -> bool {
+        let sound = if level == Priority::FIRST.index() { 0.0 } else { self.sound.cost_per_second(outlook.now) };
+        let now = outlook.now + Self::time_for(cost, sound, outlook);
+        self.levels[level].messages.head().is_some_and(|tag| !tag.is_expired(&Outlook { now, ..*outlook }))
     }
 
     /// The first level whose first frame can come whole.
@@ -194,23 +217,25 @@ impl<M: fmt::Debug + Send> InTime<M> {
 
     /// The level of an older frame that goes before what is more important.
     fn goes_before(&self, outlook: &Outlook) -> Option<usize> {
+        self.began.filter(|began| outlook.now.since(*began) >= SETTLING)?;
         let mut filled = self.filled();
         let (first, level) = (filled.next()?, filled.next()?);
-        let frame = self.levels[level].messages.head()?.expiry?;
-        let waiting = &self.levels[first].messages;
-        if waiting.head()?.expiry.is_none_or(|expiry| expiry < frame) || self.is_late(level, outlook) {
+        let expiry = self.levels[level].messages.head()?.expiry?;
+        let (waiting, frame) = (&self.levels[first].messages, self.levels[level].first_frame().cost(outlook));
+        if waiting.head()?.expiry.is_none_or(|it| it < expiry) || !self.has_time_for(level, frame, outlook) {
             return None;
         }
         let delay = outlook.one_way_delay;
-        let one_way_delay = delay + delay.saturating_sub(self.shortest);
-        let before = self.levels[level].first_frame();
-        // Of what waits the first has least time, or else the last, as it waits for all others.
+        let (one_way_delay, rate) = (delay + delay.saturating_sub(self.shortest), outlook.rate.map(|rate| rate / 2.0));
+        let worst = Outlook { one_way_delay, rate, ..*outlook };
         let in_time = |tag: Option<&Tag>, before| {
-            let now = outlook.now + self.time_for(before, 0.0, outlook) + SPARE;
-            tag.is_some_and(|tag| !tag.is_expired(&Outlook { now, one_way_delay, ..*outlook }))
+            let now = outlook.now + Self::time_for(before, 0.0, &worst) + SPARE;
+            tag.is_some_and(|tag| !tag.is_expired(&Outlook { now, ..worst }))
         };
+        // Of what waits the first has least time, or else the last, as it waits for all others.
         let last = waiting.back().map(|(tag, _)| tag);
-        (in_time(waiting.head(), before) && in_time(last, before + waiting.len() - 1)).then_some(level)
+        let all = frame + self.levels[first].amount().cost_before_last(outlook);
+        (in_time(waiting.head(), frame) && in_time(last, all)).then_some(level)
     }
 }
 
@@ -221,7 +246,7 @@ impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
         }
         let (level, frame) = (tag.priority.index(), frame_of(&tag));
         if tag.priority == Priority::FIRST {
-            self.sound.note(outlook.now);
+            self.sound.note(outlook.now, Amount { messages: 1, bytes: tag.len }.cost(outlook));
         }
         let more_important = self.levels[..level]
             .iter()
@@ -269,10 +294,11 @@ impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
         if !outlook.one_way_delay.is_zero() {
             self.shortest = self.shortest.min(outlook.one_way_delay);
         }
+        self.began.get_or_insert(outlook.now);
         let mut next = self.goes_before(outlook);
         while let Some(level) = next.or_else(|| self.filled().next()) {
             if next.is_some() || !self.is_late(level, outlook) {
-                return self.take_to_send(level);
+                return self.take(level);
             }
             if level == Priority::FIRST.index() {
                 let newest = self.levels[level].take();
@@ -293,7 +319,7 @@ impl<M: fmt::Debug + Send> SendQueue<M> for InTime<M> {
     }
 
     fn pop_on_time(&mut self, outlook: &Outlook) -> Option<(Tag, M)> {
-        self.take_to_send(self.first_in_time(outlook)?)
+        self.take(self.first_in_time(outlook)?)
     }
 
     fn len(&self) -> usize {
@@ -319,24 +345,31 @@ mod tests {
         assert_eq!(bench.pop_all(), ["1 expired", "4", "3 expired", "5", "2"]);
     }
 
-    #[test]
-    fn an_older_frame_goes_first_while_sound_has_time() {
+    /// A bench whose queue has been in use for three seconds.
+    fn settled() -> Bench {
         let mut bench = Bench::new(Method::InTime, Limits::NONE);
         bench.outlook.one_way_delay = Duration::from_millis(40);
-        assert!(bench.push([video(1, 200), video(2, 200), audio(3, 220), video(4, 300)]).is_empty());
+        assert!(bench.push([video(0, 200)]).is_empty());
+        assert_eq!(bench.pop(), ["0"]);
+        bench.pass(3000);
+        bench
+    }
+
+    #[test]
+    fn an_older_frame_goes_first_while_sound_has_time() {
+        let mut bench = settled();
+        assert!(bench.push([video(1, 3200), video(2, 3200), audio(3, 3220), video(4, 3300)]).is_empty());
         assert_eq!(bench.pop_all(), ["1", "2", "3", "4"]);
-        // The way has grown by 40 ms, by 80 perhaps: 220 - 60 is past.
-        assert!(bench.push([video(5, 200), audio(6, 220)]).is_empty());
+        // The way has grown by 40 ms, by 80 perhaps: 65 + 120 + 40 is past 220.
+        assert!(bench.push([video(5, 3200), audio(6, 3220)]).is_empty());
         bench.outlook.one_way_delay = Duration::from_millis(80);
-        bench.pass(45);
+        bench.pass(65);
         assert_eq!(bench.pop_all(), ["6", "5"]);
     }
 
     #[test]
     fn a_frame_that_cannot_be_whole_makes_way_for_the_next() {
         let mut bench = Bench::new(Method::InTime, Limits::NONE);
-        assert!(bench.push([video(1, 500)]).is_empty());
-        assert_eq!(bench.pop(), ["1"]);
         // 1000 bytes in 50 ms: the third would go at 100.
         bench.outlook.rate = Some(20_000.0);
         assert!(bench.push([video(2, 100), video(3, 100), video(4, 100), b_frame(5, 110)]).is_empty());
@@ -349,8 +382,6 @@ mod tests {
         let sound = |number| (number, Tag { priority: Priority::FIRST, ..video(number, 9000).1 });
         // 1000 bytes in 20 ms: three go until 90.
         bench.outlook.rate = Some(50_000.0);
-        assert!(bench.push([video(0, 500)]).is_empty());
-        assert_eq!(bench.pop(), ["0"]);
         assert!(bench.push([video(1, 90), video(2, 90), video(3, 90)]).is_empty());
         assert_eq!(bench.pop_all(), ["1", "2", "3"]);
         for n in 4..40 {
@@ -370,14 +401,14 @@ mod tests {
 
     #[test]
     fn a_frame_waits_for_sound_that_would_be_late_behind_other_sound() {
-        let mut bench = Bench::new(Method::InTime, Limits::NONE);
-        bench.outlook.rate = Some(50_000.0);
-        assert!(bench.push([video(0, 500)]).is_empty());
-        assert_eq!(bench.pop(), ["0"]);
-        assert!(bench.push([video(1, 150), audio(2, 170)]).is_empty());
-        assert_eq!(bench.pop(), ["1"], "170 is 80 and more behind 20");
-        assert!(bench.push([video(3, 150), audio(4, 170), audio(5, 170), audio(6, 170), audio(7, 170)]).is_empty());
-        assert_eq!(bench.pop(), ["2"], "7 would have less than 80 behind 3 and the others");
+        let mut bench = settled();
+        bench.outlook.one_way_delay = Duration::ZERO;
+        // 20 ms for each, and 40 at half of the rate.
+        (bench.outlook.rate, bench.outlook.packet_size) = (Some(50_000.0), Some(1000.0));
+        assert!(bench.push([video(1, 3150), audio(2, 3170)]).is_empty());
+        assert_eq!(bench.pop(), ["1"], "2 has 90 to spare then");
+        assert!(bench.push([video(3, 3150), audio(4, 3170), audio(5, 3170), audio(6, 3170)]).is_empty());
+        assert_eq!(bench.pop(), ["2"], "6 would have 10 to spare behind 3 and the others");
         assert_eq!(bench.pop(), ["3"]);
     }
 

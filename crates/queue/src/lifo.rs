@@ -20,10 +20,6 @@ impl<M: fmt::Debug + Send> Rule<M> for Lifo {
     ) -> Result<(), Refused<M>> {
         store.put_or_refuse(Priority::FIRST, tag, message)
     }
-
-    fn pop(store: &mut Store<M, Newest<M>>, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
-        store.take_unexpired(outlook, gone)
-    }
 }
 
 #[cfg(test)]

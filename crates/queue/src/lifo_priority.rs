@@ -1,7 +1,5 @@
 use crate::bag::Newest;
 use crate::rule::Rule;
-use crate::store::Store;
-use crate::{Discard, Outlook, Refused, Tag};
 use core::fmt;
 
 /// By priority, and the newest of each first; what would come too late is discarded when its turn comes (SBPN §6.3).
@@ -10,20 +8,6 @@ pub(crate) struct LifoPriority;
 
 impl<M: fmt::Debug + Send> Rule<M> for LifoPriority {
     type Bag = Newest<M>;
-
-    fn push(
-        store: &mut Store<M, Newest<M>>,
-        _: &Outlook,
-        tag: Tag,
-        message: M,
-        _: &mut Vec<Discard<M>>,
-    ) -> Result<(), Refused<M>> {
-        store.put_or_refuse(tag.priority, tag, message)
-    }
-
-    fn pop(store: &mut Store<M, Newest<M>>, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
-        store.take_unexpired(outlook, gone)
-    }
 }
 
 #[cfg(test)]

@@ -91,6 +91,9 @@ pub struct Outlook {
     pub one_way_delay: Duration,
     /// Bytes in a second that congestion control allows, where it has a rate.
     pub rate: Option<f64>,
+    /// Bytes that each message counts for, if congestion control with a rate counts the short as the long: TFRC lets a packet out as
+    /// often as those of the mean size may go (RFC 3448 §4.6).
+    pub packet_size: Option<f64>,
 }
 
 /// How much a queue holds.

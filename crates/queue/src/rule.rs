@@ -5,20 +5,24 @@ use crate::store::Store;
 use crate::{Discard, Limits, Outlook, Refused, SendQueue, Tag};
 use core::fmt;
 
-/// What goes in, and what goes out. See [`SendQueue`] for what is asked of them.
-pub(crate) trait Rule<M>: fmt::Debug + Send + Sized {
+/// What goes in, and what goes out; see [`SendQueue`] for what is asked of them. Unless a rule says otherwise, it is that of SBPN1 (§3.4).
+pub(crate) trait Rule<M: fmt::Debug + Send>: fmt::Debug + Send + Sized {
     /// The order among messages of one priority.
     type Bag: Bag<M>;
 
     fn push(
         store: &mut Store<M, Self::Bag>,
-        outlook: &Outlook,
+        _: &Outlook,
         tag: Tag,
         message: M,
-        gone: &mut Vec<Discard<M>>,
-    ) -> Result<(), Refused<M>>;
+        _: &mut Vec<Discard<M>>,
+    ) -> Result<(), Refused<M>> {
+        store.put_or_refuse(tag.priority, tag, message)
+    }
 
-    fn pop(store: &mut Store<M, Self::Bag>, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)>;
+    fn pop(store: &mut Store<M, Self::Bag>, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
+        store.take_unexpired(outlook, gone)
+    }
 }
 
 /// A queue by the rule `R`.

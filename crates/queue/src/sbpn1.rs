@@ -1,7 +1,5 @@
 use crate::bag::Soonest;
 use crate::rule::Rule;
-use crate::store::Store;
-use crate::{Discard, Outlook, Refused, Tag};
 use core::fmt;
 
 /// By priority, then by expiry; what would come too late is discarded when its turn comes (SBPN §3.4).
@@ -10,20 +8,6 @@ pub(crate) struct Sbpn1;
 
 impl<M: fmt::Debug + Send> Rule<M> for Sbpn1 {
     type Bag = Soonest<M>;
-
-    fn push(
-        store: &mut Store<M, Soonest<M>>,
-        _: &Outlook,
-        tag: Tag,
-        message: M,
-        _: &mut Vec<Discard<M>>,
-    ) -> Result<(), Refused<M>> {
-        store.put_or_refuse(tag.priority, tag, message)
-    }
-
-    fn pop(store: &mut Store<M, Soonest<M>>, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
-        store.take_unexpired(outlook, gone)
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use crate::bag::Soonest;
 use crate::rule::Rule;
 use crate::store::Store;
-use crate::{Discard, Outlook, Refused, Tag};
+use crate::{Discard, Outlook, Tag};
 use core::fmt;
 
 /// SBPN1, but the last message goes even when it is too late, so that the allowed rate falls less (SBPN §3.5).
@@ -10,16 +10,6 @@ pub(crate) struct Sbpn2;
 
 impl<M: fmt::Debug + Send> Rule<M> for Sbpn2 {
     type Bag = Soonest<M>;
-
-    fn push(
-        store: &mut Store<M, Soonest<M>>,
-        _: &Outlook,
-        tag: Tag,
-        message: M,
-        _: &mut Vec<Discard<M>>,
-    ) -> Result<(), Refused<M>> {
-        store.put_or_refuse(tag.priority, tag, message)
-    }
 
     fn pop(store: &mut Store<M, Soonest<M>>, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
         store.take_unexpired_or_last(outlook, gone)

@@ -280,6 +280,11 @@ pub(crate) trait Sender: fmt::Debug + Send {
         None
     }
 
+    /// Bytes that each packet counts for, whatever its own, where there is a rate.
+    fn packet_size(&self) -> Option<f64> {
+        None
+    }
+
     /// Smoothed round-trip time, once measured.
     fn srtt(&self) -> Option<Duration>;
 

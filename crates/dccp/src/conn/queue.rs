@@ -69,7 +69,7 @@ impl Connection {
     fn outlook(&self, now: Instant) -> Outlook {
         let half = || self.rtt().map(|rtt| rtt / 2);
         let one_way_delay = self.one_way_delay.or_else(half).unwrap_or_default();
-        Outlook { now, one_way_delay, rate: self.sender.allowed_rate() }
+        Outlook { now, one_way_delay, rate: self.sender.allowed_rate(), packet_size: self.sender.packet_size() }
     }
 
     /// The delay from here to the receiver, if the application knows better than half of the round trip: messages that would

@@ -36,7 +36,8 @@ impl Association {
         let used = self.paths.iter().filter(|path| self.paths.is_best(path, best));
         let rates = used.filter_map(|path| Some(path.window.cwnd() as f64 / path.rtt.srtt()?.as_secs_f64().max(1e-6)));
         let rate = Some(rates.sum()).filter(|rate| *rate > 0.0);
-        Outlook { now, one_way_delay: path.map(one_way_delay).unwrap_or_default(), rate }
+        let one_way_delay = path.map(one_way_delay).unwrap_or_default();
+        Outlook { now, one_way_delay, rate, packet_size: None }
     }
 
     /// The quickest of the paths that data may go over, be there room or not.

@@ -210,6 +210,10 @@ impl ccid::Sender for Sender {
         Some(self.tfrc.allowed_rate())
     }
 
+    fn packet_size(&self) -> Option<f64> {
+        Some(self.tfrc.segment_size())
+    }
+
     fn srtt(&self) -> Option<Duration> {
         self.tfrc.rtt()
     }
