@@ -43,11 +43,10 @@ impl Redundancy {
         // itself, but the probe timeout is the RTO at most.
         sctp.rto.min = sctp.rto.min.max(RTO_MIN);
         sctp.rto.initial = sctp.rto.initial.max(RTO_MIN);
-        // As ECMT has it.
+        // As ECMT has it: inside, the windows that live video leaves are a little small for its largest pictures (decision 14).
         sctp.fec_window = FecWindow::Outside;
-        // Also as ECMT has it: told of each loss, windows would not carry live video where it is needed most. The live preset's limit
-        // on queueing delay still tells of congestion (lab: `ecmt-fairness`).
-        sctp.fec_losses = FecLosses::Hidden;
+        // Told of each loss, windows would not carry live video where it is needed most; of what full queues drop they are told.
+        sctp.fec_losses = FecLosses::Queued;
     }
 }
 

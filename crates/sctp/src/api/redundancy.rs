@@ -25,6 +25,9 @@ pub enum FecLosses {
     /// It does not: they are acknowledged before anything reports them missing three times (ECMT §II-B). Beside others at a
     /// bottleneck that drops packets, nothing holds such a flow back: it leaves them next to nothing (decision 14).
     Hidden,
+    /// It does where packets stood in a queue, by the test that TCP Veno tells congestion from other losses by
+    /// ([`LossResponse::Veno`](crate::LossResponse)): what a link loses by itself stays hidden, what a full queue drops does not.
+    Queued,
     /// It does: what is acknowledged after later chunks of its path shrinks the window, once a round trip, as a fast
     /// retransmission would.
     #[default]
@@ -33,7 +36,8 @@ pub enum FecLosses {
 
 impl FecLosses {
     /// Both, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 2] = [("hidden", Self::Hidden), ("told", Self::Told)];
+    pub const ALL: [(&'static str, Self); 3] =
+        [("hidden", Self::Hidden), ("queued", Self::Queued), ("told", Self::Told)];
 }
 
 named!(FecLosses, "rule for losses made up for");

@@ -250,6 +250,11 @@ impl Path {
         response.kept(self.window.cwnd(), self.unit(), self.queued(), base)
     }
 
+    /// Whether a loss now speaks of congestion, as TCP Veno sees it.
+    pub(crate) fn shows_congestion(&self) -> bool {
+        self.kept(LossResponse::Veno) <= self.kept(LossResponse::Reno)
+    }
+
     /// How long packets stood in queues of late.
     pub(crate) fn queued(&self) -> Duration {
         if self.detoured { self.detour.latest() } else { self.queueing.latest() }

@@ -8,7 +8,12 @@ impl Association {
         let Some(path) = self.paths.get_mut(slot) else { return };
         path.stats.repaired_chunks += 1;
         let new_round = path.recovery.is_none_or(|until| order >= until);
-        if self.options.fec_losses == FecLosses::Told && new_round {
+        let told = match self.options.fec_losses {
+            FecLosses::Hidden => false,
+            FecLosses::Queued => path.shows_congestion(),
+            FecLosses::Told => true,
+        };
+        if told && new_round {
             path.recovery = Some(path.next_order());
             self.shrink(slot);
         }
