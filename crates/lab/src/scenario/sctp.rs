@@ -31,6 +31,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("growth_in_recovery", |o, v| put(&mut o.growth_in_recovery, flag(v))),
     key("max_burst", max_burst),
     key("loss_response", |o, v| put(&mut o.loss_response, word(v))),
+    key("mark_response", |o, v| put(&mut o.mark_response, word(v))),
     key("congestion", |o, v| put(&mut o.congestion, word(v))),
     key("sack", sack),
     key("sack_every", |o, v| put(&mut o.sack.every, whole(v, 1, 1000))),
