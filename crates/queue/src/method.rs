@@ -32,8 +32,7 @@ pub enum Method {
     LifoPriority,
     /// By priority; the oldest of the least important makes room.
     Ring,
-    /// The ring in, SBPN2 out. What tunnels and live streams use unless told otherwise.
-    #[default]
+    /// The ring in, SBPN2 out. What live streams use unless told otherwise.
     RingSbpn2,
     /// The ring in; what expired goes out when nothing else waits.
     NeverDiscard,
@@ -41,7 +40,8 @@ pub enum Method {
     KeepAlive,
     /// By a score of priority, time left and size.
     Weighted,
-    /// What can still be in time, by priority; frames whole or not at all.
+    /// What can still be in time, by priority; frames whole or not at all. What tunnels use unless told otherwise.
+    #[default]
     InTime,
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct SendArgs {
     pub(crate) scheduler: Scheduler,
     /// What goes next, and what not at all, when the paths carry less than comes in: tables and sound before pictures, I before P
     /// before B, by when they would be late over the path that has room. off: by kind alone, and late ones are dropped as they expire
-    #[arg(long, value_name = "METHOD", default_value_t = values::MaybeQueue(Some(Method::default())), value_parser = values::maybe_queue())]
+    #[arg(long, value_name = "METHOD", default_value_t = values::MaybeQueue(Some(Method::RingSbpn2)), value_parser = values::maybe_queue())]
     pub(crate) queue: values::MaybeQueue,
     /// Redundancy that makes up for lost packets where a repetition would come too late: none, auto (what the paths lose, their
     /// round trip and the latency decide; nothing on clean paths), or a code, such as tetrys:10,9,200, which makes one packet of

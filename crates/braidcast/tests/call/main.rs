@@ -192,16 +192,16 @@ fn sound_is_on_time_beside_pictures_and_tcp() {
     }
     in_namespace("sound_is_on_time_beside_pictures_and_tcp", |_| {
         let dir = results("short");
-        let outcomes = calls(&dir, &["fifo", "ring-sbpn2"], 8);
-        let [fifo, ring] = [0, 1].map(|n| outcomes[n].streams[0].share_on_time());
-        assert!(ring > 0.75, "{ring}");
-        assert!(fifo < ring - 0.3, "{fifo} and {ring}");
+        let outcomes = calls(&dir, &["fifo", "in-time"], 8);
+        let [fifo, in_time] = [0, 1].map(|n| outcomes[n].streams[0].share_on_time());
+        assert!(in_time > 0.75, "{in_time}");
+        assert!(fifo < in_time - 0.3, "{fifo} and {in_time}");
         let mos = [0, 1].map(|n| outcomes[n].streams[0].mos());
         assert!(mos[1] > mos[0] + 0.5, "{mos:?}");
         let video = outcomes[1].streams[1].share_on_time();
         assert!(video > 0.05, "pictures get what is left: {video}");
         assert!(outcomes.iter().all(|it| it.tcp > 50e3), "TCP lives on");
-        let heard = std::fs::metadata(dir.join("ring-sbpn2/heard.wav")).unwrap().len();
+        let heard = std::fs::metadata(dir.join("in-time/heard.wav")).unwrap().len();
         assert!(heard > 6 * 48_000 * 2, "a recording of {heard} bytes");
     });
 }

@@ -10,7 +10,7 @@ pub struct Settings {
     /// From application to application; datagrams that take longer are of no use. For flows of which nothing else is said.
     /// Default 1 s.
     pub lifetime: Duration,
-    /// Which of the datagrams that wait for congestion control goes next. Default `ring-sbpn2`.
+    /// Which of the datagrams that wait for congestion control goes next. Default `in-time`.
     pub queue: Method,
     /// Datagrams that wait at most. Default 512, many pictures' worth: what keeps them young is their lifetime.
     pub queue_length: usize,
