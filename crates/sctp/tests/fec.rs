@@ -10,7 +10,7 @@ use braidcast_sctp::{
     Artx, ArtxFrom, Code, Endpoint, Event, FecLosses, FecWindow, LossDetection, Options, Reliability, RtoBounds,
     SendOptions, Stats,
 };
-use braidcast_sim::link::{LinkModel, Loss};
+use braidcast_sim::link::{LinkModel, Loss, QueueLimit};
 use braidcast_sim::{Duplex, TapAction};
 use common::{CLIENT, Pair, SERVER, link, ms, on, packet, pattern, tag, transfer};
 
@@ -314,6 +314,24 @@ fn losses_that_were_made_up_for_shrink_the_window_only_if_they_are_told() {
     // About 28 of 2858 are lost.
     assert!((12..60).contains(&hidden) && (12..60).contains(&told), "{hidden} and {told} repaired");
     assert!(slow > quick, "{slow:?} {quick:?}");
+}
+
+#[test]
+fn what_a_full_queue_drops_is_told_and_what_a_link_loses_by_itself_is_not() {
+    let radio = LinkModel { loss: Loss::Uniform(0.01), ..link(50, 20) };
+    let full = LinkModel { queue: QueueLimit::Packets(20).into(), ..link(10, 20) };
+    let run = |fec_losses, there: &LinkModel| {
+        let options = Options { fec: code("tetrys:10,9,100"), fec_losses, queueing_limit: None, ..Options::live() };
+        let mut pair = Pair::connected(&options, vec![Duplex::new(there.clone(), link(50, 20))]);
+        let start = pair.now();
+        transfer(&mut pair, 4_000_000, 1000);
+        (pair.on_client(|it, _| it.paths().next().unwrap().repaired_chunks), (pair.now() - start).as_millis())
+    };
+    let all = [FecLosses::Hidden, FecLosses::Queued, FecLosses::Told];
+    let [hidden, queued, told] = all.map(|it| run(it, &radio).1);
+    assert!(queued * 10 < hidden * 11 && told * 10 > hidden * 12, "{hidden} {queued} {told} ms");
+    let [hidden, queued, told] = all.map(|it| run(it, &full).0);
+    assert!(queued * 2 < hidden && queued <= told * 2, "{hidden} {queued} {told} repaired");
 }
 
 /// Redundancy over `symbols`, from `first_tsn` on, all of them.

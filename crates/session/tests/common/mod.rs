@@ -254,13 +254,15 @@ pub(crate) fn camera(seconds: u64) -> Units {
     })
 }
 
-/// What an encoder makes of a film: groups of 50 pictures, the first of which is as large as twenty others, 1.8 Mbit/s in all. Larger
-/// pictures take longer to be read.
+/// What an encoder makes of a film for a live link: groups of 50 pictures, the first of which is as large as twenty others, and those next
+/// to it small, as the rate is held over a quarter of a second; 1.7 Mbit/s in all. Larger pictures take longer to be read.
 pub(crate) fn film(seconds: u64) -> Units {
-    moving(seconds, |n| match n % 50 {
-        0 => (Kind::I, 310, 70, 75),
-        k if k % 3 == 1 => (Kind::P, 70, 60, 70),
-        _ => (Kind::B, 8, 5, 10),
+    moving(seconds, |n| match (n % 50, n % 50 < 7 || n % 50 > 46) {
+        (0, _) => (Kind::I, 310, 70, 75),
+        (k, true) if k % 3 == 1 => (Kind::P, 40, 60, 70),
+        (k, false) if k % 3 == 1 => (Kind::P, 75, 60, 70),
+        (_, true) => (Kind::B, 2, 5, 10),
+        (_, false) => (Kind::B, 8, 5, 10),
     })
 }
 
