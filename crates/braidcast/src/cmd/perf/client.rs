@@ -217,7 +217,10 @@ impl<P: Protocol> Test<P> {
             }
             let len = usize::try_from(left).unwrap_or(usize::MAX).min(self.payload.len());
             if !self.endpoint.send(now, self.id, &self.payload[..len], self.purpose) {
-                // No room: the next turn tries again.
+                // No room: the next turn tries again. What was due meanwhile is left out, else it would try without a pause.
+                if let Some(spacing) = self.spacing {
+                    self.next_message = self.next_message.max(now + spacing);
+                }
                 return;
             }
             self.bytes += len as u64;
