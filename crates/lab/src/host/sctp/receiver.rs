@@ -133,6 +133,10 @@ impl Part for SctpReceiver {
         self.next_edge = self.next_edge.filter(|at| *at > now);
     }
 
+    fn end(&mut self) {
+        self.next_edge = None;
+    }
+
     fn is_finished(&self) -> bool {
         !self.closed.is_empty()
     }
