@@ -223,19 +223,3 @@ fn streams_spare_the_wait_for_each_other_as_the_model_says() {
         assert!((delay / model - 1.0).abs() < 0.1, "{delay} ms, {model} ms by the model");
     }
 }
-
-/// Its hosts have nothing to wait for then: the run goes on, and what came before counts.
-#[test]
-fn an_association_that_ends_before_the_window_closes_loses_no_run() {
-    let text = TWO_LINKS.replace("duration = \"20s\"", "duration = \"60s\"").replace("runs = 3", "runs = 1");
-    let text = text
-        .replace("[sctp]", "[sctp]\nassociation_max_retrans = 1")
-        .replace("[link.a]", "[link.a]\noutage = \"5s-1h\"");
-    let text =
-        text.replace("[link.b]", "[link.b]\noutage = \"5s-1h\"").replace("[traffic]", "[traffic]\nsample = \"1s\"");
-    let scenario = Scenario::read("two.toml", &text, Path::new(".")).unwrap();
-    let results = Job::new(&scenario, &Request::default()).unwrap().run(&AtomicBool::new(false), &|| ());
-    assert_eq!(results.lost_runs, Vec::<String>::new());
-    let goodput = results.rows.iter().find(|row| row.metric == "goodput" && row.variant == "both").unwrap().mean;
-    assert!((50.0..2_000.0 / 10.0).contains(&goodput), "{goodput} kbit/s, as it lasted for 5 of 60 s");
-}

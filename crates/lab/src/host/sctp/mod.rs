@@ -46,9 +46,6 @@ pub trait Part {
     /// The association can be used.
     fn work(&mut self, now: Instant, association: &mut Association, window: &mut Window);
 
-    /// The association is over before the window closes: there is nothing to wait for, and nothing to look at any more.
-    fn end(&mut self);
-
     /// Whether it has taken all its measures.
     fn is_finished(&self) -> bool;
 
@@ -97,8 +94,6 @@ impl<P: Part> SctpHost<P> {
             let _ = self.part.connect(now, &mut self.endpoint);
         } else if let Some(association) = self.association.and_then(|id| self.endpoint.association_mut(id)) {
             self.part.work(now, association, &mut self.window);
-        } else {
-            self.part.end();
         }
     }
 }

@@ -135,10 +135,6 @@ impl Part for SctpReceiver {
         self.next_edge = self.next_edge.filter(|at| *at > now && !over);
     }
 
-    fn end(&mut self) {
-        self.next_edge = None;
-    }
-
     fn is_finished(&self) -> bool {
         !self.closed.is_empty()
     }

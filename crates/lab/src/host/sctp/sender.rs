@@ -254,11 +254,6 @@ impl Part for SctpSender {
         self.next_message = self.next_emission(now, begun).filter(|_| !association.is_closed());
     }
 
-    fn end(&mut self) {
-        (self.next_edge, self.next_message) = (None, None);
-        self.samples.stop();
-    }
-
     fn is_finished(&self) -> bool {
         self.closed.is_some()
     }
