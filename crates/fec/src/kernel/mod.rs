@@ -66,6 +66,7 @@ impl Kernel {
 
     /// # Panics
     /// If the processor does not have it; that it has the best one is known without looking.
+    #[cfg(target_arch = "x86_64")]
     fn check(self) {
         assert!(self == Self::best() || self.is_available(), "this processor has no {self}");
     }
