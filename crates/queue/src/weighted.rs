@@ -1,7 +1,9 @@
 use crate::{Discard, Limits, Outlook, Refused, SendQueue, Tag, Why};
+use core::cmp::Reverse;
 use core::fmt;
 use core::time::Duration;
-use std::collections::BTreeMap;
+use slab::Slab;
+use std::collections::BinaryHeap;
 
 /// What a message's score is made of. The score is a time, and the lowest goes first: when the message expires, later by so
 /// much for each priority below the first and for each 1000 bytes. As all messages age alike, a score never changes.
@@ -26,11 +28,17 @@ impl Default for Weights {
     }
 }
 
+/// A score, a count that breaks ties, and a place among the messages.
+type Key = (u64, u64, usize);
+
 /// By score, from both ends (SBPN §8.4.4). SBPN2 decides what is too late; a full queue gives up the worst.
+///
+/// The two heaps have each message once. What left by one is found to be missing when the other comes to it.
 #[derive(Debug)]
 pub(crate) struct Weighted<M> {
-    /// By score, and a count that breaks ties.
-    messages: BTreeMap<(u64, u64), (Tag, M)>,
+    best: BinaryHeap<Reverse<Key>>,
+    worst: BinaryHeap<Key>,
+    messages: Slab<(u64, Tag, M)>,
     bytes: usize,
     count: u64,
     limits: Limits,
@@ -40,13 +48,51 @@ pub(crate) struct Weighted<M> {
 impl<M> Weighted<M> {
     pub(crate) fn new(limits: Limits, weights: Weights) -> Self {
         let limits = Limits { messages: limits.messages.max(1), ..limits };
-        Self { messages: BTreeMap::new(), bytes: 0, count: 0, limits, weights }
+        let (best, worst, messages) = (BinaryHeap::new(), BinaryHeap::new(), Slab::new());
+        Self { best, worst, messages, bytes: 0, count: 0, limits, weights }
     }
 
     fn score(&self, outlook: &Outlook, tag: &Tag) -> u64 {
         let expiry = tag.expiry.unwrap_or(outlook.now + self.weights.lifetime);
         let size = self.weights.kilobyte.mul_f64(tag.len as f64 / 1000.0);
         (expiry + self.weights.priority * u32::from(tag.priority.get()) + size).as_nanos()
+    }
+
+    /// Whether the message of this key is still there.
+    fn is_here(&self, key: &Key) -> bool {
+        self.messages.get(key.2).is_some_and(|(count, ..)| *count == key.1)
+    }
+
+    fn remove(&mut self, key: &Key) -> (Tag, M) {
+        let (_, tag, message) = self.messages.remove(key.2);
+        self.bytes -= tag.len;
+        (tag, message)
+    }
+
+    /// Keeps messages that are there at the front of both heaps, and these within about twice the messages.
+    fn tidy(&mut self) {
+        while self.best.peek().is_some_and(|Reverse(key)| !self.is_here(key)) {
+            self.best.pop();
+        }
+        while self.worst.peek().is_some_and(|key| !self.is_here(key)) {
+            self.worst.pop();
+        }
+        let most = 2 * self.messages.len() + 64;
+        let Self { best, worst, messages, .. } = self;
+        let is_here = |key: &Key| messages.get(key.2).is_some_and(|(count, ..)| *count == key.1);
+        if best.len() > most {
+            best.retain(|Reverse(key)| is_here(key));
+        }
+        if worst.len() > most {
+            worst.retain(is_here);
+        }
+    }
+
+    fn take_best(&mut self) -> Option<(Tag, M)> {
+        let Reverse(key) = self.best.pop()?;
+        let taken = self.remove(&key);
+        self.tidy();
+        Some(taken)
     }
 }
 
@@ -55,26 +101,29 @@ impl<M: fmt::Debug + Send> SendQueue<M> for Weighted<M> {
         if tag.len > self.limits.bytes {
             return Err(Refused::TooLarge(message));
         }
-        let key = (self.score(outlook, &tag), self.count);
+        let score = self.score(outlook, &tag);
+        let key = (score, self.count, self.messages.insert((self.count, tag, message)));
         self.count += 1;
         self.bytes += tag.len;
-        self.messages.insert(key, (tag, message));
+        self.best.push(Reverse(key));
+        self.worst.push(key);
         while self.messages.len() > self.limits.messages || self.bytes > self.limits.bytes {
-            let Some((worst, (tag, message))) = self.messages.pop_last() else { break };
-            self.bytes -= tag.len;
-            gone.push(Discard { why: if worst == key { Why::NoRoom } else { Why::Replaced }, tag, message });
+            let Some(worst) = self.worst.pop() else { break };
+            let why = if worst == key { Why::NoRoom } else { Why::Replaced };
+            let (tag, message) = self.remove(&worst);
+            gone.push(Discard { why, tag, message });
+            self.tidy();
         }
         Ok(())
     }
 
     fn peek(&self) -> Option<&Tag> {
-        self.messages.first_key_value().map(|(_, (tag, _))| tag)
+        self.best.peek().map(|Reverse(key)| &self.messages[key.2].1)
     }
 
     fn pop(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
         loop {
-            let (_, (tag, message)) = self.messages.pop_first()?;
-            self.bytes -= tag.len;
+            let (tag, message) = self.take_best()?;
             if self.messages.is_empty() || !tag.is_expired(outlook) {
                 return Some((tag, message));
             }
@@ -112,5 +161,19 @@ mod tests {
         assert!(bench.push([audio(1, 10), audio(2, 20)]).is_empty());
         bench.pass(30);
         assert_eq!(bench.pop_all(), ["1 expired", "2"]);
+    }
+
+    #[test]
+    fn what_left_by_one_end_takes_no_memory_at_the_other() {
+        let mut queue = super::Weighted::new(Limits::messages(10), super::Weights::default());
+        let (outlook, mut gone) = (crate::Outlook::default(), Vec::new());
+        for n in 0..10_000u32 {
+            let (_, tag) = audio(n, u64::from(n * 7919 % 1000));
+            crate::SendQueue::push(&mut queue, &outlook, tag, n, &mut gone).unwrap();
+            if n % 3 == 0 {
+                crate::SendQueue::pop(&mut queue, &outlook, &mut gone);
+            }
+            assert!(queue.best.len() <= 100 && queue.worst.len() <= 100);
+        }
     }
 }
