@@ -24,7 +24,7 @@ fn the_summary_has_the_form_that_scripts_rely_on() {
             ["name", "seconds", "on_time", "playable_share", "psnr_db", "longest_freeze_s", "paths", "output"]
         );
         assert_eq!(run["seconds"], 5);
-        for kind in ["audio", "I", "P", "B"] {
+        for kind in ["audio", "frames", "I", "P", "B"] {
             assert!((0.0..=1.0).contains(&run["on_time"][kind].as_f64().unwrap()), "{run}");
         }
         for path in run["paths"].as_array().unwrap() {

@@ -138,13 +138,13 @@ fn summarise(
     paths: Vec<PathUse>,
     output: PathBuf,
 ) -> RunSummary {
-    let OnTime { audio, i, p, b } = score.on_time;
+    let OnTime { audio, frames, i, p, b } = score.on_time;
     // Four digits: a share of 60 s is of some thousand frames.
     let share = |value: f64| (value * 1e4).floor() / 1e4;
     RunSummary {
         name,
         seconds,
-        on_time: OnTime { audio: share(audio), i: share(i), p: share(p), b: share(b) },
+        on_time: OnTime { audio: share(audio), frames: share(frames), i: share(i), p: share(p), b: share(b) },
         playable_share: share(score.playable_share),
         psnr_db: psnr.map(round),
         longest_freeze_s: round(score.longest_freeze_s),
@@ -165,9 +165,11 @@ fn write_summary(out: &Path, summary: &Summary) -> Outcome<PathBuf> {
 fn print_table(summary: &Summary, out: &Path, file: &Path) -> std::io::Result<()> {
     use std::io::Write;
     let style = Style::stdout();
-    let mut table = Table::new(&["on time", "audio", "I", "P", "B", "playable", "PSNR", "longest freeze"], style);
+    let mut table =
+        Table::new(&["on time", "audio", "frames", "I", "P", "B", "playable", "PSNR", "longest freeze"], style);
     for run in &summary.runs {
-        let shares = [run.on_time.audio, run.on_time.i, run.on_time.p, run.on_time.b, run.playable_share];
+        let OnTime { audio, frames, i, p, b } = run.on_time;
+        let shares = [audio, frames, i, p, b, run.playable_share];
         let psnr = run.psnr_db.map_or_else(|| "none".into(), |db| format!("{db:.1} dB"));
         let freeze = units::time(Duration::from_secs_f64(run.longest_freeze_s));
         let tone = if run.longest_freeze_s > 0.5 { Tone::Bad } else { Tone::Good };

@@ -22,6 +22,8 @@ pub(super) struct Source {
 #[derive(Clone, Copy, Serialize)]
 pub(super) struct OnTime {
     pub(super) audio: f64,
+    /// All pictures.
+    pub(super) frames: f64,
     #[serde(rename = "I")]
     pub(super) i: f64,
     #[serde(rename = "P")]
@@ -90,17 +92,18 @@ impl Source {
     fn compare(&self, audio: &Times, video: &Times) -> Score {
         let frames: Vec<Frame> =
             self.frames.iter().map(|frame| Frame { on_time: video.contains(&frame.pts), ..*frame }).collect();
-        let of_kind = |kind: Kind| {
-            let all = frames.iter().filter(|frame| frame.kind == kind);
+        let of = |kind: Option<Kind>| {
+            let all = frames.iter().filter(|frame| kind.is_none_or(|kind| frame.kind == kind));
             share(all.clone().filter(|frame| frame.on_time).count(), all.count())
         };
         let playback = playable(&frames);
         Score {
             on_time: OnTime {
                 audio: share(self.audio.intersection(audio).count(), self.audio.len()),
-                i: of_kind(Kind::I),
-                p: of_kind(Kind::P),
-                b: of_kind(Kind::B),
+                frames: of(None),
+                i: of(Some(Kind::I)),
+                p: of(Some(Kind::P)),
+                b: of(Some(Kind::B)),
             },
             playable_share: playback.share,
             longest_freeze_s: playback.longest_freeze.as_secs_f64(),
@@ -123,7 +126,8 @@ mod tests {
         let frames = [frame(Kind::I, 0), frame(Kind::P, 3600), frame(Kind::P, 7200), frame(Kind::P, 10800)];
         let source = Source { audio: [0, 1920].into(), frames: frames.into() };
         let score = source.compare(&[0].into(), &[0, 7200, 10800].into());
-        assert_eq!((score.on_time.audio, score.on_time.i, score.on_time.b), (0.5, 1.0, 1.0));
+        assert_eq!((score.on_time.audio, score.on_time.frames), (0.5, 0.75));
+        assert_eq!((score.on_time.i, score.on_time.b), (1.0, 1.0));
         assert!((score.on_time.p - 2.0 / 3.0).abs() < 1e-9);
         assert_eq!((score.playable_share, score.longest_freeze_s), (0.25, 0.12));
     }
