@@ -4,32 +4,15 @@ mod common;
 
 use braidcast_core::Ecn;
 use braidcast_sctp::wire::chunk::kind;
-use braidcast_sctp::{Event, Options, PathReport, PathState, SendError, SendOptions};
+use braidcast_sctp::{Event, Options, PathReport, PathState};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{EcnField, LinkModel};
-use common::{CLIENT, Pair, Recording, link, ms, pattern};
-use core::time::Duration;
+use common::{CLIENT, Pair, Recording, bulk, link, ms};
 
 /// 4 Mbit/s, 30 ms; what becomes of the ECN field on the way there.
 fn modem(ecn_field: EcnField) -> Duplex {
     let queue = "100p".parse().unwrap();
     Duplex::new(LinkModel { ecn_field, queue, ..link(4, 30) }, link(4, 30))
-}
-
-/// Sends as much as goes for `duration`; messages that arrived.
-fn bulk(pair: &mut Pair, duration: Duration) -> usize {
-    let message = pattern(1100, 1);
-    let (end, mut received) = (pair.now() + duration, 0);
-    while pair.now() < end {
-        while match pair.on_client(|it, now| it.send(now, &message, SendOptions::default())) {
-            Ok(()) => true,
-            Err(SendError::BufferFull { .. }) => false,
-            Err(error) => panic!("{error}"),
-        } {}
-        pair.run(ms(5));
-        received += pair.server_recv().len();
-    }
-    received
 }
 
 fn live(ecn: bool) -> Options {
@@ -50,7 +33,7 @@ fn codepoints(recording: &Recording, i: usize) -> Vec<Ecn> {
 fn two_modems_that_drop_ect_carry_as_much_as_without_ecn() {
     let fill = |ecn| {
         let mut pair = Pair::connected(&live(ecn), vec![modem(EcnField::Refused), modem(EcnField::Refused)]);
-        let received = bulk(&mut pair, ms(20_000));
+        let received = bulk(&mut pair, 1100, ms(20_000));
         (received, pair)
     };
     let (without, _) = fill(false);
@@ -69,7 +52,7 @@ fn after_three_trials_the_path_is_sent_no_ect_any_more_and_the_other_one_is() {
     let mut pair = Pair::new(&live(true), vec![modem(EcnField::Refused), modem(EcnField::Kept)]);
     let recording = pair.record();
     pair.connect();
-    bulk(&mut pair, ms(20_000));
+    bulk(&mut pair, 1100, ms(20_000));
     let [refusing, keeping] = [0, 1].map(|i| codepoints(&recording, i));
     let trials = refusing.chunk_by(|a, b| a == b).filter(|run| run[0] == Ecn::Ect0).count();
     assert_eq!((trials, refusing.last()), (3, Some(&Ecn::NotEct)));
@@ -81,7 +64,7 @@ fn after_three_trials_the_path_is_sent_no_ect_any_more_and_the_other_one_is() {
 fn a_lone_path_that_drops_ect_carries_everything_with_plain_timers_too() {
     let options = Options { send_buffer: 128 << 10, ..Options::default() };
     let mut pair = Pair::connected(&options, vec![modem(EcnField::Refused)]);
-    let received = bulk(&mut pair, ms(30_000));
+    let received = bulk(&mut pair, 1100, ms(30_000));
     let path = path(&mut pair, 0);
     assert_eq!((path.state, path.takes_ect), (PathState::Active, false), "{path:?}");
     // The first seconds go by with timeouts, of 1 s and more each.
@@ -94,12 +77,12 @@ fn an_outage_is_not_blamed_on_ect() {
     let recording = pair.record();
     pair.connect();
     for _ in 0..5 {
-        bulk(&mut pair, ms(2000));
+        bulk(&mut pair, 1100, ms(2000));
         pair.cut(0, true);
-        bulk(&mut pair, ms(3000));
+        bulk(&mut pair, 1100, ms(3000));
         pair.cut(0, false);
     }
-    bulk(&mut pair, ms(5000));
+    bulk(&mut pair, 1100, ms(5000));
     let path = path(&mut pair, 0);
     assert!(path.takes_ect && path.timeouts > 5, "{path:?}");
     let all = codepoints(&recording, 0);
@@ -111,7 +94,7 @@ fn marks_that_are_cleared_on_the_way_leave_what_there_is_without_ecn() {
     let queue = "codel:5ms,100ms,ecn,limit=100p".parse().unwrap();
     let cleared = LinkModel { ecn_field: EcnField::Cleared, queue, ..link(4, 30) };
     let mut pair = Pair::connected(&live(true), vec![Duplex::new(cleared, link(4, 30))]);
-    let received = bulk(&mut pair, ms(10_000));
+    let received = bulk(&mut pair, 1100, ms(10_000));
     let path = path(&mut pair, 0);
     let marked = pair.net.link(pair.links[0].0).stats().marked;
     assert!(marked > 0 && path.mark_reductions == 0 && path.takes_ect, "{marked} marks, {path:?}");
