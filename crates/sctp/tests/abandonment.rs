@@ -39,6 +39,22 @@ fn what_expires_in_flight_is_forgotten_at_once_or_waited_for() {
 }
 
 #[test]
+fn what_is_given_up_by_a_timeout_frees_its_window() {
+    for (name, abandonment) in Abandonment::ALL {
+        let options = Options { initial_window: Some(10), ..options(abandonment) };
+        let mut pair = Pair::connected(&options, vec![Duplex::both(link(10, 20)), Duplex::both(link(10, 20))]);
+        // One message of six chunks, lost on the primary path, and given up with the first of them that counts as lost.
+        pair.cut(0, true);
+        pair.client_send(&pattern(8000, 1), on(0, Reliability::Retransmissions(0)));
+        pair.until(ms(5000), name, |pair| pair.client_path(0).unwrap().t3_expiries > 0);
+        pair.cut(0, false);
+        assert_eq!(pair.client_path(0).unwrap().in_flight, 0, "{name}");
+        pair.client_send(&pattern(1000, 2), on(1, Reliability::Reliable));
+        pair.until(ms(5000), name, |pair| !pair.server_recv().is_empty());
+    }
+}
+
+#[test]
 fn delayed_abandonment_keeps_the_window_growing_when_messages_expire_before_their_acknowledgement() {
     // PRCMT fig. 8 and §6.1, smaller: more is offered than fits, so that messages leave just before they expire.
     let run = |variant: PrVariant| {

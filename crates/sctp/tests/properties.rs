@@ -239,6 +239,14 @@ fn fates(events: &[Event], refused: &BTreeSet<u64>) -> Fates {
     fates
 }
 
+/// What has not been acknowledged, and the paths that should carry it.
+fn left(pair: &mut Pair) -> String {
+    let mut end = |association: &mut braidcast_sctp::Association, _| {
+        format!("{} bytes, {:#?}", association.buffered(), association.paths().collect::<Vec<_>>())
+    };
+    format!("client {}\nserver {}", pair.on_client(&mut end), pair.on_server(&mut end))
+}
+
 /// Sends all, waits until nothing is left to do, and checks everything.
 fn story(options: &Options, links: Vec<Duplex>, messages: &[Message]) -> u64 {
     let mut pair = Pair::new(options, links);
@@ -269,7 +277,7 @@ fn story(options: &Options, links: Vec<Duplex>, messages: &[Message]) -> u64 {
     while pair.on_client(|association, _| association.buffered()) > 0
         || pair.on_server(|association, _| association.buffered()) > 0
     {
-        assert!(pair.now() < limit, "{:?} {:?}", pair.client_events, pair.server_events);
+        assert!(pair.now() < limit, "not all was sent within 120 s: {}", left(&mut pair));
         let until = pair.now() + ms(20);
         run(&mut pair, until, &mut windows);
         at_server.extend(pair.server_recv());
@@ -287,7 +295,7 @@ fn story(options: &Options, links: Vec<Duplex>, messages: &[Message]) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: std::env::var("PROPTEST_CASES").map_or(60, |it| it.parse().unwrap()), max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_promised_arrives_once_in_order_and_intact(options in options(), links in links(), messages in messages()) {
@@ -296,7 +304,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 10, max_shrink_iters: 50, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: std::env::var("PROPTEST_CASES").map_or(10, |it| it.parse().unwrap()), max_shrink_iters: 50, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_same_seed_gives_the_same_bytes(options in options(), links in links(), messages in messages()) {

@@ -176,9 +176,7 @@ impl Association {
 
     /// Takes all that is in flight on the path in `slot` for lost; how many chunks.
     fn take_in_flight(&mut self, now: Instant, slot: usize, cause: LossCause) -> u64 {
-        let released = self.out.release_abandoned(slot);
         let Some(path) = self.paths.get_mut(slot) else { return 0 };
-        path.in_flight -= released;
         let mut entries = core::mem::take(&mut path.sent);
         let mut lost = 0;
         for (tsn, order) in entries.drain(..) {
@@ -187,8 +185,12 @@ impl Association {
                 lost += 1;
             }
         }
+        // Last, as a chunk that is not worth repeating takes the others of its message with it.
+        let released = self.out.release_abandoned(slot);
         if let Some(path) = self.paths.get_mut(slot) {
             path.sent = entries;
+            path.in_flight -= released;
+            debug_assert_eq!(path.in_flight, 0, "no timer would ever free it");
         }
         lost
     }
