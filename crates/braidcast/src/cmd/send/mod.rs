@@ -21,6 +21,9 @@ use std::time::Duration;
 
 /// A live input that gave nothing for so long is worth a word.
 const SILENCE: Duration = Duration::from_secs(2);
+/// So long, at most, a recording waits for the other paths once one has brought the receiver's answer: the first picture is often the
+/// largest, and a stream's first windows are small.
+const OTHER_PATHS: Duration = Duration::from_secs(1);
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -47,6 +50,10 @@ struct Session {
     source: Source,
     sender: Sender,
     connected: bool,
+    /// Paths that answer.
+    up: usize,
+    /// When a recording begins, even if not all paths answer; `None` once it has.
+    begin_by: Option<Instant>,
     finishing: bool,
     interrupted: bool,
     silent: bool,
@@ -78,6 +85,8 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         source,
         sender,
         connected: false,
+        up: 0,
+        begin_by: None,
         finishing: false,
         interrupted: false,
         silent: false,
@@ -101,8 +110,13 @@ impl Session {
                 // A recording may begin now, or a unit that was given back may find room.
                 continue;
             }
+            if self.begin_by.is_some_and(|at| at <= now || self.up >= self.links.routes().len()) {
+                self.begin_by = None;
+                self.source.start(now);
+                continue;
+            }
             self.show(now);
-            let until = [self.source.next_due(now), self.live.next()].into_iter().flatten().min();
+            let until = [self.source.next_due(now), self.begin_by, self.live.next()].into_iter().flatten().min();
             match self.driver.drive(&mut self.sender, until).map_err(|e| common::broken(&e))? {
                 Wake::Input(id) => self.source.on_ready(self.driver.now(), id)?,
                 Wake::Interfaces(_) => self.refresh_links()?,
@@ -134,12 +148,16 @@ impl Session {
             match event {
                 Event::Connected => {
                     self.connected = true;
-                    self.source.start(now);
+                    self.begin_by = Some(now + OTHER_PATHS);
                     self.live.note("connected");
                 }
-                Event::PathUp(_, route) => self.live.note(format!("{} is up", name(route))),
+                Event::PathUp(_, route) => {
+                    self.up += 1;
+                    self.live.note(format!("{} is up", name(route)));
+                }
                 Event::PathDown(_, route) => {
-                    self.live.warn(format!("{} does not answer; going on without it", name(route)))
+                    self.up = self.up.saturating_sub(1);
+                    self.live.warn(format!("{} does not answer; going on without it", name(route)));
                 }
                 Event::PathRemoved(_, route) => self.live.note(format!("{} has left", name(route))),
                 Event::Restarted => self.live.warn("the receiver restarted"),
