@@ -132,6 +132,12 @@ impl Window {
         self.partial_bytes_acked = 0;
     }
 
+    /// The path carried nothing, and did not answer: what it can carry now is as unknown as at the beginning. Back to the window that
+    /// it had then, at most (RFC 9260 has no rule; the restart window of RFC 5681 §4.1, one of the two choices of RFC 7829 app. B).
+    pub fn on_silence(&mut self, mtu: usize) {
+        self.cwnd = self.cwnd.min(self.initial.max(4 * mtu));
+    }
+
     /// Nothing was sent for a whole RTO: the window loses its warranty by half, down to the initial one or
     /// four packets (RFC 9260 §7.2.1).
     pub fn on_idle(&mut self, mtu: usize) {
@@ -197,6 +203,19 @@ mod tests {
         assert_eq!(w.cwnd(), before / 2);
         w.on_queueing(ms(5000), ms(60), ms(40), MTU);
         assert_eq!((w.cwnd(), w.ssthresh()), (4 * MTU, 4 * MTU), "never below four packets");
+    }
+
+    #[test]
+    fn silence_leaves_what_a_path_begins_with() {
+        let mut w = Window::new(MTU, Some(10 * MTU));
+        w.on_silence(MTU);
+        assert_eq!((w.cwnd(), w.ssthresh()), (10 * MTU, usize::MAX));
+        (0..20).for_each(|_| w.on_ack(MTU, true, MTU, Growth::default()));
+        w.on_silence(MTU);
+        assert_eq!(w.cwnd(), 10 * MTU);
+        w.on_timeout(MTU, HALF);
+        w.on_silence(MTU);
+        assert_eq!(w.cwnd(), MTU, "silence never raises a window");
     }
 
     #[test]

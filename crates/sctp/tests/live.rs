@@ -98,3 +98,26 @@ fn sound_is_never_late_though_a_path_goes_away() {
         }
     }
 }
+
+#[test]
+fn windows_recover_though_they_have_room_for_copied_sound_alone() {
+    // 31 kB of sound in a second, 6 kB in a round trip, take two windows of one packet for themselves.
+    let mut pair = Pair::connected(&Options::live(), vec![Duplex::both(link(5, 100)), Duplex::both(link(5, 100))]);
+    pair.on_client(|association, _| {
+        association.set_priority(SOUND, Priority::new(0));
+        association.set_copied(SOUND, true);
+        association.set_priority(1, Priority::new(1));
+    });
+    let mut pictures = 0;
+    for step in 0..900 {
+        if step == 100 || step == 200 {
+            (0..2).for_each(|path| pair.cut(path, step == 100));
+        }
+        pair.client_send(&pattern(614, step), on(SOUND, Reliability::Lifetime(LATENCY)));
+        pair.client_send(&pattern(3000, step), on(1, Reliability::Lifetime(LATENCY)));
+        pair.run(ms(20));
+        let got = pair.server_recv().iter().filter(|(info, _)| info.stream == 1).count();
+        pictures += if step >= 700 { got } else { 0 };
+    }
+    assert!(pictures >= 198, "{pictures} of 200 pictures, ten seconds after both paths came back");
+}

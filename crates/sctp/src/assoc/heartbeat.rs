@@ -71,15 +71,14 @@ impl Association {
 
     /// A heartbeat of the path in `slot`, sent at `asked`, was not answered within its RTO.
     pub(super) fn handle_heartbeat_failure(&mut self, now: Instant, slot: usize, asked: Instant) {
-        let decrease = self.decrease(slot, 0.5);
         let Some(path) = self.paths.get_mut(slot) else { return };
         let mtu = path.mtu();
         if path.answered > asked {
             path.heartbeats.postpone(now, self.options.heartbeat_interval);
             return; // One packet was lost; the data that came through since speaks for the path (RFC 9260 §8.2).
         }
-        if path.in_flight == 0 && path.errors == 0 {
-            path.window.on_timeout(mtu, decrease);
+        if path.in_flight == 0 {
+            path.window.on_silence(mtu);
         }
         if self.options.quick_failover.is_some() || path.state == PathState::Unconfirmed {
             path.pending.heartbeat = true; // RFC 7829 §4: each RTO.

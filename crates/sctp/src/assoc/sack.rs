@@ -33,6 +33,8 @@ struct PathNews {
     returned_here: bool,
     /// It newly acknowledges what was sent over this path only.
     alone: bool,
+    /// The same of those of which a copy went over another path, if the SACK came back over this one.
+    highest_copied: Option<u64>,
     /// Something that was given up in flight was acknowledged.
     without_credit: bool,
     /// What the window waits for was acknowledged ([`CwndUpdate`]).
@@ -40,6 +42,11 @@ struct PathNews {
 }
 
 impl PathNews {
+    /// Highest place in the send order that the window may believe was reached.
+    fn highest_for_window(&self) -> Option<u64> {
+        self.highest_order.max(self.highest_copied)
+    }
+
     /// Whether `rtt`, what the newest chunk took until this SACK came, measures `path`.
     ///
     /// A SACK that came back over another path says nothing about this path's round trip (THESIS §6.2.4). One that
@@ -183,7 +190,12 @@ impl Association {
                 news.advanced |= path.cumack.on_acked(tsn, cumulative);
                 self.stats.acked_bytes += len as u64;
                 if chunk.copied {
-                    return; // Perhaps the copy alone arrived: that says nothing about this path.
+                    // Perhaps the copy alone arrived: that says nothing about this path, unless the peer got something over it last.
+                    // Then the window takes it for its own: one that has room for copied chunks alone would never grow.
+                    if returned == slot {
+                        news.highest_copied = news.highest_copied.max(Some(chunk.order));
+                    }
+                    return;
                 }
                 if made_up_for {
                     // Perhaps it never arrived: that says nothing about the path's delay and MTU.
@@ -302,7 +314,7 @@ impl Association {
                 }
             }
         }
-        if path.recovery.is_some_and(|until| news.highest_order >= Some(until)) {
+        if path.recovery.is_some_and(|until| news.highest_for_window() >= Some(until)) {
             path.recovery = None;
             path.rack.on_recovered();
         }
@@ -318,7 +330,7 @@ impl Association {
         path.window.on_delivered(news.acked);
         let unit = path.unit();
         let queued = queueing_limit.is_some_and(|limit| path.queued() > limit);
-        if (path.recovery.is_none() || growth_in_recovery) && grows && proven && !queued {
+        if (path.recovery.is_none() || growth_in_recovery) && grows && news.highest_for_window().is_some() && !queued {
             path.window.on_ack(news.acked, path.was_full(news.occupied_before), unit, growth);
         }
         if path.in_flight == 0 {
