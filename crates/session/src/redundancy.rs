@@ -24,9 +24,9 @@ pub enum Redundancy {
 /// What a path is held to lose until it has carried a hundred packets, and how many in a row: a little too much at the beginning does no
 /// harm, and a stream's first second counts too.
 const UNKNOWN: (f64, f64) = (0.03, 1.0);
-/// What was guessed weighs as much as so many packets, once some path has lost any: of a hundred packets over a path that loses 2 %, none
-/// or one is lost two times in five.
-const GUESS_WEIGHS: f64 = 100.0;
+/// From then on that guess weighs as much as so many packets: of a hundred over a path that loses 2 %, none is lost one time in eight, and
+/// the first loss that stays ends slow start. A path that loses nothing is free of redundancy after nine hundred.
+const GUESS_WEIGHS: f64 = 30.0;
 /// Packets a second that a stream is held to have until then, at least.
 const USUAL: f64 = 100.0;
 /// Least retransmission timeout of a session that may send redundancy.
@@ -90,8 +90,6 @@ pub(crate) struct Chooser {
     next: Instant,
     /// Whether some path has carried enough to tell what it loses.
     measured: bool,
-    /// Whether any path has lost anything.
-    any_lost: bool,
     looks: BTreeMap<PathId, Look>,
 }
 
@@ -108,7 +106,7 @@ impl Chooser {
     /// For packets that are of use until `deadline` after they were sent first; `None`: for ever.
     pub(crate) fn new(deadline: Option<Duration>) -> Self {
         let (age, next, auto) = (Duration::ZERO, Instant::ZERO, Auto::default());
-        Self { deadline, age, auto, next, measured: false, any_lost: false, looks: BTreeMap::new() }
+        Self { deadline, age, auto, next, measured: false, looks: BTreeMap::new() }
     }
 
     /// A unit was handed over so long after its capture: of its deadline that is gone.
@@ -122,35 +120,17 @@ impl Chooser {
             return;
         }
         let deadline = self.deadline.map(|deadline| deadline.saturating_sub(self.age));
-        if !self.measured {
-            let known: Vec<_> = association.paths().filter_map(|path| association.recent_losses(path.id)).collect();
-            self.measured = !known.is_empty();
-            self.any_lost = known.iter().any(|&(loss, _)| loss > 0.0);
-            if self.measured && !self.any_lost {
-                // What was guessed was wrong: it gives way at once.
-                self.auto = Auto::default();
-                association.set_fec(None);
-            }
-        }
+        self.measured |= association.paths().any(|path| association.recent_losses(path.id).is_some());
         let guess = (!self.measured).then_some(UNKNOWN);
         let mut paths = Vec::new();
         for path in association.paths() {
-            let losses = association.recent_losses(path.id).map(|it| self.tempered(it, path.sent_chunks)).or(guess);
+            let losses = association.recent_losses(path.id).map(|it| tempered(it, path.sent_chunks)).or(guess);
             let rate = self.rate(now, &path).filter(|_| self.measured).or_else(|| guess.map(|_| USUAL));
             let (Some((loss, burst)), Some(rtt), Some(rate)) = (losses, path.srtt, rate) else { continue };
             self.next = self.next.max(now + rtt);
             paths.push((path.id, Conditions { loss, burst, rtt, deadline, rate }));
         }
         self.apply(&paths, association);
-    }
-
-    /// Losses as measured over so many `chunks`, drawn towards what was guessed at first.
-    fn tempered(&self, (loss, burst): (f64, f64), chunks: u64) -> (f64, f64) {
-        if !self.any_lost {
-            return (loss, burst);
-        }
-        let measured = chunks as f64;
-        ((loss * measured + UNKNOWN.0 * GUESS_WEIGHS) / (measured + GUESS_WEIGHS), burst)
     }
 
     /// Has the association send what serves over such `paths`. A receiver that takes none is left alone.
@@ -179,6 +159,12 @@ impl Chooser {
         self.looks.insert(path.id, look(rate));
         Some(rate)
     }
+}
+
+/// Losses as measured over so many `chunks`, drawn towards what was guessed at first.
+fn tempered((loss, burst): (f64, f64), chunks: u64) -> (f64, f64) {
+    let measured = chunks as f64;
+    ((loss * measured + UNKNOWN.0 * GUESS_WEIGHS) / (measured + GUESS_WEIGHS), burst)
 }
 
 #[cfg(test)]
