@@ -1,5 +1,5 @@
 # The commands for people who use or build Braidcast. Each installs what it lacks (tools/setup.sh).
-.PHONY: help demo test call bench lab lint fuzz format check clippy unit docs
+.PHONY: help demo test call bench lab lint fuzz soak format check clippy unit docs
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -9,6 +9,8 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 # Seconds that each fuzz target runs in `make test` and in `make fuzz`.
 FUZZ_SMOKE ?= 10
 FUZZ_TIME ?= 300
+# Seconds that `make soak` runs.
+SOAK_TIME ?= 600
 
 step = @printf '\n==> %s\n' '$(1)'
 
@@ -20,6 +22,7 @@ help:
 	@echo "make lab     all experiments, beside published values and ns-2's; then the report lab-report.html"
 	@echo "make lint    formatting, clippy and the layers only"
 	@echo "make fuzz    $(FUZZ_TIME) s of fuzzing for each target (FUZZ_TIME=N for another time)"
+	@echo "make soak    property tests of the protocols on new networks and messages for $(SOAK_TIME) s (SOAK_TIME=N)"
 
 demo:
 	@tools/setup.sh demo
@@ -52,6 +55,8 @@ clippy:
 	$(call step,clippy)
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 
+# Property tests try the same cases each time, so that a commit passes or does not; `make soak` tries others.
+unit: export PROPTEST_RNG_SEED ?= 1
 unit:
 	$(call step,tests)
 	cargo test --locked --workspace
@@ -81,3 +86,7 @@ lab:
 fuzz:
 	@tools/setup.sh fuzz
 	@tools/fuzz.sh $(FUZZ_TIME)
+
+soak:
+	@tools/setup.sh soak
+	@tools/soak.sh $(SOAK_TIME)

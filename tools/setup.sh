@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing on Debian for: tools/setup.sh test | demo | bench | fuzz
+# Installs what is missing on Debian for: tools/setup.sh test | demo | bench | fuzz | soak
 # Looks first, so that it is silent and quick where everything is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -8,6 +8,7 @@ use braidcast_dccp::wire::{Checksum, Opt, Packet};
 use braidcast_dccp::{Options, SendError, SendOptions};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, QueueLimit, Reorder};
+use braidcast_sim::testing::cases;
 use common::*;
 use core::time::Duration;
 use proptest::prelude::*;
@@ -333,7 +334,7 @@ fn runs_can_be_repeated() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(24), ..ProptestConfig::default() })]
 
     /// Whatever the network does: what comes was sent, whole, and comes once.
     #[test]

@@ -10,7 +10,7 @@ use braidcast_sctp::{
 };
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Loss, Outage, Rate, Reorder, ReorderHow};
-use braidcast_sim::testing::digest;
+use braidcast_sim::testing::{cases, digest};
 use common::{Pair, ms, pattern};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -295,7 +295,7 @@ fn story(options: &Options, links: Vec<Duplex>, messages: &[Message]) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: std::env::var("PROPTEST_CASES").map_or(60, |it| it.parse().unwrap()), max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(400), max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_promised_arrives_once_in_order_and_intact(options in options(), links in links(), messages in messages()) {
@@ -304,7 +304,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: std::env::var("PROPTEST_CASES").map_or(10, |it| it.parse().unwrap()), max_shrink_iters: 50, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(60), max_shrink_iters: 50, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_same_seed_gives_the_same_bytes(options in options(), links in links(), messages in messages()) {

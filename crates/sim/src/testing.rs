@@ -43,6 +43,16 @@ pub fn seed_from_env(default: u64) -> Seed {
     }
 }
 
+/// How many cases a property test tries: `PROPTEST_CASES`, or `default`. proptest heeds the variable only where a test does not
+/// say a number; `make soak` sets it.
+///
+/// # Panics
+/// If the variable is set to something that is not a number.
+pub fn cases(default: u32) -> u32 {
+    let set = std::env::var("PROPTEST_CASES").ok();
+    set.map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("PROPTEST_CASES={text} is not a whole number")))
+}
+
 /// A running digest of everything that the network's tap sees: the same seed must give the same value.
 ///
 /// It takes the place of the network's tap. The value is the same on every machine (FNV-1a, 64 bit).

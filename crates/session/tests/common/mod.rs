@@ -196,7 +196,19 @@ impl Scene {
         units: Units,
         links: &[LinkModel],
     ) -> Self {
-        let seed = seed_from_env(1);
+        Self::seeded(1, sctp, send, receive, units, links)
+    }
+
+    /// The same with a seed of its own.
+    pub(crate) fn seeded(
+        seed: u64,
+        sctp: Options,
+        send: SenderOptions,
+        receive: ReceiverOptions,
+        units: Units,
+        links: &[LinkModel],
+    ) -> Self {
+        let seed = seed_from_env(seed);
         let (mut net, rng) = (Network::new(seed.get()), Rng::from_seed(seed.get()));
         let source = net.add(
             source_with(Instant::ZERO, &rng, &send, sctp, units, links.len()),

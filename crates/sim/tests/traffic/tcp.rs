@@ -5,7 +5,7 @@ use braidcast_cc::RtoBounds;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Transmit};
 use braidcast_sim::link::{Jitter, Loss, QueueLimit, Reorder, ReorderHow};
 use braidcast_sim::tcp::{Config, FlowId, Host, Segment};
-use braidcast_sim::testing::digest;
+use braidcast_sim::testing::{cases, digest};
 use braidcast_sim::traffic::Traffic;
 use braidcast_sim::{Duplex, LinkModel, TapAction};
 use core::time::Duration;
@@ -254,7 +254,7 @@ fn a_segment_that_was_sent_twice_is_not_timed() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(cases(48)))]
 
     #[test]
     fn every_byte_is_delivered_once_and_in_order_whatever_the_link_does(
