@@ -41,6 +41,11 @@ impl Window {
         self.cwnd
     }
 
+    /// Whether less may be in flight than at the beginning.
+    pub const fn is_below_initial(&self) -> bool {
+        self.cwnd < self.initial
+    }
+
     /// Slow start threshold; `usize::MAX` until the first loss.
     pub const fn ssthresh(&self) -> usize {
         self.ssthresh

@@ -21,15 +21,28 @@ fn links(links: [(u64, u64, f64); 2]) -> [LinkModel; 2] {
     })
 }
 
-/// The share of units on time, kind by kind, and of pictures that can be shown, as all that they lean on came too.
+/// Runs of a scene: one picture at a bad moment takes a second of others with it.
+const RUNS: u64 = 5;
+
+/// The share of units on time, kind by kind, and of pictures that can be shown, as all that they lean on came too: on the average.
 fn shares(queue: Option<(Method, QueueScope)>, links: &[LinkModel]) -> [f64; 6] {
+    let mut mean = [0.0; 6];
+    for seed in 1..=RUNS {
+        let one = run(seed, queue, links);
+        mean.iter_mut().zip(one).for_each(|(mean, one)| *mean += one / RUNS as f64);
+    }
+    mean
+}
+
+fn run(seed: u64, queue: Option<(Method, QueueScope)>, links: &[LinkModel]) -> [f64; 6] {
     let sctp = Options {
         queue: queue.map(|(method, _)| method),
         queue_scope: queue.map_or_else(QueueScope::default, |(_, scope)| scope),
         ..Options::live()
     };
     let units = camera(20);
-    let mut scene = Scene::with(sctp, SenderOptions::default(), ReceiverOptions::default(), units.clone(), links);
+    let mut scene =
+        Scene::seeded(seed, sctp, SenderOptions::default(), ReceiverOptions::default(), units.clone(), links);
     scene.run_to_end(ms(60_000));
     let came: BTreeSet<u64> = indexes(&scene.sink().bytes).into_iter().collect();
     let mut pictures: Vec<_> =
@@ -61,7 +74,7 @@ fn more_pictures_come_in_time_where_the_queue_decides_and_no_sound_is_lost() {
     for (name, links) in scenes {
         let tell = |what: &str, shares: [f64; 6]| {
             println!("{name:13} {what:10} tables, audio, I, P, B on time, pictures shown: {shares:.3?}");
-            assert_eq!(shares[..2], [1.0, 1.0], "{name}, {what}: tables and sound");
+            assert!(shares[..2].iter().all(|it| *it > 0.9999), "{name}, {what}: tables and sound");
             shares
         };
         let without = tell("streams", shares(None, &links));

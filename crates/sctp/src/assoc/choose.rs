@@ -22,10 +22,13 @@ impl Avoided {
 
 /// From here to the receiver: half of the shortest round trip, and what the present one takes longer, smoothed or of late. That is
 /// time in queues, and those are where the data goes, not the acknowledgements: half of it (SBPN §3.4) would make a slow path look
-/// good. Nothing before it was measured.
+/// good. Nothing before it was measured. Over a path that carries nothing a heartbeat tells how it is now; what was smoothed or queued there is past.
 fn one_way_delay(path: &Path) -> Duration {
     let srtt = path.rtt.srtt().unwrap_or_default();
     let shortest = path.queueing.base().or(path.rtt.min()).unwrap_or(srtt);
+    if path.in_flight == 0 {
+        return path.rtt.latest().unwrap_or_default().saturating_sub(shortest / 2);
+    }
     srtt.saturating_sub(shortest / 2).max(shortest / 2 + path.queued())
 }
 

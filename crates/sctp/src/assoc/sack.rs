@@ -33,7 +33,7 @@ struct PathNews {
     returned_here: bool,
     /// It newly acknowledges what was sent over this path only.
     alone: bool,
-    /// The same of those of which a copy went over another path, if the SACK came back over this one.
+    /// The same of those of which a copy went over another path.
     highest_copied: Option<u64>,
     /// Something that was given up in flight was acknowledged.
     without_credit: bool,
@@ -42,11 +42,6 @@ struct PathNews {
 }
 
 impl PathNews {
-    /// Highest place in the send order that the window may believe was reached.
-    fn highest_for_window(&self) -> Option<u64> {
-        self.highest_order.max(self.highest_copied)
-    }
-
     /// Whether `rtt`, what the newest chunk took until this SACK came, measures `path`.
     ///
     /// A SACK that came back over another path says nothing about this path's round trip (THESIS §6.2.4). One that
@@ -190,11 +185,8 @@ impl Association {
                 news.advanced |= path.cumack.on_acked(tsn, cumulative);
                 self.stats.acked_bytes += len as u64;
                 if chunk.copied {
-                    // Perhaps the copy alone arrived: that says nothing about this path, unless the peer got something over it last.
-                    // Then the window takes it for its own: one that has room for copied chunks alone would never grow.
-                    if returned == slot {
-                        news.highest_copied = news.highest_copied.max(Some(chunk.order));
-                    }
+                    // Perhaps the copy alone arrived: that says next to nothing about this path.
+                    news.highest_copied = news.highest_copied.max(Some(chunk.order));
                     return;
                 }
                 if made_up_for {
@@ -314,7 +306,11 @@ impl Association {
                 }
             }
         }
-        if path.recovery.is_some_and(|until| news.highest_for_window() >= Some(until)) {
+        // A window that has room for copied chunks alone would never grow, nor its recovery end: as far as the first window, with which
+        // any path may begin, those count too.
+        let copied = news.highest_copied.filter(|_| path.window.is_below_initial());
+        let reached = news.highest_order.max(copied);
+        if path.recovery.is_some_and(|until| reached >= Some(until)) {
             path.recovery = None;
             path.rack.on_recovered();
         }
@@ -330,7 +326,7 @@ impl Association {
         path.window.on_delivered(news.acked);
         let unit = path.unit();
         let queued = queueing_limit.is_some_and(|limit| path.queued() > limit);
-        if (path.recovery.is_none() || growth_in_recovery) && grows && news.highest_for_window().is_some() && !queued {
+        if (path.recovery.is_none() || growth_in_recovery) && grows && reached.is_some() && !queued {
             path.window.on_ack(news.acked, path.was_full(news.occupied_before), unit, growth);
         }
         if path.in_flight == 0 {
