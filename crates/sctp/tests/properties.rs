@@ -241,10 +241,10 @@ fn fates(events: &[Event], refused: &BTreeSet<u64>) -> Fates {
 
 /// What has not been acknowledged, and the paths that should carry it.
 fn left(pair: &mut Pair) -> String {
-    let mut end = |association: &mut braidcast_sctp::Association, _| {
+    let end = |association: &mut braidcast_sctp::Association, _| {
         format!("{} bytes, {:#?}", association.buffered(), association.paths().collect::<Vec<_>>())
     };
-    format!("client {}\nserver {}", pair.on_client(&mut end), pair.on_server(&mut end))
+    format!("client {}\nserver {}", pair.on_client(end), pair.on_server(end))
 }
 
 /// Sends all, waits until nothing is left to do, and checks everything.
