@@ -22,7 +22,7 @@ fn links(links: [(u64, u64, f64); 2]) -> [LinkModel; 2] {
 }
 
 /// Runs of a scene: one picture at a bad moment takes a second of others with it.
-const RUNS: u64 = 5;
+const RUNS: u64 = 12;
 
 /// The share of units on time, kind by kind, and of pictures that can be shown, as all that they lean on came too: on the average.
 fn shares(queue: Option<(Method, QueueScope)>, links: &[LinkModel]) -> [f64; 6] {
