@@ -9,7 +9,7 @@ seconds=${1:?usage: tools/soak.sh SECONDS [FIRST_SEED]}
 first=${2:-$(date +%s)}
 cases=1000
 tests="--package braidcast-sim --package braidcast-fec --package braidcast-queue --package braidcast-dccp --package braidcast-sctp"
-tests+=" --test sim --test traffic --test codes --test properties --test transfer"
+tests+=" --package braidcast-session --test sim --test traffic --test codes --test properties --test transfer --test recovery"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 

@@ -29,12 +29,12 @@ struct PathNews {
     newest: Option<(u64, Instant)>,
     /// Highest place in the send order that is newly acknowledged.
     highest_order: Option<u64>,
+    /// The same among chunks of which a copy went over another path; those are not in the above.
+    highest_copied: Option<u64>,
     /// The SACK came back over this path.
     returned_here: bool,
     /// It newly acknowledges what was sent over this path only.
     alone: bool,
-    /// The same of those of which a copy went over another path.
-    highest_copied: Option<u64>,
     /// Something that was given up in flight was acknowledged.
     without_credit: bool,
     /// What the window waits for was acknowledged ([`CwndUpdate`]).
