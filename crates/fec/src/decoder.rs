@@ -188,7 +188,8 @@ impl LinearDecoder {
         let matrix = &mut self.scratch.matrix;
         matrix.clear();
         let mut sources: Vec<&[u8]> = Vec::with_capacity(coefficients.len());
-        for (it, &coefficient) in (first..).zip(coefficients).filter(|&(_, &coefficient)| coefficient != 0) {
+        // Coefficients first: the numbers may end with the last of them.
+        for (&coefficient, it) in coefficients.iter().zip(first..).filter(|&(&coefficient, _)| coefficient != 0) {
             let (factor, source) =
                 if it == id { (1, repair) } else { (coefficient, self.sources.get(it).unwrap_or(&[])) };
             matrix.push(mul(factor, scale));

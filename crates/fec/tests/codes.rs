@@ -142,6 +142,16 @@ fn lies_are_dropped_and_counted() {
 }
 
 #[test]
+fn the_last_numbers_that_there_are_serve_as_any() {
+    let first = u64::MAX - 10;
+    let mut decoder = LinearDecoder::new(DecoderLimits::default(), first);
+    (first..u64::MAX - 1).for_each(|id| decoder.on_source(id, &symbol(id)));
+    let all = Combination { coefficients: Coefficients::Random, first, count: 10, key: 1 };
+    decoder.on_repair(&all, &repair(&all)).unwrap();
+    assert_eq!(recovered(&mut decoder), [u64::MAX - 1]);
+}
+
+#[test]
 fn memory_has_a_bound() {
     let limits = DecoderLimits { window: 64, repairs: 8, symbol: 500 };
     let mut decoder = LinearDecoder::new(limits, 0);
