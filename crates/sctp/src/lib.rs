@@ -16,6 +16,8 @@ mod auth;
 mod capabilities;
 mod cookie;
 mod endpoint;
+mod journal;
+mod number;
 mod path;
 mod rx;
 mod tx;

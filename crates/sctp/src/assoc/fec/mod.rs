@@ -6,7 +6,6 @@
 mod artx;
 mod credit;
 mod receive;
-mod repaired;
 mod send;
 
 use super::Association;
@@ -106,10 +105,15 @@ impl Sender {
 }
 
 impl Association {
+    /// Whether redundancy is sent.
+    pub(super) fn sends_redundancy(&self) -> bool {
+        self.fec.as_ref().is_some_and(|fec| fec.sender.is_some())
+    }
+
     /// Sends redundancy by `code` from now on, or none, over what is sent from now on. Whether that is possible: both ends must
     /// have [`Options::fec`] or [`Options::fec_receive`].
     pub fn set_fec(&mut self, code: Option<Code>) -> bool {
-        let next = self.out.next_tsn();
+        let next = self.ledger.next_tsn().get();
         if let Some(fec) = &mut self.fec {
             fec.change(code, next);
         }
@@ -121,7 +125,7 @@ impl Association {
     /// so that all of a burst is covered by all of its redundancy, or after `hold`; the rate in `code` does not count. Whether that
     /// is possible, as for [`set_fec`](Self::set_fec).
     pub fn set_fec_by_path(&mut self, code: Code, hold: Duration, owed: impl Fn(PathId) -> f64) -> bool {
-        let outstanding = self.out.base()..self.out.next_tsn();
+        let outstanding = self.ledger.base().get()..self.ledger.next_tsn().get();
         let Some(fec) = &mut self.fec else { return false };
         let kept = fec.sender.take().filter(|sender| sender.credit.is_some() && sender.code.is_like(code));
         let renewed = || {
@@ -136,7 +140,7 @@ impl Association {
             sender.credit.get_or_insert_default().hold = hold;
         }
         for path in self.paths.iter_mut() {
-            path.redundancy_owed = owed(path.id);
+            path.owe_redundancy(owed(path.id()));
         }
         true
     }
