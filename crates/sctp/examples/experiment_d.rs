@@ -36,8 +36,10 @@ fn main() {
     let back = LinkModel { loss: braidcast_sim::link::Loss::default(), ..data.clone() };
     let mut net = Network::new(seed);
     let rng = Rng::from_seed(seed);
-    let client = net.add(Endpoint::new(options.clone(), rng.stream("client")), ["10.1.0.1:9899", "10.2.0.1:9899"]);
-    let server = net.add(Endpoint::new(options.clone(), rng.stream("server")), ["10.1.0.2:9899", "10.2.0.2:9899"]);
+    let client =
+        net.add(Endpoint::new(options.clone(), rng.stream("client")).unwrap(), ["10.1.0.1:9899", "10.2.0.1:9899"]);
+    let server =
+        net.add(Endpoint::new(options.clone(), rng.stream("server")).unwrap(), ["10.1.0.2:9899", "10.2.0.2:9899"]);
     let routes = [0, 1].map(|i| {
         net.connect((client, i), (server, i), Duplex::new(data.clone(), back.clone()));
         Route::new(SocketId(i), net.address((server, i)))

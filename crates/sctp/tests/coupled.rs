@@ -35,8 +35,10 @@ impl Flow {
         let mut rng = Rng::from_seed(seed + 1000 * u64::from(number));
         let address = |side: u8, path: usize| format!("10.{number}.{path}.{side}:9899");
         let (ours, theirs): (Vec<_>, Vec<_>) = (0..paths).map(|path| (address(1, path), address(2, path))).unzip();
-        let client = net.add(Endpoint::new(options.clone(), rng.stream("client")), ours.iter().map(String::as_str));
-        let server = net.add(Endpoint::new(options.clone(), rng.stream("server")), theirs.iter().map(String::as_str));
+        let client =
+            net.add(Endpoint::new(options.clone(), rng.stream("client")).unwrap(), ours.iter().map(String::as_str));
+        let server =
+            net.add(Endpoint::new(options.clone(), rng.stream("server")).unwrap(), theirs.iter().map(String::as_str));
         let mut routes = Vec::new();
         for path in 0..paths {
             let (a, b) = ((client, path as u16), (server, path as u16));

@@ -152,8 +152,8 @@ impl Underway {
 impl Carried {
     fn new(options: &Options, paths: usize) -> Self {
         let rng = Rng::from_seed(1);
-        let mut client = Endpoint::new(options.clone(), rng.stream("client"));
-        let mut server = Endpoint::new(options.clone(), rng.stream("server"));
+        let mut client = Endpoint::new(options.clone(), rng.stream("client")).unwrap();
+        let mut server = Endpoint::new(options.clone(), rng.stream("server")).unwrap();
         server.listen();
         let now = Instant::from_millis(1000);
         let routes: Vec<_> = (0..paths).map(route).collect();

@@ -197,7 +197,7 @@ fn after_a_restart_the_numbers_of_the_code_begin_anew() {
     let options = Options::live().with(|it| it.redundancy.fec = code("tetrys:4,3,20"));
     let mut pair = Pair::connected(&options, vec![lossy(0.05)]);
     transfer(&mut pair, 50_000, 900);
-    *pair.net.node_mut(pair.client) = Endpoint::new(options, Rng::from_seed(77));
+    *pair.net.node_mut(pair.client) = Endpoint::new(options, Rng::from_seed(77)).unwrap();
     pair.client_id = pair.net.with(pair.client, |it, now| it.connect(now, 9899, &[common::route(0)]).unwrap());
     pair.until(ms(5000), "restart", |pair| pair.server_events.contains(&Event::Restarted));
     let before = pair.on_server(|it, _| it.stats()).recovered_chunks;

@@ -70,9 +70,9 @@ struct Pipe {
 impl Pipe {
     fn new(options: &Options) -> Self {
         let rng = Rng::from_seed(1);
-        let mut server = Endpoint::new(options.clone(), rng.stream("server"));
+        let mut server = Endpoint::new(options.clone(), rng.stream("server")).unwrap();
         server.listen();
-        let client = Endpoint::new(options.clone(), rng.stream("client"));
+        let client = Endpoint::new(options.clone(), rng.stream("client")).unwrap();
         let now = Instant::from_millis(1);
         Self { client, server, now, packet: Vec::new(), message: Vec::new(), packets: 0, received: 0 }
     }
@@ -310,7 +310,7 @@ fn a_flood_of_redundancy_takes_no_more_than_the_receive_buffer() {
 fn a_flood_of_inits_takes_no_memory() {
     let mut pipe = Pipe::new(&Options::default());
     pipe.connect(0);
-    let mut client = Endpoint::new(Options::default(), Rng::from_seed(9));
+    let mut client = Endpoint::new(Options::default(), Rng::from_seed(9)).unwrap();
     let mut init = Vec::new();
     client.connect(pipe.now, 9899, &[Route::new(SocketId(0), address(2, 9899))]).unwrap();
     client.handle_timeout(pipe.now);

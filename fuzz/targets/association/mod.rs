@@ -89,7 +89,7 @@ impl World {
         });
         let client = usize::from(settings >> 6 & 1);
         let end = |name| End {
-            endpoint: Endpoint::new(options.clone(), Rng::from_seed(1).stream(name)),
+            endpoint: Endpoint::new(options.clone(), Rng::from_seed(1).stream(name)).expect("options that work"),
             id: None,
             marking: false,
             inbox: VecDeque::new(),
@@ -314,7 +314,7 @@ impl World {
     /// The peer loses its state and connects anew.
     pub fn restart(&mut self, seed: u8) {
         self.hints.forged = true;
-        let mut endpoint = Endpoint::new(self.options.clone(), Rng::from_seed(u64::from(seed)));
+        let mut endpoint = Endpoint::new(self.options.clone(), Rng::from_seed(u64::from(seed))).expect("options that work");
         self.ends[1].id = endpoint.connect(self.now, 9899, &[route(1, 0)]).ok();
         self.ends[1].endpoint = endpoint;
         self.ends[0].endpoint.listen();

@@ -1,7 +1,8 @@
 //! `[sctp]`: the options of an SCTP association, by name. An option that a scenario shall be able to set is a line here.
 
-use super::keys::{Key, flag, key, put, time, whole, word};
-use super::value::Value;
+use super::keys::{Key, flag, key, misused, put, time, whole, word};
+use super::value::{Settings, Value};
+use super::wrong::Wrong;
 use braidcast_sctp::{Limits, Options, PrVariant, SackOptions};
 use core::fmt::Display;
 use core::str::FromStr;
@@ -63,6 +64,31 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("artx", |o, v| off_or(&mut o.redundancy.artx, v)),
     key("artx_from", |o, v| put(&mut o.papers.artx_from, word(v))),
 ];
+
+/// What a section in `tables`, the flow's own one first, has made of `options` must work. The longest message fits both buffers
+/// unless the file says how long it is.
+pub(super) fn finish(options: &mut Options, tables: [&Settings; 2]) -> Result<(), Wrong> {
+    let limits = &mut options.limits;
+    if tables.iter().all(|table| table.get("max_message").is_none()) {
+        limits.max_message = limits.max_message.min(limits.send_buffer).min(limits.receive_buffer);
+    }
+    options.check().map_err(|misuse| misused(&misuse, tables, name))
+}
+
+/// What scenarios call an option.
+fn name(option: &'static str) -> &'static str {
+    match option {
+        "paths.base_mtu" | "paths.max_mtu" => "mtu",
+        "paths.heartbeat_interval" => "heartbeat",
+        "timers.rto.initial" => "rto_initial",
+        "timers.rto.min" => "rto_min",
+        "timers.rto.max" => "rto_max",
+        "sack.every" => "sack_every",
+        "sack.delay" => "sack_delay",
+        "queue.limits.messages" => "send_queue",
+        _ => option.rsplit('.').next().unwrap_or(option),
+    }
+}
 
 fn preset(options: &mut Options, value: &Value) -> Result<(), String> {
     *options = match value.to_string().as_str() {

@@ -1,5 +1,6 @@
 /// Why [`Association::send`](crate::Association::send) took nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SendError {
     /// Wait for [`Event::Writable`](crate::Event::Writable).
     #[error("the send buffer of {limit} bytes has {free} free, the message needs {needed}")]
@@ -45,6 +46,7 @@ pub enum SendError {
 
 /// Why [`Endpoint::connect`](crate::Endpoint::connect) did not start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// Name at least one route.
     #[error("no route to connect over")]
@@ -67,6 +69,7 @@ pub enum ConnectError {
 
 /// Why [`Association::join`](crate::Association::join) did not start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum JoinError {
     /// The association is over or about to be.
     #[error("the association is closing")]

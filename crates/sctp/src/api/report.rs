@@ -16,6 +16,7 @@ pub enum PathState {
 
 /// One path as it is now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct PathReport {
     /// Its number.
     pub id: PathId,
@@ -79,6 +80,7 @@ pub struct PathReport {
 
 /// Counts over the life of an association.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Stats {
     /// Messages taken from the application.
     pub messages_sent: u64,

@@ -1,7 +1,7 @@
 //! Which path data goes over now, and which of the lost chunks.
 
 use super::{Association, Avoided};
-use crate::api::Priority;
+use crate::api::{PathOptions, Priority};
 use crate::path::Path;
 use crate::tx::Origin;
 use crate::wire::Header;
@@ -17,8 +17,8 @@ pub(super) enum Way {
 }
 
 impl Association {
-    /// The paths that the scheduler looks at, at most; [`PathOptions::max_paths`](crate::PathOptions::max_paths) is far below.
-    const MAX_VIEWS: usize = 32;
+    /// The paths that the scheduler looks at, at most.
+    const MAX_VIEWS: usize = PathOptions::MAX_PATHS;
 
     /// What policies may know about the paths; those with room count as ready.
     fn views(&self) -> ([PathView; Self::MAX_VIEWS], usize) {

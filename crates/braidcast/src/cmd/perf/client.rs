@@ -114,7 +114,7 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
         options.redundancy.fec = Some(code);
     }
     let port = options.local_port;
-    let mut sctp = Endpoint::new(options, rng);
+    let mut sctp = Endpoint::new(options, rng)?;
     let id = sctp
         .connect(now, port, &links.routes())
         .map_err(|e| Failure::new(format!("cannot connect: {e}"), "give fewer paths"))?;

@@ -1,5 +1,6 @@
 use crate::api::MarkResponse;
 use braidcast_cc::{Congestion, LossResponse};
+use braidcast_core::Misuse;
 use core::time::Duration;
 
 /// How fast data leaves: the windows of the paths, and what makes them shrink.
@@ -15,7 +16,7 @@ pub struct CongestionOptions {
     /// instead of dropping are heard. A peer that does not know it skips the parameter. A path that loses packets which say that they
     /// can be marked is sent others ([`PathReport::takes_ect`](crate::PathReport::takes_ect)). Default true.
     pub ecn: bool,
-    /// Packets in the first window of a path; `None`, the default, as RFC 9260 §7.2.1 has it, three or four.
+    /// Packets in the first window of a path, 1 to [10,000](Self::MAX_INITIAL_WINDOW); `None`, the default, as RFC 9260 §7.2.1 has it, three or four.
     pub initial_window: Option<usize>,
     /// Spread packets over the round trip instead of sending windows in bursts. Default true.
     pub pacing: bool,
@@ -35,5 +36,15 @@ impl Default for CongestionOptions {
             pacing: true,
             queueing_limit: None,
         }
+    }
+}
+
+impl CongestionOptions {
+    /// The most packets of the first window.
+    pub const MAX_INITIAL_WINDOW: usize = 10_000;
+
+    pub(super) fn check(&self) -> Result<(), Misuse> {
+        let packets = 1..=Self::MAX_INITIAL_WINDOW;
+        self.initial_window.map_or(Ok(()), |it| Misuse::unless_within("congestion.initial_window", it, packets))
     }
 }

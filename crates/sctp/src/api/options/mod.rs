@@ -18,16 +18,21 @@ pub use redundancy::RedundancyOptions;
 pub use sack::SackOptions;
 pub use timers::TimerOptions;
 
+use crate::addresses::Addresses;
 use crate::api::{CwndUnit, LossDetection, MarkResponse, RttSamples, SackPath};
 use braidcast_cc::{LossResponse, RtoBounds};
+use braidcast_core::Misuse;
 use braidcast_mpath::{RetransmissionPolicy, Scheduler};
 use core::time::Duration;
 use std::net::IpAddr;
 
+/// The shortest of the times that must not be zero, as timers would run out again at once.
+const LEAST_TIME: Duration = Duration::from_millis(1);
+
 /// How an endpoint and its associations behave. [`Default`] is what RFC 9260 §16 recommends, where it says anything.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// SCTP port of this endpoint. Default 9899, the port of SCTP over UDP (RFC 6951 §4.1).
+    /// SCTP port of this endpoint, 1 to 65535. Default 9899, the port of SCTP over UDP (RFC 6951 §4.1).
     pub local_port: u16,
     /// Secret that both ends share (RFC 4895 endpoint pair shared key). Empty, the default: joins are bound to the
     /// handshake, but whoever saw the handshake could forge them.
@@ -157,6 +162,23 @@ impl Options {
             },
             ..Self::default()
         }
+    }
+
+    /// Whether an endpoint can do with these options. It asks itself ([`Endpoint::new`](crate::Endpoint::new)).
+    ///
+    /// # Errors
+    /// [`Misuse`]: the first option with a value that cannot work, or not beside another.
+    pub fn check(&self) -> Result<(), Misuse> {
+        Misuse::below("local_port", self.local_port, 1)?;
+        Misuse::unless_within("local_addresses.len()", self.local_addresses.len(), 0..=Addresses::MAX)?;
+        self.paths.check()?;
+        self.limits.check()?;
+        self.timers.check()?;
+        self.sack.check()?;
+        self.congestion.check()?;
+        self.queue.check()?;
+        self.redundancy.check()?;
+        self.papers.check()
     }
 
     /// These options with a `change`, for fields within groups:

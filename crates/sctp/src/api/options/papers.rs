@@ -1,4 +1,5 @@
 use crate::api::{Abandonment, ArtxFrom, BufferSplit, CwndUnit, CwndUpdate, LossDetection, RttSamples, StreamOrder};
+use braidcast_core::Misuse;
 use braidcast_mpath::RetransmissionPolicy;
 
 /// Rules that the experiments of the papers compare, and their simulators' constants. Whoever wants to send data leaves them
@@ -16,13 +17,15 @@ pub struct PaperRules {
     pub cwnd_unit: CwndUnit,
     /// A window grows while it recovers from losses too, as ns-2.35's CMT lets it, against RFC 9260 §7.2.4. Default false.
     pub growth_in_recovery: bool,
-    /// Slow start threshold of a new path, bytes. Default `None`: arbitrarily high (RFC 9260 §7.2.1); ns-2 begins with the
+    /// Slow start threshold of a new path, 1 byte or more. Default `None`: arbitrarily high (RFC 9260 §7.2.1); ns-2 begins with the
     /// peer's window.
     pub initial_ssthresh: Option<usize>,
-    /// Packets that a loss leaves the slow start threshold at least, where paths are not coupled. Default 4 (RFC 9260 §7.2.3);
+    /// Packets that a loss leaves the slow start threshold at least, where paths are not coupled, 1 to
+    /// [10,000](Self::MAX_MIN_SSTHRESH). Default 4 (RFC 9260 §7.2.3);
     /// RFC 2960 §7.2.3 and ns-2 have 2.
     pub min_ssthresh: usize,
-    /// Packets with data that may leave over a path for one acknowledgement (Max.Burst, RFC 9260 §6.1 D, which recommends 4).
+    /// Packets with data that may leave over a path for one acknowledgement (Max.Burst, RFC 9260 §6.1 D, which recommends 4),
+    /// 1 or more.
     /// Default `None`, as [`pacing`](crate::CongestionOptions::pacing) serves the same end.
     pub max_burst: Option<u32>,
     /// Which acknowledgements measure a path's round trip. Default those that come back over it.
@@ -58,5 +61,17 @@ impl Default for PaperRules {
             stream_order: StreamOrder::default(),
             artx_from: ArtxFrom::default(),
         }
+    }
+}
+
+impl PaperRules {
+    /// The largest `min_ssthresh`.
+    pub const MAX_MIN_SSTHRESH: usize = 10_000;
+
+    pub(super) fn check(&self) -> Result<(), Misuse> {
+        let some = |option, it: Option<usize>| it.map_or(Ok(()), |it| Misuse::below(option, it, 1));
+        some("papers.initial_ssthresh", self.initial_ssthresh)?;
+        Misuse::unless_within("papers.min_ssthresh", self.min_ssthresh, 1..=Self::MAX_MIN_SSTHRESH)?;
+        some("papers.max_burst", self.max_burst.map(|it| it as usize))
     }
 }

@@ -1,4 +1,5 @@
 use crate::api::QueueScope;
+use braidcast_core::Misuse;
 use braidcast_queue::{Limits, Method};
 
 /// Where messages wait until a path has room.
@@ -9,7 +10,7 @@ pub struct QueueOptions {
     /// waits for that, and the path takes the next one that it does bring in time. Padding (`keep-alive`) is never sent: a window that is not filled keeps.
     /// Default `None`: messages are sent in the order of their streams.
     pub method: Option<Method>,
-    /// How much waits in a queue at most. Bytes are no more than half of
+    /// How much waits in a queue at most, one message or more. Bytes are no more than half of
     /// [`send_buffer`](crate::LimitOptions::send_buffer), as the other half is for what was sent. Default no limit but that.
     pub limits: Limits,
     /// What the queue decides. Default everything.
@@ -19,5 +20,12 @@ pub struct QueueOptions {
 impl Default for QueueOptions {
     fn default() -> Self {
         Self { method: None, limits: Limits::NONE, scope: QueueScope::default() }
+    }
+}
+
+impl QueueOptions {
+    pub(super) fn check(&self) -> Result<(), Misuse> {
+        Misuse::below("queue.limits.messages", self.limits.messages, 1)?;
+        Misuse::below("queue.limits.bytes", self.limits.bytes, 1)
     }
 }
