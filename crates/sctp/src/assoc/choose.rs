@@ -124,7 +124,7 @@ impl Association {
     fn may_leave(&self, tag: &Tag) -> bool {
         let Some(front) = self.queue.front() else { return false };
         let sent = self.queue.held_bytes() - front.bytes();
-        sent == 0 || sent + tag.len <= self.options.send_buffer - front.most_bytes()
+        sent == 0 || sent + tag.len <= self.options.limits.send_buffer - front.most_bytes()
     }
 
     /// Counts what the queue discarded, and tells the application.

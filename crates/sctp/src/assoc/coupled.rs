@@ -9,7 +9,7 @@ impl Association {
 
     /// How the window of the path `index` grows beside the others.
     pub(super) fn growth(&self, index: PathIndex) -> Growth {
-        match self.options.congestion {
+        match self.options.congestion.coupling {
             Congestion::PerPath => Growth::default(),
             rule => self.coupled(index).map_or_else(Growth::default, |it| rule.growth(&it.paths[..it.len], it.this)),
         }
@@ -17,8 +17,8 @@ impl Association {
 
     /// What a loss leaves of the window of the path `index`, where one on its own would keep the share `kept`.
     pub(super) fn decrease(&self, index: PathIndex, kept: f64) -> Decrease {
-        let alone = Decrease { kept, floor: self.options.min_ssthresh };
-        match self.options.congestion {
+        let alone = Decrease { kept, floor: self.options.papers.min_ssthresh };
+        match self.options.congestion.coupling {
             Congestion::PerPath => alone,
             rule => self.coupled(index).map_or(alone, |it| rule.decrease(&it.paths[..it.len], it.this, kept)),
         }
@@ -26,7 +26,7 @@ impl Association {
 
     /// Packets were lost on the path `index`, the first in this round.
     pub(super) fn shrink(&mut self, index: PathIndex) {
-        let kept = self.paths[index].kept(self.options.loss_response);
+        let kept = self.paths[index].kept(self.options.congestion.loss_response);
         self.shrink_to(index, kept);
     }
 

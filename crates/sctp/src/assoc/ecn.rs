@@ -20,7 +20,7 @@ impl Association {
     /// ECT is for what a window holds back (RFC 3168 §6.1): data and, inside the window, redundancy, not copies.
     pub(super) fn codepoint(&self, index: PathIndex, before: &PathStats) -> Ecn {
         let path = &self.paths[index];
-        let inside = self.options.fec_window == FecWindow::Inside;
+        let inside = self.options.redundancy.fec_window == FecWindow::Inside;
         let held = path.stats().sent_chunks() > before.sent_chunks()
             || (inside && path.stats().redundancy_chunks() > before.redundancy_chunks());
         if self.agreed.ecn && held && path.takes_ect() { Ecn::Ect0 } else { Ecn::NotEct }
@@ -71,7 +71,7 @@ impl Association {
         let path = &mut self.paths[index];
         let reduces = path.on_marked(order, next);
         if reduces {
-            let kept = self.options.mark_response.kept(path.window().in_slow_start());
+            let kept = self.options.congestion.mark_response.kept(path.window().in_slow_start());
             self.shrink_to(index, kept);
         }
         reduces

@@ -8,7 +8,7 @@ use braidcast_core::Instant;
 impl Association {
     /// Marks what is overdue on each path, and sets the timers for what will be.
     pub(super) fn detect_losses(&mut self, now: Instant) {
-        if self.options.loss_detection == LossDetection::Time {
+        if self.options.papers.loss_detection == LossDetection::Time {
             for place in 0..self.paths.places() {
                 if let Some(index) = self.paths.at(place) {
                     self.detect_overdue(now, index);

@@ -40,7 +40,7 @@ impl Association {
             self.journal.events.push_back(Event::PathDown(path.id(), path.route()));
         }
         self.errors += u32::from(best && missed.counts);
-        if self.errors > self.options.association_max_retrans {
+        if self.errors > self.options.timers.association_max_retrans {
             self.send_abort(&crate::wire::Cause::UserInitiatedAbort(b"no path answers"));
             self.close(crate::api::CloseReason::PathsFailed);
         }

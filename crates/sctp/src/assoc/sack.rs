@@ -106,7 +106,7 @@ impl Association {
     /// was not only late. Without a code nobody asks.
     fn note_repaired(&mut self, index: PathIndex, order: Order) {
         let path = &mut self.paths[index];
-        let told = match self.options.fec_losses {
+        let told = match self.options.redundancy.fec_losses {
             FecLosses::Hidden => false,
             FecLosses::Queued => path.shows_congestion(),
             FecLosses::Told => true,
@@ -124,7 +124,7 @@ impl Association {
         paths: &[PathNews],
         overdue: &mut Vec<(Tsn, PathIndex, Order)>,
     ) {
-        match self.options.loss_detection {
+        match self.options.papers.loss_detection {
             LossDetection::Time => {}
             // A SACK reports everything missing below the highest TSN that it newly acknowledges (HTNA), and if it moves the
             // cumulative TSN during a recovery, everything missing below the highest that it names (RFC 9260 §7.2.4).

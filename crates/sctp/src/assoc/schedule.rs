@@ -1,7 +1,7 @@
 //! Which path data goes over now, and which of the lost chunks.
 
 use super::{Association, Avoided};
-use crate::api::Priority;
+use crate::api::{PathOptions, Priority};
 use crate::number::Tsn;
 use crate::path::PathIndex;
 use crate::tx::Origin;
@@ -18,8 +18,8 @@ pub(super) enum Way {
 }
 
 impl Association {
-    /// The paths that the scheduler looks at, at most; [`Options::max_paths`](crate::Options) is far below.
-    const MAX_VIEWS: usize = 32;
+    /// The paths that the scheduler looks at, at most.
+    const MAX_VIEWS: usize = PathOptions::MAX_PATHS;
 
     /// What policies may know about the paths; those with room count as ready.
     fn views(&self) -> ([PathView; Self::MAX_VIEWS], usize) {
@@ -78,7 +78,7 @@ impl Association {
 
     /// The path for new data.
     fn new_way(&self, views: &[PathView]) -> Option<PathIndex> {
-        if self.options.concurrent {
+        if self.options.paths.concurrent {
             let mut open = [PathView::default(); Self::MAX_VIEWS];
             let open = &mut open[..views.len()];
             open.copy_from_slice(views);
@@ -94,12 +94,12 @@ impl Association {
     /// The path that chunks lost like `origin` are to go over; `None`: any.
     fn repeat_target(&self, views: &[PathView], origin: Origin) -> Option<PathIndex> {
         let lost_on = origin.path.map_or(usize::MAX, PathIndex::get);
-        self.options.retransmission.pick(views, lost_on, origin.timed_out).map(PathIndex::new)
+        self.options.papers.retransmission.pick(views, lost_on, origin.timed_out).map(PathIndex::new)
     }
 
     /// The path that the scheduler likes best.
     fn pick(&self, views: &[PathView]) -> Option<PathIndex> {
-        self.options.scheduler.pick(views, self.paths.last().get()).map(PathIndex::new)
+        self.options.paths.scheduler.pick(views, self.paths.last().get()).map(PathIndex::new)
     }
 
     /// The first of the lost chunks that may go over the path `index`.
@@ -127,7 +127,7 @@ impl Association {
 
     /// Whether data waits that the peer has no room for.
     pub(super) fn peer_is_full(&self) -> bool {
-        if self.ledger.peer_room() >= self.options.max_mtu.max(self.options.base_mtu) {
+        if self.ledger.peer_room() >= self.options.paths.max_mtu.max(self.options.paths.base_mtu) {
             return false;
         }
         let first = || self.queue.front().and_then(|front| front.head()).map(|tag| tag.len);
@@ -139,7 +139,7 @@ impl Association {
 
     /// Whether new data may go over the path `index`.
     pub(super) fn may_carry_new(&self, index: PathIndex) -> bool {
-        (self.options.concurrent || self.paths.data_path() == Some(index))
+        (self.options.paths.concurrent || self.paths.data_path() == Some(index))
             && self.path_has_room(index)
             && self.within_share(index)
     }
@@ -152,7 +152,8 @@ impl Association {
     /// When pacing lets the next packet go, if that is what holds it back.
     pub(super) fn pacing_timeout(&self) -> Option<Instant> {
         let new_data = self.has_new_data();
-        if !self.options.pacing || !self.state.carries_data() || (!new_data && self.ledger.has_no_repeats()) {
+        if !self.options.congestion.pacing || !self.state.carries_data() || (!new_data && self.ledger.has_no_repeats())
+        {
             return None;
         }
         let wanted = |index| {

@@ -51,7 +51,7 @@ impl Association {
         let (first, mut segment_size) = (len, None);
         let mut packets = 1;
         // More packets of the same size for the same path go along (UDP segmentation offload); a smaller one ends it.
-        let most = if first <= limit { self.options.max_segments } else { 1 };
+        let most = if first <= limit { self.options.limits.max_segments } else { 1 };
         while data && len == first && packets < most && buf.len() + first <= usize::from(u16::MAX) {
             self.announce_forward();
             if self.redundancy_is_next(index) || !matches!(self.way(now), Way::Open(next) if next == index) {

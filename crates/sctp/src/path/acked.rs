@@ -67,7 +67,8 @@ impl News {
     fn measures(&self, rtt: Duration, path: &Path, flight: &Flight) -> bool {
         let delay = path.options.sack.delay;
         let explained = path.rtt.srtt().is_some_and(|srtt| rtt >= srtt && rtt <= srtt + delay);
-        path.options.rtt_samples == RttSamples::AnyReturn || (flight.returned_here && (flight.alone || !explained))
+        path.options.papers.rtt_samples == RttSamples::AnyReturn
+            || (flight.returned_here && (flight.alone || !explained))
     }
 }
 
@@ -141,9 +142,9 @@ impl Path {
             self.rack.on_recovered();
         }
         self.window.on_delivered(news.acked);
-        let grows = news.advanced || (flight.moved && self.options.cwnd_update == CwndUpdate::Plain);
-        let queued = self.options.queueing_limit.is_some_and(|limit| self.queued() > limit);
-        let steady = self.recovery.is_none() || self.options.growth_in_recovery;
+        let grows = news.advanced || (flight.moved && self.options.papers.cwnd_update == CwndUpdate::Plain);
+        let queued = self.options.congestion.queueing_limit.is_some_and(|limit| self.queued() > limit);
+        let steady = self.recovery.is_none() || self.options.papers.growth_in_recovery;
         if steady && grows && reached.is_some() && !queued {
             self.window.on_ack(news.acked, self.was_full(flight.occupied_before), self.unit(), growth);
         }
@@ -158,7 +159,7 @@ impl Path {
             self.timers.set(Timer::Retransmission, now + self.rtt.rto());
         }
         if news.proven().is_some() {
-            let timeout = self.probe_timeout().filter(|_| self.options.probe);
+            let timeout = self.probe_timeout().filter(|_| self.options.paths.probe);
             self.timers.set_or_stop(Timer::Probe, timeout.map(|timeout| now + timeout));
         }
     }
@@ -166,7 +167,7 @@ impl Path {
     /// What the newest chunk acknowledged says about the round trip and the queues.
     fn measure(&mut self, now: Instant, news: &News, flight: &Flight) {
         let Some((order, sent)) = news.newest else { return };
-        let any_return = self.options.rtt_samples == RttSamples::AnyReturn;
+        let any_return = self.options.papers.rtt_samples == RttSamples::AnyReturn;
         let rtt = now - sent;
         if flight.returned_here || any_return {
             self.queueing.observe(now, rtt);
@@ -178,7 +179,7 @@ impl Path {
             self.next_rtt_order = flight.next;
             self.rtt.sample(rtt);
             self.measured = now;
-            self.heartbeats.postpone(now, self.options.heartbeat_interval);
+            self.heartbeats.postpone(now, self.options.paths.heartbeat_interval);
             self.shorten_queue(false);
         } else if !any_return {
             if !flight.returned_here && order >= self.next_detour_order {
@@ -203,7 +204,7 @@ impl Path {
         let unit = self.unit();
         self.detoured = detoured;
         let round = if detoured { self.detour.end_round() } else { self.queueing.end_round() };
-        if let (Some(limit), Some((queueing, base))) = (self.options.queueing_limit, round)
+        if let (Some(limit), Some((queueing, base))) = (self.options.congestion.queueing_limit, round)
             && queueing > limit
         {
             self.window.on_queueing(queueing, limit, base, unit);

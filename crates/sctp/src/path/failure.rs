@@ -44,7 +44,7 @@ impl Path {
         let retransmission = self.timers.is_expired(Timer::Retransmission, now);
         let probe = self.timers.is_expired(Timer::Probe, now);
         // Heartbeats ask paths that carry nothing; else T3 speaks for the path (RFC 9260 §8.3).
-        if self.heartbeats.due(now) && in_flight > 0 && self.options.quick_failover.is_none() {
+        if self.heartbeats.due(now) && in_flight > 0 && self.options.paths.quick_failover.is_none() {
             self.heartbeats.postpone(now, self.rtt.rto());
         } else if self.heartbeats.due(now) {
             if in_flight == 0 && now - self.last_sent >= self.rtt.rto() {
@@ -65,7 +65,7 @@ impl Path {
             }
             return false;
         }
-        let late = if self.heartbeats.answered(now, info.nonce, self.options.heartbeat_interval) {
+        let late = if self.heartbeats.answered(now, info.nonce, self.options.paths.heartbeat_interval) {
             false
         } else if self.heartbeats.answered_late(info.nonce) {
             true
@@ -91,7 +91,7 @@ impl Path {
     /// A heartbeat sent at `asked` was not answered within its RTO; `in_flight` bytes are out. Whether that speaks against the
     /// path.
     pub(crate) fn on_heartbeat_failure(&mut self, now: Instant, asked: Instant, in_flight: usize) -> bool {
-        let interval = self.options.heartbeat_interval;
+        let interval = self.options.paths.heartbeat_interval;
         if self.answered > asked {
             self.heartbeats.postpone(now, interval);
             return false; // One packet was lost; the data that came through since speaks for the path (RFC 9260 §8.2).
@@ -99,7 +99,7 @@ impl Path {
         if in_flight == 0 {
             self.window.on_silence(self.pmtu.current());
         }
-        if self.options.quick_failover.is_some() || self.state == PathState::Unconfirmed {
+        if self.options.paths.quick_failover.is_some() || self.state == PathState::Unconfirmed {
             self.pending.heartbeat = true; // RFC 7829 §4: each RTO.
         } else {
             self.heartbeats.postpone(now, interval); // RFC 9260 §8.3.
@@ -126,8 +126,8 @@ impl Path {
 
     /// The path missed an answer (RFC 9260 §8.2; RFC 7829 §3). `others`: there is a path that may be used.
     pub(crate) fn on_missed_answer(&mut self, others: bool) -> Missed {
-        let limit = self.options.path_max_retrans;
-        let avoided_after = self.options.quick_failover.map_or(limit, |quick| quick.min(limit));
+        let limit = self.options.paths.path_max_retrans;
+        let avoided_after = self.options.paths.quick_failover.map_or(limit, |quick| quick.min(limit));
         self.errors += 1;
         self.stats.timeouts += 1;
         self.rtt.back_off();
@@ -151,7 +151,7 @@ impl Path {
         let unit = self.unit();
         self.window.on_timeout(unit, decrease);
         self.recovery = Some(next);
-        self.pending.heartbeat |= self.options.quick_failover.is_some();
+        self.pending.heartbeat |= self.options.paths.quick_failover.is_some();
         self.pmtu.on_timeout(now);
         self.stats.t3_expiries += 1;
         self.burst = 0;

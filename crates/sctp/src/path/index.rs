@@ -10,7 +10,7 @@ pub(crate) struct PathIndex(u8);
 
 impl PathIndex {
     /// # Panics
-    /// If `place` is not below 256: [`Options::max_paths`](crate::Options) is.
+    /// If `place` is not below 256: [`PathOptions::max_paths`](crate::PathOptions::max_paths) is.
     pub(crate) fn new(place: usize) -> Self {
         Self(u8::try_from(place).expect("Options limit the paths of an association"))
     }

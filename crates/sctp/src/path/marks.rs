@@ -47,7 +47,7 @@ impl Path {
     /// CWR with `tsn` may leave over this path: at once if the window was `reduced`, else once in a round trip, as echoes come with
     /// each SACK until it has arrived. Whether it leaves.
     pub(crate) fn answers_mark(&mut self, now: Instant, tsn: Tsn, reduced: bool) -> bool {
-        let pause = self.rtt.srtt().unwrap_or(self.options.rto.initial);
+        let pause = self.rtt.srtt().unwrap_or(self.options.timers.rto.initial);
         let soon = self.marks.answered.is_some_and(|(last, _)| now - last < pause);
         if self.state == PathState::Unconfirmed || (!reduced && soon) {
             return false;

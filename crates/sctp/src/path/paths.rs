@@ -145,14 +145,14 @@ impl Paths {
 
     /// The paths that data may go over now: the best ones, or one of them where one is used at a time.
     pub(crate) fn for_data(&self) -> impl Iterator<Item = (PathIndex, &Path)> + Clone {
-        let only = if self.options.concurrent { None } else { self.data_path() };
-        let all = self.options.concurrent;
+        let only = if self.options.paths.concurrent { None } else { self.data_path() };
+        let all = self.options.paths.concurrent;
         self.best().filter(move |&(index, _)| all || only == Some(index))
     }
 
     /// Whether data may go over the path `index` now.
     pub(crate) fn is_for_data(&self, index: PathIndex) -> bool {
-        if self.options.concurrent { self.is_best(index) } else { self.data_path() == Some(index) }
+        if self.options.paths.concurrent { self.is_best(index) } else { self.data_path() == Some(index) }
     }
 
     /// The best path but `index` that carries packets of `size` bytes, unless it has failed.
@@ -170,7 +170,7 @@ impl Paths {
 
     /// The packet size that every path carries which may be used, for cutting messages.
     pub(crate) fn common_mtu(&self) -> usize {
-        self.iter().filter(|path| path.is_usable()).map(Path::mtu).min().unwrap_or(self.options.base_mtu)
+        self.iter().filter(|path| path.is_usable()).map(Path::mtu).min().unwrap_or(self.options.paths.base_mtu)
     }
 }
 

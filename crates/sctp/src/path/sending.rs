@@ -94,7 +94,7 @@ impl Path {
     pub(crate) fn on_data_sent(&mut self, now: Instant, bytes: usize) {
         self.pacer.on_sent(bytes);
         self.burst += 1;
-        let timeout = self.probe_timeout().filter(|_| self.options.probe);
+        let timeout = self.probe_timeout().filter(|_| self.options.paths.probe);
         self.timers.set_or_stop(Timer::Probe, timeout.map(|timeout| now + timeout));
     }
 
@@ -103,7 +103,7 @@ impl Path {
     pub(crate) fn on_redundancy_sent(&mut self, size: usize, counted: usize, last: Order) {
         self.stats.redundancy_chunks += 1;
         self.pacer.on_sent(size);
-        if self.options.fec_window == FecWindow::Inside {
+        if self.options.redundancy.fec_window == FecWindow::Inside {
             self.redundant.on_sent(last, counted);
             self.burst += 1;
         }
@@ -126,7 +126,7 @@ impl Path {
 
     /// Whether data may go here as far as congestion control is concerned (RFC 9260 §6.1 B and D), with `in_flight` bytes out.
     pub(crate) fn has_room(&self, in_flight: usize) -> bool {
-        let in_burst = self.options.max_burst.is_none_or(|most| self.burst < most || in_flight == 0);
+        let in_burst = self.options.papers.max_burst.is_none_or(|most| self.burst < most || in_flight == 0);
         self.occupied(in_flight) < self.window.cwnd() && in_burst
     }
 
@@ -137,7 +137,7 @@ impl Path {
 
     /// Bytes per second to spread packets at: 2 windows per round trip in slow start, 1.25 later, as Linux TCP does. `None`: at once.
     fn pacing_rate(&self) -> Option<f64> {
-        if !self.options.pacing {
+        if !self.options.congestion.pacing {
             return None;
         }
         let gain = if self.window.in_slow_start() { 2.0 } else { 1.25 };

@@ -17,17 +17,17 @@ impl Association {
         due: Instant,
     ) -> Instant {
         let delay = self.artx_delay(index, tsn);
-        match self.options.artx_from {
+        match self.options.papers.artx_from {
             ArtxFrom::Sent => due.max(sent + delay),
             ArtxFrom::Due => due + delay,
         }
     }
 
     /// δ for the chunk `tsn`, last sent over the path `index`. Zero without a code or without
-    /// [`Options::artx`](crate::Options::artx).
+    /// [`RedundancyOptions::artx`](crate::RedundancyOptions::artx).
     fn artx_delay(&self, index: PathIndex, tsn: Tsn) -> Duration {
         let Some(sender) = self.fec.as_ref().and_then(|fec| fec.sender.as_ref()) else { return Duration::ZERO };
-        let Some(reading) = self.options.artx else { return Duration::ZERO };
+        let Some(reading) = self.options.redundancy.artx else { return Duration::ZERO };
         match sender.code {
             // THESIS eq. 8.1: what is left of the block, at the rate of all paths together, then one round trip and a half.
             Code::Block { n, k } => {
@@ -52,7 +52,7 @@ impl Association {
     /// Whether `tsn`, of which one report too many says that it is missing, waits for the code all the same: until δ is over
     /// and one more report comes.
     pub(in crate::assoc) fn waits_for_code(&mut self, now: Instant, index: PathIndex, tsn: Tsn) -> bool {
-        if !self.sends_redundancy() || self.options.artx.is_none() {
+        if !self.sends_redundancy() || self.options.redundancy.artx.is_none() {
             return false;
         }
         let Some(chunk) = self.ledger.get(tsn) else { return false };
@@ -68,7 +68,7 @@ impl Association {
     /// allows a round trip to take longer (RFC 9260 §6.3.1 C3). T3-rtx is held off so long; else, where the least RTO is short, it
     /// would come before any retransmission that δ holds back, and shut the window.
     pub(in crate::assoc) fn code_has_until(&self, index: PathIndex) -> Option<Instant> {
-        if !self.sends_redundancy() || self.options.artx.is_none() {
+        if !self.sends_redundancy() || self.options.redundancy.artx.is_none() {
             return None;
         }
         let (tsn, _, chunk) = self.ledger.sent_over(index).next()?;
@@ -80,10 +80,10 @@ impl Association {
     /// T3-rtx expired on the path `index` (algorithm 5): fast retransmissions that are held there are done instead of a timeout
     /// recovery. Whether there were any.
     pub(in crate::assoc) fn release_held(&mut self, now: Instant, index: PathIndex) -> bool {
-        if self.fec.is_none() || self.options.artx.is_none() {
+        if self.fec.is_none() || self.options.redundancy.artx.is_none() {
             return false;
         }
-        let by_time = self.options.loss_detection == LossDetection::Time;
+        let by_time = self.options.papers.loss_detection == LossDetection::Time;
         let path = &self.paths[index];
         let overdue = |sent, order| by_time && path.lost_at(sent, order).is_some_and(|at| at <= now);
         let out = self.ledger.sent_over(index);

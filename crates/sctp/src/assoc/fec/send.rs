@@ -72,7 +72,7 @@ impl Association {
         if sender.due.is_empty() || !self.state.carries_data() {
             return None;
         }
-        let inside = self.options.fec_window == FecWindow::Inside;
+        let inside = self.options.redundancy.fec_window == FecWindow::Inside;
         let open = self.paths.for_data().filter(|&(index, _)| !inside || self.path_has_room(index));
         let key = |index, path: &Path| (path.redundancy_share(), index == self.paths.last());
         let least = open

@@ -92,8 +92,8 @@ impl Ledger {
         let unwrapper = Unwrapper::<32>::new(u64::from(first.wrapping_sub(1)));
         let next = Tsn::new(unwrapper.highest() + 1);
         Self {
-            window_waits_for: options.cwnd_update,
-            abandonment: options.abandonment,
+            window_waits_for: options.papers.cwnd_update,
+            abandonment: options.papers.abandonment,
             chunks: VecDeque::new(),
             acked: TsnRing::new(next.get()),
             kept: TsnRing::new(next.get()),
