@@ -3,7 +3,7 @@
 mod common;
 
 use braidcast_sctp::wire::chunk::kind;
-use braidcast_sctp::{BlockingReport, BufferSplit, Options, Reliability, SackPolicy, Scheduler, SendOptions};
+use braidcast_sctp::{BlockingReport, BufferSplit, Options, Reliability, SackPolicy, SchedulerKind, SendOptions};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, QueueLimit};
 use common::{CLIENT, Pair, SERVER, link, ms, on, packet, pattern, tag, transfer};
@@ -20,7 +20,7 @@ fn duplex(kbit: u64, delay_ms: u64) -> Duplex {
 /// CMT as the papers have it, packets in turn over the paths.
 fn cmt() -> Options {
     Options {
-        scheduler: Scheduler::RoundRobin,
+        scheduler: SchedulerKind::RoundRobin,
         sack: SackPolicy::EveryPacket.into(),
         max_message: 16_384,
         ..Options::default()
@@ -48,7 +48,7 @@ fn bulk(options: &Options, links: Vec<Duplex>) -> (f64, BlockingReport, Blocking
 #[test]
 fn a_small_receive_window_is_blocked_by_a_slow_path_unless_it_is_split() {
     let fast = || duplex(1000, 10);
-    for scheduler in [Scheduler::RoundRobin, Scheduler::LowestDelay] {
+    for scheduler in [SchedulerKind::RoundRobin, SchedulerKind::LowestDelay] {
         let options = Options { scheduler, receive_buffer: BUFFER, ..cmt() };
         let alone = bulk(&options, vec![fast()]).0;
         let run = |buffer_split| bulk(&Options { buffer_split, ..options.clone() }, vec![fast(), duplex(1000, 150)]);
@@ -57,7 +57,7 @@ fn a_small_receive_window_is_blocked_by_a_slow_path_unless_it_is_split() {
         println!("{scheduler}: fast path alone {alone:.2}, both {shared:.2}, split {split:.2} Mbit/s");
         assert!(split > 1.3 * alone, "{scheduler}: {split:.2} Mbit/s with both paths, {alone:.2} with the fast one");
         // In turn the slow path makes it worse than without it; by delay it just adds nothing.
-        let gain = if scheduler == Scheduler::RoundRobin { 0.9 } else { 1.05 };
+        let gain = if scheduler == SchedulerKind::RoundRobin { 0.9 } else { 1.05 };
         assert!(shared < gain * alone, "{scheduler}: {shared:.2} Mbit/s with both paths, {alone:.2} with the fast one");
         let share = blocked.held_by_peer.total.as_secs_f64() / 40.0;
         assert!(share > 0.5, "{scheduler}: blocked for {share:.2} of the time");
@@ -207,7 +207,7 @@ fn waiting_for_a_gap_is_measured() {
 fn sack_policies_by_name() {
     // Packets of data for each SACK, without and with packets that come in turns over paths of different delay.
     let per_sack = |policy: SackPolicy, delays: &[u64]| {
-        let options = Options { sack: policy.into(), scheduler: Scheduler::RoundRobin, ..Options::default() };
+        let options = Options { sack: policy.into(), scheduler: SchedulerKind::RoundRobin, ..Options::default() };
         let mut pair = Pair::connected(&options, delays.iter().map(|&delay| Duplex::both(link(10, delay))).collect());
         let recording = pair.record();
         transfer(&mut pair, 500_000, 1400);

@@ -6,7 +6,7 @@ use braidcast_core::Instant;
 use braidcast_sctp::{
     Abandonment, Artx, BufferSplit, Code, Congestion, CwndUpdate, Event, FecLosses, FecWindow, Limits, LossDetection,
     MessagePriority, Method, Options, QueueScope, Reliability, RetransmissionPolicy, RttSamples, SackOptions, SackPath,
-    SackPolicy, Scheduler, SendError, SendOptions, StreamOrder,
+    SackPolicy, SchedulerKind, SendError, SendOptions, StreamOrder,
 };
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Loss, Outage, Rate, Reorder, ReorderHow};
@@ -74,7 +74,7 @@ fn queues() -> impl Strategy<Value = (Option<Method>, Limits, QueueScope)> {
 }
 
 fn options() -> impl Strategy<Value = Options> {
-    let scheduling = (of(&Scheduler::ALL), of(&RetransmissionPolicy::ALL), any::<bool>(), of(&StreamOrder::ALL));
+    let scheduling = (of(&SchedulerKind::ALL), of(&RetransmissionPolicy::ALL), any::<bool>(), of(&StreamOrder::ALL));
     let losses = (of(&LossDetection::ALL), of(&CwndUpdate::ALL), of(&Abandonment::ALL), any::<bool>());
     let returns = (of(&SackPath::ALL), of(&RttSamples::ALL), of(&SackPolicy::ALL), any::<bool>());
     let sharing = (of(&Congestion::ALL), of(&BufferSplit::ALL));

@@ -4,7 +4,7 @@ use crate::api::{
 };
 use braidcast_cc::{Congestion, LossResponse, RtoBounds};
 use braidcast_fec::Code;
-use braidcast_mpath::{RetransmissionPolicy, Scheduler};
+use braidcast_mpath::{RetransmissionPolicy, SchedulerKind};
 use braidcast_queue::{Limits, Method};
 use core::time::Duration;
 use std::net::IpAddr;
@@ -23,7 +23,7 @@ pub struct Options {
     /// wrong behind NATs.
     pub local_addresses: Vec<IpAddr>,
     /// Which path carries new data. Default lowest delay.
-    pub scheduler: Scheduler,
+    pub scheduler: SchedulerKind,
     /// What counts as lost. Default by time.
     pub loss_detection: LossDetection,
     /// New data goes over all paths at once. Default true; false: over the primary path alone, and over another one while the
@@ -149,7 +149,7 @@ impl Default for Options {
             local_port: 9899,
             key: Vec::new(),
             local_addresses: Vec::new(),
-            scheduler: Scheduler::default(),
+            scheduler: SchedulerKind::default(),
             loss_detection: LossDetection::default(),
             concurrent: true,
             retransmission: RetransmissionPolicy::default(),
@@ -240,7 +240,7 @@ impl Options {
         let rwnd = 65_536;
         let mtu = 1480;
         Self {
-            scheduler: Scheduler::RoundRobin,
+            scheduler: SchedulerKind::RoundRobin,
             loss_detection: LossDetection::Count,
             retransmission: RetransmissionPolicy::RtxCwnd,
             rtt_samples: RttSamples::AnyReturn,

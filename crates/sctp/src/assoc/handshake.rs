@@ -130,6 +130,7 @@ impl Association {
             Chunk::Error(chunk).emit(&mut Writer::new(&mut handshake.chunk));
         }
         self.paths.last = slot;
+        self.scheduler.reset(slot);
         self.state = State::CookieEchoed(handshake);
         self.handle_handshake_timeout(now);
     }
@@ -212,6 +213,7 @@ impl Association {
         if let (Some(path), Some(route)) = (self.paths.get_mut(slot), route) {
             let id = path.id;
             *path = crate::path::Path::new(now, id, route, crate::api::PathState::Active, &self.options);
+            self.scheduler.on_restarted(slot);
         }
         self.queue.restart();
         self.local_tag = cookie.local_tag;

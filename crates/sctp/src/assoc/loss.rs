@@ -162,6 +162,7 @@ impl Association {
         path.pmtu.on_timeout(now);
         path.stats.t3_expiries += 1;
         path.burst = 0;
+        self.scheduler.on_restarted(slot);
         self.stats.t3_expiries += 1;
         if self.out.in_flight == 0 && !self.is_forwarding() {
             self.withdraw_gap_acks(now);

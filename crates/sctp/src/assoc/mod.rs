@@ -41,6 +41,7 @@ use crate::tx::{Front, Outstanding, Repeats, SendQueue, SentAgain};
 use abandon::Forward;
 use asconf::Reconfiguration;
 use braidcast_core::{Instant, PathId, Rng, Route, Transmit, Unwrapper};
+use braidcast_mpath::Scheduler;
 use choose::Avoided;
 use fec::Fec;
 use sack::AckScratch;
@@ -71,6 +72,7 @@ pub struct Association {
     auth: Option<AuthKeys>,
     outbound_streams: u16,
     paths: Paths,
+    scheduler: Box<dyn Scheduler>,
     queue: SendQueue,
     /// Paths that new data leaves alone for the moment, for the sake of a queue.
     avoided: Avoided,
@@ -160,6 +162,7 @@ impl Association {
             auth: None,
             outbound_streams: options.streams,
             paths: Paths::default(),
+            scheduler: options.scheduler.scheduler(),
             queue: SendQueue::new(options.stream_order, options.abandonment).behind(Front::new(&options)),
             avoided: Avoided::default(),
             out: Outstanding::new(acked.highest() + 1),

@@ -141,6 +141,7 @@ impl Association {
     /// Takes the path in `slot` out; what it owes goes over the others, without blame.
     pub(super) fn remove_path(&mut self, slot: usize) {
         let Some(path) = self.paths.remove(slot) else { return };
+        self.scheduler.on_restarted(slot);
         self.out.release_abandoned(slot);
         for &(tsn, order) in &path.sent {
             if let Some(chunk) = self.out.get_mut(tsn)
@@ -175,6 +176,7 @@ impl Association {
         let revived = path.silent_since.take().is_some() || path.state != PathState::Active;
         path.probes = 0;
         path.burst = 0;
+        self.scheduler.on_restarted(slot);
         path.rtt.restore_rto();
         if path.state != PathState::Active {
             path.pmtu.start(now);

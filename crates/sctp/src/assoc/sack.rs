@@ -112,6 +112,7 @@ impl Association {
         for path in self.paths.iter_mut() {
             path.burst = 0;
         }
+        self.scheduler.on_acknowledged();
         if self.options.loss_detection == LossDetection::PlainCount {
             self.count_missing_plainly(now, sack, cumulative, highest_tsn, moved);
         }

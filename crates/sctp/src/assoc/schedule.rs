@@ -1,12 +1,12 @@
 //! Which path data goes over now, and which of the lost chunks.
 
 use super::{Association, Avoided};
-use crate::api::Priority;
+use crate::api::{Options, Priority};
 use crate::path::Path;
 use crate::tx::Origin;
 use crate::wire::Header;
 use braidcast_core::Instant;
-use braidcast_mpath::PathView;
+use braidcast_mpath::{Delay, PathView, View, Waiting};
 
 /// Where data may go now.
 pub(super) enum Way {
@@ -27,18 +27,35 @@ impl Association {
         let count = self.paths.slots().min(views.len());
         for (slot, path) in self.paths.enumerate().take_while(|&(slot, _)| slot < count) {
             let active = self.paths.is_best(path, best);
+            let srtt = path.rtt.srtt();
+            let delay = srtt.map(|srtt| Delay::half_of(srtt, path.rtt.rttvar()));
             views[slot] = PathView {
                 ready: active && path.has_room(self.options.max_burst),
                 active,
-                bursting: path.burst > 0,
                 cwnd: path.window.cwnd(),
                 ssthresh: path.window.ssthresh(),
                 in_flight: path.in_flight,
+                rate: srtt.map(|srtt| path.window.cwnd() as f64 / srtt.as_secs_f64().max(1e-6)),
                 loss_rate: path.loss_rate,
-                srtt: path.rtt.srtt(),
+                srtt,
+                forward_delay: delay,
+                return_delay: delay,
             };
         }
         (views, count)
+    }
+
+    /// What policies may know about the data that waits.
+    fn waiting_data(&self) -> Waiting {
+        let bytes = self.queue.waiting_bytes();
+        if let Some((key, _)) = self.queue.peek() {
+            let message = self.queue.get(key);
+            return Waiting { bytes, deadline: message.expiry(), priority: message.priority.index() as u8 };
+        }
+        match self.queue.front().and_then(|front| front.head()) {
+            Some(tag) => Waiting { bytes, deadline: tag.expiry, priority: tag.priority.get() },
+            None => Waiting { bytes, ..Waiting::default() },
+        }
     }
 
     /// Which path data goes over now: what was lost before what is new (RFC 9260 §6.1 C).
@@ -57,24 +74,27 @@ impl Association {
         }
         let views = &mut views[..count];
         self.choose(now, views.iter().enumerate().filter(|(_, view)| view.ready).map(|(slot, _)| slot));
-        let open = self.repeat_way(views).or_else(|| self.new_way(views).filter(|_| new_data));
+        let waiting = self.waiting_data();
+        let repeat = self.repeat_way(now, waiting, views);
+        let open = repeat.or_else(|| self.new_way(now, waiting, views).filter(|_| new_data));
         open.map_or(Way::Shut, Way::Open)
     }
 
     /// The path for the first of the lost chunks whose path is ready.
-    fn repeat_way(&self, views: &mut [PathView]) -> Option<usize> {
-        let best = |views: &[PathView], ready: &dyn Fn(usize) -> bool| {
-            let targets = self.retransmit.heads().filter_map(|(origin, priority, tsn)| {
-                let target = match self.repeat_target(views, origin) {
+    fn repeat_way(&mut self, now: Instant, waiting: Waiting, views: &[PathView]) -> Option<usize> {
+        let Self { scheduler, retransmit, options, .. } = self;
+        let mut best = |paths: &[PathView], ready: &dyn Fn(usize) -> bool| {
+            let targets = retransmit.heads().filter_map(|(origin, priority, tsn)| {
+                let target = match repeat_target(options, paths, origin) {
                     Some(slot) => ready(slot).then_some(slot),
-                    None => self.options.scheduler.pick(views, self.paths.last),
+                    None => scheduler.pick(&View { now, paths, waiting }),
                 };
                 Some(((priority, tsn), target?))
             });
             targets.min_by_key(|&(rank, _)| rank).map(|(_, slot)| slot)
         };
         best(views, &|slot| views[slot].ready).or_else(|| {
-            if !self.unheld_packet || self.retransmit.is_empty() {
+            if !self.unheld_packet || retransmit.is_empty() {
                 return None;
             }
             let mut open = [PathView::default(); Self::MAX_VIEWS];
@@ -86,22 +106,14 @@ impl Association {
     }
 
     /// The path for new data.
-    fn new_way(&self, views: &[PathView]) -> Option<usize> {
+    fn new_way(&mut self, now: Instant, waiting: Waiting, views: &mut [PathView]) -> Option<usize> {
         if self.options.concurrent {
-            let mut open = [PathView::default(); Self::MAX_VIEWS];
-            let open = &mut open[..views.len()];
-            open.copy_from_slice(views);
-            for (slot, view) in open.iter_mut().enumerate() {
+            for (slot, view) in views.iter_mut().enumerate() {
                 view.ready &= self.within_share(slot) && !self.avoided.has(slot);
             }
-            return self.options.scheduler.pick(open, self.paths.last);
+            return self.scheduler.pick(&View { now, paths: views, waiting });
         }
         self.paths.data_path().filter(|&slot| views.get(slot).is_some_and(|view| view.ready))
-    }
-
-    /// The path that chunks lost like `origin` are to go over; `None`: any.
-    fn repeat_target(&self, views: &[PathView], origin: Origin) -> Option<usize> {
-        self.options.retransmission.pick(views, usize::from(origin.slot), origin.timed_out)
     }
 
     /// The first of the lost chunks that may go over the path in `slot`.
@@ -111,7 +123,7 @@ impl Association {
         }
         let (views, count) = self.views();
         let here = |&(origin, ..): &(Origin, Priority, u64)| {
-            self.repeat_target(&views[..count], origin).is_none_or(|target| target == slot)
+            repeat_target(&self.options, &views[..count], origin).is_none_or(|target| target == slot)
         };
         self.retransmit.heads().filter(here).min_by_key(|&(_, priority, tsn)| (priority, tsn))
     }
@@ -164,4 +176,9 @@ impl Association {
         let candidates = self.paths.enumerate().filter(|&(slot, path)| wanted(slot, path));
         candidates.filter_map(|(_, path)| Some(path.pacer.earliest(path.mtu(), path.pacing_rate()?))).min()
     }
+}
+
+/// The path that chunks lost like `origin` are to go over; `None`: any.
+fn repeat_target(options: &Options, views: &[PathView], origin: Origin) -> Option<usize> {
+    options.retransmission.pick(views, usize::from(origin.slot), origin.timed_out)
 }

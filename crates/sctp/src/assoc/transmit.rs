@@ -309,6 +309,7 @@ impl Association {
         if sent > 0 {
             self.note_sources(now);
             self.paths.last = slot;
+            self.scheduler.on_sent(slot, sent);
             let (probe, ack_delay) = (self.options.probe, self.options.sack.delay);
             if let Some(path) = self.paths.get_mut(slot) {
                 path.pacer.on_sent(sent);

@@ -152,6 +152,9 @@ impl Association {
                 path.on_redundancy_sent(coded.len().saturating_sub(header), self.options.fec_window);
                 path.pacer.on_sent(size);
             }
+            if self.options.fec_window == FecWindow::Inside {
+                self.scheduler.on_extra(slot, size);
+            }
             break;
         }
         self.fec = Some(fec);
