@@ -4,7 +4,7 @@
 //! `cargo build --release -p braidcast-sctp --example experiment_d`, then time `target/release/examples/experiment_d [LOSS% [SEED]]`.
 
 use braidcast_core::{Instant, Rng, Route, SocketId};
-use braidcast_sctp::{Endpoint, LossDetection, Options, SackPolicy, Scheduler, SendOptions};
+use braidcast_sctp::{Endpoint, LossDetection, Options, SackPolicy, SchedulerKind, SendOptions};
 use braidcast_sim::link::{LinkModel, QueueLimit};
 use braidcast_sim::{Duplex, Network};
 use core::time::Duration;
@@ -17,7 +17,7 @@ fn main() {
     let loss = arguments.next().unwrap_or_else(|| "1".into());
     let seed = arguments.next().map_or(1, |text| text.parse().expect("a seed"));
     let options = Options::default().with(|it| {
-        it.paths.scheduler = Scheduler::RoundRobin;
+        it.paths.scheduler = SchedulerKind::RoundRobin;
         it.papers.loss_detection = LossDetection::Count;
         it.sack = SackPolicy::Dac.into();
         it.limits.receive_buffer = 65_536;

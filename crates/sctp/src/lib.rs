@@ -33,7 +33,7 @@ pub use assoc::Association;
 pub use braidcast_cc::{Congestion, LossResponse, RtoBounds};
 pub use braidcast_core::Misuse;
 pub use braidcast_fec::Code;
-pub use braidcast_mpath::{RetransmissionPolicy, Scheduler};
+pub use braidcast_mpath::{RetransmissionPolicy, SchedulerKind};
 pub use braidcast_queue::{Limits, Method, Priority as MessagePriority, Why};
 pub use endpoint::{AssociationId, Endpoint};
 pub use rx::Received;

@@ -3,7 +3,7 @@
 mod common;
 
 use braidcast_sctp::wire::chunk::kind;
-use braidcast_sctp::{BlockingReport, BufferSplit, Options, Reliability, SackPolicy, Scheduler, SendOptions};
+use braidcast_sctp::{BlockingReport, BufferSplit, Options, Reliability, SackPolicy, SchedulerKind, SendOptions};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, QueueLimit};
 use common::{CLIENT, Pair, SERVER, link, ms, on, packet, pattern, tag, transfer};
@@ -20,7 +20,7 @@ fn duplex(kbit: u64, delay_ms: u64) -> Duplex {
 /// CMT as the papers have it, packets in turn over the paths.
 fn cmt() -> Options {
     Options::default().with(|it| {
-        it.paths.scheduler = Scheduler::RoundRobin;
+        it.paths.scheduler = SchedulerKind::RoundRobin;
         it.sack = SackPolicy::EveryPacket.into();
         it.limits.max_message = 16_384;
     })
@@ -47,7 +47,7 @@ fn bulk(options: &Options, links: Vec<Duplex>) -> (f64, BlockingReport, Blocking
 #[test]
 fn a_small_receive_window_is_blocked_by_a_slow_path_unless_it_is_split() {
     let fast = || duplex(1000, 10);
-    for scheduler in [Scheduler::RoundRobin, Scheduler::LowestDelay] {
+    for scheduler in [SchedulerKind::RoundRobin, SchedulerKind::LowestDelay] {
         let options = cmt().with(|it| {
             it.paths.scheduler = scheduler;
             it.limits.receive_buffer = BUFFER;
@@ -61,7 +61,7 @@ fn a_small_receive_window_is_blocked_by_a_slow_path_unless_it_is_split() {
         println!("{scheduler}: fast path alone {alone:.2}, both {shared:.2}, split {split:.2} Mbit/s");
         assert!(split > 1.3 * alone, "{scheduler}: {split:.2} Mbit/s with both paths, {alone:.2} with the fast one");
         // In turn the slow path makes it worse than without it; by delay it just adds nothing.
-        let gain = if scheduler == Scheduler::RoundRobin { 0.9 } else { 1.05 };
+        let gain = if scheduler == SchedulerKind::RoundRobin { 0.9 } else { 1.05 };
         assert!(shared < gain * alone, "{scheduler}: {shared:.2} Mbit/s with both paths, {alone:.2} with the fast one");
         let share = blocked.held_by_peer.total.as_secs_f64() / 40.0;
         assert!(share > 0.5, "{scheduler}: blocked for {share:.2} of the time");
@@ -226,7 +226,7 @@ fn sack_policies_by_name() {
     let per_sack = |policy: SackPolicy, delays: &[u64]| {
         let options = Options::default().with(|it| {
             it.sack = policy.into();
-            it.paths.scheduler = Scheduler::RoundRobin;
+            it.paths.scheduler = SchedulerKind::RoundRobin;
         });
         let mut pair = Pair::connected(&options, delays.iter().map(|&delay| Duplex::both(link(10, delay))).collect());
         let recording = pair.record();

@@ -3,7 +3,7 @@
 mod common;
 
 use braidcast_core::{Instant, Rng};
-use braidcast_sctp::{AssociationId, Congestion, Endpoint, Options, Scheduler, SendError, SendOptions};
+use braidcast_sctp::{AssociationId, Congestion, Endpoint, Options, SchedulerKind, SendError, SendOptions};
 use braidcast_sim::link::{LinkModel, QueueLimit};
 use braidcast_sim::{Duplex, LinkId, Network, NodeId};
 use common::{Pair, link, ms};
@@ -29,7 +29,7 @@ impl Flow {
     ) -> Self {
         let options = Options::default().with(|it| {
             it.congestion.coupling = congestion;
-            it.paths.scheduler = Scheduler::RoundRobin;
+            it.paths.scheduler = SchedulerKind::RoundRobin;
             it.limits.send_buffer = 1 << 18;
         });
         let mut rng = Rng::from_seed(seed + 1000 * u64::from(number));
@@ -135,7 +135,7 @@ fn over_disjoint_links_all_rules_use_both() {
     for (_, congestion) in Congestion::ALL {
         let options = Options::default().with(|it| {
             it.congestion.coupling = congestion;
-            it.paths.scheduler = Scheduler::RoundRobin;
+            it.paths.scheduler = SchedulerKind::RoundRobin;
         });
         let model = LinkModel { queue: QueueLimit::Packets(50).into(), ..link(4, 20) };
         let mut pair = Pair::connected(&options, vec![Duplex::both(model.clone()), Duplex::both(model)]);

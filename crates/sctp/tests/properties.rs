@@ -7,7 +7,7 @@ use braidcast_sctp::{
     Abandonment, Artx, ArtxFrom, BufferSplit, Code, Congestion, CwndUnit, CwndUpdate, Endpoint, Event, FecLosses,
     FecWindow, Limits, LossDetection, LossResponse, MarkResponse, MessagePriority, Method, Options, QueueScope,
     RedundancyOptions, Reliability, RetransmissionPolicy, RtoBounds, RttSamples, SackOptions, SackPath, SackPolicy,
-    Scheduler, SendError, SendOptions, StreamOrder,
+    SchedulerKind, SendError, SendOptions, StreamOrder,
 };
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Loss, Outage, Rate, Reorder, ReorderHow};
@@ -95,7 +95,7 @@ impl std::fmt::Debug for Change {
 
 /// Choices by name, and switches.
 fn policies() -> impl Strategy<Value = Change> {
-    let scheduling = (of(&Scheduler::ALL), of(&RetransmissionPolicy::ALL), any::<bool>(), of(&StreamOrder::ALL));
+    let scheduling = (of(&SchedulerKind::ALL), of(&RetransmissionPolicy::ALL), any::<bool>(), of(&StreamOrder::ALL));
     let losses = (of(&LossDetection::ALL), of(&CwndUpdate::ALL), of(&Abandonment::ALL), any::<bool>());
     let returns = (of(&SackPath::ALL), of(&RttSamples::ALL), of(&SackPolicy::ALL), any::<bool>());
     let sharing = (of(&Congestion::ALL), of(&BufferSplit::ALL), any::<bool>(), any::<bool>());

@@ -2,7 +2,7 @@
 
 mod common;
 
-use braidcast_sctp::{Event, LossDetection, Options, Scheduler, SendOptions};
+use braidcast_sctp::{Event, LossDetection, Options, SchedulerKind, SendOptions};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::LinkModel;
 use common::{Pair, link, ms, pattern, transfer};
@@ -23,7 +23,7 @@ fn one_clean_path() {
 
 #[test]
 fn long_messages_over_two_lossy_paths() {
-    for scheduler in [Scheduler::RoundRobin, Scheduler::LowestDelay] {
+    for scheduler in [SchedulerKind::RoundRobin, SchedulerKind::LowestDelay] {
         for interleaving in [true, false] {
             for loss_detection in [LossDetection::Time, LossDetection::Count] {
                 let options = Options::live().with(|it| {

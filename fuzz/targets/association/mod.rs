@@ -7,7 +7,7 @@ pub use forge::forge;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_sctp::wire::{Chunk, Header, Packet, begin, seal};
 use braidcast_sctp::{
-    Artx, Association, AssociationId, Endpoint, Event, Limits, Method, Options, QueueScope, Reliability, Scheduler,
+    Artx, Association, AssociationId, Endpoint, Event, Limits, Method, Options, QueueScope, Reliability, SchedulerKind,
     SendOptions,
 };
 use core::time::Duration;
@@ -72,7 +72,7 @@ impl World {
         let options = base.with(|it| {
             it.congestion.ecn = true;
             it.interleaving = settings & 2 == 0;
-            it.paths.scheduler = if settings & 4 == 0 { Scheduler::default() } else { Scheduler::RoundRobin };
+            it.paths.scheduler = if settings & 4 == 0 { SchedulerKind::default() } else { SchedulerKind::RoundRobin };
             it.papers.loss_detection = braidcast_sctp::LossDetection::ALL[usize::from(settings >> 3 & 1)].1;
             it.congestion.pacing = settings & 16 == 0;
             // Bits that mean something else as well, as there are no others.

@@ -134,6 +134,7 @@ impl Association {
             Chunk::Error(chunk).emit(&mut Writer::new(&mut handshake.chunk));
         }
         self.paths.note_last(index);
+        self.scheduler.reset(index.get());
         self.state = State::CookieEchoed(handshake);
         self.handle_handshake_timeout(now);
     }
@@ -209,6 +210,7 @@ impl Association {
             self.remove_path(now, other);
         }
         self.paths.renew(now, index);
+        self.scheduler.on_restarted(index.get());
         self.queue.restart();
         self.local_tag = cookie.local_tag;
         self.local_initial_tsn = cookie.local_initial_tsn;

@@ -68,6 +68,7 @@ impl Association {
         let decrease = self.decrease(index, 0.5);
         let next = self.ledger.next_order(index);
         self.paths[index].on_retransmission_timeout(now, decrease, next);
+        self.scheduler.on_restarted(index.get());
         self.journal.stats.t3_expiries += 1;
         if self.ledger.in_flight() == 0 && !self.ledger.is_forwarding() {
             let (ledger, books) = self.books();

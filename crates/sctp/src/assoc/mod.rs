@@ -41,6 +41,7 @@ use crate::rx::{AckPolicy, AckTimer, Echoes, Limits, Reassembly, Received, Track
 use crate::tx::{Books, Front, Ledger, SendQueue};
 use asconf::Reconfiguration;
 use braidcast_core::{Instant, PathId, Rng, Route, Transmit};
+use braidcast_mpath::{PathView, Scheduler};
 use choose::Avoided;
 use fec::Fec;
 use sack::AckScratch;
@@ -71,6 +72,8 @@ pub struct Association {
     auth: Option<AuthKeys>,
     outbound_streams: u16,
     paths: Paths,
+    /// Says which path carries the next packet.
+    scheduler: Box<dyn Scheduler>,
     queue: SendQueue,
     /// Paths that new data leaves alone for the moment, for the sake of a queue.
     avoided: Avoided,
@@ -100,6 +103,7 @@ pub struct Association {
 #[derive(Debug, Default)]
 struct Scratch {
     ack: AckScratch,
+    views: Vec<PathView>,
     gaps: Vec<u8>,
     duplicates: Vec<u8>,
 }
@@ -152,6 +156,7 @@ impl Association {
             auth: None,
             outbound_streams: options.limits.streams,
             paths: Paths::new(options.clone()),
+            scheduler: options.paths.scheduler.scheduler(),
             queue: SendQueue::new(options.papers.stream_order, options.papers.abandonment).behind(Front::new(&options)),
             avoided: Avoided::default(),
             ledger: Ledger::new(&options, initial_tsn, 0),

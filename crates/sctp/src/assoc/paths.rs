@@ -7,6 +7,7 @@ impl Association {
     /// Takes the path `index` out; what it owes goes over the others, without blame.
     pub(super) fn remove_path(&mut self, now: Instant, index: PathIndex) {
         let Some(path) = self.paths.remove(index) else { return };
+        self.scheduler.on_restarted(index.get());
         let (ledger, books) = self.books();
         ledger.reroute(books, now, index);
         if self.ledger.is_forwarding() {
@@ -21,6 +22,7 @@ impl Association {
         self.errors = 0;
         let path = &mut self.paths[index];
         let answer = path.on_answer(now, self.ledger.is_forwarding());
+        self.scheduler.on_restarted(index.get());
         if answer.up {
             self.journal.events.push_back(Event::PathUp(path.id(), path.route()));
         }

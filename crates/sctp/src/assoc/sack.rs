@@ -46,6 +46,7 @@ impl Association {
                 self.path_acked(now, PathIndex::new(place), it, (place == arrived.get(), alone, report.moved));
             }
             self.paths.iter_mut().for_each(crate::path::Path::end_burst);
+            self.scheduler.on_acknowledged();
             overdue.clear();
             self.report_missing(sack, report, paths, overdue);
             for &(tsn, path, order) in overdue.iter() {

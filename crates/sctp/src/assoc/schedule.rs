@@ -1,13 +1,13 @@
 //! Which path data goes over now, and which of the lost chunks.
 
 use super::{Association, Avoided};
-use crate::api::{PathOptions, Priority};
+use crate::api::{Options, Priority};
 use crate::number::Tsn;
 use crate::path::PathIndex;
 use crate::tx::Origin;
 use crate::wire::Header;
 use braidcast_core::Instant;
-use braidcast_mpath::PathView;
+use braidcast_mpath::{PathView, RetransmissionPolicy, View, Waiting};
 
 /// Where data may go now.
 pub(super) enum Way {
@@ -18,20 +18,29 @@ pub(super) enum Way {
 }
 
 impl Association {
-    /// The paths that the scheduler looks at, at most.
-    const MAX_VIEWS: usize = PathOptions::MAX_PATHS;
-
-    /// What policies may know about the paths; those with room count as ready.
-    fn views(&self) -> ([PathView; Self::MAX_VIEWS], usize) {
+    /// Puts into `views`, by their indices, what policies may know about the paths; those with room count as ready.
+    fn fill_views(&self, views: &mut Vec<PathView>) {
         let best = self.paths.best_rank(None);
-        let mut views = [PathView::default(); Self::MAX_VIEWS];
-        let count = self.paths.places().min(views.len());
-        for (index, path) in self.paths.enumerate().take_while(|(index, _)| index.get() < count) {
+        views.clear();
+        views.resize_with(self.paths.places(), PathView::default);
+        for (index, path) in self.paths.enumerate() {
             let in_flight = self.ledger.in_flight_over(index);
             let active = path.rank().is_some() && path.rank() == best;
             views[index.get()] = path.view(in_flight, active, active && path.has_room(in_flight));
         }
-        (views, count)
+    }
+
+    /// What policies may know about the data that waits.
+    fn waiting_data(&self) -> Waiting {
+        let bytes = self.queue.waiting_bytes();
+        if let Some((key, _)) = self.queue.peek() {
+            let message = self.queue.get(key);
+            return Waiting { bytes, deadline: message.expiry(), priority: message.priority.index() as u8 };
+        }
+        match self.queue.front().and_then(|front| front.head()) {
+            Some(tag) => Waiting { bytes, deadline: tag.expiry, priority: tag.priority.get() },
+            None => Waiting { bytes, ..Waiting::default() },
+        }
     }
 
     /// Which path data goes over now: what was lost before what is new (RFC 9260 §6.1 C).
@@ -41,65 +50,62 @@ impl Association {
             self.avoided = Avoided::default();
             return Way::Shut;
         }
-        let (mut views, count) = self.views();
+        let mut views = core::mem::take(&mut self.scratch.views);
+        self.fill_views(&mut views);
         for (place, view) in views.iter_mut().enumerate().filter(|(_, view)| view.ready) {
             view.ready = self.paths[PathIndex::new(place)].is_paced_in(now);
         }
-        let views = &mut views[..count];
         let ready = views.iter().enumerate().filter(|(_, view)| view.ready);
         self.choose(now, ready.map(|(place, _)| PathIndex::new(place)));
-        let open = self.repeat_way(views).or_else(|| self.new_way(views).filter(|_| new_data));
+        let waiting = self.waiting_data();
+        let repeat = self.repeat_way(now, waiting, &mut views);
+        let open = repeat.or_else(|| self.new_way(now, waiting, &mut views).filter(|_| new_data));
+        self.scratch.views = views;
         open.map_or(Way::Shut, Way::Open)
     }
 
     /// The path for the first of the lost chunks whose path is ready.
-    fn repeat_way(&self, views: &mut [PathView]) -> Option<PathIndex> {
-        let best = |views: &[PathView], ready: &dyn Fn(PathIndex) -> bool| {
-            let targets = self.ledger.repeats().filter_map(|(origin, priority, tsn)| {
-                let target = match self.repeat_target(views, origin) {
-                    Some(index) => ready(index).then_some(index),
-                    None => self.pick(views),
-                };
-                Some(((priority, tsn), target?))
-            });
-            targets.min_by_key(|&(rank, _)| rank).map(|(_, index)| index)
-        };
-        best(views, &|index| views[index.get()].ready).or_else(|| {
-            if !self.unheld_packet || self.ledger.has_no_repeats() {
-                return None;
-            }
-            let mut open = [PathView::default(); Self::MAX_VIEWS];
-            let open = &mut open[..views.len()];
-            open.copy_from_slice(views);
-            open.iter_mut().for_each(|view| view.ready = view.active);
-            best(open, &|_| true)
-        })
+    fn repeat_way(&mut self, now: Instant, waiting: Waiting, views: &mut [PathView]) -> Option<PathIndex> {
+        if self.ledger.has_no_repeats() {
+            return None;
+        }
+        let open = self.first_repeat(now, waiting, views);
+        if open.is_some() || !self.unheld_packet {
+            return open;
+        }
+        let mut ready = 0_u64;
+        for (place, view) in views.iter_mut().enumerate() {
+            ready |= u64::from(view.ready) << place;
+            view.ready = view.active;
+        }
+        let open = self.first_repeat(now, waiting, views);
+        views.iter_mut().enumerate().for_each(|(place, view)| view.ready = ready >> place & 1 == 1);
+        open
+    }
+
+    /// The same, for the paths that are ready.
+    fn first_repeat(&mut self, now: Instant, waiting: Waiting, views: &[PathView]) -> Option<PathIndex> {
+        let Self { scheduler, ledger, options, .. } = self;
+        let targets = ledger.repeats().filter_map(|(origin, priority, tsn)| {
+            let target = match repeat_target(options, views, origin) {
+                Some(index) => views[index.get()].ready.then_some(index),
+                None => scheduler.pick(&View { now, paths: views, waiting }).map(PathIndex::new),
+            };
+            Some(((priority, tsn), target?))
+        });
+        targets.min_by_key(|&(rank, _)| rank).map(|(_, index)| index)
     }
 
     /// The path for new data.
-    fn new_way(&self, views: &[PathView]) -> Option<PathIndex> {
-        if self.options.paths.concurrent {
-            let mut open = [PathView::default(); Self::MAX_VIEWS];
-            let open = &mut open[..views.len()];
-            open.copy_from_slice(views);
-            for (place, view) in open.iter_mut().enumerate().filter(|(_, view)| view.ready) {
-                let index = PathIndex::new(place);
-                view.ready = self.within_share(index) && !self.avoided.has(index);
-            }
-            return self.pick(open);
+    fn new_way(&mut self, now: Instant, waiting: Waiting, views: &mut [PathView]) -> Option<PathIndex> {
+        if !self.options.paths.concurrent {
+            return self.paths.data_path().filter(|index| views[index.get()].ready);
         }
-        self.paths.data_path().filter(|index| views.get(index.get()).is_some_and(|view| view.ready))
-    }
-
-    /// The path that chunks lost like `origin` are to go over; `None`: any.
-    fn repeat_target(&self, views: &[PathView], origin: Origin) -> Option<PathIndex> {
-        let lost_on = origin.path.map_or(usize::MAX, PathIndex::get);
-        self.options.papers.retransmission.pick(views, lost_on, origin.timed_out).map(PathIndex::new)
-    }
-
-    /// The path that the scheduler likes best.
-    fn pick(&self, views: &[PathView]) -> Option<PathIndex> {
-        self.options.paths.scheduler.pick(views, self.paths.last().get()).map(PathIndex::new)
+        for (place, view) in views.iter_mut().enumerate().filter(|(_, view)| view.ready) {
+            let index = PathIndex::new(place);
+            view.ready = self.within_share(index) && !self.avoided.has(index);
+        }
+        self.scheduler.pick(&View { now, paths: views, waiting }).map(PathIndex::new)
     }
 
     /// The first of the lost chunks that may go over the path `index`.
@@ -107,9 +113,12 @@ impl Association {
         if self.ledger.has_no_repeats() {
             return None;
         }
-        let (views, count) = self.views();
+        let mut views = Vec::new();
+        if self.options.papers.retransmission != RetransmissionPolicy::RtxAsap {
+            self.fill_views(&mut views);
+        }
         let here = |&(origin, ..): &(Origin, Priority, Tsn)| {
-            self.repeat_target(&views[..count], origin).is_none_or(|target| target == index)
+            repeat_target(&self.options, &views, origin).is_none_or(|target| target == index)
         };
         self.ledger.repeats().filter(here).min_by_key(|&(_, priority, tsn)| (priority, tsn))
     }
@@ -163,4 +172,10 @@ impl Association {
         };
         self.paths.best().filter(|&(index, _)| wanted(index)).filter_map(|(_, path)| path.paced_until()).min()
     }
+}
+
+/// The path that chunks lost like `origin` are to go over; `None`: any.
+fn repeat_target(options: &Options, views: &[PathView], origin: Origin) -> Option<PathIndex> {
+    let lost_on = origin.path.map_or(usize::MAX, PathIndex::get);
+    options.papers.retransmission.pick(views, lost_on, origin.timed_out).map(PathIndex::new)
 }

@@ -250,6 +250,7 @@ impl Association {
         if sent > 0 {
             self.note_sources(now);
             self.paths.note_last(index);
+            self.scheduler.on_sent(index.get(), sent);
             self.paths[index].on_data_sent(now, sent);
         }
     }

@@ -27,7 +27,7 @@ use crate::wire::chunk::{Data, Redundancy};
 use braidcast_cc::{Decrease, LossResponse, Pacer, PathMtu, QueueingDelay, Rack, RttEstimator, Window};
 use braidcast_core::{Instant, PathId, Route};
 use braidcast_fec::LossMeter;
-use braidcast_mpath::PathView;
+use braidcast_mpath::{Delay, PathView};
 use core::time::Duration;
 use ect::Ect;
 use heartbeat::Heartbeats;
@@ -221,15 +221,19 @@ impl Path {
 
     /// What policies may know about it; `ready`: it has room.
     pub(crate) fn view(&self, in_flight: usize, active: bool, ready: bool) -> PathView {
+        let srtt = self.rtt.srtt();
+        let delay = srtt.map(|srtt| Delay::half_of(srtt, self.rtt.rttvar()));
         PathView {
             ready,
             active,
-            bursting: self.burst > 0,
             cwnd: self.window.cwnd(),
             ssthresh: self.window.ssthresh(),
             in_flight,
+            rate: self.rate(),
             loss_rate: self.loss_rate,
-            srtt: self.rtt.srtt(),
+            srtt,
+            forward_delay: delay,
+            return_delay: delay,
         }
     }
 

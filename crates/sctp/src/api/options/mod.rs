@@ -22,7 +22,7 @@ use crate::addresses::Addresses;
 use crate::api::{CwndUnit, LossDetection, MarkResponse, RttSamples, SackPath};
 use braidcast_cc::{LossResponse, RtoBounds};
 use braidcast_core::Misuse;
-use braidcast_mpath::{RetransmissionPolicy, Scheduler};
+use braidcast_mpath::{RetransmissionPolicy, SchedulerKind};
 use core::time::Duration;
 use std::net::IpAddr;
 
@@ -126,7 +126,7 @@ impl Options {
         Self {
             interleaving: false,
             paths: PathOptions {
-                scheduler: Scheduler::RoundRobin,
+                scheduler: SchedulerKind::RoundRobin,
                 base_mtu: mtu,
                 max_mtu: mtu,
                 quick_failover: None,

@@ -1,6 +1,6 @@
 use super::LEAST_TIME;
 use braidcast_core::Misuse;
-use braidcast_mpath::Scheduler;
+use braidcast_mpath::SchedulerKind;
 use core::time::Duration;
 
 /// The paths of an association: how many, which carries what, how large their packets are, when one counts as failed.
@@ -9,7 +9,7 @@ pub struct PathOptions {
     /// Paths that an association may have at once, 1 to [32](Self::MAX_PATHS). Default 8.
     pub max_paths: usize,
     /// Which path carries new data. Default lowest delay.
-    pub scheduler: Scheduler,
+    pub scheduler: SchedulerKind,
     /// New data goes over all paths at once. Default true; false: over the primary path alone, and over another one while the
     /// primary has failed (RFC 9260 §6.4).
     pub concurrent: bool,
@@ -35,7 +35,7 @@ impl Default for PathOptions {
     fn default() -> Self {
         Self {
             max_paths: 8,
-            scheduler: Scheduler::default(),
+            scheduler: SchedulerKind::default(),
             concurrent: true,
             base_mtu: 1200,
             max_mtu: 1472,

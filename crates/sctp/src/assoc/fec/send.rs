@@ -141,6 +141,9 @@ impl Association {
             self.journal.stats.redundancy_sent += 1;
             let counted = coded.len().saturating_sub(header);
             self.paths[index].on_redundancy_sent(size, counted, self.ledger.last_order(index));
+            if self.options.redundancy.fec_window == FecWindow::Inside {
+                self.scheduler.on_extra(index.get(), size);
+            }
             break;
         }
         self.fec = Some(fec);
