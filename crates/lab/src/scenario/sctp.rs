@@ -56,7 +56,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("queue_scope", |o, v| put(&mut o.queue_scope, word(v))),
     key("send_queue", |o, v| put(&mut o.send_queue, whole(v, 1, 1 << 20).map(Limits::messages))),
     key("ecn", |o, v| put(&mut o.ecn, flag(v))),
-    key("fec", fec),
+    key("fec", |o, v| off_or(&mut o.fec, v)),
     key("fec_window", |o, v| put(&mut o.fec_window, word(v))),
     key("fec_losses", |o, v| put(&mut o.fec_losses, word(v))),
     key("fec_receive", |o, v| put(&mut o.fec_receive, flag(v))),
@@ -89,15 +89,6 @@ fn max_burst(options: &mut Options, value: &Value) -> Result<(), String> {
 /// `off`, or a word.
 fn off_or<T: FromStr<Err: Display>>(option: &mut Option<T>, value: &Value) -> Result<(), String> {
     put(option, if value.says("off") { Ok(None) } else { word(value).map(Some) })
-}
-
-/// `off`, or a code that a redundancy chunk can say.
-fn fec(options: &mut Options, value: &Value) -> Result<(), String> {
-    off_or(&mut options.fec, value)?;
-    match options.fec {
-        Some(code) if !code.is_linear() => Err(format!("{code} cannot leave out what needs no repair, as SCTP does")),
-        _ => Ok(()),
-    }
 }
 
 /// Plain RFC 9260 each packet, RFC 9260 delayed, or delayed acknowledgement for CMT (THESIS §6.1: "CMT-SACK").

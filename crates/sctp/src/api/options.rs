@@ -128,8 +128,7 @@ pub struct Options {
     /// can be marked is sent others ([`PathReport::takes_ect`](crate::PathReport::takes_ect)). Default true.
     pub ecn: bool,
     /// The erasure code that redundancy is sent by, if the peer takes it: lost chunks come back without a retransmission
-    /// (ECMT). Chunks are cut so much shorter that a redundancy chunk fits the MTU. Default `None`: none is sent,
-    /// and so with a code that is not [linear](Code::is_linear).
+    /// (ECMT). Chunks are cut so much shorter that a redundancy chunk fits the MTU. Default `None`: none is sent.
     pub fec: Option<Code>,
     /// Whether redundancy counts for the congestion window. Default inside.
     pub fec_window: FecWindow,
