@@ -2,7 +2,7 @@ use crate::api::{Artx, ArtxFrom, LossDetection};
 use crate::assoc::Association;
 use crate::tx::LossCause;
 use braidcast_core::Instant;
-use braidcast_fec::Code;
+use braidcast_fec::Family;
 use core::time::Duration;
 
 impl Association {
@@ -22,9 +22,9 @@ impl Association {
         let Some(sender) = self.fec.as_ref().and_then(|fec| fec.sender.as_ref()) else { return Duration::ZERO };
         let Some(reading) = self.options.artx else { return Duration::ZERO };
         let round_trip = |slot| self.paths.get(slot).and_then(|path| path.rtt.srtt());
-        match sender.code {
+        match sender.code.family() {
             // THESIS eq. 8.1: what is left of the block, at the rate of all paths together, then one round trip and a half.
-            Code::Block { n, k } => {
+            Family::Block { n, k } => {
                 let place = tsn.saturating_sub(sender.first) % u64::from(k);
                 let left =
                     (u64::from(n) - place) as f64 * self.paths.common_mtu().unwrap_or(self.options.base_mtu) as f64;
@@ -36,7 +36,7 @@ impl Association {
                 block + round_trip(slot).unwrap_or_default() * 3 / 2
             }
             // THESIS eq. 8.2.
-            _ => {
+            Family::SlidingWindow => {
                 let best = self.paths.best_rank(None);
                 let active = self.paths.enumerate().filter(|(_, path)| self.paths.is_best(path, best));
                 let round_trips = active.filter_map(|(slot, _)| round_trip(slot));
