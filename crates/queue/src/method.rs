@@ -79,6 +79,39 @@ impl Method {
             Self::Weighted => Box::new(Weighted::new(limits, Weights::default())),
         }
     }
+
+    /// Whether which message goes, or is discarded, depends on how long messages are on the way
+    /// ([`Outlook::one_way_delay`](crate::Outlook)): then it matters which path has room.
+    pub const fn heeds_delay(self) -> bool {
+        match self {
+            Self::Fifo | Self::FifoTimed | Self::Ring => false,
+            Self::Sbpn1
+            | Self::Sbpn2
+            | Self::Lifo
+            | Self::LifoPriority
+            | Self::RingSbpn2
+            | Self::NeverDiscard
+            | Self::KeepAlive
+            | Self::Weighted
+            | Self::InTime => true,
+        }
+    }
+
+    /// Whether a message goes before a less important one, whichever came first.
+    pub const fn heeds_priority(self) -> bool {
+        match self {
+            Self::Fifo | Self::FifoTimed | Self::Lifo => false,
+            Self::Sbpn1
+            | Self::Sbpn2
+            | Self::LifoPriority
+            | Self::Ring
+            | Self::RingSbpn2
+            | Self::NeverDiscard
+            | Self::KeepAlive
+            | Self::Weighted
+            | Self::InTime => true,
+        }
+    }
 }
 
 impl fmt::Display for Method {
@@ -110,5 +143,32 @@ impl FromStr for Method {
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.iter().find(|(known, _)| *known == name);
         found.map(|&(_, method)| method).ok_or_else(|| UnknownMethod(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, audio, video};
+    use core::time::Duration;
+
+    #[test]
+    fn what_a_method_heeds_is_what_it_does() {
+        for (name, method) in Method::ALL {
+            let after = |delay| {
+                let mut bench = Bench::new(method, Limits::NONE);
+                bench.push([audio(1, 100), audio(2, 1000)]);
+                bench.outlook.one_way_delay = Duration::from_millis(delay);
+                bench.pop_all()
+            };
+            assert_eq!(after(0) != after(500), method.heeds_delay(), "{name}");
+            let first = |messages| {
+                let mut bench = Bench::new(method, Limits::NONE);
+                bench.push::<2>(messages);
+                bench.pop()
+            };
+            let orders = [[audio(1, 9000), video(2, 9000)], [video(2, 9000), audio(1, 9000)]];
+            assert_eq!(orders.map(first) == [["1"], ["1"]], method.heeds_priority(), "{name}");
+        }
     }
 }
