@@ -40,7 +40,7 @@ macro_rules! codes {
         impl Code {
             const EXAMPLES: &[&str] = &[$($code::EXAMPLE),*];
 
-            /// An encoder at the start of its numbers.
+            /// An encoder at the start of its numbers. The code must be one that [`check`](Self::check) lets pass.
             pub fn encoder(self) -> Box<dyn Encoder> {
                 match self {
                     $(Self::$code { $($field),* } => Box::new($code::new($($field),*)),)*
@@ -68,8 +68,8 @@ macro_rules! codes {
                 }
             }
 
-            /// What is wrong with the parameters beside the rate.
-            fn check(self) -> Result<(), String> {
+            /// What the code itself wants of its numbers.
+            fn check_own(self) -> Result<(), String> {
                 match self {
                     $(Self::$code { $($field),* } => $code::check($($field),*),)*
                 }
@@ -122,6 +122,17 @@ codes! {
 }
 
 impl Code {
+    /// Whether the numbers make a code.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn check(self) -> Result<(), String> {
+        match self.rate() {
+            (n, k) if 0 < k && k < n => self.check_own(),
+            _ => Err("of n symbols k are sources, so 0 < k < n".to_owned()),
+        }
+    }
+
     /// Whether repairs cover the same as those of `other`, however many there are.
     pub fn is_like(self, other: Self) -> bool {
         core::mem::discriminant(&self) == core::mem::discriminant(&other) && self.window() == other.window()
@@ -156,11 +167,7 @@ impl FromStr for Code {
         let numbers: Result<Vec<u16>, _> = numbers.split(',').map(str::parse).collect();
         let code = numbers.ok().and_then(|numbers| Self::named(name, &numbers));
         let code = code.ok_or_else(|| format!("'{text}' is no code; {}", hint()))?;
-        let (n, k) = code.rate();
-        if k == 0 || n <= k {
-            return Err(format!("'{text}': of n symbols k are sources, so 0 < k < n; {}", hint()));
-        }
-        code.check().map_err(|why| format!("'{text}': {why}"))?;
+        code.check().map_err(|why| format!("'{text}': {why}; {}", hint()))?;
         Ok(code)
     }
 }
