@@ -4,6 +4,6 @@ mod retransmission;
 mod scheduler;
 mod view;
 
-pub use retransmission::{RetransmissionPolicy, UnknownRetransmissionPolicy};
+pub use retransmission::RetransmissionPolicy;
 pub use scheduler::{Scheduler, UnknownScheduler};
 pub use view::PathView;

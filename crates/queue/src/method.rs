@@ -12,8 +12,8 @@ use crate::sbpn1::Sbpn1;
 use crate::sbpn2::Sbpn2;
 use crate::weighted::{Weighted, Weights};
 use crate::{Limits, SendQueue};
+use braidcast_core::named;
 use core::fmt;
-use core::str::FromStr;
 
 /// Which queue; the crate's page has them side by side.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -46,22 +46,6 @@ pub enum Method {
 }
 
 impl Method {
-    /// Every method, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 12] = [
-        ("fifo", Self::Fifo),
-        ("fifo-timed", Self::FifoTimed),
-        ("sbpn1", Self::Sbpn1),
-        ("sbpn2", Self::Sbpn2),
-        ("lifo", Self::Lifo),
-        ("lifo-priority", Self::LifoPriority),
-        ("ring", Self::Ring),
-        ("ring-sbpn2", Self::RingSbpn2),
-        ("never-discard", Self::NeverDiscard),
-        ("keep-alive", Self::KeepAlive),
-        ("weighted", Self::Weighted),
-        ("in-time", Self::InTime),
-    ];
-
     /// An empty queue of this kind.
     pub fn queue<M: fmt::Debug + Send + 'static>(self, limits: Limits) -> Box<dyn SendQueue<M>> {
         match self {
@@ -114,35 +98,21 @@ impl Method {
     }
 }
 
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::ALL.iter().find(|(_, it)| it == self).map_or("", |(name, _)| name);
-        f.write_str(name)
-    }
-}
-
-/// There is no queue of this name.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UnknownMethod(String);
-
-impl fmt::Display for UnknownMethod {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no queue is called '{}'; there are: ", self.0)?;
-        for (i, (name, _)) in Method::ALL.iter().enumerate() {
-            write!(f, "{}{name}", if i == 0 { "" } else { ", " })?;
-        }
-        Ok(())
-    }
-}
-
-impl core::error::Error for UnknownMethod {}
-
-impl FromStr for Method {
-    type Err = UnknownMethod;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        found.map(|&(_, method)| method).ok_or_else(|| UnknownMethod(name.to_owned()))
+named! {
+    /// Every method, by the name that command line and scenarios use.
+    Method, "queue" {
+        "fifo" => Fifo,
+        "fifo-timed" => FifoTimed,
+        "sbpn1" => Sbpn1,
+        "sbpn2" => Sbpn2,
+        "lifo" => Lifo,
+        "lifo-priority" => LifoPriority,
+        "ring" => Ring,
+        "ring-sbpn2" => RingSbpn2,
+        "never-discard" => NeverDiscard,
+        "keep-alive" => KeepAlive,
+        "weighted" => Weighted,
+        "in-time" => InTime,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::keys::{Key, flag, key, put, time, whole, word};
 use super::value::Value;
-use braidcast_sctp::{Limits, Options, PrVariant, SackOptions};
+use braidcast_sctp::{Limits, Options, PrVariant, SackOptions, SackPolicy};
 use core::fmt::Display;
 use core::str::FromStr;
 
@@ -91,14 +91,9 @@ fn off_or<T: FromStr<Err: Display>>(option: &mut Option<T>, value: &Value) -> Re
     put(option, if value.says("off") { Ok(None) } else { word(value).map(Some) })
 }
 
-/// Plain RFC 9260 each packet, RFC 9260 delayed, or delayed acknowledgement for CMT (THESIS §6.1: "CMT-SACK").
+/// The name of a [`SackPolicy`].
 fn sack(options: &mut Options, value: &Value) -> Result<(), String> {
-    let (every, dac) = match value.to_string().as_str() {
-        "every-packet" => (1, false),
-        "delayed" => (2, false),
-        "dac" => (2, true),
-        other => return Err(format!("no SACK rule is called '{other}'; there are: every-packet, delayed, dac")),
-    };
+    let SackOptions { every, dac, .. } = word::<SackPolicy>(value)?.into();
     options.sack = SackOptions { every, dac, ..options.sack };
     Ok(())
 }
