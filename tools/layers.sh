@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Crate: what it may use besides `core`. Lower floors only; dev-dependencies are free.
+# Crate: what it may use besides `core`. Lower floors only; dev-dependencies are free, and `testing` is for them alone.
 declare -A may=(
     [core]="" [queue]="" [fec]="" [cc]="" [mpath]="" [trace]="" [media]=""
     [sctp]="queue fec cc mpath"
@@ -14,6 +14,7 @@ declare -A may=(
     [session]="queue fec mpath media sctp dccp"
     [lab]="session sctp dccp cc mpath sim driver media trace"
     [viz]="trace"
+    [testing]=""
 )
 # These stand on top and may use all.
 top=" braidcast interop "

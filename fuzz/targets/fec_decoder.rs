@@ -5,7 +5,8 @@
 #![no_main]
 
 use braidcast_core::Rng;
-use braidcast_fec::{Coefficients, Combination, Decoder, DecoderLimits, LinearDecoder, PREFIX, RaptorqDecoder};
+use braidcast_fec::raptorq::{self, Repair};
+use braidcast_fec::{Coefficients, Combination, DecoderLimits, LinearDecoder, PREFIX, Stats};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeSet;
@@ -28,7 +29,58 @@ fn symbol(id: u64) -> Vec<u8> {
 
 enum Under {
     Linear(LinearDecoder),
-    RaptorQ(RaptorqDecoder),
+    RaptorQ(raptorq::Decoder),
+}
+
+impl Under {
+    fn on_source(&mut self, id: u64, data: &[u8]) {
+        match self {
+            Self::Linear(it) => it.on_source(id, data),
+            Self::RaptorQ(it) => it.on_source(id, data),
+        }
+    }
+
+    fn on_repair(&mut self, combination: &Combination, data: &[u8]) {
+        let _ = match self {
+            Self::Linear(it) => it.on_repair(combination, data),
+            Self::RaptorQ(it) => it.on_repair(&block(combination), data),
+        };
+    }
+
+    fn poll_recovered(&mut self, data: &mut Vec<u8>) -> Option<u64> {
+        match self {
+            Self::Linear(it) => it.poll_recovered(data),
+            Self::RaptorQ(it) => it.poll_recovered(data),
+        }
+    }
+
+    fn stats(&self) -> Stats {
+        match self {
+            Self::Linear(it) => it.stats(),
+            Self::RaptorQ(it) => it.stats(),
+        }
+    }
+
+    /// The true repair symbol; `None` where there is none, or it would take too long for a fuzzer.
+    fn encode(&self, combination: &Combination) -> Option<Vec<u8>> {
+        combination.first.checked_add(u64::from(combination.count))?;
+        if combination.count > 100 {
+            return None;
+        }
+        let sources: Vec<Vec<u8>> = (combination.first..combination.end()).map(symbol).collect();
+        let sources: Vec<&[u8]> = sources.iter().map(Vec::as_slice).collect();
+        let mut out = Vec::new();
+        match self {
+            Self::Linear(_) => combination.encode(&sources, &mut Vec::new(), &mut out).ok()?,
+            Self::RaptorQ(_) => block(combination).encode(&sources, &mut out).ok()?,
+        }
+        Some(out)
+    }
+}
+
+/// The repair symbol of RaptorQ with the same numbers.
+fn block(combination: &Combination) -> Repair {
+    Repair { first: combination.first, count: combination.count, key: combination.key }
 }
 
 struct World {
@@ -52,7 +104,7 @@ fn run(input: &mut Unstructured<'_>) -> Result<()> {
     let first = if settings & 2 == 0 { 1000 } else { u64::MAX - 40 };
     let under = match settings & 1 {
         0 => Under::Linear(LinearDecoder::new(limits, first)),
-        _ => Under::RaptorQ(RaptorqDecoder::new(limits, first)),
+        _ => Under::RaptorQ(raptorq::Decoder::new(limits, first)),
     };
     let mut world = World { under, limits, newest: first, lied: false, there: BTreeSet::new() };
     for _ in 0..PACKETS {
@@ -66,13 +118,6 @@ fn run(input: &mut Unstructured<'_>) -> Result<()> {
 }
 
 impl World {
-    fn decoder(&mut self) -> &mut dyn Decoder {
-        match &mut self.under {
-            Under::Linear(it) => it,
-            Under::RaptorQ(it) => it,
-        }
-    }
-
     /// A number near the newest.
     fn near(&self, input: &mut Unstructured<'_>) -> Result<u64> {
         let delta: i8 = input.arbitrary()?;
@@ -93,15 +138,15 @@ impl World {
             }
             8..=12 => {
                 let combination = self.combination(input)?;
-                if let Some(data) = encode(&combination) {
-                    let _ = self.decoder().on_repair(&combination, &data);
+                if let Some(data) = self.under.encode(&combination) {
+                    self.under.on_repair(&combination, &data);
                 }
             }
             13 => {
                 let (combination, len) = (self.combination(input)?, usize::from(input.arbitrary::<u8>()?));
                 let data = input.bytes(len.min(input.len()))?;
                 self.lied = true;
-                let _ = self.decoder().on_repair(&combination, data);
+                self.under.on_repair(&combination, data);
             }
             14 => {
                 let (id, len) = (self.near(input)?, usize::from(input.arbitrary::<u8>()?));
@@ -127,10 +172,7 @@ impl World {
 
     fn combination(&self, input: &mut Unstructured<'_>) -> Result<Combination> {
         let coefficients = match input.arbitrary::<u8>()? % 8 {
-            0 => Coefficients::Cauchy,
-            1..=6 if matches!(self.under, Under::RaptorQ(_)) => Coefficients::RaptorQ,
-            1..=3 => Coefficients::Cauchy,
-            7 => Coefficients::RaptorQ,
+            0..=3 => Coefficients::Cauchy,
             _ => Coefficients::Random,
         };
         let count = u16::from(input.arbitrary::<u8>()?);
@@ -140,7 +182,7 @@ impl World {
     }
 
     fn source(&mut self, id: u64, data: &[u8]) {
-        self.decoder().on_source(id, data);
+        self.under.on_source(id, data);
         if data.len() <= self.limits.symbol {
             self.there.insert(id);
         }
@@ -149,12 +191,12 @@ impl World {
     fn check(&mut self) {
         let lied = self.lied;
         let mut data = Vec::new();
-        while let Some(id) = self.decoder().poll_recovered(&mut data) {
+        while let Some(id) = self.under.poll_recovered(&mut data) {
             assert!(self.there.insert(id), "{id} was there already");
             assert!(data.len() <= self.limits.symbol + PREFIX, "{} bytes", data.len());
             assert!(lied || data == symbol(id), "{id} is not what was sent");
         }
-        let stats = self.decoder().stats();
+        let stats = self.under.stats();
         assert!(stats.unusable + stats.given_up <= stats.repairs);
         assert!(lied || stats.inconsistent == 0);
         if let Under::Linear(decoder) = &self.under {
@@ -163,17 +205,4 @@ impl World {
             assert!(decoder.held() <= most, "{} bytes are held", decoder.held());
         }
     }
-}
-
-/// The true repair symbol; `None` where there is none, or it would take too long for a fuzzer.
-fn encode(combination: &Combination) -> Option<Vec<u8>> {
-    combination.first.checked_add(u64::from(combination.count))?;
-    if combination.count > 100 {
-        return None;
-    }
-    let sources: Vec<Vec<u8>> = (combination.first..combination.end()).map(symbol).collect();
-    let sources: Vec<&[u8]> = sources.iter().map(Vec::as_slice).collect();
-    let mut out = Vec::new();
-    combination.encode(&sources, &mut Vec::new(), &mut out).ok()?;
-    Some(out)
 }

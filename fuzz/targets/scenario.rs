@@ -1,6 +1,7 @@
 //! Any text as a scenario: it is good, or an error names what is wrong, and what is good can be built.
 #![no_main]
 
+use braidcast_lab::experiment::Experiment;
 use braidcast_lab::plan::Run;
 use braidcast_lab::{Job, Request, Scenario};
 use libfuzzer_sys::fuzz_target;
@@ -11,9 +12,10 @@ fuzz_target!(|bytes: &[u8]| {
     match Scenario::read("fuzz.toml", text, Path::new("/nowhere")) {
         Ok(scenario) => {
             let _ = Job::new(&scenario, &Request::default());
+            let Some(experiment) = Experiment::find(&scenario.experiment) else { return };
             let points = scenario.points().unwrap_or_default();
             for point in points.iter().take(3) {
-                let plan = (scenario.experiment.build)(&Run { point, seed: 1, duration: scenario.duration });
+                let plan = (experiment.build)(&Run { point, seed: 1, duration: scenario.duration });
                 assert!(plan.paths.iter().flat_map(|path| &path.links).all(|&link| link < plan.links.len()));
             }
         }

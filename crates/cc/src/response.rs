@@ -1,5 +1,4 @@
-use core::fmt;
-use core::str::FromStr;
+use braidcast_core::named;
 use core::time::Duration;
 
 /// What a window does when packets are lost.
@@ -14,8 +13,6 @@ pub enum LossResponse {
 }
 
 impl LossResponse {
-    /// Every response, by the name that options and scenarios use.
-    pub const ALL: [(&'static str, Self); 2] = [("reno", Self::Reno), ("veno", Self::Veno)];
     /// Packets in the queue from which on Veno takes a loss for congestion (β in the paper).
     const BACKLOG: f64 = 3.0;
 
@@ -29,21 +26,11 @@ impl LossResponse {
     }
 }
 
-impl FromStr for LossResponse {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        found.map(|&(_, it)| it).ok_or_else(|| format!("no loss response is called '{name}'; there are: reno, veno"))
-    }
-}
-
-impl fmt::Display for LossResponse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Reno => "reno",
-            Self::Veno => "veno",
-        })
+named! {
+    /// Every response, by the name that options and scenarios use.
+    LossResponse, "loss response" {
+        "reno" => Reno,
+        "veno" => Veno,
     }
 }
 

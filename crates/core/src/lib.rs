@@ -1,18 +1,23 @@
 //! What every Braidcast crate agrees on: time as a number, seeded randomness, serial numbers, checked byte
-//! access, and [`Machine`], the one interface by which simulator, sockets, fuzzers and tests drive a protocol.
+//! access, [`Machine`], the one interface by which simulator, sockets, fuzzers and tests drive a protocol, what its endpoints
+//! have in common ([`Roster`]), and names of values that users choose ([`named!`]).
 //!
 //! Nothing here does I/O or reads a clock.
 
 mod bytes;
 mod machine;
 mod misuse;
+mod names;
 mod rng;
+mod roster;
 mod serial;
 mod time;
 
 pub use bytes::{Reader, Truncated, Writer};
 pub use machine::{Datagram, Ecn, Machine, PathId, Route, SocketId, Transmit};
 pub use misuse::Misuse;
+pub use names::UnknownName;
 pub use rng::Rng;
+pub use roster::{Key, Member, Roster, Turn};
 pub use serial::{Serial, Unwrapper};
 pub use time::Instant;

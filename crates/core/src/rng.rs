@@ -33,6 +33,13 @@ impl Rng {
         Self(ChaCha8Rng::from_seed(seed))
     }
 
+    /// A generator of its own, seeded by the next 32 bytes of this one.
+    pub fn fork(&mut self) -> Self {
+        let mut seed = [0; 32];
+        self.fill(&mut seed);
+        Self::from_entropy(seed)
+    }
+
     /// A uniform 32-bit number.
     pub fn u32(&mut self) -> u32 {
         self.0.next_u32()

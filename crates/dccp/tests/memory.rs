@@ -1,53 +1,11 @@
 //! No allocation per packet once things run, and little memory for a connection that rests.
-#![allow(
-    unsafe_code,
-    reason = "a global allocator is an unsafe trait; this one only counts, and hands each call on to the system's unchanged"
-)]
 
 use braidcast_core::{Datagram, Instant, Machine, Rng, Route, SocketId};
 use braidcast_dccp::{
     Ccid, ConnectionId, Endpoint, Options, ReorderOptions, SendError, SendOptions, ServiceCode, State,
 };
-use core::cell::Cell;
+use braidcast_testing::Counting;
 use core::time::Duration;
-use std::alloc::{GlobalAlloc, Layout, System};
-
-struct Counting;
-
-thread_local! {
-    /// Calls to allocate and to reallocate, by this thread.
-    static CALLS: Cell<u64> = const { Cell::new(0) };
-    /// Bytes that this thread allocated less those that it freed.
-    static BYTES: Cell<isize> = const { Cell::new(0) };
-}
-
-fn count(calls: u64, bytes: isize) {
-    // Constant initialisers and no destructors: access neither allocates nor fails.
-    CALLS.set(CALLS.get() + calls);
-    BYTES.set(BYTES.get() + bytes);
-}
-
-// SAFETY: every method calls the same method of `System` with the arguments that it was given, so what the caller
-// promises is what `System` needs and what `System` promises is what the caller gets. Counting touches no heap.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(1, layout.size() as isize);
-        // SAFETY: as above.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(0, -(layout.size() as isize));
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        count(1, new_size as isize - layout.size() as isize);
-        // SAFETY: as above.
-        unsafe { System.realloc(pointer, layout, new_size) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -158,9 +116,9 @@ fn a_steady_flow_allocates_nothing_for_a_packet() {
         for _ in 0..30 {
             pipe.send(id, &payload, 5000);
         }
-        let (calls, packets) = (CALLS.get(), pipe.packets);
+        let (calls, packets) = (Counting::calls(), pipe.packets);
         pipe.send(id, &payload, 5000);
-        let (calls, packets) = (CALLS.get() - calls, pipe.packets - packets);
+        let (calls, packets) = (Counting::calls() - calls, pipe.packets - packets);
         assert!(packets > 5000);
         assert_eq!(calls, 0, "for {packets} packets");
     }
@@ -176,7 +134,7 @@ fn ten_thousand_idle_connections_take_less_than_200_mb_at_both_ends_together() {
 fn idle_connections(options: &Options) {
     const COUNT: isize = 10_000;
     let mut pipe = Pipe::new(options);
-    let before = BYTES.get();
+    let before = Counting::bytes();
     for _ in 0..COUNT {
         let id = pipe.connect();
         pipe.client.connection_mut(id).unwrap().send(pipe.now, &[1; 500], SendOptions::default()).unwrap();
@@ -189,7 +147,7 @@ fn idle_connections(options: &Options) {
         endpoint.connections().filter(|&id| endpoint.connection(id).unwrap().state() == State::Open).count()
     };
     assert_eq!((open(&pipe.client), open(&pipe.server)), (COUNT as usize, COUNT as usize));
-    let each = (BYTES.get() - before) / COUNT;
+    let each = (Counting::bytes() - before) / COUNT;
     println!("{:?}: {each} bytes for a connection, both ends together", options.ccids);
     assert!(each * COUNT < 200_000_000, "{each} bytes each");
 }
@@ -203,16 +161,16 @@ fn flood(options: &Options) -> (usize, isize, isize) {
     client.connect(pipe.now, route(1), 0, PORT, SERVICE).unwrap();
     let mut request = Vec::new();
     client.poll_transmit(pipe.now, &mut request).unwrap();
-    let before = BYTES.get();
+    let before = Counting::bytes();
     for n in 0..10_000_u32 {
         let [_, _, a, b] = n.to_be_bytes();
         let route = Route::new(SocketId(0), std::net::SocketAddr::from(([10, 9, a, b], 6511)));
         let datagram = Datagram { route, ecn: braidcast_core::Ecn::NotEct, payload: &request };
         pipe.server.handle_datagram(pipe.now, datagram);
     }
-    let waiting = BYTES.get() - before;
+    let waiting = Counting::bytes() - before;
     while pipe.server.poll_transmit(pipe.now, &mut request).is_some() {}
-    (pipe.server.connections().count() - 1, waiting, BYTES.get() - before)
+    (pipe.server.connections().count() - 1, waiting, Counting::bytes() - before)
 }
 
 #[test]

@@ -6,7 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "it measures time")]
 
 use braidcast_core::Rng;
-use braidcast_fec::{Code, Coefficients, Combination, Decoder, DecoderLimits, Kernel, LinearDecoder};
+use braidcast_fec::{Code, Coefficients, Combination, DecoderLimits, Kernel, LinearDecoder};
 use std::time::{Duration, Instant};
 
 const LEN: usize = 1400;

@@ -1,48 +1,180 @@
-//! Codes: when a repair symbol is due, and which source symbols it covers.
+//! Linear codes: when a repair symbol is due, and which source symbols it covers. Each is a file here and an entry in `codes!`.
 
 mod block;
 mod convolutional;
 mod tetrys;
 
-use crate::{Coefficients, Combination, Decoder, DecoderLimits, LinearDecoder, RaptorqDecoder};
+pub(crate) use block::Block;
+
+use crate::Combination;
+use convolutional::Convolutional;
 use core::fmt;
 use core::str::FromStr;
+use tetrys::Tetrys;
 
-/// A code with its parameters, as ECMT §III has them: of `n` symbols `k` are sources.
+/// What codes differ in, as far as a sender has to know how long their redundancy takes (RFC 8406: block and sliding-window coding).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Code {
-    /// After each `k` sources, n − k repairs of just those.
+pub enum Family {
+    /// Redundancy comes when a block is full.
     Block {
         /// Symbols of a block.
         n: u16,
         /// Sources among them.
         k: u16,
     },
-    /// After each `k` sources, n − k repairs of the last `m`.
-    Convolutional {
-        /// Symbols of a round.
-        n: u16,
-        /// Sources among them.
-        k: u16,
-        /// Sources that a repair covers.
-        m: u16,
-    },
-    /// After each `k` sources, n − k repairs of all that are not acknowledged: an elastic window (RFC 9407), of `m` at most.
-    Tetrys {
-        /// Symbols of a round.
-        n: u16,
-        /// Sources among them.
-        k: u16,
-        /// Sources that a repair covers at most.
-        m: u16,
-    },
-    /// As `Block`, by RFC 6330: for blocks longer than 256 symbols.
-    RaptorQ {
+    /// Redundancy comes all along, over the last sources.
+    SlidingWindow,
+}
+
+/// Makes [`Code`] of its entries `NAME TYPE { PARAMETERS }`. The type, of a file here, is the code's encoder, and says what each
+/// method of `Code` asks of it; `n` and `k` are among the parameters.
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:literal $code:ident { $($(#[$field_doc:meta])* $field:ident),* })*) => {
+        /// A code with its parameters, as ECMT §III has them: of `n` symbols `k` are sources. Its repair symbols are sums of multiples
+        /// of the sources, any of which may be left out; a [`LinearDecoder`](crate::LinearDecoder) takes them.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Code {
+            $($(#[$doc])* $code { $($(#[$field_doc])* $field: u16),* },)*
+        }
+
+        impl Code {
+            const EXAMPLES: &[&str] = &[$($code::EXAMPLE),*];
+
+            /// An encoder at the start of its numbers. The code must be one that [`check`](Self::check) lets pass.
+            pub fn encoder(self) -> Box<dyn Encoder> {
+                match self {
+                    $(Self::$code { $($field),* } => Box::new($code::new($($field),*)),)*
+                }
+            }
+
+            /// Whether its redundancy comes block by block or all along.
+            pub const fn family(self) -> Family {
+                match self {
+                    $(Self::$code { $($field),* } => $code::family($($field),*),)*
+                }
+            }
+
+            /// Source symbols that a repair covers at most.
+            pub const fn window(self) -> u16 {
+                match self {
+                    $(Self::$code { $($field),* } => $code::window($($field),*),)*
+                }
+            }
+
+            /// `n` and `k`.
+            const fn rate(self) -> (u16, u16) {
+                match self {
+                    $(Self::$code { n, k, .. } => (n, k),)*
+                }
+            }
+
+            /// What the code itself wants of its numbers.
+            fn check_own(self) -> Result<(), String> {
+                match self {
+                    $(Self::$code { $($field),* } => $code::check($($field),*),)*
+                }
+            }
+
+            /// The code of this name with these parameters, if it has so many.
+            fn named(name: &str, numbers: &[u16]) -> Option<Self> {
+                match (name, numbers) {
+                    $(($name, &[$($field),*]) => Some(Self::$code { $($field),* }),)*
+                    _ => None,
+                }
+            }
+
+            /// Its name and parameters.
+            fn parts(self) -> (&'static str, Vec<u16>) {
+                match self {
+                    $(Self::$code { $($field),* } => ($name, vec![$($field),*]),)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// After each `k` sources, n − k repairs of just those.
+    "block" Block {
         /// Symbols of a block.
-        n: u16,
+        n,
         /// Sources among them.
-        k: u16,
-    },
+        k
+    }
+    /// After each `k` sources, n − k repairs of the last `m`.
+    "convolutional" Convolutional {
+        /// Symbols of a round.
+        n,
+        /// Sources among them.
+        k,
+        /// Sources that a repair covers.
+        m
+    }
+    /// After each `k` sources, n − k repairs of all that are not acknowledged: an elastic window (RFC 9407), of `m` at most.
+    "tetrys" Tetrys {
+        /// Symbols of a round.
+        n,
+        /// Sources among them.
+        k,
+        /// Sources that a repair covers at most.
+        m
+    }
+}
+
+impl Code {
+    /// Whether the numbers make a code.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn check(self) -> Result<(), String> {
+        match self.rate() {
+            (n, k) if 0 < k && k < n => self.check_own(),
+            _ => Err("of n symbols k are sources, so 0 < k < n".to_owned()),
+        }
+    }
+
+    /// Whether repairs cover the same as those of `other`, however many there are.
+    pub fn is_like(self, other: Self) -> bool {
+        core::mem::discriminant(&self) == core::mem::discriminant(&other) && self.window() == other.window()
+    }
+
+    /// Repair symbols in proportion to all.
+    pub fn redundancy(self) -> f64 {
+        let (n, k) = self.rate();
+        f64::from(n - k) / f64::from(n)
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, numbers) = self.parts();
+        for (i, number) in numbers.iter().enumerate() {
+            let before = if i == 0 { name } else { "" };
+            let mark = if i == 0 { ':' } else { ',' };
+            write!(f, "{before}{mark}{number}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Code {
+    type Err = String;
+
+    /// `block:10,9`, `convolutional:10,9,20`, `tetrys:10,9,43`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let hint = || format!("write for example {}", Self::EXAMPLES.join(" or "));
+        let (name, numbers) = text.split_once(':').unwrap_or((text, ""));
+        let numbers: Result<Vec<u16>, _> = numbers.split(',').map(str::parse).collect();
+        let code = numbers.ok().and_then(|numbers| Self::named(name, &numbers));
+        let code = code.ok_or_else(|| format!("'{text}' is no code; {}", hint()))?;
+        code.check().map_err(|why| format!("'{text}': {why}; {}", hint()))?;
+        Ok(code)
+    }
+}
+
+/// What every code with a window wants of it.
+fn check_window(m: u16) -> Result<(), String> {
+    if m == 0 { Err("a repair has to cover something, so 0 < m".to_owned()) } else { Ok(()) }
 }
 
 /// Decides at the sender; the data stays where it is.
@@ -62,113 +194,6 @@ pub trait Encoder: fmt::Debug + Send {
     /// of blocks, whose repairs cover whole blocks only.
     fn repair(&mut self) -> Option<Combination> {
         None
-    }
-}
-
-impl Code {
-    /// Whether the numbers make a code.
-    ///
-    /// # Errors
-    /// What is wrong with them.
-    pub fn check(self) -> Result<(), String> {
-        let (n, k) = self.rate();
-        if k == 0 || n <= k {
-            return Err("of n symbols k are sources, so 0 < k < n".to_owned());
-        }
-        match self {
-            Self::Block { n, .. } if usize::from(n) > Combination::CAUCHY_SIZE => {
-                Err(format!("a block has no more than {} symbols", Combination::CAUCHY_SIZE))
-            }
-            Self::Convolutional { m: 0, .. } | Self::Tetrys { m: 0, .. } => {
-                Err("a repair has to cover something, so 0 < m".to_owned())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// An encoder at the start of its numbers. The code must be one that [`check`](Self::check) lets pass.
-    pub fn encoder(self) -> Box<dyn Encoder> {
-        match self {
-            Self::Block { n, k } => Box::new(block::Block::new(n, k, Coefficients::Cauchy)),
-            Self::RaptorQ { n, k } => Box::new(block::Block::new(n, k, Coefficients::RaptorQ)),
-            Self::Convolutional { n, k, m } => Box::new(convolutional::Convolutional::new(n, k, m)),
-            Self::Tetrys { n, k, m } => Box::new(tetrys::Tetrys::new(n, k, m)),
-        }
-    }
-
-    /// Whether repair symbols are sums of multiples of the sources: then a [`LinearDecoder`] takes them, and any of the sources may
-    /// be left out.
-    pub const fn is_linear(self) -> bool {
-        !matches!(self, Self::RaptorQ { .. })
-    }
-
-    /// A decoder for it; the first source symbol has the number `first`.
-    pub fn decoder(self, limits: DecoderLimits, first: u64) -> Box<dyn Decoder> {
-        if self.is_linear() {
-            Box::new(LinearDecoder::new(limits, first))
-        } else {
-            Box::new(RaptorqDecoder::new(limits, first))
-        }
-    }
-
-    /// `n` and `k`.
-    const fn rate(self) -> (u16, u16) {
-        match self {
-            Self::Block { n, k }
-            | Self::Convolutional { n, k, .. }
-            | Self::Tetrys { n, k, .. }
-            | Self::RaptorQ { n, k } => (n, k),
-        }
-    }
-
-    /// Source symbols that a repair covers at most.
-    pub const fn window(self) -> u16 {
-        match self {
-            Self::Block { k, .. } | Self::RaptorQ { k, .. } => k,
-            Self::Convolutional { m, .. } | Self::Tetrys { m, .. } => m,
-        }
-    }
-
-    /// Whether repairs cover the same as those of `other`, however many there are.
-    pub fn is_like(self, other: Self) -> bool {
-        core::mem::discriminant(&self) == core::mem::discriminant(&other) && self.window() == other.window()
-    }
-
-    /// Repair symbols in proportion to all.
-    pub fn redundancy(self) -> f64 {
-        let (n, k) = self.rate();
-        f64::from(n - k) / f64::from(n)
-    }
-}
-
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Block { n, k } => write!(f, "block:{n},{k}"),
-            Self::RaptorQ { n, k } => write!(f, "raptorq:{n},{k}"),
-            Self::Convolutional { n, k, m } => write!(f, "convolutional:{n},{k},{m}"),
-            Self::Tetrys { n, k, m } => write!(f, "tetrys:{n},{k},{m}"),
-        }
-    }
-}
-
-impl FromStr for Code {
-    type Err = String;
-
-    /// `block:10,9`, `convolutional:10,9,20`, `tetrys:10,9,43`, `raptorq:1100,1000`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        const HINT: &str = "write for example block:10,9, convolutional:10,9,20, tetrys:10,9,43 or raptorq:1100,1000";
-        let (name, numbers) = text.split_once(':').unwrap_or((text, ""));
-        let numbers: Result<Vec<u16>, _> = numbers.split(',').map(str::parse).collect();
-        let code = match (name, numbers.as_deref()) {
-            ("block", Ok(&[n, k])) => Self::Block { n, k },
-            ("raptorq", Ok(&[n, k])) => Self::RaptorQ { n, k },
-            ("convolutional", Ok(&[n, k, m])) => Self::Convolutional { n, k, m },
-            ("tetrys", Ok(&[n, k, m])) => Self::Tetrys { n, k, m },
-            _ => return Err(format!("'{text}' is no code; {HINT}")),
-        };
-        code.check().map_err(|why| format!("'{text}': {why}; {HINT}"))?;
-        Ok(code)
     }
 }
 
@@ -243,10 +268,19 @@ mod tests {
 
     #[test]
     fn codes_are_read_and_written() {
-        for text in ["block:10,9", "convolutional:10,9,20", "tetrys:10,9,43", "raptorq:1100,1000"] {
+        for text in ["block:10,9", "convolutional:10,9,20", "tetrys:10,9,43"] {
             assert_eq!(text.parse::<Code>().unwrap().to_string(), text);
         }
-        for wrong in ["block", "block:9,10", "block:300,200", "tetrys:10,9", "tetrys:10,9,0", "xor:2,1", "block:1,0"] {
+        for wrong in [
+            "block",
+            "block:9,10",
+            "block:300,200",
+            "tetrys:10,9",
+            "tetrys:10,9,0",
+            "xor:2,1",
+            "block:1,0",
+            "raptorq:11,10",
+        ] {
             assert!(wrong.parse::<Code>().unwrap_err().contains(wrong), "{wrong}");
         }
     }

@@ -1,6 +1,6 @@
-use crate::decoder::raptorq;
 use crate::gf::{inverse, mul};
 use crate::kernel::Kernel;
+use crate::symbol::PREFIX;
 use crate::tinymt::TinyMt32;
 
 /// Which source symbols a repair symbol is made of, and how. It goes with the repair symbol; the coefficients follow from it.
@@ -23,8 +23,6 @@ pub enum Coefficients {
     Cauchy,
     /// TinyMT32 with the key as the seed, none of them 0 (RFC 8681 §3.6).
     Random,
-    /// None: the key says which repair symbol of the block of RFC 6330 it is.
-    RaptorQ,
 }
 
 impl Combination {
@@ -44,7 +42,7 @@ impl Combination {
     /// Puts the coefficients of all symbols, the first one's first, into `out`.
     ///
     /// # Errors
-    /// If a Cauchy matrix is not that large, or it is a code without coefficients.
+    /// If a Cauchy matrix is not that large.
     pub fn coefficients(&self, out: &mut Vec<u8>) -> Result<(), TooLarge> {
         out.clear();
         let count = usize::from(self.count);
@@ -65,7 +63,6 @@ impl Combination {
                 let mut rng = TinyMt32::new(u32::from(self.key));
                 out.extend((0..count).map(|_| rng.next_nonzero()));
             }
-            Coefficients::RaptorQ => return Err(TooLarge),
         }
         Ok(())
     }
@@ -79,10 +76,6 @@ impl Combination {
     /// If there is not one source for each that the combination names, or one is longer than 65,535 bytes.
     pub fn encode(&self, sources: &[&[u8]], scratch: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), TooLarge> {
         assert_eq!(sources.len(), usize::from(self.count), "a source for each that is named");
-        if self.coefficients == Coefficients::RaptorQ {
-            out.clear();
-            return raptorq::encode(self.key, sources, out);
-        }
         self.coefficients(scratch)?;
         let longest = sources.iter().map(|source| source.len()).max().unwrap_or(0);
         out.clear();
@@ -127,10 +120,7 @@ fn add_lengths(prefix: &mut [u8], coefficients: &[u8], lengths: impl Iterator<It
     }
 }
 
-/// Bytes in front of a symbol: its length, as symbols are made equally long by zeros.
-pub const PREFIX: usize = 2;
-
-/// A Cauchy matrix has no more than 256 rows and columns together; a block of RaptorQ no more than 56,403 sources.
+/// A Cauchy matrix has no more than 256 rows and columns together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the code has no such repair symbol: a block has no more than {} symbols", Combination::CAUCHY_SIZE)]
 pub struct TooLarge;

@@ -1,34 +1,13 @@
 //! Decoding: lost source symbols out of those that came and repair symbols, as soon as there are enough.
 
 mod equations;
-pub(crate) mod raptorq;
-mod sources;
 
-use crate::combination::PREFIX;
 use crate::gf::{inverse, mul};
+use crate::sources::Sources;
+use crate::symbol::{PREFIX, unpadded};
 use crate::{Combination, Kernel};
-use core::fmt;
 use equations::Equations;
-use sources::Sources;
 use std::collections::VecDeque;
-
-/// Takes what comes, in any order, and gives what was lost.
-pub trait Decoder: fmt::Debug + Send {
-    /// The source symbol `id` came.
-    fn on_source(&mut self, id: u64, symbol: &[u8]);
-
-    /// A repair symbol came.
-    ///
-    /// # Errors
-    /// If it cannot be of use; it was dropped, and nothing else is the worse for it.
-    fn on_repair(&mut self, combination: &Combination, symbol: &[u8]) -> Result<(), Unusable>;
-
-    /// Moves the next source symbol that was made up for into `symbol`; its number.
-    fn poll_recovered(&mut self, symbol: &mut Vec<u8>) -> Option<u64>;
-
-    /// How it went so far.
-    fn stats(&self) -> Stats;
-}
 
 /// Why a repair symbol was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
@@ -226,15 +205,10 @@ impl LinearDecoder {
     }
 }
 
-/// The symbol without its length and the zeros behind it; none if it cannot be one.
-fn unpadded(symbol: &[u8]) -> Option<&[u8]> {
-    let (len, data) = symbol.split_first_chunk::<PREFIX>()?;
-    let (data, zeros) = data.split_at_checked(usize::from(u16::from_be_bytes(*len)))?;
-    zeros.iter().all(|&byte| byte == 0).then_some(data)
-}
-
-impl Decoder for LinearDecoder {
-    fn on_source(&mut self, id: u64, symbol: &[u8]) {
+/// Takes what comes, in any order, and gives what was lost.
+impl LinearDecoder {
+    /// The source symbol `id` came.
+    pub fn on_source(&mut self, id: u64, symbol: &[u8]) {
         self.stats.sources += 1;
         if symbol.len() > self.limits.symbol.min(usize::from(u16::MAX)) {
             return;
@@ -256,17 +230,23 @@ impl Decoder for LinearDecoder {
         self.solve();
     }
 
-    fn on_repair(&mut self, combination: &Combination, symbol: &[u8]) -> Result<(), Unusable> {
+    /// A repair symbol came.
+    ///
+    /// # Errors
+    /// If it cannot be of use; it was dropped, and nothing else is the worse for it.
+    pub fn on_repair(&mut self, combination: &Combination, symbol: &[u8]) -> Result<(), Unusable> {
         self.on_repair_of(combination, |_| true, symbol)
     }
 
-    fn poll_recovered(&mut self, symbol: &mut Vec<u8>) -> Option<u64> {
+    /// Moves the next source symbol that was made up for into `symbol`; returns its number.
+    pub fn poll_recovered(&mut self, symbol: &mut Vec<u8>) -> Option<u64> {
         let (id, recovered) = self.recovered.pop_front()?;
         self.sources.give_back(core::mem::replace(symbol, recovered));
         Some(id)
     }
 
-    fn stats(&self) -> Stats {
+    /// How it went so far.
+    pub fn stats(&self) -> Stats {
         self.stats
     }
 }
@@ -280,7 +260,7 @@ impl LinearDecoder {
     /// A repair symbol came that leaves some source symbols of its range out: of the n-th `covers` says whether it is in.
     ///
     /// # Errors
-    /// As [`on_repair`](Decoder::on_repair).
+    /// As [`on_repair`](Self::on_repair).
     pub fn on_repair_of(
         &mut self,
         combination: &Combination,

@@ -6,11 +6,14 @@ mod combination;
 mod decoder;
 pub mod gf;
 mod kernel;
+pub mod raptorq;
+mod sources;
+mod symbol;
 mod tinymt;
 
 pub use auto::{Auto, Conditions, LossMeter};
-pub use code::{Code, Encoder};
-pub use combination::{Coefficients, Combination, PREFIX, TooLarge};
-pub use decoder::raptorq::RaptorqDecoder;
-pub use decoder::{Decoder, DecoderLimits, Evicted, LinearDecoder, Stats, Unusable};
+pub use code::{Code, Encoder, Family};
+pub use combination::{Coefficients, Combination, TooLarge};
+pub use decoder::{DecoderLimits, Evicted, LinearDecoder, Stats, Unusable};
 pub use kernel::Kernel;
+pub use symbol::PREFIX;

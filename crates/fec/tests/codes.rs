@@ -1,18 +1,11 @@
 //! Codes from end to end: what was lost comes back, and only what was sent.
 
-use braidcast_core::Rng;
-use braidcast_fec::{
-    Code, Coefficients, Combination, Decoder, DecoderLimits, Evicted, LinearDecoder, RaptorqDecoder, Unusable,
-};
-use proptest::prelude::*;
+mod common;
 
-/// The source symbol of this number: its length and bytes follow from it.
-fn symbol(id: u64) -> Vec<u8> {
-    let mut rng = Rng::from_seed(id);
-    let mut bytes = vec![0; rng.below(200) as usize];
-    rng.fill(&mut bytes);
-    bytes
-}
+use braidcast_core::Rng;
+use braidcast_fec::{Code, Coefficients, Combination, DecoderLimits, Evicted, LinearDecoder, Unusable};
+use common::symbol;
+use proptest::prelude::*;
 
 fn repair(combination: &Combination) -> Vec<u8> {
     let sources: Vec<Vec<u8>> = (combination.first..combination.end()).map(symbol).collect();
@@ -23,19 +16,13 @@ fn repair(combination: &Combination) -> Vec<u8> {
 }
 
 /// What comes back, each checked.
-fn recovered(decoder: &mut dyn Decoder) -> Vec<u64> {
-    let mut bytes = Vec::new();
-    let next = || {
-        let id = decoder.poll_recovered(&mut bytes)?;
-        assert_eq!(bytes, symbol(id), "{id} came back different");
-        Some(id)
-    };
-    core::iter::from_fn(next).collect()
+fn recovered(decoder: &mut LinearDecoder) -> Vec<u64> {
+    common::recovered(|bytes| decoder.poll_recovered(bytes))
 }
 
 /// Sends sources and repairs of `code` where each packet is lost if `lost` says so; what came back, and how many were lost.
 fn over(code: Code, ids: core::ops::Range<u64>, mut lost: impl FnMut() -> bool) -> (Vec<u64>, Vec<u64>) {
-    let (mut encoder, mut decoder) = (code.encoder(), code.decoder(DecoderLimits::default(), ids.start));
+    let (mut encoder, mut decoder) = (code.encoder(), LinearDecoder::new(DecoderLimits::default(), ids.start));
     let (mut back, mut missing) = (Vec::new(), Vec::new());
     for id in ids {
         encoder.on_source(id);
@@ -49,7 +36,7 @@ fn over(code: Code, ids: core::ops::Range<u64>, mut lost: impl FnMut() -> bool) 
                 let _ = decoder.on_repair(&combination, &repair(&combination));
             }
         }
-        back.extend(recovered(&mut *decoder));
+        back.extend(recovered(&mut decoder));
     }
     (back, missing)
 }
@@ -203,7 +190,6 @@ proptest! {
             (1..20u16, 1..6u16).prop_map(|(k, r)| Code::Block { n: k + r, k }),
             (1..20u16, 1..6u16, 1..60u16).prop_map(|(k, r, m)| Code::Convolutional { n: k + r, k, m }),
             (1..20u16, 1..6u16, 1..60u16).prop_map(|(k, r, m)| Code::Tetrys { n: k + r, k, m }),
-            (1..20u16, 1..6u16).prop_map(|(k, r)| Code::RaptorQ { n: k + r, k }),
         ],
     ) {
         let mut rng = Rng::from_seed(seed);
@@ -274,79 +260,6 @@ fn a_solution_that_is_not_plausible_is_not_believed() {
     assert_eq!((recovered(&mut decoder), decoder.stats().inconsistent), (vec![], 1));
     decoder.on_repair(&combination, &repair(&combination)).unwrap();
     assert_eq!(recovered(&mut decoder), [1]);
-}
-
-/// Of `k` sources, `r` were lost; the repair symbols it took to get them back.
-fn repairs_needed(seed: u64, k: u16, r: u16) -> u16 {
-    let mut rng = Rng::from_seed(seed);
-    let mut decoder = RaptorqDecoder::new(DecoderLimits::default(), 0);
-    let mut lost: Vec<u64> = Vec::new();
-    while lost.len() < usize::from(r) {
-        let id = rng.below(u64::from(k));
-        if !lost.contains(&id) {
-            lost.push(id);
-        }
-    }
-    (0..u64::from(k)).filter(|id| !lost.contains(id)).for_each(|id| decoder.on_source(id, &symbol(id)));
-    for key in 0..r + 10 {
-        let combination = Combination { coefficients: Coefficients::RaptorQ, first: 0, count: k, key };
-        decoder.on_repair(&combination, &repair(&combination)).unwrap();
-        let mut back = recovered(&mut decoder);
-        if !back.is_empty() {
-            back.sort_unstable();
-            lost.sort_unstable();
-            assert_eq!(back, lost, "the whole block, or nothing");
-            let more = decoder.on_repair(&combination, &repair(&combination));
-            assert_eq!(more, Err(Unusable::Redundant));
-            return key + 1;
-        }
-    }
-    panic!("{r} of {k} did not come back with {} repair symbols", r + 10);
-}
-
-#[test]
-fn raptorq_needs_seldom_more_than_what_was_lost() {
-    let spare: Vec<u16> = (0..200)
-        .map(|seed| {
-            let (k, r) = (1 + (seed * 7 % 60) as u16, 1 + (seed % 9) as u16);
-            let r = r.min(k);
-            repairs_needed(seed, k, r) - r
-        })
-        .collect();
-    assert!(spare.iter().filter(|&&it| it > 0).count() <= 10, "{spare:?}");
-    assert!(repairs_needed(1, 600, 30) <= 31, "a block that GF(256) cannot have");
-}
-
-#[test]
-fn raptorq_drops_lies_and_stays_within_its_bounds() {
-    let limits = DecoderLimits { window: 50, repairs: 6, symbol: 500 };
-    let mut decoder = RaptorqDecoder::new(limits, 100);
-    (100..120).filter(|id| id % 10 != 3).for_each(|id| decoder.on_source(id, &symbol(id)));
-    let over = |first, count, key| Combination { coefficients: Coefficients::RaptorQ, first, count, key };
-    let truth = repair(&over(100, 10, 0));
-    for (combination, data, why) in [
-        (over(100, 0, 0), &truth[..], Unusable::Outside),
-        (over(100, 51, 0), &truth, Unusable::Outside),
-        (over(99, 5, 0), &truth, Unusable::TooOld),
-        (over(u64::MAX, 5, 0), &truth, Unusable::Outside),
-        (over(104, 5, 0), &truth, Unusable::Redundant),
-        (over(100, 10, 0), &truth[..1], Unusable::BadLength),
-        (over(100, 10, 0), &[0; 503], Unusable::BadLength),
-        (Combination { coefficients: Coefficients::Random, ..over(100, 10, 0) }, &truth, Unusable::Outside),
-    ] {
-        assert_eq!(decoder.on_repair(&combination, data), Err(why), "{combination:?}");
-    }
-    // Of another length, with other bytes: no block that could be.
-    decoder.on_repair(&over(100, 10, 0), &[7; 300]).unwrap();
-    decoder.on_repair(&over(100, 10, 0), &[7; 20]).unwrap();
-    assert_eq!((recovered(&mut decoder), decoder.stats().inconsistent), (vec![], 2));
-    decoder.on_repair(&over(100, 10, 0), &truth).unwrap();
-    assert_eq!(recovered(&mut decoder), [103]);
-    // Repair symbols for what nobody will ever complete.
-    for key in 0..100 {
-        let _ = decoder.on_repair(&over(120 + u64::from(key) % 20, 20, key), &[1; 100]);
-    }
-    assert!(decoder.stats().given_up >= 94, "{:?}", decoder.stats());
 }
 
 #[test]

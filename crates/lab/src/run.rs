@@ -1,6 +1,6 @@
 //! Runs the points of a scenario over seeds, on all cores, and makes results of what they measured.
 
-use crate::experiment::{Curve, Measures};
+use crate::experiment::{Curve, Experiment, Measures};
 use crate::judge;
 use crate::plan::{Done, Run};
 use crate::real_time;
@@ -42,6 +42,7 @@ impl Default for Request {
 #[derive(Debug)]
 pub struct Job<'a> {
     scenario: &'a Scenario,
+    experiment: &'a Experiment,
     points: Vec<Point>,
     references: References<'a>,
     runs: u32,
@@ -106,11 +107,25 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<'a> Job<'a> {
-    /// The runs of `scenario` that `request` asks for.
+    /// The runs of `scenario` that `request` asks for, by the experiment that the scenario names.
     ///
     /// # Errors
-    /// [`Wrong`] if a variant or parameter that it names is none, or a reference cannot be read.
+    /// [`Wrong`] if there is no such experiment, a variant or parameter that `request` names is none, or a reference cannot be
+    /// read.
     pub fn new(scenario: &'a Scenario, request: &Request) -> Result<Self, Wrong> {
+        let name = &scenario.experiment;
+        let experiment = Experiment::find(name).ok_or_else(|| {
+            let mend = did_you_mean(name, Experiment::ALL.iter().map(|it| it.name));
+            Wrong::new(scenario.places.of("experiment"), format!("no experiment is called '{name}'"), mend)
+        })?;
+        Self::by(experiment, scenario, request)
+    }
+
+    /// The same by an experiment that need not be among [`Experiment::ALL`], whatever the scenario names.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn by(experiment: &'a Experiment, scenario: &'a Scenario, request: &Request) -> Result<Self, Wrong> {
         let mut points = scenario.points()?;
         if let Some(variant) = &request.variant {
             let names = || scenario.variants.iter().map(|it| it.name.as_str());
@@ -146,7 +161,7 @@ impl<'a> Job<'a> {
         let duration = request.duration.unwrap_or(scenario.duration);
         let whole = request.variant.is_none() && request.params.is_empty() && duration >= scenario.duration;
         let (seed, real_time) = (request.seed, request.real_time);
-        Ok(Self { scenario, points, references, runs, seed, duration, real_time, whole })
+        Ok(Self { scenario, experiment, points, references, runs, seed, duration, real_time, whole })
     }
 
     /// What the scenario says of metrics and curves that nothing in `results`, those of all runs, has: slips of the pen.
@@ -187,7 +202,7 @@ impl<'a> Job<'a> {
         }
         let seed = self.seed.wrapping_add(u64::from(run));
         let it = Run { point, seed, duration: self.duration };
-        let experiment = self.scenario.experiment;
+        let experiment = self.experiment;
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let (plan, measure) = ((experiment.build)(&it), |done: &Done<'_>| (experiment.measure)(&it, done));
             if self.real_time { real_time::run(plan, seed, stop, measure) } else { simulate(plan, seed, stop, measure) }

@@ -50,9 +50,8 @@ fn sizes(done: &Done<'_>) -> Measures {
 
 #[test]
 fn an_hour_of_samples_and_meters_is_bounded() {
-    let mut scenario = Scenario::read("my.toml", HOUR, Path::new(".")).unwrap_or_else(|e| panic!("{e}; {}", e.mend));
-    scenario.experiment = &SIZES;
-    let results = Job::new(&scenario, &Request::default()).unwrap().run(&AtomicBool::new(false), &|| {});
+    let scenario = Scenario::read("my.toml", HOUR, Path::new(".")).unwrap_or_else(|e| panic!("{e}; {}", e.mend));
+    let results = Job::by(&SIZES, &scenario, &Request::default()).unwrap().run(&AtomicBool::new(false), &|| {});
     assert_eq!(results.lost_runs, Vec::<String>::new());
     let size = |name: &str| results.rows.iter().find(|row| row.metric == name).unwrap().mean as usize;
     assert!((35_000..=36_000).contains(&size("received")), "{}", size("received"));

@@ -1,7 +1,6 @@
 //! How a video call looks: the video part of ITU-T G.1070, from bit rate, frame rate and packet loss.
 
-use core::fmt;
-use core::str::FromStr;
+use braidcast_core::named;
 
 /// Codec, size of the picture and of the screen: what G.1070, Appendix I, has coefficients for; key frames each second.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,9 +24,6 @@ struct Coefficients {
 }
 
 impl Screen {
-    /// Every one, by its name.
-    pub const ALL: [(&'static str, Self); 2] = [("mpeg4-qvga", Self::Mpeg4Qvga), ("h264-vga", Self::H264Vga)];
-
     const fn coefficients(self) -> Coefficients {
         match self {
             Self::Mpeg4Qvga => Coefficients {
@@ -63,29 +59,11 @@ impl Screen {
     }
 }
 
-/// A name that no [`Screen`] has.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UnknownScreen(String);
-
-impl fmt::Display for UnknownScreen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no screen is called '{}'; there are: {}", self.0, Screen::ALL.map(|it| it.0).join(", "))
-    }
-}
-
-impl core::error::Error for UnknownScreen {}
-
-impl FromStr for Screen {
-    type Err = UnknownScreen;
-
-    fn from_str(name: &str) -> Result<Self, UnknownScreen> {
-        Self::ALL.iter().find(|it| it.0 == name).map(|it| it.1).ok_or_else(|| UnknownScreen(name.to_owned()))
-    }
-}
-
-impl fmt::Display for Screen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(Self::ALL.iter().find(|it| it.1 == *self).map_or("", |it| it.0))
+named! {
+    /// Every one, by its name.
+    Screen, "screen" {
+        "mpeg4-qvga" => Mpeg4Qvga,
+        "h264-vga" => H264Vga,
     }
 }
 

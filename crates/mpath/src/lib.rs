@@ -4,6 +4,6 @@ mod retransmission;
 mod scheduler;
 mod view;
 
-pub use retransmission::{RetransmissionPolicy, UnknownRetransmissionPolicy};
-pub use scheduler::{Scheduler, SchedulerKind, UnknownScheduler};
+pub use retransmission::RetransmissionPolicy;
+pub use scheduler::{Scheduler, SchedulerKind};
 pub use view::{Delay, PathView, View, Waiting};

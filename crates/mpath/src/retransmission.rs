@@ -1,6 +1,5 @@
 use crate::PathView;
-use core::fmt;
-use core::str::FromStr;
+use braidcast_core::named;
 use core::time::Duration;
 
 /// Which path carries what was lost, when it is sent again.
@@ -31,18 +30,6 @@ pub enum RetransmissionPolicy {
 }
 
 impl RetransmissionPolicy {
-    /// Every policy, by the name that command line and scenarios use; the first name of a policy is the one it is shown by.
-    pub const ALL: [(&'static str, Self); 8] = [
-        ("rtx-same", Self::RtxSame),
-        ("rtx-asap", Self::RtxAsap),
-        ("rtx-cwnd", Self::RtxCwnd),
-        ("rtx-ssthresh", Self::RtxSsthresh),
-        ("rtx-lossrate", Self::RtxLossRate),
-        ("all-rtx-same", Self::RtxSame),
-        ("all-rtx-alt", Self::AllRtxAlt),
-        ("fr-same-rto-alt", Self::FrSameRtoAlt),
-    ];
-
     /// The index of the path to send a lost packet over, whether or not it has room now; `None`: any, as the scheduler
     /// likes. `lost_on` is the index of the path that lost it, `timed_out` whether a timer found that out.
     ///
@@ -67,32 +54,17 @@ impl RetransmissionPolicy {
     }
 }
 
-/// There is no retransmission policy of this name.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UnknownRetransmissionPolicy(String);
-
-impl fmt::Display for UnknownRetransmissionPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = RetransmissionPolicy::ALL.map(|(name, _)| name).join(", ");
-        write!(f, "no retransmission policy is called '{}'; there are: {names}", self.0)
-    }
-}
-
-impl core::error::Error for UnknownRetransmissionPolicy {}
-
-impl FromStr for RetransmissionPolicy {
-    type Err = UnknownRetransmissionPolicy;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        found.map(|&(_, it)| it).ok_or_else(|| UnknownRetransmissionPolicy(name.into()))
-    }
-}
-
-impl fmt::Display for RetransmissionPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, _) = Self::ALL.iter().find(|(_, it)| it == self).expect("every policy is in ALL");
-        f.write_str(name)
+named! {
+    /// Every policy, by the name that command line and scenarios use; the first name of a policy is the one it is shown by.
+    RetransmissionPolicy, "retransmission policy" {
+        "rtx-same" => RtxSame,
+        "rtx-asap" => RtxAsap,
+        "rtx-cwnd" => RtxCwnd,
+        "rtx-ssthresh" => RtxSsthresh,
+        "rtx-lossrate" => RtxLossRate,
+        "all-rtx-same" => RtxSame,
+        "all-rtx-alt" => AllRtxAlt,
+        "fr-same-rto-alt" => FrSameRtoAlt,
     }
 }
 

@@ -40,7 +40,7 @@ mod testing;
 mod weighted;
 
 pub use message::{Discard, Limits, Outlook, Priority, Refused, Tag, UnknownPriority, Why};
-pub use method::{Method, UnknownMethod};
+pub use method::Method;
 pub use weighted::Weights;
 
 use core::fmt;

@@ -12,8 +12,8 @@ use crate::sbpn1::Sbpn1;
 use crate::sbpn2::Sbpn2;
 use crate::weighted::{Weighted, Weights};
 use crate::{Limits, SendQueue};
+use braidcast_core::named;
 use core::fmt;
-use core::str::FromStr;
 
 /// Which queue; the crate's page has them side by side.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -46,22 +46,6 @@ pub enum Method {
 }
 
 impl Method {
-    /// Every method, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 12] = [
-        ("fifo", Self::Fifo),
-        ("fifo-timed", Self::FifoTimed),
-        ("sbpn1", Self::Sbpn1),
-        ("sbpn2", Self::Sbpn2),
-        ("lifo", Self::Lifo),
-        ("lifo-priority", Self::LifoPriority),
-        ("ring", Self::Ring),
-        ("ring-sbpn2", Self::RingSbpn2),
-        ("never-discard", Self::NeverDiscard),
-        ("keep-alive", Self::KeepAlive),
-        ("weighted", Self::Weighted),
-        ("in-time", Self::InTime),
-    ];
-
     /// An empty queue of this kind.
     pub fn queue<M: fmt::Debug + Send + 'static>(self, limits: Limits) -> Box<dyn SendQueue<M>> {
         match self {
@@ -79,36 +63,82 @@ impl Method {
             Self::Weighted => Box::new(Weighted::new(limits, Weights::default())),
         }
     }
-}
 
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::ALL.iter().find(|(_, it)| it == self).map_or("", |(name, _)| name);
-        f.write_str(name)
-    }
-}
-
-/// There is no queue of this name.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UnknownMethod(String);
-
-impl fmt::Display for UnknownMethod {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no queue is called '{}'; there are: ", self.0)?;
-        for (i, (name, _)) in Method::ALL.iter().enumerate() {
-            write!(f, "{}{name}", if i == 0 { "" } else { ", " })?;
+    /// Whether which message goes, or is discarded, depends on how long messages are on the way
+    /// ([`Outlook::one_way_delay`](crate::Outlook)): then it matters which path has room.
+    pub const fn heeds_delay(self) -> bool {
+        match self {
+            Self::Fifo | Self::FifoTimed | Self::Ring => false,
+            Self::Sbpn1
+            | Self::Sbpn2
+            | Self::Lifo
+            | Self::LifoPriority
+            | Self::RingSbpn2
+            | Self::NeverDiscard
+            | Self::KeepAlive
+            | Self::Weighted
+            | Self::InTime => true,
         }
-        Ok(())
+    }
+
+    /// Whether a message goes before a less important one, whichever came first.
+    pub const fn heeds_priority(self) -> bool {
+        match self {
+            Self::Fifo | Self::FifoTimed | Self::Lifo => false,
+            Self::Sbpn1
+            | Self::Sbpn2
+            | Self::LifoPriority
+            | Self::Ring
+            | Self::RingSbpn2
+            | Self::NeverDiscard
+            | Self::KeepAlive
+            | Self::Weighted
+            | Self::InTime => true,
+        }
     }
 }
 
-impl core::error::Error for UnknownMethod {}
+named! {
+    /// Every method, by the name that command line and scenarios use.
+    Method, "queue" {
+        "fifo" => Fifo,
+        "fifo-timed" => FifoTimed,
+        "sbpn1" => Sbpn1,
+        "sbpn2" => Sbpn2,
+        "lifo" => Lifo,
+        "lifo-priority" => LifoPriority,
+        "ring" => Ring,
+        "ring-sbpn2" => RingSbpn2,
+        "never-discard" => NeverDiscard,
+        "keep-alive" => KeepAlive,
+        "weighted" => Weighted,
+        "in-time" => InTime,
+    }
+}
 
-impl FromStr for Method {
-    type Err = UnknownMethod;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, audio, video};
+    use core::time::Duration;
 
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        found.map(|&(_, method)| method).ok_or_else(|| UnknownMethod(name.to_owned()))
+    #[test]
+    fn what_a_method_heeds_is_what_it_does() {
+        for (name, method) in Method::ALL {
+            let after = |delay| {
+                let mut bench = Bench::new(method, Limits::NONE);
+                bench.push([audio(1, 100), audio(2, 1000)]);
+                bench.outlook.one_way_delay = Duration::from_millis(delay);
+                bench.pop_all()
+            };
+            assert_eq!(after(0) != after(500), method.heeds_delay(), "{name}");
+            let first = |messages| {
+                let mut bench = Bench::new(method, Limits::NONE);
+                bench.push::<2>(messages);
+                bench.pop()
+            };
+            let orders = [[audio(1, 9000), video(2, 9000)], [video(2, 9000), audio(1, 9000)]];
+            assert_eq!(orders.map(first) == [["1"], ["1"]], method.heeds_priority(), "{name}");
+        }
     }
 }

@@ -1,8 +1,4 @@
 //! No allocation per packet once things run, and little memory for an association that rests.
-#![allow(
-    unsafe_code,
-    reason = "a global allocator is an unsafe trait; this one only counts, and hands each call on to the system's unchanged"
-)]
 
 mod common;
 
@@ -12,46 +8,8 @@ use braidcast_sctp::wire::chunk::Redundancy;
 use braidcast_sctp::{
     AssociationId, Endpoint, Limits, Method, Options, QueueScope, Reliability, SendError, SendOptions,
 };
-use core::cell::Cell;
+use braidcast_testing::Counting;
 use core::time::Duration;
-use std::alloc::{GlobalAlloc, Layout, System};
-
-struct Counting;
-
-thread_local! {
-    /// Calls to allocate and to reallocate, by this thread.
-    static CALLS: Cell<u64> = const { Cell::new(0) };
-    /// Bytes that this thread allocated less those that it freed.
-    static BYTES: Cell<isize> = const { Cell::new(0) };
-}
-
-fn count(calls: u64, bytes: isize) {
-    // Constant initialisers and no destructors: access neither allocates nor fails.
-    CALLS.set(CALLS.get() + calls);
-    BYTES.set(BYTES.get() + bytes);
-}
-
-// SAFETY: every method calls the same method of `System` with the arguments that it was given, so what the caller
-// promises is what `System` needs and what `System` promises is what the caller gets. Counting touches no heap.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(1, layout.size() as isize);
-        // SAFETY: as above.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(0, -(layout.size() as isize));
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        count(1, new_size as isize - layout.size() as isize);
-        // SAFETY: as above.
-        unsafe { System.realloc(pointer, layout, new_size) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -189,9 +147,9 @@ fn steady(options: &Options) {
             for _ in 0..if options.redundancy.fec.is_some() { 4 } else { 1 } {
                 pipe.send(id, &payload, how, count);
             }
-            let (calls, packets) = (CALLS.get(), pipe.packets);
+            let (calls, packets) = (Counting::calls(), pipe.packets);
             pipe.send(id, &payload, how, count);
-            let (calls, packets) = (CALLS.get() - calls, pipe.packets - packets);
+            let (calls, packets) = (Counting::calls() - calls, pipe.packets - packets);
             assert!(packets > 200);
             assert_eq!(calls, 0, "for {packets} packets; {len} bytes, unordered {unordered}, I-DATA {interleaving}");
         }
@@ -224,10 +182,10 @@ fn a_queue_of_any_method_allocates_nothing_for_a_message() {
                 pipe.packets
             };
             round(3000);
-            let (calls, before) = (CALLS.get(), round(0));
+            let (calls, before) = (Counting::calls(), round(0));
             let packets = round(500) - before;
             assert!(packets > 500, "{packets}");
-            assert_eq!(CALLS.get() - calls, 0, "{name} {queue_scope}: for {packets} packets");
+            assert_eq!(Counting::calls() - calls, 0, "{name} {queue_scope}: for {packets} packets");
         }
     }
 }
@@ -236,7 +194,7 @@ fn a_queue_of_any_method_allocates_nothing_for_a_message() {
 fn idle_bytes(options: &Options, message: Option<usize>) -> isize {
     const COUNT: u16 = 100;
     let mut pipe = Pipe::new(options);
-    let before = BYTES.get();
+    let before = Counting::bytes();
     for socket in 0..COUNT {
         let id = pipe.connect(socket);
         if let Some(len) = message {
@@ -256,7 +214,7 @@ fn idle_bytes(options: &Options, message: Option<usize>) -> isize {
         pipe.advance(Duration::from_secs(1));
     }
     assert_eq!(pipe.server.associations().count(), usize::from(COUNT));
-    (BYTES.get() - before) / isize::from(COUNT as i16)
+    (Counting::bytes() - before) / isize::from(COUNT as i16)
 }
 
 #[test]
@@ -289,7 +247,7 @@ fn a_flood_of_redundancy_takes_no_more_than_the_receive_buffer() {
     let tag = common::tag(&first);
     let tsn = u32::from_be_bytes(first[16..20].try_into().unwrap());
     let route = Route::new(SocketId(0), address(1, 10_000));
-    let before = BYTES.get();
+    let before = Counting::bytes();
     let coded = common::pattern(1400, 1);
     for n in 0..20_000_u16 {
         // Two chunks that never come, so that nothing can be solved; other ones each time.
@@ -301,7 +259,7 @@ fn a_flood_of_redundancy_takes_no_more_than_the_receive_buffer() {
         let payload = &common::packet(tag, &[Chunk::Redundancy(chunk)]);
         pipe.server.handle_datagram(pipe.now, Datagram { route, ecn: Ecn::NotEct, payload });
     }
-    let held = BYTES.get() - before;
+    let held = Counting::bytes() - before;
     assert!(held > 50_000, "{held} bytes: something waits");
     assert!(held < 300_000, "{held} bytes");
 }
@@ -315,15 +273,15 @@ fn a_flood_of_inits_takes_no_memory() {
     client.connect(pipe.now, 9899, &[Route::new(SocketId(0), address(2, 9899))]).unwrap();
     client.handle_timeout(pipe.now);
     client.poll_transmit(pipe.now, &mut init).unwrap();
-    let before = BYTES.get();
+    let before = Counting::bytes();
     for n in 0..10_000_u32 {
         let [_, _, a, b] = n.to_be_bytes();
         let route = Route::new(SocketId(0), std::net::SocketAddr::from(([10, 9, a, b], 9899)));
         pipe.server.handle_datagram(pipe.now, Datagram { route, ecn: Ecn::NotEct, payload: &init });
     }
-    let waiting = BYTES.get() - before;
+    let waiting = Counting::bytes() - before;
     assert!(waiting < 256 << 10, "{waiting} bytes in replies that nobody takes");
     while pipe.server.poll_transmit(pipe.now, &mut init).is_some() {}
-    let left = BYTES.get() - before;
+    let left = Counting::bytes() - before;
     assert!(left < 32 << 10, "{left} bytes");
 }

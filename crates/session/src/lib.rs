@@ -17,6 +17,7 @@
 
 mod clock;
 mod event;
+mod log;
 mod mapping;
 mod playout;
 mod receiver;
@@ -29,7 +30,8 @@ pub mod tunnel;
 pub mod wire;
 
 pub use event::Event;
-pub use receiver::{LogEntry, Receiver, ReceiverOptions};
+pub use log::LogEntry;
+pub use receiver::{Receiver, ReceiverOptions};
 pub use redundancy::Redundancy;
 pub use report::{KindReport, PathReport, Report};
 pub use sender::{Sender, SenderOptions};

@@ -1,10 +1,10 @@
 use crate::event::Event;
+use crate::log::LogEntry;
 use crate::mapping::{CONTROL, STREAMS};
 use crate::report::{Counts, Report};
 use crate::stream::Stream;
 use crate::wire::{self, Feedback, PPID};
-use braidcast_core::{Datagram, Instant, Machine, Misuse, PathId, Rng, Transmit};
-use braidcast_media::Kind;
+use braidcast_core::{Datagram, Instant, Machine, Misuse, Rng, Transmit};
 use braidcast_sctp::{AssociationId, Endpoint, Event as Sctp, Reliability, SendOptions};
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -45,31 +45,6 @@ impl Default for ReceiverOptions {
     fn default() -> Self {
         Self { early: false, keep: false, log: false, output_size: 7 * 188, buffer: 64 << 20 }
     }
-}
-
-/// What became of one unit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LogEntry {
-    /// The unit's number, counted by the sender from 0 over all units captured; wraps.
-    pub sequence: u32,
-    /// What it is.
-    pub kind: Kind,
-    /// Whether other pictures are predicted from it.
-    pub reference: bool,
-    /// Its bytes.
-    pub bytes: usize,
-    /// Presentation time, 90 kHz.
-    pub pts: Option<u64>,
-    /// When its first packet was captured, by the receiver's clock as known at its arrival.
-    pub captured: Instant,
-    /// When its first packet was due.
-    pub due: Instant,
-    /// When its last message arrived.
-    pub arrived: Instant,
-    /// The path over which that message came.
-    pub path: PathId,
-    /// Whether all of it came before it was due.
-    pub on_time: bool,
 }
 
 /// The receiving end of a session: accepts one sender at a time and plays its stream.

@@ -1,8 +1,8 @@
 //! One sender's stream at the receiver: its clock, its playout and its counts.
 
 use crate::clock::{Observed, PeerClock};
+use crate::log::LogEntry;
 use crate::playout::{Arrival, Playout, Release};
-use crate::receiver::LogEntry;
 use crate::report::{Counts, PathHistories};
 use crate::wire::{Message, Runs, UnitHeader, WireError};
 use braidcast_core::{Instant, PathId};

@@ -24,6 +24,7 @@ mod event;
 mod graph;
 pub mod link;
 mod net;
+mod seed;
 mod tap;
 pub mod tcp;
 pub mod testing;

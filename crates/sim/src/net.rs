@@ -326,7 +326,7 @@ impl<M: Machine> Network<M> {
                 "{what} at {:?} without time moving (last at node {node}, {:?}); rerun with {}={}",
                 self.now,
                 self.nodes[node].addresses,
-                crate::testing::SEED_VARIABLE,
+                crate::seed::SEED_VARIABLE,
                 self.seed
             );
         }

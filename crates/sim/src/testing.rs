@@ -1,5 +1,7 @@
 //! Help for tests that run on the simulator: seeds from outside, digests of runs, and two tiny machines.
 
+pub use crate::seed::{SEED_VARIABLE, Seed, cases, seed_from_env};
+
 use crate::net::Network;
 use crate::tap::TapEvent;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Route, SocketId, Transmit};
@@ -8,50 +10,6 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::rc::Rc;
-
-/// The environment variable that tests take their seed from.
-pub const SEED_VARIABLE: &str = "BRAIDCAST_SEED";
-
-/// A seed that says how to use it again if the test that holds it panics.
-#[derive(Debug)]
-pub struct Seed(u64);
-
-impl Seed {
-    /// The number.
-    pub const fn get(&self) -> u64 {
-        self.0
-    }
-}
-
-impl Drop for Seed {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("rerun with {SEED_VARIABLE}={}", self.0);
-        }
-    }
-}
-
-/// The seed in `BRAIDCAST_SEED`, or `default`. Keep it until the end of the test.
-///
-/// # Panics
-/// If the variable is set to something that is not a number.
-pub fn seed_from_env(default: u64) -> Seed {
-    match std::env::var(SEED_VARIABLE).map(|text| (text.trim().parse(), text)) {
-        Ok((Ok(seed), _)) => Seed(seed),
-        Ok((Err(_), text)) => panic!("{SEED_VARIABLE}={text} is not a whole number"),
-        Err(_) => Seed(default),
-    }
-}
-
-/// How many cases a property test tries: `PROPTEST_CASES`, or `default`. proptest heeds the variable only where a test does not
-/// say a number; `make soak` sets it.
-///
-/// # Panics
-/// If the variable is set to something that is not a number.
-pub fn cases(default: u32) -> u32 {
-    let set = std::env::var("PROPTEST_CASES").ok();
-    set.map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("PROPTEST_CASES={text} is not a whole number")))
-}
 
 /// A running digest of everything that the network's tap sees: the same seed must give the same value.
 ///

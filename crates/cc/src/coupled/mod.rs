@@ -5,8 +5,7 @@ mod lia;
 mod olia;
 mod rpv2;
 
-use core::fmt;
-use core::str::FromStr;
+use braidcast_core::named;
 use core::time::Duration;
 
 /// How the windows of the paths of one connection depend on each other.
@@ -89,10 +88,6 @@ impl Decrease {
 }
 
 impl Congestion {
-    /// Every rule, by the name that options and scenarios use.
-    pub const ALL: [(&'static str, Self); 4] =
-        [("per-path", Self::PerPath), ("lia", Self::Lia), ("olia", Self::Olia), ("rpv2", Self::RpV2)];
-
     /// How the window of `paths[this]` grows. `paths`: those that carry data and have a measured round trip; with one alone
     /// every rule is that of a path on its own.
     pub fn growth(self, paths: &[CoupledPath], this: usize) -> Growth {
@@ -121,25 +116,13 @@ impl Congestion {
     }
 }
 
-impl FromStr for Congestion {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        found
-            .map(|&(_, it)| it)
-            .ok_or_else(|| format!("no congestion control is called '{name}'; there are: per-path, lia, olia, rpv2"))
-    }
-}
-
-impl fmt::Display for Congestion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::PerPath => "per-path",
-            Self::Lia => "lia",
-            Self::Olia => "olia",
-            Self::RpV2 => "rpv2",
-        })
+named! {
+    /// Every rule, by the name that options and scenarios use.
+    Congestion, "congestion control" {
+        "per-path" => PerPath,
+        "lia" => Lia,
+        "olia" => Olia,
+        "rpv2" => RpV2,
     }
 }
 

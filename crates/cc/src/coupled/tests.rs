@@ -17,7 +17,7 @@ fn names_go_both_ways() {
     for (name, rule) in Congestion::ALL {
         assert_eq!((name.parse(), rule.to_string().as_str()), (Ok(rule), name));
     }
-    assert!("reno".parse::<Congestion>().unwrap_err().contains("per-path, lia, olia, rpv2"));
+    assert!("reno".parse::<Congestion>().unwrap_err().to_string().contains("per-path, lia, olia, rpv2"));
 }
 
 #[test]

@@ -1,3 +1,4 @@
+use braidcast_core::named;
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
@@ -17,10 +18,6 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// Every variant, by the name that options and scenarios use.
-    pub const ALL: [(&'static str, Self); 4] =
-        [("tfrc", Self::Tfrc), ("tfrc-sp", Self::TfrcSp), ("ccid4-n", Self::Ccid4N), ("ccid4-n100", Self::Ccid4N100)];
-
     /// Whether it is one of the small-packet kind.
     pub const fn small_packets(self) -> bool {
         !matches!(self, Self::Tfrc)
@@ -48,12 +45,6 @@ pub enum Rules {
     /// senders.
     #[default]
     Rfc5348,
-}
-
-impl Rules {
-    /// All of them, by the name that options and scenarios use.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("rfc3448", Self::Rfc3448), ("rfc4342", Self::Rfc4342), ("rfc5348", Self::Rfc5348)];
 }
 
 /// How many times in a round trip the receiver reports.
@@ -89,47 +80,22 @@ impl FeedbackRate {
     }
 }
 
-/// Looks `name` up in a list of all there are of `kind`.
-fn parse<T: Copy>(kind: &str, all: &[(&str, T)], name: &str) -> Result<T, String> {
-    let names = || all.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
-    let found = all.iter().find(|(known, _)| *known == name);
-    found.map(|&(_, it)| it).ok_or_else(|| format!("no {kind} is called '{name}'; there are: {}", names()))
-}
-
-impl FromStr for Variant {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        parse("TFRC variant", &Self::ALL, name)
+named! {
+    /// Every variant, by the name that options and scenarios use.
+    Variant, "TFRC variant" {
+        "tfrc" => Tfrc,
+        "tfrc-sp" => TfrcSp,
+        "ccid4-n" => Ccid4N,
+        "ccid4-n100" => Ccid4N100,
     }
 }
 
-impl fmt::Display for Variant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Tfrc => "tfrc",
-            Self::TfrcSp => "tfrc-sp",
-            Self::Ccid4N => "ccid4-n",
-            Self::Ccid4N100 => "ccid4-n100",
-        })
-    }
-}
-
-impl FromStr for Rules {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        parse("edition of TFRC", &Self::ALL, name)
-    }
-}
-
-impl fmt::Display for Rules {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Rfc3448 => "rfc3448",
-            Self::Rfc4342 => "rfc4342",
-            Self::Rfc5348 => "rfc5348",
-        })
+named! {
+    /// All of them, by the name that options and scenarios use.
+    Rules, "edition of TFRC" {
+        "rfc3448" => Rfc3448,
+        "rfc4342" => Rfc4342,
+        "rfc5348" => Rfc5348,
     }
 }
 
@@ -172,7 +138,7 @@ mod tests {
             assert_eq!((name.parse(), it.to_string().as_str()), (Ok(it), name));
         }
         assert!("0".parse::<FeedbackRate>().is_err() && "256".parse::<FeedbackRate>().is_err());
-        assert!("ccid9".parse::<Variant>().unwrap_err().contains("tfrc-sp"));
+        assert!("ccid9".parse::<Variant>().unwrap_err().to_string().contains("tfrc-sp"));
     }
 
     /// THESIS eq. 4.8 with 20 ms voice packets of 160 bytes.

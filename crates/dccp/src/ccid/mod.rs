@@ -10,9 +10,8 @@ mod cubic;
 use crate::api::{TfrcOptions, Wanted};
 use crate::seq::Seq;
 use crate::wire::{Options, RawOption};
-use braidcast_core::{Ecn, Instant, Writer};
+use braidcast_core::{Ecn, Instant, Writer, named};
 use core::fmt;
-use core::str::FromStr;
 use core::time::Duration;
 
 /// A congestion control identifier that can be asked for (RFC 4340 §10 table 5).
@@ -30,10 +29,6 @@ pub enum Ccid {
 }
 
 impl Ccid {
-    /// Every CCID, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 4] =
-        [("ccid2", Self::Two), ("ccid3", Self::Three), ("ccid4", Self::Four), ("ccid-cubic", Self::Cubic)];
-
     /// The number on the wire.
     pub const fn number(self) -> u8 {
         match self {
@@ -81,21 +76,13 @@ impl Ccid {
     }
 }
 
-impl FromStr for Ccid {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        found.map(|&(_, ccid)| ccid).ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|(known, _)| *known).collect();
-            format!("no congestion control is called '{name}'; there are: {}", names.join(", "))
-        })
-    }
-}
-
-impl fmt::Display for Ccid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(Self::ALL.iter().find(|(_, it)| it == self).map_or("", |(name, _)| name))
+named! {
+    /// Every CCID, by the name that command line and scenarios use.
+    Ccid, "congestion control" {
+        "ccid2" => Two,
+        "ccid3" => Three,
+        "ccid4" => Four,
+        "ccid-cubic" => Cubic,
     }
 }
 

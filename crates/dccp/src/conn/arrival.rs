@@ -1,4 +1,4 @@
-use super::receive::Received;
+use super::received::Received;
 use super::{Connection, options};
 use crate::api::Event;
 use crate::ccid::Arrival;

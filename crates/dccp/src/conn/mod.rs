@@ -9,6 +9,7 @@ mod options;
 mod path_size;
 mod queue;
 mod receive;
+mod received;
 mod reorder;
 mod timers;
 mod transmit;

@@ -1,4 +1,4 @@
-use super::receive::Received;
+use super::received::Received;
 use super::{Connection, Phase, handshake};
 use crate::wire::option::{DropCode, from_units, kind};
 use crate::wire::{Kind, Opt, Packet, Reset};

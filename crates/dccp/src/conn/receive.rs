@@ -1,3 +1,4 @@
+use super::received::Received;
 use super::{Connection, Control, Phase, options};
 use crate::api::{CloseReason, Event, State};
 use crate::ccid::{Arrival, Feedback};
@@ -6,16 +7,6 @@ use crate::seq::{Seq, back, extend, later, within};
 use crate::wire::{self, Header, Kind, Packet, Reset, ResetCode};
 use braidcast_core::{Ecn, Instant};
 use core::time::Duration;
-
-/// A packet with its numbers in full.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Received<'a> {
-    pub(super) packet: &'a Packet<'a>,
-    pub(super) kind: Kind,
-    pub(super) seq: Seq,
-    pub(super) ack: Option<Seq>,
-    pub(super) ecn: Ecn,
-}
 
 impl Connection {
     /// Takes a packet of this connection that passed steps 1 and 2: the rest of RFC 4340 §8.5.

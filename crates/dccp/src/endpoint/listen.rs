@@ -52,13 +52,13 @@ impl Endpoint {
         service: ServiceCode,
     ) {
         let changes = changes(&packet.options);
-        if self.connections.len() >= self.options.max_connections || changes.len() > MAX_CHANGES {
+        if self.roster.len() >= self.options.max_connections || changes.len() > MAX_CHANGES {
             return self.reset(now, flow, packet, Reset::new(ResetCode::TOO_BUSY));
         }
         let request = Seq::new(packet.header.seq);
         let iss = self.cookies.response_number(request, flow.into());
         let handshake = Self::handshake(flow, checksum, service, iss);
-        let (options, rng) = (Arc::clone(&self.options), self.next_rng());
+        let (options, rng) = (Arc::clone(&self.options), self.rng.fork());
         let mut connection = match Connection::respond(now, options, rng, handshake, request, &packet.options) {
             Ok(connection) => connection,
             Err(reset) => return self.reset(now, flow, packet, reset),
@@ -70,10 +70,10 @@ impl Endpoint {
             connection.answer_request(refused_data);
             let id = self.insert(flow, connection);
             self.note_half_open(id);
-        } else if self.replies.len() < Self::MAX_REPLIES {
+        } else if self.roster.takes_replies() {
             let mut response = Vec::new();
             connection.respond_to_request(now, refused_data, &mut response);
-            self.replies.push_back((flow.route, response));
+            self.roster.reply(flow.route, response);
         }
     }
 
@@ -91,12 +91,12 @@ impl Endpoint {
         let Some(cookie) = self.cookies.open(&bytes, flow.into(), now) else {
             return self.reset(now, flow, packet, bad);
         };
-        if self.connections.len() >= self.options.max_connections {
+        if self.roster.len() >= self.options.max_connections {
             return self.reset(now, flow, packet, Reset::new(ResetCode::TOO_BUSY));
         }
         let handshake = Self::handshake(flow, checksum, cookie.service, cookie.iss);
         let request = options_of_request(&cookie.changes, cookie.service);
-        let (options, rng) = (Arc::clone(&self.options), self.next_rng());
+        let (options, rng) = (Arc::clone(&self.options), self.rng.fork());
         // What was taken before the Response left is taken again, and leads to the same.
         let Ok(mut connection) = Connection::respond(now, options, rng, handshake, cookie.isr, &request) else {
             return self.reset(now, flow, packet, bad);
@@ -116,10 +116,7 @@ impl Endpoint {
     /// A Reset on behalf of no connection: its numbers are taken from the packet (RFC 4340 §8.3.1).
     fn reset(&mut self, now: Instant, flow: FlowId, packet: &Packet<'_>, reset: Reset) {
         let header = &packet.header;
-        if matches!(header.kind, Kind::Reset { .. })
-            || self.replies.len() >= Self::MAX_REPLIES
-            || !self.resets.allow(now)
-        {
+        if matches!(header.kind, Kind::Reset { .. }) || !self.roster.takes_replies() || !self.resets.allow(now) {
             return;
         }
         let Some(checksum) = self.checksum(flow.route) else { return };
@@ -130,6 +127,6 @@ impl Endpoint {
         let header = Header { source_port, destination_port, ccval: 0, coverage: 0, short: false, seq, kind };
         let mut bytes = Vec::new();
         Builder::begin(&mut bytes, &header).finish(&[], checksum);
-        self.replies.push_back((flow.route, bytes));
+        self.roster.reply(flow.route, bytes);
     }
 }

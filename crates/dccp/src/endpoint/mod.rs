@@ -10,21 +10,29 @@ use crate::conn::{Connection, Handshake};
 use crate::rate_limit::RateLimit;
 use crate::seq::Seq;
 use crate::wire::{Checksum, Packet, ServiceCode};
-use braidcast_core::{Datagram, Ecn, Instant, Machine, Misuse, Rng, Route, SocketId, Transmit};
+use braidcast_core::{Datagram, Instant, Key, Machine, Member, Misuse, Rng, Roster, Route, SocketId, Transmit, Turn};
 use cookie::{CookieJar, Ends};
 use core::time::Duration;
 use half_open::HalfOpen;
 use ports::Ports;
-use slab::Slab;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Names a connection of an [`Endpoint`]; not used again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ConnectionId {
-    key: u32,
-    generation: u32,
+pub struct ConnectionId(Key);
+
+impl From<Key> for ConnectionId {
+    fn from(key: Key) -> Self {
+        Self(key)
+    }
+}
+
+impl From<ConnectionId> for Key {
+    fn from(ConnectionId(key): ConnectionId) -> Self {
+        key
+    }
 }
 
 /// What tells flows apart: with UDP, the six numbers of RFC 6773 §3.8.
@@ -50,17 +58,33 @@ enum Flow {
 
 #[derive(Debug)]
 struct Entry {
-    generation: u32,
     connection: Connection,
     flow: FlowId,
-    /// What `timers` holds for it.
-    timer: Option<Instant>,
-    /// In `busy`.
-    is_busy: bool,
     /// Counted in `half_open`.
     half_open: bool,
     /// Over, and here only for what was not read yet.
     over: bool,
+}
+
+impl Member for Entry {
+    type Id = ConnectionId;
+    type Event = Event;
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.connection.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        self.connection.poll_transmit(now, buf)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.connection.poll_timeout()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.connection.poll_event()
+    }
 }
 
 /// A machine that speaks DCCP over any number of sockets: a client, a server, or both.
@@ -78,8 +102,7 @@ pub struct Endpoint {
     cookies: CookieJar,
     addresses: HashMap<SocketId, IpAddr>,
     listeners: HashMap<u16, Vec<ServiceCode>>,
-    connections: Slab<Entry>,
-    generation: u32,
+    roster: Roster<Entry>,
     half_open: HalfOpen,
     ports: Ports,
     flows: HashMap<FlowId, Flow>,
@@ -89,18 +112,12 @@ pub struct Endpoint {
     resting: VecDeque<(Instant, FlowId)>,
     /// When connections that are over are gone whether all was read or not, oldest first.
     unread: VecDeque<(Instant, ConnectionId)>,
-    timers: BTreeSet<(Instant, ConnectionId)>,
-    /// Connections that may have something to send or to tell.
-    busy: VecDeque<ConnectionId>,
-    /// Packets that belong to no connection, ready to go.
-    replies: VecDeque<(Route, Vec<u8>)>,
     resets: RateLimit,
-    events: VecDeque<(ConnectionId, Event)>,
 }
 
 impl Endpoint {
     /// Answers to packets of no connection that wait at most; further ones are dropped, and the peer repeats.
-    pub const MAX_REPLIES: usize = 256;
+    pub const MAX_REPLIES: usize = Roster::<Entry>::MAX_REPLIES;
     /// Flows that rest at most; the oldest are freed early beyond that.
     const MAX_RESTING: usize = 65_536;
     /// For so long what came before the end can still be read.
@@ -123,19 +140,14 @@ impl Endpoint {
             rng,
             addresses: HashMap::new(),
             listeners: HashMap::new(),
-            connections: Slab::new(),
-            generation: 0,
+            roster: Roster::default(),
             half_open: HalfOpen::default(),
             ports: Ports::default(),
             flows: HashMap::new(),
             last: None,
             resting: VecDeque::new(),
             unread: VecDeque::new(),
-            timers: BTreeSet::new(),
-            busy: VecDeque::new(),
-            replies: VecDeque::new(),
             resets: RateLimit::new(Self::RESETS_PER_SECOND),
-            events: VecDeque::new(),
         })
     }
 
@@ -187,12 +199,12 @@ impl Endpoint {
         }
         self.free_rested(now);
         let limit = self.options.max_connections;
-        if self.connections.len() >= limit {
+        if self.roster.len() >= limit {
             return Err(ConnectError::TooMany { limit });
         }
         let checksum = self.checksum(route).ok_or(ConnectError::NoLocalAddress)?;
         let flow = self.free_flow(route, local_port, remote_port).ok_or(ConnectError::PortsInUse)?;
-        let mut rng = self.next_rng();
+        let mut rng = self.rng.fork();
         let iss = Seq::new(rng.u64());
         let handshake = Handshake { route, checksum, local_port: flow.local_port, remote_port, service, iss };
         let connection = Connection::connect(now, Arc::clone(&self.options), rng, handshake);
@@ -215,19 +227,17 @@ impl Endpoint {
 
     /// The connection `id`, unless it is gone.
     pub fn connection(&self, id: ConnectionId) -> Option<&Connection> {
-        let entry = self.connections.get(id.key as usize)?;
-        (entry.generation == id.generation).then_some(&entry.connection)
+        self.roster.get(id).map(|entry| &entry.connection)
     }
 
     /// The connection `id`, unless it is gone.
     pub fn connection_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
-        self.mark_busy(id);
-        self.entry(id).map(|entry| &mut entry.connection)
+        self.roster.wake(id).map(|entry| &mut entry.connection)
     }
 
     /// All connections, in no particular order of meaning, but always the same.
     pub fn connections(&self) -> impl Iterator<Item = ConnectionId> + '_ {
-        self.connections.iter().map(|(key, entry)| ConnectionId { key: key as u32, generation: entry.generation })
+        self.roster.ids()
     }
 
     fn checksum(&self, route: Route) -> Option<Checksum> {
@@ -237,58 +247,32 @@ impl Endpoint {
         self.addresses.get(&route.socket).map(|&local| Checksum::Ip(local, route.remote.ip()))
     }
 
-    fn next_rng(&mut self) -> Rng {
-        let mut seed = [0; 32];
-        self.rng.fill(&mut seed);
-        Rng::from_entropy(seed)
-    }
-
     fn insert(&mut self, flow: FlowId, connection: Connection) -> ConnectionId {
-        self.generation = self.generation.wrapping_add(1);
-        let generation = self.generation;
         let half_open = connection.is_half_open();
         self.half_open.count += usize::from(half_open);
         self.ports.begin(flow.local_port);
-        let entry = Entry { generation, connection, flow, timer: None, is_busy: false, half_open, over: false };
-        let key = self.connections.insert(entry) as u32;
-        let id = ConnectionId { key, generation };
+        let id = self.roster.insert(Entry { connection, flow, half_open, over: false });
         self.flows.insert(flow, Flow::Connection(id));
-        self.mark_busy(id);
         id
     }
 
-    fn entry(&mut self, id: ConnectionId) -> Option<&mut Entry> {
-        self.connections.get_mut(id.key as usize).filter(|entry| entry.generation == id.generation)
-    }
-
-    /// Puts the connection among those that are polled.
-    fn mark_busy(&mut self, id: ConnectionId) {
-        if let Some(entry) = self.entry(id)
-            && !core::mem::replace(&mut entry.is_busy, true)
-        {
-            self.busy.push_back(id);
-        }
-    }
-
-    fn set_timer(&mut self, id: ConnectionId) {
-        let Some(entry) = self.connections.get_mut(id.key as usize).filter(|it| it.generation == id.generation) else {
-            return;
-        };
+    /// The connection has been polled dry; it goes if it is over.
+    fn rest(&mut self, now: Instant, id: ConnectionId) {
+        let Some(entry) = self.roster.get_mut(id) else { return };
         if entry.half_open && !entry.connection.is_half_open() {
             entry.half_open = false;
             self.half_open.count -= 1;
         }
-        let timer = entry.connection.poll_timeout();
-        if timer != entry.timer {
-            entry.timer.into_iter().for_each(|old| _ = self.timers.remove(&(old, id)));
-            timer.into_iter().for_each(|new| _ = self.timers.insert((new, id)));
-            entry.timer = timer;
+        let finished = entry.connection.is_finished();
+        self.roster.set_timer(id);
+        if finished {
+            self.remove(now, id);
         }
     }
 
     /// Frees the ports of a connection that is over, and takes it out once all that came has been read.
     fn remove(&mut self, now: Instant, id: ConnectionId) {
-        let Some(entry) = self.entry(id) else { return };
+        let Some(entry) = self.roster.get(id) else { return };
         let unread = entry.connection.has_unread();
         let must_rest = entry.connection.needs_time_wait() || entry.connection.could_come_back();
         if let Some(flow) = self.end(id) {
@@ -307,17 +291,17 @@ impl Endpoint {
             }
         }
         if !unread {
-            self.connections.try_remove(id.key as usize);
+            self.roster.remove(id);
         }
     }
 
     /// A connection is over: it has no timer any more, and is half open no longer. Its flow, the first time.
     fn end(&mut self, id: ConnectionId) -> Option<FlowId> {
-        let entry = self.entry(id).filter(|entry| !entry.over)?;
+        let entry = self.roster.get_mut(id).filter(|entry| !entry.over)?;
         entry.over = true;
-        let (flow, timer, half_open) = (entry.flow, entry.timer.take(), core::mem::take(&mut entry.half_open));
+        let (flow, half_open) = (entry.flow, core::mem::take(&mut entry.half_open));
         self.half_open.count -= usize::from(half_open);
-        timer.into_iter().for_each(|timer| _ = self.timers.remove(&(timer, id)));
+        self.roster.clear_timer(id);
         self.last = self.last.filter(|&(_, last)| last != id);
         Some(flow)
     }
@@ -327,7 +311,7 @@ impl Endpoint {
         if let Some(flow) = self.end(id) {
             self.flows.remove(&flow);
             self.ports.end(flow.local_port, Instant::ZERO);
-            self.connections.try_remove(id.key as usize);
+            self.roster.remove(id);
         }
     }
 
@@ -338,22 +322,13 @@ impl Endpoint {
         }
         while let Some(&(_, id)) = self.unread.front().filter(|&&(at, _)| at <= now) {
             self.unread.pop_front();
-            if self.entry(id).is_some() {
-                self.connections.try_remove(id.key as usize);
-            }
+            self.roster.remove(id);
         }
     }
 
     fn free_first_resting(&mut self) {
         if let Some((_, flow)) = self.resting.pop_front() {
             self.flows.remove(&flow);
-        }
-    }
-
-    /// Moves the events of `id` to the endpoint's queue.
-    fn collect_events(&mut self, id: ConnectionId) {
-        while let Some(event) = self.entry(id).and_then(|entry| entry.connection.poll_event()) {
-            self.events.push_back((id, event));
         }
     }
 }
@@ -373,10 +348,9 @@ impl Machine for Endpoint {
         match known {
             Some(Flow::Connection(id)) => {
                 self.last = Some((flow, id));
-                if let Some(entry) = self.entry(id) {
+                if let Some(entry) = self.roster.wake(id) {
                     entry.connection.handle_packet(now, ecn, &packet);
                 }
-                self.mark_busy(id);
             }
             Some(Flow::TimeWait) => self.no_connection(now, flow, &packet),
             None => self.handle_stray(now, flow, ecn, checksum, &packet),
@@ -384,58 +358,24 @@ impl Machine for Endpoint {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        while let Some(&(at, id)) = self.timers.first() {
-            if at > now {
-                break;
-            }
-            self.timers.remove(&(at, id));
-            if let Some(entry) = self.entry(id) {
-                entry.timer = None;
-                entry.connection.handle_timeout(now);
-            }
-            self.mark_busy(id);
-            // Its next timer is set once it has been polled, so that a timer in the past cannot keep this loop going.
-        }
+        self.roster.handle_timeout(now);
     }
 
     fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
-        buf.clear();
-        if let Some((route, packet)) = self.replies.pop_front() {
-            buf.extend_from_slice(&packet);
-            return Some(Transmit { route, ecn: Ecn::NotEct, segment_size: None });
-        }
-        while let Some(&id) = self.busy.front() {
-            let transmit = self.entry(id).and_then(|entry| entry.connection.poll_transmit(now, buf));
-            if transmit.is_some() {
-                // Taking turns, so that one connection cannot starve the others.
-                self.busy.rotate_left(1);
-                return transmit;
-            }
-            self.busy.pop_front();
-            self.collect_events(id);
-            self.set_timer(id);
-            if let Some(entry) = self.entry(id) {
-                entry.is_busy = false;
-                if entry.connection.is_finished() {
-                    self.remove(now, id);
-                }
+        loop {
+            match self.roster.poll_transmit(now, buf) {
+                Turn::Packet(transmit) => return Some(transmit),
+                Turn::Dry(id) => self.rest(now, id),
+                Turn::Over => return None,
             }
         }
-        None
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.timers.first().map(|&(at, _)| at)
+        self.roster.poll_timeout()
     }
 
     fn poll_event(&mut self) -> Option<Self::Event> {
-        if self.events.is_empty() {
-            for at in 0..self.busy.len() {
-                if let Some(&id) = self.busy.get(at) {
-                    self.collect_events(id);
-                }
-            }
-        }
-        self.events.pop_front()
+        self.roster.poll_event()
     }
 }

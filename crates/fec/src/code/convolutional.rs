@@ -1,4 +1,4 @@
-use super::{Encoder, Rounds};
+use super::{Encoder, Family, Rounds, check_window};
 use crate::{Coefficients, Combination};
 
 /// A convolutional code (ECMT §III): each repair covers the last `m` sources, of which some may be acknowledged.
@@ -13,8 +13,22 @@ pub(super) struct Convolutional {
 }
 
 impl Convolutional {
+    pub(super) const EXAMPLE: &str = "convolutional:10,9,20";
+
     pub(super) fn new(n: u16, k: u16, m: u16) -> Self {
         Self { rounds: Rounds::new(n, k), m: u64::from(m), sent: None, acknowledged: 0, key: 0 }
+    }
+
+    pub(super) const fn family(_n: u16, _k: u16, _m: u16) -> Family {
+        Family::SlidingWindow
+    }
+
+    pub(super) const fn window(_n: u16, _k: u16, m: u16) -> u16 {
+        m
+    }
+
+    pub(super) fn check(_n: u16, _k: u16, m: u16) -> Result<(), String> {
+        check_window(m)
     }
 }
 

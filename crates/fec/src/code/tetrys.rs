@@ -1,4 +1,4 @@
-use super::{Encoder, Rounds};
+use super::{Encoder, Family, Rounds, check_window};
 use crate::{Coefficients, Combination};
 
 /// Tetrys (RFC 9407; ECMT §III, reference 13): each repair covers all that is sent and not acknowledged, so that it makes up for
@@ -13,8 +13,22 @@ pub(super) struct Tetrys {
 }
 
 impl Tetrys {
+    pub(super) const EXAMPLE: &str = "tetrys:10,9,43";
+
     pub(super) fn new(n: u16, k: u16, m: u16) -> Self {
         Self { rounds: Rounds::new(n, k), m: u64::from(m), window: None, key: 0 }
+    }
+
+    pub(super) const fn family(_n: u16, _k: u16, _m: u16) -> Family {
+        Family::SlidingWindow
+    }
+
+    pub(super) const fn window(_n: u16, _k: u16, m: u16) -> u16 {
+        m
+    }
+
+    pub(super) fn check(_n: u16, _k: u16, m: u16) -> Result<(), String> {
+        check_window(m)
     }
 }
 

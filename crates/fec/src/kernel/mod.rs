@@ -11,8 +11,7 @@ mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use core::fmt;
-use core::str::FromStr;
+use braidcast_core::named;
 use std::sync::OnceLock;
 
 /// A way to do it.
@@ -31,15 +30,6 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// Every kernel by its name, slower ones first.
-    pub const ALL: [(&'static str, Self); 5] = [
-        ("portable", Self::Portable),
-        ("neon", Self::Neon),
-        ("avx2", Self::Avx2),
-        ("gfni", Self::Gfni),
-        ("avx512", Self::Avx512),
-    ];
-
     /// Whether this processor has the instructions.
     pub fn is_available(self) -> bool {
         match self {
@@ -129,21 +119,13 @@ impl Kernel {
     }
 }
 
-impl fmt::Display for Kernel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::ALL.iter().find(|(_, it)| it == self).map_or("", |(name, _)| name);
-        f.write_str(name)
-    }
-}
-
-impl FromStr for Kernel {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        found.map(|&(_, kernel)| kernel).ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|(known, _)| *known).collect();
-            format!("no kernel is called '{name}'; there are: {}", names.join(", "))
-        })
+named! {
+    /// Every kernel by its name, slower ones first.
+    Kernel, "kernel" {
+        "portable" => Portable,
+        "neon" => Neon,
+        "avx2" => Avx2,
+        "gfni" => Gfni,
+        "avx512" => Avx512,
     }
 }

@@ -97,4 +97,9 @@ impl Experiment {
         model::EXPERIMENT,
         conference::EXPERIMENT,
     ];
+
+    /// The experiment of this name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        Self::ALL.iter().find(|it| it.name == name)
+    }
 }

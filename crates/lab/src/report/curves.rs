@@ -1,7 +1,6 @@
 //! Plots of series: as they are, or as the distribution of their values. Long ones are thinned without losing a peak.
 
-use super::figure::{by_layer, look};
-use super::panel::{Axis, Curve, Origin, Panel, Point};
+use super::panel::{Axis, Curve, Origin, Panel, Point, by_layer, look};
 use super::params::{labels, sentence, varying};
 use super::rows::groups;
 use super::scale::Scale;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 
-use super::panel::{Curve, ON_BARS, Origin, Panel, look_class, marker};
+use super::panel::{ON_BARS, Origin, Panel, look_class, marker};
 use super::{counted, curves, rows};
 use crate::results::{Plot, PlotKind, Results};
 
@@ -105,14 +105,4 @@ fn swatch(look: usize, origin: Origin, bars: bool, interval: bool, class: &str) 
             }
         }
     }
-}
-
-/// The curves that share axes: index of the variant first, so that legends and pictures agree.
-pub(super) fn look(variants: &[&str], variant: &str) -> usize {
-    variants.iter().position(|v| *v == variant).unwrap_or(0)
-}
-
-/// Sorts what is drawn first: references below, ours on top of them.
-pub(super) fn by_layer(curves: &mut [Curve]) {
-    curves.sort_by_key(|c| (std::cmp::Reverse(c.origin), c.look));
 }

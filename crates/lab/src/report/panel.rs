@@ -286,6 +286,16 @@ impl Panel {
     }
 }
 
+/// The number of a variant among `variants`, by which legends and pictures agree; 0 for one that is not there.
+pub(super) fn look(variants: &[&str], variant: &str) -> usize {
+    variants.iter().position(|v| *v == variant).unwrap_or(0)
+}
+
+/// Sorts by what is drawn first: references below, ours on top of them.
+pub(super) fn by_layer(curves: &mut [Curve]) {
+    curves.sort_by_key(|c| (std::cmp::Reverse(c.origin), c.look));
+}
+
 /// Classes of the variant's colour, of which there are eight.
 pub(super) fn look_class(look: usize) -> String {
     format!("v{}{}", look % 8, if look >= 8 { " again" } else { "" })

@@ -1,8 +1,7 @@
 //! Plots of means over a swept parameter: one panel for each metric and each value of the other parameters.
 
-use super::figure::{by_layer, look};
 use super::number::{decimals, fixed, interval};
-use super::panel::{Axis, Curve, Origin, Panel, Point};
+use super::panel::{Axis, Curve, Origin, Panel, Point, by_layer, look};
 use super::params::{Labels, Positions, follows, labels, sentence, varying};
 use super::scale::Scale;
 use crate::results::{Plot, Results, Row};

@@ -3,7 +3,6 @@
 use super::value::{Setting, Settings, Value};
 use super::wrong::{Places, Wrong, did_you_mean};
 use super::{Case, Claim, KnownDifference, Reference, Scenario, Variant};
-use crate::experiment::Experiment;
 use crate::results::Plot;
 use braidcast_sim::link::parse;
 use core::ops::Range;
@@ -68,7 +67,7 @@ pub(super) fn read(name: &str, text: &str, folder: &Path) -> Result<Scenario, Wr
         title: String::new(),
         source: String::new(),
         text: String::new(),
-        experiment: &Experiment::ALL[0],
+        experiment: String::new(),
         runs: 10,
         duration: core::time::Duration::ZERO,
         settings: Settings::default(),
@@ -91,7 +90,7 @@ pub(super) fn read(name: &str, text: &str, folder: &Path) -> Result<Scenario, Wr
             "title" => scenario.title = file.serde(value)?,
             "source" => scenario.source = file.serde(value)?,
             "text" => scenario.text = file.serde(value)?,
-            "experiment" => scenario.experiment = file.experiment(value)?,
+            "experiment" => scenario.experiment = file.serde(value)?,
             "runs" => scenario.runs = file.runs(value)?,
             "duration" => scenario.duration = file.duration(value)?,
             "sweep" => scenario.sweep = file.sweep(value)?,
@@ -201,14 +200,6 @@ impl File<'_> {
             DeValue::Array(items) => items.iter().map(read).collect(),
             _ => Err(self.wrong(value, "this is a list of tables", "write it with two brackets: [[…]]")),
         }
-    }
-
-    fn experiment(&self, value: &Node<'_>) -> Result<&'static Experiment, Wrong> {
-        let name: String = self.serde(value)?;
-        Experiment::ALL.iter().find(|it| it.name == name).ok_or_else(|| {
-            let mend = did_you_mean(&name, Experiment::ALL.iter().map(|it| it.name));
-            self.wrong(value, format!("no experiment is called '{name}'"), &mend)
-        })
     }
 
     fn runs(&self, value: &Node<'_>) -> Result<u32, Wrong> {

@@ -22,7 +22,6 @@ pub(crate) use wrong::did_you_mean;
 
 use link::Traces;
 
-use crate::experiment::Experiment;
 use crate::results::{Params, Plot};
 use core::time::Duration;
 use serde::Deserialize;
@@ -51,8 +50,8 @@ pub struct Scenario {
     pub source: String,
     /// What it shows.
     pub text: String,
-    /// The code behind it.
-    pub experiment: &'static Experiment,
+    /// The name of the code behind it; [`Job::new`](crate::Job::new) looks it up.
+    pub experiment: String,
     /// Runs at each point if nobody says otherwise.
     pub runs: u32,
     /// How long each run measures.

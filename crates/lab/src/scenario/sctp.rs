@@ -3,7 +3,7 @@
 use super::keys::{Key, flag, key, misused, put, time, whole, word};
 use super::value::{Settings, Value};
 use super::wrong::Wrong;
-use braidcast_sctp::{Limits, Options, PrVariant, SackOptions};
+use braidcast_sctp::{Limits, Options, PrVariant, SackOptions, SackPolicy};
 use core::fmt::Display;
 use core::str::FromStr;
 
@@ -57,7 +57,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("queue_scope", |o, v| put(&mut o.queue.scope, word(v))),
     key("send_queue", |o, v| put(&mut o.queue.limits, whole(v, 1, 1 << 20).map(Limits::messages))),
     key("ecn", |o, v| put(&mut o.congestion.ecn, flag(v))),
-    key("fec", fec),
+    key("fec", |o, v| off_or(&mut o.redundancy.fec, v)),
     key("fec_window", |o, v| put(&mut o.redundancy.fec_window, word(v))),
     key("fec_losses", |o, v| put(&mut o.redundancy.fec_losses, word(v))),
     key("fec_receive", |o, v| put(&mut o.redundancy.fec_receive, flag(v))),
@@ -117,23 +117,9 @@ fn off_or<T: FromStr<Err: Display>>(option: &mut Option<T>, value: &Value) -> Re
     put(option, if value.says("off") { Ok(None) } else { word(value).map(Some) })
 }
 
-/// `off`, or a code that a redundancy chunk can say.
-fn fec(options: &mut Options, value: &Value) -> Result<(), String> {
-    off_or(&mut options.redundancy.fec, value)?;
-    match options.redundancy.fec {
-        Some(code) if !code.is_linear() => Err(format!("{code} cannot leave out what needs no repair, as SCTP does")),
-        _ => Ok(()),
-    }
-}
-
-/// Plain RFC 9260 each packet, RFC 9260 delayed, or delayed acknowledgement for CMT (THESIS §6.1: "CMT-SACK").
+/// The name of a [`SackPolicy`].
 fn sack(options: &mut Options, value: &Value) -> Result<(), String> {
-    let (every, dac) = match value.to_string().as_str() {
-        "every-packet" => (1, false),
-        "delayed" => (2, false),
-        "dac" => (2, true),
-        other => return Err(format!("no SACK rule is called '{other}'; there are: every-packet, delayed, dac")),
-    };
+    let SackOptions { every, dac, .. } = word::<SackPolicy>(value)?.into();
     options.sack = SackOptions { every, dac, ..options.sack };
     Ok(())
 }

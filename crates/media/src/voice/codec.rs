@@ -1,5 +1,4 @@
-use core::fmt;
-use core::str::FromStr;
+use braidcast_core::named;
 use core::time::Duration;
 
 /// Coders of speech that the E-model has parameters for. Opus has none for narrowband: G.113 tabulates no Ie for it.
@@ -29,15 +28,6 @@ pub(super) struct Impairment {
 }
 
 impl Codec {
-    /// Every codec, by its name.
-    pub const ALL: [(&'static str, Self); 5] = [
-        ("g711", Self::G711),
-        ("g711-plc", Self::G711Plc),
-        ("g729", Self::G729),
-        ("g729a-vad", Self::G729aVad),
-        ("speex", Self::Speex),
-    ];
-
     /// Ie and Bpl of G.113, Appendix I (tables I.1 and I.4); λ of Cole and Rosenbluth, "Voice over IP performance monitoring",
     /// ACM CCR 31(2), 2001, who have G.711 (SBPN §4.6.2 uses it) and G.729A under random loss.
     pub(super) const fn impairment(self) -> Impairment {
@@ -65,28 +55,13 @@ impl Codec {
     }
 }
 
-/// A name that no codec has.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UnknownCodec(String);
-
-impl fmt::Display for UnknownCodec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no codec is called '{}'; there are: {}", self.0, Codec::ALL.map(|it| it.0).join(", "))
-    }
-}
-
-impl core::error::Error for UnknownCodec {}
-
-impl FromStr for Codec {
-    type Err = UnknownCodec;
-
-    fn from_str(name: &str) -> Result<Self, UnknownCodec> {
-        Self::ALL.iter().find(|it| it.0 == name).map(|it| it.1).ok_or_else(|| UnknownCodec(name.to_owned()))
-    }
-}
-
-impl fmt::Display for Codec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(Self::ALL.iter().find(|it| it.1 == *self).map_or("", |it| it.0))
+named! {
+    /// Every codec, by its name.
+    Codec, "codec" {
+        "g711" => G711,
+        "g711-plc" => G711Plc,
+        "g729" => G729,
+        "g729a-vad" => G729aVad,
+        "speex" => Speex,
     }
 }

@@ -1,7 +1,7 @@
 use super::codec::Codec;
 use super::delay;
+use braidcast_core::named;
 use core::fmt;
-use core::str::FromStr;
 use core::time::Duration;
 
 /// Is with the default values of G.107 (eq. 7-8 to 7-17): loudness, sidetone, quantisation.
@@ -174,34 +174,12 @@ impl fmt::Display for Satisfaction {
     }
 }
 
-impl Form {
+named! {
     /// Every form, by its name.
-    pub const ALL: [(&'static str, Self); 3] = [("g107", Self::G107), ("thesis", Self::Thesis), ("sbpn", Self::Sbpn)];
-}
-
-/// A name that no form of the E-model has.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UnknownForm(String);
-
-impl fmt::Display for UnknownForm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no E-model is called '{}'; there are: {}", self.0, Form::ALL.map(|it| it.0).join(", "))
-    }
-}
-
-impl core::error::Error for UnknownForm {}
-
-impl FromStr for Form {
-    type Err = UnknownForm;
-
-    fn from_str(name: &str) -> Result<Self, UnknownForm> {
-        Self::ALL.iter().find(|it| it.0 == name).map(|it| it.1).ok_or_else(|| UnknownForm(name.to_owned()))
-    }
-}
-
-impl fmt::Display for Form {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(Self::ALL.iter().find(|it| it.1 == *self).map_or("", |it| it.0))
+    Form, "E-model" {
+        "g107" => G107,
+        "thesis" => Thesis,
+        "sbpn" => Sbpn,
     }
 }
 

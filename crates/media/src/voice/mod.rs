@@ -31,7 +31,7 @@ mod emodel;
 mod heard;
 mod jitter_buffer;
 
-pub use codec::{Codec, UnknownCodec};
-pub use emodel::{Access, Conditions, EModel, Form, Quality, Satisfaction, UnknownForm, mos};
+pub use codec::Codec;
+pub use emodel::{Access, Conditions, EModel, Form, Quality, Satisfaction, mos};
 pub use heard::Heard;
 pub use jitter_buffer::{Fate, JitterBuffer, Playout, UnknownPlayout};

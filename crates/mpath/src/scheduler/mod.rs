@@ -5,7 +5,7 @@ mod round_robin;
 #[cfg(test)]
 mod tests;
 
-pub use kind::{SchedulerKind, UnknownScheduler};
+pub use kind::SchedulerKind;
 
 use crate::View;
 use core::fmt;

@@ -1,5 +1,4 @@
-use core::fmt;
-use core::str::FromStr;
+use braidcast_core::named;
 
 /// Whether each of n paths may fill the n-th part of a buffer only, so that a slow path cannot block a fast one.
 ///
@@ -23,10 +22,6 @@ pub enum BufferSplit {
 }
 
 impl BufferSplit {
-    /// Every way, by the name that options and scenarios use.
-    pub const ALL: [(&'static str, Self); 4] =
-        [("none", Self::None), ("sender", Self::Sender), ("receiver", Self::Receiver), ("both", Self::Both)];
-
     pub(crate) const fn at_sender(self) -> bool {
         matches!(self, Self::Sender | Self::Both)
     }
@@ -36,24 +31,12 @@ impl BufferSplit {
     }
 }
 
-impl FromStr for BufferSplit {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        found
-            .map(|&(_, it)| it)
-            .ok_or_else(|| format!("no buffer split is called '{name}'; there are: none, sender, receiver, both"))
-    }
-}
-
-impl fmt::Display for BufferSplit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "none",
-            Self::Sender => "sender",
-            Self::Receiver => "receiver",
-            Self::Both => "both",
-        })
+named! {
+    /// Every way, by the name that options and scenarios use.
+    BufferSplit, "buffer split" {
+        "none" => None,
+        "sender" => Sender,
+        "receiver" => Receiver,
+        "both" => Both,
     }
 }

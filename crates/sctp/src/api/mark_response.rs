@@ -1,4 +1,4 @@
-use super::policy::named;
+use braidcast_core::named;
 
 /// What the window does when the peer echoes that a packet was marked (ECN).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -11,13 +11,16 @@ pub enum MarkResponse {
 }
 
 impl MarkResponse {
-    /// Both, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 2] = [("halve", Self::Halve), ("abe", Self::Abe)];
-
     /// The share of the window that is kept.
     pub(crate) fn kept(self, in_slow_start: bool) -> f64 {
         if self == Self::Abe && !in_slow_start { 0.8 } else { 0.5 }
     }
 }
 
-named!(MarkResponse, "mark response");
+named! {
+    /// Both, by the name that command line and scenarios use.
+    MarkResponse, "mark response" {
+        "halve" => Halve,
+        "abe" => Abe,
+    }
+}

@@ -1,29 +1,6 @@
 //! The choices that the papers compare, each by a name that command line and scenarios share.
 
-/// Names both ways for an enum with a table `ALL`.
-macro_rules! named {
-    ($type:ty, $what:literal) => {
-        impl core::str::FromStr for $type {
-            type Err = String;
-
-            fn from_str(name: &str) -> Result<Self, String> {
-                let found = Self::ALL.iter().find(|(known, _)| *known == name);
-                found.map(|&(_, it)| it).ok_or_else(|| {
-                    let names = Self::ALL.map(|(name, _)| name).join(", ");
-                    format!("no {} is called '{name}'; there are: {names}", $what)
-                })
-            }
-        }
-
-        impl core::fmt::Display for $type {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                let (name, _) = Self::ALL.iter().find(|(_, it)| it == self).expect("every variant is in ALL");
-                f.write_str(name)
-            }
-        }
-    };
-}
-pub(super) use named;
+use braidcast_core::named;
 
 /// What makes a packet count as lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -39,13 +16,14 @@ pub enum LossDetection {
     PlainCount,
 }
 
-impl LossDetection {
+named! {
     /// Every rule, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("time", Self::Time), ("count", Self::Count), ("plain-count", Self::PlainCount)];
+    LossDetection, "loss detection" {
+        "time" => Time,
+        "count" => Count,
+        "plain-count" => PlainCount,
+    }
 }
-
-named!(LossDetection, "loss detection");
 
 /// Which acknowledgements let a path's window grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -61,12 +39,14 @@ pub enum CwndUpdate {
     Cucv2,
 }
 
-impl CwndUpdate {
+named! {
     /// Every rule, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 3] = [("plain", Self::Plain), ("cuc", Self::Cuc), ("cucv2", Self::Cucv2)];
+    CwndUpdate, "window update" {
+        "plain" => Plain,
+        "cuc" => Cuc,
+        "cucv2" => Cucv2,
+    }
 }
-
-named!(CwndUpdate, "window update");
 
 /// What a packet counts for in a congestion window, of which only the data in flight takes up room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -80,12 +60,13 @@ pub enum CwndUnit {
     Payload,
 }
 
-impl CwndUnit {
+named! {
     /// Both, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 2] = [("mtu", Self::Mtu), ("payload", Self::Payload)];
+    CwndUnit, "unit of the window" {
+        "mtu" => Mtu,
+        "payload" => Payload,
+    }
 }
-
-named!(CwndUnit, "unit of the window");
 
 /// What happens to a message whose lifetime ends while a part of it is in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -100,12 +81,13 @@ pub enum Abandonment {
     Delayed,
 }
 
-impl Abandonment {
+named! {
     /// Both, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 2] = [("immediate", Self::Immediate), ("delayed", Self::Delayed)];
+    Abandonment, "abandonment" {
+        "immediate" => Immediate,
+        "delayed" => Delayed,
+    }
 }
-
-named!(Abandonment, "abandonment");
 
 /// Which of the streams that wait is served next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -119,12 +101,13 @@ pub enum StreamOrder {
     Fcfs,
 }
 
-impl StreamOrder {
+named! {
     /// Both, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 2] = [("priority", Self::Priority), ("fcfs", Self::Fcfs)];
+    StreamOrder, "stream order" {
+        "priority" => Priority,
+        "fcfs" => Fcfs,
+    }
 }
-
-named!(StreamOrder, "stream order");
 
 /// Over which path a SACK goes back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -136,12 +119,13 @@ pub enum SackPath {
     Rotate,
 }
 
-impl SackPath {
+named! {
     /// Both, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 2] = [("last", Self::Last), ("rotate", Self::Rotate)];
+    SackPath, "SACK path" {
+        "last" => Last,
+        "rotate" => Rotate,
+    }
 }
-
-named!(SackPath, "SACK path");
 
 /// Which acknowledgements measure a path's round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -154,12 +138,13 @@ pub enum RttSamples {
     SameReturn,
 }
 
-impl RttSamples {
+named! {
     /// Both, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 2] = [("any-return", Self::AnyReturn), ("same-return", Self::SameReturn)];
+    RttSamples, "RTT sampling" {
+        "any-return" => AnyReturn,
+        "same-return" => SameReturn,
+    }
 }
-
-named!(RttSamples, "RTT sampling");
 
 #[cfg(test)]
 mod tests {
@@ -184,6 +169,6 @@ mod tests {
             crate::api::QueueScope
         );
         let error = "cuc3".parse::<CwndUpdate>().unwrap_err();
-        assert_eq!(error, "no window update is called 'cuc3'; there are: plain, cuc, cucv2");
+        assert_eq!(error.to_string(), "no window update is called 'cuc3'; there are: plain, cuc, cucv2");
     }
 }

@@ -1,4 +1,4 @@
-use super::policy::named;
+use braidcast_core::named;
 
 /// Who decides among messages that wait in a queue ([`Options::queue`](crate::Options)): the queue alone, or stream priorities first.
 ///
@@ -17,9 +17,10 @@ pub enum QueueScope {
     Under,
 }
 
-impl QueueScope {
+named! {
     /// Both, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 2] = [("alone", Self::Alone), ("under", Self::Under)];
+    QueueScope, "scope of a queue" {
+        "alone" => Alone,
+        "under" => Under,
+    }
 }
-
-named!(QueueScope, "scope of a queue");

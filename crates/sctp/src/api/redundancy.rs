@@ -1,6 +1,6 @@
 //! How erasure codes work together with congestion control and retransmission (ECMT = THESIS ch. 8).
 
-use super::policy::named;
+use braidcast_core::named;
 
 /// Whether redundancy counts for the congestion window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -12,12 +12,13 @@ pub enum FecWindow {
     Outside,
 }
 
-impl FecWindow {
+named! {
     /// Both, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 2] = [("inside", Self::Inside), ("outside", Self::Outside)];
+    FecWindow, "place of redundancy" {
+        "inside" => Inside,
+        "outside" => Outside,
+    }
 }
-
-named!(FecWindow, "place of redundancy");
 
 /// Whether congestion control learns of losses that redundancy made up for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -34,13 +35,14 @@ pub enum FecLosses {
     Told,
 }
 
-impl FecLosses {
-    /// Both, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("hidden", Self::Hidden), ("queued", Self::Queued), ("told", Self::Told)];
+named! {
+    /// Every rule, by the name that command line and scenarios use.
+    FecLosses, "rule for losses made up for" {
+        "hidden" => Hidden,
+        "queued" => Queued,
+        "told" => Told,
+    }
 }
-
-named!(FecLosses, "rule for losses made up for");
 
 /// Adaptive retransmission (ECMT algorithm 2, THESIS algorithm 5): how long a fast retransmission waits for the code to
 /// make up for the loss, δ. With a block code by ECMT eq. 1 (THESIS 8.1) in any case; with the others by one of the
@@ -54,12 +56,13 @@ pub enum Artx {
     Slowest,
 }
 
-impl Artx {
+named! {
     /// Both readings, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 2] = [("min", Self::Min), ("slowest", Self::Slowest)];
+    Artx, "reading of eq. 8.2" {
+        "min" => Min,
+        "slowest" => Slowest,
+    }
 }
-
-named!(Artx, "reading of eq. 8.2");
 
 /// Where δ of [`Artx`] counts from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -72,9 +75,10 @@ pub enum ArtxFrom {
     Due,
 }
 
-impl ArtxFrom {
+named! {
     /// Both, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 2] = [("sent", Self::Sent), ("due", Self::Due)];
+    ArtxFrom, "start of adaptive retransmission's wait" {
+        "sent" => Sent,
+        "due" => Due,
+    }
 }
-
-named!(ArtxFrom, "start of adaptive retransmission's wait");

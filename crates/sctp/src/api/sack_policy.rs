@@ -1,6 +1,5 @@
 use super::SackOptions;
-use core::fmt;
-use core::str::FromStr;
+use braidcast_core::named;
 
 /// When a receiver acknowledges, by the names that the papers and scenarios use; [`SackOptions`] has the single fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,12 +10,6 @@ pub enum SackPolicy {
     Delayed,
     /// The same without the "at once": delayed acknowledgement for CMT, "CMT-SACK" (Iyengar et al. 2006 §III-D).
     Dac,
-}
-
-impl SackPolicy {
-    /// Every policy, by name.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("every-packet", Self::EveryPacket), ("delayed", Self::Delayed), ("dac", Self::Dac)];
 }
 
 impl From<SackPolicy> for SackOptions {
@@ -30,23 +23,11 @@ impl From<SackPolicy> for SackOptions {
     }
 }
 
-impl FromStr for SackPolicy {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        found
-            .map(|&(_, it)| it)
-            .ok_or_else(|| format!("no SACK policy is called '{name}'; there are: every-packet, delayed, dac"))
-    }
-}
-
-impl fmt::Display for SackPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::EveryPacket => "every-packet",
-            Self::Delayed => "delayed",
-            Self::Dac => "dac",
-        })
+named! {
+    /// Every policy, by name.
+    SackPolicy, "SACK rule" {
+        "every-packet" => EveryPacket,
+        "delayed" => Delayed,
+        "dac" => Dac,
     }
 }

@@ -1,5 +1,5 @@
-use super::policy::named;
 use crate::api::{Abandonment, Options, StreamOrder};
+use braidcast_core::named;
 
 /// The five transports that PRCMT compares (§6), as sets of options.
 ///
@@ -20,15 +20,6 @@ pub enum PrVariant {
 }
 
 impl PrVariant {
-    /// Every variant, by the name that command line and scenarios use.
-    pub const ALL: [(&'static str, Self); 5] = [
-        ("pr-sctp", Self::PrSctp),
-        ("pr-sctpf", Self::PrSctpF),
-        ("cmt", Self::Cmt),
-        ("pr-cmtf", Self::PrCmtF),
-        ("pr-cmt", Self::PrCmt),
-    ];
-
     /// `options` with what the variant says.
     #[must_use]
     pub fn apply(self, options: Options) -> Options {
@@ -52,4 +43,13 @@ impl PrVariant {
     }
 }
 
-named!(PrVariant, "variant");
+named! {
+    /// Every variant, by the name that command line and scenarios use.
+    PrVariant, "variant" {
+        "pr-sctp" => PrSctp,
+        "pr-sctpf" => PrSctpF,
+        "cmt" => Cmt,
+        "pr-cmtf" => PrCmtF,
+        "pr-cmt" => PrCmt,
+    }
+}

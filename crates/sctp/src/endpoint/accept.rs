@@ -50,7 +50,7 @@ impl Endpoint {
         let Some(answer) = self.answer(existing) else {
             // RFC 9260 §9.2: in SHUTDOWN-ACK-SENT the SHUTDOWN ACK is repeated instead.
             if let Some(id) = existing {
-                if let Some(entry) = self.entry(id) {
+                if let Some(entry) = self.roster.get_mut(id) {
                     entry.association.repeat_shutdown_ack();
                 }
                 self.settle(id);
@@ -62,7 +62,7 @@ impl Endpoint {
 
     /// Our side of an INIT ACK; `None` where none is due.
     fn answer(&mut self, existing: Option<super::AssociationId>) -> Option<Answer> {
-        let mut rng = self.next_rng();
+        let mut rng = self.rng.fork();
         let options = &self.options;
         let Some(association) = existing.and_then(|id| self.association(id)) else {
             let offer = Offer::of(&mut rng, options);
@@ -169,24 +169,24 @@ impl Endpoint {
             Some((_, Case::Stray)) => return,
             Some((id, case)) => {
                 let restart = case == Case::Restart;
-                let entry = self.entry(id);
+                let entry = self.roster.get_mut(id);
                 if entry.is_some_and(|entry| !entry.association.handle_cookie_echo(now, route, &cookie, restart)) {
                     return self.reply_chunk(route, cookie.peer_port, cookie.peer_tag, &Chunk::CookieAck(CookieAck));
                 }
                 id
             }
             None => {
-                if !self.listening || self.associations.len() >= self.options.limits.max_associations {
+                if !self.listening || self.roster.len() >= self.options.limits.max_associations {
                     return self.refuse_init(route, cookie.peer_port, cookie.peer_tag, &Cause::OutOfResource);
                 }
-                let rng = self.next_rng();
+                let rng = self.rng.fork();
                 let mut association = Association::accept(now, Arc::clone(&self.options), rng, &cookie, route);
                 association.handle_cookie_echo(now, route, &cookie, false);
                 self.insert(association)
             }
         };
         // What is bundled behind the cookie: data, perhaps.
-        if let Some(entry) = self.entry(id) {
+        if let Some(entry) = self.roster.get_mut(id) {
             entry.association.handle_packet(now, route, Ecn::NotEct, packet, bytes);
         }
         self.settle(id);
@@ -223,7 +223,7 @@ impl Endpoint {
         wire::begin(&mut packet, Header { source_port, destination_port: port, verification_tag: tag });
         chunk.emit(&mut Writer::new(&mut packet));
         wire::seal(&mut packet);
-        self.reply(route, packet);
+        self.roster.reply(route, packet);
     }
 }
 

@@ -13,7 +13,7 @@ impl Endpoint {
                 // With the T bit the tag is the peer's own (RFC 9260 §8.5.1 B, C).
                 let Some(&id) = self.by_route.get(&(route, port)) else { return };
                 let reflects = first.flags & 1 == 1 && self.association(id).is_some_and(|it| it.peer_tag() == tag);
-                if let (true, Some(entry)) = (reflects, self.entry(id)) {
+                if let (true, Some(entry)) = (reflects, self.roster.get_mut(id)) {
                     match Chunk::parse(first) {
                         Ok(Chunk::Abort(abort)) => entry.association.handle_reflected_abort(abort.causes),
                         _ => entry.association.handle_reflected_shutdown_complete(),

@@ -8,6 +8,7 @@
 
 mod ack;
 mod echo;
+mod fragment;
 mod pool;
 mod reassembly;
 mod runs;
@@ -17,7 +18,8 @@ mod tsn_ring;
 
 pub(crate) use ack::{AckPolicy, AckTimer};
 pub(crate) use echo::Echoes;
+pub(crate) use fragment::{Fragment, Key, ReassemblyError};
 pub use reassembly::Received;
-pub(crate) use reassembly::{Fragment, Key, Limits, Reassembly, ReassemblyError};
+pub(crate) use reassembly::{Limits, Reassembly};
 pub(crate) use tracker::{Arrival, Tracker};
 pub(crate) use tsn_ring::TsnRing;

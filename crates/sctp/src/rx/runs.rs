@@ -1,5 +1,5 @@
+use super::fragment::{Fragment, ReassemblyError};
 use super::pool::{Buffer, Pool};
-use super::reassembly::{Reassembly, ReassemblyError};
 use braidcast_core::{Instant, PathId};
 use core::ops::RangeInclusive;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub(super) struct Message {
 impl Message {
     /// What it takes off the receive window, in bytes.
     pub(super) fn charge(&self) -> usize {
-        self.buffer.len() + self.fragments as usize * Reassembly::FRAGMENT_OVERHEAD
+        self.buffer.len() + self.fragments as usize * Fragment::OVERHEAD
     }
 }
 

@@ -1,4 +1,4 @@
-use super::reassembly::Key;
+use super::fragment::Key;
 use braidcast_core::Unwrapper;
 
 /// Which ordered message a stream delivers next.

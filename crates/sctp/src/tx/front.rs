@@ -52,15 +52,12 @@ impl Front {
 
     /// Whether the method heeds how long a message is on the way, so that it matters which path has room.
     pub(crate) const fn heeds_delay(&self) -> bool {
-        !matches!(self.method, Method::Fifo | Method::FifoTimed | Method::Ring)
+        self.method.heeds_delay()
     }
 
     /// The rank of a message among all that are sent, where streams do not count.
     pub(crate) const fn rank(&self, priority: braidcast_queue::Priority) -> Priority {
-        match self.method {
-            Method::Fifo | Method::FifoTimed | Method::Lifo => Priority::new(0),
-            _ => Priority::new(priority.get()),
-        }
+        Priority::new(if self.method.heeds_priority() { priority.get() } else { 0 })
     }
 
     /// Takes a message whose stream is of the priority `rank`.

@@ -45,6 +45,6 @@ impl Settings {
 
     /// Whether the queue discards what would come too late by the way that is before it.
     pub(super) const fn reckons_with_the_way(&self) -> bool {
-        !matches!(self.queue, Method::Fifo | Method::FifoTimed | Method::Ring)
+        self.queue.heeds_delay()
     }
 }

@@ -1,6 +1,6 @@
 //! CoDel: RFC 8289, §5 (the pseudo-code there); marking as in Linux's `codel_impl.h`, which §1 allows for.
 
-use super::queue::Verdict;
+use super::verdict::Verdict;
 use braidcast_core::Instant;
 use core::time::Duration;
 

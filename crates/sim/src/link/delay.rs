@@ -1,4 +1,5 @@
-use super::{Schedule, scale};
+use super::scale::scale;
+use super::schedule::Schedule;
 use braidcast_core::{Instant, Rng};
 use core::time::Duration;
 

@@ -18,9 +18,11 @@ pub mod parse;
 mod queue;
 mod rate;
 mod red;
+mod scale;
 mod schedule;
 mod stats;
 mod trace;
+mod verdict;
 
 pub use codel::CoDel;
 pub use delay::{Jitter, Reorder, ReorderHow};
@@ -36,13 +38,13 @@ pub use stats::LinkStats;
 pub use trace::{MAX_OPPORTUNITIES, OPPORTUNITY_BYTES, Trace, TraceError};
 
 use braidcast_core::{Ecn, Instant, Rng};
-use core::time::Duration;
 use delay::DelayLine;
 use loss::LossProcess;
 use outage::Outages;
-use queue::{Fifo, Manager, Verdict, Waiting};
+use queue::{Fifo, Manager, Waiting};
 use rate::Server;
 use std::collections::VecDeque;
+use verdict::Verdict;
 
 /// Most packets that a link holds: waiting, on the way, and lost but not polled. What comes on top is dropped as
 /// [`DropReason::QueueFull`], whatever the model says.
@@ -372,9 +374,4 @@ impl<P: Clone> Link<P> {
         let (queue_packets, queue_bytes) = self.backlog();
         watch(LinkEvent { at, action, ecn, len, queue_packets, queue_bytes, packet });
     }
-}
-
-/// `d` times `factor`, at most the longest duration there is.
-fn scale(d: Duration, factor: f64) -> Duration {
-    Duration::try_from_secs_f64(d.as_secs_f64() * factor).unwrap_or(Duration::MAX)
 }

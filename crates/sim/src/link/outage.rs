@@ -1,4 +1,4 @@
-use super::scale;
+use super::scale::scale;
 use braidcast_core::{Instant, Rng};
 use core::time::Duration;
 

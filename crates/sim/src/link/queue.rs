@@ -1,5 +1,6 @@
 use super::codel::{CoDel, CoDelState};
 use super::red::{Red, RedState};
+use super::verdict::Verdict;
 use braidcast_core::{Ecn, Instant, Rng};
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -49,14 +50,6 @@ impl Default for QueueLimit {
     fn default() -> Self {
         Self::Packets(1000)
     }
-}
-
-/// What a discipline wants done with a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Pass,
-    Mark,
-    Drop,
 }
 
 /// A discipline at work.

@@ -1,7 +1,7 @@
 //! RED: Floyd and Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM Transactions on
 //! Networking 1(4), 1993, figure 2; with the "gentle" slope of ns-2 (Floyd 2000).
 
-use super::queue::Verdict;
+use super::verdict::Verdict;
 use braidcast_core::{Instant, Rng};
 
 /// Bytes of the packet by whose time on the wire an idle queue's average falls (ns-2's `mean_pktsize_`).

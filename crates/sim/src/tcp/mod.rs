@@ -13,6 +13,7 @@
 //! bytes in congestion avoidance. Reno in ns-2 and in the response functions falls to two and grows by the
 //! acknowledgement, so that delayed acknowledgements halve its growth; at 1 % loss and more this is the difference.
 
+mod config;
 mod host;
 mod payload;
 mod receiver;
@@ -21,7 +22,8 @@ mod segment;
 mod sender;
 mod window;
 
-pub use host::{Config, FlowId, Host};
+pub use config::Config;
+pub use host::{FlowId, Host};
 pub use receiver::Receiver;
 pub use segment::{Flags, MAX_SACK_BLOCKS, Malformed, Options, SackBlocks, Segment};
 pub use sender::{Sample, Sender, SenderStats};

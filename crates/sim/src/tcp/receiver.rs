@@ -1,7 +1,6 @@
-use super::host::Config;
+use super::config::{Config, ISN};
 use super::payload;
 use super::segment::{Flags, Options, SackBlocks, Segment};
-use super::sender::ISN;
 use crate::traffic::Series;
 use braidcast_core::{Ecn, Instant, Serial, Unwrapper};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-use super::host::Config;
+use super::config::{Config, ISN};
 use super::payload;
 use super::scoreboard::Scoreboard;
 use super::segment::{Flags, Options, Segment};
@@ -7,9 +7,6 @@ use crate::traffic::{Emission, Source};
 use braidcast_cc::RttEstimator;
 use braidcast_core::{Ecn, Instant, Serial, Unwrapper};
 use core::time::Duration;
-
-/// The first sequence number of both ends: near the top, so that every longer run crosses it.
-pub(super) const ISN: u32 = u32::MAX - 200_000;
 
 /// Time between samples of the window.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);

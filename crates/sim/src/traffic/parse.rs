@@ -18,7 +18,7 @@ impl FromStr for Traffic {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
-        if let Some(&(_, codec)) = Codec::ALL.iter().find(|(known, _)| *known == name) {
+        if let Ok(codec) = name.parse::<Codec>() {
             return voice(text, codec, rest).map(Self::Voice);
         }
         match (name, rest) {
@@ -210,8 +210,7 @@ impl fmt::Display for Traffic {
                 write!(f, "{name}:on={on}ns,off={off}ns,rate={rate}bit,size={size}B{shape}")
             }
             Self::Voice(voice) => {
-                let name = Codec::ALL.iter().find(|(_, codec)| *codec == voice.codec).map_or("", |(name, _)| name);
-                write!(f, "{name}:calls={},packet={}ms", voice.calls, voice.packet.as_millis())?;
+                write!(f, "{}:calls={},packet={}ms", voice.codec, voice.calls, voice.packet.as_millis())?;
                 f.write_str(if voice.dtx { ",dtx" } else { "" })?;
                 f.write_str(if voice.trunk { ",trunk" } else { "" })
             }

@@ -1,5 +1,5 @@
 use super::{Emission, Kind};
-use braidcast_core::Rng;
+use braidcast_core::{Rng, named};
 use core::cmp::Reverse;
 use core::time::Duration;
 use std::collections::BinaryHeap;
@@ -30,9 +30,6 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// Every codec, by its name.
-    pub const ALL: [(&'static str, Self); 3] = [("g711", Self::G711), ("g729", Self::G729), ("speex", Self::Speex)];
-
     /// Length and bytes of a frame (THESIS table 4.1).
     pub const fn frame(self) -> (Duration, usize) {
         match self {
@@ -40,6 +37,15 @@ impl Codec {
             Self::G729 => (Duration::from_millis(10), 10),
             Self::Speex => (Duration::from_millis(20), 28),
         }
+    }
+}
+
+named! {
+    /// Every codec, by its name.
+    Codec, "codec" {
+        "g711" => G711,
+        "g729" => G729,
+        "speex" => Speex,
     }
 }
 

@@ -6,8 +6,8 @@ use braidcast_fec::Code;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RedundancyOptions {
     /// The erasure code that redundancy is sent by, if the peer takes it: lost chunks come back without a retransmission
-    /// (ECMT). Chunks are cut so much shorter that a redundancy chunk fits the MTU. It must be [linear](Code::is_linear).
-    /// Default `None`: none is sent.
+    /// (ECMT). Chunks are cut so much shorter that a redundancy chunk fits the MTU. Default
+    /// `None`: none is sent.
     pub fec: Option<Code>,
     /// Whether redundancy counts for the congestion window. Default inside.
     pub fec_window: FecWindow,
@@ -22,13 +22,8 @@ pub struct RedundancyOptions {
 impl RedundancyOptions {
     pub(super) fn check(&self) -> Result<(), Misuse> {
         let Some(code) = self.fec else { return Ok(()) };
-        let wrong = |limit, mend| Err(Misuse::other("redundancy.fec", code.to_string(), limit, mend));
-        match code.check() {
-            Err(why) => wrong(format!("a code: {why}"), "choose other numbers"),
-            Ok(()) if code.is_linear() => Ok(()),
-            Ok(()) => {
-                wrong("linear, as acknowledged chunks are left out".to_owned(), "use block, convolutional or tetrys")
-            }
-        }
+        code.check().map_err(|why| {
+            Misuse::other("redundancy.fec", code.to_string(), format!("a code: {why}"), "choose other numbers")
+        })
     }
 }

@@ -3,7 +3,7 @@ use crate::assoc::Association;
 use crate::number::{Order, Tsn};
 use crate::path::{Path, PathIndex};
 use braidcast_core::Instant;
-use braidcast_fec::Code;
+use braidcast_fec::Family;
 use core::time::Duration;
 
 impl Association {
@@ -28,9 +28,9 @@ impl Association {
     fn artx_delay(&self, index: PathIndex, tsn: Tsn) -> Duration {
         let Some(sender) = self.fec.as_ref().and_then(|fec| fec.sender.as_ref()) else { return Duration::ZERO };
         let Some(reading) = self.options.redundancy.artx else { return Duration::ZERO };
-        match sender.code {
+        match sender.code.family() {
             // THESIS eq. 8.1: what is left of the block, at the rate of all paths together, then one round trip and a half.
-            Code::Block { n, k } => {
+            Family::Block { n, k } => {
                 let place = tsn.get().saturating_sub(sender.first) % u64::from(k);
                 let left = (u64::from(n) - place) as f64 * self.paths.common_mtu() as f64;
                 let rate: f64 = self.paths.iter().filter_map(Path::rate).sum();
@@ -38,7 +38,7 @@ impl Association {
                 block + self.paths[index].rtt().srtt().unwrap_or_default() * 3 / 2
             }
             // THESIS eq. 8.2.
-            _ => {
+            Family::SlidingWindow => {
                 let round_trips = self.paths.best().filter_map(|(_, path)| path.rtt().srtt());
                 let chosen = match reading {
                     Artx::Min => round_trips.min(),

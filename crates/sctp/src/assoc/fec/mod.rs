@@ -98,9 +98,8 @@ impl Fec {
 }
 
 impl Sender {
-    /// None with a code whose repairs cannot leave sources out, as acknowledged ones have to be: RaptorQ.
     fn of(code: Option<Code>, first: u64) -> Option<Self> {
-        let code = code.filter(|code| code.is_linear())?;
+        let code = code?;
         let (due, scratch) = (VecDeque::new(), Scratch::default());
         Some(Self { code, encoder: code.encoder(), next: first, first, credit: None, due, scratch })
     }

@@ -5,7 +5,7 @@ use crate::path::PathIndex;
 use crate::wire::chunk::Redundancy;
 use crate::wire::{Chunk, RawChunk};
 use braidcast_core::Instant;
-use braidcast_fec::{Coefficients, Combination, Decoder, Evicted, Unusable};
+use braidcast_fec::{Coefficients, Combination, Evicted, Unusable};
 
 impl Fec {
     /// The data chunk in `bytes`, without what may differ from one transmission to the next.

@@ -109,8 +109,7 @@ impl Association {
         while let Some(sender) = &mut fec.sender
             && let Some(&combination) = sender.due.front()
         {
-            let encoded = self.encode(now, combination, range, &mut sender.scratch);
-            let Some((combination, rule)) = encoded.and_then(|it| Some((it, rule(it.coefficients)?))) else {
+            let Some(combination) = self.encode(now, combination, range, &mut sender.scratch) else {
                 sender.due.pop_front();
                 continue;
             };
@@ -121,7 +120,7 @@ impl Association {
                 coded.resize(coded.len() + range.saturating_sub(covered.len()), 0);
             }
             let chunk = Redundancy {
-                rule,
+                rule: rule(combination.coefficients),
                 first_tsn: combination.first as u32,
                 count: combination.count,
                 key: combination.key,
@@ -163,7 +162,7 @@ impl Association {
         let (lowest, highest) = ((first..end).find(wanted)?, (first..end).rev().find(wanted)?);
         // A block's columns belong to its places; random coefficients to the range that they are drawn for.
         let first = match combination.coefficients {
-            Coefficients::Cauchy | Coefficients::RaptorQ => first,
+            Coefficients::Cauchy => first,
             Coefficients::Random => lowest.max((highest + 1).saturating_sub(u64::from(range))),
         };
         let count = u16::try_from(highest + 1 - first).ok().filter(|&count| count <= Redundancy::MAX_RANGE)?;
@@ -215,11 +214,10 @@ impl Association {
     }
 }
 
-/// How a rule stands on the wire, if it may: RaptorQ can leave nothing of a block out, as redundancy here does.
-const fn rule(coefficients: Coefficients) -> Option<u8> {
+/// How a rule stands on the wire.
+const fn rule(coefficients: Coefficients) -> u8 {
     match coefficients {
-        Coefficients::Cauchy => Some(Redundancy::CAUCHY),
-        Coefficients::Random => Some(Redundancy::RANDOM),
-        Coefficients::RaptorQ => None,
+        Coefficients::Cauchy => Redundancy::CAUCHY,
+        Coefficients::Random => Redundancy::RANDOM,
     }
 }

@@ -46,7 +46,7 @@ fn the_path_is_that_of_the_last_fragment_and_the_ppid_that_of_the_first() {
     let mut reassembly = Reassembly::new(INTERLEAVED);
     reassembly.insert(idata(3, 0, 1, true, b"b")).unwrap();
     reassembly.insert(Fragment { path: PathId(7), ..idata(3, 0, 0, false, b"a") }).unwrap();
-    assert_eq!(reassembly.buffered(), 2 + 2 * Reassembly::FRAGMENT_OVERHEAD);
+    assert_eq!(reassembly.buffered(), 2 + 2 * Fragment::OVERHEAD);
     let mut buf = Vec::new();
     let received = Received { stream: 3, ppid: 5, unordered: false, path: PathId(7), whole: NOW };
     assert_eq!(reassembly.recv(&mut buf), Some(received));
@@ -64,7 +64,7 @@ fn a_message_given_up_halfway_makes_room_for_the_next() {
     dut.insert(data(22, 1, 1, true, false, b"c")).unwrap();
     dut.insert(data(20, 0, 1, true, false, b"x")).unwrap();
     dut.insert(data(21, 0, 1, false, false, b"x")).unwrap();
-    assert_eq!(dut.buffered(), 1 + Reassembly::FRAGMENT_OVERHEAD);
+    assert_eq!(dut.buffered(), 1 + Fragment::OVERHEAD);
     dut.insert(data(23, 1, 1, false, true, b"d")).unwrap();
     assert_eq!(drain(&mut dut), [b"cd"]);
 }
@@ -131,7 +131,7 @@ fn a_skip_releases_what_waited_and_drops_what_is_incomplete() {
     assert_eq!(drain(&mut reassembly).len(), 0);
     reassembly.skip_mid(NOW, 0, false, 3);
     assert_eq!(drain(&mut reassembly), [&b"one"[..], b"four"]);
-    assert_eq!(reassembly.buffered(), 11 + Reassembly::FRAGMENT_OVERHEAD);
+    assert_eq!(reassembly.buffered(), 11 + Fragment::OVERHEAD);
     reassembly.skip_mid(NOW, 0, true, 2);
     reassembly.insert(unordered(idata(0, 2, 1, true, b"too late"))).unwrap();
     assert_eq!(reassembly.buffered(), 0);
@@ -179,7 +179,7 @@ fn a_skipped_ordered_message_goes_though_it_misses_nothing_below() {
     reassembly.insert(data(12, 0, 2, true, true, b"waits for the one before")).unwrap();
     reassembly.skip_ssn(NOW, 0, 0);
     reassembly.forward_tsn(10);
-    assert_eq!(reassembly.buffered(), 24 + Reassembly::FRAGMENT_OVERHEAD);
+    assert_eq!(reassembly.buffered(), 24 + Fragment::OVERHEAD);
     reassembly.insert(data(11, 0, 1, true, true, b"next")).unwrap();
     assert_eq!(drain(&mut reassembly), [&b"next"[..], b"waits for the one before"]);
     assert_eq!(reassembly.buffered(), 0);

@@ -1,8 +1,8 @@
-use crate::combination::PREFIX;
+use crate::symbol::PREFIX;
 
 /// Source symbols that came or were found, by number: the last `window` up to the newest that came, and as many ahead of it.
 #[derive(Debug)]
-pub(super) struct Sources {
+pub(crate) struct Sources {
     /// With its length in front, as repair symbols have it; in the place of its number modulo the places. Empty: not there.
     /// There are no places before the first symbol; then a power of two, as dividing takes longer than all else here.
     symbols: Vec<Vec<u8>>,
@@ -17,7 +17,7 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    pub(super) fn new(window: usize, first: u64) -> Self {
+    pub(crate) fn new(window: usize, first: u64) -> Self {
         Self {
             symbols: Vec::new(),
             window: window.max(1) as u64,
@@ -29,22 +29,22 @@ impl Sources {
     }
 
     /// The lowest number that may be there.
-    pub(super) const fn base(&self) -> u64 {
+    pub(crate) const fn base(&self) -> u64 {
         self.base
     }
 
     /// The number after the highest that may be there.
-    pub(super) const fn end(&self) -> u64 {
+    pub(crate) const fn end(&self) -> u64 {
         self.base.saturating_add(2 * self.window)
     }
 
     /// The number below which symbols are held here only.
-    pub(super) const fn settled(&self) -> u64 {
+    pub(crate) const fn settled(&self) -> u64 {
         self.settled
     }
 
     /// Bytes of symbols that are held here only.
-    pub(super) const fn settled_bytes(&self) -> usize {
+    pub(crate) const fn settled_bytes(&self) -> usize {
         self.settled_bytes
     }
 
@@ -53,18 +53,18 @@ impl Sources {
     }
 
     /// The symbol with its length in front.
-    pub(super) fn get(&self, id: u64) -> Option<&[u8]> {
+    pub(crate) fn get(&self, id: u64) -> Option<&[u8]> {
         let symbol = self.symbols.get(self.place(id))?;
         (id >= self.base && id < self.end() && !symbol.is_empty()).then_some(symbol)
     }
 
     /// `id` came: what is a window and more behind it is left behind.
-    pub(super) fn advance(&mut self, id: u64) {
+    pub(crate) fn advance(&mut self, id: u64) {
         self.forget_below(id.saturating_add(1).saturating_sub(self.window));
     }
 
     /// Leaves behind what is below `base`.
-    pub(super) fn forget_below(&mut self, base: u64) {
+    pub(crate) fn forget_below(&mut self, base: u64) {
         let base = self.base.max(base);
         for gone in self.base..base.min(self.end()) {
             self.forget(gone);
@@ -86,14 +86,14 @@ impl Sources {
     }
 
     /// Takes out `id`, if it is there.
-    pub(super) fn remove(&mut self, id: u64) {
+    pub(crate) fn remove(&mut self, id: u64) {
         if self.get(id).is_some() {
             self.forget(id);
         }
     }
 
     /// Symbols below `below` are held here only from now on.
-    pub(super) fn settle(&mut self, below: u64) {
+    pub(crate) fn settle(&mut self, below: u64) {
         for id in self.settled.max(self.base)..below.min(self.end()) {
             self.settled_bytes += self.get(id).map_or(0, <[u8]>::len);
         }
@@ -101,7 +101,7 @@ impl Sources {
     }
 
     /// Puts it in; false if it is there already, left behind, or too far ahead.
-    pub(super) fn insert(&mut self, id: u64, symbol: &[u8]) -> bool {
+    pub(crate) fn insert(&mut self, id: u64, symbol: &[u8]) -> bool {
         let takes = self.takes(id);
         if takes {
             let stored = self.stored(symbol);
@@ -111,7 +111,7 @@ impl Sources {
     }
 
     /// The symbol with its length in front, in [`storage`](Self::storage).
-    pub(super) fn stored(&mut self, symbol: &[u8]) -> Vec<u8> {
+    pub(crate) fn stored(&mut self, symbol: &[u8]) -> Vec<u8> {
         let mut stored = self.storage();
         stored.reserve(PREFIX + symbol.len());
         stored.extend_from_slice(&(symbol.len() as u16).to_be_bytes());
@@ -120,7 +120,7 @@ impl Sources {
     }
 
     /// The same with a symbol that has its length in front already and was made in [`storage`](Self::storage).
-    pub(super) fn insert_stored(&mut self, id: u64, symbol: Vec<u8>) {
+    pub(crate) fn insert_stored(&mut self, id: u64, symbol: Vec<u8>) {
         if self.takes(id) {
             self.put(id, symbol);
         } else {
@@ -129,14 +129,14 @@ impl Sources {
     }
 
     /// Room for a symbol, empty.
-    pub(super) fn storage(&mut self) -> Vec<u8> {
+    pub(crate) fn storage(&mut self) -> Vec<u8> {
         let mut storage = self.spare.pop().unwrap_or_default();
         storage.clear();
         storage
     }
 
     /// Takes unused [`storage`](Self::storage) back.
-    pub(super) fn give_back(&mut self, storage: Vec<u8>) {
+    pub(crate) fn give_back(&mut self, storage: Vec<u8>) {
         self.spare.push(storage);
     }
 

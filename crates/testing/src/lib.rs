@@ -1,0 +1,5 @@
+//! What tests of several crates share and nothing else may use; tests on the simulator find more in `braidcast_sim::testing`.
+
+mod counting;
+
+pub use counting::Counting;
