@@ -5,6 +5,7 @@ use super::Association;
 use crate::api::{Event, SendError, SendOptions};
 use crate::path::Path;
 use crate::tx::Way;
+use braidcast_cc::RoundTrips;
 use braidcast_core::Instant;
 use braidcast_queue::{Outlook, Refused, Tag, Why};
 use core::time::Duration;
@@ -20,16 +21,15 @@ impl Avoided {
     }
 }
 
-/// From here to the receiver: half of the shortest round trip, and what the present one takes longer, smoothed or of late. That is
-/// time in queues, and those are where the data goes, not the acknowledgements: half of it (SBPN §3.4) would make a slow path look
-/// good. Nothing before it was measured. Over a path that carries nothing a heartbeat tells how it is now; what was smoothed or queued there is past.
+/// From here to the receiver over `path`.
 fn one_way_delay(path: &Path) -> Duration {
-    let srtt = path.rtt.srtt().unwrap_or_default();
-    let shortest = path.queueing.base().or(path.rtt.min()).unwrap_or(srtt);
-    if path.in_flight == 0 {
-        return path.rtt.latest().unwrap_or_default().saturating_sub(shortest / 2);
-    }
-    srtt.saturating_sub(shortest / 2).max(shortest / 2 + path.queued())
+    let shortest = path.queueing.base();
+    // Over a path that carries nothing a heartbeat tells how it is now.
+    let trips = match path.in_flight {
+        0 => RoundTrips::at_rest(&path.rtt, shortest),
+        _ => RoundTrips::under_load(&path.rtt, shortest, path.queued()),
+    };
+    trips.one_way()
 }
 
 impl Association {
