@@ -65,7 +65,7 @@ impl Association {
             message.chunks += 1;
         }
         if !told {
-            self.events.push_back(Event::Abandoned { stream, ppid, context, why: None });
+            self.events.push_back(Event::Abandoned { stream, ppid, context, sent: !untouched, why: None });
             *(if untouched { &mut self.stats.abandoned_unsent } else { &mut self.stats.abandoned_sent }) += 1;
         }
         if self.queue.get(key).chunks == 0 {
@@ -87,7 +87,7 @@ impl Association {
             let message = self.queue.get(key);
             if message.is_cut() && !message.abandoned && told != Some(key) {
                 let (stream, ppid, context) = (message.stream, message.ppid, message.context);
-                self.events.push_back(Event::Abandoned { stream, ppid, context, why: None });
+                self.events.push_back(Event::Abandoned { stream, ppid, context, sent: true, why: None });
                 self.stats.abandoned_sent += 1;
                 self.queue.get_mut(key).abandoned = true;
                 told = Some(key);

@@ -52,6 +52,18 @@ impl Association {
         self.paths.iter().filter(|path| self.paths.is_best(path, best)).min_by_key(|path| one_way_delay(path))
     }
 
+    /// When what leaves now arrives, over the quickest path.
+    fn soonest(&self, now: Instant) -> Instant {
+        now + self.quickest().map(one_way_delay).unwrap_or_default()
+    }
+
+    /// Whether a chunk of the message `key` that was repeated `repeats` times is worth sending now: it may be, and would come in time
+    /// over the quickest path.
+    pub(super) fn is_worth_sending(&self, now: Instant, key: u32, repeats: u16) -> bool {
+        let message = self.queue.get(key);
+        message.may_send(now, repeats) && message.deadline().is_none_or(|deadline| self.soonest(now) < deadline)
+    }
+
     /// Puts a message into the queue.
     pub(super) fn enqueue(&mut self, now: Instant, payload: &[u8], how: SendOptions) -> Result<(), SendError> {
         let outlook = self.outlook(now, self.quickest());
@@ -84,9 +96,9 @@ impl Association {
         if self.queue.front().is_none() {
             return;
         }
-        let way = self.way_over(now, slot);
+        let (way, soonest) = (self.way_over(now, slot), self.soonest(now));
         while let Some((level, tag)) = self.queue.next_in_front(&way).filter(|(_, tag)| self.may_leave(tag)) {
-            if !room(tag.len) || self.queue.admit(level, &way) {
+            if !room(tag.len) || self.queue.admit(level, &way, soonest) {
                 break;
             }
         }
@@ -132,7 +144,7 @@ impl Association {
         while let Some((key, why)) = self.queue.next_discarded() {
             let message = self.queue.get(key);
             let (stream, ppid, context) = (message.stream, message.ppid, message.context);
-            self.events.push_back(Event::Abandoned { stream, ppid, context, why: Some(why) });
+            self.events.push_back(Event::Abandoned { stream, ppid, context, sent: false, why: Some(why) });
             self.stats.abandoned_unsent += 1;
             match why {
                 Why::Expired => self.stats.expired += 1,

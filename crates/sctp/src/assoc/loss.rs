@@ -129,7 +129,7 @@ impl Association {
 
     /// Whether a chunk of `message` that was repeated `repeats` times may be repeated once more.
     pub(super) fn worth_repeating(&self, now: Instant, message: u32, repeats: u16) -> bool {
-        !self.agreed.forward_tsn || self.queue.get(message).may_send(now, repeats.saturating_add(1))
+        !self.agreed.forward_tsn || self.is_worth_sending(now, message, repeats.saturating_add(1))
     }
 
     /// Puts the lost chunk `tsn` among those to be sent again.

@@ -286,7 +286,7 @@ impl Association {
             let worth_it = |left: usize| room >= left || room >= Self::MIN_PIECE.min(most);
             self.admit(now, slot, worth_it);
             let Some((key, left)) = self.queue.peek() else { break };
-            if !self.queue.get(key).may_send(now, 0) && (self.agreed.forward_tsn || self.queue.is_untouched(key)) {
+            if !self.is_worth_sending(now, key, 0) && (self.agreed.forward_tsn || self.queue.is_untouched(key)) {
                 self.abandon(key);
                 self.advance_forward_point();
                 continue;

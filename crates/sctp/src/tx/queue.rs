@@ -16,6 +16,7 @@ pub(crate) struct Message {
     /// Each chunk goes over a second path too.
     pub(crate) copied: bool,
     promise: Promise,
+    deadline: Option<Instant>,
     /// Messages given to us before it.
     arrival: u64,
     pub(crate) payload: Vec<u8>,
@@ -48,7 +49,7 @@ impl Message {
         self.taken == self.payload.len()
     }
 
-    /// Whether a chunk of it that was repeated `repeats` times may be sent now.
+    /// Whether a chunk of it that was repeated `repeats` times may be sent now, be it in time or not.
     pub(crate) fn may_send(&self, now: Instant, repeats: u16) -> bool {
         !self.abandoned
             && match self.promise {
@@ -58,11 +59,20 @@ impl Message {
             }
     }
 
-    pub(crate) const fn expiry(&self) -> Option<Instant> {
-        match self.promise {
-            Promise::Until(expiry) => Some(expiry),
-            Promise::Always | Promise::Repeats(_) => None,
-        }
+    /// When it must be at the receiver.
+    pub(crate) const fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// When it is of no use any more, wherever it is.
+    pub(crate) fn expiry(&self) -> Option<Instant> {
+        let end = if let Promise::Until(end) = self.promise { Some(end) } else { None };
+        end.into_iter().chain(self.deadline).min()
+    }
+
+    /// The queue chose to send it though it is too late: once.
+    const fn send_once(&mut self) {
+        (self.promise, self.deadline) = (Promise::Repeats(0), None);
     }
 }
 
@@ -267,13 +277,15 @@ impl SendQueue {
         front.first_level(before, way)
     }
 
-    /// Takes the message to send next out of that place in `front`; whether there was one that is worth it.
-    pub(crate) fn admit(&mut self, level: usize, way: &Way) -> bool {
+    /// Takes the message to send next out of that place in `front`; whether there was one that is worth it. What leaves now arrives
+    /// at `soonest`.
+    pub(crate) fn admit(&mut self, level: usize, way: &Way, soonest: Instant) -> bool {
         let Some(key) = self.front.as_mut().and_then(|front| front.pop(level, way)) else { return false };
         let message = &mut self.messages[key as usize];
-        if message.expiry().is_some_and(|expiry| expiry <= way.outlook.now) {
-            // The queue chose to send it all the same.
-            message.promise = Promise::Repeats(0);
+        if message.expiry().is_some_and(|expiry| expiry <= way.outlook.now)
+            || message.deadline.is_some_and(|deadline| deadline <= soonest)
+        {
+            message.send_once();
         }
         self.line_up(key);
         true
@@ -312,6 +324,7 @@ impl SendQueue {
             priority: rank,
             copied,
             promise,
+            deadline: how.deadline,
             arrival: 0,
             payload: buffer,
             taken: 0,

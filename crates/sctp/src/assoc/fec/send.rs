@@ -218,7 +218,7 @@ impl Association {
     /// Whether `chunk` is to get through and has not: redundancy is not spent on what would come too late.
     fn is_wanted(&self, now: Instant, chunk: &Chunk) -> bool {
         matches!(chunk.state, ChunkState::InFlight | ChunkState::Lost)
-            && self.queue.get(chunk.piece.message).may_send(now, 0)
+            && self.is_worth_sending(now, chunk.piece.message, 0)
     }
 }
 
