@@ -30,7 +30,12 @@ fn ours(in_udp: bool) -> Ours {
     // In turn: the quicker link of the two could carry nearly all of it alone.
     let scheduler = Scheduler::RoundRobin;
     let ecn = std::env::var_os("ECN").is_some();
-    let options = Options { ecn, local_addresses: addresses, queueing_limit: None, scheduler, ..Options::live() };
+    let options = Options::live().with(|it| {
+        it.congestion.ecn = ecn;
+        it.local_addresses = addresses;
+        it.congestion.queueing_limit = None;
+        it.paths.scheduler = scheduler;
+    });
     Ours::on(options, &binds)
 }
 

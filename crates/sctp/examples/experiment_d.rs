@@ -16,19 +16,18 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let loss = arguments.next().unwrap_or_else(|| "1".into());
     let seed = arguments.next().map_or(1, |text| text.parse().expect("a seed"));
-    let options = Options {
-        scheduler: Scheduler::RoundRobin,
-        loss_detection: LossDetection::Count,
-        sack: SackPolicy::Dac.into(),
-        receive_buffer: 65_536,
-        send_buffer: 1 << 18,
-        max_message: 1 << 14,
+    let options = Options::default().with(|it| {
+        it.paths.scheduler = Scheduler::RoundRobin;
+        it.papers.loss_detection = LossDetection::Count;
+        it.sack = SackPolicy::Dac.into();
+        it.limits.receive_buffer = 65_536;
+        it.limits.send_buffer = 1 << 18;
+        it.limits.max_message = 1 << 14;
         // As ns-2: DATA chunks, windows sent as they open, no probes of a silent path.
-        interleaving: false,
-        pacing: false,
-        probe: false,
-        ..Options::default()
-    };
+        it.interleaving = false;
+        it.congestion.pacing = false;
+        it.paths.probe = false;
+    });
     let data = LinkModel {
         queue: QueueLimit::Packets(50).into(),
         loss: format!("{loss}%").parse().expect("a share in per cent"),

@@ -22,10 +22,10 @@ mod tx;
 pub mod wire;
 
 pub use api::{
-    Abandonment, Artx, ArtxFrom, BlockingReport, BufferSplit, CloseReason, ConnectError, CwndUnit, CwndUpdate, Event,
-    FecLosses, FecWindow, JoinError, LossDetection, MarkResponse, Options, PathReport, PathState, PrVariant, Priority,
-    QueueScope, Reliability, RttSamples, SackOptions, SackPath, SackPolicy, SendError, SendOptions, Stats, StreamOrder,
-    Waits,
+    Abandonment, Artx, ArtxFrom, BlockingReport, BufferSplit, CloseReason, CongestionOptions, ConnectError, CwndUnit,
+    CwndUpdate, Event, FecLosses, FecWindow, JoinError, LimitOptions, LossDetection, MarkResponse, Options, PaperRules,
+    PathOptions, PathReport, PathState, PrVariant, Priority, QueueOptions, QueueScope, RedundancyOptions, Reliability,
+    RttSamples, SackOptions, SackPath, SackPolicy, SendError, SendOptions, Stats, StreamOrder, TimerOptions, Waits,
 };
 pub use assoc::Association;
 pub use braidcast_cc::{Congestion, LossResponse, RtoBounds};

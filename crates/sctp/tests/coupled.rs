@@ -27,8 +27,11 @@ impl Flow {
         congestion: Congestion,
         (bottleneck, back): (LinkId, LinkId),
     ) -> Self {
-        let options =
-            Options { congestion, scheduler: Scheduler::RoundRobin, send_buffer: 1 << 18, ..Options::default() };
+        let options = Options::default().with(|it| {
+            it.congestion.coupling = congestion;
+            it.paths.scheduler = Scheduler::RoundRobin;
+            it.limits.send_buffer = 1 << 18;
+        });
         let mut rng = Rng::from_seed(seed + 1000 * u64::from(number));
         let address = |side: u8, path: usize| format!("10.{number}.{path}.{side}:9899");
         let (ours, theirs): (Vec<_>, Vec<_>) = (0..paths).map(|path| (address(1, path), address(2, path))).unzip();
@@ -128,7 +131,10 @@ fn over_disjoint_links_all_rules_use_both() {
     // by themselves are not quite filled.
     let least = |rule| if rule == Congestion::RpV2 { 1.45 } else { 1.85 };
     for (_, congestion) in Congestion::ALL {
-        let options = Options { congestion, scheduler: Scheduler::RoundRobin, ..Options::default() };
+        let options = Options::default().with(|it| {
+            it.congestion.coupling = congestion;
+            it.paths.scheduler = Scheduler::RoundRobin;
+        });
         let model = LinkModel { queue: QueueLimit::Packets(50).into(), ..link(4, 20) };
         let mut pair = Pair::connected(&options, vec![Duplex::both(model.clone()), Duplex::both(model)]);
         let goodput = bulk(&mut pair, Duration::from_secs(10), Duration::from_secs(40));

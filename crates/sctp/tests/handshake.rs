@@ -72,7 +72,7 @@ fn a_recorded_cookie_does_not_let_a_stranger_join() {
 
 #[test]
 fn a_peer_that_never_answers_is_given_up() {
-    let options = Options { max_init_retransmits: 3, ..Options::live() };
+    let options = Options::live().with(|it| it.timers.max_init_retransmits = 3);
     let mut pair = Pair::new(&options, vec![Duplex::both(LinkModel { loss: Loss::Uniform(1.0), ..link(10, 5) }); 2]);
     pair.until(ms(10_000), "giving up", |pair| !pair.client_events.is_empty());
     assert_eq!(pair.client_events, [Event::Closed(CloseReason::NoAnswer)]);
@@ -386,7 +386,7 @@ fn a_peer_that_does_not_listen_refuses() {
 
 #[test]
 fn no_more_associations_than_allowed() {
-    let mut hand = Hand::new(&Options { max_associations: 0, ..Options::default() });
+    let mut hand = Hand::new(&Options::default().with(|it| it.limits.max_associations = 0));
     hand.connect();
     hand.settle();
     assert!(matches!(hand.client_events()[..], [Event::Closed(CloseReason::AbortedByPeer(_))]));
@@ -468,7 +468,11 @@ fn unknown_parameters_are_treated_as_their_high_bits_say() {
 
 #[test]
 fn what_cannot_be_sent_is_refused_with_the_limit() {
-    let options = Options { streams: 4, send_buffer: 10_000, max_message: 5000, ..Options::default() };
+    let options = Options::default().with(|it| {
+        it.limits.streams = 4;
+        it.limits.send_buffer = 10_000;
+        it.limits.max_message = 5000;
+    });
     let mut pair = Pair::connected(&options, vec![Duplex::both(link(10, 15))]);
     let on = |stream| SendOptions { stream, ..SendOptions::default() };
     pair.on_client(|association, now| {

@@ -91,32 +91,33 @@ fn options() -> impl Strategy<Value = Options> {
             (interleaving, pacing, quick_failover, max_burst),
             (queue, send_queue, queue_scope),
             (fec, fec_window, fec_losses, artx),
-        )| Options {
-            queue,
-            send_queue,
-            queue_scope,
-            scheduler,
-            retransmission,
-            concurrent,
-            stream_order,
-            loss_detection,
-            cwnd_update,
-            abandonment,
-            probe,
-            rtt_samples,
-            nr_sack,
-            congestion,
-            buffer_split,
-            interleaving,
-            pacing,
-            quick_failover,
-            max_burst,
-            fec,
-            fec_window,
-            fec_losses,
-            artx,
-            sack: SackOptions { path, delay: ms(20), ..sack.into() },
-            ..Options::live()
+        )| {
+            Options::live().with(|it| {
+                it.queue.method = queue;
+                it.queue.limits = send_queue;
+                it.queue.scope = queue_scope;
+                it.paths.scheduler = scheduler;
+                it.papers.retransmission = retransmission;
+                it.paths.concurrent = concurrent;
+                it.papers.stream_order = stream_order;
+                it.papers.loss_detection = loss_detection;
+                it.papers.cwnd_update = cwnd_update;
+                it.papers.abandonment = abandonment;
+                it.paths.probe = probe;
+                it.papers.rtt_samples = rtt_samples;
+                it.papers.nr_sack = nr_sack;
+                it.congestion.coupling = congestion;
+                it.papers.buffer_split = buffer_split;
+                it.interleaving = interleaving;
+                it.congestion.pacing = pacing;
+                it.paths.quick_failover = quick_failover;
+                it.papers.max_burst = max_burst;
+                it.redundancy.fec = fec;
+                it.redundancy.fec_window = fec_window;
+                it.redundancy.fec_losses = fec_losses;
+                it.redundancy.artx = artx;
+                it.sack = SackOptions { path, delay: ms(20), ..sack.into() };
+            })
         },
     )
 }
@@ -172,7 +173,7 @@ fn run(pair: &mut Pair, until: Instant, before: &mut InFlight) {
 
 /// Whether what was sent first on an ordered stream, and is in no other way different for the queue, is delivered first.
 fn keeps_order(options: &Options, earlier: &Message, later: &Message) -> bool {
-    match options.queue {
+    match options.queue.method {
         None | Some(Method::Fifo | Method::FifoTimed) => true,
         Some(Method::Ring) => earlier.how.priority == later.how.priority,
         // A slower path may take a later one, for which there is time (`Options::queue`).
@@ -264,7 +265,7 @@ fn story(options: &Options, links: Vec<Duplex>, messages: &[Message]) -> u64 {
         };
         match outcome {
             Ok(()) => {}
-            Err(SendError::QueueFull { .. }) if options.queue.is_some() => _ = refused.insert(n as u64),
+            Err(SendError::QueueFull { .. }) if options.queue.method.is_some() => _ = refused.insert(n as u64),
             Err(error) => panic!("{error}"),
         }
         check_windows(&pair, &mut windows);

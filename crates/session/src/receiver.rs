@@ -101,8 +101,8 @@ pub struct Receiver {
 impl Receiver {
     /// A receiver that waits for a sender on `sctp.local_port`.
     pub fn new(options: ReceiverOptions, mut sctp: braidcast_sctp::Options, rng: Rng) -> Self {
-        sctp.streams = sctp.streams.max(STREAMS);
-        sctp.fec_receive = true;
+        sctp.limits.streams = sctp.limits.streams.max(STREAMS);
+        sctp.redundancy.fec_receive = true;
         let mut endpoint = Endpoint::new(sctp, rng);
         endpoint.listen();
         Self {

@@ -94,10 +94,10 @@ impl Sender {
         remote_port: u16,
         routes: &[Route],
     ) -> Result<Self, ConnectError> {
-        sctp.streams = sctp.streams.max(STREAMS);
-        sctp.queue = sctp.queue.filter(|_| !options.reliable);
-        if sctp.queue.is_some() {
-            sctp.send_buffer *= 2; // Half of it is the queue.
+        sctp.limits.streams = sctp.limits.streams.max(STREAMS);
+        sctp.queue.method = sctp.queue.method.filter(|_| !options.reliable);
+        if sctp.queue.method.is_some() {
+            sctp.limits.send_buffer *= 2; // Half of it is the queue.
         }
         options.redundancy.apply(&mut sctp);
         // What is reliable is worth something however late it comes.

@@ -36,8 +36,15 @@ fn options() -> impl Strategy<Value = (Options, Redundancy)> {
     let scheduler = prop::sample::select(&Scheduler::ALL[..]).prop_map(|(_, it)| it);
     let queue = prop::sample::select(vec![None, Some(Method::RingSbpn2), Some(Method::InTime)]);
     let redundancy = prop::sample::select(vec![Redundancy::None, Redundancy::Auto]);
-    (scheduler, queue, redundancy)
-        .prop_map(|(scheduler, queue, redundancy)| (Options { scheduler, queue, ..Options::live() }, redundancy))
+    (scheduler, queue, redundancy).prop_map(|(scheduler, queue, redundancy)| {
+        (
+            Options::live().with(|it| {
+                it.paths.scheduler = scheduler;
+                it.queue.method = queue;
+            }),
+            redundancy,
+        )
+    })
 }
 
 proptest! {

@@ -40,9 +40,9 @@ impl Association {
                     self.retransmit.remove(chunk.origin(), priority, tsn);
                     ChunkState::Abandoned
                 }
-                ChunkState::InFlight if self.options.abandonment == Abandonment::Immediate => {
+                ChunkState::InFlight if self.options.papers.abandonment == Abandonment::Immediate => {
                     if let Some(path) = self.paths.get_mut(usize::from(chunk.slot)) {
-                        path.cumack.on_lost(self.options.cwnd_update, tsn);
+                        path.cumack.on_lost(self.options.papers.cwnd_update, tsn);
                     }
                     ChunkState::AbandonedInFlight
                 }
@@ -129,7 +129,7 @@ impl Association {
     /// use it goes over that one, behind the data.
     pub(super) fn request_forward(&mut self) {
         let best = self.paths.best_rank(None);
-        let used = |slot| self.options.concurrent || self.paths.data_path() == Some(slot);
+        let used = |slot| self.options.paths.concurrent || self.paths.data_path() == Some(slot);
         let good = self.paths.enumerate().filter(|&(slot, path)| self.paths.is_best(path, best) && used(slot));
         let slots: Vec<usize> = good.map(|(slot, _)| slot).collect();
         for slot in slots {

@@ -79,8 +79,8 @@ impl Association {
         if self.state.is_up() && !self.agreed.asconf {
             return Err(JoinError::NotSupported);
         }
-        if self.paths.len() >= self.options.max_paths {
-            return Err(JoinError::TooManyPaths { limit: self.options.max_paths });
+        if self.paths.len() >= self.options.paths.max_paths {
+            return Err(JoinError::TooManyPaths { limit: self.options.paths.max_paths });
         }
         let slot = self.paths.add(now, route, PathState::Unconfirmed, &self.options);
         if self.state.is_up() {
@@ -158,7 +158,7 @@ impl Association {
     /// Sends the request (again).
     pub(super) fn handle_asconf_timeout(&mut self, now: Instant) {
         self.next_request_if_idle(now);
-        let rto = self.options.rto;
+        let rto = self.options.timers.rto;
         let Some(request) = self.reconfiguration.request.as_mut().filter(|request| request.due <= now) else { return };
         request.due = now + (rto.initial * (1 << request.attempts.min(10))).min(rto.max);
         let own = match request.change {
@@ -259,7 +259,7 @@ impl Association {
             Parameter::AddIp { correlation, address } => {
                 let route = self.named(source, address);
                 if self.paths.by_route(route).is_none() {
-                    if self.paths.len() >= self.options.max_paths {
+                    if self.paths.len() >= self.options.paths.max_paths {
                         // A NAT that forgets leaves a dead path behind each time.
                         match self.paths.worst() {
                             Some(slot) => self.remove_path(slot),

@@ -45,7 +45,7 @@ impl Association {
 
     /// The quickest of the paths that data may go over, be there room or not.
     fn quickest(&self) -> Option<&Path> {
-        if !self.options.concurrent {
+        if !self.options.paths.concurrent {
             return self.paths.get(self.paths.data_path()?);
         }
         let best = self.paths.best_rank(None);
@@ -136,7 +136,7 @@ impl Association {
     fn may_leave(&self, tag: &Tag) -> bool {
         let Some(front) = self.queue.front() else { return false };
         let sent = self.queue.held_bytes() - front.bytes();
-        sent == 0 || sent + tag.len <= self.options.send_buffer - front.most_bytes()
+        sent == 0 || sent + tag.len <= self.options.limits.send_buffer - front.most_bytes()
     }
 
     /// Counts what the queue discarded, and tells the application.

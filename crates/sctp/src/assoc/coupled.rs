@@ -8,7 +8,7 @@ impl Association {
 
     /// How the window of the path in `slot` grows beside the others.
     pub(super) fn growth(&self, slot: usize) -> Growth {
-        match self.options.congestion {
+        match self.options.congestion.coupling {
             Congestion::PerPath => Growth::default(),
             rule => self.coupled(slot).map_or_else(Growth::default, |it| rule.growth(&it.paths[..it.len], it.this)),
         }
@@ -16,8 +16,8 @@ impl Association {
 
     /// What a loss leaves of the window of the path in `slot`, where one on its own would keep the share `kept`.
     pub(super) fn decrease(&self, slot: usize, kept: f64) -> Decrease {
-        let alone = Decrease { kept, floor: self.options.min_ssthresh };
-        match self.options.congestion {
+        let alone = Decrease { kept, floor: self.options.papers.min_ssthresh };
+        match self.options.congestion.coupling {
             Congestion::PerPath => alone,
             rule => self.coupled(slot).map_or(alone, |it| rule.decrease(&it.paths[..it.len], it.this, kept)),
         }
@@ -25,7 +25,9 @@ impl Association {
 
     /// Packets were lost on the path in `slot`, the first in this round.
     pub(super) fn shrink(&mut self, slot: usize) {
-        let Some(kept) = self.paths.get(slot).map(|path| path.kept(self.options.loss_response)) else { return };
+        let Some(kept) = self.paths.get(slot).map(|path| path.kept(self.options.congestion.loss_response)) else {
+            return;
+        };
         self.shrink_to(slot, kept);
     }
 

@@ -18,7 +18,7 @@ impl Association {
     ///
     /// ECT is for what a window holds back (RFC 3168 §6.1): data and, inside the window, redundancy, not copies.
     pub(super) fn codepoint(&self, slot: usize, before: &PathStats) -> Ecn {
-        let inside = self.options.fec_window == FecWindow::Inside;
+        let inside = self.options.redundancy.fec_window == FecWindow::Inside;
         let held = |path: &&Path| {
             path.stats.sent_chunks > before.sent_chunks
                 || (inside && path.stats.redundancy_chunks > before.redundancy_chunks)
@@ -74,7 +74,7 @@ impl Association {
 
     /// What went as number `order` over the path in `slot` was marked. Whether that reduces the window.
     fn reduce_for_mark(&mut self, slot: usize, order: u64) -> bool {
-        let response = self.options.mark_response;
+        let response = self.options.congestion.mark_response;
         let Some(path) = self.paths.get_mut(slot) else { return false };
         if order < path.marks.reduced_at || path.recovery.is_some_and(|until| order < until) {
             return false;
@@ -89,7 +89,7 @@ impl Association {
     /// Sends CWR over the path in `slot`: at once if the window was `reduced`, else once in a round trip, as echoes come with
     /// each SACK until it has arrived.
     fn answer_ecne(&mut self, now: Instant, slot: usize, tsn: u64, all_paths: bool, reduced: bool) {
-        let initial = self.options.rto.initial;
+        let initial = self.options.timers.rto.initial;
         let Some(path) = self.paths.get_mut(slot) else { return };
         let pause = path.rtt.srtt().unwrap_or(initial);
         if path.state == PathState::Unconfirmed

@@ -28,8 +28,8 @@ impl Handshake {
 impl Association {
     /// Repeats INIT or COOKIE ECHO; INIT goes over the routes in turn, as any of them may be dead.
     pub(super) fn handle_handshake_timeout(&mut self, now: Instant) {
-        let limit = self.options.max_init_retransmits;
-        let rto = self.options.rto;
+        let limit = self.options.timers.max_init_retransmits;
+        let rto = self.options.timers.rto;
         let (State::CookieWait(handshake) | State::CookieEchoed(handshake)) = &mut self.state else { return };
         if handshake.due > now {
             return;
@@ -63,9 +63,9 @@ impl Association {
         Addresses::ours(&self.options).emit(&mut w);
         let init = Init {
             initiate_tag: self.local_tag,
-            a_rwnd: self.options.receive_buffer as u32,
-            outbound_streams: self.options.streams,
-            inbound_streams: self.options.streams,
+            a_rwnd: self.options.limits.receive_buffer as u32,
+            outbound_streams: self.options.limits.streams,
+            inbound_streams: self.options.limits.streams,
             initial_tsn: self.local_initial_tsn,
             parameters: Parameters::new(&parameters),
         };
@@ -107,8 +107,8 @@ impl Association {
             local_initial_tsn: self.local_initial_tsn,
             peer_initial_tsn: init.initial_tsn,
             peer_a_rwnd: init.a_rwnd,
-            outbound_streams: self.options.streams.min(init.inbound_streams),
-            inbound_streams: self.options.streams.min(init.outbound_streams),
+            outbound_streams: self.options.limits.streams.min(init.inbound_streams),
+            inbound_streams: self.options.limits.streams.min(init.outbound_streams),
             local_port: self.options.local_port,
             peer_port: self.peer_port,
             route,

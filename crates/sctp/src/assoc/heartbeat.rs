@@ -15,7 +15,8 @@ impl Association {
 
     /// HEARTBEAT ACK: the path works, and this is its round trip.
     pub(super) fn handle_heartbeat_ack(&mut self, now: Instant, slot: usize, ack: &HeartbeatAck<'_>) {
-        let (interval, queueing_limit) = (self.options.heartbeat_interval, self.options.queueing_limit);
+        let (interval, queueing_limit) =
+            (self.options.paths.heartbeat_interval, self.options.congestion.queueing_limit);
         let Ok(info) = Info::parse(ack.info) else { return };
         let Some(path) = self.paths.get_mut(slot).filter(|path| path.id == info.path) else { return };
         if info.probe_size > 0 {
@@ -74,16 +75,16 @@ impl Association {
         let Some(path) = self.paths.get_mut(slot) else { return };
         let mtu = path.mtu();
         if path.answered > asked {
-            path.heartbeats.postpone(now, self.options.heartbeat_interval);
+            path.heartbeats.postpone(now, self.options.paths.heartbeat_interval);
             return; // One packet was lost; the data that came through since speaks for the path (RFC 9260 §8.2).
         }
         if path.in_flight == 0 {
             path.window.on_silence(mtu);
         }
-        if self.options.quick_failover.is_some() || path.state == PathState::Unconfirmed {
+        if self.options.paths.quick_failover.is_some() || path.state == PathState::Unconfirmed {
             path.pending.heartbeat = true; // RFC 7829 §4: each RTO.
         } else {
-            path.heartbeats.postpone(now, self.options.heartbeat_interval); // RFC 9260 §8.3.
+            path.heartbeats.postpone(now, self.options.paths.heartbeat_interval); // RFC 9260 §8.3.
         }
         self.path_failed(slot);
         self.rejoin(now, slot);

@@ -10,7 +10,7 @@ const MISSING_REPORTS: u8 = 3;
 impl Association {
     /// Marks what is overdue on each path, and sets the timers for what will be.
     pub(super) fn detect_losses(&mut self, now: Instant) {
-        if self.options.loss_detection == LossDetection::Time {
+        if self.options.papers.loss_detection == LossDetection::Time {
             for slot in 0..self.paths.slots() {
                 self.detect_overdue(now, slot);
             }
@@ -117,7 +117,7 @@ impl Association {
         self.peer_rwnd += len; // RFC 9260 §6.2.1 C.
         if let Some(path) = self.paths.get_mut(usize::from(chunk.slot)) {
             path.in_flight -= len;
-            path.cumack.on_lost(self.options.cwnd_update, tsn);
+            path.cumack.on_lost(self.options.papers.cwnd_update, tsn);
             path.note_fate((cause == LossCause::Reported).then_some(true));
         }
         if self.worth_repeating(now, chunk.piece.message, chunk.repeats) {
@@ -158,7 +158,7 @@ impl Association {
         let unit = path.unit();
         path.window.on_timeout(unit, decrease);
         path.recovery = Some(path.next_order());
-        path.pending.heartbeat |= self.options.quick_failover.is_some();
+        path.pending.heartbeat |= self.options.paths.quick_failover.is_some();
         path.pmtu.on_timeout(now);
         path.stats.t3_expiries += 1;
         path.burst = 0;

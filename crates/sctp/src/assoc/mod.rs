@@ -145,7 +145,8 @@ impl Association {
         let acked = Unwrapper::<32>::new(u64::from(initial_tsn.wrapping_sub(1)));
         let SackOptions { every, delay, dac, path } = options.sack;
         let policy = AckPolicy { every, delay, dac, path };
-        let limits = Limits { streams: options.streams, interleaving: false, max_message: options.max_message };
+        let limits =
+            Limits { streams: options.limits.streams, interleaving: false, max_message: options.limits.max_message };
         Self {
             rng,
             state: State::Closed,
@@ -158,9 +159,9 @@ impl Association {
             peer_addresses: Addresses::default(),
             agreed: Agreed::default(),
             auth: None,
-            outbound_streams: options.streams,
+            outbound_streams: options.limits.streams,
             paths: Paths::default(),
-            queue: SendQueue::new(options.stream_order, options.abandonment).behind(Front::new(&options)),
+            queue: SendQueue::new(options.papers.stream_order, options.papers.abandonment).behind(Front::new(&options)),
             avoided: Avoided::default(),
             out: Outstanding::new(acked.highest() + 1),
             retransmit: Repeats::default(),
@@ -205,7 +206,7 @@ impl Association {
         self.reassembly.reset(Limits {
             streams: cookie.inbound_streams,
             interleaving: self.agreed.interleaving,
-            max_message: self.options.max_message,
+            max_message: self.options.limits.max_message,
         });
         self.reconfiguration.expect(cookie.peer_initial_tsn);
         let (local, peer) = (self.out.next_tsn(), self.tracker.cumulative() + 1);
@@ -228,7 +229,7 @@ impl Association {
         }
     }
 
-    /// Takes a message of 1 to [`Options::max_message`] bytes. May be called before [`Event::Connected`].
+    /// Takes a message of 1 to [`LimitOptions::max_message`](crate::LimitOptions::max_message) bytes. May be called before [`Event::Connected`].
     ///
     /// # Errors
     /// [`SendError`]; nothing was taken then.
@@ -236,7 +237,7 @@ impl Association {
         if !self.state.takes_messages() {
             return Err(SendError::Closing);
         }
-        let (len, limit) = (payload.len(), self.options.max_message);
+        let (len, limit) = (payload.len(), self.options.limits.max_message);
         if len == 0 {
             return Err(SendError::Empty);
         }
@@ -254,7 +255,11 @@ impl Association {
         }
         if len > self.send_room() {
             self.starved = true;
-            return Err(SendError::BufferFull { needed: len, free: self.send_room(), limit: self.options.send_buffer });
+            return Err(SendError::BufferFull {
+                needed: len,
+                free: self.send_room(),
+                limit: self.options.limits.send_buffer,
+            });
         }
         self.queue.push(now, payload, how);
         self.stats.messages_sent += 1;
@@ -291,7 +296,7 @@ impl Association {
     }
 
     /// Makes the path over `route` the primary one, which carries new data where one path is used at a time
-    /// ([`Options::concurrent`]). At first it is the path of the handshake. Whether there is such a path.
+    /// ([`PathOptions::concurrent`](crate::PathOptions::concurrent)). At first it is the path of the handshake. Whether there is such a path.
     pub fn set_primary(&mut self, route: Route) -> bool {
         let slot = self.paths.by_route(route);
         self.paths.primary = slot.unwrap_or(self.paths.primary);
@@ -323,7 +328,7 @@ impl Association {
     pub fn send_room(&self) -> usize {
         match self.queue.front() {
             Some(front) => front.room(),
-            None => self.options.send_buffer.saturating_sub(self.queue.held_bytes()),
+            None => self.options.limits.send_buffer.saturating_sub(self.queue.held_bytes()),
         }
     }
 
@@ -411,7 +416,7 @@ impl Association {
             self.readable_told = true;
             self.events.push_back(Event::Readable);
         }
-        let whole = self.queue.front().map_or(self.options.send_buffer, |front| front.longest());
+        let whole = self.queue.front().map_or(self.options.limits.send_buffer, |front| front.longest());
         if self.starved && self.send_room() >= whole / 4 {
             self.starved = false;
             self.events.push_back(Event::Writable);

@@ -200,8 +200,8 @@ impl Association {
 
     /// The path in `slot` missed an answer (RFC 9260 §8.1, §8.2; RFC 7829 §3).
     pub(super) fn path_failed(&mut self, slot: usize) {
-        let limit = self.options.path_max_retrans;
-        let avoided_after = self.options.quick_failover.map_or(limit, |quick| quick.min(limit));
+        let limit = self.options.paths.path_max_retrans;
+        let avoided_after = self.options.paths.quick_failover.map_or(limit, |quick| quick.min(limit));
         let best = self.paths.best_rank(None);
         // Paths that carry no data do not speak for the association (RFC 9260 §8.1).
         let counts = self.paths.get(slot).is_some_and(|path| self.paths.is_best(path, best));
@@ -221,7 +221,7 @@ impl Association {
             path.state = PathState::Inactive;
         }
         self.errors += u32::from(counts);
-        if self.errors > self.options.association_max_retrans {
+        if self.errors > self.options.timers.association_max_retrans {
             self.send_abort(&crate::wire::Cause::UserInitiatedAbort(b"no path answers"));
             self.close(crate::api::CloseReason::PathsFailed);
         }

@@ -27,7 +27,7 @@ impl Association {
     pub(crate) fn handle_packet(&mut self, now: Instant, route: Route, ecn: Ecn, packet: &Packet<'_>, bytes: &[u8]) {
         let mut slot = self.paths.by_route(route);
         let listed = self.peer_addresses.contains(route.remote.ip());
-        if slot.is_none() && listed && self.state.is_up() && self.paths.len() < self.options.max_paths {
+        if slot.is_none() && listed && self.state.is_up() && self.paths.len() < self.options.paths.max_paths {
             slot = Some(self.take_in(now, route)); // The tag proves that it is the peer who uses its other address.
         }
         let mut authenticated = false;
@@ -184,7 +184,7 @@ impl Association {
         // With the buffer full, only what lets messages out is taken, with some slack: what fills a gap, or anything if
         // no message is whole, as the application can make no room then.
         let full = self.receive_window() == 0;
-        let slack = self.reassembly.buffered() < 2 * self.options.receive_buffer;
+        let slack = self.reassembly.buffered() < 2 * self.options.limits.receive_buffer;
         let stuck = !self.reassembly.is_readable();
         if full && stuck && !slack {
             // Interleaved messages of which none can be finished: better a clear end than to hang.
@@ -268,19 +268,19 @@ impl Association {
 
     /// Room that the peer may fill (RFC 9260 §6.2 a_rwnd).
     pub(super) fn receive_window(&self) -> usize {
-        self.options.receive_buffer.saturating_sub(self.reassembly.buffered())
+        self.options.limits.receive_buffer.saturating_sub(self.reassembly.buffered())
     }
 
     /// For the report: whether a packet of the peer would fit the window that it is told.
     pub(super) fn note_window(&mut self, now: Instant) {
-        let shut = self.receive_window() < self.paths.common_mtu().unwrap_or(self.options.base_mtu);
+        let shut = self.receive_window() < self.paths.common_mtu().unwrap_or(self.options.paths.base_mtu);
         self.window_shut.observe(now, shut);
     }
 
     /// After the application took a message: tells the peer when the window was nearly shut and is open again
     /// (RFC 9260 §6.2; as for silly windows in RFC 9293 §3.8.6.2.2).
     pub(super) fn reopen_window(&mut self, now: Instant, before: usize) {
-        let step = self.options.receive_buffer / 4;
+        let step = self.options.limits.receive_buffer / 4;
         if before < step && self.receive_window() >= step {
             self.ack.demand(now);
         }

@@ -112,10 +112,10 @@ impl Association {
         for path in self.paths.iter_mut() {
             path.burst = 0;
         }
-        if self.options.loss_detection == LossDetection::PlainCount {
+        if self.options.papers.loss_detection == LossDetection::PlainCount {
             self.count_missing_plainly(now, sack, cumulative, highest_tsn, moved);
         }
-        if self.options.loss_detection == LossDetection::Count {
+        if self.options.papers.loss_detection == LossDetection::Count {
             // DAC: one SACK may stand for several packets, if all it newly acknowledges took one path (Iyengar et al. §III-D).
             let reports = if paths_acked == 1 { (sack.flags >> 6).max(1) } else { 1 };
             for (at, news) in scratch.paths.iter().enumerate() {
@@ -152,7 +152,7 @@ impl Association {
 
     /// Has each path look for what it waits to see acknowledged, among its chunks in flight.
     fn find_cumacks(&mut self) {
-        let (rule, out) = (self.options.cwnd_update, &self.out);
+        let (rule, out) = (self.options.papers.cwnd_update, &self.out);
         for slot in 0..self.paths.slots() {
             let Some(path) = self.paths.get_mut(slot) else { continue };
             // Chunks sent once leave in the order of their TSNs.
@@ -275,10 +275,11 @@ impl Association {
             self.path_answers(now, slot);
         }
         let growth = self.growth(slot);
-        let (probe, interval) = (self.options.probe, self.options.heartbeat_interval);
-        let (ack_delay, queueing_limit) = (self.options.sack.delay, self.options.queueing_limit);
-        let (rtt_samples, growth_in_recovery) = (self.options.rtt_samples, self.options.growth_in_recovery);
-        let grows = news.advanced || (moved && self.options.cwnd_update == CwndUpdate::Plain);
+        let (probe, interval) = (self.options.paths.probe, self.options.paths.heartbeat_interval);
+        let (ack_delay, queueing_limit) = (self.options.sack.delay, self.options.congestion.queueing_limit);
+        let (rtt_samples, growth_in_recovery) =
+            (self.options.papers.rtt_samples, self.options.papers.growth_in_recovery);
+        let grows = news.advanced || (moved && self.options.papers.cwnd_update == CwndUpdate::Plain);
         let Some(path) = self.paths.get_mut(slot) else { return };
         if let Some((order, sent)) = news.newest {
             let rtt = now - sent;

@@ -17,7 +17,7 @@ pub(super) enum Way {
 }
 
 impl Association {
-    /// The paths that the scheduler looks at, at most; [`Options::max_paths`](crate::Options) is far below.
+    /// The paths that the scheduler looks at, at most; [`PathOptions::max_paths`](crate::PathOptions::max_paths) is far below.
     const MAX_VIEWS: usize = 32;
 
     /// What policies may know about the paths; those with room count as ready.
@@ -28,7 +28,7 @@ impl Association {
         for (slot, path) in self.paths.enumerate().take_while(|&(slot, _)| slot < count) {
             let active = self.paths.is_best(path, best);
             views[slot] = PathView {
-                ready: active && path.has_room(self.options.max_burst),
+                ready: active && path.has_room(self.options.papers.max_burst),
                 active,
                 bursting: path.burst > 0,
                 cwnd: path.window.cwnd(),
@@ -49,7 +49,7 @@ impl Association {
             return Way::Shut;
         }
         let (mut views, count) = self.views();
-        let pacing = self.options.pacing;
+        let pacing = self.options.congestion.pacing;
         for (slot, view) in views.iter_mut().enumerate().filter(|(_, view)| view.ready) {
             let Some(path) = self.paths.get_mut(slot) else { continue };
             let (mtu, rate) = (path.mtu(), path.pacing_rate().filter(|_| pacing));
@@ -67,7 +67,7 @@ impl Association {
             let targets = self.retransmit.heads().filter_map(|(origin, priority, tsn)| {
                 let target = match self.repeat_target(views, origin) {
                     Some(slot) => ready(slot).then_some(slot),
-                    None => self.options.scheduler.pick(views, self.paths.last),
+                    None => self.options.paths.scheduler.pick(views, self.paths.last),
                 };
                 Some(((priority, tsn), target?))
             });
@@ -87,21 +87,21 @@ impl Association {
 
     /// The path for new data.
     fn new_way(&self, views: &[PathView]) -> Option<usize> {
-        if self.options.concurrent {
+        if self.options.paths.concurrent {
             let mut open = [PathView::default(); Self::MAX_VIEWS];
             let open = &mut open[..views.len()];
             open.copy_from_slice(views);
             for (slot, view) in open.iter_mut().enumerate() {
                 view.ready &= self.within_share(slot) && !self.avoided.has(slot);
             }
-            return self.options.scheduler.pick(open, self.paths.last);
+            return self.options.paths.scheduler.pick(open, self.paths.last);
         }
         self.paths.data_path().filter(|&slot| views.get(slot).is_some_and(|view| view.ready))
     }
 
     /// The path that chunks lost like `origin` are to go over; `None`: any.
     fn repeat_target(&self, views: &[PathView], origin: Origin) -> Option<usize> {
-        self.options.retransmission.pick(views, usize::from(origin.slot), origin.timed_out)
+        self.options.papers.retransmission.pick(views, usize::from(origin.slot), origin.timed_out)
     }
 
     /// The first of the lost chunks that may go over the path in `slot`.
@@ -127,31 +127,31 @@ impl Association {
 
     /// Whether data waits that the peer has no room for.
     pub(super) fn peer_is_full(&self) -> bool {
-        if self.peer_rwnd >= self.options.max_mtu.max(self.options.base_mtu) {
+        if self.peer_rwnd >= self.options.paths.max_mtu.max(self.options.paths.base_mtu) {
             return false;
         }
         let first = || self.queue.front().and_then(|front| front.head()).map(|tag| tag.len);
         let Some(left) = self.queue.peek().map(|(_, left)| left).or_else(first) else { return false };
         let header = self.data_header();
-        let piece = left.min(self.paths.common_mtu().unwrap_or(self.options.base_mtu) - Header::LEN - header);
+        let piece = left.min(self.paths.common_mtu().unwrap_or(self.options.paths.base_mtu) - Header::LEN - header);
         piece > self.peer_rwnd
     }
 
     /// Whether new data may go over the path in `slot`.
     pub(super) fn may_carry_new(&self, slot: usize) -> bool {
-        (self.options.concurrent || self.paths.data_path() == Some(slot))
+        (self.options.paths.concurrent || self.paths.data_path() == Some(slot))
             && self.slot_has_room(slot)
             && self.within_share(slot)
     }
 
     pub(super) fn slot_has_room(&self, slot: usize) -> bool {
-        self.paths.get(slot).is_some_and(|path| path.has_room(self.options.max_burst))
+        self.paths.get(slot).is_some_and(|path| path.has_room(self.options.papers.max_burst))
     }
 
     /// When pacing lets the next packet go, if that is what holds it back.
     pub(super) fn pacing_timeout(&self) -> Option<Instant> {
         let new_data = self.has_new_data();
-        if !self.options.pacing || !self.state.carries_data() || (!new_data && self.retransmit.is_empty()) {
+        if !self.options.congestion.pacing || !self.state.carries_data() || (!new_data && self.retransmit.is_empty()) {
             return None;
         }
         let best = self.paths.best_rank(None);

@@ -42,8 +42,8 @@ impl Association {
 
     fn closing(&self, now: Instant) -> Closing {
         let rto = self.paths.iter().filter(|path| path.is_usable()).map(|path| path.rtt.rto()).min();
-        let repeat = now + rto.unwrap_or(self.options.rto.initial);
-        Closing { repeat, guard: now + self.options.rto.max * GUARD_RTO_MAX }
+        let repeat = now + rto.unwrap_or(self.options.timers.rto.initial);
+        Closing { repeat, guard: now + self.options.timers.rto.max * GUARD_RTO_MAX }
     }
 
     /// SHUTDOWN or SHUTDOWN ACK, as the state has it.
@@ -59,7 +59,7 @@ impl Association {
 
     /// T2-shutdown or T5-shutdown-guard.
     pub(super) fn handle_shutdown_timeout(&mut self, now: Instant) {
-        let rto_max = self.options.rto.max;
+        let rto_max = self.options.timers.rto.max;
         let (State::ShutdownSent(closing) | State::ShutdownAckSent(closing)) = &mut self.state else { return };
         if now >= closing.guard {
             self.send_abort(&crate::wire::Cause::UserInitiatedAbort(b"shutdown took too long"));

@@ -4,7 +4,7 @@ impl Association {
     /// Whether new data may go over the path in `slot` as far as buffer splitting is concerned
     /// ([`BufferSplit`](crate::BufferSplit)). What is sent again takes no room that it did not have.
     pub(super) fn within_share(&self, slot: usize) -> bool {
-        let split = self.options.buffer_split;
+        let split = self.options.papers.buffer_split;
         if !(split.at_sender() || split.at_receiver()) {
             return true;
         }
@@ -18,7 +18,7 @@ impl Association {
         // What the peer has room for beside what is in flight, and what is in flight.
         let receive_buffer = self.peer_rwnd + self.out.in_flight;
         let within = |bytes: usize, whole: usize| bytes + path.mtu() <= whole / count;
-        (!split.at_sender() || within(held, self.options.send_buffer))
+        (!split.at_sender() || within(held, self.options.limits.send_buffer))
             && (!split.at_receiver() || within(path.in_flight, receive_buffer))
     }
 }

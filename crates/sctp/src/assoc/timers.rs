@@ -25,7 +25,7 @@ impl Association {
         let Some(path) = self.paths.get_mut(slot) else { return };
         let timers = path.timers;
         // Heartbeats ask paths that carry nothing; else T3 speaks for the path (RFC 9260 §8.3).
-        if path.heartbeats.due(now) && path.in_flight > 0 && self.options.quick_failover.is_none() {
+        if path.heartbeats.due(now) && path.in_flight > 0 && self.options.paths.quick_failover.is_none() {
             path.heartbeats.postpone(now, path.rtt.rto());
         } else if path.heartbeats.due(now) {
             if rto_idle(path) {

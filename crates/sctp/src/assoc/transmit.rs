@@ -48,7 +48,7 @@ impl Association {
         let (first, mut segment_size) = (len, None);
         let mut packets = 1;
         // More packets of the same size for the same path go along (UDP segmentation offload); a smaller one ends it.
-        let most = if first <= limit { self.options.max_segments } else { 1 };
+        let most = if first <= limit { self.options.limits.max_segments } else { 1 };
         while data && len == first && packets < most && buf.len() + first <= usize::from(u16::MAX) {
             if self.redundancy_is_next(slot) || !matches!(self.way(now), Way::Open(next) if next == slot) {
                 break;
@@ -280,7 +280,7 @@ impl Association {
             && self.has_new_data()
             && self.suits(now, slot)
         {
-            let common = self.paths.common_mtu().unwrap_or(self.options.base_mtu);
+            let common = self.paths.common_mtu().unwrap_or(self.options.paths.base_mtu);
             let most = common - Header::LEN - header - self.fec_reserve();
             let room = (end.saturating_sub(buf.len() + header) & !3).min(most);
             let worth_it = |left: usize| room >= left || room >= Self::MIN_PIECE.min(most);
@@ -309,7 +309,7 @@ impl Association {
         if sent > 0 {
             self.note_sources(now);
             self.paths.last = slot;
-            let (probe, ack_delay) = (self.options.probe, self.options.sack.delay);
+            let (probe, ack_delay) = (self.options.paths.probe, self.options.sack.delay);
             if let Some(path) = self.paths.get_mut(slot) {
                 path.pacer.on_sent(sent);
                 path.burst += 1;

@@ -94,7 +94,7 @@ impl Endpoint {
     /// # Errors
     /// [`ConnectError`]; nothing was begun then.
     pub fn connect(&mut self, now: Instant, remote_port: u16, routes: &[Route]) -> Result<AssociationId, ConnectError> {
-        let limit = self.options.max_paths;
+        let limit = self.options.paths.max_paths;
         if routes.is_empty() {
             return Err(ConnectError::NoRoute);
         }

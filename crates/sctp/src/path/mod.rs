@@ -140,27 +140,27 @@ pub(crate) struct PathStats {
 
 impl Path {
     pub(crate) fn new(now: Instant, id: PathId, route: Route, state: PathState, options: &Options) -> Self {
-        let uncounted = match options.cwnd_unit {
+        let uncounted = match options.papers.cwnd_unit {
             CwndUnit::Mtu => 0,
-            CwndUnit::Payload => Header::LEN + Data::HEADER + options.fec.map_or(0, Redundancy::reserve),
+            CwndUnit::Payload => Header::LEN + Data::HEADER + options.redundancy.fec.map_or(0, Redundancy::reserve),
         };
-        let unit = options.base_mtu - uncounted;
-        let mut window = Window::new(unit, options.initial_window.map(|packets| packets * unit));
-        window.limit_slow_start(options.initial_ssthresh.unwrap_or(usize::MAX));
+        let unit = options.paths.base_mtu - uncounted;
+        let mut window = Window::new(unit, options.congestion.initial_window.map(|packets| packets * unit));
+        window.limit_slow_start(options.papers.initial_ssthresh.unwrap_or(usize::MAX));
         Self {
             id,
             route,
             state,
-            rtt: RttEstimator::new(options.rto),
+            rtt: RttEstimator::new(options.timers.rto),
             window,
             uncounted,
-            pacer: Pacer::new(now, options.base_mtu),
+            pacer: Pacer::new(now, options.paths.base_mtu),
             rack: Rack::default(),
             queueing: QueueingDelay::default(),
             detour: QueueingDelay::default(),
             detoured: false,
             next_detour_order: 0,
-            pmtu: PathMtu::new(options.base_mtu, options.max_mtu),
+            pmtu: PathMtu::new(options.paths.base_mtu, options.paths.max_mtu),
             pmtu_nonce: 0,
             heartbeats: Heartbeats::new(),
             in_flight: 0,

@@ -36,10 +36,10 @@ pub(crate) struct Front {
 impl Front {
     /// The queue that the options ask for.
     pub(crate) fn new(options: &Options) -> Option<Self> {
-        let (method, scope) = (options.queue?, options.queue_scope);
+        let (method, scope) = (options.queue.method?, options.queue.scope);
         let count = if scope == QueueScope::Alone { 1 } else { Priority::COUNT };
-        let asked = options.send_queue;
-        let most = options.send_buffer / 2 / count;
+        let asked = options.queue.limits;
+        let most = options.limits.send_buffer / 2 / count;
         let limits = Limits { messages: asked.messages.max(1), bytes: asked.bytes.min(most) };
         let levels = (0..count).map(|_| method.queue(limits)).collect();
         Some(Self { scope, method, limits, levels, gone: Vec::new(), len: 0, bytes: 0 })

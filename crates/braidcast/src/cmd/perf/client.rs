@@ -109,9 +109,9 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
         return Test::new(args, driver, live, links, dccp, id).run(common);
     }
     let mut options = common::sctp_options(args.key.as_deref());
-    options.scheduler = args.scheduler;
+    options.paths.scheduler = args.scheduler;
     if let Redundancy::Code(code) = args.fec {
-        options.fec = Some(code);
+        options.redundancy.fec = Some(code);
     }
     let port = options.local_port;
     let mut sctp = Endpoint::new(options, rng);

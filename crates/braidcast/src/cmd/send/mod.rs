@@ -72,8 +72,8 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
     let links = Links::open(plans, Carrier::Udp, &mut driver, &live)?;
     let options = SenderOptions { latency: args.latency, reliable, redundancy: args.fec, ..SenderOptions::default() };
     let mut sctp = common::sctp_options(args.key.as_deref());
-    sctp.scheduler = args.scheduler;
-    sctp.queue = args.queue.0;
+    sctp.paths.scheduler = args.scheduler;
+    sctp.queue.method = args.queue.0;
     let (now, port) = (driver.now(), sctp.local_port);
     let sender = Sender::new(now, options, sctp, common::rng(args.seed)?, port, &links.routes())
         .map_err(|e| Failure::new(format!("cannot connect: {e}"), "give fewer paths"))?;

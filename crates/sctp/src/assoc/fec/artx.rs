@@ -10,24 +10,24 @@ impl Association {
     /// `due`.
     pub(in crate::assoc) fn lost_after_waiting(&self, slot: usize, tsn: u64, sent: Instant, due: Instant) -> Instant {
         let delay = self.artx_delay(slot, tsn);
-        match self.options.artx_from {
+        match self.options.papers.artx_from {
             ArtxFrom::Sent => due.max(sent + delay),
             ArtxFrom::Due => due + delay,
         }
     }
 
     /// δ for the chunk `tsn`, last sent over the path in `slot`. Zero without a code or without
-    /// [`Options::artx`](crate::Options::artx).
+    /// [`RedundancyOptions::artx`](crate::RedundancyOptions::artx).
     fn artx_delay(&self, slot: usize, tsn: u64) -> Duration {
         let Some(sender) = self.fec.as_ref().and_then(|fec| fec.sender.as_ref()) else { return Duration::ZERO };
-        let Some(reading) = self.options.artx else { return Duration::ZERO };
+        let Some(reading) = self.options.redundancy.artx else { return Duration::ZERO };
         let round_trip = |slot| self.paths.get(slot).and_then(|path| path.rtt.srtt());
         match sender.code {
             // THESIS eq. 8.1: what is left of the block, at the rate of all paths together, then one round trip and a half.
             Code::Block { n, k } => {
                 let place = tsn.saturating_sub(sender.first) % u64::from(k);
-                let left =
-                    (u64::from(n) - place) as f64 * self.paths.common_mtu().unwrap_or(self.options.base_mtu) as f64;
+                let left = (u64::from(n) - place) as f64
+                    * self.paths.common_mtu().unwrap_or(self.options.paths.base_mtu) as f64;
                 let rates = self
                     .paths
                     .iter()
@@ -52,7 +52,7 @@ impl Association {
     /// Whether `tsn`, of which one report too many says that it is missing, waits for the code all the same: until δ is over
     /// and one more report comes.
     pub(in crate::assoc) fn waits_for_code(&mut self, now: Instant, slot: usize, tsn: u64) -> bool {
-        if !self.sends_redundancy() || self.options.artx.is_none() {
+        if !self.sends_redundancy() || self.options.redundancy.artx.is_none() {
             return false;
         }
         let Some(&chunk) = self.out.get(tsn) else { return false };
@@ -71,7 +71,7 @@ impl Association {
     /// allows a round trip to take longer (RFC 9260 §6.3.1 C3). T3-rtx is held off so long; else, where the least RTO is short, it
     /// would come before any retransmission that δ holds back, and shut the window.
     pub(in crate::assoc) fn code_has_until(&self, slot: usize) -> Option<Instant> {
-        if !self.sends_redundancy() || self.options.artx.is_none() {
+        if !self.sends_redundancy() || self.options.redundancy.artx.is_none() {
             return None;
         }
         let path = self.paths.get(slot)?;
@@ -85,11 +85,11 @@ impl Association {
     /// T3-rtx expired on the path in `slot` (algorithm 5): fast retransmissions that are held there are done instead of a timeout
     /// recovery. Whether there were any.
     pub(in crate::assoc) fn release_held(&mut self, now: Instant, slot: usize) -> bool {
-        if self.fec.is_none() || self.options.artx.is_none() {
+        if self.fec.is_none() || self.options.redundancy.artx.is_none() {
             return false;
         }
         let Some(path) = self.paths.get(slot) else { return false };
-        let by_time = self.options.loss_detection == LossDetection::Time;
+        let by_time = self.options.papers.loss_detection == LossDetection::Time;
         let overdue = |sent, order| {
             let lost_at = path.rack.lost_at(sent, order, path.rtt.min(), path.rtt.srtt());
             by_time && lost_at.is_some_and(|at| at <= now)

@@ -70,17 +70,19 @@ impl Fec {
     /// What lies further back than two thirds of the peer's `buffer` is evicted there when redundancy over it comes, as data that
     /// waits for order needs room too: ranges are shorter than that.
     pub(super) fn new(options: &Options, interleaving: bool, local: u64, peer: u64, buffer: usize) -> Self {
-        let kept = buffer * 2 / 3 / options.base_mtu;
+        let kept = buffer * 2 / 3 / options.paths.base_mtu;
         let range = u16::try_from(kept).unwrap_or(u16::MAX).clamp(1, Redundancy::MAX_RANGE);
-        let limits =
-            DecoderLimits { symbol: options.max_mtu.max(options.base_mtu).max(Self::LIMITS.symbol), ..Self::LIMITS };
+        let limits = DecoderLimits {
+            symbol: options.paths.max_mtu.max(options.paths.base_mtu).max(Self::LIMITS.symbol),
+            ..Self::LIMITS
+        };
         let check = if interleaving {
             is_data_chunk::<{ IData::KIND }, { IData::HEADER }>
         } else {
             is_data_chunk::<{ Data::KIND }, { Data::HEADER }>
         };
         let decoder = LinearDecoder::with_check(limits, peer, check);
-        Self { sender: Sender::of(options.fec, local), decoder, symbol: Vec::new(), inconsistent: 0, range }
+        Self { sender: Sender::of(options.redundancy.fec, local), decoder, symbol: Vec::new(), inconsistent: 0, range }
     }
 
     /// Goes on with another code, or none, from the TSN `next` on.
@@ -107,7 +109,7 @@ impl Sender {
 
 impl Association {
     /// Sends redundancy by `code` from now on, or none, over what is sent from now on. Whether that is possible: both ends must
-    /// have [`Options::fec`] or [`Options::fec_receive`].
+    /// have [`RedundancyOptions::fec`](crate::RedundancyOptions::fec) or [`RedundancyOptions::fec_receive`](crate::RedundancyOptions::fec_receive).
     pub fn set_fec(&mut self, code: Option<Code>) -> bool {
         let next = self.out.next_tsn();
         if let Some(fec) = &mut self.fec {

@@ -8,7 +8,7 @@ impl Association {
         let Some(path) = self.paths.get_mut(slot) else { return };
         path.stats.repaired_chunks += 1;
         let new_round = path.recovery.is_none_or(|until| order >= until);
-        let told = match self.options.fec_losses {
+        let told = match self.options.redundancy.fec_losses {
             FecLosses::Hidden => false,
             FecLosses::Queued => path.shows_congestion(),
             FecLosses::Told => true,

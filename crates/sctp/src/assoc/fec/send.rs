@@ -61,7 +61,7 @@ impl Association {
     /// Whether some path that data may go over has room.
     fn has_open_path(&self) -> bool {
         let best = self.paths.best_rank(None);
-        self.paths.iter().any(|path| self.paths.is_best(path, best) && path.has_room(self.options.max_burst))
+        self.paths.iter().any(|path| self.paths.is_best(path, best) && path.has_room(self.options.papers.max_burst))
     }
 
     /// The path that redundancy goes over now, if some is due: of those that may carry data the one that has carried the least
@@ -77,10 +77,10 @@ impl Association {
             return None;
         }
         let best = self.paths.best_rank(None);
-        let used = |slot| self.options.concurrent || self.paths.data_path() == Some(slot);
-        let inside = self.options.fec_window == FecWindow::Inside;
+        let used = |slot| self.options.paths.concurrent || self.paths.data_path() == Some(slot);
+        let inside = self.options.redundancy.fec_window == FecWindow::Inside;
         let open = self.paths.enumerate().filter(|&(slot, path)| {
-            self.paths.is_best(path, best) && used(slot) && (!inside || path.has_room(self.options.max_burst))
+            self.paths.is_best(path, best) && used(slot) && (!inside || path.has_room(self.options.papers.max_burst))
         });
         let share =
             |path: &crate::path::Path| (path.stats.redundancy_chunks + 1) as f64 / (path.stats.sent_chunks + 1) as f64;
@@ -149,7 +149,7 @@ impl Association {
             sender.due.pop_front();
             self.stats.redundancy_sent += 1;
             if let Some(path) = self.paths.get_mut(slot) {
-                path.on_redundancy_sent(coded.len().saturating_sub(header), self.options.fec_window);
+                path.on_redundancy_sent(coded.len().saturating_sub(header), self.options.redundancy.fec_window);
                 path.pacer.on_sent(size);
             }
             break;

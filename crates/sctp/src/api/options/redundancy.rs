@@ -1,0 +1,19 @@
+use crate::api::{Artx, FecLosses, FecWindow};
+use braidcast_fec::Code;
+
+/// Redundancy by an erasure code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RedundancyOptions {
+    /// The erasure code that redundancy is sent by, if the peer takes it: lost chunks come back without a retransmission
+    /// (ECMT). Chunks are cut so much shorter that a redundancy chunk fits the MTU. Default `None`: none is sent,
+    /// and so with a code that is not [linear](Code::is_linear).
+    pub fec: Option<Code>,
+    /// Whether redundancy counts for the congestion window. Default inside.
+    pub fec_window: FecWindow,
+    /// Whether congestion control learns of losses that it made up for. Default that it does.
+    pub fec_losses: FecLosses,
+    /// How long fast retransmissions wait for the code, where one is used. Default `None`: not at all.
+    pub artx: Option<Artx>,
+    /// Take redundancy from the peer even if `fec` sends none. Default false: with `fec` it is taken in any case.
+    pub fec_receive: bool,
+}
