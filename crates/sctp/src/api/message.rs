@@ -25,8 +25,8 @@ pub struct SendOptions {
     /// Deliver as soon as complete, without regard to the order of the stream.
     pub unordered: bool,
     /// When it must be at the receiver; `None`: it is never too late. What would arrive later, by the delay of the quickest
-    /// path, is neither sent nor repeated; what a queue ([`Options::queue`](crate::Options)) lets go all the same is sent, and not
-    /// repeated. Default `None`.
+    /// path, is neither sent nor repeated. A queue ([`Options::queue`](crate::Options)) may let go what became too late while it
+    /// waited: that is sent, and not repeated. Default `None`.
     pub deadline: Option<Instant>,
     /// How long it is worth sending besides.
     pub reliability: Reliability,

@@ -66,6 +66,10 @@ impl Association {
 
     /// Puts a message into the queue.
     pub(super) fn enqueue(&mut self, now: Instant, payload: &[u8], how: SendOptions) -> Result<(), SendError> {
+        if how.deadline.is_some_and(|deadline| deadline <= self.soonest(now)) {
+            self.give_up_at_once(how);
+            return Ok(());
+        }
         let outlook = self.outlook(now, self.quickest());
         let outcome =
             self.queue.push_front(&outlook, payload, how).map_err(|refused| match (refused, self.queue.front()) {
@@ -80,6 +84,15 @@ impl Association {
         self.stats.messages_sent += u64::from(outcome.is_ok());
         self.account_for_discarded();
         outcome
+    }
+
+    /// A message came to the queue when it was too late for all paths.
+    fn give_up_at_once(&mut self, how: SendOptions) {
+        let SendOptions { stream, ppid, context, .. } = how;
+        self.events.push_back(Event::Abandoned { stream, ppid, context, sent: false, why: Some(Why::Expired) });
+        self.stats.messages_sent += 1;
+        self.stats.abandoned_unsent += 1;
+        self.stats.expired += 1;
     }
 
     /// The path in `slot`, as the queue sees it.
