@@ -2,8 +2,8 @@
 //! [`Sender`], and bytes come out of a [`Receiver`] on time. Both are [`Machine`](braidcast_core::Machine)s around an
 //! SCTP endpoint.
 //!
-//! Every unit is one message with a priority by its kind and a lifetime that ends when it could no longer be
-//! shown. The receiver puts the packets back into the order of the input and hands each out a fixed latency
+//! Every unit is one message with a priority by its kind and a deadline, after which it could no longer be shown;
+//! the transport decides what goes next, over which path, and what is too late. The receiver puts the packets back into the order of the input and hands each out a fixed latency
 //! after its capture; what has not come by then is skipped and counted, never waited for.
 //!
 //! Drive either end as [`Machine`](braidcast_core::Machine) says. On top of that:
@@ -18,6 +18,7 @@
 mod clock;
 mod event;
 mod mapping;
+mod options;
 mod playout;
 mod receiver;
 mod redundancy;
@@ -28,7 +29,8 @@ pub mod tunnel;
 pub mod wire;
 
 pub use event::Event;
-pub use receiver::{LogEntry, Receiver, ReceiverOptions};
+pub use options::{ReceiverOptions, SenderOptions};
+pub use receiver::{LogEntry, Receiver};
 pub use redundancy::Redundancy;
 pub use report::{KindReport, PathReport, Report};
-pub use sender::{Sender, SenderOptions};
+pub use sender::Sender;

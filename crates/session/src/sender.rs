@@ -1,5 +1,6 @@
 use crate::event::Event;
 use crate::mapping::{self, CONTROL, Part, STREAMS};
+use crate::options::SenderOptions;
 use crate::redundancy::{Chooser, Redundancy};
 use crate::report::{Counts, PathHistories, Report};
 use crate::wire::{self, Clock, Feedback, Message, PPID, UnitHeader};
@@ -16,23 +17,6 @@ use std::collections::VecDeque;
 const TICK: Duration = Duration::from_millis(200);
 /// A clock message older than this would tell nothing new.
 const CLOCK_LIFETIME: Duration = Duration::from_millis(500);
-
-/// How to send.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SenderOptions {
-    /// How long after its capture each packet is played at the other end. Default: 500 ms. At most 71 minutes.
-    pub latency: Duration,
-    /// Deliver everything, in order, however long it takes. Default: no.
-    pub reliable: bool,
-    /// How lost packets are made up for without waiting a round trip, if the receiver takes redundancy. Default: not at all.
-    pub redundancy: Redundancy,
-}
-
-impl Default for SenderOptions {
-    fn default() -> Self {
-        Self { latency: Duration::from_millis(500), reliable: false, redundancy: Redundancy::None }
-    }
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -81,29 +65,37 @@ pub struct Sender {
 
 impl Sender {
     /// Begins a session with the receiver that `routes` lead to; `remote_port` is its SCTP port. The first route that
-    /// answers sets up the association, the others join it. A send queue in `sctp` ([`braidcast_sctp::Options::queue`]) goes by
-    /// the kinds of units, and by when they would come too late; a reliable session does without.
+    /// answers sets up the association, the others join it.
     ///
     /// # Errors
     /// [`ConnectError`]: there are no routes, too many, or the port is 0.
     pub fn new(
         now: Instant,
         options: SenderOptions,
-        mut sctp: braidcast_sctp::Options,
         rng: Rng,
         remote_port: u16,
         routes: &[Route],
     ) -> Result<Self, ConnectError> {
-        sctp.limits.streams = sctp.limits.streams.max(STREAMS);
-        sctp.queue.method = sctp.queue.method.filter(|_| !options.reliable);
-        if sctp.queue.method.is_some() {
-            sctp.limits.send_buffer *= 2; // Half of it is the queue.
-        }
-        options.redundancy.apply(&mut sctp);
+        let transport = options.transport();
+        Self::with_transport(now, options, transport, rng, remote_port, routes)
+    }
+
+    /// The same over SCTP as `transport` has it, which is taken as it is: [`SenderOptions::transport`] with changes, for experiments.
+    ///
+    /// # Errors
+    /// [`ConnectError`], as for [`new`](Self::new).
+    pub fn with_transport(
+        now: Instant,
+        options: SenderOptions,
+        transport: braidcast_sctp::Options,
+        rng: Rng,
+        remote_port: u16,
+        routes: &[Route],
+    ) -> Result<Self, ConnectError> {
         // What is reliable is worth something however late it comes.
         let deadline = (!options.reliable).then_some(options.latency);
         let chooser = (options.redundancy == Redundancy::Auto).then(|| Chooser::new(deadline));
-        let mut endpoint = Endpoint::new(sctp, rng);
+        let mut endpoint = Endpoint::new(transport, rng);
         let id = endpoint.connect(now, remote_port, routes)?;
         if let Some(association) = endpoint.association_mut(id) {
             for stream in 0..STREAMS {

@@ -12,7 +12,7 @@ use crate::out::live::Live;
 use crate::out::{json, units};
 use braidcast_core::{Instant, Reader, SocketId};
 use braidcast_driver::{Bind, Driver, Wake};
-use braidcast_sctp::{Endpoint, Options};
+use braidcast_sctp::Endpoint;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
