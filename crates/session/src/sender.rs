@@ -37,7 +37,7 @@ struct Envelope {
 
 /// The sending end of a session.
 ///
-/// Memory: the association's send buffer.
+/// Memory: the association's send buffer ([`SenderOptions::buffer`]), and one unit.
 pub struct Sender {
     options: SenderOptions,
     endpoint: Endpoint,
@@ -151,6 +151,8 @@ impl Sender {
         }
         if over || self.transmit(now, &unit, parts.as_deref()).is_err() {
             self.counts.unsent[kind] += 1;
+            // A part may have been taken.
+            self.last_abandoned = self.next_sequence.checked_sub(1);
         } else {
             self.counts.bytes[kind] += unit.bytes.len() as u64;
         }
