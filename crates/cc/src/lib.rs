@@ -4,6 +4,7 @@
 mod coupled;
 mod cubic;
 mod hystart;
+mod one_way_delay;
 mod pacing;
 mod path_mtu;
 mod queueing;
@@ -16,6 +17,7 @@ mod window;
 pub use coupled::{Congestion, CoupledPath, Decrease, Growth};
 pub use cubic::Cubic;
 pub use hystart::HyStart;
+pub use one_way_delay::RoundTrips;
 pub use pacing::Pacer;
 pub use path_mtu::PathMtu;
 pub use queueing::QueueingDelay;

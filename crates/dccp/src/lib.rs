@@ -18,8 +18,8 @@ mod seq;
 pub mod wire;
 
 pub use api::{
-    Call, CloseReason, ConnectError, Event, ListenError, Options, ReorderOptions, ReorderReport, Report, Sample,
-    Samples, SendError, SendOptions, State, Stats, TfrcOptions, Wanted,
+    Call, CloseReason, ConnectError, Event, ListenError, OneWayDelay, Options, ReorderOptions, ReorderReport, Report,
+    Sample, Samples, SendError, SendOptions, State, Stats, TfrcOptions, Wanted,
 };
 pub use braidcast_cc::tfrc::{FeedbackRate, Rules, Variant};
 pub use braidcast_core::Misuse;

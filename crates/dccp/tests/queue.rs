@@ -2,7 +2,9 @@
 
 mod common;
 
-use braidcast_dccp::{Ccid, Event, Limits, Method, Options, Priority, Rules, SendError, SendOptions, TfrcOptions, Why};
+use braidcast_dccp::{
+    Ccid, Event, Limits, Method, OneWayDelay, Options, Priority, Rules, SendError, SendOptions, TfrcOptions, Why,
+};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::QueueLimit;
 use common::*;
@@ -51,7 +53,12 @@ fn call(sender: Options) -> Call {
                 let mut payload = vec![priority.get(); len];
                 payload[1..9].copy_from_slice(&tick.to_be_bytes());
                 let context = Some(u64::from(priority.get()) << 32 | tick);
-                let how = SendOptions { priority, lifetime: Some(ms(200)), context, ..SendOptions::default() };
+                let how = SendOptions {
+                    priority,
+                    deadline: Some(pair.net.now() + ms(200)),
+                    context,
+                    ..SendOptions::default()
+                };
                 call.sent[usize::from(priority.get())] += 1;
                 match pair.on_client(|it, now| it.send(now, &payload, how)) {
                     Ok(()) | Err(SendError::QueueFull { .. }) => {}
@@ -122,12 +129,13 @@ fn where_a_discard_takes_its_turn_what_is_late_makes_the_next_late() {
 #[test]
 fn lateness_is_judged_by_the_way_there_as_the_application_knows_it() {
     // The round trip is 200 ms, so half of it is 100; but the way there takes 190.
-    for (known, expected) in [(None, 0), (Some(ms(190)), 3)] {
-        let options = Options { queue: Method::Sbpn1, ..Options::default() };
+    for (one_way_delay, expected) in
+        [(OneWayDelay::Measured, 0), (OneWayDelay::HalfRoundTrip, 0), (OneWayDelay::Known(ms(190)), 3)]
+    {
+        let options = Options { queue: Method::Sbpn1, one_way_delay, ..Options::default() };
         let one_way = |delay_ms| link(1, delay_ms);
         let mut pair = Pair::connected(&options, Duplex::new(one_way(190), one_way(10)));
-        pair.on_client(|it, _| it.set_one_way_delay(known));
-        let how = SendOptions { lifetime: Some(ms(150)), ..SendOptions::default() };
+        let how = SendOptions { deadline: Some(pair.net.now() + ms(150)), ..SendOptions::default() };
         for n in 0..3 {
             pair.on_client(|it, now| it.send(now, &message(n, 100), how)).unwrap();
         }
@@ -144,9 +152,10 @@ fn padding_keeps_the_rate_that_discards_would_lose() {
         let options = Options { ccids: vec![Ccid::Three], queue, send_queue, padding, ..Options::default() };
         let mut pair = Pair::connected(&options, Duplex::both(link(2, 40)));
         // Messages that are of no use by the time they could go, at the rate that a full second of others had.
-        let mut send = |lifetime| {
+        let mut send = |lifetime: Option<Duration>| {
             for n in 0..100 {
-                let how = SendOptions { lifetime, ..SendOptions::default() };
+                let deadline = lifetime.map(|lifetime| pair.net.now() + lifetime);
+                let how = SendOptions { deadline, ..SendOptions::default() };
                 let _ = pair.on_client(|it, now| it.send(now, &message(n, 500), how));
                 pair.run(ms(10));
             }
@@ -169,21 +178,22 @@ fn what_makes_no_sense_is_refused_or_discarded_and_told() {
     for queue in Method::ALL.map(|(_, queue)| queue) {
         let options = Options { queue, send_queue, ..Options::default() };
         let mut pair = Pair::connected(&options, Duplex::both(link(2, 40)));
-        let how = |lifetime, context| SendOptions { lifetime, context: Some(context), ..SendOptions::default() };
+        let how = |deadline, context| SendOptions { deadline, context: Some(context), ..SendOptions::default() };
         // Larger than the queue, though a packet would carry it.
         let error = pair.on_client(|it, now| it.send(now, &[0; 1001], how(None, 1)));
         assert_eq!(error, Err(SendError::TooLong { len: 1001, limit: 1000 }), "{queue}");
         // Without end, and from a clock that is two seconds behind, or has just stepped back two seconds.
         for (context, behind, ahead) in [(2, 0, 0), (3, 2000, 0), (4, 0, 2000)] {
             let sent = pair.on_client(|it, now| {
-                it.send(now - ms(behind) + ms(ahead), &[0; 10], how(Some(Duration::MAX), context))
+                let now = now - ms(behind) + ms(ahead);
+                it.send(now, &[0; 10], how(Some(now + Duration::MAX), context))
             });
             assert_eq!(sent, Ok(()), "{queue}");
             pair.run(ms(500));
         }
         assert_eq!(pair.server_recv().len(), 3, "{queue}");
         // Over before it begins: it goes where all go, or as the last.
-        pair.on_client(|it, now| it.send(now, &[0; 10], how(Some(Duration::ZERO), 5))).unwrap();
+        pair.on_client(|it, now| it.send(now, &[0; 10], how(Some(now), 5))).unwrap();
         pair.run(ms(500));
         let told = pair.client_events.contains(&Event::Discarded { context: 5, why: Some(Why::Expired) });
         assert_eq!(pair.server_recv().len(), usize::from(!told), "{queue}");

@@ -276,13 +276,13 @@ fn satellite_loss(ccid: Ccid, variant: Variant) -> f64 {
     let options = Options { ccids: vec![ccid], tfrc, ..Options::default() };
     let mut pair = Pair::seeded(1, &options, Duplex::both(queue(1, 500, 200, "0.1%")));
     pair.connect();
-    let how = SendOptions { lifetime: Some(ms(40)), ..SendOptions::default() };
     let (mut spoken, mut got) = (0_u32, 0);
     for tick in 0..3000_u32 {
         // Four seconds of speech, two of silence.
         if tick % 300 < 200 {
             let payload = message(spoken, 160);
             spoken += 1;
+            let how = SendOptions { deadline: Some(pair.net.now() + ms(40)), ..SendOptions::default() };
             let _ = pair.on_client(|it, now| it.send(now, &payload, how));
         }
         pair.run(ms(20));

@@ -272,7 +272,7 @@ fn an_end_that_cannot_read_ecn_gets_no_marks() {
 #[test]
 fn messages_whose_time_is_up_are_not_sent() {
     let mut pair = Pair::connected(&Options::default(), Duplex::both(link(1, 100)));
-    let how = SendOptions { lifetime: Some(ms(150)), ..SendOptions::default() };
+    let how = SendOptions { deadline: Some(pair.net.now() + ms(150)), ..SendOptions::default() };
     for n in 0..20 {
         pair.on_client(|it, now| it.send(now, &message(n, 1000), how)).unwrap();
     }

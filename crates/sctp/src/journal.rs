@@ -14,7 +14,7 @@ impl Journal {
     /// A message was given up: by the queue it waited in if that says `why`, else by the association.
     pub(crate) fn abandoned(&mut self, message: &Message, why: Option<Why>, unsent: bool) {
         let &Message { stream, ppid, context, .. } = message;
-        self.events.push_back(Event::Abandoned { stream, ppid, context, why });
+        self.events.push_back(Event::Abandoned { stream, ppid, context, sent: !unsent, why });
         *(if unsent { &mut self.stats.abandoned_unsent } else { &mut self.stats.abandoned_sent }) += 1;
         match why {
             Some(Why::Expired) => self.stats.expired += 1,

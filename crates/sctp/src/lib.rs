@@ -5,7 +5,7 @@
 //! MTU and errors belong to a path, never to the association. New data goes over all paths at once (concurrent multipath
 //! transfer); a path joins or leaves by an authenticated ASCONF that is sent from it, so NATs do not matter.
 //!
-//! Beside RFC 9260: I-DATA (RFC 8260), partial reliability by lifetime or number of retransmissions (RFC 3758, 7496) with
+//! Beside RFC 9260: I-DATA (RFC 8260), deadlines, partial reliability by lifetime or number of retransmissions (RFC 3758, 7496) with
 //! the delayed abandonment of PR-CMT, authentication (RFC 4895), dynamic addresses (RFC 5061), path MTU discovery
 //! (RFC 8899), loss detection by time (after RFC 8985).
 

@@ -45,6 +45,8 @@ fn links() -> impl Strategy<Value = Vec<Duplex>> {
 struct Message {
     by_client: bool,
     how: SendOptions,
+    /// How long after it is handed over it must be there.
+    within: Option<u64>,
     len: usize,
     pause: u64,
 }
@@ -55,11 +57,12 @@ fn messages() -> impl Strategy<Value = Vec<Message>> {
         1 => (1_u64..800).prop_map(|life| Reliability::Lifetime(ms(life))),
         1 => (0_u16..3).prop_map(Reliability::Retransmissions),
     ];
-    let message = (any::<bool>(), 0_u16..4, any::<bool>(), reliability, 8_usize..9000, 0_u64..25, 0_u8..8);
-    let message = message.prop_map(|(by_client, stream, unordered, reliability, len, pause, level)| {
+    let within = prop_oneof![3 => Just(None), 1 => (0_u64..800).prop_map(Some)];
+    let message = (any::<bool>(), 0_u16..4, any::<bool>(), reliability, 8_usize..9000, 0_u64..25, 0_u8..8, within);
+    let message = message.prop_map(|(by_client, stream, unordered, reliability, len, pause, level, within)| {
         let priority = MessagePriority::new(level).unwrap();
         let how = SendOptions { stream, unordered, reliability, priority, ..SendOptions::default() };
-        Message { by_client, how, len, pause }
+        Message { by_client, how, within, len, pause }
     });
     prop::collection::vec(message, 1..60)
 }
@@ -314,7 +317,8 @@ fn check(
             assert!(!given_up.contains(&n), "{n} was not taken");
             continue;
         }
-        let promised = message.how.reliability == Reliability::Reliable && !discarded.contains(&n);
+        let promised = message.how.reliability == Reliability::Reliable && message.within.is_none();
+        let promised = promised && !discarded.contains(&n);
         assert!(!promised || (seen.contains(&n) && !given_up.contains(&n)), "{n} was promised");
         assert!(seen.contains(&n) || given_up.contains(&n), "{n} vanished");
     }
@@ -349,7 +353,8 @@ fn story(options: &Options, links: Vec<Duplex>, messages: &[Message]) -> u64 {
     let (mut refused, max_mtu) = (BTreeSet::new(), options.paths.max_mtu);
     pair.until(ms(30_000), "connect", |pair| pair.server_exists());
     for (n, message) in messages.iter().enumerate() {
-        let how = SendOptions { context: n as u64, ..message.how };
+        let deadline = message.within.map(|within| pair.now() + ms(within));
+        let how = SendOptions { context: n as u64, deadline, ..message.how };
         let bytes = payload(n, message.len);
         let outcome = if message.by_client {
             pair.on_client(|association, now| association.send(now, &bytes, how))

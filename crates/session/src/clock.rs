@@ -81,7 +81,7 @@ impl PeerClock {
 }
 
 /// Adds a sample to a window that keeps only those which are, or may yet become, the smallest of the last 30 seconds.
-pub(crate) fn push_smallest(window: &mut VecDeque<(Instant, i64)>, now: Instant, value: i64) {
+fn push_smallest(window: &mut VecDeque<(Instant, i64)>, now: Instant, value: i64) {
     while window.back().is_some_and(|(_, last)| *last >= value) {
         window.pop_back();
     }

@@ -2,8 +2,8 @@
 //! [`Sender`], and bytes come out of a [`Receiver`] on time. Both are [`Machine`](braidcast_core::Machine)s around an
 //! SCTP endpoint.
 //!
-//! Every unit is one message with a priority by its kind and a lifetime that ends when it could no longer be
-//! shown. The receiver puts the packets back into the order of the input and hands each out a fixed latency
+//! Every unit is one message with a priority by its kind and a deadline, after which it could no longer be shown;
+//! the transport decides what goes next, over which path, and what is too late. The receiver puts the packets back into the order of the input and hands each out a fixed latency
 //! after its capture; what has not come by then is skipped and counted, never waited for.
 //!
 //! Drive either end as [`Machine`](braidcast_core::Machine) says. On top of that:
@@ -19,6 +19,7 @@ mod clock;
 mod event;
 mod log;
 mod mapping;
+mod options;
 mod playout;
 mod receiver;
 mod redundancy;
@@ -31,8 +32,9 @@ pub mod wire;
 
 pub use event::Event;
 pub use log::LogEntry;
-pub use receiver::{Receiver, ReceiverOptions};
+pub use options::{ReceiverOptions, SenderOptions};
+pub use receiver::Receiver;
 pub use redundancy::Redundancy;
 pub use report::{KindReport, PathReport, Report};
-pub use sender::{Sender, SenderOptions};
+pub use sender::Sender;
 pub use start_error::StartError;

@@ -1,6 +1,7 @@
 use crate::event::Event;
 use crate::log::LogEntry;
-use crate::mapping::{CONTROL, STREAMS};
+use crate::mapping::CONTROL;
+use crate::options::ReceiverOptions;
 use crate::report::{Counts, Report};
 use crate::stream::Stream;
 use crate::wire::{self, Feedback, PPID};
@@ -21,31 +22,6 @@ const MAX_WAITING: usize = 4;
 const WAITING_BUFFER: usize = 4 << 20;
 /// Log entries that are kept for the caller.
 const MAX_LOG: usize = 1 << 16;
-
-/// How to receive.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ReceiverOptions {
-    /// Hand units out as soon as everything before them is there; the latency is then a bound and not a constant
-    /// wait. Default: no.
-    pub early: bool,
-    /// A second sender waits for the first to end instead of being turned away; at most 4 wait. Default: no. Either
-    /// way it takes over from one that has been silent for three seconds.
-    pub keep: bool,
-    /// Keep a log entry for each unit. Default: no.
-    pub log: bool,
-    /// Bytes that one output holds at most, unless it is one plain message. Default: 7 packets of 188 bytes, which fit
-    /// into a datagram.
-    pub output_size: usize,
-    /// Bytes that may wait to be due; beyond this, messages stay in the association, whose window closes.
-    /// Default: 64 MiB.
-    pub buffer: usize,
-}
-
-impl Default for ReceiverOptions {
-    fn default() -> Self {
-        Self { early: false, keep: false, log: false, output_size: 7 * 188, buffer: 64 << 20 }
-    }
-}
 
 /// The receiving end of a session: accepts one sender at a time and plays its stream.
 ///
@@ -74,14 +50,26 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver that waits for a sender on `sctp.local_port`.
+    /// A receiver that waits for a sender.
     ///
     /// # Errors
     /// [`Misuse`]: the options cannot work.
-    pub fn new(options: ReceiverOptions, mut sctp: braidcast_sctp::Options, rng: Rng) -> Result<Self, Misuse> {
-        sctp.limits.streams = sctp.limits.streams.max(STREAMS);
-        sctp.redundancy.fec_receive = true;
-        let mut endpoint = Endpoint::new(sctp, rng)?;
+    pub fn new(options: ReceiverOptions, rng: Rng) -> Result<Self, Misuse> {
+        let transport = options.transport();
+        Self::with_transport(options, transport, rng)
+    }
+
+    /// The same over SCTP as `transport` has it, which is taken as it is: [`ReceiverOptions::transport`] with changes, for
+    /// experiments.
+    ///
+    /// # Errors
+    /// [`Misuse`], as for [`new`](Self::new).
+    pub fn with_transport(
+        options: ReceiverOptions,
+        transport: braidcast_sctp::Options,
+        rng: Rng,
+    ) -> Result<Self, Misuse> {
+        let mut endpoint = Endpoint::new(transport, rng)?;
         endpoint.listen();
         Ok(Self {
             options,

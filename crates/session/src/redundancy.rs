@@ -2,7 +2,7 @@
 
 use braidcast_core::{Instant, PathId};
 use braidcast_fec::{Auto, Conditions};
-use braidcast_sctp::{Artx, Association, Code, FecLosses, FecWindow, Options, PathReport};
+use braidcast_sctp::{Artx, Association, Code, FecLosses, FecWindow, PathReport, RedundancyOptions, RtoBounds};
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
@@ -33,23 +33,31 @@ const USUAL: f64 = 100.0;
 const RTO_MIN: Duration = Duration::from_millis(600);
 
 impl Redundancy {
-    /// Sets what the association has to agree on with its peer, and what goes with a code.
-    pub(crate) fn apply(self, sctp: &mut Options) {
+    /// What the association has to agree on with its peer, and what goes with a code.
+    pub(crate) fn transport(self) -> RedundancyOptions {
         if self == Self::None {
-            return;
+            return RedundancyOptions::default();
         }
-        sctp.redundancy.fec = if let Self::Code(code) = self { Some(code) } else { None };
-        sctp.redundancy.fec_receive = true;
-        // A code is in use where repeating is too late anyway.
-        sctp.redundancy.artx = Some(Artx::Slowest);
+        RedundancyOptions {
+            fec: if let Self::Code(code) = self { Some(code) } else { None },
+            fec_receive: true,
+            // A code is in use where repeating is too late anyway.
+            artx: Some(Artx::Slowest),
+            // As ECMT has it: inside, the windows that live video leaves are a little small for its largest pictures (decision 14).
+            fec_window: FecWindow::Outside,
+            // Told of each loss, windows would not carry live video where it is needed most; of what full queues drop they are told.
+            fec_losses: FecLosses::Queued,
+        }
+    }
+
+    /// Limits of the retransmission timeout that go with it.
+    pub(crate) fn rto(self, usual: RtoBounds) -> RtoBounds {
+        if self == Self::None {
+            return usual;
+        }
         // A hole stands open for two round trips while the code has its time: a path is not silent because of it. T3-rtx waits by
         // itself, but the probe timeout is the RTO at most.
-        sctp.timers.rto.min = sctp.timers.rto.min.max(RTO_MIN);
-        sctp.timers.rto.initial = sctp.timers.rto.initial.max(RTO_MIN);
-        // As ECMT has it: inside, the windows that live video leaves are a little small for its largest pictures (decision 14).
-        sctp.redundancy.fec_window = FecWindow::Outside;
-        // Told of each loss, windows would not carry live video where it is needed most; of what full queues drop they are told.
-        sctp.redundancy.fec_losses = FecLosses::Queued;
+        RtoBounds { min: usual.min.max(RTO_MIN), initial: usual.initial.max(RTO_MIN), ..usual }
     }
 }
 

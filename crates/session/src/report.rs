@@ -39,7 +39,7 @@ pub struct KindReport {
     pub kind: &'static str,
     /// Units captured.
     pub captured: u64,
-    /// Units never sent, because they were too old already or found no room.
+    /// Units never sent, because they would have come too late or found no room.
     pub unsent: u64,
     /// Units given up on the way, as far as the sender noticed.
     pub abandoned: u64,
@@ -113,6 +113,11 @@ impl Counts {
         sum(&mut self.on_time, &earlier.on_time);
         sum(&mut self.late, &earlier.late);
         sum(&mut self.bytes, &earlier.bytes);
+    }
+
+    /// There was no receiver: what was handed over was never sent.
+    pub(crate) const fn nothing_sent(&mut self) {
+        (self.unsent, self.bytes) = (self.captured, [0; KINDS]);
     }
 
     /// The receiver's lines.

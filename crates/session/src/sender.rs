@@ -1,5 +1,6 @@
 use crate::event::Event;
-use crate::mapping::{self, CONTROL, STREAMS};
+use crate::mapping::{self, CONTROL, Part, STREAMS};
+use crate::options::SenderOptions;
 use crate::redundancy::{Chooser, Redundancy};
 use crate::report::{Counts, PathHistories, Report};
 use crate::start_error::StartError;
@@ -7,38 +8,16 @@ use crate::wire::{self, Clock, Feedback, Message, PPID, UnitHeader};
 use braidcast_core::{Datagram, Instant, Machine, PathId, Rng, Route, Transmit};
 use braidcast_media::{Kind, Run, Unit};
 use braidcast_sctp::{
-    Association, AssociationId, CloseReason, Endpoint, Event as Sctp, JoinError, MessagePriority, PathState,
-    Reliability, SendError, SendOptions,
+    Association, AssociationId, CloseReason, Endpoint, Event as Sctp, JoinError, MessagePriority, Reliability,
+    SendError, SendOptions,
 };
 use core::time::Duration;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// How often the clock is told and the paths are measured.
 const TICK: Duration = Duration::from_millis(200);
 /// A clock message older than this would tell nothing new.
 const CLOCK_LIFETIME: Duration = Duration::from_millis(500);
-/// Bytes that may wait for room in a reliable session before units are given back.
-const RELIABLE_BACKLOG: usize = 64 << 10;
-
-/// How to send.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SenderOptions {
-    /// How long after its capture each packet is played at the other end. Default: 500 ms. At most 71 minutes.
-    pub latency: Duration,
-    /// Deliver everything, in order, however long it takes. Default: no.
-    pub reliable: bool,
-    /// Bytes of units that may wait, if not reliable, while the association comes up or its send buffer is full.
-    /// Default: 16 MiB.
-    pub backlog: usize,
-    /// How lost packets are made up for without waiting a round trip, if the receiver takes redundancy. Default: not at all.
-    pub redundancy: Redundancy,
-}
-
-impl Default for SenderOptions {
-    fn default() -> Self {
-        Self { latency: Duration::from_millis(500), reliable: false, backlog: 16 << 20, redundancy: Redundancy::None }
-    }
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -49,18 +28,9 @@ enum Phase {
     Closed,
 }
 
-/// A unit that waits for room.
-#[derive(Debug)]
-struct Pending {
-    unit: Unit,
-    /// Parts sent already, if it has several.
-    sent_parts: usize,
-}
-
 /// What the messages of one unit share, and which of them this is.
 #[derive(Clone, Copy, Debug)]
 struct Envelope {
-    reliability: Reliability,
     sequence: u64,
     part: u16,
     parts: u16,
@@ -68,19 +38,15 @@ struct Envelope {
 
 /// The sending end of a session.
 ///
-/// Memory: the association's send buffer, the backlog (see [`SenderOptions::backlog`]), and one unit.
+/// Memory: the association's send buffer ([`SenderOptions::buffer`]), and one unit.
 pub struct Sender {
     options: SenderOptions,
-    /// The association has a send queue, which judges lifetimes itself.
-    queued: bool,
     endpoint: Endpoint,
     id: AssociationId,
     phase: Phase,
     finishing: bool,
-    wants_room: bool,
-    /// By priority and sequence number: the first goes first.
-    backlog: BTreeMap<(usize, u64), Pending>,
-    backlog_bytes: usize,
+    /// Bytes of a unit that was given back.
+    wanted_room: Option<usize>,
     next_sequence: u64,
     last_abandoned: Option<u64>,
     counts: Counts,
@@ -100,41 +66,51 @@ pub struct Sender {
 
 impl Sender {
     /// Begins a session with the receiver that `routes` lead to; `remote_port` is its SCTP port. The first route that
-    /// answers sets up the association, the others join it. A send queue in `sctp` ([`braidcast_sctp::Options::queue`]) goes by
-    /// the kinds of units, and by when they would come too late; a reliable session does without.
+    /// answers sets up the association, the others join it.
     ///
     /// # Errors
     /// [`StartError`]: there are no routes, too many, the port is 0, or the options cannot work.
     pub fn new(
         now: Instant,
         options: SenderOptions,
-        mut sctp: braidcast_sctp::Options,
         rng: Rng,
         remote_port: u16,
         routes: &[Route],
     ) -> Result<Self, StartError> {
-        sctp.limits.streams = sctp.limits.streams.max(STREAMS);
-        sctp.queue.method = sctp.queue.method.filter(|_| !options.reliable);
-        let queued = sctp.queue.method.is_some();
-        if queued {
-            sctp.limits.send_buffer = sctp.limits.send_buffer.saturating_mul(2); // Half of it is the queue.
-        }
-        options.redundancy.apply(&mut sctp);
+        let transport = options.transport();
+        Self::with_transport(now, options, transport, rng, remote_port, routes)
+    }
+
+    /// The same over SCTP as `transport` has it, which is taken as it is: [`SenderOptions::transport`] with changes, for experiments.
+    ///
+    /// # Errors
+    /// [`StartError`], as for [`new`](Self::new).
+    pub fn with_transport(
+        now: Instant,
+        options: SenderOptions,
+        transport: braidcast_sctp::Options,
+        rng: Rng,
+        remote_port: u16,
+        routes: &[Route],
+    ) -> Result<Self, StartError> {
         // What is reliable is worth something however late it comes.
         let deadline = (!options.reliable).then_some(options.latency);
         let chooser = (options.redundancy == Redundancy::Auto).then(|| Chooser::new(deadline));
-        let mut endpoint = Endpoint::new(sctp, rng)?;
+        let mut endpoint = Endpoint::new(transport, rng)?;
         let id = endpoint.connect(now, remote_port, routes)?;
+        if let Some(association) = endpoint.association_mut(id) {
+            for stream in 0..STREAMS {
+                association.set_priority(stream, mapping::priority(stream));
+                association.set_copied(stream, !options.reliable && mapping::copied(stream));
+            }
+        }
         Ok(Self {
             options,
-            queued,
             endpoint,
             id,
             phase: Phase::Connecting,
             finishing: false,
-            wants_room: false,
-            backlog: BTreeMap::new(),
-            backlog_bytes: 0,
+            wanted_room: None,
             next_sequence: 0,
             last_abandoned: None,
             counts: Counts::default(),
@@ -153,47 +129,42 @@ impl Sender {
         })
     }
 
-    /// Sends a unit, or counts it as unsent if it could not be on time any more.
+    /// Hands a unit to the transport, which sends it in time or tells that it could not.
     ///
     /// In a reliable session, and only there, the unit comes back if there is no room for it: push it again after
     /// [`Event::Room`]. After [`finish`](Self::finish) and after the end, units are counted as unsent.
     #[must_use = "a unit that comes back has not been sent"]
     pub fn push(&mut self, now: Instant, unit: Unit) -> Option<Unit> {
         self.now = self.now.max(now);
-        if self.options.reliable
-            && !self.finishing
-            && self.backlog_bytes >= RELIABLE_BACKLOG
-            && self.phase != Phase::Closed
-        {
-            self.wants_room = true;
-            return Some(unit);
+        let over = self.finishing || matches!(self.phase, Phase::Closing | Phase::Closed);
+        let parts = mapping::parts(&unit);
+        if self.options.reliable && !over {
+            let bytes = most_bytes(&unit, parts.as_ref().map_or(1, Vec::len));
+            if !self.has_room(bytes) {
+                self.wanted_room = Some(bytes);
+                return Some(unit);
+            }
         }
         let kind = unit.kind.index();
         self.counts.captured[kind] += 1;
         if let Some(chooser) = &mut self.chooser {
             chooser.on_unit(now.since(unit.first_captured));
         }
-        let over = self.finishing || matches!(self.phase, Phase::Closing | Phase::Closed);
-        if !over && !self.has_room(&unit) {
-            self.drop_hopeless(now);
-        }
-        if over || !self.has_room(&unit) {
+        if over || self.transmit(now, &unit, parts.as_deref()).is_err() {
             self.counts.unsent[kind] += 1;
-            return None;
+            // A part may have been taken.
+            self.last_abandoned = self.next_sequence.checked_sub(1);
+        } else {
+            self.counts.bytes[kind] += unit.bytes.len() as u64;
         }
-        let sequence = self.next_sequence;
-        self.next_sequence += 1;
-        let stream = mapping::stream(unit.kind, unit.reference);
-        let priority = if self.options.reliable { 0 } else { mapping::priority(stream).index() };
-        self.backlog_bytes += unit.bytes.len();
-        self.backlog.insert((priority, sequence), Pending { unit, sent_parts: 0 });
         self.pump(now);
         None
     }
 
-    /// Whether the backlog takes a unit; a reliable session has given it back already if not.
-    fn has_room(&self, unit: &Unit) -> bool {
-        self.options.reliable || self.backlog_bytes + unit.bytes.len() <= self.options.backlog
+    /// Whether the association takes messages of so many bytes, or will never have more room than now.
+    fn has_room(&self, bytes: usize) -> bool {
+        let association = self.endpoint.association(self.id);
+        association.is_none_or(|association| association.send_room() >= bytes || association.buffered() == 0)
     }
 
     /// Adds a path; gives its number, which events and the report use.
@@ -236,7 +207,7 @@ impl Sender {
             clock_jumps: 0,
             restarts: self.restarts,
             malformed: self.malformed,
-            buffered_bytes: (self.backlog_bytes + in_association) as u64,
+            buffered_bytes: in_association as u64,
         }
     }
 
@@ -254,18 +225,15 @@ impl Sender {
             self.next_tick = now + TICK;
             self.tick(now);
         }
-        if self.phase == Phase::Up {
-            self.send_backlog(now);
-        }
-        if self.phase == Phase::Up && self.finishing && self.backlog.is_empty() && self.send_clock(now, true) {
+        if self.phase == Phase::Up && self.finishing && self.send_clock(now, true) {
             self.phase = Phase::Closing;
             if let Some(association) = self.endpoint.association_mut(self.id) {
                 association.shutdown(now);
             }
             self.take_events();
         }
-        if self.wants_room && self.backlog_bytes < RELIABLE_BACKLOG {
-            self.wants_room = false;
+        if self.wanted_room.is_some_and(|bytes| self.has_room(bytes)) {
+            self.wanted_room = None;
             self.events.push_back(Event::Room);
         }
     }
@@ -301,7 +269,7 @@ impl Sender {
             Sctp::PathUp(path, route) => self.events.push_back(Event::PathUp(path, route)),
             Sctp::PathDown(path, route) => self.events.push_back(Event::PathDown(path, route)),
             Sctp::PathRemoved(path, route) => self.events.push_back(Event::PathRemoved(path, route)),
-            Sctp::Abandoned { ppid, context, .. } => self.abandoned(ppid, context),
+            Sctp::Abandoned { ppid, context, sent, .. } => self.abandoned(ppid, context, sent),
             Sctp::Restarted => {
                 self.restarts += 1;
                 self.events.push_back(Event::Restarted);
@@ -315,12 +283,6 @@ impl Sender {
         self.phase = Phase::Up;
         self.connected_at = Some(self.now);
         self.next_tick = self.now;
-        if let Some(association) = self.endpoint.association_mut(self.id) {
-            for stream in 0..STREAMS {
-                association.set_priority(stream, mapping::priority(stream));
-                association.set_copied(stream, !self.options.reliable && mapping::copied(stream));
-            }
-        }
         self.events.push_back(Event::Connected);
     }
 
@@ -331,18 +293,17 @@ impl Sender {
         }
         self.phase = Phase::Closed;
         self.ended_at = Some(self.now);
-        for pending in core::mem::take(&mut self.backlog).into_values() {
-            self.counts.unsent[pending.unit.kind.index()] += 1;
+        if self.connected_at.is_none() {
+            self.counts.nothing_sent();
         }
-        self.backlog_bytes = 0;
         self.events.push_back(Event::Ended { complete, reason });
     }
 
     /// SCTP gave up a message of ours. A unit of several parts counts once.
-    fn abandoned(&mut self, ppid: u32, context: u64) {
+    fn abandoned(&mut self, ppid: u32, context: u64, sent: bool) {
         let (sequence, kind) = (context >> 8, (context & 0xff) as usize);
         if ppid == PPID && kind < Kind::ALL.len() && self.last_abandoned.replace(sequence) != Some(sequence) {
-            self.counts.abandoned[kind] += 1;
+            *(if sent { &mut self.counts.abandoned[kind] } else { &mut self.counts.unsent[kind] }) += 1;
         }
     }
 
@@ -374,44 +335,19 @@ impl Sender {
         association.send(now, &self.message, how).is_ok()
     }
 
-    fn send_backlog(&mut self, now: Instant) {
-        let delay = self.one_way_delay();
-        while let Some((key, mut pending)) = self.backlog.pop_first() {
-            let length = pending.unit.bytes.len();
-            if !self.transmit(now, delay, key.1, &mut pending) {
-                self.backlog.insert(key, pending);
-                return;
-            }
-            self.backlog_bytes -= length;
-        }
-    }
-
-    /// Hands a unit to the association, or counts it as unsent; `false` if the association had no room.
-    fn transmit(&mut self, now: Instant, delay: Duration, sequence: u64, pending: &mut Pending) -> bool {
-        let unit = &pending.unit;
-        let Some(reliability) = self.reliability(now, delay, unit) else {
-            self.counts.unsent[unit.kind.index()] += 1;
-            return true;
+    /// Hands the messages of a unit to the association: one, or one for each of the `parts`.
+    fn transmit(&mut self, now: Instant, unit: &Unit, parts: Option<&[Part]>) -> Result<(), SendError> {
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        let Some(parts) = parts else {
+            return self.transmit_part(now, &Envelope { sequence, part: 0, parts: 1 }, unit, &unit.runs, &unit.bytes);
         };
-        let cut = mapping::parts(unit);
-        let parts = cut.as_ref().map_or(1, Vec::len);
-        let mut envelope = Envelope { reliability, sequence, part: 0, parts: u16::try_from(parts).unwrap_or(u16::MAX) };
-        while pending.sent_parts < parts {
-            envelope.part = u16::try_from(pending.sent_parts).unwrap_or(u16::MAX);
-            let part = cut.as_ref().and_then(|cut| cut.get(pending.sent_parts));
-            let (runs, bytes) =
-                part.map_or((&unit.runs[..], &unit.bytes[..]), |part| (&part.runs, &unit.bytes[part.bytes.clone()]));
-            match self.transmit_part(now, &envelope, unit, runs, bytes) {
-                Ok(()) => pending.sent_parts += 1,
-                Err(SendError::BufferFull { .. } | SendError::QueueFull { .. }) => return false,
-                Err(_) => {
-                    self.counts.unsent[unit.kind.index()] += 1;
-                    return true;
-                }
-            }
+        let count = u16::try_from(parts.len()).unwrap_or(u16::MAX);
+        for (part, piece) in (0..count).zip(parts) {
+            let envelope = Envelope { sequence, part, parts: count };
+            self.transmit_part(now, &envelope, unit, &piece.runs, &unit.bytes[piece.bytes.clone()])?;
         }
-        self.counts.bytes[unit.kind.index()] += unit.bytes.len() as u64;
-        true
+        Ok(())
     }
 
     fn transmit_part(
@@ -441,43 +377,13 @@ impl Sender {
             stream,
             ppid: PPID,
             unordered: !self.options.reliable,
-            reliability: envelope.reliability,
+            deadline: (!self.options.reliable).then(|| unit.first_captured + self.options.latency),
             context: envelope.sequence << 8 | unit.kind.index() as u64,
             priority: MessagePriority::new(mapping::priority(stream).index() as u8).unwrap_or(MessagePriority::LAST),
+            ..SendOptions::default()
         };
         let association = self.endpoint.association_mut(self.id).ok_or(SendError::Closing)?;
         association.send(now, &self.message, how)
-    }
-
-    /// How long to try: until the unit could not arrive on time any more, `None` if that time is past already. A queue is told
-    /// when it must arrive, as it knows the path.
-    fn reliability(&self, now: Instant, delay: Duration, unit: &Unit) -> Option<Reliability> {
-        if self.options.reliable {
-            return Some(Reliability::Reliable);
-        }
-        let left = (unit.first_captured + self.options.latency).since(now + delay);
-        let delay = if self.queued { delay } else { Duration::ZERO };
-        (!left.is_zero()).then_some(Reliability::Lifetime(left + delay))
-    }
-
-    /// The least that the way to the receiver takes: half the smallest smoothed round trip time of an active path.
-    fn one_way_delay(&self) -> Duration {
-        let Some(association) = self.endpoint.association(self.id) else { return Duration::ZERO };
-        let active = association.paths().filter(|path| path.state == PathState::Active);
-        active.filter_map(|path| path.srtt).min().unwrap_or_default() / 2
-    }
-
-    fn drop_hopeless(&mut self, now: Instant) {
-        let latency = self.options.latency;
-        let (counts, bytes) = (&mut self.counts, &mut self.backlog_bytes);
-        self.backlog.retain(|_, pending| {
-            let hopeful = pending.unit.first_captured + latency > now;
-            if !hopeful {
-                counts.unsent[pending.unit.kind.index()] += 1;
-                *bytes -= pending.unit.bytes.len();
-            }
-            hopeful
-        });
     }
 }
 
@@ -516,6 +422,11 @@ fn capture_times(unit: &Unit, runs: &[Run]) -> (Instant, Duration) {
     let span = unit.last_captured.since(unit.first_captured);
     let place = |index: u64| span.mul_f64((index - from) as f64 / (to - from).max(1) as f64);
     (unit.first_captured + place(first), place(last).saturating_sub(place(first)))
+}
+
+/// Bytes of the messages that make up a unit in so many parts, at most.
+fn most_bytes(unit: &Unit, parts: usize) -> usize {
+    unit.bytes.len() + parts * wire::UNIT_HEADER + (unit.runs.len() + parts) * wire::RUN
 }
 
 /// µs of `d`, at most 71 minutes.

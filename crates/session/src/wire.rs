@@ -23,6 +23,9 @@ const FLAG_RELIABLE: u8 = 0x04;
 
 /// Packets of one message at most, null packets included: 65,536. A short message must not stand for endless output.
 pub const MAX_PACKETS: u64 = 1 << 16;
+/// Bytes of a [`UnitHeader`] at most, and of each run behind it.
+pub(crate) const UNIT_HEADER: usize = 46;
+pub(crate) const RUN: usize = 16;
 /// Bounds indexes and times, so that sums of them stay far from overflow: 2⁵³, which is 285 years of µs.
 const MAX_NUMBER: u64 = 1 << 53;
 /// Kinds of units, as many as [`Kind::ALL`] has.

@@ -4,7 +4,7 @@ mod common;
 
 use braidcast_core::{Instant, Rng};
 use braidcast_media::{Format, Framing, Input, Kind, Pacer};
-use braidcast_session::{Event, ReceiverOptions, SenderOptions};
+use braidcast_session::{Event, KindReport, ReceiverOptions, SenderOptions};
 use braidcast_sim::LinkModel;
 use braidcast_sim::link::Loss;
 use common::*;
@@ -186,6 +186,47 @@ fn units_that_were_hopeless_before_the_connection_was_up_are_counted_and_never_s
     assert_eq!(report.kinds.iter().map(|line| line.unsent).sum::<u64>(), units.len() as u64);
     assert!(scene.sink().bytes.is_empty());
     assert_eq!(scene.sink().kind(Kind::Audio).on_time_share, Some(0.0));
+}
+
+#[test]
+fn sound_that_was_captured_before_the_connection_was_up_comes_in_time() {
+    // The handshake takes 400 ms, and the way there 100: what was captured in the first moments cannot be there after 500.
+    let mut units = camera(3);
+    for (at, unit) in &mut units {
+        *at = *at - ms(START);
+        unit.first_captured = unit.first_captured - ms(START);
+        unit.last_captured = unit.last_captured - ms(START);
+    }
+    let links = [LinkModel::wire(20_000_000, ms(100))];
+    for queue in [None, SenderOptions::default().queue] {
+        let send = SenderOptions { queue, ..SenderOptions::default() };
+        let mut scene = Scene::new(send, ReceiverOptions::default(), units.clone(), &links);
+        scene.run_to_end(ms(20_000));
+        let came = indexes(&scene.sink().bytes);
+        let sound = units.iter().map(|(_, unit)| unit).filter(|unit| unit.kind == Kind::Audio);
+        let missed = sound.filter(|unit| !came.contains(&unit.first_index())).map(|unit| unit.first_captured);
+        let last = missed.max().unwrap_or_default();
+        assert!(last <= Instant::from_millis(100), "{queue:?}: {last:?}");
+    }
+}
+
+#[test]
+fn where_nobody_answers_all_is_unsent() {
+    let units = camera(4);
+    let links = [LinkModel::wire(8_000_000, ms(20))];
+    for reliable in [false, true] {
+        let send = SenderOptions { reliable, ..SenderOptions::default() };
+        let mut scene = Scene::new(send, ReceiverOptions::default(), units.clone(), &links);
+        let there = scene.links[0].0;
+        scene.net.set_down(there, true);
+        scene.net.run_for(ms(120_000));
+        let events = &scene.source().events;
+        assert!(matches!(events[..], [Event::Ended { complete: false, .. }]), "{events:?}");
+        let report = scene.source().sender.report(scene.net.now());
+        let [unsent, bytes] = [|line: &KindReport| line.unsent, |line: &KindReport| line.bytes]
+            .map(|count| report.kinds.iter().map(count).sum::<u64>());
+        assert_eq!((unsent, bytes), (units.len() as u64, 0));
+    }
 }
 
 #[test]

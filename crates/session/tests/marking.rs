@@ -22,9 +22,9 @@ struct Outcome {
 }
 
 /// A camera of 1.4 Mbit/s, played `latency` ms after the capture.
-fn stream(sctp: Options, latency: u64, links: &[LinkModel]) -> Outcome {
-    let send = SenderOptions { latency: ms(latency), ..SenderOptions::default() };
-    let mut scene = Scene::with(sctp, send, ReceiverOptions::default(), camera(20), links);
+fn stream(change: impl FnOnce(&mut Options), latency: u64, links: &[LinkModel]) -> Outcome {
+    let send = SenderOptions { latency: ms(latency), queue: None, ..SenderOptions::default() };
+    let mut scene = Scene::with(send.transport().with(change), send, ReceiverOptions::default(), camera(20), links);
     scene.run_to_end(ms(40_000));
     let there: Vec<_> = scene.links.iter().map(|&(there, _)| scene.net.link(there).stats()).collect();
     Outcome {
@@ -43,8 +43,8 @@ fn where_the_bottlenecks_mark_fewer_frames_are_missed() {
         (500, vec![bottleneck(1600)]),
         (500, vec![bottleneck(900); 2]),
     ] {
-        let without = stream(Options::live().with(|it| it.congestion.ecn = false), latency, &links);
-        let with = stream(Options::live(), latency, &links);
+        let without = stream(|it| it.congestion.ecn = false, latency, &links);
+        let with = stream(|_| {}, latency, &links);
         println!("{latency} ms, {} links: without {without:?}, with {with:?}", links.len());
         assert!(without.marked == 0 && with.marked > 10 && with.dropped < without.dropped, "{with:?} {without:?}");
         assert!(with.missed < without.missed, "{with:?} {without:?}");
@@ -55,7 +55,7 @@ fn where_the_bottlenecks_mark_fewer_frames_are_missed() {
 fn a_mark_that_cost_more_than_a_loss_would_make_ecn_a_bad_bargain() {
     // Upon a loss without a queue the live preset keeps four fifths of its window (Veno).
     let links = [bottleneck(1600)];
-    let halving = stream(Options::live().with(|it| it.congestion.mark_response = MarkResponse::Halve), 350, &links);
-    let abe = stream(Options::live(), 350, &links);
+    let halving = stream(|it| it.congestion.mark_response = MarkResponse::Halve, 350, &links);
+    let abe = stream(|_| {}, 350, &links);
     assert!(abe.missed < halving.missed, "{abe:?} {halving:?}");
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use braidcast_media::Kind;
-use braidcast_sctp::{Method, Options, QueueScope};
+use braidcast_sctp::{Method, QueueScope};
 use braidcast_session::{ReceiverOptions, SenderOptions};
 use braidcast_sim::LinkModel;
 use braidcast_sim::link::Loss;
@@ -35,13 +35,11 @@ fn shares(queue: Option<(Method, QueueScope)>, links: &[LinkModel]) -> [f64; 6] 
 }
 
 fn run(seed: u64, queue: Option<(Method, QueueScope)>, links: &[LinkModel]) -> [f64; 6] {
-    let sctp = Options::live().with(|it| {
-        it.queue.method = queue.map(|(method, _)| method);
-        it.queue.scope = queue.map_or_else(QueueScope::default, |(_, scope)| scope);
-    });
+    let send = SenderOptions { queue: queue.map(|(method, _)| method), ..SenderOptions::default() };
+    let scope = queue.map_or_else(QueueScope::default, |(_, scope)| scope);
+    let sctp = send.transport().with(|it| it.queue.scope = scope);
     let units = camera(20);
-    let mut scene =
-        Scene::seeded(seed, sctp, SenderOptions::default(), ReceiverOptions::default(), units.clone(), links);
+    let mut scene = Scene::seeded(seed, sctp, send, ReceiverOptions::default(), units.clone(), links);
     scene.run_to_end(ms(60_000));
     let came: BTreeSet<u64> = indexes(&scene.sink().bytes).into_iter().collect();
     let mut pictures: Vec<_> =

@@ -3,7 +3,7 @@
 mod common;
 
 use braidcast_core::Instant;
-use braidcast_sctp::{Method, Options, SchedulerKind};
+use braidcast_sctp::{Method, SchedulerKind};
 use braidcast_session::{ReceiverOptions, Redundancy, SenderOptions};
 use braidcast_sim::LinkModel;
 use braidcast_sim::link::Outage;
@@ -32,18 +32,15 @@ fn links() -> impl Strategy<Value = Vec<LinkModel>> {
     prop::collection::vec(link, 1..=2)
 }
 
-fn options() -> impl Strategy<Value = (Options, Redundancy)> {
+fn options() -> impl Strategy<Value = SenderOptions> {
     let scheduler = prop::sample::select(&SchedulerKind::ALL[..]).prop_map(|(_, it)| it);
     let queue = prop::sample::select(vec![None, Some(Method::RingSbpn2), Some(Method::InTime)]);
     let redundancy = prop::sample::select(vec![Redundancy::None, Redundancy::Auto]);
-    (scheduler, queue, redundancy).prop_map(|(scheduler, queue, redundancy)| {
-        (
-            Options::live().with(|it| {
-                it.paths.scheduler = scheduler;
-                it.queue.method = queue;
-            }),
-            redundancy,
-        )
+    (scheduler, queue, redundancy).prop_map(|(scheduler, queue, redundancy)| SenderOptions {
+        scheduler,
+        queue,
+        redundancy,
+        ..SenderOptions::default()
     })
 }
 
@@ -51,10 +48,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(20), max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_stream_is_whole_again_ten_seconds_after_its_networks_are((sctp, redundancy) in options(), links in links()) {
+    fn a_stream_is_whole_again_ten_seconds_after_its_networks_are(send in options(), links in links()) {
         let units = camera(END);
-        let send = SenderOptions { redundancy, ..SenderOptions::default() };
-        let mut scene = Scene::with(sctp, send, ReceiverOptions::default(), units.clone(), &links);
+        let mut scene = Scene::new(send, ReceiverOptions::default(), units.clone(), &links);
         scene.run_to_end(ms(START + END * 1000 + 60_000));
         let late: Vec<_> = units.iter().filter(|(at, _)| *at > Instant::from_millis(START + WELL * 1000)).collect();
         let first = late.iter().map(|(_, unit)| unit.first_index()).min().unwrap();

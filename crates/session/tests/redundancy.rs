@@ -3,7 +3,6 @@
 mod common;
 
 use braidcast_media::Kind;
-use braidcast_sctp::Options;
 use braidcast_session::{ReceiverOptions, Redundancy, SenderOptions};
 use braidcast_sim::LinkModel;
 use braidcast_sim::link::Loss;
@@ -19,8 +18,8 @@ fn play(seconds: u64, units: Units, redundancy: Redundancy, links: [LinkModel; 2
 }
 
 fn seeded(seed: u64, seconds: u64, units: Units, redundancy: Redundancy, links: [LinkModel; 2]) -> Scene {
-    let send = SenderOptions { latency: ms(300), redundancy, ..SenderOptions::default() };
-    let mut scene = Scene::seeded(seed, Options::live(), send, ReceiverOptions::default(), units, &links);
+    let send = SenderOptions { latency: ms(300), redundancy, queue: None, ..SenderOptions::default() };
+    let mut scene = Scene::seeded(seed, send.transport(), send, ReceiverOptions::default(), units, &links);
     scene.run_to_end(ms(1000 * seconds + 20_000));
     scene
 }

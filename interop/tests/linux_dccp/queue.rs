@@ -50,8 +50,12 @@ impl Call {
             let mut payload = vec![level; len];
             payload[1..9].copy_from_slice(&number.to_be_bytes());
             let priority = Priority::new(level).unwrap();
-            let how =
-                SendOptions { priority, lifetime: Some(LIFETIME), context: Some(number), ..SendOptions::default() };
+            let how = SendOptions {
+                priority,
+                deadline: Some(now + LIFETIME),
+                context: Some(number),
+                ..SendOptions::default()
+            };
             match connection.send(now, &payload, how) {
                 Ok(()) => {}
                 Err(SendError::QueueFull { .. }) => self.refused[usize::from(level)] += 1,

@@ -30,9 +30,14 @@ pub(crate) fn rng(seed: Option<u64>) -> Outcome<Rng> {
     }
 }
 
-/// The protocol as every command uses it.
-pub(crate) fn sctp_options(key: Option<&str>) -> braidcast_sctp::Options {
-    braidcast_sctp::Options { key: key.unwrap_or_default().as_bytes().to_vec(), ..braidcast_sctp::Options::live() }
+/// What `--key` gives; empty without.
+pub(crate) fn key(key: Option<&str>) -> Vec<u8> {
+    key.unwrap_or_default().as_bytes().to_vec()
+}
+
+/// The protocol as commands use it that measure it.
+pub(crate) fn sctp_options(secret: Option<&str>) -> braidcast_sctp::Options {
+    braidcast_sctp::Options { key: key(secret), ..braidcast_sctp::Options::live() }
 }
 
 /// A report whose paths carry the names that the user knows.

@@ -12,7 +12,7 @@ mod tfrc;
 pub use admission::Call;
 pub use errors::{ConnectError, ListenError, SendError};
 pub use event::{CloseReason, Event};
-pub use options::{Options, SendOptions};
+pub use options::{OneWayDelay, Options, SendOptions};
 pub use reorder::{ReorderOptions, ReorderReport};
 pub use report::{Report, Sample, State, Stats};
 pub use samples::Samples;

@@ -1,6 +1,6 @@
 use super::{ReorderOptions, TfrcOptions};
 use crate::ccid::Ccid;
-use braidcast_core::Misuse;
+use braidcast_core::{Instant, Misuse};
 use braidcast_queue::{Limits, Method, Priority};
 use core::time::Duration;
 use std::sync::Arc;
@@ -25,6 +25,8 @@ pub struct Options {
     pub queue: Method,
     /// How many messages, one or more, and bytes in them, may wait to be sent. Default 64 messages.
     pub send_queue: Limits,
+    /// The delay to the receiver that queues judge by what would arrive too late. Default measured.
+    pub one_way_delay: OneWayDelay,
     /// A message that the peer's application ignores, to be sent where the queue asks for padding
     /// ([`KeepAlive`](braidcast_queue::Method::KeepAlive) does). Default `None`: none is sent.
     pub padding: Option<Arc<[u8]>>,
@@ -90,6 +92,7 @@ impl Default for Options {
             reorder: None,
             queue: Method::FifoTimed,
             send_queue: Limits::messages(64),
+            one_way_delay: OneWayDelay::default(),
             padding: None,
             receive_buffer: 1 << 20,
             base_packet: 1200,
@@ -150,6 +153,19 @@ impl Options {
     }
 }
 
+/// How the delay from here to the receiver is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OneWayDelay {
+    /// By round trips: half of the shortest of late, and all by which the present one is longer
+    /// ([`RoundTrips`](braidcast_cc::RoundTrips)).
+    #[default]
+    Measured,
+    /// Half of the smoothed round trip (SBPN §3.4).
+    HalfRoundTrip,
+    /// The application knows it.
+    Known(Duration),
+}
+
 /// How one message is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SendOptions {
@@ -157,9 +173,9 @@ pub struct SendOptions {
     pub coverage: u8,
     /// How important it is, for queues that heed it. Default the most important.
     pub priority: Priority,
-    /// After how long it is of no use: [`FifoTimed`](braidcast_queue::Method::FifoTimed) does not send what has waited so long; other
-    /// queues that heed it, what would arrive later. Zero is over at once: only as the last that waits would it go. Default never.
-    pub lifetime: Option<Duration>,
+    /// When it must be at the receiver: queues that heed it discard what would arrive later, by [`Options::one_way_delay`];
+    /// [`FifoTimed`](braidcast_queue::Method::FifoTimed) discards what has waited until then. Default `None`: it is never too late.
+    pub deadline: Option<Instant>,
     /// What the application calls it in [`Event::Discarded`](crate::Event). Default `None`: nothing is told.
     pub context: Option<u64>,
 }

@@ -50,7 +50,7 @@ pub struct Stats {
     pub received_packets: u64,
     /// Messages handed to the application, or waiting for it.
     pub received_messages: u64,
-    /// Messages that died unsent ([`SendOptions::lifetime`](crate::SendOptions)).
+    /// Messages that died unsent ([`SendOptions::deadline`](crate::SendOptions)).
     pub expired: u64,
     /// Messages that made room for others in a full queue, or found none.
     pub crowded_out: u64,

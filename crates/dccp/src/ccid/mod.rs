@@ -276,6 +276,9 @@ pub(crate) trait Sender: fmt::Debug + Send {
     /// Smoothed round-trip time, once measured.
     fn srtt(&self) -> Option<Duration>;
 
+    /// The newest round-trip time that an acknowledgement told, not smoothed, if there was one since the last call.
+    fn take_rtt_sample(&mut self) -> Option<Duration>;
+
     /// How it goes.
     fn report(&self, now: Instant) -> CcidReport;
 }

@@ -144,7 +144,7 @@ impl Connection {
             peer_listens: true,
             asked_anew: false,
             wants_room: false,
-            one_way_delay: None,
+            delay: super::Delay::default(),
             stats: Stats::default(),
             options,
         }
@@ -215,6 +215,7 @@ impl Connection {
     pub(super) fn set_handshake_rtt(&mut self, now: Instant, rtt: Duration) {
         self.handshake_rtt = Some(rtt);
         self.sender.on_handshake_rtt(now, rtt);
+        self.note_rtt(now, rtt);
         self.pace = None;
     }
 

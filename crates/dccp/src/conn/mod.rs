@@ -2,6 +2,7 @@
 
 mod arrival;
 mod close;
+mod delay;
 mod handshake;
 mod inbox;
 mod numbers;
@@ -23,6 +24,7 @@ use crate::seq::Seq;
 use crate::wire::{Checksum, Header, Reset, ServiceCode};
 use braidcast_core::{Instant, Rng, Route};
 use core::time::Duration;
+use delay::Delay;
 use inbox::Inbox;
 use numbers::Numbers;
 use path_size::PathSize;
@@ -148,8 +150,7 @@ pub struct Connection {
     /// The peer lost its state and begins again.
     asked_anew: bool,
     wants_room: bool,
-    /// As the application knows it.
-    one_way_delay: Option<Duration>,
+    delay: Delay,
     stats: Stats,
 }
 

@@ -4,7 +4,6 @@ use super::Connection;
 use crate::api::{Event, SendError, SendOptions};
 use braidcast_core::Instant;
 use braidcast_queue::{Discard, Limits, Method, Outlook, Refused, Tag, Why};
-use core::time::Duration;
 
 /// A message that waits, besides what its [`Tag`] says.
 #[derive(Debug)]
@@ -67,15 +66,8 @@ impl SendQueue {
 impl Connection {
     /// What the queue is to know about the way.
     fn outlook(&self, now: Instant) -> Outlook {
-        let half = || self.rtt().map(|rtt| rtt / 2);
-        let one_way_delay = self.one_way_delay.or_else(half).unwrap_or_default();
+        let one_way_delay = self.one_way_delay(now).unwrap_or_default();
         Outlook { now, one_way_delay, rate: self.sender.allowed_rate(), packet_size: self.sender.packet_size() }
-    }
-
-    /// The delay from here to the receiver, if the application knows better than half of the round trip: messages that would
-    /// come after their lifetime are judged by it. `None`, as at first, for half of the round trip.
-    pub const fn set_one_way_delay(&mut self, delay: Option<Duration>) {
-        self.one_way_delay = delay;
     }
 
     /// Puts a message into the queue.
@@ -85,8 +77,7 @@ impl Connection {
         let mut bytes = queue.spare.pop().unwrap_or_default();
         bytes.extend_from_slice(payload);
         let message = Message { bytes, coverage: how.coverage, context: how.context };
-        let expiry = how.lifetime.map(|lifetime| now + lifetime);
-        let tag = Tag { priority: how.priority, expiry, len: payload.len() };
+        let tag = Tag { priority: how.priority, expiry: how.deadline, len: payload.len() };
         let outcome = queue.waiting.push(&outlook, tag, message, &mut queue.gone);
         let outcome = outcome.map_err(|refused| {
             let too_large = matches!(refused, Refused::TooLarge(_));

@@ -165,6 +165,9 @@ impl Connection {
             }
             let (has_vectors, has_dropped) = (found.vectors, found.dropped);
             self.sender.on_feedback(now, &Feedback { ack, options, has_vectors, has_dropped });
+            if let Some(rtt) = self.sender.take_rtt_sample() {
+                self.note_rtt(now, rtt);
+            }
             self.path_size.doubt(self.sender.losses());
             self.pace = None; // the rate may be another one now
         }

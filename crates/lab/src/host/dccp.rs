@@ -191,7 +191,7 @@ impl DccpHost {
     fn supply_bulk(&mut self, now: Instant) {
         let Some(connection) = self.connection.and_then(|id| self.endpoint.connection_mut(id)) else { return };
         let Supply::Bulk { size, left, sent } = &mut self.supply else { return };
-        let how = SendOptions { lifetime: self.lifetime, ..SendOptions::default() };
+        let how = SendOptions { deadline: self.lifetime.map(|lifetime| now + lifetime), ..SendOptions::default() };
         while left.is_none_or(|left| left > 0) {
             let bytes = left.map_or(*size, |left| left.min(*size as u64) as usize);
             Stamp { flow: 0, kind: Kind::Data, sequence: *sent, sent: now }.write(&mut self.buf, bytes);
@@ -214,7 +214,8 @@ impl DccpHost {
         note(&mut self.roll, now, &self.buf);
         let kind = Stamp::read(&self.buf).map_or(Kind::Data, |stamp| stamp.kind);
         let priority = priority(kind, self.by_kind);
-        let how = SendOptions { lifetime: self.lifetime, priority, ..SendOptions::default() };
+        let deadline = self.lifetime.map(|lifetime| now + lifetime);
+        let how = SendOptions { deadline, priority, ..SendOptions::default() };
         self.refused += u64::from(connection.send(now, &self.buf, how).is_err());
         true
     }

@@ -4,7 +4,7 @@
 use super::keys::{Key, flag, key, misused, put, time, whole, word};
 use super::value::{Settings, Value};
 use super::wrong::Wrong;
-use braidcast_dccp::{Ccid, Limits, Options, ReorderOptions, Variant};
+use braidcast_dccp::{Ccid, Limits, OneWayDelay, Options, ReorderOptions, Variant};
 use core::time::Duration;
 
 /// The keys, what a choice of congestion control sets first.
@@ -22,6 +22,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("reorder_packets", reorder_packets),
     key("queue", |o, v| put(&mut o.queue, word(v))),
     key("send_queue", |o, v| put(&mut o.send_queue, whole(v, 1, 1 << 20).map(Limits::messages))),
+    key("one_way_delay", one_way_delay),
     key("padding", padding),
     key("receive_buffer", |o, v| put(&mut o.receive_buffer, whole(v, 1500, 1 << 30))),
     key("max_packet", |o, v| put(&mut o.max_packet, whole(v, 128, 65_000))),
@@ -57,6 +58,16 @@ fn ccid(options: &mut Options, value: &Value) -> Result<(), String> {
         None => vec![word(value).map_err(|e| format!("{e}, ccid4-n, ccid4-n100"))?],
     };
     options.tfrc.ccid4 = variant.unwrap_or(Variant::TfrcSp);
+    Ok(())
+}
+
+/// `half-rtt`, `measured`, or a time that is known.
+fn one_way_delay(options: &mut Options, value: &Value) -> Result<(), String> {
+    options.one_way_delay = match value {
+        _ if value.says("half-rtt") => OneWayDelay::HalfRoundTrip,
+        _ if value.says("measured") => OneWayDelay::Measured,
+        known => OneWayDelay::Known(time(known).map_err(|e| format!("{e}; or half-rtt, or measured"))?),
+    };
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use super::value::{Settings, Value};
 use super::wrong::{Wrong, did_you_mean};
 use super::{dccp, sctp, tcp};
 use crate::host::Header;
-use braidcast_dccp::Options as DccpOptions;
+use braidcast_dccp::{OneWayDelay, Options as DccpOptions};
 use braidcast_media::voice::{Codec, EModel, Form, Playout};
 use braidcast_sctp::{Options, Reliability};
 use braidcast_sim::tcp::Config;
@@ -208,7 +208,8 @@ impl FlowSpec {
             back: None,
             paths: Vec::new(),
             sctp: Options::default(),
-            dccp: DccpOptions::default(),
+            // As the source of the queues' experiments has it (SBPN §3.4).
+            dccp: DccpOptions { one_way_delay: OneWayDelay::HalfRoundTrip, ..DccpOptions::default() },
             tcp: Config::default(),
         };
         apply(TRAFFIC, &mut flow.traffic, &all.table("traffic"), "traffic")?;

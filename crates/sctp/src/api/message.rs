@@ -1,3 +1,4 @@
+use braidcast_core::Instant;
 use core::time::Duration;
 
 /// How long a message is worth sending (RFC 3758, RFC 7496).
@@ -6,9 +7,9 @@ pub enum Reliability {
     /// Until it arrives.
     #[default]
     Reliable,
-    /// For so long after [`send`](crate::Association::send). Later it is neither sent nor repeated (RFC 3758 §4.1). A queue
-    /// ([`Options::queue`](crate::Options)) takes the end of it for the time at which the message must be at the receiver; what
-    /// a queue lets go all the same is sent, and not repeated.
+    /// For so long after [`send`](crate::Association::send), whatever the delay to the receiver. Later it is neither sent nor
+    /// repeated (RFC 3758 §4.1, timed reliability of RFC 7496). A queue ([`Options::queue`](crate::Options)) takes the end of it for
+    /// the [`deadline`](SendOptions::deadline).
     Lifetime(Duration),
     /// Repeated at most so often (RFC 7496 §3.1).
     Retransmissions(u16),
@@ -23,7 +24,11 @@ pub struct SendOptions {
     pub ppid: u32,
     /// Deliver as soon as complete, without regard to the order of the stream.
     pub unordered: bool,
-    /// How long it is worth sending.
+    /// When it must be at the receiver; `None`: it is never too late. What would arrive later, by the delay of the quickest
+    /// path, is neither sent nor repeated. A queue ([`Options::queue`](crate::Options)) may let go what became too late while it
+    /// waited: that is sent, and not repeated. Default `None`.
+    pub deadline: Option<Instant>,
+    /// How long it is worth sending besides.
     pub reliability: Reliability,
     /// Comes back in [`Event::Abandoned`](crate::Event::Abandoned); not sent.
     pub context: u64,

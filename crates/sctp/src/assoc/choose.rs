@@ -2,11 +2,12 @@
 //! path, and which one never.
 
 use super::Association;
-use crate::api::{SendError, SendOptions};
+use crate::api::{Event, SendError, SendOptions};
 use crate::path::{Path, PathIndex};
-use crate::tx::Way;
+use crate::tx::{Prospect, Way};
+use braidcast_cc::RoundTrips;
 use braidcast_core::Instant;
-use braidcast_queue::{Outlook, Refused, Tag};
+use braidcast_queue::{Outlook, Refused, Tag, Why};
 use core::time::Duration;
 
 /// Paths that have room, but nothing that waits is for them: it would come too late over them and not over another one, or the buffer
@@ -22,16 +23,15 @@ impl Avoided {
     }
 }
 
-/// From here to the receiver: half of the shortest round trip, and what the present one takes longer, smoothed or of late. That is
-/// time in queues, and those are where the data goes, not the acknowledgements: half of it (SBPN §3.4) would make a slow path look
-/// good. Nothing before it was measured. Over a path that carries nothing a heartbeat tells how it is now; what was smoothed or queued there is past.
+/// From here to the receiver over `path`, with `in_flight` bytes out.
 fn one_way_delay(path: &Path, in_flight: usize) -> Duration {
-    let srtt = path.rtt().srtt().unwrap_or_default();
-    let shortest = path.shortest_round_trip().unwrap_or(srtt);
-    if in_flight == 0 {
-        return path.rtt().latest().unwrap_or_default().saturating_sub(shortest / 2);
-    }
-    srtt.saturating_sub(shortest / 2).max(shortest / 2 + path.queued())
+    let shortest = path.shortest_round_trip();
+    // Over a path that carries nothing a heartbeat tells how it is now.
+    let trips = match in_flight {
+        0 => RoundTrips::at_rest(path.rtt(), shortest),
+        _ => RoundTrips::under_load(path.rtt(), shortest, path.queued()),
+    };
+    trips.one_way()
 }
 
 impl Association {
@@ -52,8 +52,18 @@ impl Association {
         self.paths.for_data().map(|(index, _)| index).min_by_key(|&index| self.delay_over(index))
     }
 
+    /// What sending promises now.
+    pub(super) fn prospect(&self, now: Instant) -> Prospect {
+        let delay = self.quickest().map(|index| self.delay_over(index)).unwrap_or_default();
+        Prospect { now, soonest: now + delay }
+    }
+
     /// Puts a message into the queue.
     pub(super) fn enqueue(&mut self, now: Instant, payload: &[u8], how: SendOptions) -> Result<(), SendError> {
+        if how.deadline.is_some_and(|deadline| deadline <= self.prospect(now).soonest) {
+            self.give_up_at_once(how);
+            return Ok(());
+        }
         let outlook = self.outlook(now, self.quickest());
         let outcome =
             self.queue.push_front(&outlook, payload, how).map_err(|refused| match (refused, self.queue.front()) {
@@ -70,6 +80,16 @@ impl Association {
         outcome
     }
 
+    /// A message came to the queue when it was too late for all paths.
+    fn give_up_at_once(&mut self, how: SendOptions) {
+        let SendOptions { stream, ppid, context, .. } = how;
+        let journal = &mut self.journal;
+        journal.events.push_back(Event::Abandoned { stream, ppid, context, sent: false, why: Some(Why::Expired) });
+        journal.stats.messages_sent += 1;
+        journal.stats.abandoned_unsent += 1;
+        journal.stats.expired += 1;
+    }
+
     /// The path `index`, as the queue sees it.
     fn way_over(&self, now: Instant, index: PathIndex) -> Way {
         let heeded = self.queue.front().is_some_and(|front| front.heeds_delay());
@@ -84,9 +104,9 @@ impl Association {
         if self.queue.front().is_none() {
             return;
         }
-        let way = self.way_over(now, index);
+        let (way, prospect) = (self.way_over(now, index), self.prospect(now));
         while let Some((level, tag)) = self.queue.next_in_front(&way).filter(|(_, tag)| self.may_leave(tag)) {
-            if !room(tag.len) || self.queue.admit(level, &way) {
+            if !room(tag.len) || self.queue.admit(level, &way, prospect) {
                 break;
             }
         }

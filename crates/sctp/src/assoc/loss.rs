@@ -45,8 +45,9 @@ impl Association {
     /// Acknowledgements of others show that the chunk `tsn`, in place `order` of the path `index`, is lost. Shrinks the window once for
     /// all losses of one round trip (RFC 9260 §7.2.4 5).
     pub(super) fn lose_reported(&mut self, now: Instant, tsn: Tsn, index: PathIndex, order: Order) {
+        let prospect = self.prospect(now);
         let (ledger, books) = self.books();
-        ledger.lose(books, now, tsn, LossCause::Reported);
+        ledger.lose(books, prospect, tsn, LossCause::Reported);
         let next = self.ledger.next_order(index);
         let path = &mut self.paths[index];
         path.on_lost(1, LossCause::Reported);
@@ -71,8 +72,9 @@ impl Association {
         self.scheduler.on_restarted(index.get());
         self.journal.stats.t3_expiries += 1;
         if self.ledger.in_flight() == 0 && !self.ledger.is_forwarding() {
+            let prospect = self.prospect(now);
             let (ledger, books) = self.books();
-            ledger.withdraw_gap_acks(books, now);
+            ledger.withdraw_gap_acks(books, prospect);
         }
         self.unheld_packet = self.lose_all(now, index, LossCause::Timeout) > 0;
         self.path_failed(index);
@@ -80,8 +82,9 @@ impl Association {
 
     /// Takes all that is in flight on the path `index` for lost. Returns how many chunks that were.
     fn lose_all(&mut self, now: Instant, index: PathIndex, cause: LossCause) -> u64 {
+        let prospect = self.prospect(now);
         let (ledger, books) = self.books();
-        let lost = ledger.lose_all(books, now, index, cause);
+        let lost = ledger.lose_all(books, prospect, index, cause);
         self.paths[index].on_lost(lost, cause);
         lost
     }
@@ -103,8 +106,9 @@ impl Association {
         self.paths[index].probe_again(now);
         let last = self.ledger.sent_over(index).next_back().map(|(tsn, ..)| tsn);
         if let Some(tsn) = last {
+            let prospect = self.prospect(now);
             let (ledger, books) = self.books();
-            ledger.lose(books, now, tsn, LossCause::Silence);
+            ledger.lose(books, prospect, tsn, LossCause::Silence);
             self.paths[index].on_lost(1, LossCause::Silence);
         }
     }

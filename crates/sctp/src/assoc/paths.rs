@@ -8,8 +8,9 @@ impl Association {
     pub(super) fn remove_path(&mut self, now: Instant, index: PathIndex) {
         let Some(path) = self.paths.remove(index) else { return };
         self.scheduler.on_restarted(index.get());
+        let prospect = self.prospect(now);
         let (ledger, books) = self.books();
-        ledger.reroute(books, now, index);
+        ledger.reroute(books, prospect, index);
         if self.ledger.is_forwarding() {
             self.request_forward(); // The F-timer may have been this path's.
         }

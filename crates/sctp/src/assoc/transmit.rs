@@ -257,7 +257,7 @@ impl Association {
 
     /// Appends what was lost and may go over the path `index`, as far as it fits.
     fn put_repeats(&mut self, now: Instant, index: PathIndex, start: usize, end: usize, buf: &mut Vec<u8>) {
-        let header = self.data_header();
+        let (header, prospect) = (self.data_header(), self.prospect(now));
         let unheld = core::mem::take(&mut self.unheld_packet);
         while let Some(repeat) = self.next_repeat(index) {
             let (_, _, tsn) = repeat;
@@ -265,7 +265,7 @@ impl Association {
             else {
                 return;
             };
-            if !self.queue.worth_repeating(now, key, repeats) {
+            if !self.queue.is_worth_repeating(prospect, key, repeats) {
                 let (ledger, books) = self.books();
                 ledger.abandon(books, key); // Takes its chunks out of those to be repeated.
                 continue;
@@ -298,7 +298,9 @@ impl Association {
             let worth_it = |left: usize| room >= left || room >= Self::MIN_PIECE.min(most);
             self.admit(now, index, worth_it);
             let Some((key, left)) = self.queue.peek() else { break };
-            if !self.queue.get(key).may_send(now, 0) && (self.agreed.forward_tsn || self.queue.is_untouched(key)) {
+            if !self.queue.is_worth_sending(self.prospect(now), key, 0)
+                && (self.agreed.forward_tsn || self.queue.is_untouched(key))
+            {
                 let (ledger, books) = self.books();
                 ledger.abandon(books, key);
                 continue;

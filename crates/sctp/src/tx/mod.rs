@@ -6,4 +6,4 @@ mod queue;
 
 pub(crate) use front::{Front, Way};
 pub(crate) use ledger::{Ack, AckReport, Acked, Books, Chunk, Departure, Ledger, LossCause, Origin, Was};
-pub(crate) use queue::{Message, MessageKey, Piece, SendQueue};
+pub(crate) use queue::{Message, MessageKey, Piece, Prospect, SendQueue};

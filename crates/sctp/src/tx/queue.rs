@@ -17,6 +17,7 @@ pub(crate) struct Message {
     /// Each chunk goes over a second path too.
     pub(crate) copied: bool,
     promise: Promise,
+    deadline: Option<Instant>,
     /// Messages given to us before it.
     arrival: u64,
     pub(crate) payload: Vec<u8>,
@@ -45,6 +46,14 @@ impl MessageKey {
     }
 }
 
+/// What sending promises now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Prospect {
+    pub(crate) now: Instant,
+    /// When what leaves now arrives, over the quickest path.
+    pub(crate) soonest: Instant,
+}
+
 /// [`Reliability`] with the lifetime turned into a point in time.
 #[derive(Clone, Copy, Debug)]
 enum Promise {
@@ -59,7 +68,7 @@ impl Message {
         self.taken == self.payload.len()
     }
 
-    /// Whether a chunk of it that was repeated `repeats` times may be sent now.
+    /// Whether a chunk of it that was repeated `repeats` times may be sent now, be it in time or not.
     pub(crate) fn may_send(&self, now: Instant, repeats: u16) -> bool {
         !self.abandoned
             && match self.promise {
@@ -94,11 +103,15 @@ impl Message {
         self.chunks
     }
 
-    pub(crate) const fn expiry(&self) -> Option<Instant> {
-        match self.promise {
-            Promise::Until(expiry) => Some(expiry),
-            Promise::Always | Promise::Repeats(_) => None,
-        }
+    /// When it is of no use any more, wherever it is.
+    pub(crate) fn expiry(&self) -> Option<Instant> {
+        let end = if let Promise::Until(end) = self.promise { Some(end) } else { None };
+        end.into_iter().chain(self.deadline).min()
+    }
+
+    /// The queue chose to send it though it is too late: once.
+    const fn send_once(&mut self) {
+        (self.promise, self.deadline) = (Promise::Repeats(0), None);
     }
 }
 
@@ -222,10 +235,16 @@ impl SendQueue {
         self.held_bytes
     }
 
-    /// Whether a chunk of the message `key` that was repeated `repeats` times is worth repeating once more: what the peer cannot be
-    /// told to skip always is.
-    pub(crate) fn worth_repeating(&self, now: Instant, key: MessageKey, repeats: u16) -> bool {
-        !self.skippable || self.get(key).may_send(now, repeats.saturating_add(1))
+    /// Whether a chunk of the message `key` that was repeated `repeats` times is worth sending now: it may be, and would come in
+    /// time over the quickest path.
+    pub(crate) fn is_worth_sending(&self, prospect: Prospect, key: MessageKey, repeats: u16) -> bool {
+        let message = self.get(key);
+        message.may_send(prospect.now, repeats) && message.deadline.is_none_or(|deadline| prospect.soonest < deadline)
+    }
+
+    /// Whether it is worth repeating once more: what the peer cannot be told to skip always is.
+    pub(crate) fn is_worth_repeating(&self, prospect: Prospect, key: MessageKey, repeats: u16) -> bool {
+        !self.skippable || self.is_worth_sending(prospect, key, repeats.saturating_add(1))
     }
 
     pub(crate) fn get(&self, key: MessageKey) -> &Message {
@@ -310,12 +329,13 @@ impl SendQueue {
     }
 
     /// Takes the message to send next out of that place in `front`; whether there was one that is worth it.
-    pub(crate) fn admit(&mut self, level: usize, way: &Way) -> bool {
+    pub(crate) fn admit(&mut self, level: usize, way: &Way, prospect: Prospect) -> bool {
         let Some(key) = self.front.as_mut().and_then(|front| front.pop(level, way)) else { return false };
         let message = &mut self.messages[key.place()];
-        if message.expiry().is_some_and(|expiry| expiry <= way.outlook.now) {
-            // The queue chose to send it all the same.
-            message.promise = Promise::Repeats(0);
+        if message.expiry().is_some_and(|expiry| expiry <= prospect.now)
+            || message.deadline.is_some_and(|deadline| deadline <= prospect.soonest)
+        {
+            message.send_once();
         }
         self.line_up(key);
         true
@@ -354,6 +374,7 @@ impl SendQueue {
             priority: rank,
             copied,
             promise,
+            deadline: how.deadline,
             arrival: 0,
             payload: buffer,
             taken: 0,

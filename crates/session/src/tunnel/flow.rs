@@ -174,10 +174,10 @@ impl Flow {
         self.class.lifetime
     }
 
-    /// How long the datagram that was numbered last is of use, if its flow's are for `usual` unless otherwise said. All of a burst
-    /// expire at once, so that queues can tell what belongs together.
-    pub(super) fn time_left(&self, now: Instant, usual: Duration) -> Duration {
-        self.lifetime().unwrap_or(usual).saturating_sub(now.since(self.burst))
+    /// Until when the datagram that was numbered last is of use, if its flow's are for `usual` unless otherwise said. All of a burst
+    /// have one deadline, so that queues can tell what belongs together.
+    pub(super) fn deadline(&self, usual: Duration) -> Instant {
+        self.burst + self.lifetime().unwrap_or(usual)
     }
 
     /// The send queue gave up a datagram.
@@ -304,7 +304,7 @@ mod tests {
         let expiries = [0, 1, 5, 40, 43, 46, 20].map(|ms| {
             let now = Instant::from_millis(ms);
             flow.number(now, 1200);
-            (now + flow.time_left(now, Duration::from_millis(200))).since(Instant::ZERO).as_millis()
+            flow.deadline(Duration::from_millis(200)).since(Instant::ZERO).as_millis()
         });
         assert_eq!(expiries, [200, 200, 200, 240, 240, 246, 220], "the last one by a clock that stepped back");
     }

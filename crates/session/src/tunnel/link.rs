@@ -2,7 +2,6 @@
 
 use super::flow::Flow;
 use super::header::FlowId;
-use super::way::Way;
 use braidcast_core::{Instant, Route, SocketId};
 use braidcast_dccp::{ConnectionId, Report};
 use std::collections::BTreeMap;
@@ -55,8 +54,6 @@ pub struct Link {
     pub(super) last_report: Option<Report>,
     /// The rate is less than what was called the least of use, and that was said.
     pub(super) below_minimum: bool,
-    /// How long the way there takes.
-    pub(super) way: Way,
     /// For so many ticks the way there has taken longer than some flow's datagrams live.
     pub(super) too_far: u8,
 }
@@ -78,7 +75,6 @@ impl Link {
             dropped: Dropped::default(),
             last_report: None,
             below_minimum: false,
-            way: Way::default(),
             too_far: 0,
         }
     }
@@ -96,7 +92,6 @@ impl Link {
     pub(super) fn attach(&mut self, now: Instant, connection: ConnectionId) {
         self.connection = Some(connection);
         self.connected = false;
-        self.way = Way::default();
         self.heard = (now, 0);
     }
 

@@ -109,7 +109,7 @@ impl Tunnel {
     const SPARE: usize = 256;
 
     /// Flows of the n-th --listen of the other end go to the n-th of `forwards`, with what was said of the answers that come
-    /// from there. Of `options`, the queue is what `settings` say.
+    /// from there. Of `options`, the queue and the delay that it reckons with are what `settings` say.
     ///
     /// # Errors
     /// [`Misuse`]: the options cannot work.
@@ -287,7 +287,7 @@ impl Tunnel {
         self.scratch.extend_from_slice(payload);
         let how = SendOptions {
             priority: flow.priority(now).0,
-            lifetime: Some(flow.time_left(now, self.settings.lifetime)),
+            deadline: Some(flow.deadline(self.settings.lifetime)),
             context: Some(id.context()),
             ..SendOptions::default()
         };
@@ -297,9 +297,6 @@ impl Tunnel {
             link.dropped.unconnected += 1;
             return;
         };
-        let way = || connection.rtt().map(|rtt| link.way.observe(now, rtt));
-        let way = self.settings.one_way_delay.or_else(way);
-        connection.set_one_way_delay(way);
         let Err(error) = connection.send(now, &self.scratch, how) else { return };
         flow.refused += 1;
         match error {
@@ -529,16 +526,17 @@ impl Tunnel {
             link.below_minimum = report.ccid.below_minimum;
             self.happenings.push_back(Happening::BelowMinimum(id, link.below_minimum));
         }
-        self.look_ahead(id);
+        self.look_ahead(now, id);
         self.pump(now);
     }
 
-    /// Says when the way is longer than a flow's datagrams live.
-    fn look_ahead(&mut self, id: LinkId) {
+    /// Says when the way takes longer than a flow's datagrams live.
+    fn look_ahead(&mut self, now: Instant, id: LinkId) {
         let Some(link) = self.links.get_mut(&id).filter(|_| self.settings.reckons_with_the_way()) else { return };
-        let half = link.last_report.and_then(|report| report.rtt).map(|rtt| rtt / 2);
+        let connection = link.connection.and_then(|id| self.endpoint.connection(id));
         let lifetimes = link.flows.values().map(|flow| flow.lifetime().unwrap_or(self.settings.lifetime));
-        let (Some(way), Some(lifetime)) = (self.settings.one_way_delay.or(half), lifetimes.min()) else { return };
+        let way = connection.and_then(|connection| connection.one_way_delay(now));
+        let (Some(way), Some(lifetime)) = (way, lifetimes.min()) else { return };
         link.too_far = if way >= lifetime { link.too_far.saturating_add(1) } else { 0 };
         if link.too_far >= TOO_FAR && !std::mem::replace(&mut self.said_too_far, true) {
             self.happenings.push_back(Happening::TooFar(id, way, lifetime));

@@ -10,7 +10,6 @@ mod header;
 mod link;
 mod machine;
 mod settings;
-mod way;
 
 pub use class::Class;
 pub use flow::{Count, Discards, Figures, Flow};

@@ -1,7 +1,7 @@
 //! What the user of a tunnel chooses.
 
 use super::header;
-use braidcast_dccp::{Limits, Method, Options, Wanted};
+use braidcast_dccp::{Limits, Method, OneWayDelay, Options, Wanted};
 use std::time::Duration;
 
 /// What the user chose, besides DCCP's options. [`Default`] is what the command does unless told otherwise.
@@ -14,8 +14,7 @@ pub struct Settings {
     pub queue: Method,
     /// Datagrams that wait at most. Default 512, many pictures' worth: what keeps them young is their lifetime.
     pub queue_length: usize,
-    /// How long the way to the other end takes, if that is known better than round trips tell: half of the shortest of late, and
-    /// all by which the latest is longer. Default `None`.
+    /// How long the way to the other end takes, if that is known better than round trips tell. Default `None`.
     pub one_way_delay: Option<Duration>,
     /// The rates of use, with a CCID that has a rate. Default none.
     pub wanted: Wanted,
@@ -37,10 +36,11 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// DCCP's options with what these say of its queue.
+    /// DCCP's options with what these say of its queue and of the way.
     pub(super) fn apply(&self, options: Options) -> Options {
         let send_queue = Limits::messages(self.queue_length);
-        Options { queue: self.queue, send_queue, padding: Some(header::PADDING.into()), ..options }
+        let one_way_delay = self.one_way_delay.map_or(OneWayDelay::Measured, OneWayDelay::Known);
+        Options { queue: self.queue, send_queue, one_way_delay, padding: Some(header::PADDING.into()), ..options }
     }
 
     /// Whether the queue discards what would come too late by the way that is before it.

@@ -157,10 +157,10 @@ pub(crate) const SINK_ADDRESSES: [&str; 2] = ["10.0.0.2:9899", "10.1.0.2:9899"];
 
 /// A source that connects at `start` over so many paths.
 pub(crate) fn source(start: Instant, rng: &Rng, options: &SenderOptions, units: Units, paths: usize) -> Node {
-    source_with(start, rng, options, Options::live(), units, paths)
+    source_with(start, rng, options, options.transport(), units, paths)
 }
 
-/// The same with options of SCTP.
+/// The same over SCTP as `sctp` has it.
 pub(crate) fn source_with(
     start: Instant,
     rng: &Rng,
@@ -171,7 +171,7 @@ pub(crate) fn source_with(
 ) -> Node {
     let route = |n: usize| Route::new(SocketId(n as u16), SINK_ADDRESSES[n].parse().unwrap());
     let routes: Vec<Route> = (0..paths).map(route).collect();
-    let sender = Sender::new(start, options.clone(), sctp, rng.stream("source"), PORT, &routes).unwrap();
+    let sender = Sender::with_transport(start, options.clone(), sctp, rng.stream("source"), PORT, &routes).unwrap();
     let units = units.into();
     Node::Source(Box::new(Source {
         sender,
@@ -185,7 +185,7 @@ pub(crate) fn source_with(
 
 impl Scene {
     pub(crate) fn new(send: SenderOptions, receive: ReceiverOptions, units: Units, links: &[LinkModel]) -> Self {
-        Self::with(Options::live(), send, receive, units, links)
+        Self::with(send.transport(), send, receive, units, links)
     }
 
     /// The same with options of SCTP for the source.
@@ -214,7 +214,7 @@ impl Scene {
             source_with(Instant::ZERO, &rng, &send, sctp, units, links.len()),
             SOURCE_ADDRESSES[..links.len()].iter().copied(),
         );
-        let receiver = Receiver::new(receive, Options::live(), rng.stream("sink")).unwrap();
+        let receiver = Receiver::new(receive, rng.stream("sink")).unwrap();
         let sink = Sink { receiver, events: Vec::new(), outputs: Vec::new(), bytes: Vec::new(), buffer: Vec::new() };
         let sink = net.add(Node::Sink(Box::new(sink)), SINK_ADDRESSES[..links.len()].iter().copied());
         let links = links

@@ -64,9 +64,14 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         let local = driver.socket(socket).map_or_else(String::new, |socket| socket.local_addr().to_string());
         live.note(format!("listening on {local}"));
     }
-    let options =
-        ReceiverOptions { early: args.early, keep: args.keep, log: log.is_some(), ..ReceiverOptions::default() };
-    let receiver = Receiver::new(options, common::sctp_options(args.key.as_deref()), common::rng(args.seed)?)?;
+    let options = ReceiverOptions {
+        early: args.early,
+        keep: args.keep,
+        log: log.is_some(),
+        key: common::key(args.key.as_deref()),
+        ..ReceiverOptions::default()
+    };
+    let receiver = Receiver::new(options, common::rng(args.seed)?)?;
     let mut session = Session {
         driver,
         live,

@@ -70,12 +70,17 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         live.note(format!("{} is no MPEG-TS and has no clock to be paced by: sending it reliably", args.input));
     }
     let links = Links::open(plans, Carrier::Udp, &mut driver, &live)?;
-    let options = SenderOptions { latency: args.latency, reliable, redundancy: args.fec, ..SenderOptions::default() };
-    let mut sctp = common::sctp_options(args.key.as_deref());
-    sctp.paths.scheduler = args.scheduler;
-    sctp.queue.method = args.queue.0;
-    let (now, port) = (driver.now(), sctp.local_port);
-    let sender = Sender::new(now, options, sctp, common::rng(args.seed)?, port, &links.routes());
+    let options = SenderOptions {
+        latency: args.latency,
+        reliable,
+        redundancy: args.fec,
+        queue: args.queue.0,
+        scheduler: args.scheduler,
+        key: common::key(args.key.as_deref()),
+        ..SenderOptions::default()
+    };
+    let (now, port) = (driver.now(), options.local_port);
+    let sender = Sender::new(now, options, common::rng(args.seed)?, port, &links.routes());
     let sender = sender.map_err(|e| match e {
         StartError::Options(misuse) => misuse.into(),
         other => Failure::new(format!("cannot connect: {other}"), "give fewer paths"),

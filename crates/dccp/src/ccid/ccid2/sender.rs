@@ -35,6 +35,7 @@ pub(in crate::ccid) struct Sender<W> {
     /// The three greatest numbers known to have come, greatest first.
     greatest: [Option<Seq>; NUMDUPACK],
     rtt: RttEstimator,
+    rtt_sample: Option<Duration>,
     /// The next RTT is measured on this number or a later one: once in a window.
     measure_from: Option<Seq>,
     /// What was sent up to here belongs to the last congestion event.
@@ -79,6 +80,7 @@ impl<W: Window> Sender<W> {
             first: Seq::default(),
             greatest: [None; NUMDUPACK],
             rtt,
+            rtt_sample: None,
             measure_from: None,
             recovered_after: None,
             full_until: None,
@@ -226,6 +228,7 @@ impl<W: Window> Sender<W> {
             _ => None,
         });
         let rtt = now.since(flight.at).saturating_sub(held.unwrap_or_default());
+        self.rtt_sample = Some(rtt);
         self.window.on_rtt(rtt, round_is_over);
         if round_is_over {
             self.rtt.sample(rtt);
@@ -380,6 +383,10 @@ impl<W: Window> ccid::Sender for Sender<W> {
 
     fn srtt(&self) -> Option<Duration> {
         self.rtt.srtt()
+    }
+
+    fn take_rtt_sample(&mut self) -> Option<Duration> {
+        self.rtt_sample.take()
     }
 
     fn report(&self, _: Instant) -> CcidReport {

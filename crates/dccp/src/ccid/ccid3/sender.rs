@@ -18,6 +18,7 @@ const DEFAULT_RTT: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(in crate::ccid) struct Sender {
     tfrc: tfrc::Sender,
+    rtt_sample: Option<Duration>,
     counter: WindowCounter,
     /// Window counter of the last data packet.
     ccval: u8,
@@ -46,6 +47,7 @@ impl Sender {
     pub(in crate::ccid) fn new(setup: &Setup, profile: Profile) -> Self {
         let mut sender = Self {
             tfrc: tfrc::Sender::new(setup.now, profile.config(setup)),
+            rtt_sample: None,
             counter: WindowCounter::default(),
             ccval: 0,
             log: SentLog::default(),
@@ -158,6 +160,7 @@ impl ccid::Sender for Sender {
             let recv_rate = self.adjusted(told.recv_rate, drops);
             let report =
                 tfrc::Report { sent_at: departure.at, elapsed: told.elapsed, recv_rate, loss_event_rate, new_loss };
+            self.rtt_sample = Some(now.since(departure.at).saturating_sub(told.elapsed));
             self.tfrc.on_feedback(now, &report);
             self.counts.loss_events += u64::from(new_loss);
             self.counts.recv_rate = Some(told.recv_rate);
@@ -216,6 +219,10 @@ impl ccid::Sender for Sender {
 
     fn srtt(&self) -> Option<Duration> {
         self.tfrc.rtt()
+    }
+
+    fn take_rtt_sample(&mut self) -> Option<Duration> {
+        self.rtt_sample.take()
     }
 
     fn report(&self, _: Instant) -> CcidReport {

@@ -3,7 +3,7 @@ use crate::api::FecWindow;
 use crate::assoc::Association;
 use crate::number::Tsn;
 use crate::path::{Path, PathIndex};
-use crate::tx::Chunk;
+use crate::tx::{Chunk, Prospect};
 use crate::wire::Header;
 use crate::wire::chunk::Redundancy;
 use crate::wire::padded;
@@ -103,13 +103,13 @@ impl Association {
         end: usize,
         buf: &mut Vec<u8>,
     ) {
-        let header = self.data_header();
+        let (header, prospect) = (self.data_header(), self.prospect(now));
         let Some(mut fec) = self.fec.take() else { return };
         let range = fec.range;
         while let Some(sender) = &mut fec.sender
             && let Some(&combination) = sender.due.front()
         {
-            let Some(combination) = self.encode(now, combination, range, &mut sender.scratch) else {
+            let Some(combination) = self.encode(prospect, combination, range, &mut sender.scratch) else {
                 sender.due.pop_front();
                 continue;
             };
@@ -152,12 +152,12 @@ impl Association {
     /// the range that it came to, or `None` if nothing is left.
     fn encode(
         &self,
-        now: Instant,
+        prospect: Prospect,
         combination: Combination,
         range: u16,
         scratch: &mut super::Scratch,
     ) -> Option<Combination> {
-        let wanted = |tsn: &u64| self.ledger.get(Tsn::new(*tsn)).is_some_and(|chunk| self.is_wanted(now, chunk));
+        let wanted = |tsn: &u64| self.ledger.get(Tsn::new(*tsn)).is_some_and(|chunk| self.is_wanted(prospect, chunk));
         let (first, end) = (combination.first, combination.end());
         let (lowest, highest) = ((first..end).find(wanted)?, (first..end).rev().find(wanted)?);
         // A block's columns belong to its places; random coefficients to the range that they are drawn for.
@@ -173,14 +173,14 @@ impl Association {
         scratch.coded.clear();
         let mut rest = first..=highest;
         while !rest.is_empty() {
-            self.add_chunks(now, first, &mut rest, scratch);
+            self.add_chunks(prospect, first, &mut rest, scratch);
         }
         Some(combination)
     }
 
     /// Adds the next chunks of `rest` that are wanted, as many as the kernels take at once, to redundancy whose range begins with
     /// `first`.
-    fn add_chunks(&self, now: Instant, first: u64, rest: &mut RangeInclusive<u64>, scratch: &mut super::Scratch) {
+    fn add_chunks(&self, prospect: Prospect, first: u64, rest: &mut RangeInclusive<u64>, scratch: &mut super::Scratch) {
         const AT_ONCE: usize = 16;
         let header = self.data_header();
         let super::Scratch { coefficients, covered, coded, heads } = scratch;
@@ -188,7 +188,7 @@ impl Association {
         let mut count = 0;
         heads.clear();
         for tsn in rest.by_ref() {
-            let Some(chunk) = self.ledger.get(Tsn::new(tsn)).filter(|chunk| self.is_wanted(now, chunk)) else {
+            let Some(chunk) = self.ledger.get(Tsn::new(tsn)).filter(|chunk| self.is_wanted(prospect, chunk)) else {
                 continue;
             };
             let n = (tsn - first) as usize;
@@ -209,8 +209,8 @@ impl Association {
     }
 
     /// Whether `chunk` is to get through and has not: redundancy is not spent on what would come too late.
-    fn is_wanted(&self, now: Instant, chunk: &Chunk) -> bool {
-        chunk.is_wanted() && self.queue.get(chunk.piece().message).may_send(now, 0)
+    fn is_wanted(&self, prospect: Prospect, chunk: &Chunk) -> bool {
+        chunk.is_wanted() && self.queue.is_worth_sending(prospect, chunk.piece().message, 0)
     }
 }
 

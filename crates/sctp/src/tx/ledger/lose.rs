@@ -1,7 +1,7 @@
 use super::{Books, Chunk, ChunkState, Ledger, LossCause};
 use crate::number::{Order, Tsn};
 use crate::path::PathIndex;
-use braidcast_core::Instant;
+use crate::tx::Prospect;
 
 /// Missing reports that make a chunk lost (RFC 9260 §7.2.4; ECMT says four, against its own reference).
 const MISSING_REPORTS: u8 = 3;
@@ -9,7 +9,7 @@ const MISSING_REPORTS: u8 = 3;
 impl Ledger {
     /// The chunk `tsn`, in flight, is taken for lost: it will be sent again if its message is still worth it, or else is given up
     /// now, not earlier (PRCMT §4.2, delayed abandonment).
-    pub(crate) fn lose(&mut self, mut books: Books<'_>, now: Instant, tsn: Tsn, cause: LossCause) {
+    pub(crate) fn lose(&mut self, mut books: Books<'_>, prospect: Prospect, tsn: Tsn, cause: LossCause) {
         let Some(chunk) = self.get_mut(tsn).filter(|chunk| chunk.is_in_flight()) else { return };
         chunk.state = ChunkState::Lost;
         let chunk = *chunk;
@@ -21,7 +21,7 @@ impl Ledger {
             lane.in_flight -= chunk.len();
             lane.cumack.on_lost(rule, tsn);
         }
-        self.repeat_or_abandon(&mut books, now, tsn, cause);
+        self.repeat_or_abandon(&mut books, prospect, tsn, cause);
         if let Some(path) = chunk.path {
             self.oldest_is_gone(path); // Lost, not acknowledged: nobody is to take it for that later.
         }
@@ -29,24 +29,24 @@ impl Ledger {
     }
 
     /// What becomes of a chunk that was lost by `cause`.
-    fn repeat_or_abandon(&mut self, books: &mut Books<'_>, now: Instant, tsn: Tsn, cause: LossCause) {
+    fn repeat_or_abandon(&mut self, books: &mut Books<'_>, prospect: Prospect, tsn: Tsn, cause: LossCause) {
         let Some(chunk) = self.get_mut(tsn) else { return };
         chunk.lost_by = cause;
         let &mut Chunk { piece, repeats, .. } = chunk;
         self.queue_repeat(books.queue, tsn);
-        if !books.queue.worth_repeating(now, piece.message, repeats) {
+        if !books.queue.is_worth_repeating(prospect, piece.message, repeats) {
             self.give_up(books, piece.message);
         }
     }
 
     /// Takes all that is in flight over `path` for lost. Returns how many chunks that were.
-    pub(crate) fn lose_all(&mut self, books: Books<'_>, now: Instant, path: PathIndex, cause: LossCause) -> u64 {
+    pub(crate) fn lose_all(&mut self, books: Books<'_>, prospect: Prospect, path: PathIndex, cause: LossCause) -> u64 {
         let Books { queue, journal } = books;
         let mut sent = core::mem::take(&mut self.lane_mut(path).sent);
         let mut lost = 0;
         for (tsn, order) in sent.drain(..) {
             if self.get(tsn).is_some_and(|chunk| chunk.is_at(path, order)) {
-                self.lose(Books { queue, journal }, now, tsn, cause);
+                self.lose(Books { queue, journal }, prospect, tsn, cause);
                 lost += 1;
             }
         }
@@ -59,9 +59,9 @@ impl Ledger {
     }
 
     /// The path `path` leaves: what it owes goes over the others.
-    pub(crate) fn reroute(&mut self, books: Books<'_>, now: Instant, path: PathIndex) {
+    pub(crate) fn reroute(&mut self, books: Books<'_>, prospect: Prospect, path: PathIndex) {
         let Books { queue, journal } = books;
-        self.lose_all(Books { queue, journal }, now, path, LossCause::Silence);
+        self.lose_all(Books { queue, journal }, prospect, path, LossCause::Silence);
         for chunk in self.chunks.iter_mut().filter(|chunk| chunk.path == Some(path)) {
             chunk.path = None;
         }
@@ -85,7 +85,7 @@ impl Ledger {
 
     /// Everything that is out seems to have arrived, yet the cumulative acknowledgement stands still: the peer dropped
     /// what it had gap-acknowledged (RFC 9260 §6.2.1 D iii). It is sent again.
-    pub(crate) fn withdraw_gap_acks(&mut self, mut books: Books<'_>, now: Instant) {
+    pub(crate) fn withdraw_gap_acks(&mut self, mut books: Books<'_>, prospect: Prospect) {
         let base = self.base();
         self.acked = crate::rx::TsnRing::new(base.get());
         let mut reneged = Vec::new();
@@ -102,7 +102,7 @@ impl Ledger {
         self.forward.restart(base);
         for tsn in reneged {
             if self.get(tsn).is_some_and(|chunk| chunk.state == ChunkState::Lost) {
-                self.repeat_or_abandon(&mut books, now, tsn, LossCause::Timeout);
+                self.repeat_or_abandon(&mut books, prospect, tsn, LossCause::Timeout);
             }
         }
         self.advance_forward();

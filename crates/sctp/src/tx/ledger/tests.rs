@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::api::{Reliability, SendOptions};
+use crate::tx::Prospect;
 use crate::wire::Entries;
 use braidcast_core::Instant;
 use core::time::Duration;
@@ -58,6 +59,10 @@ impl Desk {
         news
     }
 
+    fn prospect(&self) -> Prospect {
+        Prospect { now: self.now, soonest: self.now }
+    }
+
     fn repeat(&mut self, path: usize) {
         let next = self.ledger.repeats().min_by_key(|&(_, priority, tsn)| (priority, tsn));
         if let Some(repeat) = next {
@@ -68,15 +73,15 @@ impl Desk {
     }
 
     fn lose(&mut self, nth: u64, cause: LossCause) {
-        let (tsn, now) = (self.ledger.base() + nth, self.now);
+        let (tsn, prospect) = (self.ledger.base() + nth, self.prospect());
         let (ledger, books) = self.books();
-        ledger.lose(books, now, tsn, cause);
+        ledger.lose(books, prospect, tsn, cause);
     }
 
     fn lose_all(&mut self, path: usize) -> u64 {
-        let now = self.now;
+        let prospect = self.prospect();
         let (ledger, books) = self.books();
-        ledger.lose_all(books, now, PathIndex::new(path), LossCause::Timeout)
+        ledger.lose_all(books, prospect, PathIndex::new(path), LossCause::Timeout)
     }
 }
 
@@ -117,9 +122,9 @@ fn a_message_not_worth_repeating_is_given_up_when_it_is_lost_and_not_before() {
 fn what_a_path_owes_goes_over_the_others_when_it_leaves() {
     let mut desk = Desk::new(Abandonment::default());
     desk.send(0, 2000, Reliability::Reliable);
-    let now = desk.now;
+    let prospect = desk.prospect();
     let (ledger, books) = desk.books();
-    ledger.reroute(books, now, PathIndex::new(0));
+    ledger.reroute(books, prospect, PathIndex::new(0));
     assert!(desk.ledger.repeats().all(|(origin, ..)| origin.path.is_none()));
     assert_eq!(desk.ledger.next_order(PathIndex::new(0)), Order::FIRST, "whoever takes its place begins anew");
     desk.repeat(0);
@@ -174,7 +179,7 @@ proptest! {
     fn any_verbs_leave_the_sums_right(immediate: bool, verbs in prop::collection::vec(verb(), 0..60)) {
         let mut desk = Desk::new(if immediate { Abandonment::Immediate } else { Abandonment::Delayed });
         for verb in verbs {
-            let now = desk.now;
+            let prospect = desk.prospect();
             match verb {
                 Verb::Send(path, len, lifetime) => {
                     let lifetime = lifetime.map(|ms| Reliability::Lifetime(Duration::from_millis(ms)));
@@ -197,12 +202,12 @@ proptest! {
                 }
                 Verb::Reroute(path) => {
                     let (ledger, books) = desk.books();
-                    ledger.reroute(books, now, PathIndex::new(path));
+                    ledger.reroute(books, prospect, PathIndex::new(path));
                 }
                 Verb::Withdraw => {
                     if desk.ledger.in_flight() == 0 {
                         let (ledger, books) = desk.books();
-                        ledger.withdraw_gap_acks(books, now);
+                        ledger.withdraw_gap_acks(books, prospect);
                     }
                 }
                 Verb::Copy => {

@@ -1,0 +1,131 @@
+//! What the user of a session chooses, and what SCTP is to do for it.
+
+use crate::mapping::STREAMS;
+use crate::redundancy::Redundancy;
+use braidcast_sctp::{Method, Options, SchedulerKind};
+use core::time::Duration;
+
+/// SCTP port of both ends unless they say otherwise.
+const PORT: u16 = 9899;
+
+/// How to send.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SenderOptions {
+    /// How long after its capture each packet is played at the other end. Default: 500 ms. At most 71 minutes.
+    pub latency: Duration,
+    /// Deliver everything, in order, however long it takes. Default: no.
+    pub reliable: bool,
+    /// How lost packets are made up for without waiting a round trip, if the receiver takes redundancy. Default: not at all.
+    pub redundancy: Redundancy,
+    /// Which of the units that wait goes next, and which one never, by their kinds and deadlines. `None`: by kind alone. A reliable
+    /// session does without. Default: `ring-sbpn2` (decision 13).
+    pub queue: Option<Method>,
+    /// Which path the next packet takes. Default: lowest delay.
+    pub scheduler: SchedulerKind,
+    /// Bytes that may wait in a queue, and as many may be sent and unacknowledged; without a queue, both together. A reliable session
+    /// gives units back beyond that. 2 MiB, the longest unit, or more. Default: 4 MiB.
+    pub buffer: usize,
+    /// Secret shared with the receiver: paths join only with it. Default: empty, which is none.
+    pub key: Vec<u8>,
+    /// Our SCTP port. Default: 9899.
+    pub local_port: u16,
+}
+
+impl Default for SenderOptions {
+    fn default() -> Self {
+        Self {
+            latency: Duration::from_millis(500),
+            reliable: false,
+            redundancy: Redundancy::None,
+            queue: Some(Method::RingSbpn2),
+            scheduler: SchedulerKind::default(),
+            buffer: 4 << 20,
+            key: Vec::new(),
+            local_port: PORT,
+        }
+    }
+}
+
+impl SenderOptions {
+    /// SCTP as such a session has it.
+    pub fn transport(&self) -> Options {
+        let mut transport = live(self.local_port, &self.key);
+        transport.paths.scheduler = self.scheduler;
+        transport.queue.method = self.queue.filter(|_| !self.reliable);
+        // Half of the send buffer is the queue, where there is one.
+        transport.limits.send_buffer = self.buffer.saturating_mul(if transport.queue.method.is_some() { 2 } else { 1 });
+        transport.timers.rto = self.redundancy.rto(transport.timers.rto);
+        transport.redundancy = self.redundancy.transport();
+        transport
+    }
+}
+
+/// How to receive.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReceiverOptions {
+    /// Hand units out as soon as everything before them is there; the latency is then a bound and not a constant
+    /// wait. Default: no.
+    pub early: bool,
+    /// A second sender waits for the first to end instead of being turned away; at most 4 wait. Default: no. Either
+    /// way it takes over from one that has been silent for three seconds.
+    pub keep: bool,
+    /// Keep a log entry for each unit. Default: no.
+    pub log: bool,
+    /// Bytes that one output holds at most, unless it is one plain message. Default: 7 packets of 188 bytes, which fit
+    /// into a datagram.
+    pub output_size: usize,
+    /// Bytes that may wait to be due; beyond this, messages stay in the association, whose window closes.
+    /// Default: 64 MiB.
+    pub buffer: usize,
+    /// Secret shared with the sender. Default: empty, which is none.
+    pub key: Vec<u8>,
+    /// The SCTP port that senders connect to. Default: 9899.
+    pub local_port: u16,
+}
+
+impl Default for ReceiverOptions {
+    fn default() -> Self {
+        Self {
+            early: false,
+            keep: false,
+            log: false,
+            output_size: 7 * 188,
+            buffer: 64 << 20,
+            key: Vec::new(),
+            local_port: PORT,
+        }
+    }
+}
+
+impl ReceiverOptions {
+    /// SCTP as such a session has it: it takes redundancy from whoever sends some.
+    pub fn transport(&self) -> Options {
+        live(self.local_port, &self.key).with(|transport| transport.redundancy.fec_receive = true)
+    }
+}
+
+/// SCTP as both ends have it.
+fn live(local_port: u16, key: &[u8]) -> Options {
+    let mut transport = Options { local_port, key: key.to_vec(), ..Options::live() };
+    transport.limits.streams = transport.limits.streams.max(STREAMS);
+    transport
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reliable_session_has_no_queue_and_one_with_a_code_waits_longer() {
+        let transport = |reliable| SenderOptions { reliable, ..SenderOptions::default() }.transport();
+        let queues = [false, true].map(|reliable| {
+            let it = transport(reliable);
+            (it.queue.method, it.limits.send_buffer >> 20)
+        });
+        assert_eq!(queues, [(Some(Method::RingSbpn2), 8), (None, 4)]);
+        let auto = SenderOptions { redundancy: Redundancy::Auto, ..SenderOptions::default() }.transport();
+        let (rto, usual) = (auto.timers.rto, Options::live().timers.rto);
+        assert!(rto.min > usual.min && rto.initial > usual.initial && rto.max == usual.max);
+        assert!(auto.redundancy.fec_receive && auto.redundancy.fec.is_none());
+    }
+}
