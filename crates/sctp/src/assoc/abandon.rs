@@ -1,7 +1,13 @@
 use super::Association;
+use crate::tx::{Books, Ledger};
 use braidcast_core::Instant;
 
 impl Association {
+    /// The ledger, and what its verbs change beside it.
+    pub(super) fn books(&mut self) -> (&mut Ledger, Books<'_>) {
+        (&mut self.ledger, Books { queue: &mut self.queue, journal: &mut self.journal })
+    }
+
     /// Gives up messages whose lifetime ended while they waited (RFC 3758 §3.5 A5, RFC 7496 §3).
     pub(super) fn expire(&mut self, now: Instant) {
         while let Some(key) = self.queue.next_expired(now) {

@@ -1,4 +1,4 @@
-use super::transmit::Control;
+use super::control::Control;
 use super::{Association, State};
 use crate::api::{JoinError, PathState};
 use crate::path::PathIndex;

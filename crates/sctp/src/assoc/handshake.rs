@@ -1,10 +1,14 @@
-use super::transmit::Control;
+use super::control::Control;
+use super::fec::Fec;
 use super::{Association, State};
 use crate::addresses::Addresses;
-use crate::api::{CloseReason, Event};
-use crate::capabilities::{Offer, Refusal, Unrecognized};
+use crate::api::{CloseReason, Event, PathState};
+use crate::auth::AuthKeys;
+use crate::capabilities::{Agreed, Offer, Unrecognized};
 use crate::cookie::Cookie;
 use crate::path::PathIndex;
+use crate::rx::{Echoes, Limits, Tracker};
+use crate::tx::Ledger;
 use crate::wire::chunk::{CookieAck, CookieEcho, Init};
 use crate::wire::{Cause, Chunk, Parameter, Parameters, padded};
 use braidcast_core::{Instant, Route, Writer};
@@ -139,13 +143,6 @@ impl Association {
         self.handle_handshake_timeout(now);
     }
 
-    fn refuse(&mut self, refusal: &Refusal<'_>) {
-        let mut causes = Vec::new();
-        refusal.emit(&mut Writer::new(&mut causes));
-        self.send_abort_with(&causes);
-        self.close(CloseReason::Violation(refusal.to_string()));
-    }
-
     /// COOKIE ACK (RFC 9260 §5.1 E): the handshake is done. The other routes join now.
     pub(super) fn handle_cookie_ack(&mut self, now: Instant, index: PathIndex) {
         let State::CookieEchoed(Handshake { tries, .. }) = self.state else {
@@ -222,5 +219,42 @@ impl Association {
         self.state = State::Established;
         self.paths[index].start(now);
         self.journal.events.push_back(Event::Restarted);
+    }
+
+    /// Takes over what the handshake settled.
+    pub(super) fn settle(&mut self, cookie: &Cookie) {
+        self.peer_tag = cookie.peer_tag;
+        self.peer_addresses = cookie.peer_addresses;
+        self.agreed = Agreed::new(&self.local_offer, &cookie.peer_offer);
+        self.auth = AuthKeys::new(&self.local_offer, &cookie.peer_offer, &self.options.key);
+        self.outbound_streams = cookie.outbound_streams;
+        let peer_window = cookie.peer_a_rwnd as usize;
+        self.ledger = Ledger::new(&self.options, cookie.local_initial_tsn, peer_window);
+        self.queue.settle(self.agreed.interleaving, self.agreed.forward_tsn);
+        self.tracker = Tracker::new(cookie.peer_initial_tsn);
+        self.echoes = Echoes::default();
+        self.reassembly.reset(Limits {
+            streams: cookie.inbound_streams,
+            interleaving: self.agreed.interleaving,
+            max_message: self.options.limits.max_message,
+        });
+        self.reconfiguration.expect(cookie.peer_initial_tsn);
+        let (local, peer) = (self.ledger.next_tsn().get(), self.tracker.cumulative() + 1);
+        self.fec = self
+            .agreed
+            .redundancy
+            .then(|| Box::new(Fec::new(&self.options, self.agreed.interleaving, local, peer, peer_window)));
+    }
+
+    /// The handshake is done: data and joins may flow.
+    pub(super) fn establish(&mut self, now: Instant) {
+        self.state = State::Established;
+        self.journal.events.push_back(Event::Connected);
+        for path in self.paths.iter_mut() {
+            if path.state() == PathState::Active {
+                path.start(now);
+                self.journal.events.push_back(Event::PathUp(path.id(), path.route()));
+            }
+        }
     }
 }

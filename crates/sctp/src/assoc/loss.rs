@@ -112,4 +112,30 @@ impl Association {
             self.paths[index].on_lost(1, LossCause::Silence);
         }
     }
+
+    /// T3-rtx expired on the path `index` (algorithm 5): fast retransmissions that are held there are done instead of a timeout
+    /// recovery. Whether there were any.
+    fn release_held(&mut self, now: Instant, index: PathIndex) -> bool {
+        if self.fec.is_none() || self.options.redundancy.artx.is_none() {
+            return false;
+        }
+        let by_time = self.options.papers.loss_detection == LossDetection::Time;
+        let path = &self.paths[index];
+        let overdue = |sent, order| by_time && path.lost_at(sent, order).is_some_and(|at| at <= now);
+        let out = self.ledger.sent_over(index);
+        let held: Vec<(Tsn, Order)> = out
+            .filter(|&(_, order, chunk)| chunk.held_until().is_some() || overdue(chunk.sent(), order))
+            .map(|(tsn, order, _)| (tsn, order))
+            .collect();
+        for &(tsn, order) in &held {
+            // Its message may have been given up with one before it.
+            if self.ledger.is_at(tsn, index, order) {
+                self.lose_reported(now, tsn, index, order);
+            }
+        }
+        if !held.is_empty() {
+            self.paths[index].restart_retransmission(now);
+        }
+        !held.is_empty()
+    }
 }

@@ -8,8 +8,11 @@
 mod abandon;
 mod asconf;
 mod choose;
+mod chunk;
+mod control;
 mod coupled;
 mod ecn;
+mod end;
 mod fec;
 mod handshake;
 mod heartbeat;
@@ -23,6 +26,7 @@ mod split;
 mod state;
 mod timers;
 mod transmit;
+mod window;
 
 pub(crate) use handshake::Handshake;
 pub(crate) use state::State;
@@ -38,16 +42,16 @@ use crate::cookie::Cookie;
 use crate::journal::Journal;
 use crate::path::Paths;
 use crate::rx::{AckPolicy, AckTimer, Echoes, Limits, Reassembly, Received, Tracker};
-use crate::tx::{Books, Front, Ledger, SendQueue};
+use crate::tx::{Front, Ledger, SendQueue};
 use asconf::Reconfiguration;
 use braidcast_core::{Instant, PathId, Rng, Route, Transmit};
 use braidcast_mpath::{PathView, Scheduler};
 use choose::Avoided;
+use control::Control;
 use fec::Fec;
 use sack::AckScratch;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use transmit::Control;
 
 /// An SCTP association (RFC 9260), over one path or several at once.
 ///
@@ -109,11 +113,6 @@ struct Scratch {
 }
 
 impl Association {
-    /// The ledger, and what its verbs change beside it.
-    fn books(&mut self) -> (&mut Ledger, Books<'_>) {
-        (&mut self.ledger, Books { queue: &mut self.queue, journal: &mut self.journal })
-    }
-
     /// The client's side, about to send INIT over `routes` in turn.
     pub(crate) fn connect(now: Instant, options: Arc<Options>, mut rng: Rng, peer_port: u16, routes: &[Route]) -> Self {
         let offer = Offer::of(&mut rng, &options);
@@ -176,43 +175,6 @@ impl Association {
             fec: None,
             scratch: Scratch::default(),
             options,
-        }
-    }
-
-    /// Takes over what the handshake settled.
-    fn settle(&mut self, cookie: &Cookie) {
-        self.peer_tag = cookie.peer_tag;
-        self.peer_addresses = cookie.peer_addresses;
-        self.agreed = Agreed::new(&self.local_offer, &cookie.peer_offer);
-        self.auth = AuthKeys::new(&self.local_offer, &cookie.peer_offer, &self.options.key);
-        self.outbound_streams = cookie.outbound_streams;
-        let peer_window = cookie.peer_a_rwnd as usize;
-        self.ledger = Ledger::new(&self.options, cookie.local_initial_tsn, peer_window);
-        self.queue.settle(self.agreed.interleaving, self.agreed.forward_tsn);
-        self.tracker = Tracker::new(cookie.peer_initial_tsn);
-        self.echoes = Echoes::default();
-        self.reassembly.reset(Limits {
-            streams: cookie.inbound_streams,
-            interleaving: self.agreed.interleaving,
-            max_message: self.options.limits.max_message,
-        });
-        self.reconfiguration.expect(cookie.peer_initial_tsn);
-        let (local, peer) = (self.ledger.next_tsn().get(), self.tracker.cumulative() + 1);
-        self.fec = self
-            .agreed
-            .redundancy
-            .then(|| Box::new(Fec::new(&self.options, self.agreed.interleaving, local, peer, peer_window)));
-    }
-
-    /// The handshake is done: data and joins may flow.
-    fn establish(&mut self, now: Instant) {
-        self.state = State::Established;
-        self.journal.events.push_back(Event::Connected);
-        for path in self.paths.iter_mut() {
-            if path.state() == PathState::Active {
-                path.start(now);
-                self.journal.events.push_back(Event::PathUp(path.id(), path.route()));
-            }
         }
     }
 
@@ -351,7 +313,7 @@ impl Association {
 
     /// Whether the association is over.
     pub const fn is_closed(&self) -> bool {
-        matches!(self.state, State::Closed)
+        self.state.is_closed()
     }
 
     /// Whether I-DATA is in use (RFC 8260).
@@ -414,13 +376,6 @@ impl Association {
     pub(crate) fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         self.expire(now);
         self.transmit(now, buf)
-    }
-
-    fn close(&mut self, reason: CloseReason) {
-        if !matches!(self.state, State::Closed) {
-            self.state = State::Closed;
-            self.journal.events.push_back(Event::Closed(reason));
-        }
     }
 }
 

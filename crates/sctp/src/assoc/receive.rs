@@ -68,7 +68,7 @@ impl Association {
                 self.journal.stats.dropped_packets += 1;
                 break;
             };
-            if !self.handle_chunk(now, path, raw, chunk, authenticated, &mut arrivals) || self.is_closed() {
+            if !self.handle_chunk(now, path, raw, chunk, authenticated, &mut arrivals) || self.state.is_closed() {
                 break;
             }
             arrived = self.paths.by_route(route); // A chunk may have taken the path away.
@@ -268,37 +268,11 @@ impl Association {
         action.skips()
     }
 
-    /// Room that the peer may fill (RFC 9260 §6.2 a_rwnd).
-    pub(super) fn receive_window(&self) -> usize {
-        self.options.limits.receive_buffer.saturating_sub(self.reassembly.buffered())
-    }
-
-    /// For the report: whether a packet of the peer would fit the window that it is told.
-    pub(super) fn note_window(&mut self, now: Instant) {
-        let shut = self.receive_window() < self.paths.common_mtu();
-        self.window_shut.observe(now, shut);
-    }
-
-    /// After the application took a message: tells the peer when the window was nearly shut and is open again
-    /// (RFC 9260 §6.2; as for silly windows in RFC 9293 §3.8.6.2.2).
-    pub(super) fn reopen_window(&mut self, now: Instant, before: usize) {
-        let step = self.options.limits.receive_buffer / 4;
-        if before < step && self.receive_window() >= step {
-            self.ack.demand(now);
-        }
-    }
-
     fn send_error(&mut self, cause: &Cause<'_>) {
         let mut causes = Vec::new();
         cause.emit(&mut Writer::new(&mut causes));
         if let Some(index) = self.paths.for_control(None) {
             self.control_chunk(index, &Chunk::Error(ErrorChunk { causes: Causes::new(&causes) }));
         }
-    }
-
-    /// The peer broke the protocol beyond repair.
-    pub(super) fn violation(&mut self, what: &str) {
-        self.send_abort(&Cause::ProtocolViolation(what.as_bytes()));
-        self.close(CloseReason::Violation(what.into()));
     }
 }

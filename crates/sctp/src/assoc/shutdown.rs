@@ -12,7 +12,7 @@ const GUARD_RTO_MAX: u32 = 5;
 impl Association {
     pub(super) fn begin_shutdown(&mut self, now: Instant) {
         match self.state {
-            State::CookieWait(_) | State::CookieEchoed(_) if self.buffered() == 0 => {
+            State::CookieWait(_) | State::CookieEchoed(_) if self.queue.held_bytes() == 0 => {
                 self.close(CloseReason::Shutdown);
             }
             State::Established => {
@@ -74,7 +74,7 @@ impl Association {
         if let Some(index) = index {
             self.path_failed(index);
         }
-        if !self.is_closed() {
+        if !self.state.is_closed() {
             self.send_shutdown();
         }
     }

@@ -60,6 +60,11 @@ impl State {
         matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownSent(_))
     }
 
+    /// Whether the association is over.
+    pub(crate) const fn is_closed(&self) -> bool {
+        matches!(self, Self::Closed)
+    }
+
     /// Whether the handshake is done and the association is not over.
     pub(crate) const fn is_up(&self) -> bool {
         !matches!(self, Self::CookieWait(_) | Self::CookieEchoed(_) | Self::Closed)

@@ -1,28 +1,13 @@
 use super::schedule::Way;
-use super::{Association, State};
+use super::Association;
 use crate::number::Tsn;
 use crate::path::{Path, PathIndex};
 use crate::tx::{Chunk, Departure};
-use crate::wire::chunk::{Abort, Data, ForwardTsn, GapBlock, GapBlocks, IData, IForwardTsn, ISkip, NrSack, Sack, Skip};
-use crate::wire::{self, Cause, Causes, Entries, Entry, Header, padded};
+use crate::wire::chunk::{ForwardTsn, GapBlock, GapBlocks, IForwardTsn, ISkip, NrSack, Sack, Skip};
+use crate::wire::{self, Entries, Entry, Header, padded};
 use braidcast_core::{Instant, Transmit, Writer};
 
-/// A control chunk that waits to be sent.
-#[derive(Debug)]
-pub(super) struct Control {
-    /// The path it goes over.
-    pub(super) path: PathIndex,
-    /// The verification tag of its packet: 0 for INIT.
-    pub(super) tag: u32,
-    /// The chunk as on the wire, padded.
-    pub(super) bytes: Vec<u8>,
-    /// Nothing may share its packet (RFC 9260 §6.10: INIT and the like).
-    pub(super) alone: bool,
-}
-
 impl Association {
-    /// Control chunks that wait at most; a peer that makes us answer more than that loses the answers.
-    pub(super) const MAX_CONTROL: usize = 64;
     /// A message is not cut for less than this, unless it ends there: better begin in the next packet.
     const MIN_PIECE: usize = 256;
 
@@ -100,10 +85,6 @@ impl Association {
     /// SACKs go back where the data came from (RFC 9260 §6.4), if that path still answers.
     pub(super) fn sack_path(&self) -> Option<PathIndex> {
         self.paths.for_control(self.ack.path().and_then(|id| self.paths.by_id(id)))
-    }
-
-    pub(super) const fn data_header(&self) -> usize {
-        if self.agreed.interleaving { IData::HEADER } else { Data::HEADER }
     }
 
     /// Appends one packet of at most `limit` bytes for the path `index`; its length, 0 if there was nothing to put in.
@@ -339,68 +320,6 @@ impl Association {
             let Some((tsn, chunk)) = self.ledger.copy() else { return };
             self.put_chunk(tsn, &chunk, buf);
             self.paths[index].on_copy_sent();
-        }
-    }
-
-    /// Appends the chunk `tsn` as it stands on the wire.
-    fn put_chunk(&self, tsn: Tsn, chunk: &Chunk, buf: &mut Vec<u8>) {
-        // The last chunk before a pause asks for its SACK at once (RFC 7053 §4).
-        let immediate = chunk.piece().last && self.queue.waiting_bytes() == 0 && self.ledger.has_no_repeats();
-        let payload = self.put_chunk_header(tsn, chunk, immediate, buf);
-        let mut w = Writer::new(buf);
-        w.bytes(payload);
-        w.zeros(padded(payload.len()) - payload.len());
-    }
-
-    /// Appends all of the chunk `tsn` but the payload, which it returns.
-    pub(super) fn put_chunk_header(&self, tsn: Tsn, chunk: &Chunk, immediate: bool, buf: &mut Vec<u8>) -> &[u8] {
-        let piece = chunk.piece();
-        let message = self.queue.get(piece.message);
-        let (from, len) = (piece.offset as usize, usize::from(piece.len));
-        let payload = &message.payload[from..from + len];
-        let (stream, unordered, ppid) = (message.stream, message.unordered, message.ppid);
-        let (tsn, first, last) = (tsn.wire(), piece.first, piece.last);
-        let mut w = Writer::new(buf);
-        if self.agreed.interleaving {
-            let (mid, fsn) = (message.number, piece.fsn);
-            let chunk = IData { tsn, stream, mid, unordered, first, last, immediate, ppid, fsn, payload };
-            chunk.emit_header(&mut w, len);
-        } else {
-            let ssn = message.number as u16;
-            let chunk = Data { tsn, stream, ssn, ppid, unordered, first, last, immediate, payload };
-            chunk.emit_header(&mut w, len);
-        }
-        payload
-    }
-
-    /// Queues a control chunk for `path`.
-    pub(super) fn control_chunk(&mut self, path: PathIndex, chunk: &wire::Chunk<'_>) {
-        if self.control.len() >= Self::MAX_CONTROL {
-            return;
-        }
-        let mut bytes = Vec::new();
-        chunk.emit(&mut Writer::new(&mut bytes));
-        self.control.push_back(Control { path, tag: self.peer_tag, bytes, alone: false });
-    }
-
-    pub(super) fn send_abort(&mut self, cause: &Cause<'_>) {
-        let mut causes = Vec::new();
-        cause.emit(&mut Writer::new(&mut causes));
-        self.send_abort_with(&causes);
-    }
-
-    /// ABORT is the last thing that is sent; all that waited before it is void.
-    pub(super) fn send_abort_with(&mut self, causes: &[u8]) {
-        if matches!(self.state, State::Closed) {
-            return;
-        }
-        self.control.clear();
-        if self.peer_tag == 0 {
-            return;
-        }
-        let preferred = self.paths.indices().next();
-        if let Some(path) = self.paths.for_control(None).or(preferred) {
-            self.control_chunk(path, &wire::Chunk::Abort(Abort { reflected: false, causes: Causes::new(causes) }));
         }
     }
 }

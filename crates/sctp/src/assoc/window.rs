@@ -1,0 +1,24 @@
+use super::Association;
+use braidcast_core::Instant;
+
+impl Association {
+    /// Room that the peer may fill (RFC 9260 §6.2 a_rwnd).
+    pub(super) fn receive_window(&self) -> usize {
+        self.options.limits.receive_buffer.saturating_sub(self.reassembly.buffered())
+    }
+
+    /// For the report: whether a packet of the peer would fit the window that it is told.
+    pub(super) fn note_window(&mut self, now: Instant) {
+        let shut = self.receive_window() < self.paths.common_mtu();
+        self.window_shut.observe(now, shut);
+    }
+
+    /// After the application took a message: tells the peer when the window was nearly shut and is open again
+    /// (RFC 9260 §6.2; as for silly windows in RFC 9293 §3.8.6.2.2).
+    pub(super) fn reopen_window(&mut self, now: Instant, before: usize) {
+        let step = self.options.limits.receive_buffer / 4;
+        if before < step && self.receive_window() >= step {
+            self.ack.demand(now);
+        }
+    }
+}
