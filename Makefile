@@ -50,6 +50,7 @@ format:
 check:
 	$(call step,layers and file sizes)
 	@tools/layers.sh
+	@tools/circles.py crates/sctp/src/assoc && tools/circles.py crates/dccp/src/conn
 
 clippy:
 	$(call step,clippy)

@@ -39,11 +39,6 @@ fn what_cannot_work_is_named_with_its_limit_and_what_to_do() {
         ),
         (&|it| it.sack.delay = ms(501), "sack.delay is 501ms, and must be 0ns to 500ms: lower sack.delay"),
         (
-            &|it| it.redundancy.fec = "raptorq:1100,1000".parse().ok(),
-            "redundancy.fec is raptorq:1100,1000, and must be linear, as acknowledged chunks are left out: use block, \
-             convolutional or tetrys",
-        ),
-        (
             &|it| it.redundancy.fec = Some(braidcast_sctp::Code::Block { n: 3, k: 3 }),
             "redundancy.fec is block:3,3, and must be a code: of n symbols k are sources, so 0 < k < n: choose other numbers",
         ),

@@ -18,6 +18,7 @@ mod handshake;
 mod heartbeat;
 mod loss;
 mod paths;
+mod plan;
 mod receive;
 mod sack;
 mod schedule;

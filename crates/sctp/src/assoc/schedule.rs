@@ -1,5 +1,6 @@
 //! Which path data goes over now, and which of the lost chunks.
 
+use super::plan::What;
 use super::{Association, Avoided};
 use crate::api::{Options, Priority};
 use crate::number::Tsn;
@@ -8,14 +9,6 @@ use crate::tx::Origin;
 use crate::wire::Header;
 use braidcast_core::Instant;
 use braidcast_mpath::{PathView, RetransmissionPolicy, View, Waiting};
-
-/// Where data may go now.
-pub(super) enum Way {
-    /// Over this path.
-    Open(PathIndex),
-    /// Nowhere: there is none, or no path has room or is let by pacing.
-    Shut,
-}
 
 impl Association {
     /// Puts into `views`, by their indices, what policies may know about the paths; those with room count as ready.
@@ -43,12 +36,13 @@ impl Association {
         }
     }
 
-    /// Which path data goes over now: what was lost before what is new (RFC 9260 §6.1 C).
-    pub(super) fn way(&mut self, now: Instant) -> Way {
+    /// The path that data goes over now: what was lost before what is new (RFC 9260 §6.1 C). `None`: there is nothing to send, or no
+    /// path has room or is let by pacing.
+    pub(super) fn open_path(&mut self, now: Instant) -> Option<(PathIndex, What)> {
         let new_data = self.has_new_data();
         if !self.state.carries_data() || (!new_data && self.ledger.has_no_repeats()) {
             self.avoided = Avoided::default();
-            return Way::Shut;
+            return None;
         }
         let mut views = core::mem::take(&mut self.scratch.views);
         self.fill_views(&mut views);
@@ -58,14 +52,17 @@ impl Association {
         let ready = views.iter().enumerate().filter(|(_, view)| view.ready);
         self.choose(now, ready.map(|(place, _)| PathIndex::new(place)));
         let waiting = self.waiting_data();
-        let repeat = self.repeat_way(now, waiting, &mut views);
-        let open = repeat.or_else(|| self.new_way(now, waiting, &mut views).filter(|_| new_data));
+        let repeat = self.path_for_repeat(now, waiting, &mut views);
+        let mut open = repeat.map(|path| (path, What::Repeat));
+        if open.is_none() && new_data {
+            open = self.path_for_new(now, waiting, &mut views).map(|path| (path, What::New));
+        }
         self.scratch.views = views;
-        open.map_or(Way::Shut, Way::Open)
+        open
     }
 
     /// The path for the first of the lost chunks whose path is ready.
-    fn repeat_way(&mut self, now: Instant, waiting: Waiting, views: &mut [PathView]) -> Option<PathIndex> {
+    fn path_for_repeat(&mut self, now: Instant, waiting: Waiting, views: &mut [PathView]) -> Option<PathIndex> {
         if self.ledger.has_no_repeats() {
             return None;
         }
@@ -97,7 +94,7 @@ impl Association {
     }
 
     /// The path for new data.
-    fn new_way(&mut self, now: Instant, waiting: Waiting, views: &mut [PathView]) -> Option<PathIndex> {
+    fn path_for_new(&mut self, now: Instant, waiting: Waiting, views: &mut [PathView]) -> Option<PathIndex> {
         if !self.options.paths.concurrent {
             return self.paths.data_path().filter(|index| views[index.get()].ready);
         }

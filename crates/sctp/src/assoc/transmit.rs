@@ -1,7 +1,7 @@
-use super::schedule::Way;
 use super::Association;
+use super::plan::Plan;
 use crate::number::Tsn;
-use crate::path::{Path, PathIndex};
+use crate::path::PathIndex;
 use crate::tx::{Chunk, Departure};
 use crate::wire::chunk::{ForwardTsn, GapBlock, GapBlocks, IForwardTsn, ISkip, NrSack, Sack, Skip};
 use crate::wire::{self, Entries, Entry, Header, padded};
@@ -13,83 +13,53 @@ impl Association {
 
     /// Writes the next packets, all for one route, into `buf`.
     pub(super) fn transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
-        self.transmit_next(now, buf, true)
+        let mut may_wait = true;
+        loop {
+            buf.clear();
+            let held = self.state.carries_data() && self.ledger.has_no_repeats() && self.peer_is_full();
+            self.held_by_peer.observe(now, held);
+            let plan = self.plan(now, may_wait)?;
+            let waiting = self.queue.waiting_bytes();
+            let transmit = self.write(now, plan, buf);
+            if transmit.is_some() {
+                return transmit;
+            }
+            // Only an announcement that turned out to be void; or the queue discarded what was to go, and has other messages.
+            let discarded = self.queue.front().is_some() && self.queue.waiting_bytes() < waiting;
+            let redundancy = plan.is_data() && may_wait && self.redundancy_path().is_some();
+            if plan.is_data() && !discarded && !redundancy {
+                return None;
+            }
+            may_wait = !redundancy;
+        }
     }
 
-    /// The same; redundancy that can wait for more data waits if it `may_wait`.
-    fn transmit_next(&mut self, now: Instant, buf: &mut Vec<u8>, may_wait: bool) -> Option<Transmit> {
-        buf.clear();
-        let held = self.state.carries_data() && self.ledger.has_no_repeats() && self.peer_is_full();
-        self.held_by_peer.observe(now, held);
-        self.announce_forward();
-        let (index, data) = self.next_path(now, may_wait)?;
-        let limit = self.paths[index].mtu();
-        let before = *self.paths[index].stats();
-        let waiting = self.queue.waiting_bytes();
-        let mut len = self.build_packet(now, index, limit, data, buf);
-        if len == 0 {
-            // Only an announcement that turned out to be void; or the queue discarded what was to go, and has other messages.
-            let again = !data || (self.queue.front().is_some() && self.queue.waiting_bytes() < waiting);
-            let redundancy = data && may_wait && self.redundancy_path().is_some();
-            return if again || redundancy { self.transmit_next(now, buf, !redundancy) } else { None };
+    /// Writes the packet that is planned, and more of the same size for the same path (UDP segmentation offload); a smaller one ends
+    /// it. `None` if there was nothing to put in.
+    fn write(&mut self, now: Instant, plan: Plan, buf: &mut Vec<u8>) -> Option<Transmit> {
+        let limit = self.paths[plan.path].mtu();
+        let before = *self.paths[plan.path].stats();
+        let first = self.build_packet(now, plan, limit, buf);
+        if first == 0 {
+            return None;
         }
-        let (first, mut segment_size) = (len, None);
-        let mut packets = 1;
-        // More packets of the same size for the same path go along (UDP segmentation offload); a smaller one ends it.
-        let most = if first <= limit { self.options.limits.max_segments } else { 1 };
-        while data && len == first && packets < most && buf.len() + first <= usize::from(u16::MAX) {
-            self.announce_forward();
-            if self.redundancy_is_next(index) || !matches!(self.way(now), Way::Open(next) if next == index) {
-                break;
-            }
-            len = self.build_packet(now, index, first, true, buf);
-            if len == 0 {
-                break;
-            }
-            segment_size = Some(first);
-            packets += 1;
+        let (mut len, mut packets) = (first, 1);
+        let most = if plan.is_data() && first <= limit { self.options.limits.max_segments } else { 1 };
+        while len == first && packets < most && buf.len() + first <= usize::from(u16::MAX) {
+            let Some(more) = self.plan_more(now, plan.path) else { break };
+            len = self.build_packet(now, more, first, buf);
+            packets += usize::from(len > 0);
         }
-        let path = &mut self.paths[index];
+        let path = &mut self.paths[plan.path];
         path.on_packets_sent(now, packets, buf.len());
         let route = path.route();
-        Some(Transmit { route, ecn: self.codepoint(index, &before), segment_size })
+        let segment_size = (packets > 1).then_some(first);
+        Some(Transmit { route, ecn: self.codepoint(plan.path, &before), segment_size })
     }
 
-    /// The path that has something to send, and whether data may be part of it.
-    fn next_path(&mut self, now: Instant, may_wait: bool) -> Option<(PathIndex, bool)> {
-        if let Some(control) = self.control.front() {
-            return Some((control.path, false));
-        }
-        let announcing = |(_, path): &(PathIndex, &Path)| path.pending().any();
-        if let Some((index, _)) = self.paths.enumerate().find(announcing).filter(|_| self.state.is_up()) {
-            return Some((index, false));
-        }
-        if let Some((_, index)) = self.next_copy() {
-            return Some((index, false));
-        }
-        let open = if let Way::Open(index) = self.way(now) { Some(index) } else { None };
-        if let Some(index) = self.redundancy_path()
-            && (!may_wait || open.is_none_or(|open| self.redundancy_is_next(open)))
-        {
-            return Some((index, false));
-        }
-        if let Some(index) = open {
-            return Some((index, true));
-        }
-        if self.ack.due(now) && self.state.is_up() {
-            return self.sack_path().map(|index| (index, false));
-        }
-        None
-    }
-
-    /// SACKs go back where the data came from (RFC 9260 §6.4), if that path still answers.
-    pub(super) fn sack_path(&self) -> Option<PathIndex> {
-        self.paths.for_control(self.ack.path().and_then(|id| self.paths.by_id(id)))
-    }
-
-    /// Appends one packet of at most `limit` bytes for the path `index`; its length, 0 if there was nothing to put in.
-    fn build_packet(&mut self, now: Instant, index: PathIndex, limit: usize, data: bool, buf: &mut Vec<u8>) -> usize {
-        let start = buf.len();
+    /// Appends the packet that is planned, of at most `limit` bytes. Returns its length, 0 if there was nothing to put in.
+    fn build_packet(&mut self, now: Instant, plan: Plan, limit: usize, buf: &mut Vec<u8>) -> usize {
+        let (start, index) = (buf.len(), plan.path);
         let tag =
             self.control.front().filter(|control| control.path == index).map_or(self.peer_tag, |control| control.tag);
         let (source_port, destination_port) = (self.options.local_port, self.peer_port);
@@ -98,16 +68,15 @@ impl Association {
         let alone = self.put_control(index, start + limit, buf, &mut auth);
         if !alone && tag == self.peer_tag && self.state.is_up() {
             self.put_announcements(now, index, start, limit, buf);
-            let going = data || buf.len() > start + Header::LEN;
-            if self.ack.pending() && (self.ack.due(now) || going) && self.sack_path() == Some(index) {
+            if plan.sack {
                 self.echoes.emit(start + limit, buf);
                 self.put_sack(index, start + limit, buf);
             }
             self.put_copies(index, start + limit, buf);
-            if !data && self.redundancy_path() == Some(index) {
+            if plan.redundancy {
                 self.put_redundancy(now, index, start, start + limit, buf);
             }
-            if data {
+            if plan.is_data() {
                 self.put_data(now, index, start, start + limit, buf);
             }
         }
@@ -300,14 +269,6 @@ impl Association {
     fn put_departure(&mut self, now: Instant, index: PathIndex, departure: &Departure, buf: &mut Vec<u8>) {
         self.put_chunk(departure.tsn, &departure.chunk, buf);
         self.paths[index].on_chunk_sent(now, departure);
-    }
-
-    /// The next chunk of which a copy is owed, and the path that it goes over: the best but the one it took. It may have
-    /// been cut for larger packets than any other path carries; then there is no copy.
-    fn next_copy(&mut self) -> Option<(Tsn, PathIndex)> {
-        let header = self.data_header();
-        let paths = &self.paths;
-        self.ledger.next_copy(|took, chunk| paths.best_other(took, Header::LEN + padded(header + chunk.len())))
     }
 
     /// Appends the copies that go over the path `index`, as far as they fit.

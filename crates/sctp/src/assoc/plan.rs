@@ -1,0 +1,116 @@
+//! What leaves next, over which path: decided once, before a byte is written. `transmit` writes it.
+
+use super::Association;
+use crate::number::Tsn;
+use crate::path::{Path, PathIndex};
+use crate::wire::{Header, padded};
+use braidcast_core::Instant;
+
+/// The next packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Plan {
+    pub(super) path: PathIndex,
+    /// What it is for.
+    pub(super) what: What,
+    /// A SACK goes along, or is all.
+    pub(super) sack: bool,
+    /// Redundancy goes along, or is all.
+    pub(super) redundancy: bool,
+}
+
+/// What a packet is for. Of several it is the first one here; what else fits goes along.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum What {
+    /// A control chunk that waits.
+    Control,
+    /// FORWARD-TSN, a heartbeat or an MTU probe that the path owes.
+    Announcement,
+    /// A copy of a chunk that went over another path.
+    Copy,
+    /// Redundancy that is due.
+    Redundancy,
+    /// A chunk that was lost.
+    Repeat,
+    /// New data.
+    New,
+    /// A SACK that is due, alone.
+    Sack,
+}
+
+impl Plan {
+    /// Whether chunks of messages go in it that congestion control lets leave.
+    pub(super) const fn is_data(&self) -> bool {
+        matches!(self.what, What::Repeat | What::New)
+    }
+}
+
+impl Association {
+    /// The next packet, if there is anything to send. Redundancy that can wait for more data waits if it `may_wait`.
+    pub(super) fn plan(&mut self, now: Instant, may_wait: bool) -> Option<Plan> {
+        self.announce_forward();
+        let (path, what) = self.next(now, may_wait)?;
+        Some(self.plan_for(now, path, what))
+    }
+
+    /// One more packet with data over `path`, to go along with those before it.
+    pub(super) fn plan_more(&mut self, now: Instant, path: PathIndex) -> Option<Plan> {
+        self.announce_forward();
+        if self.redundancy_is_next(path) {
+            return None;
+        }
+        let (_, what) = self.open_path(now).filter(|&(next, _)| next == path)?;
+        Some(self.plan_for(now, path, what))
+    }
+
+    /// What is first, and the path that it goes over.
+    fn next(&mut self, now: Instant, may_wait: bool) -> Option<(PathIndex, What)> {
+        if let Some(control) = self.control.front() {
+            return Some((control.path, What::Control));
+        }
+        let announcing = |(_, path): &(PathIndex, &Path)| path.pending().any();
+        if let Some((path, _)) = self.paths.enumerate().find(announcing).filter(|_| self.state.is_up()) {
+            return Some((path, What::Announcement));
+        }
+        if let Some((_, path)) = self.next_copy() {
+            return Some((path, What::Copy));
+        }
+        let open = self.open_path(now);
+        if let Some(path) = self.redundancy_path()
+            && (!may_wait || open.is_none_or(|(open, _)| self.redundancy_is_next(open)))
+        {
+            return Some((path, What::Redundancy));
+        }
+        if open.is_some() {
+            return open;
+        }
+        let path = self.sack_path().filter(|_| self.ack.due(now) && self.state.is_up())?;
+        Some((path, What::Sack))
+    }
+
+    /// What goes along with what is first.
+    fn plan_for(&mut self, now: Instant, path: PathIndex, what: What) -> Plan {
+        let mut plan = Plan { path, what, sack: false, redundancy: false };
+        let pending = self.paths[path].pending();
+        let goes_anyway =
+            plan.is_data() || what == What::Control || pending.forward || pending.heartbeat || self.ack.due(now);
+        plan.sack = self.ack.pending() && goes_anyway && self.sack_path() == Some(path);
+        plan.redundancy = !plan.is_data() && self.redundancy_path() == Some(path);
+        plan
+    }
+
+    /// SACKs go back where the data came from (RFC 9260 §6.4), if that path still answers.
+    pub(super) fn sack_path(&self) -> Option<PathIndex> {
+        self.paths.for_control(self.ack.path().and_then(|id| self.paths.by_id(id)))
+    }
+
+    /// The next chunk of which a copy is owed, and the path that it goes over: the best but the one it took. It may have
+    /// been cut for larger packets than any other path carries; then there is no copy.
+    pub(super) fn next_copy(&mut self) -> Option<(Tsn, PathIndex)> {
+        let header = self.data_header();
+        let paths = &self.paths;
+        self.ledger.next_copy(|took, chunk| paths.best_other(took, Header::LEN + padded(header + chunk.len())))
+    }
+}
+
+#[cfg(test)]
+mod tests;
