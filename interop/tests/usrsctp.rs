@@ -112,7 +112,10 @@ fn echo_server_gives_50_mb_of_random_bytes_back() {
     let udp = free_port().unwrap();
     let _server = Running::start(&echo, &[&udp.to_string()]).unwrap();
     // What is on its way to the server and back must be bounded, as it does not read while it writes.
-    let mut ours = Ours::new(options().with(|it| it.limits.send_buffer = 1 << 20));
+    let mut ours = Ours::new(options().with(|it| {
+        it.limits.send_buffer = 1 << 20;
+        it.limits.max_message = 1 << 20;
+    }));
     let id = ours.connect(udp, 7);
     let (mut next, mut sent) = (message(0), 0);
     let (mut came, mut came_bytes, mut last, mut buf) = (vec![false; 20_000], 0, [None; 10], Vec::new());

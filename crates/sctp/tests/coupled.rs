@@ -31,6 +31,7 @@ impl Flow {
             it.congestion.coupling = congestion;
             it.paths.scheduler = Scheduler::RoundRobin;
             it.limits.send_buffer = 1 << 18;
+            it.limits.max_message = 1 << 18;
         });
         let mut rng = Rng::from_seed(seed + 1000 * u64::from(number));
         let address = |side: u8, path: usize| format!("10.{number}.{path}.{side}:9899");

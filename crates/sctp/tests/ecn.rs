@@ -32,6 +32,7 @@ fn a_marking_bottleneck_is_heard_without_a_loss_and_no_slower() {
         let options = Options::default().with(|it| {
             it.congestion.ecn = ecn;
             it.limits.send_buffer = 256 << 10;
+            it.limits.max_message = 256 << 10;
         });
         let mut pair = Pair::connected(&options, vec![bottleneck(marks)]);
         let received = bulk(&mut pair, 1100, ms(10_000));
@@ -54,6 +55,7 @@ fn only_the_path_that_carried_the_mark_slows_down() {
         &Options::default().with(|it| {
             it.congestion.ecn = true;
             it.limits.send_buffer = 512 << 10;
+            it.limits.max_message = 512 << 10;
         }),
         vec![bottleneck(true), quiet()],
     );

@@ -175,6 +175,7 @@ fn steady(options: &Options) {
             let options = options.clone().with(|it| {
                 it.interleaving = interleaving;
                 it.limits.send_buffer = 200_000.min(200 * len);
+                it.limits.max_message = it.limits.send_buffer;
             });
             let mut pipe = Pipe::new(&options);
             let id = pipe.connect(0);
@@ -208,6 +209,7 @@ fn a_queue_of_any_method_allocates_nothing_for_a_message() {
                 it.queue.scope = queue_scope;
                 it.queue.limits = send_queue;
                 it.limits.send_buffer = 160_000;
+                it.limits.max_message = 160_000;
             });
             let mut pipe = Pipe::new(&options);
             let id = pipe.connect(0);

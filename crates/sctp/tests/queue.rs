@@ -307,6 +307,7 @@ fn what_does_not_fit_is_refused_and_room_is_told_of() {
     for (scope, limit) in [(QueueScope::Alone, 40_000), (QueueScope::Under, 5000)] {
         let options = options(Method::RingSbpn2, 1000).with(|it| {
             it.limits.send_buffer = 80_000;
+            it.limits.max_message = 80_000;
             it.queue.scope = scope;
         });
         let mut pair = Pair::connected(&options, vec![thin(500, 20)]);
