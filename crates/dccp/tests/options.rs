@@ -101,7 +101,8 @@ fn attempt(options: &Options) {
     let begin = net.with(client, |endpoint, now| endpoint.connect(now, route, 4001, PORT, service));
     let mut buf = Vec::new();
     for turn in 0..100 {
-        for (node, id) in [(client, begin.ok()), (server, net.node(server).connections().next())] {
+        let ends = [(client, begin.ok()), (server, net.node(server).connections().next())];
+        for (node, id) in ends {
             net.with(node, |endpoint, now| {
                 let Some(connection) = id.and_then(|id| endpoint.connection_mut(id)) else { return };
                 while connection.recv(&mut buf) {}
