@@ -12,7 +12,6 @@ use crate::tx::Ledger;
 use crate::wire::chunk::{CookieAck, CookieEcho, Init};
 use crate::wire::{Cause, Chunk, Parameter, Parameters, padded};
 use braidcast_core::{Instant, Route, Writer};
-use core::time::Duration;
 
 /// T1-init or T1-cookie (RFC 9260 §5.1).
 #[derive(Debug)]
@@ -27,6 +26,37 @@ pub(crate) struct Handshake {
 impl Handshake {
     pub(crate) const fn new(now: Instant) -> Self {
         Self { chunk: Vec::new(), tries: 0, due: now }
+    }
+}
+
+/// What the two INITs, or INIT and INIT ACK, settle for an association.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settled {
+    peer_tag: u32,
+    peer_addresses: Addresses,
+    local_offer: Offer,
+    peer_offer: Offer,
+    local_initial_tsn: u32,
+    peer_initial_tsn: u32,
+    /// Bytes that the peer has room for at first.
+    peer_window: usize,
+    outbound_streams: u16,
+    inbound_streams: u16,
+}
+
+impl From<&Cookie> for Settled {
+    fn from(cookie: &Cookie) -> Self {
+        Self {
+            peer_tag: cookie.peer_tag,
+            peer_addresses: cookie.peer_addresses,
+            local_offer: cookie.local_offer,
+            peer_offer: cookie.peer_offer,
+            local_initial_tsn: cookie.local_initial_tsn,
+            peer_initial_tsn: cookie.peer_initial_tsn,
+            peer_window: cookie.peer_a_rwnd as usize,
+            outbound_streams: cookie.outbound_streams,
+            inbound_streams: cookie.inbound_streams,
+        }
     }
 }
 
@@ -106,25 +136,16 @@ impl Association {
             self.send_abort(&Cause::ProtocolViolation(b"INIT ACK without a state cookie"));
             return self.close(CloseReason::Violation("INIT ACK without a state cookie".into()));
         };
-        let route = self.paths[index].route();
-        self.settle(&Cookie {
-            created: now,
-            lifespan: Duration::ZERO,
-            local_tag: self.local_tag,
+        self.settle(&Settled {
             peer_tag: init.initiate_tag,
-            local_initial_tsn: self.local_initial_tsn,
-            peer_initial_tsn: init.initial_tsn,
-            peer_a_rwnd: init.a_rwnd,
-            outbound_streams: self.options.limits.streams.min(init.inbound_streams),
-            inbound_streams: self.options.limits.streams.min(init.outbound_streams),
-            local_port: self.options.local_port,
-            peer_port: self.peer_port,
-            route,
-            local_tie_tag: 0,
-            peer_tie_tag: 0,
+            peer_addresses: Addresses::of_peer(&self.options, init.parameters),
             local_offer: self.local_offer,
             peer_offer,
-            peer_addresses: Addresses::of_peer(&self.options, init.parameters),
+            local_initial_tsn: self.local_initial_tsn,
+            peer_initial_tsn: init.initial_tsn,
+            peer_window: init.a_rwnd as usize,
+            outbound_streams: self.options.limits.streams.min(init.inbound_streams),
+            inbound_streams: self.options.limits.streams.min(init.outbound_streams),
         });
         let mut handshake = Handshake::new(now);
         handshake.chunk.reserve(padded(4 + bytes.len()));
@@ -188,7 +209,7 @@ impl Association {
         if restart {
             self.restart(now, index, cookie);
         } else if matches!(self.state, State::CookieWait(_) | State::CookieEchoed(_)) {
-            self.settle(cookie);
+            self.settle(&Settled::from(cookie));
             self.paths[index].confirm();
             self.establish(now);
             self.join_others(now, index); // Both ends connected at once.
@@ -215,35 +236,34 @@ impl Association {
         self.reconfiguration = super::Reconfiguration::new(cookie.local_initial_tsn);
         self.control.clear();
         self.errors = 0;
-        self.settle(cookie);
+        self.settle(&Settled::from(cookie));
         self.state = State::Established;
         self.paths[index].start(now);
         self.journal.events.push_back(Event::Restarted);
     }
 
     /// Takes over what the handshake settled.
-    pub(super) fn settle(&mut self, cookie: &Cookie) {
-        self.peer_tag = cookie.peer_tag;
-        self.peer_addresses = cookie.peer_addresses;
-        self.agreed = Agreed::new(&self.local_offer, &cookie.peer_offer);
-        self.auth = AuthKeys::new(&self.local_offer, &cookie.peer_offer, &self.options.key);
-        self.outbound_streams = cookie.outbound_streams;
-        let peer_window = cookie.peer_a_rwnd as usize;
-        self.ledger = Ledger::new(&self.options, cookie.local_initial_tsn, peer_window);
+    pub(super) fn settle(&mut self, settled: &Settled) {
+        let &Settled { peer_tag, peer_addresses, local_offer, peer_offer, .. } = settled;
+        self.peer_tag = peer_tag;
+        self.peer_addresses = peer_addresses;
+        self.agreed = Agreed::new(&local_offer, &peer_offer);
+        self.auth = AuthKeys::new(&local_offer, &peer_offer, &self.options.key);
+        self.outbound_streams = settled.outbound_streams;
+        self.ledger = Ledger::new(&self.options, settled.local_initial_tsn, settled.peer_window);
         self.queue.settle(self.agreed.interleaving, self.agreed.forward_tsn);
-        self.tracker = Tracker::new(cookie.peer_initial_tsn);
+        self.tracker = Tracker::new(settled.peer_initial_tsn);
         self.echoes = Echoes::default();
         self.reassembly.reset(Limits {
-            streams: cookie.inbound_streams,
+            streams: settled.inbound_streams,
             interleaving: self.agreed.interleaving,
             max_message: self.options.limits.max_message,
         });
-        self.reconfiguration.expect(cookie.peer_initial_tsn);
+        self.reconfiguration.expect(settled.peer_initial_tsn);
         let (local, peer) = (self.ledger.next_tsn().get(), self.tracker.cumulative() + 1);
-        self.fec = self
-            .agreed
-            .redundancy
-            .then(|| Box::new(Fec::new(&self.options, self.agreed.interleaving, local, peer, peer_window)));
+        let interleaving = self.agreed.interleaving;
+        let fec = || Box::new(Fec::new(&self.options, interleaving, local, peer, settled.peer_window));
+        self.fec = self.agreed.redundancy.then(fec);
     }
 
     /// The handshake is done: data and joins may flow.

@@ -50,6 +50,7 @@ use braidcast_mpath::{PathView, Scheduler};
 use choose::Avoided;
 use control::Control;
 use fec::Fec;
+use handshake::Settled;
 use sack::AckScratch;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -132,7 +133,7 @@ impl Association {
         let mut association =
             Self::new(options, rng, cookie.local_tag, cookie.peer_port, cookie.local_initial_tsn, cookie.local_offer);
         association.paths.add(now, route, PathState::Active);
-        association.settle(cookie);
+        association.settle(&Settled::from(cookie));
         association.establish(now);
         association
     }
