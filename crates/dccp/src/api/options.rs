@@ -1,5 +1,6 @@
 use super::{ReorderOptions, TfrcOptions};
 use crate::ccid::Ccid;
+use braidcast_cc::Algorithm;
 use braidcast_queue::{Limits, Method, Priority};
 use core::time::Duration;
 use std::sync::Arc;
@@ -15,6 +16,9 @@ use std::sync::Arc;
 pub struct Options {
     /// Congestion controls for both directions, the best first, eight at most. Default CCID 2 (RFC 4340 §10).
     pub ccids: Vec<Ccid>,
+    /// Congestion controller of the window that CCID 2 or CUBIC gives to what this end sends; the peer need not know. Default
+    /// `None`: Reno (RFC 4341 §5), or CUBIC.
+    pub cc: Option<Algorithm>,
     /// How CCID 3 and 4 behave.
     pub tfrc: TfrcOptions,
     /// Puts packets into order before loss detection and the application see them (CCID 3 and 4). Default `None`: off.
@@ -84,6 +88,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             ccids: vec![Ccid::Two],
+            cc: None,
             tfrc: TfrcOptions::default(),
             reorder: None,
             queue: Method::FifoTimed,
