@@ -2,7 +2,7 @@ use super::receiver::Receiver;
 use super::segment::{Flags, Segment};
 use super::sender::Sender;
 use crate::traffic::Traffic;
-use braidcast_cc::RtoBounds;
+use braidcast_cc::{Algorithm, RtoBounds};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, Transmit};
 use core::convert::Infallible;
 use core::time::Duration;
@@ -36,6 +36,8 @@ pub struct Config {
     pub sack: bool,
     /// Whether to offer and accept ECN (RFC 3168); not.
     pub ecn: bool,
+    /// Congestion control; Reno, as ns-2's.
+    pub cc: Algorithm,
 }
 
 impl Default for Config {
@@ -48,6 +50,7 @@ impl Default for Config {
             rto: RtoBounds::default(),
             sack: true,
             ecn: false,
+            cc: Algorithm::Reno,
         }
     }
 }
