@@ -177,7 +177,9 @@ impl Cubic {
         // §4.7, fast convergence: a window that did not come back to where it was leaves room to others.
         self.max = if self.cwnd < self.max { self.cwnd / 20 * 17 } else { self.cwnd };
         self.prior = self.cwnd;
-        let left = ((self.cwnd as f64 * kept).round() as u64).max(floor as u64 * ONE);
+        // By tenths: 0.7 of a number is none in binary, 7 of its tenths are.
+        let share = ((self.cwnd / 10) as f64 * (kept * 10.0)) as u64;
+        let left = share.max(floor as u64 * ONE);
         self.ssthresh = left.max(self.standard.least_ssthresh as u64 * ONE);
         self.stage = None;
         self.hystart = HyStart::default();

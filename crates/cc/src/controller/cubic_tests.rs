@@ -162,6 +162,22 @@ fn a_queue_that_builds_up_ends_the_first_slow_start() {
 }
 
 #[test]
+fn after_a_loss_slow_start_is_the_standard_one() {
+    let mut window = cubic(100);
+    let rounds =
+        [100_u64, 100, 150].into_iter().flat_map(|ms| (0..8).map(move |n| (Duration::from_millis(ms), n == 7)));
+    rounds.for_each(|(rtt, over)| window.on_rtt(rtt, over));
+    let grown = |window: &mut Cubic| {
+        let before = window.cwnd();
+        window.on_ack(Instant::ZERO, 8, true, RTT);
+        window.cwnd() - before
+    };
+    assert_eq!(grown(&mut window), 2, "conservative: a quarter");
+    window.on_timeout(&path(Instant::ZERO, None));
+    assert_eq!(grown(&mut window), 8, "RFC 9406 §4.3: the first only");
+}
+
+#[test]
 fn a_spurious_timeout_is_undone() {
     let mut window = reduced_from(1000);
     let mut now = Instant::ZERO;
