@@ -89,7 +89,7 @@ impl World {
             ..Options::default()
         };
         let mut ends = ["client", "server"].map(|name| End {
-            endpoint: Endpoint::new(options.clone(), Rng::from_seed(1).stream(name)),
+            endpoint: Endpoint::new(options.clone(), Rng::from_seed(1).stream(name)).expect("options that work"),
             id: None,
             inbox: VecDeque::new(),
             last: 0,

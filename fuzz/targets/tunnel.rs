@@ -120,7 +120,7 @@ impl World {
             let rng = Rng::from_seed(1).stream(name);
             let classes = [class, Class::default()];
             let exits = forwards.iter().copied().zip(classes).collect();
-            let mut tunnel = Tunnel::new(options(congestion), rng, choice.clone(), exits);
+            let mut tunnel = Tunnel::new(options(congestion), rng, choice.clone(), exits).expect("options that work");
             (0..).zip(classes).for_each(|(n, class)| tunnel.add_entrance(SocketId(ENTRANCES + n), n as u8, class));
             End {
                 tunnel,
@@ -340,7 +340,7 @@ impl World {
         let now = self.now;
         let gone = |(hostile, id): &(Endpoint, ConnectionId)| hostile.connection(*id).is_none();
         if self.hostile.as_ref().is_none_or(gone) {
-            let mut hostile = Endpoint::new(options(0), Rng::from_seed(2));
+            let mut hostile = Endpoint::new(options(0), Rng::from_seed(2)).expect("options that work");
             let route = Route::new(SocketId(0), SERVER_ADDR);
             let service = ServiceCode(u32::from_be_bytes(*b"BRTU"));
             let Ok(id) = hostile.connect(now, route, 0, DCCP_PORT, service) else { return };

@@ -74,7 +74,8 @@ impl Host<Recorder> {
     /// If the socket cannot be opened.
     pub fn new(options: Options) -> Self {
         let address: IpAddr = HOST[0].parse().expect("an address");
-        let mut endpoint = Endpoint::new(options, Rng::from_entropy(entropy().expect("randomness")));
+        let mut endpoint =
+            Endpoint::new(options, Rng::from_entropy(entropy().expect("randomness"))).expect("options that work");
         endpoint.set_local_address(SocketId(0), address);
         Self::run(Recorder { endpoint, seen: Vec::new() }, &[Bind::to_ip(address, DCCP)])
     }

@@ -25,7 +25,7 @@ impl Host<Endpoint> {
     /// If one of them cannot be opened.
     pub fn on(options: Options, binds: &[Bind]) -> Self {
         let rng = Rng::from_entropy(entropy().expect("randomness"));
-        Self::run(Endpoint::new(options, rng), binds)
+        Self::run(Endpoint::new(options, rng).expect("options that work"), binds)
     }
 
     /// The UDP port of the first socket.

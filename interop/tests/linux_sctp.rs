@@ -4,7 +4,7 @@ use braidcast_core::Rng;
 use braidcast_driver::Bind;
 use braidcast_interop::Ours;
 use braidcast_interop::linux::{GUEST, Guest, HOST, with_guest};
-use braidcast_sctp::{AssociationId, CloseReason, Options, PathState, Scheduler, SendError, SendOptions};
+use braidcast_sctp::{AssociationId, CloseReason, Options, PathState, SchedulerKind, SendError, SendOptions};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -28,9 +28,14 @@ fn ours(in_udp: bool) -> Ours {
     };
     let binds: Vec<Bind> = addresses.iter().map(bind).collect();
     // In turn: the quicker link of the two could carry nearly all of it alone.
-    let scheduler = Scheduler::RoundRobin;
+    let scheduler = SchedulerKind::RoundRobin;
     let ecn = std::env::var_os("ECN").is_some();
-    let options = Options { ecn, local_addresses: addresses, queueing_limit: None, scheduler, ..Options::live() };
+    let options = Options::live().with(|it| {
+        it.congestion.ecn = ecn;
+        it.local_addresses = addresses;
+        it.congestion.queueing_limit = None;
+        it.paths.scheduler = scheduler;
+    });
     Ours::on(options, &binds)
 }
 

@@ -22,7 +22,10 @@ fn echo(guest: &Guest, in_udp: bool) -> PathReport {
         false => (Bind::to_ip(host, 132), 0),
     };
     // A message to a packet: virtio leaves the IP header of larger ones where netem does not see it, so it drops them instead.
-    let options = Options { ecn: true, max_mtu: Options::default().base_mtu, ..Options::default() };
+    let options = Options::default().with(|it| {
+        it.congestion.ecn = true;
+        it.paths.max_mtu = Options::default().paths.base_mtu;
+    });
     let mut ours = Ours::on(options, &[bind]);
     let id = ours.connect_to(5001, &[SocketAddr::new(GUEST[0].parse().unwrap(), port)]);
     let (mut sent, mut came, mut buf) = (0, 0, Vec::new());

@@ -11,7 +11,7 @@ const LIMIT: Duration = Duration::from_secs(25);
 
 /// The first INIT may come before the other process has its socket: be quick with the next.
 fn options() -> Options {
-    Options { queueing_limit: None, ..Options::live() }
+    Options::live().with(|it| it.congestion.queueing_limit = None)
 }
 
 fn assert_shut_down(ours: &mut Ours, id: AssociationId) {
@@ -112,7 +112,7 @@ fn echo_server_gives_50_mb_of_random_bytes_back() {
     let udp = free_port().unwrap();
     let _server = Running::start(&echo, &[&udp.to_string()]).unwrap();
     // What is on its way to the server and back must be bounded, as it does not read while it writes.
-    let mut ours = Ours::new(Options { send_buffer: 1 << 20, ..options() });
+    let mut ours = Ours::new(options().with(|it| it.limits.send_buffer = 1 << 20));
     let id = ours.connect(udp, 7);
     let (mut next, mut sent) = (message(0), 0);
     let (mut came, mut came_bytes, mut last, mut buf) = (vec![false; 20_000], 0, [None; 10], Vec::new());

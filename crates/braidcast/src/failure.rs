@@ -1,4 +1,5 @@
 use crate::out::style::Style;
+use braidcast_core::Misuse;
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
@@ -55,6 +56,22 @@ impl Failure {
             Kind::Failed => 1,
             Kind::BrokenPipe => 0,
         })
+    }
+}
+
+impl From<Misuse> for Failure {
+    /// Options that come from flags are called as these are.
+    fn from(misuse: Misuse) -> Self {
+        let flag = |option| match option {
+            "key" => "--key",
+            "paths.scheduler" => "--scheduler",
+            "redundancy.fec" => "--fec",
+            "queue.method" => "--queue",
+            "send_queue.messages" => "--queue-length",
+            "max_packet" => "--mtu less headers",
+            other => other,
+        };
+        Self::usage(misuse.what(flag), misuse.mend(flag))
     }
 }
 

@@ -5,12 +5,14 @@
 
 mod bytes;
 mod machine;
+mod misuse;
 mod rng;
 mod serial;
 mod time;
 
 pub use bytes::{Reader, Truncated, Writer};
 pub use machine::{Datagram, Ecn, Machine, PathId, Route, SocketId, Transmit};
+pub use misuse::Misuse;
 pub use rng::Rng;
 pub use serial::{Serial, Unwrapper};
 pub use time::Instant;

@@ -40,8 +40,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options { ccids: vec![ccid], max_segments, ..Options::default() };
     let rng = Rng::from_seed(1);
     let mut now = Instant::from_millis(1);
-    let mut server = Endpoint::new(options.clone(), rng.stream("server"));
-    let mut client = Endpoint::new(options, rng.stream("client"));
+    let mut server = Endpoint::new(options.clone(), rng.stream("server")).unwrap();
+    let mut client = Endpoint::new(options, rng.stream("client")).unwrap();
     server.listen(PORT, SERVICE)?;
     let id = client.connect(now, route(2), 0, PORT, SERVICE)?;
     let (mut packet, mut message, payload) = (Vec::new(), Vec::new(), [7; LEN]);

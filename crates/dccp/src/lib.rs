@@ -23,6 +23,7 @@ pub use api::{
 };
 pub use braidcast_cc::Algorithm;
 pub use braidcast_cc::tfrc::{FeedbackRate, Rules, Variant};
+pub use braidcast_core::Misuse;
 pub use braidcast_queue::{Limits, Method, Priority, Why};
 pub use ccid::{Ccid, CcidReport};
 pub use conn::Connection;

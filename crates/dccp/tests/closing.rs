@@ -187,7 +187,7 @@ fn a_half_open_connection_is_cleaned_up() {
     let mut pair = open();
     let id = pair.client_id;
     pair.net.with(pair.client, |endpoint, _| {
-        *endpoint = braidcast_dccp::Endpoint::new(Options::default(), braidcast_core::Rng::from_seed(99));
+        *endpoint = braidcast_dccp::Endpoint::new(Options::default(), braidcast_core::Rng::from_seed(99)).unwrap();
         assert!(endpoint.connection(id).is_none());
     });
     let route = braidcast_core::Route::new(braidcast_core::SocketId(0), SERVER.parse().unwrap());

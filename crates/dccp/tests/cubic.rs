@@ -36,13 +36,13 @@ impl Shared {
         let mut net = Network::new(seed.get());
         // The server takes whatever a client insists on.
         let all = Options { ccids: Ccid::ALL.map(|(_, ccid)| ccid).to_vec(), ..Options::default() };
-        let server = net.add(Endpoint::new(all, rng.stream("server")), [SERVER]);
+        let server = net.add(Endpoint::new(all, rng.stream("server")).unwrap(), [SERVER]);
         net.with(server, |endpoint, _| endpoint.listen(PORT, SERVICE).unwrap());
         let (there, back) = (net.add_link(there), net.add_link(back));
         let to: std::net::SocketAddr = SERVER.parse().unwrap();
         let senders = options.iter().zip(1..).map(|(options, n)| {
             let from = format!("10.2.0.{n}:6511");
-            let client = net.add(Endpoint::new(options.clone(), rng.stream(&from)), [from.as_str()]);
+            let client = net.add(Endpoint::new(options.clone(), rng.stream(&from)).unwrap(), [from.as_str()]);
             let from = from.parse().unwrap();
             net.route((client, 0), to, &[there], (server, 0), from);
             net.route((server, 0), from, &[back], (client, 0), to);

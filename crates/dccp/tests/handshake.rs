@@ -196,12 +196,12 @@ fn an_altered_or_old_cookie_opens_nothing() {
         }
         let mut net = Network::new(1);
         let endpoint = if same_server {
-            Endpoint::new(Options::default(), Rng::from_seed(1).stream("server"))
+            Endpoint::new(Options::default(), Rng::from_seed(1).stream("server")).unwrap()
         } else {
-            Endpoint::new(Options::default(), Rng::from_seed(9).stream("server"))
+            Endpoint::new(Options::default(), Rng::from_seed(9).stream("server")).unwrap()
         };
         let node = net.add(endpoint, [SERVER]);
-        let peer = net.add(Endpoint::new(Options::default(), Rng::from_seed(2)), [CLIENT]);
+        let peer = net.add(Endpoint::new(Options::default(), Rng::from_seed(2)).unwrap(), [CLIENT]);
         net.connect((node, 0), (peer, 0), Duplex::both(link(10, 5)));
         net.with(node, |endpoint, _| endpoint.listen(PORT, SERVICE).unwrap());
         let record = Recording::default();

@@ -78,9 +78,9 @@ fn route(host: u8) -> Route {
 impl Pipe {
     fn new(options: &Options) -> Self {
         let rng = Rng::from_seed(1);
-        let mut server = Endpoint::new(options.clone(), rng.stream("server"));
+        let mut server = Endpoint::new(options.clone(), rng.stream("server")).unwrap();
         server.listen(PORT, SERVICE).unwrap();
-        let client = Endpoint::new(options.clone(), rng.stream("client"));
+        let client = Endpoint::new(options.clone(), rng.stream("client")).unwrap();
         let now = Instant::from_millis(1);
         Self { client, server, now, packet: Vec::new(), message: Vec::new(), packets: 0, received: 0 }
     }
@@ -199,7 +199,7 @@ fn idle_connections(options: &Options) {
 fn flood(options: &Options) -> (usize, isize, isize) {
     let mut pipe = Pipe::new(options);
     pipe.connect();
-    let mut client = Endpoint::new(Options::default(), Rng::from_seed(9));
+    let mut client = Endpoint::new(Options::default(), Rng::from_seed(9)).unwrap();
     client.connect(pipe.now, route(1), 0, PORT, SERVICE).unwrap();
     let mut request = Vec::new();
     client.poll_transmit(pipe.now, &mut request).unwrap();

@@ -66,7 +66,27 @@ pub trait Encoder: fmt::Debug + Send {
 }
 
 impl Code {
-    /// An encoder at the start of its numbers.
+    /// Whether the numbers make a code.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn check(self) -> Result<(), String> {
+        let (n, k) = self.rate();
+        if k == 0 || n <= k {
+            return Err("of n symbols k are sources, so 0 < k < n".to_owned());
+        }
+        match self {
+            Self::Block { n, .. } if usize::from(n) > Combination::CAUCHY_SIZE => {
+                Err(format!("a block has no more than {} symbols", Combination::CAUCHY_SIZE))
+            }
+            Self::Convolutional { m: 0, .. } | Self::Tetrys { m: 0, .. } => {
+                Err("a repair has to cover something, so 0 < m".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// An encoder at the start of its numbers. The code must be one that [`check`](Self::check) lets pass.
     pub fn encoder(self) -> Box<dyn Encoder> {
         match self {
             Self::Block { n, k } => Box::new(block::Block::new(n, k, Coefficients::Cauchy)),
@@ -147,16 +167,7 @@ impl FromStr for Code {
             ("tetrys", Ok(&[n, k, m])) => Self::Tetrys { n, k, m },
             _ => return Err(format!("'{text}' is no code; {HINT}")),
         };
-        let (n, k) = code.rate();
-        if k == 0 || n <= k {
-            return Err(format!("'{text}': of n symbols k are sources, so 0 < k < n; {HINT}"));
-        }
-        if usize::from(n) > Combination::CAUCHY_SIZE && name == "block" {
-            return Err(format!("'{text}': a block has no more than {} symbols", Combination::CAUCHY_SIZE));
-        }
-        if let Self::Convolutional { m: 0, .. } | Self::Tetrys { m: 0, .. } = code {
-            return Err(format!("'{text}': a repair has to cover something, so 0 < m"));
-        }
+        code.check().map_err(|why| format!("'{text}': {why}; {HINT}"))?;
         Ok(code)
     }
 }

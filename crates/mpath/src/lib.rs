@@ -5,5 +5,5 @@ mod scheduler;
 mod view;
 
 pub use retransmission::{RetransmissionPolicy, UnknownRetransmissionPolicy};
-pub use scheduler::{Scheduler, UnknownScheduler};
-pub use view::PathView;
+pub use scheduler::{Scheduler, SchedulerKind, UnknownScheduler};
+pub use view::{Delay, PathView, View, Waiting};

@@ -1,4 +1,16 @@
+use braidcast_core::Instant;
 use core::time::Duration;
+
+/// What a decision may know: the paths, and the data that waits for one.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The time, to which deadlines compare.
+    pub now: Instant,
+    /// The paths; a path keeps its index as long as it lives, and a place that no path has is not ready.
+    pub paths: &'a [PathView],
+    /// The data that waits.
+    pub waiting: Waiting,
+}
 
 /// What a decision may know about one path.
 #[derive(Clone, Copy, Debug, Default)]
@@ -7,16 +19,48 @@ pub struct PathView {
     pub ready: bool,
     /// Data may go over the path at all: it is among the best that there are, be it full or not.
     pub active: bool,
-    /// Data left over it since the last acknowledgement.
-    pub bursting: bool,
     /// Congestion window in bytes.
     pub cwnd: usize,
     /// Slow start threshold in bytes; `usize::MAX` before the first loss.
     pub ssthresh: usize,
     /// Bytes sent and neither acknowledged nor taken for lost.
     pub in_flight: usize,
+    /// Bytes in a second that the path carries: measured, or the window over the round trip. `None` before it is known.
+    pub rate: Option<f64>,
     /// Share of the packets that are lost, of late: 0 to 1.
     pub loss_rate: f32,
     /// Smoothed round-trip time; `None` before the first measurement.
     pub srtt: Option<Duration>,
+    /// From here to the receiver; `None` before it is known.
+    pub forward_delay: Option<Delay>,
+    /// From the receiver back to here; `None` before it is known.
+    pub return_delay: Option<Delay>,
+}
+
+/// A delay that was measured several times.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Delay {
+    /// Its smoothed mean.
+    pub mean: Duration,
+    /// The smoothed distance of a measurement from the mean.
+    pub deviation: Duration,
+}
+
+impl Delay {
+    /// One way of a round trip of which only the whole is measured: half of its mean, and all of its deviation, since either way
+    /// may be where that comes from.
+    pub fn half_of(srtt: Duration, rttvar: Duration) -> Self {
+        Self { mean: srtt / 2, deviation: rttvar }
+    }
+}
+
+/// What a decision may know about the data that waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Waiting {
+    /// Bytes that wait, the head included.
+    pub bytes: usize,
+    /// When the first that waits is of no use any more at the receiver; `None` for never.
+    pub deadline: Option<Instant>,
+    /// How important the first that waits is, as the send queues number it: 0 the most.
+    pub priority: u8,
 }

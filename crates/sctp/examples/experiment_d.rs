@@ -4,7 +4,7 @@
 //! `cargo build --release -p braidcast-sctp --example experiment_d`, then time `target/release/examples/experiment_d [LOSS% [SEED]]`.
 
 use braidcast_core::{Instant, Rng, Route, SocketId};
-use braidcast_sctp::{Endpoint, LossDetection, Options, SackPolicy, Scheduler, SendOptions};
+use braidcast_sctp::{Endpoint, LossDetection, Options, SackPolicy, SchedulerKind, SendOptions};
 use braidcast_sim::link::{LinkModel, QueueLimit};
 use braidcast_sim::{Duplex, Network};
 use core::time::Duration;
@@ -16,19 +16,18 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let loss = arguments.next().unwrap_or_else(|| "1".into());
     let seed = arguments.next().map_or(1, |text| text.parse().expect("a seed"));
-    let options = Options {
-        scheduler: Scheduler::RoundRobin,
-        loss_detection: LossDetection::Count,
-        sack: SackPolicy::Dac.into(),
-        receive_buffer: 65_536,
-        send_buffer: 1 << 18,
-        max_message: 1 << 14,
+    let options = Options::default().with(|it| {
+        it.paths.scheduler = SchedulerKind::RoundRobin;
+        it.papers.loss_detection = LossDetection::Count;
+        it.sack = SackPolicy::Dac.into();
+        it.limits.receive_buffer = 65_536;
+        it.limits.send_buffer = 1 << 18;
+        it.limits.max_message = 1 << 14;
         // As ns-2: DATA chunks, windows sent as they open, no probes of a silent path.
-        interleaving: false,
-        pacing: false,
-        probe: false,
-        ..Options::default()
-    };
+        it.interleaving = false;
+        it.congestion.pacing = false;
+        it.paths.probe = false;
+    });
     let data = LinkModel {
         queue: QueueLimit::Packets(50).into(),
         loss: format!("{loss}%").parse().expect("a share in per cent"),
@@ -37,8 +36,10 @@ fn main() {
     let back = LinkModel { loss: braidcast_sim::link::Loss::default(), ..data.clone() };
     let mut net = Network::new(seed);
     let rng = Rng::from_seed(seed);
-    let client = net.add(Endpoint::new(options.clone(), rng.stream("client")), ["10.1.0.1:9899", "10.2.0.1:9899"]);
-    let server = net.add(Endpoint::new(options.clone(), rng.stream("server")), ["10.1.0.2:9899", "10.2.0.2:9899"]);
+    let client =
+        net.add(Endpoint::new(options.clone(), rng.stream("client")).unwrap(), ["10.1.0.1:9899", "10.2.0.1:9899"]);
+    let server =
+        net.add(Endpoint::new(options.clone(), rng.stream("server")).unwrap(), ["10.1.0.2:9899", "10.2.0.2:9899"]);
     let routes = [0, 1].map(|i| {
         net.connect((client, i), (server, i), Duplex::new(data.clone(), back.clone()));
         Route::new(SocketId(i), net.address((server, i)))

@@ -13,7 +13,8 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    const MAX: usize = 8;
+    /// Addresses of a list.
+    pub(crate) const MAX: usize = 8;
     /// Most bytes that [`emit`](Self::emit) writes: type, length and address of IPv6.
     pub(crate) const MAX_EMITTED: usize = Self::MAX * (4 + 16);
 

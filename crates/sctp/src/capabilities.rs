@@ -81,8 +81,8 @@ impl Offer {
 
     /// What `options` have us offer.
     pub(crate) fn of(rng: &mut Rng, options: &Options) -> Self {
-        let (ecn, redundancy) = (options.ecn, options.takes_redundancy());
-        Self { ecn, redundancy, ..Self::new(rng, options.interleaving, options.nr_sack) }
+        let (ecn, redundancy) = (options.congestion.ecn, options.takes_redundancy());
+        Self { ecn, redundancy, ..Self::new(rng, options.interleaving, options.papers.nr_sack) }
     }
 
     /// What the sender of `parameters`, those of an INIT or INIT-ACK, offers. Parameters that say nothing about

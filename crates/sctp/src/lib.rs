@@ -16,21 +16,24 @@ mod auth;
 mod capabilities;
 mod cookie;
 mod endpoint;
+mod journal;
+mod number;
 mod path;
 mod rx;
 mod tx;
 pub mod wire;
 
 pub use api::{
-    Abandonment, Artx, ArtxFrom, BlockingReport, BufferSplit, CloseReason, ConnectError, CwndUnit, CwndUpdate, Event,
-    FecLosses, FecWindow, JoinError, LossDetection, MarkResponse, Options, PathReport, PathState, PrVariant, Priority,
-    QueueScope, Reliability, RttSamples, SackOptions, SackPath, SackPolicy, SendError, SendOptions, Stats, StreamOrder,
-    Waits,
+    Abandonment, Artx, ArtxFrom, BlockingReport, BufferSplit, CloseReason, CongestionOptions, ConnectError, CwndUnit,
+    CwndUpdate, Event, FecLosses, FecWindow, JoinError, LimitOptions, LossDetection, MarkResponse, Options, PaperRules,
+    PathOptions, PathReport, PathState, PrVariant, Priority, QueueOptions, QueueScope, RedundancyOptions, Reliability,
+    RttSamples, SackOptions, SackPath, SackPolicy, SendError, SendOptions, Stats, StreamOrder, TimerOptions, Waits,
 };
 pub use assoc::Association;
 pub use braidcast_cc::{Congestion, LossResponse, RtoBounds};
+pub use braidcast_core::Misuse;
 pub use braidcast_fec::Code;
-pub use braidcast_mpath::{RetransmissionPolicy, Scheduler};
+pub use braidcast_mpath::{RetransmissionPolicy, SchedulerKind};
 pub use braidcast_queue::{Limits, Method, Priority as MessagePriority, Why};
 pub use endpoint::{AssociationId, Endpoint};
 pub use rx::Received;

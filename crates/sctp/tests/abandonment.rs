@@ -3,13 +3,13 @@
 mod common;
 
 use braidcast_sctp::wire::chunk::kind;
-use braidcast_sctp::{Abandonment, Event, Options, PrVariant, Priority, Reliability, SendOptions};
+use braidcast_sctp::{Abandonment, Event, Options, PaperRules, PrVariant, Priority, Reliability, SendOptions};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Loss};
 use common::{CLIENT, Pair, SERVER, link, ms, on, pattern};
 
 fn options(abandonment: Abandonment) -> Options {
-    Options { abandonment, ..Options::classic() }
+    Options::classic().with(|it| it.papers.abandonment = abandonment)
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn what_expires_in_flight_is_forgotten_at_once_or_waited_for() {
 #[test]
 fn what_is_given_up_by_a_timeout_frees_its_window() {
     for (name, abandonment) in Abandonment::ALL {
-        let options = Options { initial_window: Some(10), ..options(abandonment) };
+        let options = options(abandonment).with(|it| it.congestion.initial_window = Some(10));
         let mut pair = Pair::connected(&options, vec![Duplex::both(link(10, 20)), Duplex::both(link(10, 20))]);
         // One message of six chunks, lost on the primary path, and given up with the first of them that counts as lost.
         pair.cut(0, true);
@@ -62,7 +62,7 @@ fn delayed_abandonment_keeps_the_window_growing_when_messages_expire_before_thei
             let clean = LinkModel { queue: "100p".parse().unwrap(), ..link(mbit, delay) };
             Duplex::new(LinkModel { loss: Loss::Uniform(0.005), ..clean.clone() }, clean)
         });
-        let options = Options { receive_buffer: 1 << 20, ..variant.apply(Options::classic()) };
+        let options = variant.apply(Options::classic()).with(|it| it.limits.receive_buffer = 1 << 20);
         let mut pair = Pair::connected(&options, links.to_vec());
         let reliability = Reliability::Lifetime(ms(300));
         let mut received = 0;
@@ -86,7 +86,9 @@ fn the_variants_are_made_of_three_choices() {
         .iter()
         .map(|(name, variant)| {
             assert_eq!((name.parse(), variant.to_string().as_str()), (Ok(*variant), *name));
-            let Options { concurrent, abandonment, stream_order, .. } = variant.apply(Options::default());
+            let options = variant.apply(Options::default());
+            let concurrent = options.paths.concurrent;
+            let PaperRules { abandonment, stream_order, .. } = options.papers;
             let lifetimes = variant.is_partially_reliable();
             format!("{name}: concurrent {concurrent}, lifetimes {lifetimes}, {abandonment}, {stream_order}")
         })

@@ -3,7 +3,7 @@
 mod common;
 
 use braidcast_sctp::wire::chunk::kind;
-use braidcast_sctp::{BlockingReport, BufferSplit, Options, Reliability, SackPolicy, Scheduler, SendOptions};
+use braidcast_sctp::{BlockingReport, BufferSplit, Options, Reliability, SackPolicy, SchedulerKind, SendOptions};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, QueueLimit};
 use common::{CLIENT, Pair, SERVER, link, ms, on, packet, pattern, tag, transfer};
@@ -19,12 +19,11 @@ fn duplex(kbit: u64, delay_ms: u64) -> Duplex {
 
 /// CMT as the papers have it, packets in turn over the paths.
 fn cmt() -> Options {
-    Options {
-        scheduler: Scheduler::RoundRobin,
-        sack: SackPolicy::EveryPacket.into(),
-        max_message: 16_384,
-        ..Options::default()
-    }
+    Options::default().with(|it| {
+        it.paths.scheduler = SchedulerKind::RoundRobin;
+        it.sack = SackPolicy::EveryPacket.into();
+        it.limits.max_message = 16_384;
+    })
 }
 
 /// Goodput of a bulk transfer in Mbit/s over 30 s after 10 s, and what blocked: at the receiver, and at the sender.
@@ -48,16 +47,21 @@ fn bulk(options: &Options, links: Vec<Duplex>) -> (f64, BlockingReport, Blocking
 #[test]
 fn a_small_receive_window_is_blocked_by_a_slow_path_unless_it_is_split() {
     let fast = || duplex(1000, 10);
-    for scheduler in [Scheduler::RoundRobin, Scheduler::LowestDelay] {
-        let options = Options { scheduler, receive_buffer: BUFFER, ..cmt() };
+    for scheduler in [SchedulerKind::RoundRobin, SchedulerKind::LowestDelay] {
+        let options = cmt().with(|it| {
+            it.paths.scheduler = scheduler;
+            it.limits.receive_buffer = BUFFER;
+        });
         let alone = bulk(&options, vec![fast()]).0;
-        let run = |buffer_split| bulk(&Options { buffer_split, ..options.clone() }, vec![fast(), duplex(1000, 150)]);
+        let run = |buffer_split| {
+            bulk(&options.clone().with(|it| it.papers.buffer_split = buffer_split), vec![fast(), duplex(1000, 150)])
+        };
         let (shared, _, blocked) = run(BufferSplit::None);
         let (split, ..) = run(BufferSplit::Receiver);
         println!("{scheduler}: fast path alone {alone:.2}, both {shared:.2}, split {split:.2} Mbit/s");
         assert!(split > 1.3 * alone, "{scheduler}: {split:.2} Mbit/s with both paths, {alone:.2} with the fast one");
         // In turn the slow path makes it worse than without it; by delay it just adds nothing.
-        let gain = if scheduler == Scheduler::RoundRobin { 0.9 } else { 1.05 };
+        let gain = if scheduler == SchedulerKind::RoundRobin { 0.9 } else { 1.05 };
         assert!(shared < gain * alone, "{scheduler}: {shared:.2} Mbit/s with both paths, {alone:.2} with the fast one");
         let share = blocked.held_by_peer.total.as_secs_f64() / 40.0;
         assert!(share > 0.5, "{scheduler}: blocked for {share:.2} of the time");
@@ -66,7 +70,7 @@ fn a_small_receive_window_is_blocked_by_a_slow_path_unless_it_is_split() {
 
 #[test]
 fn a_small_send_buffer_takes_both_the_split_and_nr_sack() {
-    let options = Options { send_buffer: BUFFER, ..cmt() };
+    let options = cmt().with(|it| it.limits.send_buffer = BUFFER);
     let alone = bulk(&options, vec![duplex(4000, 10)]).0;
     let goodput = [
         (BufferSplit::None, false),
@@ -75,7 +79,10 @@ fn a_small_send_buffer_takes_both_the_split_and_nr_sack() {
         (BufferSplit::Both, true),
     ]
     .map(|(buffer_split, nr_sack)| {
-        let options = Options { buffer_split, nr_sack, ..options.clone() };
+        let options = options.clone().with(|it| {
+            it.papers.buffer_split = buffer_split;
+            it.papers.nr_sack = nr_sack;
+        });
         bulk(&options, vec![duplex(4000, 10), duplex(1000, 150)]).0
     });
     let [neither, split, nr_sack, both] = goodput;
@@ -91,7 +98,10 @@ fn a_small_send_buffer_takes_both_the_split_and_nr_sack() {
 #[test]
 fn nr_sack_frees_what_lies_above_a_gap_and_sack_does_not() {
     for nr_sack in [true, false] {
-        let options = Options { nr_sack, sack: SackPolicy::EveryPacket.into(), ..Options::default() };
+        let options = Options::default().with(|it| {
+            it.papers.nr_sack = nr_sack;
+            it.sack = SackPolicy::EveryPacket.into();
+        });
         let mut pair = Pair::connected(&options, vec![Duplex::both(link(10, 15))]);
         let recording = pair.record();
         pair.cut(0, true);
@@ -116,7 +126,7 @@ fn nr_sack_frees_what_lies_above_a_gap_and_sack_does_not() {
 
 #[test]
 fn a_peer_without_nr_sack_gets_sack_and_one_that_sends_it_all_the_same_is_not_heard() {
-    let with = Options { nr_sack: true, ..Options::default() };
+    let with = Options::default().with(|it| it.papers.nr_sack = true);
     let mut pair = Pair::with(with, Options::default(), vec![Duplex::both(link(10, 15))]);
     pair.connect();
     let recording = pair.record();
@@ -149,7 +159,11 @@ fn a_peer_without_nr_sack_gets_sack_and_one_that_sends_it_all_the_same_is_not_he
 #[test]
 fn nr_sack_with_loss_partial_reliability_and_long_messages() {
     for interleaving in [true, false] {
-        let options = Options { nr_sack: true, interleaving, buffer_split: BufferSplit::Both, ..Options::live() };
+        let options = Options::live().with(|it| {
+            it.papers.nr_sack = true;
+            it.interleaving = interleaving;
+            it.papers.buffer_split = BufferSplit::Both;
+        });
         let lossy = || Duplex::both(LinkModel { loss: "5%".parse().unwrap(), ..link(10, 15) });
         let mut pair = Pair::connected(&options, vec![lossy(), lossy()]);
         transfer(&mut pair, 1_000_000, 50_000);
@@ -169,7 +183,10 @@ fn nr_sack_with_loss_partial_reliability_and_long_messages() {
 
 #[test]
 fn waiting_for_a_gap_is_measured() {
-    let options = Options { receive_buffer: 20_000, max_message: 10_000, ..Options::default() };
+    let options = Options::default().with(|it| {
+        it.limits.receive_buffer = 20_000;
+        it.limits.max_message = 10_000;
+    });
     let mut pair = Pair::connected(&options, vec![Duplex::both(link(10, 15))]);
     pair.cut(0, true);
     pair.client_send(&[1; 1000], SendOptions::default());
@@ -207,7 +224,10 @@ fn waiting_for_a_gap_is_measured() {
 fn sack_policies_by_name() {
     // Packets of data for each SACK, without and with packets that come in turns over paths of different delay.
     let per_sack = |policy: SackPolicy, delays: &[u64]| {
-        let options = Options { sack: policy.into(), scheduler: Scheduler::RoundRobin, ..Options::default() };
+        let options = Options::default().with(|it| {
+            it.sack = policy.into();
+            it.paths.scheduler = SchedulerKind::RoundRobin;
+        });
         let mut pair = Pair::connected(&options, delays.iter().map(|&delay| Duplex::both(link(10, delay))).collect());
         let recording = pair.record();
         transfer(&mut pair, 500_000, 1400);

@@ -15,7 +15,10 @@ use std::fmt::Write;
 
 /// CMT with a wide receive window, which still fits the queues of the links here: nothing is lost but at random.
 fn roomy() -> Options {
-    Options { receive_buffer: 512 << 10, initial_ssthresh: None, ..Options::classic() }
+    Options::classic().with(|it| {
+        it.limits.receive_buffer = 512 << 10;
+        it.papers.initial_ssthresh = None;
+    })
 }
 
 fn duplex(mbit: u64, delay_ms: u64) -> Duplex {
@@ -69,7 +72,10 @@ fn a_path_whose_acknowledgements_others_overtake_is_measured_all_the_same() {
 fn the_plain_window_rule_starves_where_the_cumulative_tsn_stands_still_and_cuc_does_not() {
     // The slow path holds up the cumulative TSN for most SACKs of the fast one.
     let fill = |cwnd_update, loss| {
-        let options = Options { cwnd_update, retransmission: RetransmissionPolicy::RtxSame, ..roomy() };
+        let options = roomy().with(|it| {
+            it.papers.cwnd_update = cwnd_update;
+            it.papers.retransmission = RetransmissionPolicy::RtxSame;
+        });
         let mut pair = Pair::connected(&options, vec![lossy(10, 10, loss), lossy(10, 150, loss)]);
         bulk(&mut pair, 1400, ms(8000))
     };
@@ -82,7 +88,7 @@ fn the_plain_window_rule_starves_where_the_cumulative_tsn_stands_still_and_cuc_d
 #[test]
 fn counting_without_the_split_repeats_what_was_never_lost() {
     let repeated = |loss_detection| {
-        let options = Options { loss_detection, ..roomy() };
+        let options = roomy().with(|it| it.papers.loss_detection = loss_detection);
         let mut pair = Pair::connected(&options, vec![duplex(10, 5), duplex(10, 80)]);
         bulk(&mut pair, 1400, ms(4000));
         settle(&mut pair);
@@ -99,7 +105,11 @@ fn counting_without_the_split_repeats_what_was_never_lost() {
 #[test]
 fn a_chunk_is_fast_retransmitted_once_and_then_waits_for_t3() {
     let sack = SackOptions { every: 1, ..roomy().sack };
-    let options = Options { sack, initial_window: Some(10), max_burst: None, ..roomy() };
+    let options = roomy().with(|it| {
+        it.sack = sack;
+        it.congestion.initial_window = Some(10);
+        it.papers.max_burst = None;
+    });
     let mut pair = Pair::connected(&options, vec![duplex(10, 20)]);
     let (there, _) = pair.links[0];
     let send = |pair: &mut Pair| pair.client_send(&pattern(1000, 1), SendOptions::default());
@@ -128,7 +138,10 @@ fn a_chunk_is_fast_retransmitted_once_and_then_waits_for_t3() {
 
 /// Which path carried what was lost on path 0: chunks sent again over each path, fast and after timeouts.
 fn repeats(retransmission: RetransmissionPolicy, concurrent: bool) -> [(u64, u64); 2] {
-    let options = Options { retransmission, concurrent, ..roomy() };
+    let options = roomy().with(|it| {
+        it.papers.retransmission = retransmission;
+        it.paths.concurrent = concurrent;
+    });
     let mut pair = Pair::connected(&options, vec![lossy(4, 20, 0.08), duplex(4, 20)]);
     for _ in 0..20 {
         bulk(&mut pair, 1400, ms(1000));
@@ -179,7 +192,7 @@ fn sacks_that_overtake_each_other_between_return_paths_cause_no_retransmission()
         let forward = LinkModel { queue: "4000p".parse().unwrap(), ..link(10, 10) };
         let back = |delay| LinkModel { queue: "4000p".parse().unwrap(), ..link(10, delay) };
         let links = vec![Duplex::new(forward.clone(), back(10)), Duplex::new(forward, back(150))];
-        let options = Options { loss_detection, ..roomy() };
+        let options = roomy().with(|it| it.papers.loss_detection = loss_detection);
         let mut pair = Pair::connected(&options, links);
         bulk(&mut pair, 1400, ms(6000));
         settle(&mut pair);
@@ -220,7 +233,12 @@ fn old_sacks_played_again_change_nothing() {
 /// SRTT and shortest RTT in ms of paths of 20 and 200 ms, each of which carries a packet every 25 ms.
 fn measured(rtt_samples: RttSamples, path: SackPath) -> [(u128, u128); 2] {
     let sack = SackOptions { path, ..Options::classic().sack };
-    let options = Options { rtt_samples, sack, initial_window: Some(200), max_burst: None, ..roomy() };
+    let options = roomy().with(|it| {
+        it.papers.rtt_samples = rtt_samples;
+        it.sack = sack;
+        it.congestion.initial_window = Some(200);
+        it.papers.max_burst = None;
+    });
     let mut pair = Pair::connected(&options, vec![duplex(100, 10), duplex(100, 100)]);
     // One more, so that round robin puts the first of each two on the short path.
     pair.client_send(&pattern(1400, 0), SendOptions::default());
@@ -254,7 +272,10 @@ fn a_short_path_is_measured_as_short_beside_a_long_one() {
 #[test]
 fn bursts_are_limited_to_four_packets_an_acknowledgement() {
     let most = |max_burst| {
-        let options = Options { max_burst, initial_window: Some(20), ..roomy() };
+        let options = roomy().with(|it| {
+            it.papers.max_burst = max_burst;
+            it.congestion.initial_window = Some(20);
+        });
         let mut pair = Pair::connected(&options, vec![duplex(100, 20)]);
         let recording = pair.record();
         (0..30).for_each(|n| pair.client_send(&pattern(1400, n), SendOptions::default()));

@@ -3,7 +3,7 @@
 mod common;
 
 use braidcast_core::{Instant, Rng};
-use braidcast_sctp::{AssociationId, Congestion, Endpoint, Options, Scheduler, SendError, SendOptions};
+use braidcast_sctp::{AssociationId, Congestion, Endpoint, Options, SchedulerKind, SendError, SendOptions};
 use braidcast_sim::link::{LinkModel, QueueLimit};
 use braidcast_sim::{Duplex, LinkId, Network, NodeId};
 use common::{Pair, link, ms};
@@ -27,13 +27,18 @@ impl Flow {
         congestion: Congestion,
         (bottleneck, back): (LinkId, LinkId),
     ) -> Self {
-        let options =
-            Options { congestion, scheduler: Scheduler::RoundRobin, send_buffer: 1 << 18, ..Options::default() };
+        let options = Options::default().with(|it| {
+            it.congestion.coupling = congestion;
+            it.paths.scheduler = SchedulerKind::RoundRobin;
+            it.limits.send_buffer = 1 << 18;
+        });
         let mut rng = Rng::from_seed(seed + 1000 * u64::from(number));
         let address = |side: u8, path: usize| format!("10.{number}.{path}.{side}:9899");
         let (ours, theirs): (Vec<_>, Vec<_>) = (0..paths).map(|path| (address(1, path), address(2, path))).unzip();
-        let client = net.add(Endpoint::new(options.clone(), rng.stream("client")), ours.iter().map(String::as_str));
-        let server = net.add(Endpoint::new(options.clone(), rng.stream("server")), theirs.iter().map(String::as_str));
+        let client =
+            net.add(Endpoint::new(options.clone(), rng.stream("client")).unwrap(), ours.iter().map(String::as_str));
+        let server =
+            net.add(Endpoint::new(options.clone(), rng.stream("server")).unwrap(), theirs.iter().map(String::as_str));
         let mut routes = Vec::new();
         for path in 0..paths {
             let (a, b) = ((client, path as u16), (server, path as u16));
@@ -128,7 +133,10 @@ fn over_disjoint_links_all_rules_use_both() {
     // by themselves are not quite filled.
     let least = |rule| if rule == Congestion::RpV2 { 1.45 } else { 1.85 };
     for (_, congestion) in Congestion::ALL {
-        let options = Options { congestion, scheduler: Scheduler::RoundRobin, ..Options::default() };
+        let options = Options::default().with(|it| {
+            it.congestion.coupling = congestion;
+            it.paths.scheduler = SchedulerKind::RoundRobin;
+        });
         let model = LinkModel { queue: QueueLimit::Packets(50).into(), ..link(4, 20) };
         let mut pair = Pair::connected(&options, vec![Duplex::both(model.clone()), Duplex::both(model)]);
         let goodput = bulk(&mut pair, Duration::from_secs(10), Duration::from_secs(40));

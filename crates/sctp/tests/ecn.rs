@@ -29,7 +29,10 @@ fn path(pair: &mut Pair, i: usize) -> PathReport {
 #[test]
 fn a_marking_bottleneck_is_heard_without_a_loss_and_no_slower() {
     let fill = |ecn, marks| {
-        let options = Options { ecn, send_buffer: 256 << 10, ..Options::default() };
+        let options = Options::default().with(|it| {
+            it.congestion.ecn = ecn;
+            it.limits.send_buffer = 256 << 10;
+        });
         let mut pair = Pair::connected(&options, vec![bottleneck(marks)]);
         let received = bulk(&mut pair, 1100, ms(10_000));
         let stats = pair.net.link(pair.links[0].0).stats();
@@ -48,7 +51,10 @@ fn a_marking_bottleneck_is_heard_without_a_loss_and_no_slower() {
 #[test]
 fn only_the_path_that_carried_the_mark_slows_down() {
     let mut pair = Pair::connected(
-        &Options { ecn: true, send_buffer: 512 << 10, ..Options::default() },
+        &Options::default().with(|it| {
+            it.congestion.ecn = true;
+            it.limits.send_buffer = 512 << 10;
+        }),
         vec![bottleneck(true), quiet()],
     );
     bulk(&mut pair, 1100, ms(10_000));
@@ -62,7 +68,7 @@ fn only_the_path_that_carried_the_mark_slows_down() {
 
 #[test]
 fn only_packets_with_data_can_be_marked() {
-    let mut pair = Pair::new(&Options { ecn: true, ..Options::default() }, vec![bottleneck(true)]);
+    let mut pair = Pair::new(&Options::default().with(|it| it.congestion.ecn = true), vec![bottleneck(true)]);
     let recording = pair.record();
     pair.connect();
     bulk(&mut pair, 1100, ms(500));
@@ -92,8 +98,8 @@ fn copies_which_no_window_holds_back_cannot_be_marked() {
 
 #[test]
 fn a_peer_without_ecn_is_sent_nothing_that_can_be_marked() {
-    let with = Options { ecn: true, ..Options::default() };
-    let without = Options { ecn: false, ..Options::default() };
+    let with = Options::default().with(|it| it.congestion.ecn = true);
+    let without = Options::default().with(|it| it.congestion.ecn = false);
     for (client, server) in [(with.clone(), without.clone()), (without, with)] {
         let mut pair = Pair::with(client, server, vec![bottleneck(true)]);
         let recording = pair.record();
@@ -146,8 +152,8 @@ impl Underway {
 impl Carried {
     fn new(options: &Options, paths: usize) -> Self {
         let rng = Rng::from_seed(1);
-        let mut client = Endpoint::new(options.clone(), rng.stream("client"));
-        let mut server = Endpoint::new(options.clone(), rng.stream("server"));
+        let mut client = Endpoint::new(options.clone(), rng.stream("client")).unwrap();
+        let mut server = Endpoint::new(options.clone(), rng.stream("server")).unwrap();
         server.listen();
         let now = Instant::from_millis(1000);
         let routes: Vec<_> = (0..paths).map(route).collect();
@@ -238,21 +244,20 @@ impl Carried {
 /// A SACK for each packet, no pacing, a window of 20 packets.
 fn by_hand() -> Options {
     let sack = SackPolicy::EveryPacket.into();
-    Options {
-        sack,
-        pacing: false,
-        initial_window: Some(20),
-        interleaving: true,
-        max_mtu: 1200,
-        ecn: true,
-        ..Options::default()
-    }
+    Options::default().with(|it| {
+        it.sack = sack;
+        it.congestion.pacing = false;
+        it.congestion.initial_window = Some(20);
+        it.interleaving = true;
+        it.paths.max_mtu = 1200;
+        it.congestion.ecn = true;
+    })
 }
 
 #[test]
 fn marks_of_one_window_reduce_it_once_and_those_of_the_next_once_more() {
     // Veno would take a loss on an empty queue for chance. A mark is none.
-    let mut net = Carried::new(&Options { loss_response: LossResponse::Veno, ..by_hand() }, 1);
+    let mut net = Carried::new(&by_hand().with(|it| it.congestion.loss_response = LossResponse::Veno), 1);
     let before = net.path(0).cwnd;
     let sent = net.send(6);
     sent.iter().for_each(|packet| net.server_gets(&packet.clone().marked()));
@@ -273,7 +278,7 @@ fn marks_of_one_window_reduce_it_once_and_those_of_the_next_once_more() {
 
 #[test]
 fn abe_keeps_four_fifths_of_a_window_that_has_left_slow_start() {
-    let mut net = Carried::new(&Options { mark_response: MarkResponse::Abe, ..by_hand() }, 1);
+    let mut net = Carried::new(&by_hand().with(|it| it.congestion.mark_response = MarkResponse::Abe), 1);
     let mark = |net: &mut Carried| {
         let before = net.path(0).cwnd;
         net.send(1).iter().for_each(|packet| net.server_gets(&packet.clone().marked()));
@@ -361,7 +366,7 @@ fn bleached_packets_and_echoes_of_nothing_change_nothing() {
 #[test]
 fn marked_redundancy_is_told_of_with_the_next_data_over_its_path() {
     let code = "block:4,3".parse().unwrap();
-    let mut net = Carried::new(&Options { fec: Some(code), ..by_hand() }, 1);
+    let mut net = Carried::new(&by_hand().with(|it| it.redundancy.fec = Some(code)), 1);
     net.push(3);
     let sent = net.client_sends();
     assert!(sent.len() == 4 && sent.iter().all(|packet| packet.ecn == Ecn::Ect0), "three with data, one without");
@@ -381,7 +386,13 @@ fn marked_redundancy_is_told_of_with_the_next_data_over_its_path() {
 #[test]
 fn redundancy_outside_the_window_cannot_be_marked() {
     let code = "block:4,3".parse().unwrap();
-    let mut net = Carried::new(&Options { fec: Some(code), fec_window: FecWindow::Outside, ..by_hand() }, 1);
+    let mut net = Carried::new(
+        &by_hand().with(|it| {
+            it.redundancy.fec = Some(code);
+            it.redundancy.fec_window = FecWindow::Outside;
+        }),
+        1,
+    );
     net.push(3);
     let says: Vec<Ecn> = net.client_sends().iter().map(|packet| packet.ecn).collect();
     assert_eq!(says, [Ecn::Ect0, Ecn::Ect0, Ecn::Ect0, Ecn::NotEct]);

@@ -16,7 +16,10 @@ fn modem(ecn_field: EcnField) -> Duplex {
 }
 
 fn live(ecn: bool) -> Options {
-    Options { ecn, send_buffer: 128 << 10, ..Options::live() }
+    Options::live().with(|it| {
+        it.congestion.ecn = ecn;
+        it.limits.send_buffer = 128 << 10;
+    })
 }
 
 fn path(pair: &mut Pair, i: usize) -> PathReport {
@@ -62,7 +65,7 @@ fn after_three_trials_the_path_is_sent_no_ect_any_more_and_the_other_one_is() {
 
 #[test]
 fn a_lone_path_that_drops_ect_carries_everything_with_plain_timers_too() {
-    let options = Options { send_buffer: 128 << 10, ..Options::default() };
+    let options = Options::default().with(|it| it.limits.send_buffer = 128 << 10);
     let mut pair = Pair::connected(&options, vec![modem(EcnField::Refused)]);
     let received = bulk(&mut pair, 1100, ms(30_000));
     let path = path(&mut pair, 0);

@@ -8,7 +8,12 @@ use common::{Pair, link, ms, pattern, route, transfer};
 
 fn options(path_max_retrans: u32, retransmission: RetransmissionPolicy) -> Options {
     let heartbeat_interval = ms(5000);
-    Options { concurrent: false, path_max_retrans, retransmission, heartbeat_interval, ..Options::classic() }
+    Options::classic().with(|it| {
+        it.paths.concurrent = false;
+        it.paths.path_max_retrans = path_max_retrans;
+        it.papers.retransmission = retransmission;
+        it.paths.heartbeat_interval = heartbeat_interval;
+    })
 }
 
 fn pair(options: &Options) -> Pair {
@@ -84,7 +89,8 @@ fn the_primary_fails_after_so_many_timeouts_and_is_taken_again_when_it_answers()
 #[test]
 fn quick_failover_leaves_a_path_at_the_first_timeout_whatever_its_limit() {
     for (quick_failover, expected) in [(Some(0), 1.0), (Some(1), 3.0), (None, 31.0)] {
-        let mut pair = pair(&Options { quick_failover, ..options(4, RetransmissionPolicy::RtxSame) });
+        let mut pair =
+            pair(&options(4, RetransmissionPolicy::RtxSame).with(|it| it.paths.quick_failover = quick_failover));
         trickle(&mut pair, 1);
         pair.cut(0, true);
         let cut = pair.now();
@@ -131,7 +137,8 @@ fn after_a_timeout_the_policy_says_which_path_and_new_data_stays() {
 fn what_arrived_before_the_cut_does_not_bring_the_primary_back() {
     for limit in [0, 2] {
         let send_buffer = 500_000;
-        let mut pair = pair(&Options { send_buffer, ..options(limit, RetransmissionPolicy::RtxSame) });
+        let mut pair =
+            pair(&options(limit, RetransmissionPolicy::RtxSame).with(|it| it.limits.send_buffer = send_buffer));
         let bulk = |pair: &mut Pair, time| {
             let (end, mut received) = (pair.now() + time, 0);
             while pair.now() < end {

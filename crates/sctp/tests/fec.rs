@@ -27,7 +27,10 @@ fn lossy(loss: f64) -> Duplex {
 
 /// As the papers have it.
 fn classic(name: &str) -> Options {
-    Options { fec: code(name), fec_losses: FecLosses::Hidden, ..Options::classic() }
+    Options::classic().with(|it| {
+        it.redundancy.fec = code(name);
+        it.redundancy.fec_losses = FecLosses::Hidden;
+    })
 }
 
 /// What came of a transfer over the papers' network.
@@ -52,7 +55,10 @@ fn what_two_lossy_paths_lose_comes_back_without_a_retransmission() {
     let plain = run(&Options::classic(), two());
     for name in CODES {
         for window in [FecWindow::Inside, FecWindow::Outside] {
-            let options = Options { fec_window: window, artx: Some(Artx::Slowest), ..classic(name) };
+            let options = classic(name).with(|it| {
+                it.redundancy.fec_window = window;
+                it.redundancy.artx = Some(Artx::Slowest);
+            });
             let Outcome { client, server, millis } = run(&options, two());
             let what = format!("{name} {window}: {millis} ms for {}, {client:?} {server:?}", plain.millis);
             assert!(client.redundancy_sent > 300 && server.recovered_chunks > 100, "{what}");
@@ -72,7 +78,11 @@ fn fewer_retransmissions_are_in_vain_when_they_wait_for_the_code() {
     for loss_detection in [LossDetection::Count, LossDetection::Time] {
         for name in CODES {
             let spurious = |artx: Option<Artx>, artx_from| {
-                let options = Options { artx, artx_from, loss_detection, ..classic(name) };
+                let options = classic(name).with(|it| {
+                    it.redundancy.artx = artx;
+                    it.papers.artx_from = artx_from;
+                    it.papers.loss_detection = loss_detection;
+                });
                 let outcome = run(&options, vec![lossy(0.02), lossy(0.02)]);
                 (outcome.client.spurious_retransmissions, outcome.client.held_retransmissions)
             };
@@ -90,7 +100,11 @@ fn fewer_retransmissions_are_in_vain_when_they_wait_for_the_code() {
 #[test]
 fn one_path_data_and_i_data_sack_and_nr_sack_serve_as_well() {
     for (interleaving, nr_sack) in [(false, false), (false, true), (true, false), (true, true)] {
-        let options = Options { fec: code("tetrys:10,9,100"), interleaving, nr_sack, ..Options::live() };
+        let options = Options::live().with(|it| {
+            it.redundancy.fec = code("tetrys:10,9,100");
+            it.interleaving = interleaving;
+            it.papers.nr_sack = nr_sack;
+        });
         let Outcome { client, server, .. } = run(&options, vec![lossy(0.02)]);
         assert!(client.redundancy_sent > 300 && server.recovered_chunks > 20, "{client:?} {server:?}");
         assert_eq!(server.inconsistent_chunks + server.contradicting_chunks + server.redundancy_refused, 0);
@@ -108,7 +122,7 @@ fn a_peer_that_knows_no_redundancy_gets_none() {
         assert_eq!(recording.count(&CLIENT, Redundancy::KIND), 0);
     }
     // Who only takes it gets it, and sends none.
-    let takes = Options { fec_receive: true, ..Options::classic() };
+    let takes = Options::classic().with(|it| it.redundancy.fec_receive = true);
     let mut pair = Pair::with(classic("tetrys:10,9,43"), takes, vec![lossy(0.02)]);
     pair.connect();
     let recording = pair.record();
@@ -120,7 +134,7 @@ fn a_peer_that_knows_no_redundancy_gets_none() {
 /// A pair over two clean paths, of which the second one is longer.
 fn calm(name: &str) -> Pair {
     Pair::connected(
-        &Options { fec: code(name), ..Options::live() },
+        &Options::live().with(|it| it.redundancy.fec = code(name)),
         vec![Duplex::both(link(10, 10)), Duplex::both(link(10, 30))],
     )
 }
@@ -161,7 +175,7 @@ fn more_is_on_time_when_lifetimes_leave_no_round_trip_for_a_repetition() {
     for reliability in [Reliability::Lifetime(ms(90)), Reliability::Retransmissions(0)] {
         let mut lost = Vec::new();
         for fec in [None, code("tetrys:6,5,40")] {
-            let options = Options { fec, ..Options::live() };
+            let options = Options::live().with(|it| it.redundancy.fec = fec);
             let mut pair = Pair::connected(&options, vec![lossy(0.05), lossy(0.05)]);
             let mut received = 0;
             for n in 0..2000 {
@@ -180,10 +194,10 @@ fn more_is_on_time_when_lifetimes_leave_no_round_trip_for_a_repetition() {
 
 #[test]
 fn after_a_restart_the_numbers_of_the_code_begin_anew() {
-    let options = Options { fec: code("tetrys:4,3,20"), ..Options::live() };
+    let options = Options::live().with(|it| it.redundancy.fec = code("tetrys:4,3,20"));
     let mut pair = Pair::connected(&options, vec![lossy(0.05)]);
     transfer(&mut pair, 50_000, 900);
-    *pair.net.node_mut(pair.client) = Endpoint::new(options, Rng::from_seed(77));
+    *pair.net.node_mut(pair.client) = Endpoint::new(options, Rng::from_seed(77)).unwrap();
     pair.client_id = pair.net.with(pair.client, |it, now| it.connect(now, 9899, &[common::route(0)]).unwrap());
     pair.until(ms(5000), "restart", |pair| pair.server_events.contains(&Event::Restarted));
     let before = pair.on_server(|it, _| it.stats()).recovered_chunks;
@@ -196,7 +210,7 @@ fn after_a_restart_the_numbers_of_the_code_begin_anew() {
 
 #[test]
 fn the_code_may_change_on_the_way() {
-    let options = Options { fec_receive: true, ..Options::live() };
+    let options = Options::live().with(|it| it.redundancy.fec_receive = true);
     let mut pair = Pair::connected(&options, vec![lossy(0.03), lossy(0.03)]);
     let mut recovered = 0;
     for code in [None, code("block:5,4"), code("tetrys:10,9,200"), None, code("convolutional:4,3,8")] {
@@ -212,7 +226,7 @@ fn the_code_may_change_on_the_way() {
 
 #[test]
 fn each_path_owes_redundancy_for_what_it_carries() {
-    let options = Options { fec_receive: true, ..Options::live() };
+    let options = Options::live().with(|it| it.redundancy.fec_receive = true);
     let mut pair = Pair::connected(&options, vec![lossy(0.0), lossy(0.05)]);
     let paths = |pair: &mut Pair| pair.on_client(|it, _| it.paths().collect::<Vec<_>>());
     let worse = paths(&mut pair)[1].id;
@@ -239,7 +253,7 @@ fn each_path_owes_redundancy_for_what_it_carries() {
 fn pictures_are_whole_sooner_when_redundancy_leaves_behind_each_of_them() {
     // Pictures of five or six packets each 150 ms, to be there after 75 ms, of which the way takes 50.
     let run = |by_path: bool| {
-        let options = Options { fec_receive: true, ..Options::live() };
+        let options = Options::live().with(|it| it.redundancy.fec_receive = true);
         let far = Duplex::new(LinkModel { loss: Loss::Uniform(0.05), ..link(10, 50) }, link(10, 50));
         let mut pair = Pair::connected(&options, vec![far]);
         assert!(pair.on_client(|it, _| match by_path {
@@ -267,7 +281,12 @@ fn the_retransmission_timer_waits_while_the_code_has_its_time() {
     // The near path's timeout is little more than 200 ms, and δ 400 ms: twice the round trip of the far one.
     let rto = RtoBounds { initial: ms(1000), min: ms(200), max: ms(60_000) };
     let artx = Some(Artx::Slowest);
-    let options = Options { rto, artx, fec: code("tetrys:200,199,400"), probe: false, ..Options::live() };
+    let options = Options::live().with(|it| {
+        it.timers.rto = rto;
+        it.redundancy.artx = artx;
+        it.redundancy.fec = code("tetrys:200,199,400");
+        it.paths.probe = false;
+    });
     let mut pair = Pair::connected(&options, vec![Duplex::both(link(10, 20)), Duplex::both(link(10, 100))]);
     transfer(&mut pair, 200_000, 1000);
     pair.run(ms(1000));
@@ -293,7 +312,11 @@ fn the_retransmission_timer_waits_while_the_code_has_its_time() {
 fn redundancy_inside_the_window_takes_its_share_of_it_and_no_more() {
     // A long path without losses, whose window is what limits it: of three packets two are data.
     let millis = |fec| {
-        let options = Options { fec, initial_window: Some(20), initial_ssthresh: Some(20_000), ..Options::live() };
+        let options = Options::live().with(|it| {
+            it.redundancy.fec = fec;
+            it.congestion.initial_window = Some(20);
+            it.papers.initial_ssthresh = Some(20_000);
+        });
         run(&options, vec![Duplex::both(link(50, 100))]).millis as f64
     };
     let ratio = millis(code("tetrys:3,2,100")) / millis(None);
@@ -303,7 +326,10 @@ fn redundancy_inside_the_window_takes_its_share_of_it_and_no_more() {
 #[test]
 fn losses_that_were_made_up_for_shrink_the_window_only_if_they_are_told() {
     let run = |fec_losses| {
-        let options = Options { fec_losses, artx: Some(Artx::Slowest), ..classic("tetrys:10,9,43") };
+        let options = classic("tetrys:10,9,43").with(|it| {
+            it.redundancy.fec_losses = fec_losses;
+            it.redundancy.artx = Some(Artx::Slowest);
+        });
         let mut pair = Pair::connected(&options, vec![lossy(0.01), lossy(0.01)]);
         let start = pair.now();
         transfer(&mut pair, 4_000_000, 1400);
@@ -321,7 +347,11 @@ fn what_a_full_queue_drops_is_told_and_what_a_link_loses_by_itself_is_not() {
     let radio = LinkModel { loss: Loss::Uniform(0.01), ..link(50, 20) };
     let full = LinkModel { queue: QueueLimit::Packets(20).into(), ..link(10, 20) };
     let run = |fec_losses, there: &LinkModel| {
-        let options = Options { fec: code("tetrys:10,9,100"), fec_losses, queueing_limit: None, ..Options::live() };
+        let options = Options::live().with(|it| {
+            it.redundancy.fec = code("tetrys:10,9,100");
+            it.redundancy.fec_losses = fec_losses;
+            it.congestion.queueing_limit = None;
+        });
         let mut pair = Pair::connected(&options, vec![Duplex::new(there.clone(), link(50, 20))]);
         let start = pair.now();
         transfer(&mut pair, 4_000_000, 1000);
@@ -351,7 +381,10 @@ fn over(first_tsn: u32, symbols: &[Vec<u8>]) -> Vec<u8> {
 
 #[test]
 fn a_liar_is_harmless() {
-    let options = Options { fec: code("tetrys:10,9,43"), interleaving: false, ..Options::live() };
+    let options = Options::live().with(|it| {
+        it.redundancy.fec = code("tetrys:10,9,43");
+        it.interleaving = false;
+    });
     let mut pair = Pair::connected(&options, vec![Duplex::both(link(10, 10))]);
     let recording = pair.record();
     transfer(&mut pair, 20_000, 500);

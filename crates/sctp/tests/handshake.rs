@@ -72,7 +72,7 @@ fn a_recorded_cookie_does_not_let_a_stranger_join() {
 
 #[test]
 fn a_peer_that_never_answers_is_given_up() {
-    let options = Options { max_init_retransmits: 3, ..Options::live() };
+    let options = Options::live().with(|it| it.timers.max_init_retransmits = 3);
     let mut pair = Pair::new(&options, vec![Duplex::both(LinkModel { loss: Loss::Uniform(1.0), ..link(10, 5) }); 2]);
     pair.until(ms(10_000), "giving up", |pair| !pair.client_events.is_empty());
     assert_eq!(pair.client_events, [Event::Closed(CloseReason::NoAnswer)]);
@@ -98,7 +98,7 @@ fn init(initiate_tag: u32, parameters: &[u8]) -> Vec<u8> {
 
 #[test]
 fn ten_thousand_inits_leave_no_state() {
-    let mut server = Endpoint::new(Options::default(), Rng::from_seed(1));
+    let mut server = Endpoint::new(Options::default(), Rng::from_seed(1)).unwrap();
     server.listen();
     let mut buf = Vec::new();
     let mut flood = |server: &mut Endpoint, polled: bool| {
@@ -218,8 +218,8 @@ fn both_connect_at_once_and_become_one_association() {
     let rng = Rng::from_seed(1);
     let mut net = Network::new(1);
     let options = Options::live();
-    let a = net.add(Endpoint::new(options.clone(), rng.stream("a")), CLIENT[..2].iter().copied());
-    let b = net.add(Endpoint::new(options, rng.stream("b")), SERVER[..2].iter().copied());
+    let a = net.add(Endpoint::new(options.clone(), rng.stream("a")).unwrap(), CLIENT[..2].iter().copied());
+    let b = net.add(Endpoint::new(options, rng.stream("b")).unwrap(), SERVER[..2].iter().copied());
     for i in 0..2 {
         net.connect((a, i), (b, i), Duplex::both(link(10, 15)));
     }
@@ -260,7 +260,7 @@ fn a_client_that_lost_its_state_starts_over_and_data_flows_both_ways() {
             pair.on_server(|association, now| association.send(now, &payload, SendOptions::default())).unwrap();
         }
         pair.run(ms(20));
-        *pair.net.node_mut(pair.client) = Endpoint::new(options, Rng::from_seed(99));
+        *pair.net.node_mut(pair.client) = Endpoint::new(options, Rng::from_seed(99)).unwrap();
         let routes: Vec<_> = (0..links).map(route).collect();
         pair.client_id = pair.net.with(pair.client, |endpoint, now| endpoint.connect(now, 9899, &routes).unwrap());
         pair.client_events.clear();
@@ -287,7 +287,7 @@ fn a_client_that_lost_its_state_starts_over_and_data_flows_both_ways() {
 fn an_idle_association_that_restarted_still_looks_after_its_path() {
     let options = Options::live();
     let mut pair = Pair::connected(&options, vec![Duplex::both(link(10, 15))]);
-    *pair.net.node_mut(pair.client) = Endpoint::new(options, Rng::from_seed(99));
+    *pair.net.node_mut(pair.client) = Endpoint::new(options, Rng::from_seed(99)).unwrap();
     pair.client_id = pair.net.with(pair.client, |endpoint, now| endpoint.connect(now, 9899, &[route(0)]).unwrap());
     pair.until(ms(5000), "restart", |pair| pair.server_events.contains(&Event::Restarted));
     pair.run(ms(100));
@@ -386,7 +386,7 @@ fn a_peer_that_does_not_listen_refuses() {
 
 #[test]
 fn no_more_associations_than_allowed() {
-    let mut hand = Hand::new(&Options { max_associations: 0, ..Options::default() });
+    let mut hand = Hand::new(&Options::default().with(|it| it.limits.max_associations = 0));
     hand.connect();
     hand.settle();
     assert!(matches!(hand.client_events()[..], [Event::Closed(CloseReason::AbortedByPeer(_))]));
@@ -468,7 +468,11 @@ fn unknown_parameters_are_treated_as_their_high_bits_say() {
 
 #[test]
 fn what_cannot_be_sent_is_refused_with_the_limit() {
-    let options = Options { streams: 4, send_buffer: 10_000, max_message: 5000, ..Options::default() };
+    let options = Options::default().with(|it| {
+        it.limits.streams = 4;
+        it.limits.send_buffer = 10_000;
+        it.limits.max_message = 5000;
+    });
     let mut pair = Pair::connected(&options, vec![Duplex::both(link(10, 15))]);
     let on = |stream| SendOptions { stream, ..SendOptions::default() };
     pair.on_client(|association, now| {

@@ -70,9 +70,9 @@ struct Pipe {
 impl Pipe {
     fn new(options: &Options) -> Self {
         let rng = Rng::from_seed(1);
-        let mut server = Endpoint::new(options.clone(), rng.stream("server"));
+        let mut server = Endpoint::new(options.clone(), rng.stream("server")).unwrap();
         server.listen();
-        let client = Endpoint::new(options.clone(), rng.stream("client"));
+        let client = Endpoint::new(options.clone(), rng.stream("client")).unwrap();
         let now = Instant::from_millis(1);
         Self { client, server, now, packet: Vec::new(), message: Vec::new(), packets: 0, received: 0 }
     }
@@ -164,7 +164,7 @@ fn a_steady_path_allocates_nothing_for_a_packet() {
 #[test]
 fn nor_does_it_with_redundancy_as_long_as_nothing_is_lost() {
     for code in ["block:10,8", "convolutional:10,9,20", "tetrys:10,9,200"] {
-        steady(&Options { fec: Some(code.parse().unwrap()), ..Options::default() });
+        steady(&Options::default().with(|it| it.redundancy.fec = Some(code.parse().unwrap())));
     }
 }
 
@@ -172,18 +172,21 @@ fn steady(options: &Options) {
     for interleaving in [true, false] {
         for (len, unordered) in [(1200, false), (1200, true), (20_000, false), (20_000, true), (100, false)] {
             // A send buffer that is full all the time, with no more messages than buffers are kept for (256).
-            let options = Options { interleaving, send_buffer: 200_000.min(200 * len), ..options.clone() };
+            let options = options.clone().with(|it| {
+                it.interleaving = interleaving;
+                it.limits.send_buffer = 200_000.min(200 * len);
+            });
             let mut pipe = Pipe::new(&options);
             let id = pipe.connect(0);
             let payload = common::pattern(len, 1);
             let how = SendOptions { unordered, ..SendOptions::default() };
             let count = (4_000_000 / len as u64).min(5000);
             // As long as the window grows, each burst is the largest so far.
-            while pipe.window(id) < options.send_buffer {
+            while pipe.window(id) < options.limits.send_buffer {
                 pipe.send(id, &payload, how, count);
             }
             // Storage of redundancy goes from one chunk to the next, and so comes to hold the largest.
-            for _ in 0..if options.fec.is_some() { 4 } else { 1 } {
+            for _ in 0..if options.redundancy.fec.is_some() { 4 } else { 1 } {
                 pipe.send(id, &payload, how, count);
             }
             let (calls, packets) = (CALLS.get(), pipe.packets);
@@ -200,8 +203,12 @@ fn a_queue_of_any_method_allocates_nothing_for_a_message() {
     for (name, method) in Method::ALL {
         for queue_scope in [QueueScope::Alone, QueueScope::Under] {
             let send_queue = Limits::messages(40);
-            let options =
-                Options { queue: Some(method), queue_scope, send_queue, send_buffer: 160_000, ..Options::default() };
+            let options = Options::default().with(|it| {
+                it.queue.method = Some(method);
+                it.queue.scope = queue_scope;
+                it.queue.limits = send_queue;
+                it.limits.send_buffer = 160_000;
+            });
             let mut pipe = Pipe::new(&options);
             let id = pipe.connect(0);
             let payload = common::pattern(1200, 1);
@@ -258,14 +265,18 @@ fn an_idle_association_takes_less_than_64_kib_at_both_ends_together() {
     assert!(fresh < 64 << 10, "{fresh} bytes");
     let used = idle_bytes(&Options::default(), Some(1000));
     assert!(used < 64 << 10, "{used} bytes after a message");
-    let fresh = idle_bytes(&Options { fec_receive: true, ..Options::default() }, None);
+    let fresh = idle_bytes(&Options::default().with(|it| it.redundancy.fec_receive = true), None);
     assert!(fresh < 64 << 10, "{fresh} bytes with redundancy");
 }
 
 /// What redundancy waits with is bounded, whatever it says.
 #[test]
 fn a_flood_of_redundancy_takes_no_more_than_the_receive_buffer() {
-    let options = Options { fec_receive: true, receive_buffer: 300_000, max_message: 100_000, ..Options::default() };
+    let options = Options::default().with(|it| {
+        it.redundancy.fec_receive = true;
+        it.limits.receive_buffer = 300_000;
+        it.limits.max_message = 100_000;
+    });
     let mut pipe = Pipe::new(&options);
     let id = pipe.connect(0);
     let (mut first, mut packet) = (None, Vec::new());
@@ -299,7 +310,7 @@ fn a_flood_of_redundancy_takes_no_more_than_the_receive_buffer() {
 fn a_flood_of_inits_takes_no_memory() {
     let mut pipe = Pipe::new(&Options::default());
     pipe.connect(0);
-    let mut client = Endpoint::new(Options::default(), Rng::from_seed(9));
+    let mut client = Endpoint::new(Options::default(), Rng::from_seed(9)).unwrap();
     let mut init = Vec::new();
     client.connect(pipe.now, 9899, &[Route::new(SocketId(0), address(2, 9899))]).unwrap();
     client.handle_timeout(pipe.now);

@@ -141,7 +141,7 @@ fn at_a_t3_retransmission_an_expired_message_is_given_up_and_a_fresh_one_repeate
     for case in CASES {
         for (lifetime, arrives) in [(100, false), (3000, true)] {
             // No probe: the timer alone finds out, after 200 ms.
-            let options = Options { probe: false, ..case.options() };
+            let options = case.options().with(|it| it.paths.probe = false);
             let mut pair = Pair::connected(&options, vec![Duplex::both(link(10, 15))]);
             let recording = pair.record();
             let message = pattern(500, 1);
@@ -162,7 +162,7 @@ fn at_a_t3_retransmission_an_expired_message_is_given_up_and_a_fresh_one_repeate
 fn nothing_is_repeated_after_its_time_however_long_the_path_is_dead() {
     for case in CASES {
         for probe in [true, false] {
-            let options = Options { probe, ..case.options() };
+            let options = case.options().with(|it| it.paths.probe = probe);
             let mut pair = Pair::connected(&options, vec![Duplex::both(link(10, 15))]);
             let recording = pair.record();
             pair.cut(0, true);
@@ -229,7 +229,7 @@ fn fragments_of_an_abandoned_message_release_the_receiver() {
         pair.server_recv();
         pair.client_send(b"z", on(1, Reliability::Reliable));
         pair.run(ms(300));
-        let held = Options::live().receive_buffer as u32 - told_window(&recording);
+        let held = Options::live().limits.receive_buffer as u32 - told_window(&recording);
         assert!(held < 300, "{case:?}: {held} bytes are still held");
         assert_eq!(pair.on_client(|association, _| association.buffered()), 0);
     }
@@ -263,7 +263,7 @@ fn so_many_retransmissions_and_no_more() {
 fn what_arrived_before_it_expired_earns_credit_and_is_not_forwarded() {
     for case in CASES {
         let windows = |reliability: Reliability| {
-            let options = Options { pacing: false, ..case.options() };
+            let options = case.options().with(|it| it.congestion.pacing = false);
             let mut pair = Pair::connected(&options, vec![Duplex::both(link(100, 40))]);
             let recording = pair.record();
             let mut windows = Vec::new();

@@ -6,7 +6,7 @@ use braidcast_core::{Instant, Route, SocketId};
 use braidcast_sctp::wire::chunk::{Asconf, Auth, Heartbeat, kind};
 use braidcast_sctp::wire::{Chunk, Parameter, Parameters};
 use braidcast_sctp::{
-    CloseReason, Event, LossDetection, Options, PathState, Reliability, Scheduler, SendError, SendOptions,
+    CloseReason, Event, LossDetection, Options, PathState, Reliability, SchedulerKind, SendError, SendOptions,
 };
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Outage};
@@ -250,9 +250,9 @@ fn a_join_over_an_interface_that_leads_nowhere_hurts_nobody_and_succeeds_later()
 
 #[test]
 fn a_dead_path_is_noticed_within_a_second_loses_nothing_and_is_used_again_when_it_returns() {
-    for scheduler in [Scheduler::RoundRobin, Scheduler::LowestDelay] {
+    for scheduler in [SchedulerKind::RoundRobin, SchedulerKind::LowestDelay] {
         for one_way in [false, true] {
-            let options = Options { scheduler, ..Options::live() };
+            let options = Options::live().with(|it| it.paths.scheduler = scheduler);
             let mut pair = Pair::connected(&options, vec![good(), Duplex::both(link(10, 25))]);
             let mut flow = Flow::new();
             flow.run(&mut pair, ms(500));
@@ -331,7 +331,7 @@ fn a_path_whose_nat_forgot_it_comes_back_by_itself() {
             assert!(back.is_some_and(|after| after < ms(5000)), "{links} links, change {n}: {back:?}");
         }
         flow.finish(&mut pair);
-        assert!(server_paths(&mut pair).len() <= Options::live().max_paths);
+        assert!(server_paths(&mut pair).len() <= Options::live().paths.max_paths);
     }
 }
 
@@ -396,8 +396,11 @@ fn an_mtu_that_shrinks_is_noticed_and_what_is_stuck_goes_over_the_other_path() {
 }
 
 /// Retransmitted and sent chunks of 3 MB over paths of 5 and 80 ms without loss.
-fn uneven(loss_detection: LossDetection, scheduler: Scheduler) -> (u64, u64) {
-    let options = Options { loss_detection, scheduler, ..Options::live() };
+fn uneven(loss_detection: LossDetection, scheduler: SchedulerKind) -> (u64, u64) {
+    let options = Options::live().with(|it| {
+        it.papers.loss_detection = loss_detection;
+        it.paths.scheduler = scheduler;
+    });
     let roomy = |delay| LinkModel { queue: "4000p".parse().unwrap(), ..link(10, delay) };
     let mut pair = Pair::connected(&options, vec![Duplex::both(roomy(5)), Duplex::both(roomy(80))]);
     transfer(&mut pair, 3_000_000, 1200);
@@ -411,7 +414,7 @@ fn uneven(loss_detection: LossDetection, scheduler: Scheduler) -> (u64, u64) {
 #[test]
 fn reordering_between_paths_never_looks_like_loss() {
     for loss_detection in [LossDetection::Time, LossDetection::Count] {
-        for scheduler in [Scheduler::RoundRobin, Scheduler::LowestDelay] {
+        for scheduler in [SchedulerKind::RoundRobin, SchedulerKind::LowestDelay] {
             let (repeated, sent) = uneven(loss_detection, scheduler);
             assert_eq!(repeated, 0, "{loss_detection:?} {scheduler}: of {sent}");
         }
@@ -421,7 +424,7 @@ fn reordering_between_paths_never_looks_like_loss() {
 #[test]
 fn reordering_within_a_path_costs_few_retransmissions_by_time() {
     let repeated = |loss_detection| {
-        let options = Options { loss_detection, ..Options::live() };
+        let options = Options::live().with(|it| it.papers.loss_detection = loss_detection);
         let model = LinkModel { reorder: "5%,10ms".parse().unwrap(), ..link(10, 40) };
         let mut pair = Pair::connected(&options, vec![Duplex::both(model)]);
         transfer(&mut pair, 2_000_000, 1200);

@@ -2,16 +2,18 @@
 
 mod common;
 
-use braidcast_core::Instant;
+use braidcast_core::{Instant, Rng};
 use braidcast_sctp::{
-    Abandonment, Artx, BufferSplit, Code, Congestion, CwndUpdate, Event, FecLosses, FecWindow, Limits, LossDetection,
-    MessagePriority, Method, Options, QueueScope, Reliability, RetransmissionPolicy, RttSamples, SackOptions, SackPath,
-    SackPolicy, Scheduler, SendError, SendOptions, StreamOrder,
+    Abandonment, Artx, ArtxFrom, BufferSplit, Code, Congestion, CwndUnit, CwndUpdate, Endpoint, Event, FecLosses,
+    FecWindow, Limits, LossDetection, LossResponse, MarkResponse, MessagePriority, Method, Options, QueueScope,
+    RedundancyOptions, Reliability, RetransmissionPolicy, RtoBounds, RttSamples, SackOptions, SackPath, SackPolicy,
+    SchedulerKind, SendError, SendOptions, StreamOrder,
 };
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Loss, Outage, Rate, Reorder, ReorderHow};
 use braidcast_sim::testing::{cases, digest};
 use common::{Pair, ms, pattern};
+use core::time::Duration;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,52 +76,147 @@ fn queues() -> impl Strategy<Value = (Option<Method>, Limits, QueueScope)> {
 }
 
 fn options() -> impl Strategy<Value = Options> {
-    let scheduling = (of(&Scheduler::ALL), of(&RetransmissionPolicy::ALL), any::<bool>(), of(&StreamOrder::ALL));
+    (policies(), sizes(), times(), queues(), redundancy()).prop_map(|(policies, sizes, times, queue, redundancy)| {
+        let mut options = Options::live();
+        [policies, sizes, times, redundancy].iter().for_each(|change| change.0(&mut options));
+        (options.queue.method, options.queue.limits, options.queue.scope) = queue;
+        options
+    })
+}
+
+/// What changes options.
+struct Change(Box<dyn Fn(&mut Options)>);
+
+impl std::fmt::Debug for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a change")
+    }
+}
+
+/// Choices by name, and switches.
+fn policies() -> impl Strategy<Value = Change> {
+    let scheduling = (of(&SchedulerKind::ALL), of(&RetransmissionPolicy::ALL), any::<bool>(), of(&StreamOrder::ALL));
     let losses = (of(&LossDetection::ALL), of(&CwndUpdate::ALL), of(&Abandonment::ALL), any::<bool>());
     let returns = (of(&SackPath::ALL), of(&RttSamples::ALL), of(&SackPolicy::ALL), any::<bool>());
-    let sharing = (of(&Congestion::ALL), of(&BufferSplit::ALL));
-    let rest = (any::<bool>(), any::<bool>(), prop::option::of(0_u32..3), prop::option::of(1_u32..6));
+    let sharing = (of(&Congestion::ALL), of(&BufferSplit::ALL), any::<bool>(), any::<bool>());
+    let windows = (of(&LossResponse::ALL), of(&MarkResponse::ALL), any::<bool>(), of(&CwndUnit::ALL), any::<bool>());
+    (scheduling, losses, returns, sharing, windows).prop_map(|(scheduling, losses, returns, sharing, windows)| {
+        let change = move |it: &mut Options| {
+            (it.paths.scheduler, it.papers.retransmission, it.paths.concurrent, it.papers.stream_order) = scheduling;
+            (it.papers.loss_detection, it.papers.cwnd_update, it.papers.abandonment, it.paths.probe) = losses;
+            let (path, rtt_samples, sack, nr_sack) = returns;
+            it.sack = SackOptions { path, delay: ms(20), ..sack.into() };
+            (it.papers.rtt_samples, it.papers.nr_sack) = (rtt_samples, nr_sack);
+            (it.congestion.coupling, it.papers.buffer_split, it.interleaving, it.congestion.pacing) = sharing;
+            let (loss, mark, ecn, unit, grows) = windows;
+            (it.congestion.loss_response, it.congestion.mark_response, it.congestion.ecn) = (loss, mark, ecn);
+            (it.papers.cwnd_unit, it.papers.growth_in_recovery) = (unit, grows);
+        };
+        Change(Box::new(change))
+    })
+}
+
+/// Buffers that hold any of the messages, in a queue too; packets, windows.
+fn sizes() -> impl Strategy<Value = Change> {
+    let buffers = (150_000_usize..600_000, 20_000_usize..600_000, 9000_usize..20_000);
+    let packets = (508_usize..1473, 0_usize..1600, 1_usize..=64, 3_usize..=32);
+    let windows = (prop::option::of(1_usize..30), prop::option::of(1000_usize..100_000), 1_usize..8);
+    let bursts = prop::option::of(1_u32..6);
+    (buffers, packets, windows, bursts).prop_map(|(buffers, packets, windows, max_burst)| {
+        let change = move |it: &mut Options| {
+            (it.limits.send_buffer, it.limits.receive_buffer, it.limits.max_message) = buffers;
+            let (base, more, segments, paths) = packets;
+            (it.paths.base_mtu, it.paths.max_mtu) = (base, base + more);
+            (it.limits.max_segments, it.paths.max_paths) = (segments, paths);
+            (it.congestion.initial_window, it.papers.initial_ssthresh, it.papers.min_ssthresh) = windows;
+            it.papers.max_burst = max_burst;
+        };
+        Change(Box::new(change))
+    })
+}
+
+/// Timers, and how often they may run out.
+fn times() -> impl Strategy<Value = Change> {
+    let rto = (100_u64..1000, 0_u64..500, 1500_u64..5000);
+    let paths = (100_u64..5000, 1_u32..8, prop::option::of(0_u32..3), prop::option::of(5_u64..200));
+    (rto, paths).prop_map(|((initial, min, max), (heartbeat, retrans, quick_failover, queueing))| {
+        let change = move |it: &mut Options| {
+            it.timers.rto = RtoBounds { initial: ms(initial), min: ms(min.max(20)), max: ms(max) };
+            (it.paths.heartbeat_interval, it.paths.path_max_retrans) = (ms(heartbeat), retrans);
+            (it.paths.quick_failover, it.congestion.queueing_limit) = (quick_failover, queueing.map(ms));
+        };
+        Change(Box::new(change))
+    })
+}
+
+/// None, or by a short code; or what the peer sends is taken.
+fn redundancy() -> impl Strategy<Value = Change> {
     let code = prop::sample::select(vec!["block:5,3", "convolutional:4,3,8", "tetrys:3,2,40"]);
     let code = prop::option::of(code.prop_map(|name| name.parse::<Code>().unwrap()));
-    let redundancy = (code, of(&FecWindow::ALL), of(&FecLosses::ALL), prop::option::of(of(&Artx::ALL)));
-    (scheduling, losses, returns, sharing, rest, queues(), redundancy).prop_map(
-        |(
-            (scheduler, retransmission, concurrent, stream_order),
-            (loss_detection, cwnd_update, abandonment, probe),
-            (path, rtt_samples, sack, nr_sack),
-            (congestion, buffer_split),
-            (interleaving, pacing, quick_failover, max_burst),
-            (queue, send_queue, queue_scope),
-            (fec, fec_window, fec_losses, artx),
-        )| Options {
-            queue,
-            send_queue,
-            queue_scope,
-            scheduler,
-            retransmission,
-            concurrent,
-            stream_order,
-            loss_detection,
-            cwnd_update,
-            abandonment,
-            probe,
-            rtt_samples,
-            nr_sack,
-            congestion,
-            buffer_split,
-            interleaving,
-            pacing,
-            quick_failover,
-            max_burst,
-            fec,
-            fec_window,
-            fec_losses,
-            artx,
-            sack: SackOptions { path, delay: ms(20), ..sack.into() },
-            ..Options::live()
+    let artx = (prop::option::of(of(&Artx::ALL)), of(&ArtxFrom::ALL));
+    (code, of(&FecWindow::ALL), of(&FecLosses::ALL), artx, any::<bool>()).prop_map(
+        |(fec, fec_window, fec_losses, (artx, artx_from), fec_receive)| {
+            let change = move |it: &mut Options| {
+                it.redundancy = RedundancyOptions { fec, fec_window, fec_losses, artx, fec_receive };
+                it.papers.artx_from = artx_from;
+            };
+            Change(Box::new(change))
         },
     )
 }
+
+/// An option that is a number or a time, and a value for it, at the ends of what it may be and beyond.
+fn extreme() -> impl Strategy<Value = (usize, u64)> {
+    let ends = vec![0_u64, 1, 2, 507, 508, 1499, 1500, 65_507, 65_508, 1 << 32, u64::MAX / 2, u64::MAX];
+    let number = prop_oneof![
+        3 => prop::sample::select(ends),
+        2 => (0_u32..64, any::<u64>()).prop_map(|(bits, any)| any >> bits),
+    ];
+    (0..NUMBERS.len(), number)
+}
+
+const fn nanos(number: u64) -> Duration {
+    if number == u64::MAX { Duration::MAX } else { Duration::from_nanos(number) }
+}
+
+/// Every option that is a number or a time.
+const NUMBERS: [fn(&mut Options, u64); 32] = [
+    |it, n| it.local_port = n as u16,
+    |it, n| it.local_addresses = vec![[10, 0, 0, 1].into(); n.min(20) as usize],
+    |it, n| it.paths.max_paths = n as usize,
+    |it, n| it.paths.base_mtu = n as usize,
+    |it, n| it.paths.max_mtu = n as usize,
+    |it, n| (it.paths.base_mtu, it.paths.max_mtu) = (n as usize, n as usize),
+    |it, n| it.paths.heartbeat_interval = nanos(n),
+    |it, n| it.paths.path_max_retrans = n as u32,
+    |it, n| it.paths.quick_failover = Some(n as u32),
+    |it, n| it.limits.send_buffer = n as usize,
+    |it, n| it.limits.receive_buffer = n as usize,
+    |it, n| it.limits.max_message = n as usize,
+    |it, n| it.limits.streams = n as u16,
+    |it, n| it.limits.max_segments = n as usize,
+    |it, n| it.limits.max_associations = n as usize,
+    |it, n| it.timers.rto.initial = nanos(n),
+    |it, n| it.timers.rto.min = nanos(n),
+    |it, n| it.timers.rto.max = nanos(n),
+    |it, n| it.timers.association_max_retrans = n as u32,
+    |it, n| it.timers.max_init_retransmits = n as u32,
+    |it, n| it.timers.cookie_life = nanos(n),
+    |it, n| it.sack.every = n as u32,
+    |it, n| it.sack.delay = nanos(n),
+    |it, n| it.congestion.initial_window = Some(n as usize),
+    |it, n| it.congestion.queueing_limit = Some(nanos(n)),
+    |it, n| it.queue.limits.messages = n as usize,
+    |it, n| it.queue.limits.bytes = n as usize,
+    |it, n| {
+        let (n, k, m) = (n as u16, (n >> 16) as u16, (n >> 32) as u16);
+        it.redundancy.fec = Some(Code::Tetrys { n, k, m });
+    },
+    |it, n| it.redundancy.fec = Some(Code::Block { n: n as u16, k: (n >> 1) as u16 }),
+    |it, n| it.papers.initial_ssthresh = Some(n as usize),
+    |it, n| it.papers.min_ssthresh = n as usize,
+    |it, n| it.papers.max_burst = Some(n as u32),
+];
 
 /// The message number `n`, which says so.
 fn payload(n: usize, len: usize) -> Vec<u8> {
@@ -131,11 +228,8 @@ fn payload(n: usize, len: usize) -> Vec<u8> {
 /// Bytes in flight and chunks sent again so far, by path, at both ends.
 type InFlight = BTreeMap<(bool, u16), (usize, u64)>;
 
-/// [`Options::max_mtu`].
-const MAX_MTU: usize = 1472;
-
 /// What is in flight grows only within the window.
-fn check_windows(pair: &Pair, before: &mut InFlight) {
+fn check_windows(pair: &Pair, max_mtu: usize, before: &mut InFlight) {
     let ends = [
         (true, pair.client, Some(pair.client_id)),
         (false, pair.server, pair.net.node(pair.server).associations().next()),
@@ -146,23 +240,23 @@ fn check_windows(pair: &Pair, before: &mut InFlight) {
             let (in_flight, cwnd, again) = (path.in_flight, path.cwnd, path.retransmitted_chunks);
             let (earlier, before) = before.insert((side, path.id.0), (in_flight, again)).unwrap_or_default();
             // One packet more, which may be as large as the path's MTU was when its chunk was cut.
-            let limit = cwnd + MAX_MTU;
+            let limit = cwnd + max_mtu;
             // What was lost may take one packet beyond (RFC 9260 §6.3.3 E3, §7.2.4 3).
-            let limit = if again > before { limit.max(earlier) + MAX_MTU } else { limit };
+            let limit = if again > before { limit.max(earlier) + max_mtu } else { limit };
             assert!(in_flight <= earlier || in_flight <= limit, "{in_flight} in flight, window {cwnd}");
         }
     }
 }
 
 /// Runs until `until`, looking at the windows after each step.
-fn run(pair: &mut Pair, until: Instant, before: &mut InFlight) {
+fn run(pair: &mut Pair, until: Instant, max_mtu: usize, before: &mut InFlight) {
     loop {
         let mut asked = 0;
         let stepped = pair.net.wait_for(until, |_| {
             asked += 1;
             asked > 1
         });
-        check_windows(pair, before);
+        check_windows(pair, max_mtu, before);
         if !stepped {
             break;
         }
@@ -172,7 +266,7 @@ fn run(pair: &mut Pair, until: Instant, before: &mut InFlight) {
 
 /// Whether what was sent first on an ordered stream, and is in no other way different for the queue, is delivered first.
 fn keeps_order(options: &Options, earlier: &Message, later: &Message) -> bool {
-    match options.queue {
+    match options.queue.method {
         None | Some(Method::Fifo | Method::FifoTimed) => true,
         Some(Method::Ring) => earlier.how.priority == later.how.priority,
         // A slower path may take a later one, for which there is time (`Options::queue`).
@@ -252,7 +346,7 @@ fn story(options: &Options, links: Vec<Duplex>, messages: &[Message]) -> u64 {
     let mut pair = Pair::new(options, links);
     let bytes = digest(&mut pair.net);
     let (mut at_server, mut at_client, mut windows) = (Vec::new(), Vec::new(), InFlight::new());
-    let mut refused = BTreeSet::new();
+    let (mut refused, max_mtu) = (BTreeSet::new(), options.paths.max_mtu);
     pair.until(ms(30_000), "connect", |pair| pair.server_exists());
     for (n, message) in messages.iter().enumerate() {
         let how = SendOptions { context: n as u64, ..message.how };
@@ -264,12 +358,13 @@ fn story(options: &Options, links: Vec<Duplex>, messages: &[Message]) -> u64 {
         };
         match outcome {
             Ok(()) => {}
-            Err(SendError::QueueFull { .. }) if options.queue.is_some() => _ = refused.insert(n as u64),
+            Err(SendError::QueueFull { .. }) if options.queue.method.is_some() => _ = refused.insert(n as u64),
+            Err(SendError::BufferFull { .. }) => _ = refused.insert(n as u64),
             Err(error) => panic!("{error}"),
         }
-        check_windows(&pair, &mut windows);
+        check_windows(&pair, max_mtu, &mut windows);
         let until = pair.now() + ms(message.pause);
-        run(&mut pair, until, &mut windows);
+        run(&mut pair, until, max_mtu, &mut windows);
         at_server.extend(pair.server_recv());
         at_client.extend(pair.client_recv());
     }
@@ -279,7 +374,7 @@ fn story(options: &Options, links: Vec<Duplex>, messages: &[Message]) -> u64 {
     {
         assert!(pair.now() < limit, "not all was sent within 120 s: {}", left(&mut pair));
         let until = pair.now() + ms(20);
-        run(&mut pair, until, &mut windows);
+        run(&mut pair, until, max_mtu, &mut windows);
         at_server.extend(pair.server_recv());
         at_client.extend(pair.client_recv());
     }
@@ -310,6 +405,54 @@ proptest! {
     fn the_same_seed_gives_the_same_bytes(options in options(), links in links(), messages in messages()) {
         let once = story(&options, links.clone(), &messages);
         prop_assert_eq!(once, story(&options, links, &messages));
+    }
+}
+
+/// Whether an association by `options` was tried: it sends what it can for a few seconds, and nothing is expected of it but that.
+fn tried(options: &Options, links: Vec<Duplex>, messages: &[Message]) -> bool {
+    let net = |name: &str| Endpoint::new(options.clone(), Rng::from_seed(1).stream(name));
+    if let Err(misuse) = options.check() {
+        assert_eq!(net("refused").err(), Some(misuse));
+        return false;
+    }
+    if options.paths.max_paths < links.len() {
+        return false;
+    }
+    let mut pair = Pair::new(options, links);
+    for (n, message) in messages.iter().enumerate() {
+        let bytes = payload(n, message.len);
+        let ends =
+            [(pair.client, Some(pair.client_id)), (pair.server, pair.net.node(pair.server).associations().next())];
+        let (node, id) = ends[usize::from(!message.by_client)];
+        let send = |endpoint: &mut Endpoint, now| {
+            let association = id.and_then(|id| endpoint.association_mut(id))?;
+            let mut buf = Vec::new();
+            while association.recv(now, &mut buf).is_some() {}
+            Some(association.send(now, &bytes, message.how))
+        };
+        let _sent = pair.net.with(node, send);
+        pair.run(ms(message.pause * 4));
+    }
+    pair.run(ms(3000));
+    true
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(400), max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn options_are_refused_or_work(
+        options in options(), extremes in prop::collection::vec(extreme(), 1..4), links in links(), messages in messages()
+    ) {
+        let options = extremes.iter().fold(options, |options, &(at, number)| options.with(|it| NUMBERS[at](it, number)));
+        tried(&options, links, &messages);
+    }
+}
+
+#[test]
+fn the_options_that_are_offered_work() {
+    for options in [Options::default(), Options::live(), Options::classic()] {
+        assert_eq!(options.check(), Ok(()));
     }
 }
 

@@ -27,7 +27,10 @@ fn short(kbit: u64, delay_ms: u64) -> Duplex {
 }
 
 fn options(method: Method, messages: usize) -> Options {
-    Options { queue: Some(method), send_queue: Limits::messages(messages), ..Options::live() }
+    Options::live().with(|it| {
+        it.queue.method = Some(method);
+        it.queue.limits = Limits::messages(messages);
+    })
 }
 
 fn priority(level: u8) -> MessagePriority {
@@ -103,7 +106,7 @@ fn sound_is_on_time_where_the_queue_knows_what_it_is() {
     let shares = |options: &Options| {
         let (mut pair, kinds) = call(options);
         let shares = kinds.map(Kind::share_on_time);
-        println!("{:?}: audio {:.3}, video {:.3} on time", options.queue, shares[0], shares[1]);
+        println!("{:?}: audio {:.3}, video {:.3} on time", options.queue.method, shares[0], shares[1]);
         let stats = pair.on_client(|it, _| it.stats());
         assert_eq!(discarded(&pair).len() as u64, stats.expired + stats.crowded_out);
         shares
@@ -122,7 +125,7 @@ fn sound_is_on_time_where_the_queue_knows_what_it_is() {
 #[test]
 fn what_only_the_quick_path_brings_in_time_waits_for_it() {
     let run = |method, outage: bool| {
-        let options = Options { initial_window: Some(4), ..options(method, 100) };
+        let options = options(method, 100).with(|it| it.congestion.initial_window = Some(4));
         let mut pair = Pair::connected(&options, vec![thin(400, 20), thin(5000, 250)]);
         if outage {
             pair.cut(0, true);
@@ -177,7 +180,7 @@ fn stream_priorities_come_first_or_not_at_all() {
     for (scope, expected) in
         [(QueueScope::Under, [7, 5, 3, 1, 8, 6, 4, 2]), (QueueScope::Alone, [8, 6, 4, 2, 7, 5, 3, 1])]
     {
-        let options = Options { queue_scope: scope, ..options(Method::LifoPriority, 100) };
+        let options = options(Method::LifoPriority, 100).with(|it| it.queue.scope = scope);
         let mut pair = Pair::connected(&options, vec![thin(200, 20)]);
         pair.on_client(|it, _| it.set_priority(1, Priority::new(0)));
         // The window is full of something else.
@@ -233,7 +236,7 @@ fn every_message_comes_or_is_told_of_once() {
     let (messages, kinds) = (600_u64, [(1, 150), (0, 80), (4, 400)]);
     for (name, method) in Method::ALL {
         for scope in [QueueScope::Alone, QueueScope::Under] {
-            let options = Options { queue_scope: scope, ..options(method, 20) };
+            let options = options(method, 20).with(|it| it.queue.scope = scope);
             let mut pair = Pair::connected(&options, vec![thin(400, 10), thin(200, 60)]);
             let (mut refused, mut fates) = (0, vec![0_u32; messages as usize]);
             for n in 0..messages {
@@ -302,7 +305,10 @@ fn what_does_not_fit_is_refused_and_room_is_told_of() {
 
     // Half of the send buffer is for what waits.
     for (scope, limit) in [(QueueScope::Alone, 40_000), (QueueScope::Under, 5000)] {
-        let options = Options { send_buffer: 80_000, queue_scope: scope, ..options(Method::RingSbpn2, 1000) };
+        let options = options(Method::RingSbpn2, 1000).with(|it| {
+            it.limits.send_buffer = 80_000;
+            it.queue.scope = scope;
+        });
         let mut pair = Pair::connected(&options, vec![thin(500, 20)]);
         let outcome = pair.on_client(|it, now| it.send(now, &vec![1; limit + 1], message(0, 9000)));
         assert_eq!(outcome, Err(SendError::TooLong { len: limit + 1, limit }), "{scope}");

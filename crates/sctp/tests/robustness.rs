@@ -258,7 +258,7 @@ fn jump(by_client: bool, to: Duration, lossy: bool) -> Result<Duration, Vec<Even
     let hours = Duration::from_secs(36_000);
     let rng = Rng::from_seed(1);
     let mut net = Network::new(1);
-    let skewed = |name: &str| Skewed { inner: Endpoint::new(Options::live(), rng.stream(name)), ahead: hours };
+    let skewed = |name: &str| Skewed { inner: Endpoint::new(Options::live(), rng.stream(name)).unwrap(), ahead: hours };
     let client: NodeId = net.add(skewed("client"), CLIENT[..2].iter().copied());
     let server: NodeId = net.add(skewed("server"), SERVER[..2].iter().copied());
     let loss: Loss = if lossy { "2%" } else { "0%" }.parse().unwrap();

@@ -2,7 +2,7 @@
 
 mod common;
 
-use braidcast_sctp::{Event, LossDetection, Options, Scheduler, SendOptions};
+use braidcast_sctp::{Event, LossDetection, Options, SchedulerKind, SendOptions};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::LinkModel;
 use common::{Pair, link, ms, pattern, transfer};
@@ -23,10 +23,14 @@ fn one_clean_path() {
 
 #[test]
 fn long_messages_over_two_lossy_paths() {
-    for scheduler in [Scheduler::RoundRobin, Scheduler::LowestDelay] {
+    for scheduler in [SchedulerKind::RoundRobin, SchedulerKind::LowestDelay] {
         for interleaving in [true, false] {
             for loss_detection in [LossDetection::Time, LossDetection::Count] {
-                let options = Options { scheduler, interleaving, loss_detection, ..Options::live() };
+                let options = Options::live().with(|it| {
+                    it.paths.scheduler = scheduler;
+                    it.interleaving = interleaving;
+                    it.papers.loss_detection = loss_detection;
+                });
                 let mut pair = Pair::new(&options, vec![Duplex::both(lossy(5)), Duplex::both(lossy(5))]);
                 transfer(&mut pair, 2_000_000, 50_000);
                 assert_eq!(pair.on_client(|association, _| association.paths().count()), 2);

@@ -3,6 +3,7 @@ use braidcast_sctp::CloseReason;
 
 /// What a session tells the layer above it.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub enum Event {
     /// The association is up. At the receiver: this sender's stream is being played from here on.
     Connected,

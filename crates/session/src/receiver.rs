@@ -3,7 +3,7 @@ use crate::mapping::{CONTROL, STREAMS};
 use crate::report::{Counts, Report};
 use crate::stream::Stream;
 use crate::wire::{self, Feedback, PPID};
-use braidcast_core::{Datagram, Instant, Machine, PathId, Rng, Transmit};
+use braidcast_core::{Datagram, Instant, Machine, Misuse, PathId, Rng, Transmit};
 use braidcast_media::Kind;
 use braidcast_sctp::{AssociationId, Endpoint, Event as Sctp, Reliability, SendOptions};
 use core::time::Duration;
@@ -100,12 +100,15 @@ pub struct Receiver {
 
 impl Receiver {
     /// A receiver that waits for a sender on `sctp.local_port`.
-    pub fn new(options: ReceiverOptions, mut sctp: braidcast_sctp::Options, rng: Rng) -> Self {
-        sctp.streams = sctp.streams.max(STREAMS);
-        sctp.fec_receive = true;
-        let mut endpoint = Endpoint::new(sctp, rng);
+    ///
+    /// # Errors
+    /// [`Misuse`]: the options cannot work.
+    pub fn new(options: ReceiverOptions, mut sctp: braidcast_sctp::Options, rng: Rng) -> Result<Self, Misuse> {
+        sctp.limits.streams = sctp.limits.streams.max(STREAMS);
+        sctp.redundancy.fec_receive = true;
+        let mut endpoint = Endpoint::new(sctp, rng)?;
         endpoint.listen();
-        Self {
+        Ok(Self {
             options,
             endpoint,
             streams: VecDeque::new(),
@@ -123,7 +126,7 @@ impl Receiver {
             scratch: Vec::new(),
             last: None,
             events: VecDeque::new(),
-        }
+        })
     }
 
     /// Puts what is due into `out`, which is cleared first: packets of a transport stream up to

@@ -38,18 +38,18 @@ impl Redundancy {
         if self == Self::None {
             return;
         }
-        sctp.fec = if let Self::Code(code) = self { Some(code) } else { None };
-        sctp.fec_receive = true;
+        sctp.redundancy.fec = if let Self::Code(code) = self { Some(code) } else { None };
+        sctp.redundancy.fec_receive = true;
         // A code is in use where repeating is too late anyway.
-        sctp.artx = Some(Artx::Slowest);
+        sctp.redundancy.artx = Some(Artx::Slowest);
         // A hole stands open for two round trips while the code has its time: a path is not silent because of it. T3-rtx waits by
         // itself, but the probe timeout is the RTO at most.
-        sctp.rto.min = sctp.rto.min.max(RTO_MIN);
-        sctp.rto.initial = sctp.rto.initial.max(RTO_MIN);
+        sctp.timers.rto.min = sctp.timers.rto.min.max(RTO_MIN);
+        sctp.timers.rto.initial = sctp.timers.rto.initial.max(RTO_MIN);
         // As ECMT has it: inside, the windows that live video leaves are a little small for its largest pictures (decision 14).
-        sctp.fec_window = FecWindow::Outside;
+        sctp.redundancy.fec_window = FecWindow::Outside;
         // Told of each loss, windows would not carry live video where it is needed most; of what full queues drop they are told.
-        sctp.fec_losses = FecLosses::Queued;
+        sctp.redundancy.fec_losses = FecLosses::Queued;
     }
 }
 

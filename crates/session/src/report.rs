@@ -57,6 +57,7 @@ pub struct KindReport {
 
 /// How a path does.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct PathReport {
     /// Its number, by order of joining.
     pub id: u16,

@@ -2,12 +2,13 @@ use crate::event::Event;
 use crate::mapping::{self, CONTROL, STREAMS};
 use crate::redundancy::{Chooser, Redundancy};
 use crate::report::{Counts, PathHistories, Report};
+use crate::start_error::StartError;
 use crate::wire::{self, Clock, Feedback, Message, PPID, UnitHeader};
 use braidcast_core::{Datagram, Instant, Machine, PathId, Rng, Route, Transmit};
 use braidcast_media::{Kind, Run, Unit};
 use braidcast_sctp::{
-    Association, AssociationId, CloseReason, ConnectError, Endpoint, Event as Sctp, JoinError, MessagePriority,
-    PathState, Reliability, SendError, SendOptions,
+    Association, AssociationId, CloseReason, Endpoint, Event as Sctp, JoinError, MessagePriority, PathState,
+    Reliability, SendError, SendOptions,
 };
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
@@ -103,7 +104,7 @@ impl Sender {
     /// the kinds of units, and by when they would come too late; a reliable session does without.
     ///
     /// # Errors
-    /// [`ConnectError`]: there are no routes, too many, or the port is 0.
+    /// [`StartError`]: there are no routes, too many, the port is 0, or the options cannot work.
     pub fn new(
         now: Instant,
         options: SenderOptions,
@@ -111,18 +112,18 @@ impl Sender {
         rng: Rng,
         remote_port: u16,
         routes: &[Route],
-    ) -> Result<Self, ConnectError> {
-        sctp.streams = sctp.streams.max(STREAMS);
-        sctp.queue = sctp.queue.filter(|_| !options.reliable);
-        let queued = sctp.queue.is_some();
+    ) -> Result<Self, StartError> {
+        sctp.limits.streams = sctp.limits.streams.max(STREAMS);
+        sctp.queue.method = sctp.queue.method.filter(|_| !options.reliable);
+        let queued = sctp.queue.method.is_some();
         if queued {
-            sctp.send_buffer *= 2; // Half of it is the queue.
+            sctp.limits.send_buffer = sctp.limits.send_buffer.saturating_mul(2); // Half of it is the queue.
         }
         options.redundancy.apply(&mut sctp);
         // What is reliable is worth something however late it comes.
         let deadline = (!options.reliable).then_some(options.latency);
         let chooser = (options.redundancy == Redundancy::Auto).then(|| Chooser::new(deadline));
-        let mut endpoint = Endpoint::new(sctp, rng);
+        let mut endpoint = Endpoint::new(sctp, rng)?;
         let id = endpoint.connect(now, remote_port, routes)?;
         Ok(Self {
             options,
@@ -306,7 +307,7 @@ impl Sender {
                 self.events.push_back(Event::Restarted);
             }
             Sctp::Closed(reason) => self.closed(reason),
-            Sctp::Readable | Sctp::Writable => {}
+            _ => {} // `Readable` and `Writable` are asked for in any case.
         }
     }
 

@@ -43,7 +43,7 @@ fn where_the_bottlenecks_mark_fewer_frames_are_missed() {
         (500, vec![bottleneck(1600)]),
         (500, vec![bottleneck(900); 2]),
     ] {
-        let without = stream(Options { ecn: false, ..Options::live() }, latency, &links);
+        let without = stream(Options::live().with(|it| it.congestion.ecn = false), latency, &links);
         let with = stream(Options::live(), latency, &links);
         println!("{latency} ms, {} links: without {without:?}, with {with:?}", links.len());
         assert!(without.marked == 0 && with.marked > 10 && with.dropped < without.dropped, "{with:?} {without:?}");
@@ -55,7 +55,7 @@ fn where_the_bottlenecks_mark_fewer_frames_are_missed() {
 fn a_mark_that_cost_more_than_a_loss_would_make_ecn_a_bad_bargain() {
     // Upon a loss without a queue the live preset keeps four fifths of its window (Veno).
     let links = [bottleneck(1600)];
-    let halving = stream(Options { mark_response: MarkResponse::Halve, ..Options::live() }, 350, &links);
+    let halving = stream(Options::live().with(|it| it.congestion.mark_response = MarkResponse::Halve), 350, &links);
     let abe = stream(Options::live(), 350, &links);
     assert!(abe.missed < halving.missed, "{abe:?} {halving:?}");
 }

@@ -35,11 +35,10 @@ fn shares(queue: Option<(Method, QueueScope)>, links: &[LinkModel]) -> [f64; 6] 
 }
 
 fn run(seed: u64, queue: Option<(Method, QueueScope)>, links: &[LinkModel]) -> [f64; 6] {
-    let sctp = Options {
-        queue: queue.map(|(method, _)| method),
-        queue_scope: queue.map_or_else(QueueScope::default, |(_, scope)| scope),
-        ..Options::live()
-    };
+    let sctp = Options::live().with(|it| {
+        it.queue.method = queue.map(|(method, _)| method);
+        it.queue.scope = queue.map_or_else(QueueScope::default, |(_, scope)| scope);
+    });
     let units = camera(20);
     let mut scene =
         Scene::seeded(seed, sctp, SenderOptions::default(), ReceiverOptions::default(), units.clone(), links);

@@ -3,7 +3,7 @@
 mod common;
 
 use braidcast_core::Instant;
-use braidcast_sctp::{Method, Options, Scheduler};
+use braidcast_sctp::{Method, Options, SchedulerKind};
 use braidcast_session::{ReceiverOptions, Redundancy, SenderOptions};
 use braidcast_sim::LinkModel;
 use braidcast_sim::link::Outage;
@@ -33,11 +33,18 @@ fn links() -> impl Strategy<Value = Vec<LinkModel>> {
 }
 
 fn options() -> impl Strategy<Value = (Options, Redundancy)> {
-    let scheduler = prop::sample::select(&Scheduler::ALL[..]).prop_map(|(_, it)| it);
+    let scheduler = prop::sample::select(&SchedulerKind::ALL[..]).prop_map(|(_, it)| it);
     let queue = prop::sample::select(vec![None, Some(Method::RingSbpn2), Some(Method::InTime)]);
     let redundancy = prop::sample::select(vec![Redundancy::None, Redundancy::Auto]);
-    (scheduler, queue, redundancy)
-        .prop_map(|(scheduler, queue, redundancy)| (Options { scheduler, queue, ..Options::live() }, redundancy))
+    (scheduler, queue, redundancy).prop_map(|(scheduler, queue, redundancy)| {
+        (
+            Options::live().with(|it| {
+                it.paths.scheduler = scheduler;
+                it.queue.method = queue;
+            }),
+            redundancy,
+        )
+    })
 }
 
 proptest! {

@@ -36,7 +36,7 @@ impl Pair {
             let forwards = [5000, 5001].map(|port| (address(9, port), Class::default())).to_vec();
             // What leaves is one datagram each time.
             let options = Options { max_packet: 1452, max_segments: 1, ..options.clone() };
-            let mut end = Tunnel::new(options, Rng::from_seed(1).stream(name), settings.clone(), forwards);
+            let mut end = Tunnel::new(options, Rng::from_seed(1).stream(name), settings.clone(), forwards).unwrap();
             (0..).zip(classes).for_each(|(n, class)| end.add_entrance(SocketId(ENTRANCE + n), n as u8, class));
             end
         });

@@ -7,7 +7,7 @@ pub use forge::forge;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_sctp::wire::{Chunk, Header, Packet, begin, seal};
 use braidcast_sctp::{
-    Artx, Association, AssociationId, Endpoint, Event, Limits, Method, Options, QueueScope, Reliability, Scheduler,
+    Artx, Association, AssociationId, Endpoint, Event, Limits, Method, Options, QueueScope, Reliability, SchedulerKind,
     SendOptions,
 };
 use core::time::Duration;
@@ -69,28 +69,27 @@ fn route(end: usize, path: usize) -> Route {
 impl World {
     pub fn new(settings: u8) -> Self {
         let base = if settings & 1 == 0 { Options::default() } else { Options::live() };
-        let options = Options {
-            ecn: true,
-            interleaving: settings & 2 == 0,
-            scheduler: if settings & 4 == 0 { Scheduler::default() } else { Scheduler::RoundRobin },
-            loss_detection: braidcast_sctp::LossDetection::ALL[usize::from(settings >> 3 & 1)].1,
-            pacing: settings & 16 == 0,
+        let options = base.with(|it| {
+            it.congestion.ecn = true;
+            it.interleaving = settings & 2 == 0;
+            it.paths.scheduler = if settings & 4 == 0 { SchedulerKind::default() } else { SchedulerKind::RoundRobin };
+            it.papers.loss_detection = braidcast_sctp::LossDetection::ALL[usize::from(settings >> 3 & 1)].1;
+            it.congestion.pacing = settings & 16 == 0;
             // Bits that mean something else as well, as there are no others.
-            fec: (settings & 20 == 20).then(|| "tetrys:3,2,20".parse().expect("a code")),
-            artx: (settings & 8 == 0).then_some(Artx::Slowest),
-            send_buffer: 100_000,
-            receive_buffer: if settings & 32 == 0 { 200_000 } else { 65_000 },
-            max_message: 60_000,
-            streams: 4,
-            max_paths: PATHS,
-            queue: (settings % 3 == 2).then(|| Method::ALL[usize::from(settings / 3) % Method::ALL.len()].1),
-            queue_scope: QueueScope::ALL[usize::from(settings >> 7)].1,
-            send_queue: Limits::messages(5),
-            ..base
-        };
+            it.redundancy.fec = (settings & 20 == 20).then(|| "tetrys:3,2,20".parse().expect("a code"));
+            it.redundancy.artx = (settings & 8 == 0).then_some(Artx::Slowest);
+            it.limits.send_buffer = 100_000;
+            it.limits.receive_buffer = if settings & 32 == 0 { 200_000 } else { 65_000 };
+            it.limits.max_message = 60_000;
+            it.limits.streams = 4;
+            it.paths.max_paths = PATHS;
+            it.queue.method = (settings % 3 == 2).then(|| Method::ALL[usize::from(settings / 3) % Method::ALL.len()].1);
+            it.queue.scope = QueueScope::ALL[usize::from(settings >> 7)].1;
+            it.queue.limits = Limits::messages(5);
+        });
         let client = usize::from(settings >> 6 & 1);
         let end = |name| End {
-            endpoint: Endpoint::new(options.clone(), Rng::from_seed(1).stream(name)),
+            endpoint: Endpoint::new(options.clone(), Rng::from_seed(1).stream(name)).expect("options that work"),
             id: None,
             marking: false,
             inbox: VecDeque::new(),
@@ -156,7 +155,7 @@ impl World {
             let end = &mut self.ends[at];
             end.id = end.id.or_else(|| end.endpoint.associations().last());
             if let Some(association) = end.id.and_then(|id| end.endpoint.association(id)) {
-                assert!(association.buffered() <= self.options.send_buffer);
+                assert!(association.buffered() <= self.options.limits.send_buffer);
                 assert!(association.paths().count() <= PATHS);
             }
         }
@@ -214,7 +213,8 @@ impl World {
                     assert_eq!((received.stream, received.unordered, buf.len()), (stream, unordered, len));
                     assert!(buf == payload(number, len), "message {number} is not what was sent");
                     // Most queues choose the order themselves.
-                    if !unordered && matches!(self.options.queue, None | Some(Method::Fifo | Method::FifoTimed)) {
+                    if !unordered && matches!(self.options.queue.method, None | Some(Method::Fifo | Method::FifoTimed))
+                    {
                         let before = last.insert(stream, number);
                         assert!(before < Some(number), "{number} after {before:?}");
                     }
@@ -314,7 +314,8 @@ impl World {
     /// The peer loses its state and connects anew.
     pub fn restart(&mut self, seed: u8) {
         self.hints.forged = true;
-        let mut endpoint = Endpoint::new(self.options.clone(), Rng::from_seed(u64::from(seed)));
+        let mut endpoint =
+            Endpoint::new(self.options.clone(), Rng::from_seed(u64::from(seed))).expect("options that work");
         self.ends[1].id = endpoint.connect(self.now, 9899, &[route(1, 0)]).ok();
         self.ends[1].endpoint = endpoint;
         self.ends[0].endpoint.listen();

@@ -70,8 +70,8 @@ struct Scene {
 impl Scene {
     fn new(options: &Options, model: &LinkModel, listening: bool) -> Self {
         let (mut net, rng) = (Network::new(1), Rng::from_seed(1));
-        let client = net.add(Endpoint::new(options.clone(), rng.stream("client")), CLIENT);
-        let server = net.add(Endpoint::new(options.clone(), rng.stream("server")), SERVER);
+        let client = net.add(Endpoint::new(options.clone(), rng.stream("client")).unwrap(), CLIENT);
+        let server = net.add(Endpoint::new(options.clone(), rng.stream("server")).unwrap(), SERVER);
         for path in 0..2 {
             net.connect((client, path), (server, path), Duplex::both(model.clone()));
         }
@@ -215,7 +215,7 @@ fn restarted() -> Capture {
     let options = Options::live();
     let mut scene = Scene::new(&options, &clean(), true);
     scene.run(500);
-    *scene.net.node_mut(scene.client) = Endpoint::new(options, Rng::from_seed(2));
+    *scene.net.node_mut(scene.client) = Endpoint::new(options, Rng::from_seed(2)).unwrap();
     scene.id = scene.net.with(scene.client, |endpoint, now| endpoint.connect(now, 9899, &[route(0)]).unwrap());
     scene.run(1000);
     assert_eq!(scene.client_side(|association, _| association.is_established()), Some(true));

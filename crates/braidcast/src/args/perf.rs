@@ -1,6 +1,6 @@
 use super::dccp::{self, Congestion};
 use super::values::{self, Listen, Remote};
-use braidcast_mpath::Scheduler;
+use braidcast_mpath::SchedulerKind;
 use braidcast_session::Redundancy;
 use braidcast_sim::link::parse;
 use clap::{Args, Subcommand};
@@ -89,9 +89,9 @@ pub(crate) struct PerfClientArgs {
     #[arg(conflicts_with = "dccp")]
     pub(crate) fec: Redundancy,
     /// Which path the next packet takes
-    #[arg(long, value_name = "NAME", default_value_t = Scheduler::default(), value_parser = values::scheduler())]
+    #[arg(long, value_name = "NAME", default_value_t = SchedulerKind::default(), value_parser = values::scheduler())]
     #[arg(conflicts_with = "dccp")]
-    pub(crate) scheduler: Scheduler,
+    pub(crate) scheduler: SchedulerKind,
     /// Secret shared with the server
     #[arg(long, value_name = "SECRET", env = "BRAIDCAST_KEY", hide_env_values = true)]
     pub(crate) key: Option<String>,

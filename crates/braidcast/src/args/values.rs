@@ -1,7 +1,7 @@
 //! The values that flags take, and how they are written.
 
 use braidcast_dccp::Method;
-use braidcast_mpath::Scheduler;
+use braidcast_mpath::SchedulerKind;
 use braidcast_session::Redundancy;
 use braidcast_session::tunnel::Class;
 use braidcast_sim::link::parse;
@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The name of a scheduler; help lists them all.
-pub(crate) fn scheduler() -> impl TypedValueParser<Value = Scheduler> {
-    PossibleValuesParser::new(Scheduler::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<Scheduler>())
+pub(crate) fn scheduler() -> impl TypedValueParser<Value = SchedulerKind> {
+    PossibleValuesParser::new(SchedulerKind::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<SchedulerKind>())
 }
 
 /// A send queue, or none: then the priorities of streams alone decide.

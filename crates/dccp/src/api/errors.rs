@@ -1,5 +1,6 @@
 /// Why [`Connection::send`](crate::Connection::send) took nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SendError {
     /// Congestion control lets data out more slowly than it comes in: wait for [`Event::Writable`](crate::Event::Writable).
     #[error("{messages} messages of {bytes} bytes wait already, as congestion control allows no more for now")]
@@ -44,6 +45,7 @@ pub enum SendError {
 
 /// Why [`Endpoint::connect`](crate::Endpoint::connect) did not start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// Ports are 1 to 65535.
     #[error("port 0 cannot be connected to")]
@@ -68,6 +70,7 @@ pub enum ConnectError {
 
 /// Why [`Endpoint::listen`](crate::Endpoint::listen) did not start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ListenError {
     /// Ports are 1 to 65535.
     #[error("port 0 cannot be listened at")]

@@ -4,6 +4,7 @@ use core::fmt;
 
 /// What a connection tells the layer above it.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Event {
     /// The handshake is done; data flows.
     Connected,
@@ -28,6 +29,7 @@ pub enum Event {
 
 /// Why a connection ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum CloseReason {
     /// Closed as either end asked, and the other agreed.
     Closed,

@@ -1,6 +1,7 @@
 use super::{ReorderOptions, TfrcOptions};
 use crate::ccid::Ccid;
 use braidcast_cc::Algorithm;
+use braidcast_core::Misuse;
 use braidcast_queue::{Limits, Method, Priority};
 use core::time::Duration;
 use std::sync::Arc;
@@ -9,12 +10,12 @@ use std::sync::Arc;
 ///
 /// # Memory
 /// A connection at rest takes 6 to 8 KiB at each end (`tests/memory.rs`). A busy one takes no more than twice
-/// `send_queue` · `max_packet`, `receive_buffer` and 64 packets, 1.6 MB for 65,536 packets out, and 50 KB for all else: 3 MB
+/// `send_queue` · `max_packet`, `receive_buffer` and 64 packets, 2.1 MB for 65,536 packets out, and 50 KB for all else: 3.5 MB
 /// by default. A reordering buffer adds X · `D_max` bytes, 4096 packets at most, and `probe` 4096 samples, 2 MB. In all that is
 /// for `max_connections` connections; besides them an endpoint keeps 65,536 resting ports (6 MB) and 256 answers.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Congestion controls for both directions, the best first, eight at most. Default CCID 2 (RFC 4340 §10).
+    /// Congestion controls for both directions, the best first, one to [eight](Self::MAX_CCIDS). Default CCID 2 (RFC 4340 §10).
     pub ccids: Vec<Ccid>,
     /// Congestion controller of the window that CCID 2 or CUBIC gives to what this end sends; the peer need not know. Default
     /// `None`: Reno (RFC 4341 §5), or CUBIC.
@@ -26,7 +27,7 @@ pub struct Options {
     /// Which of the messages that wait goes next, and which one not at all. Default
     /// [`FifoTimed`](braidcast_queue::Method::FifoTimed).
     pub queue: Method,
-    /// How many messages, and bytes in them, may wait to be sent. Default 64 messages.
+    /// How many messages, one or more, and bytes in them, may wait to be sent. Default 64 messages.
     pub send_queue: Limits,
     /// A message that the peer's application ignores, to be sent where the queue asks for padding
     /// ([`KeepAlive`](braidcast_queue::Method::KeepAlive) does). Default `None`: none is sent.
@@ -34,17 +35,18 @@ pub struct Options {
     /// Bytes received and not yet taken; what comes on top is dropped and reported as such (§11.7). Default 1 MiB.
     pub receive_buffer: usize,
     /// DCCP packet in bytes, headers included, that every path is trusted to carry (`BASE_PLPMTU`, RFC 8899 §5.1.2). Default
-    /// 1200.
+    /// 1200. More than `max_packet` counts as that.
     pub base_packet: usize,
     /// Size of the largest packets at first. What is above `base_packet` is probed as soon as such packets leave; should it
     /// not get through, they are of the base size some 3 s later, and from there on what the path carries is found. The
     /// base size here avoids even that: then nothing larger leaves before a probe has come back. Default `None`:
     /// `max_packet` (RFC 4340 §14.1).
     pub first_packet: Option<usize>,
-    /// Largest DCCP packet in bytes, headers included. What is between the present size and this is probed once the
+    /// Largest DCCP packet in bytes, headers included, [128](Self::MIN_PACKET) to [65,507](Self::MAX_PACKET), and no more than
+    /// [9216](Self::MAX_PROBE) if that is above `base_packet`. What is between the present size and this is probed once the
     /// application has use for it. Default 1400.
     pub max_packet: usize,
-    /// Data packets of one size that are handed out at once, for the kernel to cut (UDP segmentation offload). Default 40.
+    /// Data packets of one size that are handed out at once, for the kernel to cut (UDP segmentation offload), 1 to 64. Default 40.
     pub max_segments: usize,
     /// Packets that may be out at first (§7.5.2, 32 to 2^46 − 1); grows to five times what a round trip takes. Default 1000.
     pub sequence_window: u64,
@@ -62,7 +64,7 @@ pub struct Options {
     pub ecn_nonce: bool,
     /// Connections whose handshake is not done that a server remembers, for clients that do not bring their Init Cookie back
     /// (§8.1.4), as Linux; the newest push out the oldest. All others need none: what it would have to know is in the
-    /// cookie. 0 keeps no state at all before the Response is answered. Default 128, some 7 KiB each.
+    /// cookie. 0 keeps no state at all before the Response is answered. A million at most, default 128, some 7 KiB each.
     pub half_open: usize,
     /// This endpoint is the only one on the machine that speaks DCCP straight over IP: it answers packets to any port with
     /// Resets (§8.5 step 2). Default false: only for ports that it listens at, has connections at or had some at a
@@ -116,6 +118,40 @@ impl Default for Options {
             max_connections: 16_384,
             probe: false,
         }
+    }
+}
+
+impl Options {
+    /// The most congestion controls that are negotiated.
+    pub const MAX_CCIDS: usize = 8;
+    /// The smallest `max_packet` and `base_packet`: the longest headers, and some data.
+    pub const MIN_PACKET: usize = 128;
+    /// The largest packets: what UDP over IPv4 carries.
+    pub const MAX_PACKET: usize = 65_507;
+    /// The largest packet that a path is probed with.
+    pub const MAX_PROBE: usize = 9216;
+
+    /// Whether an endpoint can do with these options. It asks itself ([`Endpoint::new`](crate::Endpoint::new)).
+    ///
+    /// # Errors
+    /// [`Misuse`]: the first option with a value that cannot work, or not beside another.
+    pub fn check(&self) -> Result<(), Misuse> {
+        Misuse::unless_within("ccids.len()", self.ccids.len(), 1..=Self::MAX_CCIDS)?;
+        self.tfrc.check()?;
+        Misuse::below("send_queue.messages", self.send_queue.messages, 1)?;
+        Misuse::below("send_queue.bytes", self.send_queue.bytes, 1)?;
+        Misuse::below("receive_buffer", self.receive_buffer, 1)?;
+        let packets = Self::MIN_PACKET..=Self::MAX_PACKET;
+        Misuse::unless_within("base_packet", self.base_packet, packets.clone())?;
+        Misuse::unless_within("max_packet", self.max_packet, packets.clone())?;
+        if self.base_packet < self.max_packet {
+            Misuse::unless_within("max_packet", self.max_packet, Self::MIN_PACKET..=Self::MAX_PROBE)?;
+        }
+        self.first_packet.map_or(Ok(()), |it| Misuse::unless_within("first_packet", it, packets))?;
+        Misuse::unless_within("half_open", self.half_open, 0..=1_000_000)?;
+        Misuse::unless_within("max_segments", self.max_segments, 1..=64)?;
+        Misuse::unless_within("sequence_window", self.sequence_window, 32..=(1 << 46) - 1)?;
+        Misuse::unless_within("min_coverage", self.min_coverage, 0..=15)
     }
 }
 

@@ -38,6 +38,7 @@ impl fmt::Display for State {
 
 /// Counts over the life of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Stats {
     /// Packets sent.
     pub sent_packets: u64,
@@ -71,6 +72,7 @@ pub struct Stats {
 
 /// A connection as it is now.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Report {
     /// Its state.
     pub state: State,

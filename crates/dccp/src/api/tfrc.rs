@@ -1,4 +1,5 @@
 use braidcast_cc::tfrc::{FeedbackRate, Rules, Variant};
+use braidcast_core::Misuse;
 use core::time::Duration;
 
 /// How CCID 3 and CCID 4 behave. Both ends of a connection should agree on `ccid4` and `feedback`, which nothing
@@ -41,6 +42,12 @@ impl Default for TfrcOptions {
             granularity: Duration::from_millis(10),
             discard_takes_turn: false,
         }
+    }
+}
+
+impl TfrcOptions {
+    pub(super) fn check(&self) -> Result<(), Misuse> {
+        Misuse::unless_within("tfrc.dup_acks", self.dup_acks, 1..=3)
     }
 }
 

@@ -176,6 +176,7 @@ pub(crate) struct Arrival {
 
 /// How congestion control is doing. What a CCID does not have is `None`.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[non_exhaustive]
 pub struct CcidReport {
     /// Data rate that is allowed now, bytes per second.
     pub allowed_rate: Option<f64>,

@@ -109,7 +109,7 @@ impl PathSize {
 }
 
 /// Filling of probes.
-pub(super) static FILLING: [u8; 9216] = [0; 9216];
+pub(super) static FILLING: [u8; Options::MAX_PROBE] = [0; Options::MAX_PROBE];
 
 impl Connection {
     /// Longest message in bytes that one packet carries for certain; [`Event::MaxPayload`] tells when it changes. It is found

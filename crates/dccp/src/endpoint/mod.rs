@@ -10,7 +10,7 @@ use crate::conn::{Connection, Handshake};
 use crate::rate_limit::RateLimit;
 use crate::seq::Seq;
 use crate::wire::{Checksum, Packet, ServiceCode};
-use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
+use braidcast_core::{Datagram, Ecn, Instant, Machine, Misuse, Rng, Route, SocketId, Transmit};
 use cookie::{CookieJar, Ends};
 use core::time::Duration;
 use half_open::HalfOpen;
@@ -112,8 +112,12 @@ impl Endpoint {
 
     /// An endpoint that neither listens nor is connected. `rng` must be unguessable outside of experiments: sequence numbers
     /// and the cookie secret are drawn from it.
-    pub fn new(options: Options, rng: Rng) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// [`Misuse`], as [`Options::check`] has it.
+    pub fn new(options: Options, rng: Rng) -> Result<Self, Misuse> {
+        options.check()?;
+        Ok(Self {
             cookies: CookieJar::new(rng.stream("cookies"), options.cookie_life),
             options: Arc::new(options),
             rng,
@@ -132,7 +136,7 @@ impl Endpoint {
             replies: VecDeque::new(),
             resets: RateLimit::new(Self::RESETS_PER_SECOND),
             events: VecDeque::new(),
-        }
+        })
     }
 
     /// Says which address a socket has, for checksums straight over IP. Packets of such sockets are dropped without it.

@@ -81,8 +81,8 @@ impl Pair {
     fn build(seed: Seed, client: Options, server: Options, link: Duplex, addresses: [&str; 2]) -> Self {
         let mut net = Network::new(seed.get());
         let rng = Rng::from_seed(seed.get());
-        let client = net.add(Endpoint::new(client, rng.stream("client")), [addresses[0]]);
-        let server = net.add(Endpoint::new(server, rng.stream("server")), [addresses[1]]);
+        let client = net.add(Endpoint::new(client, rng.stream("client")).unwrap(), [addresses[0]]);
+        let server = net.add(Endpoint::new(server, rng.stream("server")).unwrap(), [addresses[1]]);
         let links = net.connect((client, 0), (server, 0), link);
         let record = Recording::default();
         record.listen(&mut net);

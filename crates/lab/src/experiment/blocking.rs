@@ -58,7 +58,11 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         ModelPath { rate, delay: links.map(|link| link.delay).sum() }
     };
     let paths: Vec<_> = flow.paths.iter().map(model).collect();
-    measures.metric("model", "ms", ms(least_blocking(&paths, flow.sctp.base_mtu + run.point.network.wrap.bytes())));
+    measures.metric(
+        "model",
+        "ms",
+        ms(least_blocking(&paths, flow.sctp.paths.base_mtu + run.point.network.wrap.bytes())),
+    );
     let Some(receiver) = done.receiver(&flow.name).and_then(Host::sctp_receiver) else { return measures };
     let stalls: Vec<_> = stalls(&receiver.delivered.log).map(ms).collect();
     let mean = |values: &[f64]| values.iter().fold(0.0, |sum, it| sum + it) / values.len().max(1) as f64;

@@ -85,9 +85,12 @@ fn silences(log: &[Arrival], cut: Instant) -> (Option<Instant>, Duration) {
 /// The timeouts until a path is given up, from its RTO when it fails: each is twice the one before, and there is one
 /// more than the limit (RFC 9260 §6.3.3 E2, §8.2; RFC 7829 §3 for the lower limit of quick failover).
 fn failover_time(rto: Duration, options: &Options) -> Duration {
-    let limit = options.quick_failover.map_or(options.path_max_retrans, |it| it.min(options.path_max_retrans));
+    let limit = options
+        .paths
+        .quick_failover
+        .map_or(options.paths.path_max_retrans, |it| it.min(options.paths.path_max_retrans));
     let timeout = |n: u32| 2_u32.checked_pow(n).and_then(|factor| rto.checked_mul(factor));
-    (0..=limit).map(|n| timeout(n).unwrap_or(Duration::MAX).min(options.rto.max)).sum()
+    (0..=limit).map(|n| timeout(n).unwrap_or(Duration::MAX).min(options.timers.rto.max)).sum()
 }
 
 /// What was handed over by each second.
@@ -113,7 +116,10 @@ mod tests {
     #[test]
     fn a_path_is_given_up_after_the_sum_of_its_timeouts() {
         let time = |path_max_retrans, quick_failover| {
-            let options = Options { path_max_retrans, quick_failover, ..Options::classic() };
+            let options = Options::classic().with(|it| {
+                it.paths.path_max_retrans = path_max_retrans;
+                it.paths.quick_failover = quick_failover;
+            });
             failover_time(Duration::from_secs(1), &options).as_secs()
         };
         // PATHS §5.1.1: with the recommended limit of 5 "more than one minute".

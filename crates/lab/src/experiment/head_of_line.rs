@@ -80,11 +80,11 @@ fn model(flow: &FlowSpec, run: &Run<'_>) -> Option<f64> {
     };
     let interval = *size as f64 * 8.0 / *rate as f64;
     let rtt = (*delay + back).as_secs_f64();
-    let wait = |lost: i32| match flow.sctp.loss_detection {
+    let wait = |lost: i32| match flow.sctp.papers.loss_detection {
         // Three later messages report it missing (RFC 9260 §7.2.4); what is lost again waits for T3, each time longer.
         LossDetection::Count | LossDetection::PlainCount => {
             let timeouts = 2_f64.powi((lost - 1).max(0)) - 1.0;
-            3.0 * interval + rtt + timeouts * flow.sctp.rto.min.as_secs_f64()
+            3.0 * interval + rtt + timeouts * flow.sctp.timers.rto.min.as_secs_f64()
         }
         // A quarter of the round trip after what was sent with it (RFC 8985 §6.2), again and again.
         LossDetection::Time => 1.25 * rtt * f64::from(lost),

@@ -37,8 +37,8 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         let paths = (0..flow.paths.len()).map(|path| ModelPath {
             loss: loss(path),
             rtt: rtt(path).as_secs_f64(),
-            rto: flow.sctp.rto.min.as_secs_f64(),
-            max_window: flow.sctp.receive_buffer as f64 / flow.traffic.message as f64,
+            rto: flow.sctp.timers.rto.min.as_secs_f64(),
+            max_window: flow.sctp.limits.receive_buffer as f64 / flow.traffic.message as f64,
         });
         let rates = throughput(&paths.collect::<Vec<_>>(), f64::from(flow.sctp.sack.every));
         let kbit = |packets: f64| packets * flow.traffic.message as f64 * 8e-3;
@@ -60,7 +60,7 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
 fn usable(run: &Run<'_>, flow: &FlowSpec, link: &LinkModel) -> f64 {
     let rate = link.rate.mean_bits_per_second().map_or(f64::INFINITY, |rate| rate as f64 / 1e3);
     let message = flow.traffic.message as f64;
-    let redundancy = flow.sctp.fec.map_or(0.0, Code::redundancy);
+    let redundancy = flow.sctp.redundancy.fec.map_or(0.0, Code::redundancy);
     (1.0 - redundancy) * rate * message / (message + run.point.network.wrap.bytes() as f64 + HEADERS)
 }
 

@@ -28,7 +28,7 @@ pub(super) fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         }
         if let Some(receiver) = receiver.and_then(Host::sctp_receiver) {
             received(&prefix, receiver, &mut measures);
-            if flow.sctp.fec.is_some() {
+            if flow.sctp.redundancy.fec.is_some() {
                 decoded(&prefix, receiver, &mut measures);
             }
             if flow.traffic.reliability() != Reliability::Reliable {

@@ -100,7 +100,7 @@ impl DccpHost {
         let traffic = &flow.traffic;
         let sink = || DatagramSink::with_meter(FlowMeter::default().with_deadline(traffic.deadline));
         Self {
-            endpoint: Endpoint::new(flow.dccp.clone(), rng.stream("endpoint")),
+            endpoint: Endpoint::new(flow.dccp.clone(), rng.stream("endpoint")).expect("scenarios check their options"),
             connection: None,
             connect_at: None,
             route: None,
@@ -154,11 +154,7 @@ impl DccpHost {
             match event {
                 Event::Connected => self.connected(now, id),
                 Event::Closed(_) if self.connection == Some(id) => self.connection = None,
-                Event::Closed(_)
-                | Event::Readable
-                | Event::Writable
-                | Event::MaxPayload(_)
-                | Event::Discarded { .. } => {}
+                _ => {}
             }
         }
         if let (Some(_), Some(route)) = (self.connect_at.take_if(|at| *at <= now), self.route) {

@@ -1,8 +1,9 @@
 //! `[dccp]`: the options of a DCCP connection, by name, at both ends. An option that a scenario shall be able to set is a
 //! line here.
 
-use super::keys::{Key, flag, key, put, time, whole, word};
-use super::value::Value;
+use super::keys::{Key, flag, key, misused, put, time, whole, word};
+use super::value::{Settings, Value};
+use super::wrong::Wrong;
 use braidcast_dccp::{Ccid, Limits, Options, ReorderOptions, Variant};
 use core::time::Duration;
 
@@ -32,6 +33,22 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("ecn", |o, v| put(&mut o.ecn, flag(v))),
     key("ecn_nonce", |o, v| put(&mut o.ecn_nonce, flag(v))),
 ];
+
+/// What a section in `tables`, the flow's own one first, has made of `options` must work.
+pub(super) fn finish(options: &mut Options, tables: [&Settings; 2]) -> Result<(), Wrong> {
+    // The networks of experiments carry what they are given: no probes of the path's size among the packets that are counted.
+    options.base_packet = options.max_packet;
+    options.check().map_err(|misuse| misused(&misuse, tables, name))
+}
+
+/// What scenarios call an option.
+fn name(option: &'static str) -> &'static str {
+    match option {
+        "base_packet" => "max_packet",
+        "send_queue.messages" => "send_queue",
+        _ => option.rsplit('.').next().unwrap_or(option),
+    }
+}
 
 /// A CCID by its name, or a variant of CCID 4.
 fn ccid(options: &mut Options, value: &Value) -> Result<(), String> {

@@ -213,12 +213,15 @@ impl FlowSpec {
         };
         apply(TRAFFIC, &mut flow.traffic, &all.table("traffic"), "traffic")?;
         apply(TRAFFIC, &mut flow.traffic, &own.table("traffic"), &section("traffic"))?;
-        apply(sctp::KEYS, &mut flow.sctp, &all.table("sctp"), "sctp")?;
-        apply(sctp::KEYS, &mut flow.sctp, &own.table("sctp"), &section("sctp"))?;
-        apply(dccp::KEYS, &mut flow.dccp, &all.table("dccp"), "dccp")?;
-        apply(dccp::KEYS, &mut flow.dccp, &own.table("dccp"), &section("dccp"))?;
-        // The networks of experiments carry what they are given: no probes of the path's size among the packets that are counted.
-        flow.dccp.base_packet = flow.dccp.max_packet;
+        let tables = |part: &str| (all.table(part), own.table(part));
+        let (shared, special) = tables("sctp");
+        apply(sctp::KEYS, &mut flow.sctp, &shared, "sctp")?;
+        apply(sctp::KEYS, &mut flow.sctp, &special, &section("sctp"))?;
+        sctp::finish(&mut flow.sctp, [&special, &shared])?;
+        let (shared, special) = tables("dccp");
+        apply(dccp::KEYS, &mut flow.dccp, &shared, "dccp")?;
+        apply(dccp::KEYS, &mut flow.dccp, &special, &section("dccp"))?;
+        dccp::finish(&mut flow.dccp, [&special, &shared])?;
         apply(tcp::KEYS, &mut flow.tcp, &all.table("tcp"), "tcp")?;
         apply(tcp::KEYS, &mut flow.tcp, &own.table("tcp"), &section("tcp"))?;
         let nested = |key: &str| ["traffic.", "sctp.", "dccp.", "tcp."].iter().any(|table| key.starts_with(table));

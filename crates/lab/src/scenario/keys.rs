@@ -2,6 +2,7 @@
 
 use super::value::{Settings, Value};
 use super::wrong::{Wrong, did_you_mean};
+use braidcast_core::Misuse;
 use braidcast_sim::link::parse;
 use core::fmt::Display;
 use core::str::FromStr;
@@ -32,6 +33,14 @@ pub(crate) fn apply<T>(keys: &[Key<T>], target: &mut T, settings: &Settings, sec
         }
     }
     Ok(())
+}
+
+/// Options that do not work: told of the keys in `tables`, the most special one first, which are called `name` of the options.
+pub(crate) fn misused(misuse: &Misuse, tables: [&Settings; 2], name: fn(&'static str) -> &'static str) -> Wrong {
+    let setting = |option| tables.into_iter().find_map(|table| table.get(name(option)));
+    let blamed = setting(misuse.option()).or_else(|| setting(misuse.against()?));
+    let place = blamed.map_or("", |setting| setting.place.as_str());
+    Wrong::new(place, misuse.what(name), misuse.mend(name))
 }
 
 /// A value given by its word, such as a rate or the name of a scheduler.

@@ -1,7 +1,8 @@
 //! `[sctp]`: the options of an SCTP association, by name. An option that a scenario shall be able to set is a line here.
 
-use super::keys::{Key, flag, key, put, time, whole, word};
-use super::value::Value;
+use super::keys::{Key, flag, key, misused, put, time, whole, word};
+use super::value::{Settings, Value};
+use super::wrong::Wrong;
 use braidcast_sctp::{Limits, Options, PrVariant, SackOptions};
 use core::fmt::Display;
 use core::str::FromStr;
@@ -13,56 +14,81 @@ pub(super) const KEYS: &[Key<Options>] = &[
         let variant: PrVariant = word(v)?;
         put(o, Ok(variant.apply(o.clone())))
     }),
-    key("scheduler", |o, v| put(&mut o.scheduler, word(v))),
-    key("loss_detection", |o, v| put(&mut o.loss_detection, word(v))),
-    key("concurrent", |o, v| put(&mut o.concurrent, flag(v))),
-    key("retransmission", |o, v| put(&mut o.retransmission, word(v))),
-    key("cwnd_update", |o, v| put(&mut o.cwnd_update, word(v))),
-    key("rtt_samples", |o, v| put(&mut o.rtt_samples, word(v))),
-    key("abandonment", |o, v| put(&mut o.abandonment, word(v))),
-    key("stream_order", |o, v| put(&mut o.stream_order, word(v))),
-    key("nr_sack", |o, v| put(&mut o.nr_sack, flag(v))),
-    key("buffer_split", |o, v| put(&mut o.buffer_split, word(v))),
+    key("scheduler", |o, v| put(&mut o.paths.scheduler, word(v))),
+    key("loss_detection", |o, v| put(&mut o.papers.loss_detection, word(v))),
+    key("concurrent", |o, v| put(&mut o.paths.concurrent, flag(v))),
+    key("retransmission", |o, v| put(&mut o.papers.retransmission, word(v))),
+    key("cwnd_update", |o, v| put(&mut o.papers.cwnd_update, word(v))),
+    key("rtt_samples", |o, v| put(&mut o.papers.rtt_samples, word(v))),
+    key("abandonment", |o, v| put(&mut o.papers.abandonment, word(v))),
+    key("stream_order", |o, v| put(&mut o.papers.stream_order, word(v))),
+    key("nr_sack", |o, v| put(&mut o.papers.nr_sack, flag(v))),
+    key("buffer_split", |o, v| put(&mut o.papers.buffer_split, word(v))),
     key("sack_path", |o, v| put(&mut o.sack.path, word(v))),
     key("quick_failover", quick_failover),
-    key("initial_ssthresh", |o, v| put(&mut o.initial_ssthresh, whole(v, 1, 1 << 30).map(Some))),
-    key("min_ssthresh", |o, v| put(&mut o.min_ssthresh, whole(v, 1, 1000))),
-    key("cwnd_unit", |o, v| put(&mut o.cwnd_unit, word(v))),
-    key("growth_in_recovery", |o, v| put(&mut o.growth_in_recovery, flag(v))),
+    key("initial_ssthresh", |o, v| put(&mut o.papers.initial_ssthresh, whole(v, 1, 1 << 30).map(Some))),
+    key("min_ssthresh", |o, v| put(&mut o.papers.min_ssthresh, whole(v, 1, 1000))),
+    key("cwnd_unit", |o, v| put(&mut o.papers.cwnd_unit, word(v))),
+    key("growth_in_recovery", |o, v| put(&mut o.papers.growth_in_recovery, flag(v))),
     key("max_burst", max_burst),
-    key("loss_response", |o, v| put(&mut o.loss_response, word(v))),
-    key("mark_response", |o, v| put(&mut o.mark_response, word(v))),
-    key("congestion", |o, v| put(&mut o.congestion, word(v))),
+    key("loss_response", |o, v| put(&mut o.congestion.loss_response, word(v))),
+    key("mark_response", |o, v| put(&mut o.congestion.mark_response, word(v))),
+    key("congestion", |o, v| put(&mut o.congestion.coupling, word(v))),
     key("sack", sack),
     key("sack_every", |o, v| put(&mut o.sack.every, whole(v, 1, 1000))),
     key("sack_delay", |o, v| put(&mut o.sack.delay, time(v))),
     key("interleaving", |o, v| put(&mut o.interleaving, flag(v))),
-    key("pacing", |o, v| put(&mut o.pacing, flag(v))),
-    key("probe", |o, v| put(&mut o.probe, flag(v))),
-    key("rto_initial", |o, v| put(&mut o.rto.initial, time(v))),
-    key("rto_min", |o, v| put(&mut o.rto.min, time(v))),
-    key("rto_max", |o, v| put(&mut o.rto.max, time(v))),
-    key("heartbeat", |o, v| put(&mut o.heartbeat_interval, time(v))),
-    key("path_max_retrans", |o, v| put(&mut o.path_max_retrans, whole(v, 0, 1000))),
-    key("association_max_retrans", |o, v| put(&mut o.association_max_retrans, whole(v, 0, 1000))),
-    key("initial_window", |o, v| put(&mut o.initial_window, whole(v, 1, 1000).map(Some))),
-    key("queueing_limit", |o, v| put(&mut o.queueing_limit, time(v).map(Some))),
-    key("send_buffer", |o, v| put(&mut o.send_buffer, whole(v, 1, 1 << 30))),
-    key("receive_buffer", |o, v| put(&mut o.receive_buffer, whole(v, 1500, 1 << 30))),
-    key("max_message", |o, v| put(&mut o.max_message, whole(v, 1, 1 << 30))),
-    key("streams", |o, v| put(&mut o.streams, whole(v, 1, 65535))),
+    key("pacing", |o, v| put(&mut o.congestion.pacing, flag(v))),
+    key("probe", |o, v| put(&mut o.paths.probe, flag(v))),
+    key("rto_initial", |o, v| put(&mut o.timers.rto.initial, time(v))),
+    key("rto_min", |o, v| put(&mut o.timers.rto.min, time(v))),
+    key("rto_max", |o, v| put(&mut o.timers.rto.max, time(v))),
+    key("heartbeat", |o, v| put(&mut o.paths.heartbeat_interval, time(v))),
+    key("path_max_retrans", |o, v| put(&mut o.paths.path_max_retrans, whole(v, 0, 1000))),
+    key("association_max_retrans", |o, v| put(&mut o.timers.association_max_retrans, whole(v, 0, 1000))),
+    key("initial_window", |o, v| put(&mut o.congestion.initial_window, whole(v, 1, 1000).map(Some))),
+    key("queueing_limit", |o, v| put(&mut o.congestion.queueing_limit, time(v).map(Some))),
+    key("send_buffer", |o, v| put(&mut o.limits.send_buffer, whole(v, 1, 1 << 30))),
+    key("receive_buffer", |o, v| put(&mut o.limits.receive_buffer, whole(v, 1500, 1 << 30))),
+    key("max_message", |o, v| put(&mut o.limits.max_message, whole(v, 1, 1 << 30))),
+    key("streams", |o, v| put(&mut o.limits.streams, whole(v, 1, 65535))),
     key("mtu", mtu),
-    key("queue", |o, v| off_or(&mut o.queue, v)),
-    key("queue_scope", |o, v| put(&mut o.queue_scope, word(v))),
-    key("send_queue", |o, v| put(&mut o.send_queue, whole(v, 1, 1 << 20).map(Limits::messages))),
-    key("ecn", |o, v| put(&mut o.ecn, flag(v))),
+    key("queue", |o, v| off_or(&mut o.queue.method, v)),
+    key("queue_scope", |o, v| put(&mut o.queue.scope, word(v))),
+    key("send_queue", |o, v| put(&mut o.queue.limits, whole(v, 1, 1 << 20).map(Limits::messages))),
+    key("ecn", |o, v| put(&mut o.congestion.ecn, flag(v))),
     key("fec", fec),
-    key("fec_window", |o, v| put(&mut o.fec_window, word(v))),
-    key("fec_losses", |o, v| put(&mut o.fec_losses, word(v))),
-    key("fec_receive", |o, v| put(&mut o.fec_receive, flag(v))),
-    key("artx", |o, v| off_or(&mut o.artx, v)),
-    key("artx_from", |o, v| put(&mut o.artx_from, word(v))),
+    key("fec_window", |o, v| put(&mut o.redundancy.fec_window, word(v))),
+    key("fec_losses", |o, v| put(&mut o.redundancy.fec_losses, word(v))),
+    key("fec_receive", |o, v| put(&mut o.redundancy.fec_receive, flag(v))),
+    key("artx", |o, v| off_or(&mut o.redundancy.artx, v)),
+    key("artx_from", |o, v| put(&mut o.papers.artx_from, word(v))),
 ];
+
+/// What a section in `tables`, the flow's own one first, has made of `options` must work. The longest message fits both buffers
+/// unless the file says how long it is.
+pub(super) fn finish(options: &mut Options, tables: [&Settings; 2]) -> Result<(), Wrong> {
+    let limits = &mut options.limits;
+    if tables.iter().all(|table| table.get("max_message").is_none()) {
+        limits.max_message = limits.max_message.min(limits.send_buffer).min(limits.receive_buffer);
+    }
+    options.check().map_err(|misuse| misused(&misuse, tables, name))
+}
+
+/// What scenarios call an option.
+fn name(option: &'static str) -> &'static str {
+    match option {
+        "paths.base_mtu" | "paths.max_mtu" => "mtu",
+        "paths.heartbeat_interval" => "heartbeat",
+        "timers.rto.initial" => "rto_initial",
+        "timers.rto.min" => "rto_min",
+        "timers.rto.max" => "rto_max",
+        "sack.every" => "sack_every",
+        "sack.delay" => "sack_delay",
+        "queue.limits.messages" => "send_queue",
+        _ => option.rsplit('.').next().unwrap_or(option),
+    }
+}
 
 fn preset(options: &mut Options, value: &Value) -> Result<(), String> {
     *options = match value.to_string().as_str() {
@@ -77,13 +103,13 @@ fn preset(options: &mut Options, value: &Value) -> Result<(), String> {
 /// `off`, or after how many timeouts a path is potentially failed.
 fn quick_failover(options: &mut Options, value: &Value) -> Result<(), String> {
     let after = if value.says("off") { Ok(None) } else { whole(value, 0, 1000).map(Some) };
-    put(&mut options.quick_failover, after)
+    put(&mut options.paths.quick_failover, after)
 }
 
 /// `off`, or packets for one acknowledgement.
 fn max_burst(options: &mut Options, value: &Value) -> Result<(), String> {
     let most = if value.says("off") { Ok(None) } else { whole(value, 1, 1000).map(Some) };
-    put(&mut options.max_burst, most)
+    put(&mut options.papers.max_burst, most)
 }
 
 /// `off`, or a word.
@@ -93,8 +119,8 @@ fn off_or<T: FromStr<Err: Display>>(option: &mut Option<T>, value: &Value) -> Re
 
 /// `off`, or a code that a redundancy chunk can say.
 fn fec(options: &mut Options, value: &Value) -> Result<(), String> {
-    off_or(&mut options.fec, value)?;
-    match options.fec {
+    off_or(&mut options.redundancy.fec, value)?;
+    match options.redundancy.fec {
         Some(code) if !code.is_linear() => Err(format!("{code} cannot leave out what needs no repair, as SCTP does")),
         _ => Ok(()),
     }
@@ -115,6 +141,6 @@ fn sack(options: &mut Options, value: &Value) -> Result<(), String> {
 /// SCTP packets of exactly this size, without probing for larger ones.
 fn mtu(options: &mut Options, value: &Value) -> Result<(), String> {
     let size: usize = whole(value, 576, 65000)?;
-    (options.base_mtu, options.max_mtu) = (size, size);
+    (options.paths.base_mtu, options.paths.max_mtu) = (size, size);
     Ok(())
 }

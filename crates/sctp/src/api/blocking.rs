@@ -3,6 +3,7 @@ use core::time::Duration;
 
 /// How long data stood still for the sake of other data, over the life of an association.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct BlockingReport {
     /// For each message received: from its first chunk's arrival until its last one's. Holds the time that a message takes to
     /// be sent, too; 0 for messages of one chunk.

@@ -1,5 +1,6 @@
 /// Why [`Association::send`](crate::Association::send) took nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SendError {
     /// Wait for [`Event::Writable`](crate::Event::Writable).
     #[error("the send buffer of {limit} bytes has {free} free, the message needs {needed}")]
@@ -8,7 +9,7 @@ pub enum SendError {
         needed: usize,
         /// Bytes that are free.
         free: usize,
-        /// [`Options::send_buffer`](crate::Options).
+        /// [`LimitOptions::send_buffer`](crate::LimitOptions::send_buffer).
         limit: usize,
     },
     /// Wait for [`Event::Writable`](crate::Event::Writable): what waits fills the queue, which discards nothing for a new message.
@@ -24,7 +25,7 @@ pub enum SendError {
     TooLong {
         /// Length of the message.
         len: usize,
-        /// [`Options::max_message`](crate::Options), or what a queue holds.
+        /// [`LimitOptions::max_message`](crate::LimitOptions::max_message), or what a queue holds.
         limit: usize,
     },
     /// SCTP cannot carry a message without bytes (RFC 9260 §3.3.1).
@@ -45,6 +46,7 @@ pub enum SendError {
 
 /// Why [`Endpoint::connect`](crate::Endpoint::connect) did not start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// Name at least one route.
     #[error("no route to connect over")]
@@ -52,7 +54,7 @@ pub enum ConnectError {
     /// Ports are 1 to 65535.
     #[error("port 0 cannot be connected to")]
     PortZero,
-    /// More than [`Options::max_paths`](crate::Options).
+    /// More than [`PathOptions::max_paths`](crate::PathOptions::max_paths).
     #[error("{given} routes where {limit} paths are allowed")]
     TooManyRoutes {
         /// Routes given.
@@ -67,6 +69,7 @@ pub enum ConnectError {
 
 /// Why [`Association::join`](crate::Association::join) did not start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum JoinError {
     /// The association is over or about to be.
     #[error("the association is closing")]
@@ -77,7 +80,7 @@ pub enum JoinError {
     /// Leave with one first, or allow more.
     #[error("{limit} paths are in use, more are not allowed")]
     TooManyPaths {
-        /// [`Options::max_paths`](crate::Options).
+        /// [`PathOptions::max_paths`](crate::PathOptions::max_paths).
         limit: usize,
     },
 }

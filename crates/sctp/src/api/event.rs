@@ -4,6 +4,7 @@ use core::fmt;
 
 /// What an association tells the layer above it.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Event {
     /// The handshake is done; data flows.
     Connected,
@@ -36,6 +37,7 @@ pub enum Event {
 
 /// Why an association ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum CloseReason {
     /// Shut down after everything was delivered.
     Shutdown,

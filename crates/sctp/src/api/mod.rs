@@ -21,7 +21,10 @@ pub use errors::{ConnectError, JoinError, SendError};
 pub use event::{CloseReason, Event};
 pub use mark_response::MarkResponse;
 pub use message::{Priority, Reliability, SendOptions};
-pub use options::{Options, SackOptions};
+pub use options::{
+    CongestionOptions, LimitOptions, Options, PaperRules, PathOptions, QueueOptions, RedundancyOptions, SackOptions,
+    TimerOptions,
+};
 pub use policy::{Abandonment, CwndUnit, CwndUpdate, LossDetection, RttSamples, SackPath, StreamOrder};
 pub use queue_scope::QueueScope;
 pub use redundancy::{Artx, ArtxFrom, FecLosses, FecWindow};

@@ -10,12 +10,13 @@ pub enum PathState {
     Active,
     /// Missed an answer: carries no new data while another path is active.
     PotentiallyFailed,
-    /// Missed [`Options::path_max_retrans`](crate::Options) answers in a row; still probed.
+    /// Missed [`PathOptions::path_max_retrans`](crate::PathOptions::path_max_retrans) answers in a row; still probed.
     Inactive,
 }
 
 /// One path as it is now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct PathReport {
     /// Its number.
     pub id: PathId,
@@ -79,6 +80,7 @@ pub struct PathReport {
 
 /// Counts over the life of an association.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Stats {
     /// Messages taken from the application.
     pub messages_sent: u64,
@@ -116,7 +118,7 @@ pub struct Stats {
     pub overtaken_sacks: u64,
     /// Packets dropped: wrong tag, unknown source, malformed, not authenticated.
     pub dropped_packets: u64,
-    /// Chunks whose fast retransmission was due, and waited for the code ([`Options::artx`](crate::Options::artx)).
+    /// Chunks whose fast retransmission was due, and waited for the code ([`RedundancyOptions::artx`](crate::RedundancyOptions::artx)).
     pub held_retransmissions: u64,
     /// Redundancy chunks sent.
     pub redundancy_sent: u64,

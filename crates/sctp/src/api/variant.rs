@@ -39,7 +39,11 @@ impl PrVariant {
             Self::PrCmtF => (true, Abandonment::Immediate, StreamOrder::Fcfs),
             Self::PrCmt => (true, Abandonment::Delayed, StreamOrder::Priority),
         };
-        Options { concurrent, abandonment, stream_order, ..options }
+        options.with(|it| {
+            it.paths.concurrent = concurrent;
+            it.papers.abandonment = abandonment;
+            it.papers.stream_order = stream_order;
+        })
     }
 
     /// Whether messages are sent with a lifetime ([`Reliability::Lifetime`](crate::Reliability)).

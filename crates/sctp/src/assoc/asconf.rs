@@ -1,6 +1,7 @@
 use super::transmit::Control;
 use super::{Association, State};
 use crate::api::{JoinError, PathState};
+use crate::path::PathIndex;
 use crate::wire::chunk::{Asconf, AsconfAck};
 use crate::wire::{Cause, Causes, Chunk, Parameter, Parameters};
 use braidcast_core::{Instant, PathId, Route, Writer};
@@ -70,8 +71,8 @@ impl Association {
     /// # Errors
     /// [`JoinError`].
     pub fn join(&mut self, now: Instant, route: Route) -> Result<PathId, JoinError> {
-        if let Some(slot) = self.paths.by_route(route) {
-            return self.paths.get(slot).map(|path| path.id).ok_or(JoinError::Closing);
+        if let Some(index) = self.paths.by_route(route) {
+            return Ok(self.paths[index].id());
         }
         if !self.state.takes_messages() {
             return Err(JoinError::Closing);
@@ -79,26 +80,27 @@ impl Association {
         if self.state.is_up() && !self.agreed.asconf {
             return Err(JoinError::NotSupported);
         }
-        if self.paths.len() >= self.options.max_paths {
-            return Err(JoinError::TooManyPaths { limit: self.options.max_paths });
+        if self.paths.len() >= self.options.paths.max_paths {
+            return Err(JoinError::TooManyPaths { limit: self.options.paths.max_paths });
         }
-        let slot = self.paths.add(now, route, PathState::Unconfirmed, &self.options);
+        let index = self.paths.add(now, route, PathState::Unconfirmed);
+        let id = self.paths[index].id();
         if self.state.is_up() {
-            self.queue_join(slot);
+            self.queue_join(now, index);
             self.next_request(now);
         }
-        self.paths.get(slot).map(|path| path.id).ok_or(JoinError::Closing)
+        Ok(id)
     }
 
     /// Takes the path over `route` out, unless it is the last one that has joined. What it owes goes over the others; the
     /// peer is told from one of them, as the path itself may be gone.
     pub fn leave(&mut self, now: Instant, route: Route) {
-        let Some(slot) = self.paths.by_route(route) else { return };
-        if self.paths.len() < 2 || (self.state.is_up() && self.paths.best_rank(Some(slot)).is_none()) {
+        let Some(index) = self.paths.by_route(route) else { return };
+        if self.paths.len() < 2 || (self.state.is_up() && self.paths.best_rank(Some(index)).is_none()) {
             return;
         }
-        let known_to_peer = self.paths.get(slot).is_some_and(|path| path.state != PathState::Unconfirmed);
-        self.remove_path(slot);
+        let known_to_peer = self.paths[index].is_usable();
+        self.remove_path(now, index);
         if known_to_peer && self.agreed.asconf && self.state.is_up() {
             if !self.reconfiguration.waiting.contains(&Change::Leave) {
                 self.reconfiguration.waiting.push_back(Change::Leave);
@@ -107,23 +109,22 @@ impl Association {
         }
     }
 
-    /// Asks the peer to take the path in `slot` in.
-    pub(super) fn queue_join(&mut self, slot: usize) {
-        let Some(path) = self.paths.get(slot) else { return };
+    /// Asks the peer to take the path `index` in.
+    pub(super) fn queue_join(&mut self, now: Instant, index: PathIndex) {
         if !self.agreed.asconf {
-            return self.remove_path(slot);
+            return self.remove_path(now, index);
         }
-        let change = Change::Join(path.id);
+        let change = Change::Join(self.paths[index].id());
         if !self.reconfiguration.is_under_way(change) {
             self.reconfiguration.waiting.push_back(change);
         }
     }
 
     /// A path of ours fails: perhaps a NAT forgot it and the peer sees another address now. Join anew.
-    pub(super) fn rejoin(&mut self, now: Instant, slot: usize) {
-        let failing = self.paths.get(slot).is_some_and(|path| path.errors >= 2);
+    pub(super) fn rejoin(&mut self, now: Instant, index: PathIndex) {
+        let failing = self.paths.at(index.get()).is_some_and(|index| self.paths[index].errors() >= 2);
         if self.initiator && self.agreed.asconf && failing && matches!(self.state, State::Established) {
-            self.queue_join(slot);
+            self.queue_join(now, index);
             self.next_request(now);
         }
     }
@@ -158,7 +159,7 @@ impl Association {
     /// Sends the request (again).
     pub(super) fn handle_asconf_timeout(&mut self, now: Instant) {
         self.next_request_if_idle(now);
-        let rto = self.options.rto;
+        let rto = self.options.timers.rto;
         let Some(request) = self.reconfiguration.request.as_mut().filter(|request| request.due <= now) else { return };
         request.due = now + (rto.initial * (1 << request.attempts.min(10))).min(rto.max);
         let own = match request.change {
@@ -167,8 +168,8 @@ impl Association {
         };
         request.attempts += 1;
         let bytes = request.bytes.clone();
-        if let Some(slot) = own.or_else(|| self.paths.for_control(None)) {
-            self.control.push_back(Control { slot, tag: self.peer_tag, bytes, alone: false });
+        if let Some(path) = own.or_else(|| self.paths.for_control(None)) {
+            self.control.push_back(Control { path, tag: self.peer_tag, bytes, alone: false });
         }
     }
 
@@ -189,20 +190,18 @@ impl Association {
         }
         match request.change {
             Change::Join(id) => {
-                let Some(slot) = self.paths.by_id(id) else { return self.next_request(now) };
-                if refused && self.paths.get(slot).is_some_and(|path| path.state == PathState::Unconfirmed) {
-                    self.remove_path(slot);
-                } else if let Some(path) = self.paths.get_mut(slot) {
-                    path.ask(now);
+                let Some(index) = self.paths.by_id(id) else { return self.next_request(now) };
+                if refused && !self.paths[index].is_usable() {
+                    self.remove_path(now, index);
+                } else {
+                    self.paths[index].ask(now);
                 }
             }
             Change::Leave => {
                 // All but the path that carried the request have left with it; the others come back.
                 let carrier = self.paths.for_control(None);
-                let others: Vec<usize> = self.paths.enumerate().map(|(slot, _)| slot).collect();
-                for slot in others.into_iter().filter(|&slot| Some(slot) != carrier) {
-                    self.queue_join(slot);
-                }
+                let others: Vec<PathIndex> = self.paths.indices().filter(|&index| Some(index) != carrier).collect();
+                others.into_iter().for_each(|index| self.queue_join(now, index));
             }
         }
         self.next_request(now);
@@ -233,19 +232,17 @@ impl Association {
             return; // RFC 5061 §5.2 E4: out of turn.
         }
         let bytes = self.reconfiguration.answer.clone();
-        let slot = self.paths.by_route(route).or_else(|| self.paths.for_control(None));
-        if let (Some(slot), true) = (slot, self.control.len() < Self::MAX_CONTROL) {
-            self.control.push_back(Control { slot, tag: self.peer_tag, bytes, alone: false });
+        let path = self.paths.by_route(route).or_else(|| self.paths.for_control(None));
+        if let (Some(path), true) = (path, self.control.len() < Self::MAX_CONTROL) {
+            self.control.push_back(Control { path, tag: self.peer_tag, bytes, alone: false });
         }
     }
 
     /// A new path over `route`, which the peer named; to be confirmed.
-    pub(super) fn take_in(&mut self, now: Instant, route: Route) -> usize {
-        let slot = self.paths.add(now, route, PathState::Unconfirmed, &self.options);
-        if let Some(path) = self.paths.get_mut(slot) {
-            path.ask(now);
-        }
-        slot
+    pub(super) fn take_in(&mut self, now: Instant, route: Route) -> PathIndex {
+        let index = self.paths.add(now, route, PathState::Unconfirmed);
+        self.paths[index].ask(now);
+        index
     }
 
     /// Does what one parameter of an ASCONF from `source` asks for, or says why not.
@@ -259,10 +256,10 @@ impl Association {
             Parameter::AddIp { correlation, address } => {
                 let route = self.named(source, address);
                 if self.paths.by_route(route).is_none() {
-                    if self.paths.len() >= self.options.max_paths {
+                    if self.paths.len() >= self.options.paths.max_paths {
                         // A NAT that forgets leaves a dead path behind each time.
                         match self.paths.worst() {
-                            Some(slot) => self.remove_path(slot),
+                            Some(index) => self.remove_path(now, index),
                             None => return Err((correlation, Cause::ResourceShortage(&[]))),
                         }
                     }
@@ -277,14 +274,13 @@ impl Association {
                 }
                 let leaves =
                     |route: Route| route != source && (address.is_unspecified() || route.remote.ip() == address);
-                let slots: Vec<usize> =
-                    self.paths.enumerate().filter(|(_, path)| leaves(path.route)).map(|(slot, _)| slot).collect();
-                slots.into_iter().for_each(|slot| self.remove_path(slot));
+                let gone: Vec<PathIndex> =
+                    self.paths.enumerate().filter(|(_, path)| leaves(path.route())).map(|(index, _)| index).collect();
+                gone.into_iter().for_each(|index| self.remove_path(now, index));
                 // The peer may know that the path works when we do not yet: ask at once if it is all that is left.
                 let unsure = self.paths.best_rank(None).is_none();
-                let slot = self.paths.by_route(source).filter(|_| unsure);
-                if let Some(path) = slot.and_then(|slot| self.paths.get_mut(slot)) {
-                    path.ask(now);
+                if let Some(index) = self.paths.by_route(source).filter(|_| unsure) {
+                    self.paths[index].ask(now);
                 }
                 Ok(())
             }

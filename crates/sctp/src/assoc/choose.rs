@@ -2,54 +2,54 @@
 //! path, and which one never.
 
 use super::Association;
-use crate::api::{Event, SendError, SendOptions};
-use crate::path::Path;
+use crate::api::{SendError, SendOptions};
+use crate::path::{Path, PathIndex};
 use crate::tx::Way;
 use braidcast_core::Instant;
-use braidcast_queue::{Outlook, Refused, Tag, Why};
+use braidcast_queue::{Outlook, Refused, Tag};
 use core::time::Duration;
 
 /// Paths that have room, but nothing that waits is for them: it would come too late over them and not over another one, or the buffer
-/// for what was sent is full. Bit n stands for slot n.
+/// for what was sent is full. Bit n stands for the path with index n.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Avoided(u32);
 
 impl Avoided {
-    pub(super) const fn has(self, slot: usize) -> bool {
-        slot < u32::BITS as usize && self.0 >> slot & 1 == 1
+    const BITS: usize = u32::BITS as usize;
+
+    pub(super) const fn has(self, index: PathIndex) -> bool {
+        index.get() < Self::BITS && self.0 >> index.get() & 1 == 1
     }
 }
 
 /// From here to the receiver: half of the shortest round trip, and what the present one takes longer, smoothed or of late. That is
 /// time in queues, and those are where the data goes, not the acknowledgements: half of it (SBPN §3.4) would make a slow path look
 /// good. Nothing before it was measured. Over a path that carries nothing a heartbeat tells how it is now; what was smoothed or queued there is past.
-fn one_way_delay(path: &Path) -> Duration {
-    let srtt = path.rtt.srtt().unwrap_or_default();
-    let shortest = path.queueing.base().or(path.rtt.min()).unwrap_or(srtt);
-    if path.in_flight == 0 {
-        return path.rtt.latest().unwrap_or_default().saturating_sub(shortest / 2);
+fn one_way_delay(path: &Path, in_flight: usize) -> Duration {
+    let srtt = path.rtt().srtt().unwrap_or_default();
+    let shortest = path.shortest_round_trip().unwrap_or(srtt);
+    if in_flight == 0 {
+        return path.rtt().latest().unwrap_or_default().saturating_sub(shortest / 2);
     }
     srtt.saturating_sub(shortest / 2).max(shortest / 2 + path.queued())
 }
 
 impl Association {
-    /// What a queue is to know about the way over `path`. The rate is that of all paths that data may go over.
-    fn outlook(&self, now: Instant, path: Option<&Path>) -> Outlook {
-        let best = self.paths.best_rank(None);
-        let used = self.paths.iter().filter(|path| self.paths.is_best(path, best));
-        let rates = used.filter_map(|path| Some(path.window.cwnd() as f64 / path.rtt.srtt()?.as_secs_f64().max(1e-6)));
-        let rate = Some(rates.sum()).filter(|rate| *rate > 0.0);
-        let one_way_delay = path.map(one_way_delay).unwrap_or_default();
+    /// What a queue is to know about the path `index`. The rate is that of all paths that data may go over.
+    fn outlook(&self, now: Instant, index: Option<PathIndex>) -> Outlook {
+        let rate = self.paths.best().filter_map(|(_, path)| path.rate()).sum();
+        let rate = Some(rate).filter(|rate| *rate > 0.0);
+        let one_way_delay = index.map(|index| self.delay_over(index)).unwrap_or_default();
         Outlook { now, one_way_delay, rate, packet_size: None }
     }
 
+    fn delay_over(&self, index: PathIndex) -> Duration {
+        one_way_delay(&self.paths[index], self.ledger.in_flight_over(index))
+    }
+
     /// The quickest of the paths that data may go over, be there room or not.
-    fn quickest(&self) -> Option<&Path> {
-        if !self.options.concurrent {
-            return self.paths.get(self.paths.data_path()?);
-        }
-        let best = self.paths.best_rank(None);
-        self.paths.iter().filter(|path| self.paths.is_best(path, best)).min_by_key(|path| one_way_delay(path))
+    fn quickest(&self) -> Option<PathIndex> {
+        self.paths.for_data().map(|(index, _)| index).min_by_key(|&index| self.delay_over(index))
     }
 
     /// Puts a message into the queue.
@@ -65,26 +65,26 @@ impl Association {
                 }
             });
         self.starved |= matches!(outcome, Err(SendError::QueueFull { .. }));
-        self.stats.messages_sent += u64::from(outcome.is_ok());
+        self.journal.stats.messages_sent += u64::from(outcome.is_ok());
         self.account_for_discarded();
         outcome
     }
 
-    /// The path in `slot`, as the queue sees it.
-    fn way_over(&self, now: Instant, slot: usize) -> Way {
-        let path = self.paths.get(slot);
+    /// The path `index`, as the queue sees it.
+    fn way_over(&self, now: Instant, index: PathIndex) -> Way {
         let heeded = self.queue.front().is_some_and(|front| front.heeds_delay());
-        let quicker = |quickest: &Path| path.is_some_and(|path| one_way_delay(quickest) < one_way_delay(path));
-        Way { outlook: self.outlook(now, path), quickest: !heeded || !self.quickest().is_some_and(quicker) }
+        let outlook = self.outlook(now, Some(index));
+        let quicker = |quickest| self.delay_over(quickest) < outlook.one_way_delay;
+        Way { outlook, quickest: !heeded || !self.quickest().is_some_and(quicker) }
     }
 
-    /// Takes the message that goes next out of the queue, to be cut for the path in `slot`, unless what is cut already goes first.
+    /// Takes the message that goes next out of the queue, to be cut for the path `index`, unless what is cut already goes first.
     /// `room` says whether a message of so many bytes is worth beginning.
-    pub(super) fn admit(&mut self, now: Instant, slot: usize, room: impl Fn(usize) -> bool) {
+    pub(super) fn admit(&mut self, now: Instant, index: PathIndex, room: impl Fn(usize) -> bool) {
         if self.queue.front().is_none() {
             return;
         }
-        let way = self.way_over(now, slot);
+        let way = self.way_over(now, index);
         while let Some((level, tag)) = self.queue.next_in_front(&way).filter(|(_, tag)| self.may_leave(tag)) {
             if !room(tag.len) || self.queue.admit(level, &way) {
                 break;
@@ -93,30 +93,30 @@ impl Association {
         self.account_for_discarded();
     }
 
-    /// Whether there is something for the path in `slot`, as far as the queue is concerned.
-    pub(super) fn suits(&self, now: Instant, slot: usize) -> bool {
+    /// Whether there is something for the path `index`, as far as the queue is concerned.
+    pub(super) fn suits(&self, now: Instant, index: PathIndex) -> bool {
         if self.queue.front().is_none() {
             return true;
         }
-        let way = self.way_over(now, slot);
+        let way = self.way_over(now, index);
         if self.queue.next_in_front(&way).is_some_and(|(_, tag)| self.may_leave(tag)) {
             return true;
         }
         // The rest of a message that is under way.
         let Some(expiry) = self.queue.peek().map(|(key, _)| self.queue.get(key).expiry()) else { return false };
         let late = |delay| expiry.is_some_and(|expiry| now + delay >= expiry);
-        let by_another = self.quickest().is_some_and(|path| !late(one_way_delay(path)));
+        let by_another = self.quickest().is_some_and(|quickest| !late(self.delay_over(quickest)));
         way.quickest || !late(way.outlook.one_way_delay) || !by_another
     }
 
     /// Looks for which of the paths that are `ready` there is nothing.
-    pub(super) fn choose(&mut self, now: Instant, ready: impl Iterator<Item = usize>) {
+    pub(super) fn choose(&mut self, now: Instant, ready: impl Iterator<Item = PathIndex>) {
         self.avoided = Avoided::default();
         if self.queue.front().is_none() {
             return;
         }
-        for slot in ready.filter(|&slot| slot < u32::BITS as usize) {
-            self.avoided.0 |= u32::from(!self.suits(now, slot)) << slot;
+        for index in ready.filter(|index| index.get() < Avoided::BITS) {
+            self.avoided.0 |= u32::from(!self.suits(now, index)) << index.get();
         }
     }
 
@@ -124,20 +124,13 @@ impl Association {
     fn may_leave(&self, tag: &Tag) -> bool {
         let Some(front) = self.queue.front() else { return false };
         let sent = self.queue.held_bytes() - front.bytes();
-        sent == 0 || sent + tag.len <= self.options.send_buffer - front.most_bytes()
+        sent == 0 || sent + tag.len <= self.options.limits.send_buffer - front.most_bytes()
     }
 
     /// Counts what the queue discarded, and tells the application.
     fn account_for_discarded(&mut self) {
         while let Some((key, why)) = self.queue.next_discarded() {
-            let message = self.queue.get(key);
-            let (stream, ppid, context) = (message.stream, message.ppid, message.context);
-            self.events.push_back(Event::Abandoned { stream, ppid, context, why: Some(why) });
-            self.stats.abandoned_unsent += 1;
-            match why {
-                Why::Expired => self.stats.expired += 1,
-                Why::Replaced | Why::NoRoom => self.stats.crowded_out += 1,
-            }
+            self.journal.abandoned(self.queue.get(key), Some(why), true);
             self.queue.forget(key);
         }
     }

@@ -4,6 +4,7 @@ use crate::addresses::Addresses;
 use crate::api::{CloseReason, Event};
 use crate::capabilities::{Offer, Refusal, Unrecognized};
 use crate::cookie::Cookie;
+use crate::path::PathIndex;
 use crate::wire::chunk::{CookieAck, CookieEcho, Init};
 use crate::wire::{Cause, Chunk, Parameter, Parameters, padded};
 use braidcast_core::{Instant, Route, Writer};
@@ -28,8 +29,8 @@ impl Handshake {
 impl Association {
     /// Repeats INIT or COOKIE ECHO; INIT goes over the routes in turn, as any of them may be dead.
     pub(super) fn handle_handshake_timeout(&mut self, now: Instant) {
-        let limit = self.options.max_init_retransmits;
-        let rto = self.options.rto;
+        let limit = self.options.timers.max_init_retransmits;
+        let rto = self.options.timers.rto;
         let (State::CookieWait(handshake) | State::CookieEchoed(handshake)) = &mut self.state else { return };
         if handshake.due > now {
             return;
@@ -41,16 +42,19 @@ impl Association {
         let tries = handshake.tries as usize;
         handshake.tries += 1;
         let echo = handshake.chunk.clone();
-        let slots = self.paths.slots().max(1);
+        let places = self.paths.places().max(1);
         match &self.state {
             State::CookieWait(_) => {
                 let mut bytes = Vec::new();
                 self.emit_init(&mut bytes);
-                self.control.push_back(Control { slot: tries % slots, tag: 0, bytes, alone: true });
+                if let Some(path) = self.paths.at(tries % places) {
+                    self.control.push_back(Control { path, tag: 0, bytes, alone: true });
+                }
             }
             _ => {
-                let slot = (self.paths.last + tries) % slots;
-                self.control.push_back(Control { slot, tag: self.peer_tag, bytes: echo, alone: false });
+                if let Some(path) = self.paths.at((self.paths.last().get() + tries) % places) {
+                    self.control.push_back(Control { path, tag: self.peer_tag, bytes: echo, alone: false });
+                }
             }
         }
     }
@@ -63,17 +67,17 @@ impl Association {
         Addresses::ours(&self.options).emit(&mut w);
         let init = Init {
             initiate_tag: self.local_tag,
-            a_rwnd: self.options.receive_buffer as u32,
-            outbound_streams: self.options.streams,
-            inbound_streams: self.options.streams,
+            a_rwnd: self.options.limits.receive_buffer as u32,
+            outbound_streams: self.options.limits.streams,
+            inbound_streams: self.options.limits.streams,
             initial_tsn: self.local_initial_tsn,
             parameters: Parameters::new(&parameters),
         };
         init.emit(&mut Writer::new(out));
     }
 
-    /// INIT ACK (RFC 9260 §5.1 C). It came over `slot`, which so is the first confirmed path.
-    pub(super) fn handle_init_ack(&mut self, now: Instant, slot: usize, init: Init<'_>) {
+    /// INIT ACK (RFC 9260 §5.1 C). It came over the path `index`, which so is the first confirmed one.
+    pub(super) fn handle_init_ack(&mut self, now: Instant, index: PathIndex, init: Init<'_>) {
         if !matches!(self.state, State::CookieWait(_)) {
             return; // RFC 9260 §5.2.3.
         }
@@ -98,7 +102,7 @@ impl Association {
             self.send_abort(&Cause::ProtocolViolation(b"INIT ACK without a state cookie"));
             return self.close(CloseReason::Violation("INIT ACK without a state cookie".into()));
         };
-        let Some(route) = self.paths.get(slot).map(|path| path.route) else { return };
+        let route = self.paths[index].route();
         self.settle(&Cookie {
             created: now,
             lifespan: Duration::ZERO,
@@ -107,8 +111,8 @@ impl Association {
             local_initial_tsn: self.local_initial_tsn,
             peer_initial_tsn: init.initial_tsn,
             peer_a_rwnd: init.a_rwnd,
-            outbound_streams: self.options.streams.min(init.inbound_streams),
-            inbound_streams: self.options.streams.min(init.outbound_streams),
+            outbound_streams: self.options.limits.streams.min(init.inbound_streams),
+            inbound_streams: self.options.limits.streams.min(init.outbound_streams),
             local_port: self.options.local_port,
             peer_port: self.peer_port,
             route,
@@ -129,7 +133,8 @@ impl Association {
             let chunk = crate::wire::chunk::ErrorChunk { causes: crate::wire::Causes::new(&causes) };
             Chunk::Error(chunk).emit(&mut Writer::new(&mut handshake.chunk));
         }
-        self.paths.last = slot;
+        self.paths.note_last(index);
+        self.scheduler.reset(index.get());
         self.state = State::CookieEchoed(handshake);
         self.handle_handshake_timeout(now);
     }
@@ -142,29 +147,27 @@ impl Association {
     }
 
     /// COOKIE ACK (RFC 9260 §5.1 E): the handshake is done. The other routes join now.
-    pub(super) fn handle_cookie_ack(&mut self, now: Instant, slot: usize) {
+    pub(super) fn handle_cookie_ack(&mut self, now: Instant, index: PathIndex) {
         let State::CookieEchoed(Handshake { tries, .. }) = self.state else {
             return; // RFC 9260 §5.2.5.
         };
-        if let Some(path) = self.paths.get_mut(slot) {
-            path.state = crate::api::PathState::Active;
-        }
+        self.paths[index].confirm();
         self.establish(now);
         if tries > 1 && self.agreed.asconf {
-            self.queue_join(slot); // The peer may know the path of an earlier COOKIE ECHO only.
+            self.queue_join(now, index); // The peer may know the path of an earlier COOKIE ECHO only.
         }
-        self.join_others(now, slot);
+        self.join_others(now, index);
     }
 
     /// Lets all paths but the one of the handshake join. Those to addresses that the peer listed are in already, as it was
     /// told ours: they only have to be confirmed (RFC 9260 §5.4).
-    fn join_others(&mut self, now: Instant, slot: usize) {
-        let others: Vec<usize> = self.paths.enumerate().map(|(it, _)| it).filter(|&it| it != slot).collect();
+    fn join_others(&mut self, now: Instant, index: PathIndex) {
+        let others: Vec<PathIndex> = self.paths.indices().filter(|&other| other != index).collect();
         for other in others {
-            let listed = |route: Route| self.peer_addresses.contains(route.remote.ip());
-            match self.paths.get_mut(other).filter(|path| listed(path.route)) {
-                Some(path) => path.ask(now),
-                None => self.queue_join(other),
+            if self.peer_addresses.contains(self.paths[other].route().remote.ip()) {
+                self.paths[other].ask(now);
+            } else {
+                self.queue_join(now, other);
             }
         }
     }
@@ -184,51 +187,40 @@ impl Association {
         if known.is_none() && !restart && self.state.is_up() {
             return false; // Anybody may have recorded it: a cookie does not let a new path join.
         }
-        let state = crate::api::PathState::Active;
-        let slot = known.unwrap_or_else(|| self.paths.add(now, route, state, &self.options));
+        let index = known.unwrap_or_else(|| self.paths.add(now, route, crate::api::PathState::Active));
         if restart {
-            self.restart(now, slot, cookie);
+            self.restart(now, index, cookie);
         } else if matches!(self.state, State::CookieWait(_) | State::CookieEchoed(_)) {
             self.settle(cookie);
-            if let Some(path) = self.paths.get_mut(slot) {
-                path.state = state;
-            }
+            self.paths[index].confirm();
             self.establish(now);
-            self.join_others(now, slot); // Both ends connected at once.
+            self.join_others(now, index); // Both ends connected at once.
         }
-        self.control_chunk(slot, &Chunk::CookieAck(CookieAck));
+        self.control_chunk(index, &Chunk::CookieAck(CookieAck));
         true
     }
 
     /// Case A: everything begins anew, over the path that the restart came from. Messages of which nothing or a part
     /// was cut are sent again whole; those that were out whole are out of reach (RFC 9260 §5.2.4.1).
-    fn restart(&mut self, now: Instant, slot: usize, cookie: &Cookie) {
-        self.abandon_outstanding();
-        let others: Vec<usize> = self.paths.enumerate().map(|(it, _)| it).filter(|&it| it != slot).collect();
+    fn restart(&mut self, now: Instant, index: PathIndex, cookie: &Cookie) {
+        let (ledger, books) = self.books();
+        ledger.abandon_all(books);
+        let others: Vec<PathIndex> = self.paths.indices().filter(|&other| other != index).collect();
         for other in others {
-            self.remove_path(other);
+            self.remove_path(now, other);
         }
-        let route = self.paths.get(slot).map(|path| path.route);
-        if let (Some(path), Some(route)) = (self.paths.get_mut(slot), route) {
-            let id = path.id;
-            *path = crate::path::Path::new(now, id, route, crate::api::PathState::Active, &self.options);
-        }
+        self.paths.renew(now, index);
+        self.scheduler.on_restarted(index.get());
         self.queue.restart();
         self.local_tag = cookie.local_tag;
         self.local_initial_tsn = cookie.local_initial_tsn;
         self.local_offer = cookie.local_offer;
-        self.acked = braidcast_core::Unwrapper::new(u64::from(cookie.local_initial_tsn.wrapping_sub(1)));
-        self.out = crate::tx::Outstanding::new(self.acked.highest() + 1);
-        self.forward = super::Forward::default();
         self.reconfiguration = super::Reconfiguration::new(cookie.local_initial_tsn);
         self.control.clear();
         self.errors = 0;
         self.settle(cookie);
         self.state = State::Established;
-        if let Some(path) = self.paths.get_mut(slot) {
-            path.heartbeats.start(now);
-            path.pmtu.start(now);
-        }
-        self.events.push_back(Event::Restarted);
+        self.paths[index].start(now);
+        self.journal.events.push_back(Event::Restarted);
     }
 }

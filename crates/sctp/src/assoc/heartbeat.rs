@@ -1,67 +1,37 @@
 use super::Association;
-use crate::api::PathState;
-use crate::path::Info;
+use crate::path::{Info, PathIndex};
 use crate::wire::chunk::{self, Heartbeat, HeartbeatAck, Pad};
 use crate::wire::{Chunk, Header};
 use braidcast_core::{Instant, Writer};
 
 impl Association {
     /// HEARTBEAT: sent back as it came (RFC 9260 §8.3), over the path it came from.
-    pub(super) fn answer_heartbeat(&mut self, slot: usize, heartbeat: &Heartbeat<'_>) {
+    pub(super) fn answer_heartbeat(&mut self, index: PathIndex, heartbeat: &Heartbeat<'_>) {
         if self.state.is_up() {
-            self.control_chunk(slot, &Chunk::HeartbeatAck(HeartbeatAck { info: heartbeat.info }));
+            self.control_chunk(index, &Chunk::HeartbeatAck(HeartbeatAck { info: heartbeat.info }));
         }
     }
 
     /// HEARTBEAT ACK: the path works, and this is its round trip.
-    pub(super) fn handle_heartbeat_ack(&mut self, now: Instant, slot: usize, ack: &HeartbeatAck<'_>) {
-        let (interval, queueing_limit) = (self.options.heartbeat_interval, self.options.queueing_limit);
+    pub(super) fn handle_heartbeat_ack(&mut self, now: Instant, index: PathIndex, ack: &HeartbeatAck<'_>) {
         let Ok(info) = Info::parse(ack.info) else { return };
-        let Some(path) = self.paths.get_mut(slot).filter(|path| path.id == info.path) else { return };
-        if info.probe_size > 0 {
-            if info.nonce == path.pmtu_nonce {
-                path.pmtu.answered(now, usize::from(info.probe_size));
-            }
-            return;
+        let in_flight = self.ledger.in_flight_over(index);
+        let path = &mut self.paths[index];
+        if path.id() == info.path && path.on_heartbeat_ack(now, &info, in_flight) {
+            self.path_answers(now, index);
         }
-        let late = if path.heartbeats.answered(now, info.nonce, interval) {
-            false
-        } else if path.heartbeats.answered_late(info.nonce) {
-            true
-        } else {
-            return;
-        };
-        // Late because it stood in a queue, with all else that is under way there, or because the path stood still?
-        if !late || path.errors == 0 {
-            let rtt = now - info.sent;
-            path.rtt.sample(rtt);
-            path.measured = now;
-            if path.in_flight > 0 {
-                path.queueing.observe(now, rtt);
-                path.shorten_queue(queueing_limit, false);
-            }
-        }
-        if late {
-            path.window.undo_timeout();
-        }
-        self.path_answers(now, slot);
     }
 
-    pub(super) fn put_heartbeat(&mut self, now: Instant, slot: usize, buf: &mut Vec<u8>) {
+    pub(super) fn put_heartbeat(&mut self, now: Instant, index: PathIndex, buf: &mut Vec<u8>) {
         let nonce = self.rng.u64();
-        let Some(path) = self.paths.get_mut(slot) else { return };
-        path.heartbeats.sent(now, nonce, path.rtt.rto());
-        put_info(Info { path: path.id, sent: now, nonce, probe_size: 0 }, buf);
+        put_info(self.paths[index].send_heartbeat(now, nonce), buf);
     }
 
     /// A HEARTBEAT padded to the size in question (RFC 8899 §6.2.1), in a packet that holds nothing else of weight.
-    pub(super) fn put_mtu_probe(&mut self, now: Instant, slot: usize, start: usize, buf: &mut Vec<u8>) {
+    pub(super) fn put_mtu_probe(&mut self, now: Instant, index: PathIndex, start: usize, buf: &mut Vec<u8>) {
         let nonce = self.rng.u64();
-        let Some(path) = self.paths.get_mut(slot) else { return };
-        let Some(size) = path.pmtu.due(now) else { return };
-        path.pmtu.sent(now, path.rtt.rto());
-        path.pmtu_nonce = nonce;
-        put_info(Info { path: path.id, sent: now, nonce, probe_size: size as u16 }, buf);
+        let Some((size, info)) = self.paths[index].send_mtu_probe(now, nonce) else { return };
+        put_info(info, buf);
         let used = buf.len() - start;
         if size >= used + 4 {
             chunk::Chunk::Pad(Pad { len: size - used - 4 }).emit(&mut Writer::new(buf));
@@ -69,24 +39,13 @@ impl Association {
         debug_assert!(used >= Header::LEN);
     }
 
-    /// A heartbeat of the path in `slot`, sent at `asked`, was not answered within its RTO.
-    pub(super) fn handle_heartbeat_failure(&mut self, now: Instant, slot: usize, asked: Instant) {
-        let Some(path) = self.paths.get_mut(slot) else { return };
-        let mtu = path.mtu();
-        if path.answered > asked {
-            path.heartbeats.postpone(now, self.options.heartbeat_interval);
-            return; // One packet was lost; the data that came through since speaks for the path (RFC 9260 §8.2).
+    /// A heartbeat of the path `index`, sent at `asked`, was not answered within its RTO.
+    pub(super) fn handle_heartbeat_failure(&mut self, now: Instant, index: PathIndex, asked: Instant) {
+        let in_flight = self.ledger.in_flight_over(index);
+        if self.paths[index].on_heartbeat_failure(now, asked, in_flight) {
+            self.path_failed(index);
+            self.rejoin(now, index);
         }
-        if path.in_flight == 0 {
-            path.window.on_silence(mtu);
-        }
-        if self.options.quick_failover.is_some() || path.state == PathState::Unconfirmed {
-            path.pending.heartbeat = true; // RFC 7829 §4: each RTO.
-        } else {
-            path.heartbeats.postpone(now, self.options.heartbeat_interval); // RFC 9260 §8.3.
-        }
-        self.path_failed(slot);
-        self.rejoin(now, slot);
     }
 }
 

@@ -25,7 +25,6 @@ mod timers;
 mod transmit;
 
 pub(crate) use handshake::Handshake;
-pub(crate) use paths::Paths;
 pub(crate) use state::State;
 
 use crate::addresses::Addresses;
@@ -36,11 +35,13 @@ use crate::api::{
 use crate::auth::AuthKeys;
 use crate::capabilities::{Agreed, Offer};
 use crate::cookie::Cookie;
+use crate::journal::Journal;
+use crate::path::Paths;
 use crate::rx::{AckPolicy, AckTimer, Echoes, Limits, Reassembly, Received, Tracker};
-use crate::tx::{Front, Outstanding, Repeats, SendQueue, SentAgain};
-use abandon::Forward;
+use crate::tx::{Books, Front, Ledger, SendQueue};
 use asconf::Reconfiguration;
-use braidcast_core::{Instant, PathId, Rng, Route, Transmit, Unwrapper};
+use braidcast_core::{Instant, PathId, Rng, Route, Transmit};
+use braidcast_mpath::{PathView, Scheduler};
 use choose::Avoided;
 use fec::Fec;
 use sack::AckScratch;
@@ -71,24 +72,14 @@ pub struct Association {
     auth: Option<AuthKeys>,
     outbound_streams: u16,
     paths: Paths,
+    /// Says which path carries the next packet.
+    scheduler: Box<dyn Scheduler>,
     queue: SendQueue,
     /// Paths that new data leaves alone for the moment, for the sake of a queue.
     avoided: Avoided,
-    out: Outstanding,
-    /// Lost chunks that are to be sent again.
-    retransmit: Repeats,
-    sent_again: SentAgain,
+    ledger: Ledger,
     /// One packet of lost chunks may leave that no window holds back (RFC 9260 §6.3.3 E3, §7.2.4 3).
     unheld_packet: bool,
-    /// Chunks of which a copy is to go over a second path.
-    copies: VecDeque<u64>,
-    /// Unwraps what the peer acknowledges; its reference is the highest cumulative acknowledgement.
-    acked: Unwrapper<32>,
-    /// What the peer has room for beside what is in flight.
-    peer_rwnd: usize,
-    /// What it last said that it has room for.
-    peer_a_rwnd: usize,
-    forward: Forward,
     tracker: Tracker,
     reassembly: Reassembly,
     ack: AckTimer,
@@ -100,8 +91,7 @@ pub struct Association {
     /// The last [`send`](Self::send) found no room.
     starved: bool,
     readable_told: bool,
-    events: VecDeque<Event>,
-    stats: Stats,
+    journal: Journal,
     window_shut: Spells,
     held_by_peer: Spells,
     /// Once both ends agreed on redundancy.
@@ -113,18 +103,24 @@ pub struct Association {
 #[derive(Debug, Default)]
 struct Scratch {
     ack: AckScratch,
+    views: Vec<PathView>,
     gaps: Vec<u8>,
     duplicates: Vec<u8>,
 }
 
 impl Association {
+    /// The ledger, and what its verbs change beside it.
+    fn books(&mut self) -> (&mut Ledger, Books<'_>) {
+        (&mut self.ledger, Books { queue: &mut self.queue, journal: &mut self.journal })
+    }
+
     /// The client's side, about to send INIT over `routes` in turn.
     pub(crate) fn connect(now: Instant, options: Arc<Options>, mut rng: Rng, peer_port: u16, routes: &[Route]) -> Self {
         let offer = Offer::of(&mut rng, &options);
         let (local_tag, initial_tsn) = (nonzero(&mut rng), rng.u32());
         let mut association = Self::new(options, rng, local_tag, peer_port, initial_tsn, offer);
         for &route in routes {
-            association.paths.add(now, route, PathState::Unconfirmed, &association.options);
+            association.paths.add(now, route, PathState::Unconfirmed);
         }
         association.initiator = true;
         association.state = State::CookieWait(Handshake::new(now));
@@ -135,17 +131,17 @@ impl Association {
     pub(crate) fn accept(now: Instant, options: Arc<Options>, rng: Rng, cookie: &Cookie, route: Route) -> Self {
         let mut association =
             Self::new(options, rng, cookie.local_tag, cookie.peer_port, cookie.local_initial_tsn, cookie.local_offer);
-        association.paths.add(now, route, PathState::Active, &association.options);
+        association.paths.add(now, route, PathState::Active);
         association.settle(cookie);
         association.establish(now);
         association
     }
 
     fn new(options: Arc<Options>, rng: Rng, local_tag: u32, peer_port: u16, initial_tsn: u32, offer: Offer) -> Self {
-        let acked = Unwrapper::<32>::new(u64::from(initial_tsn.wrapping_sub(1)));
         let SackOptions { every, delay, dac, path } = options.sack;
         let policy = AckPolicy { every, delay, dac, path };
-        let limits = Limits { streams: options.streams, interleaving: false, max_message: options.max_message };
+        let limits =
+            Limits { streams: options.limits.streams, interleaving: false, max_message: options.limits.max_message };
         Self {
             rng,
             state: State::Closed,
@@ -158,19 +154,13 @@ impl Association {
             peer_addresses: Addresses::default(),
             agreed: Agreed::default(),
             auth: None,
-            outbound_streams: options.streams,
-            paths: Paths::default(),
-            queue: SendQueue::new(options.stream_order, options.abandonment).behind(Front::new(&options)),
+            outbound_streams: options.limits.streams,
+            paths: Paths::new(options.clone()),
+            scheduler: options.paths.scheduler.scheduler(),
+            queue: SendQueue::new(options.papers.stream_order, options.papers.abandonment).behind(Front::new(&options)),
             avoided: Avoided::default(),
-            out: Outstanding::new(acked.highest() + 1),
-            retransmit: Repeats::default(),
-            sent_again: SentAgain::default(),
+            ledger: Ledger::new(&options, initial_tsn, 0),
             unheld_packet: false,
-            copies: VecDeque::new(),
-            acked,
-            peer_rwnd: 0,
-            peer_a_rwnd: 0,
-            forward: Forward::default(),
             tracker: Tracker::new(0),
             reassembly: Reassembly::new(limits),
             ack: AckTimer::new(policy),
@@ -180,8 +170,7 @@ impl Association {
             errors: 0,
             starved: false,
             readable_told: false,
-            events: VecDeque::new(),
-            stats: Stats::default(),
+            journal: Journal::default(),
             window_shut: Spells::default(),
             held_by_peer: Spells::default(),
             fec: None,
@@ -197,38 +186,37 @@ impl Association {
         self.agreed = Agreed::new(&self.local_offer, &cookie.peer_offer);
         self.auth = AuthKeys::new(&self.local_offer, &cookie.peer_offer, &self.options.key);
         self.outbound_streams = cookie.outbound_streams;
-        self.peer_rwnd = cookie.peer_a_rwnd as usize;
-        self.peer_a_rwnd = self.peer_rwnd;
+        let peer_window = cookie.peer_a_rwnd as usize;
+        self.ledger = Ledger::new(&self.options, cookie.local_initial_tsn, peer_window);
         self.queue.settle(self.agreed.interleaving, self.agreed.forward_tsn);
         self.tracker = Tracker::new(cookie.peer_initial_tsn);
         self.echoes = Echoes::default();
         self.reassembly.reset(Limits {
             streams: cookie.inbound_streams,
             interleaving: self.agreed.interleaving,
-            max_message: self.options.max_message,
+            max_message: self.options.limits.max_message,
         });
         self.reconfiguration.expect(cookie.peer_initial_tsn);
-        let (local, peer) = (self.out.next_tsn(), self.tracker.cumulative() + 1);
+        let (local, peer) = (self.ledger.next_tsn().get(), self.tracker.cumulative() + 1);
         self.fec = self
             .agreed
             .redundancy
-            .then(|| Box::new(Fec::new(&self.options, self.agreed.interleaving, local, peer, self.peer_rwnd)));
+            .then(|| Box::new(Fec::new(&self.options, self.agreed.interleaving, local, peer, peer_window)));
     }
 
     /// The handshake is done: data and joins may flow.
     fn establish(&mut self, now: Instant) {
         self.state = State::Established;
-        self.events.push_back(Event::Connected);
+        self.journal.events.push_back(Event::Connected);
         for path in self.paths.iter_mut() {
-            if path.state == PathState::Active {
-                path.heartbeats.start(now);
-                path.pmtu.start(now);
-                self.events.push_back(Event::PathUp(path.id, path.route));
+            if path.state() == PathState::Active {
+                path.start(now);
+                self.journal.events.push_back(Event::PathUp(path.id(), path.route()));
             }
         }
     }
 
-    /// Takes a message of 1 to [`Options::max_message`] bytes. May be called before [`Event::Connected`].
+    /// Takes a message of 1 to [`LimitOptions::max_message`](crate::LimitOptions::max_message) bytes. May be called before [`Event::Connected`].
     ///
     /// # Errors
     /// [`SendError`]; nothing was taken then.
@@ -236,7 +224,7 @@ impl Association {
         if !self.state.takes_messages() {
             return Err(SendError::Closing);
         }
-        let (len, limit) = (payload.len(), self.options.max_message);
+        let (len, limit) = (payload.len(), self.options.limits.max_message);
         if len == 0 {
             return Err(SendError::Empty);
         }
@@ -254,10 +242,14 @@ impl Association {
         }
         if len > self.send_room() {
             self.starved = true;
-            return Err(SendError::BufferFull { needed: len, free: self.send_room(), limit: self.options.send_buffer });
+            return Err(SendError::BufferFull {
+                needed: len,
+                free: self.send_room(),
+                limit: self.options.limits.send_buffer,
+            });
         }
         self.queue.push(now, payload, how);
-        self.stats.messages_sent += 1;
+        self.journal.stats.messages_sent += 1;
         Ok(())
     }
 
@@ -266,7 +258,7 @@ impl Association {
         let before = self.receive_window();
         let received = self.reassembly.recv(buf);
         if received.is_some() {
-            self.stats.messages_received += 1;
+            self.journal.stats.messages_received += 1;
             self.note_window(now);
             self.reopen_window(now, before);
         } else {
@@ -278,10 +270,7 @@ impl Association {
     /// Streams of a lower number in `priority` go first. For messages waiting and to come; what waits in a queue keeps its place.
     pub fn set_priority(&mut self, stream: u16, priority: Priority) {
         self.queue.set_priority(stream, priority);
-        // Lost chunks stand under the rank of their message.
-        for tsn in self.retransmit.take() {
-            self.queue_repeat(tsn);
-        }
+        self.ledger.sort_repeats(&self.queue);
     }
 
     /// Sends each chunk of `stream` over a second path as well, where there is one, outside of its congestion window: for
@@ -291,11 +280,13 @@ impl Association {
     }
 
     /// Makes the path over `route` the primary one, which carries new data where one path is used at a time
-    /// ([`Options::concurrent`]). At first it is the path of the handshake. Whether there is such a path.
+    /// ([`PathOptions::concurrent`](crate::PathOptions::concurrent)). At first it is the path of the handshake. Whether there is such a path.
     pub fn set_primary(&mut self, route: Route) -> bool {
-        let slot = self.paths.by_route(route);
-        self.paths.primary = slot.unwrap_or(self.paths.primary);
-        slot.is_some()
+        let index = self.paths.by_route(route);
+        if let Some(index) = index {
+            self.paths.set_primary(index);
+        }
+        index.is_some()
     }
 
     /// Ends the association once everything promised is delivered, in both directions.
@@ -323,24 +314,24 @@ impl Association {
     pub fn send_room(&self) -> usize {
         match self.queue.front() {
             Some(front) => front.room(),
-            None => self.options.send_buffer.saturating_sub(self.queue.held_bytes()),
+            None => self.options.limits.send_buffer.saturating_sub(self.queue.held_bytes()),
         }
     }
 
     /// The paths as they are now.
     pub fn paths(&self) -> impl Iterator<Item = PathReport> + '_ {
-        self.paths.iter().map(crate::path::Path::report)
+        self.paths.enumerate().map(|(index, path)| path.report(self.ledger.in_flight_over(index)))
     }
 
     /// What the path `id` lost of late of the data chunks sent over it, whether repeated or made up for: the share, 0 to 1, and the
     /// mean number in a row. `None` before enough were sent, or if there is no such path.
     pub fn recent_losses(&self, id: PathId) -> Option<(f64, f64)> {
-        self.paths.iter().find(|path| path.id == id)?.losses.fit()
+        self.paths[self.paths.by_id(id)?].losses().fit()
     }
 
     /// Counts so far.
     pub const fn stats(&self) -> Stats {
-        self.stats
+        self.journal.stats
     }
 
     /// How long data stood still for the sake of other data.
@@ -403,20 +394,20 @@ impl Association {
 
     /// Routes that became or ceased to be paths since the last call.
     pub(crate) fn take_route_changes(&mut self) -> impl Iterator<Item = (Route, bool)> + '_ {
-        self.paths.changes.drain(..)
+        self.paths.take_changes()
     }
 
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         if self.reassembly.is_readable() && !self.readable_told {
             self.readable_told = true;
-            self.events.push_back(Event::Readable);
+            self.journal.events.push_back(Event::Readable);
         }
-        let whole = self.queue.front().map_or(self.options.send_buffer, |front| front.longest());
+        let whole = self.queue.front().map_or(self.options.limits.send_buffer, |front| front.longest());
         if self.starved && self.send_room() >= whole / 4 {
             self.starved = false;
-            self.events.push_back(Event::Writable);
+            self.journal.events.push_back(Event::Writable);
         }
-        self.events.pop_front()
+        self.journal.events.pop_front()
     }
 
     /// Writes the next packets, all for one route, into `buf`.
@@ -428,7 +419,7 @@ impl Association {
     fn close(&mut self, reason: CloseReason) {
         if !matches!(self.state, State::Closed) {
             self.state = State::Closed;
-            self.events.push_back(Event::Closed(reason));
+            self.journal.events.push_back(Event::Closed(reason));
         }
     }
 }

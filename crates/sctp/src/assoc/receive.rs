@@ -1,5 +1,6 @@
 use super::Association;
 use crate::api::CloseReason;
+use crate::path::PathIndex;
 use crate::rx::{Arrival, Fragment, Key, ReassemblyError};
 use crate::wire::chunk::{ErrorChunk, ForwardTsn, GapBlocks, IForwardTsn};
 use crate::wire::{Cause, Causes, Chunk, Packet, RawChunk, UnknownAction};
@@ -25,16 +26,16 @@ pub(super) struct Carried {
 impl Association {
     /// A packet with our verification tag came over `route`; `bytes` is all of it.
     pub(crate) fn handle_packet(&mut self, now: Instant, route: Route, ecn: Ecn, packet: &Packet<'_>, bytes: &[u8]) {
-        let mut slot = self.paths.by_route(route);
+        let mut arrived = self.paths.by_route(route);
         let listed = self.peer_addresses.contains(route.remote.ip());
-        if slot.is_none() && listed && self.state.is_up() && self.paths.len() < self.options.max_paths {
-            slot = Some(self.take_in(now, route)); // The tag proves that it is the peer who uses its other address.
+        if arrived.is_none() && listed && self.state.is_up() && self.paths.len() < self.options.paths.max_paths {
+            arrived = Some(self.take_in(now, route)); // The tag proves that it is the peer who uses its other address.
         }
         let mut authenticated = false;
         let mut arrivals = Arrivals::default();
         for raw in packet.chunks() {
             let Ok(raw) = raw else {
-                self.stats.dropped_packets += 1;
+                self.journal.stats.dropped_packets += 1;
                 break;
             };
             let chunk = match Chunk::parse(raw) {
@@ -47,40 +48,37 @@ impl Association {
             if let Chunk::Auth(auth) = chunk {
                 let following = bytes.get(raw.offset..).unwrap_or_default();
                 if self.auth.as_ref().is_none_or(|keys| keys.verify(&auth, following).is_err()) {
-                    self.stats.dropped_packets += 1;
+                    self.journal.stats.dropped_packets += 1;
                     break;
                 }
                 authenticated = true;
                 continue;
             }
             if !authenticated && self.auth.as_ref().is_some_and(|keys| keys.requires(raw.kind)) {
-                self.stats.dropped_packets += 1;
+                self.journal.stats.dropped_packets += 1;
                 continue; // RFC 4895 §6.3: dropped without a word.
             }
-            if slot.is_none() {
+            let Some(path) = arrived else {
                 // A new route may only ask to join, and must prove who it is (RFC 5061 §4.1.1).
                 if let (Chunk::Asconf(asconf), true) = (&chunk, authenticated) {
                     self.handle_asconf(now, route, asconf);
-                    slot = self.paths.by_route(route);
+                    arrived = self.paths.by_route(route);
                     continue;
                 }
-                self.stats.dropped_packets += 1;
+                self.journal.stats.dropped_packets += 1;
+                break;
+            };
+            if !self.handle_chunk(now, path, raw, chunk, authenticated, &mut arrivals) || self.is_closed() {
                 break;
             }
-            let Some(slot) = slot else { break };
-            if !self.handle_chunk(now, slot, raw, chunk, authenticated, &mut arrivals) || self.is_closed() {
-                break;
-            }
+            arrived = self.paths.by_route(route); // A chunk may have taken the path away.
         }
         let carried = arrivals.carried;
-        if let Some(slot) = slot {
-            self.take_recovered(now, slot, &mut arrivals);
-        }
-        let Some(slot) = self.paths.by_route(route) else { return };
-        let Some(path) = self.paths.get_mut(slot) else { return };
-        path.stats.received_packets += 1;
-        path.stats.received_bytes += bytes.len() as u64;
-        let id = path.id;
+        let Some(arrived) = self.paths.by_route(route) else { return };
+        self.take_recovered(now, arrived, &mut arrivals);
+        let path = &mut self.paths[arrived];
+        path.on_packet_received(bytes.len());
+        let id = path.id();
         if arrivals.any {
             self.note_window(now);
             self.ack.on_data_packet(now, id, arrivals.new, arrivals.disorder, arrivals.immediate);
@@ -88,7 +86,7 @@ impl Association {
                 self.ack.demand(now); // RFC 9260 §9.2: data in this state is answered at once.
             }
         }
-        self.note_mark(now, slot, id, ecn == Ecn::Ce, carried);
+        self.note_mark(now, arrived, ecn == Ecn::Ce, carried);
         self.advance_shutdown(now);
     }
 
@@ -96,13 +94,13 @@ impl Association {
     pub(super) fn handle_chunk(
         &mut self,
         now: Instant,
-        slot: usize,
+        arrived: PathIndex,
         raw: RawChunk<'_>,
         chunk: Chunk<'_>,
         authenticated: bool,
         arrivals: &mut Arrivals,
     ) -> bool {
-        let Some(path) = self.paths.get(slot).map(|path| path.id) else { return false };
+        let path = self.paths[arrived].id();
         match chunk {
             Chunk::Data(c) => {
                 let key = Key::Ssn(c.ssn);
@@ -130,27 +128,31 @@ impl Association {
                     arrivals,
                 );
             }
-            Chunk::Sack(sack) => self.handle_sack(now, slot, &sack, GapBlocks::EMPTY),
-            Chunk::NrSack(nr) if self.agreed.nr_sack => self.handle_sack(now, slot, &nr.sack, nr.kept),
-            Chunk::Heartbeat(heartbeat) => self.answer_heartbeat(slot, &heartbeat),
-            Chunk::HeartbeatAck(ack) => self.handle_heartbeat_ack(now, slot, &ack),
+            Chunk::Sack(sack) => {
+                self.handle_sack(now, arrived, &sack, GapBlocks::EMPTY);
+                self.advance_shutdown(now);
+            }
+            Chunk::NrSack(nr) if self.agreed.nr_sack => {
+                self.handle_sack(now, arrived, &nr.sack, nr.kept);
+                self.advance_shutdown(now);
+            }
+            Chunk::Heartbeat(heartbeat) => self.answer_heartbeat(arrived, &heartbeat),
+            Chunk::HeartbeatAck(ack) => self.handle_heartbeat_ack(now, arrived, &ack),
             Chunk::ForwardTsn(forward) => self.handle_forward_tsn(now, &forward, arrivals),
             Chunk::IForwardTsn(forward) => self.handle_i_forward_tsn(now, &forward, arrivals),
             Chunk::Redundancy(redundancy) => {
                 arrivals.carried.redundancy = true;
                 self.handle_redundancy(&redundancy);
             }
-            Chunk::InitAck(init) => self.handle_init_ack(now, slot, init),
-            Chunk::CookieAck(_) => self.handle_cookie_ack(now, slot),
-            Chunk::Shutdown(shutdown) => self.handle_shutdown(now, slot, shutdown.cumulative_tsn),
-            Chunk::ShutdownAck(_) => self.handle_shutdown_ack(slot),
+            Chunk::InitAck(init) => self.handle_init_ack(now, arrived, init),
+            Chunk::CookieAck(_) => self.handle_cookie_ack(now, arrived),
+            Chunk::Shutdown(shutdown) => self.handle_shutdown(now, arrived, shutdown.cumulative_tsn),
+            Chunk::ShutdownAck(_) => self.handle_shutdown_ack(arrived),
             Chunk::ShutdownComplete(_) => self.handle_shutdown_complete(),
             Chunk::Abort(abort) => self.close(CloseReason::by_peer(abort.causes)),
             Chunk::Error(error) => self.handle_error(now, &error),
             Chunk::Asconf(asconf) if authenticated => {
-                if let Some(route) = self.paths.get(slot).map(|path| path.route) {
-                    self.handle_asconf(now, route, &asconf);
-                }
+                self.handle_asconf(now, self.paths[arrived].route(), &asconf);
             }
             Chunk::AsconfAck(ack) if authenticated => self.handle_asconf_ack(now, &ack),
             // Without RFC 4895 agreed on nobody may change addresses; the other chunks are the endpoint's business or
@@ -161,7 +163,7 @@ impl Association {
             | Chunk::CookieEcho(_)
             | Chunk::Auth(_)
             | Chunk::Pad(_) => {}
-            Chunk::Ecne(ecne) if self.agreed.ecn => self.handle_ecne(now, slot, ecne),
+            Chunk::Ecne(ecne) if self.agreed.ecn => self.handle_ecne(now, arrived, ecne),
             Chunk::Cwr(cwr) if self.agreed.ecn => self.handle_cwr(path, cwr),
             // What was not agreed on is as unknown as it is to others.
             Chunk::NrSack(_) | Chunk::Ecne(_) | Chunk::Cwr(_) | Chunk::Unknown(_) => return self.handle_unknown(raw),
@@ -184,7 +186,7 @@ impl Association {
         // With the buffer full, only what lets messages out is taken, with some slack: what fills a gap, or anything if
         // no message is whole, as the application can make no room then.
         let full = self.receive_window() == 0;
-        let slack = self.reassembly.buffered() < 2 * self.options.receive_buffer;
+        let slack = self.reassembly.buffered() < 2 * self.options.limits.receive_buffer;
         let stuck = !self.reassembly.is_readable();
         if full && stuck && !slack {
             // Interleaved messages of which none can be finished: better a clear end than to hang.
@@ -203,7 +205,7 @@ impl Association {
             }
             Arrival::Duplicate => {
                 arrivals.disorder = true;
-                self.stats.duplicate_chunks += 1;
+                self.journal.stats.duplicate_chunks += 1;
                 self.compare_symbol(fragment.tsn, bytes);
                 return;
             }
@@ -268,19 +270,19 @@ impl Association {
 
     /// Room that the peer may fill (RFC 9260 §6.2 a_rwnd).
     pub(super) fn receive_window(&self) -> usize {
-        self.options.receive_buffer.saturating_sub(self.reassembly.buffered())
+        self.options.limits.receive_buffer.saturating_sub(self.reassembly.buffered())
     }
 
     /// For the report: whether a packet of the peer would fit the window that it is told.
     pub(super) fn note_window(&mut self, now: Instant) {
-        let shut = self.receive_window() < self.paths.common_mtu().unwrap_or(self.options.base_mtu);
+        let shut = self.receive_window() < self.paths.common_mtu();
         self.window_shut.observe(now, shut);
     }
 
     /// After the application took a message: tells the peer when the window was nearly shut and is open again
     /// (RFC 9260 §6.2; as for silly windows in RFC 9293 §3.8.6.2.2).
     pub(super) fn reopen_window(&mut self, now: Instant, before: usize) {
-        let step = self.options.receive_buffer / 4;
+        let step = self.options.limits.receive_buffer / 4;
         if before < step && self.receive_window() >= step {
             self.ack.demand(now);
         }
@@ -289,8 +291,8 @@ impl Association {
     fn send_error(&mut self, cause: &Cause<'_>) {
         let mut causes = Vec::new();
         cause.emit(&mut Writer::new(&mut causes));
-        if let Some(slot) = self.paths.for_control(None) {
-            self.control_chunk(slot, &Chunk::Error(ErrorChunk { causes: Causes::new(&causes) }));
+        if let Some(index) = self.paths.for_control(None) {
+            self.control_chunk(index, &Chunk::Error(ErrorChunk { causes: Causes::new(&causes) }));
         }
     }
 

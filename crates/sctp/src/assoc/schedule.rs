@@ -1,119 +1,126 @@
 //! Which path data goes over now, and which of the lost chunks.
 
 use super::{Association, Avoided};
-use crate::api::Priority;
-use crate::path::Path;
+use crate::api::{Options, Priority};
+use crate::number::Tsn;
+use crate::path::PathIndex;
 use crate::tx::Origin;
 use crate::wire::Header;
 use braidcast_core::Instant;
-use braidcast_mpath::PathView;
+use braidcast_mpath::{PathView, RetransmissionPolicy, View, Waiting};
 
 /// Where data may go now.
 pub(super) enum Way {
-    /// Over the path in this slot.
-    Open(usize),
+    /// Over this path.
+    Open(PathIndex),
     /// Nowhere: there is none, or no path has room or is let by pacing.
     Shut,
 }
 
 impl Association {
-    /// The paths that the scheduler looks at, at most; [`Options::max_paths`](crate::Options) is far below.
-    const MAX_VIEWS: usize = 32;
-
-    /// What policies may know about the paths; those with room count as ready.
-    fn views(&self) -> ([PathView; Self::MAX_VIEWS], usize) {
+    /// Puts into `views`, by their indices, what policies may know about the paths; those with room count as ready.
+    fn fill_views(&self, views: &mut Vec<PathView>) {
         let best = self.paths.best_rank(None);
-        let mut views = [PathView::default(); Self::MAX_VIEWS];
-        let count = self.paths.slots().min(views.len());
-        for (slot, path) in self.paths.enumerate().take_while(|&(slot, _)| slot < count) {
-            let active = self.paths.is_best(path, best);
-            views[slot] = PathView {
-                ready: active && path.has_room(self.options.max_burst),
-                active,
-                bursting: path.burst > 0,
-                cwnd: path.window.cwnd(),
-                ssthresh: path.window.ssthresh(),
-                in_flight: path.in_flight,
-                loss_rate: path.loss_rate,
-                srtt: path.rtt.srtt(),
-            };
+        views.clear();
+        views.resize_with(self.paths.places(), PathView::default);
+        for (index, path) in self.paths.enumerate() {
+            let in_flight = self.ledger.in_flight_over(index);
+            let active = path.rank().is_some() && path.rank() == best;
+            views[index.get()] = path.view(in_flight, active, active && path.has_room(in_flight));
         }
-        (views, count)
+    }
+
+    /// What policies may know about the data that waits.
+    fn waiting_data(&self) -> Waiting {
+        let bytes = self.queue.waiting_bytes();
+        if let Some((key, _)) = self.queue.peek() {
+            let message = self.queue.get(key);
+            return Waiting { bytes, deadline: message.expiry(), priority: message.priority.index() as u8 };
+        }
+        match self.queue.front().and_then(|front| front.head()) {
+            Some(tag) => Waiting { bytes, deadline: tag.expiry, priority: tag.priority.get() },
+            None => Waiting { bytes, ..Waiting::default() },
+        }
     }
 
     /// Which path data goes over now: what was lost before what is new (RFC 9260 §6.1 C).
     pub(super) fn way(&mut self, now: Instant) -> Way {
         let new_data = self.has_new_data();
-        if !self.state.carries_data() || (!new_data && self.retransmit.is_empty()) {
+        if !self.state.carries_data() || (!new_data && self.ledger.has_no_repeats()) {
             self.avoided = Avoided::default();
             return Way::Shut;
         }
-        let (mut views, count) = self.views();
-        let pacing = self.options.pacing;
-        for (slot, view) in views.iter_mut().enumerate().filter(|(_, view)| view.ready) {
-            let Some(path) = self.paths.get_mut(slot) else { continue };
-            let (mtu, rate) = (path.mtu(), path.pacing_rate().filter(|_| pacing));
-            view.ready = path.pacer.ready_at(now, mtu, rate, mtu) <= now;
+        let mut views = core::mem::take(&mut self.scratch.views);
+        self.fill_views(&mut views);
+        for (place, view) in views.iter_mut().enumerate().filter(|(_, view)| view.ready) {
+            view.ready = self.paths[PathIndex::new(place)].is_paced_in(now);
         }
-        let views = &mut views[..count];
-        self.choose(now, views.iter().enumerate().filter(|(_, view)| view.ready).map(|(slot, _)| slot));
-        let open = self.repeat_way(views).or_else(|| self.new_way(views).filter(|_| new_data));
+        let ready = views.iter().enumerate().filter(|(_, view)| view.ready);
+        self.choose(now, ready.map(|(place, _)| PathIndex::new(place)));
+        let waiting = self.waiting_data();
+        let repeat = self.repeat_way(now, waiting, &mut views);
+        let open = repeat.or_else(|| self.new_way(now, waiting, &mut views).filter(|_| new_data));
+        self.scratch.views = views;
         open.map_or(Way::Shut, Way::Open)
     }
 
     /// The path for the first of the lost chunks whose path is ready.
-    fn repeat_way(&self, views: &mut [PathView]) -> Option<usize> {
-        let best = |views: &[PathView], ready: &dyn Fn(usize) -> bool| {
-            let targets = self.retransmit.heads().filter_map(|(origin, priority, tsn)| {
-                let target = match self.repeat_target(views, origin) {
-                    Some(slot) => ready(slot).then_some(slot),
-                    None => self.options.scheduler.pick(views, self.paths.last),
-                };
-                Some(((priority, tsn), target?))
-            });
-            targets.min_by_key(|&(rank, _)| rank).map(|(_, slot)| slot)
-        };
-        best(views, &|slot| views[slot].ready).or_else(|| {
-            if !self.unheld_packet || self.retransmit.is_empty() {
-                return None;
-            }
-            let mut open = [PathView::default(); Self::MAX_VIEWS];
-            let open = &mut open[..views.len()];
-            open.copy_from_slice(views);
-            open.iter_mut().for_each(|view| view.ready = view.active);
-            best(open, &|_| true)
-        })
+    fn repeat_way(&mut self, now: Instant, waiting: Waiting, views: &mut [PathView]) -> Option<PathIndex> {
+        if self.ledger.has_no_repeats() {
+            return None;
+        }
+        let open = self.first_repeat(now, waiting, views);
+        if open.is_some() || !self.unheld_packet {
+            return open;
+        }
+        let mut ready = 0_u64;
+        for (place, view) in views.iter_mut().enumerate() {
+            ready |= u64::from(view.ready) << place;
+            view.ready = view.active;
+        }
+        let open = self.first_repeat(now, waiting, views);
+        views.iter_mut().enumerate().for_each(|(place, view)| view.ready = ready >> place & 1 == 1);
+        open
+    }
+
+    /// The same, for the paths that are ready.
+    fn first_repeat(&mut self, now: Instant, waiting: Waiting, views: &[PathView]) -> Option<PathIndex> {
+        let Self { scheduler, ledger, options, .. } = self;
+        let targets = ledger.repeats().filter_map(|(origin, priority, tsn)| {
+            let target = match repeat_target(options, views, origin) {
+                Some(index) => views[index.get()].ready.then_some(index),
+                None => scheduler.pick(&View { now, paths: views, waiting }).map(PathIndex::new),
+            };
+            Some(((priority, tsn), target?))
+        });
+        targets.min_by_key(|&(rank, _)| rank).map(|(_, index)| index)
     }
 
     /// The path for new data.
-    fn new_way(&self, views: &[PathView]) -> Option<usize> {
-        if self.options.concurrent {
-            let mut open = [PathView::default(); Self::MAX_VIEWS];
-            let open = &mut open[..views.len()];
-            open.copy_from_slice(views);
-            for (slot, view) in open.iter_mut().enumerate() {
-                view.ready &= self.within_share(slot) && !self.avoided.has(slot);
-            }
-            return self.options.scheduler.pick(open, self.paths.last);
+    fn new_way(&mut self, now: Instant, waiting: Waiting, views: &mut [PathView]) -> Option<PathIndex> {
+        if !self.options.paths.concurrent {
+            return self.paths.data_path().filter(|index| views[index.get()].ready);
         }
-        self.paths.data_path().filter(|&slot| views.get(slot).is_some_and(|view| view.ready))
+        for (place, view) in views.iter_mut().enumerate().filter(|(_, view)| view.ready) {
+            let index = PathIndex::new(place);
+            view.ready = self.within_share(index) && !self.avoided.has(index);
+        }
+        self.scheduler.pick(&View { now, paths: views, waiting }).map(PathIndex::new)
     }
 
-    /// The path that chunks lost like `origin` are to go over; `None`: any.
-    fn repeat_target(&self, views: &[PathView], origin: Origin) -> Option<usize> {
-        self.options.retransmission.pick(views, usize::from(origin.slot), origin.timed_out)
-    }
-
-    /// The first of the lost chunks that may go over the path in `slot`.
-    pub(super) fn next_repeat(&self, slot: usize) -> Option<(Origin, Priority, u64)> {
-        if self.retransmit.is_empty() {
+    /// The first of the lost chunks that may go over the path `index`.
+    pub(super) fn next_repeat(&self, index: PathIndex) -> Option<(Origin, Priority, Tsn)> {
+        if self.ledger.has_no_repeats() {
             return None;
         }
-        let (views, count) = self.views();
-        let here = |&(origin, ..): &(Origin, Priority, u64)| {
-            self.repeat_target(&views[..count], origin).is_none_or(|target| target == slot)
+        let mut views = Vec::new();
+        if self.options.papers.retransmission != RetransmissionPolicy::RtxAsap {
+            self.fill_views(&mut views);
+        }
+        let here = |&(origin, ..): &(Origin, Priority, Tsn)| {
+            repeat_target(&self.options, &views, origin).is_none_or(|target| target == index)
         };
-        self.retransmit.heads().filter(here).min_by_key(|&(_, priority, tsn)| (priority, tsn))
+        self.ledger.repeats().filter(here).min_by_key(|&(_, priority, tsn)| (priority, tsn))
     }
 
     /// Whether there is new data that flow control lets go.
@@ -122,46 +129,53 @@ impl Association {
             return false;
         }
         // One chunk may always be out, to notice when a shut window opens (RFC 9260 §6.1 A).
-        self.queue.waiting_bytes() > 0 && !self.out.is_full() && (!self.peer_is_full() || self.out.in_flight == 0)
+        self.queue.waiting_bytes() > 0
+            && !self.ledger.is_full()
+            && (!self.peer_is_full() || self.ledger.in_flight() == 0)
     }
 
     /// Whether data waits that the peer has no room for.
     pub(super) fn peer_is_full(&self) -> bool {
-        if self.peer_rwnd >= self.options.max_mtu.max(self.options.base_mtu) {
+        if self.ledger.peer_room() >= self.options.paths.max_mtu.max(self.options.paths.base_mtu) {
             return false;
         }
         let first = || self.queue.front().and_then(|front| front.head()).map(|tag| tag.len);
         let Some(left) = self.queue.peek().map(|(_, left)| left).or_else(first) else { return false };
         let header = self.data_header();
-        let piece = left.min(self.paths.common_mtu().unwrap_or(self.options.base_mtu) - Header::LEN - header);
-        piece > self.peer_rwnd
+        let piece = left.min(self.paths.common_mtu() - Header::LEN - header);
+        piece > self.ledger.peer_room()
     }
 
-    /// Whether new data may go over the path in `slot`.
-    pub(super) fn may_carry_new(&self, slot: usize) -> bool {
-        (self.options.concurrent || self.paths.data_path() == Some(slot))
-            && self.slot_has_room(slot)
-            && self.within_share(slot)
+    /// Whether new data may go over the path `index`.
+    pub(super) fn may_carry_new(&self, index: PathIndex) -> bool {
+        (self.options.paths.concurrent || self.paths.data_path() == Some(index))
+            && self.path_has_room(index)
+            && self.within_share(index)
     }
 
-    pub(super) fn slot_has_room(&self, slot: usize) -> bool {
-        self.paths.get(slot).is_some_and(|path| path.has_room(self.options.max_burst))
+    /// Whether the window of the path `index` has room.
+    pub(super) fn path_has_room(&self, index: PathIndex) -> bool {
+        self.paths[index].has_room(self.ledger.in_flight_over(index))
     }
 
     /// When pacing lets the next packet go, if that is what holds it back.
     pub(super) fn pacing_timeout(&self) -> Option<Instant> {
         let new_data = self.has_new_data();
-        if !self.options.pacing || !self.state.carries_data() || (!new_data && self.retransmit.is_empty()) {
+        if !self.options.congestion.pacing || !self.state.carries_data() || (!new_data && self.ledger.has_no_repeats())
+        {
             return None;
         }
-        let best = self.paths.best_rank(None);
-        let wanted = |slot: usize, path: &Path| {
-            self.paths.is_best(path, best)
-                && self.slot_has_room(slot)
-                && ((new_data && self.may_carry_new(slot) && !self.avoided.has(slot))
-                    || self.next_repeat(slot).is_some())
+        let wanted = |index| {
+            self.path_has_room(index)
+                && ((new_data && self.may_carry_new(index) && !self.avoided.has(index))
+                    || self.next_repeat(index).is_some())
         };
-        let candidates = self.paths.enumerate().filter(|&(slot, path)| wanted(slot, path));
-        candidates.filter_map(|(_, path)| Some(path.pacer.earliest(path.mtu(), path.pacing_rate()?))).min()
+        self.paths.best().filter(|&(index, _)| wanted(index)).filter_map(|(_, path)| path.paced_until()).min()
     }
+}
+
+/// The path that chunks lost like `origin` are to go over; `None`: any.
+fn repeat_target(options: &Options, views: &[PathView], origin: Origin) -> Option<PathIndex> {
+    let lost_on = origin.path.map_or(usize::MAX, PathIndex::get);
+    options.papers.retransmission.pick(views, lost_on, origin.timed_out).map(PathIndex::new)
 }

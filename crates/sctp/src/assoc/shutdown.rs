@@ -1,6 +1,7 @@
 use super::state::Closing;
 use super::{Association, State};
 use crate::api::CloseReason;
+use crate::path::PathIndex;
 use crate::wire::Chunk;
 use crate::wire::chunk::{Shutdown, ShutdownAck, ShutdownComplete};
 use braidcast_core::Instant;
@@ -24,7 +25,7 @@ impl Association {
 
     /// Goes on with a shutdown once nothing is out any more.
     pub(super) fn advance_shutdown(&mut self, now: Instant) {
-        if !self.out.is_empty() || self.queue.waiting_bytes() > 0 {
+        if !self.ledger.is_empty() || self.queue.waiting_bytes() > 0 {
             return;
         }
         match self.state {
@@ -41,25 +42,25 @@ impl Association {
     }
 
     fn closing(&self, now: Instant) -> Closing {
-        let rto = self.paths.iter().filter(|path| path.is_usable()).map(|path| path.rtt.rto()).min();
-        let repeat = now + rto.unwrap_or(self.options.rto.initial);
-        Closing { repeat, guard: now + self.options.rto.max * GUARD_RTO_MAX }
+        let rto = self.paths.iter().filter(|path| path.is_usable()).map(|path| path.rtt().rto()).min();
+        let repeat = now + rto.unwrap_or(self.options.timers.rto.initial);
+        Closing { repeat, guard: now + self.options.timers.rto.max * GUARD_RTO_MAX }
     }
 
     /// SHUTDOWN or SHUTDOWN ACK, as the state has it.
     fn send_shutdown(&mut self) {
-        let Some(slot) = self.paths.for_control(None) else { return };
+        let Some(index) = self.paths.for_control(None) else { return };
         if matches!(self.state, State::ShutdownSent(_)) {
             let cumulative_tsn = self.tracker.cumulative() as u32;
-            self.control_chunk(slot, &Chunk::Shutdown(Shutdown { cumulative_tsn }));
+            self.control_chunk(index, &Chunk::Shutdown(Shutdown { cumulative_tsn }));
         } else {
-            self.control_chunk(slot, &Chunk::ShutdownAck(ShutdownAck));
+            self.control_chunk(index, &Chunk::ShutdownAck(ShutdownAck));
         }
     }
 
     /// T2-shutdown or T5-shutdown-guard.
     pub(super) fn handle_shutdown_timeout(&mut self, now: Instant) {
-        let rto_max = self.options.rto.max;
+        let rto_max = self.options.timers.rto.max;
         let (State::ShutdownSent(closing) | State::ShutdownAckSent(closing)) = &mut self.state else { return };
         if now >= closing.guard {
             self.send_abort(&crate::wire::Cause::UserInitiatedAbort(b"shutdown took too long"));
@@ -68,11 +69,10 @@ impl Association {
         if now < closing.repeat {
             return;
         }
-        let slot = self.paths.for_control(None);
-        let rto = slot.and_then(|slot| self.paths.get(slot)).map_or(rto_max, |path| path.rtt.rto());
-        closing.repeat = now + rto;
-        if let Some(slot) = slot {
-            self.path_failed(slot);
+        let index = self.paths.for_control(None);
+        closing.repeat = now + index.map_or(rto_max, |index| self.paths[index].rtt().rto());
+        if let Some(index) = index {
+            self.path_failed(index);
         }
         if !self.is_closed() {
             self.send_shutdown();
@@ -80,18 +80,19 @@ impl Association {
     }
 
     /// SHUTDOWN (RFC 9260 §9.2): acknowledges, and asks us to finish.
-    pub(super) fn handle_shutdown(&mut self, now: Instant, slot: usize, cumulative_tsn: u32) {
+    pub(super) fn handle_shutdown(&mut self, now: Instant, index: PathIndex, cumulative_tsn: u32) {
         if !self.state.is_up() {
             return;
         }
         let ack = crate::wire::chunk::Sack {
             cumulative_tsn,
-            a_rwnd: u32::try_from(self.peer_rwnd + self.out.in_flight).unwrap_or(u32::MAX),
+            a_rwnd: u32::try_from(self.ledger.peer_room() + self.ledger.in_flight()).unwrap_or(u32::MAX),
             flags: 0,
             gaps: crate::wire::Entries::EMPTY,
             duplicates: crate::wire::Entries::EMPTY,
         };
-        self.handle_sack(now, slot, &ack, crate::wire::Entries::EMPTY);
+        self.handle_sack(now, index, &ack, crate::wire::Entries::EMPTY);
+        self.advance_shutdown(now);
         match self.state {
             State::Established | State::ShutdownPending => {
                 self.state = State::ShutdownReceived;
@@ -107,10 +108,10 @@ impl Association {
     }
 
     /// SHUTDOWN ACK: the peer is done too.
-    pub(super) fn handle_shutdown_ack(&mut self, slot: usize) {
+    pub(super) fn handle_shutdown_ack(&mut self, index: PathIndex) {
         if matches!(self.state, State::ShutdownSent(_) | State::ShutdownAckSent(_)) {
             self.control.clear();
-            self.control_chunk(slot, &Chunk::ShutdownComplete(ShutdownComplete { reflected: false }));
+            self.control_chunk(index, &Chunk::ShutdownComplete(ShutdownComplete { reflected: false }));
             self.close(CloseReason::Shutdown);
         }
     }

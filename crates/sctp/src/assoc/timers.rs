@@ -1,4 +1,5 @@
 use super::{Association, State};
+use crate::path::PathIndex;
 use braidcast_core::Instant;
 
 impl Association {
@@ -11,42 +12,27 @@ impl Association {
         }
         self.expire(now);
         self.handle_asconf_timeout(now);
-        for slot in 0..self.paths.slots() {
-            self.handle_path_timeout(now, slot);
+        for place in 0..self.paths.places() {
+            if let Some(index) = self.paths.at(place) {
+                self.handle_path_timeout(now, index);
+            }
         }
         self.detect_losses(now);
-        self.advance_forward_point();
         self.advance_shutdown(now);
     }
 
-    fn handle_path_timeout(&mut self, now: Instant, slot: usize) {
-        let expired = |timer: Option<Instant>| timer.is_some_and(|at| at <= now);
-        let rto_idle = |path: &crate::path::Path| path.in_flight == 0 && now - path.last_sent >= path.rtt.rto();
-        let Some(path) = self.paths.get_mut(slot) else { return };
-        let timers = path.timers;
-        // Heartbeats ask paths that carry nothing; else T3 speaks for the path (RFC 9260 §8.3).
-        if path.heartbeats.due(now) && path.in_flight > 0 && self.options.quick_failover.is_none() {
-            path.heartbeats.postpone(now, path.rtt.rto());
-        } else if path.heartbeats.due(now) {
-            if rto_idle(path) {
-                let mtu = path.mtu();
-                path.window.on_idle(mtu);
-            }
-            path.pending.heartbeat = true;
-        }
-        path.pending.mtu_probe |= path.is_usable() && expired(path.pmtu.poll_timeout());
-        let heartbeat_failed = path.heartbeats.take_failure(now);
-        if expired(timers.forward) {
-            path.timers.forward = None;
+    fn handle_path_timeout(&mut self, now: Instant, index: PathIndex) {
+        let expired = self.paths[index].on_timers(now, self.ledger.in_flight_over(index));
+        if expired.forward {
             self.request_forward();
         }
-        if expired(timers.retransmission) {
-            self.handle_retransmission_timeout(now, slot);
-        } else if expired(timers.probe) {
-            self.handle_probe_timeout(now, slot);
+        if expired.retransmission {
+            self.handle_retransmission_timeout(now, index);
+        } else if expired.probe {
+            self.handle_probe_timeout(now, index);
         }
-        if let Some(asked) = heartbeat_failed {
-            self.handle_heartbeat_failure(now, slot, asked);
+        if let Some(asked) = expired.heartbeat {
+            self.handle_heartbeat_failure(now, index, asked);
         }
     }
 
@@ -63,7 +49,7 @@ impl Association {
             state,
             paths,
             // With no path to send it over, a SACK waits for one.
-            self.ack.poll_timeout().filter(|_| self.sack_slot().is_some()),
+            self.ack.poll_timeout().filter(|_| self.sack_path().is_some()),
             self.queue.next_expiry(),
             self.reconfiguration.poll_timeout(),
             self.pacing_timeout(),

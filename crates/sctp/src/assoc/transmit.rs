@@ -1,6 +1,8 @@
 use super::schedule::Way;
 use super::{Association, State};
-use crate::tx::{Chunk, ChunkState, LossCause};
+use crate::number::Tsn;
+use crate::path::{Path, PathIndex};
+use crate::tx::{Chunk, Departure};
 use crate::wire::chunk::{Abort, Data, ForwardTsn, GapBlock, GapBlocks, IData, IForwardTsn, ISkip, NrSack, Sack, Skip};
 use crate::wire::{self, Cause, Causes, Entries, Entry, Header, padded};
 use braidcast_core::{Instant, Transmit, Writer};
@@ -9,7 +11,7 @@ use braidcast_core::{Instant, Transmit, Writer};
 #[derive(Debug)]
 pub(super) struct Control {
     /// The path it goes over.
-    pub(super) slot: usize,
+    pub(super) path: PathIndex,
     /// The verification tag of its packet: 0 for INIT.
     pub(super) tag: u32,
     /// The chunk as on the wire, padded.
@@ -32,74 +34,71 @@ impl Association {
     /// The same; redundancy that can wait for more data waits if it `may_wait`.
     fn transmit_next(&mut self, now: Instant, buf: &mut Vec<u8>, may_wait: bool) -> Option<Transmit> {
         buf.clear();
-        let held = self.state.carries_data() && self.retransmit.is_empty() && self.peer_is_full();
+        let held = self.state.carries_data() && self.ledger.has_no_repeats() && self.peer_is_full();
         self.held_by_peer.observe(now, held);
-        let (slot, data) = self.next_slot(now, may_wait)?;
-        let limit = self.paths.get(slot)?.mtu();
-        let before = self.paths.get(slot)?.stats;
+        self.announce_forward();
+        let (index, data) = self.next_path(now, may_wait)?;
+        let limit = self.paths[index].mtu();
+        let before = *self.paths[index].stats();
         let waiting = self.queue.waiting_bytes();
-        let mut len = self.build_packet(now, slot, limit, data, buf);
+        let mut len = self.build_packet(now, index, limit, data, buf);
         if len == 0 {
             // Only an announcement that turned out to be void; or the queue discarded what was to go, and has other messages.
             let again = !data || (self.queue.front().is_some() && self.queue.waiting_bytes() < waiting);
-            let redundancy = data && may_wait && self.redundancy_slot().is_some();
+            let redundancy = data && may_wait && self.redundancy_path().is_some();
             return if again || redundancy { self.transmit_next(now, buf, !redundancy) } else { None };
         }
         let (first, mut segment_size) = (len, None);
         let mut packets = 1;
         // More packets of the same size for the same path go along (UDP segmentation offload); a smaller one ends it.
-        let most = if first <= limit { self.options.max_segments } else { 1 };
+        let most = if first <= limit { self.options.limits.max_segments } else { 1 };
         while data && len == first && packets < most && buf.len() + first <= usize::from(u16::MAX) {
-            if self.redundancy_is_next(slot) || !matches!(self.way(now), Way::Open(next) if next == slot) {
+            self.announce_forward();
+            if self.redundancy_is_next(index) || !matches!(self.way(now), Way::Open(next) if next == index) {
                 break;
             }
-            len = self.build_packet(now, slot, first, true, buf);
+            len = self.build_packet(now, index, first, true, buf);
             if len == 0 {
                 break;
             }
             segment_size = Some(first);
             packets += 1;
         }
-        let bytes = buf.len();
-        let path = self.paths.get_mut(slot)?;
-        path.last_sent = now;
-        path.stats.sent_packets += packets as u64;
-        path.stats.sent_bytes += bytes as u64;
-        let route = path.route;
-        Some(Transmit { route, ecn: self.codepoint(slot, &before), segment_size })
+        let path = &mut self.paths[index];
+        path.on_packets_sent(now, packets, buf.len());
+        let route = path.route();
+        Some(Transmit { route, ecn: self.codepoint(index, &before), segment_size })
     }
 
     /// The path that has something to send, and whether data may be part of it.
-    fn next_slot(&mut self, now: Instant, may_wait: bool) -> Option<(usize, bool)> {
-        self.control.retain(|control| self.paths.get(control.slot).is_some());
+    fn next_path(&mut self, now: Instant, may_wait: bool) -> Option<(PathIndex, bool)> {
         if let Some(control) = self.control.front() {
-            return Some((control.slot, false));
+            return Some((control.path, false));
         }
-        let announcing =
-            |path: &crate::path::Path| path.pending.forward || path.pending.heartbeat || path.pending.mtu_probe;
-        if let Some((slot, _)) = self.paths.enumerate().find(|(_, path)| self.state.is_up() && announcing(path)) {
-            return Some((slot, false));
+        let announcing = |(_, path): &(PathIndex, &Path)| path.pending().any();
+        if let Some((index, _)) = self.paths.enumerate().find(announcing).filter(|_| self.state.is_up()) {
+            return Some((index, false));
         }
-        if let Some(slot) = self.next_copy().map(|(_, slot)| slot) {
-            return Some((slot, false));
+        if let Some((_, index)) = self.next_copy() {
+            return Some((index, false));
         }
-        let open = if let Way::Open(slot) = self.way(now) { Some(slot) } else { None };
-        if let Some(slot) = self.redundancy_slot()
+        let open = if let Way::Open(index) = self.way(now) { Some(index) } else { None };
+        if let Some(index) = self.redundancy_path()
             && (!may_wait || open.is_none_or(|open| self.redundancy_is_next(open)))
         {
-            return Some((slot, false));
+            return Some((index, false));
         }
-        if let Some(slot) = open {
-            return Some((slot, true));
+        if let Some(index) = open {
+            return Some((index, true));
         }
         if self.ack.due(now) && self.state.is_up() {
-            return self.sack_slot().map(|slot| (slot, false));
+            return self.sack_path().map(|index| (index, false));
         }
         None
     }
 
     /// SACKs go back where the data came from (RFC 9260 §6.4), if that path still answers.
-    pub(super) fn sack_slot(&self) -> Option<usize> {
+    pub(super) fn sack_path(&self) -> Option<PathIndex> {
         self.paths.for_control(self.ack.path().and_then(|id| self.paths.by_id(id)))
     }
 
@@ -107,28 +106,28 @@ impl Association {
         if self.agreed.interleaving { IData::HEADER } else { Data::HEADER }
     }
 
-    /// Appends one packet of at most `limit` bytes for the path in `slot`; its length, 0 if there was nothing to put in.
-    fn build_packet(&mut self, now: Instant, slot: usize, limit: usize, data: bool, buf: &mut Vec<u8>) -> usize {
+    /// Appends one packet of at most `limit` bytes for the path `index`; its length, 0 if there was nothing to put in.
+    fn build_packet(&mut self, now: Instant, index: PathIndex, limit: usize, data: bool, buf: &mut Vec<u8>) -> usize {
         let start = buf.len();
         let tag =
-            self.control.front().filter(|control| control.slot == slot).map_or(self.peer_tag, |control| control.tag);
+            self.control.front().filter(|control| control.path == index).map_or(self.peer_tag, |control| control.tag);
         let (source_port, destination_port) = (self.options.local_port, self.peer_port);
         wire::begin(buf, Header { source_port, destination_port, verification_tag: tag });
         let mut auth = None;
-        let alone = self.put_control(slot, start + limit, buf, &mut auth);
+        let alone = self.put_control(index, start + limit, buf, &mut auth);
         if !alone && tag == self.peer_tag && self.state.is_up() {
-            self.put_announcements(now, slot, start, limit, buf);
+            self.put_announcements(now, index, start, limit, buf);
             let going = data || buf.len() > start + Header::LEN;
-            if self.ack.pending() && (self.ack.due(now) || going) && self.sack_slot() == Some(slot) {
+            if self.ack.pending() && (self.ack.due(now) || going) && self.sack_path() == Some(index) {
                 self.echoes.emit(start + limit, buf);
-                self.put_sack(slot, start + limit, buf);
+                self.put_sack(index, start + limit, buf);
             }
-            self.put_copies(slot, start + limit, buf);
-            if !data && self.redundancy_slot() == Some(slot) {
-                self.put_redundancy(now, slot, start, start + limit, buf);
+            self.put_copies(index, start + limit, buf);
+            if !data && self.redundancy_path() == Some(index) {
+                self.put_redundancy(now, index, start, start + limit, buf);
             }
             if data {
-                self.put_data(now, slot, start, start + limit, buf);
+                self.put_data(now, index, start, start + limit, buf);
             }
         }
         if buf.len() == start + Header::LEN {
@@ -142,10 +141,10 @@ impl Association {
         buf.len() - start
     }
 
-    /// Appends the control chunks for `slot` as far as they fit; whether nothing else may follow.
-    fn put_control(&mut self, slot: usize, end: usize, buf: &mut Vec<u8>, auth: &mut Option<usize>) -> bool {
+    /// Appends the control chunks for the path `index` as far as they fit; whether nothing else may follow.
+    fn put_control(&mut self, index: PathIndex, end: usize, buf: &mut Vec<u8>, auth: &mut Option<usize>) -> bool {
         let mut any = false;
-        while let Some(control) = self.control.front().filter(|control| control.slot == slot) {
+        while let Some(control) = self.control.front().filter(|control| control.path == index) {
             let kind = control.bytes.first().copied().unwrap_or_default();
             let keys = self.auth.as_ref().filter(|keys| auth.is_none() && keys.peer_requires(kind));
             let needed = control.bytes.len() + keys.map_or(0, |keys| padded(keys.overhead()));
@@ -167,27 +166,23 @@ impl Association {
     }
 
     /// Appends FORWARD-TSN, HEARTBEAT and MTU probes that the path owes.
-    fn put_announcements(&mut self, now: Instant, slot: usize, start: usize, limit: usize, buf: &mut Vec<u8>) {
-        let Some(path) = self.paths.get_mut(slot) else { return };
-        let pending = core::mem::take(&mut path.pending);
-        if pending.forward && self.is_forwarding() {
-            self.put_forward(start + limit, buf);
-            if let Some(path) = self.paths.get_mut(slot) {
-                path.timers.forward = Some(now + path.rtt.rto());
-            }
+    fn put_announcements(&mut self, now: Instant, index: PathIndex, start: usize, limit: usize, buf: &mut Vec<u8>) {
+        let pending = self.paths[index].take_pending();
+        if let Some(point) = self.ledger.forward_point().filter(|_| pending.forward && self.ledger.is_forwarding()) {
+            self.put_forward(point, start + limit, buf);
+            self.paths[index].on_forward_sent(now);
         }
         if pending.heartbeat {
-            self.put_heartbeat(now, slot, buf);
+            self.put_heartbeat(now, index, buf);
         }
         if pending.mtu_probe && buf.len() == start + Header::LEN {
-            self.put_mtu_probe(now, slot, start, buf);
-        } else if let Some(path) = self.paths.get_mut(slot) {
-            // In a packet of its own: what is with it may be lost with it.
-            path.pending.mtu_probe = pending.mtu_probe;
+            self.put_mtu_probe(now, index, start, buf);
+        } else if pending.mtu_probe {
+            self.paths[index].postpone_mtu_probe();
         }
     }
 
-    fn put_sack(&mut self, slot: usize, end: usize, buf: &mut Vec<u8>) {
+    fn put_sack(&mut self, index: PathIndex, end: usize, buf: &mut Vec<u8>) {
         let room = end.saturating_sub(buf.len());
         let header = if self.agreed.nr_sack { NrSack::HEADER } else { Sack::HEADER };
         let Some(entries) = room.checked_sub(header).map(|room| room / GapBlock::SIZE) else { return };
@@ -211,20 +206,18 @@ impl Association {
             sack.emit(&mut Writer::new(buf));
         }
         self.scratch = scratch;
-        if let Some(path) = self.paths.get(slot) {
-            self.ack.sent(path.id);
-        }
+        self.ack.sent(self.paths[index].id());
     }
 
-    /// FORWARD-TSN or I-FORWARD-TSN up to the advanced point (RFC 3758 §3.5 C3, RFC 8260 §2.3.1), or as far as the
+    /// FORWARD-TSN or I-FORWARD-TSN up to the advanced `point` (RFC 3758 §3.5 C3, RFC 8260 §2.3.1), or as far as the
     /// skipped streams fit.
-    fn put_forward(&self, end: usize, buf: &mut Vec<u8>) {
+    fn put_forward(&self, point: Tsn, end: usize, buf: &mut Vec<u8>) {
         let room = end.saturating_sub(buf.len() + 8) / ISkip::SIZE;
         let mut skips: Vec<ISkip> = Vec::new();
-        let mut point = self.out.base() - 1;
-        for (tsn, chunk) in self.out.iter().take_while(|&(tsn, _)| tsn <= self.forward.point) {
+        let mut reached = self.ledger.base().before();
+        for (tsn, chunk) in self.ledger.iter().take_while(|&(tsn, _)| tsn <= point) {
             if chunk.is_abandoned() {
-                let message = self.queue.get(chunk.piece.message);
+                let message = self.queue.get(chunk.piece().message);
                 let &crate::tx::Message { stream, unordered, number: mid, .. } = message;
                 if self.agreed.interleaving || !unordered {
                     match skips.iter().position(|skip| (skip.stream, skip.unordered) == (stream, unordered)) {
@@ -234,11 +227,11 @@ impl Association {
                     }
                 }
             }
-            point = tsn;
+            reached = tsn;
         }
         let mut entries = Vec::with_capacity(skips.len() * ISkip::SIZE);
         let mut w = Writer::new(&mut entries);
-        let new_cumulative_tsn = point as u32;
+        let new_cumulative_tsn = reached.wire();
         if self.agreed.interleaving {
             skips.iter().for_each(|skip| skip.emit(&mut w));
             IForwardTsn { new_cumulative_tsn, skips: Entries::new(&entries) }.emit(&mut Writer::new(buf));
@@ -249,171 +242,122 @@ impl Association {
     }
 
     /// Fills the packet: first what was lost, then what is new (RFC 9260 §6.1 C).
-    fn put_data(&mut self, now: Instant, slot: usize, start: usize, end: usize, buf: &mut Vec<u8>) {
+    fn put_data(&mut self, now: Instant, index: PathIndex, start: usize, end: usize, buf: &mut Vec<u8>) {
         let before = buf.len();
+        self.put_repeats(now, index, start, end, buf);
+        self.put_new(now, index, end, buf);
+        let sent = buf.len() - before;
+        if sent > 0 {
+            self.note_sources(now);
+            self.paths.note_last(index);
+            self.scheduler.on_sent(index.get(), sent);
+            self.paths[index].on_data_sent(now, sent);
+        }
+    }
+
+    /// Appends what was lost and may go over the path `index`, as far as it fits.
+    fn put_repeats(&mut self, now: Instant, index: PathIndex, start: usize, end: usize, buf: &mut Vec<u8>) {
         let header = self.data_header();
         let unheld = core::mem::take(&mut self.unheld_packet);
-        while let Some((origin, priority, tsn)) = self.next_repeat(slot) {
-            let Some(chunk) = self.out.get(tsn).copied() else {
-                self.retransmit.remove(origin, priority, tsn);
-                continue;
+        while let Some(repeat) = self.next_repeat(index) {
+            let (_, _, tsn) = repeat;
+            let Some((key, len, repeats)) = self.ledger.get(tsn).map(|it| (it.piece().message, it.len(), it.repeats()))
+            else {
+                return;
             };
-            if !self.worth_repeating(now, chunk.piece.message, chunk.repeats) {
-                self.abandon(chunk.piece.message); // Takes its chunks out of `retransmit`.
-                self.advance_forward_point();
+            if !self.queue.worth_repeating(now, key, repeats) {
+                let (ledger, books) = self.books();
+                ledger.abandon(books, key); // Takes its chunks out of those to be repeated.
                 continue;
             }
-            let fits = buf.len() + padded(header + usize::from(chunk.piece.len)) <= end;
+            let fits = buf.len() + padded(header + len) <= end;
             // A packet of its own may exceed the limit: a chunk cannot be cut again once it has a TSN. Only the first
             // packet of a batch may: its size is the size of all.
             if !fits && (start > 0 || buf.len() > start + Header::LEN) {
                 break;
             }
-            self.retransmit.remove(origin, priority, tsn);
-            self.send_chunk(now, slot, tsn, chunk, buf);
-            if !fits || !(unheld || self.slot_has_room(slot)) {
+            let (ledger, books) = self.books();
+            let departure = ledger.repeat(books, now, index, repeat);
+            self.put_departure(now, index, &departure, buf);
+            if !fits || !(unheld || self.path_has_room(index)) {
                 break;
             }
         }
-        while self.next_repeat(slot).is_none()
-            && self.may_carry_new(slot)
+    }
+
+    /// Appends new data for the path `index`, as far as it fits.
+    fn put_new(&mut self, now: Instant, index: PathIndex, end: usize, buf: &mut Vec<u8>) {
+        let header = self.data_header();
+        while self.next_repeat(index).is_none()
+            && self.may_carry_new(index)
             && self.has_new_data()
-            && self.suits(now, slot)
+            && self.suits(now, index)
         {
-            let common = self.paths.common_mtu().unwrap_or(self.options.base_mtu);
-            let most = common - Header::LEN - header - self.fec_reserve();
+            let most = self.paths.common_mtu() - Header::LEN - header - self.fec_reserve();
             let room = (end.saturating_sub(buf.len() + header) & !3).min(most);
             let worth_it = |left: usize| room >= left || room >= Self::MIN_PIECE.min(most);
-            self.admit(now, slot, worth_it);
+            self.admit(now, index, worth_it);
             let Some((key, left)) = self.queue.peek() else { break };
             if !self.queue.get(key).may_send(now, 0) && (self.agreed.forward_tsn || self.queue.is_untouched(key)) {
-                self.abandon(key);
-                self.advance_forward_point();
+                let (ledger, books) = self.books();
+                ledger.abandon(books, key);
                 continue;
             }
             if !worth_it(left) {
                 break;
             }
             let Some(piece) = self.queue.cut(room) else { break };
-            let chunk = Chunk::new(piece, ChunkState::InFlight, slot as u8, now);
-            let tsn = self.out.push(chunk);
-            let message = self.queue.get_mut(piece.message);
-            if message.chunks == 0 {
-                message.first_tsn = tsn;
-            }
-            message.last_tsn = tsn;
-            message.chunks += 1;
-            self.send_chunk(now, slot, tsn, chunk, buf);
+            let (ledger, books) = self.books();
+            let departure = ledger.send(books, now, index, piece);
+            self.put_departure(now, index, &departure, buf);
         }
-        let sent = buf.len() - before;
-        if sent > 0 {
-            self.note_sources(now);
-            self.paths.last = slot;
-            let (probe, ack_delay) = (self.options.probe, self.options.sack.delay);
-            if let Some(path) = self.paths.get_mut(slot) {
-                path.pacer.on_sent(sent);
-                path.burst += 1;
-                path.timers.probe = path.probe_timeout(ack_delay).filter(|_| probe).map(|timeout| now + timeout);
-            }
-        }
+    }
+
+    /// Writes a chunk that leaves now over the path `index`.
+    fn put_departure(&mut self, now: Instant, index: PathIndex, departure: &Departure, buf: &mut Vec<u8>) {
+        self.put_chunk(departure.tsn, &departure.chunk, buf);
+        self.paths[index].on_chunk_sent(now, departure);
     }
 
     /// The next chunk of which a copy is owed, and the path that it goes over: the best but the one it took. It may have
     /// been cut for larger packets than any other path carries; then there is no copy.
-    fn next_copy(&mut self) -> Option<(u64, usize)> {
+    fn next_copy(&mut self) -> Option<(Tsn, PathIndex)> {
         let header = self.data_header();
-        while let Some(&tsn) = self.copies.front() {
-            let chunk = self.out.get(tsn).filter(|chunk| chunk.state == ChunkState::InFlight);
-            let size = |chunk: &Chunk| Header::LEN + padded(header + usize::from(chunk.piece.len));
-            let other = chunk.and_then(|chunk| self.paths.best_other(usize::from(chunk.slot), size(chunk)));
-            if let Some(slot) = other {
-                return Some((tsn, slot));
-            }
-            self.copies.pop_front();
-        }
-        None
+        let paths = &self.paths;
+        self.ledger.next_copy(|took, chunk| paths.best_other(took, Header::LEN + padded(header + chunk.len())))
     }
 
-    /// Appends the copies that go over the path in `slot`, as far as they fit.
-    fn put_copies(&mut self, slot: usize, end: usize, buf: &mut Vec<u8>) {
-        while let Some((tsn, _)) = self.next_copy().filter(|&(_, other)| other == slot) {
-            let Some(chunk) = self.out.get(tsn).copied() else { return };
-            if buf.len() + padded(self.data_header() + usize::from(chunk.piece.len)) > end {
+    /// Appends the copies that go over the path `index`, as far as they fit.
+    fn put_copies(&mut self, index: PathIndex, end: usize, buf: &mut Vec<u8>) {
+        while let Some((tsn, _)) = self.next_copy().filter(|&(_, other)| other == index) {
+            let Some(len) = self.ledger.get(tsn).map(Chunk::len) else { return };
+            if buf.len() + padded(self.data_header() + len) > end {
                 return;
             }
-            self.copies.pop_front();
-            self.put_chunk(tsn, chunk, buf);
-            if let Some(chunk) = self.out.get_mut(tsn) {
-                chunk.copied = true;
-            }
-            if let Some(path) = self.paths.get_mut(slot) {
-                path.stats.copied_chunks += 1;
-            }
-        }
-    }
-
-    /// Writes the chunk `tsn` and notes that it went over the path in `slot`.
-    fn send_chunk(&mut self, now: Instant, slot: usize, tsn: u64, chunk: Chunk, buf: &mut Vec<u8>) {
-        let again = chunk.state == ChunkState::Lost;
-        debug_assert!(again || chunk.repeats == 0, "{:?} is not to be sent again", chunk.state);
-        let len = usize::from(chunk.piece.len);
-        self.put_chunk(tsn, chunk, buf);
-        if !again && self.queue.get(chunk.piece.message).copied {
-            self.copies.push_back(tsn);
-        }
-        if let Some(before) = self.paths.get_mut(usize::from(chunk.slot)).filter(|_| again) {
-            before.unacked -= len;
-        }
-        let Some(path) = self.paths.get_mut(slot) else { return };
-        path.unacked += len;
-        let fast = again && chunk.lost_by == LossCause::Reported;
-        if fast && path.sent.front().is_none_or(|&(first, _)| tsn < first) {
-            // The oldest of this path leaves anew (RFC 9260 §7.2.4 4).
-            path.timers.retransmission = Some(now + path.rtt.rto());
-        }
-        let order = path.on_chunk_sent(now, tsn, len, again.then_some(chunk.lost_by));
-        let stats = &mut self.stats;
-        if again {
-            self.sent_again.note(tsn);
-            stats.retransmissions += 1;
-            stats.fast_retransmissions += u64::from(fast);
-            stats.timeout_retransmissions += u64::from(chunk.lost_by == LossCause::Timeout);
-        } else {
-            stats.new_chunks += 1;
-            stats.new_bytes += len as u64;
-        }
-        self.out.in_flight += len;
-        self.peer_rwnd = self.peer_rwnd.saturating_sub(len);
-        if let Some(chunk) = self.out.get_mut(tsn) {
-            chunk.state = ChunkState::InFlight;
-            chunk.slot = slot as u8;
-            chunk.order = order;
-            chunk.sent = now;
-            chunk.missing = 0;
-            chunk.held_until = None;
-            chunk.copied = false;
-            chunk.repeats += u16::from(again);
+            let Some((tsn, chunk)) = self.ledger.copy() else { return };
+            self.put_chunk(tsn, &chunk, buf);
+            self.paths[index].on_copy_sent();
         }
     }
 
     /// Appends the chunk `tsn` as it stands on the wire.
-    fn put_chunk(&self, tsn: u64, chunk: Chunk, buf: &mut Vec<u8>) {
+    fn put_chunk(&self, tsn: Tsn, chunk: &Chunk, buf: &mut Vec<u8>) {
         // The last chunk before a pause asks for its SACK at once (RFC 7053 §4).
-        let immediate = chunk.piece.last && self.queue.waiting_bytes() == 0 && self.retransmit.is_empty();
-        let payload = self.put_chunk_header(tsn, &chunk, immediate, buf);
+        let immediate = chunk.piece().last && self.queue.waiting_bytes() == 0 && self.ledger.has_no_repeats();
+        let payload = self.put_chunk_header(tsn, chunk, immediate, buf);
         let mut w = Writer::new(buf);
         w.bytes(payload);
         w.zeros(padded(payload.len()) - payload.len());
     }
 
     /// Appends all of the chunk `tsn` but the payload, which it returns.
-    pub(super) fn put_chunk_header(&self, tsn: u64, chunk: &Chunk, immediate: bool, buf: &mut Vec<u8>) -> &[u8] {
-        let piece = chunk.piece;
+    pub(super) fn put_chunk_header(&self, tsn: Tsn, chunk: &Chunk, immediate: bool, buf: &mut Vec<u8>) -> &[u8] {
+        let piece = chunk.piece();
         let message = self.queue.get(piece.message);
         let (from, len) = (piece.offset as usize, usize::from(piece.len));
         let payload = &message.payload[from..from + len];
         let (stream, unordered, ppid) = (message.stream, message.unordered, message.ppid);
-        let (tsn, first, last) = (tsn as u32, piece.first, piece.last);
+        let (tsn, first, last) = (tsn.wire(), piece.first, piece.last);
         let mut w = Writer::new(buf);
         if self.agreed.interleaving {
             let (mid, fsn) = (message.number, piece.fsn);
@@ -427,14 +371,14 @@ impl Association {
         payload
     }
 
-    /// Queues a control chunk for the path in `slot`.
-    pub(super) fn control_chunk(&mut self, slot: usize, chunk: &wire::Chunk<'_>) {
+    /// Queues a control chunk for `path`.
+    pub(super) fn control_chunk(&mut self, path: PathIndex, chunk: &wire::Chunk<'_>) {
         if self.control.len() >= Self::MAX_CONTROL {
             return;
         }
         let mut bytes = Vec::new();
         chunk.emit(&mut Writer::new(&mut bytes));
-        self.control.push_back(Control { slot, tag: self.peer_tag, bytes, alone: false });
+        self.control.push_back(Control { path, tag: self.peer_tag, bytes, alone: false });
     }
 
     pub(super) fn send_abort(&mut self, cause: &Cause<'_>) {
@@ -452,9 +396,9 @@ impl Association {
         if self.peer_tag == 0 {
             return;
         }
-        let preferred = self.paths.enumerate().next().map(|(slot, _)| slot);
-        if let Some(slot) = self.paths.for_control(None).or(preferred) {
-            self.control_chunk(slot, &wire::Chunk::Abort(Abort { reflected: false, causes: Causes::new(causes) }));
+        let preferred = self.paths.indices().next();
+        if let Some(path) = self.paths.for_control(None).or(preferred) {
+            self.control_chunk(path, &wire::Chunk::Abort(Abort { reflected: false, causes: Causes::new(causes) }));
         }
     }
 }

@@ -27,7 +27,7 @@ fn cookie(created: Instant) -> Cookie {
         route: Route::new(SocketId(2), "192.0.2.1:9899".parse().expect("address")),
         local_tie_tag: 0,
         peer_tie_tag: 9,
-        local_offer: Offer::of(&mut rng, &Options { nr_sack: true, ..Options::default() }),
+        local_offer: Offer::of(&mut rng, &Options::default().with(|it| it.papers.nr_sack = true)),
         peer_offer: Offer::new(&mut rng, false, false),
         peer_addresses: Addresses::default(),
     }

@@ -98,7 +98,7 @@ impl Endpoint {
             _ => None,
         });
         // At most doubled (RFC 9260 §5.2.6 leaves the limit to us).
-        let life = self.options.cookie_life;
+        let life = self.options.timers.cookie_life;
         let lifespan = life + preservative.unwrap_or_default().min(life);
         let cookie = Cookie {
             created: now,
@@ -108,8 +108,8 @@ impl Endpoint {
             local_initial_tsn: ours.initial_tsn,
             peer_initial_tsn: init.initial_tsn,
             peer_a_rwnd: init.a_rwnd,
-            outbound_streams: self.options.streams.min(init.inbound_streams),
-            inbound_streams: self.options.streams.min(init.outbound_streams),
+            outbound_streams: self.options.limits.streams.min(init.inbound_streams),
+            inbound_streams: self.options.limits.streams.min(init.outbound_streams),
             local_port: self.options.local_port,
             peer_port: port,
             route,
@@ -129,9 +129,9 @@ impl Endpoint {
         Unrecognized::new(init.parameters).emit_parameters(&mut w);
         let chunk = Init {
             initiate_tag: ours.local_tag,
-            a_rwnd: self.options.receive_buffer as u32,
-            outbound_streams: self.options.streams,
-            inbound_streams: self.options.streams,
+            a_rwnd: self.options.limits.receive_buffer as u32,
+            outbound_streams: self.options.limits.streams,
+            inbound_streams: self.options.limits.streams,
             initial_tsn: ours.initial_tsn,
             parameters: Parameters::new(&parameters),
         };
@@ -176,7 +176,7 @@ impl Endpoint {
                 id
             }
             None => {
-                if !self.listening || self.associations.len() >= self.options.max_associations {
+                if !self.listening || self.associations.len() >= self.options.limits.max_associations {
                     return self.refuse_init(route, cookie.peer_port, cookie.peer_tag, &Cause::OutOfResource);
                 }
                 let rng = self.next_rng();

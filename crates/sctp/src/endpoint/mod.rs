@@ -7,7 +7,7 @@ use crate::api::{ConnectError, Event, Options};
 use crate::assoc::Association;
 use crate::cookie::CookieJar;
 use crate::wire::{Packet, chunk::kind};
-use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, Transmit};
+use braidcast_core::{Datagram, Ecn, Instant, Machine, Misuse, Rng, Route, Transmit};
 use slab::Slab;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -61,8 +61,12 @@ impl Endpoint {
 
     /// An endpoint that neither listens nor is connected. `rng` must be unguessable outside of experiments: tags, nonces
     /// and the cookie secret are drawn from it.
-    pub fn new(options: Options, rng: Rng) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// [`Misuse`], as [`Options::check`] has it.
+    pub fn new(options: Options, rng: Rng) -> Result<Self, Misuse> {
+        options.check()?;
+        Ok(Self {
             options: Arc::new(options),
             cookies: CookieJar::new(rng.stream("cookies")),
             rng,
@@ -75,7 +79,7 @@ impl Endpoint {
             busy: VecDeque::new(),
             replies: VecDeque::new(),
             events: VecDeque::new(),
-        }
+        })
     }
 
     /// Accepts associations from now on.
@@ -94,7 +98,7 @@ impl Endpoint {
     /// # Errors
     /// [`ConnectError`]; nothing was begun then.
     pub fn connect(&mut self, now: Instant, remote_port: u16, routes: &[Route]) -> Result<AssociationId, ConnectError> {
-        let limit = self.options.max_paths;
+        let limit = self.options.paths.max_paths;
         if routes.is_empty() {
             return Err(ConnectError::NoRoute);
         }

@@ -1,3 +1,5 @@
+use crate::number::Order;
+
 /// Whether a path carries packets that say ECT. Some firewalls drop them, which looks like a path that stopped answering,
 /// so a timeout while they are under way casts doubt on them (RFC 9000 §13.4.2, appendix A.4; RFC 3168 §6.1.1.1).
 ///
@@ -7,14 +9,14 @@
 pub(crate) struct Ect {
     on: bool,
     /// The place in the send order from which on that is so.
-    since: u64,
+    since: Order,
     /// Trials that failed since something that said ECT was acknowledged.
     failed: u8,
 }
 
 impl Default for Ect {
     fn default() -> Self {
-        Self { on: true, since: 0, failed: 0 }
+        Self { on: true, since: Order::FIRST, failed: 0 }
     }
 }
 
@@ -28,7 +30,7 @@ impl Ect {
     }
 
     /// Nothing was acknowledged until a timeout; `next` is the place in the order that the next chunk gets.
-    pub(crate) const fn on_timeout(&mut self, next: u64) {
+    pub(crate) fn on_timeout(&mut self, next: Order) {
         if self.on && next > self.since {
             self.failed += 1;
             self.on = false;
@@ -37,7 +39,7 @@ impl Ect {
     }
 
     /// What went as number `order` over the path has arrived.
-    pub(crate) const fn on_acked(&mut self, order: u64, next: u64) {
+    pub(crate) fn on_acked(&mut self, order: Order, next: Order) {
         if order < self.since {
             return; // It may have said either.
         }
@@ -54,21 +56,31 @@ impl Ect {
 mod tests {
     use super::*;
 
+    impl Ect {
+        fn timeout(&mut self, next: u64) {
+            self.on_timeout(Order::new(next));
+        }
+
+        fn acked(&mut self, order: u64, next: u64) {
+            self.on_acked(Order::new(order), Order::new(next));
+        }
+    }
+
     #[test]
     fn three_trials_in_a_row_that_time_out_are_the_last() {
         let mut ect = Ect::default();
         for trial in 1..=3 {
             let sent = trial * 10;
             assert!(ect.is_on());
-            ect.on_timeout(sent);
+            ect.timeout(sent);
             assert!(!ect.is_on());
-            ect.on_timeout(sent + 1); // The path is slow as well: no trial of ECT.
-            ect.on_acked(sent - 1, sent + 2);
+            ect.timeout(sent + 1); // The path is slow as well: no trial of ECT.
+            ect.acked(sent - 1, sent + 2);
             assert!(!ect.is_on(), "sent before the timeout");
-            ect.on_acked(sent, sent + 2);
+            ect.acked(sent, sent + 2);
         }
         assert!(!ect.is_on());
-        ect.on_acked(99, 100);
+        ect.acked(99, 100);
         assert!(!ect.is_on(), "for good");
     }
 
@@ -76,9 +88,9 @@ mod tests {
     fn what_arrives_with_ect_makes_good_for_all_outages_before() {
         let mut ect = Ect::default();
         for outage in 1..100 {
-            ect.on_timeout(outage * 10);
-            ect.on_acked(outage * 10, outage * 10 + 1);
-            ect.on_acked(outage * 10 + 1, outage * 10 + 2);
+            ect.timeout(outage * 10);
+            ect.acked(outage * 10, outage * 10 + 1);
+            ect.acked(outage * 10 + 1, outage * 10 + 2);
             assert!(ect.is_on());
         }
     }
@@ -86,11 +98,11 @@ mod tests {
     #[test]
     fn a_timeout_of_what_said_not_ect_is_no_trial() {
         let mut ect = Ect::default();
-        ect.on_timeout(0);
+        ect.timeout(0);
         assert!(ect.is_on(), "nothing was sent");
-        ect.on_timeout(5);
-        ect.on_acked(6, 8);
-        ect.on_timeout(8);
+        ect.timeout(5);
+        ect.acked(6, 8);
+        ect.timeout(8);
         assert!(ect.is_on(), "only what was sent before is out");
     }
 }

@@ -1,3 +1,4 @@
+use crate::number::Order;
 use std::collections::VecDeque;
 
 /// Redundancy that takes room in the window of a path. Nobody acknowledges it: it counts as gone when the data that left just
@@ -6,7 +7,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(super) struct Redundant {
     /// The place in the send order of the data before it, and the bytes.
-    sent: VecDeque<(u64, usize)>,
+    sent: VecDeque<(Order, usize)>,
     bytes: usize,
 }
 
@@ -16,13 +17,13 @@ impl Redundant {
     }
 
     /// `len` bytes leave behind the data in place `order`.
-    pub(super) fn on_sent(&mut self, order: u64, len: usize) {
+    pub(super) fn on_sent(&mut self, order: Order, len: usize) {
         self.sent.push_back((order, len));
         self.bytes += len;
     }
 
     /// The data in place `order` was acknowledged.
-    pub(super) fn on_acked(&mut self, order: u64) {
+    pub(super) fn on_acked(&mut self, order: Order) {
         while let Some(&(_, len)) = self.sent.front().filter(|&&(before, _)| before <= order) {
             self.sent.pop_front();
             self.bytes -= len;
@@ -37,14 +38,14 @@ mod tests {
     #[test]
     fn it_is_gone_when_the_data_that_left_before_it_is() {
         let mut redundant = Redundant::default();
-        redundant.on_sent(1, 1000);
-        redundant.on_sent(1, 1000);
-        redundant.on_sent(4, 1000);
-        redundant.on_acked(0);
+        redundant.on_sent(Order::new(1), 1000);
+        redundant.on_sent(Order::new(1), 1000);
+        redundant.on_sent(Order::new(4), 1000);
+        redundant.on_acked(Order::new(0));
         assert_eq!(redundant.bytes(), 3000);
-        redundant.on_acked(1);
+        redundant.on_acked(Order::new(1));
         assert_eq!(redundant.bytes(), 1000);
-        redundant.on_acked(9);
+        redundant.on_acked(Order::new(9));
         assert_eq!(redundant.bytes(), 0);
     }
 }

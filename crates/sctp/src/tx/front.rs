@@ -1,3 +1,4 @@
+use super::MessageKey;
 use crate::api::{Options, Priority, QueueScope};
 use braidcast_queue::{Discard, Limits, Method, Outlook, Refused, SendQueue, Tag, Why};
 
@@ -12,7 +13,7 @@ pub(crate) struct Way {
 
 impl Way {
     /// The message of a queue that goes over it next.
-    fn next<'a>(&self, queue: &'a dyn SendQueue<u32>) -> Option<&'a Tag> {
+    fn next<'a>(&self, queue: &'a dyn SendQueue<MessageKey>) -> Option<&'a Tag> {
         if self.quickest { queue.peek() } else { queue.peek_on_time(&self.outlook) }
     }
 }
@@ -26,9 +27,9 @@ pub(crate) struct Front {
     /// What each level holds at most.
     limits: Limits,
     /// By priority of the streams; a single one if they do not count.
-    levels: Vec<Box<dyn SendQueue<u32>>>,
+    levels: Vec<Box<dyn SendQueue<MessageKey>>>,
     /// What was discarded and is not accounted for yet.
-    gone: Vec<Discard<u32>>,
+    gone: Vec<Discard<MessageKey>>,
     len: usize,
     bytes: usize,
 }
@@ -36,10 +37,10 @@ pub(crate) struct Front {
 impl Front {
     /// The queue that the options ask for.
     pub(crate) fn new(options: &Options) -> Option<Self> {
-        let (method, scope) = (options.queue?, options.queue_scope);
+        let (method, scope) = (options.queue.method?, options.queue.scope);
         let count = if scope == QueueScope::Alone { 1 } else { Priority::COUNT };
-        let asked = options.send_queue;
-        let most = options.send_buffer / 2 / count;
+        let asked = options.queue.limits;
+        let most = options.limits.send_buffer / 2 / count;
         let limits = Limits { messages: asked.messages.max(1), bytes: asked.bytes.min(most) };
         let levels = (0..count).map(|_| method.queue(limits)).collect();
         Some(Self { scope, method, limits, levels, gone: Vec::new(), len: 0, bytes: 0 })
@@ -63,7 +64,13 @@ impl Front {
     }
 
     /// Takes a message whose stream is of the priority `rank`.
-    pub(crate) fn push(&mut self, outlook: &Outlook, rank: Priority, tag: Tag, key: u32) -> Result<(), Refused<u32>> {
+    pub(crate) fn push(
+        &mut self,
+        outlook: &Outlook,
+        rank: Priority,
+        tag: Tag,
+        key: MessageKey,
+    ) -> Result<(), Refused<MessageKey>> {
         let level = if self.is_alone() { 0 } else { rank.index() };
         self.levels[level].push(outlook, tag, key, &mut self.gone)?;
         self.note(&tag, true);
@@ -91,7 +98,7 @@ impl Front {
     }
 
     /// Takes the message that goes over `way` now out of a level.
-    pub(crate) fn pop(&mut self, level: usize, way: &Way) -> Option<u32> {
+    pub(crate) fn pop(&mut self, level: usize, way: &Way) -> Option<MessageKey> {
         let queue = &mut self.levels[level];
         let next = if way.quickest { queue.pop(&way.outlook, &mut self.gone) } else { queue.pop_on_time(&way.outlook) };
         let (tag, key) = next?;
@@ -100,7 +107,7 @@ impl Front {
     }
 
     /// The next of the messages that were discarded.
-    pub(crate) fn next_discarded(&mut self) -> Option<(u32, Why)> {
+    pub(crate) fn next_discarded(&mut self) -> Option<(MessageKey, Why)> {
         let Discard { why, tag, message } = self.gone.pop()?;
         self.note(&tag, false);
         Some((message, why))

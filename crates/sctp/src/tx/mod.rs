@@ -1,15 +1,9 @@
-//! The sending half: messages that wait, chunks that are out, what is given up.
+//! The sending half: messages that wait, and the ledger of the chunks that are out.
 
-mod cumack;
 mod front;
-mod outstanding;
+mod ledger;
 mod queue;
-mod repeats;
-mod sent_again;
 
-pub(crate) use cumack::PseudoCumack;
 pub(crate) use front::{Front, Way};
-pub(crate) use outstanding::{Chunk, ChunkState, LossCause, Outstanding};
-pub(crate) use queue::{Message, Piece, SendQueue};
-pub(crate) use repeats::{Origin, Repeats};
-pub(crate) use sent_again::SentAgain;
+pub(crate) use ledger::{Ack, AckReport, Acked, Books, Chunk, Departure, Ledger, LossCause, Origin, Was};
+pub(crate) use queue::{Message, MessageKey, Piece, SendQueue};

@@ -1,5 +1,6 @@
 use super::{Front, Way};
 use crate::api::{Abandonment, Priority, Reliability, SendOptions, StreamOrder};
+use crate::number::Tsn;
 use braidcast_core::Instant;
 use braidcast_queue::{Outlook, Refused, Tag, Why};
 use slab::Slab;
@@ -26,12 +27,22 @@ pub(crate) struct Message {
     /// FSN of the next chunk.
     fsn: u32,
     /// Chunks that are out, the peer's cumulative acknowledgement not having reached them.
-    pub(crate) chunks: u32,
+    chunks: u32,
     /// TSN of the first and of the most recent chunk; meaningful while `chunks > 0`.
-    pub(crate) first_tsn: u64,
-    pub(crate) last_tsn: u64,
+    first_tsn: Tsn,
+    last_tsn: Tsn,
     /// Given up: nothing of it is sent or repeated any more.
     pub(crate) abandoned: bool,
+}
+
+/// The name of a message in the [`SendQueue`] that has it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct MessageKey(u32);
+
+impl MessageKey {
+    const fn place(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// [`Reliability`] with the lifetime turned into a point in time.
@@ -58,6 +69,31 @@ impl Message {
             }
     }
 
+    /// One more chunk was cut off it and got the TSN `tsn`.
+    pub(super) fn on_chunk(&mut self, tsn: Tsn) {
+        if self.chunks == 0 {
+            self.first_tsn = tsn;
+        }
+        self.last_tsn = tsn;
+        self.chunks += 1;
+    }
+
+    /// A chunk of it need not be held any more. Whether that was the last of all.
+    pub(super) fn chunk_gone(&mut self) -> bool {
+        self.chunks -= 1;
+        self.chunks == 0 && self.is_cut()
+    }
+
+    /// The TSNs between which its chunks lie that are out, both included; `None` if none is.
+    pub(super) fn tsns(&self) -> Option<(Tsn, Tsn)> {
+        (self.chunks > 0).then_some((self.first_tsn, self.last_tsn))
+    }
+
+    #[cfg(debug_assertions)]
+    pub(super) const fn chunks(&self) -> u32 {
+        self.chunks
+    }
+
     pub(crate) const fn expiry(&self) -> Option<Instant> {
         match self.promise {
             Promise::Until(expiry) => Some(expiry),
@@ -69,7 +105,7 @@ impl Message {
 /// A part of a message, cut for one chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece {
-    pub(crate) message: u32,
+    pub(crate) message: MessageKey,
     pub(crate) offset: u32,
     pub(crate) len: u16,
     pub(crate) fsn: u32,
@@ -79,7 +115,7 @@ pub(crate) struct Piece {
 
 #[derive(Debug, Default)]
 struct OutStream {
-    waiting: VecDeque<u32>,
+    waiting: VecDeque<MessageKey>,
     priority: Priority,
     /// Among the turns of which priority it is, while messages wait.
     turn: Priority,
@@ -102,7 +138,7 @@ pub(crate) struct SendQueue {
     front: Option<Front>,
     /// Messages with a lifetime, by its end, whether they wait or are out; `None`: only those that wait are given up when
     /// it ends.
-    deadlines: Option<BTreeSet<(Instant, u32)>>,
+    deadlines: Option<BTreeSet<(Instant, MessageKey)>>,
     arrivals: u64,
     interleaving: bool,
     /// The peer can be told to skip the rest of a message (RFC 3758): one that was cut in part may be given up.
@@ -112,7 +148,7 @@ pub(crate) struct SendQueue {
     /// Streams that have messages waiting, by priority.
     turns: [VecDeque<u16>; Priority::COUNT],
     /// The message under way, where messages must not be interleaved.
-    under_way: Option<u32>,
+    under_way: Option<MessageKey>,
     spare: Vec<Vec<u8>>,
     waiting_bytes: usize,
     held_bytes: usize,
@@ -169,7 +205,7 @@ impl SendQueue {
         for stream in &mut self.streams {
             (stream.next_ordered, stream.next_unordered) = (0, 0);
             for &key in &stream.waiting {
-                let message = &mut self.messages[key as usize];
+                let message = &mut self.messages[key.place()];
                 self.waiting_bytes += message.taken;
                 (message.taken, message.fsn, message.chunks) = (0, 0, 0);
             }
@@ -186,16 +222,22 @@ impl SendQueue {
         self.held_bytes
     }
 
-    pub(crate) fn get(&self, key: u32) -> &Message {
-        &self.messages[key as usize]
+    /// Whether a chunk of the message `key` that was repeated `repeats` times is worth repeating once more: what the peer cannot be
+    /// told to skip always is.
+    pub(crate) fn worth_repeating(&self, now: Instant, key: MessageKey, repeats: u16) -> bool {
+        !self.skippable || self.get(key).may_send(now, repeats.saturating_add(1))
     }
 
-    pub(crate) fn get_mut(&mut self, key: u32) -> &mut Message {
-        &mut self.messages[key as usize]
+    pub(crate) fn get(&self, key: MessageKey) -> &Message {
+        &self.messages[key.place()]
+    }
+
+    pub(crate) fn get_mut(&mut self, key: MessageKey) -> &mut Message {
+        &mut self.messages[key.place()]
     }
 
     /// Whether nothing of the message `key` has been cut.
-    pub(crate) fn is_untouched(&self, key: u32) -> bool {
+    pub(crate) fn is_untouched(&self, key: MessageKey) -> bool {
         self.get(key).taken == 0
     }
 
@@ -213,7 +255,7 @@ impl SendQueue {
             return;
         }
         for &key in &self.streams[usize::from(id)].waiting {
-            self.messages[key as usize].priority = priority;
+            self.messages[key.place()].priority = priority;
         }
         self.move_turn(id, priority);
     }
@@ -247,7 +289,7 @@ impl SendQueue {
         how: SendOptions,
     ) -> Result<(), Refused<()>> {
         let key = self.hold(outlook.now, payload, how);
-        let message = &self.messages[key as usize];
+        let message = &self.messages[key.place()];
         let tag = Tag { priority: how.priority, expiry: message.expiry(), len: payload.len() };
         let Some(front) = &mut self.front else { return Ok(()) };
         front.push(outlook, message.priority, tag, key).map_err(|refused| {
@@ -270,7 +312,7 @@ impl SendQueue {
     /// Takes the message to send next out of that place in `front`; whether there was one that is worth it.
     pub(crate) fn admit(&mut self, level: usize, way: &Way) -> bool {
         let Some(key) = self.front.as_mut().and_then(|front| front.pop(level, way)) else { return false };
-        let message = &mut self.messages[key as usize];
+        let message = &mut self.messages[key.place()];
         if message.expiry().is_some_and(|expiry| expiry <= way.outlook.now) {
             // The queue chose to send it all the same.
             message.promise = Promise::Repeats(0);
@@ -280,18 +322,18 @@ impl SendQueue {
     }
 
     /// The next of the messages that `front` discarded, and why; to be followed by [`forget`](Self::forget).
-    pub(crate) fn next_discarded(&mut self) -> Option<(u32, Why)> {
+    pub(crate) fn next_discarded(&mut self) -> Option<(MessageKey, Why)> {
         self.front.as_mut()?.next_discarded()
     }
 
     /// Frees a message of which nothing was cut.
-    pub(crate) fn forget(&mut self, key: u32) {
-        self.waiting_bytes -= self.messages[key as usize].payload.len();
+    pub(crate) fn forget(&mut self, key: MessageKey) {
+        self.waiting_bytes -= self.messages[key.place()].payload.len();
         self.release(key);
     }
 
     /// Keeps a message that belongs nowhere yet.
-    fn hold(&mut self, now: Instant, payload: &[u8], how: SendOptions) -> u32 {
+    fn hold(&mut self, now: Instant, payload: &[u8], how: SendOptions) -> MessageKey {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.extend_from_slice(payload);
         let promise = match how.reliability {
@@ -318,18 +360,18 @@ impl SendQueue {
             number: 0,
             fsn: 0,
             chunks: 0,
-            first_tsn: 0,
-            last_tsn: 0,
+            first_tsn: Tsn::new(0),
+            last_tsn: Tsn::new(0),
             abandoned: false,
         };
         self.waiting_bytes += payload.len();
         self.held_bytes += payload.len();
-        self.messages.insert(message) as u32
+        MessageKey(self.messages.insert(message) as u32)
     }
 
     /// Puts a message that is held at the end of its stream.
-    fn line_up(&mut self, key: u32) {
-        let message = &mut self.messages[key as usize];
+    fn line_up(&mut self, key: MessageKey) {
+        let message = &mut self.messages[key.place()];
         message.arrival = self.arrivals;
         self.arrivals += 1;
         let (id, rank) = (message.stream, message.priority);
@@ -351,7 +393,7 @@ impl SendQueue {
     }
 
     /// The message that the next chunk is cut from, and how many bytes of it wait.
-    pub(crate) fn peek(&self) -> Option<(u32, usize)> {
+    pub(crate) fn peek(&self) -> Option<(MessageKey, usize)> {
         let key = self.under_way.or_else(|| {
             let head = |stream: &u16| self.streams[usize::from(*stream)].waiting.front().copied();
             match self.order {
@@ -368,7 +410,7 @@ impl SendQueue {
     /// Cuts a piece of at most `room` bytes off the message that [`peek`](Self::peek) names, and passes the turn on.
     pub(crate) fn cut(&mut self, room: usize) -> Option<Piece> {
         let (key, left) = self.peek()?;
-        let message = &mut self.messages[key as usize];
+        let message = &mut self.messages[key.place()];
         let len = left.min(room).min(usize::from(u16::MAX));
         let first = message.taken == 0;
         let id = message.stream;
@@ -421,9 +463,9 @@ impl SendQueue {
     /// Takes a message that will not be cut any further off its stream: all of it was given up.
     ///
     /// The message stays in the slab until [`release`](Self::release), as chunks of it may be out.
-    pub(crate) fn drop_rest(&mut self, key: u32) {
+    pub(crate) fn drop_rest(&mut self, key: MessageKey) {
         self.forget_deadline(key);
-        let message = &mut self.messages[key as usize];
+        let message = &mut self.messages[key.place()];
         if message.is_cut() {
             return;
         }
@@ -445,16 +487,16 @@ impl SendQueue {
         }
     }
 
-    fn forget_deadline(&mut self, key: u32) {
-        if let (Some(expiry), Some(deadlines)) = (self.messages[key as usize].expiry(), &mut self.deadlines) {
+    fn forget_deadline(&mut self, key: MessageKey) {
+        if let (Some(expiry), Some(deadlines)) = (self.messages[key.place()].expiry(), &mut self.deadlines) {
             deadlines.remove(&(expiry, key));
         }
     }
 
     /// Frees a message that neither waits nor has chunks out.
-    pub(crate) fn release(&mut self, key: u32) {
+    pub(crate) fn release(&mut self, key: MessageKey) {
         self.forget_deadline(key);
-        let mut message = self.messages.remove(key as usize);
+        let mut message = self.messages.remove(key.place());
         self.held_bytes -= message.payload.len();
         if self.spare.len() < Self::SPARE && message.payload.capacity() <= 1 << 16 {
             message.payload.clear();
@@ -469,7 +511,7 @@ impl SendQueue {
 
     /// A message at the head of its stream whose lifetime is over. Messages behind it are looked at when they get
     /// to the head, or to their turn. With immediate abandonment any message whose lifetime is over, waiting or out.
-    pub(crate) fn next_expired(&mut self, now: Instant) -> Option<u32> {
+    pub(crate) fn next_expired(&mut self, now: Instant) -> Option<MessageKey> {
         if self.next_expiry.is_none_or(|next| next > now) {
             return None;
         }
@@ -477,7 +519,7 @@ impl SendQueue {
             // A message that the peer cannot be told to skip is sent to its end.
             while let Some(&(expiry, key)) = deadlines.first().filter(|(expiry, _)| *expiry <= now) {
                 deadlines.remove(&(expiry, key));
-                if self.skippable || self.messages[key as usize].taken == 0 {
+                if self.skippable || self.messages[key.place()].taken == 0 {
                     return Some(key);
                 }
             }
@@ -487,7 +529,7 @@ impl SendQueue {
         let mut next = None;
         for stream in self.turns.iter().flatten() {
             let Some(&key) = self.streams[usize::from(*stream)].waiting.front() else { continue };
-            let message = &self.messages[key as usize];
+            let message = &self.messages[key.place()];
             if let Some(expiry) = message.expiry().filter(|_| self.skippable || message.taken == 0) {
                 if expiry <= now {
                     return Some(key);

@@ -15,8 +15,8 @@ impl Hand {
     /// A client that has not connected yet, and a server that listens.
     pub(crate) fn new(options: &Options) -> Self {
         let rng = Rng::from_seed(1);
-        let client = Endpoint::new(options.clone(), rng.stream("client"));
-        let mut server = Endpoint::new(options.clone(), rng.stream("server"));
+        let client = Endpoint::new(options.clone(), rng.stream("client")).unwrap();
+        let mut server = Endpoint::new(options.clone(), rng.stream("server")).unwrap();
         server.listen();
         Self { client, server, now: Instant::from_millis(1000) }
     }

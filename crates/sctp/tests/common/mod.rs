@@ -85,10 +85,10 @@ impl Pair {
         let mut net = Network::new(seed);
         let rng = Rng::from_seed(seed);
         let port = server_options.local_port;
-        let client =
-            net.add(Endpoint::new(client_options, rng.stream("client")), CLIENT[..links.len()].iter().copied());
-        let server =
-            net.add(Endpoint::new(server_options, rng.stream("server")), SERVER[..links.len()].iter().copied());
+        let client = net
+            .add(Endpoint::new(client_options, rng.stream("client")).unwrap(), CLIENT[..links.len()].iter().copied());
+        let server = net
+            .add(Endpoint::new(server_options, rng.stream("server")).unwrap(), SERVER[..links.len()].iter().copied());
         let links: Vec<_> = links
             .into_iter()
             .enumerate()

@@ -60,7 +60,7 @@ pub(crate) struct Ours {
 
 impl Ours {
     pub(crate) fn listening(options: &Options, seed: u64) -> Self {
-        let mut endpoint = Endpoint::new(options.clone(), Rng::from_seed(seed));
+        let mut endpoint = Endpoint::new(options.clone(), Rng::from_seed(seed)).unwrap();
         endpoint.listen();
         Self { endpoint, id: None, events: VecDeque::new(), abandoned: 0 }
     }

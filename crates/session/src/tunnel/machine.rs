@@ -5,7 +5,7 @@ use super::flow::Flow;
 use super::header::{self, FlowId, Header};
 use super::link::{Link, MAX_FLOWS};
 use super::settings::Settings;
-use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
+use braidcast_core::{Datagram, Ecn, Instant, Machine, Misuse, Rng, Route, SocketId, Transmit};
 use braidcast_dccp::{
     CloseReason, ConnectError, ConnectionId, Endpoint, Event, ListenError, Options, Report, Sample, Samples, SendError,
     SendOptions, ServiceCode,
@@ -110,11 +110,19 @@ impl Tunnel {
 
     /// Flows of the n-th --listen of the other end go to the n-th of `forwards`, with what was said of the answers that come
     /// from there. Of `options`, the queue is what `settings` say.
-    pub fn new(options: Options, rng: Rng, settings: Settings, forwards: Vec<(SocketAddr, Class)>) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// [`Misuse`]: the options cannot work.
+    pub fn new(
+        options: Options,
+        rng: Rng,
+        settings: Settings,
+        forwards: Vec<(SocketAddr, Class)>,
+    ) -> Result<Self, Misuse> {
+        Ok(Self {
             samples: options.probe.then(Samples::default),
             rng: rng.stream("flows"),
-            endpoint: Endpoint::new(settings.apply(options), rng),
+            endpoint: Endpoint::new(settings.apply(options), rng)?,
             settings,
             network: BTreeSet::new(),
             locals: BTreeMap::new(),
@@ -132,7 +140,7 @@ impl Tunnel {
             said_no_forward: false,
             said_too_far: false,
             closing: false,
-        }
+        })
     }
 
     /// A socket that applications send to, as the n-th --listen.
@@ -319,7 +327,7 @@ impl Tunnel {
                     let flow = link.and_then(|link| link.flows.get_mut(&FlowId::from_context(context)));
                     flow.into_iter().for_each(|flow| flow.discard(why));
                 }
-                Event::Writable | Event::MaxPayload(_) => {}
+                _ => {} // `Writable` and `MaxPayload` are asked for in any case.
             }
         }
     }

@@ -214,7 +214,7 @@ impl Scene {
             source_with(Instant::ZERO, &rng, &send, sctp, units, links.len()),
             SOURCE_ADDRESSES[..links.len()].iter().copied(),
         );
-        let receiver = Receiver::new(receive, Options::live(), rng.stream("sink"));
+        let receiver = Receiver::new(receive, Options::live(), rng.stream("sink")).unwrap();
         let sink = Sink { receiver, events: Vec::new(), outputs: Vec::new(), bytes: Vec::new(), buffer: Vec::new() };
         let sink = net.add(Node::Sink(Box::new(sink)), SINK_ADDRESSES[..links.len()].iter().copied());
         let links = links

@@ -109,12 +109,12 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
         return Test::new(args, driver, live, links, dccp, id).run(common);
     }
     let mut options = common::sctp_options(args.key.as_deref());
-    options.scheduler = args.scheduler;
+    options.paths.scheduler = args.scheduler;
     if let Redundancy::Code(code) = args.fec {
-        options.fec = Some(code);
+        options.redundancy.fec = Some(code);
     }
     let port = options.local_port;
-    let mut sctp = Endpoint::new(options, rng);
+    let mut sctp = Endpoint::new(options, rng)?;
     let id = sctp
         .connect(now, port, &links.routes())
         .map_err(|e| Failure::new(format!("cannot connect: {e}"), "give fewer paths"))?;

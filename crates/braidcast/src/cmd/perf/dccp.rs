@@ -39,7 +39,7 @@ impl Dccp {
             probe: probe.is_some(),
             ..if server { choice.preferred() } else { choice.options() }
         };
-        Ok(Self { endpoint: Endpoint::new(options, rng), probe, samples: Samples::default() })
+        Ok(Self { endpoint: Endpoint::new(options, rng)?, probe, samples: Samples::default() })
     }
 
     /// Says which address a socket of native IP has.
@@ -128,7 +128,7 @@ impl Protocol for Dccp {
                 let orderly = reason == CloseReason::Closed;
                 Happening::Closed(Ending { orderly, reason: reason.to_string() })
             }
-            Event::Writable | Event::MaxPayload(_) | Event::Discarded { .. } => Happening::Other,
+            _ => Happening::Other,
         };
         Some((id, happening))
     }

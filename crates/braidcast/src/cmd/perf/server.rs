@@ -12,7 +12,7 @@ use crate::out::live::Live;
 use crate::out::{json, units};
 use braidcast_core::{Instant, Reader, SocketId};
 use braidcast_driver::{Bind, Driver, Wake};
-use braidcast_sctp::{Endpoint, Options};
+use braidcast_sctp::Endpoint;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -68,8 +68,8 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
         }
         return serve(dccp, driver, args.keep, common, &live);
     }
-    let options = Options { fec_receive: true, ..common::sctp_options(args.key.as_deref()) };
-    let mut sctp = Endpoint::new(options, rng);
+    let options = common::sctp_options(args.key.as_deref()).with(|it| it.redundancy.fec_receive = true);
+    let mut sctp = Endpoint::new(options, rng)?;
     sctp.listen();
     serve(sctp, driver, args.keep, common, &live)
 }

@@ -66,7 +66,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     }
     let options =
         ReceiverOptions { early: args.early, keep: args.keep, log: log.is_some(), ..ReceiverOptions::default() };
-    let receiver = Receiver::new(options, common::sctp_options(args.key.as_deref()), common::rng(args.seed)?);
+    let receiver = Receiver::new(options, common::sctp_options(args.key.as_deref()), common::rng(args.seed)?)?;
     let mut session = Session {
         driver,
         live,
@@ -139,8 +139,8 @@ impl Session {
                 Event::Restarted => self.live.warn("the sender restarted; its stream begins anew"),
                 Event::ClockJumped => self.live.warn("the sender's clock jumped; following it"),
                 Event::Refused => self.live.warn("a second sender was turned away; start with --keep to let it wait"),
-                Event::Room => {}
                 Event::Ended { complete, reason } => self.ended(complete, reason),
+                _ => {}
             }
         }
     }

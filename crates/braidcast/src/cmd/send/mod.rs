@@ -14,7 +14,7 @@ use braidcast_core::{Instant, Machine, Route};
 use braidcast_driver::{Carrier, Driver, Wake};
 use braidcast_media::Format;
 use braidcast_sctp::CloseReason;
-use braidcast_session::{Event, PathReport, Report, Sender, SenderOptions};
+use braidcast_session::{Event, PathReport, Report, Sender, SenderOptions, StartError};
 use serde::Serialize;
 use source::Source;
 use std::time::Duration;
@@ -72,11 +72,14 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
     let links = Links::open(plans, Carrier::Udp, &mut driver, &live)?;
     let options = SenderOptions { latency: args.latency, reliable, redundancy: args.fec, ..SenderOptions::default() };
     let mut sctp = common::sctp_options(args.key.as_deref());
-    sctp.scheduler = args.scheduler;
-    sctp.queue = args.queue.0;
+    sctp.paths.scheduler = args.scheduler;
+    sctp.queue.method = args.queue.0;
     let (now, port) = (driver.now(), sctp.local_port);
-    let sender = Sender::new(now, options, sctp, common::rng(args.seed)?, port, &links.routes())
-        .map_err(|e| Failure::new(format!("cannot connect: {e}"), "give fewer paths"))?;
+    let sender = Sender::new(now, options, sctp, common::rng(args.seed)?, port, &links.routes());
+    let sender = sender.map_err(|e| match e {
+        StartError::Options(misuse) => misuse.into(),
+        other => Failure::new(format!("cannot connect: {other}"), "give fewer paths"),
+    })?;
     let mut session = Session {
         driver,
         live,
@@ -162,7 +165,7 @@ impl Session {
                 Event::PathRemoved(_, route) => self.live.note(format!("{} has left", name(route))),
                 Event::Restarted => self.live.warn("the receiver restarted"),
                 Event::Ended { complete, reason } => self.end = Some((complete, reason)),
-                Event::Room | Event::ClockJumped | Event::Refused => {}
+                _ => {}
             }
         }
         any

@@ -142,7 +142,7 @@ impl Work {
         Ok(Self {
             driver: common::driver()?,
             live: Live::new(common.quiet),
-            tunnel: Tunnel::new(options, common::rng(None)?, settings, forwards),
+            tunnel: Tunnel::new(options, common::rng(None)?, settings, forwards)?,
             probe,
             sight: Sight { codec: args.calls },
             links: None,

@@ -55,7 +55,7 @@ pub trait Part {
 
 impl<P: Part> SctpHost<P> {
     fn new(flow: &FlowSpec, duration: Duration, rng: Rng, part: P) -> Self {
-        let mut endpoint = Endpoint::new(flow.sctp.clone(), rng);
+        let mut endpoint = Endpoint::new(flow.sctp.clone(), rng).expect("scenarios check their options");
         if P::LISTENS {
             endpoint.listen();
         }

@@ -165,12 +165,7 @@ impl SctpSender {
             Ok(()) => self.sent += 1,
             Err(SendError::BufferFull { .. } | SendError::Closing) => return false,
             Err(SendError::QueueFull { .. }) if matches!(self.supply, Supply::Bulk) => return false,
-            Err(
-                SendError::QueueFull { .. }
-                | SendError::TooLong { .. }
-                | SendError::Empty
-                | SendError::NoSuchStream { .. },
-            ) => self.refused += 1,
+            Err(_) => self.refused += 1,
         }
         if let Some(roll) = &mut self.roll {
             roll.note(now, header.frame_id());

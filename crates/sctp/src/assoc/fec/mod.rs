@@ -6,7 +6,6 @@
 mod artx;
 mod credit;
 mod receive;
-mod repaired;
 mod send;
 
 use super::Association;
@@ -70,17 +69,19 @@ impl Fec {
     /// What lies further back than two thirds of the peer's `buffer` is evicted there when redundancy over it comes, as data that
     /// waits for order needs room too: ranges are shorter than that.
     pub(super) fn new(options: &Options, interleaving: bool, local: u64, peer: u64, buffer: usize) -> Self {
-        let kept = buffer * 2 / 3 / options.base_mtu;
+        let kept = buffer * 2 / 3 / options.paths.base_mtu;
         let range = u16::try_from(kept).unwrap_or(u16::MAX).clamp(1, Redundancy::MAX_RANGE);
-        let limits =
-            DecoderLimits { symbol: options.max_mtu.max(options.base_mtu).max(Self::LIMITS.symbol), ..Self::LIMITS };
+        let limits = DecoderLimits {
+            symbol: options.paths.max_mtu.max(options.paths.base_mtu).max(Self::LIMITS.symbol),
+            ..Self::LIMITS
+        };
         let check = if interleaving {
             is_data_chunk::<{ IData::KIND }, { IData::HEADER }>
         } else {
             is_data_chunk::<{ Data::KIND }, { Data::HEADER }>
         };
         let decoder = LinearDecoder::with_check(limits, peer, check);
-        Self { sender: Sender::of(options.fec, local), decoder, symbol: Vec::new(), inconsistent: 0, range }
+        Self { sender: Sender::of(options.redundancy.fec, local), decoder, symbol: Vec::new(), inconsistent: 0, range }
     }
 
     /// Goes on with another code, or none, from the TSN `next` on.
@@ -106,10 +107,15 @@ impl Sender {
 }
 
 impl Association {
+    /// Whether redundancy is sent.
+    pub(super) fn sends_redundancy(&self) -> bool {
+        self.fec.as_ref().is_some_and(|fec| fec.sender.is_some())
+    }
+
     /// Sends redundancy by `code` from now on, or none, over what is sent from now on. Whether that is possible: both ends must
-    /// have [`Options::fec`] or [`Options::fec_receive`].
+    /// have [`RedundancyOptions::fec`](crate::RedundancyOptions::fec) or [`RedundancyOptions::fec_receive`](crate::RedundancyOptions::fec_receive).
     pub fn set_fec(&mut self, code: Option<Code>) -> bool {
-        let next = self.out.next_tsn();
+        let next = self.ledger.next_tsn().get();
         if let Some(fec) = &mut self.fec {
             fec.change(code, next);
         }
@@ -121,7 +127,7 @@ impl Association {
     /// so that all of a burst is covered by all of its redundancy, or after `hold`; the rate in `code` does not count. Whether that
     /// is possible, as for [`set_fec`](Self::set_fec).
     pub fn set_fec_by_path(&mut self, code: Code, hold: Duration, owed: impl Fn(PathId) -> f64) -> bool {
-        let outstanding = self.out.base()..self.out.next_tsn();
+        let outstanding = self.ledger.base().get()..self.ledger.next_tsn().get();
         let Some(fec) = &mut self.fec else { return false };
         let kept = fec.sender.take().filter(|sender| sender.credit.is_some() && sender.code.is_like(code));
         let renewed = || {
@@ -136,7 +142,7 @@ impl Association {
             sender.credit.get_or_insert_default().hold = hold;
         }
         for path in self.paths.iter_mut() {
-            path.redundancy_owed = owed(path.id);
+            path.owe_redundancy(owed(path.id()));
         }
         true
     }

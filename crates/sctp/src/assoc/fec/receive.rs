@@ -1,6 +1,7 @@
 use super::{Fec, SYMBOL_FLAGS};
 use crate::assoc::Association;
 use crate::assoc::receive::Arrivals;
+use crate::path::PathIndex;
 use crate::wire::chunk::Redundancy;
 use crate::wire::{Chunk, RawChunk};
 use braidcast_core::Instant;
@@ -32,19 +33,19 @@ impl Association {
         if let Some(fec) = &mut self.fec {
             let symbol = Fec::symbol(&mut fec.symbol, bytes);
             let differs = fec.decoder.source(tsn).is_some_and(|known| known != symbol);
-            self.stats.contradicting_chunks += u64::from(differs);
+            self.journal.stats.contradicting_chunks += u64::from(differs);
         }
     }
 
     /// REDUNDANCY. Whatever it says, the work is bounded by [`Redundancy::MAX_RANGE`] and the decoder's limits.
     pub(in crate::assoc) fn handle_redundancy(&mut self, chunk: &Redundancy<'_>) {
         let Some(fec) = self.fec.as_mut().filter(|_| self.state.accepts_data()) else { return };
-        self.stats.redundancy_received += 1;
+        self.journal.stats.redundancy_received += 1;
         let coefficients = match chunk.rule {
             Redundancy::CAUCHY => Coefficients::Cauchy,
             Redundancy::RANDOM => Coefficients::Random,
             _ => {
-                self.stats.redundancy_refused += 1;
+                self.journal.stats.redundancy_refused += 1;
                 return;
             }
         };
@@ -57,18 +58,18 @@ impl Association {
         };
         match outcome {
             Ok(()) => {}
-            Err(Unusable::Redundant) => self.stats.redundancy_useless += 1,
-            Err(Unusable::TooOld) => self.stats.redundancy_late += 1,
-            Err(Unusable::Outside | Unusable::BadLength) => self.stats.redundancy_refused += 1,
+            Err(Unusable::Redundant) => self.journal.stats.redundancy_useless += 1,
+            Err(Unusable::TooOld) => self.journal.stats.redundancy_late += 1,
+            Err(Unusable::Outside | Unusable::BadLength) => self.journal.stats.redundancy_refused += 1,
         }
     }
 
     /// After a packet: hands on what was made up for, and keeps what is held for decoding to the room that data leaves in the
     /// receive buffer.
-    pub(in crate::assoc) fn take_recovered(&mut self, now: Instant, slot: usize, arrivals: &mut Arrivals) {
+    pub(in crate::assoc) fn take_recovered(&mut self, now: Instant, arrived: PathIndex, arrivals: &mut Arrivals) {
         let mut chunk = Vec::new();
         while let Some(tsn) = self.fec.as_mut().and_then(|fec| fec.decoder.poll_recovered(&mut chunk)) {
-            self.recover(now, slot, tsn, &chunk, arrivals);
+            self.recover(now, arrived, tsn, &chunk, arrivals);
         }
         let room = self.receive_window();
         let Some(fec) = &mut self.fec else { return };
@@ -77,16 +78,17 @@ impl Association {
         while fec.decoder.held() > room {
             match fec.decoder.evict() {
                 Some(Evicted::Source) => {}
-                Some(Evicted::Repair) => self.stats.redundancy_evicted += 1,
+                Some(Evicted::Repair) => self.journal.stats.redundancy_evicted += 1,
                 None => break,
             }
         }
         let inconsistent = fec.decoder.stats().inconsistent;
-        self.stats.inconsistent_chunks += inconsistent - core::mem::replace(&mut fec.inconsistent, inconsistent);
+        self.journal.stats.inconsistent_chunks +=
+            inconsistent - core::mem::replace(&mut fec.inconsistent, inconsistent);
     }
 
     /// The chunk `tsn` was made up for: it goes the way of a chunk that came, and is acknowledged at once (ECMT §II).
-    fn recover(&mut self, now: Instant, slot: usize, tsn: u64, bytes: &[u8], arrivals: &mut Arrivals) {
+    fn recover(&mut self, now: Instant, arrived: PathIndex, tsn: u64, bytes: &[u8], arrivals: &mut Arrivals) {
         if self.tracker.has(tsn) {
             return; // Skipped by a FORWARD-TSN, or it came when the decoder had no room for it.
         }
@@ -99,7 +101,7 @@ impl Association {
         };
         // The decoder believes chunks of the type agreed on only.
         if !self.reassembly.has_stream(stream) {
-            self.stats.inconsistent_chunks += 1;
+            self.journal.stats.inconsistent_chunks += 1;
             if let Some(fec) = &mut self.fec {
                 fec.decoder.distrust(tsn);
             }
@@ -107,8 +109,8 @@ impl Association {
         }
         let Ok(chunk) = Chunk::parse(raw) else { return };
         let before = core::mem::take(&mut arrivals.new);
-        self.handle_chunk(now, slot, raw, chunk, false, arrivals);
-        self.stats.recovered_chunks += u64::from(arrivals.new);
+        self.handle_chunk(now, arrived, raw, chunk, false, arrivals);
+        self.journal.stats.recovered_chunks += u64::from(arrivals.new);
         arrivals.immediate |= arrivals.new;
         arrivals.new |= before;
     }

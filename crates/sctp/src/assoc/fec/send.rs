@@ -1,7 +1,9 @@
 use super::{Fec, SYMBOL_FLAGS};
 use crate::api::FecWindow;
 use crate::assoc::Association;
-use crate::tx::{Chunk, ChunkState};
+use crate::number::Tsn;
+use crate::path::{Path, PathIndex};
+use crate::tx::Chunk;
 use crate::wire::Header;
 use crate::wire::chunk::Redundancy;
 use crate::wire::padded;
@@ -32,10 +34,10 @@ impl Association {
         if !self.sends_redundancy() {
             return;
         }
-        let pause = self.queue.waiting_bytes() == 0 || !self.has_open_path();
+        let pause = self.queue.waiting_bytes() == 0 || !self.paths.best().any(|(index, _)| self.path_has_room(index));
         let Some(sender) = self.fec.as_mut().and_then(|fec| fec.sender.as_mut()) else { return };
-        sender.encoder.on_acknowledged(self.out.base());
-        for tsn in sender.next..self.out.next_tsn() {
+        sender.encoder.on_acknowledged(self.ledger.base().get());
+        for tsn in sender.next..self.ledger.next_tsn().get() {
             sender.encoder.on_source(tsn);
             let Some(credit) = &mut sender.credit else {
                 while let Some(combination) = sender.encoder.poll_repair() {
@@ -44,12 +46,12 @@ impl Association {
                 continue;
             };
             // What goes over two paths needs nothing else.
-            let chunk = self.out.get(tsn).filter(|chunk| !self.queue.get(chunk.piece.message).copied);
-            if let Some(path) = chunk.and_then(|chunk| self.paths.get(usize::from(chunk.slot))) {
-                credit.on_source(now, path.redundancy_owed);
+            let chunk = self.ledger.get(Tsn::new(tsn)).filter(|chunk| !self.queue.get(chunk.piece().message).copied);
+            if let Some((index, _)) = chunk.and_then(Chunk::place) {
+                credit.on_source(now, self.paths[index].redundancy_owed());
             }
         }
-        sender.next = self.out.next_tsn();
+        sender.next = self.ledger.next_tsn().get();
         let due = sender.credit.as_mut().map_or(0, |credit| credit.take(now, pause));
         for _ in 0..due.min(Fec::MAX_DUE) {
             if let Some(combination) = sender.encoder.repair() {
@@ -58,48 +60,37 @@ impl Association {
         }
     }
 
-    /// Whether some path that data may go over has room.
-    fn has_open_path(&self) -> bool {
-        let best = self.paths.best_rank(None);
-        self.paths.iter().any(|path| self.paths.is_best(path, best) && path.has_room(self.options.max_burst))
-    }
-
     /// The path that redundancy goes over now, if some is due: of those that may carry data the one that has carried the least
     /// redundancy for the data that it carries, so that redundancy follows the scheduler; of two alike not the one that the
     /// last data took, which it covers.
-    pub(in crate::assoc) fn redundancy_slot(&mut self) -> Option<usize> {
+    pub(in crate::assoc) fn redundancy_path(&mut self) -> Option<PathIndex> {
         let sender = self.fec.as_mut()?.sender.as_mut()?;
-        let acknowledged = self.out.base();
+        let acknowledged = self.ledger.base().get();
         while sender.due.front().is_some_and(|combination| combination.end() <= acknowledged) {
             sender.due.pop_front();
         }
         if sender.due.is_empty() || !self.state.carries_data() {
             return None;
         }
-        let best = self.paths.best_rank(None);
-        let used = |slot| self.options.concurrent || self.paths.data_path() == Some(slot);
-        let inside = self.options.fec_window == FecWindow::Inside;
-        let open = self.paths.enumerate().filter(|&(slot, path)| {
-            self.paths.is_best(path, best) && used(slot) && (!inside || path.has_room(self.options.max_burst))
-        });
-        let share =
-            |path: &crate::path::Path| (path.stats.redundancy_chunks + 1) as f64 / (path.stats.sent_chunks + 1) as f64;
-        let key = |slot: usize, path| (share(path), slot == self.paths.last);
+        let inside = self.options.redundancy.fec_window == FecWindow::Inside;
+        let open = self.paths.for_data().filter(|&(index, _)| !inside || self.path_has_room(index));
+        let key = |index, path: &Path| (path.redundancy_share(), index == self.paths.last());
         let least = open
-            .map(|(slot, path)| (key(slot, path), slot))
+            .map(|(index, path)| (key(index, path), index))
             .min_by(|(a, _), (b, _)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        least.map(|(_, slot)| slot)
+        least.map(|(_, index)| index)
     }
 
-    /// Whether redundancy goes before more data over the path in `slot`. Where the window has room for both, it waits for data that may go
+    /// Whether redundancy goes before more data over the path `index`. Where the window has room for both, it waits for data that may go
     /// at the same moment: its packets are larger, and each would end a batch that one system call takes.
-    pub(in crate::assoc) fn redundancy_is_next(&mut self, slot: usize) -> bool {
-        if self.redundancy_slot().is_none() {
+    pub(in crate::assoc) fn redundancy_is_next(&mut self, index: PathIndex) -> bool {
+        if self.redundancy_path().is_none() {
             return false;
         }
         let due = self.fec.as_ref().and_then(|fec| fec.sender.as_ref()).map_or(0, |sender| sender.due.len());
-        due >= Fec::MAX_WAITING
-            || self.paths.get(slot).is_none_or(|path| path.occupied() + (due + 1) * path.mtu() > path.window.cwnd())
+        let path = &self.paths[index];
+        let occupied = path.occupied(self.ledger.in_flight_over(index));
+        due >= Fec::MAX_WAITING || occupied + (due + 1) * path.mtu() > path.window().cwnd()
     }
 
     /// Appends redundancy that is due, if it fits. What would not even fit a packet of its own, as the MTU has shrunk, is
@@ -107,7 +98,7 @@ impl Association {
     pub(in crate::assoc) fn put_redundancy(
         &mut self,
         now: Instant,
-        slot: usize,
+        index: PathIndex,
         start: usize,
         end: usize,
         buf: &mut Vec<u8>,
@@ -147,10 +138,11 @@ impl Association {
             }
             chunk.emit(&mut Writer::new(buf));
             sender.due.pop_front();
-            self.stats.redundancy_sent += 1;
-            if let Some(path) = self.paths.get_mut(slot) {
-                path.on_redundancy_sent(coded.len().saturating_sub(header), self.options.fec_window);
-                path.pacer.on_sent(size);
+            self.journal.stats.redundancy_sent += 1;
+            let counted = coded.len().saturating_sub(header);
+            self.paths[index].on_redundancy_sent(size, counted, self.ledger.last_order(index));
+            if self.options.redundancy.fec_window == FecWindow::Inside {
+                self.scheduler.on_extra(index.get(), size);
             }
             break;
         }
@@ -166,7 +158,7 @@ impl Association {
         range: u16,
         scratch: &mut super::Scratch,
     ) -> Option<Combination> {
-        let wanted = |tsn: &u64| self.out.get(*tsn).is_some_and(|chunk| self.is_wanted(now, chunk));
+        let wanted = |tsn: &u64| self.ledger.get(Tsn::new(*tsn)).is_some_and(|chunk| self.is_wanted(now, chunk));
         let (first, end) = (combination.first, combination.end());
         let (lowest, highest) = ((first..end).find(wanted)?, (first..end).rev().find(wanted)?);
         // A block's columns belong to its places; random coefficients to the range that they are drawn for.
@@ -197,11 +189,13 @@ impl Association {
         let mut count = 0;
         heads.clear();
         for tsn in rest.by_ref() {
-            let Some(chunk) = self.out.get(tsn).filter(|chunk| self.is_wanted(now, chunk)) else { continue };
+            let Some(chunk) = self.ledger.get(Tsn::new(tsn)).filter(|chunk| self.is_wanted(now, chunk)) else {
+                continue;
+            };
             let n = (tsn - first) as usize;
             covered[n / 8] |= 0x80 >> (n % 8);
             factors[count] = coefficients[n];
-            bodies[count] = self.put_chunk_header(tsn, chunk, false, heads);
+            bodies[count] = self.put_chunk_header(Tsn::new(tsn), chunk, false, heads);
             debug_assert_eq!(heads[count * header + 1] & !SYMBOL_FLAGS, 0);
             count += 1;
             if count == AT_ONCE {
@@ -217,8 +211,7 @@ impl Association {
 
     /// Whether `chunk` is to get through and has not: redundancy is not spent on what would come too late.
     fn is_wanted(&self, now: Instant, chunk: &Chunk) -> bool {
-        matches!(chunk.state, ChunkState::InFlight | ChunkState::Lost)
-            && self.queue.get(chunk.piece.message).may_send(now, 0)
+        chunk.is_wanted() && self.queue.get(chunk.piece().message).may_send(now, 0)
     }
 }
 

@@ -1,4 +1,5 @@
 use crate::api::CwndUpdate;
+use crate::number::Tsn;
 use std::collections::BTreeSet;
 
 /// What must be acknowledged for one path's window to grow: its own cumulative acknowledgement, as the association's
@@ -7,16 +8,16 @@ use std::collections::BTreeSet;
 #[derive(Debug, Default)]
 pub(crate) struct PseudoCumack {
     /// The lowest TSN that was out on the path when it was looked for; `None`: look for it.
-    first: Option<u64>,
+    first: Option<Tsn>,
     /// The same among those sent again (CUCv2).
-    repeat: Option<u64>,
+    repeat: Option<Tsn>,
     /// Chunks that are in flight on the path and were sent again.
-    repeats: BTreeSet<u64>,
+    repeats: BTreeSet<Tsn>,
 }
 
 impl PseudoCumack {
     /// Before a SACK is looked at. `lowest_new`: the lowest TSN in flight on the path that was sent once.
-    pub(crate) fn find(&mut self, rule: CwndUpdate, lowest_new: impl FnOnce() -> Option<u64>) {
+    pub(crate) fn find(&mut self, rule: CwndUpdate, lowest_new: impl FnOnce() -> Option<Tsn>) {
         let lowest_repeat = self.repeats.first().copied();
         match rule {
             CwndUpdate::Plain => {}
@@ -32,12 +33,12 @@ impl PseudoCumack {
     }
 
     /// The chunk `tsn` went over the path once more.
-    pub(crate) fn on_repeat(&mut self, tsn: u64) {
+    pub(crate) fn on_repeat(&mut self, tsn: Tsn) {
         self.repeats.insert(tsn);
     }
 
     /// The chunk `tsn`, in flight on the path, was acknowledged, `cumulative`: not by a gap block. Whether the window may grow.
-    pub(crate) fn on_acked(&mut self, tsn: u64, cumulative: bool) -> bool {
+    pub(crate) fn on_acked(&mut self, tsn: Tsn, cumulative: bool) -> bool {
         self.repeats.remove(&tsn);
         let first = self.first == Some(tsn);
         let repeat = self.repeat == Some(tsn);
@@ -52,7 +53,7 @@ impl PseudoCumack {
 
     /// The chunk `tsn` is no longer in flight on the path, without having been acknowledged. CUC still waits for it, wherever
     /// it is sent again; CUCv2 looks for the next one.
-    pub(crate) fn on_lost(&mut self, rule: CwndUpdate, tsn: u64) {
+    pub(crate) fn on_lost(&mut self, rule: CwndUpdate, tsn: Tsn) {
         self.repeats.remove(&tsn);
         if rule == CwndUpdate::Cucv2 {
             self.first.take_if(|first| *first == tsn);
@@ -75,14 +76,14 @@ mod tests {
     /// and 5 are acknowledged by gap blocks, then the cumulative acknowledgement reaches 7.
     fn story(rule: CwndUpdate) -> [bool; 3] {
         let mut here = PseudoCumack::default();
-        here.find(rule, || Some(1));
-        here.on_lost(rule, 1);
-        here.find(rule, || Some(3));
-        let three = here.on_acked(3, false);
-        here.find(rule, || Some(5));
-        let five = here.on_acked(5, false);
-        here.find(rule, || Some(7));
-        [three, five, here.on_acked(7, true)]
+        here.find(rule, || Some(Tsn::new(1)));
+        here.on_lost(rule, Tsn::new(1));
+        here.find(rule, || Some(Tsn::new(3)));
+        let three = here.on_acked(Tsn::new(3), false);
+        here.find(rule, || Some(Tsn::new(5)));
+        let five = here.on_acked(Tsn::new(5), false);
+        here.find(rule, || Some(Tsn::new(7)));
+        [three, five, here.on_acked(Tsn::new(7), true)]
     }
 
     #[test]
@@ -94,12 +95,15 @@ mod tests {
     #[test]
     fn cucv2_counts_repeats_apart() {
         let mut path = PseudoCumack::default();
-        path.on_repeat(1);
-        path.on_repeat(2);
-        path.find(CwndUpdate::Cucv2, || Some(8));
-        assert!(!path.on_acked(2, false) && !path.on_acked(9, false), "neither is the lowest of its kind");
-        assert!(path.on_acked(1, false) && path.on_acked(8, false));
+        path.on_repeat(Tsn::new(1));
+        path.on_repeat(Tsn::new(2));
+        path.find(CwndUpdate::Cucv2, || Some(Tsn::new(8)));
+        assert!(
+            !path.on_acked(Tsn::new(2), false) && !path.on_acked(Tsn::new(9), false),
+            "neither is the lowest of its kind"
+        );
+        assert!(path.on_acked(Tsn::new(1), false) && path.on_acked(Tsn::new(8), false));
         path.find(CwndUpdate::Cucv2, || None);
-        assert!(!path.on_acked(10, false), "nothing was found to wait for");
+        assert!(!path.on_acked(Tsn::new(10), false), "nothing was found to wait for");
     }
 }

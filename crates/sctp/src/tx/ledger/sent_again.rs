@@ -1,3 +1,5 @@
+use crate::number::Tsn;
+
 /// Which chunks were sent again of late, by TSN, even if they are acknowledged since: 1024 of them, or fewer where their TSNs
 /// are the same modulo 1024. Takes no memory before the first.
 #[derive(Debug, Default)]
@@ -8,15 +10,19 @@ pub(crate) struct SentAgain {
 impl SentAgain {
     const PLACES: usize = 1024;
 
+    const fn place(tsn: Tsn) -> usize {
+        tsn.get() as usize % Self::PLACES
+    }
+
     /// `tsn` was sent again.
-    pub(crate) fn note(&mut self, tsn: u64) {
+    pub(crate) fn note(&mut self, tsn: Tsn) {
         self.places.resize(Self::PLACES, u64::MAX);
-        self.places[tsn as usize % Self::PLACES] = tsn;
+        self.places[Self::place(tsn)] = tsn.get();
     }
 
     /// Whether `tsn` was sent again.
-    pub(crate) fn has(&self, tsn: u64) -> bool {
-        self.places.get(tsn as usize % Self::PLACES) == Some(&tsn)
+    pub(crate) fn has(&self, tsn: Tsn) -> bool {
+        self.places.get(Self::place(tsn)) == Some(&tsn.get())
     }
 }
 
@@ -27,8 +33,8 @@ mod tests {
     #[test]
     fn the_latest_of_each_place_is_known() {
         let mut again = SentAgain::default();
-        assert!(!again.has(0) && !again.has(7));
-        [7, 8, 7 + 1024].into_iter().for_each(|tsn| again.note(tsn));
-        assert!(!again.has(7) && again.has(8) && again.has(1031));
+        assert!([0, 7].map(Tsn::new).iter().all(|&tsn| !again.has(tsn)));
+        [7, 8, 7 + 1024].into_iter().for_each(|tsn| again.note(Tsn::new(tsn)));
+        assert_eq!([7, 8, 1031].map(|tsn| again.has(Tsn::new(tsn))), [false, true, true]);
     }
 }

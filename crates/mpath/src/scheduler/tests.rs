@@ -1,0 +1,182 @@
+use super::{Scheduler, SchedulerKind};
+use crate::{Delay, PathView, View, Waiting};
+use braidcast_core::Instant;
+use core::time::Duration;
+use proptest::prelude::*;
+
+fn path(ready: bool, srtt_ms: Option<u64>) -> PathView {
+    PathView { ready, srtt: srtt_ms.map(Duration::from_millis), ..PathView::default() }
+}
+
+fn view(paths: &[PathView]) -> View<'_> {
+    View { now: Instant::default(), paths, waiting: Waiting::default() }
+}
+
+/// What each scheduler does over six packets on three paths, the second of which is full from the fourth packet on.
+#[test]
+fn behaviour() {
+    let rows: Vec<String> = SchedulerKind::ALL
+        .iter()
+        .map(|(name, kind)| {
+            let mut scheduler = kind.scheduler();
+            let picks = (0..6).map(|n| {
+                let paths = [path(true, Some(80)), path(n < 3, Some(20)), path(true, Some(40))];
+                if n % 5 == 0 {
+                    scheduler.on_acknowledged();
+                }
+                let picked = scheduler.pick(&view(&paths)).unwrap();
+                scheduler.on_sent(picked, 1200);
+                picked.to_string()
+            });
+            format!("{name}: {}", picks.collect::<String>())
+        })
+        .collect();
+    assert_eq!(rows, ["round-robin: 120202", "fill-in-turn: 111220", "lowest-delay: 111222"]);
+}
+
+#[test]
+fn no_ready_path_no_pick() {
+    for (_, kind) in SchedulerKind::ALL {
+        assert_eq!(kind.scheduler().pick(&view(&[path(false, None), path(false, Some(1))])), None);
+        assert_eq!(kind.scheduler().pick(&view(&[])), None);
+    }
+}
+
+/// A scheduler with state, as one outside of this crate could be: each path gets bytes in proportion to its rate.
+#[derive(Debug, Default)]
+struct ByRate {
+    /// Bytes for each path since it came, and what the others had by then.
+    sent: Vec<usize>,
+}
+
+impl Scheduler for ByRate {
+    fn pick(&mut self, view: &View<'_>) -> Option<usize> {
+        self.sent.resize(view.paths.len().max(self.sent.len()), 0);
+        let due = |&path: &usize| (self.sent[path] + 1) as f64 / view.paths[path].rate.unwrap_or(1.0).max(1.0);
+        (0..view.paths.len()).filter(|&path| view.paths[path].ready).min_by(|a, b| due(a).total_cmp(&due(b)))
+    }
+
+    fn on_sent(&mut self, path: usize, bytes: usize) {
+        self.sent.resize(self.sent.len().max(path + 1), 0);
+        self.sent[path] += bytes;
+    }
+
+    fn on_restarted(&mut self, _path: usize) {
+        self.sent.fill(0);
+    }
+}
+
+#[test]
+fn a_scheduler_with_state_can_be_added() {
+    let mut scheduler: Box<dyn Scheduler> = Box::new(ByRate::default());
+    let mut paths = [1e6, 3e6, 2e6].map(|rate| PathView { rate: Some(rate), ..path(true, None) });
+    let mut send = |paths: &[PathView]| {
+        let mut counts = vec![0; paths.len()];
+        for _ in 0..600 {
+            let picked = scheduler.pick(&view(paths)).unwrap();
+            scheduler.on_sent(picked, 1200);
+            counts[picked] += 1;
+        }
+        counts
+    };
+    assert_eq!(send(&paths), [100, 300, 200]);
+    paths[1].ready = false;
+    assert_eq!(send(&paths), [200, 0, 400]);
+}
+
+/// What may happen to a scheduler. Paths are any, be they there or not.
+#[derive(Clone, Debug)]
+enum Happening {
+    /// A pick with these paths (ready, round trip), and whether a packet goes over the one that was picked.
+    Pick(Vec<(bool, Option<u64>)>, bool),
+    Sent(usize),
+    Extra(usize),
+    Acknowledged,
+    Restarted(usize),
+}
+
+fn happenings() -> impl Strategy<Value = Vec<Happening>> {
+    let paths = prop::collection::vec((any::<bool>(), prop::option::of(0_u64..4)), 0..=8);
+    let happening = prop_oneof![
+        6 => (paths, any::<bool>()).prop_map(|(paths, sent)| Happening::Pick(paths, sent)),
+        1 => (0_usize..10).prop_map(Happening::Sent),
+        1 => (0_usize..10).prop_map(Happening::Extra),
+        2 => Just(Happening::Acknowledged),
+        1 => (0_usize..10).prop_map(Happening::Restarted),
+    ];
+    prop::collection::vec(happening, 0..60)
+}
+
+/// The rules by the whole record of what was sent: the path used last, and the packets over each since an acknowledgement.
+struct Record {
+    last: usize,
+    bursts: [u32; 10],
+}
+
+impl Record {
+    fn pick(&self, kind: SchedulerKind, paths: &[PathView]) -> Option<usize> {
+        let in_turn = || (1..=paths.len()).map(|step| (self.last + step) % paths.len()).find(|&i| paths[i].ready);
+        let goes_on = self.bursts[self.last] > 0 && paths.get(self.last).is_some_and(|path| path.ready);
+        let ready = (0..paths.len()).filter(|&i| paths[i].ready);
+        match kind {
+            SchedulerKind::RoundRobin => in_turn(),
+            SchedulerKind::FillInTurn if goes_on => Some(self.last),
+            SchedulerKind::FillInTurn => in_turn(),
+            SchedulerKind::LowestDelay => ready.min_by_key(|&i| paths[i].srtt.unwrap_or(Duration::ZERO)),
+        }
+    }
+}
+
+proptest! {
+    /// Whatever happens, paths that come and go included: what is picked is ready, something is if anything is, asking twice
+    /// changes nothing, and the pick is what the whole record gives.
+    #[test]
+    fn picks_follow_the_record(first in 0_usize..10, happenings in happenings()) {
+        for (_, kind) in SchedulerKind::ALL {
+            let mut scheduler = kind.scheduler();
+            scheduler.reset(first);
+            let mut record = Record { last: first, bursts: [0; 10] };
+            for happening in &happenings {
+                let mut sent = None;
+                match happening {
+                    Happening::Pick(paths, goes) => {
+                        // The path used last may have left, and the list have become shorter than its index.
+                        let paths: Vec<_> = paths.iter().map(|&(ready, srtt)| path(ready, srtt)).collect();
+                        let picked = scheduler.pick(&view(&paths));
+                        prop_assert!(picked.is_none_or(|i| paths[i].ready));
+                        prop_assert_eq!(picked.is_some(), paths.iter().any(|path| path.ready));
+                        prop_assert_eq!(scheduler.pick(&view(&paths)), picked);
+                        if record.last < paths.len() {
+                            prop_assert_eq!(picked, record.pick(kind, &paths));
+                        }
+                        sent = picked.filter(|_| *goes);
+                    }
+                    Happening::Sent(path) => sent = Some(*path),
+                    Happening::Extra(path) => {
+                        scheduler.on_extra(*path, 1200);
+                        record.bursts[*path] += 1;
+                    }
+                    Happening::Acknowledged => {
+                        scheduler.on_acknowledged();
+                        record.bursts = [0; 10];
+                    }
+                    Happening::Restarted(path) => {
+                        scheduler.on_restarted(*path);
+                        record.bursts[*path] = 0;
+                    }
+                }
+                if let Some(path) = sent {
+                    scheduler.on_sent(path, 1200);
+                    record.last = path;
+                    record.bursts[path] += 1;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn one_way_is_half_of_the_round_trip() {
+    let ms = Duration::from_millis;
+    assert_eq!(Delay::half_of(ms(80), ms(6)), Delay { mean: ms(40), deviation: ms(6) });
+}

@@ -1,0 +1,191 @@
+//! How an endpoint and its associations behave, in groups.
+
+mod congestion;
+mod limits;
+mod papers;
+mod paths;
+mod queue;
+mod redundancy;
+mod sack;
+mod timers;
+
+pub use congestion::CongestionOptions;
+pub use limits::LimitOptions;
+pub use papers::PaperRules;
+pub use paths::PathOptions;
+pub use queue::QueueOptions;
+pub use redundancy::RedundancyOptions;
+pub use sack::SackOptions;
+pub use timers::TimerOptions;
+
+use crate::addresses::Addresses;
+use crate::api::{CwndUnit, LossDetection, MarkResponse, RttSamples, SackPath};
+use braidcast_cc::{LossResponse, RtoBounds};
+use braidcast_core::Misuse;
+use braidcast_mpath::{RetransmissionPolicy, SchedulerKind};
+use core::time::Duration;
+use std::net::IpAddr;
+
+/// The shortest of the times that must not be zero, as timers would run out again at once.
+const LEAST_TIME: Duration = Duration::from_millis(1);
+
+/// How an endpoint and its associations behave. [`Default`] is what RFC 9260 §16 recommends, where it says anything.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// SCTP port of this endpoint, 1 to 65535. Default 9899, the port of SCTP over UDP (RFC 6951 §4.1).
+    pub local_port: u16,
+    /// Secret that both ends share (RFC 4895 endpoint pair shared key). Empty, the default: joins are bound to the
+    /// handshake, but whoever saw the handshake could forge them.
+    pub key: Vec<u8>,
+    /// Addresses of our sockets, eight at most, listed in INIT and INIT ACK (RFC 9260 §5.1.2) for peers whose paths do not
+    /// join by ASCONF: Linux, as it comes. Where there are some, what the peer lists counts too: a route between listed
+    /// addresses needs no join, and a packet from a listed address makes a path of its route. Default none, since lists are
+    /// wrong behind NATs.
+    pub local_addresses: Vec<IpAddr>,
+    /// Offer I-DATA (RFC 8260), so that a long message does not hold up the others. Default true.
+    pub interleaving: bool,
+    /// Paths: how many, which carries what, how large packets are, when one has failed.
+    pub paths: PathOptions,
+    /// How much is held at most.
+    pub limits: LimitOptions,
+    /// How long is waited, how often tried.
+    pub timers: TimerOptions,
+    /// When data is acknowledged.
+    pub sack: SackOptions,
+    /// How fast data leaves.
+    pub congestion: CongestionOptions,
+    /// Where messages wait. Default nowhere but in their streams.
+    pub queue: QueueOptions,
+    /// Redundancy by an erasure code. Default none.
+    pub redundancy: RedundancyOptions,
+    /// What only the papers' experiments need.
+    pub papers: PaperRules,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            local_port: 9899,
+            key: Vec::new(),
+            local_addresses: Vec::new(),
+            interleaving: true,
+            paths: PathOptions::default(),
+            limits: LimitOptions::default(),
+            timers: TimerOptions::default(),
+            sack: SackOptions::default(),
+            congestion: CongestionOptions::default(),
+            queue: QueueOptions::default(),
+            redundancy: RedundancyOptions::default(),
+            papers: PaperRules::default(),
+        }
+    }
+}
+
+impl Options {
+    /// For live media: quick acknowledgements and timers, so that a dead path is noticed within a second.
+    ///
+    /// RTO from 200 ms to 3 s instead of 1 s to 60 s (RFC 9260 §6.3.1 C5 allows a lower limit where the clock is
+    /// fine enough), SACKs after 20 ms, heartbeats each second on paths that carry nothing, queues of 60 ms
+    /// at most; a first window of ten packets (RFC 6928) and [`LossResponse::Veno`], so that a path that was idle can take over;
+    /// [`MarkResponse::Abe`], as else a mark would cost more than a loss.
+    pub fn live() -> Self {
+        let ms = Duration::from_millis;
+        Self {
+            paths: PathOptions { heartbeat_interval: ms(1000), ..PathOptions::default() },
+            timers: TimerOptions {
+                rto: RtoBounds { initial: ms(500), min: ms(200), max: ms(3000) },
+                association_max_retrans: 30,
+                ..TimerOptions::default()
+            },
+            sack: SackOptions { delay: ms(20), ..SackOptions::default() },
+            congestion: CongestionOptions {
+                loss_response: LossResponse::Veno,
+                mark_response: MarkResponse::Abe,
+                initial_window: Some(10),
+                queueing_limit: Some(ms(60)),
+                ..CongestionOptions::default()
+            },
+            ..Self::default()
+        }
+    }
+
+    /// Whether redundancy is taken from the peer.
+    pub(crate) const fn takes_redundancy(&self) -> bool {
+        self.redundancy.fec.is_some() || self.redundancy.fec_receive
+    }
+
+    /// CMT-SCTP as the papers' simulations have it (ns-2's `Agent/SCTP/CMT`, RFC 2960 constants), for their experiments.
+    ///
+    /// Packets of 1500 bytes with a plain IPv4 header, DATA chunks, a first window of two packets, 64 KiB of receive window and
+    /// of initial `ssthresh`, which a loss leaves at two packets or more, windows of whole packets, bursts of four, RTO from 1 s (3 s before the first measurement), split fast retransmit
+    /// once for each chunk and T3 after that, CUCv2, RTX-CWND, SACKs back over the path of the last packet; heartbeats each
+    /// 30 s, and nothing that came later: no pacing, no probes, no quick failover.
+    pub fn classic() -> Self {
+        let rwnd = 65_536;
+        let mtu = 1480;
+        Self {
+            interleaving: false,
+            paths: PathOptions {
+                scheduler: SchedulerKind::RoundRobin,
+                base_mtu: mtu,
+                max_mtu: mtu,
+                quick_failover: None,
+                probe: false,
+                ..PathOptions::default()
+            },
+            limits: LimitOptions {
+                receive_buffer: rwnd,
+                max_message: rwnd / 2,
+                max_segments: 1,
+                ..LimitOptions::default()
+            },
+            timers: TimerOptions {
+                rto: RtoBounds { initial: Duration::from_secs(3), ..RtoBounds::default() },
+                ..TimerOptions::default()
+            },
+            sack: SackOptions { path: SackPath::Last, ..SackOptions::default() },
+            congestion: CongestionOptions {
+                ecn: false,
+                initial_window: Some(2),
+                pacing: false,
+                ..CongestionOptions::default()
+            },
+            papers: PaperRules {
+                loss_detection: LossDetection::Count,
+                retransmission: RetransmissionPolicy::RtxCwnd,
+                cwnd_unit: CwndUnit::Payload,
+                initial_ssthresh: Some(rwnd),
+                min_ssthresh: 2,
+                max_burst: Some(4),
+                rtt_samples: RttSamples::AnyReturn,
+                ..PaperRules::default()
+            },
+            ..Self::default()
+        }
+    }
+
+    /// Whether an endpoint can do with these options. It asks itself ([`Endpoint::new`](crate::Endpoint::new)).
+    ///
+    /// # Errors
+    /// [`Misuse`]: the first option with a value that cannot work, or not beside another.
+    pub fn check(&self) -> Result<(), Misuse> {
+        Misuse::below("local_port", self.local_port, 1)?;
+        Misuse::unless_within("local_addresses.len()", self.local_addresses.len(), 0..=Addresses::MAX)?;
+        self.paths.check()?;
+        self.limits.check()?;
+        self.timers.check()?;
+        self.sack.check()?;
+        self.congestion.check()?;
+        self.queue.check()?;
+        self.redundancy.check()?;
+        self.papers.check()
+    }
+
+    /// These options with a `change`, for fields within groups:
+    /// `Options::live().with(|options| options.paths.max_paths = 2)`.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+}

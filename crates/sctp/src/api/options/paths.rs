@@ -1,0 +1,66 @@
+use super::LEAST_TIME;
+use braidcast_core::Misuse;
+use braidcast_mpath::SchedulerKind;
+use core::time::Duration;
+
+/// The paths of an association: how many, which carries what, how large their packets are, when one counts as failed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PathOptions {
+    /// Paths that an association may have at once, 1 to [32](Self::MAX_PATHS). Default 8.
+    pub max_paths: usize,
+    /// Which path carries new data. Default lowest delay.
+    pub scheduler: SchedulerKind,
+    /// New data goes over all paths at once. Default true; false: over the primary path alone, and over another one while the
+    /// primary has failed (RFC 9260 §6.4).
+    pub concurrent: bool,
+    /// SCTP packet size that every path is trusted to carry (BASE_PLPMTU, RFC 8899 §5.1.2), [508](Self::MIN_MTU) to
+    /// [65,507](Self::MAX_MTU) bytes. Default 1200.
+    pub base_mtu: usize,
+    /// Largest SCTP packet that probing tries (MAX_PLPMTU), `base_mtu` to [65,507](Self::MAX_MTU) bytes. Default 1472: Ethernet less IPv4 and UDP headers.
+    pub max_mtu: usize,
+    /// Pause between heartbeats of an idle path (HB.interval), 1 ms or more. Default 30 s.
+    pub heartbeat_interval: Duration,
+    /// Timeouts in a row after which a path is inactive (Path.Max.Retrans). Default 5.
+    pub path_max_retrans: u32,
+    /// Timeouts in a row after which new data avoids a path and heartbeats ask it each RTO (PotentiallyFailed.Max.Retrans,
+    /// RFC 7829 §3). Default 0: the first timeout. `None`: as in RFC 9260 it carries data until it is inactive, and is asked
+    /// each `heartbeat_interval`.
+    pub quick_failover: Option<u32>,
+    /// Probe a silent path after two round trips (RFC 8985 §7), and meanwhile repeat what it owes over the other
+    /// paths. Default true.
+    pub probe: bool,
+}
+
+impl Default for PathOptions {
+    fn default() -> Self {
+        Self {
+            max_paths: 8,
+            scheduler: SchedulerKind::default(),
+            concurrent: true,
+            base_mtu: 1200,
+            max_mtu: 1472,
+            heartbeat_interval: Duration::from_secs(30),
+            path_max_retrans: 5,
+            quick_failover: Some(0),
+            probe: true,
+        }
+    }
+}
+
+impl PathOptions {
+    /// The smallest `base_mtu`: what is left of the 576 bytes that every IPv4 host takes (RFC 1122 §3.3.3) behind the longest IPv4
+    /// header and a UDP header. The headers of a chunk and of redundancy over it fit in several times.
+    pub const MIN_MTU: usize = 508;
+    /// The largest `max_mtu`: what UDP over IPv4 carries.
+    pub const MAX_MTU: usize = 65_507;
+    /// The largest `max_paths`.
+    pub const MAX_PATHS: usize = 32;
+
+    pub(super) fn check(&self) -> Result<(), Misuse> {
+        Misuse::unless_within("paths.max_paths", self.max_paths, 1..=Self::MAX_PATHS)?;
+        Misuse::unless_within("paths.base_mtu", self.base_mtu, Self::MIN_MTU..=Self::MAX_MTU)?;
+        Misuse::unless_within("paths.max_mtu", self.max_mtu, Self::MIN_MTU..=Self::MAX_MTU)?;
+        Misuse::above("paths.base_mtu", self.base_mtu, "paths.max_mtu", self.max_mtu)?;
+        Misuse::below("paths.heartbeat_interval", self.heartbeat_interval, LEAST_TIME)
+    }
+}

@@ -1,0 +1,269 @@
+use super::{Path, Timer};
+use crate::api::{CwndUpdate, PathState, RttSamples};
+use crate::number::Order;
+use crate::tx::{Acked, LossCause, Was};
+use crate::wire::Header;
+use crate::wire::chunk::IData;
+use braidcast_cc::Growth;
+use braidcast_core::Instant;
+use core::time::Duration;
+
+/// A busy path that acknowledgements do not measure for so long is asked by a heartbeat, which is answered at once and over
+/// the same path.
+const MEASURED_EACH: Duration = Duration::from_secs(1);
+
+/// What one SACK said about one path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct News {
+    /// Bytes newly acknowledged that count for the window.
+    acked: usize,
+    /// The most recently sent chunk that is newly acknowledged and was sent once: its place and send time.
+    newest: Option<(Order, Instant)>,
+    /// Highest place in the send order that is newly acknowledged.
+    highest_order: Option<Order>,
+    /// The same among chunks of which a copy went over another path; those are not in the above.
+    highest_copied: Option<Order>,
+    /// Something that was given up in flight was acknowledged.
+    without_credit: bool,
+    /// What the window waits for was acknowledged ([`CwndUpdate`]).
+    advanced: bool,
+}
+
+/// What is out over a path, as the ledger has it, when a SACK is dealt with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flight {
+    /// Bytes of the window that were taken before.
+    pub(crate) occupied_before: usize,
+    /// Bytes in flight now.
+    pub(crate) in_flight: usize,
+    /// The place in the send order that the next chunk gets.
+    pub(crate) next: Order,
+    /// The oldest chunk that was out was acknowledged.
+    pub(crate) oldest_is_gone: bool,
+    /// The SACK came back over this path.
+    pub(crate) returned_here: bool,
+    /// It newly acknowledges what was sent over this path only.
+    pub(crate) alone: bool,
+    /// It moved the cumulative acknowledgement.
+    pub(crate) moved: bool,
+}
+
+impl News {
+    /// Whether the SACK said anything about the path.
+    pub(crate) const fn any(&self) -> bool {
+        self.highest_order.is_some() || self.acked > 0 || self.without_credit
+    }
+
+    /// The highest place in the send order that arrived for sure: the path works.
+    pub(crate) const fn proven(&self) -> Option<Order> {
+        self.highest_order
+    }
+
+    /// Whether `rtt`, what the newest chunk took until this SACK came, measures `path`.
+    ///
+    /// A SACK that came back over another path says nothing about this path's round trip (THESIS §6.2.4). One that
+    /// acknowledges what came over several may have waited for another path's packet, at most the peer's SACK delay: it serves only
+    /// if that does not explain what it says.
+    fn measures(&self, rtt: Duration, path: &Path, flight: &Flight) -> bool {
+        let delay = path.options.sack.delay;
+        let explained = path.rtt.srtt().is_some_and(|srtt| rtt >= srtt && rtt <= srtt + delay);
+        path.options.papers.rtt_samples == RttSamples::AnyReturn
+            || (flight.returned_here && (flight.alone || !explained))
+    }
+}
+
+impl Path {
+    /// A chunk that was last sent over this path, in place `order`, was acknowledged; `next` is the place that the next one gets.
+    /// `redundant`: redundancy is sent; `returned_here`: the SACK came back over this path. Returns whether redundancy seems to
+    /// have made up for the chunk.
+    pub(crate) fn on_chunk_acked(
+        &mut self,
+        now: Instant,
+        (order, next): (Order, Order),
+        acked: &Acked,
+        redundant: bool,
+        returned_here: bool,
+        news: &mut News,
+    ) -> bool {
+        match acked.was {
+            Was::InFlight { awaited } => {
+                let made_up_for = redundant && !acked.copied && order < self.acked_order;
+                self.note_fate(Some(made_up_for));
+                news.acked += acked.len;
+                news.advanced |= awaited;
+                if acked.copied {
+                    // Perhaps the copy alone arrived: that says next to nothing about this path.
+                    news.highest_copied = news.highest_copied.max(Some(order));
+                    return false;
+                }
+                news.highest_order = news.highest_order.max(Some(order));
+                if made_up_for {
+                    // Perhaps it never arrived: that says nothing about the path's delay and MTU.
+                    self.stats.repaired_chunks += 1;
+                    return true;
+                }
+                self.pmtu.on_delivered(acked.len + Header::LEN + IData::HEADER);
+                self.ect.on_acked(order, next);
+                self.rack.on_delivered(now, acked.sent, order.get(), acked.repeated, self.rtt.min());
+                if !acked.repeated && news.newest.is_none_or(|(newest, _)| newest < order) {
+                    news.newest = Some((order, acked.sent));
+                }
+            }
+            Was::Lost(cause) => {
+                self.rack.on_spurious();
+                // Told over another path, it may as well have arrived before its own path failed, and the SACK for it have been
+                // lost with that path: this does not bring back a path that fell silent or timed out, contrary to RFC 9260 §8.2
+                // ("SHOULD clear"), or else a failover of bulk data takes twice as long.
+                if returned_here || cause == LossCause::Reported {
+                    self.window.undo_timeout();
+                    news.highest_order = news.highest_order.max(Some(order));
+                }
+            }
+            Was::GivenUp => news.without_credit = true,
+        }
+        false
+    }
+
+    /// The data in place `order` arrived.
+    pub(crate) fn on_proven(&mut self, order: Order) {
+        self.redundant.on_acked(order);
+        self.acked_order = self.acked_order.max(order);
+    }
+
+    /// A SACK said `news` of this path, whose window may grow by `growth`.
+    pub(crate) fn on_acked(&mut self, now: Instant, news: &News, flight: &Flight, growth: Growth) {
+        self.measure(now, news, flight);
+        // A window that has room for copied chunks alone would never grow, nor its recovery end: as far as the first window, with which
+        // any path may begin, those count too.
+        let copied = news.highest_copied.filter(|_| self.window.is_below_initial());
+        let reached = news.highest_order.max(copied);
+        if self.recovery.is_some_and(|until| reached >= Some(until)) {
+            self.recovery = None;
+            self.rack.on_recovered();
+        }
+        self.window.on_delivered(news.acked);
+        let grows = news.advanced || (flight.moved && self.options.papers.cwnd_update == CwndUpdate::Plain);
+        let queued = self.options.congestion.queueing_limit.is_some_and(|limit| self.queued() > limit);
+        let steady = self.recovery.is_none() || self.options.papers.growth_in_recovery;
+        if steady && grows && reached.is_some() && !queued {
+            self.window.on_ack(news.acked, self.was_full(flight.occupied_before), self.unit(), growth);
+        }
+        if flight.in_flight == 0 {
+            self.window.on_all_acked();
+            self.timers.stop(Timer::Retransmission);
+            self.timers.stop(Timer::Probe);
+            return;
+        }
+        // The timer starts anew when the oldest chunk out on this path was acknowledged (RFC 9260 §6.3.2 R3).
+        if flight.oldest_is_gone {
+            self.timers.set(Timer::Retransmission, now + self.rtt.rto());
+        }
+        if news.proven().is_some() {
+            let timeout = self.probe_timeout().filter(|_| self.options.paths.probe);
+            self.timers.set_or_stop(Timer::Probe, timeout.map(|timeout| now + timeout));
+        }
+    }
+
+    /// What the newest chunk acknowledged says about the round trip and the queues.
+    fn measure(&mut self, now: Instant, news: &News, flight: &Flight) {
+        let Some((order, sent)) = news.newest else { return };
+        let any_return = self.options.papers.rtt_samples == RttSamples::AnyReturn;
+        let rtt = now - sent;
+        if flight.returned_here || any_return {
+            self.queueing.observe(now, rtt);
+            self.rtt.observe(rtt);
+        } else {
+            self.detour.observe(now, rtt);
+        }
+        if order >= self.next_rtt_order && news.measures(rtt, self, flight) {
+            self.next_rtt_order = flight.next;
+            self.rtt.sample(rtt);
+            self.measured = now;
+            self.heartbeats.postpone(now, self.options.paths.heartbeat_interval);
+            self.shorten_queue(false);
+        } else if !any_return {
+            if !flight.returned_here && order >= self.next_detour_order {
+                self.next_detour_order = flight.next;
+                self.shorten_queue(true);
+            }
+            if now - self.measured >= MEASURED_EACH {
+                self.measured = now;
+                self.pending.heartbeat = !self.heartbeats.awaits_answer(now);
+            }
+        }
+    }
+
+    /// Whether `occupied` bytes used the window up ([`CwndUnit`](crate::CwndUnit)).
+    const fn was_full(&self, occupied: usize) -> bool {
+        let missing = if self.uncounted == 0 { self.unit() } else { 1 };
+        occupied + missing > self.window.cwnd()
+    }
+
+    /// At the end of a round: less may be out if packets stood in queues longer than the limit.
+    pub(super) fn shorten_queue(&mut self, detoured: bool) {
+        let unit = self.unit();
+        self.detoured = detoured;
+        let round = if detoured { self.detour.end_round() } else { self.queueing.end_round() };
+        if let (Some(limit), Some((queueing, base))) = (self.options.congestion.queueing_limit, round)
+            && queueing > limit
+        {
+            self.window.on_queueing(queueing, limit, base, unit);
+        }
+    }
+
+    /// Nothing is out over any path.
+    pub(crate) const fn on_nothing_out(&mut self) {
+        self.timers.stop(Timer::Retransmission);
+        self.timers.stop(Timer::Probe);
+        self.timers.stop(Timer::Reordering);
+    }
+
+    /// All that is out has been gap-acknowledged: should the peer withdraw that, a timer must be there.
+    pub(crate) fn guard_gap_acks(&mut self, now: Instant) {
+        self.timers.start(Timer::Retransmission, now + self.rtt.rto());
+    }
+
+    /// An acknowledgement came: the next burst may leave (Max.Burst).
+    pub(crate) const fn end_burst(&mut self) {
+        self.burst = 0;
+    }
+
+    /// When what was sent at `sent`, in place `order`, is to be taken for lost; `None` while nothing sent after it has arrived.
+    pub(crate) fn lost_at(&self, sent: Instant, order: Order) -> Option<Instant> {
+        self.rack.lost_at(sent, order.get(), self.rtt.min(), self.rtt.srtt())
+    }
+
+    /// What was overtaken becomes lost at `at`; `None`: nothing was.
+    pub(crate) const fn expect_loss(&mut self, at: Option<Instant>) {
+        self.timers.set_or_stop(Timer::Reordering, at);
+    }
+
+    /// A repeat of what went over this path was not needed: packets overtake each other more than was thought.
+    pub(crate) fn on_spurious(&mut self) {
+        self.rack.on_spurious();
+    }
+
+    /// A chunk sent over this path was acknowledged or lost, or `None`: nothing was heard of it in time. What a path does with
+    /// packets that does not answer cannot be told: most may arrive yet.
+    pub(crate) fn note_fate(&mut self, lost: Option<bool>) {
+        self.loss_rate += (f32::from(u8::from(lost != Some(false))) - self.loss_rate) / 64.0;
+        if let Some(lost) = lost {
+            self.losses.on_packet(lost);
+        }
+    }
+
+    /// `chunks` of this path were taken for lost by `cause`.
+    pub(crate) fn on_lost(&mut self, chunks: u64, cause: LossCause) {
+        for _ in 0..chunks {
+            self.note_fate((cause == LossCause::Reported).then_some(true));
+        }
+        if cause != LossCause::Silence {
+            self.stats.lost_chunks += chunks;
+        }
+    }
+
+    /// The path that carries data before it was asked: it is the one of the handshake.
+    pub(crate) const fn confirm(&mut self) {
+        self.state = PathState::Active;
+    }
+}

@@ -1,0 +1,190 @@
+use super::{Info, Path, Timer};
+use crate::api::PathState;
+use crate::number::Order;
+use braidcast_cc::Decrease;
+use braidcast_core::Instant;
+
+/// Which timers of a path have expired.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expired {
+    pub(crate) forward: bool,
+    pub(crate) retransmission: bool,
+    pub(crate) probe: bool,
+    /// When the heartbeat left that was not answered in time.
+    pub(crate) heartbeat: Option<Instant>,
+}
+
+/// What a missed answer came to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Missed {
+    /// It counts for the association (RFC 9260 §8.1): not while the path has yet to be confirmed.
+    pub(crate) counts: bool,
+    /// The path has failed now.
+    pub(crate) down: bool,
+}
+
+/// What an answer came to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    /// The path can carry data now, as it could not before.
+    pub(crate) up: bool,
+    /// It answers again after a silence, or for the first time.
+    pub(crate) revived: bool,
+}
+
+impl Path {
+    /// The association is up: the path it was set up over is asked and measured from now on.
+    pub(crate) fn start(&mut self, now: Instant) {
+        self.heartbeats.start(now);
+        self.pmtu.start(now);
+    }
+
+    /// Works off the timers that have expired by `now`, as far as they concern the path alone; `in_flight` bytes are out.
+    pub(crate) fn on_timers(&mut self, now: Instant, in_flight: usize) -> Expired {
+        let retransmission = self.timers.is_expired(Timer::Retransmission, now);
+        let probe = self.timers.is_expired(Timer::Probe, now);
+        // Heartbeats ask paths that carry nothing; else T3 speaks for the path (RFC 9260 §8.3).
+        if self.heartbeats.due(now) && in_flight > 0 && self.options.paths.quick_failover.is_none() {
+            self.heartbeats.postpone(now, self.rtt.rto());
+        } else if self.heartbeats.due(now) {
+            if in_flight == 0 && now - self.last_sent >= self.rtt.rto() {
+                self.window.on_idle(self.pmtu.current());
+            }
+            self.pending.heartbeat = true;
+        }
+        self.pending.mtu_probe |= self.is_usable() && self.pmtu.poll_timeout().is_some_and(|at| at <= now);
+        let heartbeat = self.heartbeats.take_failure(now);
+        Expired { forward: self.timers.take_expired(Timer::Forward, now), retransmission, probe, heartbeat }
+    }
+
+    /// HEARTBEAT ACK with `info` came over this path; `in_flight` bytes are out. Whether it answers a heartbeat.
+    pub(crate) fn on_heartbeat_ack(&mut self, now: Instant, info: &Info, in_flight: usize) -> bool {
+        if info.probe_size > 0 {
+            if info.nonce == self.pmtu_nonce {
+                self.pmtu.answered(now, usize::from(info.probe_size));
+            }
+            return false;
+        }
+        let late = if self.heartbeats.answered(now, info.nonce, self.options.paths.heartbeat_interval) {
+            false
+        } else if self.heartbeats.answered_late(info.nonce) {
+            true
+        } else {
+            return false;
+        };
+        // Late because it stood in a queue, with all else that is under way there, or because the path stood still?
+        if !late || self.errors == 0 {
+            let rtt = now - info.sent;
+            self.rtt.sample(rtt);
+            self.measured = now;
+            if in_flight > 0 {
+                self.queueing.observe(now, rtt);
+                self.shorten_queue(false);
+            }
+        }
+        if late {
+            self.window.undo_timeout();
+        }
+        true
+    }
+
+    /// A heartbeat sent at `asked` was not answered within its RTO; `in_flight` bytes are out. Whether that speaks against the
+    /// path.
+    pub(crate) fn on_heartbeat_failure(&mut self, now: Instant, asked: Instant, in_flight: usize) -> bool {
+        let interval = self.options.paths.heartbeat_interval;
+        if self.answered > asked {
+            self.heartbeats.postpone(now, interval);
+            return false; // One packet was lost; the data that came through since speaks for the path (RFC 9260 §8.2).
+        }
+        if in_flight == 0 {
+            self.window.on_silence(self.pmtu.current());
+        }
+        if self.options.paths.quick_failover.is_some() || self.state == PathState::Unconfirmed {
+            self.pending.heartbeat = true; // RFC 7829 §4: each RTO.
+        } else {
+            self.heartbeats.postpone(now, interval); // RFC 9260 §8.3.
+        }
+        true
+    }
+
+    /// The path can carry data: it was confirmed, or answers again. `forwarding`: FORWARD-TSN is on its way.
+    pub(crate) fn on_answer(&mut self, now: Instant, forwarding: bool) -> Answer {
+        self.errors = 0;
+        self.answered = now;
+        let up = self.state != PathState::Active;
+        let revived = self.silent_since.take().is_some() || up;
+        self.probes = 0;
+        self.burst = 0;
+        self.rtt.restore_rto();
+        if up {
+            self.pmtu.start(now);
+            self.state = PathState::Active;
+            self.pending.forward |= forwarding;
+        }
+        Answer { up, revived }
+    }
+
+    /// The path missed an answer (RFC 9260 §8.2; RFC 7829 §3). `others`: there is a path that may be used.
+    pub(crate) fn on_missed_answer(&mut self, others: bool) -> Missed {
+        let limit = self.options.paths.path_max_retrans;
+        let avoided_after = self.options.paths.quick_failover.map_or(limit, |quick| quick.min(limit));
+        self.errors += 1;
+        self.stats.timeouts += 1;
+        self.rtt.back_off();
+        if self.state == PathState::Unconfirmed && others {
+            return Missed { counts: false, down: false };
+        }
+        let down = self.state == PathState::Active && self.errors > avoided_after;
+        if down {
+            self.state = PathState::PotentiallyFailed;
+        }
+        if self.errors > limit && self.state != PathState::Unconfirmed {
+            self.state = PathState::Inactive;
+        }
+        Missed { counts: true, down }
+    }
+
+    /// T3-rtx expired (RFC 9260 §6.3.3); `next` is the place that the next chunk gets.
+    pub(crate) fn on_retransmission_timeout(&mut self, now: Instant, decrease: Decrease, next: Order) {
+        self.timers.stop(Timer::Retransmission);
+        self.timers.stop(Timer::Probe);
+        let unit = self.unit();
+        self.window.on_timeout(unit, decrease);
+        self.recovery = Some(next);
+        self.pending.heartbeat |= self.options.paths.quick_failover.is_some();
+        self.pmtu.on_timeout(now);
+        self.stats.t3_expiries += 1;
+        self.burst = 0;
+    }
+
+    /// T3-rtx expires at `at`, not before.
+    pub(crate) const fn postpone_retransmission(&mut self, at: Instant) {
+        self.timers.set(Timer::Retransmission, at);
+    }
+
+    /// Fast retransmissions that were held are done instead of a timeout recovery.
+    pub(crate) fn restart_retransmission(&mut self, now: Instant) {
+        self.timers.set(Timer::Retransmission, now + self.rtt.rto());
+    }
+
+    /// Nothing sent for two round trips was answered, of `in_flight` bytes. Whether there is something to be done.
+    pub(crate) const fn on_probe_timeout(&mut self, in_flight: usize) -> bool {
+        self.timers.stop(Timer::Probe);
+        self.probes += (in_flight > 0) as u32;
+        in_flight > 0
+    }
+
+    /// New data prefers other paths from now on; a heartbeat asks this one, and its own timer takes over.
+    pub(crate) fn fall_silent(&mut self, now: Instant) {
+        self.silent_since = Some(now);
+        self.pmtu.on_timeout(now);
+        self.pending.heartbeat = true;
+        self.timers.stop(Timer::Retransmission);
+    }
+
+    /// The only path that there is is asked again after a while.
+    pub(crate) fn probe_again(&mut self, now: Instant) {
+        let timeout = self.probe_timeout();
+        self.timers.set_or_stop(Timer::Probe, timeout.map(|timeout| now + timeout));
+    }
+}

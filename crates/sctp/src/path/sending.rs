@@ -1,0 +1,171 @@
+use super::{Info, Path, Timer};
+use crate::api::FecWindow;
+use crate::number::Order;
+use crate::tx::{Departure, LossCause};
+use braidcast_core::Instant;
+use core::time::Duration;
+
+/// What is to be sent over the path beside data, as soon as possible.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pending {
+    pub(crate) heartbeat: bool,
+    pub(crate) forward: bool,
+    pub(crate) mtu_probe: bool,
+}
+
+impl Pending {
+    pub(crate) const fn any(self) -> bool {
+        self.heartbeat || self.forward || self.mtu_probe
+    }
+}
+
+impl Path {
+    /// Sends a heartbeat as soon as it can: does the path carry packets both ways?
+    pub(crate) fn ask(&mut self, now: Instant) {
+        self.heartbeats.start(now);
+        self.pending.heartbeat = true;
+    }
+
+    /// FORWARD-TSN goes over it as soon as it can.
+    pub(crate) const fn request_forward(&mut self) {
+        self.pending.forward = true;
+    }
+
+    /// There is nothing to tell by FORWARD-TSN any more.
+    pub(crate) const fn stop_forward(&mut self) {
+        self.pending.forward = false;
+        self.timers.stop(Timer::Forward);
+    }
+
+    pub(crate) const fn pending(&self) -> Pending {
+        self.pending
+    }
+
+    /// What was pending leaves now.
+    pub(crate) const fn take_pending(&mut self) -> Pending {
+        core::mem::replace(&mut self.pending, Pending { heartbeat: false, forward: false, mtu_probe: false })
+    }
+
+    /// An MTU probe waits for a packet of its own: what is with it may be lost with it.
+    pub(crate) const fn postpone_mtu_probe(&mut self) {
+        self.pending.mtu_probe = true;
+    }
+
+    /// FORWARD-TSN leaves; it is repeated after an RTO.
+    pub(crate) fn on_forward_sent(&mut self, now: Instant) {
+        self.timers.set(Timer::Forward, now + self.rtt.rto());
+    }
+
+    /// A heartbeat leaves, marked with `nonce`. Returns what stands in it.
+    pub(crate) fn send_heartbeat(&mut self, now: Instant, nonce: u64) -> Info {
+        self.heartbeats.sent(now, nonce, self.rtt.rto());
+        Info { path: self.id, sent: now, nonce, probe_size: 0 }
+    }
+
+    /// An MTU probe leaves, if one is due. Returns its size and what stands in it.
+    pub(crate) fn send_mtu_probe(&mut self, now: Instant, nonce: u64) -> Option<(usize, Info)> {
+        let size = self.pmtu.due(now)?;
+        self.pmtu.sent(now, self.rtt.rto());
+        self.pmtu_nonce = nonce;
+        Some((size, Info { path: self.id, sent: now, nonce, probe_size: size as u16 }))
+    }
+
+    /// A chunk leaves over this path.
+    pub(crate) fn on_chunk_sent(&mut self, now: Instant, departure: &Departure) {
+        self.stats.sent_chunks += 1;
+        if let Some(cause) = departure.again {
+            self.stats.retransmitted_chunks += 1;
+            self.stats.fast_retransmissions += u64::from(cause == LossCause::Reported);
+            self.stats.timeout_retransmissions += u64::from(cause == LossCause::Timeout);
+        }
+        let expiry = now + self.rtt.rto();
+        if departure.restarts_timer() {
+            self.timers.set(Timer::Retransmission, expiry);
+        }
+        self.timers.start(Timer::Retransmission, expiry);
+    }
+
+    /// A copy of a chunk leaves over this path.
+    pub(crate) const fn on_copy_sent(&mut self) {
+        self.stats.copied_chunks += 1;
+    }
+
+    /// `bytes` of data chunks, all of one packet, leave over this path.
+    pub(crate) fn on_data_sent(&mut self, now: Instant, bytes: usize) {
+        self.pacer.on_sent(bytes);
+        self.burst += 1;
+        let timeout = self.probe_timeout().filter(|_| self.options.paths.probe);
+        self.timers.set_or_stop(Timer::Probe, timeout.map(|timeout| now + timeout));
+    }
+
+    /// A redundancy chunk of `size` bytes leaves over this path, of which `counted` count for the window, behind the data in place
+    /// `last`.
+    pub(crate) fn on_redundancy_sent(&mut self, size: usize, counted: usize, last: Order) {
+        self.stats.redundancy_chunks += 1;
+        self.pacer.on_sent(size);
+        if self.options.redundancy.fec_window == FecWindow::Inside {
+            self.redundant.on_sent(last, counted);
+            self.burst += 1;
+        }
+    }
+
+    /// `packets` of `bytes` altogether left over this path.
+    pub(crate) const fn on_packets_sent(&mut self, now: Instant, packets: usize, bytes: usize) {
+        self.last_sent = now;
+        self.stats.sent_packets += packets as u64;
+        self.stats.sent_bytes += bytes as u64;
+    }
+
+    /// How long to wait for an answer before asking: two round trips and the peer's SACK delay (RFC 8985 §7.2).
+    pub(super) fn probe_timeout(&self) -> Option<Duration> {
+        let srtt = self.rtt.srtt()?;
+        let variance = (self.rtt.rttvar() * 4).max(Duration::from_millis(1)).max(srtt);
+        let timeout = srtt + variance + self.options.sack.delay;
+        Some(timeout.min(self.rtt.rto()) * (1 << self.probes.min(4)))
+    }
+
+    /// Whether data may go here as far as congestion control is concerned (RFC 9260 §6.1 B and D), with `in_flight` bytes out.
+    pub(crate) fn has_room(&self, in_flight: usize) -> bool {
+        let in_burst = self.options.papers.max_burst.is_none_or(|most| self.burst < most || in_flight == 0);
+        self.occupied(in_flight) < self.window.cwnd() && in_burst
+    }
+
+    /// Bytes that take room in the window: data in flight, and redundancy, but with no data out nothing would ever free that.
+    pub(crate) const fn occupied(&self, in_flight: usize) -> usize {
+        if in_flight == 0 { 0 } else { in_flight + self.redundant.bytes() }
+    }
+
+    /// Bytes per second to spread packets at: 2 windows per round trip in slow start, 1.25 later, as Linux TCP does. `None`: at once.
+    fn pacing_rate(&self) -> Option<f64> {
+        if !self.options.congestion.pacing {
+            return None;
+        }
+        let gain = if self.window.in_slow_start() { 2.0 } else { 1.25 };
+        Some(gain * self.rate()?)
+    }
+
+    /// Whether pacing lets a packet go now.
+    pub(crate) fn is_paced_in(&mut self, now: Instant) -> bool {
+        let (mtu, rate) = (self.mtu(), self.pacing_rate());
+        self.pacer.ready_at(now, mtu, rate, mtu) <= now
+    }
+
+    /// When pacing lets the next packet go; `None`: it does not hold any back.
+    pub(crate) fn paced_until(&self) -> Option<Instant> {
+        Some(self.pacer.earliest(self.mtu(), self.pacing_rate()?))
+    }
+
+    /// Repairs that are due for each chunk sent over it.
+    pub(crate) const fn redundancy_owed(&self) -> f64 {
+        self.redundancy_owed
+    }
+
+    pub(crate) const fn owe_redundancy(&mut self, repairs: f64) {
+        self.redundancy_owed = repairs;
+    }
+
+    /// Redundancy chunks for each data chunk that it carried, were the next one redundancy.
+    pub(crate) fn redundancy_share(&self) -> f64 {
+        (self.stats.redundancy_chunks + 1) as f64 / (self.stats.sent_chunks + 1) as f64
+    }
+}

@@ -1,0 +1,80 @@
+use super::{Books, Chunk, ChunkState, Ledger};
+use crate::api::Abandonment;
+use crate::number::Tsn;
+use crate::tx::{MessageKey, Piece};
+
+impl Ledger {
+    /// Gives a message up. Delayed: chunks of it that are in flight stay so until they are acknowledged, and then count, or are
+    /// lost, and then are given up (PRCMT §4.2); immediate: they too are given up now.
+    pub(crate) fn abandon(&mut self, mut books: Books<'_>, key: MessageKey) {
+        self.give_up(&mut books, key);
+        self.check(books.queue);
+    }
+
+    pub(super) fn give_up(&mut self, books: &mut Books<'_>, key: MessageKey) {
+        let queue = &mut *books.queue;
+        let untouched = queue.is_untouched(key);
+        let cut = queue.get(key).is_cut();
+        let message = queue.get_mut(key);
+        let told = core::mem::replace(&mut message.abandoned, true);
+        let (priority, range) = (message.priority, message.tsns());
+        for tsn in range.into_iter().flat_map(|(first, last)| first.until(last.next())) {
+            let Some(chunk) = self.get(tsn).copied().filter(|chunk| chunk.piece.message == key) else { continue };
+            match chunk.state {
+                ChunkState::Lost => {
+                    self.repeats.remove(chunk.origin(), priority, tsn);
+                    self.set_abandoned(tsn, ChunkState::Abandoned);
+                }
+                ChunkState::InFlight if self.abandonment == Abandonment::Immediate => {
+                    let rule = self.window_waits_for;
+                    if let Some(path) = chunk.path {
+                        self.lane_mut(path).cumack.on_lost(rule, tsn);
+                    }
+                    self.set_abandoned(tsn, ChunkState::AbandonedInFlight);
+                }
+                _ => {}
+            }
+        }
+        queue.drop_rest(key);
+        if !untouched && !cut {
+            // A part went out: a TSN that is never sent stands for the rest, so that FORWARD-TSN can speak of it.
+            let piece = Piece { message: key, offset: 0, len: 0, fsn: 0, first: false, last: true };
+            self.give_tsn(queue, Chunk::new(piece, ChunkState::Abandoned));
+        }
+        if !told {
+            books.journal.abandoned(queue.get(key), None, untouched);
+        }
+        if queue.get(key).tsns().is_none() {
+            queue.release(key);
+        }
+        self.advance_forward();
+    }
+
+    fn set_abandoned(&mut self, tsn: Tsn, state: ChunkState) {
+        if let Some(chunk) = self.get_mut(tsn) {
+            chunk.state = state;
+        }
+    }
+
+    /// After a restart of the peer: what was out is out of reach. Nothing is out any more.
+    pub(crate) fn abandon_all(&mut self, books: Books<'_>) {
+        let mut told = None;
+        self.repeats = super::Repeats::default();
+        while let Some(chunk) = self.chunks.front().copied() {
+            let key = chunk.piece.message;
+            if !chunk.is_kept() && told != Some(key) {
+                let message = books.queue.get_mut(key);
+                if message.is_cut() && !message.abandoned {
+                    message.abandoned = true;
+                    books.journal.abandoned(message, None, false);
+                    told = Some(key);
+                }
+            }
+            self.pop(books.queue);
+        }
+        self.lanes.clear();
+        self.copies.clear();
+        self.in_flight = 0;
+        self.check(books.queue);
+    }
+}

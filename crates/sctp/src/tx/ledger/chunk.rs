@@ -1,0 +1,121 @@
+use super::Origin;
+use crate::number::Order;
+use crate::path::PathIndex;
+use crate::tx::Piece;
+use braidcast_core::Instant;
+
+/// A chunk that has a TSN and that the peer's cumulative acknowledgement has not reached. Only the ledger changes one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunk {
+    pub(super) piece: Piece,
+    pub(super) state: ChunkState,
+    /// The path that it was last sent over; `None` once that is gone, or if it was never sent.
+    pub(super) path: Option<PathIndex>,
+    pub(super) order: Order,
+    pub(super) sent: Instant,
+    pub(super) repeats: u16,
+    pub(super) lost_by: LossCause,
+    pub(super) copied: bool,
+    pub(super) missing: u8,
+    pub(super) held_until: Option<Instant>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ChunkState {
+    /// Sent, no word yet.
+    InFlight,
+    /// A gap ack block covered it.
+    Acked,
+    /// So did one that cannot be withdrawn (NR-SACK): its message may be gone, so [`Piece::message`] means nothing any more.
+    Kept,
+    /// Taken for lost; waits to be sent again.
+    Lost,
+    /// Lost and given up: FORWARD-TSN will tell (RFC 3758 §3.5).
+    Abandoned,
+    /// Given up while in flight, and still counted there: nobody knows what became of it.
+    AbandonedInFlight,
+}
+
+/// What made a chunk count as lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LossCause {
+    /// Acknowledgements of others.
+    Reported,
+    /// The retransmission timer.
+    Timeout,
+    /// The path fell silent, or left.
+    Silence,
+}
+
+impl Chunk {
+    /// A chunk that has not left yet.
+    pub(super) const fn new(piece: Piece, state: ChunkState) -> Self {
+        let (path, order, sent, lost_by) = (None, Order::FIRST, Instant::ZERO, LossCause::Reported);
+        Self { piece, state, path, order, sent, repeats: 0, lost_by, missing: 0, held_until: None, copied: false }
+    }
+
+    /// The part of a message that it carries.
+    pub(crate) const fn piece(&self) -> Piece {
+        self.piece
+    }
+
+    /// Bytes of its payload.
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.piece.len)
+    }
+
+    /// How often it was sent again.
+    pub(crate) const fn repeats(&self) -> u16 {
+        self.repeats
+    }
+
+    /// When it was last sent.
+    pub(crate) const fn sent(&self) -> Instant {
+        self.sent
+    }
+
+    /// Where it went: the path, and its place in the order there. `None` once that path is gone.
+    pub(crate) fn place(&self) -> Option<(PathIndex, Order)> {
+        Some((self.path?, self.order))
+    }
+
+    /// Until when its fast retransmission waits for the code, if it is due ([`Artx`](crate::Artx)).
+    pub(crate) const fn held_until(&self) -> Option<Instant> {
+        self.held_until
+    }
+
+    pub(crate) fn is_in_flight(&self) -> bool {
+        self.state == ChunkState::InFlight
+    }
+
+    /// The peer promised to keep it: its message may be gone.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.state == ChunkState::Kept
+    }
+
+    /// It has not arrived as far as is known, and is to.
+    pub(crate) fn is_wanted(&self) -> bool {
+        matches!(self.state, ChunkState::InFlight | ChunkState::Lost)
+    }
+
+    /// FORWARD-TSN may skip it.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        matches!(self.state, ChunkState::Abandoned | ChunkState::AbandonedInFlight)
+    }
+
+    /// In flight over `path`, in place `order` there.
+    pub(super) fn is_at(&self, path: PathIndex, order: Order) -> bool {
+        self.is_in_flight() && self.path == Some(path) && self.order == order
+    }
+
+    /// For the choice of the path to send it again over.
+    pub(super) fn origin(&self) -> Origin {
+        Origin { path: self.path, timed_out: self.lost_by != LossCause::Reported }
+    }
+
+    /// Whether reports about later chunks may make it count as lost: only once, after that the timer must
+    /// (RFC 9260 §7.2.4 5).
+    pub(super) fn may_be_reported(&self) -> bool {
+        self.repeats == 0 || self.lost_by != LossCause::Reported
+    }
+}
