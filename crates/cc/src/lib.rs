@@ -1,27 +1,31 @@
 //! Congestion control that several transports share. Each piece belongs to one path, holds no I/O and knows no
 //! packet format: it is told what was sent, acknowledged or lost, and when.
 
+mod controller;
 mod coupled;
-mod cubic;
 mod hystart;
 mod one_way_delay;
 mod pacing;
 mod path_mtu;
 mod queueing;
 mod rack;
+mod rate_sampler;
 mod response;
 mod rtt;
 pub mod tfrc;
 mod window;
 
-pub use coupled::{Congestion, CoupledPath, Decrease, Growth};
-pub use cubic::Cubic;
+pub use controller::{
+    Acked, Algorithm, Conditions, Controller, Counting, LossBasis, Setup, Signal, Standard, shows_congestion,
+};
+pub use coupled::{Congestion, Coupled, CoupledPath, Decrease, Growth, Siblings};
 pub use hystart::HyStart;
 pub use one_way_delay::RoundTrips;
 pub use pacing::Pacer;
 pub use path_mtu::PathMtu;
 pub use queueing::QueueingDelay;
 pub use rack::Rack;
+pub use rate_sampler::{RateSample, RateSampler, Stamp};
 pub use response::LossResponse;
 pub use rtt::{RtoBounds, RttEstimator};
 pub use window::Window;

@@ -48,6 +48,13 @@ impl QueueingDelay {
         }
     }
 
+    /// The bytes of a window of `window` that would have kept packets from standing in queues longer than `limit`. They stood
+    /// for `queueing` in a round trip that takes `base` without; its rate was `window / (base + queueing)`.
+    pub fn within(limit: Duration, window: usize, queueing: Duration, base: Duration) -> usize {
+        let share = (base + limit).as_secs_f64() / (base + queueing).as_secs_f64();
+        (window as f64 * share) as usize
+    }
+
     /// The shortest round trip of late.
     pub fn base(&self) -> Option<Duration> {
         let (current, before) = self.base;

@@ -1,3 +1,4 @@
+use crate::{Conditions, shows_congestion};
 use braidcast_core::named;
 use core::time::Duration;
 
@@ -13,16 +14,12 @@ pub enum LossResponse {
 }
 
 impl LossResponse {
-    /// Packets in the queue from which on Veno takes a loss for congestion (β in the paper).
-    const BACKLOG: f64 = 3.0;
-
     /// The share of the window that is kept.
     ///
     /// `queueing`: how long packets stand in queues of late; `base`: the round trip without that.
     pub fn kept(self, cwnd: usize, mtu: usize, queueing: Duration, base: Duration) -> f64 {
-        let share = queueing.as_secs_f64() / (base + queueing).as_secs_f64().max(1e-9);
-        let backlog = cwnd as f64 / mtu as f64 * share;
-        if self == Self::Veno && backlog < Self::BACKLOG { 0.8 } else { 0.5 }
+        let path = Conditions { mtu, queueing, base_rtt: base, ..Conditions::default() };
+        if self == Self::Veno && !shows_congestion(cwnd, &path) { 0.8 } else { 0.5 }
     }
 }
 

@@ -21,6 +21,7 @@ pub use api::{
     Call, CloseReason, ConnectError, Event, ListenError, OneWayDelay, Options, ReorderOptions, ReorderReport, Report,
     Sample, Samples, SendError, SendOptions, State, Stats, TfrcOptions, Wanted,
 };
+pub use braidcast_cc::Algorithm;
 pub use braidcast_cc::tfrc::{FeedbackRate, Rules, Variant};
 pub use braidcast_core::Misuse;
 pub use braidcast_queue::{Limits, Method, Priority, Why};

@@ -1,10 +1,10 @@
-//! CUBIC: what CCID 2 leaves of a long fat path, and what it must not take from others.
+//! CUBIC: what CCID 2 leaves of a long fat path, and what it must not take from others; other windows under CCID 2.
 
 mod common;
 
 use braidcast_core::{Instant, Rng, Route, SocketId};
 use braidcast_dccp::wire::ResetCode;
-use braidcast_dccp::{Ccid, CloseReason, ConnectionId, Endpoint, Event, Options, SendOptions};
+use braidcast_dccp::{Algorithm, Ccid, CloseReason, ConnectionId, Endpoint, Event, Options, SendOptions};
 use braidcast_sim::link::{LinkModel, QueueLimit};
 use braidcast_sim::testing::{Seed, seed_from_env};
 use braidcast_sim::{Duplex, Network, NodeId};
@@ -30,7 +30,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn new(ccids: &[Ccid], there: LinkModel, back: LinkModel) -> Self {
+    fn new(options: &[Options], there: LinkModel, back: LinkModel) -> Self {
         let seed = seed_from_env(1);
         let rng = Rng::from_seed(seed.get());
         let mut net = Network::new(seed.get());
@@ -40,9 +40,9 @@ impl Shared {
         net.with(server, |endpoint, _| endpoint.listen(PORT, SERVICE).unwrap());
         let (there, back) = (net.add_link(there), net.add_link(back));
         let to: std::net::SocketAddr = SERVER.parse().unwrap();
-        let senders = ccids.iter().zip(1..).map(|(&ccid, n)| {
+        let senders = options.iter().zip(1..).map(|(options, n)| {
             let from = format!("10.2.0.{n}:6511");
-            let client = net.add(Endpoint::new(only(ccid), rng.stream(&from)).unwrap(), [from.as_str()]);
+            let client = net.add(Endpoint::new(options.clone(), rng.stream(&from)).unwrap(), [from.as_str()]);
             let from = from.parse().unwrap();
             net.route((client, 0), to, &[there], (server, 0), from);
             net.route((server, 0), from, &[back], (client, 0), to);
@@ -89,8 +89,9 @@ impl Shared {
 }
 
 /// What a lone flow makes of the link in the last half of `seconds`, of what the link carries.
-fn share(ccid: Ccid, mbit: u64, delay: u64, packets: usize, loss: &str, seconds: u64) -> f64 {
-    let mut net = Shared::new(&[ccid], bottleneck(mbit, delay, packets, loss), link(mbit, delay));
+fn share(options: &Options, mbit: u64, delay: u64, packets: usize, loss: &str, seconds: u64) -> f64 {
+    let mut net =
+        Shared::new(core::slice::from_ref(options), bottleneck(mbit, delay, packets, loss), link(mbit, delay));
     let half = Duration::from_secs(seconds / 2);
     net.run(1, half);
     let bytes = net.run(1, half)[0];
@@ -101,21 +102,30 @@ fn share(ccid: Ccid, mbit: u64, delay: u64, packets: usize, loss: &str, seconds:
 /// packets in a round trip, which is the whole link; Reno gets some 200.
 #[test]
 fn a_long_fat_path_is_filled_where_ccid_2_does_not() {
-    let [two, cubic] = [Ccid::Two, Ccid::Cubic].map(|ccid| share(ccid, 30, 300, 900, "0.003%", 240));
+    let [two, cubic] = [Ccid::Two, Ccid::Cubic].map(|ccid| share(&only(ccid), 30, 300, 900, "0.003%", 240));
     assert!(cubic > 0.75 && cubic > 2.0 * two, "of the link, CCID 2 {two:.3}, CUBIC {cubic:.3}");
 }
 
 #[test]
+fn the_window_of_ccid_2_may_be_another_ones() {
+    let two = |cc| share(&Options { cc, ..only(Ccid::Two) }, 10, 20, 60, "0.2%", 30);
+    let cubic = share(&only(Ccid::Cubic), 10, 20, 60, "0.2%", 30);
+    assert_eq!((two(None), two(Some(Algorithm::Cubic))), (two(Some(Algorithm::Reno)), cubic));
+    let (reno, veno) = (two(None), two(Some(Algorithm::Veno)));
+    assert!(veno > 1.1 * reno, "losses of a radio: Reno {reno:.3}, Veno {veno:.3}");
+}
+
+#[test]
 fn at_a_short_round_trip_it_does_no_worse_than_ccid_2() {
-    let [two, cubic] = [Ccid::Two, Ccid::Cubic].map(|ccid| share(ccid, 10, 5, 20, "0%", 30));
+    let [two, cubic] = [Ccid::Two, Ccid::Cubic].map(|ccid| share(&only(ccid), 10, 5, 20, "0%", 30));
     assert!(cubic > 0.9 && cubic > 0.98 * two, "of the link, CCID 2 {two:.3}, CUBIC {cubic:.3}");
-    let [two, cubic] = [Ccid::Two, Ccid::Cubic].map(|ccid| share(ccid, 10, 10, 40, "1%", 60));
+    let [two, cubic] = [Ccid::Two, Ccid::Cubic].map(|ccid| share(&only(ccid), 10, 10, 40, "1%", 60));
     assert!(cubic > 0.95 * two, "with losses: CCID 2 {two:.3}, CUBIC {cubic:.3}");
 }
 
 #[test]
 fn two_cubic_flows_share_a_link_though_one_was_there_first() {
-    let mut net = Shared::new(&[Ccid::Cubic; 2], bottleneck(10, 30, 50, "0%"), link(10, 30));
+    let mut net = Shared::new(&[only(Ccid::Cubic), only(Ccid::Cubic)], bottleneck(10, 30, 50, "0%"), link(10, 30));
     net.run(1, Duration::from_secs(20));
     net.run(2, Duration::from_secs(40));
     let bytes = net.run(2, Duration::from_secs(120));
@@ -128,7 +138,7 @@ fn two_cubic_flows_share_a_link_though_one_was_there_first() {
 /// RFC 9438 §5.1: where Reno does well, CUBIC takes no more than Reno would.
 #[test]
 fn beside_ccid_2_at_a_short_round_trip_both_live() {
-    let mut net = Shared::new(&[Ccid::Two, Ccid::Cubic], bottleneck(10, 10, 40, "0%"), link(10, 10));
+    let mut net = Shared::new(&[only(Ccid::Two), only(Ccid::Cubic)], bottleneck(10, 10, 40, "0%"), link(10, 10));
     net.run(2, Duration::from_secs(20));
     let bytes = net.run(2, Duration::from_secs(120));
     let ratio = bytes[1] as f64 / bytes[0] as f64;

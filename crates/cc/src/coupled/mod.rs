@@ -1,9 +1,14 @@
 //! Windows that know of each other: several paths of one connection that share a bottleneck take together about what one
 //! TCP would (resource pooling; Wischik, Handley and Bagnulo Braun, ACM CCR 38(5), 2008).
 
+mod controller;
 mod lia;
 mod olia;
 mod rpv2;
+mod siblings;
+
+pub use controller::Coupled;
+pub use siblings::Siblings;
 
 use braidcast_core::named;
 use core::time::Duration;
@@ -32,7 +37,7 @@ pub struct CoupledPath {
     pub mtu: usize,
     /// Smoothed round-trip time.
     pub rtt: Duration,
-    /// Bytes that got through between two losses ([`Window::between_losses`](crate::Window::between_losses)).
+    /// Bytes that got through between two losses ([`Controller::between_losses`](crate::Controller::between_losses)).
     pub between_losses: u64,
 }
 

@@ -1,5 +1,6 @@
 use super::{ReorderOptions, TfrcOptions};
 use crate::ccid::Ccid;
+use braidcast_cc::Algorithm;
 use braidcast_core::{Instant, Misuse};
 use braidcast_queue::{Limits, Method, Priority};
 use core::time::Duration;
@@ -9,13 +10,16 @@ use std::sync::Arc;
 ///
 /// # Memory
 /// A connection at rest takes 6 to 8 KiB at each end (`tests/memory.rs`). A busy one takes no more than twice
-/// `send_queue` · `max_packet`, `receive_buffer` and 64 packets, 1.6 MB for 65,536 packets out, and 50 KB for all else: 3 MB
+/// `send_queue` · `max_packet`, `receive_buffer` and 64 packets, 2.1 MB for 65,536 packets out, and 50 KB for all else: 3.5 MB
 /// by default. A reordering buffer adds X · `D_max` bytes, 4096 packets at most, and `probe` 4096 samples, 2 MB. In all that is
 /// for `max_connections` connections; besides them an endpoint keeps 65,536 resting ports (6 MB) and 256 answers.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Congestion controls for both directions, the best first, one to [eight](Self::MAX_CCIDS). Default CCID 2 (RFC 4340 §10).
     pub ccids: Vec<Ccid>,
+    /// Congestion controller of the window that CCID 2 or CUBIC gives to what this end sends; the peer need not know. Default
+    /// `None`: Reno (RFC 4341 §5), or CUBIC.
+    pub cc: Option<Algorithm>,
     /// How CCID 3 and 4 behave.
     pub tfrc: TfrcOptions,
     /// Puts packets into order before loss detection and the application see them (CCID 3 and 4). Default `None`: off.
@@ -88,6 +92,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             ccids: vec![Ccid::Two],
+            cc: None,
             tfrc: TfrcOptions::default(),
             reorder: None,
             queue: Method::FifoTimed,

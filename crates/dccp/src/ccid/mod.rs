@@ -5,11 +5,11 @@
 mod ccid2;
 mod ccid3;
 mod ccid4;
-mod cubic;
 
 use crate::api::{TfrcOptions, Wanted};
 use crate::seq::Seq;
 use crate::wire::{Options, RawOption};
+use braidcast_cc::Algorithm;
 use braidcast_core::{Ecn, Instant, Writer, named};
 use core::fmt;
 use core::time::Duration;
@@ -24,7 +24,9 @@ pub enum Ccid {
     Three,
     /// The same for small packets (RFC 5622), and its variants ([`TfrcOptions::ccid4`]).
     Four,
-    /// CUBIC (RFC 9438) on the machinery of CCID 2: an experiment, known to this implementation only.
+    /// CUBIC (RFC 9438) on the machinery of CCID 2, for long fat paths, which that does not fill (SBPN §8.4.3). What RFC 4341
+    /// says of Ack Vectors, Ack Ratio, ECN, idleness and Data Dropped holds for it too. An experiment, known to this
+    /// implementation only.
     Cubic,
 }
 
@@ -61,16 +63,15 @@ impl Ccid {
 
     pub(crate) fn sender(self, setup: &Setup) -> Box<dyn Sender> {
         match self {
-            Self::Two => Box::new(ccid2::Sender::<ccid2::Reno>::new(setup)),
-            Self::Cubic => Box::new(cubic::Sender::new(setup)),
+            Self::Two => Box::new(ccid2::Sender::new(setup, setup.cc.unwrap_or(Algorithm::Reno))),
+            Self::Cubic => Box::new(ccid2::Sender::new(setup, setup.cc.unwrap_or(Algorithm::Cubic))),
             Self::Three | Self::Four => Box::new(ccid3::Sender::new(setup, self.profile(setup))),
         }
     }
 
     pub(crate) fn receiver(self, setup: &Setup) -> Box<dyn Receiver> {
         match self {
-            Self::Two => Box::new(ccid2::Receiver::default()),
-            Self::Cubic => Box::new(cubic::Receiver::default()),
+            Self::Two | Self::Cubic => Box::new(ccid2::Receiver::default()),
             Self::Three | Self::Four => Box::new(ccid3::Receiver::new(setup, self.profile(setup))),
         }
     }
@@ -97,6 +98,8 @@ pub(crate) struct Setup {
     pub(crate) rtt: Option<Duration>,
     /// Whether data has short numbers, and so smaller headers.
     pub(crate) short_seqnos: bool,
+    /// The controller of a window, in place of the CCID's own.
+    pub(crate) cc: Option<Algorithm>,
     /// For CCID 3 and 4.
     pub(crate) tfrc: TfrcOptions,
 }

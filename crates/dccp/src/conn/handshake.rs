@@ -97,6 +97,7 @@ impl Connection {
             packet_size: options.max_packet,
             rtt: None,
             short_seqnos: options.short_seqnos,
+            cc: options.cc,
             tfrc: options.tfrc,
         };
         let mut features = Negotiation::new(is_server);
@@ -226,6 +227,7 @@ impl Connection {
             packet_size: self.options.max_packet,
             rtt: self.rtt(),
             short_seqnos: self.options.short_seqnos,
+            cc: self.options.cc,
             tfrc: self.options.tfrc,
         };
         let ccid = |features: &Negotiation, place| Ccid::from_number(features.value(place, number::CCID) as u8);

@@ -10,6 +10,7 @@ use core::time::Duration;
 /// The keys, what a choice of congestion control sets first.
 pub(super) const KEYS: &[Key<Options>] = &[
     key("ccid", ccid),
+    key("cc", |o, v| put(&mut o.cc, word(v).map(Some))),
     key("rules", |o, v| put(&mut o.tfrc.rules, word(v))),
     key("feedback", |o, v| put(&mut o.tfrc.feedback, word(v).map(Some))),
     key("faster_restart", |o, v| put(&mut o.tfrc.faster_restart, flag(v))),

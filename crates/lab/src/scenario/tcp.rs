@@ -1,6 +1,6 @@
 //! `[tcp]`: the options of a TCP connection, by name.
 
-use super::keys::{Key, flag, key, put, time, whole};
+use super::keys::{Key, flag, key, put, time, whole, word};
 use braidcast_sim::tcp::Config;
 
 /// The keys.
@@ -13,4 +13,5 @@ pub(super) const KEYS: &[Key<Config>] = &[
     key("rto_min", |c, v| put(&mut c.rto.min, time(v))),
     key("rto_max", |c, v| put(&mut c.rto.max, time(v))),
     key("ecn", |c, v| put(&mut c.ecn, flag(v))),
+    key("cc", |c, v| put(&mut c.cc, word(v))),
 ];

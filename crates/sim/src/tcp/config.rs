@@ -1,4 +1,4 @@
-use braidcast_cc::RtoBounds;
+use braidcast_cc::{Algorithm, RtoBounds};
 use core::time::Duration;
 
 /// The first sequence number of both ends: near the top, so that every longer run crosses it.
@@ -23,6 +23,8 @@ pub struct Config {
     pub sack: bool,
     /// Whether to offer and accept ECN (RFC 3168); not.
     pub ecn: bool,
+    /// Congestion control; Reno, as ns-2's.
+    pub cc: Algorithm,
 }
 
 impl Default for Config {
@@ -35,6 +37,7 @@ impl Default for Config {
             rto: RtoBounds::default(),
             sack: true,
             ecn: false,
+            cc: Algorithm::Reno,
         }
     }
 }

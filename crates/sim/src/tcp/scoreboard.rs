@@ -1,15 +1,36 @@
+use braidcast_cc::Stamp;
+use braidcast_core::Instant;
 use std::collections::VecDeque;
 
 /// Segments that must be reported above another before that counts as lost (DupThresh, RFC 6675 §2).
 const DUP_THRESH: usize = 3;
 
+/// When a segment left last, and what rate estimation has it keep.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Departure {
+    pub(super) at: Instant,
+    pub(super) stamp: Stamp,
+}
+
+/// A segment that is known to have arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) departure: Departure,
+    pub(super) bytes: u64,
+    /// It was sent more than once: which of these arrived cannot be told.
+    pub(super) ambiguous: bool,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     start: u64,
     end: u64,
+    departure: Departure,
     sacked: bool,
     lost: bool,
+    /// Since it was last found lost; and at any time.
     resent: bool,
+    ambiguous: bool,
 }
 
 impl Sent {
@@ -17,6 +38,10 @@ impl Sent {
     const fn pipe(&self) -> u64 {
         let copies = if self.sacked { 0 } else { !self.lost as u64 + self.resent as u64 };
         copies * (self.end - self.start)
+    }
+
+    const fn arrival(&self) -> Arrival {
+        Arrival { departure: self.departure, bytes: self.end - self.start, ambiguous: self.ambiguous }
     }
 }
 
@@ -37,6 +62,8 @@ pub(super) struct Scoreboard {
     resend_from: usize,
     /// Bytes that duplicate acknowledgements without SACK say have left the network.
     presumed: u64,
+    /// Bytes that were found lost since [`take_lost`](Scoreboard::take_lost) asked.
+    newly_lost: u64,
 }
 
 impl Scoreboard {
@@ -66,6 +93,7 @@ impl Scoreboard {
     pub(super) fn lose_first(&mut self) {
         if let Some(first) = self.segments.front_mut() {
             self.pipe -= first.pipe();
+            self.newly_lost += if first.lost { 0 } else { first.end - first.start };
             first.lost = true;
             self.pipe += first.pipe();
             self.judged = self.judged.max(1);
@@ -73,16 +101,20 @@ impl Scoreboard {
     }
 
     /// New data was sent.
-    pub(super) fn push(&mut self, start: u64, end: u64) {
-        self.segments.push_back(Sent { start, end, sacked: false, lost: false, resent: false });
+    pub(super) fn push(&mut self, start: u64, end: u64, departure: Departure) {
+        let (sacked, lost, resent, ambiguous) = (false, false, false, false);
+        self.segments.push_back(Sent { start, end, departure, sacked, lost, resent, ambiguous });
         self.pipe += end - start;
     }
 
-    /// Everything before `until` is acknowledged.
-    pub(super) fn acknowledge(&mut self, until: u64) {
+    /// Everything before `until` is acknowledged. Tells `arrived` of what was not reported before.
+    pub(super) fn acknowledge(&mut self, until: u64, mut arrived: impl FnMut(Arrival)) {
         while let Some(first) = self.segments.front().filter(|first| first.end <= until).copied() {
             self.segments.pop_front();
             self.pipe -= first.pipe();
+            if !first.sacked {
+                arrived(first.arrival());
+            }
             if self.judged == 0 && first.sacked {
                 self.sacked_above -= 1;
             }
@@ -91,14 +123,16 @@ impl Scoreboard {
         }
     }
 
-    /// The receiver holds `start..end`. Says whether `probe`, the end of a segment, was reported for the first time.
-    pub(super) fn sack(&mut self, start: u64, end: u64, probe: Option<u64>) -> bool {
+    /// The receiver holds `start..end`: tells `arrived` of what was not reported before. Says whether `probe`, the end of a segment,
+    /// is among that.
+    pub(super) fn sack(&mut self, start: u64, end: u64, probe: Option<u64>, mut arrived: impl FnMut(Arrival)) -> bool {
         let mut place = self.segments.partition_point(|segment| segment.start < start);
         let mut found = false;
         while let Some(segment) = self.segments.get_mut(place).filter(|segment| segment.end <= end) {
             if !segment.sacked {
                 self.pipe -= segment.pipe();
                 segment.sacked = true;
+                arrived(segment.arrival());
                 found |= probe == Some(segment.end);
                 self.sacked_above += usize::from(place >= self.judged);
             }
@@ -116,11 +150,17 @@ impl Scoreboard {
             self.sacked_above -= usize::from(segment.sacked);
             if !segment.sacked {
                 self.pipe -= segment.pipe();
+                self.newly_lost += if segment.lost { 0 } else { segment.end - segment.start };
                 segment.lost = true;
                 self.pipe += segment.pipe();
             }
             self.judged += 1;
         }
+    }
+
+    /// Bytes that were found lost since the last call, those by timeout left out.
+    pub(super) const fn take_lost(&mut self) -> u64 {
+        core::mem::replace(&mut self.newly_lost, 0)
     }
 
     /// Whether the first segment is lost, and nobody sent it again yet.
@@ -154,9 +194,9 @@ impl Scoreboard {
     }
 
     /// The segment that [`next_lost`](Self::next_lost) gave was sent again.
-    pub(super) fn resent(&mut self) {
+    pub(super) fn resent(&mut self, departure: Departure) {
         if let Some(segment) = self.segments.get_mut(self.resend_from) {
-            segment.resent = true;
+            (segment.resent, segment.ambiguous, segment.departure) = (true, true, departure);
             self.pipe += segment.end - segment.start;
         }
     }
@@ -169,33 +209,47 @@ mod tests {
 
     fn sent(count: u64) -> Scoreboard {
         let mut board = Scoreboard::default();
-        (0..count).for_each(|n| board.push(n * 100, (n + 1) * 100));
+        (0..count).for_each(|n| board.push(n * 100, (n + 1) * 100, Departure::default()));
         board
     }
 
     #[test]
     fn three_reports_above_make_a_loss() {
         let mut board = sent(10);
-        assert!(!board.sack(200, 400, None));
+        assert!(!board.sack(200, 400, None, |_| {}));
         board.detect_losses();
         assert_eq!((board.pipe(), board.next_lost()), (800, None));
-        assert!(board.sack(200, 500, Some(500)));
+        assert!(board.sack(200, 500, Some(500), |_| {}));
         board.detect_losses();
         assert_eq!((board.pipe(), board.next_lost(), board.first_is_lost()), (500, Some((0, 100)), true));
-        board.resent();
+        board.resent(Departure::default());
         assert_eq!((board.pipe(), board.next_lost(), board.first_is_lost()), (600, Some((100, 200)), false));
-        board.acknowledge(100);
+        board.acknowledge(100, |_| {});
         assert_eq!((board.pipe(), board.next_lost()), (500, Some((100, 200))));
     }
 
     #[test]
     fn a_timeout_loses_all_but_what_was_reported() {
         let mut board = sent(4);
-        board.sack(100, 200, None);
+        board.sack(100, 200, None, |_| {});
         board.on_timeout();
         assert_eq!((board.pipe(), board.next_lost()), (0, Some((0, 100))));
-        board.resent();
+        board.resent(Departure::default());
         assert_eq!((board.pipe(), board.next_lost()), (100, Some((200, 300))));
+    }
+
+    #[test]
+    fn each_segment_arrives_once_and_a_repeat_is_ambiguous() {
+        let mut board = sent(6);
+        let mut seen = vec![];
+        board.sack(200, 600, None, |it| seen.push((it.bytes, it.ambiguous)));
+        board.detect_losses();
+        assert_eq!((board.take_lost(), board.take_lost()), (200, 0));
+        assert_eq!(board.next_lost(), Some((0, 100)));
+        board.resent(Departure::default());
+        board.acknowledge(200, |it| seen.push((it.bytes, it.ambiguous)));
+        board.acknowledge(600, |it| seen.push((it.bytes, it.ambiguous)));
+        assert_eq!(seen, [(100, false), (100, false), (100, false), (100, false), (100, true), (100, false)]);
     }
 
     proptest! {
@@ -207,19 +261,19 @@ mod tests {
             for (what, a, b) in steps {
                 match what {
                     0 | 1 => {
-                        (0..b).for_each(|n| board.push(end + n * 100, end + (n + 1) * 100));
+                        (0..b).for_each(|n| board.push(end + n * 100, end + (n + 1) * 100, Departure::default()));
                         end += b * 100;
                     }
                     2 => {
                         una = end.min(una + b * 100);
-                        board.acknowledge(una);
+                        board.acknowledge(una, |_| {});
                     }
                     3 => {
                         let start = una + (a + 1) * 100;
-                        board.sack(start, end.min(start + b * 100), None);
+                        board.sack(start, end.min(start + b * 100), None, |_| {});
                         board.detect_losses();
                     }
-                    4 if board.next_lost().is_some() => board.resent(),
+                    4 if board.next_lost().is_some() => board.resent(Departure::default()),
                     5 if a == 0 => board.on_timeout(),
                     _ => {}
                 }

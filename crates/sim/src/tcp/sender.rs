@@ -1,10 +1,11 @@
 use super::config::{Config, ISN};
 use super::payload;
-use super::scoreboard::Scoreboard;
+use super::scoreboard::{Arrival, Departure, Scoreboard};
 use super::segment::{Flags, Options, Segment};
-use super::window::RenoWindow;
 use crate::traffic::{Emission, Source};
-use braidcast_cc::RttEstimator;
+use braidcast_cc::{
+    Acked, Conditions, Controller, QueueingDelay, RateSampler, RttEstimator, Setup, Siblings, Signal, Standard,
+};
 use braidcast_core::{Ecn, Instant, Serial, Unwrapper};
 use core::time::Duration;
 
@@ -77,7 +78,9 @@ pub struct Sender {
     duplicates: u32,
     mss: u64,
     board: Scoreboard,
-    window: RenoWindow,
+    controller: Box<dyn Controller>,
+    rates: RateSampler,
+    queueing: QueueingDelay,
     rtt: RttEstimator,
     /// End of the segment that is timed, and when it was sent.
     timed: Option<(u64, Instant)>,
@@ -94,6 +97,13 @@ pub struct Sender {
     last_sent: Instant,
     samples: Vec<Sample>,
     stats: SenderStats,
+}
+
+/// A controller that begins with `initial` segments.
+fn controller(config: &Config, initial: u64) -> Box<dyn Controller> {
+    let mss = usize::from(config.mss);
+    let initial = mss * initial.max(1) as usize;
+    config.cc.controller(&Setup { initial, ..Setup::new(Standard::RFC_5681, mss) })
 }
 
 /// Setting it up, and looking at it.
@@ -123,7 +133,9 @@ impl Sender {
             duplicates: 0,
             mss,
             board: Scoreboard::default(),
-            window: RenoWindow::new(mss, u64::from(config.initial_window)),
+            controller: controller(&config, u64::from(config.initial_window)),
+            rates: RateSampler::default(),
+            queueing: QueueingDelay::default(),
             rtt: RttEstimator::new(config.rto),
             timed: None,
             rto_at: Some(start),
@@ -148,9 +160,14 @@ impl Sender {
         &self.samples
     }
 
-    /// The congestion window.
-    pub const fn window(&self) -> &RenoWindow {
-        &self.window
+    /// Congestion control.
+    pub fn controller(&self) -> &dyn Controller {
+        &*self.controller
+    }
+
+    /// Bytes that may be in the network.
+    fn cwnd(&self) -> u64 {
+        self.controller.window() as u64
     }
 
     /// Round-trip time and RTO.
@@ -166,7 +183,20 @@ impl Sender {
     /// What a reduction starts from: bytes not acknowledged, without those that limited transmit sent beyond the window (RFC
     /// 5681 §3.2 step 2).
     fn counted_flight(&self) -> u64 {
-        self.flight().min(self.window.cwnd())
+        self.flight().min(self.cwnd())
+    }
+
+    /// What congestion control may know of the path.
+    fn path(&self, now: Instant) -> Conditions<'static> {
+        Conditions {
+            now,
+            mtu: self.mss as usize,
+            in_flight: self.counted_flight() as usize,
+            srtt: self.rtt.srtt(),
+            queueing: self.queueing.latest(),
+            base_rtt: self.queueing.base().unwrap_or_default(),
+            siblings: Siblings::default(),
+        }
     }
 
     fn wire(offset: u64) -> u32 {
@@ -195,7 +225,7 @@ impl Sender {
         self.edge = self.edge.max(ack + (u64::from(segment.window) << self.peer_scale));
         self.take_acknowledgement(now, ack, segment);
         if self.ecn && segment.flags.has(Flags::ECE) && self.una > self.marked_until && self.recovery.is_none() {
-            self.window.on_congestion(self.counted_flight());
+            self.controller.on_marked(&self.path(now), &Signal { bytes: self.mss as usize, new_round: true });
             self.marked_until = self.nxt;
             self.cwr_due = true;
             self.stats.marks += 1;
@@ -216,37 +246,37 @@ impl Sender {
         self.rto_at = None;
         match self.syn_sent.filter(|_| self.expiries == 0) {
             Some(sent) => self.rtt.sample(now - sent),
-            None => self.window.on_syn_lost(),
+            // The SYN was lost: begins with one segment (RFC 5681 §3.1).
+            None => self.controller = controller(&self.config, 1),
         }
         self.expiries = 0;
         self.sample(now);
     }
 
     fn take_acknowledgement(&mut self, now: Instant, ack: u64, segment: &Segment<'_>) {
-        // A window that the application doesn't fill does not grow (RFC 7661 §1).
-        let was_full = self.board.pipe() + self.mss > self.window.cwnd();
+        // A window that the application doesn't fill does not grow (RFC 7661 §1), nor one in fast recovery.
+        let was_full = self.board.pipe() + self.mss > self.cwnd();
+        let may_grow = !matches!(self.recovery, Some(Recovery::Fast { .. }));
         let acked = ack.saturating_sub(self.una);
-        let probe = self.timed.map(|(end, _)| end);
-        let mut measured = probe.is_some_and(|end| end <= ack);
-        self.board.acknowledge(ack);
-        for (left, right) in segment.options.sack.iter() {
-            let place = |wire: u32| self.acks.peek(u64::from(wire)).saturating_sub(self.first_ack);
-            measured |= self.board.sack(place(left), place(right), probe);
-        }
-        if let Some((_, sent)) = self.timed.take_if(|_| measured) {
-            self.rtt.sample(now - sent);
-        }
+        let (measured, rtt) = self.note_arrivals(now, ack, segment);
         if acked > 0 {
-            self.advance(now, ack, acked, was_full);
+            self.advance(now, ack, acked);
         }
+        let rate = self.rates.sample(self.queueing.base());
+        let bytes = acked as usize;
+        let acked_news = Acked { bytes, may_grow, was_full, ack_ratio: 1, rtt, ends_round: measured, rate };
+        self.controller.on_acked(&self.path(now), &acked_news);
         if self.sack {
             self.board.detect_losses();
         } else {
             self.count_duplicates(acked, segment);
         }
-        if self.recovery.is_none() && self.board.first_is_lost() {
+        let (lost, new_round) = (self.board.take_lost(), self.recovery.is_none() && self.board.first_is_lost());
+        if lost > 0 || new_round {
+            self.controller.on_lost(&self.path(now), &Signal { bytes: lost as usize, new_round });
+        }
+        if new_round {
             self.recovery = Some(Recovery::Fast { until: self.nxt });
-            self.window.on_congestion(self.counted_flight());
             self.marked_until = self.nxt;
             self.cwr_due = self.ecn;
             self.force = true;
@@ -254,17 +284,37 @@ impl Sender {
         }
     }
 
+    /// Takes off what has arrived. Gives whether the segment that is timed has, and the round trip of the newest, if it was sent once.
+    fn note_arrivals(&mut self, now: Instant, ack: u64, segment: &Segment<'_>) -> (bool, Option<Duration>) {
+        let probe = self.timed.map(|(end, _)| end);
+        let mut measured = probe.is_some_and(|end| end <= ack);
+        let (rates, mut newest) = (&mut self.rates, None::<Arrival>);
+        let mut arrived = |it: Arrival| {
+            rates.on_delivered(now, it.departure.at, it.departure.stamp, it.bytes as usize);
+            newest = newest.filter(|newest| newest.departure.at > it.departure.at).or(Some(it));
+        };
+        self.board.acknowledge(ack, &mut arrived);
+        for (left, right) in segment.options.sack.iter() {
+            let place = |wire: u32| self.acks.peek(u64::from(wire)).saturating_sub(self.first_ack);
+            measured |= self.board.sack(place(left), place(right), probe, &mut arrived);
+        }
+        let rtt = newest.filter(|it| !it.ambiguous).map(|it| now - it.departure.at);
+        rtt.into_iter().for_each(|rtt| self.queueing.observe(now, rtt));
+        if let Some((_, sent)) = self.timed.take_if(|_| measured) {
+            self.rtt.sample(now - sent);
+            self.queueing.end_round();
+        }
+        (measured, rtt)
+    }
+
     /// `acked` bytes up to `ack` are acknowledged for the first time.
-    fn advance(&mut self, now: Instant, ack: u64, acked: u64, was_full: bool) {
+    fn advance(&mut self, now: Instant, ack: u64, acked: u64) {
         self.una = ack;
         self.stats.acknowledged += acked;
         self.expiries = 0;
         self.rto_at = (self.nxt > self.una).then(|| now + self.rtt.rto());
         if self.una == self.available && self.next_emission.is_none() {
             self.stats.finished.get_or_insert(now);
-        }
-        if !matches!(self.recovery, Some(Recovery::Fast { .. })) && was_full {
-            self.window.on_ack(acked);
         }
         if let Some(Recovery::Fast { until } | Recovery::Timeout { until }) = self.recovery
             && self.una >= until
@@ -300,7 +350,7 @@ impl Sender {
 
     fn sample(&mut self, now: Instant) {
         if self.samples.last().is_none_or(|last| now >= last.at + SAMPLE_EVERY) {
-            let (cwnd, ssthresh) = (self.window.cwnd(), self.window.ssthresh());
+            let (cwnd, ssthresh) = (self.cwnd(), self.controller.ssthresh() as u64);
             let srtt = self.rtt.srtt().unwrap_or_default();
             self.samples.push(Sample { at: now, cwnd, ssthresh, srtt });
         }
@@ -331,7 +381,7 @@ impl Sender {
             }
             return;
         }
-        self.window.on_timeout(self.counted_flight(), self.expiries > 0);
+        self.controller.on_timeout(&self.path(now));
         self.count_expiry();
         self.board.on_timeout();
         self.timed = None;
@@ -372,9 +422,10 @@ impl Sender {
         }
         self.draw(now);
         if self.flight() == 0 && now - self.last_sent > self.rtt.rto() {
-            self.window.on_idle(u64::from(self.config.initial_window));
+            let initial = u64::from(self.config.initial_window) * self.mss;
+            self.controller.on_idle(&self.path(now), initial as usize); // RFC 5681 §4.1.
         }
-        let has_room = self.board.pipe() + self.mss <= self.window.cwnd();
+        let has_room = self.board.pipe() + self.mss <= self.cwnd();
         let segment = self.resend(now, has_room).or_else(|| self.send_new(now, has_room))?;
         self.last_sent = now;
         self.stats.segments += 1;
@@ -385,7 +436,8 @@ impl Sender {
     fn resend(&mut self, now: Instant, has_room: bool) -> Option<(Segment<'static>, Ecn)> {
         let (start, end) = self.board.next_lost().filter(|_| has_room || self.force)?;
         self.force = false;
-        self.board.resent();
+        let departure = self.depart(now, end - start);
+        self.board.resent(departure);
         // What was sent twice is not timed (Karn, RFC 6298 §3).
         self.timed = self.timed.filter(|(timed, _)| *timed != end);
         self.stats.retransmissions += 1;
@@ -398,17 +450,28 @@ impl Sender {
 
     fn send_new(&mut self, now: Instant, has_room: bool) -> Option<(Segment<'static>, Ecn)> {
         let len = self.mss.min(self.available - self.nxt);
+        if len == 0 && has_room {
+            self.rates.on_app_limited(self.board.pipe() as usize);
+        }
         if len == 0 || !has_room || self.nxt + len > self.edge {
             return None;
         }
         let (start, end) = (self.nxt, self.nxt + len);
+        let departure = self.depart(now, len);
         self.nxt = end;
-        self.board.push(start, end);
+        self.board.push(start, end, departure);
         self.timed.get_or_insert((end, now));
         let mut segment = self.data(start, end);
         let ecn = if self.ecn { Ecn::Ect0 } else { Ecn::NotEct };
         segment.flags = segment.flags.with(Flags::CWR, self.ecn && core::mem::take(&mut self.cwr_due));
         Some((segment, ecn))
+    }
+
+    /// `bytes` leave.
+    fn depart(&mut self, now: Instant, bytes: u64) -> Departure {
+        let stamp = self.rates.on_sent(now, self.board.pipe() as usize);
+        self.controller.on_sent(&self.path(now), bytes as usize);
+        Departure { at: now, stamp }
     }
 
     fn syn(&self) -> Segment<'static> {

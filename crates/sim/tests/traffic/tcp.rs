@@ -1,7 +1,7 @@
 //! What TCP does, exactly.
 
 use crate::{A, B, Transfer, lossy, ms, secs, to};
-use braidcast_cc::RtoBounds;
+use braidcast_cc::{Algorithm, RtoBounds};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Transmit};
 use braidcast_sim::link::{Jitter, Loss, QueueLimit, Reorder, ReorderHow};
 use braidcast_sim::tcp::{Config, FlowId, Host, Segment};
@@ -63,7 +63,7 @@ fn losses_of_one_window_are_repaired_in_one_round_trip_and_halve_it_once() {
     let repeats: Vec<_> = log.borrow().iter().filter(|(.., first)| !first).map(|(at, ..)| *at).collect();
     assert!(repeats[4] - repeats[0] < ms(100), "{repeats:?}");
     // 32 + 2 segments grown by what came before the loss was noticed, halved.
-    let ssthresh = transfer.sender(0).window().ssthresh() / 1460;
+    let ssthresh = transfer.sender(0).controller().ssthresh() / 1460;
     assert!((16..=18).contains(&ssthresh), "{ssthresh} segments");
     assert_eq!((transfer.receiver(0).wrong(), transfer.receiver(0).duplicates()), (0, 0));
 }
@@ -141,7 +141,7 @@ fn a_source_with_a_pace_is_followed_and_does_not_open_the_window() {
     let traffic = ["cbr:200kbit,500B".parse::<Traffic>().unwrap_or(Traffic::Bulk(None))];
     let mut transfer = Transfer::new(1, Config::default(), lossy(Loss::None), &traffic);
     assert_eq!(transfer.goodput(0, secs(1), secs(11)), 200_000.0);
-    assert!(transfer.sender(0).window().cwnd() < 8 * 1460, "{:?}", transfer.sender(0).window());
+    assert!(transfer.sender(0).controller().window() < 8 * 1460, "{:?}", transfer.sender(0).controller());
 }
 
 #[test]
@@ -160,6 +160,50 @@ fn two_flows_share_a_bottleneck_evenly() {
         assert!(jain > 0.95, "{rates:?}: {jain}");
         assert!(rates[0] + rates[1] > 0.95 * 2e6 * 1460.0 / 1500.0, "{rates:?}");
     }
+}
+
+#[test]
+fn every_controller_fills_a_link_and_comes_back_after_losses() {
+    for (name, cc) in Algorithm::ALL {
+        let wire = LinkModel { queue: QueueLimit::Packets(100).into(), ..LinkModel::wire(10_000_000, ms(20)) };
+        let run = |loss: f64| {
+            let there = LinkModel { loss: Loss::Uniform(loss), ..wire.clone() };
+            let config = Config { cc, ..Config::default() };
+            let mut transfer = Transfer::new(1, config, Duplex::new(there, wire.clone()), &BULK);
+            let share = transfer.goodput(0, secs(10), secs(40)) / (10e6 * 1460.0 / 1500.0);
+            (share, transfer.sender(0).stats())
+        };
+        let (clean, stats) = run(0.0);
+        assert!(
+            clean > 0.95 && stats.recoveries > 0 && stats.timeouts == 0,
+            "{name}: {clean:.3} of the link, {stats:?}"
+        );
+        let (lossy, _) = run(0.005);
+        assert!(lossy > 0.3, "{name}: {lossy:.3} of the link with losses");
+    }
+}
+
+#[test]
+fn veno_gives_up_less_than_reno_where_no_queue_stands() {
+    let goodput = |cc| {
+        let mut transfer = Transfer::new(1, Config { cc, ..Config::default() }, lossy(Loss::Uniform(0.01)), &BULK);
+        transfer.goodput(0, secs(10), secs(100))
+    };
+    let (reno, veno) = (goodput(Algorithm::Reno), goodput(Algorithm::Veno));
+    assert!(veno > 1.2 * reno, "Reno {reno:.0} bit/s, Veno {veno:.0}");
+}
+
+#[test]
+fn cubic_comes_back_sooner_over_a_long_fat_path() {
+    let goodput = |cc| {
+        let wire = LinkModel { queue: QueueLimit::Packets(500).into(), ..LinkModel::wire(50_000_000, ms(100)) };
+        let there = LinkModel { loss: Loss::Uniform(0.00005), ..wire.clone() };
+        let config = Config { cc, receive_window: 16 << 20, ..Config::default() };
+        let mut transfer = Transfer::new(1, config, Duplex::new(there, wire), &BULK);
+        transfer.goodput(0, secs(20), secs(120))
+    };
+    let (reno, cubic) = (goodput(Algorithm::Reno), goodput(Algorithm::Cubic));
+    assert!(cubic > 1.5 * reno, "Reno {reno:.0} bit/s, CUBIC {cubic:.0}");
 }
 
 #[test]
@@ -224,7 +268,7 @@ fn marks_halve_the_window_once_for_each_round_trip_and_nothing_is_sent_again() {
     });
     let stats = hosts[0].sender(flow).stats();
     assert_eq!((marked, stats.marks, stats.retransmissions, stats.timeouts), (5, 1, 0, 0));
-    let window = hosts[0].sender(flow).window();
+    let window = hosts[0].sender(flow).controller();
     assert!((16 * 1460..32 * 1460).contains(&window.ssthresh()), "{window:?}");
 }
 

@@ -1,11 +1,14 @@
+use super::NUMDUPACK;
 use super::ack_ratio::AckRatio;
-use super::{Acked, NUMDUPACK, Window};
+use super::window::{Congestion, Window};
 use crate::ackvec::NonceHistory;
 use crate::ccid::{self, Arrival, CcidReport, Feedback, Permit, Sent, Setup};
 use crate::seq::{Seq, back, later};
 use crate::wire::Opt;
 use crate::wire::option::{DropCode, PacketState, from_units};
-use braidcast_cc::{RtoBounds, RttEstimator};
+use braidcast_cc::{
+    Acked, Algorithm, Conditions, QueueingDelay, RateSampler, RtoBounds, RttEstimator, Siblings, Stamp,
+};
 use braidcast_core::Instant;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -14,16 +17,26 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     at: Instant,
+    stamp: Stamp,
     is_data: bool,
     /// Acknowledged, or taken for lost.
     done: bool,
     dropped: Option<DropCode>,
 }
 
+/// What one feedback says of the round-trip time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Measured {
+    rtt: Option<Duration>,
+    round_is_over: bool,
+}
+
 /// The data sender of CCID 2 (RFC 4341 §5): what is out, what was lost, and a window that follows.
 #[derive(Debug)]
-pub(in crate::ccid) struct Sender<W> {
-    window: W,
+pub(in crate::ccid) struct Sender {
+    window: Window,
+    rates: RateSampler,
+    queueing: QueueingDelay,
     /// Data packets in the network.
     pipe: u32,
     /// Largest window that the sequence window allows.
@@ -62,17 +75,20 @@ const RTO: RtoBounds =
 /// Time is taken off, so it is added to the timeout.
 const DELAYED_ACK: Duration = Duration::from_millis(200);
 
-impl<W: Window> Sender<W> {
+impl Sender {
     /// Packets that are remembered; beyond that the oldest count as lost.
     const MAX_FLIGHTS: usize = 1 << 16;
 
-    pub(in crate::ccid) fn new(setup: &Setup) -> Self {
+    /// A sender whose window is that of `algorithm`.
+    pub(in crate::ccid) fn new(setup: &Setup, algorithm: Algorithm) -> Self {
         // RFC 3390: 4380 bytes, but two packets at least and four at most.
         let initial_window = (4380 / setup.packet_size.max(1)).clamp(2, 4) as u32;
         let mut rtt = RttEstimator::new(RTO);
         setup.rtt.into_iter().for_each(|measured| rtt.sample(measured));
         Self {
-            window: W::new(initial_window),
+            window: Window::new(algorithm, setup.packet_size, initial_window),
+            rates: RateSampler::default(),
+            queueing: QueueingDelay::default(),
             pipe: 0,
             limit: u32::MAX,
             initial_window,
@@ -119,14 +135,27 @@ impl<W: Window> Sender<W> {
         (low <= high).then(|| (low, low.distance_to(high) + 1))
     }
 
-    /// A loss or mark of packet `seq`: told to the window once for all that was sent before it was noticed (§5).
-    fn congestion(&mut self, seq: Seq) {
-        if self.recovered_after.is_some_and(|end| seq <= end) {
-            return;
+    /// What the window may know of the path.
+    fn path(&self, now: Instant) -> Conditions<'static> {
+        Conditions {
+            now,
+            mtu: self.window.bytes(1),
+            in_flight: self.window.bytes(self.pipe),
+            srtt: self.rtt.srtt(),
+            queueing: self.queueing.latest(),
+            base_rtt: self.queueing.base().unwrap_or_default(),
+            siblings: Siblings::default(),
         }
-        self.recovered_after = Some(back(self.next(), 1));
-        self.counts.loss_events += 1;
-        self.window.on_congestion();
+    }
+
+    /// A loss or mark of packet `seq`: reduces the window once for all that was sent before it was noticed (§5).
+    fn congestion(&mut self, now: Instant, seq: Seq, why: Congestion) {
+        let new_round = self.recovered_after.is_none_or(|end| seq > end);
+        if new_round {
+            self.recovered_after = Some(back(self.next(), 1));
+            self.counts.loss_events += 1;
+        }
+        self.window.on_congestion(&self.path(now), why, new_round);
     }
 
     /// Notes which packets not yet acknowledged had their data dropped.
@@ -149,11 +178,12 @@ impl<W: Window> Sender<W> {
     fn arrived(&mut self, now: Instant, seq: Seq, marked: bool) -> bool {
         let Some(flight) = self.flight_mut(seq).filter(|flight| !flight.done) else { return false };
         flight.done = true;
-        let Flight { is_data, dropped, .. } = *flight;
+        let Flight { at, stamp, is_data, dropped, .. } = *flight;
         self.note_greatest(seq);
         if !is_data {
             return false;
         }
+        self.rates.on_delivered(now, at, stamp, self.window.bytes(1));
         self.pipe = self.pipe.saturating_sub(1);
         self.counts.acked += 1;
         self.rtt.restore_rto();
@@ -162,18 +192,17 @@ impl<W: Window> Sender<W> {
         let congested = match dropped {
             None | Some(DropCode::ProtocolConstraints | DropCode::NotListening) => marked,
             Some(DropCode::ReceiveBuffer) => {
-                self.window.shrink();
-                self.window.leave_slow_start(); // RFC 4341 §5.2
+                self.window.shrink(&self.path(now)); // RFC 4341 §5.2
                 marked
             }
             Some(DropCode::Corrupt | DropCode::DeliveredCorrupt | DropCode::Reserved(_)) => {
-                self.window.leave_slow_start();
+                self.window.leave_slow_start(&self.path(now));
                 true
             }
         };
         self.counts.marked += u64::from(marked);
         if congested {
-            self.congestion(seq);
+            self.congestion(now, seq, Congestion::Marked);
         }
         !congested
     }
@@ -187,24 +216,24 @@ impl<W: Window> Sender<W> {
     }
 
     /// What three later packets have overtaken is lost (§5).
-    fn find_losses(&mut self) {
+    fn find_losses(&mut self, now: Instant) {
         if let Some(bound) = self.greatest[NUMDUPACK - 1] {
             let count =
                 if bound > self.first { self.first.distance_to(bound).min(self.flights.len() as u64) } else { 0 };
             for n in 0..count {
-                self.lose(self.first.plus(n));
+                self.lose(now, self.first.plus(n));
             }
         }
         self.forget();
     }
 
-    fn lose(&mut self, seq: Seq) {
+    fn lose(&mut self, now: Instant, seq: Seq) {
         let Some(flight) = self.flight_mut(seq).filter(|flight| !flight.done) else { return };
         flight.done = true;
         if flight.is_data {
-            self.pipe = self.pipe.saturating_sub(1);
             self.counts.lost += 1;
-            self.congestion(seq);
+            self.congestion(now, seq, Congestion::Lost);
+            self.pipe = self.pipe.saturating_sub(1);
         }
     }
 
@@ -220,20 +249,24 @@ impl<W: Window> Sender<W> {
     }
 
     /// The round-trip time, on the packet that the peer acknowledges; smoothed once in a window.
-    fn measure(&mut self, now: Instant, feedback: &Feedback<'_>) {
+    fn measure(&mut self, now: Instant, feedback: &Feedback<'_>) -> Measured {
         let round_is_over = self.measure_from.is_none_or(|from| feedback.ack >= from);
-        let Some(flight) = self.flight_mut(feedback.ack).filter(|flight| !flight.done).copied() else { return };
+        let Some(flight) = self.flight_mut(feedback.ack).filter(|flight| !flight.done).copied() else {
+            return Measured::default();
+        };
         let held = feedback.options.known().find_map(|option| match option {
             Opt::ElapsedTime(units) => Some(from_units(units)),
             _ => None,
         });
         let rtt = now.since(flight.at).saturating_sub(held.unwrap_or_default());
         self.rtt_sample = Some(rtt);
-        self.window.on_rtt(rtt, round_is_over);
+        self.queueing.observe(now, rtt);
         if round_is_over {
             self.rtt.sample(rtt);
+            self.queueing.end_round();
             self.measure_from = Some(self.next());
         }
+        Measured { rtt: Some(rtt), round_is_over }
     }
 
     /// Whether all nonce echoes are right, as far as we can tell (RFC 4340 §12.2).
@@ -247,19 +280,26 @@ impl<W: Window> Sender<W> {
     }
 
     /// `unmarked` more data packets got through that had left while the window was full.
-    fn grow(&mut self, now: Instant, unmarked: u32) {
+    fn grow(&mut self, now: Instant, unmarked: u32, measured: Measured) {
         let cwnd = self.window.cwnd();
-        let may_grow = unmarked > 0 && now >= self.no_growth_until && cwnd < self.limit;
-        let srtt = self.rtt.srtt().unwrap_or_default();
-        self.window.on_ack(now, &Acked { packets: unmarked, may_grow, srtt, ack_ratio: self.ack_ratio.get(cwnd) });
+        let acked = Acked {
+            bytes: self.window.bytes(unmarked),
+            may_grow: now >= self.no_growth_until && cwnd < self.limit,
+            was_full: unmarked > 0,
+            ack_ratio: self.ack_ratio.get(cwnd),
+            rtt: measured.rtt,
+            ends_round: measured.round_is_over,
+            rate: self.rates.sample(self.rtt.min()),
+        };
+        self.window.on_acked(&self.path(now), &acked);
     }
 }
 
-impl<W: Window> ccid::Sender for Sender<W> {
+impl ccid::Sender for Sender {
     fn permit(&mut self, now: Instant, _payload: usize) -> Permit {
         if self.pipe == 0 && self.last_data.is_some_and(|at| now.since(at) > self.rtt.rto() + DELAYED_ACK) {
             // §5.1: slow start after an idle period. A window of one packet whose acknowledgement is held back is none.
-            self.window.on_idle(self.initial_window);
+            self.window.on_idle(&self.path(now), self.initial_window);
             self.last_data = None;
         }
         if self.pipe < self.allowed() {
@@ -280,13 +320,16 @@ impl<W: Window> ccid::Sender for Sender<W> {
             self.first = sent.seq;
         }
         // Numbers that were skipped were never sent, so they cannot be lost.
-        let skipped = Flight { at: now, is_data: false, done: true, dropped: None };
+        let skipped = Flight { at: now, stamp: Stamp::default(), is_data: false, done: true, dropped: None };
         while self.next() < sent.seq && self.flights.len() < Self::MAX_FLIGHTS {
             self.flights.push_back(skipped);
         }
-        self.flights.push_back(Flight { is_data: sent.is_data, done: false, ..skipped });
+        let path = self.path(now);
+        let stamp = if sent.is_data { self.rates.on_sent(now, path.in_flight) } else { Stamp::default() };
+        self.flights.push_back(Flight { stamp, is_data: sent.is_data, done: false, ..skipped });
         self.nonces.sent(sent.seq, sent.nonce);
         if sent.is_data {
+            self.window.on_sent(&path);
             self.pipe += 1;
             self.since_ack += 1;
             self.last_data = Some(now);
@@ -298,17 +341,20 @@ impl<W: Window> ccid::Sender for Sender<W> {
             self.since_ack = 0;
         }
         if self.flights.len() > Self::MAX_FLIGHTS {
-            self.lose(self.first);
+            self.lose(now, self.first);
             self.forget();
         }
     }
 
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback<'_>) {
-        self.measure(now, feedback);
+        if self.pipe < self.allowed() {
+            self.rates.on_app_limited(self.window.bytes(self.pipe));
+        }
+        let measured = self.measure(now, feedback);
         if !self.nonces_match(feedback) {
             // §12.3: as if a recent packet had been marked.
             self.counts.nonce_mismatches += 1;
-            self.congestion(feedback.ack);
+            self.congestion(now, feedback.ack, Congestion::Marked);
         }
         if feedback.has_dropped {
             self.note_dropped(feedback);
@@ -325,8 +371,8 @@ impl<W: Window> ccid::Sender for Sender<W> {
             }
             high = back(low, 1);
         }
-        self.find_losses();
-        self.grow(now, unmarked);
+        self.find_losses(now);
+        self.grow(now, unmarked, measured);
         if acked > 0 {
             self.ack_ratio.on_acked(acked, self.window.cwnd());
         }
@@ -337,7 +383,7 @@ impl<W: Window> ccid::Sender for Sender<W> {
     }
 
     fn on_slow_receiver(&mut self, now: Instant) {
-        self.window.leave_slow_start();
+        self.window.leave_slow_start(&self.path(now));
         self.no_growth_until = now + self.rtt.srtt().unwrap_or(Duration::from_millis(200));
     }
 
@@ -350,10 +396,10 @@ impl<W: Window> ccid::Sender for Sender<W> {
             return;
         }
         // §5: all that is out is lost.
-        self.window.on_timeout();
+        self.window.on_timeout(&self.path(now));
         self.recovered_after = Some(back(self.next(), 1));
         for n in 0..self.flights.len() as u64 {
-            self.lose(self.first.plus(n));
+            self.lose(now, self.first.plus(n));
         }
         self.counts.loss_events += 1;
         self.counts.timeouts += 1;

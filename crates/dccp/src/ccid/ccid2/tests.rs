@@ -1,11 +1,10 @@
 use super::*;
 use crate::ccid::Sender as _;
-use crate::ccid::ccid2::Reno;
 use crate::wire::{Kind, Options};
 
 /// A sender, its clock and the next number.
 struct Bench {
-    sender: Sender<Reno>,
+    sender: Sender,
     now: Instant,
     next: u64,
 }
@@ -16,14 +15,20 @@ fn bench() -> Bench {
         packet_size: 1400,
         rtt: Some(Duration::from_millis(100)),
         short_seqnos: false,
+        cc: None,
         tfrc: crate::api::TfrcOptions::default(),
     };
-    Bench { sender: Sender::new(&setup), now: Instant::from_millis(1), next: 1 }
+    Bench { sender: Sender::new(&setup, Algorithm::Reno), now: Instant::from_millis(1), next: 1 }
 }
 
 impl Bench {
     fn cwnd(&self) -> (u32, u32) {
-        (self.sender.window.cwnd, self.sender.pipe)
+        (self.sender.window.cwnd(), self.sender.pipe)
+    }
+
+    /// Begins with a window of so many packets.
+    fn begin_with(&mut self, packets: u32) {
+        self.sender.window = Window::new(Algorithm::Reno, 1400, packets);
     }
 
     /// Sends data until the window is full; the numbers.
@@ -60,14 +65,14 @@ fn slow_start_grows_by_half_of_what_is_acknowledged() {
     b.ack(4, &[38, 3, 1]);
     b.fill();
     b.ack(6, &[38, 3, 1]);
-    assert_eq!(b.sender.window.cwnd, 6);
+    assert_eq!(b.sender.window.cwnd(), 6);
 }
 
 /// As a busy machine reads them.
 #[test]
 fn acknowledgements_that_come_at_once_all_count() {
     let mut b = bench();
-    b.sender.window.cwnd = 10;
+    b.begin_with(10);
     b.fill();
     for n in 1..=5 {
         b.ack(2 * n, &[38, 3, 1]);
@@ -78,7 +83,7 @@ fn acknowledgements_that_come_at_once_all_count() {
 #[test]
 fn three_later_packets_make_a_loss_and_halve_the_window_once() {
     let mut b = bench();
-    b.sender.window.cwnd = 10;
+    b.begin_with(10);
     b.fill();
     // 1 and 3 are missing, of 1 to 5; three later ones have come for 1 only.
     b.ack(5, &[38, 6, 1, 192, 0, 192]);
@@ -92,7 +97,7 @@ fn three_later_packets_make_a_loss_and_halve_the_window_once() {
     assert_eq!(b.cwnd(), (5, 4));
     let new = b.fill().end - 1;
     b.ack(new, &[38, 3, 64 | 1]);
-    assert_eq!(b.sender.window.cwnd, 2, "a mark on a later packet is an event of its own");
+    assert_eq!(b.sender.window.cwnd(), 2, "a mark on a later packet is an event of its own");
     assert_eq!(b.sender.counts.loss_events, 2);
 }
 
@@ -110,7 +115,7 @@ fn packets_without_data_are_no_part_of_the_pipe_but_show_losses() {
 #[test]
 fn silence_sets_the_window_to_one_and_backs_off() {
     let mut b = bench();
-    b.sender.window.cwnd = 8;
+    b.begin_with(8);
     b.fill();
     let first = b.sender.timer().unwrap();
     b.now = first;
@@ -133,17 +138,17 @@ fn an_application_that_does_not_fill_the_window_does_not_make_it_grow() {
         b.send(true);
         b.ack(n, &[38, 3, 0]);
     }
-    assert_eq!(b.sender.window.cwnd, 3);
+    assert_eq!(b.sender.window.cwnd(), 3);
 }
 
 #[test]
 fn drops_at_the_receiver_are_answered_as_rfc_4341_5_2_says() {
     let after = |code: u8| {
         let mut b = bench();
-        b.sender.window.cwnd = 10;
+        b.begin_with(10);
         b.fill();
         b.ack(2, &[38, 3, 1, 40, 3, 0x80 | code << 4 | 1]);
-        (b.sender.window.cwnd, b.sender.window.ssthresh())
+        (b.sender.window.cwnd(), b.sender.window.ssthresh())
     };
     assert_eq!(after(0), (11, u32::MAX), "protocol constraints are no congestion");
     assert_eq!(after(2), (8, 8), "one packet less for each, and no more slow start");
@@ -153,22 +158,22 @@ fn drops_at_the_receiver_are_answered_as_rfc_4341_5_2_says() {
     b.fill();
     b.now = Instant::ZERO;
     b.ack(2, &[38, 3, 1]);
-    assert_eq!((b.sender.window.cwnd, b.sender.window.ssthresh()), (3, 3));
+    assert_eq!((b.sender.window.cwnd(), b.sender.window.ssthresh()), (3, 3));
 }
 
 #[test]
 fn a_wrong_nonce_echo_counts_as_a_mark() {
     let mut b = bench();
-    b.sender.window.cwnd = 10;
+    b.begin_with(10);
     b.fill();
     b.ack(2, &[39, 3, 1]);
-    assert_eq!((b.sender.window.cwnd, b.sender.counts.nonce_mismatches), (5, 1));
+    assert_eq!((b.sender.window.cwnd(), b.sender.counts.nonce_mismatches), (5, 1));
 }
 
 #[test]
 fn an_idle_period_ends_in_slow_start() {
     let mut b = bench();
-    b.sender.window.cwnd = 40;
+    b.begin_with(40);
     b.fill();
     b.ack(40, &[38, 3, 39]);
     assert_eq!(b.sender.pipe, 0);

@@ -22,6 +22,7 @@ impl Bench {
             packet_size: 1000,
             rtt: Some(RTT),
             short_seqnos: false,
+            cc: None,
             tfrc: TfrcOptions { rules: braidcast_cc::tfrc::Rules::Rfc3448, ..TfrcOptions::default() },
         };
         Self { sender: Sender::new(&setup, PROFILE), now: setup.now, next: 1 }

@@ -1,0 +1,212 @@
+//! What holds for every controller, by name.
+
+use super::*;
+use crate::{Congestion, Coupled, CoupledPath};
+use proptest::prelude::*;
+
+const STANDARDS: [Standard; 3] = [Standard::RFC_9260, Standard::RFC_5681, Standard::RFC_4341];
+
+#[test]
+fn names_go_both_ways() {
+    for (name, algorithm) in Algorithm::ALL {
+        assert_eq!((name.parse(), algorithm.to_string().as_str()), (Ok(algorithm), name));
+    }
+    let error = "bbr9".parse::<Algorithm>().unwrap_err().to_string();
+    assert!(error.starts_with("no congestion control is called 'bbr9'; there are: reno, "), "{error}");
+}
+
+/// Packets in the window: as it begins; after three full round trips of slow start; after a loss, with a queue and without; ten
+/// full round trips later; after a timeout.
+#[test]
+fn behaviour() {
+    let row = |algorithm: Algorithm, queueing| {
+        let mut bench = Bench::new(algorithm, Standard::RFC_9260, Congestion::PerPath, 1000, 10_000);
+        bench.queueing = Duration::from_millis(queueing);
+        let mut row = vec![bench.packets()];
+        bench.fill_for(3);
+        row.push(bench.packets());
+        bench.controller.on_lost(&bench.path(bench.controller.window()), &Signal { bytes: 1000, new_round: true });
+        row.push(bench.packets());
+        bench.fill_for(10);
+        row.push(bench.packets());
+        bench.controller.on_timeout(&bench.path(bench.controller.window()));
+        row.push(bench.packets());
+        row
+    };
+    let rows: Vec<_> =
+        Algorithm::ALL.iter().map(|&(name, algorithm)| (name, row(algorithm, 0), row(algorithm, 100))).collect();
+    let expected = [
+        ("reno", vec![10, 80, 40, 50, 1], vec![10, 80, 40, 50, 1]),
+        ("veno", vec![10, 80, 64, 74, 1], vec![10, 80, 40, 50, 1]),
+        ("cubic", vec![10, 80, 56, 70, 1], vec![10, 80, 56, 70, 1]),
+    ];
+    assert_eq!(rows, expected);
+}
+
+/// A controller on a path with a round trip of 100 ms.
+struct Bench {
+    controller: Box<dyn Controller>,
+    mtu: usize,
+    now: Instant,
+    queueing: Duration,
+}
+
+impl Bench {
+    fn new(algorithm: Algorithm, standard: Standard, rule: Congestion, mtu: usize, initial: usize) -> Self {
+        let alone = algorithm.controller(&Setup { initial, ..Setup::new(standard, mtu) });
+        let controller = if rule == Congestion::PerPath { alone } else { Box::new(Coupled::new(rule, alone)) };
+        Self { controller, mtu, now: Instant::ZERO, queueing: Duration::ZERO }
+    }
+
+    fn packets(&self) -> usize {
+        self.controller.window() / self.mtu
+    }
+
+    fn path(&self, in_flight: usize) -> Conditions<'static> {
+        Conditions {
+            now: self.now,
+            mtu: self.mtu,
+            in_flight,
+            srtt: Some(Duration::from_millis(100)),
+            queueing: self.queueing,
+            base_rtt: Duration::from_millis(100),
+            siblings: Siblings::default(),
+        }
+    }
+
+    /// Full windows of packets, each acknowledged on its own, for so many round trips.
+    fn fill_for(&mut self, rounds: usize) {
+        for _ in 0..rounds {
+            let packets = self.packets();
+            for packet in 0..packets {
+                self.now += Duration::from_millis(100) / packets as u32;
+                let acked = Acked {
+                    bytes: self.mtu,
+                    may_grow: true,
+                    was_full: true,
+                    ack_ratio: 2,
+                    rtt: Some(Duration::from_millis(100) + self.queueing),
+                    ends_round: packet == 0,
+                    rate: None,
+                };
+                let in_flight = self.controller.window();
+                self.controller.on_acked(&self.path(in_flight), &acked);
+            }
+        }
+    }
+}
+
+/// Something that happens to a path.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    what: u8,
+    bytes: usize,
+    ms: u64,
+    flag: bool,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (0_u8..14, 0_usize..200_000, 0_u64..3000, any::<bool>());
+    prop::collection::vec(step.prop_map(|(what, bytes, ms, flag)| Step { what, bytes, ms, flag }), 1..150)
+}
+
+impl Bench {
+    fn take(&mut self, step: Step) {
+        let Step { what, bytes, ms, flag } = step;
+        self.now += Duration::from_millis(ms);
+        self.queueing = Duration::from_millis(if flag { ms } else { 0 });
+        let window = self.controller.window();
+        let others = [
+            CoupledPath {
+                cwnd: window,
+                mtu: self.mtu,
+                rtt: Duration::from_millis(100),
+                between_losses: self.controller.between_losses(),
+            },
+            CoupledPath {
+                cwnd: bytes.max(1),
+                mtu: self.mtu,
+                rtt: Duration::from_millis(ms.max(1)),
+                between_losses: ms * 1000,
+            },
+        ];
+        let path = Conditions { siblings: Siblings::new(&others, 0), ..self.path(window.min(bytes)) };
+        let signal = Signal { bytes: self.mtu, new_round: flag };
+        match what {
+            0 => self.controller.on_lost(&path, &signal),
+            1 => self.controller.on_marked(&path, &signal),
+            2 => self.controller.on_timeout(&path),
+            3 => self.controller.on_spurious_timeout(),
+            4 => self.controller.on_idle(&path, bytes),
+            5 => self.controller.settle(&path, bytes),
+            6 => self.controller.on_sent(&path, bytes),
+            _ => {
+                let rtt = flag.then(|| Duration::from_millis(ms));
+                let rate = rtt.filter(|rtt| !rtt.is_zero()).map(|interval| RateSample {
+                    delivered: bytes as u64,
+                    interval,
+                    prior_delivered: 0,
+                    app_limited: flag,
+                });
+                let (may_grow, was_full) = (what > 7, what > 8);
+                let acked = Acked { bytes, may_grow, was_full, ack_ratio: 2, rtt, ends_round: flag, rate };
+                self.controller.on_acked(&path, &acked);
+            }
+        }
+    }
+}
+
+fn benches(mtu: usize, initial: usize) -> impl Iterator<Item = (String, Bench)> {
+    let couplings = || Congestion::ALL.iter().map(|&(_, rule)| rule);
+    let standard = STANDARDS.into_iter().flat_map(|standard| [standard, Standard { abe: true, ..standard }]);
+    let all = standard.flat_map(move |standard| couplings().map(move |rule| (standard, rule)));
+    all.flat_map(move |(standard, rule)| {
+        let bench = move |&(name, algorithm): &(&str, Algorithm)| {
+            (format!("{name} {rule} {standard:?}"), Bench::new(algorithm, standard, rule, mtu, initial))
+        };
+        Algorithm::ALL.iter().map(bench)
+    })
+}
+
+proptest! {
+    /// Whatever happens: a packet at least; nothing overflows; only an acknowledgement that may, or an undone timeout, lets the window
+    /// grow, but for what a loss leaves at least; a timeout leaves a packet; the same again does the same.
+    #[test]
+    fn every_controller_keeps_its_bounds(mtu in 500_usize..9000, initial in 1_usize..100_000, steps in steps()) {
+        for (name, mut bench) in benches(mtu, initial) {
+            let mut windows = Vec::new();
+            for &step in &steps {
+                let before = bench.controller.window();
+                bench.take(step);
+                let after = bench.controller.window();
+                windows.push(after);
+                prop_assert!(after >= mtu, "{name}: {after} after {step:?}");
+                let most = if step.what < 2 { before.max(4 * mtu) } else { before };
+                let may_grow = step.what == 3 || step.what > 8;
+                prop_assert!(may_grow || after <= most, "{name}: {before} to {after} by {step:?}");
+                prop_assert!(step.what != 2 || after == mtu, "{name}: {after} after a timeout");
+                let rate = bench.controller.pacing_rate(Some(Duration::from_millis(step.ms)));
+                prop_assert!(rate.is_some_and(|rate| rate.is_finite() && rate > 0.0), "{name}: {rate:?}");
+            }
+            let (_, mut again) = benches(mtu, initial).find(|(other, _)| *other == name).expect("the same list");
+            let second: Vec<_> = steps.iter().map(|&step| (again.take(step), again.controller.window()).1).collect();
+            prop_assert_eq!(windows, second, "{}", name);
+        }
+    }
+
+    /// A new congestion event leaves less than there was, unless that is what is left at least.
+    #[test]
+    fn losses_and_marks_of_a_new_round_reduce(mtu in 500_usize..9000, packets in 1_usize..5000) {
+        for (name, mut bench) in benches(mtu, packets * mtu) {
+            let before = bench.controller.window();
+            bench.controller.on_lost(&bench.path(before), &Signal { bytes: mtu, new_round: false });
+            prop_assert_eq!(bench.controller.window(), before, "{}", &name);
+            bench.controller.on_lost(&bench.path(before), &Signal { bytes: mtu, new_round: true });
+            let lost = bench.controller.window();
+            prop_assert!(lost < before || before <= 4 * mtu, "{name}: {before} to {lost}");
+            bench.controller.on_marked(&bench.path(lost), &Signal { bytes: mtu, new_round: true });
+            let marked = bench.controller.window();
+            prop_assert!(marked < lost || lost <= 4 * mtu, "{name}: {lost} to {marked}");
+        }
+    }
+}
