@@ -272,7 +272,9 @@ impl World {
     }
 
     pub fn join(&mut self, at: usize, path: usize) {
-        self.association(at, |association, now| drop(association.join(now, route(at, path % PATHS))));
+        self.association(at, |association, now| {
+            let _ = association.join(now, route(at, path % PATHS));
+        });
     }
 
     pub fn leave(&mut self, at: usize, path: usize) {
