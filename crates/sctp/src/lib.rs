@@ -30,7 +30,7 @@ pub use api::{
     RttSamples, SackOptions, SackPath, SackPolicy, SendError, SendOptions, Stats, StreamOrder, TimerOptions, Waits,
 };
 pub use assoc::Association;
-pub use braidcast_cc::{Congestion, LossResponse, RtoBounds};
+pub use braidcast_cc::{Algorithm, Congestion, RtoBounds};
 pub use braidcast_core::Misuse;
 pub use braidcast_fec::Code;
 pub use braidcast_mpath::{RetransmissionPolicy, SchedulerKind};

@@ -5,7 +5,7 @@ mod common;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_sctp::wire::{Chunk, Packet, chunk::kind};
 use braidcast_sctp::{
-    AssociationId, Endpoint, FecWindow, LossResponse, MarkResponse, Options, PathReport, SackPolicy, SendOptions,
+    Algorithm, AssociationId, Endpoint, FecWindow, MarkResponse, Options, PathReport, SackPolicy, SendOptions,
 };
 use braidcast_sim::Duplex;
 use braidcast_sim::link::LinkModel;
@@ -259,7 +259,7 @@ fn by_hand() -> Options {
 #[test]
 fn marks_of_one_window_reduce_it_once_and_those_of_the_next_once_more() {
     // Veno would take a loss on an empty queue for chance. A mark is none.
-    let mut net = Carried::new(&by_hand().with(|it| it.congestion.loss_response = LossResponse::Veno), 1);
+    let mut net = Carried::new(&by_hand().with(|it| it.congestion.algorithm = Algorithm::Veno), 1);
     let before = net.path(0).cwnd;
     let sent = net.send(6);
     sent.iter().for_each(|packet| net.server_gets(&packet.clone().marked()));

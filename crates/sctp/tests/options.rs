@@ -11,7 +11,8 @@ fn what_cannot_work_is_named_with_its_limit_and_what_to_do() {
         let options = Options::live().with(|it| change(it));
         Endpoint::new(options, Rng::from_seed(1)).err().map(|misuse| misuse.to_string())
     };
-    let wrong: [(&dyn Fn(&mut Options), &str); 12] = [
+    type Change<'a> = &'a dyn Fn(&mut Options);
+    let wrong: [(Change<'_>, &str); 12] = [
         (&|it| it.local_port = 0, "local_port is 0, and must be 1 or more: raise local_port"),
         (&|it| it.paths.base_mtu = 0, "paths.base_mtu is 0, and must be 508 to 65507: raise paths.base_mtu"),
         (

@@ -4,8 +4,8 @@ mod common;
 
 use braidcast_core::{Instant, Rng};
 use braidcast_sctp::{
-    Abandonment, Artx, ArtxFrom, BufferSplit, Code, Congestion, CwndUnit, CwndUpdate, Endpoint, Event, FecLosses,
-    FecWindow, Limits, LossDetection, LossResponse, MarkResponse, MessagePriority, Method, Options, QueueScope,
+    Abandonment, Algorithm, Artx, ArtxFrom, BufferSplit, Code, Congestion, CwndUnit, CwndUpdate, Endpoint, Event,
+    FecLosses, FecWindow, Limits, LossDetection, MarkResponse, MessagePriority, Method, Options, QueueScope,
     RedundancyOptions, Reliability, RetransmissionPolicy, RtoBounds, RttSamples, SackOptions, SackPath, SackPolicy,
     SchedulerKind, SendError, SendOptions, StreamOrder,
 };
@@ -102,7 +102,7 @@ fn policies() -> impl Strategy<Value = Change> {
     let losses = (of(&LossDetection::ALL), of(&CwndUpdate::ALL), of(&Abandonment::ALL), any::<bool>());
     let returns = (of(&SackPath::ALL), of(&RttSamples::ALL), of(&SackPolicy::ALL), any::<bool>());
     let sharing = (of(&Congestion::ALL), of(&BufferSplit::ALL), any::<bool>(), any::<bool>());
-    let windows = (of(&LossResponse::ALL), of(&MarkResponse::ALL), any::<bool>(), of(&CwndUnit::ALL), any::<bool>());
+    let windows = (of(&Algorithm::ALL), of(&MarkResponse::ALL), any::<bool>(), of(&CwndUnit::ALL), any::<bool>());
     (scheduling, losses, returns, sharing, windows).prop_map(|(scheduling, losses, returns, sharing, windows)| {
         let change = move |it: &mut Options| {
             (it.paths.scheduler, it.papers.retransmission, it.paths.concurrent, it.papers.stream_order) = scheduling;
@@ -112,7 +112,7 @@ fn policies() -> impl Strategy<Value = Change> {
             (it.papers.rtt_samples, it.papers.nr_sack) = (rtt_samples, nr_sack);
             (it.congestion.coupling, it.papers.buffer_split, it.interleaving, it.congestion.pacing) = sharing;
             let (loss, mark, ecn, unit, grows) = windows;
-            (it.congestion.loss_response, it.congestion.mark_response, it.congestion.ecn) = (loss, mark, ecn);
+            (it.congestion.algorithm, it.congestion.mark_response, it.congestion.ecn) = (loss, mark, ecn);
             (it.papers.cwnd_unit, it.papers.growth_in_recovery) = (unit, grows);
         };
         Change(Box::new(change))

@@ -2,7 +2,7 @@
 
 use crate::mapping::STREAMS;
 use crate::redundancy::Redundancy;
-use braidcast_sctp::{Method, Options, SchedulerKind};
+use braidcast_sctp::{Algorithm, Method, Options, SchedulerKind};
 use core::time::Duration;
 
 /// SCTP port of both ends unless they say otherwise.
@@ -22,6 +22,8 @@ pub struct SenderOptions {
     pub queue: Option<Method>,
     /// Which path the next packet takes. Default: lowest delay.
     pub scheduler: SchedulerKind,
+    /// How much each path may carry: its congestion controller. Default: Veno, so that a path that was idle can take over.
+    pub congestion: Algorithm,
     /// Bytes that may wait in a queue, and as many may be sent and unacknowledged; without a queue, both together. A reliable session
     /// gives units back beyond that. 2 MiB, the longest unit, or more. Default: 4 MiB.
     pub buffer: usize,
@@ -39,6 +41,7 @@ impl Default for SenderOptions {
             redundancy: Redundancy::None,
             queue: Some(Method::RingSbpn2),
             scheduler: SchedulerKind::default(),
+            congestion: Algorithm::Veno,
             buffer: 4 << 20,
             key: Vec::new(),
             local_port: PORT,
@@ -51,6 +54,7 @@ impl SenderOptions {
     pub fn transport(&self) -> Options {
         let mut transport = live(self.local_port, &self.key);
         transport.paths.scheduler = self.scheduler;
+        transport.congestion.algorithm = self.congestion;
         transport.queue.method = self.queue.filter(|_| !self.reliable);
         // Half of the send buffer is the queue, where there is one.
         transport.limits.send_buffer = self.buffer.saturating_mul(if transport.queue.method.is_some() { 2 } else { 1 });

@@ -1,6 +1,7 @@
 use super::dccp::{self, Congestion};
 use super::values::{self, Listen, Remote};
 use braidcast_mpath::SchedulerKind;
+use braidcast_sctp::Algorithm;
 use braidcast_session::Redundancy;
 use braidcast_sim::link::parse;
 use clap::{Args, Subcommand};
@@ -92,6 +93,10 @@ pub(crate) struct PerfClientArgs {
     #[arg(long, value_name = "NAME", default_value_t = SchedulerKind::default(), value_parser = values::scheduler())]
     #[arg(conflicts_with = "dccp")]
     pub(crate) scheduler: SchedulerKind,
+    /// How much each path may carry: its congestion controller
+    #[arg(long, value_name = "NAME", default_value_t = Algorithm::Veno, value_parser = values::controller())]
+    #[arg(conflicts_with = "dccp")]
+    pub(crate) cc: Algorithm,
     /// Secret shared with the server
     #[arg(long, value_name = "SECRET", env = "BRAIDCAST_KEY", hide_env_values = true)]
     pub(crate) key: Option<String>,

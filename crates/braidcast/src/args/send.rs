@@ -1,5 +1,6 @@
 use super::values::{self, Input, Remote};
 use braidcast_mpath::SchedulerKind;
+use braidcast_sctp::Algorithm;
 use braidcast_sctp::Method;
 use braidcast_session::Redundancy;
 use braidcast_sim::link::parse;
@@ -37,6 +38,9 @@ pub(crate) struct SendArgs {
     /// Which path the next packet takes
     #[arg(long, value_name = "NAME", default_value_t = SchedulerKind::default(), value_parser = values::scheduler())]
     pub(crate) scheduler: SchedulerKind,
+    /// How much each path may carry: its congestion controller
+    #[arg(long, value_name = "NAME", default_value_t = Algorithm::Veno, value_parser = values::controller())]
+    pub(crate) cc: Algorithm,
     /// What goes next, and what not at all, when the paths carry less than comes in: tables and sound before pictures, I before P
     /// before B, by when they would be late over the path that has room. off: by kind alone, and late ones are dropped as they expire
     #[arg(long, value_name = "METHOD", default_value_t = values::MaybeQueue(Some(Method::RingSbpn2)), value_parser = values::maybe_queue())]

@@ -2,6 +2,7 @@
 
 use braidcast_dccp::Method;
 use braidcast_mpath::SchedulerKind;
+use braidcast_sctp::Algorithm;
 use braidcast_session::Redundancy;
 use braidcast_session::tunnel::Class;
 use braidcast_sim::link::parse;
@@ -14,6 +15,11 @@ use std::time::Duration;
 /// The name of a scheduler; help lists them all.
 pub(crate) fn scheduler() -> impl TypedValueParser<Value = SchedulerKind> {
     PossibleValuesParser::new(SchedulerKind::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<SchedulerKind>())
+}
+
+/// The name of a congestion controller; help lists them all.
+pub(crate) fn controller() -> impl TypedValueParser<Value = Algorithm> {
+    PossibleValuesParser::new(Algorithm::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<Algorithm>())
 }
 
 /// A send queue, or none: then the priorities of streams alone decide.

@@ -31,7 +31,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("cwnd_unit", |o, v| put(&mut o.papers.cwnd_unit, word(v))),
     key("growth_in_recovery", |o, v| put(&mut o.papers.growth_in_recovery, flag(v))),
     key("max_burst", max_burst),
-    key("loss_response", |o, v| put(&mut o.congestion.loss_response, word(v))),
+    key("cc", |o, v| put(&mut o.congestion.algorithm, word(v))),
     key("mark_response", |o, v| put(&mut o.congestion.mark_response, word(v))),
     key("congestion", |o, v| put(&mut o.congestion.coupling, word(v))),
     key("sack", sack),

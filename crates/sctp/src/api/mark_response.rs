@@ -10,13 +10,6 @@ pub enum MarkResponse {
     Abe,
 }
 
-impl MarkResponse {
-    /// The share of the window that is kept.
-    pub(crate) fn kept(self, in_slow_start: bool) -> f64 {
-        if self == Self::Abe && !in_slow_start { 0.8 } else { 0.5 }
-    }
-}
-
 named! {
     /// Both, by the name that command line and scenarios use.
     MarkResponse, "mark response" {

@@ -27,7 +27,7 @@ pub enum FecLosses {
     /// bottleneck that drops packets, nothing holds such a flow back: it leaves them next to nothing (decision 14).
     Hidden,
     /// It does where packets stood in a queue, by the test that TCP Veno tells congestion from other losses by
-    /// ([`LossResponse::Veno`](crate::LossResponse)): what a link loses by itself stays hidden, what a full queue drops does not.
+    /// ([`Algorithm::Veno`](crate::Algorithm)): what a link loses by itself stays hidden, what a full queue drops does not.
     Queued,
     /// It does: what is acknowledged after later chunks of its path shrinks the window, once a round trip, as a fast
     /// retransmission would.

@@ -1,44 +1,32 @@
 use super::Association;
 use crate::api::PathState;
 use crate::path::PathIndex;
-use braidcast_cc::{Congestion, CoupledPath, Decrease, Growth};
+use braidcast_cc::{Congestion, CoupledPath, Siblings};
+use braidcast_core::Instant;
+
+/// The paths that carry data, as the controllers of their siblings see them, and which of them is the one in question.
+pub(super) struct Coupled {
+    paths: [CoupledPath; Coupled::MOST],
+    len: usize,
+    this: usize,
+}
+
+impl Coupled {
+    /// Paths that a coupled rule looks at; further ones are as if on their own.
+    const MOST: usize = 32;
+
+    pub(super) fn siblings(&self) -> Siblings<'_> {
+        Siblings::new(&self.paths[..self.len], self.this)
+    }
+}
 
 impl Association {
-    /// Paths that a coupled rule looks at; further ones are as if on their own.
-    const MAX_COUPLED: usize = 32;
-
-    /// How the window of the path `index` grows beside the others.
-    pub(super) fn growth(&self, index: PathIndex) -> Growth {
-        match self.options.congestion.coupling {
-            Congestion::PerPath => Growth::default(),
-            rule => self.coupled(index).map_or_else(Growth::default, |it| rule.growth(&it.paths[..it.len], it.this)),
+    /// The active paths that have been measured, for the path `index`, if their windows are coupled and it is among them.
+    pub(super) fn coupled(&self, index: PathIndex) -> Option<Coupled> {
+        if self.options.congestion.coupling == Congestion::PerPath {
+            return None;
         }
-    }
-
-    /// What a loss leaves of the window of the path `index`, where one on its own would keep the share `kept`.
-    pub(super) fn decrease(&self, index: PathIndex, kept: f64) -> Decrease {
-        let alone = Decrease { kept, floor: self.options.papers.min_ssthresh };
-        match self.options.congestion.coupling {
-            Congestion::PerPath => alone,
-            rule => self.coupled(index).map_or(alone, |it| rule.decrease(&it.paths[..it.len], it.this, kept)),
-        }
-    }
-
-    /// Packets were lost on the path `index`, the first in this round.
-    pub(super) fn shrink(&mut self, index: PathIndex) {
-        let kept = self.paths[index].kept(self.options.congestion.loss_response);
-        self.shrink_to(index, kept);
-    }
-
-    /// Leaves the share `kept` of the window of the path `index`, or what the coupled rule makes of it.
-    pub(super) fn shrink_to(&mut self, index: PathIndex, kept: f64) {
-        let decrease = self.decrease(index, kept);
-        self.paths[index].shrink(decrease, self.ledger.next_order(index));
-    }
-
-    /// The active paths that have been measured, if `index` is among them.
-    fn coupled(&self, index: PathIndex) -> Option<Coupled> {
-        let mut paths = [CoupledPath::default(); Self::MAX_COUPLED];
+        let mut paths = [CoupledPath::default(); Coupled::MOST];
         let (mut len, mut this) = (0, None);
         for (at, path) in self.paths.enumerate() {
             let Some(rtt) = path.rtt().srtt().filter(|_| path.state() == PathState::Active && len < paths.len()) else {
@@ -47,17 +35,26 @@ impl Association {
             if at == index {
                 this = Some(len);
             }
-            let between_losses = path.window().between_losses();
-            paths[len] = CoupledPath { cwnd: path.window().cwnd(), mtu: path.unit(), rtt, between_losses };
+            let between_losses = path.between_losses();
+            paths[len] = CoupledPath { cwnd: path.cwnd(), mtu: path.unit(), rtt, between_losses };
             len += 1;
         }
-        this.map(|this| Coupled { paths, len, this })
+        Some(Coupled { paths, len, this: this? })
     }
-}
 
-/// What a coupled rule looks at, and which of it is the path in question.
-struct Coupled {
-    paths: [CoupledPath; Association::MAX_COUPLED],
-    len: usize,
-    this: usize,
+    /// Packets were lost on the path `index`, the first in this round.
+    pub(super) fn reduce_for_loss(&mut self, now: Instant, index: PathIndex) {
+        let coupled = self.coupled(index);
+        let siblings = coupled.as_ref().map(Coupled::siblings).unwrap_or_default();
+        let (in_flight, next) = (self.ledger.in_flight_over(index), self.ledger.next_order(index));
+        self.paths[index].reduce_for_loss(now, in_flight, siblings, next);
+    }
+
+    /// Packets were marked on the path `index`, the first in this round.
+    pub(super) fn reduce_for_mark(&mut self, now: Instant, index: PathIndex) {
+        let coupled = self.coupled(index);
+        let siblings = coupled.as_ref().map(Coupled::siblings).unwrap_or_default();
+        let (in_flight, next) = (self.ledger.in_flight_over(index), self.ledger.next_order(index));
+        self.paths[index].reduce_for_mark(now, in_flight, siblings, next);
+    }
 }

@@ -55,7 +55,7 @@ impl Association {
             return; // Never sent: nonsense.
         }
         let place = self.ledger.get(tsn).and_then(crate::tx::Chunk::place);
-        let reduced = place.is_some_and(|(index, order)| self.reduce_for_mark(index, order));
+        let reduced = place.is_some_and(|(index, order)| self.note_marked(now, index, order));
         // An echo repeated since its CWR was lost: the TSN may be acknowledged by now.
         let named = || self.paths.enumerate().find(|(_, path)| path.has_answered_mark(tsn)).map(|(index, _)| index);
         let index = place.map(|(index, _)| index).or_else(named);
@@ -66,13 +66,11 @@ impl Association {
     }
 
     /// What went as number `order` over the path `index` was marked. Whether that reduces the window.
-    fn reduce_for_mark(&mut self, index: PathIndex, order: Order) -> bool {
+    fn note_marked(&mut self, now: Instant, index: PathIndex, order: Order) -> bool {
         let next = self.ledger.next_order(index);
-        let path = &mut self.paths[index];
-        let reduces = path.on_marked(order, next);
+        let reduces = self.paths[index].on_marked(order, next);
         if reduces {
-            let kept = self.options.congestion.mark_response.kept(path.window().in_slow_start());
-            self.shrink_to(index, kept);
+            self.reduce_for_mark(now, index);
         }
         reduces
     }

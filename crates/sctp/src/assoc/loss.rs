@@ -1,4 +1,5 @@
 use super::Association;
+use super::coupled::Coupled;
 use crate::api::LossDetection;
 use crate::number::{Order, Tsn};
 use crate::path::PathIndex;
@@ -52,7 +53,7 @@ impl Association {
         let path = &mut self.paths[index];
         path.on_lost(1, LossCause::Reported);
         if path.enter_recovery(order, next) {
-            self.shrink(index);
+            self.reduce_for_loss(now, index);
             self.unheld_packet = true;
         }
     }
@@ -66,9 +67,10 @@ impl Association {
             return;
         }
         self.doubt_ect(index);
-        let decrease = self.decrease(index, 0.5);
-        let next = self.ledger.next_order(index);
-        self.paths[index].on_retransmission_timeout(now, decrease, next);
+        let coupled = self.coupled(index);
+        let siblings = coupled.as_ref().map(Coupled::siblings).unwrap_or_default();
+        let (in_flight, next) = (self.ledger.in_flight_over(index), self.ledger.next_order(index));
+        self.paths[index].on_retransmission_timeout(now, in_flight, siblings, next);
         self.scheduler.on_restarted(index.get());
         self.journal.stats.t3_expiries += 1;
         if self.ledger.in_flight() == 0 && !self.ledger.is_forwarding() {

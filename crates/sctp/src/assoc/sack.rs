@@ -1,4 +1,5 @@
 use super::Association;
+use super::coupled::Coupled;
 use crate::api::{FecLosses, LossDetection};
 use crate::number::{Order, Tsn};
 use crate::path::{Flight, News, PathIndex};
@@ -72,7 +73,7 @@ impl Association {
             let orders = (order, self.ledger.next_order(index));
             let news = &mut paths[index.get()].news;
             if self.paths[index].on_chunk_acked(now, orders, acked, redundant, index == arrived, news) {
-                self.note_repaired(index, order);
+                self.note_repaired(now, index, order);
             }
         }
     }
@@ -90,7 +91,6 @@ impl Association {
             self.paths[index].on_proven(order);
             self.path_answers(now, index);
         }
-        let growth = self.growth(index);
         let flight = Flight {
             occupied_before: it.occupied_before,
             in_flight: self.ledger.in_flight_over(index),
@@ -100,12 +100,14 @@ impl Association {
             alone,
             moved,
         };
-        self.paths[index].on_acked(now, &it.news, &flight, growth);
+        let coupled = self.coupled(index);
+        let siblings = coupled.as_ref().map(Coupled::siblings).unwrap_or_default();
+        self.paths[index].on_acked(now, &it.news, &flight, siblings);
     }
 
     /// A chunk that went over the path `index` as number `order` was acknowledged after later ones: redundancy made up for it, if it
     /// was not only late. Without a code nobody asks.
-    fn note_repaired(&mut self, index: PathIndex, order: Order) {
+    fn note_repaired(&mut self, now: Instant, index: PathIndex, order: Order) {
         let path = &mut self.paths[index];
         let told = match self.options.redundancy.fec_losses {
             FecLosses::Hidden => false,
@@ -113,7 +115,7 @@ impl Association {
             FecLosses::Told => true,
         };
         if told && path.enter_recovery(order, self.ledger.next_order(index)) {
-            self.shrink(index);
+            self.reduce_for_loss(now, index);
         }
     }
 

@@ -2,7 +2,7 @@ use super::Association;
 use super::plan::Plan;
 use crate::number::Tsn;
 use crate::path::PathIndex;
-use crate::tx::{Chunk, Departure};
+use crate::tx::{Chunk, Departure, Leave};
 use crate::wire::chunk::{ForwardTsn, GapBlock, GapBlocks, IForwardTsn, ISkip, NrSack, Sack, Skip};
 use crate::wire::{self, Entries, Entry, Header, padded};
 use braidcast_core::{Instant, Transmit, Writer};
@@ -202,6 +202,20 @@ impl Association {
             self.paths.note_last(index);
             self.scheduler.on_sent(index.get(), sent);
             self.paths[index].on_data_sent(now, sent);
+            self.note_idle_windows();
+        }
+    }
+
+    /// Where nothing waits, windows that have room say nothing about what their paths carry.
+    fn note_idle_windows(&mut self) {
+        if self.queue.waiting_bytes() > 0 || !self.ledger.has_no_repeats() {
+            return;
+        }
+        for place in 0..self.paths.places() {
+            if let Some(index) = self.paths.at(place).filter(|&index| self.path_has_room(index)) {
+                let in_flight = self.ledger.in_flight_over(index);
+                self.paths[index].on_app_limited(in_flight);
+            }
         }
     }
 
@@ -226,8 +240,9 @@ impl Association {
             if !fits && (start > 0 || buf.len() > start + Header::LEN) {
                 break;
             }
+            let leave = self.departs(now, index, len);
             let (ledger, books) = self.books();
-            let departure = ledger.repeat(books, now, index, repeat);
+            let departure = ledger.repeat(books, leave, repeat);
             self.put_departure(now, index, &departure, buf);
             if !fits || !(unheld || self.path_has_room(index)) {
                 break;
@@ -259,10 +274,17 @@ impl Association {
                 break;
             }
             let Some(piece) = self.queue.cut(room) else { break };
+            let leave = self.departs(now, index, usize::from(piece.len));
             let (ledger, books) = self.books();
-            let departure = ledger.send(books, now, index, piece);
+            let departure = ledger.send(books, leave, piece);
             self.put_departure(now, index, &departure, buf);
         }
+    }
+
+    /// A chunk of `len` bytes is about to leave over the path `index`.
+    fn departs(&mut self, now: Instant, index: PathIndex, len: usize) -> Leave {
+        let in_flight = self.ledger.in_flight_over(index);
+        Leave { now, path: index, stamp: self.paths[index].stamp(now, in_flight, len) }
     }
 
     /// Writes a chunk that leaves now over the path `index`.

@@ -4,7 +4,7 @@ use crate::number::Order;
 use crate::tx::{Acked, LossCause, Was};
 use crate::wire::Header;
 use crate::wire::chunk::IData;
-use braidcast_cc::Growth;
+use braidcast_cc::{self as cc, Siblings};
 use braidcast_core::Instant;
 use core::time::Duration;
 
@@ -89,6 +89,7 @@ impl Path {
             Was::InFlight { awaited } => {
                 let made_up_for = redundant && !acked.copied && order < self.acked_order;
                 self.note_fate(Some(made_up_for));
+                self.rates.on_delivered(now, acked.sent, acked.stamp, acked.len);
                 news.acked += acked.len;
                 news.advanced |= awaited;
                 if acked.copied {
@@ -115,7 +116,7 @@ impl Path {
                 // lost with that path: this does not bring back a path that fell silent or timed out, contrary to RFC 9260 §8.2
                 // ("SHOULD clear"), or else a failover of bulk data takes twice as long.
                 if returned_here || cause == LossCause::Reported {
-                    self.window.undo_timeout();
+                    self.cc.on_spurious_timeout();
                     news.highest_order = news.highest_order.max(Some(order));
                 }
             }
@@ -130,26 +131,35 @@ impl Path {
         self.acked_order = self.acked_order.max(order);
     }
 
-    /// A SACK said `news` of this path, whose window may grow by `growth`.
-    pub(crate) fn on_acked(&mut self, now: Instant, news: &News, flight: &Flight, growth: Growth) {
+    /// A SACK said `news` of this path, whose window may depend on those of its `siblings`.
+    pub(crate) fn on_acked(&mut self, now: Instant, news: &News, flight: &Flight, siblings: Siblings<'_>) {
         self.measure(now, news, flight);
         // A window that has room for copied chunks alone would never grow, nor its recovery end: as far as the first window, with which
         // any path may begin, those count too.
-        let copied = news.highest_copied.filter(|_| self.window.is_below_initial());
+        let copied = news.highest_copied.filter(|_| self.cwnd() < self.initial_window);
         let reached = news.highest_order.max(copied);
         if self.recovery.is_some_and(|until| reached >= Some(until)) {
             self.recovery = None;
             self.rack.on_recovered();
         }
-        self.window.on_delivered(news.acked);
         let grows = news.advanced || (flight.moved && self.options.papers.cwnd_update == CwndUpdate::Plain);
         let queued = self.options.congestion.queueing_limit.is_some_and(|limit| self.queued() > limit);
         let steady = self.recovery.is_none() || self.options.papers.growth_in_recovery;
-        if steady && grows && reached.is_some() && !queued {
-            self.window.on_ack(news.acked, self.was_full(flight.occupied_before), self.unit(), growth);
+        let acked = cc::Acked {
+            bytes: news.acked,
+            may_grow: steady && grows && reached.is_some() && !queued,
+            was_full: self.was_full(flight.occupied_before),
+            rtt: news.newest.map(|(_, sent)| now - sent),
+            ends_round: news.newest.is_some_and(|(order, _)| order >= self.cc_round),
+            rate: self.rates.sample(self.rtt.min()),
+            ..cc::Acked::default()
+        };
+        if acked.ends_round {
+            self.cc_round = flight.next;
         }
+        let conditions = self.conditions(now, flight.in_flight, siblings);
+        self.cc.on_acked(&conditions, &acked);
         if flight.in_flight == 0 {
-            self.window.on_all_acked();
             self.timers.stop(Timer::Retransmission);
             self.timers.stop(Timer::Probe);
             return;
@@ -180,11 +190,11 @@ impl Path {
             self.rtt.sample(rtt);
             self.measured = now;
             self.heartbeats.postpone(now, self.options.paths.heartbeat_interval);
-            self.shorten_queue(false);
+            self.shorten_queue(now, flight.in_flight, false);
         } else if !any_return {
             if !flight.returned_here && order >= self.next_detour_order {
                 self.next_detour_order = flight.next;
-                self.shorten_queue(true);
+                self.shorten_queue(now, flight.in_flight, true);
             }
             if now - self.measured >= MEASURED_EACH {
                 self.measured = now;
@@ -194,20 +204,24 @@ impl Path {
     }
 
     /// Whether `occupied` bytes used the window up ([`CwndUnit`](crate::CwndUnit)).
-    const fn was_full(&self, occupied: usize) -> bool {
+    fn was_full(&self, occupied: usize) -> bool {
         let missing = if self.uncounted == 0 { self.unit() } else { 1 };
-        occupied + missing > self.window.cwnd()
+        occupied + missing > self.cwnd()
     }
 
     /// At the end of a round: less may be out if packets stood in queues longer than the limit.
-    pub(super) fn shorten_queue(&mut self, detoured: bool) {
+    pub(super) fn shorten_queue(&mut self, now: Instant, in_flight: usize, detoured: bool) {
         let unit = self.unit();
         self.detoured = detoured;
         let round = if detoured { self.detour.end_round() } else { self.queueing.end_round() };
         if let (Some(limit), Some((queueing, base))) = (self.options.congestion.queueing_limit, round)
             && queueing > limit
         {
-            self.window.on_queueing(queueing, limit, base, unit);
+            // What would have kept the limit at the rate of that round.
+            let share = (base + limit).as_secs_f64() / (base + queueing).as_secs_f64();
+            let target = (self.cwnd() as f64 * share) as usize;
+            let conditions = self.conditions(now, in_flight, Siblings::default());
+            self.cc.settle(&conditions, target.max(4 * unit));
         }
     }
 

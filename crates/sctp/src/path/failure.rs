@@ -1,7 +1,7 @@
 use super::{Info, Path, Timer};
 use crate::api::PathState;
 use crate::number::Order;
-use braidcast_cc::Decrease;
+use braidcast_cc::Siblings;
 use braidcast_core::Instant;
 
 /// Which timers of a path have expired.
@@ -48,7 +48,9 @@ impl Path {
             self.heartbeats.postpone(now, self.rtt.rto());
         } else if self.heartbeats.due(now) {
             if in_flight == 0 && now - self.last_sent >= self.rtt.rto() {
-                self.window.on_idle(self.pmtu.current());
+                // RFC 9260 §7.2.1: half of the window is warranted, down to the first one or four packets.
+                let most = (self.cwnd() / 2).max(self.least_restart());
+                self.rest(now, most);
             }
             self.pending.heartbeat = true;
         }
@@ -79,11 +81,11 @@ impl Path {
             self.measured = now;
             if in_flight > 0 {
                 self.queueing.observe(now, rtt);
-                self.shorten_queue(false);
+                self.shorten_queue(now, in_flight, false);
             }
         }
         if late {
-            self.window.undo_timeout();
+            self.cc.on_spurious_timeout();
         }
         true
     }
@@ -97,7 +99,9 @@ impl Path {
             return false; // One packet was lost; the data that came through since speaks for the path (RFC 9260 §8.2).
         }
         if in_flight == 0 {
-            self.window.on_silence(self.pmtu.current());
+            // What it can carry now is as unknown as at the beginning (RFC 9260 has no rule; the restart window of RFC 5681
+            // §4.1, one of the two choices of RFC 7829 app. B).
+            self.rest(now, self.least_restart());
         }
         if self.options.paths.quick_failover.is_some() || self.state == PathState::Unconfirmed {
             self.pending.heartbeat = true; // RFC 7829 §4: each RTO.
@@ -145,16 +149,33 @@ impl Path {
     }
 
     /// T3-rtx expired (RFC 9260 §6.3.3); `next` is the place that the next chunk gets.
-    pub(crate) fn on_retransmission_timeout(&mut self, now: Instant, decrease: Decrease, next: Order) {
+    pub(crate) fn on_retransmission_timeout(
+        &mut self,
+        now: Instant,
+        in_flight: usize,
+        siblings: Siblings<'_>,
+        next: Order,
+    ) {
         self.timers.stop(Timer::Retransmission);
         self.timers.stop(Timer::Probe);
-        let unit = self.unit();
-        self.window.on_timeout(unit, decrease);
+        let conditions = self.conditions(now, in_flight, siblings);
+        self.cc.on_timeout(&conditions);
         self.recovery = Some(next);
         self.pending.heartbeat |= self.options.paths.quick_failover.is_some();
         self.pmtu.on_timeout(now);
         self.stats.t3_expiries += 1;
         self.burst = 0;
+    }
+
+    /// Nothing is out, and `most` bytes of window are warranted.
+    fn rest(&mut self, now: Instant, most: usize) {
+        let conditions = self.conditions(now, 0, Siblings::default());
+        self.cc.on_idle(&conditions, most);
+    }
+
+    /// What a path may always begin anew with, bytes.
+    fn least_restart(&self) -> usize {
+        self.initial_window.max(4 * self.mtu())
     }
 
     /// T3-rtx expires at `at`, not before.

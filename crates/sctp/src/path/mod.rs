@@ -20,11 +20,14 @@ pub(crate) use paths::Paths;
 pub(crate) use sending::Pending;
 pub(crate) use stats::PathStats;
 
-use crate::api::{CwndUnit, Options, PathReport, PathState};
+use crate::api::{CwndUnit, MarkResponse, Options, PathReport, PathState};
 use crate::number::Order;
 use crate::wire::Header;
 use crate::wire::chunk::{Data, Redundancy};
-use braidcast_cc::{Decrease, LossResponse, Pacer, PathMtu, QueueingDelay, Rack, RttEstimator, Window};
+use braidcast_cc::{
+    Conditions, Congestion, Controller, Coupled, Pacer, PathMtu, QueueingDelay, Rack, RateSampler, RttEstimator, Setup,
+    Siblings, Signal, Standard, shows_congestion,
+};
 use braidcast_core::{Instant, PathId, Route};
 use braidcast_fec::LossMeter;
 use braidcast_mpath::{Delay, PathView};
@@ -44,7 +47,10 @@ pub(crate) struct Path {
     route: Route,
     state: PathState,
     rtt: RttEstimator,
-    window: Window,
+    cc: Box<dyn Controller>,
+    /// The first window, bytes.
+    initial_window: usize,
+    rates: RateSampler,
     /// Bytes of a full packet that do not count for the window.
     uncounted: usize,
     pacer: Pacer,
@@ -82,6 +88,8 @@ pub(crate) struct Path {
     answered: Instant,
     /// RTT is measured once each round trip: the next measurement comes from this place in the order on.
     next_rtt_order: Order,
+    /// The controller's round trips: the present one ends when something sent from this place on is acknowledged.
+    cc_round: Order,
     /// Timeouts in a row (RFC 9260 §8.2).
     errors: u32,
     /// Since when nothing that was sent has been answered, past the probe timeout: new data prefers other paths.
@@ -101,14 +109,15 @@ impl Path {
             CwndUnit::Payload => Header::LEN + Data::HEADER + options.redundancy.fec.map_or(0, Redundancy::reserve),
         };
         let unit = options.paths.base_mtu - uncounted;
-        let mut window = Window::new(unit, options.congestion.initial_window.map(|packets| packets * unit));
-        window.limit_slow_start(options.papers.initial_ssthresh.unwrap_or(usize::MAX));
+        let setup = setup(&options, unit);
         Self {
             id,
             route,
             state,
             rtt: RttEstimator::new(options.timers.rto),
-            window,
+            cc: controller(&options, &setup),
+            initial_window: setup.initial,
+            rates: RateSampler::default(),
             uncounted,
             pacer: Pacer::new(now, options.paths.base_mtu),
             rack: Rack::default(),
@@ -131,6 +140,7 @@ impl Path {
             measured: now,
             answered: now,
             next_rtt_order: Order::FIRST,
+            cc_round: Order::FIRST,
             errors: 0,
             silent_since: None,
             probes: 0,
@@ -159,8 +169,14 @@ impl Path {
         &self.rtt
     }
 
-    pub(crate) const fn window(&self) -> &Window {
-        &self.window
+    /// Congestion window, bytes.
+    pub(crate) fn cwnd(&self) -> usize {
+        self.cc.window()
+    }
+
+    /// Bytes acknowledged since the last loss or between the two before it, whichever is more.
+    pub(crate) fn between_losses(&self) -> u64 {
+        self.cc.between_losses()
     }
 
     /// How many chunks were lost of late, and in what bursts.
@@ -216,7 +232,7 @@ impl Path {
 
     /// Bytes per second that the window lets through in a smoothed round trip.
     pub(crate) fn rate(&self) -> Option<f64> {
-        Some(self.window.cwnd() as f64 / self.rtt.srtt()?.as_secs_f64().max(1e-6))
+        Some(self.cwnd() as f64 / self.rtt.srtt()?.as_secs_f64().max(1e-6))
     }
 
     /// What policies may know about it; `ready`: it has room.
@@ -226,8 +242,8 @@ impl Path {
         PathView {
             ready,
             active,
-            cwnd: self.window.cwnd(),
-            ssthresh: self.window.ssthresh(),
+            cwnd: self.cwnd(),
+            ssthresh: self.cc.ssthresh(),
             in_flight,
             rate: self.rate(),
             loss_rate: self.loss_rate,
@@ -242,21 +258,30 @@ impl Path {
         [self.timers.next(), self.heartbeats.poll_timeout(), self.pmtu.poll_timeout()].into_iter().flatten().min()
     }
 
-    /// The share of the window that a loss now leaves.
-    pub(crate) fn kept(&self, response: LossResponse) -> f64 {
-        let base = self.queueing.base().unwrap_or_default();
-        response.kept(self.window.cwnd(), self.unit(), self.queued(), base)
-    }
-
     /// Whether a loss now speaks of congestion, as TCP Veno sees it.
     pub(crate) fn shows_congestion(&self) -> bool {
-        self.kept(LossResponse::Veno) <= self.kept(LossResponse::Reno)
+        shows_congestion(self.cwnd(), &self.conditions(Instant::ZERO, 0, Siblings::default()))
     }
 
-    /// Leaves of the window what `decrease` says; once for all losses, or marks, of what was sent before `next`.
-    pub(crate) fn shrink(&mut self, decrease: Decrease, next: Order) {
-        let unit = self.unit();
-        self.window.on_loss(unit, decrease);
+    /// What the controller is to know, with `in_flight` bytes out.
+    fn conditions<'a>(&self, now: Instant, in_flight: usize, siblings: Siblings<'a>) -> Conditions<'a> {
+        let base_rtt = self.queueing.base().unwrap_or_default();
+        let (mtu, srtt, queueing) = (self.unit(), self.rtt.srtt(), self.queued());
+        Conditions { now, mtu, in_flight, srtt, queueing, base_rtt, siblings }
+    }
+
+    /// Packets were lost, the first since the window was last reduced: losses and marks of what was sent before `next` are of the
+    /// same event.
+    pub(crate) fn reduce_for_loss(&mut self, now: Instant, in_flight: usize, siblings: Siblings<'_>, next: Order) {
+        let conditions = self.conditions(now, in_flight, siblings);
+        self.cc.on_lost(&conditions, &Signal { bytes: self.unit(), new_round: true });
+        self.marks.reduced_at = next;
+    }
+
+    /// The same for marks.
+    pub(crate) fn reduce_for_mark(&mut self, now: Instant, in_flight: usize, siblings: Siblings<'_>, next: Order) {
+        let conditions = self.conditions(now, in_flight, siblings);
+        self.cc.on_marked(&conditions, &Signal { bytes: self.unit(), new_round: true });
         self.marks.reduced_at = next;
     }
 
@@ -274,7 +299,7 @@ impl Path {
         self.recovery.is_some()
     }
 
-    pub(crate) const fn report(&self, in_flight: usize) -> PathReport {
+    pub(crate) fn report(&self, in_flight: usize) -> PathReport {
         let PathStats {
             sent_packets,
             sent_bytes,
@@ -301,8 +326,8 @@ impl Path {
             rttvar: self.rtt.rttvar(),
             min_rtt: self.rtt.min(),
             rto: self.rtt.rto(),
-            cwnd: self.window.cwnd(),
-            ssthresh: self.window.ssthresh(),
+            cwnd: self.cwnd(),
+            ssthresh: self.cc.ssthresh(),
             in_flight,
             mtu: self.mtu(),
             takes_ect: self.ect.is_on(),
@@ -323,5 +348,26 @@ impl Path {
             marked_packets,
             mark_reductions,
         }
+    }
+}
+
+/// How the controller of a path begins whose full packets count as `unit` bytes.
+fn setup(options: &Options, unit: usize) -> Setup {
+    let abe = options.congestion.mark_response == MarkResponse::Abe;
+    let standard = Standard { floor: options.papers.min_ssthresh, abe, ..Standard::RFC_9260 };
+    let setup = Setup::new(standard, unit);
+    Setup {
+        initial: options.congestion.initial_window.map_or(setup.initial, |packets| packets * unit),
+        ssthresh: options.papers.initial_ssthresh.unwrap_or(usize::MAX),
+        ..setup
+    }
+}
+
+/// The controller that the options ask for, coupled to those of the other paths if they ask for that.
+fn controller(options: &Options, setup: &Setup) -> Box<dyn Controller> {
+    let alone = options.congestion.algorithm.controller(setup);
+    match options.congestion.coupling {
+        Congestion::PerPath => alone,
+        rule => Box::new(Coupled::new(rule, alone)),
     }
 }

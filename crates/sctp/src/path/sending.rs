@@ -2,6 +2,7 @@ use super::{Info, Path, Timer};
 use crate::api::FecWindow;
 use crate::number::Order;
 use crate::tx::{Departure, LossCause};
+use braidcast_cc::{Siblings, Stamp};
 use braidcast_core::Instant;
 use core::time::Duration;
 
@@ -70,6 +71,18 @@ impl Path {
         Some((size, Info { path: self.id, sent: now, nonce, probe_size: size as u16 }))
     }
 
+    /// A chunk of `len` bytes is about to leave over this path, where `in_flight` bytes are out. Returns what it has to keep.
+    pub(crate) fn stamp(&mut self, now: Instant, in_flight: usize, len: usize) -> Stamp {
+        let conditions = self.conditions(now, in_flight, Siblings::default());
+        self.cc.on_sent(&conditions, len);
+        self.rates.on_sent(now, in_flight)
+    }
+
+    /// Nothing waits to be sent, though the window has room with `in_flight` bytes out.
+    pub(crate) const fn on_app_limited(&mut self, in_flight: usize) {
+        self.rates.on_app_limited(in_flight);
+    }
+
     /// A chunk leaves over this path.
     pub(crate) fn on_chunk_sent(&mut self, now: Instant, departure: &Departure) {
         self.stats.sent_chunks += 1;
@@ -127,7 +140,7 @@ impl Path {
     /// Whether data may go here as far as congestion control is concerned (RFC 9260 §6.1 B and D), with `in_flight` bytes out.
     pub(crate) fn has_room(&self, in_flight: usize) -> bool {
         let in_burst = self.options.papers.max_burst.is_none_or(|most| self.burst < most || in_flight == 0);
-        self.occupied(in_flight) < self.window.cwnd() && in_burst
+        self.occupied(in_flight) < self.cwnd() && in_burst
     }
 
     /// Bytes that take room in the window: data in flight, and redundancy, but with no data out nothing would ever free that.
@@ -135,13 +148,9 @@ impl Path {
         if in_flight == 0 { 0 } else { in_flight + self.redundant.bytes() }
     }
 
-    /// Bytes per second to spread packets at: 2 windows per round trip in slow start, 1.25 later, as Linux TCP does. `None`: at once.
+    /// Bytes per second to spread packets at. `None`: at once.
     fn pacing_rate(&self) -> Option<f64> {
-        if !self.options.congestion.pacing {
-            return None;
-        }
-        let gain = if self.window.in_slow_start() { 2.0 } else { 1.25 };
-        Some(gain * self.rate()?)
+        self.cc.pacing_rate(self.rtt.srtt()).filter(|_| self.options.congestion.pacing)
     }
 
     /// Whether pacing lets a packet go now.

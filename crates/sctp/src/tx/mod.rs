@@ -5,5 +5,5 @@ mod ledger;
 mod queue;
 
 pub(crate) use front::{Front, Way};
-pub(crate) use ledger::{Ack, AckReport, Acked, Books, Chunk, Departure, Ledger, LossCause, Origin, Was};
+pub(crate) use ledger::{Ack, AckReport, Acked, Books, Chunk, Departure, Leave, Ledger, LossCause, Origin, Was};
 pub(crate) use queue::{Message, MessageKey, Piece, Prospect, SendQueue};

@@ -110,6 +110,7 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     }
     let mut options = common::sctp_options(args.key.as_deref());
     options.paths.scheduler = args.scheduler;
+    options.congestion.algorithm = args.cc;
     if let Redundancy::Code(code) = args.fec {
         options.redundancy.fec = Some(code);
     }

@@ -76,6 +76,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         redundancy: args.fec,
         queue: args.queue.0,
         scheduler: args.scheduler,
+        congestion: args.cc,
         key: common::key(args.key.as_deref()),
         ..SenderOptions::default()
     };

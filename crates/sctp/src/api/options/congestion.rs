@@ -1,5 +1,5 @@
 use crate::api::MarkResponse;
-use braidcast_cc::{Congestion, LossResponse};
+use braidcast_cc::{Algorithm, Congestion};
 use braidcast_core::Misuse;
 use core::time::Duration;
 
@@ -8,8 +8,8 @@ use core::time::Duration;
 pub struct CongestionOptions {
     /// How the windows of the paths depend on each other. Default not at all.
     pub coupling: Congestion,
-    /// What the window does upon loss. Default Reno.
-    pub loss_response: LossResponse,
+    /// The congestion controller of each path. Default Reno.
+    pub algorithm: Algorithm,
     /// What the window does upon marks (`ecn`). Default that it halves.
     pub mark_response: MarkResponse,
     /// Offer ECN (RFC 4960 appendix A, draft-stewart-tsvwg-sctpecn; RFC 9260 leaves the numbers reserved): queues that mark
@@ -29,7 +29,7 @@ impl Default for CongestionOptions {
     fn default() -> Self {
         Self {
             coupling: Congestion::default(),
-            loss_response: LossResponse::default(),
+            algorithm: Algorithm::default(),
             mark_response: MarkResponse::default(),
             ecn: true,
             initial_window: None,

@@ -20,7 +20,7 @@ pub use timers::TimerOptions;
 
 use crate::addresses::Addresses;
 use crate::api::{CwndUnit, LossDetection, MarkResponse, RttSamples, SackPath};
-use braidcast_cc::{LossResponse, RtoBounds};
+use braidcast_cc::{Algorithm, RtoBounds};
 use braidcast_core::Misuse;
 use braidcast_mpath::{RetransmissionPolicy, SchedulerKind};
 use core::time::Duration;
@@ -86,7 +86,7 @@ impl Options {
     ///
     /// RTO from 200 ms to 3 s instead of 1 s to 60 s (RFC 9260 §6.3.1 C5 allows a lower limit where the clock is
     /// fine enough), SACKs after 20 ms, heartbeats each second on paths that carry nothing, queues of 60 ms
-    /// at most; a first window of ten packets (RFC 6928) and [`LossResponse::Veno`], so that a path that was idle can take over;
+    /// at most; a first window of ten packets (RFC 6928) and [`Algorithm::Veno`], so that a path that was idle can take over;
     /// [`MarkResponse::Abe`], as else a mark would cost more than a loss.
     pub fn live() -> Self {
         let ms = Duration::from_millis;
@@ -99,7 +99,7 @@ impl Options {
             },
             sack: SackOptions { delay: ms(20), ..SackOptions::default() },
             congestion: CongestionOptions {
-                loss_response: LossResponse::Veno,
+                algorithm: Algorithm::Veno,
                 mark_response: MarkResponse::Abe,
                 initial_window: Some(10),
                 queueing_limit: Some(ms(60)),

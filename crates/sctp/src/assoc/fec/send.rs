@@ -90,7 +90,7 @@ impl Association {
         let due = self.fec.as_ref().and_then(|fec| fec.sender.as_ref()).map_or(0, |sender| sender.due.len());
         let path = &self.paths[index];
         let occupied = path.occupied(self.ledger.in_flight_over(index));
-        due >= Fec::MAX_WAITING || occupied + (due + 1) * path.mtu() > path.window().cwnd()
+        due >= Fec::MAX_WAITING || occupied + (due + 1) * path.mtu() > path.cwnd()
     }
 
     /// Appends redundancy that is due, if it fits. What would not even fit a packet of its own, as the MTU has shrunk, is

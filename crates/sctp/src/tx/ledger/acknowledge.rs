@@ -4,6 +4,7 @@ use crate::number::{Order, Tsn};
 use crate::path::PathIndex;
 use crate::tx::{MessageKey, SendQueue};
 use crate::wire::chunk::{GapBlock, GapBlocks};
+use braidcast_cc::Stamp;
 use braidcast_core::Instant;
 
 /// What a SACK says.
@@ -47,6 +48,8 @@ pub(crate) struct Acked {
     pub(crate) repeated: bool,
     /// A copy of it went over another path since it was last sent.
     pub(crate) copied: bool,
+    /// What the path had delivered when it left.
+    pub(crate) stamp: Stamp,
     pub(crate) was: Was,
 }
 
@@ -181,8 +184,8 @@ impl Ledger {
             ChunkState::Abandoned => return self.forward.no_longer_given_up(tsn),
             ChunkState::Acked | ChunkState::Kept => return,
         };
-        let &Chunk { sent, copied, .. } = &chunk;
-        report.chunks.push(Acked { place: chunk.place(), len, sent, repeated: chunk.repeats > 0, copied, was });
+        let &Chunk { sent, copied, stamp, .. } = &chunk;
+        report.chunks.push(Acked { place: chunk.place(), len, sent, repeated: chunk.repeats > 0, copied, stamp, was });
     }
 
     /// The peer has `tsn`, above a gap, and promised not to drop it: nothing of it need be held here.

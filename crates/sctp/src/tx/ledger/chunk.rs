@@ -2,6 +2,7 @@ use super::Origin;
 use crate::number::Order;
 use crate::path::PathIndex;
 use crate::tx::Piece;
+use braidcast_cc::Stamp;
 use braidcast_core::Instant;
 
 /// A chunk that has a TSN and that the peer's cumulative acknowledgement has not reached. Only the ledger changes one.
@@ -18,6 +19,8 @@ pub(crate) struct Chunk {
     pub(super) copied: bool,
     pub(super) missing: u8,
     pub(super) held_until: Option<Instant>,
+    /// What its path had delivered when it left, for samples of the delivery rate.
+    pub(super) stamp: Stamp,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,9 +52,10 @@ pub(crate) enum LossCause {
 
 impl Chunk {
     /// A chunk that has not left yet.
-    pub(super) const fn new(piece: Piece, state: ChunkState) -> Self {
+    pub(super) fn new(piece: Piece, state: ChunkState) -> Self {
         let (path, order, sent, lost_by) = (None, Order::FIRST, Instant::ZERO, LossCause::Reported);
-        Self { piece, state, path, order, sent, repeats: 0, lost_by, missing: 0, held_until: None, copied: false }
+        let (held_until, stamp) = (None, Stamp::default());
+        Self { piece, state, path, order, sent, repeats: 0, lost_by, missing: 0, held_until, copied: false, stamp }
     }
 
     /// The part of a message that it carries.

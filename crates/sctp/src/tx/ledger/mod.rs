@@ -32,7 +32,7 @@ mod tests;
 pub(crate) use acknowledge::{Ack, AckReport, Acked, Was};
 pub(crate) use chunk::{Chunk, ChunkState, LossCause};
 pub(crate) use repeats::Origin;
-pub(crate) use send::Departure;
+pub(crate) use send::{Departure, Leave};
 
 use crate::api::{Abandonment, CwndUpdate, Options, Priority};
 use crate::journal::Journal;

@@ -3,7 +3,16 @@ use crate::api::Priority;
 use crate::number::{Order, Tsn};
 use crate::path::PathIndex;
 use crate::tx::{Origin, Piece, SendQueue};
+use braidcast_cc::Stamp;
 use braidcast_core::Instant;
+
+/// When and over which path a chunk is to leave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leave {
+    pub(crate) now: Instant,
+    pub(crate) path: PathIndex,
+    pub(crate) stamp: Stamp,
+}
 
 /// A chunk that leaves now.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +33,8 @@ impl Departure {
 }
 
 impl Ledger {
-    /// A piece of a message leaves for the first time, over `path`.
-    pub(crate) fn send(&mut self, books: Books<'_>, now: Instant, path: PathIndex, piece: Piece) -> Departure {
+    /// A piece of a message leaves for the first time.
+    pub(crate) fn send(&mut self, books: Books<'_>, leave: Leave, piece: Piece) -> Departure {
         let tsn = self.give_tsn(books.queue, Chunk::new(piece, ChunkState::Lost));
         if books.queue.get(piece.message).copied {
             self.copies.push_back(tsn);
@@ -33,15 +42,14 @@ impl Ledger {
         let stats = &mut books.journal.stats;
         stats.new_chunks += 1;
         stats.new_bytes += u64::from(piece.len);
-        self.leave(books.queue, now, path, tsn, None)
+        self.leave(books.queue, leave, tsn, None)
     }
 
-    /// The chunk that [`repeats`](Self::repeats) names leaves again, over `path`.
+    /// The chunk that [`repeats`](Self::repeats) names leaves again.
     pub(crate) fn repeat(
         &mut self,
         books: Books<'_>,
-        now: Instant,
-        path: PathIndex,
+        leave: Leave,
         (origin, priority, tsn): (Origin, Priority, Tsn),
     ) -> Departure {
         self.repeats.remove(origin, priority, tsn);
@@ -54,18 +62,12 @@ impl Ledger {
         stats.retransmissions += 1;
         stats.fast_retransmissions += u64::from(chunk.lost_by == LossCause::Reported);
         stats.timeout_retransmissions += u64::from(chunk.lost_by == LossCause::Timeout);
-        self.leave(books.queue, now, path, tsn, Some(chunk.lost_by))
+        self.leave(books.queue, leave, tsn, Some(chunk.lost_by))
     }
 
-    /// What both have in common: the chunk `tsn` is in flight over `path` from now on.
-    fn leave(
-        &mut self,
-        queue: &SendQueue,
-        now: Instant,
-        path: PathIndex,
-        tsn: Tsn,
-        again: Option<LossCause>,
-    ) -> Departure {
+    /// What both have in common: the chunk `tsn` is in flight from now on.
+    fn leave(&mut self, queue: &SendQueue, leave: Leave, tsn: Tsn, again: Option<LossCause>) -> Departure {
+        let Leave { now, path, stamp } = leave;
         let index = (tsn - self.base()) as usize;
         let len = self.chunks[index].len();
         let oldest = again.is_some() && self.sent_over(path).next().is_none_or(|(first, ..)| tsn < first);
@@ -90,6 +92,7 @@ impl Ledger {
         chunk.missing = 0;
         chunk.held_until = None;
         chunk.copied = false;
+        chunk.stamp = stamp;
         let chunk = *chunk;
         self.check(queue);
         Departure { tsn, chunk, again, oldest }

@@ -39,9 +39,9 @@ impl Desk {
         let how = SendOptions { unordered: true, reliability, ..SendOptions::default() };
         self.queue.push(self.now, &vec![7; len], how);
         while let Some(piece) = self.queue.cut(1000) {
-            let now = self.now;
+            let leave = self.leave(path);
             let (ledger, books) = self.books();
-            ledger.send(books, now, PathIndex::new(path), piece);
+            ledger.send(books, leave, piece);
         }
     }
 
@@ -59,6 +59,10 @@ impl Desk {
         news
     }
 
+    fn leave(&self, path: usize) -> Leave {
+        Leave { now: self.now, path: PathIndex::new(path), stamp: braidcast_cc::Stamp::default() }
+    }
+
     fn prospect(&self) -> Prospect {
         Prospect { now: self.now, soonest: self.now }
     }
@@ -66,9 +70,9 @@ impl Desk {
     fn repeat(&mut self, path: usize) {
         let next = self.ledger.repeats().min_by_key(|&(_, priority, tsn)| (priority, tsn));
         if let Some(repeat) = next {
-            let now = self.now;
+            let leave = self.leave(path);
             let (ledger, books) = self.books();
-            ledger.repeat(books, now, PathIndex::new(path), repeat);
+            ledger.repeat(books, leave, repeat);
         }
     }
 
