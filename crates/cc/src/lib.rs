@@ -10,10 +10,8 @@ mod path_mtu;
 mod queueing;
 mod rack;
 mod rate_sampler;
-mod response;
 mod rtt;
 pub mod tfrc;
-mod window;
 
 pub use controller::{
     Acked, Algorithm, Conditions, Controller, Counting, LossBasis, Setup, Signal, Standard, shows_congestion,
@@ -26,6 +24,4 @@ pub use path_mtu::PathMtu;
 pub use queueing::QueueingDelay;
 pub use rack::Rack;
 pub use rate_sampler::{RateSample, RateSampler, Stamp};
-pub use response::LossResponse;
 pub use rtt::{RtoBounds, RttEstimator};
-pub use window::Window;

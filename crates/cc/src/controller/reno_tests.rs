@@ -1,7 +1,6 @@
 use super::*;
 use crate::{Congestion, Coupled, CoupledPath, QueueingDelay, Siblings};
 use core::time::Duration;
-use proptest::prelude::*;
 
 const MTU: usize = 1200;
 /// Something stays in flight, so that credit does not lapse.
@@ -219,61 +218,4 @@ fn behaviour_of_ccid_2() {
     assert_eq!(packets(&w), (1, 2), "down to one");
     w.on_timeout(&PATH);
     assert_eq!(packets(&w), (1, 2));
-}
-
-proptest! {
-    /// As long as there is [`crate::Window`], which SCTP still uses: this is the same, coupled or not.
-    #[test]
-    fn by_bytes_it_is_the_window_of_sctp(
-        (_, rule) in prop::sample::select(&Congestion::ALL[..]),
-        steps in prop::collection::vec((0_u8..10, 0_usize..6000, any::<bool>(), 1_usize..100, 1_u64..500), 1..300),
-    ) {
-        let mut ours = Coupled::new(rule, Box::new(sctp()));
-        let mut theirs = crate::Window::new(MTU, None);
-        for (step, bytes, was_full, packets, ms) in steps {
-            let rtt = Duration::from_millis(ms);
-            let (limit, base) = (Duration::from_millis(60), Duration::from_millis(40));
-            let this = CoupledPath { cwnd: theirs.cwnd(), mtu: MTU, rtt: base, between_losses: theirs.between_losses() };
-            let other = CoupledPath { cwnd: packets * MTU, mtu: MTU, rtt, between_losses: ms * 1000 };
-            let paths = [other, this];
-            let path = Conditions { siblings: Siblings::new(&paths, 1), ..PATH };
-            let half = rule.decrease(&paths, 1, 0.5);
-            match step {
-                0 => {
-                    ours.on_lost(&path, &LOSS);
-                    theirs.on_loss(MTU, half);
-                }
-                1 => {
-                    ours.on_timeout(&path);
-                    theirs.on_timeout(MTU, half);
-                }
-                2 => {
-                    ours.on_spurious_timeout();
-                    theirs.undo_timeout();
-                }
-                3 => {
-                    ours.on_idle(&path, (ours.window() / 2).max(4404).max(4 * MTU));
-                    theirs.on_idle(MTU);
-                }
-                4 => {
-                    let queueing = limit + rtt;
-                    let most = QueueingDelay::within(limit, ours.window(), queueing, base);
-                    ours.settle(&path, most.max(4 * MTU));
-                    theirs.on_queueing(queueing, limit, base, MTU);
-                }
-                5 => {
-                    ours.on_acked(&Conditions { in_flight: 0, ..path }, &Acked { bytes, ..Acked::default() });
-                    theirs.on_delivered(bytes);
-                    theirs.on_all_acked();
-                }
-                _ => {
-                    ours.on_acked(&path, &Acked { was_full, ..full(bytes) });
-                    theirs.on_delivered(bytes);
-                    theirs.on_ack(bytes, was_full, MTU, rule.growth(&paths, 1));
-                }
-            }
-            prop_assert_eq!((ours.window(), ours.ssthresh()), (theirs.cwnd(), theirs.ssthresh()));
-            prop_assert_eq!(ours.between_losses(), theirs.between_losses());
-        }
-    }
 }

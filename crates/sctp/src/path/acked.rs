@@ -4,7 +4,7 @@ use crate::number::Order;
 use crate::tx::{Acked, LossCause, Was};
 use crate::wire::Header;
 use crate::wire::chunk::IData;
-use braidcast_cc::{self as cc, Siblings};
+use braidcast_cc::{self as cc, QueueingDelay, Siblings};
 use braidcast_core::Instant;
 use core::time::Duration;
 
@@ -217,9 +217,7 @@ impl Path {
         if let (Some(limit), Some((queueing, base))) = (self.options.congestion.queueing_limit, round)
             && queueing > limit
         {
-            // What would have kept the limit at the rate of that round.
-            let share = (base + limit).as_secs_f64() / (base + queueing).as_secs_f64();
-            let target = (self.cwnd() as f64 * share) as usize;
+            let target = QueueingDelay::within(limit, self.cwnd(), queueing, base);
             let conditions = self.conditions(now, in_flight, Siblings::default());
             self.cc.settle(&conditions, target.max(4 * unit));
         }
