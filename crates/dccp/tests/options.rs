@@ -132,7 +132,8 @@ fn what_cannot_work_is_named_with_its_limit_and_what_to_do() {
         change(&mut options);
         options.check().map_err(|misuse: Misuse| misuse.to_string())
     };
-    let wrong: [(fn(&mut Options), &str); 7] = [
+    type Change = fn(&mut Options);
+    let wrong: [(Change, &str); 7] = [
         (|it| it.ccids.clear(), "ccids.len() is 0, and must be 1 to 8: raise ccids.len()"),
         (|it| it.max_packet = 100, "max_packet is 100, and must be 128 to 65507: raise max_packet"),
         (|it| it.max_packet = 20_000, "max_packet is 20000, and must be 128 to 9216: lower max_packet"),
