@@ -4,7 +4,7 @@
 use super::Association;
 use crate::api::{Event, SendError, SendOptions};
 use crate::path::{Path, PathIndex};
-use crate::tx::{Prospect, Way};
+use crate::tx::{MessageKey, Prospect, Way};
 use braidcast_cc::RoundTrips;
 use braidcast_core::Instant;
 use braidcast_queue::{Outlook, Refused, Tag, Why};
@@ -56,6 +56,11 @@ impl Association {
     pub(super) fn prospect(&self, now: Instant) -> Prospect {
         let delay = self.quickest().map(|index| self.delay_over(index)).unwrap_or_default();
         Prospect { now, soonest: now + delay }
+    }
+
+    /// The same for the message `key`: without a deadline nobody asks when it arrives.
+    pub(super) fn prospect_for(&self, now: Instant, key: MessageKey) -> Prospect {
+        if self.queue.get(key).has_deadline() { self.prospect(now) } else { Prospect { now, soonest: now } }
     }
 
     /// Puts a message into the queue.

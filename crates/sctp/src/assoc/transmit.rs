@@ -221,7 +221,7 @@ impl Association {
 
     /// Appends what was lost and may go over the path `index`, as far as it fits.
     fn put_repeats(&mut self, now: Instant, index: PathIndex, start: usize, end: usize, buf: &mut Vec<u8>) {
-        let (header, prospect) = (self.data_header(), self.prospect(now));
+        let header = self.data_header();
         let unheld = core::mem::take(&mut self.unheld_packet);
         while let Some(repeat) = self.next_repeat(index) {
             let (_, _, tsn) = repeat;
@@ -229,7 +229,7 @@ impl Association {
             else {
                 return;
             };
-            if !self.queue.is_worth_repeating(prospect, key, repeats) {
+            if !self.queue.is_worth_repeating(self.prospect_for(now, key), key, repeats) {
                 let (ledger, books) = self.books();
                 ledger.abandon(books, key); // Takes its chunks out of those to be repeated.
                 continue;
@@ -263,7 +263,7 @@ impl Association {
             let worth_it = |left: usize| room >= left || room >= Self::MIN_PIECE.min(most);
             self.admit(now, index, worth_it);
             let Some((key, left)) = self.queue.peek() else { break };
-            if !self.queue.is_worth_sending(self.prospect(now), key, 0)
+            if !self.queue.is_worth_sending(self.prospect_for(now, key), key, 0)
                 && (self.agreed.forward_tsn || self.queue.is_untouched(key))
             {
                 let (ledger, books) = self.books();

@@ -116,11 +116,14 @@ impl Paths {
 
     /// The best paths that there are: those that new data may go over.
     pub(crate) fn best(&self) -> impl Iterator<Item = (PathIndex, &Path)> + Clone {
-        let best = self.best_rank(None);
+        self.of_rank(self.best_rank(None))
+    }
+
+    /// The paths of a rank; with `None` there are none.
+    fn of_rank(&self, rank: Option<u8>) -> impl Iterator<Item = (PathIndex, &Path)> + Clone {
         let places = self.places.iter().enumerate();
-        places
-            .filter_map(|(place, path)| Some((PathIndex::new(place), path.as_ref()?)))
-            .filter(move |(_, path)| path.rank().is_some() && path.rank() == best)
+        let paths = places.filter_map(|(place, path)| Some((PathIndex::new(place), path.as_ref()?)));
+        paths.filter(move |(_, path)| rank.is_some() && path.rank() == rank)
     }
 
     /// Whether the path `index` is among the best that there are.
@@ -131,16 +134,19 @@ impl Paths {
 
     /// A path for control chunks: `preferred` unless another one answers better, then the one of the lowest RTT.
     pub(crate) fn for_control(&self, preferred: Option<PathIndex>) -> Option<PathIndex> {
+        let best = self.best_rank(None)?;
+        let good = |&index: &PathIndex| self[index].rank() == Some(best);
         preferred
-            .filter(|&index| self.is_best(index))
-            .or_else(|| self.best().min_by_key(|(_, path)| path.rtt.srtt()).map(|(index, _)| index))
+            .filter(good)
+            .or_else(|| self.of_rank(Some(best)).min_by_key(|(_, path)| path.rtt.srtt()).map(|(index, _)| index))
     }
 
     /// The path that new data goes over when one is used at a time: the primary one if it is among the best, else the first
     /// of those (RFC 9260 §6.4.1 leaves the choice open).
     pub(crate) fn data_path(&self) -> Option<PathIndex> {
-        let primary = self.at(self.primary.get()).filter(|&index| self.is_best(index));
-        primary.or_else(|| self.best().next().map(|(index, _)| index))
+        let best = self.best_rank(None)?;
+        let primary = self.at(self.primary.get()).filter(|&index| self[index].rank() == Some(best));
+        primary.or_else(|| self.of_rank(Some(best)).next().map(|(index, _)| index))
     }
 
     /// The paths that data may go over now: the best ones, or one of them where one is used at a time.

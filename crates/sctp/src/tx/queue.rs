@@ -103,6 +103,11 @@ impl Message {
         self.chunks
     }
 
+    /// Whether it must be at the receiver by some time.
+    pub(crate) const fn has_deadline(&self) -> bool {
+        self.deadline.is_some()
+    }
+
     /// When it is of no use any more, wherever it is.
     pub(crate) fn expiry(&self) -> Option<Instant> {
         let end = if let Promise::Until(end) = self.promise { Some(end) } else { None };

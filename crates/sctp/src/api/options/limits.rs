@@ -3,10 +3,10 @@ use braidcast_core::Misuse;
 /// How much an endpoint and its associations hold at most.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LimitOptions {
-    /// Bytes that may wait or be unacknowledged; [`SendError::BufferFull`](crate::SendError) beyond. 1 byte to 4 GiB,
+    /// Bytes that may wait or be unacknowledged; [`SendError::BufferFull`](crate::SendError) beyond. 1 byte to 1 GiB,
     /// default 4 MiB.
     pub send_buffer: usize,
-    /// Bytes received and not yet taken; the window that the peer is told. 1500 bytes (RFC 9260 §3.3.2) to 4 GiB, default 4 MiB.
+    /// Bytes received and not yet taken; the window that the peer is told. 1500 bytes (RFC 9260 §3.3.2) to 1 GiB, default 4 MiB.
     pub receive_buffer: usize,
     /// Longest message in bytes, sent or received; must fit both buffers. Default 2 MiB.
     pub max_message: usize,
@@ -33,8 +33,8 @@ impl Default for LimitOptions {
 }
 
 impl LimitOptions {
-    /// The most bytes of a buffer: what a window in a SACK can say.
-    pub const MAX_BUFFER: usize = u32::MAX as usize;
+    /// The most bytes of a buffer, 1 GiB: sums of them fit 32 bits, as the window in a SACK does.
+    pub const MAX_BUFFER: usize = 1 << 30;
     /// The smallest `receive_buffer` (RFC 9260 §3.3.2).
     pub const MIN_RECEIVE_BUFFER: usize = 1500;
 
