@@ -1,9 +1,11 @@
 //! One association. This file holds its data, its public calls and the dispatch; each procedure is a file.
 //!
-//! The way of a message out: [`Association::send`] puts it into the [`SendQueue`]; `transmit` cuts it into chunks when a
-//! path has room and notes them as [`Outstanding`]; `sack` takes them off as they are acknowledged, `loss` marks those
-//! that are overdue, `abandon` gives up those that are too late. The way in: `receive` dispatches each chunk of a packet,
-//! hands data to `rx`, and [`Association::recv`] takes whole messages.
+//! The way of a message out: [`Association::send`] puts it into the [`SendQueue`]. When a path has room, `plan` says what leaves next,
+//! `transmit` cuts and writes it, and the [`Ledger`] notes it. `sack` tells ledger and paths what was acknowledged, `loss` what is overdue,
+//! and `abandon` gives up what is too late. The way in: `receive` dispatches each chunk of a packet, hands data to `rx`, and
+//! [`Association::recv`] takes whole messages.
+//!
+//! Procedures call downwards only (`tools/circles.py`): dispatch, then procedures, then what they share.
 
 mod abandon;
 mod asconf;
