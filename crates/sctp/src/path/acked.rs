@@ -145,11 +145,13 @@ impl Path {
         let grows = news.advanced || (flight.moved && self.options.papers.cwnd_update == CwndUpdate::Plain);
         let queued = self.options.congestion.queueing_limit.is_some_and(|limit| self.queued() > limit);
         let steady = self.recovery.is_none() || self.options.papers.growth_in_recovery;
+        let any_return = self.options.papers.rtt_samples == RttSamples::AnyReturn;
         let acked = cc::Acked {
             bytes: news.acked,
             may_grow: steady && grows && reached.is_some() && !queued,
             was_full: self.was_full(flight.occupied_before),
-            rtt: news.newest.map(|(_, sent)| now - sent),
+            // Another way back may be longer: its queue would be taken for one on this path.
+            rtt: news.newest.filter(|_| flight.returned_here || any_return).map(|(_, sent)| now - sent),
             ends_round: news.newest.is_some_and(|(order, _)| order >= self.cc_round),
             rate: self.rates.sample(self.rtt.min()),
             ..cc::Acked::default()
