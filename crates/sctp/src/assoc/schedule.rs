@@ -96,7 +96,8 @@ impl Association {
     /// The path for new data.
     fn path_for_new(&mut self, now: Instant, waiting: Waiting, views: &mut [PathView]) -> Option<PathIndex> {
         if !self.options.paths.concurrent {
-            return self.paths.data_path().filter(|index| views[index.get()].ready);
+            let open = |index: &PathIndex| views[index.get()].ready && self.within_share(*index);
+            return self.paths.data_path().filter(open);
         }
         for (place, view) in views.iter_mut().enumerate().filter(|(_, view)| view.ready) {
             let index = PathIndex::new(place);
