@@ -63,7 +63,8 @@ pub struct Roster<M: Member> {
 #[derive(Debug)]
 struct Slot<M> {
     generation: u32,
-    member: M,
+    /// On its own, so that places that are free cost next to nothing: there may be as many as places taken.
+    member: Box<M>,
     /// What `timers` holds for it.
     timer: Option<Instant>,
     /// In `busy`.
@@ -103,19 +104,19 @@ impl<M: Member> Roster<M> {
     /// The member `id`, unless it is gone.
     pub fn get(&self, id: M::Id) -> Option<&M> {
         let key: Key = id.into();
-        self.slots.get(key.slot as usize).filter(|it| it.generation == key.generation).map(|it| &it.member)
+        self.slots.get(key.slot as usize).filter(|it| it.generation == key.generation).map(|it| &*it.member)
     }
 
     /// The member `id`, unless it is gone. Follow what makes it have something to send or to tell by [`wake`](Self::wake).
     pub fn get_mut(&mut self, id: M::Id) -> Option<&mut M> {
-        find(&mut self.slots, id.into()).map(|it| &mut it.member)
+        find(&mut self.slots, id.into()).map(|it| &mut *it.member)
     }
 
     /// Takes `member` in, awake.
     pub fn insert(&mut self, member: M) -> M::Id {
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
-        let slot = self.slots.insert(Slot { generation, member, timer: None, is_busy: false }) as u32;
+        let slot = self.slots.insert(Slot { generation, member: Box::new(member), timer: None, is_busy: false }) as u32;
         let id = Key { slot, generation }.into();
         self.wake(id);
         id
@@ -126,7 +127,7 @@ impl<M: Member> Roster<M> {
         self.clear_timer(id);
         let key: Key = id.into();
         find(&mut self.slots, key)?;
-        self.slots.try_remove(key.slot as usize).map(|it| it.member)
+        self.slots.try_remove(key.slot as usize).map(|it| *it.member)
     }
 }
 
@@ -142,7 +143,7 @@ impl<M: Member> Roster<M> {
         if !core::mem::replace(&mut it.is_busy, true) {
             self.busy.push_back(key);
         }
-        Some(&mut it.member)
+        Some(&mut *it.member)
     }
 
     /// Sets the member's timer anew.
