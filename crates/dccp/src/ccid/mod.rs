@@ -279,8 +279,8 @@ pub(crate) trait Sender: fmt::Debug + Send {
     /// Smoothed round-trip time, once measured.
     fn srtt(&self) -> Option<Duration>;
 
-    /// The newest round-trip time that an acknowledgement told, not smoothed, if there was one since the last call.
-    fn take_rtt_sample(&mut self) -> Option<Duration>;
+    /// Whether an acknowledgement told of a round trip since the last call.
+    fn take_measured(&mut self) -> bool;
 
     /// How it goes.
     fn report(&self, now: Instant) -> CcidReport;

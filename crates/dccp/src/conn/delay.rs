@@ -9,35 +9,28 @@ use core::time::Duration;
 /// A measurement that is older tells nothing of queues: whatever stood in them has left.
 const STALE: Duration = Duration::from_secs(2);
 
-/// Round trips, one by one.
+/// Smoothed round trips, each time that one was measured. What is not smoothed says less: one measurement a round trip, as TFRC has it,
+/// may have met a queue that is gone with the next (decision 12).
 #[derive(Debug, Default)]
 pub(super) struct Delay {
-    queueing: QueueingDelay,
-    /// When the present round began.
-    round: Instant,
-    /// The latest measurement.
+    shortest: QueueingDelay,
+    /// When that was last.
     measured: Instant,
 }
 
 impl Delay {
-    /// A packet's round trip took `rtt`; smoothed, they take `smoothed`.
-    fn observe(&mut self, now: Instant, rtt: Duration, smoothed: Duration) {
-        self.queueing.observe(now, rtt);
+    /// Round trips take `smoothed`, by a new measurement.
+    fn observe(&mut self, now: Instant, smoothed: Duration) {
+        self.shortest.observe(now, smoothed);
         self.measured = now;
-        if now.since(self.round) >= smoothed {
-            self.round = now;
-            let _judged = self.queueing.end_round();
-        }
     }
 
     /// What is known at `now`.
     fn round_trips(&self, now: Instant, smoothed: Duration) -> RoundTrips {
-        let shortest = self.queueing.base().unwrap_or(smoothed);
-        if now.since(self.measured) >= STALE.max(smoothed * 2) {
-            // A queue that discards all that would come too late would never learn that the way is free.
-            return RoundTrips { shortest, present: shortest, queued: None };
-        }
-        RoundTrips { shortest, present: smoothed, queued: Some(self.queueing.latest()) }
+        let shortest = self.shortest.base().unwrap_or(smoothed);
+        // A queue that discards all that would come too late would never learn that the way is free.
+        let stale = now.since(self.measured) >= STALE.max(smoothed * 2);
+        RoundTrips { shortest, present: if stale { shortest } else { smoothed }, queued: None }
     }
 }
 
@@ -53,9 +46,10 @@ impl Connection {
     }
 
     /// A round trip was measured.
-    pub(super) fn note_rtt(&mut self, now: Instant, rtt: Duration) {
-        let smoothed = self.rtt().unwrap_or(rtt);
-        self.delay.observe(now, rtt, smoothed);
+    pub(super) fn note_rtt(&mut self, now: Instant) {
+        if let Some(rtt) = self.rtt() {
+            self.delay.observe(now, rtt);
+        }
     }
 }
 
@@ -71,12 +65,11 @@ mod tests {
     fn what_stood_in_queues_two_seconds_ago_is_forgotten() {
         let mut delay = Delay::default();
         let at = Instant::from_millis;
-        delay.observe(at(1000), ms(100), ms(100));
+        delay.observe(at(1000), ms(100));
         assert_eq!(delay.round_trips(at(1000), ms(100)).one_way(), ms(50));
-        delay.observe(at(1400), ms(180), ms(110));
-        assert_eq!(delay.round_trips(at(1400), ms(110)).one_way(), ms(130), "the latest round counts at once");
-        assert_eq!(delay.round_trips(at(3399), ms(110)).one_way(), ms(130));
-        assert_eq!(delay.round_trips(at(3400), ms(110)).one_way(), ms(50));
-        assert_eq!(delay.round_trips(at(1000), ms(110)).one_way(), ms(130), "a clock that steps back is no harm");
+        delay.observe(at(1400), ms(180));
+        assert_eq!(delay.round_trips(at(3399), ms(180)).one_way(), ms(130));
+        assert_eq!(delay.round_trips(at(3400), ms(180)).one_way(), ms(50));
+        assert_eq!(delay.round_trips(at(1000), ms(180)).one_way(), ms(130), "a clock that steps back is no harm");
     }
 }

@@ -216,7 +216,7 @@ impl Connection {
     pub(super) fn set_handshake_rtt(&mut self, now: Instant, rtt: Duration) {
         self.handshake_rtt = Some(rtt);
         self.sender.on_handshake_rtt(now, rtt);
-        self.note_rtt(now, rtt);
+        self.note_rtt(now);
         self.pace = None;
     }
 

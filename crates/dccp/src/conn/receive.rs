@@ -165,8 +165,8 @@ impl Connection {
             }
             let (has_vectors, has_dropped) = (found.vectors, found.dropped);
             self.sender.on_feedback(now, &Feedback { ack, options, has_vectors, has_dropped });
-            if let Some(rtt) = self.sender.take_rtt_sample() {
-                self.note_rtt(now, rtt);
+            if self.sender.take_measured() {
+                self.note_rtt(now);
             }
             self.path_size.doubt(self.sender.losses());
             self.pace = None; // the rate may be another one now

@@ -48,7 +48,8 @@ pub(in crate::ccid) struct Sender {
     /// The three greatest numbers known to have come, greatest first.
     greatest: [Option<Seq>; NUMDUPACK],
     rtt: RttEstimator,
-    rtt_sample: Option<Duration>,
+    /// A round trip was measured since that was last asked.
+    measured: bool,
     /// The next RTT is measured on this number or a later one: once in a window.
     measure_from: Option<Seq>,
     /// What was sent up to here belongs to the last congestion event.
@@ -96,7 +97,7 @@ impl Sender {
             first: Seq::default(),
             greatest: [None; NUMDUPACK],
             rtt,
-            rtt_sample: None,
+            measured: false,
             measure_from: None,
             recovered_after: None,
             full_until: None,
@@ -259,7 +260,7 @@ impl Sender {
             _ => None,
         });
         let rtt = now.since(flight.at).saturating_sub(held.unwrap_or_default());
-        self.rtt_sample = Some(rtt);
+        self.measured = true;
         self.queueing.observe(now, rtt);
         if round_is_over {
             self.rtt.sample(rtt);
@@ -431,8 +432,8 @@ impl ccid::Sender for Sender {
         self.rtt.srtt()
     }
 
-    fn take_rtt_sample(&mut self) -> Option<Duration> {
-        self.rtt_sample.take()
+    fn take_measured(&mut self) -> bool {
+        core::mem::take(&mut self.measured)
     }
 
     fn report(&self, _: Instant) -> CcidReport {

@@ -18,7 +18,8 @@ const DEFAULT_RTT: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(in crate::ccid) struct Sender {
     tfrc: tfrc::Sender,
-    rtt_sample: Option<Duration>,
+    /// A round trip was measured since that was last asked.
+    measured: bool,
     counter: WindowCounter,
     /// Window counter of the last data packet.
     ccval: u8,
@@ -47,7 +48,7 @@ impl Sender {
     pub(in crate::ccid) fn new(setup: &Setup, profile: Profile) -> Self {
         let mut sender = Self {
             tfrc: tfrc::Sender::new(setup.now, profile.config(setup)),
-            rtt_sample: None,
+            measured: false,
             counter: WindowCounter::default(),
             ccval: 0,
             log: SentLog::default(),
@@ -160,7 +161,7 @@ impl ccid::Sender for Sender {
             let recv_rate = self.adjusted(told.recv_rate, drops);
             let report =
                 tfrc::Report { sent_at: departure.at, elapsed: told.elapsed, recv_rate, loss_event_rate, new_loss };
-            self.rtt_sample = Some(now.since(departure.at).saturating_sub(told.elapsed));
+            self.measured = true;
             self.tfrc.on_feedback(now, &report);
             self.counts.loss_events += u64::from(new_loss);
             self.counts.recv_rate = Some(told.recv_rate);
@@ -221,8 +222,8 @@ impl ccid::Sender for Sender {
         self.tfrc.rtt()
     }
 
-    fn take_rtt_sample(&mut self) -> Option<Duration> {
-        self.rtt_sample.take()
+    fn take_measured(&mut self) -> bool {
+        core::mem::take(&mut self.measured)
     }
 
     fn report(&self, _: Instant) -> CcidReport {
