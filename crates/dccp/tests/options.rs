@@ -8,8 +8,8 @@ use braidcast_dccp::{
 };
 use braidcast_sim::testing::cases;
 use braidcast_sim::{Duplex, Network};
+use braidcast_testing::nanos;
 use common::{CLIENT, PORT, SERVER, SERVICE, lossy, ms};
-use core::time::Duration;
 use proptest::prelude::*;
 
 fn options() -> impl Strategy<Value = Options> {
@@ -47,15 +47,7 @@ fn options() -> impl Strategy<Value = Options> {
 /// An option that is a number or a time, and a value for it, at the ends of what it may be and beyond.
 fn extreme() -> impl Strategy<Value = (usize, u64)> {
     let ends = vec![0_u64, 1, 2, 15, 16, 127, 128, 9216, 9217, 65_507, 65_508, 1 << 46, u64::MAX / 2, u64::MAX];
-    let number = prop_oneof![
-        3 => prop::sample::select(ends),
-        2 => (0_u32..64, any::<u64>()).prop_map(|(bits, any)| any >> bits),
-    ];
-    (0..NUMBERS.len(), number)
-}
-
-const fn nanos(number: u64) -> Duration {
-    if number == u64::MAX { Duration::MAX } else { Duration::from_nanos(number) }
+    (0..NUMBERS.len(), braidcast_testing::extreme(ends))
 }
 
 /// Every option that is a number or a time.

@@ -12,8 +12,8 @@ use braidcast_sctp::{
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Loss, Outage, Rate, Reorder, ReorderHow};
 use braidcast_sim::testing::{cases, digest};
+use braidcast_testing::nanos;
 use common::{Pair, ms, pattern};
-use core::time::Duration;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -171,15 +171,7 @@ fn redundancy() -> impl Strategy<Value = Change> {
 /// An option that is a number or a time, and a value for it, at the ends of what it may be and beyond.
 fn extreme() -> impl Strategy<Value = (usize, u64)> {
     let ends = vec![0_u64, 1, 2, 507, 508, 1499, 1500, 65_507, 65_508, 1 << 30, u64::MAX / 2, u64::MAX];
-    let number = prop_oneof![
-        3 => prop::sample::select(ends),
-        2 => (0_u32..64, any::<u64>()).prop_map(|(bits, any)| any >> bits),
-    ];
-    (0..NUMBERS.len(), number)
-}
-
-const fn nanos(number: u64) -> Duration {
-    if number == u64::MAX { Duration::MAX } else { Duration::from_nanos(number) }
+    (0..NUMBERS.len(), braidcast_testing::extreme(ends))
 }
 
 /// Every option that is a number or a time.

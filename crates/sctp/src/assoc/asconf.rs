@@ -122,7 +122,7 @@ impl Association {
 
     /// A path of ours fails: perhaps a NAT forgot it and the peer sees another address now. Join anew.
     pub(super) fn rejoin(&mut self, now: Instant, index: PathIndex) {
-        let failing = self.paths.at(index.get()).is_some_and(|index| self.paths[index].errors() >= 2);
+        let failing = self.paths[index].errors() >= 2;
         if self.initiator && self.agreed.asconf && failing && matches!(self.state, State::Established) {
             self.queue_join(now, index);
             self.next_request(now);

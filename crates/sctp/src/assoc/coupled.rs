@@ -1,6 +1,6 @@
 use super::Association;
-use crate::api::PathState;
-use crate::path::PathIndex;
+use crate::api::{PathOptions, PathState};
+use crate::path::{Congested, PathIndex};
 use braidcast_cc::{Congestion, CoupledPath, Siblings};
 use braidcast_core::Instant;
 
@@ -12,8 +12,7 @@ pub(super) struct Coupled {
 }
 
 impl Coupled {
-    /// Paths that a coupled rule looks at; further ones are as if on their own.
-    const MOST: usize = 32;
+    const MOST: usize = PathOptions::MAX_PATHS;
 
     pub(super) fn siblings(&self) -> Siblings<'_> {
         Siblings::new(&self.paths[..self.len], self.this)
@@ -42,19 +41,11 @@ impl Association {
         Some(Coupled { paths, len, this: this? })
     }
 
-    /// Packets were lost on the path `index`, the first in this round.
-    pub(super) fn reduce_for_loss(&mut self, now: Instant, index: PathIndex) {
+    /// Packets were lost or marked on the path `index`, the first in this round.
+    pub(super) fn reduce(&mut self, now: Instant, index: PathIndex, congestion: Congested) {
         let coupled = self.coupled(index);
         let siblings = coupled.as_ref().map(Coupled::siblings).unwrap_or_default();
         let (in_flight, next) = (self.ledger.in_flight_over(index), self.ledger.next_order(index));
-        self.paths[index].reduce_for_loss(now, in_flight, siblings, next);
-    }
-
-    /// Packets were marked on the path `index`, the first in this round.
-    pub(super) fn reduce_for_mark(&mut self, now: Instant, index: PathIndex) {
-        let coupled = self.coupled(index);
-        let siblings = coupled.as_ref().map(Coupled::siblings).unwrap_or_default();
-        let (in_flight, next) = (self.ledger.in_flight_over(index), self.ledger.next_order(index));
-        self.paths[index].reduce_for_mark(now, in_flight, siblings, next);
+        self.paths[index].reduce(now, congestion, in_flight, siblings, next);
     }
 }

@@ -9,7 +9,7 @@ use super::Association;
 use super::receive::Carried;
 use crate::api::FecWindow;
 use crate::number::Order;
-use crate::path::{PathIndex, PathStats};
+use crate::path::{Congested, PathIndex, PathStats};
 use crate::wire::Chunk;
 use crate::wire::chunk::{Cwr, Ecne};
 use braidcast_core::{Ecn, Instant, PathId};
@@ -70,7 +70,7 @@ impl Association {
         let next = self.ledger.next_order(index);
         let reduces = self.paths[index].on_marked(order, next);
         if reduces {
-            self.reduce_for_mark(now, index);
+            self.reduce(now, index, Congested::Marked);
         }
         reduces
     }

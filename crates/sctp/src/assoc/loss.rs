@@ -2,7 +2,7 @@ use super::Association;
 use super::coupled::Coupled;
 use crate::api::LossDetection;
 use crate::number::{Order, Tsn};
-use crate::path::PathIndex;
+use crate::path::{Congested, PathIndex};
 use crate::tx::LossCause;
 use braidcast_core::Instant;
 
@@ -53,7 +53,7 @@ impl Association {
         let path = &mut self.paths[index];
         path.on_lost(1, LossCause::Reported);
         if path.enter_recovery(order, next) {
-            self.reduce_for_loss(now, index);
+            self.reduce(now, index, Congested::Lost);
             self.unheld_packet = true;
         }
     }

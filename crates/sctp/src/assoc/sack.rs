@@ -2,7 +2,7 @@ use super::Association;
 use super::coupled::Coupled;
 use crate::api::{FecLosses, LossDetection};
 use crate::number::{Order, Tsn};
-use crate::path::{Flight, News, PathIndex};
+use crate::path::{Congested, Flight, News, PathIndex};
 use crate::tx::{Ack, AckReport};
 use crate::wire::chunk::{GapBlocks, Sack};
 use braidcast_core::Instant;
@@ -49,7 +49,7 @@ impl Association {
             self.paths.iter_mut().for_each(crate::path::Path::end_burst);
             self.scheduler.on_acknowledged();
             overdue.clear();
-            self.report_missing(sack, report, paths, overdue);
+            self.report_missing(sack, report, (paths, alone), overdue);
             for &(tsn, path, order) in overdue.iter() {
                 self.lose_unless_held(now, tsn, path, order);
             }
@@ -115,7 +115,7 @@ impl Association {
             FecLosses::Told => true,
         };
         if told && path.enter_recovery(order, self.ledger.next_order(index)) {
-            self.reduce_for_loss(now, index);
+            self.reduce(now, index, Congested::Lost);
         }
     }
 
@@ -124,7 +124,7 @@ impl Association {
         &mut self,
         sack: &Sack<'_>,
         report: &AckReport,
-        paths: &[PathNews],
+        (paths, alone): (&[PathNews], bool),
         overdue: &mut Vec<(Tsn, PathIndex, Order)>,
     ) {
         match self.options.papers.loss_detection {
@@ -133,7 +133,11 @@ impl Association {
             // cumulative TSN during a recovery, everything missing below the highest that it names (RFC 9260 §7.2.4).
             LossDetection::PlainCount => {
                 let recovering = self.paths.iter().any(crate::path::Path::is_recovering);
-                let named = || Some(report.cumulative? + u64::from(sack.gaps.iter().map(|gap| gap.end).max()?));
+                let named = || {
+                    Some(
+                        self.ledger.unwrap(sack.cumulative_tsn) + u64::from(sack.gaps.iter().map(|gap| gap.end).max()?),
+                    )
+                };
                 let limit = if report.moved && recovering { named() } else { report.highest };
                 if let Some(highest) = limit {
                     self.ledger.report_missing_plainly(highest, overdue);
@@ -141,7 +145,6 @@ impl Association {
             }
             LossDetection::Count => {
                 // DAC: one SACK may stand for several packets, if all it newly acknowledges took one path (Iyengar et al. §III-D).
-                let alone = paths.iter().filter(|it| it.news.proven().is_some()).count() == 1;
                 let reports = if alone { (sack.flags >> 6).max(1) } else { 1 };
                 for (place, it) in paths.iter().enumerate() {
                     if let Some(highest) = it.news.proven() {

@@ -1,5 +1,5 @@
 use super::{Path, Timer};
-use crate::api::{CwndUpdate, PathState, RttSamples};
+use crate::api::{CwndUpdate, RttSamples};
 use crate::number::Order;
 use crate::tx::{Acked, LossCause, Was};
 use crate::wire::Header;
@@ -89,7 +89,6 @@ impl Path {
             Was::InFlight { awaited } => {
                 let made_up_for = redundant && !acked.copied && order < self.acked_order;
                 self.note_fate(Some(made_up_for));
-                self.rates.on_delivered(now, acked.sent, acked.stamp, acked.len);
                 news.acked += acked.len;
                 news.advanced |= awaited;
                 if acked.copied {
@@ -99,10 +98,11 @@ impl Path {
                 }
                 news.highest_order = news.highest_order.max(Some(order));
                 if made_up_for {
-                    // Perhaps it never arrived: that says nothing about the path's delay and MTU.
+                    // Perhaps it never arrived: that says nothing about the path's rate, delay and MTU.
                     self.stats.repaired_chunks += 1;
                     return true;
                 }
+                self.rates.on_delivered(now, acked.sent, acked.stamp, acked.len);
                 self.pmtu.on_delivered(acked.len + Header::LEN + IData::HEADER);
                 self.ect.on_acked(order, next);
                 self.rack.on_delivered(now, acked.sent, order.get(), acked.repeated, self.rtt.min());
@@ -274,10 +274,5 @@ impl Path {
         if cause != LossCause::Silence {
             self.stats.lost_chunks += chunks;
         }
-    }
-
-    /// The path that carries data before it was asked: it is the one of the handshake.
-    pub(crate) const fn confirm(&mut self) {
-        self.state = PathState::Active;
     }
 }

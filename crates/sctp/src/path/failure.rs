@@ -33,6 +33,11 @@ pub(crate) struct Answer {
 }
 
 impl Path {
+    /// It carried the handshake: that confirms it.
+    pub(crate) const fn confirm(&mut self) {
+        self.state = PathState::Active;
+    }
+
     /// The association is up: the path it was set up over is asked and measured from now on.
     pub(crate) fn start(&mut self, now: Instant) {
         self.heartbeats.start(now);

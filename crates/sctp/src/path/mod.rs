@@ -39,6 +39,13 @@ use redundant::Redundant;
 use std::sync::Arc;
 use timer::{Timer, TimerTable};
 
+/// How a path shows congestion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Congested {
+    Lost,
+    Marked,
+}
+
 /// A path of an association.
 #[derive(Debug)]
 pub(crate) struct Path {
@@ -270,18 +277,22 @@ impl Path {
         Conditions { now, mtu, in_flight, srtt, queueing, base_rtt, siblings }
     }
 
-    /// Packets were lost, the first since the window was last reduced: losses and marks of what was sent before `next` are of the
-    /// same event.
-    pub(crate) fn reduce_for_loss(&mut self, now: Instant, in_flight: usize, siblings: Siblings<'_>, next: Order) {
+    /// Packets were lost or marked, the first since the window was last reduced: losses and marks of what was sent before `next` are of
+    /// the same event.
+    pub(crate) fn reduce(
+        &mut self,
+        now: Instant,
+        congestion: Congested,
+        in_flight: usize,
+        siblings: Siblings<'_>,
+        next: Order,
+    ) {
         let conditions = self.conditions(now, in_flight, siblings);
-        self.cc.on_lost(&conditions, &Signal { bytes: self.unit(), new_round: true });
-        self.marks.reduced_at = next;
-    }
-
-    /// The same for marks.
-    pub(crate) fn reduce_for_mark(&mut self, now: Instant, in_flight: usize, siblings: Siblings<'_>, next: Order) {
-        let conditions = self.conditions(now, in_flight, siblings);
-        self.cc.on_marked(&conditions, &Signal { bytes: self.unit(), new_round: true });
+        let signal = Signal { bytes: self.unit(), new_round: true };
+        match congestion {
+            Congested::Lost => self.cc.on_lost(&conditions, &signal),
+            Congested::Marked => self.cc.on_marked(&conditions, &signal),
+        }
         self.marks.reduced_at = next;
     }
 

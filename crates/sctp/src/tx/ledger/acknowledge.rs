@@ -29,8 +29,6 @@ pub(crate) struct AckReport {
     pub(crate) in_flight_before: Vec<usize>,
     /// The cumulative acknowledgement moved.
     pub(crate) moved: bool,
-    /// The cumulative acknowledgement.
-    pub(crate) cumulative: Option<Tsn>,
     /// The highest TSN newly acknowledged.
     pub(crate) highest: Option<Tsn>,
 }
@@ -80,7 +78,6 @@ impl Ledger {
         }
         self.unwrapper.unwrap(u64::from(ack.cumulative));
         report.moved = cumulative >= self.base();
-        report.cumulative = Some(cumulative);
         report.chunks.clear();
         report.in_flight_before.clear();
         report.in_flight_before.extend(self.lanes.iter().map(|lane| lane.in_flight));

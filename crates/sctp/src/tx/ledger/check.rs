@@ -24,7 +24,7 @@ impl Ledger {
     ///
     /// # Panics
     /// If one of them is not what the verbs made of it.
-    pub(super) fn recount(&self, queue: &SendQueue) {
+    pub(super) fn check(&self, queue: &SendQueue) {
         let Scratch { verbs, lanes, messages } = &mut *self.recount.0.borrow_mut();
         *verbs += 1;
         if *verbs * Self::EACH_TIME < self.chunks.len() {

@@ -238,13 +238,9 @@ impl Ledger {
         &mut self.lanes[path.get()]
     }
 
-    /// With debug assertions: recounts all sums.
-    #[cfg_attr(not(debug_assertions), allow(clippy::unused_self, reason = "recounts in debug builds only"))]
-    fn check(&self, queue: &SendQueue) {
-        #[cfg(debug_assertions)]
-        self.recount(queue);
-        let _ = queue;
-    }
+    /// Recounts nothing; with debug assertions see `check`.
+    #[cfg(not(debug_assertions))]
+    const fn check(&self, _: &SendQueue) {}
 
     /// Looks at the chunks behind those that [`Forward`] has passed.
     fn advance_forward(&mut self) {
