@@ -269,6 +269,7 @@ impl Association {
     /// The handshake is done: data and joins may flow.
     pub(super) fn establish(&mut self, now: Instant) {
         self.state = State::Established;
+        self.paths.note_answer(now);
         self.journal.events.push_back(Event::Connected);
         for path in self.paths.iter_mut() {
             if path.state() == PathState::Active {

@@ -154,7 +154,7 @@ impl Association {
             Chunk::Asconf(asconf) if authenticated => {
                 self.handle_asconf(now, self.paths[arrived].route(), &asconf);
             }
-            Chunk::AsconfAck(ack) if authenticated => self.handle_asconf_ack(now, &ack),
+            Chunk::AsconfAck(ack) if authenticated => self.handle_asconf_ack(now, arrived, &ack),
             // Without RFC 4895 agreed on nobody may change addresses; the other chunks are the endpoint's business or
             // carry nothing.
             Chunk::Asconf(_)

@@ -26,6 +26,9 @@ pub struct PathOptions {
     /// RFC 7829 §3). Default 0: the first timeout. `None`: as in RFC 9260 it carries data until it is inactive, and is asked
     /// each `heartbeat_interval`.
     pub quick_failover: Option<u32>,
+    /// A path that does not answer is asked again after so long at most, even where its RTO has backed off further, 1 ms or more. Not
+    /// sooner than an RTO without back-off. Default `None`: each RTO (RFC 7829 §4).
+    pub longest_silence: Option<Duration>,
     /// Probe a silent path after two round trips (RFC 8985 §7), and meanwhile repeat what it owes over the other
     /// paths. Default true.
     pub probe: bool,
@@ -42,6 +45,7 @@ impl Default for PathOptions {
             heartbeat_interval: Duration::from_secs(30),
             path_max_retrans: 5,
             quick_failover: Some(0),
+            longest_silence: None,
             probe: true,
         }
     }
@@ -61,6 +65,7 @@ impl PathOptions {
         Misuse::unless_within("paths.base_mtu", self.base_mtu, Self::MIN_MTU..=Self::MAX_MTU)?;
         Misuse::unless_within("paths.max_mtu", self.max_mtu, Self::MIN_MTU..=Self::MAX_MTU)?;
         Misuse::above("paths.base_mtu", self.base_mtu, "paths.max_mtu", self.max_mtu)?;
-        Misuse::below("paths.heartbeat_interval", self.heartbeat_interval, LEAST_TIME)
+        Misuse::below("paths.heartbeat_interval", self.heartbeat_interval, LEAST_TIME)?;
+        self.longest_silence.map_or(Ok(()), |it| Misuse::below("paths.longest_silence", it, LEAST_TIME))
     }
 }
