@@ -7,7 +7,7 @@ use crate::auth::AuthKeys;
 use crate::capabilities::{Agreed, Offer, Unrecognized};
 use crate::cookie::Cookie;
 use crate::path::PathIndex;
-use crate::rx::{Echoes, Limits, Tracker};
+use crate::rx::{Echoes, Limits, Slices, Tracker};
 use crate::tx::Ledger;
 use crate::wire::chunk::{CookieAck, CookieEcho, Init};
 use crate::wire::{Cause, Chunk, Parameter, Parameters, padded};
@@ -254,6 +254,7 @@ impl Association {
         self.queue.settle(self.agreed.interleaving, self.agreed.forward_tsn);
         self.tracker = Tracker::new(settled.peer_initial_tsn);
         self.echoes = Echoes::default();
+        self.slices = Slices::default();
         self.reassembly.reset(Limits {
             streams: settled.inbound_streams,
             interleaving: self.agreed.interleaving,

@@ -2,7 +2,7 @@ use super::Association;
 use crate::api::CloseReason;
 use crate::path::PathIndex;
 use crate::rx::{Arrival, Fragment, Key, ReassemblyError};
-use crate::wire::chunk::{ErrorChunk, ForwardTsn, GapBlocks, IForwardTsn};
+use crate::wire::chunk::{Data, ErrorChunk, ForwardTsn, GapBlocks, IData, IForwardTsn, Slice};
 use crate::wire::{Cause, Causes, Chunk, Packet, RawChunk, UnknownAction};
 use braidcast_core::{Ecn, Instant, Route, Writer};
 
@@ -80,6 +80,7 @@ impl Association {
         path.on_packet_received(bytes.len());
         let id = path.id();
         if arrivals.any {
+            self.slices.settle(self.tracker.cumulative());
             self.note_window(now);
             self.ack.on_data_packet(now, id, arrivals.new, arrivals.disorder, arrivals.immediate);
             if matches!(self.state, super::State::ShutdownSent(_)) {
@@ -144,6 +145,7 @@ impl Association {
                 arrivals.carried.redundancy = true;
                 self.handle_redundancy(&redundancy);
             }
+            Chunk::Slice(slice) if self.agreed.slices => self.handle_slice(now, arrived, &slice, arrivals),
             Chunk::InitAck(init) => self.handle_init_ack(now, arrived, init),
             Chunk::CookieAck(_) => self.handle_cookie_ack(now, arrived),
             Chunk::Shutdown(shutdown) => self.handle_shutdown(now, arrived, shutdown.cumulative_tsn),
@@ -166,9 +168,32 @@ impl Association {
             Chunk::Ecne(ecne) if self.agreed.ecn => self.handle_ecne(now, arrived, ecne),
             Chunk::Cwr(cwr) if self.agreed.ecn => self.handle_cwr(path, cwr),
             // What was not agreed on is as unknown as it is to others.
-            Chunk::NrSack(_) | Chunk::Ecne(_) | Chunk::Cwr(_) | Chunk::Unknown(_) => return self.handle_unknown(raw),
+            Chunk::NrSack(_) | Chunk::Ecne(_) | Chunk::Cwr(_) | Chunk::Slice(_) | Chunk::Unknown(_) => {
+                return self.handle_unknown(raw);
+            }
         }
         true
+    }
+
+    /// A slice of a chunk; the chunk goes its way once it is whole.
+    fn handle_slice(&mut self, now: Instant, arrived: PathIndex, slice: &Slice<'_>, arrivals: &mut Arrivals) {
+        let tsn = self.tracker.unwrap(slice.tsn);
+        if !self.state.accepts_data() {
+            return;
+        }
+        if self.tracker.has(tsn) {
+            (arrivals.any, arrivals.disorder) = (true, true);
+            return;
+        }
+        let Some(bytes) = self.slices.insert(tsn, slice) else { return };
+        let Some((&[kind, flags, ..], value)) = bytes.split_first_chunk::<4>() else { return };
+        let raw = RawChunk { kind, flags, value, bytes: &bytes, offset: 0 };
+        match Chunk::parse(raw) {
+            Ok(chunk @ Chunk::Data(Data { tsn, .. }) | chunk @ Chunk::IData(IData { tsn, .. })) if tsn == slice.tsn => {
+                self.handle_chunk(now, arrived, raw, chunk, false, arrivals);
+            }
+            _ => self.journal.stats.dropped_packets += 1,
+        }
     }
 
     /// DATA or I-DATA (RFC 9260 §6.2), `bytes` as it came.

@@ -169,6 +169,10 @@ impl Session {
                     self.up = self.up.saturating_sub(1);
                     self.live.warn(format!("{} does not answer; going on without it", name(route)));
                 }
+                Event::PathNarrow(_, route) => self.live.warn(format!(
+                    "{} loses packets of 1200 bytes, which any network should carry; sending smaller ones, which costs some of its rate",
+                    name(route)
+                )),
                 Event::PathRemoved(_, route) => self.live.note(format!("{} has left", name(route))),
                 Event::Restarted => self.live.warn("the receiver restarted"),
                 Event::Ended { complete, reason } => self.end = Some((complete, reason)),

@@ -134,6 +134,7 @@ impl Options {
                 scheduler: SchedulerKind::RoundRobin,
                 base_mtu: mtu,
                 max_mtu: mtu,
+                slices: false,
                 quick_failover: None,
                 probe: false,
                 ..PathOptions::default()
