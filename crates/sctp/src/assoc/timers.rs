@@ -1,8 +1,14 @@
 use super::{Association, State};
 use crate::path::PathIndex;
 use braidcast_core::Instant;
+use core::time::Duration;
 
 impl Association {
+    /// We did not run for `late`, until `now`, as the machine was busy or asleep.
+    pub(crate) fn handle_late_wake(&mut self, now: Instant, late: Duration) {
+        self.paths.on_late_wake(now, late);
+    }
+
     /// Works off all timers that have expired by `now`.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.handle_handshake_timeout(now);
