@@ -22,6 +22,8 @@ pub struct PathMtu {
     alive: u32,
     /// A small packet was answered since the last timeout.
     small_answered: bool,
+    /// Probes of the base size failed, and nobody has asked yet.
+    narrow_news: bool,
 }
 
 impl PathMtu {
@@ -50,6 +52,7 @@ impl PathMtu {
             black_holes: 0,
             alive: 0,
             small_answered: false,
+            narrow_news: false,
         }
     }
 
@@ -130,6 +133,7 @@ impl PathMtu {
 
     fn next_smaller(&mut self) {
         self.attempts = 0;
+        self.narrow_news |= self.candidate == Some(self.base) && self.is_narrow();
         self.candidate = self
             .candidate
             .and_then(|failed| Self::SIZES.into_iter().find(|&size| size < failed))
@@ -167,6 +171,11 @@ impl PathMtu {
         self.small_answered = true;
     }
 
+    /// Whether probes of the base size have failed since this was last asked.
+    pub const fn take_narrow_news(&mut self) -> bool {
+        core::mem::replace(&mut self.narrow_news, false)
+    }
+
     /// A packet of `size` bytes got through; small ones say nothing about full packets.
     pub const fn on_delivered(&mut self, size: usize) {
         if size > self.base || (size > Self::MIN && size * 2 > self.current) {
@@ -174,19 +183,22 @@ impl PathMtu {
         }
     }
 
-    /// A timeout; full packets may have stopped getting through (RFC 8899 §4.3). Whether the MTU fell: to its base, or where packets
-    /// of that size get lost while small ones are answered, to [`MIN`](Self::MIN). From there the search begins anew.
+    /// A timeout; full packets may have stopped getting through (RFC 8899 §4.3). Whether the MTU fell: where small packets were answered
+    /// between two timeouts it is no outage, and [`MIN`](Self::MIN) is all that can be trusted; after three timeouts without answers it
+    /// is the base. From there the search begins anew, which takes a round trip or two where nothing was wrong.
     pub fn on_timeout(&mut self, now: Instant) -> bool {
         self.black_holes += 1;
         self.alive += core::mem::take(&mut self.small_answered) as u32;
-        let least = if self.current > self.base {
-            // With answers to small packets it is no outage, and needs fewer timeouts to be believed.
-            let believed = self.black_holes >= Self::MAX_PROBES || self.alive >= Self::MAX_PROBES - 1;
-            believed.then_some(self.base)
+        let least = if self.alive >= 2 {
+            Self::MIN
+        } else if self.black_holes >= Self::MAX_PROBES {
+            self.base
         } else {
-            (self.alive >= Self::MAX_PROBES && self.current > Self::MIN).then_some(Self::MIN)
+            return false;
         };
-        let Some(least) = least else { return false };
+        if self.current <= least {
+            return false;
+        }
         (self.black_holes, self.alive) = (0, 0);
         self.current = least;
         self.start(now);
@@ -238,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn where_small_packets_alone_are_answered_two_timeouts_tell_and_three_more_lead_below_the_base() {
+    fn where_small_packets_alone_are_answered_two_timeouts_tell() {
         let mut pmtu = PathMtu::new(1200, 1472);
         pmtu.answered(Instant::ZERO, 1472);
         let mut timeout = |answered: bool| {
@@ -247,10 +259,10 @@ mod tests {
             }
             pmtu.on_timeout(Instant::ZERO).then(|| pmtu.current())
         };
-        assert_eq!([true, true].map(&mut timeout), [None, Some(1200)]);
-        assert_eq!([false; 5].map(&mut timeout), [None; 5], "nothing is answered: an outage");
-        assert_eq!([true, false, true, true].map(&mut timeout), [None, None, None, Some(508)]);
-        assert!(pmtu.is_narrow());
+        assert_eq!([true, true].map(&mut timeout), [None, Some(508)]);
+        assert!(pmtu.is_narrow() && !pmtu.take_narrow_news(), "perhaps more gets through");
+        pmtu.answered(Instant::ZERO, 1200);
+        assert_eq!([false; 5].map(|answered| pmtu.on_timeout(Instant::ZERO) || answered), [false; 5], "an outage");
     }
 
     #[test]
@@ -272,7 +284,7 @@ mod tests {
                 }
                 now = pmtu.poll_timeout().unwrap();
             }
-            assert_eq!(pmtu.current(), found, "{limit}");
+            assert_eq!((pmtu.current(), pmtu.take_narrow_news()), (found, found < 1200), "{limit}");
         }
     }
 

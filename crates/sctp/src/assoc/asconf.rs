@@ -5,6 +5,7 @@ use crate::path::PathIndex;
 use crate::wire::chunk::{Asconf, AsconfAck, kind};
 use crate::wire::{Cause, Causes, Chunk, Parameter, Parameters};
 use braidcast_core::{Instant, PathId, Route, Writer};
+use core::time::Duration;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -32,6 +33,8 @@ pub(super) struct Reconfiguration {
     /// The peer's last request, and our answer to it as on the wire.
     peer_serial: u32,
     answer: Vec<u8>,
+    /// Routes that the peer had us delete, and when, the newest last.
+    deleted: VecDeque<(Route, Instant)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +56,10 @@ struct Request {
 impl Reconfiguration {
     /// Attempts over the path that wants to join; then the serial number must be settled over another one.
     const OWN_ATTEMPTS: u32 = 3;
+    /// Deleted routes that are remembered.
+    const MAX_DELETED: usize = 8;
+    /// How long packets of a path that is deleted may still come.
+    const UNDER_WAY: Duration = Duration::from_millis(500);
     /// Requests in a packet at most: what the smallest MTU has room for behind an AUTH chunk. When paths come and go more often than
     /// that and nobody answers, the last request speaks for the path that there is now.
     const MAX_REQUESTS: usize = 12;
@@ -69,7 +76,22 @@ impl Reconfiguration {
             due: Instant::ZERO,
             peer_serial: 0,
             answer: Vec::new(),
+            deleted: VecDeque::new(),
         }
+    }
+
+    fn note_deleted(&mut self, now: Instant, route: Route) {
+        self.deleted.retain(|&(other, _)| other != route);
+        if self.deleted.len() == Self::MAX_DELETED {
+            self.deleted.pop_front();
+        }
+        self.deleted.push_back((route, now));
+    }
+
+    /// Whether the peer had us delete `route`, and still sends from there: it deleted all but one, and the join by which this one was
+    /// to come back got lost. What comes sooner was under way before.
+    pub(super) fn was_deleted(&self, now: Instant, route: Route) -> bool {
+        self.deleted.iter().any(|&(other, at)| other == route && now - at > Self::UNDER_WAY)
     }
 
     pub(super) const fn expect(&mut self, peer_initial_tsn: u32) {
@@ -217,9 +239,9 @@ impl Association {
         self.handle_asconf_timeout(now);
     }
 
-    /// No path is known to the peer any more, so that only a path that joins can speak for us.
+    /// No path answers, so that only one that joins, perhaps anew, can speak for us.
     fn is_stranded(&self) -> bool {
-        self.paths.best_rank(None).is_none()
+        self.paths.best_rank(None).is_none_or(|rank| rank > 1)
     }
 
     /// The path that requests go over: at first that which wants to join, as its source address is what is added.
@@ -378,9 +400,11 @@ impl Association {
                 }
                 let leaves =
                     |route: Route| route != source && (address.is_unspecified() || route.remote.ip() == address);
-                let gone: Vec<PathIndex> =
-                    self.paths.enumerate().filter(|(_, path)| leaves(path.route())).map(|(index, _)| index).collect();
-                gone.into_iter().for_each(|index| self.remove_path(now, index));
+                let gone: Vec<(PathIndex, Route)> = self.paths.enumerate().map(|(index, path)| (index, path.route())).collect();
+                for (index, route) in gone.into_iter().filter(|&(_, route)| leaves(route)) {
+                    self.remove_path(now, index);
+                    self.reconfiguration.note_deleted(now, route);
+                }
                 // The peer may know that the path works when we do not yet: ask at once if it is all that is left.
                 let unsure = self.paths.best_rank(None).is_none();
                 if let Some(index) = self.paths.by_route(source).filter(|_| unsure) {

@@ -1,6 +1,6 @@
 use super::Association;
 use super::coupled::Coupled;
-use crate::api::{Event, LossDetection};
+use crate::api::LossDetection;
 use crate::number::{Order, Tsn};
 use crate::path::{Congested, PathIndex};
 use crate::tx::LossCause;
@@ -70,9 +70,7 @@ impl Association {
         let coupled = self.coupled(index);
         let siblings = coupled.as_ref().map(Coupled::siblings).unwrap_or_default();
         let (in_flight, next) = (self.ledger.in_flight_over(index), self.ledger.next_order(index));
-        if self.paths[index].on_retransmission_timeout(now, in_flight, siblings, next) {
-            self.tell_narrow(index);
-        }
+        self.paths[index].on_retransmission_timeout(now, in_flight, siblings, next);
         self.scheduler.on_restarted(index.get());
         self.journal.stats.t3_expiries += 1;
         if self.ledger.in_flight() == 0 && !self.ledger.is_forwarding() {
@@ -101,11 +99,6 @@ impl Association {
         }
     }
 
-    fn tell_narrow(&mut self, index: PathIndex) {
-        let path = &self.paths[index];
-        self.journal.events.push_back(Event::PathNarrow(path.id(), path.route()));
-    }
-
     /// Takes all that is in flight on the path `index` for lost. Returns how many chunks that were.
     fn lose_all(&mut self, now: Instant, index: PathIndex, cause: LossCause) -> u64 {
         let prospect = self.prospect(now);
@@ -124,9 +117,7 @@ impl Association {
             return;
         }
         if others {
-            if self.paths[index].fall_silent(now) {
-                self.tell_narrow(index);
-            }
+            self.paths[index].fall_silent(now);
             self.doubt_ect(index);
             self.lose_all(now, index, LossCause::Silence);
             return;

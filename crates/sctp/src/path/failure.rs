@@ -163,14 +163,14 @@ impl Path {
         Missed { counts: true, down }
     }
 
-    /// T3-rtx expired (RFC 9260 §6.3.3); `next` is the place that the next chunk gets. Whether the path turns out to be narrow.
+    /// T3-rtx expired (RFC 9260 §6.3.3); `next` is the place that the next chunk gets.
     pub(crate) fn on_retransmission_timeout(
         &mut self,
         now: Instant,
         in_flight: usize,
         siblings: Siblings<'_>,
         next: Order,
-    ) -> bool {
+    ) {
         self.timers.stop(Timer::Retransmission);
         self.timers.stop(Timer::Probe);
         let conditions = self.conditions(now, in_flight, siblings);
@@ -179,12 +179,7 @@ impl Path {
         self.pending.heartbeat |= self.options.paths.quick_failover.is_some();
         self.stats.t3_expiries += 1;
         self.burst = 0;
-        self.narrows(now)
-    }
-
-    /// A timeout. Whether it shows that the path carries less than it was trusted to.
-    fn narrows(&mut self, now: Instant) -> bool {
-        self.pmtu.on_timeout(now) && self.pmtu.is_narrow()
+        self.pmtu.on_timeout(now);
     }
 
     /// Nothing is out, and `most` bytes of window are warranted.
@@ -216,12 +211,11 @@ impl Path {
     }
 
     /// New data prefers other paths from now on; a heartbeat asks this one, and its own timer takes over.
-    /// Whether the path turns out to be narrow.
-    pub(crate) fn fall_silent(&mut self, now: Instant) -> bool {
+    pub(crate) fn fall_silent(&mut self, now: Instant) {
         self.silent_since = Some(now);
         self.pending.heartbeat = true;
         self.timers.stop(Timer::Retransmission);
-        self.narrows(now)
+        self.pmtu.on_timeout(now);
     }
 
     /// The only path that there is is asked again after a while.

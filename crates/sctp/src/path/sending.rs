@@ -78,6 +78,11 @@ impl Path {
         Some((size, Info { path: self.id, sent: now, nonce, probe_size: size as u16 }))
     }
 
+    /// Whether the path has turned out to carry less than it was trusted to.
+    pub(crate) const fn take_narrow_news(&mut self) -> bool {
+        self.pmtu.take_narrow_news()
+    }
+
     /// A chunk of `len` bytes is about to leave over this path, where `in_flight` bytes are out. Returns what it has to keep.
     pub(crate) fn stamp(&mut self, now: Instant, in_flight: usize, len: usize) -> Stamp {
         let conditions = self.conditions(now, in_flight, Siblings::default());
