@@ -1,5 +1,5 @@
 use super::control::Control;
-use super::{Association, State};
+use super::{Open, State};
 use crate::api::{JoinError, PathState};
 use crate::path::PathIndex;
 use crate::wire::chunk::{Asconf, AsconfAck};
@@ -47,12 +47,9 @@ impl Reconfiguration {
     const OWN_ATTEMPTS: u32 = 3;
 
     /// Serial numbers begin at the initial TSN (RFC 5061 §4.1.1).
-    pub(super) const fn new(initial_tsn: u32) -> Self {
-        Self { next_serial: initial_tsn, waiting: VecDeque::new(), request: None, peer_serial: 0, answer: Vec::new() }
-    }
-
-    pub(super) const fn expect(&mut self, peer_initial_tsn: u32) {
-        self.peer_serial = peer_initial_tsn.wrapping_sub(1);
+    pub(super) const fn new(initial_tsn: u32, peer_initial_tsn: u32) -> Self {
+        let peer_serial = peer_initial_tsn.wrapping_sub(1);
+        Self { next_serial: initial_tsn, waiting: VecDeque::new(), request: None, peer_serial, answer: Vec::new() }
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
@@ -64,37 +61,28 @@ impl Reconfiguration {
     }
 }
 
-impl Association {
-    /// Adds a path over `route`: at once if the association is up, else when it is. [`Event::PathUp`](crate::Event) follows
-    /// when it can carry data; a join that gets no answer is tried again.
-    ///
-    /// # Errors
-    /// [`JoinError`].
-    pub fn join(&mut self, now: Instant, route: Route) -> Result<PathId, JoinError> {
+impl Open {
+    /// One more path, over `route`.
+    pub(super) fn join(&mut self, now: Instant, route: Route) -> Result<PathId, JoinError> {
         if let Some(index) = self.paths.by_route(route) {
             return Ok(self.paths[index].id());
         }
         if !self.state.takes_messages() {
             return Err(JoinError::Closing);
         }
-        if self.state.is_up() && !self.agreed.asconf {
+        if !self.agreed.asconf {
             return Err(JoinError::NotSupported);
         }
-        if self.paths.len() >= self.options.paths.max_paths {
-            return Err(JoinError::TooManyPaths { limit: self.options.paths.max_paths });
-        }
+        self.paths.check_room()?;
         let index = self.paths.add(now, route, PathState::Unconfirmed);
         let id = self.paths[index].id();
-        if self.state.is_up() {
-            self.queue_join(now, index);
-            self.next_request(now);
-        }
+        self.queue_join(now, index);
+        self.next_request(now);
         Ok(id)
     }
 
-    /// Takes the path over `route` out, unless it is the last one that has joined. What it owes goes over the others; the
-    /// peer is told from one of them, as the path itself may be gone.
-    pub fn leave(&mut self, now: Instant, route: Route) {
+    /// One path less, if it is not the last one that has joined.
+    pub(super) fn leave(&mut self, now: Instant, route: Route) {
         let Some(index) = self.paths.by_route(route) else { return };
         if self.paths.len() < 2 || (self.state.is_up() && self.paths.best_rank(Some(index)).is_none()) {
             return;
@@ -169,7 +157,7 @@ impl Association {
         request.attempts += 1;
         let bytes = request.bytes.clone();
         if let Some(path) = own.or_else(|| self.paths.for_control(None)) {
-            self.control.push_back(Control { path, tag: self.peer_tag, bytes, alone: false });
+            self.control.push(Control { path, tag: self.peer_tag, bytes, alone: false });
         }
     }
 
@@ -233,8 +221,8 @@ impl Association {
         }
         let bytes = self.reconfiguration.answer.clone();
         let path = self.paths.by_route(route).or_else(|| self.paths.for_control(None));
-        if let (Some(path), true) = (path, self.control.len() < Self::MAX_CONTROL) {
-            self.control.push_back(Control { path, tag: self.peer_tag, bytes, alone: false });
+        if let (Some(path), true) = (path, self.control.has_room()) {
+            self.control.push(Control { path, tag: self.peer_tag, bytes, alone: false });
         }
     }
 

@@ -1,4 +1,4 @@
-use super::Association;
+use super::Open;
 use super::coupled::Coupled;
 use crate::api::LossDetection;
 use crate::number::{Order, Tsn};
@@ -6,7 +6,7 @@ use crate::path::{Congested, PathIndex};
 use crate::tx::LossCause;
 use braidcast_core::Instant;
 
-impl Association {
+impl Open {
     /// Marks what is overdue on each path, and sets the timers for what will be.
     pub(super) fn detect_losses(&mut self, now: Instant) {
         if self.options.papers.loss_detection == LossDetection::Time {

@@ -1,7 +1,7 @@
 //! Which path data goes over now, and which of the lost chunks.
 
 use super::plan::What;
-use super::{Association, Avoided};
+use super::{Avoided, Open};
 use crate::api::{Options, Priority};
 use crate::number::Tsn;
 use crate::path::PathIndex;
@@ -10,7 +10,7 @@ use crate::wire::Header;
 use braidcast_core::Instant;
 use braidcast_mpath::{PathView, RetransmissionPolicy, View, Waiting};
 
-impl Association {
+impl Open {
     /// Puts into `views`, by their indices, what policies may know about the paths; those with room count as ready.
     fn fill_views(&self, views: &mut Vec<PathView>) {
         let best = self.paths.best_rank(None);
