@@ -89,10 +89,10 @@ impl Opening {
                 // What was agreed on is for an association that is open, as all below.
                 Chunk::NrSack(_) if agreed.is_some_and(|agreed| agreed.nr_sack) => {}
                 Chunk::Ecne(_) | Chunk::Cwr(_) if agreed.is_some_and(|agreed| agreed.ecn) => {}
-                Chunk::NrSack(_) | Chunk::Ecne(_) | Chunk::Cwr(_) | Chunk::Unknown(_) => {
-                    if !UnknownAction::for_chunk(raw.kind).skips() {
-                        break;
-                    }
+                Chunk::NrSack(_) | Chunk::Ecne(_) | Chunk::Cwr(_) | Chunk::Unknown(_)
+                    if !UnknownAction::for_chunk(raw.kind).skips() =>
+                {
+                    break;
                 }
                 _ => {}
             }
