@@ -27,6 +27,8 @@ pub struct SenderOptions {
     /// Bytes that may wait in a queue, and as many may be sent and unacknowledged; without a queue, both together. A reliable session
     /// gives units back beyond that. 2 MiB, the longest unit, or more. Default: 4 MiB.
     pub buffer: usize,
+    /// How long no path may answer before the session ends. Default: `None`, it waits for ever.
+    pub give_up: Option<Duration>,
     /// Secret shared with the receiver: paths join only with it. Default: empty, which is none.
     pub key: Vec<u8>,
     /// Our SCTP port. Default: 9899.
@@ -43,6 +45,7 @@ impl Default for SenderOptions {
             scheduler: SchedulerKind::default(),
             congestion: Algorithm::Veno,
             buffer: 4 << 20,
+            give_up: None,
             key: Vec::new(),
             local_port: PORT,
         }
@@ -59,6 +62,7 @@ impl SenderOptions {
         // Half of the send buffer is the queue, where there is one.
         transport.limits.send_buffer = self.buffer.saturating_mul(if transport.queue.method.is_some() { 2 } else { 1 });
         transport.timers.rto = self.redundancy.rto(transport.timers.rto);
+        transport.timers.give_up = self.give_up;
         transport.redundancy = self.redundancy.transport();
         transport
     }
@@ -81,6 +85,8 @@ pub struct ReceiverOptions {
     /// Bytes that may wait to be due; beyond this, messages stay in the association, whose window closes.
     /// Default: 64 MiB.
     pub buffer: usize,
+    /// How long no path may answer before the session ends. Default: `None`, it waits for ever.
+    pub give_up: Option<Duration>,
     /// Secret shared with the sender. Default: empty, which is none.
     pub key: Vec<u8>,
     /// The SCTP port that senders connect to. Default: 9899.
@@ -95,6 +101,7 @@ impl Default for ReceiverOptions {
             log: false,
             output_size: 7 * 188,
             buffer: 64 << 20,
+            give_up: None,
             key: Vec::new(),
             local_port: PORT,
         }
@@ -104,7 +111,10 @@ impl Default for ReceiverOptions {
 impl ReceiverOptions {
     /// SCTP as such a session has it: it takes redundancy from whoever sends some.
     pub fn transport(&self) -> Options {
-        live(self.local_port, &self.key).with(|transport| transport.redundancy.fec_receive = true)
+        live(self.local_port, &self.key).with(|transport| {
+            transport.timers.give_up = self.give_up;
+            transport.redundancy.fec_receive = true;
+        })
     }
 }
 

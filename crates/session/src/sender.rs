@@ -268,6 +268,7 @@ impl Sender {
             Sctp::Connected => self.connected(),
             Sctp::PathUp(path, route) => self.events.push_back(Event::PathUp(path, route)),
             Sctp::PathDown(path, route) => self.events.push_back(Event::PathDown(path, route)),
+            Sctp::PathNarrow(path, route) => self.events.push_back(Event::PathNarrow(path, route)),
             Sctp::PathRemoved(path, route) => self.events.push_back(Event::PathRemoved(path, route)),
             Sctp::Abandoned { ppid, context, sent, .. } => self.abandoned(ppid, context, sent),
             Sctp::Restarted => {

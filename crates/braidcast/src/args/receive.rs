@@ -22,6 +22,9 @@ pub(crate) struct ReceiveArgs {
     /// Hand frames out as soon as they are in order: the latency becomes a bound, not a constant wait
     #[arg(long)]
     pub(crate) early: bool,
+    /// End a stream when no path has answered for so long; never: wait for as long as it takes [default: 5min, with --keep never]
+    #[arg(long, value_name = "TIME|never", value_parser = values::patience)]
+    pub(crate) give_up: Option<values::Patience>,
     /// Secret shared with the sender
     #[arg(long, value_name = "SECRET", env = "BRAIDCAST_KEY", hide_env_values = true)]
     pub(crate) key: Option<String>,

@@ -50,6 +50,9 @@ pub(crate) struct SendArgs {
     /// ten redundancy
     #[arg(long, value_name = "CODE", default_value_t = Redundancy::None)]
     pub(crate) fec: Redundancy,
+    /// End the session when no path has answered for so long; never: go on when one does, however late
+    #[arg(long, value_name = "TIME|never", default_value = "never", value_parser = values::patience)]
+    pub(crate) give_up: values::Patience,
     /// Secret shared with the receiver: paths join only with it
     #[arg(long, value_name = "SECRET", env = "BRAIDCAST_KEY", hide_env_values = true)]
     pub(crate) key: Option<String>,

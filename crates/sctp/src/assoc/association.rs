@@ -126,8 +126,8 @@ impl Association {
         either!(&mut self.life, it => it.join(now, route))
     }
 
-    /// Takes the path over `route` out, unless it is the last one that has joined. What it owes goes over the others; the
-    /// peer is told from one of them, as the path itself may be gone.
+    /// Takes the path over `route` out. What it owes goes over the others, or waits for one to [`join`](Self::join); the peer is told
+    /// from another path, as this one may be gone. The last path stays where the peer cannot be told of a new one.
     pub fn leave(&mut self, now: Instant, route: Route) {
         match &mut self.life {
             Life::Opening(opening) => opening.leave(route),

@@ -73,6 +73,11 @@ impl ControlQueue {
         self.waiting.retain(|control| control.path != index);
     }
 
+    /// Drops the chunks that are `void`.
+    pub(super) fn drop_where(&mut self, void: impl Fn(&[u8]) -> bool) {
+        self.waiting.retain(|control| !void(&control.bytes));
+    }
+
     /// The path of the next chunk, and the tag of its packet.
     pub(super) fn next(&self) -> Option<(PathIndex, u32)> {
         self.waiting.front().map(|control| (control.path, control.tag))

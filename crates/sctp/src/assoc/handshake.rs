@@ -88,8 +88,9 @@ impl Opening {
                 Chunk::Redundancy(_) => redundancy = true,
                 // What was agreed on is for an association that is open, as all below.
                 Chunk::NrSack(_) if agreed.is_some_and(|agreed| agreed.nr_sack) => {}
+                Chunk::Slice(_) if agreed.is_some_and(|agreed| agreed.slices) => {}
                 Chunk::Ecne(_) | Chunk::Cwr(_) if agreed.is_some_and(|agreed| agreed.ecn) => {}
-                Chunk::NrSack(_) | Chunk::Ecne(_) | Chunk::Cwr(_) | Chunk::Unknown(_)
+                Chunk::NrSack(_) | Chunk::Ecne(_) | Chunk::Cwr(_) | Chunk::Slice(_) | Chunk::Unknown(_)
                     if !UnknownAction::for_chunk(raw.kind).skips() =>
                 {
                     break;

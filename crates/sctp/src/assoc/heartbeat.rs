@@ -1,4 +1,5 @@
 use super::Open;
+use crate::api::LossDetection;
 use crate::path::{Info, PathIndex};
 use crate::wire::chunk::{self, Heartbeat, HeartbeatAck, Pad};
 use crate::wire::{Chunk, Header};
@@ -17,8 +18,12 @@ impl Open {
         let Ok(info) = Info::parse(ack.info) else { return };
         let in_flight = self.ledger.in_flight_over(index);
         let path = &mut self.paths[index];
-        if path.id() == info.path && path.on_heartbeat_ack(now, &info, in_flight) {
-            self.path_answers(now, index);
+        if path.id() == info.path
+            && path.on_heartbeat_ack(now, &info, in_flight)
+            && self.path_answers(now, index)
+            && self.options.papers.loss_detection == LossDetection::Time
+        {
+            self.lose_sent_before(now, index, info.sent);
         }
     }
 

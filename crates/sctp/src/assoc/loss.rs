@@ -1,6 +1,6 @@
 use super::Open;
 use super::coupled::Coupled;
-use crate::api::LossDetection;
+use crate::api::{Event, LossDetection};
 use crate::number::{Order, Tsn};
 use crate::path::{Congested, PathIndex};
 use crate::tx::LossCause;
@@ -70,7 +70,9 @@ impl Open {
         let coupled = self.coupled(index);
         let siblings = coupled.as_ref().map(Coupled::siblings).unwrap_or_default();
         let (in_flight, next) = (self.ledger.in_flight_over(index), self.ledger.next_order(index));
-        self.paths[index].on_retransmission_timeout(now, in_flight, siblings, next);
+        if self.paths[index].on_retransmission_timeout(now, in_flight, siblings, next) {
+            self.tell_narrow(index);
+        }
         self.scheduler.on_restarted(index.get());
         self.journal.stats.t3_expiries += 1;
         if self.ledger.in_flight() == 0 && !self.ledger.is_forwarding() {
@@ -80,6 +82,28 @@ impl Open {
         }
         self.unheld_packet = self.lose_all(now, index, LossCause::Timeout) > 0;
         self.path_failed(index);
+    }
+
+    /// The path `index` answers again: what was sent over it before what it answers is lost, and need not wait for its timer, which
+    /// has backed off.
+    pub(super) fn lose_sent_before(&mut self, now: Instant, index: PathIndex, asked: Instant) {
+        let sent =
+            |(tsn, order, chunk): (Tsn, Order, &crate::tx::Chunk)| (chunk.sent() < asked).then_some((tsn, order));
+        let overdue: Vec<(Tsn, Order)> = self.ledger.sent_over(index).map_while(sent).collect();
+        let prospect = self.prospect(now);
+        for (tsn, order) in overdue {
+            // Its message may have been given up with a chunk before it.
+            if self.ledger.is_at(tsn, index, order) {
+                let (ledger, books) = self.books();
+                ledger.lose(books, prospect, tsn, LossCause::Silence);
+                self.paths[index].on_lost(1, LossCause::Silence);
+            }
+        }
+    }
+
+    fn tell_narrow(&mut self, index: PathIndex) {
+        let path = &self.paths[index];
+        self.journal.events.push_back(Event::PathNarrow(path.id(), path.route()));
     }
 
     /// Takes all that is in flight on the path `index` for lost. Returns how many chunks that were.
@@ -100,7 +124,9 @@ impl Open {
             return;
         }
         if others {
-            self.paths[index].fall_silent(now);
+            if self.paths[index].fall_silent(now) {
+                self.tell_narrow(index);
+            }
             self.doubt_ect(index);
             self.lose_all(now, index, LossCause::Silence);
             return;

@@ -31,6 +31,7 @@ mod sack;
 mod schedule;
 mod settled;
 mod shutdown;
+mod slice;
 mod split;
 mod state;
 mod timers;
@@ -46,7 +47,7 @@ use crate::capabilities::Agreed;
 use crate::cookie::Cookie;
 use crate::journal::Journal;
 use crate::path::Paths;
-use crate::rx::{AckPolicy, AckTimer, Echoes, Reassembly, Received, Tracker};
+use crate::rx::{AckPolicy, AckTimer, Echoes, Reassembly, Received, Slices, Tracker};
 use crate::tx::{Ledger, SendQueue};
 use asconf::Reconfiguration;
 use braidcast_core::{Instant, Rng, Route};
@@ -106,6 +107,8 @@ struct Open {
     reassembly: Reassembly,
     ack: AckTimer,
     echoes: Echoes,
+    /// Chunks of which slices came.
+    slices: Slices,
     reconfiguration: Reconfiguration,
     control: ControlQueue,
     /// Timeouts in a row over all paths (RFC 9260 §8.1).
@@ -128,6 +131,7 @@ struct Scratch {
     views: Vec<PathView>,
     gaps: Vec<u8>,
     duplicates: Vec<u8>,
+    slices: Vec<u8>,
 }
 
 impl Open {
@@ -180,6 +184,7 @@ impl Open {
             reassembly: Reassembly::new(settled.receive_limits(&options)),
             ack: AckTimer::new(AckPolicy { every, delay, dac, path }),
             echoes: Echoes::default(),
+            slices: Slices::default(),
             reconfiguration: settled.reconfiguration(),
             control,
             errors: 0,
@@ -199,6 +204,7 @@ impl Open {
 
     /// Data and joins may flow.
     fn establish(&mut self, now: Instant) {
+        self.paths.note_answer(now);
         self.journal.events.push_back(Event::Connected);
         for path in self.paths.iter_mut() {
             if path.state() == PathState::Active {

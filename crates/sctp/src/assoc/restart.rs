@@ -2,7 +2,7 @@ use super::{Open, Settled, State};
 use crate::api::{Event, PathState};
 use crate::cookie::Cookie;
 use crate::path::PathIndex;
-use crate::rx::Echoes;
+use crate::rx::{Echoes, Slices};
 use crate::wire::Chunk;
 use crate::wire::chunk::CookieAck;
 use braidcast_core::{Instant, Route};
@@ -54,6 +54,7 @@ impl Open {
         self.fec = settled.fec(options, &self.ledger, &self.tracker);
         self.reconfiguration = settled.reconfiguration();
         self.echoes = Echoes::default();
+        self.slices = Slices::default();
         self.peer_tag = settled.peer_tag;
         self.peer_addresses = settled.peer_addresses;
         self.agreed = settled.agreed;

@@ -9,6 +9,10 @@ impl Open {
         if !self.state.is_up() {
             return;
         }
+        self.give_up(now);
+        if self.state.is_closed() {
+            return;
+        }
         self.expire(now);
         self.handle_asconf_timeout(now);
         for place in 0..self.paths.places() {
@@ -49,7 +53,8 @@ impl Open {
             // With no path to send it over, a SACK waits for one.
             self.ack.poll_timeout().filter(|_| self.sack_path().is_some()),
             self.queue.next_expiry(),
-            self.reconfiguration.poll_timeout(),
+            self.asconf_timeout(),
+            self.give_up_at(),
             self.pacing_timeout(),
         ]
         .into_iter()

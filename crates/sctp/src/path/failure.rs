@@ -79,6 +79,7 @@ impl Path {
         } else {
             return false;
         };
+        self.pmtu.on_small_answered();
         // Late because it stood in a queue, with all else that is under way there, or because the path stood still?
         if !late || self.errors == 0 {
             let rtt = now - info.sent;
@@ -153,23 +154,28 @@ impl Path {
         Missed { counts: true, down }
     }
 
-    /// T3-rtx expired (RFC 9260 §6.3.3); `next` is the place that the next chunk gets.
+    /// T3-rtx expired (RFC 9260 §6.3.3); `next` is the place that the next chunk gets. Whether the path turns out to be narrow.
     pub(crate) fn on_retransmission_timeout(
         &mut self,
         now: Instant,
         in_flight: usize,
         siblings: Siblings<'_>,
         next: Order,
-    ) {
+    ) -> bool {
         self.timers.stop(Timer::Retransmission);
         self.timers.stop(Timer::Probe);
         let conditions = self.conditions(now, in_flight, siblings);
         self.cc.on_timeout(&conditions);
         self.recovery = Some(next);
         self.pending.heartbeat |= self.options.paths.quick_failover.is_some();
-        self.pmtu.on_timeout(now);
         self.stats.t3_expiries += 1;
         self.burst = 0;
+        self.narrows(now)
+    }
+
+    /// A timeout. Whether it shows that the path carries less than it was trusted to.
+    fn narrows(&mut self, now: Instant) -> bool {
+        self.pmtu.on_timeout(now) && self.pmtu.is_narrow()
     }
 
     /// Nothing is out, and `most` bytes of window are warranted.
@@ -201,11 +207,12 @@ impl Path {
     }
 
     /// New data prefers other paths from now on; a heartbeat asks this one, and its own timer takes over.
-    pub(crate) fn fall_silent(&mut self, now: Instant) {
+    /// Whether the path turns out to be narrow.
+    pub(crate) fn fall_silent(&mut self, now: Instant) -> bool {
         self.silent_since = Some(now);
-        self.pmtu.on_timeout(now);
         self.pending.heartbeat = true;
         self.timers.stop(Timer::Retransmission);
+        self.narrows(now)
     }
 
     /// The only path that there is is asked again after a while.

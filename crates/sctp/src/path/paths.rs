@@ -12,13 +12,23 @@ pub(crate) struct Paths {
     next_id: u16,
     primary: PathIndex,
     last: PathIndex,
+    /// When one of them last answered.
+    answered: Option<Instant>,
     changes: Vec<(Route, bool)>,
 }
 
 impl Paths {
     pub(crate) fn new(options: Arc<Options>) -> Self {
         let first = PathIndex::new(0);
-        Self { options, places: Vec::new(), next_id: 0, primary: first, last: first, changes: Vec::new() }
+        Self {
+            options,
+            places: Vec::new(),
+            next_id: 0,
+            primary: first,
+            last: first,
+            answered: None,
+            changes: Vec::new(),
+        }
     }
 
     pub(crate) fn add(&mut self, now: Instant, route: Route, state: PathState) -> PathIndex {
@@ -98,6 +108,16 @@ impl Paths {
     /// Routes that became or ceased to be paths since the last call, for the endpoint's index.
     pub(crate) fn take_changes(&mut self) -> impl Iterator<Item = (Route, bool)> + '_ {
         self.changes.drain(..)
+    }
+
+    /// When a path last answered; `None` before the first answer.
+    pub(crate) const fn answered(&self) -> Option<Instant> {
+        self.answered
+    }
+
+    /// A path answers.
+    pub(crate) const fn note_answer(&mut self, now: Instant) {
+        self.answered = Some(now);
     }
 
     /// The path of the handshake, or the one that data went to last.

@@ -59,8 +59,15 @@ impl Path {
 
     /// A heartbeat leaves, marked with `nonce`. Returns what stands in it.
     pub(crate) fn send_heartbeat(&mut self, now: Instant, nonce: u64) -> Info {
-        self.heartbeats.sent(now, nonce, self.rtt.rto());
+        self.heartbeats.sent(now, nonce, self.heartbeat_timeout());
         Info { path: self.id, sent: now, nonce, probe_size: 0 }
+    }
+
+    /// How long a heartbeat is waited for.
+    fn heartbeat_timeout(&self) -> Duration {
+        let rto = self.rtt.rto();
+        let longest = self.options.paths.longest_silence.map(|longest| longest.max(self.rtt.unbacked_rto()));
+        longest.map_or(rto, |longest| rto.min(longest))
     }
 
     /// An MTU probe leaves, if one is due. Returns its size and what stands in it.

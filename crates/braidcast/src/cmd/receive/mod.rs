@@ -53,6 +53,9 @@ struct Session {
     interrupted: bool,
 }
 
+/// How long a receiver that serves one stream waits for a sender that does not answer, unless it is told.
+const GIVE_UP: Duration = Duration::from_secs(5 * 60);
+
 pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     let mut driver = common::driver()?;
     let sink = Sink::open(&args.output, &mut driver)?;
@@ -68,6 +71,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         early: args.early,
         keep: args.keep,
         log: log.is_some(),
+        give_up: args.give_up.map_or((!args.keep).then_some(GIVE_UP), |patience| patience.0),
         key: common::key(args.key.as_deref()),
         ..ReceiverOptions::default()
     };

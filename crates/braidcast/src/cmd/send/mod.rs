@@ -77,6 +77,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         queue: args.queue.0,
         scheduler: args.scheduler,
         congestion: args.cc,
+        give_up: args.give_up.0,
         key: common::key(args.key.as_deref()),
         ..SenderOptions::default()
     };
@@ -168,6 +169,10 @@ impl Session {
                     self.up = self.up.saturating_sub(1);
                     self.live.warn(format!("{} does not answer; going on without it", name(route)));
                 }
+                Event::PathNarrow(_, route) => self.live.warn(format!(
+                    "{} loses packets of 1200 bytes, which any network should carry; sending smaller ones, which costs some of its rate",
+                    name(route)
+                )),
                 Event::PathRemoved(_, route) => self.live.note(format!("{} has left", name(route))),
                 Event::Restarted => self.live.warn("the receiver restarted"),
                 Event::Ended { complete, reason } => self.end = Some((complete, reason)),
@@ -279,7 +284,7 @@ impl Session {
             CloseReason::NoAnswer => {
                 "start `braidcast receive` there first, and check that UDP reaches it on every --to"
             }
-            CloseReason::PathsFailed => "the networks are gone or block UDP; start again when one is back",
+            CloseReason::PathsFailed => "no network answered for as long as --give-up says; start again when one does",
             _ if !self.connected => "check that `braidcast receive` runs there, with the same --key",
             _ => "the receiver's own messages say more",
         };
