@@ -300,6 +300,11 @@ impl Association {
         either!(&mut self.life, it => &mut it.paths).take_changes()
     }
 
+    /// We did not run for `late`, until `now`, as the machine was busy or asleep.
+    pub(crate) fn handle_late_wake(&mut self, now: Instant, late: Duration) {
+        either!(&mut self.life, it => it.paths.on_late_wake(now, late));
+    }
+
     /// Works off all timers that have expired by `now`.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         either!(&mut self.life, it => it.handle_timeout(now));

@@ -3,6 +3,7 @@ use crate::api::PathState;
 use crate::number::Order;
 use braidcast_cc::Siblings;
 use braidcast_core::Instant;
+use core::time::Duration;
 
 /// Which timers of a path have expired.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +45,14 @@ impl Path {
         self.pmtu.start(now);
     }
 
+    /// We did not run for `late`, until `now`: answers may have waited for us all the time. No timer blames the path for that, and no
+    /// round trip that we slept through is measured.
+    pub(crate) fn on_late_wake(&mut self, now: Instant, late: Duration) {
+        self.timers.put_off(late);
+        self.heartbeats.put_off(late);
+        self.awake_since = now;
+    }
+
     /// Works off the timers that have expired by `now`, as far as they concern the path alone; `in_flight` bytes are out.
     pub(crate) fn on_timers(&mut self, now: Instant, in_flight: usize) -> Expired {
         let retransmission = self.timers.is_expired(Timer::Retransmission, now);
@@ -81,7 +90,7 @@ impl Path {
         };
         self.pmtu.on_small_answered();
         // Late because it stood in a queue, with all else that is under way there, or because the path stood still?
-        if !late || self.errors == 0 {
+        if (!late || self.errors == 0) && info.sent >= self.awake_since {
             let rtt = now - info.sent;
             self.rtt.sample(rtt);
             self.measured = now;

@@ -2,6 +2,7 @@ use super::{Path, PathIndex};
 use crate::api::{JoinError, Options, PathState};
 use braidcast_core::{Instant, PathId, Route};
 use core::ops::{Index, IndexMut};
+use core::time::Duration;
 use std::sync::Arc;
 
 /// The paths of an association. Places are used again, [`PathId`]s are not.
@@ -118,6 +119,12 @@ impl Paths {
     /// A path answers.
     pub(crate) const fn note_answer(&mut self, now: Instant) {
         self.answered = Some(now);
+    }
+
+    /// We did not run for `late`, until `now`: no path is to blame for that.
+    pub(crate) fn on_late_wake(&mut self, now: Instant, late: Duration) {
+        self.iter_mut().for_each(|path| path.on_late_wake(now, late));
+        self.answered = self.answered.map(|at| at + late);
     }
 
     /// The path of the handshake, or the one that data went to last.
