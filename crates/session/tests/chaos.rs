@@ -18,7 +18,7 @@ const PACE: Duration = Duration::from_millis(100);
 /// How soon after the first network works the stream must come out: two seconds, the latency, and a unit.
 const BACK: Duration = Duration::from_millis(2000 + 500 + 200);
 /// The same for a file, where what got lost before must come first.
-const FILE_BACK: Duration = Duration::from_secs(10);
+const FILE_BACK: Duration = Duration::from_secs(6);
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -100,7 +100,11 @@ impl Sink {
             self.last = now;
             for packet in self.buffer.chunks(188) {
                 let n = u64::from_be_bytes(packet[4..12].try_into().unwrap());
-                assert!(if self.reliable { n == self.expected } else { n >= self.expected }, "{n} after {}", self.expected);
+                assert!(
+                    if self.reliable { n == self.expected } else { n >= self.expected },
+                    "{n} after {}",
+                    self.expected
+                );
                 self.expected = n + 1;
                 self.came += 1;
             }
@@ -200,10 +204,12 @@ impl Chaos {
         let last = Instant::ZERO;
         let sink = Sink { receiver, buffer: Vec::new(), last, expected: 0, came: 0, reliable, ended: false };
         let sink = net.add(Node::Sink(Box::new(sink)), SINK);
-        let links = [(8_000_000, 15), (4_000_000, 40), (2_000_000, 150)].iter().enumerate().map(|(n, &(rate, delay))| {
-            let model = LinkModel { loss: braidcast_sim::link::Loss::Uniform(0.005), ..LinkModel::wire(rate, ms(delay)) };
-            net.connect((source, n as u16), (sink, n as u16), Duplex::both(model))
-        });
+        let links =
+            [(8_000_000, 15), (4_000_000, 40), (2_000_000, 150)].iter().enumerate().map(|(n, &(rate, delay))| {
+                let model =
+                    LinkModel { loss: braidcast_sim::link::Loss::Uniform(0.005), ..LinkModel::wire(rate, ms(delay)) };
+                net.connect((source, n as u16), (sink, n as u16), Duplex::both(model))
+            });
         let links = links.collect();
         Self {
             net,
@@ -320,7 +326,11 @@ impl Chaos {
             let here = |path: &braidcast_session::PathReport| path.state != "left";
             let paths: Vec<_> = self.source().sender.report(now).paths.into_iter().filter(here).collect();
             let states = || (self.faults, paths);
-            assert!(pause <= back, "at {now:?} nothing for {silent:?}, though a network has worked since {since:?}: {:?}", states());
+            assert!(
+                pause <= back,
+                "at {now:?} nothing for {silent:?}, though a network has worked since {since:?}: {:?}",
+                states()
+            );
         }
         if now.as_nanos().is_multiple_of(10_000_000_000) {
             self.most_buffered = self.most_buffered.max(self.source().sender.report(now).buffered_bytes);
