@@ -5,7 +5,7 @@ use crate::redundancy::{Chooser, Redundancy};
 use crate::report::{Counts, PathHistories, Report};
 use crate::start_error::StartError;
 use crate::wire::{self, Clock, Feedback, Message, PPID, UnitHeader};
-use braidcast_core::{Datagram, Instant, Machine, PathId, Rng, Route, Transmit};
+use braidcast_core::{Datagram, Heard, Instant, Machine, PathId, Rng, Route, Transmit};
 use braidcast_media::ts::PACKET;
 use braidcast_media::{Kind, Run, Unit};
 use braidcast_sctp::{
@@ -395,6 +395,10 @@ impl Machine for Sender {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         self.endpoint.handle_datagram(now, datagram);
         self.pump(now);
+    }
+
+    fn heard(&self) -> Heard {
+        self.endpoint.heard()
     }
 
     fn handle_timeout(&mut self, now: Instant) {

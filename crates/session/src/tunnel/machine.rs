@@ -5,7 +5,7 @@ use super::flow::Flow;
 use super::header::{self, FlowId, Header};
 use super::link::{Link, MAX_FLOWS};
 use super::settings::Settings;
-use braidcast_core::{Datagram, Ecn, Instant, Machine, Misuse, Rng, Route, SocketId, Transmit};
+use braidcast_core::{Datagram, Ecn, Heard, Instant, Machine, Misuse, Rng, Route, SocketId, Transmit};
 use braidcast_dccp::{
     CloseReason, ConnectError, ConnectionId, Endpoint, Event, ListenError, Options, Report, Sample, Samples, SendError,
     SendOptions, ServiceCode,
@@ -97,6 +97,8 @@ pub struct Tunnel {
     out: VecDeque<(Route, Vec<u8>)>,
     spare: Vec<Vec<u8>>,
     scratch: Vec<u8>,
+    /// What the last datagram was.
+    heard: Heard,
     happenings: VecDeque<Happening>,
     said_too_long: bool,
     said_no_forward: bool,
@@ -135,6 +137,7 @@ impl Tunnel {
             out: VecDeque::new(),
             spare: Vec::new(),
             scratch: Vec::new(),
+            heard: Heard::Nothing,
             happenings: VecDeque::new(),
             said_too_long: false,
             said_no_forward: false,
@@ -548,13 +551,20 @@ impl Machine for Tunnel {
     type Event = Happening;
 
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
+        self.heard = Heard::Nothing;
         if let Some(&local) = self.locals.get(&datagram.route.socket) {
+            self.heard = Heard::Peer;
             self.take_local(now, local, datagram);
         } else if self.network.contains(&datagram.route.socket) {
             self.endpoint.handle_datagram(now, datagram);
+            self.heard = self.endpoint.heard();
             self.note();
             self.pump(now);
         }
+    }
+
+    fn heard(&self) -> Heard {
+        self.heard
     }
 
     fn handle_timeout(&mut self, now: Instant) {
