@@ -122,6 +122,7 @@ impl ReceiverOptions {
 fn live(local_port: u16, key: &[u8]) -> Options {
     let mut transport = Options { local_port, key: key.to_vec(), ..Options::live() };
     transport.limits.streams = transport.limits.streams.max(STREAMS);
+    transport.limits.skip_tsns = true;
     transport
 }
 

@@ -17,6 +17,9 @@ pub struct LimitOptions {
     pub max_segments: usize,
     /// Associations that peers may open; 0 refuses them all. Default 1024.
     pub max_associations: usize,
+    /// Leave a TSN out now and then, so that a peer which acknowledges what it never got is found out and the association ended, as QUIC
+    /// leaves out packet numbers (RFC 9000 §21.4). It takes a peer that knows FORWARD-TSN. Default: no.
+    pub skip_tsns: bool,
 }
 
 impl Default for LimitOptions {
@@ -28,6 +31,7 @@ impl Default for LimitOptions {
             streams: 64,
             max_segments: 40,
             max_associations: 1024,
+            skip_tsns: false,
         }
     }
 }
