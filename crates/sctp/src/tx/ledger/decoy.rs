@@ -30,8 +30,8 @@ impl Decoys {
     const NEXT: u64 = 512;
     /// How often the range doubles.
     const DOUBLINGS: u32 = 5;
-    /// At low rates time draws: one to three seconds.
-    const PAUSE: Duration = Duration::from_secs(1);
+    /// At low rates time draws: 5 to 15 seconds. Windows do not grow while there is a gap, so it should be seldom.
+    const PAUSE: Duration = Duration::from_secs(5);
 
     fn draw(&mut self, now: Instant, rng: &mut Rng, from: Tsn) {
         let range = if self.passed == 0 { Self::FIRST } else { Self::NEXT << self.passed.min(Self::DOUBLINGS) };
