@@ -100,6 +100,7 @@ impl Offer {
             redundancy: self.redundancy && peer.redundancy,
             asconf: self.asconf && peer.asconf,
             ecn: self.ecn && peer.ecn,
+            slices: self.slices && peer.slices,
             auth: self.auth && auth,
             random: self.random.filter(|_| auth),
             chunks: self.chunks.filter(|_| auth),
