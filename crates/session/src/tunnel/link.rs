@@ -118,6 +118,28 @@ impl Link {
         Some(id)
     }
 
+    /// Whether `application` has a flow that it opened by the socket `entrance`.
+    pub(super) fn has_flow_from(&self, entrance: SocketId, application: SocketAddr) -> bool {
+        self.by_application.contains_key(&(entrance, application))
+    }
+
+    /// Takes out the flow `id`.
+    pub(super) fn take(&mut self, id: FlowId) -> Option<Flow> {
+        let flow = self.flows.remove(&id)?;
+        if id.ours {
+            self.by_application.retain(|_, it| *it != id);
+        }
+        self.ended_flows += 1;
+        Some(flow)
+    }
+
+    /// Takes out all flows.
+    pub(super) fn take_all(&mut self) -> Vec<Flow> {
+        self.by_application.clear();
+        self.ended_flows += self.flows.len() as u64;
+        std::mem::take(&mut self.flows).into_values().collect()
+    }
+
     /// Takes out the flows that nobody has used since `before`.
     pub(super) fn take_idle(&mut self, before: Instant) -> Vec<Flow> {
         let idle: Vec<FlowId> =

@@ -69,10 +69,10 @@ enum Local {
 
 /// Where a client connects.
 #[derive(Debug)]
-struct Dial {
+pub(super) struct Dial {
     port: u16,
     route: Option<Route>,
-    link: LinkId,
+    pub(super) link: LinkId,
     /// When the next attempt is due, while there is no connection.
     at: Option<Instant>,
     pause: Duration,
@@ -80,16 +80,16 @@ struct Dial {
 
 /// One end of a tunnel.
 pub struct Tunnel {
-    endpoint: Endpoint,
+    pub(super) endpoint: Endpoint,
     rng: Rng,
     /// With [`Options::probe`].
     samples: Option<Samples>,
-    settings: Settings,
+    pub(super) settings: Settings,
     network: BTreeSet<SocketId>,
     locals: BTreeMap<SocketId, Local>,
     forwards: Vec<(SocketAddr, Class)>,
-    dial: Option<Dial>,
-    links: BTreeMap<LinkId, Link>,
+    pub(super) dial: Option<Dial>,
+    pub(super) links: BTreeMap<LinkId, Link>,
     by_connection: BTreeMap<ConnectionId, LinkId>,
     next_link: LinkId,
     next_tick: Instant,
@@ -260,7 +260,10 @@ impl Tunnel {
                 (link, flow)
             }
             Local::Entrance(port, class) => {
-                let Some(id) = self.outlet() else { return };
+                let Some(id) = self.outlet(now, socket, remote) else { return };
+                if self.links.get(&id).is_some_and(|link| !link.has_flow_from(socket, remote)) {
+                    self.make_room_for_flow(id);
+                }
                 let jitter_buffer = self.settings.jitter_buffer;
                 let Some(link) = self.links.get_mut(&id) else { return };
                 let new = || Flow::new(now, port, class, Some(datagram.route), jitter_buffer);
@@ -272,12 +275,6 @@ impl Tunnel {
             }
         };
         self.send(now, link_id, flow, datagram.payload);
-    }
-
-    /// The end that flows which begin here go to: a client's server, or a server's newest client.
-    fn outlet(&self) -> Option<LinkId> {
-        let connected = self.links.iter().rev().find(|(_, link)| link.connected);
-        connected.map(|(&id, _)| id).or_else(|| self.dial.as_ref().map(|dial| dial.link))
     }
 
     /// Hands a datagram to DCCP.
@@ -355,6 +352,7 @@ impl Tunnel {
         self.by_connection.insert(id, link_id);
         self.dial.iter_mut().for_each(|dial| dial.pause = RETRY.0);
         self.happenings.push_back(Happening::Connected(link_id));
+        self.make_room_for_client(link_id);
         if self.closing
             && let Some(connection) = self.endpoint.connection_mut(id)
         {
@@ -413,6 +411,8 @@ impl Tunnel {
                 }
                 return Some(message);
             };
+            self.make_room_for_flow(link_id);
+            let link = self.links.get_mut(&link_id)?;
             if link.flows.len() >= MAX_FLOWS {
                 link.dropped.too_many += 1;
                 return Some(message);
@@ -420,7 +420,7 @@ impl Tunnel {
             link.flows.insert(id, Flow::new(now, port, class, None, self.settings.jitter_buffer));
             self.happenings.push_back(Happening::WantSocket(link_id, id, target));
         }
-        let flow = link.flows.get_mut(&id)?;
+        let flow = self.links.get_mut(&link_id)?.flows.get_mut(&id)?;
         flow.arrive(now, number, stamp, message.len() - header::LEN);
         match flow.local {
             Some(route) => {
@@ -429,6 +429,7 @@ impl Tunnel {
             }
             None => {
                 let refused = flow.keep(message);
+                let link = self.links.get_mut(&link_id)?;
                 link.dropped.too_many += u64::from(refused.is_some());
                 refused
             }
@@ -453,7 +454,7 @@ impl Tunnel {
     }
 
     /// Gives back the socket of a flow that is forgotten, if it has one of its own.
-    fn free_exit(&mut self, flow: &Flow) {
+    pub(super) fn free_exit(&mut self, flow: &Flow) {
         if let Some(route) = flow.local.filter(|route| matches!(self.locals.get(&route.socket), Some(Local::Exit(..))))
         {
             self.locals.remove(&route.socket);

@@ -9,6 +9,7 @@ mod flow;
 mod header;
 mod link;
 mod machine;
+mod room;
 mod settings;
 
 pub use class::Class;
@@ -16,4 +17,5 @@ pub use flow::{Count, Discards, Figures, Flow};
 pub use header::{FlowId, Header, LEN as HEADER_LEN, Malformed};
 pub use link::{Dropped, Link, MAX_FLOWS};
 pub use machine::{Happening, LinkId, Tunnel};
+pub use room::{CLIENTS_PER_HOST, FLOWS_PER_HOST};
 pub use settings::Settings;

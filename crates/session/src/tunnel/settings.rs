@@ -20,6 +20,9 @@ pub struct Settings {
     pub wanted: Wanted,
     /// The most that a listener's jitter buffer waits. Default 200 ms.
     pub jitter_buffer: Duration,
+    /// Clients that a server has at once, [`CLIENTS_PER_HOST`](super::CLIENTS_PER_HOST) of one host; one more takes the place of the one
+    /// that was silent longest. Default 256.
+    pub clients: usize,
 }
 
 impl Default for Settings {
@@ -31,6 +34,7 @@ impl Default for Settings {
             one_way_delay: None,
             wanted: Wanted::default(),
             jitter_buffer: Duration::from_millis(200),
+            clients: 256,
         }
     }
 }

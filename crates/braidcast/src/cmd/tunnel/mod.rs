@@ -25,8 +25,6 @@ use std::time::Duration;
 
 /// How long the other end has to agree to the end.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// Clients that a server has at once.
-const MAX_CLIENTS: usize = 256;
 /// Requests go unanswered so long before a client begins anew, with pauses that are short again.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -64,7 +62,8 @@ pub(super) fn run(args: &TunnelArgs, common: &Common) -> Outcome {
 fn serve(args: &TunnelServerArgs, common: &Common) -> Outcome {
     let mut options = options(&args.ends)?;
     options.ccids = args.ends.ccid.preferred().ccids;
-    options.max_connections = MAX_CLIENTS;
+    // More than clients at once, so that each newcomer gets in, and who was silent longest goes.
+    options.max_connections = 2 * Settings::default().clients;
     let mut work = Work::new(&args.ends, options, common)?;
     for &(addr, port) in &args.at.0 {
         let socket = work.bind(&Bind { addr, port, ..Bind::default() }, "choose another LISTEN")?;
@@ -135,6 +134,7 @@ impl Work {
             one_way_delay: args.one_way_delay,
             wanted: Wanted { min: bytes(args.min_rate), max: bytes(args.max_rate) },
             jitter_buffer: args.jitter_buffer,
+            ..Settings::default()
         };
         let exit = |Exit { to, class }: &Exit| Ok((resolve(to, |_| true)?, *class));
         let forwards = args.forward.iter().map(exit).collect::<Outcome<_>>()?;
@@ -215,6 +215,8 @@ impl Work {
             Happening::Disconnected(link, reason) => self.say_disconnected(link, reason),
             Happening::WantSocket(link, flow, target) => match self.exit_socket(target) {
                 Ok(socket) => self.tunnel.give_socket(link, flow, socket),
+                // The flow's next datagram asks again, and finds the socket that becomes free.
+                Err(_) if self.tunnel.give_way() => self.tunnel.refuse_flow(link, flow),
                 Err(error) => {
                     self.tunnel.refuse_flow(link, flow);
                     if !std::mem::replace(&mut self.said_no_socket, true) {
