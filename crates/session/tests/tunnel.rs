@@ -328,7 +328,7 @@ impl Crowd {
     fn wait(&mut self, time: Duration) {
         let end = self.now + time;
         while self.now < end {
-            self.now = self.now + Duration::from_millis(100);
+            self.now += Duration::from_millis(100);
             self.server.handle_timeout(self.now);
             self.clients.iter_mut().for_each(|(_, client)| client.handle_timeout(self.now));
             self.settle();
