@@ -1,9 +1,11 @@
 //! The other end of a tunnel, and the flows between us; it outlives connections.
 
+use super::carrier::ConnectionId;
 use super::flow::Flow;
 use super::header::FlowId;
 use braidcast_core::{Instant, Route, SocketId};
-use braidcast_dccp::{ConnectionId, Report};
+use braidcast_dccp::Report;
+use braidcast_sctp::PathReport;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -52,6 +54,8 @@ pub struct Link {
     pub dropped: Dropped,
     /// A report of not long ago, for when the connection is gone.
     pub(super) last_report: Option<Report>,
+    /// The same of SCTP's paths.
+    pub(super) last_paths: Vec<PathReport>,
     /// The rate is less than what was called the least of use, and that was said.
     pub(super) below_minimum: bool,
     /// For so many ticks the way there has taken longer than some flow's datagrams live.
@@ -74,6 +78,7 @@ impl Link {
             ended_flows: 0,
             dropped: Dropped::default(),
             last_report: None,
+            last_paths: Vec::new(),
             below_minimum: false,
             too_far: 0,
         }

@@ -30,7 +30,7 @@ impl Tunnel {
 
     /// The client `newcomer` has connected. Where that makes too many of its host, or of all, one must go: of the host that has most, the
     /// one that was silent longest.
-    pub(super) fn make_room_for_client(&mut self, newcomer: LinkId) {
+    pub(super) fn make_room_for_client(&mut self, now: Instant, newcomer: LinkId) {
         let Some(host) = self.links.get(&newcomer).map(host_of).filter(|_| self.dial.is_none()) else { return };
         loop {
             let mut hosts = BTreeMap::new();
@@ -44,17 +44,17 @@ impl Tunnel {
             let from = if crowded { host } else { most };
             let others = connected().filter(|&(&id, _)| id != newcomer);
             let Some((&id, _)) = others.min_by_key(|(_, link)| (host_of(link) != from, link.heard.0)) else { return };
-            self.turn_out(id);
+            self.turn_out(now, id);
         }
     }
 
     /// Ends the connection with an end, and forgets its flows.
-    fn turn_out(&mut self, id: LinkId) {
+    fn turn_out(&mut self, now: Instant, id: LinkId) {
         let Some(link) = self.links.get_mut(&id) else { return };
         link.connected = false;
         let flows = link.take_all();
-        if let Some(connection) = link.connection.and_then(|id| self.endpoint.connection_mut(id)) {
-            connection.abort();
+        if let Some(connection) = link.connection {
+            self.endpoint.abort(now, connection, "too many clients: those that were silent longest must go");
         }
         flows.iter().for_each(|flow| self.free_exit(flow));
     }
