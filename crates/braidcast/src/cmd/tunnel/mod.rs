@@ -143,12 +143,7 @@ fn options(args: &TunnelEndArgs) -> Outcome<Options> {
 fn refuse_what_the_other_has(args: &TunnelEndArgs) -> Outcome {
     let (flags, other) = match args.over {
         Over::Dccp => (
-            vec![
-                ("--fec", args.fec.is_some()),
-                ("--scheduler", args.scheduler.is_some()),
-                ("--cc", args.cc.is_some()),
-                ("--key", args.key.is_some()),
-            ],
+            vec![("--fec", args.fec.is_some()), ("--scheduler", args.scheduler.is_some()), ("--cc", args.cc.is_some())],
             Over::Sctp,
         ),
         Over::Sctp => (
@@ -290,6 +285,9 @@ impl Work {
             }
             self.show(now);
         }
+        // The last packets leave: the other end waits for them.
+        let now = self.driver.now();
+        self.driver.drive(&mut self.tunnel, Some(now)).map_err(|e| common::broken(&e))?;
         self.finish(common, command)
     }
 
