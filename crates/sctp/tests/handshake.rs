@@ -431,6 +431,59 @@ fn no_more_associations_than_allowed() {
     assert_eq!(hand.server.associations().count(), 0);
 }
 
+/// A stranger at `remote` shakes hands by hand; the chunks that answer its COOKIE ECHO, and its peer's tag.
+fn stranger(server: &mut Endpoint, now: Instant, remote: &str) -> (Vec<u8>, u32) {
+    let route = Route::new(SocketId(0), remote.parse().unwrap());
+    let mut say = |payload: &[u8]| {
+        let mut buf = Vec::new();
+        server.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload });
+        let mut answer = Vec::new();
+        while let Some(transmit) = server.poll_transmit(now, &mut buf) {
+            if transmit.route == route {
+                answer.clone_from(&buf);
+            }
+        }
+        answer
+    };
+    let answer = say(&init(7, &[]));
+    let read = Packet::parse(&answer).unwrap();
+    let Some(Ok(Chunk::InitAck(ack))) = read.chunks().next().and_then(Result::ok).map(Chunk::parse) else {
+        panic!("no INIT ACK");
+    };
+    let cookie = ack.parameters.iter().flatten().find(|raw| raw.kind == 7).unwrap().value;
+    (kinds(&say(&packet(ack.initiate_tag, &[Chunk::CookieEcho(CookieEcho { cookie })]))), ack.initiate_tag)
+}
+
+#[test]
+fn one_host_cannot_take_all_associations() {
+    let mut server =
+        Endpoint::new(Options::default().with(|it| it.limits.max_associations = 8), Rng::from_seed(1)).unwrap();
+    server.listen();
+    let at = Instant::from_millis;
+    let (taken, tag) = stranger(&mut server, at(1), "192.0.2.9:1000");
+    assert_eq!(taken, [kind::COOKIE_ACK]);
+    for n in 0..7 {
+        assert_eq!(stranger(&mut server, at(2 + n), &format!("192.0.2.1:{}", 1000 + n)).0, [kind::COOKIE_ACK]);
+    }
+    // All have just been heard.
+    assert_eq!(stranger(&mut server, at(100), "192.0.2.1:2000").0, [kind::ABORT]);
+    for n in 0..50 {
+        let now = at(1000 + 10 * n);
+        let (taken, _) = stranger(&mut server, now, &format!("192.0.2.{}:{}", 1 + n % 2, 3000 + n));
+        assert!(taken == [kind::COOKIE_ACK] || n >= 7, "{n}: {taken:?}");
+        assert!(server.associations().count() <= 8);
+    }
+    // The one of the other host has been silent for longer than any, and is still there.
+    let route = Route::new(SocketId(0), "192.0.2.9:1000".parse().unwrap());
+    let hello = packet(tag, &[Chunk::Heartbeat(Heartbeat { info: &[1; 8] })]);
+    server.handle_datagram(at(2000), Datagram { route, ecn: Ecn::NotEct, payload: &hello });
+    let mut buf = Vec::new();
+    let next = || server.poll_transmit(at(2000), &mut buf).map(|it| (it.route, kinds(&buf)));
+    let answers: Vec<_> = core::iter::from_fn(next).collect();
+    let answered = answers.iter().any(|(to, kinds)| *to == route && kinds.contains(&kind::HEARTBEAT_ACK));
+    assert!(answered, "{answers:?}");
+}
+
 #[test]
 fn an_init_with_tag_zero_is_dropped_and_one_without_streams_or_room_refused() {
     let mut hand = Hand::new(&Options::default());

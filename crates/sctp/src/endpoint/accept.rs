@@ -7,6 +7,8 @@ use crate::wire::chunk::{Abort, CookieAck, ErrorChunk, Init};
 use crate::wire::{self, Cause, Causes, Chunk, Header, Packet, Parameter, Parameters};
 use braidcast_core::{Ecn, Heard, Instant, Route, Writer};
 use core::time::Duration;
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// What an INIT ACK tells about us, from nothing or from the association that there is.
@@ -18,6 +20,8 @@ struct Answer {
 }
 
 impl Endpoint {
+    /// Who sent nothing for so long may have to go when others come.
+    const SILENT: Duration = Duration::from_millis(250);
     /// Least a_rwnd that an INIT may name (RFC 9260 §3.3.2).
     const MIN_A_RWND: u32 = 1500;
 
@@ -200,13 +204,14 @@ impl Endpoint {
                 id
             }
             None => {
-                if !self.listening || self.roster.len() >= self.options.limits.max_associations {
+                let full = self.roster.len() >= self.options.limits.max_associations;
+                if !self.listening || (full && !self.turn_out_idlest(now, route.remote.ip())) {
                     return self.refuse_init(route, cookie.peer_port, cookie.peer_tag, &Cause::OutOfResource);
                 }
                 let rng = self.rng.fork();
                 let mut association = Association::accept(now, Arc::clone(&self.options), rng, &cookie, route);
                 association.handle_cookie_echo(now, route, &cookie, false);
-                self.insert(association)
+                self.insert(association, Some((route.remote.ip(), now)))
             }
         };
         // What is bundled behind the cookie: data, perhaps.
@@ -214,6 +219,25 @@ impl Endpoint {
             entry.association.handle_packet(now, route, Ecn::NotEct, packet, bytes);
         }
         self.settle(id);
+    }
+
+    /// There are as many associations as there may be, and `newcomer` asks for one more. Of the host that opened most, the one that was
+    /// silent longest must go, so that one host cannot take all; one that just spoke only for a host that has far fewer. `false` if
+    /// none need go.
+    fn turn_out_idlest(&mut self, now: Instant, newcomer: IpAddr) -> bool {
+        let guests = || self.roster.ids().filter_map(|id| Some((id, self.roster.get(id)?.guest?)));
+        let mut hosts = HashMap::new();
+        guests().for_each(|(_, (host, _))| *hosts.entry(host).or_insert(0_usize) += 1);
+        let of_newcomer = hosts.get(&newcomer).copied().unwrap_or_default();
+        let Some((crowd, most)) = hosts.into_iter().max_by_key(|&(host, count)| (count, host)) else { return false };
+        let idlest = guests().filter(|(_, (host, _))| *host == crowd).min_by_key(|(_, (_, heard))| *heard);
+        let may_go = |heard| most > of_newcomer + 1 || now.since(heard) >= Self::SILENT;
+        let Some((id, _)) = idlest.filter(|(_, (_, heard))| may_go(*heard)) else { return false };
+        if let Some(entry) = self.roster.get_mut(id) {
+            entry.association.abort(now, "silent while others ask for its place");
+        }
+        self.settle(id);
+        true
     }
 
     /// The association that `cookie` is about, and which case of RFC 9260 §5.2.4 table 12 this is.

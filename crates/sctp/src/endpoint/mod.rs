@@ -12,6 +12,7 @@ use braidcast_core::{
 };
 use core::time::Duration;
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Names an association of an [`Endpoint`]; not used again.
@@ -35,6 +36,8 @@ struct Entry {
     association: Association,
     /// Under this tag it stands in `by_tag`.
     tag: u32,
+    /// Of one that a peer opened: where that is, and when it was heard last. Those we opened give way to nobody.
+    guest: Option<(IpAddr, Instant)>,
 }
 
 impl Member for Entry {
@@ -142,7 +145,7 @@ impl Endpoint {
         }
         let rng = self.rng.fork();
         let association = Association::connect(now, Arc::clone(&self.options), rng, remote_port, routes);
-        Ok(self.insert(association))
+        Ok(self.insert(association, None))
     }
 
     /// The association `id`, unless it is gone.
@@ -177,9 +180,9 @@ impl Endpoint {
         }
     }
 
-    fn insert(&mut self, association: Association) -> AssociationId {
+    fn insert(&mut self, association: Association, guest: Option<(IpAddr, Instant)>) -> AssociationId {
         let tag = association.local_tag();
-        let id = self.roster.insert(Entry { association, tag });
+        let id = self.roster.insert(Entry { association, tag, guest });
         self.by_tag.insert(tag, id);
         self.index(id);
         self.roster.set_timer(id);
@@ -278,6 +281,7 @@ impl Machine for Endpoint {
                 match found.and_then(|id| Some((id, self.roster.get_mut(id)?))) {
                     Some((id, entry)) => {
                         self.heard = Heard::Peer;
+                        entry.guest.iter_mut().for_each(|(_, heard)| *heard = now);
                         entry.association.handle_packet(now, route, ecn, &packet, payload);
                         self.settle(id);
                     }
