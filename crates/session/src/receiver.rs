@@ -5,7 +5,7 @@ use crate::options::ReceiverOptions;
 use crate::report::{Counts, Report};
 use crate::stream::Stream;
 use crate::wire::{self, Feedback, PPID};
-use braidcast_core::{Datagram, Instant, Machine, Misuse, Rng, Transmit};
+use braidcast_core::{Datagram, Heard, Instant, Machine, Misuse, Rng, Transmit};
 use braidcast_sctp::{AssociationId, Endpoint, Event as Sctp, Reliability, SendOptions};
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -309,6 +309,10 @@ impl Machine for Receiver {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         self.endpoint.handle_datagram(now, datagram);
         self.pump(now);
+    }
+
+    fn heard(&self) -> Heard {
+        self.endpoint.heard()
     }
 
     fn handle_timeout(&mut self, now: Instant) {

@@ -5,7 +5,8 @@ use crate::redundancy::{Chooser, Redundancy};
 use crate::report::{Counts, PathHistories, Report};
 use crate::start_error::StartError;
 use crate::wire::{self, Clock, Feedback, Message, PPID, UnitHeader};
-use braidcast_core::{Datagram, Instant, Machine, PathId, Rng, Route, Transmit};
+use braidcast_core::{Datagram, Heard, Instant, Machine, PathId, Rng, Route, Transmit};
+use braidcast_media::ts::PACKET;
 use braidcast_media::{Kind, Run, Unit};
 use braidcast_sctp::{
     Association, AssociationId, CloseReason, Endpoint, Event as Sctp, JoinError, MessagePriority, Reliability,
@@ -139,7 +140,7 @@ impl Sender {
         let over = self.finishing || matches!(self.phase, Phase::Closing | Phase::Closed);
         let parts = mapping::parts(&unit);
         if self.options.reliable && !over {
-            let bytes = most_bytes(&unit, parts.as_ref().map_or(1, Vec::len));
+            let bytes = most_bytes(&unit, parts.as_deref());
             if !self.has_room(bytes) {
                 self.wanted_room = Some(bytes);
                 return Some(unit);
@@ -396,6 +397,10 @@ impl Machine for Sender {
         self.pump(now);
     }
 
+    fn heard(&self) -> Heard {
+        self.endpoint.heard()
+    }
+
     fn handle_timeout(&mut self, now: Instant) {
         self.endpoint.handle_timeout(now);
         self.pump(now);
@@ -425,9 +430,14 @@ fn capture_times(unit: &Unit, runs: &[Run]) -> (Instant, Duration) {
     (unit.first_captured + place(first), place(last).saturating_sub(place(first)))
 }
 
-/// Bytes of the messages that make up a unit in so many parts, at most.
-fn most_bytes(unit: &Unit, parts: usize) -> usize {
-    unit.bytes.len() + parts * wire::UNIT_HEADER + (unit.runs.len() + parts) * wire::RUN
+/// Bytes of the messages that make up a unit, or these parts of it, at most.
+fn most_bytes(unit: &Unit, parts: Option<&[Part]>) -> usize {
+    let nulls = match parts {
+        None => wire::literal_nulls(&unit.runs),
+        Some(parts) => parts.iter().map(|part| wire::literal_nulls(&part.runs)).sum(),
+    };
+    let parts = parts.map_or(1, <[Part]>::len);
+    unit.bytes.len() + nulls as usize * PACKET + parts * wire::UNIT_HEADER + (unit.runs.len() + 2 * parts) * wire::RUN
 }
 
 /// µs of `d`, at most 71 minutes.

@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 /// Units of which some parts have come and some have not.
 const MAX_PARTIAL: usize = 256;
 
+/// Bytes at once of what passes unseen.
+const PASS: usize = 1 << 16;
+
 /// What a message did.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Taken {
@@ -116,7 +119,7 @@ impl Stream {
 
     /// While another stream is being played, what is live passes unseen; what is reliable waits.
     pub(crate) fn pass(&mut self, now: Instant, scratch: &mut Vec<u8>) {
-        while !self.reliable && self.poll_output(now, usize::MAX, scratch) {}
+        while !self.reliable && self.poll_output(now, PASS, scratch) {}
     }
 
     /// When output is next due; the origin of time if it is already.

@@ -79,6 +79,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         congestion: args.cc,
         give_up: args.give_up.0,
         key: common::key(args.key.as_deref()),
+        skip_tsns: true,
         ..SenderOptions::default()
     };
     let (now, port) = (driver.now(), options.local_port);

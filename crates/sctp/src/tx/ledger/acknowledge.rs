@@ -76,6 +76,9 @@ impl Ledger {
             books.journal.stats.overtaken_sacks += 1;
             return false; // Older than what is known (RFC 9260 §6.2.1 D i).
         }
+        if self.is_lie(cumulative, ack) {
+            return false;
+        }
         self.unwrapper.unwrap(u64::from(ack.cumulative));
         report.moved = cumulative >= self.base();
         report.chunks.clear();
@@ -98,6 +101,7 @@ impl Ledger {
             self.chunk_acked(&mut books, tsn, tsn <= cumulative, report);
         }
         report.highest = newly.iter().copied().max().map(Tsn::new);
+        self.find_decoy(report.highest);
         while self.base() <= cumulative {
             self.pop(books.queue);
         }
@@ -149,7 +153,8 @@ impl Ledger {
 
     /// `tsn` was acknowledged for the first time; `cumulative`: not by a gap block.
     fn chunk_acked(&mut self, books: &mut Books<'_>, tsn: Tsn, cumulative: bool, report: &mut AckReport) {
-        let Some(chunk) = self.get_mut(tsn) else { return };
+        // One that was left out stays what it is until it is popped.
+        let Some(chunk) = self.get_mut(tsn).filter(|chunk| chunk.has_message()) else { return };
         let state = core::mem::replace(&mut chunk.state, ChunkState::Acked);
         let chunk = *chunk;
         let len = chunk.len();
@@ -179,7 +184,7 @@ impl Ledger {
                 Was::GivenUp
             }
             ChunkState::Abandoned => return self.forward.no_longer_given_up(tsn),
-            ChunkState::Acked | ChunkState::Kept => return,
+            ChunkState::Acked | ChunkState::Kept | ChunkState::Decoy | ChunkState::Void => return,
         };
         let &Chunk { sent, copied, stamp, .. } = &chunk;
         report.chunks.push(Acked { place: chunk.place(), len, sent, repeated: chunk.repeats > 0, copied, stamp, was });
@@ -211,7 +216,7 @@ impl Ledger {
             lane.unacked -= chunk.len();
             lane.non_renegable -= if chunk.is_kept() { chunk.len() } else { 0 };
         }
-        if !chunk.is_kept() {
+        if chunk.has_message() {
             release_piece(queue, chunk.piece.message);
         }
         Some(chunk)
