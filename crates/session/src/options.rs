@@ -1,5 +1,6 @@
 //! What the user of a session chooses, and what SCTP is to do for it.
 
+use crate::identity::Identity;
 use crate::mapping::STREAMS;
 use crate::redundancy::Redundancy;
 use braidcast_sctp::{Algorithm, Method, Options, SchedulerKind};
@@ -31,6 +32,14 @@ pub struct SenderOptions {
     pub key: Vec<u8>,
     /// Our SCTP port. Default: 9899.
     pub local_port: u16,
+    /// What makes it the same stream after a restart of this end; `None`: nothing does. Default: `None`.
+    pub identity: Option<Identity>,
+    /// What the receiver knows the stream by, as [`check_name`](crate::wire::check_name) has it. Default: empty, which is no name.
+    pub name: String,
+    /// Bytes of all that is sent, if that is known. Default: `None`.
+    pub size: Option<u64>,
+    /// How long it goes on without a receiver, at the beginning and after each loss. `None`: for ever. Default: `None`.
+    pub give_up: Option<Duration>,
 }
 
 impl Default for SenderOptions {
@@ -45,6 +54,10 @@ impl Default for SenderOptions {
             buffer: 4 << 20,
             key: Vec::new(),
             local_port: PORT,
+            identity: None,
+            name: String::new(),
+            size: None,
+            give_up: None,
         }
     }
 }
@@ -85,6 +98,21 @@ pub struct ReceiverOptions {
     pub key: Vec<u8>,
     /// The SCTP port that senders connect to. Default: 9899.
     pub local_port: u16,
+    /// Which streams are taken, by their names. Default: one, of any name.
+    pub admission: Admission,
+    /// How long a stream whose sender was lost is waited for. `None`: for ever. Default: `None`.
+    pub give_up: Option<Duration>,
+}
+
+/// Which streams a receiver takes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Admission {
+    /// One at a time, of any name or none.
+    One,
+    /// Those of these names, each beside the others.
+    Named(Vec<String>),
+    /// Each that has a name, so many beside each other at most.
+    Each(usize),
 }
 
 impl Default for ReceiverOptions {
@@ -97,6 +125,8 @@ impl Default for ReceiverOptions {
             buffer: 64 << 20,
             key: Vec::new(),
             local_port: PORT,
+            admission: Admission::One,
+            give_up: None,
         }
     }
 }

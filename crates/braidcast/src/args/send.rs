@@ -32,9 +32,16 @@ pub(crate) struct SendArgs {
     /// How long after its capture a frame is still worth showing; later ones are dropped, not waited for
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse::duration)]
     pub(crate) latency: Duration,
-    /// Deliver everything, in order, however long it takes: for files, not for live streams
+    /// Deliver everything, in order, however long it takes: for files, not for live streams. Ends well once the receiver has written
+    /// it all; interrupted at either end, the next run goes on where the receiver's file ends
     #[arg(long)]
     pub(crate) reliable: bool,
+    /// What the receiver knows this stream by, where it takes several: see `receive --accept`
+    #[arg(long, value_name = "NAME", value_parser = values::name)]
+    pub(crate) name: Option<String>,
+    /// How long to go on trying without a receiver, at the beginning and after each loss [default: for ever]
+    #[arg(long, value_name = "TIME", value_parser = parse::duration)]
+    pub(crate) give_up: Option<Duration>,
     /// Which path the next packet takes
     #[arg(long, value_name = "NAME", default_value_t = SchedulerKind::default(), value_parser = values::scheduler())]
     pub(crate) scheduler: SchedulerKind,
