@@ -16,8 +16,14 @@ pub struct PathMtu {
     attempts: u32,
     timer: Option<Instant>,
     outstanding: bool,
-    /// Timeouts in a row with full packets out, while small ones get through.
+    /// Timeouts in a row with full packets out.
     black_holes: u32,
+    /// Of those, the ones before which a small packet was answered since the one before.
+    alive: u32,
+    /// A small packet was answered since the last timeout.
+    small_answered: bool,
+    /// Probes of the base size failed, and nobody has asked yet.
+    narrow_news: bool,
 }
 
 impl PathMtu {
@@ -25,12 +31,34 @@ impl PathMtu {
     const MAX_PROBES: u32 = 3;
     /// PMTU_RAISE_TIMER (RFC 8899 §5.1.1).
     const RAISE: Duration = Duration::from_secs(600);
+    /// The same below the base, where it costs much.
+    const RAISE_NARROW: Duration = Duration::from_secs(30);
     /// Packet sizes behind common links: Ethernet, PPPoE, common tunnels, IPv6 minimum; over UDP and IPv4 or IPv6.
-    const SIZES: [usize; 9] = [8972, 4352, 1472, 1452, 1444, 1424, 1400, 1372, 1280];
+    const SIZES: [usize; 15] = [8972, 4352, 1472, 1452, 1444, 1424, 1400, 1372, 1280, 1200, 1152, 1024, 896, 768, 640];
+    /// The smallest size: what is left of the 576 bytes that every IPv4 host takes (RFC 1122 §3.3.3) behind the longest IPv4 header and
+    /// a UDP header (MIN_PLPMTU, RFC 8899 §5.1.2).
+    pub const MIN: usize = 508;
 
     /// A path that carries `base` bytes, and of which more than `max` is not wanted.
     pub const fn new(base: usize, max: usize) -> Self {
-        Self { base, max, current: base, candidate: None, attempts: 0, timer: None, outstanding: false, black_holes: 0 }
+        Self {
+            base,
+            max,
+            current: base,
+            candidate: None,
+            attempts: 0,
+            timer: None,
+            outstanding: false,
+            black_holes: 0,
+            alive: 0,
+            small_answered: false,
+            narrow_news: false,
+        }
+    }
+
+    /// Whether packets of the base size get lost, so that smaller ones are sent.
+    pub const fn is_narrow(&self) -> bool {
+        self.current < self.base
     }
 
     /// Takes `size` for one that gets through, between the base and the largest; to be [confirmed](Self::confirm).
@@ -57,8 +85,10 @@ impl PathMtu {
     pub fn start(&mut self, now: Instant) {
         self.attempts = 0;
         self.outstanding = false;
-        self.candidate = (self.max > self.current).then_some(self.max);
-        self.timer = Some(if self.candidate.is_some() { now } else { now + Self::RAISE });
+        // Below the base the path is a strange one: look for what it carries from below the size that failed.
+        let first = if self.is_narrow() { self.base } else { self.max };
+        self.candidate = (first > self.current).then_some(first);
+        self.timer = Some(if self.candidate.is_some() { now } else { now + self.pause() });
     }
 
     /// Doubts that the present size still gets through (RFC 8899 §4.3): probes it, and falls back to the base, from where
@@ -91,13 +121,19 @@ impl PathMtu {
             }
         }
         if self.candidate.is_none() {
-            self.timer = Some(now + Self::RAISE);
+            self.timer = Some(now + self.pause());
         }
         self.candidate
     }
 
+    /// How long a search that is over rests.
+    const fn pause(&self) -> Duration {
+        if self.is_narrow() { Self::RAISE_NARROW } else { Self::RAISE }
+    }
+
     fn next_smaller(&mut self) {
         self.attempts = 0;
+        self.narrow_news |= self.candidate == Some(self.base) && self.is_narrow();
         self.candidate = self
             .candidate
             .and_then(|failed| Self::SIZES.into_iter().find(|&size| size < failed))
@@ -118,32 +154,55 @@ impl PathMtu {
     /// A probe of `size` bytes was acknowledged.
     pub fn answered(&mut self, now: Instant, size: usize) {
         if size <= self.max && size >= self.current {
+            let was_narrow = self.is_narrow();
             self.current = size;
             self.candidate = None;
             self.outstanding = false;
-            self.timer = Some(now + Self::RAISE);
+            self.timer = Some(now + self.pause());
+            if was_narrow && !self.is_narrow() {
+                self.start(now);
+            }
         }
-        self.black_holes = 0;
+        (self.black_holes, self.alive) = (0, 0);
+    }
+
+    /// A packet much smaller than the base got through and was answered.
+    pub const fn on_small_answered(&mut self) {
+        self.small_answered = true;
+    }
+
+    /// Whether probes of the base size have failed since this was last asked.
+    pub const fn take_narrow_news(&mut self) -> bool {
+        core::mem::replace(&mut self.narrow_news, false)
     }
 
     /// A packet of `size` bytes got through; small ones say nothing about full packets.
     pub const fn on_delivered(&mut self, size: usize) {
-        if size > self.base {
-            self.black_holes = 0;
+        if size > self.base || (size > Self::MIN && size * 2 > self.current) {
+            (self.black_holes, self.alive) = (0, 0);
         }
     }
 
-    /// A timeout; full packets may have stopped getting through (RFC 8899 §4.3). Whether the MTU fell back to its base,
-    /// from where the search begins anew.
+    /// A timeout; full packets may have stopped getting through (RFC 8899 §4.3). Whether the MTU fell: where small packets were answered
+    /// between two timeouts it is no outage, and [`MIN`](Self::MIN) is all that can be trusted; after three timeouts without answers it
+    /// is the base. From there the search begins anew, which takes a round trip or two where nothing was wrong.
     pub fn on_timeout(&mut self, now: Instant) -> bool {
         self.black_holes += 1;
-        let falls_back = self.black_holes >= Self::MAX_PROBES && self.current > self.base;
-        if falls_back {
-            self.black_holes = 0;
-            self.current = self.base;
-            self.start(now);
+        self.alive += core::mem::take(&mut self.small_answered) as u32;
+        let least = if self.alive >= 2 {
+            Self::MIN
+        } else if self.black_holes >= Self::MAX_PROBES {
+            self.base
+        } else {
+            return false;
+        };
+        if self.current <= least {
+            return false;
         }
-        falls_back
+        (self.black_holes, self.alive) = (0, 0);
+        self.current = least;
+        self.start(now);
+        true
     }
 }
 
@@ -188,6 +247,45 @@ mod tests {
         assert!(!pmtu.on_timeout(Instant::ZERO) && !pmtu.on_timeout(Instant::ZERO));
         assert!(pmtu.on_timeout(Instant::ZERO));
         assert_eq!(pmtu.current(), 1200);
+    }
+
+    #[test]
+    fn where_small_packets_alone_are_answered_two_timeouts_tell() {
+        let mut pmtu = PathMtu::new(1200, 1472);
+        pmtu.answered(Instant::ZERO, 1472);
+        let mut timeout = |answered: bool| {
+            if answered {
+                pmtu.on_small_answered();
+            }
+            pmtu.on_timeout(Instant::ZERO).then(|| pmtu.current())
+        };
+        assert_eq!([true, true].map(&mut timeout), [None, Some(508)]);
+        assert!(pmtu.is_narrow() && !pmtu.take_narrow_news(), "perhaps more gets through");
+        pmtu.answered(Instant::ZERO, 1200);
+        assert_eq!([false; 5].map(|answered| pmtu.on_timeout(Instant::ZERO) || answered), [false; 5], "an outage");
+    }
+
+    #[test]
+    fn below_the_base_the_largest_size_is_searched_that_gets_through() {
+        for (limit, found) in [(1199, 1152), (1000, 896), (700, 640), (600, 508), (1300, 1280)] {
+            let mut pmtu = PathMtu::new(1200, 1472);
+            let mut now = Instant::ZERO;
+            for _ in 0..3 {
+                pmtu.on_small_answered();
+                pmtu.on_timeout(now);
+            }
+            assert_eq!(pmtu.current(), 508);
+            while now < Instant::from_millis(60_000) {
+                if let Some(size) = pmtu.due(now) {
+                    pmtu.sent(now, Duration::from_secs(1));
+                    if size <= limit {
+                        pmtu.answered(now, size);
+                    }
+                }
+                now = pmtu.poll_timeout().unwrap();
+            }
+            assert_eq!((pmtu.current(), pmtu.take_narrow_news()), (found, found < 1200), "{limit}");
+        }
     }
 
     #[test]

@@ -63,9 +63,14 @@ impl RttEstimator {
 
     /// Undoes the back-off, as an acknowledgement shows the path to be alive.
     pub fn restore_rto(&mut self) {
-        if let Some(srtt) = self.srtt {
-            self.rto = (srtt + self.rttvar * 4).clamp(self.bounds.min, self.bounds.max);
+        if self.srtt.is_some() {
+            self.rto = self.unbacked_rto();
         }
+    }
+
+    /// The RTO as it would be without back-off.
+    pub fn unbacked_rto(&self) -> Duration {
+        self.srtt.map_or(self.bounds.initial, |srtt| (srtt + self.rttvar * 4).clamp(self.bounds.min, self.bounds.max))
     }
 
     /// Smoothed round-trip time, once measured.

@@ -19,6 +19,10 @@ const WATCH: Token = Token(2);
 const FIRST_SOCKET: usize = 1 << 16;
 /// Registered file descriptors have the tokens from here on.
 const FIRST_INPUT: usize = 2 << 16;
+/// Where a timer is heard later than this, the process did not run meanwhile.
+const LATE: Duration = Duration::from_millis(100);
+/// Batches that are read after such a pause before timers are looked at: all that a receive buffer holds, as a rule.
+const READS_AFTER_A_PAUSE: usize = 256;
 /// What one turn sends at most, in transmits, before it looks at timers and sockets again.
 const TRANSMITS_PER_TURN: usize = 64;
 
@@ -223,7 +227,11 @@ impl Driver {
     pub fn drive<M: Machine>(&mut self, machine: &mut M, until: Option<Instant>) -> io::Result<Wake> {
         let mut fed = false;
         loop {
-            let now = self.now();
+            let mut now = self.now();
+            if machine.poll_timeout().is_some_and(|at| now.since(at) > LATE) {
+                fed |= self.read_first(machine)?;
+                now = self.now();
+            }
             fed |= handle_due_timer(machine, now);
             let more = self.flush(machine, now)?;
             if let Some(wake) = self.wakes.pop_front() {
@@ -248,6 +256,21 @@ impl Driver {
                 return Ok(Wake::Machine);
             }
         }
+    }
+
+    /// This process did not run for a while: what came meanwhile goes to the machine before its timers, which may wait for just that.
+    /// Whether there was anything.
+    fn read_first<M: Machine>(&mut self, machine: &mut M) -> io::Result<bool> {
+        self.wait(true, None)?;
+        let mut fed = false;
+        for _ in 0..READS_AFTER_A_PAUSE {
+            let now = self.now();
+            if !self.receive(machine, now) {
+                break;
+            }
+            fed = true;
+        }
+        Ok(fed)
     }
 
     /// Sends what waits and what the machine has to send; whether it may have more.

@@ -9,7 +9,7 @@ use crate::wire::{
     Cause, Entries, Parameter, Parameters, ParseError, RawTlv, UnknownAction,
     chunk::kind::{
         ASCONF, ASCONF_ACK, AUTH, FORWARD_TSN, I_DATA, I_FORWARD_TSN, INIT, INIT_ACK, NR_SACK, REDUNDANCY,
-        SHUTDOWN_COMPLETE,
+        SHUTDOWN_COMPLETE, SLICE,
     },
     padded,
     param::kind,
@@ -33,6 +33,8 @@ pub(crate) struct Offer {
     pub(crate) nr_sack: bool,
     /// REDUNDANCY (decision 14).
     pub(crate) redundancy: bool,
+    /// SLICE (decision 17).
+    pub(crate) slices: bool,
     /// ASCONF and ASCONF-ACK (RFC 5061 §4.2.7).
     pub(crate) asconf: bool,
     /// ECN (RFC 4960 appendix A).
@@ -53,12 +55,12 @@ impl Offer {
     const MAX_CHUNKS: usize = 32;
     /// HMAC identifiers that an HMAC-ALGO parameter may list here; IANA knows two.
     const MAX_HMACS: usize = 8;
-    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, ECN, eight extensions, RANDOM, CHUNKS and HMAC-ALGO.
+    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, ECN, nine extensions, RANDOM, CHUNKS and HMAC-ALGO.
     pub(crate) const MAX_EMITTED: usize =
-        4 + 4 + 12 + 4 + Self::RANDOM + 4 + Self::MAX_CHUNKS + 4 + 2 * Self::MAX_HMACS;
+        4 + 4 + 16 + 4 + Self::RANDOM + 4 + Self::MAX_CHUNKS + 4 + 2 * Self::MAX_HMACS;
 
     /// Everything that is implemented here; I-DATA only if `interleaving`, NR-SACK only if `nr_sack`, and
-    /// neither ECN nor REDUNDANCY. Draws the random number.
+    /// neither ECN nor REDUNDANCY nor SLICE. Draws the random number.
     pub(crate) fn new(rng: &mut Rng, interleaving: bool, nr_sack: bool) -> Self {
         let mut random = [0; Self::RANDOM];
         rng.fill(&mut random);
@@ -71,6 +73,7 @@ impl Offer {
             nr_sack,
             ecn: false,
             redundancy: false,
+            slices: false,
             asconf: true,
             auth: true,
             random: Some(random),
@@ -82,7 +85,8 @@ impl Offer {
     /// What `options` have us offer.
     pub(crate) fn of(rng: &mut Rng, options: &Options) -> Self {
         let (ecn, redundancy) = (options.congestion.ecn, options.takes_redundancy());
-        Self { ecn, redundancy, ..Self::new(rng, options.interleaving, options.papers.nr_sack) }
+        let slices = options.paths.slices;
+        Self { ecn, redundancy, slices, ..Self::new(rng, options.interleaving, options.papers.nr_sack) }
     }
 
     /// What the sender of `parameters`, those of an INIT or INIT-ACK, offers. Parameters that say nothing about
@@ -103,6 +107,7 @@ impl Offer {
                     offer.i_forward_tsn |= kinds.contains(&I_FORWARD_TSN);
                     offer.nr_sack |= kinds.contains(&NR_SACK);
                     offer.redundancy |= kinds.contains(&REDUNDANCY);
+                    offer.slices |= kinds.contains(&SLICE);
                     offer.auth |= kinds.contains(&AUTH);
                     seen_asconf |= kinds.contains(&ASCONF);
                     seen_asconf_ack |= kinds.contains(&ASCONF_ACK);
@@ -144,8 +149,9 @@ impl Offer {
             (self.auth, AUTH),
             (self.nr_sack, NR_SACK),
             (self.redundancy, REDUNDANCY),
+            (self.slices, SLICE),
         ];
-        let mut kinds = [0; 8];
+        let mut kinds = [0; 9];
         let offered = extensions.iter().filter(|(offered, _)| *offered);
         let count = kinds.iter_mut().zip(offered).map(|(slot, &(_, kind))| *slot = kind).count();
         if count > 0 {
@@ -198,6 +204,8 @@ pub(crate) struct Agreed {
     pub(crate) ecn: bool,
     /// REDUNDANCY may be sent (decision 14).
     pub(crate) redundancy: bool,
+    /// SLICE may be sent (decision 17).
+    pub(crate) slices: bool,
     /// Addresses may come and go (RFC 5061).
     pub(crate) asconf: bool,
     /// Chunks can be authenticated (RFC 4895).
@@ -215,6 +223,7 @@ impl Agreed {
             nr_sack: a.nr_sack && b.nr_sack,
             ecn: a.ecn && b.ecn,
             redundancy: a.redundancy && b.redundancy,
+            slices: a.slices && b.slices,
             asconf: auth && a.asconf && b.asconf,
             auth,
         }

@@ -15,6 +15,8 @@ pub enum Event {
     PathUp(PathId, Route),
     /// A path does not answer any more.
     PathDown(PathId, Route),
+    /// Sender: a path loses packets of the usual size while smaller ones get through: those are sent from now on.
+    PathNarrow(PathId, Route),
     /// A path has left.
     PathRemoved(PathId, Route),
     /// Sender: the association broke; the next one is being tried. Receiver: the sender is gone, and is waited for.

@@ -28,6 +28,8 @@ pub struct SenderOptions {
     /// Bytes that may wait in a queue, and as many may be sent and unacknowledged; without a queue, both together. A reliable session
     /// gives units back beyond that. 2 MiB, the longest unit, or more. Default: 4 MiB.
     pub buffer: usize,
+    /// How long there may be no receiver that answers before the session ends. Default: `None`, it goes on trying for ever.
+    pub give_up: Option<Duration>,
     /// Secret shared with the receiver: paths join only with it. Default: empty, which is none.
     pub key: Vec<u8>,
     /// Our SCTP port. Default: 9899.
@@ -38,8 +40,6 @@ pub struct SenderOptions {
     pub name: String,
     /// Bytes of all that is sent, if that is known. Default: `None`.
     pub size: Option<u64>,
-    /// How long it goes on without a receiver, at the beginning and after each loss. `None`: for ever. Default: `None`.
-    pub give_up: Option<Duration>,
 }
 
 impl Default for SenderOptions {
@@ -52,12 +52,12 @@ impl Default for SenderOptions {
             scheduler: SchedulerKind::default(),
             congestion: Algorithm::Veno,
             buffer: 4 << 20,
+            give_up: None,
             key: Vec::new(),
             local_port: PORT,
             identity: None,
             name: String::new(),
             size: None,
-            give_up: None,
         }
     }
 }
@@ -72,6 +72,7 @@ impl SenderOptions {
         // Half of the send buffer is the queue, where there is one.
         transport.limits.send_buffer = self.buffer.saturating_mul(if transport.queue.method.is_some() { 2 } else { 1 });
         transport.timers.rto = self.redundancy.rto(transport.timers.rto);
+        transport.timers.give_up = self.give_up;
         transport.redundancy = self.redundancy.transport();
         transport
     }
@@ -94,14 +95,14 @@ pub struct ReceiverOptions {
     /// Bytes that may wait to be due; beyond this, messages stay in the association, whose window closes.
     /// Default: 64 MiB.
     pub buffer: usize,
+    /// How long a stream's sender may be gone before the stream is over. Default: `None`, it is waited for for ever.
+    pub give_up: Option<Duration>,
     /// Secret shared with the sender. Default: empty, which is none.
     pub key: Vec<u8>,
     /// The SCTP port that senders connect to. Default: 9899.
     pub local_port: u16,
     /// Which streams are taken, by their names. Default: one, of any name.
     pub admission: Admission,
-    /// How long a stream whose sender was lost is waited for. `None`: for ever. Default: `None`.
-    pub give_up: Option<Duration>,
 }
 
 /// Which streams a receiver takes.
@@ -123,10 +124,10 @@ impl Default for ReceiverOptions {
             log: false,
             output_size: 7 * 188,
             buffer: 64 << 20,
+            give_up: None,
             key: Vec::new(),
             local_port: PORT,
             admission: Admission::One,
-            give_up: None,
         }
     }
 }
@@ -134,7 +135,10 @@ impl Default for ReceiverOptions {
 impl ReceiverOptions {
     /// SCTP as such a session has it: it takes redundancy from whoever sends some.
     pub fn transport(&self) -> Options {
-        live(self.local_port, &self.key).with(|transport| transport.redundancy.fec_receive = true)
+        live(self.local_port, &self.key).with(|transport| {
+            transport.timers.give_up = self.give_up;
+            transport.redundancy.fec_receive = true;
+        })
     }
 }
 

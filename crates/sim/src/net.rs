@@ -256,6 +256,14 @@ impl<M: Machine> Network<M> {
         self.schedule_link(id.0);
     }
 
+    /// Changes the largest packet of a link from now on ([`Link::set_mtu`]).
+    pub fn set_mtu(&mut self, id: LinkId, mtu: usize) {
+        let link = &mut self.links[id.0].link;
+        link.settle_watched(self.now, &mut watcher(&mut self.link_tap, &self.ways, id));
+        link.set_mtu(self.now, mtu);
+        self.schedule_link(id.0);
+    }
+
     /// Datagrams sent to addresses that no route leads to.
     pub const fn unroutable(&self) -> u64 {
         self.unroutable

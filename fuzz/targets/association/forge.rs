@@ -4,7 +4,7 @@ use super::Hints;
 use braidcast_core::Writer;
 use braidcast_sctp::wire::chunk::{
     Abort, Asconf, Auth, CookieEcho, Cwr, Data, Ecne, ErrorChunk, ForwardTsn, GapBlock, Heartbeat, HeartbeatAck, IData,
-    IForwardTsn, ISkip, Init, Redundancy, Sack, Shutdown, ShutdownAck, ShutdownComplete, Skip,
+    IForwardTsn, ISkip, Init, Redundancy, Sack, Shutdown, ShutdownAck, ShutdownComplete, Skip, Slice,
 };
 use braidcast_sctp::wire::{Causes, Chunk, Entries, Entry, Parameters, RawChunk};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
@@ -34,6 +34,12 @@ pub fn forge(input: &mut Unstructured<'_>, hints: Hints, out: &mut Vec<u8>) -> R
     let (first, last, unordered, immediate) = (flags & 1 != 0, flags & 2 != 0, flags & 4 != 0, flags & 8 != 0);
     let stream = |input: &mut Unstructured<'_>| Ok(u16::from(input.arbitrary::<u8>()? % 6));
     let chunk = match kind % 20 {
+        1 if flags & 0x80 != 0 => {
+            let tsn = near(input, hints.peer_tsn)?;
+            let (total, offset) = (u16::from(input.arbitrary::<u8>()?), u16::from(flags & 0x7f));
+            let bytes = input.bytes(length.min(input.len()).max(1).min(input.len()))?;
+            Chunk::Slice(Slice { tsn, total, offset, bytes })
+        }
         0 | 1 => {
             let (tsn, stream, ssn) = (near(input, hints.peer_tsn)?, stream(input)?, input.arbitrary::<u8>()?.into());
             let payload = input.bytes(length.min(input.len()))?;

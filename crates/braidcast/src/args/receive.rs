@@ -1,5 +1,4 @@
 use super::values::{self, Accept, Listen, Output};
-use braidcast_sim::link::parse;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,9 +29,6 @@ pub(crate) struct ReceiveArgs {
     /// Wait for the next sender when a stream ends
     #[arg(long)]
     pub(crate) keep: bool,
-    /// How long to wait for a sender that was lost, before its stream is held to be over [default: 5min; with --keep for ever]
-    #[arg(long, value_name = "TIME", value_parser = parse::duration)]
-    pub(crate) give_up: Option<Duration>,
     /// Write behind what is in FILE already
     #[arg(long, conflicts_with = "overwrite")]
     pub(crate) append: bool,
@@ -45,6 +41,9 @@ pub(crate) struct ReceiveArgs {
     /// Hand frames out as soon as they are in order: the latency becomes a bound, not a constant wait
     #[arg(long)]
     pub(crate) early: bool,
+    /// End a stream when its sender has been gone for so long; never: wait for as long as it takes [default: 5min, with --keep never]
+    #[arg(long, value_name = "TIME|never", value_parser = values::patience)]
+    pub(crate) give_up: Option<values::Patience>,
     /// Secret shared with the sender
     #[arg(long, value_name = "SECRET", env = "BRAIDCAST_KEY", hide_env_values = true)]
     pub(crate) key: Option<String>,

@@ -39,9 +39,6 @@ pub(crate) struct SendArgs {
     /// What the receiver knows this stream by, where it takes several: see `receive --accept`
     #[arg(long, value_name = "NAME", value_parser = values::name)]
     pub(crate) name: Option<String>,
-    /// How long to go on trying without a receiver, at the beginning and after each loss [default: for ever]
-    #[arg(long, value_name = "TIME", value_parser = parse::duration)]
-    pub(crate) give_up: Option<Duration>,
     /// Which path the next packet takes
     #[arg(long, value_name = "NAME", default_value_t = SchedulerKind::default(), value_parser = values::scheduler())]
     pub(crate) scheduler: SchedulerKind,
@@ -57,6 +54,9 @@ pub(crate) struct SendArgs {
     /// ten redundancy
     #[arg(long, value_name = "CODE", default_value_t = Redundancy::None)]
     pub(crate) fec: Redundancy,
+    /// End the session when no receiver has answered for so long; never: go on when one does, however late
+    #[arg(long, value_name = "TIME|never", default_value = "never", value_parser = values::patience)]
+    pub(crate) give_up: values::Patience,
     /// Secret shared with the receiver: paths join only with it
     #[arg(long, value_name = "SECRET", env = "BRAIDCAST_KEY", hide_env_values = true)]
     pub(crate) key: Option<String>,

@@ -254,6 +254,24 @@ pub(crate) fn lifetime(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// How long a session waits for networks that do not answer; `None`: for ever.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Patience(pub(crate) Option<Duration>);
+
+/// `never`, or a time.
+pub(crate) fn patience(text: &str) -> Result<Patience, String> {
+    match text {
+        "never" => Ok(Patience(None)),
+        _ => match parse::duration(text) {
+            Ok(time) if time < Duration::from_secs(1) => {
+                Err(format!("after {text} any network would be given up: write 1s or more, or never"))
+            }
+            Ok(time) => Ok(Patience(Some(time))),
+            Err(error) => Err(format!("{error}, or never")),
+        },
+    }
+}
+
 /// A UDP port that a datagram can be sent to.
 fn port(text: &str) -> Result<u16, String> {
     match text.parse() {

@@ -45,7 +45,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("rto_max", |o, v| put(&mut o.timers.rto.max, time(v))),
     key("heartbeat", |o, v| put(&mut o.paths.heartbeat_interval, time(v))),
     key("path_max_retrans", |o, v| put(&mut o.paths.path_max_retrans, whole(v, 0, 1000))),
-    key("association_max_retrans", |o, v| put(&mut o.timers.association_max_retrans, whole(v, 0, 1000))),
+    key("association_max_retrans", |o, v| put(&mut o.timers.association_max_retrans, whole(v, 0, 1000).map(Some))),
     key("initial_window", |o, v| put(&mut o.congestion.initial_window, whole(v, 1, 1000).map(Some))),
     key("queueing_limit", |o, v| put(&mut o.congestion.queueing_limit, time(v).map(Some))),
     key("send_buffer", |o, v| put(&mut o.limits.send_buffer, whole(v, 1, 1 << 30))),

@@ -12,6 +12,9 @@ pub enum Event {
     PathUp(PathId, Route),
     /// A path stopped answering; data goes over the others.
     PathDown(PathId, Route),
+    /// A path loses packets of [`PathOptions::base_mtu`](crate::PathOptions::base_mtu) bytes while smaller ones get through: those are
+    /// sent from now on.
+    PathNarrow(PathId, Route),
     /// A path left, or could not join.
     PathRemoved(PathId, Route),
     /// [`recv`](crate::Association::recv) has messages where it had none.

@@ -2,9 +2,10 @@ use super::control::Control;
 use super::{Association, State};
 use crate::api::{JoinError, PathState};
 use crate::path::PathIndex;
-use crate::wire::chunk::{Asconf, AsconfAck};
+use crate::wire::chunk::{Asconf, AsconfAck, kind};
 use crate::wire::{Cause, Causes, Chunk, Parameter, Parameters};
 use braidcast_core::{Instant, PathId, Route, Writer};
+use core::time::Duration;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -12,15 +13,28 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 /// that is right behind NATs (RFC 5061 §4.2.1, §4.2.2).
 const WILDCARD: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
-/// Paths that join and leave (RFC 5061): one request at a time, by serial number.
+/// Paths that join and leave (RFC 5061): one packet of requests at a time, by serial number.
 #[derive(Debug)]
 pub(super) struct Reconfiguration {
     next_serial: u32,
-    waiting: VecDeque<Change>,
-    request: Option<Request>,
+    /// Paths that are to join.
+    joins: VecDeque<PathId>,
+    /// The peer is to be told that paths have left.
+    leaves: bool,
+    /// What has not been answered, the oldest first. More than one only after the path that the oldest went over has left
+    /// (RFC 5061 §5.5).
+    requests: VecDeque<Request>,
+    /// The path that they went over last.
+    carrier: Option<PathId>,
+    /// How often they were sent since the last one was added.
+    attempts: u32,
+    /// T4-rto (RFC 5061 §5.1).
+    due: Instant,
     /// The peer's last request, and our answer to it as on the wire.
     peer_serial: u32,
     answer: Vec<u8>,
+    /// Routes that the peer had us delete, and when, the newest last.
+    deleted: VecDeque<(Route, Instant)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,36 +45,103 @@ enum Change {
     Leave,
 }
 
-/// The ASCONF that has not been answered.
+/// An ASCONF that has not been answered.
 #[derive(Debug)]
 struct Request {
     serial: u32,
     change: Change,
     bytes: Vec<u8>,
-    attempts: u32,
-    /// T4-rto (RFC 5061 §5.1).
-    due: Instant,
 }
 
 impl Reconfiguration {
     /// Attempts over the path that wants to join; then the serial number must be settled over another one.
     const OWN_ATTEMPTS: u32 = 3;
+    /// Deleted routes that are remembered.
+    const MAX_DELETED: usize = 8;
+    /// How long packets of a path that is deleted may still come.
+    const UNDER_WAY: Duration = Duration::from_millis(500);
+    /// Requests in a packet at most: what the smallest MTU has room for behind an AUTH chunk. When paths come and go more often than
+    /// that and nobody answers, the last request speaks for the path that there is now.
+    const MAX_REQUESTS: usize = 12;
 
     /// Serial numbers begin at the initial TSN (RFC 5061 §4.1.1).
     pub(super) const fn new(initial_tsn: u32) -> Self {
-        Self { next_serial: initial_tsn, waiting: VecDeque::new(), request: None, peer_serial: 0, answer: Vec::new() }
+        Self {
+            next_serial: initial_tsn,
+            joins: VecDeque::new(),
+            leaves: false,
+            requests: VecDeque::new(),
+            carrier: None,
+            attempts: 0,
+            due: Instant::ZERO,
+            peer_serial: 0,
+            answer: Vec::new(),
+            deleted: VecDeque::new(),
+        }
+    }
+
+    fn note_deleted(&mut self, now: Instant, route: Route) {
+        self.deleted.retain(|&(other, _)| other != route);
+        if self.deleted.len() == Self::MAX_DELETED {
+            self.deleted.pop_front();
+        }
+        self.deleted.push_back((route, now));
+    }
+
+    /// Whether the peer had us delete `route`, and still sends from there: it deleted all but one, and the join by which this one was
+    /// to come back got lost. What comes sooner was under way before.
+    pub(super) fn was_deleted(&self, now: Instant, route: Route) -> bool {
+        self.deleted.iter().any(|&(other, at)| other == route && now - at > Self::UNDER_WAY)
     }
 
     pub(super) const fn expect(&mut self, peer_initial_tsn: u32) {
         self.peer_serial = peer_initial_tsn.wrapping_sub(1);
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.request.as_ref().map(|request| request.due)
+    fn joins(&self, id: PathId) -> bool {
+        self.joins.contains(&id) || self.requests.iter().any(|request| request.change == Change::Join(id))
     }
 
-    fn is_under_way(&self, change: Change) -> bool {
-        self.waiting.contains(&change) || self.request.as_ref().is_some_and(|request| request.change == change)
+    /// A request for `change` goes with the next packet of requests.
+    fn add(&mut self, now: Instant, change: Change) {
+        let serial = self.next_serial;
+        let parameter = match change {
+            Change::Join(_) => Parameter::AddIp { correlation: serial, address: WILDCARD },
+            Change::Leave => Parameter::DeleteIp { correlation: serial, address: WILDCARD },
+        };
+        let mut parameters = Vec::new();
+        parameter.emit(&mut Writer::new(&mut parameters));
+        let mut bytes = Vec::new();
+        Asconf { serial, address: WILDCARD, parameters: Parameters::new(&parameters) }
+            .emit(&mut Writer::new(&mut bytes));
+        self.next_serial = serial.wrapping_add(1);
+        self.requests.push_back(Request { serial, change, bytes });
+        (self.attempts, self.due) = (0, now);
+    }
+
+    /// The path `id` asks to join.
+    fn add_join(&mut self, now: Instant, id: PathId) {
+        if self.requests.len() < Self::MAX_REQUESTS {
+            return self.add(now, Change::Join(id));
+        }
+        (self.attempts, self.due) = (0, now);
+        let last = self.requests.back_mut().map(|request| core::mem::replace(&mut request.change, Change::Join(id)));
+        match last {
+            Some(Change::Join(other)) => self.joins.push_back(other),
+            Some(Change::Leave) => self.leaves = true,
+            None => {}
+        }
+    }
+
+    /// Whether a request to delete all paths but `id` is out: the peer may know that one alone.
+    fn may_have_left_all_but(&self, id: PathId) -> bool {
+        self.carrier == Some(id) && self.requests.iter().any(|request| request.change == Change::Leave)
+    }
+
+    /// Takes out what an answer with `serial` settles: the request of that number, and the older ones, whose answers were lost.
+    fn settle(&mut self, serial: u32) -> Option<Vec<Request>> {
+        let at = self.requests.iter().position(|request| request.serial == serial)?;
+        Some(self.requests.drain(..=at).collect())
     }
 }
 
@@ -92,18 +173,25 @@ impl Association {
         Ok(id)
     }
 
-    /// Takes the path over `route` out, unless it is the last one that has joined. What it owes goes over the others; the
-    /// peer is told from one of them, as the path itself may be gone.
+    /// Takes the path over `route` out. What it owes goes over the others, or waits for one to [`join`](Self::join); the peer is told
+    /// from another path, as this one may be gone. The last path stays where the peer cannot be told of a new one.
     pub fn leave(&mut self, now: Instant, route: Route) {
         let Some(index) = self.paths.by_route(route) else { return };
-        if self.paths.len() < 2 || (self.state.is_up() && self.paths.best_rank(Some(index)).is_none()) {
+        let last = self.paths.best_rank(Some(index)).is_none();
+        let up = self.state.is_up();
+        if (up && last && !self.agreed.asconf) || (!up && self.paths.len() < 2) {
             return;
         }
-        let known_to_peer = self.paths[index].is_usable();
+        let (id, known_to_peer) = (self.paths[index].id(), self.paths[index].is_usable());
         self.remove_path(now, index);
-        if known_to_peer && self.agreed.asconf && self.state.is_up() {
-            if !self.reconfiguration.waiting.contains(&Change::Leave) {
-                self.reconfiguration.waiting.push_back(Change::Leave);
+        if up && self.agreed.asconf {
+            if self.reconfiguration.may_have_left_all_but(id) {
+                let others: Vec<PathIndex> = self.paths.indices().collect();
+                others.into_iter().for_each(|index| self.queue_join(now, index));
+            }
+            self.reconfiguration.leaves |= known_to_peer;
+            if self.reconfiguration.carrier == Some(id) {
+                (self.reconfiguration.attempts, self.reconfiguration.due) = (0, now);
             }
             self.next_request(now);
         }
@@ -114,9 +202,9 @@ impl Association {
         if !self.agreed.asconf {
             return self.remove_path(now, index);
         }
-        let change = Change::Join(self.paths[index].id());
-        if !self.reconfiguration.is_under_way(change) {
-            self.reconfiguration.waiting.push_back(change);
+        let id = self.paths[index].id();
+        if !self.reconfiguration.joins(id) {
+            self.reconfiguration.joins.push_back(id);
         }
     }
 
@@ -129,82 +217,120 @@ impl Association {
         }
     }
 
-    /// Sends the next change if none is under way.
+    /// Asks for the next change if none is under way, or if the one under way cannot be answered any more, as the path that it went over
+    /// has left: the next one goes with it in one packet then (RFC 5061 §5.5).
     pub(super) fn next_request(&mut self, now: Instant) {
-        if self.reconfiguration.request.is_some() {
+        let stranded = self.is_stranded();
+        let paths = &self.paths;
+        self.reconfiguration.joins.retain(|&id| paths.by_id(id).is_some());
+        let carried = self.reconfiguration.carrier.is_some_and(|id| paths.by_id(id).is_some());
+        if !self.reconfiguration.requests.is_empty() && carried {
             return;
         }
-        let change = loop {
-            match self.reconfiguration.waiting.pop_front() {
-                Some(Change::Join(id)) if self.paths.by_id(id).is_none() => {}
-                Some(change) => break change,
-                None => return,
-            }
-        };
-        let serial = self.reconfiguration.next_serial;
-        self.reconfiguration.next_serial = serial.wrapping_add(1);
-        let mut parameters = Vec::new();
-        let parameter = match change {
-            Change::Join(_) => Parameter::AddIp { correlation: serial, address: WILDCARD },
-            Change::Leave => Parameter::DeleteIp { correlation: serial, address: WILDCARD },
-        };
-        parameter.emit(&mut Writer::new(&mut parameters));
-        let mut bytes = Vec::new();
-        Asconf { serial, address: WILDCARD, parameters: Parameters::new(&parameters) }
-            .emit(&mut Writer::new(&mut bytes));
-        self.reconfiguration.request = Some(Request { serial, change, bytes, attempts: 0, due: now });
+        // Over a path that the peer does not know nothing can leave.
+        if self.reconfiguration.leaves && !stranded && self.reconfiguration.requests.is_empty() {
+            self.reconfiguration.leaves = false;
+            self.reconfiguration.add(now, Change::Leave);
+        } else if let Some(id) = self.reconfiguration.joins.pop_front() {
+            self.reconfiguration.add_join(now, id);
+        } else {
+            return;
+        }
         self.handle_asconf_timeout(now);
     }
 
-    /// Sends the request (again).
-    pub(super) fn handle_asconf_timeout(&mut self, now: Instant) {
-        self.next_request_if_idle(now);
-        let rto = self.options.timers.rto;
-        let Some(request) = self.reconfiguration.request.as_mut().filter(|request| request.due <= now) else { return };
-        request.due = now + (rto.initial * (1 << request.attempts.min(10))).min(rto.max);
-        let own = match request.change {
-            Change::Join(id) if request.attempts < Reconfiguration::OWN_ATTEMPTS => self.paths.by_id(id),
-            Change::Join(_) | Change::Leave => None,
-        };
-        request.attempts += 1;
-        let bytes = request.bytes.clone();
-        if let Some(path) = own.or_else(|| self.paths.for_control(None)) {
-            self.control.push_back(Control { path, tag: self.peer_tag, bytes, alone: false });
-        }
+    /// No path answers, so that only one that joins, perhaps anew, can speak for us.
+    fn is_stranded(&self) -> bool {
+        self.paths.best_rank(None).is_none_or(|rank| rank > 1)
     }
 
-    fn next_request_if_idle(&mut self, now: Instant) {
-        if self.reconfiguration.request.is_none() && !self.reconfiguration.waiting.is_empty() {
-            self.next_request(now);
+    /// The path that requests go over: at first that which wants to join, as its source address is what is added.
+    fn request_path(&self) -> Option<PathIndex> {
+        if self.reconfiguration.requests.is_empty() {
+            return None;
         }
+        let own = self.reconfiguration.requests.iter().rev().find_map(|request| match request.change {
+            Change::Join(id) => self.paths.by_id(id),
+            Change::Leave => None,
+        });
+        let own_turn = self.reconfiguration.attempts < Reconfiguration::OWN_ATTEMPTS;
+        own.filter(|_| own_turn).or_else(|| self.paths.for_control(None)).or(own)
+    }
+
+    /// When requests are sent again.
+    pub(super) fn asconf_timeout(&self) -> Option<Instant> {
+        // With no path to send them over they wait for one.
+        self.request_path().map(|_| self.reconfiguration.due)
+    }
+
+    /// Sends the requests (again).
+    pub(super) fn handle_asconf_timeout(&mut self, now: Instant) {
+        if self.reconfiguration.requests.is_empty() {
+            let waiting = self.reconfiguration.leaves || !self.reconfiguration.joins.is_empty();
+            return if waiting {
+                self.next_request(now)
+            };
+        }
+        if self.reconfiguration.due > now {
+            return;
+        }
+        let stranded = self.is_stranded();
+        if self.reconfiguration.attempts > 0 {
+            // The path that wants to join may lead nowhere: another one's turn (RFC 5061 §5.5).
+            if let Some(id) = self.reconfiguration.joins.pop_front() {
+                self.reconfiguration.add_join(now, id);
+            }
+        }
+        let Some(path) = self.request_path() else { return };
+        let rto = self.options.timers.rto;
+        // While nothing else can be sent, patience would be a pause of the stream.
+        let doublings = if stranded { 0 } else { self.reconfiguration.attempts.min(10) };
+        self.reconfiguration.due = now + (rto.initial * (1 << doublings)).min(rto.max);
+        self.reconfiguration.attempts += 1;
+        let bytes: Vec<u8> =
+            self.reconfiguration.requests.iter().flat_map(|request| request.bytes.iter().copied()).collect();
+        self.reconfiguration.carrier = Some(self.paths[path].id());
+        self.control.retain(|control| !is_asconf(&control.bytes));
+        self.control.push_back(Control { path, tag: self.peer_tag, bytes, alone: false });
     }
 
     /// ASCONF-ACK (RFC 5061 §5.1).
-    pub(super) fn handle_asconf_ack(&mut self, now: Instant, ack: &AsconfAck<'_>) {
-        let Some(request) = self.reconfiguration.request.take_if(|request| request.serial == ack.serial) else {
-            return;
-        };
+    pub(super) fn handle_asconf_ack(&mut self, now: Instant, arrived: PathIndex, ack: &AsconfAck<'_>) {
+        let Some(settled) = self.reconfiguration.settle(ack.serial) else { return };
+        let several = settled.len() > 1 || !self.reconfiguration.requests.is_empty();
         let mut refused = false;
         for raw in ack.parameters.iter().map_while(Result::ok) {
             refused |= matches!(Parameter::parse(raw), Ok(Parameter::ErrorCauseIndication { .. }));
         }
-        match request.change {
-            Change::Join(id) => {
-                let Some(index) = self.paths.by_id(id) else { return self.next_request(now) };
-                if refused && !self.paths[index].is_usable() {
-                    self.remove_path(now, index);
-                } else {
-                    self.paths[index].ask(now);
+        for request in settled {
+            let refused = refused && request.serial == ack.serial;
+            match request.change {
+                // Of a packet with several requests the peer saw one source address: that of the path that it answers over.
+                Change::Join(id) if several && self.paths.by_id(id).is_some_and(|index| index != arrived) => {
+                    self.reconfiguration.joins.push_back(id);
                 }
-            }
-            Change::Leave => {
-                // All but the path that carried the request have left with it; the others come back.
-                let carrier = self.paths.for_control(None);
-                let others: Vec<PathIndex> = self.paths.indices().filter(|&index| Some(index) != carrier).collect();
-                others.into_iter().for_each(|index| self.queue_join(now, index));
+                Change::Join(id) => self.joined(now, id, refused),
+                // That packet came from a path that the peer did not know.
+                Change::Leave if several && refused => self.reconfiguration.leaves = true,
+                Change::Leave => {
+                    // All but the path that carried the request have left with it; the others come back.
+                    let carrier = self.paths.for_control(None);
+                    let others: Vec<PathIndex> = self.paths.indices().filter(|&index| Some(index) != carrier).collect();
+                    others.into_iter().for_each(|index| self.queue_join(now, index));
+                }
             }
         }
         self.next_request(now);
+    }
+
+    /// The peer answered that the path `id` has joined, or refused it.
+    fn joined(&mut self, now: Instant, id: PathId, refused: bool) {
+        let Some(index) = self.paths.by_id(id) else { return };
+        if refused && !self.paths[index].is_usable() {
+            self.remove_path(now, index);
+        } else {
+            self.paths[index].ask(now);
+        }
     }
 
     /// ASCONF, authenticated, that came over `route` (RFC 5061 §5.2).
@@ -274,9 +400,12 @@ impl Association {
                 }
                 let leaves =
                     |route: Route| route != source && (address.is_unspecified() || route.remote.ip() == address);
-                let gone: Vec<PathIndex> =
-                    self.paths.enumerate().filter(|(_, path)| leaves(path.route())).map(|(index, _)| index).collect();
-                gone.into_iter().for_each(|index| self.remove_path(now, index));
+                let gone: Vec<(PathIndex, Route)> =
+                    self.paths.enumerate().map(|(index, path)| (index, path.route())).collect();
+                for (index, route) in gone.into_iter().filter(|&(_, route)| leaves(route)) {
+                    self.remove_path(now, index);
+                    self.reconfiguration.note_deleted(now, route);
+                }
                 // The peer may know that the path works when we do not yet: ask at once if it is all that is left.
                 let unsure = self.paths.best_rank(None).is_none();
                 if let Some(index) = self.paths.by_route(source).filter(|_| unsure) {
@@ -296,4 +425,8 @@ impl Association {
         }
         Route::new(source.socket, SocketAddr::new(address, source.remote.port()))
     }
+}
+
+fn is_asconf(chunk: &[u8]) -> bool {
+    chunk.first() == Some(&kind::ASCONF)
 }

@@ -7,7 +7,7 @@ use crate::auth::AuthKeys;
 use crate::capabilities::{Agreed, Offer, Unrecognized};
 use crate::cookie::Cookie;
 use crate::path::PathIndex;
-use crate::rx::{Echoes, Limits, Tracker};
+use crate::rx::{Echoes, Limits, Slices, Tracker};
 use crate::tx::Ledger;
 use crate::wire::chunk::{CookieAck, CookieEcho, Init};
 use crate::wire::{Cause, Chunk, Parameter, Parameters, padded};
@@ -254,6 +254,7 @@ impl Association {
         self.queue.settle(self.agreed.interleaving, self.agreed.forward_tsn);
         self.tracker = Tracker::new(settled.peer_initial_tsn);
         self.echoes = Echoes::default();
+        self.slices = Slices::default();
         self.reassembly.reset(Limits {
             streams: settled.inbound_streams,
             interleaving: self.agreed.interleaving,
@@ -269,6 +270,7 @@ impl Association {
     /// The handshake is done: data and joins may flow.
     pub(super) fn establish(&mut self, now: Instant) {
         self.state = State::Established;
+        self.paths.note_answer(now);
         self.journal.events.push_back(Event::Connected);
         for path in self.paths.iter_mut() {
             if path.state() == PathState::Active {

@@ -1,4 +1,5 @@
 use super::Association;
+use crate::api::{Event, LossDetection};
 use crate::path::{Info, PathIndex};
 use crate::wire::chunk::{self, Heartbeat, HeartbeatAck, Pad};
 use crate::wire::{Chunk, Header};
@@ -17,8 +18,12 @@ impl Association {
         let Ok(info) = Info::parse(ack.info) else { return };
         let in_flight = self.ledger.in_flight_over(index);
         let path = &mut self.paths[index];
-        if path.id() == info.path && path.on_heartbeat_ack(now, &info, in_flight) {
-            self.path_answers(now, index);
+        if path.id() == info.path
+            && path.on_heartbeat_ack(now, &info, in_flight)
+            && self.path_answers(now, index)
+            && self.options.papers.loss_detection == LossDetection::Time
+        {
+            self.lose_sent_before(now, index, info.sent);
         }
     }
 
@@ -30,7 +35,12 @@ impl Association {
     /// A HEARTBEAT padded to the size in question (RFC 8899 §6.2.1), in a packet that holds nothing else of weight.
     pub(super) fn put_mtu_probe(&mut self, now: Instant, index: PathIndex, start: usize, buf: &mut Vec<u8>) {
         let nonce = self.rng.u64();
-        let Some((size, info)) = self.paths[index].send_mtu_probe(now, nonce) else { return };
+        let path = &mut self.paths[index];
+        let probe = path.send_mtu_probe(now, nonce);
+        if path.take_narrow_news() {
+            self.journal.events.push_back(Event::PathNarrow(path.id(), path.route()));
+        }
+        let Some((size, info)) = probe else { return };
         put_info(info, buf);
         let used = buf.len() - start;
         if size >= used + 4 {

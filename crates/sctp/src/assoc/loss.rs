@@ -82,6 +82,23 @@ impl Association {
         self.path_failed(index);
     }
 
+    /// The path `index` answers again: what was sent over it before what it answers is lost, and need not wait for its timer, which
+    /// has backed off.
+    pub(super) fn lose_sent_before(&mut self, now: Instant, index: PathIndex, asked: Instant) {
+        let sent =
+            |(tsn, order, chunk): (Tsn, Order, &crate::tx::Chunk)| (chunk.sent() < asked).then_some((tsn, order));
+        let overdue: Vec<(Tsn, Order)> = self.ledger.sent_over(index).map_while(sent).collect();
+        let prospect = self.prospect(now);
+        for (tsn, order) in overdue {
+            // Its message may have been given up with a chunk before it.
+            if self.ledger.is_at(tsn, index, order) {
+                let (ledger, books) = self.books();
+                ledger.lose(books, prospect, tsn, LossCause::Silence);
+                self.paths[index].on_lost(1, LossCause::Silence);
+            }
+        }
+    }
+
     /// Takes all that is in flight on the path `index` for lost. Returns how many chunks that were.
     fn lose_all(&mut self, now: Instant, index: PathIndex, cause: LossCause) -> u64 {
         let prospect = self.prospect(now);

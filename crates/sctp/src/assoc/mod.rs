@@ -25,6 +25,7 @@ mod receive;
 mod sack;
 mod schedule;
 mod shutdown;
+mod slice;
 mod split;
 mod state;
 mod timers;
@@ -44,7 +45,7 @@ use crate::capabilities::{Agreed, Offer};
 use crate::cookie::Cookie;
 use crate::journal::Journal;
 use crate::path::Paths;
-use crate::rx::{AckPolicy, AckTimer, Echoes, Limits, Reassembly, Received, Tracker};
+use crate::rx::{AckPolicy, AckTimer, Echoes, Limits, Reassembly, Received, Slices, Tracker};
 use crate::tx::{Front, Ledger, SendQueue};
 use asconf::Reconfiguration;
 use braidcast_core::{Instant, PathId, Rng, Route, Transmit};
@@ -92,6 +93,8 @@ pub struct Association {
     reassembly: Reassembly,
     ack: AckTimer,
     echoes: Echoes,
+    /// Chunks of which slices came.
+    slices: Slices,
     reconfiguration: Reconfiguration,
     control: VecDeque<Control>,
     /// Timeouts in a row over all paths (RFC 9260 §8.1).
@@ -114,6 +117,7 @@ struct Scratch {
     views: Vec<PathView>,
     gaps: Vec<u8>,
     duplicates: Vec<u8>,
+    slices: Vec<u8>,
 }
 
 impl Association {
@@ -168,6 +172,7 @@ impl Association {
             reassembly: Reassembly::new(limits),
             ack: AckTimer::new(policy),
             echoes: Echoes::default(),
+            slices: Slices::default(),
             reconfiguration: Reconfiguration::new(initial_tsn),
             control: VecDeque::new(),
             errors: 0,

@@ -18,9 +18,10 @@ impl Association {
         self.journal.events.push_back(Event::PathRemoved(path.id(), path.route()));
     }
 
-    /// The path `index` can carry data: it was confirmed, or answers again.
-    pub(super) fn path_answers(&mut self, now: Instant, index: PathIndex) {
+    /// The path `index` can carry data: it was confirmed, or answers again. Whether it did not before.
+    pub(super) fn path_answers(&mut self, now: Instant, index: PathIndex) -> bool {
         self.errors = 0;
+        self.paths.note_answer(now);
         let path = &mut self.paths[index];
         let answer = path.on_answer(now, self.ledger.is_forwarding());
         self.scheduler.on_restarted(index.get());
@@ -30,6 +31,7 @@ impl Association {
         if answer.revived {
             self.ledger.copy_urgent(&self.queue, index);
         }
+        answer.revived
     }
 
     /// The path `index` missed an answer (RFC 9260 §8.1, §8.2; RFC 7829 §3).
@@ -42,10 +44,26 @@ impl Association {
         if missed.down {
             self.journal.events.push_back(Event::PathDown(path.id(), path.route()));
         }
-        self.errors += u32::from(best && missed.counts);
-        if self.errors > self.options.timers.association_max_retrans {
-            self.send_abort(&crate::wire::Cause::UserInitiatedAbort(b"no path answers"));
-            self.close(crate::api::CloseReason::PathsFailed);
+        self.errors = self.errors.saturating_add(u32::from(best && missed.counts));
+        if self.options.timers.association_max_retrans.is_some_and(|most| self.errors > most) {
+            self.end_unanswered();
         }
+    }
+
+    /// Ends the association if no path has answered for as long as that is waited for.
+    pub(super) fn give_up(&mut self, now: Instant) {
+        if self.give_up_at().is_some_and(|at| at <= now) {
+            self.end_unanswered();
+        }
+    }
+
+    /// When patience ends.
+    pub(super) fn give_up_at(&self) -> Option<Instant> {
+        Some(self.paths.answered()? + self.options.timers.give_up?)
+    }
+
+    fn end_unanswered(&mut self) {
+        self.send_abort(&crate::wire::Cause::UserInitiatedAbort(b"no path answers"));
+        self.close(crate::api::CloseReason::PathsFailed);
     }
 }

@@ -2,7 +2,7 @@ use super::Association;
 use crate::api::CloseReason;
 use crate::path::PathIndex;
 use crate::rx::{Arrival, Fragment, Key, ReassemblyError};
-use crate::wire::chunk::{ErrorChunk, ForwardTsn, GapBlocks, IForwardTsn};
+use crate::wire::chunk::{Data, ErrorChunk, ForwardTsn, GapBlocks, IData, IForwardTsn, Slice};
 use crate::wire::{Cause, Causes, Chunk, Packet, RawChunk, UnknownAction};
 use braidcast_core::{Ecn, Instant, Route, Writer};
 
@@ -27,7 +27,7 @@ impl Association {
     /// A packet with our verification tag came over `route`; `bytes` is all of it.
     pub(crate) fn handle_packet(&mut self, now: Instant, route: Route, ecn: Ecn, packet: &Packet<'_>, bytes: &[u8]) {
         let mut arrived = self.paths.by_route(route);
-        let listed = self.peer_addresses.contains(route.remote.ip());
+        let listed = self.peer_addresses.contains(route.remote.ip()) || self.reconfiguration.was_deleted(now, route);
         if arrived.is_none() && listed && self.state.is_up() && self.paths.len() < self.options.paths.max_paths {
             arrived = Some(self.take_in(now, route)); // The tag proves that it is the peer who uses its other address.
         }
@@ -80,6 +80,7 @@ impl Association {
         path.on_packet_received(bytes.len());
         let id = path.id();
         if arrivals.any {
+            self.slices.settle(self.tracker.cumulative());
             self.note_window(now);
             self.ack.on_data_packet(now, id, arrivals.new, arrivals.disorder, arrivals.immediate);
             if matches!(self.state, super::State::ShutdownSent(_)) {
@@ -144,6 +145,7 @@ impl Association {
                 arrivals.carried.redundancy = true;
                 self.handle_redundancy(&redundancy);
             }
+            Chunk::Slice(slice) if self.agreed.slices => self.handle_slice(now, arrived, &slice, arrivals),
             Chunk::InitAck(init) => self.handle_init_ack(now, arrived, init),
             Chunk::CookieAck(_) => self.handle_cookie_ack(now, arrived),
             Chunk::Shutdown(shutdown) => self.handle_shutdown(now, arrived, shutdown.cumulative_tsn),
@@ -154,7 +156,7 @@ impl Association {
             Chunk::Asconf(asconf) if authenticated => {
                 self.handle_asconf(now, self.paths[arrived].route(), &asconf);
             }
-            Chunk::AsconfAck(ack) if authenticated => self.handle_asconf_ack(now, &ack),
+            Chunk::AsconfAck(ack) if authenticated => self.handle_asconf_ack(now, arrived, &ack),
             // Without RFC 4895 agreed on nobody may change addresses; the other chunks are the endpoint's business or
             // carry nothing.
             Chunk::Asconf(_)
@@ -166,9 +168,32 @@ impl Association {
             Chunk::Ecne(ecne) if self.agreed.ecn => self.handle_ecne(now, arrived, ecne),
             Chunk::Cwr(cwr) if self.agreed.ecn => self.handle_cwr(path, cwr),
             // What was not agreed on is as unknown as it is to others.
-            Chunk::NrSack(_) | Chunk::Ecne(_) | Chunk::Cwr(_) | Chunk::Unknown(_) => return self.handle_unknown(raw),
+            Chunk::NrSack(_) | Chunk::Ecne(_) | Chunk::Cwr(_) | Chunk::Slice(_) | Chunk::Unknown(_) => {
+                return self.handle_unknown(raw);
+            }
         }
         true
+    }
+
+    /// A slice of a chunk; the chunk goes its way once it is whole.
+    fn handle_slice(&mut self, now: Instant, arrived: PathIndex, slice: &Slice<'_>, arrivals: &mut Arrivals) {
+        let tsn = self.tracker.unwrap(slice.tsn);
+        if !self.state.accepts_data() {
+            return;
+        }
+        if self.tracker.has(tsn) {
+            (arrivals.any, arrivals.disorder) = (true, true);
+            return;
+        }
+        let Some(bytes) = self.slices.insert(tsn, slice) else { return };
+        let Some((&[kind, flags, ..], value)) = bytes.split_first_chunk::<4>() else { return };
+        let raw = RawChunk { kind, flags, value, bytes: &bytes, offset: 0 };
+        match Chunk::parse(raw) {
+            Ok(chunk @ Chunk::Data(Data { tsn, .. }) | chunk @ Chunk::IData(IData { tsn, .. })) if tsn == slice.tsn => {
+                self.handle_chunk(now, arrived, raw, chunk, false, arrivals);
+            }
+            _ => self.journal.stats.dropped_packets += 1,
+        }
     }
 
     /// DATA or I-DATA (RFC 9260 §6.2), `bytes` as it came.

@@ -2,10 +2,9 @@
 
 use super::plan::What;
 use super::{Association, Avoided};
-use crate::api::{Options, Priority};
-use crate::number::Tsn;
+use crate::api::Options;
 use crate::path::PathIndex;
-use crate::tx::Origin;
+use crate::tx::{Origin, Repeat};
 use crate::wire::Header;
 use braidcast_core::Instant;
 use braidcast_mpath::{PathView, RetransmissionPolicy, View, Waiting};
@@ -107,7 +106,7 @@ impl Association {
     }
 
     /// The first of the lost chunks that may go over the path `index`.
-    pub(super) fn next_repeat(&self, index: PathIndex) -> Option<(Origin, Priority, Tsn)> {
+    pub(super) fn next_repeat(&self, index: PathIndex) -> Option<Repeat> {
         if self.ledger.has_no_repeats() {
             return None;
         }
@@ -115,9 +114,8 @@ impl Association {
         if self.options.papers.retransmission != RetransmissionPolicy::RtxAsap {
             self.fill_views(&mut views);
         }
-        let here = |&(origin, ..): &(Origin, Priority, Tsn)| {
-            repeat_target(&self.options, &views, origin).is_none_or(|target| target == index)
-        };
+        let here =
+            |&(origin, ..): &Repeat| repeat_target(&self.options, &views, origin).is_none_or(|target| target == index);
         self.ledger.repeats().filter(here).min_by_key(|&(_, priority, tsn)| (priority, tsn))
     }
 

@@ -1,13 +1,23 @@
 use super::{Association, State};
 use crate::path::PathIndex;
 use braidcast_core::Instant;
+use core::time::Duration;
 
 impl Association {
+    /// We did not run for `late`, until `now`, as the machine was busy or asleep.
+    pub(crate) fn handle_late_wake(&mut self, now: Instant, late: Duration) {
+        self.paths.on_late_wake(now, late);
+    }
+
     /// Works off all timers that have expired by `now`.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.handle_handshake_timeout(now);
         self.handle_shutdown_timeout(now);
         if !self.state.is_up() {
+            return;
+        }
+        self.give_up(now);
+        if self.state.is_closed() {
             return;
         }
         self.expire(now);
@@ -51,7 +61,8 @@ impl Association {
             // With no path to send it over, a SACK waits for one.
             self.ack.poll_timeout().filter(|_| self.sack_path().is_some()),
             self.queue.next_expiry(),
-            self.reconfiguration.poll_timeout(),
+            self.asconf_timeout(),
+            self.give_up_at(),
             self.pacing_timeout(),
         ]
         .into_iter()

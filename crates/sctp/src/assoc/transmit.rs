@@ -20,6 +20,9 @@ impl Association {
             self.held_by_peer.observe(now, held);
             let plan = self.plan(now, may_wait)?;
             let waiting = self.queue.waiting_bytes();
+            if let Some(repeat) = self.next_oversized(now, plan) {
+                return Some(self.transmit_slices(now, plan.path, repeat, buf));
+            }
             let transmit = self.write(now, plan, buf);
             if transmit.is_some() {
                 return transmit;
@@ -198,12 +201,17 @@ impl Association {
         self.put_new(now, index, end, buf);
         let sent = buf.len() - before;
         if sent > 0 {
-            self.note_sources(now);
-            self.paths.note_last(index);
-            self.scheduler.on_sent(index.get(), sent);
-            self.paths[index].on_data_sent(now, sent);
-            self.note_idle_windows();
+            self.note_data_sent(now, index, sent);
         }
+    }
+
+    /// `sent` bytes of data chunks leave over the path `index`.
+    pub(super) fn note_data_sent(&mut self, now: Instant, index: PathIndex, sent: usize) {
+        self.note_sources(now);
+        self.paths.note_last(index);
+        self.scheduler.on_sent(index.get(), sent);
+        self.paths[index].on_data_sent(now, sent);
+        self.note_idle_windows();
     }
 
     /// Where nothing waits, windows that have room say nothing about what their paths carry.
@@ -282,7 +290,7 @@ impl Association {
     }
 
     /// A chunk of `len` bytes is about to leave over the path `index`.
-    fn departs(&mut self, now: Instant, index: PathIndex, len: usize) -> Leave {
+    pub(super) fn departs(&mut self, now: Instant, index: PathIndex, len: usize) -> Leave {
         let in_flight = self.ledger.in_flight_over(index);
         Leave { now, path: index, stamp: self.paths[index].stamp(now, in_flight, len) }
     }

@@ -8,6 +8,7 @@ use crate::assoc::Association;
 use crate::cookie::CookieJar;
 use crate::wire::{Packet, chunk::kind};
 use braidcast_core::{Datagram, Instant, Key, Machine, Member, Misuse, Rng, Roster, Route, Transmit, Turn};
+use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -70,11 +71,16 @@ pub struct Endpoint {
     roster: Roster<Entry>,
     by_tag: HashMap<u32, AssociationId>,
     by_route: HashMap<(Route, u16), AssociationId>,
+    /// When we last noticed that we had not run for a while.
+    woke: Instant,
 }
 
 impl Endpoint {
     /// Answers to packets of no association that wait at most; further ones are dropped, and the peer repeats.
     pub const MAX_REPLIES: usize = Roster::<Entry>::MAX_REPLIES;
+
+    /// How late a timer may be heard before we take it that we did not run meanwhile.
+    const LATE: Duration = Duration::from_millis(100);
 
     /// An endpoint that neither listens nor is connected. `rng` must be unguessable outside of experiments: tags, nonces
     /// and the cookie secret are drawn from it.
@@ -91,6 +97,7 @@ impl Endpoint {
             roster: Roster::default(),
             by_tag: HashMap::new(),
             by_route: HashMap::new(),
+            woke: Instant::ZERO,
         })
     }
 
@@ -141,6 +148,23 @@ impl Endpoint {
     /// All associations, in no particular order of meaning, but always the same.
     pub fn associations(&self) -> impl Iterator<Item = AssociationId> + '_ {
         self.roster.ids()
+    }
+
+    /// Where a timer should have been heard long ago, this machine stood still and not the network: no path is blamed.
+    fn notice_late_wake(&mut self, now: Instant) {
+        let Some(due) = self.roster.poll_timeout() else { return };
+        let late = now.since(due.max(self.woke));
+        if late <= Self::LATE {
+            return;
+        }
+        self.woke = now;
+        let ids: Vec<_> = self.roster.ids().collect();
+        for id in ids {
+            if let Some(entry) = self.roster.get_mut(id) {
+                entry.association.handle_late_wake(now, late);
+            }
+            self.roster.set_timer(id);
+        }
     }
 
     fn insert(&mut self, association: Association) -> AssociationId {
@@ -204,6 +228,7 @@ impl Machine for Endpoint {
     type Event = (AssociationId, Event);
 
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
+        self.notice_late_wake(now);
         let Datagram { route, ecn, payload } = datagram;
         let Ok(packet) = Packet::parse(payload) else { return };
         if packet.header.destination_port != self.options.local_port {
@@ -231,6 +256,7 @@ impl Machine for Endpoint {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        self.notice_late_wake(now);
         self.roster.handle_timeout(now);
     }
 

@@ -106,7 +106,10 @@ impl Path {
                 self.pmtu.on_delivered(acked.len + Header::LEN + IData::HEADER);
                 self.ect.on_acked(order, next);
                 self.rack.on_delivered(now, acked.sent, order.get(), acked.repeated, self.rtt.min());
-                if !acked.repeated && news.newest.is_none_or(|(newest, _)| newest < order) {
+                if !acked.repeated
+                    && acked.sent >= self.awake_since
+                    && news.newest.is_none_or(|(newest, _)| newest < order)
+                {
                     news.newest = Some((order, acked.sent));
                 }
             }

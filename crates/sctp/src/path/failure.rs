@@ -3,6 +3,7 @@ use crate::api::PathState;
 use crate::number::Order;
 use braidcast_cc::Siblings;
 use braidcast_core::Instant;
+use core::time::Duration;
 
 /// Which timers of a path have expired.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +45,14 @@ impl Path {
         self.pmtu.start(now);
     }
 
+    /// We did not run for `late`, until `now`: answers may have waited for us all the time. No timer blames the path for that, and no
+    /// round trip that we slept through is measured.
+    pub(crate) fn on_late_wake(&mut self, now: Instant, late: Duration) {
+        self.timers.put_off(late);
+        self.heartbeats.put_off(late);
+        self.awake_since = now;
+    }
+
     /// Works off the timers that have expired by `now`, as far as they concern the path alone; `in_flight` bytes are out.
     pub(crate) fn on_timers(&mut self, now: Instant, in_flight: usize) -> Expired {
         let retransmission = self.timers.is_expired(Timer::Retransmission, now);
@@ -79,8 +88,9 @@ impl Path {
         } else {
             return false;
         };
+        self.pmtu.on_small_answered();
         // Late because it stood in a queue, with all else that is under way there, or because the path stood still?
-        if !late || self.errors == 0 {
+        if (!late || self.errors == 0) && info.sent >= self.awake_since {
             let rtt = now - info.sent;
             self.rtt.sample(rtt);
             self.measured = now;
@@ -167,9 +177,9 @@ impl Path {
         self.cc.on_timeout(&conditions);
         self.recovery = Some(next);
         self.pending.heartbeat |= self.options.paths.quick_failover.is_some();
-        self.pmtu.on_timeout(now);
         self.stats.t3_expiries += 1;
         self.burst = 0;
+        self.pmtu.on_timeout(now);
     }
 
     /// Nothing is out, and `most` bytes of window are warranted.
@@ -203,9 +213,9 @@ impl Path {
     /// New data prefers other paths from now on; a heartbeat asks this one, and its own timer takes over.
     pub(crate) fn fall_silent(&mut self, now: Instant) {
         self.silent_since = Some(now);
-        self.pmtu.on_timeout(now);
         self.pending.heartbeat = true;
         self.timers.stop(Timer::Retransmission);
+        self.pmtu.on_timeout(now);
     }
 
     /// The only path that there is is asked again after a while.

@@ -99,6 +99,13 @@ impl Heartbeats {
         Some(self.sent)
     }
 
+    /// Waits longer for the outstanding one, by `late`.
+    pub(crate) fn put_off(&mut self, late: Duration) {
+        if let Some((_, deadline)) = &mut self.outstanding {
+            *deadline += late;
+        }
+    }
+
     /// Whether `nonce` is that of the one that failed last: the path stood still, but is not dead.
     pub(crate) fn answered_late(&mut self, nonce: u64) -> bool {
         self.failed.take_if(|failed| *failed == nonce).is_some()

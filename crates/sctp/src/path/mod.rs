@@ -93,6 +93,8 @@ pub(crate) struct Path {
     measured: Instant,
     /// When the path last answered.
     answered: Instant,
+    /// What was sent before measures our own pause.
+    awake_since: Instant,
     /// RTT is measured once each round trip: the next measurement comes from this place in the order on.
     next_rtt_order: Order,
     /// The controller's round trips: the present one ends when something sent from this place on is acknowledged.
@@ -146,6 +148,7 @@ impl Path {
             ect: Ect::default(),
             measured: now,
             answered: now,
+            awake_since: Instant::ZERO,
             next_rtt_order: Order::FIRST,
             cc_round: Order::FIRST,
             errors: 0,

@@ -2,6 +2,7 @@ use super::{Path, PathIndex};
 use crate::api::{Options, PathState};
 use braidcast_core::{Instant, PathId, Route};
 use core::ops::{Index, IndexMut};
+use core::time::Duration;
 use std::sync::Arc;
 
 /// The paths of an association. Places are used again, [`PathId`]s are not.
@@ -12,13 +13,23 @@ pub(crate) struct Paths {
     next_id: u16,
     primary: PathIndex,
     last: PathIndex,
+    /// When one of them last answered.
+    answered: Option<Instant>,
     changes: Vec<(Route, bool)>,
 }
 
 impl Paths {
     pub(crate) fn new(options: Arc<Options>) -> Self {
         let first = PathIndex::new(0);
-        Self { options, places: Vec::new(), next_id: 0, primary: first, last: first, changes: Vec::new() }
+        Self {
+            options,
+            places: Vec::new(),
+            next_id: 0,
+            primary: first,
+            last: first,
+            answered: None,
+            changes: Vec::new(),
+        }
     }
 
     pub(crate) fn add(&mut self, now: Instant, route: Route, state: PathState) -> PathIndex {
@@ -92,6 +103,22 @@ impl Paths {
     /// Routes that became or ceased to be paths since the last call, for the endpoint's index.
     pub(crate) fn take_changes(&mut self) -> impl Iterator<Item = (Route, bool)> + '_ {
         self.changes.drain(..)
+    }
+
+    /// When a path last answered; `None` before the first answer.
+    pub(crate) const fn answered(&self) -> Option<Instant> {
+        self.answered
+    }
+
+    /// A path answers.
+    pub(crate) const fn note_answer(&mut self, now: Instant) {
+        self.answered = Some(now);
+    }
+
+    /// We did not run for `late`, until `now`: no path is to blame for that.
+    pub(crate) fn on_late_wake(&mut self, now: Instant, late: Duration) {
+        self.iter_mut().for_each(|path| path.on_late_wake(now, late));
+        self.answered = self.answered.map(|at| at + late);
     }
 
     /// The path of the handshake, or the one that data went to last.

@@ -59,8 +59,15 @@ impl Path {
 
     /// A heartbeat leaves, marked with `nonce`. Returns what stands in it.
     pub(crate) fn send_heartbeat(&mut self, now: Instant, nonce: u64) -> Info {
-        self.heartbeats.sent(now, nonce, self.rtt.rto());
+        self.heartbeats.sent(now, nonce, self.heartbeat_timeout());
         Info { path: self.id, sent: now, nonce, probe_size: 0 }
+    }
+
+    /// How long a heartbeat is waited for.
+    fn heartbeat_timeout(&self) -> Duration {
+        let rto = self.rtt.rto();
+        let longest = self.options.paths.longest_silence.map(|longest| longest.max(self.rtt.unbacked_rto()));
+        longest.map_or(rto, |longest| rto.min(longest))
     }
 
     /// An MTU probe leaves, if one is due. Returns its size and what stands in it.
@@ -69,6 +76,11 @@ impl Path {
         self.pmtu.sent(now, self.rtt.rto());
         self.pmtu_nonce = nonce;
         Some((size, Info { path: self.id, sent: now, nonce, probe_size: size as u16 }))
+    }
+
+    /// Whether the path has turned out to carry less than it was trusted to.
+    pub(crate) const fn take_narrow_news(&mut self) -> bool {
+        self.pmtu.take_narrow_news()
     }
 
     /// A chunk of `len` bytes is about to leave over this path, where `in_flight` bytes are out. Returns what it has to keep.

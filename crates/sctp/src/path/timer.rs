@@ -1,4 +1,5 @@
 use braidcast_core::Instant;
+use core::time::Duration;
 
 /// What a path waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +46,11 @@ impl TimerTable {
     /// Stops the timer if it has expired; whether it had.
     pub(crate) fn take_expired(&mut self, timer: Timer, now: Instant) -> bool {
         self.expiries[timer as usize].take_if(|expiry| *expiry <= now).is_some()
+    }
+
+    /// Puts all that run off by `late`.
+    pub(crate) fn put_off(&mut self, late: Duration) {
+        self.expiries.iter_mut().flatten().for_each(|expiry| *expiry += late);
     }
 
     /// When the next one expires.

@@ -5,5 +5,7 @@ mod ledger;
 mod queue;
 
 pub(crate) use front::{Front, Way};
-pub(crate) use ledger::{Ack, AckReport, Acked, Books, Chunk, Departure, Leave, Ledger, LossCause, Origin, Was};
+pub(crate) use ledger::{
+    Ack, AckReport, Acked, Books, Chunk, Departure, Leave, Ledger, LossCause, Origin, Repeat, Was,
+};
 pub(crate) use queue::{Message, MessageKey, Piece, Prospect, SendQueue};

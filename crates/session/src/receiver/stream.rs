@@ -177,7 +177,9 @@ impl Stream {
         // stream promised nothing but the last message, and of a reliable one all is flushed.
         let complete = self.ended && (!self.reliable || self.progress.flushed);
         let gone = now.since(self.closed_at);
-        let waits = give_up.is_none_or(|limit| gone < limit) && !self.given_up && !is_final(&reason);
+        // Where there is a limit, that is why the association gave up.
+        let limited = give_up.is_some() && reason == CloseReason::PathsFailed;
+        let waits = !limited && give_up.is_none_or(|limit| gone < limit) && !self.given_up && !is_final(&reason);
         let over = match (complete, self.reliable) {
             (true, false) => true,
             (true, true) => gone >= LINGER || self.given_up || reason == CloseReason::Shutdown,

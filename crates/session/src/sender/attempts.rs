@@ -6,8 +6,9 @@ const BACK_OFF: [Duration; 4] =
     [Duration::ZERO, Duration::from_millis(250), Duration::from_millis(500), Duration::from_secs(1)];
 /// A handshake that has not come to its end by now begins anew, so that INITs are never 2 s apart: one at 0, 0.5 and 1.5 s.
 const ATTEMPT: Duration = Duration::from_millis(3400);
-/// One of so many takes the time that SCTP gives it, for a receiver that is farther away than that.
+/// One of so many takes longer, for a receiver that is farther away than that.
 const PATIENT: u32 = 8;
+const PATIENT_ATTEMPT: Duration = Duration::from_secs(20);
 /// An association that was up for so long begins the count anew.
 const STABLE: Duration = Duration::from_secs(2);
 /// INITs of one attempt: the next one begins with the route after those.
@@ -38,7 +39,7 @@ impl Attempts {
     /// An attempt has begun.
     fn begun(&mut self, now: Instant) {
         self.count += 1;
-        self.due = (!self.count.is_multiple_of(PATIENT)).then_some(now + ATTEMPT);
+        self.due = Some(now + if self.count.is_multiple_of(PATIENT) { PATIENT_ATTEMPT } else { ATTEMPT });
     }
 
     /// Begins an attempt: the routes to try, the one to begin with first.

@@ -481,6 +481,7 @@ impl Sender {
             Sctp::Connected => self.connected(),
             Sctp::PathUp(path, route) => self.events.push_back(Event::PathUp(path, route)),
             Sctp::PathDown(path, route) => self.events.push_back(Event::PathDown(path, route)),
+            Sctp::PathNarrow(path, route) => self.events.push_back(Event::PathNarrow(path, route)),
             Sctp::PathRemoved(path, route) => self.events.push_back(Event::PathRemoved(path, route)),
             Sctp::Abandoned { ppid, context, sent, .. } => self.abandoned(ppid, context, sent),
             Sctp::Closed(reason) => self.closed(reason),
@@ -514,7 +515,8 @@ impl Sender {
             }
             Phase::Connecting | Phase::Up => {}
         }
-        if Farewell::of(&reason).is_some() {
+        let given_up = self.options.give_up.is_some() && reason == CloseReason::PathsFailed;
+        if given_up || Farewell::of(&reason).is_some() {
             return self.end(false, reason, None);
         }
         self.phase = Phase::Waiting;

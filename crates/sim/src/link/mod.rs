@@ -205,6 +205,12 @@ impl<P: Clone> Link<P> {
         self.down = down;
     }
 
+    /// From `now` on packets of more than `mtu` bytes without overhead are dropped; what is in the queue passes.
+    pub fn set_mtu(&mut self, now: Instant, mtu: usize) {
+        self.settle(now);
+        self.mtu = mtu;
+    }
+
     /// Lets everything happen that happens by `now`, so that counters are up to date.
     pub fn settle(&mut self, now: Instant) {
         self.settle_watched(now, &mut |_| {});

@@ -63,9 +63,9 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         early: args.early,
         keep: args.keep,
         log: log.is_some(),
+        give_up: args.give_up.map_or((!args.keep).then_some(GIVE_UP), |patience| patience.0),
         key: common::key(args.key.as_deref()),
         admission: plan.admission(),
-        give_up: args.give_up.or((!args.keep).then_some(GIVE_UP)),
         ..ReceiverOptions::default()
     };
     let receiver = Receiver::new(options, common::rng(args.seed)?)?;

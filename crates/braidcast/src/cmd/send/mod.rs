@@ -86,11 +86,11 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         queue: args.queue.0,
         scheduler: args.scheduler,
         congestion: args.cc,
+        give_up: args.give_up.0,
         key: common::key(args.key.as_deref()),
         identity: source.identity().filter(|_| reliable),
         size: source.size().filter(|_| reliable),
         name: args.name.clone().unwrap_or_default(),
-        give_up: args.give_up,
         ..SenderOptions::default()
     };
     let resumable = options.identity.is_some();
@@ -201,6 +201,10 @@ impl Session {
                     self.up = self.up.saturating_sub(1);
                     self.live.warn(format!("{} does not answer; going on without it", name(route)));
                 }
+                Event::PathNarrow(_, route) => self.live.warn(format!(
+                    "{} loses packets of 1200 bytes, which any network should carry; sending smaller ones, which costs some of its rate",
+                    name(route)
+                )),
                 Event::PathRemoved(_, route) => self.live.note(format!("{} has left", name(route))),
                 Event::Lost(reason) => {
                     self.connected = false;
@@ -371,7 +375,9 @@ impl Session {
             (_, CloseReason::NoAnswer) => {
                 "start `braidcast receive` there first, and check that UDP reaches it on every --to"
             }
-            (_, CloseReason::PathsFailed) => "the networks are gone or block UDP; start again when one is back",
+            (_, CloseReason::PathsFailed) => {
+                "no network answered for as long as --give-up says; start again when one does"
+            }
             _ if self.began.is_none() => "check that `braidcast receive` runs there, with the same --key",
             _ => "the receiver's own messages say more",
         };

@@ -85,16 +85,21 @@ impl Options {
     /// For live media: quick acknowledgements and timers, so that a dead path is noticed within a second.
     ///
     /// RTO from 200 ms to 3 s instead of 1 s to 60 s (RFC 9260 §6.3.1 C5 allows a lower limit where the clock is
-    /// fine enough), SACKs after 20 ms, heartbeats each second on paths that carry nothing, queues of 60 ms
+    /// fine enough), SACKs after 20 ms, heartbeats each second on paths that carry nothing or do not answer, however long that lasts: no
+    /// outage ends the association; queues of 60 ms
     /// at most; a first window of ten packets (RFC 6928) and [`Algorithm::Veno`], so that a path that was idle can take over;
     /// [`MarkResponse::Abe`], as else a mark would cost more than a loss.
     pub fn live() -> Self {
         let ms = Duration::from_millis;
         Self {
-            paths: PathOptions { heartbeat_interval: ms(1000), ..PathOptions::default() },
+            paths: PathOptions {
+                heartbeat_interval: ms(1000),
+                longest_silence: Some(ms(1000)),
+                ..PathOptions::default()
+            },
             timers: TimerOptions {
                 rto: RtoBounds { initial: ms(500), min: ms(200), max: ms(3000) },
-                association_max_retrans: 30,
+                association_max_retrans: None,
                 ..TimerOptions::default()
             },
             sack: SackOptions { delay: ms(20), ..SackOptions::default() },
@@ -129,6 +134,7 @@ impl Options {
                 scheduler: SchedulerKind::RoundRobin,
                 base_mtu: mtu,
                 max_mtu: mtu,
+                slices: false,
                 quick_failover: None,
                 probe: false,
                 ..PathOptions::default()

@@ -18,6 +18,9 @@ pub struct PathOptions {
     pub base_mtu: usize,
     /// Largest SCTP packet that probing tries (MAX_PLPMTU), `base_mtu` to [65,507](Self::MAX_MTU) bytes. Default 1472: Ethernet less IPv4 and UDP headers.
     pub max_mtu: usize,
+    /// Send chunks that were cut for larger packets than a path carries now in slices, where the peer offers that too (decision 17).
+    /// Default true. Without it such a chunk goes in a packet that is too large, which may be lost each time.
+    pub slices: bool,
     /// Pause between heartbeats of an idle path (HB.interval), 1 ms or more. Default 30 s.
     pub heartbeat_interval: Duration,
     /// Timeouts in a row after which a path is inactive (Path.Max.Retrans). Default 5.
@@ -26,6 +29,9 @@ pub struct PathOptions {
     /// RFC 7829 §3). Default 0: the first timeout. `None`: as in RFC 9260 it carries data until it is inactive, and is asked
     /// each `heartbeat_interval`.
     pub quick_failover: Option<u32>,
+    /// A path that does not answer is asked again after so long at most, even where its RTO has backed off further, 1 ms or more. Not
+    /// sooner than an RTO without back-off. Default `None`: each RTO (RFC 7829 §4).
+    pub longest_silence: Option<Duration>,
     /// Probe a silent path after two round trips (RFC 8985 §7), and meanwhile repeat what it owes over the other
     /// paths. Default true.
     pub probe: bool,
@@ -39,9 +45,11 @@ impl Default for PathOptions {
             concurrent: true,
             base_mtu: 1200,
             max_mtu: 1472,
+            slices: true,
             heartbeat_interval: Duration::from_secs(30),
             path_max_retrans: 5,
             quick_failover: Some(0),
+            longest_silence: None,
             probe: true,
         }
     }
@@ -50,7 +58,7 @@ impl Default for PathOptions {
 impl PathOptions {
     /// The smallest `base_mtu`: what is left of the 576 bytes that every IPv4 host takes (RFC 1122 §3.3.3) behind the longest IPv4
     /// header and a UDP header. The headers of a chunk and of redundancy over it fit in several times.
-    pub const MIN_MTU: usize = 508;
+    pub const MIN_MTU: usize = braidcast_cc::PathMtu::MIN;
     /// The largest `max_mtu`: what UDP over IPv4 carries.
     pub const MAX_MTU: usize = 65_507;
     /// The largest `max_paths`.
@@ -61,6 +69,7 @@ impl PathOptions {
         Misuse::unless_within("paths.base_mtu", self.base_mtu, Self::MIN_MTU..=Self::MAX_MTU)?;
         Misuse::unless_within("paths.max_mtu", self.max_mtu, Self::MIN_MTU..=Self::MAX_MTU)?;
         Misuse::above("paths.base_mtu", self.base_mtu, "paths.max_mtu", self.max_mtu)?;
-        Misuse::below("paths.heartbeat_interval", self.heartbeat_interval, LEAST_TIME)
+        Misuse::below("paths.heartbeat_interval", self.heartbeat_interval, LEAST_TIME)?;
+        self.longest_silence.map_or(Ok(()), |it| Misuse::below("paths.longest_silence", it, LEAST_TIME))
     }
 }

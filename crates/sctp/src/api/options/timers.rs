@@ -9,8 +9,11 @@ use core::time::Duration;
 pub struct TimerOptions {
     /// Limits of the retransmission timeout: 1 ms to a day each, and none above `max`. Default RFC 9260: 1 s, 1 s, 60 s.
     pub rto: RtoBounds,
-    /// Timeouts in a row, over all paths, after which the association ends (Association.Max.Retrans). Default 10.
-    pub association_max_retrans: u32,
+    /// Timeouts in a row, over all paths, after which the association ends (Association.Max.Retrans, RFC 9260 §8.1). Default 10. `None`:
+    /// they are not counted, as the more paths there are the sooner they add up.
+    pub association_max_retrans: Option<u32>,
+    /// How long no path may answer before the association ends, 1 ms or more. Default `None`: for ever, unless the timeouts are counted.
+    pub give_up: Option<Duration>,
     /// How often INIT and COOKIE ECHO are repeated (Max.Init.Retransmits). Default 8.
     pub max_init_retransmits: u32,
     /// How long a cookie is good for (Valid.Cookie.Life), 1 ms to an hour, as its secret changes then. Default 60 s.
@@ -21,7 +24,8 @@ impl Default for TimerOptions {
     fn default() -> Self {
         Self {
             rto: RtoBounds::default(),
-            association_max_retrans: 10,
+            association_max_retrans: Some(10),
+            give_up: None,
             max_init_retransmits: 8,
             cookie_life: Duration::from_secs(60),
         }
@@ -39,6 +43,9 @@ impl TimerOptions {
         Misuse::unless_within("timers.rto.max", rto.max, LEAST_TIME..=Self::LONGEST_RTO)?;
         Misuse::above("timers.rto.min", rto.min, "timers.rto.max", rto.max)?;
         Misuse::above("timers.rto.initial", rto.initial, "timers.rto.max", rto.max)?;
+        if let Some(give_up) = self.give_up {
+            Misuse::below("timers.give_up", give_up, LEAST_TIME)?;
+        }
         Misuse::unless_within("timers.cookie_life", self.cookie_life, LEAST_TIME..=CookieJar::ROTATION)
     }
 }

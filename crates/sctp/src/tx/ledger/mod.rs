@@ -31,10 +31,10 @@ mod tests;
 
 pub(crate) use acknowledge::{Ack, AckReport, Acked, Was};
 pub(crate) use chunk::{Chunk, ChunkState, LossCause};
-pub(crate) use repeats::Origin;
+pub(crate) use repeats::{Origin, Repeat};
 pub(crate) use send::{Departure, Leave};
 
-use crate::api::{Abandonment, CwndUpdate, Options, Priority};
+use crate::api::{Abandonment, CwndUpdate, Options};
 use crate::journal::Journal;
 use crate::number::{Order, Tsn};
 use crate::path::PathIndex;
@@ -191,7 +191,7 @@ impl Ledger {
     }
 
     /// The first chunk to be sent again of each way in which chunks were lost.
-    pub(crate) fn repeats(&self) -> impl Iterator<Item = (Origin, Priority, Tsn)> + '_ {
+    pub(crate) fn repeats(&self) -> impl Iterator<Item = Repeat> + '_ {
         self.repeats.heads()
     }
 

@@ -12,6 +12,9 @@ pub(crate) struct Origin {
     pub(crate) timed_out: bool,
 }
 
+/// A lost chunk that is to be sent again: how it was lost, how urgent it is, and which it is.
+pub(crate) type Repeat = (Origin, Priority, Tsn);
+
 /// Lost chunks that are to be sent again, by how they were lost; within that the most important first, then the oldest.
 ///
 /// All of one origin go over the same path, so a path that is full holds up no other. O(log n) for each chunk.
@@ -63,7 +66,7 @@ impl Repeats {
     }
 
     /// The first chunk of each origin.
-    pub(crate) fn heads(&self) -> impl Iterator<Item = (Origin, Priority, Tsn)> + '_ {
+    pub(crate) fn heads(&self) -> impl Iterator<Item = Repeat> + '_ {
         let head = |(origin, chunks): &(Origin, BTreeSet<_>)| chunks.first().map(|&(rank, tsn)| (*origin, rank, tsn));
         self.groups.iter().filter_map(head)
     }

@@ -1,8 +1,7 @@
-use super::{Books, Chunk, ChunkState, Ledger, LossCause};
-use crate::api::Priority;
+use super::{Books, Chunk, ChunkState, Ledger, LossCause, Repeat};
 use crate::number::{Order, Tsn};
 use crate::path::PathIndex;
-use crate::tx::{Origin, Piece, SendQueue};
+use crate::tx::{Piece, SendQueue};
 use braidcast_cc::Stamp;
 use braidcast_core::Instant;
 
@@ -46,12 +45,7 @@ impl Ledger {
     }
 
     /// The chunk that [`repeats`](Self::repeats) names leaves again.
-    pub(crate) fn repeat(
-        &mut self,
-        books: Books<'_>,
-        leave: Leave,
-        (origin, priority, tsn): (Origin, Priority, Tsn),
-    ) -> Departure {
+    pub(crate) fn repeat(&mut self, books: Books<'_>, leave: Leave, (origin, priority, tsn): Repeat) -> Departure {
         self.repeats.remove(origin, priority, tsn);
         let chunk = self.chunks[(tsn - self.base()) as usize];
         if let Some(before) = chunk.path {

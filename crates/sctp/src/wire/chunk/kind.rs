@@ -42,6 +42,8 @@ pub const ASCONF_ACK: u8 = 0x80;
 pub const PAD: u8 = 0x84;
 /// REDUNDANCY, our own number (decision 14): its highest bits tell who does not know it to skip it.
 pub const REDUNDANCY: u8 = 0xb0;
+/// SLICE, our own number (decision 17), skipped like [`REDUNDANCY`].
+pub const SLICE: u8 = 0xb1;
 /// FORWARD-TSN (RFC 3758 §3.2).
 pub const FORWARD_TSN: u8 = 0xc0;
 /// ASCONF (RFC 5061 §4.1.1).
@@ -73,6 +75,7 @@ pub const fn name(kind: u8) -> Option<&'static str> {
         ASCONF_ACK => "ASCONF-ACK",
         PAD => "PAD",
         REDUNDANCY => "REDUNDANCY",
+        SLICE => "SLICE",
         FORWARD_TSN => "FORWARD-TSN",
         ASCONF => "ASCONF",
         I_FORWARD_TSN => "I-FORWARD-TSN",

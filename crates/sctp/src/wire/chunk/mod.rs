@@ -29,6 +29,7 @@ mod sack;
 mod shutdown;
 mod shutdown_ack;
 mod shutdown_complete;
+mod slice;
 
 pub use abort::Abort;
 pub use asconf::Asconf;
@@ -52,6 +53,7 @@ pub use sack::{Duplicates, GapBlock, GapBlocks, Sack};
 pub use shutdown::Shutdown;
 pub use shutdown_ack::ShutdownAck;
 pub use shutdown_complete::ShutdownComplete;
+pub use slice::Slice;
 
 /// A chunk of any type. `Display` is one line, for traces and test failures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,6 +106,8 @@ pub enum Chunk<'a> {
     Cwr(Cwr),
     /// What makes up for lost data.
     Redundancy(Redundancy<'a>),
+    /// Bytes of a chunk that is too large for its path.
+    Slice(Slice<'a>),
     /// A type that is not known here; see [`UnknownAction`](super::UnknownAction).
     Unknown(RawChunk<'a>),
 }
@@ -140,6 +144,7 @@ impl<'a> Chunk<'a> {
             kind::ECNE => Self::Ecne(Ecne::parse(raw)?),
             kind::CWR => Self::Cwr(Cwr::parse(raw)?),
             kind::REDUNDANCY => Self::Redundancy(Redundancy::parse(raw)?),
+            kind::SLICE => Self::Slice(Slice::parse(raw)?),
             _ => Self::Unknown(raw),
         })
     }
@@ -171,6 +176,7 @@ impl<'a> Chunk<'a> {
             Self::Ecne(c) => c.emit(w),
             Self::Cwr(c) => c.emit(w),
             Self::Redundancy(c) => c.emit(w),
+            Self::Slice(c) => c.emit(w),
             Self::Unknown(raw) => emit(w, raw.kind, raw.flags, |w| w.bytes(raw.value)),
         }
     }
@@ -203,6 +209,7 @@ impl fmt::Display for Chunk<'_> {
             Self::Ecne(c) => c.fmt(f),
             Self::Cwr(c) => c.fmt(f),
             Self::Redundancy(c) => c.fmt(f),
+            Self::Slice(c) => c.fmt(f),
             Self::Unknown(raw) => match kind::name(raw.kind) {
                 Some(name) => write!(f, "{name} flags={:#04x} len={}", raw.flags, raw.value.len()),
                 None => write!(f, "type={:#04x} flags={:#04x} len={}", raw.kind, raw.flags, raw.value.len()),
