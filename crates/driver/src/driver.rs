@@ -213,6 +213,11 @@ impl Driver {
         Ok(())
     }
 
+    /// Whether SIGTERM has come: the system, not a user, wants the program to end.
+    pub fn is_terminated(&self) -> bool {
+        self.interrupts.as_ref().is_some_and(Interrupts::is_terminated)
+    }
+
     /// Reports from now on, as [`Wake::Interfaces`], what changes about the interfaces of this machine.
     pub fn watch_interfaces(&mut self) -> io::Result<()> {
         let watch = Watch::new()?;

@@ -19,6 +19,7 @@ const ENOUGH: u32 = 3;
 /// These signals as bytes in a pipe; the third that counts ends the process at once.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
+    presses: Arc<Presses>,
     pipe: UnixStream,
     actions: Vec<SigId>,
 }
@@ -26,6 +27,8 @@ pub(crate) struct Interrupts {
 /// Signals so far: how many counted, and when the last one of these came.
 #[derive(Debug, Default)]
 struct Presses {
+    /// The system ends the program, and not its user.
+    terminated: AtomicBool,
     count: AtomicU32,
     last: AtomicU64,
 }
@@ -46,17 +49,22 @@ impl Interrupts {
     pub(crate) fn catch() -> io::Result<Self> {
         let (read, write) = UnixStream::pair()?;
         read.set_nonblocking(true)?;
-        let mut caught = Self { pipe: read, actions: Vec::with_capacity(SIGNALS.len()) };
         let (presses, write) = (Arc::new(Presses::default()), Arc::new(write));
+        let mut caught = Self { presses: Arc::clone(&presses), pipe: read, actions: Vec::with_capacity(SIGNALS.len()) };
         for signal in SIGNALS {
             let (presses, write) = (Arc::clone(&presses), Arc::clone(&write));
-            let action = move || match presses.count(now()) {
-                None => {}
-                // 128 + signal is what shells report for a process that a signal ended.
-                Some(ENOUGH..) => exit(128 + signal),
-                Some(_) => {
-                    // A full pipe has been told enough.
-                    let _ = send(&*write, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+            let action = move || {
+                if signal == SIGTERM {
+                    presses.terminated.store(true, Ordering::Relaxed);
+                }
+                match presses.count(now()) {
+                    None => {}
+                    // 128 + signal is what shells report for a process that a signal ended.
+                    Some(ENOUGH..) => exit(128 + signal),
+                    Some(_) => {
+                        // A full pipe has been told enough.
+                        let _ = send(&*write, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+                    }
                 }
             };
             // SAFETY: the action uses atomics, clock_gettime(2), send(2) and _exit(2) only, which signal handlers may use
@@ -70,6 +78,11 @@ impl Interrupts {
 
     pub(crate) fn raw_fd(&self) -> RawFd {
         self.pipe.as_raw_fd()
+    }
+
+    /// Whether SIGTERM has come.
+    pub(crate) fn is_terminated(&self) -> bool {
+        self.presses.terminated.load(Ordering::Relaxed)
     }
 
     /// Empties the pipe; `true` if a signal had come.

@@ -1,9 +1,9 @@
-//! Why one end sends the other away for good.
+//! Why one end sends the other away.
 
 use braidcast_sctp::CloseReason;
 use core::fmt;
 
-/// What an end says when it ends an association on purpose. Whoever hears it does not come back by itself.
+/// What an end says when it ends an association on purpose. Whoever hears one that [is final](Self::is_final) does not come back by itself.
 ///
 /// It travels as the reason of an ABORT (RFC 9260 §3.3.10.12), in words, so that other tools show it as well.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,12 +15,12 @@ pub enum Farewell {
     UnknownName,
     /// The receiver has as many streams as it takes.
     Full,
-    /// The output holds an unfinished transfer of something else.
-    Unfinished,
     /// What the receiver lacks cannot be sent any more.
     CannotResume,
     /// The receiver's user ended it.
     ReceiverStopped,
+    /// The receiver is shut down by the system, and may come back: the one that is not for good.
+    GoingDown,
     /// The sender's user ended it.
     SenderStopped,
     /// The receiver's output failed.
@@ -43,9 +43,9 @@ impl Farewell {
         Self::Busy,
         Self::UnknownName,
         Self::Full,
-        Self::Unfinished,
         Self::CannotResume,
         Self::ReceiverStopped,
+        Self::GoingDown,
         Self::SenderStopped,
         Self::OutputFailed,
         Self::InputFailed,
@@ -61,9 +61,9 @@ impl Farewell {
             Self::Busy => "busy: another sender is being received",
             Self::UnknownName => "unknown name: the receiver does not expect a stream of this name",
             Self::Full => "busy: the receiver has as many streams as it takes",
-            Self::Unfinished => "busy: the output holds an unfinished transfer of something else",
             Self::CannotResume => "what the receiver lacks cannot be sent again",
             Self::ReceiverStopped => "the receiver was stopped",
+            Self::GoingDown => "the receiver goes down, and may come back",
             Self::SenderStopped => "the sender was stopped",
             Self::OutputFailed => "the receiver cannot write its output",
             Self::InputFailed => "the sender cannot read its input",
@@ -72,6 +72,11 @@ impl Farewell {
             Self::NoHello => "no hello came: this is a receiver of braidcast send",
             Self::Version => "the other end speaks another version of braidcast",
         }
+    }
+
+    /// Whether there is nothing to come back for.
+    pub const fn is_final(self) -> bool {
+        !matches!(self, Self::GoingDown)
     }
 
     /// What the peer said at the end of an association; `None` if it ended by itself or in some other way.

@@ -101,6 +101,9 @@ pub struct ReceiverOptions {
     pub key: Vec<u8>,
     /// The SCTP port that senders connect to. Default: 9899.
     pub local_port: u16,
+    /// An unfinished reliable stream keeps its place, however long its sender is gone, until [`give_up`](Self::give_up). Default: no, another
+    /// sender takes it.
+    pub hold: bool,
     /// Which streams are taken, by their names. Default: one, of any name.
     pub admission: Admission,
 }
@@ -127,6 +130,7 @@ impl Default for ReceiverOptions {
             give_up: None,
             key: Vec::new(),
             local_port: PORT,
+            hold: false,
             admission: Admission::One,
         }
     }

@@ -314,7 +314,7 @@ impl Chaos {
             };
             let one = (self.rng.u64() % NETWORKS as u64) as usize;
             // Every fourth fault takes all networks at once.
-            let all = self.rng.u64() % 4 == 0;
+            let all = self.rng.u64().is_multiple_of(4);
             (0..NETWORKS).filter(|&n| all || n == one).for_each(|n| self.begin(n, fault, until));
         }
         self.net.run_for(ms(50));

@@ -105,7 +105,9 @@ impl Receiver {
         // The same camera, started anew: there is no gap to wait for.
         let succeeds = nearby && !stream.reliable && !hello.reliable && (!gone || stream.is_lost());
         let limit = if nearby { SILENT_NEARBY } else { SILENT };
+        let held = self.options.hold && stream.reliable && !stream.is_done();
         match () {
+            () if held => Decision::Refuse(Farewell::Busy),
             () if succeeds && (gone || silence >= limit) => Decision::GoOn,
             // What is over is played to its end; what broke has no better claim than who is there.
             () if gone || silence >= limit => Decision::Displace,

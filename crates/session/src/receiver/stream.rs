@@ -170,6 +170,11 @@ impl Stream {
         self.closed.as_ref().is_some_and(|reason| !self.ended && !self.given_up && !is_final(reason))
     }
 
+    /// Whether it needs its sender no more: all is flushed, or nobody waits for it.
+    pub(crate) fn is_done(&self) -> bool {
+        self.progress.flushed || self.given_up || self.closed.as_ref().is_some_and(is_final)
+    }
+
     /// Whether all has come and gone, and how it ended.
     pub(crate) fn over(&self, now: Instant, give_up: Option<Duration>) -> Option<(bool, CloseReason)> {
         let reason = self.closed.clone()?;
@@ -372,5 +377,6 @@ impl Stream {
 
 /// Whether an association that ended so was ended on purpose, so that its sender does not come back.
 fn is_final(reason: &CloseReason) -> bool {
-    Farewell::of(reason).is_some() || matches!(reason, CloseReason::Shutdown | CloseReason::Aborted)
+    Farewell::of(reason).is_some_and(Farewell::is_final)
+        || matches!(reason, CloseReason::Shutdown | CloseReason::Aborted)
 }

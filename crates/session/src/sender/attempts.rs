@@ -130,7 +130,7 @@ mod tests {
             it.begin(now);
             it.lost(now);
             assert_eq!(it.due(), Some(now + Duration::from_millis(wait)));
-            now = now + Duration::from_millis(wait);
+            now += Duration::from_millis(wait);
         }
         assert_eq!(it.alone(ms(9000)), Duration::from_secs(4));
     }

@@ -516,7 +516,7 @@ impl Sender {
             Phase::Connecting | Phase::Up => {}
         }
         let given_up = self.options.give_up.is_some() && reason == CloseReason::PathsFailed;
-        if given_up || Farewell::of(&reason).is_some() {
+        if given_up || Farewell::of(&reason).is_some_and(Farewell::is_final) {
             return self.end(false, reason, None);
         }
         self.phase = Phase::Waiting;

@@ -66,6 +66,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         give_up: args.give_up.map_or((!args.keep).then_some(GIVE_UP), |patience| patience.0),
         key: common::key(args.key.as_deref()),
         admission: plan.admission(),
+        hold: !args.keep,
         ..ReceiverOptions::default()
     };
     let receiver = Receiver::new(options, common::rng(args.seed)?)?;
@@ -211,15 +212,11 @@ impl Session {
                 room.outputs.go_on(content.len());
                 self.receiver.accept(now, id, content);
             }
-            Ready::Occupied => {
-                let what = format!(
-                    "{}the output holds an unfinished transfer of something else; its sender was turned away",
-                    room.prefix()
-                );
-                self.live.warn(what);
-                self.receiver.refuse(now, id, Farewell::Unfinished);
-            }
             Ready::With(_) | Ready::Later => {}
+        }
+        for other in room.outputs.other_names() {
+            let prefix = room.prefix();
+            self.live.warn(format!("{prefix}{} holds something else, which stays as it is; writing {other}", room.to));
         }
         Ok(())
     }
@@ -277,7 +274,10 @@ impl Session {
         self.hurried = self.interrupted.is_some();
         let now = self.driver.now();
         self.interrupted.get_or_insert(now);
-        self.receiver.abort(now, Farewell::ReceiverStopped);
+        // A service that is stopped is most likely started again, here or after a reboot.
+        let why =
+            if self.keep && self.driver.is_terminated() { Farewell::GoingDown } else { Farewell::ReceiverStopped };
+        self.receiver.abort(now, why);
     }
 
     /// The output failed: the senders are told before we go.

@@ -16,8 +16,6 @@ pub(super) enum Ready {
     With(Content),
     /// It is being looked at: see [`Outputs::check`].
     Later,
-    /// A file holds an unfinished transfer of something else.
-    Occupied,
 }
 
 /// Where the streams of one channel go.
@@ -47,13 +45,17 @@ impl Outputs {
         let mut ready = Ready::With(Content::default());
         for recording in self.recordings_mut() {
             match recording.begin(offer)? {
-                Begun::Occupied => return Ok(Ready::Occupied),
                 Begun::With(content) => ready = Ready::With(content),
                 Begun::Checking => ready = Ready::Later,
             }
         }
         self.even()?;
         Ok(ready)
+    }
+
+    /// Files that have other names than were asked for, as those hold something else.
+    pub(super) fn other_names(&self) -> Vec<String> {
+        self.recordings().filter_map(Recording::other_name).collect()
     }
 
     /// Two files of one reliable stream must hold the same of it.

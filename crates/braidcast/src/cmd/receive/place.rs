@@ -50,21 +50,16 @@ impl Place {
         if let Some(path) = self.fixed() {
             return path;
         }
+        let free = |path: &PathBuf| path.metadata().map_or(true, |there| there.len() == 0);
+        self.candidates().find(free).unwrap_or_else(|| PathBuf::from(&self.pattern))
+    }
+
+    /// The name as it is now, then with numbers.
+    pub(super) fn candidates(&self) -> impl Iterator<Item = PathBuf> + use<> {
         let path = PathBuf::from(if self.dated { dated(&self.pattern) } else { self.pattern.clone() });
-        let first = u32::from(!self.numbered);
-        let free = |path: &Path| path.metadata().map_or(true, |there| there.len() == 0);
-        (first..MOST)
-            .map(|n| {
-                if self.numbered {
-                    numbered(&path, n + 1)
-                } else if n == 1 {
-                    path.clone()
-                } else {
-                    numbered(&path, n)
-                }
-            })
-            .find(|path| free(path))
-            .unwrap_or(path)
+        let plain = (!self.numbered).then(|| path.clone());
+        let first = if self.numbered { 1 } else { 2 };
+        plain.into_iter().chain((first..MOST).map(move |n| numbered(&path, n)))
     }
 }
 

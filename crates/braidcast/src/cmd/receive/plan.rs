@@ -41,7 +41,7 @@ impl Plan {
         for (nth, output) in all.iter().enumerate() {
             let twice = all[..nth].contains(output);
             let named = matches!(output, Output::File(path) if Place::is_named(path));
-            if twice && !(named && !self.accept.is_empty()) {
+            if twice && (!named || self.accept.is_empty()) {
                 return Err(Failure::usage(
                     format!("the output {output} is there twice"),
                     "leave one out; a FILE with {name} in it is another one for each stream",

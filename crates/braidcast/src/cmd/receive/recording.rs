@@ -51,8 +51,6 @@ pub(super) enum Begun {
     With(Content),
     /// That has yet to be found out: call [`Recording::check`].
     Checking,
-    /// The file holds an unfinished transfer of something else.
-    Occupied,
 }
 
 impl Recording {
@@ -60,27 +58,28 @@ impl Recording {
     pub(super) fn new(place: Place, existing: Existing) -> Outcome<Self> {
         let recording = Self { place, existing, open: None, check: None };
         if let Some(path) = recording.place.fixed() {
-            recording.look(&path)?;
+            Self::look(&path)?;
         }
         Ok(recording)
     }
 
-    pub(super) fn name(&self) -> String {
+    fn name(&self) -> String {
         self.open.as_ref().map_or_else(|| self.place.to_string(), |open| open.path.display().to_string())
     }
 
+    /// The file, if it has another name than was asked for.
+    pub(super) fn other_name(&self) -> Option<String> {
+        let fixed = self.place.fixed()?;
+        self.open.as_ref().filter(|open| open.path != fixed).map(|open| open.path.display().to_string())
+    }
+
     /// Whether `path` could be written.
-    fn look(&self, path: &Path) -> Outcome {
+    fn look(path: &Path) -> Outcome {
         match path.metadata() {
             Ok(there) if there.is_dir() => {
                 Err(Failure::new(format!("cannot write {}: it is a folder", path.display()), "give a file in it"))
             }
-            Ok(there) => {
-                if there.len() > 0 && self.existing == Existing::Keep && Note::read(path).is_none() {
-                    return Err(occupied(path));
-                }
-                OpenOptions::new().append(true).open(path).map(drop).map_err(|e| cannot(path, &e))
-            }
+            Ok(_) => OpenOptions::new().append(true).open(path).map(drop).map_err(|e| cannot(path, &e)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
                 rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).map_err(|e| cannot(path, &e.into()))
@@ -91,48 +90,58 @@ impl Recording {
 
     /// A stream begins: opens its file, and finds out what of it is there.
     pub(super) fn begin(&mut self, offer: &Offer) -> Outcome<Begun> {
-        let mut note = Note { identity: offer.identity, reliable: offer.reliable, base: 0 };
-        if let Some(open) = &mut self.open
-            && (self.place.fixed().is_some() || open.note == (Note { base: open.note.base, ..note }))
-        {
-            // One stream after the other in one file; what broke off goes on, if it is the same.
+        if let Some(open) = &mut self.open {
             let unfinished = Note::read(&open.path).filter(|note| note.reliable);
-            if let Some(unfinished) = unfinished {
-                if unfinished.identity != note.identity {
-                    return Ok(Begun::Occupied);
-                }
-                note.base = unfinished.base;
-            } else {
-                note.base = open.len;
+            let same = unfinished.is_some_and(|note| offer.reliable && note.identity == offer.identity);
+            // One stream after the other in one file; what broke off goes on, if it is the same.
+            if same || (unfinished.is_none() && self.place.fixed().is_some()) {
+                let base = unfinished.map_or(open.len, |note| note.base);
+                open.note = Note { identity: offer.identity, reliable: offer.reliable, base };
+                open.note.write(&open.path).map_err(|e| cannot(&open.path, &e))?;
+                return self.look_back();
             }
-            open.note = note;
-            open.note.write(&open.path).map_err(|e| cannot(&open.path, &e))?;
-            return self.look_back();
         }
-        let left = offer.reliable.then(|| Note::find(&self.place.folder(), offer.identity)).flatten();
-        let path = match left {
-            Some(path) if self.place.fixed().is_none() => path,
-            _ => self.place.next(),
-        };
-        self.look(&path)?;
-        let there =
-            Note::read(&path).filter(|there| self.existing != Existing::Overwrite || there.identity == offer.identity);
-        if there.is_some_and(|there| there.reliable && (!offer.reliable || there.identity != offer.identity)) {
-            return Ok(Begun::Occupied);
-        }
-        let mut how = OpenOptions::new();
-        how.read(true).write(true).create(true).truncate(self.existing == Existing::Overwrite && there.is_none());
-        let mut file = how.open(&path).map_err(|e| cannot(&path, &e))?;
+        let path = self.choose(offer);
+        Self::look(&path)?;
+        let there = Note::read(&path).filter(|note| note.reliable && note.identity == offer.identity);
+        let truncate = self.existing == Existing::Overwrite && there.is_none();
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(truncate)
+            .open(&path)
+            .map_err(|e| cannot(&path, &e))?;
         let len = file.seek(SeekFrom::End(0)).map_err(|e| cannot(&path, &e))?;
-        note.base = there.filter(|there| there.reliable).map_or(len, |there| there.base).min(len);
+        let base = there.map_or(len, |note| note.base).min(len);
+        let note = Note { identity: offer.identity, reliable: offer.reliable, base };
         note.write(&path).map_err(|e| cannot(&path, &e))?;
         self.open = Some(Open { path, file, note, len });
         self.look_back()
     }
 
+    /// The file for a stream that begins: one in which it was interrupted, or one in which nothing is lost.
+    fn choose(&self, offer: &Offer) -> PathBuf {
+        let goes_on = |path: &Path| {
+            Note::read(path).is_some_and(|note| {
+                note.reliable == offer.reliable && (!note.reliable || note.identity == offer.identity)
+            })
+        };
+        let Some(fixed) = self.place.fixed() else {
+            let left = offer.reliable.then(|| Note::find(&self.place.folder(), offer.identity)).flatten();
+            return left.unwrap_or_else(|| self.place.next());
+        };
+        let takes = |path: &Path| match self.existing {
+            Existing::Overwrite => true,
+            Existing::Append => goes_on(path) || Note::read(path).is_none(),
+            Existing::Keep => goes_on(path) || path.metadata().map_or(true, |there| there.len() == 0),
+        };
+        self.place.candidates().find(|path| takes(path)).unwrap_or(fixed)
+    }
+
     /// Has what is there of a reliable stream looked at, if there is any.
     fn look_back(&mut self) -> Outcome<Begun> {
-        let Some(open) = &self.open else { return Ok(Begun::Occupied) };
+        let Some(open) = &self.open else { return Ok(Begun::With(Content::default())) };
         let left = open.len - open.note.base;
         if !open.note.reliable || left == 0 {
             return Ok(Begun::With(Content::default()));
@@ -188,7 +197,7 @@ impl Recording {
         let Some(mut open) = self.open.take() else { return Ok(()) };
         sync(&open)?;
         let path = self.place.next();
-        self.look(&path)?;
+        Self::look(&path)?;
         let mut how = OpenOptions::new();
         how.read(true).append(self.existing == Existing::Append).write(true).create(true);
         how.truncate(self.existing == Existing::Overwrite);
@@ -231,15 +240,6 @@ fn sync(open: &Open) -> Outcome {
         Err(e) if e.kind() != io::ErrorKind::InvalidInput => Err(cannot(&open.path, &e)),
         _ => Ok(()),
     }
-}
-
-fn occupied(path: &Path) -> Failure {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let ending = path.extension().map_or_else(String::new, |it| format!(".{}", it.to_string_lossy()));
-    Failure::new(
-        format!("{} is there already, and nothing says that it may be changed", path.display()),
-        format!("give another name, such as {stem}-%Y%m%d-%H%M%S{ending}, or --append, or --overwrite"),
-    )
 }
 
 fn cannot(path: &Path, error: &io::Error) -> Failure {

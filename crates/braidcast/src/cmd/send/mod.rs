@@ -27,6 +27,9 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// largest, and a stream's first windows are small.
 const OTHER_PATHS: Duration = Duration::from_secs(1);
 
+/// So often a sender that finds no receiver says so.
+const NO_ANSWER: Duration = Duration::from_secs(10);
+
 /// What `--json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
@@ -66,6 +69,8 @@ struct Session {
     past: Option<Past>,
     reliable: bool,
     silent: bool,
+    /// When it was last said that no receiver answers, or that it is gone.
+    asked_at: Instant,
     end: Option<(bool, CloseReason)>,
 }
 
@@ -117,6 +122,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         past: None,
         reliable,
         silent: false,
+        asked_at: now,
         end: None,
     };
     session.live.note(format!(
@@ -208,10 +214,11 @@ impl Session {
                 Event::PathRemoved(_, route) => self.live.note(format!("{} has left", name(route))),
                 Event::Lost(reason) => {
                     self.connected = false;
-                    let why = match &reason {
+                    let why = match (Farewell::of(&reason), &reason) {
+                        (Some(farewell), _) => farewell.to_string(),
                         // What a receiver that was started anew says of packets it knows nothing of.
-                        CloseReason::AbortedByPeer(_) => "the receiver was started anew".into(),
-                        reason => reason.to_string(),
+                        (None, CloseReason::AbortedByPeer(_)) => "the receiver was started anew".into(),
+                        (None, reason) => reason.to_string(),
                     };
                     self.live.warn(format!("{why}; reconnecting"));
                 }
@@ -243,6 +250,10 @@ impl Session {
         }
         self.silent = silent;
         if !self.connected {
+            if now.since(self.asked_at) >= NO_ANSWER && self.past.is_none() {
+                self.asked_at = now;
+                self.live.note("no receiver answers yet; going on trying (is `braidcast receive` running there, and does UDP reach it?)");
+            }
             return;
         }
         let report = self.sender.report(now);
@@ -278,9 +289,12 @@ impl Session {
     fn compare(&mut self, now: Instant) -> Outcome {
         let Some(past) = &mut self.past else { return Ok(()) };
         let Some(content) = past.step()? else { return Ok(()) };
+        let had = past.offset();
         self.past = None;
         self.source.seek(content.len())?;
-        if content.is_empty() {
+        if had == 0 {
+            self.live.note("the receiver has nothing of it any more; beginning anew");
+        } else if content.is_empty() {
             self.live.note("what the receiver has is something else; beginning anew");
         } else {
             self.live.note(format!("{} are there already; going on from there", units::bytes(content.len())));
@@ -365,9 +379,6 @@ impl Session {
             }
             (Some(Farewell::UnknownName), _) => "give --name as one of the receiver's --accept has it, or add it there",
             (Some(Farewell::Full), _) => "wait for one to end",
-            (Some(Farewell::Unfinished), _) => {
-                "send what is unfinished to its end, or start the receiver with another output, or with --overwrite"
-            }
             (Some(Farewell::Version), _) => "use the same version at both ends",
             _ if self.reliable && self.resumable && self.began.is_some() => {
                 "what is written there stays: start both ends again, and it goes on from there"

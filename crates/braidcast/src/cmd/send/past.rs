@@ -15,6 +15,7 @@ pub(super) struct Past {
     name: String,
     content: Content,
     left: u64,
+    offset: u64,
     digest: Digest,
 }
 
@@ -29,7 +30,12 @@ impl Past {
             Ok((file, left))
         };
         let (file, left) = open().map_err(|e| broken(&name, &e))?;
-        Ok(Self { file, name, content: Content::default(), left, digest })
+        Ok(Self { file, name, content: Content::default(), left, offset, digest })
+    }
+
+    /// Bytes that the receiver has.
+    pub(super) const fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// Reads on; at the end gives what can be gone on behind: the bytes that are the same, or none.
