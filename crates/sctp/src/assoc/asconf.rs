@@ -400,8 +400,7 @@ impl Association {
                 }
                 let leaves =
                     |route: Route| route != source && (address.is_unspecified() || route.remote.ip() == address);
-                let gone: Vec<(PathIndex, Route)> =
-                    self.paths.enumerate().map(|(index, path)| (index, path.route())).collect();
+                let gone: Vec<(PathIndex, Route)> = self.paths.enumerate().map(|(index, path)| (index, path.route())).collect();
                 for (index, route) in gone.into_iter().filter(|&(_, route)| leaves(route)) {
                     self.remove_path(now, index);
                     self.reconfiguration.note_deleted(now, route);

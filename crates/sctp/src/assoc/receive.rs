@@ -27,7 +27,8 @@ impl Association {
     /// A packet with our verification tag came over `route`; `bytes` is all of it.
     pub(crate) fn handle_packet(&mut self, now: Instant, route: Route, ecn: Ecn, packet: &Packet<'_>, bytes: &[u8]) {
         let mut arrived = self.paths.by_route(route);
-        let listed = self.peer_addresses.contains(route.remote.ip()) || self.reconfiguration.was_deleted(now, route);
+        let listed =
+            self.peer_addresses.contains(route.remote.ip()) || self.reconfiguration.was_deleted(now, route);
         if arrived.is_none() && listed && self.state.is_up() && self.paths.len() < self.options.paths.max_paths {
             arrived = Some(self.take_in(now, route)); // The tag proves that it is the peer who uses its other address.
         }
