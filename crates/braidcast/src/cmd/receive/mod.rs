@@ -112,10 +112,11 @@ impl Session {
             let patience = self.interrupted.map(|at| at + PATIENCE);
             let until = tries.chain(checking).chain(patience).chain(self.live.next()).min();
             match self.driver.drive(&mut self.receiver, until).map_err(|e| common::broken(&e))? {
-                Wake::Input(id) => {
-                    for room in self.rooms.values_mut() {
-                        room.outputs.on_ready(&mut self.driver, id, &self.live)?;
-                    }
+                Wake::Input(input) => {
+                    let now = self.driver.now();
+                    self.each_room(now, |session, _, room| {
+                        room.outputs.on_ready(&mut session.driver, input, &session.live)
+                    })?;
                 }
                 Wake::Interrupt => self.interrupt(),
                 Wake::Machine | Wake::Until | Wake::Interfaces(_) => {}
@@ -127,8 +128,8 @@ impl Session {
             self.show(now);
         }
         self.say_goodbye();
-        for room in self.rooms.values_mut() {
-            room.outputs.flush()?;
+        for room in self.rooms.values_mut().filter(|room| !room.failed) {
+            if room.connected { room.outputs.end(false)? } else { room.outputs.flush()? }
         }
         self.log.as_mut().map_or(Ok(()), Log::finish)
     }
@@ -137,35 +138,64 @@ impl Session {
     fn is_over(&self) -> bool {
         let drained = self.rooms.values().all(|room| room.outputs.is_drained());
         if let Some(at) = self.interrupted {
-            let waited = self.hurried || self.driver.now().since(at) >= PATIENCE;
-            return self.receiver.is_idle() && (drained || waited);
+            // What is live still comes out when it is due; what is reliable may wait for a reader that takes nothing.
+            let stuck = !drained || self.rooms.values().any(|room| room.reliable && room.connected);
+            let waited = stuck && self.driver.now().since(at) >= PATIENCE;
+            return self.hurried || waited || (self.receiver.is_idle() && drained);
         }
         let had = self.rooms.values().filter(|room| room.end.is_some()).count();
         let all = if self.plan.is_named() { had > 0 } else { had == self.rooms.len() };
         !self.keep && all && had > 0 && self.receiver.is_idle() && drained
     }
 
+    /// Does something with each room whose outputs work.
+    fn each_room(&mut self, now: Instant, act: impl Fn(&mut Self, ChannelId, &mut Room) -> Outcome) -> Outcome {
+        let mut rooms = std::mem::take(&mut self.rooms);
+        let mut failed = Vec::new();
+        for (id, room) in rooms.iter_mut().filter(|(_, room)| !room.failed) {
+            if let Err(failure) = act(self, *id, room) {
+                failed.push((*id, failure));
+            }
+        }
+        self.rooms = rooms;
+        failed.into_iter().try_for_each(|(id, failure)| self.room_failed(now, id, failure))
+    }
+
+    /// An output failed. Where others are served too, they go on.
+    fn room_failed(&mut self, now: Instant, id: ChannelId, failure: Failure) -> Outcome {
+        if !self.plan.is_many() {
+            return Err(failure);
+        }
+        if let Some(room) = self.rooms.get_mut(&id) {
+            room.failed = true;
+            self.live.warn(format!("{}{failure}; its sender was turned away", room.prefix()));
+        }
+        self.receiver.refuse(now, id, Farewell::OutputFailed);
+        Ok(())
+    }
+
     /// Writes what is due. What is reliable waits where it is while an output's reader is too slow.
     fn write(&mut self, now: Instant) -> Outcome {
-        for (id, room) in &mut self.rooms {
-            room.outputs.reopen(now, &mut self.driver, &self.live)?;
+        self.each_room(now, |session, id, room| {
+            room.outputs.reopen(now, &mut session.driver, &session.live)?;
             if let Some(content) = room.outputs.check()? {
                 room.outputs.go_on(content.len());
-                self.receiver.accept(now, *id, content);
+                session.receiver.accept(now, id, content);
             }
-            while room.outputs.has_room() && self.receiver.poll_output(now, *id, &mut self.output) {
-                room.outputs.write(now, &mut self.driver, &self.output, &self.live)?;
+            while room.outputs.has_room() && session.receiver.poll_output(now, id, &mut session.output) {
+                room.outputs.write(now, &mut session.driver, &session.output, &session.live)?;
             }
-            self.receiver.pause_output(*id, !room.outputs.has_room());
+            session.receiver.pause_output(id, !room.outputs.has_room());
             if room.reliable {
-                self.receiver.written(now, *id, room.outputs.written());
+                session.receiver.written(now, id, room.outputs.written());
             }
             if room.flush_asked && room.outputs.is_drained() {
                 room.flush_asked = false;
                 room.outputs.flush()?;
-                self.receiver.flushed(now, *id);
+                session.receiver.flushed(now, id);
             }
-        }
+            Ok(())
+        })?;
         if let Some(log) = &mut self.log {
             for entry in self.receiver.take_log() {
                 log.add(&entry)?;
@@ -178,8 +208,16 @@ impl Session {
         while let Some((channel, event)) = self.receiver.poll_event() {
             match (channel, event) {
                 (None, Event::Refused { name, why }) => self.refused(&name, why),
-                (Some(id), Event::Offered(offer)) => self.offered(now, id, &offer)?,
-                (Some(id), event) => self.take_event(id, event)?,
+                (Some(id), Event::Offered(offer)) => {
+                    if let Err(failure) = self.offered(now, id, &offer) {
+                        self.room_failed(now, id, failure)?;
+                    }
+                }
+                (Some(id), event) => {
+                    if let Err(failure) = self.take_event(id, event) {
+                        self.room_failed(now, id, failure)?;
+                    }
+                }
                 _ => {}
             }
         }
@@ -202,7 +240,10 @@ impl Session {
 
     /// A stream has its turn: says what of it is there.
     fn offered(&mut self, now: Instant, id: ChannelId, offer: &Offer) -> Outcome {
-        if !self.rooms.contains_key(&id) {
+        if self.rooms.get(&id).is_none_or(|room| room.failed) {
+            // Those that made room for others are forgotten.
+            let known: Vec<_> = self.receiver.channels().map(|(id, _)| id).collect();
+            self.rooms.retain(|id, _| known.contains(id));
             self.rooms.insert(id, self.plan.open(&offer.name, &mut self.driver)?);
         }
         let Some(room) = self.rooms.get_mut(&id) else { return Ok(()) };
@@ -239,7 +280,9 @@ impl Session {
             }
             Event::Flush => room.flush_asked = true,
             Event::Ended { complete, reason } => {
-                room.outputs.end(complete)?;
+                if !room.failed {
+                    room.outputs.end(complete)?;
+                }
                 *(if complete { &mut room.complete } else { &mut room.broken }) += 1;
                 room.connected = false;
                 room.flush_asked = false;

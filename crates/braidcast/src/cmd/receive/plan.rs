@@ -64,6 +64,11 @@ impl Plan {
         self.outputs.iter().any(is_named)
     }
 
+    /// Whether several streams are taken at a time.
+    pub(super) fn is_many(&self) -> bool {
+        self.is_named() || self.accept.len() > 1
+    }
+
     pub(super) fn admission(&self) -> Admission {
         if self.is_named() {
             return Admission::Each(MOST);

@@ -12,6 +12,8 @@ pub(super) struct Room {
     pub(super) share: Share,
     pub(super) connected: bool,
     pub(super) reliable: bool,
+    /// An output failed; it is opened again for the next stream.
+    pub(super) failed: bool,
     /// The application was asked to put everything where it stays.
     pub(super) flush_asked: bool,
     pub(super) complete: u64,
@@ -29,6 +31,7 @@ impl Room {
             share: Share::default(),
             connected: false,
             reliable: false,
+            failed: false,
             flush_asked: false,
             complete: 0,
             broken: 0,
