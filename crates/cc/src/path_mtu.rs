@@ -22,6 +22,10 @@ pub struct PathMtu {
     alive: u32,
     /// A small packet was answered since the last timeout.
     small_answered: bool,
+    /// When the last timeout was.
+    timed_out: Option<Instant>,
+    /// When the present size was last doubted.
+    doubted: Option<Instant>,
     /// Probes of the base size failed, and nobody has asked yet.
     narrow_news: bool,
 }
@@ -33,6 +37,10 @@ impl PathMtu {
     const RAISE: Duration = Duration::from_secs(600);
     /// The same below the base, where it costs much.
     const RAISE_NARROW: Duration = Duration::from_secs(30);
+    /// How long a size is not doubted again.
+    const DOUBT: Duration = Duration::from_secs(2);
+    /// Timeouts so far apart have nothing to do with each other.
+    const APART: Duration = Duration::from_secs(10);
     /// Packet sizes behind common links: Ethernet, PPPoE, common tunnels, IPv6 minimum; over UDP and IPv4 or IPv6.
     const SIZES: [usize; 15] = [8972, 4352, 1472, 1452, 1444, 1424, 1400, 1372, 1280, 1200, 1152, 1024, 896, 768, 640];
     /// The smallest size: what is left of the 576 bytes that every IPv4 host takes (RFC 1122 §3.3.3) behind the longest IPv4 header and
@@ -52,8 +60,15 @@ impl PathMtu {
             black_holes: 0,
             alive: 0,
             small_answered: false,
+            timed_out: None,
+            doubted: None,
             narrow_news: false,
         }
+    }
+
+    /// Base and largest size are the same: that is what is sent, whatever becomes of it.
+    const fn is_fixed(&self) -> bool {
+        self.base == self.max
     }
 
     /// Whether packets of the base size get lost, so that smaller ones are sent.
@@ -91,10 +106,10 @@ impl PathMtu {
         self.timer = Some(if self.candidate.is_some() { now } else { now + self.pause() });
     }
 
-    /// Doubts that the present size still gets through (RFC 8899 §4.3): probes it, and falls back to the base, from where
-    /// the search goes on below it, if it does not. For transports that cannot tell by [`on_timeout`](Self::on_timeout).
+    /// Doubts that the present size still gets through (RFC 8899 §4.3): probes it, and falls back to the base if it does not, or from
+    /// the base to [`MIN`](Self::MIN), from where the search goes on below what failed. For transports that cannot tell by [`on_timeout`](Self::on_timeout).
     pub const fn confirm(&mut self, now: Instant) {
-        if self.candidate.is_none() && self.current > self.base {
+        if self.candidate.is_none() && self.current > Self::MIN && !self.is_fixed() {
             self.attempts = 0;
             self.outstanding = false;
             self.candidate = Some(self.current);
@@ -114,7 +129,7 @@ impl PathMtu {
             self.attempts += 1;
             if self.attempts >= Self::MAX_PROBES && self.candidate == Some(self.current) {
                 // What has just failed three times need not be tried again at once.
-                self.current = self.base;
+                self.current = if self.current > self.base { self.base } else { Self::MIN };
                 self.next_smaller();
             } else if self.attempts >= Self::MAX_PROBES {
                 self.next_smaller();
@@ -178,8 +193,17 @@ impl PathMtu {
 
     /// A packet of `size` bytes got through; small ones say nothing about full packets.
     pub const fn on_delivered(&mut self, size: usize) {
-        if size > self.base || (size > Self::MIN && size * 2 > self.current) {
+        if size > self.base {
             (self.black_holes, self.alive) = (0, 0);
+        }
+    }
+
+    /// Many packets get lost while others arrive, so that no timer runs out: it may be the large ones. The present size is
+    /// [probed](Self::confirm), once in a while.
+    pub fn on_many_lost(&mut self, now: Instant) {
+        if self.doubted.is_none_or(|at| now.since(at) >= Self::DOUBT) {
+            self.doubted = Some(now);
+            self.confirm(now);
         }
     }
 
@@ -187,9 +211,14 @@ impl PathMtu {
     /// between two timeouts it is no outage, and [`MIN`](Self::MIN) is all that can be trusted; after three timeouts without answers it
     /// is the base. From there the search begins anew, which takes a round trip or two where nothing was wrong.
     pub fn on_timeout(&mut self, now: Instant) -> bool {
+        if self.timed_out.replace(now).is_some_and(|at| now.since(at) > Self::APART) {
+            (self.black_holes, self.alive) = (0, 0);
+        }
         self.black_holes += 1;
         self.alive += core::mem::take(&mut self.small_answered) as u32;
-        let least = if self.alive >= 2 {
+        let least = if self.is_fixed() {
+            return false;
+        } else if self.alive >= 2 {
             Self::MIN
         } else if self.black_holes >= Self::MAX_PROBES {
             self.base
@@ -266,6 +295,20 @@ mod tests {
     }
 
     #[test]
+    fn where_many_packets_are_lost_the_size_is_probed_now_and_then() {
+        let mut pmtu = PathMtu::new(1200, 1472);
+        let at = Instant::from_millis;
+        pmtu.answered(Instant::ZERO, 1472);
+        pmtu.on_many_lost(at(1000));
+        assert_eq!(pmtu.due(at(1000)), Some(1472));
+        pmtu.answered(at(1100), 1472);
+        pmtu.on_many_lost(at(1200));
+        assert!(!pmtu.is_searching(), "it was probed a moment ago");
+        pmtu.on_many_lost(at(3000));
+        assert!(pmtu.is_searching());
+    }
+
+    #[test]
     fn below_the_base_the_largest_size_is_searched_that_gets_through() {
         for (limit, found) in [(1199, 1152), (1000, 896), (700, 640), (600, 508), (1300, 1280)] {
             let mut pmtu = PathMtu::new(1200, 1472);
@@ -309,8 +352,12 @@ mod tests {
         };
         assert_eq!(doubt(true), (1472, vec![1472]));
         assert_eq!(doubt(false), (1200, vec![1472, 1472, 1472, 1452, 1452, 1452]), "then the search goes on below");
-        let mut pmtu = PathMtu::new(1200, 1472);
+        let mut pmtu = PathMtu::new(1480, 1480);
         pmtu.confirm(Instant::ZERO);
-        assert!(!pmtu.is_searching(), "nothing is smaller than the base");
+        for _ in 0..9 {
+            pmtu.on_small_answered();
+            assert!(!pmtu.on_timeout(Instant::ZERO));
+        }
+        assert!(!pmtu.is_searching(), "a fixed size stays");
     }
 }

@@ -17,6 +17,12 @@ pub struct BlockingReport {
     pub held_by_peer: Waits,
 }
 
+impl BlockingReport {
+    /// Nothing stood still.
+    pub(crate) const NONE: Self =
+        Self { assembling: Waits::NONE, ordering: Waits::NONE, window_shut: Waits::NONE, held_by_peer: Waits::NONE };
+}
+
 /// Number, sum and maximum of waiting times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Waits {
@@ -29,6 +35,8 @@ pub struct Waits {
 }
 
 impl Waits {
+    const NONE: Self = Self { count: 0, total: Duration::ZERO, longest: Duration::ZERO };
+
     /// The average; zero if there were none.
     pub fn mean(&self) -> Duration {
         self.total.checked_div(u32::try_from(self.count).unwrap_or(u32::MAX)).unwrap_or_default()

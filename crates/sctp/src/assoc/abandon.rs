@@ -1,19 +1,10 @@
-use super::Association;
+use super::Open;
 use crate::tx::{Books, Ledger};
-use braidcast_core::Instant;
 
-impl Association {
+impl Open {
     /// The ledger, and what its verbs change beside it.
     pub(super) fn books(&mut self) -> (&mut Ledger, Books<'_>) {
         (&mut self.ledger, Books { queue: &mut self.queue, journal: &mut self.journal })
-    }
-
-    /// Gives up messages whose lifetime ended while they waited (RFC 3758 §3.5 A5, RFC 7496 §3).
-    pub(super) fn expire(&mut self, now: Instant) {
-        while let Some(key) = self.queue.next_expired(now) {
-            let (ledger, books) = self.books();
-            ledger.abandon(books, key);
-        }
     }
 
     /// Asks the paths to carry FORWARD-TSN if there is news for it, or not to if it would say nothing (RFC 3758 §3.5 C).

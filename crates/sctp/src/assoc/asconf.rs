@@ -1,5 +1,5 @@
 use super::control::Control;
-use super::{Association, State};
+use super::{Open, State};
 use crate::api::{JoinError, PathState};
 use crate::path::PathIndex;
 use crate::wire::chunk::{Asconf, AsconfAck, kind};
@@ -26,6 +26,8 @@ pub(super) struct Reconfiguration {
     requests: VecDeque<Request>,
     /// The path that they went over last.
     carrier: Option<PathId>,
+    /// They went over several paths at once.
+    scattered: bool,
     /// How often they were sent since the last one was added.
     attempts: u32,
     /// T4-rto (RFC 5061 §5.1).
@@ -65,16 +67,17 @@ impl Reconfiguration {
     const MAX_REQUESTS: usize = 12;
 
     /// Serial numbers begin at the initial TSN (RFC 5061 §4.1.1).
-    pub(super) const fn new(initial_tsn: u32) -> Self {
+    pub(super) const fn new(initial_tsn: u32, peer_initial_tsn: u32) -> Self {
         Self {
             next_serial: initial_tsn,
             joins: VecDeque::new(),
             leaves: false,
             requests: VecDeque::new(),
             carrier: None,
+            scattered: false,
             attempts: 0,
             due: Instant::ZERO,
-            peer_serial: 0,
+            peer_serial: peer_initial_tsn.wrapping_sub(1),
             answer: Vec::new(),
             deleted: VecDeque::new(),
         }
@@ -92,10 +95,6 @@ impl Reconfiguration {
     /// to come back got lost. What comes sooner was under way before.
     pub(super) fn was_deleted(&self, now: Instant, route: Route) -> bool {
         self.deleted.iter().any(|&(other, at)| other == route && now - at > Self::UNDER_WAY)
-    }
-
-    pub(super) const fn expect(&mut self, peer_initial_tsn: u32) {
-        self.peer_serial = peer_initial_tsn.wrapping_sub(1);
     }
 
     fn joins(&self, id: PathId) -> bool {
@@ -117,6 +116,14 @@ impl Reconfiguration {
         self.next_serial = serial.wrapping_add(1);
         self.requests.push_back(Request { serial, change, bytes });
         (self.attempts, self.due) = (0, now);
+    }
+
+    /// The next path that is to join asks for it, or `all` do. Whether there was one.
+    fn add_joins(&mut self, now: Instant, all: bool) -> bool {
+        let count = if all { self.joins.len() } else { self.joins.len().min(1) };
+        let next: Vec<PathId> = self.joins.drain(..count).collect();
+        next.iter().for_each(|&id| self.add_join(now, id));
+        count > 0
     }
 
     /// The path `id` asks to join.
@@ -145,37 +152,28 @@ impl Reconfiguration {
     }
 }
 
-impl Association {
-    /// Adds a path over `route`: at once if the association is up, else when it is. [`Event::PathUp`](crate::Event) follows
-    /// when it can carry data; a join that gets no answer is tried again.
-    ///
-    /// # Errors
-    /// [`JoinError`].
-    pub fn join(&mut self, now: Instant, route: Route) -> Result<PathId, JoinError> {
+impl Open {
+    /// One more path, over `route`.
+    pub(super) fn join(&mut self, now: Instant, route: Route) -> Result<PathId, JoinError> {
         if let Some(index) = self.paths.by_route(route) {
             return Ok(self.paths[index].id());
         }
         if !self.state.takes_messages() {
             return Err(JoinError::Closing);
         }
-        if self.state.is_up() && !self.agreed.asconf {
+        if !self.agreed.asconf {
             return Err(JoinError::NotSupported);
         }
-        if self.paths.len() >= self.options.paths.max_paths {
-            return Err(JoinError::TooManyPaths { limit: self.options.paths.max_paths });
-        }
+        self.paths.check_room()?;
         let index = self.paths.add(now, route, PathState::Unconfirmed);
         let id = self.paths[index].id();
-        if self.state.is_up() {
-            self.queue_join(now, index);
-            self.next_request(now);
-        }
+        self.queue_join(now, index);
+        self.next_request(now);
         Ok(id)
     }
 
-    /// Takes the path over `route` out. What it owes goes over the others, or waits for one to [`join`](Self::join); the peer is told
-    /// from another path, as this one may be gone. The last path stays where the peer cannot be told of a new one.
-    pub fn leave(&mut self, now: Instant, route: Route) {
+    /// One path less; the last one stays where the peer cannot be told of a new one.
+    pub(super) fn leave(&mut self, now: Instant, route: Route) {
         let Some(index) = self.paths.by_route(route) else { return };
         let last = self.paths.best_rank(Some(index)).is_none();
         let up = self.state.is_up();
@@ -224,16 +222,15 @@ impl Association {
         let paths = &self.paths;
         self.reconfiguration.joins.retain(|&id| paths.by_id(id).is_some());
         let carried = self.reconfiguration.carrier.is_some_and(|id| paths.by_id(id).is_some());
-        if !self.reconfiguration.requests.is_empty() && carried {
+        let urgent = stranded && !self.reconfiguration.joins.is_empty();
+        if !self.reconfiguration.requests.is_empty() && carried && !urgent {
             return;
         }
         // Over a path that the peer does not know nothing can leave.
         if self.reconfiguration.leaves && !stranded && self.reconfiguration.requests.is_empty() {
             self.reconfiguration.leaves = false;
             self.reconfiguration.add(now, Change::Leave);
-        } else if let Some(id) = self.reconfiguration.joins.pop_front() {
-            self.reconfiguration.add_join(now, id);
-        } else {
+        } else if !self.reconfiguration.add_joins(now, stranded) {
             return;
         }
         self.handle_asconf_timeout(now);
@@ -277,9 +274,7 @@ impl Association {
         let stranded = self.is_stranded();
         if self.reconfiguration.attempts > 0 {
             // The path that wants to join may lead nowhere: another one's turn (RFC 5061 §5.5).
-            if let Some(id) = self.reconfiguration.joins.pop_front() {
-                self.reconfiguration.add_join(now, id);
-            }
+            self.reconfiguration.add_joins(now, stranded);
         }
         let Some(path) = self.request_path() else { return };
         let rto = self.options.timers.rto;
@@ -290,14 +285,25 @@ impl Association {
         let bytes: Vec<u8> =
             self.reconfiguration.requests.iter().flat_map(|request| request.bytes.iter().copied()).collect();
         self.reconfiguration.carrier = Some(self.paths[path].id());
-        self.control.retain(|control| !is_asconf(&control.bytes));
-        self.control.push_back(Control { path, tag: self.peer_tag, bytes, alone: false });
+        self.control.drop_where(is_asconf);
+        let tag = self.peer_tag;
+        if stranded {
+            // Which path leads to the peer nobody knows: whichever does.
+            self.reconfiguration.scattered = self.paths.len() > 1;
+            for path in self.paths.indices() {
+                self.control.push(Control { path, tag, bytes: bytes.clone(), alone: false });
+            }
+        } else {
+            self.control.push(Control { path, tag, bytes, alone: false });
+        }
     }
 
     /// ASCONF-ACK (RFC 5061 §5.1).
     pub(super) fn handle_asconf_ack(&mut self, now: Instant, arrived: PathIndex, ack: &AsconfAck<'_>) {
         let Some(settled) = self.reconfiguration.settle(ack.serial) else { return };
-        let several = settled.len() > 1 || !self.reconfiguration.requests.is_empty();
+        let more = !self.reconfiguration.requests.is_empty();
+        let several = settled.len() > 1 || more || self.reconfiguration.scattered;
+        self.reconfiguration.scattered &= more;
         let mut refused = false;
         for raw in ack.parameters.iter().map_while(Result::ok) {
             refused |= matches!(Parameter::parse(raw), Ok(Parameter::ErrorCauseIndication { .. }));
@@ -305,7 +311,8 @@ impl Association {
         for request in settled {
             let refused = refused && request.serial == ack.serial;
             match request.change {
-                // Of a packet with several requests the peer saw one source address: that of the path that it answers over.
+                // Of a packet with several requests, or of several packets with one, the peer took one source address: that of the
+                // path that it answers over.
                 Change::Join(id) if several && self.paths.by_id(id).is_some_and(|index| index != arrived) => {
                     self.reconfiguration.joins.push_back(id);
                 }
@@ -359,8 +366,8 @@ impl Association {
         }
         let bytes = self.reconfiguration.answer.clone();
         let path = self.paths.by_route(route).or_else(|| self.paths.for_control(None));
-        if let (Some(path), true) = (path, self.control.len() < Self::MAX_CONTROL) {
-            self.control.push_back(Control { path, tag: self.peer_tag, bytes, alone: false });
+        if let (Some(path), true) = (path, self.control.has_room()) {
+            self.control.push(Control { path, tag: self.peer_tag, bytes, alone: false });
         }
     }
 
@@ -400,7 +407,8 @@ impl Association {
                 }
                 let leaves =
                     |route: Route| route != source && (address.is_unspecified() || route.remote.ip() == address);
-                let gone: Vec<(PathIndex, Route)> = self.paths.enumerate().map(|(index, path)| (index, path.route())).collect();
+                let gone: Vec<(PathIndex, Route)> =
+                    self.paths.enumerate().map(|(index, path)| (index, path.route())).collect();
                 for (index, route) in gone.into_iter().filter(|&(_, route)| leaves(route)) {
                     self.remove_path(now, index);
                     self.reconfiguration.note_deleted(now, route);

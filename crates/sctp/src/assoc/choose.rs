@@ -1,13 +1,13 @@
 //! Messages that wait in a queue of the application's choice ([`Options::queue`](crate::Options)): which of them goes, over which
 //! path, and which one never.
 
-use super::Association;
-use crate::api::{Event, SendError, SendOptions};
+use super::Open;
+use super::intake::{Desk, Intake};
 use crate::path::{Path, PathIndex};
-use crate::tx::{MessageKey, Prospect, Way};
+use crate::tx::{Books, MessageKey, Prospect, Way};
 use braidcast_cc::RoundTrips;
 use braidcast_core::Instant;
-use braidcast_queue::{Outlook, Refused, Tag, Why};
+use braidcast_queue::{Outlook, Tag};
 use core::time::Duration;
 
 /// Paths that have room, but nothing that waits is for them: it would come too late over them and not over another one, or the buffer
@@ -34,7 +34,7 @@ fn one_way_delay(path: &Path, in_flight: usize) -> Duration {
     trips.one_way()
 }
 
-impl Association {
+impl Open {
     /// What a queue is to know about the path `index`. The rate is that of all paths that data may go over.
     fn outlook(&self, now: Instant, index: Option<PathIndex>) -> Outlook {
         let rate = self.paths.best().filter_map(|(_, path)| path.rate()).sum();
@@ -63,38 +63,6 @@ impl Association {
         if self.queue.get(key).has_deadline() { self.prospect(now) } else { Prospect { now, soonest: now } }
     }
 
-    /// Puts a message into the queue.
-    pub(super) fn enqueue(&mut self, now: Instant, payload: &[u8], how: SendOptions) -> Result<(), SendError> {
-        if how.deadline.is_some_and(|deadline| deadline <= self.prospect(now).soonest) {
-            self.give_up_at_once(how);
-            return Ok(());
-        }
-        let outlook = self.outlook(now, self.quickest());
-        let outcome =
-            self.queue.push_front(&outlook, payload, how).map_err(|refused| match (refused, self.queue.front()) {
-                (Refused::Full(()), Some(front)) => {
-                    SendError::QueueFull { messages: front.len(), bytes: front.bytes() }
-                }
-                (_, front) => {
-                    SendError::TooLong { len: payload.len(), limit: front.map_or(0, |front| front.longest()) }
-                }
-            });
-        self.starved |= matches!(outcome, Err(SendError::QueueFull { .. }));
-        self.journal.stats.messages_sent += u64::from(outcome.is_ok());
-        self.account_for_discarded();
-        outcome
-    }
-
-    /// A message came to the queue when it was too late for all paths.
-    fn give_up_at_once(&mut self, how: SendOptions) {
-        let SendOptions { stream, ppid, context, .. } = how;
-        let journal = &mut self.journal;
-        journal.events.push_back(Event::Abandoned { stream, ppid, context, sent: false, why: Some(Why::Expired) });
-        journal.stats.messages_sent += 1;
-        journal.stats.abandoned_unsent += 1;
-        journal.stats.expired += 1;
-    }
-
     /// The path `index`, as the queue sees it.
     fn way_over(&self, now: Instant, index: PathIndex) -> Way {
         let heeded = self.queue.front().is_some_and(|front| front.heeds_delay());
@@ -115,7 +83,7 @@ impl Association {
                 break;
             }
         }
-        self.account_for_discarded();
+        self.books().1.account_for_discarded();
     }
 
     /// Whether there is something for the path `index`, as far as the queue is concerned.
@@ -151,12 +119,26 @@ impl Association {
         let sent = self.queue.held_bytes() - front.bytes();
         sent == 0 || sent + tag.len <= self.options.limits.send_buffer - front.most_bytes()
     }
+}
 
-    /// Counts what the queue discarded, and tells the application.
-    fn account_for_discarded(&mut self) {
-        while let Some((key, why)) = self.queue.next_discarded() {
-            self.journal.abandoned(self.queue.get(key), Some(why), true);
-            self.queue.forget(key);
+impl Intake for Open {
+    fn streams(&self) -> Option<u16> {
+        self.state.takes_messages().then_some(self.outbound_streams)
+    }
+
+    fn prospects(&self, now: Instant) -> Outlook {
+        self.outlook(now, self.quickest())
+    }
+
+    fn expire(&mut self, now: Instant) {
+        while let Some(key) = self.queue.next_expired(now) {
+            let (ledger, books) = self.books();
+            ledger.abandon(books, key);
         }
+    }
+
+    fn desk(&mut self) -> Desk<'_> {
+        let books = Books { queue: &mut self.queue, journal: &mut self.journal };
+        Desk { options: &self.options, books, starved: &mut self.starved }
     }
 }

@@ -1,11 +1,11 @@
-use super::Association;
+use super::Open;
 use crate::number::Tsn;
 use crate::tx::Chunk;
 use crate::wire::chunk::{Data, IData};
 use crate::wire::padded;
 use braidcast_core::Writer;
 
-impl Association {
+impl Open {
     /// Bytes before the payload of a data chunk.
     pub(super) const fn data_header(&self) -> usize {
         if self.agreed.interleaving { IData::HEADER } else { Data::HEADER }

@@ -1,7 +1,10 @@
-use super::Association;
-use crate::path::PathIndex;
-use crate::wire;
+use super::Open;
+use crate::auth::AuthKeys;
+use crate::path::{PathIndex, Paths};
+use crate::wire::chunk::Abort;
+use crate::wire::{self, Causes, padded};
 use braidcast_core::Writer;
+use std::collections::VecDeque;
 
 /// A control chunk that waits to be sent.
 #[derive(Debug)]
@@ -16,17 +19,101 @@ pub(super) struct Control {
     pub(super) alone: bool,
 }
 
-impl Association {
-    /// Control chunks that wait at most; a peer that makes us answer more than that loses the answers.
-    pub(super) const MAX_CONTROL: usize = 64;
+/// The control chunks that wait to be sent, in order.
+#[derive(Debug, Default)]
+pub(super) struct ControlQueue {
+    waiting: VecDeque<Control>,
+}
 
+/// Control chunks were written into a packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    /// Nothing else may follow.
+    pub(super) alone: bool,
+    /// Where an AUTH chunk stands that is to be sealed.
+    pub(super) auth: Option<usize>,
+}
+
+impl ControlQueue {
+    /// Chunks that wait at most; a peer that makes us answer more than that loses the answers.
+    const MOST: usize = 64;
+
+    pub(super) fn has_room(&self) -> bool {
+        self.waiting.len() < Self::MOST
+    }
+
+    pub(super) fn push(&mut self, control: Control) {
+        self.waiting.push_back(control);
+    }
+
+    /// Queues a chunk for `path`, in a packet with the verification `tag`, if there is room.
+    pub(super) fn push_chunk(&mut self, path: PathIndex, tag: u32, chunk: &wire::Chunk<'_>) {
+        if self.has_room() {
+            let mut bytes = Vec::new();
+            chunk.emit(&mut Writer::new(&mut bytes));
+            self.push(Control { path, tag, bytes, alone: false });
+        }
+    }
+
+    /// ABORT is the last thing that is sent; all that waited before it is void. Without the peer's `tag` none is sent.
+    pub(super) fn abort(&mut self, paths: &Paths, tag: Option<u32>, causes: &[u8]) {
+        self.clear();
+        let path = paths.for_control(None).or(paths.indices().next());
+        if let (Some(path), Some(tag)) = (path, tag) {
+            self.push_chunk(path, tag, &wire::Chunk::Abort(Abort { reflected: false, causes: Causes::new(causes) }));
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.waiting.clear();
+    }
+
+    /// The path `index` is no more.
+    pub(super) fn forget_path(&mut self, index: PathIndex) {
+        self.waiting.retain(|control| control.path != index);
+    }
+
+    /// Drops the chunks that are `void`.
+    pub(super) fn drop_where(&mut self, void: impl Fn(&[u8]) -> bool) {
+        self.waiting.retain(|control| !void(&control.bytes));
+    }
+
+    /// The path of the next chunk, and the tag of its packet.
+    pub(super) fn next(&self) -> Option<(PathIndex, u32)> {
+        self.waiting.front().map(|control| (control.path, control.tag))
+    }
+
+    /// Appends the chunks that are next and for the path `index`, as far as they fit in front of `end`; behind an AUTH chunk by `keys`
+    /// where the peer asks for that.
+    pub(super) fn put(&mut self, index: PathIndex, end: usize, keys: Option<&AuthKeys>, buf: &mut Vec<u8>) -> Written {
+        let mut written = Written { alone: false, auth: None };
+        let mut any = false;
+        while let Some(control) = self.waiting.front().filter(|control| control.path == index) {
+            let kind = control.bytes.first().copied().unwrap_or_default();
+            let keys = keys.filter(|keys| written.auth.is_none() && keys.peer_requires(kind));
+            let needed = control.bytes.len() + keys.map_or(0, |keys| padded(keys.overhead()));
+            if any && (control.alone || buf.len() + needed > end) {
+                written.alone = true;
+                break;
+            }
+            if let Some(keys) = keys {
+                written.auth = Some(keys.emit(buf));
+            }
+            buf.extend_from_slice(&control.bytes);
+            any = true;
+            written.alone = control.alone;
+            self.waiting.pop_front();
+            if written.alone {
+                break;
+            }
+        }
+        written
+    }
+}
+
+impl Open {
     /// Queues a control chunk for `path`.
     pub(super) fn control_chunk(&mut self, path: PathIndex, chunk: &wire::Chunk<'_>) {
-        if self.control.len() >= Self::MAX_CONTROL {
-            return;
-        }
-        let mut bytes = Vec::new();
-        chunk.emit(&mut Writer::new(&mut bytes));
-        self.control.push_back(Control { path, tag: self.peer_tag, bytes, alone: false });
+        self.control.push_chunk(path, self.peer_tag, chunk);
     }
 }

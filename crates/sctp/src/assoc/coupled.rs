@@ -1,4 +1,4 @@
-use super::Association;
+use super::Open;
 use crate::api::{PathOptions, PathState};
 use crate::path::{Congested, PathIndex};
 use braidcast_cc::{Congestion, CoupledPath, Siblings};
@@ -19,7 +19,7 @@ impl Coupled {
     }
 }
 
-impl Association {
+impl Open {
     /// The active paths that have been measured, for the path `index`, if their windows are coupled and it is among them.
     pub(super) fn coupled(&self, index: PathIndex) -> Option<Coupled> {
         if self.options.congestion.coupling == Congestion::PerPath {

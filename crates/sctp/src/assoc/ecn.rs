@@ -5,7 +5,7 @@
 //! that path's window shrinks, once in a window of data, be it for marks or losses (RFC 3168 §6.1.2). A path that loses what says
 //! ECT carries Not-ECT instead ([`crate::path`]).
 
-use super::Association;
+use super::Open;
 use super::receive::Carried;
 use crate::api::FecWindow;
 use crate::number::Order;
@@ -14,7 +14,7 @@ use crate::wire::Chunk;
 use crate::wire::chunk::{Cwr, Ecne};
 use braidcast_core::{Ecn, Instant, PathId};
 
-impl Association {
+impl Open {
     /// What the IP header says of the packets that just left over the path `index`; `before`: its counts before.
     ///
     /// ECT is for what a window holds back (RFC 3168 §6.1): data and, inside the window, redundancy, not copies.

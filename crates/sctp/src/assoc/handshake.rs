@@ -1,118 +1,115 @@
+//! The handshake, as the side that sent INIT sees it (RFC 9260 §5). The other side keeps nothing until a cookie comes back.
+
 use super::control::Control;
-use super::fec::Fec;
-use super::{Association, State};
+use super::opening::{Opening, Retry, Stage};
+use super::receive::Inbound;
+use super::{Open, Settled};
 use crate::addresses::Addresses;
-use crate::api::{CloseReason, Event, PathState};
-use crate::auth::AuthKeys;
-use crate::capabilities::{Agreed, Offer, Unrecognized};
+use crate::api::{CloseReason, PathState};
+use crate::capabilities::{Offer, Refusal, Unrecognized};
 use crate::cookie::Cookie;
 use crate::path::PathIndex;
-use crate::rx::{Echoes, Limits, Slices, Tracker};
-use crate::tx::Ledger;
-use crate::wire::chunk::{CookieAck, CookieEcho, Init};
-use crate::wire::{Cause, Chunk, Parameter, Parameters, padded};
-use braidcast_core::{Instant, Route, Writer};
+use crate::wire::chunk::{CookieAck, CookieEcho, ErrorChunk, Init};
+use crate::wire::{Cause, Causes, Chunk, Parameter, Parameters, UnknownAction, padded};
+use braidcast_core::{Ecn, Instant, Route, Writer};
+use core::mem;
 
-/// T1-init or T1-cookie (RFC 9260 §5.1).
-#[derive(Debug)]
-pub(crate) struct Handshake {
-    /// The chunk to repeat, as on the wire; empty where it is made anew.
-    chunk: Vec<u8>,
-    tries: u32,
-    /// When it is sent (again).
-    pub(super) due: Instant,
-}
-
-impl Handshake {
-    pub(crate) const fn new(now: Instant) -> Self {
-        Self { chunk: Vec::new(), tries: 0, due: now }
-    }
-}
-
-/// What the two INITs, or INIT and INIT ACK, settle for an association.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Settled {
-    peer_tag: u32,
-    peer_addresses: Addresses,
-    local_offer: Offer,
-    peer_offer: Offer,
-    local_initial_tsn: u32,
-    peer_initial_tsn: u32,
-    /// Bytes that the peer has room for at first.
-    peer_window: usize,
-    outbound_streams: u16,
-    inbound_streams: u16,
-}
-
-impl From<&Cookie> for Settled {
-    fn from(cookie: &Cookie) -> Self {
-        Self {
-            peer_tag: cookie.peer_tag,
-            peer_addresses: cookie.peer_addresses,
-            local_offer: cookie.local_offer,
-            peer_offer: cookie.peer_offer,
-            local_initial_tsn: cookie.local_initial_tsn,
-            peer_initial_tsn: cookie.peer_initial_tsn,
-            peer_window: cookie.peer_a_rwnd as usize,
-            outbound_streams: cookie.outbound_streams,
-            inbound_streams: cookie.inbound_streams,
-        }
-    }
-}
-
-impl Association {
+impl Opening {
     /// Repeats INIT or COOKIE ECHO; INIT goes over the routes in turn, as any of them may be dead.
-    pub(super) fn handle_handshake_timeout(&mut self, now: Instant) {
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
         let limit = self.options.timers.max_init_retransmits;
         let rto = self.options.timers.rto;
-        let (State::CookieWait(handshake) | State::CookieEchoed(handshake)) = &mut self.state else { return };
-        if handshake.due > now {
+        let (Stage::CookieWait(retry) | Stage::CookieEchoed { retry, .. }) = &mut self.stage else { return };
+        if retry.due > now {
             return;
         }
-        if handshake.tries > limit {
+        if retry.tries > limit {
             return self.close(CloseReason::NoAnswer);
         }
-        handshake.due = now + (rto.initial * (1 << handshake.tries.min(16))).min(rto.max);
-        let tries = handshake.tries as usize;
-        handshake.tries += 1;
-        let echo = handshake.chunk.clone();
+        retry.due = now + (rto.initial * (1 << retry.tries.min(16))).min(rto.max);
+        let tries = retry.tries as usize;
+        retry.tries += 1;
         let places = self.paths.places().max(1);
-        match &self.state {
-            State::CookieWait(_) => {
-                let mut bytes = Vec::new();
-                self.emit_init(&mut bytes);
-                if let Some(path) = self.paths.at(tries % places) {
-                    self.control.push_back(Control { path, tag: 0, bytes, alone: true });
-                }
+        if let Stage::CookieEchoed { echo, settled, .. } = &self.stage {
+            if let Some(path) = self.paths.at((self.paths.last().get() + tries) % places) {
+                self.control.push(Control { path, tag: settled.peer_tag, bytes: echo.clone(), alone: false });
             }
-            _ => {
-                if let Some(path) = self.paths.at((self.paths.last().get() + tries) % places) {
-                    self.control.push_back(Control { path, tag: self.peer_tag, bytes: echo, alone: false });
-                }
-            }
+        } else if let Some(path) = self.paths.at(tries % places) {
+            self.control.push(Control { path, tag: 0, bytes: self.init(), alone: true });
         }
     }
 
-    /// Appends our INIT, which says the same each time.
-    fn emit_init(&self, out: &mut Vec<u8>) {
+    /// Our INIT, which says the same each time.
+    fn init(&self) -> Vec<u8> {
         let mut parameters = Vec::with_capacity(Offer::MAX_EMITTED);
         let mut w = Writer::new(&mut parameters);
-        self.local_offer.emit(&mut w);
+        self.offer.emit(&mut w);
         Addresses::ours(&self.options).emit(&mut w);
         let init = Init {
             initiate_tag: self.local_tag,
             a_rwnd: self.options.limits.receive_buffer as u32,
             outbound_streams: self.options.limits.streams,
             inbound_streams: self.options.limits.streams,
-            initial_tsn: self.local_initial_tsn,
+            initial_tsn: self.initial_tsn,
             parameters: Parameters::new(&parameters),
         };
-        init.emit(&mut Writer::new(out));
+        let mut bytes = Vec::new();
+        init.emit(&mut Writer::new(&mut bytes));
+        bytes
+    }
+
+    /// A packet with our verification tag. If it opens the association, the rest of it is left in `inbound`.
+    pub(super) fn handle_packet(&mut self, now: Instant, inbound: &mut Inbound<'_>) -> Option<Box<Open>> {
+        let mut redundancy = false;
+        while !self.is_closed() {
+            let (raw, chunk) = match inbound.next(self.stage.keys(), &mut self.journal.stats) {
+                None => break,
+                Some(Ok(chunk)) => chunk,
+                Some(Err(error)) => {
+                    self.violation(&error.to_string());
+                    break;
+                }
+            };
+            let Some(index) = self.paths.by_route(inbound.route) else {
+                self.journal.stats.dropped_packets += 1;
+                break;
+            };
+            let agreed = self.stage.settled().map(|settled| settled.agreed);
+            match chunk {
+                Chunk::InitAck(init) => self.handle_init_ack(now, index, init),
+                Chunk::CookieAck(_) => {
+                    let open = self.handle_cookie_ack(now, index);
+                    if open.is_some() {
+                        return open;
+                    }
+                }
+                Chunk::Abort(abort) => self.close(CloseReason::by_peer(abort.causes)),
+                Chunk::Error(error) => self.handle_error(now, &error),
+                Chunk::Redundancy(_) => redundancy = true,
+                // What was agreed on is for an association that is open, as all below.
+                Chunk::NrSack(_) if agreed.is_some_and(|agreed| agreed.nr_sack) => {}
+                Chunk::Slice(_) if agreed.is_some_and(|agreed| agreed.slices) => {}
+                Chunk::Ecne(_) | Chunk::Cwr(_) if agreed.is_some_and(|agreed| agreed.ecn) => {}
+                Chunk::NrSack(_) | Chunk::Ecne(_) | Chunk::Cwr(_) | Chunk::Slice(_) | Chunk::Unknown(_)
+                    if !UnknownAction::for_chunk(raw.kind).skips() =>
+                {
+                    break;
+                }
+                _ => {}
+            }
+        }
+        let index = self.paths.by_route(inbound.route)?;
+        let path = &mut self.paths[index];
+        path.on_packet_received(inbound.bytes.len());
+        if self.stage.settled().is_some_and(|settled| settled.agreed.ecn) {
+            path.on_mark_received(inbound.ecn == Ecn::Ce, false, redundancy);
+        }
+        None
     }
 
     /// INIT ACK (RFC 9260 §5.1 C). It came over the path `index`, which so is the first confirmed one.
-    pub(super) fn handle_init_ack(&mut self, now: Instant, index: PathIndex, init: Init<'_>) {
-        if !matches!(self.state, State::CookieWait(_)) {
+    fn handle_init_ack(&mut self, now: Instant, index: PathIndex, init: Init<'_>) {
+        if !matches!(self.stage, Stage::CookieWait(_)) {
             return; // RFC 9260 §5.2.3.
         }
         if init.initiate_tag == 0 || init.outbound_streams == 0 || init.inbound_streams == 0 {
@@ -120,63 +117,98 @@ impl Association {
         }
         let peer_offer = match Offer::parse(init.parameters) {
             Ok(offer) => offer,
-            Err(refusal) => {
-                self.peer_tag = init.initiate_tag;
-                return self.refuse(&refusal);
-            }
+            Err(refusal) => return self.refuse(init.initiate_tag, &refusal),
         };
-        let mut cookie_bytes = None;
+        let mut cookie = None;
         for raw in init.parameters.iter().map_while(Result::ok) {
             if let Ok(Parameter::StateCookie(bytes)) = Parameter::parse(raw) {
-                cookie_bytes = Some(bytes);
+                cookie = Some(bytes);
             }
         }
-        let Some(bytes) = cookie_bytes else {
-            self.peer_tag = init.initiate_tag;
-            self.send_abort(&Cause::ProtocolViolation(b"INIT ACK without a state cookie"));
-            return self.close(CloseReason::Violation("INIT ACK without a state cookie".into()));
+        let Some(cookie) = cookie else {
+            let what = "INIT ACK without a state cookie";
+            let mut causes = Vec::new();
+            Cause::ProtocolViolation(what.as_bytes()).emit(&mut Writer::new(&mut causes));
+            self.control.abort(&self.paths, Some(init.initiate_tag), &causes);
+            return self.close(CloseReason::Violation(what.into()));
         };
-        self.settle(&Settled {
-            peer_tag: init.initiate_tag,
-            peer_addresses: Addresses::of_peer(&self.options, init.parameters),
-            local_offer: self.local_offer,
-            peer_offer,
-            local_initial_tsn: self.local_initial_tsn,
-            peer_initial_tsn: init.initial_tsn,
-            peer_window: init.a_rwnd as usize,
-            outbound_streams: self.options.limits.streams.min(init.inbound_streams),
-            inbound_streams: self.options.limits.streams.min(init.outbound_streams),
-        });
-        let mut handshake = Handshake::new(now);
-        handshake.chunk.reserve(padded(4 + bytes.len()));
-        Chunk::CookieEcho(CookieEcho { cookie: bytes }).emit(&mut Writer::new(&mut handshake.chunk));
+        let ours = (self.initial_tsn, &self.offer);
+        let settled = Box::new(Settled::by_init_ack(&self.options, ours, (&init, &peer_offer)));
+        let mut echo = Vec::with_capacity(padded(4 + cookie.len()));
+        Chunk::CookieEcho(CookieEcho { cookie }).emit(&mut Writer::new(&mut echo));
         let unrecognized = Unrecognized::new(init.parameters);
         if !unrecognized.is_empty() {
             // RFC 9260 §3.2.2: reported in an ERROR chunk bundled with the COOKIE ECHO.
             let mut causes = Vec::new();
             unrecognized.emit_cause(&mut Writer::new(&mut causes));
-            let chunk = crate::wire::chunk::ErrorChunk { causes: crate::wire::Causes::new(&causes) };
-            Chunk::Error(chunk).emit(&mut Writer::new(&mut handshake.chunk));
+            Chunk::Error(ErrorChunk { causes: Causes::new(&causes) }).emit(&mut Writer::new(&mut echo));
         }
         self.paths.note_last(index);
-        self.scheduler.reset(index.get());
-        self.state = State::CookieEchoed(handshake);
-        self.handle_handshake_timeout(now);
+        self.stage = Stage::CookieEchoed { retry: Retry { tries: 0, due: now }, echo, settled };
+        self.handle_timeout(now);
     }
 
     /// COOKIE ACK (RFC 9260 §5.1 E): the handshake is done. The other routes join now.
-    pub(super) fn handle_cookie_ack(&mut self, now: Instant, index: PathIndex) {
-        let State::CookieEchoed(Handshake { tries, .. }) = self.state else {
-            return; // RFC 9260 §5.2.5.
+    fn handle_cookie_ack(&mut self, now: Instant, index: PathIndex) -> Option<Box<Open>> {
+        let (tries, settled) = match mem::replace(&mut self.stage, Stage::Closed(None)) {
+            Stage::CookieEchoed { retry, settled, .. } => (retry.tries, settled),
+            stage => {
+                self.stage = stage;
+                return None; // RFC 9260 §5.2.5.
+            }
         };
         self.paths[index].confirm();
-        self.establish(now);
-        if tries > 1 && self.agreed.asconf {
-            self.queue_join(now, index); // The peer may know the path of an earlier COOKIE ECHO only.
+        let mut open = Open::new(self.hand_over(), *settled);
+        open.establish(now);
+        if tries > 1 && open.agreed.asconf {
+            open.queue_join(now, index); // The peer may know the path of an earlier COOKIE ECHO only.
         }
-        self.join_others(now, index);
+        open.join_others(now, index);
+        Some(open)
     }
 
+    /// A valid COOKIE ECHO for this association came over `route`: both ends connected at once (RFC 9260 §5.2.4 B, D).
+    pub(super) fn handle_cookie_echo(&mut self, now: Instant, route: Route, cookie: &Cookie) -> Option<Box<Open>> {
+        if self.is_closed() {
+            return None;
+        }
+        let known = self.paths.by_route(route);
+        let index = known.unwrap_or_else(|| self.paths.add(now, route, PathState::Active));
+        self.paths[index].confirm();
+        let settled = Settled::by_cookie(&self.options, cookie);
+        let mut open = Open::new(self.hand_over(), settled);
+        open.establish(now);
+        open.join_others(now, index);
+        open.control_chunk(index, &Chunk::CookieAck(CookieAck));
+        Some(open)
+    }
+
+    /// A Stale Cookie error: begin again (RFC 9260 §5.2.6).
+    fn handle_error(&mut self, now: Instant, error: &ErrorChunk<'_>) {
+        for raw in error.causes.iter().map_while(Result::ok) {
+            if let (Ok(Cause::StaleCookie { .. }), Stage::CookieEchoed { retry, .. }) = (Cause::parse(raw), &self.stage)
+            {
+                self.stage = Stage::CookieWait(Retry { due: now, ..*retry });
+            }
+        }
+    }
+
+    /// The peer's offer cannot be taken.
+    fn refuse(&mut self, peer_tag: u32, refusal: &Refusal<'_>) {
+        let mut causes = Vec::new();
+        refusal.emit(&mut Writer::new(&mut causes));
+        self.control.abort(&self.paths, Some(peer_tag), &causes);
+        self.close(CloseReason::Violation(refusal.to_string()));
+    }
+
+    /// The peer broke the protocol beyond repair.
+    fn violation(&mut self, what: &str) {
+        self.send_abort(&Cause::ProtocolViolation(what.as_bytes()));
+        self.close(CloseReason::Violation(what.into()));
+    }
+}
+
+impl Open {
     /// Lets all paths but the one of the handshake join. Those to addresses that the peer listed are in already, as it was
     /// told ours: they only have to be confirmed (RFC 9260 §5.4).
     fn join_others(&mut self, now: Instant, index: PathIndex) {
@@ -186,96 +218,6 @@ impl Association {
                 self.paths[other].ask(now);
             } else {
                 self.queue_join(now, other);
-            }
-        }
-    }
-
-    /// A Stale Cookie error: begin again (RFC 9260 §5.2.6).
-    pub(super) fn handle_stale_cookie(&mut self, now: Instant) {
-        if let State::CookieEchoed(handshake) = &self.state {
-            let tries = handshake.tries;
-            self.state = State::CookieWait(Handshake { tries, ..Handshake::new(now) });
-        }
-    }
-
-    /// A valid COOKIE ECHO for this association came over `route` (RFC 9260 §5.2.4). `restart`: case A, the peer
-    /// lost its state. Whether a COOKIE ACK goes out over a path; else the caller answers.
-    pub(crate) fn handle_cookie_echo(&mut self, now: Instant, route: Route, cookie: &Cookie, restart: bool) -> bool {
-        let known = self.paths.by_route(route);
-        if known.is_none() && !restart && self.state.is_up() {
-            return false; // Anybody may have recorded it: a cookie does not let a new path join.
-        }
-        let index = known.unwrap_or_else(|| self.paths.add(now, route, crate::api::PathState::Active));
-        if restart {
-            self.restart(now, index, cookie);
-        } else if matches!(self.state, State::CookieWait(_) | State::CookieEchoed(_)) {
-            self.settle(&Settled::from(cookie));
-            self.paths[index].confirm();
-            self.establish(now);
-            self.join_others(now, index); // Both ends connected at once.
-        }
-        self.control_chunk(index, &Chunk::CookieAck(CookieAck));
-        true
-    }
-
-    /// Case A: everything begins anew, over the path that the restart came from. Messages of which nothing or a part
-    /// was cut are sent again whole; those that were out whole are out of reach (RFC 9260 §5.2.4.1).
-    fn restart(&mut self, now: Instant, index: PathIndex, cookie: &Cookie) {
-        let (ledger, books) = self.books();
-        ledger.abandon_all(books);
-        let others: Vec<PathIndex> = self.paths.indices().filter(|&other| other != index).collect();
-        for other in others {
-            self.remove_path(now, other);
-        }
-        self.paths.renew(now, index);
-        self.scheduler.on_restarted(index.get());
-        self.queue.restart();
-        self.local_tag = cookie.local_tag;
-        self.local_initial_tsn = cookie.local_initial_tsn;
-        self.local_offer = cookie.local_offer;
-        self.reconfiguration = super::Reconfiguration::new(cookie.local_initial_tsn);
-        self.control.clear();
-        self.errors = 0;
-        self.settle(&Settled::from(cookie));
-        self.state = State::Established;
-        self.paths[index].start(now);
-        self.journal.events.push_back(Event::Restarted);
-    }
-
-    /// Takes over what the handshake settled.
-    pub(super) fn settle(&mut self, settled: &Settled) {
-        let &Settled { peer_tag, peer_addresses, local_offer, peer_offer, .. } = settled;
-        self.peer_tag = peer_tag;
-        self.peer_addresses = peer_addresses;
-        self.agreed = Agreed::new(&local_offer, &peer_offer);
-        self.auth = AuthKeys::new(&local_offer, &peer_offer, &self.options.key);
-        self.outbound_streams = settled.outbound_streams;
-        self.ledger = Ledger::new(&self.options, settled.local_initial_tsn, settled.peer_window);
-        self.queue.settle(self.agreed.interleaving, self.agreed.forward_tsn);
-        self.tracker = Tracker::new(settled.peer_initial_tsn);
-        self.echoes = Echoes::default();
-        self.slices = Slices::default();
-        self.reassembly.reset(Limits {
-            streams: settled.inbound_streams,
-            interleaving: self.agreed.interleaving,
-            max_message: self.options.limits.max_message,
-        });
-        self.reconfiguration.expect(settled.peer_initial_tsn);
-        let (local, peer) = (self.ledger.next_tsn().get(), self.tracker.cumulative() + 1);
-        let interleaving = self.agreed.interleaving;
-        let fec = || Box::new(Fec::new(&self.options, interleaving, local, peer, settled.peer_window));
-        self.fec = self.agreed.redundancy.then(fec);
-    }
-
-    /// The handshake is done: data and joins may flow.
-    pub(super) fn establish(&mut self, now: Instant) {
-        self.state = State::Established;
-        self.paths.note_answer(now);
-        self.journal.events.push_back(Event::Connected);
-        for path in self.paths.iter_mut() {
-            if path.state() == PathState::Active {
-                path.start(now);
-                self.journal.events.push_back(Event::PathUp(path.id(), path.route()));
             }
         }
     }

@@ -1,11 +1,11 @@
-use super::Association;
+use super::Open;
 use crate::api::{Event, LossDetection};
 use crate::path::{Info, PathIndex};
 use crate::wire::chunk::{self, Heartbeat, HeartbeatAck, Pad};
 use crate::wire::{Chunk, Header};
 use braidcast_core::{Instant, Writer};
 
-impl Association {
+impl Open {
     /// HEARTBEAT: sent back as it came (RFC 9260 §8.3), over the path it came from.
     pub(super) fn answer_heartbeat(&mut self, index: PathIndex, heartbeat: &Heartbeat<'_>) {
         if self.state.is_up() {

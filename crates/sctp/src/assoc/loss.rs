@@ -1,4 +1,4 @@
-use super::Association;
+use super::Open;
 use super::coupled::Coupled;
 use crate::api::LossDetection;
 use crate::number::{Order, Tsn};
@@ -6,7 +6,7 @@ use crate::path::{Congested, PathIndex};
 use crate::tx::LossCause;
 use braidcast_core::Instant;
 
-impl Association {
+impl Open {
     /// Marks what is overdue on each path, and sets the timers for what will be.
     pub(super) fn detect_losses(&mut self, now: Instant) {
         if self.options.papers.loss_detection == LossDetection::Time {
@@ -51,6 +51,7 @@ impl Association {
         ledger.lose(books, prospect, tsn, LossCause::Reported);
         let next = self.ledger.next_order(index);
         let path = &mut self.paths[index];
+        path.doubt_mtu(now);
         path.on_lost(1, LossCause::Reported);
         if path.enter_recovery(order, next) {
             self.reduce(now, index, Congested::Lost);

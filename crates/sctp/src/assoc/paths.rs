@@ -1,9 +1,9 @@
-use super::Association;
+use super::Open;
 use crate::api::Event;
 use crate::path::PathIndex;
 use braidcast_core::Instant;
 
-impl Association {
+impl Open {
     /// Takes the path `index` out; what it owes goes over the others, without blame.
     pub(super) fn remove_path(&mut self, now: Instant, index: PathIndex) {
         let Some(path) = self.paths.remove(index) else { return };
@@ -14,7 +14,7 @@ impl Association {
         if self.ledger.is_forwarding() {
             self.request_forward(); // The F-timer may have been this path's.
         }
-        self.control.retain(|control| control.path != index);
+        self.control.forget_path(index);
         self.journal.events.push_back(Event::PathRemoved(path.id(), path.route()));
     }
 

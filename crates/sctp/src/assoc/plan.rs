@@ -1,6 +1,6 @@
 //! What leaves next, over which path: decided once, before a byte is written. `transmit` writes it.
 
-use super::Association;
+use super::Open;
 use crate::number::Tsn;
 use crate::path::{Path, PathIndex};
 use crate::wire::{Header, padded};
@@ -44,7 +44,7 @@ impl Plan {
     }
 }
 
-impl Association {
+impl Open {
     /// The next packet, if there is anything to send. Redundancy that can wait for more data waits if it `may_wait`.
     pub(super) fn plan(&mut self, now: Instant, may_wait: bool) -> Option<Plan> {
         self.announce_forward();
@@ -64,8 +64,8 @@ impl Association {
 
     /// What is first, and the path that it goes over.
     fn next(&mut self, now: Instant, may_wait: bool) -> Option<(PathIndex, What)> {
-        if let Some(control) = self.control.front() {
-            return Some((control.path, What::Control));
+        if let Some((path, _)) = self.control.next() {
+            return Some((path, What::Control));
         }
         let announcing = |(_, path): &(PathIndex, &Path)| path.pending().any();
         if let Some((path, _)) = self.paths.enumerate().find(announcing).filter(|_| self.state.is_up()) {

@@ -1,9 +1,10 @@
-use super::Association;
-use crate::api::CloseReason;
+use super::Open;
+use crate::api::{CloseReason, Stats};
+use crate::auth::AuthKeys;
 use crate::path::PathIndex;
 use crate::rx::{Arrival, Fragment, Key, ReassemblyError};
 use crate::wire::chunk::{Data, ErrorChunk, ForwardTsn, GapBlocks, IData, IForwardTsn, Slice};
-use crate::wire::{Cause, Causes, Chunk, Packet, RawChunk, UnknownAction};
+use crate::wire::{Cause, Causes, Chunk, Chunks, Packet, ParseError, RawChunk, UnknownAction};
 use braidcast_core::{Ecn, Instant, Route, Writer};
 
 /// What the data chunks of one packet came to, for the decision when to acknowledge.
@@ -23,45 +24,76 @@ pub(super) struct Carried {
     pub(super) redundancy: bool,
 }
 
-impl Association {
-    /// A packet with our verification tag came over `route`; `bytes` is all of it.
-    pub(crate) fn handle_packet(&mut self, now: Instant, route: Route, ecn: Ecn, packet: &Packet<'_>, bytes: &[u8]) {
+/// A packet that came, as far as it was not worked off yet.
+#[derive(Debug)]
+pub(super) struct Inbound<'a> {
+    pub(super) route: Route,
+    pub(super) ecn: Ecn,
+    /// All of the packet.
+    pub(super) bytes: &'a [u8],
+    chunks: Chunks<'a>,
+    /// An AUTH chunk vouches for what is left.
+    pub(super) authenticated: bool,
+}
+
+impl<'a> Inbound<'a> {
+    pub(super) const fn new(route: Route, ecn: Ecn, packet: &Packet<'a>, bytes: &'a [u8]) -> Self {
+        Self { route, ecn, bytes, chunks: packet.chunks(), authenticated: false }
+    }
+
+    /// The next chunk that counts, or why it cannot be read. What must be authenticated (RFC 4895 §6.3) by `keys` and is not is
+    /// passed over without a word.
+    pub(super) fn next(
+        &mut self,
+        keys: Option<&AuthKeys>,
+        stats: &mut Stats,
+    ) -> Option<Result<(RawChunk<'a>, Chunk<'a>), ParseError>> {
+        loop {
+            let Ok(raw) = self.chunks.next()? else {
+                stats.dropped_packets += 1;
+                return None;
+            };
+            let chunk = match Chunk::parse(raw) {
+                Ok(chunk) => chunk,
+                Err(error) => return Some(Err(error)),
+            };
+            if let Chunk::Auth(auth) = chunk {
+                let following = self.bytes.get(raw.offset..).unwrap_or_default();
+                if keys.is_none_or(|keys| keys.verify(&auth, following).is_err()) {
+                    stats.dropped_packets += 1;
+                    return None;
+                }
+                self.authenticated = true;
+            } else if !self.authenticated && keys.is_some_and(|keys| keys.requires(raw.kind)) {
+                stats.dropped_packets += 1;
+            } else {
+                return Some(Ok((raw, chunk)));
+            }
+        }
+    }
+}
+
+impl Open {
+    /// A packet with our verification tag, or what is left of it.
+    pub(super) fn handle_packet(&mut self, now: Instant, mut inbound: Inbound<'_>) {
+        let route = inbound.route;
         let mut arrived = self.paths.by_route(route);
-        let listed =
-            self.peer_addresses.contains(route.remote.ip()) || self.reconfiguration.was_deleted(now, route);
+        let listed = self.peer_addresses.contains(route.remote.ip()) || self.reconfiguration.was_deleted(now, route);
         if arrived.is_none() && listed && self.state.is_up() && self.paths.len() < self.options.paths.max_paths {
             arrived = Some(self.take_in(now, route)); // The tag proves that it is the peer who uses its other address.
         }
-        let mut authenticated = false;
         let mut arrivals = Arrivals::default();
-        for raw in packet.chunks() {
-            let Ok(raw) = raw else {
-                self.journal.stats.dropped_packets += 1;
-                break;
-            };
-            let chunk = match Chunk::parse(raw) {
+        while let Some(next) = inbound.next(self.auth.as_ref(), &mut self.journal.stats) {
+            let (raw, chunk) = match next {
                 Ok(chunk) => chunk,
                 Err(error) => {
                     self.violation(&error.to_string());
                     break;
                 }
             };
-            if let Chunk::Auth(auth) = chunk {
-                let following = bytes.get(raw.offset..).unwrap_or_default();
-                if self.auth.as_ref().is_none_or(|keys| keys.verify(&auth, following).is_err()) {
-                    self.journal.stats.dropped_packets += 1;
-                    break;
-                }
-                authenticated = true;
-                continue;
-            }
-            if !authenticated && self.auth.as_ref().is_some_and(|keys| keys.requires(raw.kind)) {
-                self.journal.stats.dropped_packets += 1;
-                continue; // RFC 4895 §6.3: dropped without a word.
-            }
             let Some(path) = arrived else {
                 // A new route may only ask to join, and must prove who it is (RFC 5061 §4.1.1).
-                if let (Chunk::Asconf(asconf), true) = (&chunk, authenticated) {
+                if let (Chunk::Asconf(asconf), true) = (&chunk, inbound.authenticated) {
                     self.handle_asconf(now, route, asconf);
                     arrived = self.paths.by_route(route);
                     continue;
@@ -69,7 +101,7 @@ impl Association {
                 self.journal.stats.dropped_packets += 1;
                 break;
             };
-            if !self.handle_chunk(now, path, raw, chunk, authenticated, &mut arrivals) || self.state.is_closed() {
+            if !self.handle_chunk(now, path, raw, chunk, inbound.authenticated, &mut arrivals) || self.is_closed() {
                 break;
             }
             arrived = self.paths.by_route(route); // A chunk may have taken the path away.
@@ -78,7 +110,7 @@ impl Association {
         let Some(arrived) = self.paths.by_route(route) else { return };
         self.take_recovered(now, arrived, &mut arrivals);
         let path = &mut self.paths[arrived];
-        path.on_packet_received(bytes.len());
+        path.on_packet_received(inbound.bytes.len());
         let id = path.id();
         if arrivals.any {
             self.slices.settle(self.tracker.cumulative());
@@ -88,7 +120,7 @@ impl Association {
                 self.ack.demand(now); // RFC 9260 §9.2: data in this state is answered at once.
             }
         }
-        self.note_mark(now, arrived, ecn == Ecn::Ce, carried);
+        self.note_mark(now, arrived, inbound.ecn == Ecn::Ce, carried);
         self.advance_shutdown(now);
     }
 
@@ -147,22 +179,22 @@ impl Association {
                 self.handle_redundancy(&redundancy);
             }
             Chunk::Slice(slice) if self.agreed.slices => self.handle_slice(now, arrived, &slice, arrivals),
-            Chunk::InitAck(init) => self.handle_init_ack(now, arrived, init),
-            Chunk::CookieAck(_) => self.handle_cookie_ack(now, arrived),
             Chunk::Shutdown(shutdown) => self.handle_shutdown(now, arrived, shutdown.cumulative_tsn),
             Chunk::ShutdownAck(_) => self.handle_shutdown_ack(arrived),
             Chunk::ShutdownComplete(_) => self.handle_shutdown_complete(),
             Chunk::Abort(abort) => self.close(CloseReason::by_peer(abort.causes)),
-            Chunk::Error(error) => self.handle_error(now, &error),
             Chunk::Asconf(asconf) if authenticated => {
                 self.handle_asconf(now, self.paths[arrived].route(), &asconf);
             }
             Chunk::AsconfAck(ack) if authenticated => self.handle_asconf_ack(now, arrived, &ack),
-            // Without RFC 4895 agreed on nobody may change addresses; the other chunks are the endpoint's business or
-            // carry nothing.
+            // Without RFC 4895 agreed on nobody may change addresses; the other chunks are the endpoint's business or the
+            // handshake's, which is over, or carry nothing.
             Chunk::Asconf(_)
             | Chunk::AsconfAck(_)
             | Chunk::Init(_)
+            | Chunk::InitAck(_)
+            | Chunk::CookieAck(_)
+            | Chunk::Error(_)
             | Chunk::CookieEcho(_)
             | Chunk::Auth(_)
             | Chunk::Pad(_) => {}
@@ -274,14 +306,6 @@ impl Association {
             self.forward_decoder();
         } else {
             self.ack.demand(now);
-        }
-    }
-
-    fn handle_error(&mut self, now: Instant, error: &ErrorChunk<'_>) {
-        for raw in error.causes.iter().map_while(Result::ok) {
-            if let Ok(Cause::StaleCookie { .. }) = Cause::parse(raw) {
-                self.handle_stale_cookie(now);
-            }
         }
     }
 

@@ -1,4 +1,4 @@
-use super::Association;
+use super::Open;
 use super::coupled::Coupled;
 use crate::api::{FecLosses, LossDetection};
 use crate::number::{Order, Tsn};
@@ -24,7 +24,7 @@ struct PathNews {
     occupied_before: usize,
 }
 
-impl Association {
+impl Open {
     /// A SACK that came over the path `arrived` (RFC 9260 §6.2.1; for several paths: Iyengar et al. 2006 §III, PRCMT fig. 6).
     ///
     /// `kept`: the gap blocks of an NR-SACK that the peer cannot withdraw, which are not among those of `sack`.

@@ -1,7 +1,7 @@
 //! Which path data goes over now, and which of the lost chunks.
 
 use super::plan::What;
-use super::{Association, Avoided};
+use super::{Avoided, Open};
 use crate::api::Options;
 use crate::path::PathIndex;
 use crate::tx::{Origin, Repeat};
@@ -9,7 +9,7 @@ use crate::wire::Header;
 use braidcast_core::Instant;
 use braidcast_mpath::{PathView, RetransmissionPolicy, View, Waiting};
 
-impl Association {
+impl Open {
     /// Puts into `views`, by their indices, what policies may know about the paths; those with room count as ready.
     fn fill_views(&self, views: &mut Vec<PathView>) {
         let best = self.paths.best_rank(None);

@@ -1,5 +1,5 @@
 use super::state::Closing;
-use super::{Association, State};
+use super::{Open, State};
 use crate::api::CloseReason;
 use crate::path::PathIndex;
 use crate::wire::Chunk;
@@ -9,17 +9,11 @@ use braidcast_core::Instant;
 /// T5-shutdown-guard lasts so many RTO.Max (RFC 9260 §9.2).
 const GUARD_RTO_MAX: u32 = 5;
 
-impl Association {
+impl Open {
     pub(super) fn begin_shutdown(&mut self, now: Instant) {
-        match self.state {
-            State::CookieWait(_) | State::CookieEchoed(_) if self.queue.held_bytes() == 0 => {
-                self.close(CloseReason::Shutdown);
-            }
-            State::Established => {
-                self.state = State::ShutdownPending;
-                self.advance_shutdown(now);
-            }
-            _ => {}
+        if self.is_established() {
+            self.state = State::ShutdownPending;
+            self.advance_shutdown(now);
         }
     }
 
@@ -48,7 +42,7 @@ impl Association {
     }
 
     /// SHUTDOWN or SHUTDOWN ACK, as the state has it.
-    fn send_shutdown(&mut self) {
+    pub(super) fn send_shutdown(&mut self) {
         let Some(index) = self.paths.for_control(None) else { return };
         if matches!(self.state, State::ShutdownSent(_)) {
             let cumulative_tsn = self.tracker.cumulative() as u32;
@@ -120,10 +114,5 @@ impl Association {
         if matches!(self.state, State::ShutdownAckSent(_)) {
             self.close(CloseReason::Shutdown);
         }
-    }
-
-    /// INIT while we wait for SHUTDOWN COMPLETE: the peer never got our SHUTDOWN ACK (RFC 9260 §9.2).
-    pub(crate) fn repeat_shutdown_ack(&mut self) {
-        self.send_shutdown();
     }
 }

@@ -1,4 +1,4 @@
-use super::Association;
+use super::Open;
 use super::plan::{Plan, What};
 use crate::path::PathIndex;
 use crate::tx::Repeat;
@@ -6,7 +6,7 @@ use crate::wire::chunk::Slice;
 use crate::wire::{self, Header, padded};
 use braidcast_core::{Instant, Transmit, Writer};
 
-impl Association {
+impl Open {
     /// The chunk that is to be sent again over the planned path, if it was cut for larger packets than that carries now.
     pub(super) fn next_oversized(&mut self, now: Instant, plan: Plan) -> Option<Repeat> {
         if plan.what != What::Repeat || !self.agreed.slices {

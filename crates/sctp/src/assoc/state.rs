@@ -1,12 +1,11 @@
-use super::Handshake;
 use braidcast_core::Instant;
 
-/// The states of RFC 9260 §4, each with the data that only it has.
+/// The states of RFC 9260 §4 from the handshake's end on, each with the data that only it has; those before are `opening::Stage`'s.
 ///
 /// ```text
-///            connect                                cookie came back
-///               |                                          |
-///          CookieWait --INIT ACK--> CookieEchoed --COOKIE ACK--> Established
+///                                       Opening, or cookie came back
+///                                                          |
+///                                                     Established
 ///                                                          |
 ///                    shutdown()                            |            SHUTDOWN came
 ///          ShutdownPending <-------------------------------+-------------> ShutdownReceived
@@ -17,10 +16,6 @@ use braidcast_core::Instant;
 /// ```
 #[derive(Debug)]
 pub(crate) enum State {
-    /// INIT sent.
-    CookieWait(Handshake),
-    /// COOKIE ECHO sent.
-    CookieEchoed(Handshake),
     /// Data flows.
     Established,
     /// Shutdown asked for; data is still out.
@@ -47,7 +42,7 @@ pub(crate) struct Closing {
 impl State {
     /// Whether the application may send.
     pub(crate) const fn takes_messages(&self) -> bool {
-        matches!(self, Self::CookieWait(_) | Self::CookieEchoed(_) | Self::Established)
+        matches!(self, Self::Established)
     }
 
     /// Whether chunks may be sent and acknowledged.
@@ -65,8 +60,8 @@ impl State {
         matches!(self, Self::Closed)
     }
 
-    /// Whether the handshake is done and the association is not over.
+    /// Whether the association is not over.
     pub(crate) const fn is_up(&self) -> bool {
-        !matches!(self, Self::CookieWait(_) | Self::CookieEchoed(_) | Self::Closed)
+        !self.is_closed()
     }
 }

@@ -1,17 +1,10 @@
-use super::{Association, State};
+use super::{Intake, Open, State};
 use crate::path::PathIndex;
 use braidcast_core::Instant;
-use core::time::Duration;
 
-impl Association {
-    /// We did not run for `late`, until `now`, as the machine was busy or asleep.
-    pub(crate) fn handle_late_wake(&mut self, now: Instant, late: Duration) {
-        self.paths.on_late_wake(now, late);
-    }
-
+impl Open {
     /// Works off all timers that have expired by `now`.
-    pub(crate) fn handle_timeout(&mut self, now: Instant) {
-        self.handle_handshake_timeout(now);
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
         self.handle_shutdown_timeout(now);
         if !self.state.is_up() {
             return;
@@ -47,9 +40,8 @@ impl Association {
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do next.
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let state = match &self.state {
-            State::CookieWait(handshake) | State::CookieEchoed(handshake) => return Some(handshake.due),
             State::Closed => return None,
             State::ShutdownSent(closing) | State::ShutdownAckSent(closing) => Some(closing.repeat.min(closing.guard)),
             State::Established | State::ShutdownPending | State::ShutdownReceived => None,

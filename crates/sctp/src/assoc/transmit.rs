@@ -1,4 +1,4 @@
-use super::Association;
+use super::Open;
 use super::plan::Plan;
 use crate::number::Tsn;
 use crate::path::PathIndex;
@@ -7,7 +7,7 @@ use crate::wire::chunk::{ForwardTsn, GapBlock, GapBlocks, IForwardTsn, ISkip, Nr
 use crate::wire::{self, Entries, Entry, Header, padded};
 use braidcast_core::{Instant, Transmit, Writer};
 
-impl Association {
+impl Open {
     /// A message is not cut for less than this, unless it ends there: better begin in the next packet.
     const MIN_PIECE: usize = 256;
 
@@ -63,13 +63,11 @@ impl Association {
     /// Appends the packet that is planned, of at most `limit` bytes. Returns its length, 0 if there was nothing to put in.
     fn build_packet(&mut self, now: Instant, plan: Plan, limit: usize, buf: &mut Vec<u8>) -> usize {
         let (start, index) = (buf.len(), plan.path);
-        let tag =
-            self.control.front().filter(|control| control.path == index).map_or(self.peer_tag, |control| control.tag);
+        let tag = self.control.next().filter(|&(path, _)| path == index).map_or(self.peer_tag, |(_, tag)| tag);
         let (source_port, destination_port) = (self.options.local_port, self.peer_port);
         wire::begin(buf, Header { source_port, destination_port, verification_tag: tag });
-        let mut auth = None;
-        let alone = self.put_control(index, start + limit, buf, &mut auth);
-        if !alone && tag == self.peer_tag && self.state.is_up() {
+        let control = self.control.put(index, start + limit, self.auth.as_ref(), buf);
+        if !control.alone && tag == self.peer_tag && self.state.is_up() {
             self.put_announcements(now, index, start, limit, buf);
             if plan.sack {
                 self.echoes.emit(start + limit, buf);
@@ -87,35 +85,11 @@ impl Association {
             buf.truncate(start);
             return 0;
         }
-        if let (Some(at), Some(keys)) = (auth, &self.auth) {
+        if let (Some(at), Some(keys)) = (control.auth, &self.auth) {
             keys.seal(&mut buf[at..]);
         }
         wire::seal(&mut buf[start..]);
         buf.len() - start
-    }
-
-    /// Appends the control chunks for the path `index` as far as they fit; whether nothing else may follow.
-    fn put_control(&mut self, index: PathIndex, end: usize, buf: &mut Vec<u8>, auth: &mut Option<usize>) -> bool {
-        let mut any = false;
-        while let Some(control) = self.control.front().filter(|control| control.path == index) {
-            let kind = control.bytes.first().copied().unwrap_or_default();
-            let keys = self.auth.as_ref().filter(|keys| auth.is_none() && keys.peer_requires(kind));
-            let needed = control.bytes.len() + keys.map_or(0, |keys| padded(keys.overhead()));
-            if any && (control.alone || buf.len() + needed > end) {
-                return true;
-            }
-            if let Some(keys) = keys {
-                *auth = Some(keys.emit(buf));
-            }
-            buf.extend_from_slice(&control.bytes);
-            any = true;
-            let alone = control.alone;
-            self.control.pop_front();
-            if alone {
-                return true;
-            }
-        }
-        false
     }
 
     /// Appends FORWARD-TSN, HEARTBEAT and MTU probes that the path owes.

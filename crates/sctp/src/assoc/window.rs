@@ -1,7 +1,7 @@
-use super::Association;
+use super::Open;
 use braidcast_core::Instant;
 
-impl Association {
+impl Open {
     /// Room that the peer may fill (RFC 9260 §6.2 a_rwnd).
     pub(super) fn receive_window(&self) -> usize {
         self.options.limits.receive_buffer.saturating_sub(self.reassembly.buffered())

@@ -1,6 +1,6 @@
 use super::Endpoint;
 use crate::addresses::Addresses;
-use crate::assoc::{Association, State, nonzero};
+use crate::assoc::{Association, nonzero};
 use crate::capabilities::{Offer, Unrecognized};
 use crate::cookie::{Cookie, CookieError};
 use crate::wire::chunk::{Abort, CookieAck, ErrorChunk, Init};
@@ -69,19 +69,18 @@ impl Endpoint {
             return Some(Answer { local_tag: nonzero(&mut rng), initial_tsn: rng.u32(), offer, tie_tags: (0, 0) });
         };
         let (local_tag, peer_tag) = (association.local_tag(), association.peer_tag());
-        let (initial_tsn, offer) = association.opening();
-        match association.state() {
+        if let Some((initial_tsn, offer)) = association.opening() {
             // Both ends connect at once: the INIT ACK names what our INIT named (RFC 9260 §5.2.1).
-            State::CookieWait(_) => Some(Answer { local_tag, initial_tsn, offer, tie_tags: (0, 0) }),
-            State::CookieEchoed(_) => Some(Answer { local_tag, initial_tsn, offer, tie_tags: (local_tag, peer_tag) }),
-            State::ShutdownAckSent(_) => None,
-            // The peer may have restarted: a new tag, and the old ones tied to it (RFC 9260 §5.2.2).
-            _ => {
-                let offer = Offer::of(&mut rng, options);
-                let tie_tags = (local_tag, peer_tag);
-                Some(Answer { local_tag: nonzero(&mut rng), initial_tsn: rng.u32(), offer, tie_tags })
-            }
+            let tie_tags = if peer_tag == 0 { (0, 0) } else { (local_tag, peer_tag) };
+            return Some(Answer { local_tag, initial_tsn, offer, tie_tags });
         }
+        if association.awaits_shutdown_complete() {
+            return None;
+        }
+        // The peer may have restarted: a new tag, and the old ones tied to it (RFC 9260 §5.2.2).
+        let offer = Offer::of(&mut rng, options);
+        let tie_tags = (local_tag, peer_tag);
+        Some(Answer { local_tag: nonzero(&mut rng), initial_tsn: rng.u32(), offer, tie_tags })
     }
 
     fn send_init_ack(

@@ -73,6 +73,9 @@ impl News {
 }
 
 impl Path {
+    /// A share of lost chunks that few networks have.
+    const MANY_LOST: f32 = 0.2;
+
     /// A chunk that was last sent over this path, in place `order`, was acknowledged; `next` is the place that the next one gets.
     /// `redundant`: redundancy is sent; `returned_here`: the SACK came back over this path. Returns whether redundancy seems to
     /// have made up for the chunk.
@@ -266,6 +269,13 @@ impl Path {
         self.loss_rate += (f32::from(u8::from(lost != Some(false))) - self.loss_rate) / 64.0;
         if let Some(lost) = lost {
             self.losses.on_packet(lost);
+        }
+    }
+
+    /// Something got lost while others arrived. If that happens often, it may be the large packets.
+    pub(crate) fn doubt_mtu(&mut self, now: Instant) {
+        if self.loss_rate > Self::MANY_LOST {
+            self.pmtu.on_many_lost(now);
         }
     }
 

@@ -1,5 +1,5 @@
 use super::{Path, PathIndex};
-use crate::api::{Options, PathState};
+use crate::api::{JoinError, Options, PathState};
 use braidcast_core::{Instant, PathId, Route};
 use core::ops::{Index, IndexMut};
 use core::time::Duration;
@@ -67,6 +67,12 @@ impl Paths {
 
     pub(crate) fn by_id(&self, id: PathId) -> Option<PathIndex> {
         self.enumerate().find(|(_, path)| path.id == id).map(|(index, _)| index)
+    }
+
+    /// Whether one more path may be added.
+    pub(crate) fn check_room(&self) -> Result<(), JoinError> {
+        let limit = self.options.paths.max_paths;
+        if self.len() < limit { Ok(()) } else { Err(JoinError::TooManyPaths { limit }) }
     }
 
     /// One past the highest place.

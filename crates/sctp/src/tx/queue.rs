@@ -1,5 +1,5 @@
 use super::{Front, Way};
-use crate::api::{Abandonment, Priority, Reliability, SendOptions, StreamOrder};
+use crate::api::{Abandonment, Options, Priority, Reliability, SendOptions, StreamOrder};
 use crate::number::Tsn;
 use braidcast_core::Instant;
 use braidcast_queue::{Outlook, Refused, Tag, Why};
@@ -178,6 +178,11 @@ impl SendQueue {
     /// Payload buffers kept for reuse; those above 64 KiB are freed.
     const SPARE: usize = 256;
 
+    /// The queue that the options ask for.
+    pub(crate) fn of(options: &Options) -> Self {
+        Self::new(options.papers.stream_order, options.papers.abandonment).behind(Front::new(options))
+    }
+
     pub(crate) fn new(order: StreamOrder, abandonment: Abandonment) -> Self {
         Self {
             order,
@@ -198,7 +203,7 @@ impl SendQueue {
     }
 
     /// The same where messages wait in `front` first.
-    pub(crate) fn behind(self, front: Option<Front>) -> Self {
+    fn behind(self, front: Option<Front>) -> Self {
         let alone = front.as_ref().is_some_and(Front::is_alone);
         // A message comes out of the one queue when it is to go before all others; first come, first served was for streams.
         let order = if alone { StreamOrder::Priority } else { self.order };
@@ -238,6 +243,11 @@ impl SendQueue {
     /// Bytes of all messages that wait or are out.
     pub(crate) const fn held_bytes(&self) -> usize {
         self.held_bytes
+    }
+
+    /// Bytes that it still takes, of a send `buffer` where no queue has limits of its own.
+    pub(crate) fn room(&self, buffer: usize) -> usize {
+        self.front.as_ref().map_or_else(|| buffer.saturating_sub(self.held_bytes), Front::room)
     }
 
     /// Whether a chunk of the message `key` that was repeated `repeats` times is worth sending now: it may be, and would come in

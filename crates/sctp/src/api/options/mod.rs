@@ -85,8 +85,8 @@ impl Options {
     /// For live media: quick acknowledgements and timers, so that a dead path is noticed within a second.
     ///
     /// RTO from 200 ms to 3 s instead of 1 s to 60 s (RFC 9260 §6.3.1 C5 allows a lower limit where the clock is
-    /// fine enough), SACKs after 20 ms, heartbeats each second on paths that carry nothing or do not answer, however long that lasts: no
-    /// outage ends the association; queues of 60 ms
+    /// fine enough), SACKs after 20 ms, heartbeats each second on paths that carry nothing, each half where they do not answer, however
+    /// long that lasts: no outage ends the association; queues of 60 ms
     /// at most; a first window of ten packets (RFC 6928) and [`Algorithm::Veno`], so that a path that was idle can take over;
     /// [`MarkResponse::Abe`], as else a mark would cost more than a loss.
     pub fn live() -> Self {
@@ -94,7 +94,7 @@ impl Options {
         Self {
             paths: PathOptions {
                 heartbeat_interval: ms(1000),
-                longest_silence: Some(ms(1000)),
+                longest_silence: Some(ms(500)),
                 ..PathOptions::default()
             },
             timers: TimerOptions {

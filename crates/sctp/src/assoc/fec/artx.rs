@@ -1,12 +1,12 @@
 use crate::api::{Artx, ArtxFrom};
-use crate::assoc::Association;
+use crate::assoc::Open;
 use crate::number::Tsn;
 use crate::path::{Path, PathIndex};
 use braidcast_core::Instant;
 use braidcast_fec::Family;
 use core::time::Duration;
 
-impl Association {
+impl Open {
     /// Returns when the chunk `tsn`, last sent over the path `index` at `sent`, may be declared lost, given that it would be at `due`
     /// without a code.
     pub(in crate::assoc) fn lost_after_waiting(

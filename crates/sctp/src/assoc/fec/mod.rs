@@ -8,7 +8,7 @@ mod credit;
 mod receive;
 mod send;
 
-use super::Association;
+use super::Open;
 use crate::api::Options;
 use crate::wire::chunk::{Data, IData, Redundancy};
 use braidcast_core::PathId;
@@ -105,15 +105,14 @@ impl Sender {
     }
 }
 
-impl Association {
+impl Open {
     /// Whether redundancy is sent.
     pub(super) fn sends_redundancy(&self) -> bool {
         self.fec.as_ref().is_some_and(|fec| fec.sender.is_some())
     }
 
-    /// Sends redundancy by `code` from now on, or none, over what is sent from now on. Whether that is possible: both ends must
-    /// have [`RedundancyOptions::fec`](crate::RedundancyOptions::fec) or [`RedundancyOptions::fec_receive`](crate::RedundancyOptions::fec_receive).
-    pub fn set_fec(&mut self, code: Option<Code>) -> bool {
+    /// Another code, or none, over what is sent from now on. Whether redundancy was agreed on.
+    pub(super) fn set_fec(&mut self, code: Option<Code>) -> bool {
         let next = self.ledger.next_tsn().get();
         if let Some(fec) = &mut self.fec {
             fec.change(code, next);
@@ -121,11 +120,8 @@ impl Association {
         self.fec.is_some()
     }
 
-    /// Sends redundancy by `code`, convolutional or Tetrys, from now on, as much as the paths call for: each chunk that is sent for
-    /// the first time over a path owes `owed` repairs of it, which may be none. They leave when nothing more can be sent at present,
-    /// so that all of a burst is covered by all of its redundancy, or after `hold`; the rate in `code` does not count. Whether that
-    /// is possible, as for [`set_fec`](Self::set_fec).
-    pub fn set_fec_by_path(&mut self, code: Code, hold: Duration, owed: impl Fn(PathId) -> f64) -> bool {
+    /// Redundancy by `code` as each path owes it, from now on; it leaves after `hold` at the latest. Whether it was agreed on.
+    pub(super) fn set_fec_by_path(&mut self, code: Code, hold: Duration, owed: impl Fn(PathId) -> f64) -> bool {
         let outstanding = self.ledger.base().get()..self.ledger.next_tsn().get();
         let Some(fec) = &mut self.fec else { return false };
         let kept = fec.sender.take().filter(|sender| sender.credit.is_some() && sender.code.is_like(code));

@@ -1,5 +1,5 @@
 use super::{Fec, SYMBOL_FLAGS};
-use crate::assoc::Association;
+use crate::assoc::Open;
 use crate::assoc::receive::Arrivals;
 use crate::path::PathIndex;
 use crate::wire::chunk::Redundancy;
@@ -20,7 +20,7 @@ impl Fec {
     }
 }
 
-impl Association {
+impl Open {
     /// The data chunk `tsn` came, `bytes`, and is new.
     pub(in crate::assoc) fn note_symbol(&mut self, tsn: u64, bytes: &[u8]) {
         if let Some(fec) = &mut self.fec {

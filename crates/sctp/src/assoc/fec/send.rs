@@ -1,6 +1,6 @@
 use super::{Fec, SYMBOL_FLAGS};
 use crate::api::FecWindow;
-use crate::assoc::Association;
+use crate::assoc::Open;
 use crate::number::Tsn;
 use crate::path::{Path, PathIndex};
 use crate::tx::{Chunk, Prospect};
@@ -21,7 +21,7 @@ impl super::Sender {
     }
 }
 
-impl Association {
+impl Open {
     /// Bytes by which data chunks are cut shorter than packets would allow.
     pub(in crate::assoc) fn fec_reserve(&self) -> usize {
         self.fec.as_ref().map_or(0, |fec| fec.reserve())

@@ -1,6 +1,7 @@
 //! Plans without bytes: two endpoints meet, and then one is asked what it would send.
 
 use super::*;
+use crate::assoc::association::{Association, Life};
 use crate::{AssociationId, Endpoint, Event, Options, Reliability, SendOptions};
 use braidcast_core::{Datagram, Ecn, Machine, Rng, Route, SocketId};
 use core::time::Duration;
@@ -54,15 +55,26 @@ impl Pair {
         carried.len()
     }
 
+    fn association(&mut self) -> &mut Association {
+        self.ends[0].association_mut(self.client).unwrap()
+    }
+
+    fn open(&mut self) -> &mut Open {
+        match &mut self.association().life {
+            Life::Open(open) => open,
+            Life::Opening(opening) => panic!("{opening:?}"),
+        }
+    }
+
     fn plan(&mut self) -> Option<(usize, What)> {
         let now = self.now;
-        let plan = self.ends[0].association_mut(self.client).unwrap().plan(now, true);
+        let plan = self.open().plan(now, true);
         plan.map(|plan| (plan.path.get(), plan.what))
     }
 
     fn send(&mut self, len: usize) {
         let (now, how) = (self.now, SendOptions { reliability: Reliability::Reliable, ..SendOptions::default() });
-        self.ends[0].association_mut(self.client).unwrap().send(now, &vec![1; len], how).unwrap();
+        self.association().send(now, &vec![1; len], how).unwrap();
     }
 }
 
@@ -79,34 +91,28 @@ fn new_data_goes_after_control_and_announcements_and_what_was_lost_before_it() {
     pair.send(100_000);
     assert_eq!(pair.plan(), Some((0, What::New)));
     let now = pair.now;
-    let association = pair.ends[0].association_mut(pair.client).unwrap();
-    let path = association.paths.at(0).unwrap();
+    let path = pair.open().paths.at(0).unwrap();
     // Nobody carries the first window: T3 takes it for lost.
-    while association.poll_transmit(now, &mut Vec::new()).is_some() {}
+    while pair.association().poll_transmit(now, &mut Vec::new()).is_some() {}
     assert_eq!(pair.plan(), None, "the window is full");
     pair.now += Duration::from_secs(2);
     let now = pair.now;
-    let association = pair.ends[0].association_mut(pair.client).unwrap();
-    association.handle_timeout(now);
+    pair.association().handle_timeout(now);
     assert_eq!(pair.plan(), Some((0, What::Announcement)), "a heartbeat asks whether the path answers");
-    let association = pair.ends[0].association_mut(pair.client).unwrap();
-    association.paths[path].take_pending();
+    pair.open().paths[path].take_pending();
     assert_eq!(pair.plan(), Some((0, What::Repeat)));
-    let association = pair.ends[0].association_mut(pair.client).unwrap();
-    association.abort(now, "enough");
+    pair.association().abort(now, "enough");
     assert_eq!(pair.plan(), Some((0, What::Control)));
 }
 
 #[test]
 fn a_copy_goes_over_another_path_than_the_chunk_did() {
     let mut pair = Pair::over(2);
-    let association = pair.ends[0].association_mut(pair.client).unwrap();
-    association.set_copied(0, true);
+    pair.association().set_copied(0, true);
     pair.send(100);
     let Some((first, What::New)) = pair.plan() else { panic!("data goes first") };
     let now = pair.now;
-    let association = pair.ends[0].association_mut(pair.client).unwrap();
-    assert!(association.poll_transmit(now, &mut Vec::new()).is_some());
+    assert!(pair.association().poll_transmit(now, &mut Vec::new()).is_some());
     assert_eq!(pair.plan(), Some((1 - first, What::Copy)));
 }
 

@@ -13,7 +13,9 @@ impl Ledger {
 
     pub(super) fn give_up(&mut self, books: &mut Books<'_>, key: MessageKey) {
         let queue = &mut *books.queue;
-        let untouched = queue.is_untouched(key);
+        if queue.is_untouched(key) {
+            return books.give_up_unsent(key);
+        }
         let cut = queue.get(key).is_cut();
         let message = queue.get_mut(key);
         let told = core::mem::replace(&mut message.abandoned, true);
@@ -36,13 +38,13 @@ impl Ledger {
             }
         }
         queue.drop_rest(key);
-        if !untouched && !cut {
+        if !cut {
             // A part went out: a TSN that is never sent stands for the rest, so that FORWARD-TSN can speak of it.
             let piece = Piece { message: key, offset: 0, len: 0, fsn: 0, first: false, last: true };
             self.give_tsn(queue, Chunk::new(piece, ChunkState::Abandoned));
         }
         if !told {
-            books.journal.abandoned(queue.get(key), None, untouched);
+            books.journal.abandoned(queue.get(key), None, false);
         }
         if queue.get(key).tsns().is_none() {
             queue.release(key);

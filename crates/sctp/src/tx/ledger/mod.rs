@@ -39,7 +39,7 @@ use crate::journal::Journal;
 use crate::number::{Order, Tsn};
 use crate::path::PathIndex;
 use crate::rx::TsnRing;
-use crate::tx::SendQueue;
+use crate::tx::{MessageKey, SendQueue};
 use braidcast_core::Unwrapper;
 use cumack::PseudoCumack;
 use forward::Forward;
@@ -52,6 +52,23 @@ use std::collections::VecDeque;
 pub(crate) struct Books<'a> {
     pub(crate) queue: &'a mut SendQueue,
     pub(crate) journal: &'a mut Journal,
+}
+
+impl Books<'_> {
+    /// Gives up a message of which nothing was cut.
+    pub(crate) fn give_up_unsent(&mut self, key: MessageKey) {
+        self.queue.drop_rest(key);
+        self.journal.abandoned(self.queue.get(key), None, true);
+        self.queue.release(key);
+    }
+
+    /// Counts what the queue before the streams discarded, and tells the application.
+    pub(crate) fn account_for_discarded(&mut self) {
+        while let Some((key, why)) = self.queue.next_discarded() {
+            self.journal.abandoned(self.queue.get(key), Some(why), true);
+            self.queue.forget(key);
+        }
+    }
 }
 
 /// The chunks that are out, by TSN, from the cumulative acknowledgement up, and all that follows from their states.

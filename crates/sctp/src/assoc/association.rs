@@ -1,0 +1,333 @@
+//! The public face of an association, and what the endpoint calls: every call is handed on to what the association is at the moment.
+
+use super::intake::Intake;
+use super::receive::Inbound;
+use super::{Open, Opening};
+use crate::api::{
+    BlockingReport, CloseReason, Event, JoinError, Options, PathReport, Priority, SendError, SendOptions, Stats,
+};
+use crate::capabilities::Offer;
+use crate::cookie::Cookie;
+use crate::path::Paths;
+use crate::rx::Received;
+use crate::wire::{Causes, Packet};
+use braidcast_core::{Ecn, Instant, PathId, Rng, Route, Transmit};
+use braidcast_fec::Code;
+use core::time::Duration;
+use std::sync::Arc;
+
+/// An SCTP association (RFC 9260), over one path or several at once.
+///
+/// It belongs to an [`Endpoint`](crate::Endpoint), which drives it. After calling any method that takes `&mut self`, poll the
+/// endpoint for what is to be sent.
+///
+/// Memory: what [`Options`] bounds for both buffers, and about 100 bytes for each chunk that is out, 65,535 at most.
+#[derive(Debug)]
+pub struct Association {
+    pub(super) life: Life,
+}
+
+/// What an association is: until the handshake is done, and from then on. Each keeps its data when it is closed.
+#[derive(Debug)]
+pub(super) enum Life {
+    Opening(Box<Opening>),
+    Open(Box<Open>),
+}
+
+/// The same call of the one or the other.
+macro_rules! either {
+    ($life:expr, $it:ident => $call:expr) => {
+        match $life {
+            Life::Opening($it) => $call,
+            Life::Open($it) => $call,
+        }
+    };
+}
+
+impl Association {
+    /// The client's side, about to send INIT over `routes` in turn.
+    pub(crate) fn connect(now: Instant, options: Arc<Options>, rng: Rng, peer_port: u16, routes: &[Route]) -> Self {
+        Self { life: Life::Opening(Box::new(Opening::connect(now, options, rng, peer_port, routes))) }
+    }
+
+    /// The server's side, from a cookie that came back over `route`.
+    pub(crate) fn accept(now: Instant, options: Arc<Options>, rng: Rng, cookie: &Cookie, route: Route) -> Self {
+        Self { life: Life::Open(Open::accept(now, options, rng, cookie, route)) }
+    }
+
+    /// Takes a message of 1 to [`LimitOptions::max_message`](crate::LimitOptions::max_message) bytes. May be called before [`Event::Connected`].
+    ///
+    /// # Errors
+    /// [`SendError`]; nothing was taken then.
+    pub fn send(&mut self, now: Instant, payload: &[u8], how: SendOptions) -> Result<(), SendError> {
+        either!(&mut self.life, it => it.send(now, payload, how))
+    }
+
+    /// Exchanges the storage of `buf` for that of the next message, so that no byte is copied and none allocated.
+    pub fn recv(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Received> {
+        match &mut self.life {
+            Life::Opening(_) => None,
+            Life::Open(open) => open.recv(now, buf),
+        }
+    }
+
+    /// Streams of a lower number in `priority` go first. For messages waiting and to come; what waits in a queue keeps its place.
+    pub fn set_priority(&mut self, stream: u16, priority: Priority) {
+        match &mut self.life {
+            Life::Opening(opening) => opening.queue.set_priority(stream, priority),
+            Life::Open(open) => open.set_priority(stream, priority),
+        }
+    }
+
+    /// Sends each chunk of `stream` over a second path as well, where there is one, outside of its congestion window: for
+    /// what is small and must not wait for a loss to be noticed. For messages to come.
+    pub fn set_copied(&mut self, stream: u16, copied: bool) {
+        either!(&mut self.life, it => it.queue.set_copied(stream, copied));
+    }
+
+    /// Sends redundancy by `code` from now on, or none, over what is sent from now on. Whether that is possible: the association
+    /// must be open, and both ends must have [`RedundancyOptions::fec`](crate::RedundancyOptions::fec) or
+    /// [`RedundancyOptions::fec_receive`](crate::RedundancyOptions::fec_receive).
+    pub fn set_fec(&mut self, code: Option<Code>) -> bool {
+        match &mut self.life {
+            Life::Opening(_) => false,
+            Life::Open(open) => open.set_fec(code),
+        }
+    }
+
+    /// Sends redundancy by `code`, convolutional or Tetrys, from now on, as much as the paths call for: each chunk that is sent for
+    /// the first time over a path owes `owed` repairs of it, which may be none. They leave when nothing more can be sent at present,
+    /// so that all of a burst is covered by all of its redundancy, or after `hold`; the rate in `code` does not count. Whether that
+    /// is possible, as for [`set_fec`](Self::set_fec).
+    pub fn set_fec_by_path(&mut self, code: Code, hold: Duration, owed: impl Fn(PathId) -> f64) -> bool {
+        match &mut self.life {
+            Life::Opening(_) => false,
+            Life::Open(open) => open.set_fec_by_path(code, hold, owed),
+        }
+    }
+
+    /// Makes the path over `route` the primary one, which carries new data where one path is used at a time
+    /// ([`PathOptions::concurrent`](crate::PathOptions::concurrent)). At first it is the path of the handshake. Whether there is such a path.
+    pub fn set_primary(&mut self, route: Route) -> bool {
+        let paths = either!(&mut self.life, it => &mut it.paths);
+        let index = paths.by_route(route);
+        if let Some(index) = index {
+            paths.set_primary(index);
+        }
+        index.is_some()
+    }
+
+    /// Adds a path over `route`: at once if the association is up, else when it is. [`Event::PathUp`] follows
+    /// when it can carry data; a join that gets no answer is tried again.
+    ///
+    /// # Errors
+    /// [`JoinError`].
+    pub fn join(&mut self, now: Instant, route: Route) -> Result<PathId, JoinError> {
+        either!(&mut self.life, it => it.join(now, route))
+    }
+
+    /// Takes the path over `route` out. What it owes goes over the others, or waits for one to [`join`](Self::join); the peer is told
+    /// from another path, as this one may be gone. The last path stays where the peer cannot be told of a new one.
+    pub fn leave(&mut self, now: Instant, route: Route) {
+        match &mut self.life {
+            Life::Opening(opening) => opening.leave(route),
+            Life::Open(open) => open.leave(now, route),
+        }
+    }
+
+    /// Ends the association once everything promised is delivered, in both directions.
+    pub fn shutdown(&mut self, now: Instant) {
+        match &mut self.life {
+            Life::Opening(opening) => opening.shutdown(),
+            Life::Open(open) => open.begin_shutdown(now),
+        }
+    }
+
+    /// Ends the association at once; `reason` is told to the peer.
+    pub fn abort(&mut self, _now: Instant, reason: &str) {
+        either!(&mut self.life, it => {
+            it.send_abort(&crate::wire::Cause::UserInitiatedAbort(reason.as_bytes()));
+            it.close(CloseReason::Aborted);
+        });
+    }
+
+    /// Bytes of messages that wait or are not yet acknowledged.
+    pub const fn buffered(&self) -> usize {
+        either!(&self.life, it => it.queue.held_bytes())
+    }
+
+    /// Bytes of messages that wait and of which nothing was sent yet.
+    pub const fn waiting(&self) -> usize {
+        either!(&self.life, it => it.queue.waiting_bytes())
+    }
+
+    /// Bytes that [`send`](Self::send) would still take; with a queue, on any stream and without discarding a message.
+    pub fn send_room(&self) -> usize {
+        either!(&self.life, it => it.queue.room(it.options.limits.send_buffer))
+    }
+
+    /// The paths as they are now.
+    pub fn paths(&self) -> impl Iterator<Item = PathReport> + '_ {
+        let ledger = match &self.life {
+            Life::Opening(_) => None,
+            Life::Open(open) => Some(&open.ledger),
+        };
+        let reports = self.all_paths().enumerate();
+        reports.map(move |(index, path)| path.report(ledger.map_or(0, |ledger| ledger.in_flight_over(index))))
+    }
+
+    /// What the path `id` lost of late of the data chunks sent over it, whether repeated or made up for: the share, 0 to 1, and the
+    /// mean number in a row. `None` before enough were sent, or if there is no such path.
+    pub fn recent_losses(&self, id: PathId) -> Option<(f64, f64)> {
+        let paths = self.all_paths();
+        paths[paths.by_id(id)?].losses().fit()
+    }
+
+    /// Counts so far.
+    pub const fn stats(&self) -> Stats {
+        either!(&self.life, it => it.journal.stats)
+    }
+
+    /// How long data stood still for the sake of other data.
+    pub const fn blocking(&self) -> BlockingReport {
+        match &self.life {
+            Life::Opening(_) => BlockingReport::NONE,
+            Life::Open(open) => open.blocking(),
+        }
+    }
+
+    /// Whether data may flow: after [`Event::Connected`], before the shutdown.
+    pub const fn is_established(&self) -> bool {
+        match &self.life {
+            Life::Opening(_) => false,
+            Life::Open(open) => open.is_established(),
+        }
+    }
+
+    /// Whether the association is over.
+    pub const fn is_closed(&self) -> bool {
+        either!(&self.life, it => it.is_closed())
+    }
+
+    /// Whether I-DATA is in use (RFC 8260).
+    pub const fn interleaves(&self) -> bool {
+        either!(&self.life, it => it.interleaves())
+    }
+
+    pub(crate) const fn local_tag(&self) -> u32 {
+        either!(&self.life, it => it.local_tag)
+    }
+
+    /// The tag in our packets: the peer's, or 0 as in INIT while that is not known.
+    pub(crate) const fn peer_tag(&self) -> u32 {
+        match &self.life {
+            Life::Opening(opening) => opening.peer_tag(),
+            Life::Open(open) => open.peer_tag,
+        }
+    }
+
+    pub(crate) const fn peer_port(&self) -> u16 {
+        either!(&self.life, it => it.peer_port)
+    }
+
+    /// What our INIT says, the initial TSN and the offer, while the handshake is under way.
+    pub(crate) fn opening(&self) -> Option<(u32, Offer)> {
+        match &self.life {
+            Life::Opening(opening) => opening.said(),
+            Life::Open(_) => None,
+        }
+    }
+
+    /// Whether we wait for SHUTDOWN COMPLETE.
+    pub(crate) const fn awaits_shutdown_complete(&self) -> bool {
+        match &self.life {
+            Life::Opening(_) => false,
+            Life::Open(open) => open.awaits_shutdown_complete(),
+        }
+    }
+
+    /// A packet with our verification tag came over `route`; `bytes` is all of it.
+    pub(crate) fn handle_packet(&mut self, now: Instant, route: Route, ecn: Ecn, packet: &Packet<'_>, bytes: &[u8]) {
+        let mut inbound = Inbound::new(route, ecn, packet, bytes);
+        if let Life::Opening(opening) = &mut self.life {
+            let Some(open) = opening.handle_packet(now, &mut inbound) else { return };
+            self.life = Life::Open(open);
+        }
+        // What is bundled behind COOKIE ACK: data, perhaps.
+        if let Life::Open(open) = &mut self.life {
+            open.handle_packet(now, inbound);
+        }
+    }
+
+    /// A valid COOKIE ECHO for this association came over `route` (RFC 9260 §5.2.4). `restart`: case A, the peer
+    /// lost its state. Whether a COOKIE ACK goes out over a path; else the caller answers.
+    pub(crate) fn handle_cookie_echo(&mut self, now: Instant, route: Route, cookie: &Cookie, restart: bool) -> bool {
+        match &mut self.life {
+            Life::Opening(opening) => {
+                if let Some(open) = opening.handle_cookie_echo(now, route, cookie) {
+                    self.life = Life::Open(open);
+                }
+                true
+            }
+            Life::Open(open) => open.handle_cookie_echo(now, route, cookie, restart),
+        }
+    }
+
+    /// ABORT with our own tag sent back: the peer knows no association (RFC 9260 §8.5.1 B).
+    pub(crate) fn handle_reflected_abort(&mut self, causes: Causes<'_>) {
+        match &mut self.life {
+            Life::Opening(opening) => opening.close(CloseReason::by_peer(causes)),
+            Life::Open(open) => open.handle_reflected_abort(causes),
+        }
+    }
+
+    /// SHUTDOWN COMPLETE from a peer that has forgotten us already (RFC 9260 §8.5.1 C).
+    pub(crate) fn handle_reflected_shutdown_complete(&mut self) {
+        if let Life::Open(open) = &mut self.life {
+            open.handle_shutdown_complete();
+        }
+    }
+
+    /// INIT while we wait for SHUTDOWN COMPLETE: the peer never got our SHUTDOWN ACK (RFC 9260 §9.2).
+    pub(crate) fn repeat_shutdown_ack(&mut self) {
+        if let Life::Open(open) = &mut self.life {
+            open.send_shutdown();
+        }
+    }
+
+    /// Routes that became or ceased to be paths since the last call.
+    pub(crate) fn take_route_changes(&mut self) -> impl Iterator<Item = (Route, bool)> + '_ {
+        either!(&mut self.life, it => &mut it.paths).take_changes()
+    }
+
+    /// We did not run for `late`, until `now`, as the machine was busy or asleep.
+    pub(crate) fn handle_late_wake(&mut self, now: Instant, late: Duration) {
+        either!(&mut self.life, it => it.paths.on_late_wake(now, late));
+    }
+
+    /// Works off all timers that have expired by `now`.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        either!(&mut self.life, it => it.handle_timeout(now));
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) has something to do next.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        either!(&self.life, it => it.poll_timeout())
+    }
+
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
+        either!(&mut self.life, it => it.poll_event())
+    }
+
+    /// Writes the next packets, all for one route, into `buf`.
+    pub(crate) fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        either!(&mut self.life, it => {
+            it.expire(now);
+            it.transmit(now, buf)
+        })
+    }
+
+    const fn all_paths(&self) -> &Paths {
+        either!(&self.life, it => &it.paths)
+    }
+}

@@ -1,0 +1,64 @@
+use super::{Open, Settled, State};
+use crate::api::{Event, PathState};
+use crate::cookie::Cookie;
+use crate::path::PathIndex;
+use crate::rx::{Echoes, Slices};
+use crate::wire::Chunk;
+use crate::wire::chunk::CookieAck;
+use braidcast_core::{Instant, Route};
+
+impl Open {
+    /// A valid COOKIE ECHO for this association came over `route` (RFC 9260 §5.2.4). `restart`: case A, the peer
+    /// lost its state. Whether a COOKIE ACK goes out over a path; else the caller answers.
+    pub(super) fn handle_cookie_echo(&mut self, now: Instant, route: Route, cookie: &Cookie, restart: bool) -> bool {
+        let known = self.paths.by_route(route);
+        if known.is_none() && !restart && self.state.is_up() {
+            return false; // Anybody may have recorded it: a cookie does not let a new path join.
+        }
+        let index = known.unwrap_or_else(|| self.paths.add(now, route, PathState::Active));
+        if restart {
+            self.restart(now, index, cookie);
+        }
+        self.control_chunk(index, &Chunk::CookieAck(CookieAck));
+        true
+    }
+
+    /// Case A: everything begins anew, over the path that the restart came from. Messages of which nothing or a part
+    /// was cut are sent again whole; those that were out whole are out of reach (RFC 9260 §5.2.4.1).
+    fn restart(&mut self, now: Instant, index: PathIndex, cookie: &Cookie) {
+        let (ledger, books) = self.books();
+        ledger.abandon_all(books);
+        let others: Vec<PathIndex> = self.paths.indices().filter(|&other| other != index).collect();
+        for other in others {
+            self.remove_path(now, other);
+        }
+        self.paths.renew(now, index);
+        self.scheduler.on_restarted(index.get());
+        self.queue.restart();
+        self.control.clear();
+        self.errors = 0;
+        self.local_tag = cookie.local_tag;
+        self.begin_anew(Settled::by_cookie(&self.options, cookie));
+        self.state = State::Established;
+        self.paths[index].start(now);
+        self.journal.events.push_back(Event::Restarted);
+    }
+
+    /// Takes over what the new handshake settled. Messages that are whole stay to be received.
+    fn begin_anew(&mut self, settled: Settled) {
+        let options = &self.options;
+        self.queue.settle(settled.agreed.interleaving, settled.agreed.forward_tsn);
+        self.reassembly.reset(settled.receive_limits(options));
+        self.ledger = settled.ledger(options);
+        self.tracker = settled.tracker();
+        self.fec = settled.fec(options, &self.ledger, &self.tracker);
+        self.reconfiguration = settled.reconfiguration();
+        self.echoes = Echoes::default();
+        self.slices = Slices::default();
+        self.peer_tag = settled.peer_tag;
+        self.peer_addresses = settled.peer_addresses;
+        self.agreed = settled.agreed;
+        self.auth = settled.auth;
+        self.outbound_streams = settled.outbound_streams;
+    }
+}

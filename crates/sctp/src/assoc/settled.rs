@@ -1,0 +1,88 @@
+use super::asconf::Reconfiguration;
+use super::fec::Fec;
+use crate::addresses::Addresses;
+use crate::api::Options;
+use crate::auth::AuthKeys;
+use crate::capabilities::{Agreed, Offer};
+use crate::cookie::Cookie;
+use crate::rx::{Limits, Tracker};
+use crate::tx::Ledger;
+use crate::wire::chunk::Init;
+
+/// What INIT and INIT ACK settle for an association, and what it begins with.
+#[derive(Debug)]
+pub(super) struct Settled {
+    pub(super) peer_tag: u32,
+    pub(super) peer_addresses: Addresses,
+    pub(super) agreed: Agreed,
+    pub(super) auth: Option<AuthKeys>,
+    pub(super) outbound_streams: u16,
+    inbound_streams: u16,
+    local_initial_tsn: u32,
+    peer_initial_tsn: u32,
+    /// Bytes that the peer has room for at first.
+    peer_window: usize,
+}
+
+impl Settled {
+    /// We sent INIT with `initial_tsn` and `offer`, and the peer `init_ack` with `peer_offer`.
+    pub(super) fn by_init_ack(
+        options: &Options,
+        (initial_tsn, offer): (u32, &Offer),
+        (init_ack, peer_offer): (&Init<'_>, &Offer),
+    ) -> Self {
+        Self {
+            peer_tag: init_ack.initiate_tag,
+            peer_addresses: Addresses::of_peer(options, init_ack.parameters),
+            agreed: Agreed::new(offer, peer_offer),
+            auth: AuthKeys::new(offer, peer_offer, &options.key),
+            outbound_streams: options.limits.streams.min(init_ack.inbound_streams),
+            inbound_streams: options.limits.streams.min(init_ack.outbound_streams),
+            local_initial_tsn: initial_tsn,
+            peer_initial_tsn: init_ack.initial_tsn,
+            peer_window: init_ack.a_rwnd as usize,
+        }
+    }
+
+    /// The peer sent INIT and we INIT ACK, which `cookie` remembers.
+    pub(super) fn by_cookie(options: &Options, cookie: &Cookie) -> Self {
+        Self {
+            peer_tag: cookie.peer_tag,
+            peer_addresses: cookie.peer_addresses,
+            agreed: Agreed::new(&cookie.local_offer, &cookie.peer_offer),
+            auth: AuthKeys::new(&cookie.local_offer, &cookie.peer_offer, &options.key),
+            outbound_streams: cookie.outbound_streams,
+            inbound_streams: cookie.inbound_streams,
+            local_initial_tsn: cookie.local_initial_tsn,
+            peer_initial_tsn: cookie.peer_initial_tsn,
+            peer_window: cookie.peer_a_rwnd as usize,
+        }
+    }
+
+    pub(super) fn ledger(&self, options: &Options) -> Ledger {
+        Ledger::new(options, self.local_initial_tsn, self.peer_window)
+    }
+
+    pub(super) fn tracker(&self) -> Tracker {
+        Tracker::new(self.peer_initial_tsn)
+    }
+
+    pub(super) const fn receive_limits(&self, options: &Options) -> Limits {
+        Limits {
+            streams: self.inbound_streams,
+            interleaving: self.agreed.interleaving,
+            max_message: options.limits.max_message,
+        }
+    }
+
+    pub(super) const fn reconfiguration(&self) -> Reconfiguration {
+        Reconfiguration::new(self.local_initial_tsn, self.peer_initial_tsn)
+    }
+
+    /// The code, if both ends agreed on redundancy.
+    pub(super) fn fec(&self, options: &Options, ledger: &Ledger, tracker: &Tracker) -> Option<Box<Fec>> {
+        let (local, peer) = (ledger.next_tsn().get(), tracker.cumulative() + 1);
+        let fec = || Box::new(Fec::new(options, self.agreed.interleaving, local, peer, self.peer_window));
+        self.agreed.redundancy.then(fec)
+    }
+}
