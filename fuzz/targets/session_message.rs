@@ -2,7 +2,10 @@
 #![no_main]
 
 use braidcast_media::{Kind, Packets};
-use braidcast_session::wire::{MAX_PACKETS, Message, write_clock, write_feedback, write_unit};
+use braidcast_session::wire::{
+    MAX_PACKETS, Message, check_name, write_clock, write_feedback, write_hello, write_start, write_unit, write_welcome,
+    write_written,
+};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -26,6 +29,24 @@ fuzz_target!(|bytes: &[u8]| {
         Ok(Message::Feedback(feedback)) => {
             write_feedback(&mut out, &feedback);
             assert_eq!(Message::parse(&out), Ok(Message::Feedback(feedback)));
+        }
+        Ok(Message::Hello(hello)) => {
+            assert!(hello.name.is_empty() || check_name(&hello.name).is_ok());
+            write_hello(&mut out, &hello);
+            // A size that is not said is written as 0.
+            assert_eq!(Message::parse(&out), Ok(Message::Hello(hello)));
+        }
+        Ok(Message::Welcome(welcome)) => {
+            write_welcome(&mut out, &welcome);
+            assert_eq!(Message::parse(&out), Ok(Message::Welcome(welcome)));
+        }
+        Ok(Message::Start(start)) => {
+            write_start(&mut out, &start);
+            assert_eq!(Message::parse(&out), Ok(Message::Start(start)));
+        }
+        Ok(Message::Written(written)) => {
+            write_written(&mut out, &written);
+            assert_eq!(Message::parse(&out), Ok(Message::Written(written)));
         }
         Err(error) => drop(error.to_string()),
     }

@@ -157,7 +157,7 @@ fn nobody_there_is_an_error_that_says_what_to_do() {
     // A port that answers with ICMP errors or not at all; either way the handshake gives up.
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("in.bin"), b"x").unwrap();
-    let sender = Running::start(dir.path(), &format!("send in.bin --to 127.0.0.1:{}", free_port()));
+    let sender = Running::start(dir.path(), &format!("send in.bin --to 127.0.0.1:{} --give-up 2s", free_port()));
     let ran = sender.finish();
     ran.says(1, &["no connection", "braidcast receive"]);
 }

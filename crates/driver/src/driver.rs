@@ -37,7 +37,7 @@ pub enum Wake {
     Input(InputId),
     /// Interfaces appeared, vanished, or changed their addresses.
     Interfaces(Vec<InterfaceChange>),
-    /// SIGINT or SIGTERM came. The next one ends the process at once.
+    /// SIGINT, SIGTERM or SIGHUP came; one within a second after another is the same one. The third ends the process at once.
     Interrupt,
     /// The time that the caller gave has come.
     Until,
@@ -204,13 +204,18 @@ impl Driver {
         Ok(())
     }
 
-    /// Turns SIGINT and SIGTERM into [`Wake::Interrupt`], for the whole process; the second one ends it at once, with
-    /// exit status 128 + signal.
+    /// Turns SIGINT, SIGTERM and SIGHUP into [`Wake::Interrupt`], for the whole process. One within a second after another is the
+    /// same one; the third ends the process at once, with exit status 128 + signal.
     pub fn catch_interrupts(&mut self) -> io::Result<()> {
         let interrupts = Interrupts::catch()?;
         self.poll.registry().register(&mut SourceFd(&interrupts.raw_fd()), INTERRUPT, Interest::READABLE)?;
         self.interrupts = Some(interrupts);
         Ok(())
+    }
+
+    /// Whether SIGTERM has come: the system, not a user, wants the program to end.
+    pub fn is_terminated(&self) -> bool {
+        self.interrupts.as_ref().is_some_and(Interrupts::is_terminated)
     }
 
     /// Reports from now on, as [`Wake::Interfaces`], what changes about the interfaces of this machine.

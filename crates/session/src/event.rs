@@ -1,3 +1,5 @@
+use crate::farewell::Farewell;
+use crate::identity::{Digest, Identity};
 use braidcast_core::{PathId, Route};
 use braidcast_sctp::CloseReason;
 
@@ -17,17 +19,55 @@ pub enum Event {
     PathNarrow(PathId, Route),
     /// A path has left.
     PathRemoved(PathId, Route),
-    /// Receiver: the sender restarted; its stream begins anew. Sender: the receiver did.
+    /// Sender: the association broke; the next one is being tried. Receiver: the sender is gone, and is waited for.
+    Lost(CloseReason),
+    /// Receiver: the sender is back; its stream goes on.
+    Back,
+    /// Sender: another stream is being received; this one has its turn after it.
+    InLine,
+    /// Reliable sender: the receiver has so many bytes with this hash, and what is kept here does not reach there. Answer by
+    /// [`Sender::resume`](crate::Sender::resume) or [`Sender::abort`](crate::Sender::abort).
+    Resume {
+        /// Bytes that the receiver has.
+        offset: u64,
+        /// Their hash.
+        digest: Digest,
+    },
+    /// Receiver: a stream has its turn. One that is reliable waits for [`Receiver::accept`](crate::Receiver::accept).
+    Offered(Offer),
+    /// Receiver, reliable: the sender's bytes are others than those that are there; the stream begins anew at its first byte.
+    Anew,
+    /// Receiver, reliable: all has been handed out. Flush it and call [`Receiver::flushed`](crate::Receiver::flushed).
+    Flush,
+    /// Receiver: another sender, or the same one started anew, took the place of one that fell silent; its stream begins anew.
     Restarted,
     /// Receiver: the sender's clock jumped; the playout follows it.
     ClockJumped,
-    /// Receiver: a second sender was turned away.
-    Refused,
-    /// It is over: at the sender the association is closed, at the receiver everything has been handed out as well.
+    /// Receiver: a sender was turned away.
+    Refused {
+        /// What its stream is called; may be empty.
+        name: String,
+        /// What it was told.
+        why: Farewell,
+    },
+    /// It is over: at the sender everything is, at the receiver this stream, and everything has been handed out as well.
     Ended {
         /// Whether the sender said that this was all and all that was promised came.
         complete: bool,
-        /// How the association ended.
+        /// How the last association ended.
         reason: CloseReason,
     },
+}
+
+/// A stream that a sender offers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// The same as long as it is the same stream.
+    pub identity: Identity,
+    /// Its name; empty without one.
+    pub name: String,
+    /// Whether everything is to be delivered.
+    pub reliable: bool,
+    /// Bytes of all of it, if the sender knows.
+    pub size: Option<u64>,
 }

@@ -10,13 +10,20 @@
 //!
 //! - at the sender, call [`Sender::push`] for each unit; in a reliable session it may give the unit back, to be
 //!   pushed again after [`Event::Room`]. [`Sender::finish`] ends the session once everything promised is delivered.
-//! - at the receiver, after each call and at each timeout call [`Receiver::poll_output`] until it says `false`.
-//!   [`Event::Ended`] comes when the stream is over and everything has been handed out.
+//! - at the receiver, after each call and at each timeout call [`Receiver::poll_output`] for each channel until it says `false`.
+//!   [`Event::Ended`] comes when a stream is over and everything has been handed out.
+//!
+//! A session is more than an association: the sender says in its first message whose stream it carries ([`wire::Hello`]), makes another
+//! association when one breaks, and the stream goes on. In a reliable session the receiver says what it has of it
+//! ([`Receiver::accept`]), the sender goes on from there, and is done when that is written and flushed ([`Receiver::written`],
+//! [`Receiver::flushed`]).
 //!
 //! [`tunnel`] carries what is no stream of ours: datagrams of any application, over DCCP.
 
 mod clock;
 mod event;
+mod farewell;
+mod identity;
 mod log;
 mod mapping;
 mod options;
@@ -26,14 +33,15 @@ mod redundancy;
 mod report;
 mod sender;
 mod start_error;
-mod stream;
 pub mod tunnel;
 pub mod wire;
 
-pub use event::Event;
+pub use event::{Event, Offer};
+pub use farewell::Farewell;
+pub use identity::{Content, Digest, Identity};
 pub use log::LogEntry;
-pub use options::{ReceiverOptions, SenderOptions};
-pub use receiver::Receiver;
+pub use options::{Admission, ReceiverOptions, SenderOptions};
+pub use receiver::{ChannelId, Receiver};
 pub use redundancy::Redundancy;
 pub use report::{KindReport, PathReport, Report};
 pub use sender::Sender;

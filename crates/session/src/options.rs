@@ -1,5 +1,6 @@
 //! What the user of a session chooses, and what SCTP is to do for it.
 
+use crate::identity::Identity;
 use crate::mapping::STREAMS;
 use crate::redundancy::Redundancy;
 use braidcast_sctp::{Algorithm, Method, Options, SchedulerKind};
@@ -27,7 +28,7 @@ pub struct SenderOptions {
     /// Bytes that may wait in a queue, and as many may be sent and unacknowledged; without a queue, both together. A reliable session
     /// gives units back beyond that. 2 MiB, the longest unit, or more. Default: 4 MiB.
     pub buffer: usize,
-    /// How long no path may answer before the session ends. Default: `None`, it waits for ever.
+    /// How long there may be no receiver that answers before the session ends. Default: `None`, it goes on trying for ever.
     pub give_up: Option<Duration>,
     /// Secret shared with the receiver: paths join only with it. Default: empty, which is none.
     pub key: Vec<u8>,
@@ -36,6 +37,12 @@ pub struct SenderOptions {
     pub skip_tsns: bool,
     /// Our SCTP port. Default: 9899.
     pub local_port: u16,
+    /// What makes it the same stream after a restart of this end; `None`: nothing does. Default: `None`.
+    pub identity: Option<Identity>,
+    /// What the receiver knows the stream by, as [`check_name`](crate::wire::check_name) has it. Default: empty, which is no name.
+    pub name: String,
+    /// Bytes of all that is sent, if that is known. Default: `None`.
+    pub size: Option<u64>,
 }
 
 impl Default for SenderOptions {
@@ -52,6 +59,9 @@ impl Default for SenderOptions {
             key: Vec::new(),
             skip_tsns: false,
             local_port: PORT,
+            identity: None,
+            name: String::new(),
+            size: None,
         }
     }
 }
@@ -90,12 +100,28 @@ pub struct ReceiverOptions {
     /// Bytes that may wait to be due; beyond this, messages stay in the association, whose window closes.
     /// Default: 64 MiB.
     pub buffer: usize,
-    /// How long no path may answer before the session ends. Default: `None`, it waits for ever.
+    /// How long a stream's sender may be gone before the stream is over. Default: `None`, it is waited for for ever.
     pub give_up: Option<Duration>,
     /// Secret shared with the sender. Default: empty, which is none.
     pub key: Vec<u8>,
     /// The SCTP port that senders connect to. Default: 9899.
     pub local_port: u16,
+    /// An unfinished reliable stream keeps its place, however long its sender is gone, until [`give_up`](Self::give_up). Default: no, another
+    /// sender takes it.
+    pub hold: bool,
+    /// Which streams are taken, by their names. Default: one, of any name.
+    pub admission: Admission,
+}
+
+/// Which streams a receiver takes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Admission {
+    /// One at a time, of any name or none.
+    One,
+    /// Those of these names, each beside the others.
+    Named(Vec<String>),
+    /// Each that has a name, so many beside each other at most.
+    Each(usize),
 }
 
 impl Default for ReceiverOptions {
@@ -109,6 +135,8 @@ impl Default for ReceiverOptions {
             give_up: None,
             key: Vec::new(),
             local_port: PORT,
+            hold: false,
+            admission: Admission::One,
         }
     }
 }

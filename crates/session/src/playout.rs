@@ -42,6 +42,8 @@ pub(crate) enum Arrival {
     OnTime,
     /// Its turn is over; it was not taken.
     Late,
+    /// It was sent again after an association broke, and was there before, or too late before.
+    Again,
 }
 
 /// Packets side by side that wait.
@@ -108,16 +110,19 @@ impl Playout {
         }
     }
 
-    /// Changes when packets leave.
-    pub(crate) fn set_release(&mut self, release: Release) {
-        self.release = release;
+    /// An empty buffer of a reliable stream that goes on with packet `index`.
+    pub(crate) fn in_order_from(index: u64) -> Self {
+        Self { next_index: index, ..Self::new(Release::InOrder) }
     }
 
-    /// Nothing more will come: what must come in order has no gap left to wait for.
-    pub(crate) fn close(&mut self) {
-        if self.release == Release::InOrder {
-            self.release = Release::AtOnce;
-        }
+    /// Nothing more will come: what there is leaves now.
+    pub(crate) fn finish(&mut self) {
+        self.release = Release::AtOnce;
+    }
+
+    /// Whether what comes next is there, whatever the time.
+    pub(crate) fn is_in_turn(&self) -> bool {
+        self.head().is_some_and(|(index, _)| self.in_turn(index))
     }
 
     /// If only missing packets keep what waits from ever leaving, stops waiting for them; `false` if time will tell.
@@ -164,7 +169,10 @@ impl Playout {
         let latency = Duration::from_micros(u64::from(header.latency));
         let out_of_time = !header.reliable && (due <= now || due > now + latency + TOO_EARLY);
         if first.first < self.next_index || out_of_time {
-            return Arrival::Late;
+            return if header.again { Arrival::Again } else { Arrival::Late };
+        }
+        if header.again && self.waiting.contains_key(&first.first) {
+            return Arrival::Again;
         }
         let id = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());

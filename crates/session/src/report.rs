@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, VecDeque};
 const RATE_WINDOW: Duration = Duration::from_secs(1);
 /// Measurements of a path within the window at most.
 const MAX_SAMPLES: usize = 16;
+/// Paths of earlier associations that are remembered.
+const MAX_FORMER: usize = 32;
 
 /// What a session has done so far. Fields that this end cannot know are zero or `None`.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -24,7 +26,7 @@ pub struct Report {
     pub paths: Vec<PathReport>,
     /// Times that the sender's clock jumped.
     pub clock_jumps: u64,
-    /// Times that the sender restarted within the session.
+    /// At the receiver: times that a sender took the place of another, or began anew. At the sender: times that it reconnected.
     pub restarts: u64,
     /// Messages that made no sense.
     pub malformed: u64,
@@ -89,6 +91,25 @@ pub struct PathReport {
     pub loss_share: Option<f64>,
     /// Units that came over this path on time, of those that came over it, 0 to 1; the receiver knows.
     pub on_time_share: Option<f64>,
+}
+
+impl PathReport {
+    /// It is no path any more.
+    fn leave(&mut self) {
+        (self.state, self.send_rate, self.receive_rate) = ("left", 0.0, 0.0);
+    }
+
+    /// Adds what went over the same addresses before.
+    fn add(&mut self, old: &Self) {
+        self.sent_packets += old.sent_packets;
+        self.sent_bytes += old.sent_bytes;
+        self.received_packets += old.received_packets;
+        self.received_bytes += old.received_bytes;
+        self.lost_chunks += old.lost_chunks;
+        self.retransmitted_chunks += old.retransmitted_chunks;
+        self.loss_share = self.loss_share.or(old.loss_share);
+        self.on_time_share = self.on_time_share.or(old.on_time_share);
+    }
 }
 
 /// Counts by [`Kind::index`].
@@ -173,6 +194,8 @@ struct PathHistory {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PathHistories {
     paths: BTreeMap<u16, PathHistory>,
+    /// Paths of earlier associations, each pair of addresses once.
+    former: Vec<PathReport>,
 }
 
 impl PathHistories {
@@ -207,9 +230,28 @@ impl PathHistories {
         }
     }
 
+    /// A new association takes the place of the old one; its paths are counted together with those of the same addresses.
+    pub(crate) fn restart(&mut self) {
+        self.former = self.reports();
+        self.former.iter_mut().for_each(PathReport::leave);
+        let surplus = self.former.len().saturating_sub(MAX_FORMER);
+        self.former.drain(..surplus);
+        self.paths.clear();
+    }
+
     /// The report's lines.
     pub(crate) fn reports(&self) -> Vec<PathReport> {
-        self.paths.values().map(PathHistory::report).collect()
+        let mut reports = self.former.clone();
+        for mut report in self.paths.values().map(PathHistory::report) {
+            match reports.iter_mut().find(|old| (old.socket, &old.remote) == (report.socket, &report.remote)) {
+                Some(old) => {
+                    report.add(old);
+                    *old = report;
+                }
+                None => reports.push(report),
+            }
+        }
+        reports
     }
 }
 

@@ -2,6 +2,13 @@
 //!
 //! A message parses as a whole or not at all, and what parses is consistent: as many bytes as its runs call for.
 
+mod opening;
+
+pub use opening::{
+    Hello, MAX_NAME, SESSION_VERSION, Start, Welcome, Written, check_name, write_hello, write_start, write_welcome,
+    write_written,
+};
+
 use braidcast_core::{Reader, Truncated, Writer};
 use braidcast_media::ts::{NULL_PACKET, PACKET};
 use braidcast_media::{Kind, Run};
@@ -20,6 +27,7 @@ const FEEDBACK: u8 = 3;
 const FLAG_REFERENCE: u8 = 0x01;
 const FLAG_PTS: u8 = 0x02;
 const FLAG_RELIABLE: u8 = 0x04;
+const FLAG_AGAIN: u8 = 0x08;
 
 /// Packets of one message at most, null packets included: 65,536. A short message must not stand for endless output.
 pub const MAX_PACKETS: u64 = 1 << 16;
@@ -57,7 +65,7 @@ pub enum WireError {
 ///  0                   1                   2                   3
 ///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 /// +---------------+---------------+---------------+---------------+
-/// |  Version = 1  |   Type = 0    |     Kind      |  Flags  |L|T|R|
+/// |  Version = 1  |   Type = 0    |     Kind      |  Flags|A|L|T|R|
 /// +---------------+---------------+---------------+---------------+
 /// |                     Unit sequence number                      |
 /// +-------------------------------+-------------------------------+
@@ -85,7 +93,7 @@ pub enum WireError {
 /// ```
 ///
 /// R: other pictures are predicted from this one. T: a presentation time is there. L: reliable, nothing is ever
-/// late. A run is two numbers in LEB128 (seven bits a byte, lowest first): twice the gap between the run before and
+/// late. A: it may have come before, over an earlier association. A run is two numbers in LEB128 (seven bits a byte, lowest first): twice the gap between the run before and
 /// this one, plus one if its packets are null packets; and its length in packets. The first run's gap is zero. There are at most
 /// [`NULLS_PER_PACKET`] null packets for each packet that is carried. A unit too large for a message goes in several parts, each of
 /// which stands on its own.
@@ -97,6 +105,8 @@ pub struct UnitHeader {
     pub reference: bool,
     /// Whether the session is reliable.
     pub reliable: bool,
+    /// Whether it was sent over an earlier association already.
+    pub again: bool,
     /// Counts units from 0 and wraps.
     pub sequence: u32,
     /// Which part of the unit this is, from 0.
@@ -178,6 +188,14 @@ pub enum Message<'a> {
     End(Clock),
     /// The receiver's counts.
     Feedback(Feedback),
+    /// Whose stream it is.
+    Hello(Hello),
+    /// What the receiver has.
+    Welcome(Welcome),
+    /// Where a reliable stream goes on.
+    Start(Start),
+    /// What the receiver has written.
+    Written(Written),
 }
 
 /// The runs of a unit message, already checked; ascending, disjoint, at least one.
@@ -236,6 +254,10 @@ impl<'a> Message<'a> {
                 let (captured, on_time) = (counters(&mut reader)?, counters(&mut reader)?);
                 Ok(Self::Feedback(Feedback { captured, on_time, late: counters(&mut reader)? }))
             }
+            opening::HELLO => Ok(Self::Hello(opening::parse_hello(reader)?)),
+            opening::WELCOME => Ok(Self::Welcome(opening::parse_welcome(reader)?)),
+            opening::START => Ok(Self::Start(opening::parse_start(reader)?)),
+            opening::WRITTEN => Ok(Self::Written(opening::parse_written(reader)?)),
             other => Err(WireError::Type(other)),
         }
     }
@@ -256,6 +278,7 @@ fn parse_unit(mut reader: Reader<'_>) -> Result<Message<'_>, WireError> {
         kind,
         reference: flags & FLAG_REFERENCE != 0,
         reliable: flags & FLAG_RELIABLE != 0,
+        again: flags & FLAG_AGAIN != 0,
         sequence,
         part,
         parts,
@@ -322,7 +345,8 @@ pub fn write_unit(out: &mut Vec<u8>, header: &UnitHeader, runs: &[Run], bytes: &
     w.bytes(&[VERSION, UNIT, header.kind.index() as u8]);
     w.u8(flag(header.reference, FLAG_REFERENCE)
         | flag(header.pts.is_some(), FLAG_PTS)
-        | flag(header.reliable, FLAG_RELIABLE));
+        | flag(header.reliable, FLAG_RELIABLE)
+        | flag(header.again, FLAG_AGAIN));
     w.u32(header.sequence);
     w.u16(header.part);
     w.u16(header.parts);
@@ -412,6 +436,7 @@ mod tests {
         kind: Kind::P,
         reference: true,
         reliable: false,
+        again: false,
         sequence: 7,
         part: 0,
         parts: 1,
@@ -506,7 +531,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn arbitrary_bytes_do_no_harm(start in 0_u8..5, bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn arbitrary_bytes_do_no_harm(start in 0_u8..9, bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let message = [&[VERSION, start][..], &bytes].concat();
             if let Ok(Message::Unit { runs, .. }) = Message::parse(&message) {
                 let of = |null| runs.clone().filter(|run| run.null == null).map(|run| u64::from(run.count)).sum::<u64>();

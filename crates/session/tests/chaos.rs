@@ -4,12 +4,13 @@
 
 use braidcast_core::{Datagram, Instant, Machine, Rng, Route, SocketId, Transmit};
 use braidcast_media::{Kind, Run, Unit};
-use braidcast_session::{Event, Receiver, ReceiverOptions, Sender, SenderOptions};
+use braidcast_session::{ChannelId, Content, Event, Receiver, ReceiverOptions, Sender, SenderOptions};
 use braidcast_sim::testing::seed_from_env;
 use braidcast_sim::{Duplex, LinkId, LinkModel, Network, NodeId};
 use core::time::Duration;
 
 const PORT: u16 = 9899;
+const CHANNEL: ChannelId = ChannelId(0);
 const NETWORKS: usize = 3;
 const SOURCE: [&str; NETWORKS] = ["10.0.0.1:9899", "10.1.0.1:9899", "10.2.0.1:9899"];
 const SINK: [&str; NETWORKS] = ["10.0.0.2:9899", "10.1.0.2:9899", "10.2.0.2:9899"];
@@ -96,7 +97,7 @@ impl Source {
 
 impl Sink {
     fn after(&mut self, now: Instant) {
-        while self.receiver.poll_output(now, &mut self.buffer) {
+        while self.receiver.poll_output(now, CHANNEL, &mut self.buffer) {
             self.last = now;
             for packet in self.buffer.chunks(188) {
                 let n = u64::from_be_bytes(packet[4..12].try_into().unwrap());
@@ -108,8 +109,14 @@ impl Sink {
                 self.expected = n + 1;
                 self.came += 1;
             }
+            self.receiver.written(now, CHANNEL, self.came * 188);
         }
-        while let Some(event) = self.receiver.poll_event() {
+        while let Some((_, event)) = self.receiver.poll_event() {
+            match &event {
+                Event::Offered(offer) if offer.reliable => self.receiver.accept(now, CHANNEL, Content::default()),
+                Event::Flush => self.receiver.flushed(now, CHANNEL),
+                _ => {}
+            }
             self.ended |= matches!(event, Event::Ended { .. });
         }
     }
@@ -307,7 +314,7 @@ impl Chaos {
             };
             let one = (self.rng.u64() % NETWORKS as u64) as usize;
             // Every fourth fault takes all networks at once.
-            let all = self.rng.u64() % 4 == 0;
+            let all = self.rng.u64().is_multiple_of(4);
             (0..NETWORKS).filter(|&n| all || n == one).for_each(|n| self.begin(n, fault, until));
         }
         self.net.run_for(ms(50));

@@ -3,7 +3,7 @@
 mod common;
 
 use braidcast_core::{Instant, Rng};
-use braidcast_session::{Event, ReceiverOptions, SenderOptions};
+use braidcast_session::{Event, Farewell, ReceiverOptions, SenderOptions};
 use braidcast_sim::link::Loss;
 use braidcast_sim::{Duplex, LinkModel};
 use common::*;
@@ -65,7 +65,7 @@ fn with_a_rival(keep: bool) -> (Scene, Vec<u8>) {
 fn a_second_sender_is_turned_away() {
     let (mut scene, bytes) = with_a_rival(false);
     scene.run_to_end(ms(60_000));
-    assert!(scene.sink().events.contains(&Event::Refused));
+    assert!(scene.sink().events.iter().any(|event| matches!(event, Event::Refused { why: Farewell::Busy, .. })));
     assert!(scene.sink().bytes == bytes);
 }
 

@@ -32,9 +32,13 @@ pub(crate) struct SendArgs {
     /// How long after its capture a frame is still worth showing; later ones are dropped, not waited for
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse::duration)]
     pub(crate) latency: Duration,
-    /// Deliver everything, in order, however long it takes: for files, not for live streams
+    /// Deliver everything, in order, however long it takes: for files, not for live streams. Ends well once the receiver has written
+    /// it all; interrupted at either end, the next run goes on where the receiver's file ends
     #[arg(long)]
     pub(crate) reliable: bool,
+    /// What the receiver knows this stream by, where it takes several: see `receive --accept`
+    #[arg(long, value_name = "NAME", value_parser = values::name)]
+    pub(crate) name: Option<String>,
     /// Which path the next packet takes
     #[arg(long, value_name = "NAME", default_value_t = SchedulerKind::default(), value_parser = values::scheduler())]
     pub(crate) scheduler: SchedulerKind,
@@ -50,7 +54,7 @@ pub(crate) struct SendArgs {
     /// ten redundancy
     #[arg(long, value_name = "CODE", default_value_t = Redundancy::None)]
     pub(crate) fec: Redundancy,
-    /// End the session when no path has answered for so long; never: go on when one does, however late
+    /// End the session when no receiver has answered for so long; never: go on when one does, however late
     #[arg(long, value_name = "TIME|never", default_value = "never", value_parser = values::patience)]
     pub(crate) give_up: values::Patience,
     /// Secret shared with the receiver: paths join only with it

@@ -5,6 +5,7 @@ use braidcast_mpath::SchedulerKind;
 use braidcast_sctp::Algorithm;
 use braidcast_session::Redundancy;
 use braidcast_session::tunnel::Class;
+use braidcast_session::wire::check_name;
 use braidcast_sim::link::parse;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::fmt;
@@ -137,6 +138,15 @@ pub(crate) enum Output {
     Stdout,
     /// UDP datagrams to this address.
     Udp(Remote),
+}
+
+/// A stream that is taken by its name, and where it goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Accept {
+    /// As `send --name` has it.
+    pub(crate) name: String,
+    /// Where it goes.
+    pub(crate) output: Output,
 }
 
 /// A host, by name or address, and a port; not resolved yet.
@@ -346,6 +356,29 @@ pub(crate) fn output(text: &str) -> Result<Output, String> {
         ("-", _) => Ok(Output::Stdout),
         (_, Some(address)) => address.map(Output::Udp),
         _ => no_other_scheme(text).map(|()| Output::File(text.into())),
+    }
+}
+
+/// The name of a stream.
+pub(crate) fn name(text: &str) -> Result<String, String> {
+    check_name(text).map(|()| text.to_owned())
+}
+
+/// `NAME=OUTPUT`.
+pub(crate) fn accept(text: &str) -> Result<Accept, String> {
+    let (name, to) =
+        text.split_once('=').ok_or("write NAME=OUTPUT, such as cam1=cam1.ts or cam2=udp://127.0.0.1:5000")?;
+    Ok(Accept { name: self::name(name)?, output: output(to)? })
+}
+
+/// How long a file of a recording is: a second or more.
+pub(crate) fn segment(text: &str) -> Result<Duration, String> {
+    match parse::duration(text) {
+        Ok(time) if time < Duration::from_secs(1) => {
+            Err(format!("{text} is too short for a file: write for example 10min"))
+        }
+        Ok(time) => Ok(time),
+        Err(error) => Err(error.to_string()),
     }
 }
 

@@ -92,7 +92,7 @@ impl UdpOutput {
     }
 
     /// Datagrams that the system did not take.
-    pub(crate) fn unsent(&self) -> u64 {
+    pub(crate) const fn unsent(&self) -> u64 {
         self.unsent
     }
 }

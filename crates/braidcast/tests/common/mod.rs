@@ -166,8 +166,19 @@ impl Running {
 
     /// Sends SIGINT, as Ctrl-C does.
     pub(crate) fn interrupt(&self) {
+        self.signal("INT");
+    }
+
+    /// Sends the signal of this name.
+    pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        assert!(Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap().success());
+    }
+
+    /// Ends it as a power cut does.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 
     /// Whether it is still running.

@@ -6,6 +6,7 @@ fn header(captured_ms: u64, span_ms: u32) -> UnitHeader {
         kind: Kind::P,
         reference: true,
         reliable: false,
+        again: false,
         sequence: 0,
         part: 0,
         parts: 1,

@@ -5,7 +5,9 @@ use braidcast_core::{Datagram, Instant, Machine, Rng, Route, SocketId, Transmit}
 use braidcast_media::ts::PACKET;
 use braidcast_media::{Kind, Run, Unit};
 use braidcast_sctp::Options;
-use braidcast_session::{Event, KindReport, Receiver, ReceiverOptions, Report, Sender, SenderOptions};
+use braidcast_session::{
+    ChannelId, Content, Event, KindReport, Receiver, ReceiverOptions, Report, Sender, SenderOptions,
+};
 use braidcast_sim::testing::{Seed, seed_from_env};
 use braidcast_sim::{Duplex, LinkId, LinkModel, Network, NodeId};
 use core::time::Duration;
@@ -38,8 +40,15 @@ pub(crate) struct Sink {
     /// Each output: when, and how many bytes.
     pub(crate) outputs: Vec<(Instant, usize)>,
     pub(crate) bytes: Vec<u8>,
-    buffer: Vec<u8>,
+    /// Bytes of a reliable stream that are there when it is offered, as on a disk.
+    pub(crate) disk: Vec<u8>,
+    /// It does not flush.
+    pub(crate) stuck: bool,
+    pub(crate) buffer: Vec<u8>,
 }
+
+/// The only channel of a receiver that takes one stream.
+pub(crate) const CHANNEL: ChannelId = ChannelId(0);
 
 pub(crate) enum Node {
     Source(Box<Source>),
@@ -51,6 +60,9 @@ impl Source {
         let now = now + self.ahead;
         while let Some(event) = self.sender.poll_event() {
             self.blocked &= event != Event::Room;
+            if let Event::Resume { .. } = event {
+                self.sender.resume(now, Content::default());
+            }
             self.events.push(event);
         }
         while !self.blocked && self.units.front().is_some_and(|(at, _)| *at + self.ahead <= now) {
@@ -72,16 +84,47 @@ impl Source {
 }
 
 impl Sink {
+    pub(crate) const fn of(receiver: Receiver) -> Self {
+        Self {
+            receiver,
+            events: Vec::new(),
+            outputs: Vec::new(),
+            bytes: Vec::new(),
+            disk: Vec::new(),
+            stuck: false,
+            buffer: Vec::new(),
+        }
+    }
+
     fn after(&mut self, now: Instant) {
-        while self.receiver.poll_output(now, &mut self.buffer) {
+        while self.receiver.poll_output(now, CHANNEL, &mut self.buffer) {
             self.outputs.push((now, self.buffer.len()));
             self.bytes.extend_from_slice(&self.buffer);
+            self.disk.extend_from_slice(&self.buffer);
+            self.receiver.written(now, CHANNEL, self.disk.len() as u64);
         }
-        self.events.extend(core::iter::from_fn(|| self.receiver.poll_event()));
+        while let Some((_, event)) = self.receiver.poll_event() {
+            match &event {
+                Event::Offered(offer) if offer.reliable => {
+                    let mut content = Content::default();
+                    content.update(&self.disk);
+                    self.receiver.accept(now, CHANNEL, content);
+                }
+                Event::Anew => {
+                    let length = self.bytes.len() - self.disk.len().min(self.bytes.len());
+                    self.bytes.truncate(length);
+                    self.disk.clear();
+                }
+                Event::Flush if !self.stuck => self.receiver.flushed(now, CHANNEL),
+                Event::Ended { complete: true, .. } => self.disk.clear(),
+                _ => {}
+            }
+            self.events.push(event);
+        }
     }
 
     pub(crate) fn report(&self) -> Report {
-        self.receiver.report(self.outputs.last().map_or(Instant::ZERO, |(at, _)| *at))
+        self.receiver.report(self.outputs.last().map_or(Instant::ZERO, |(at, _)| *at), CHANNEL)
     }
 
     pub(crate) fn kind(&self, kind: Kind) -> KindReport {
@@ -215,7 +258,7 @@ impl Scene {
             SOURCE_ADDRESSES[..links.len()].iter().copied(),
         );
         let receiver = Receiver::new(receive, rng.stream("sink")).unwrap();
-        let sink = Sink { receiver, events: Vec::new(), outputs: Vec::new(), bytes: Vec::new(), buffer: Vec::new() };
+        let sink = Sink::of(receiver);
         let sink = net.add(Node::Sink(Box::new(sink)), SINK_ADDRESSES[..links.len()].iter().copied());
         let links = links
             .iter()

@@ -79,7 +79,8 @@ impl Run {
             return Err(Failure::new("the demo ran out of ports", "please report this as a bug"));
         };
         let at = |port: &u16| format!("127.0.0.1:{port}");
-        let receive = ["receive".into(), at(receive_port), text(&output), "--log".into(), text(&log)];
+        let receive =
+            ["receive".into(), at(receive_port), text(&output), "--overwrite".into(), "--log".into(), text(&log)];
         let receiver = Process::start(setting.program, &receive)?.ready()?;
         let mut links = Vec::new();
         let latency = format!("{}ms", case.latency.unwrap_or(setting.latency).as_millis());

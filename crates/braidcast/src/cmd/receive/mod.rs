@@ -1,132 +1,201 @@
-//! `braidcast receive`: takes a stream and writes it out on time.
+//! `braidcast receive`: takes streams and writes them out on time.
 
+mod cut;
 mod log;
+mod note;
+mod outputs;
+mod pipe;
+mod place;
+mod plan;
+mod recording;
+mod room;
 mod sink;
+mod summary;
 
 use super::common;
 use crate::args::{Common, ReceiveArgs};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::session::{self, End};
-use crate::out::{json, units};
 use braidcast_core::{Instant, Machine};
 use braidcast_driver::{Bind, Driver, Wake};
-use braidcast_sctp::CloseReason;
-use braidcast_session::{Event, PathReport, Receiver, ReceiverOptions, Report};
+use braidcast_session::{ChannelId, Event, Farewell, Offer, PathReport, Receiver, ReceiverOptions};
 use log::Log;
-use serde::Serialize;
-use sink::Sink;
+use outputs::Ready;
+use plan::Plan;
+use room::Room;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What `--json` prints.
-#[derive(Serialize)]
-struct Document<'a> {
-    output: String,
-    /// Streams received to their end.
-    complete_streams: u64,
-    /// Streams that broke off.
-    broken_streams: u64,
-    interrupted: bool,
-    output_bytes: u64,
-    /// Datagrams that the system did not take (`udp://` outputs).
-    unsent_datagrams: u64,
-    #[serde(flatten)]
-    report: common::Named<'a>,
-}
+/// Without `--keep`, a sender that was lost is waited for so long unless --give-up says otherwise.
+const GIVE_UP: Duration = Duration::from_secs(300);
+/// After Ctrl-C, an output that takes nothing is waited for so long.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A receiver at work.
 struct Session {
     driver: Driver,
     live: Live,
-    share: session::Share,
     receiver: Receiver,
-    sink: Sink,
+    plan: Plan,
+    rooms: BTreeMap<ChannelId, Room>,
     log: Option<Log>,
     keep: bool,
     output: Vec<u8>,
-    output_bytes: u64,
-    connected: bool,
-    complete: u64,
-    broken: u64,
-    /// How the last stream ended, if nothing comes after it.
-    end: Option<(bool, CloseReason)>,
-    interrupted: bool,
+    interrupted: Option<Instant>,
+    /// Ctrl-C came again: what waits for a slow reader is left.
+    hurried: bool,
 }
-
-/// How long a receiver that serves one stream waits for a sender that does not answer, unless it is told.
-const GIVE_UP: Duration = Duration::from_secs(5 * 60);
 
 pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     let mut driver = common::driver()?;
-    let sink = Sink::open(&args.output, &mut driver)?;
-    let log = args.log.as_deref().map(Log::create).transpose()?;
+    let plan = Plan::new(args)?;
     let live = Live::new(common.quiet);
+    // Before any output is touched: a port in use costs nothing then.
+    let mut locals = Vec::new();
     for (addr, port) in &args.listen.0 {
         let bind = Bind { addr: *addr, port: *port, ..Bind::default() };
         let socket = driver.bind(&bind).map_err(|e| Failure::new(e.to_string(), "choose another LISTEN"))?;
-        let local = driver.socket(socket).map_or_else(String::new, |socket| socket.local_addr().to_string());
-        live.note(format!("listening on {local}"));
+        locals.extend(driver.socket(socket).map(|socket| socket.local_addr().to_string()));
     }
+    let log = args.log.as_deref().map(Log::create).transpose()?;
     let options = ReceiverOptions {
         early: args.early,
         keep: args.keep,
         log: log.is_some(),
         give_up: args.give_up.map_or((!args.keep).then_some(GIVE_UP), |patience| patience.0),
         key: common::key(args.key.as_deref()),
+        admission: plan.admission(),
+        hold: !args.keep,
         ..ReceiverOptions::default()
     };
     let receiver = Receiver::new(options, common::rng(args.seed)?)?;
     let mut session = Session {
         driver,
         live,
-        share: session::Share::default(),
         receiver,
-        sink,
+        plan,
+        rooms: BTreeMap::new(),
         log,
         keep: args.keep,
         output: Vec::new(),
-        output_bytes: 0,
-        connected: false,
-        complete: 0,
-        broken: 0,
-        end: None,
-        interrupted: false,
+        interrupted: None,
+        hurried: false,
     };
+    session.open_rooms()?;
+    locals.iter().for_each(|local| session.live.note(format!("listening on {local}")));
     let worked = session.work();
     if worked.is_err() {
         session.give_up();
     }
     worked?;
-    session.finish(args, common)
+    session.finish(common)
 }
 
 impl Session {
-    /// Runs until the stream has ended and everything is written.
+    /// Opens the outputs of the streams that are known by now.
+    fn open_rooms(&mut self) -> Outcome {
+        let channels: Vec<_> = self.receiver.channels().map(|(id, name)| (id, name.to_owned())).collect();
+        for (id, name) in channels {
+            if !self.plan.is_named() || !name.is_empty() {
+                self.rooms.insert(id, self.plan.open(&name, &mut self.driver)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs until the streams have ended and everything is written.
     fn work(&mut self) -> Outcome {
-        while self.end.is_none() || !self.sink.is_drained() {
-            let until = self.live.next();
+        while !self.is_over() {
+            let tries = self.rooms.values().filter_map(|room| room.outputs.next_try());
+            let checking = self.rooms.values().any(|room| room.outputs.is_checking()).then_some(Instant::ZERO);
+            let patience = self.interrupted.map(|at| at + PATIENCE);
+            let until = tries.chain(checking).chain(patience).chain(self.live.next()).min();
             match self.driver.drive(&mut self.receiver, until).map_err(|e| common::broken(&e))? {
-                Wake::Input(id) => self.sink.on_ready(&mut self.driver, id)?,
+                Wake::Input(input) => {
+                    let now = self.driver.now();
+                    self.each_room(now, |session, _, room| {
+                        room.outputs.on_ready(&mut session.driver, input, &session.live)
+                    })?;
+                }
                 Wake::Interrupt => self.interrupt(),
                 Wake::Machine | Wake::Until | Wake::Interfaces(_) => {}
             }
             let now = self.driver.now();
+            self.take_events(now)?;
             self.write(now)?;
-            self.take_events();
+            self.take_events(now)?;
             self.show(now);
         }
         self.say_goodbye();
-        self.sink.finish()?;
+        for room in self.rooms.values_mut().filter(|room| !room.failed) {
+            if room.connected { room.outputs.end(false)? } else { room.outputs.flush()? }
+        }
         self.log.as_mut().map_or(Ok(()), Log::finish)
     }
 
-    /// Writes what is due, unless the output's reader is too slow; then it waits where it is.
-    fn write(&mut self, now: Instant) -> Outcome {
-        while self.sink.has_room() && self.receiver.poll_output(now, &mut self.output) {
-            self.output_bytes += self.output.len() as u64;
-            self.sink.write(&mut self.driver, &self.output)?;
+    /// Whether there is nothing more to do.
+    fn is_over(&self) -> bool {
+        let drained = self.rooms.values().all(|room| room.outputs.is_drained());
+        if let Some(at) = self.interrupted {
+            // What is live still comes out when it is due; what is reliable may wait for a reader that takes nothing.
+            let stuck = !drained || self.rooms.values().any(|room| room.reliable && room.connected);
+            let waited = stuck && self.driver.now().since(at) >= PATIENCE;
+            return self.hurried || waited || (self.receiver.is_idle() && drained);
         }
-        self.receiver.pause_output(!self.sink.has_room());
+        let had = self.rooms.values().filter(|room| room.end.is_some()).count();
+        let all = if self.plan.is_named() { had > 0 } else { had == self.rooms.len() };
+        !self.keep && all && had > 0 && self.receiver.is_idle() && drained
+    }
+
+    /// Does something with each room whose outputs work.
+    fn each_room(&mut self, now: Instant, act: impl Fn(&mut Self, ChannelId, &mut Room) -> Outcome) -> Outcome {
+        let mut rooms = std::mem::take(&mut self.rooms);
+        let mut failed = Vec::new();
+        for (id, room) in rooms.iter_mut().filter(|(_, room)| !room.failed) {
+            if let Err(failure) = act(self, *id, room) {
+                failed.push((*id, failure));
+            }
+        }
+        self.rooms = rooms;
+        failed.into_iter().try_for_each(|(id, failure)| self.room_failed(now, id, failure))
+    }
+
+    /// An output failed. Where others are served too, they go on.
+    fn room_failed(&mut self, now: Instant, id: ChannelId, failure: Failure) -> Outcome {
+        if !self.plan.is_many() {
+            return Err(failure);
+        }
+        if let Some(room) = self.rooms.get_mut(&id) {
+            room.failed = true;
+            self.live.warn(format!("{}{failure}; its sender was turned away", room.prefix()));
+        }
+        self.receiver.refuse(now, id, Farewell::OutputFailed);
+        Ok(())
+    }
+
+    /// Writes what is due. What is reliable waits where it is while an output's reader is too slow.
+    fn write(&mut self, now: Instant) -> Outcome {
+        self.each_room(now, |session, id, room| {
+            room.outputs.reopen(now, &mut session.driver, &session.live)?;
+            if let Some(content) = room.outputs.check()? {
+                room.outputs.go_on(content.len());
+                session.receiver.accept(now, id, content);
+            }
+            while room.outputs.has_room() && session.receiver.poll_output(now, id, &mut session.output) {
+                room.outputs.write(now, &mut session.driver, &session.output, &session.live)?;
+            }
+            session.receiver.pause_output(id, !room.outputs.has_room());
+            if room.reliable {
+                session.receiver.written(now, id, room.outputs.written());
+            }
+            if room.flush_asked && room.outputs.is_drained() {
+                room.flush_asked = false;
+                room.outputs.flush()?;
+                session.receiver.flushed(now, id);
+            }
+            Ok(())
+        })?;
         if let Some(log) = &mut self.log {
             for entry in self.receiver.take_log() {
                 log.add(&entry)?;
@@ -135,106 +204,136 @@ impl Session {
         Ok(())
     }
 
-    fn take_events(&mut self) {
-        while let Some(event) = self.receiver.poll_event() {
-            match event {
-                Event::Connected => {
-                    self.connected = true;
-                    self.live.note("a sender is there");
+    fn take_events(&mut self, now: Instant) -> Outcome {
+        while let Some((channel, event)) = self.receiver.poll_event() {
+            match (channel, event) {
+                (None, Event::Refused { name, why }) => self.refused(&name, why),
+                (Some(id), Event::Offered(offer)) => {
+                    if let Err(failure) = self.offered(now, id, &offer) {
+                        self.room_failed(now, id, failure)?;
+                    }
                 }
-                Event::PathUp(_, route) => self.live.note(format!("path from {} is up", route.remote)),
-                Event::PathDown(_, route) => self.live.warn(format!("path from {} does not answer", route.remote)),
-                Event::PathRemoved(_, route) => self.live.note(format!("path from {} has left", route.remote)),
-                Event::Restarted => self.live.warn("the sender restarted; its stream begins anew"),
-                Event::ClockJumped => self.live.warn("the sender's clock jumped; following it"),
-                Event::Refused => self.live.warn("a second sender was turned away; start with --keep to let it wait"),
-                Event::Ended { complete, reason } => self.ended(complete, reason),
+                (Some(id), event) => {
+                    if let Err(failure) = self.take_event(id, event) {
+                        self.room_failed(now, id, failure)?;
+                    }
+                }
                 _ => {}
             }
         }
+        Ok(())
     }
 
-    fn ended(&mut self, complete: bool, reason: CloseReason) {
-        *(if complete { &mut self.complete } else { &mut self.broken }) += 1;
-        self.connected = false;
-        if self.keep && !self.interrupted {
-            let how = if complete { "the stream ended".into() } else { format!("the stream broke off: {reason}") };
-            self.live.note(format!("{how}; waiting for the next sender"));
-        } else {
-            self.end = Some((complete, reason));
+    fn refused(&self, name: &str, why: Farewell) {
+        let who = if name.is_empty() { String::new() } else { format!(", '{name}',") };
+        self.live.warn(match why {
+            Farewell::Busy if self.plan.is_named() => {
+                format!("a second sender{who} was turned away: its name is in use")
+            }
+            Farewell::Busy => format!("a second sender{who} was turned away; start with --keep to let it wait"),
+            Farewell::UnknownName if name.is_empty() => {
+                "a sender without a name was turned away: `send --name` gives it one".into()
+            }
+            why => format!("a sender{who} was turned away: {why}"),
+        });
+    }
+
+    /// A stream has its turn: says what of it is there.
+    fn offered(&mut self, now: Instant, id: ChannelId, offer: &Offer) -> Outcome {
+        if self.rooms.get(&id).is_none_or(|room| room.failed) {
+            // Those that made room for others are forgotten.
+            let known: Vec<_> = self.receiver.channels().map(|(id, _)| id).collect();
+            self.rooms.retain(|id, _| known.contains(id));
+            self.rooms.insert(id, self.plan.open(&offer.name, &mut self.driver)?);
         }
+        let Some(room) = self.rooms.get_mut(&id) else { return Ok(()) };
+        (room.reliable, room.connected, room.flush_asked) = (offer.reliable, true, false);
+        match room.outputs.begin(offer)? {
+            Ready::With(content) if offer.reliable => {
+                room.outputs.go_on(content.len());
+                self.receiver.accept(now, id, content);
+            }
+            Ready::With(_) | Ready::Later => {}
+        }
+        for other in room.outputs.other_names() {
+            let prefix = room.prefix();
+            self.live.warn(format!("{prefix}{} holds something else, which stays as it is; writing {other}", room.to));
+        }
+        Ok(())
+    }
+
+    fn take_event(&mut self, id: ChannelId, event: Event) -> Outcome {
+        let Some(room) = self.rooms.get_mut(&id) else { return Ok(()) };
+        let prefix = room.prefix();
+        match event {
+            Event::Connected => self.live.note(format!("{prefix}a sender is there")),
+            Event::PathUp(_, route) => self.live.note(format!("{prefix}path from {} is up", route.remote)),
+            Event::PathDown(_, route) => self.live.warn(format!("{prefix}path from {} does not answer", route.remote)),
+            Event::PathRemoved(_, route) => self.live.note(format!("{prefix}path from {} has left", route.remote)),
+            Event::Restarted => self.live.warn(format!("{prefix}the sender was started anew; its stream goes on")),
+            Event::Lost(reason) => self.live.warn(format!("{prefix}the sender is gone ({reason}); waiting for it")),
+            Event::Back => self.live.note(format!("{prefix}the sender is back")),
+            Event::ClockJumped => self.live.warn(format!("{prefix}the sender's clock jumped; following it")),
+            Event::Anew => {
+                self.live.note(format!("{prefix}the file is another one than what is there; beginning anew"));
+                room.outputs.begin_anew()?;
+            }
+            Event::Flush => room.flush_asked = true,
+            Event::Ended { complete, reason } => {
+                if !room.failed {
+                    room.outputs.end(complete)?;
+                }
+                *(if complete { &mut room.complete } else { &mut room.broken }) += 1;
+                room.connected = false;
+                room.flush_asked = false;
+                if self.keep && self.interrupted.is_none() {
+                    let how =
+                        if complete { "the stream ended".into() } else { format!("the stream broke off: {reason}") };
+                    self.live.note(format!("{prefix}{how}; waiting for the next sender"));
+                }
+                room.end = Some((complete, reason));
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     fn show(&mut self, now: Instant) {
-        if !self.live.due(now) || !self.connected {
+        if !self.live.due(now) {
             return;
         }
-        let report = self.receiver.report(now);
-        let table = session::paths(&report, End::Receiver, path_name, self.live.style());
-        let share = self.share.update(now, &report);
-        let line = session::line(&report, End::Receiver, share, path_name);
-        self.live.show(&line, &session::headline(&report, End::Receiver, share), &table);
-    }
-
-    /// Ctrl-C: the sender is told; what has arrived is still written.
-    fn interrupt(&mut self) {
-        self.interrupted = true;
-        if self.connected {
-            self.receiver.abort(self.driver.now(), "the receiver was stopped");
-        } else {
-            self.end = Some((true, CloseReason::Aborted));
+        for (id, room) in self.rooms.iter_mut().filter(|(_, room)| room.connected) {
+            let report = self.receiver.report(now, *id);
+            let table = session::paths(&report, End::Receiver, path_name, self.live.style());
+            let share = room.share.update(now, &report);
+            let line = room.prefix() + &session::line(&report, End::Receiver, share, path_name);
+            let head = room.prefix() + &session::headline(&report, End::Receiver, share);
+            self.live.show(&line, &head, &table);
         }
     }
 
-    /// The output failed: the sender is told before we go.
+    /// Ctrl-C: the senders are told; what has arrived is still written. The second one leaves what nobody takes.
+    fn interrupt(&mut self) {
+        self.hurried = self.interrupted.is_some();
+        let now = self.driver.now();
+        self.interrupted.get_or_insert(now);
+        // A service that is stopped is most likely started again, here or after a reboot.
+        let why =
+            if self.keep && self.driver.is_terminated() { Farewell::GoingDown } else { Farewell::ReceiverStopped };
+        self.receiver.abort(now, why);
+    }
+
+    /// The output failed: the senders are told before we go.
     fn give_up(&mut self) {
         self.live.close();
-        self.receiver.abort(self.driver.now(), "the receiver cannot write its output");
+        self.receiver.abort(self.driver.now(), Farewell::OutputFailed);
         self.say_goodbye();
     }
 
-    /// One more turn sends the last packets. If that fails, the sender finds out by itself.
+    /// One more turn sends the last packets. If that fails, the senders find out by themselves.
     fn say_goodbye(&mut self) {
         let now = self.driver.now();
         let _ = self.driver.drive(&mut self.receiver, Some(now));
-    }
-
-    /// Tells how it went.
-    fn finish(mut self, args: &ReceiveArgs, common: &Common) -> Outcome {
-        self.live.close();
-        let report = self.receiver.report(self.driver.now());
-        if common.json {
-            let document = Document {
-                output: args.output.to_string(),
-                complete_streams: self.complete,
-                broken_streams: self.broken,
-                interrupted: self.interrupted,
-                output_bytes: self.output_bytes,
-                unsent_datagrams: self.sink.unsent(),
-                report: common::Named { report: &report, names: report.paths.iter().map(path_name).collect() },
-            };
-            json::print("receive", &document)?;
-        } else if !common.quiet {
-            self.print_summary(&report);
-        }
-        match self.end {
-            Some((false, reason)) if !self.interrupted => Err(Failure::new(
-                format!("the stream broke off: {reason}"),
-                "what came is written; the sender's own messages say more",
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    fn print_summary(&self, report: &Report) {
-        let span = units::time(Duration::from_secs_f64(report.seconds));
-        eprintln!("{} written in {span}", units::bytes(self.output_bytes));
-        if !report.paths.is_empty() {
-            eprintln!("{}", session::paths(report, End::Receiver, path_name, self.live.style()));
-        }
-        if !report.kinds.is_empty() {
-            eprintln!("{}", session::kinds(report, self.live.style()));
-        }
     }
 }
 

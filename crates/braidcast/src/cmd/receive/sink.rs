@@ -1,76 +1,76 @@
-//! Where the stream goes: a file, stdout or UDP.
+//! Where a stream goes: a file, a device, stdout, a named pipe or UDP.
 
+use super::pipe::Pipe;
+use super::place::Place;
+use super::recording::{Existing, Recording};
 use crate::args::values::Output;
 use crate::cmd::udp::UdpOutput;
 use crate::failure::{Failure, Outcome};
-use braidcast_driver::{Direction, Driver, InputId};
-use std::fs::File;
+use braidcast_driver::Driver;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd};
-
-/// What may wait for a slow reader of stdout before more is refused, in bytes.
-const MAX_WAITING: usize = 8 << 20;
-/// A pipe that can be written to takes at least so much without blocking (`PIPE_BUF`, pipe(7)).
-const PIPE_PIECE: usize = 4096;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 
 /// An open output.
 pub(super) enum Sink {
-    /// Something that takes bytes at once: a file or a device.
-    File { name: String, file: File },
+    /// A file.
+    Recording(Recording),
+    /// Something that takes bytes at once and keeps none, or stdout led into a file: its own concern.
+    Device { name: String, file: File },
     /// A pipe or terminal, which takes them when its reader does.
     Pipe(Pipe),
     /// Datagrams.
     Udp(UdpOutput),
 }
 
-/// Stdout where it leads to another program.
-pub(super) struct Pipe {
-    file: File,
-    token: InputId,
-    waiting: Vec<u8>,
-    /// How much of `waiting` is written already.
-    written: usize,
-    armed: bool,
-}
-
 impl Sink {
-    /// Opens `output`; a file is made anew.
-    pub(super) fn open(output: &Output, driver: &mut Driver) -> Outcome<Self> {
+    /// Opens `output` for the stream `name`. No file is made before there is a stream.
+    pub(super) fn open(
+        output: &Output,
+        name: &str,
+        existing: Existing,
+        segmented: bool,
+        driver: &mut Driver,
+    ) -> Outcome<Self> {
         match output {
-            Output::File(path) => {
-                let name = path.display().to_string();
-                let file = File::create(path).map_err(|e| {
-                    Failure::new(
-                        format!("cannot write {name}: {e}"),
-                        "check that the folder exists and may be written to",
-                    )
-                })?;
-                Ok(Self::File { name, file })
-            }
+            Output::File(path) => Self::file(path, name, existing, segmented),
             Output::Stdout => Self::stdout(driver).map_err(|e| Failure::stdout(&e)),
             Output::Udp(address) => UdpOutput::open(address).map(Self::Udp),
         }
+    }
+
+    fn file(path: &Path, name: &str, existing: Existing, segmented: bool) -> Outcome<Self> {
+        if let Ok(kind) = path.metadata().map(|there| there.file_type())
+            && !kind.is_file()
+            && !kind.is_dir()
+        {
+            if kind.is_fifo() {
+                return Ok(Self::Pipe(Pipe::named(path.to_owned())));
+            }
+            let name = path.display().to_string();
+            let file = OpenOptions::new().write(true).open(path).map_err(|e| full(&name, &e))?;
+            return Ok(Self::Device { name, file });
+        }
+        Recording::new(Place::new(path, name, segmented)?, existing).map(Self::Recording)
     }
 
     fn stdout(driver: &mut Driver) -> io::Result<Self> {
         let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let kind = file.metadata()?.file_type();
         if kind.is_file() {
-            return Ok(Self::File { name: "stdout".into(), file });
+            return Ok(Self::Device { name: "stdout".into(), file });
         }
-        let token = driver.register(file.as_raw_fd(), Direction::Write)?;
-        driver.pause(token)?;
-        Ok(Self::Pipe(Pipe { file, token, waiting: Vec::new(), written: 0, armed: false }))
+        Pipe::stdout(file, driver).map(Self::Pipe)
     }
 
     /// Writes `bytes`, or lets them wait for a slow reader.
     pub(super) fn write(&mut self, driver: &mut Driver, bytes: &[u8]) -> Outcome {
         match self {
-            Self::File { name, file } => file.write_all(bytes).map_err(|e| full(name, &e)),
-            Self::Pipe(pipe) => {
-                pipe.waiting.extend_from_slice(bytes);
-                pipe.arm(driver).map_err(|e| Failure::stdout(&e))
-            }
+            Self::Recording(recording) => recording.write(bytes),
+            Self::Device { name, file } => file.write_all(bytes).map_err(|e| full(name, &e)),
+            Self::Pipe(pipe) => pipe.write(driver, bytes),
             Self::Udp(socket) => {
                 socket.send(bytes);
                 Ok(())
@@ -79,71 +79,33 @@ impl Sink {
     }
 
     /// Whether it takes more; if not, what comes must wait or be dropped.
-    pub(super) fn has_room(&self) -> bool {
-        !matches!(self, Self::Pipe(pipe) if pipe.waiting.len() - pipe.written >= MAX_WAITING)
-    }
-
-    /// The driver says that `id` can be written to.
-    pub(super) fn on_ready(&mut self, driver: &mut Driver, id: InputId) -> Outcome {
+    pub(super) const fn has_room(&self) -> bool {
         match self {
-            Self::Pipe(pipe) if pipe.token == id => {
-                pipe.write_piece().and_then(|()| pipe.arm(driver)).map_err(|e| Failure::stdout(&e))
-            }
-            _ => Ok(()),
+            Self::Pipe(pipe) => pipe.has_room(),
+            _ => true,
         }
     }
 
     /// Whether nothing waits any more.
-    pub(super) fn is_drained(&self) -> bool {
-        !matches!(self, Self::Pipe(pipe) if pipe.written < pipe.waiting.len())
+    pub(super) const fn is_drained(&self) -> bool {
+        match self {
+            Self::Pipe(pipe) => pipe.is_drained(),
+            _ => true,
+        }
     }
 
-    /// Makes sure that a file is on its disk as far as writing goes, so that a full one is noticed.
-    pub(super) fn finish(&mut self) -> Outcome {
+    /// Makes sure that a file is on its disk, so that a full one is noticed.
+    pub(super) fn flush(&mut self) -> Outcome {
         match self {
-            Self::File { name, file } => file.flush().map_err(|e| full(name, &e)),
+            Self::Recording(recording) => recording.flush(),
+            Self::Device { name, file } => file.flush().map_err(|e| full(name, &e)),
             Self::Pipe(_) | Self::Udp(_) => Ok(()),
         }
     }
 
     /// Datagrams that could not be sent on.
-    pub(super) fn unsent(&self) -> u64 {
+    pub(super) const fn unsent(&self) -> u64 {
         if let Self::Udp(socket) = self { socket.unsent() } else { 0 }
-    }
-}
-
-impl Pipe {
-    /// Writes no more than a pipe takes for sure: stdout is shared with other programs, so it cannot be made
-    /// non-blocking.
-    fn write_piece(&mut self) -> io::Result<()> {
-        let end = self.waiting.len().min(self.written + PIPE_PIECE);
-        match self.file.write(&self.waiting[self.written..end]) {
-            Ok(n) => self.written += n,
-            Err(e) if matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
-            Err(e) => return Err(e),
-        }
-        if self.written == self.waiting.len() {
-            self.waiting.clear();
-            self.written = 0;
-        } else if self.written >= MAX_WAITING / 8 {
-            self.waiting.drain(..self.written);
-            self.written = 0;
-        }
-        Ok(())
-    }
-
-    /// Waits for the reader exactly while something waits for it.
-    fn arm(&mut self, driver: &mut Driver) -> io::Result<()> {
-        let wanted = !self.waiting.is_empty();
-        if wanted != self.armed {
-            if wanted {
-                driver.resume(self.token)?
-            } else {
-                driver.pause(self.token)?
-            }
-            self.armed = wanted;
-        }
-        Ok(())
     }
 }
 

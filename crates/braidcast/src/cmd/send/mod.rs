@@ -1,5 +1,6 @@
 //! `braidcast send`: a stream over one or several networks.
 
+mod past;
 mod source;
 mod throttle;
 
@@ -14,7 +15,8 @@ use braidcast_core::{Instant, Machine, Route};
 use braidcast_driver::{Carrier, Driver, Wake};
 use braidcast_media::Format;
 use braidcast_sctp::CloseReason;
-use braidcast_session::{Event, PathReport, Report, Sender, SenderOptions, StartError};
+use braidcast_session::{Event, Farewell, PathReport, Report, Sender, SenderOptions, StartError};
+use past::Past;
 use serde::Serialize;
 use source::Source;
 use std::time::Duration;
@@ -24,6 +26,9 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// So long, at most, a recording waits for the other paths once one has brought the receiver's answer: the first picture is often the
 /// largest, and a stream's first windows are small.
 const OTHER_PATHS: Duration = Duration::from_secs(1);
+
+/// So often a sender that finds no receiver says so.
+const NO_ANSWER: Duration = Duration::from_secs(10);
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -50,13 +55,22 @@ struct Session {
     source: Source,
     sender: Sender,
     connected: bool,
+    /// When there was a receiver for the first time.
+    began: Option<Instant>,
     /// Paths that answer.
     up: usize,
     /// When a recording begins, even if not all paths answer; `None` once it has.
     begin_by: Option<Instant>,
     finishing: bool,
     interrupted: bool,
+    /// Whether it is a file that both ends can find again.
+    resumable: bool,
+    /// What the receiver has of the file is being compared.
+    past: Option<Past>,
+    reliable: bool,
     silent: bool,
+    /// When it was last said that no receiver answers, or that it is gone.
+    asked_at: Instant,
     end: Option<(bool, CloseReason)>,
 }
 
@@ -80,8 +94,12 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         give_up: args.give_up.0,
         key: common::key(args.key.as_deref()),
         skip_tsns: true,
+        identity: source.identity().filter(|_| reliable),
+        size: source.size().filter(|_| reliable),
+        name: args.name.clone().unwrap_or_default(),
         ..SenderOptions::default()
     };
+    let resumable = options.identity.is_some();
     let (now, port) = (driver.now(), options.local_port);
     let sender = Sender::new(now, options, common::rng(args.seed)?, port, &links.routes());
     let sender = sender.map_err(|e| match e {
@@ -96,19 +114,28 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         source,
         sender,
         connected: false,
+        began: None,
         up: 0,
         begin_by: None,
         finishing: false,
         interrupted: false,
+        resumable,
+        past: None,
+        reliable,
         silent: false,
+        asked_at: now,
         end: None,
     };
     session.live.note(format!(
         "connecting to {}",
         args.to.iter().map(values::Remote::to_string).collect::<Vec<_>>().join(", ")
     ));
-    session.work()?;
-    session.finish(args, reliable, common)
+    let worked = session.work();
+    if worked.is_err() {
+        session.say_goodbye(Farewell::InputFailed);
+    }
+    worked?;
+    session.finish(args, common)
 }
 
 impl Session {
@@ -116,8 +143,12 @@ impl Session {
     fn work(&mut self) -> Outcome {
         while self.end.is_none() {
             let now = self.driver.now();
-            self.feed(now)?;
-            if self.take_events(now) {
+            if self.past.is_some() {
+                self.compare(now)?
+            } else {
+                self.feed(now)?
+            }
+            if self.take_events(now)? {
                 // A recording may begin now, or a unit that was given back may find room.
                 continue;
             }
@@ -127,7 +158,10 @@ impl Session {
                 continue;
             }
             self.show(now);
-            let until = [self.source.next_due(now), self.begin_by, self.live.next()].into_iter().flatten().min();
+            let until = [self.source.next_due(now), self.begin_by, self.live.next(), self.past.as_ref().map(|_| now)]
+                .into_iter()
+                .flatten()
+                .min();
             match self.driver.drive(&mut self.sender, until).map_err(|e| common::broken(&e))? {
                 Wake::Input(id) => self.source.on_ready(self.driver.now(), id)?,
                 Wake::Interfaces(_) => self.refresh_links()?,
@@ -151,15 +185,19 @@ impl Session {
     }
 
     /// Whether there were any.
-    fn take_events(&mut self, now: Instant) -> bool {
-        let mut any = false;
+    fn take_events(&mut self, now: Instant) -> Outcome<bool> {
+        let (mut any, mut asked) = (false, None);
         while let Some(event) = self.sender.poll_event() {
             any = true;
             let name = |route: Route| self.links.name(route.socket);
             match event {
                 Event::Connected => {
                     self.connected = true;
-                    self.begin_by = Some(now + OTHER_PATHS);
+                    self.began.get_or_insert(now);
+                    if self.begin_by.is_none() && self.source.is_recording() {
+                        self.begin_by = Some(now + OTHER_PATHS);
+                    }
+                    self.up = 0;
                     self.live.note("connected");
                 }
                 Event::PathUp(_, route) => {
@@ -175,12 +213,30 @@ impl Session {
                     name(route)
                 )),
                 Event::PathRemoved(_, route) => self.live.note(format!("{} has left", name(route))),
-                Event::Restarted => self.live.warn("the receiver restarted"),
+                Event::Lost(reason) => {
+                    self.connected = false;
+                    let why = match (Farewell::of(&reason), &reason) {
+                        (Some(farewell), _) => farewell.to_string(),
+                        // What a receiver that was started anew says of packets it knows nothing of.
+                        (None, CloseReason::AbortedByPeer(_)) => "the receiver was started anew".into(),
+                        (None, reason) => reason.to_string(),
+                    };
+                    self.live.warn(format!("{why}; reconnecting"));
+                }
+                Event::InLine => self.live.warn("another sender is being received; waiting for its end"),
+                Event::Resume { offset, digest } => asked = Some((offset, digest)),
                 Event::Ended { complete, reason } => self.end = Some((complete, reason)),
                 _ => {}
             }
         }
-        any
+        if let Some((offset, digest)) = asked {
+            match self.source.file() {
+                Some(path) => self.past = Some(Past::begin(path, offset, digest)?),
+                // What comes from a pipe is gone.
+                None => self.sender.abort(now, Farewell::CannotResume),
+            }
+        }
+        Ok(any)
     }
 
     fn show(&mut self, now: Instant) {
@@ -195,6 +251,10 @@ impl Session {
         }
         self.silent = silent;
         if !self.connected {
+            if now.since(self.asked_at) >= NO_ANSWER && self.past.is_none() {
+                self.asked_at = now;
+                self.live.note("no receiver answers yet; going on trying (is `braidcast receive` running there, and does UDP reach it?)");
+            }
             return;
         }
         let report = self.sender.report(now);
@@ -226,23 +286,55 @@ impl Session {
         Ok(())
     }
 
-    /// Ctrl-C: what was captured so far is still delivered, if anybody is there to take it.
+    /// The receiver has bytes of an earlier run: goes on behind them if they are ours, or begins anew.
+    fn compare(&mut self, now: Instant) -> Outcome {
+        let Some(past) = &mut self.past else { return Ok(()) };
+        let Some(content) = past.step()? else { return Ok(()) };
+        let had = past.offset();
+        self.past = None;
+        self.source.seek(content.len())?;
+        if had == 0 {
+            self.live.note("the receiver has nothing of it any more; beginning anew");
+        } else if content.is_empty() {
+            self.live.note("what the receiver has is something else; beginning anew");
+        } else {
+            self.live.note(format!("{} are there already; going on from there", units::bytes(content.len())));
+        }
+        self.finishing = false;
+        self.sender.resume(now, content);
+        Ok(())
+    }
+
+    /// Ctrl-C: what was captured so far is still delivered, if anybody is there to take it. The second one ends at once.
     fn interrupt(&mut self) {
         let now = self.driver.now();
-        self.interrupted = true;
-        if !self.connected {
-            self.sender.abort(now, "interrupted");
+        if self.interrupted || !self.connected || self.resumable {
+            self.interrupted = true;
+            self.sender.abort(now, Farewell::SenderStopped);
             return;
         }
+        self.interrupted = true;
         self.live.note("ending: what is promised is still delivered; Ctrl-C again ends at once");
         let sender = &mut self.sender;
         self.source.stop(now, |unit| sender.push(now, unit));
+        self.sender.stop(now);
+    }
+
+    /// The receiver is told before we go. If that fails, it finds out by itself.
+    fn say_goodbye(&mut self, why: Farewell) {
+        let now = self.driver.now();
+        self.live.close();
+        self.sender.abort(now, why);
+        let _ = self.driver.drive(&mut self.sender, Some(now));
     }
 
     /// Tells how it went.
-    fn finish(mut self, args: &SendArgs, reliable: bool, common: &Common) -> Outcome {
+    fn finish(mut self, args: &SendArgs, common: &Common) -> Outcome {
         self.live.close();
         let now = self.driver.now();
+        // One more turn sends the last packets.
+        let _ = self.driver.drive(&mut self.sender, Some(now));
+        let reliable = self.reliable;
         let report = self.sender.report(now);
         let (complete, reason) = self.end.clone().unwrap_or((false, CloseReason::Aborted));
         let stats = self.source.stats();
@@ -278,18 +370,43 @@ impl Session {
     }
 
     fn outcome(&self, complete: bool, reason: &CloseReason) -> Outcome {
-        if complete || (self.interrupted && !self.connected) {
+        if complete || (self.interrupted && self.began.is_none() && !self.resumable) {
             return Ok(());
         }
-        let hint = match reason {
-            CloseReason::NoAnswer => {
+        let farewell = Farewell::of(reason);
+        let hint = match (farewell, reason) {
+            (Some(Farewell::Busy), _) => {
+                "wait for its end; or start the receiver with --keep (the next one waits), or with --accept NAME=OUTPUT and give each sender a --name"
+            }
+            (Some(Farewell::UnknownName), _) => "give --name as one of the receiver's --accept has it, or add it there",
+            (Some(Farewell::Full), _) => "wait for one to end",
+            (Some(Farewell::Version), _) => "use the same version at both ends",
+            _ if self.reliable && self.resumable && self.began.is_some() => {
+                "what is written there stays: start both ends again, and it goes on from there"
+            }
+            (_, CloseReason::NoAnswer) => {
                 "start `braidcast receive` there first, and check that UDP reaches it on every --to"
             }
-            CloseReason::PathsFailed => "no network answered for as long as --give-up says; start again when one does",
-            _ if !self.connected => "check that `braidcast receive` runs there, with the same --key",
+            (_, CloseReason::PathsFailed) => {
+                "no network answered for as long as --give-up says; start again when one does"
+            }
+            _ if self.began.is_none() => "check that `braidcast receive` runs there, with the same --key",
             _ => "the receiver's own messages say more",
         };
-        let what = if self.connected { "the stream was not delivered to its end" } else { "no connection" };
-        Err(Failure::new(format!("{what}: {reason}"), hint))
+        let why = match (farewell, reason) {
+            (Some(farewell), _) => farewell.to_string(),
+            (None, CloseReason::Aborted) => "stopped".into(),
+            (None, reason) => reason.to_string(),
+        };
+        let what = match (self.began, self.reliable) {
+            (None, _) => "no connection".into(),
+            (_, false) => "the stream was not delivered to its end".into(),
+            (_, true) => format!(
+                "not all was written: the receiver has confirmed {} of {}",
+                units::bytes(self.sender.written_bytes()),
+                self.source.size().map_or_else(|| units::bytes(self.source.stats().bytes), units::bytes)
+            ),
+        };
+        Err(Failure::new(format!("{what}: {why}"), hint))
     }
 }

@@ -6,9 +6,11 @@ use crate::failure::{Failure, Outcome};
 use braidcast_core::Instant;
 use braidcast_driver::{Direction, Driver, InputId};
 use braidcast_media::{Format, Framing, Input, InputStats, Pacer, Unit};
+use braidcast_session::Identity;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
 
 use super::throttle::Throttle;
 
@@ -19,9 +21,14 @@ const DATAGRAM: usize = 65_536;
 /// A byte stream that is no transport stream goes in messages of this size.
 const PLAIN_MESSAGE: usize = 16 * 1024;
 
+/// Bytes at its beginning by which a file is known.
+const HEAD: u64 = 64 * 1024;
+
 /// An open input.
 pub(super) struct Source {
     name: String,
+    /// Where it is, if it is a file.
+    path: Option<PathBuf>,
     reader: Reader,
     /// Set while the driver waits for the input; files are read whenever there is room.
     token: Option<InputId>,
@@ -75,6 +82,10 @@ impl Source {
         };
         let mut source = Self {
             name: input.to_string(),
+            path: match input {
+                values::Input::File(path) if matches!(reader, Reader::File(_)) => Some(path.clone()),
+                _ => None,
+            },
             token: reader.register(driver)?,
             reader,
             paused: false,
@@ -107,6 +118,37 @@ impl Source {
             self.units.push(Instant::ZERO, &self.buf[..len]);
             self.play = Play::Freely;
         }
+        Ok(())
+    }
+
+    /// Where it is, if it is a file.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Bytes of a file.
+    pub(super) fn size(&self) -> Option<u64> {
+        Some(self.path.as_ref()?.metadata().ok()?.len())
+    }
+
+    /// By what both ends find a file again.
+    pub(super) fn identity(&self) -> Option<Identity> {
+        let path = self.path.as_ref()?;
+        let mut head = Vec::new();
+        File::open(path).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
+        let name = path.file_name()?.to_string_lossy();
+        Some(Identity::of_file(&name, self.size()?, &head))
+    }
+
+    /// Goes on behind the first `offset` bytes of a file, in units that count from 0.
+    pub(super) fn seek(&mut self, offset: u64) -> Outcome {
+        if let Reader::File(file) = &mut self.reader {
+            file.seek(SeekFrom::Start(offset)).map_err(|e| broken(&self.name, &e))?;
+        }
+        self.units = Input::new(Format::Plain, Framing::Stream(PLAIN_MESSAGE));
+        self.stuck = None;
+        self.play = Play::Freely;
+        (self.read_all, self.ended) = (false, false);
         Ok(())
     }
 

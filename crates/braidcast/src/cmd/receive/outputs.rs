@@ -1,0 +1,211 @@
+//! All outputs of one channel, and how far its stream has come in them.
+
+use super::cut::Cutter;
+use super::pipe::Pipe;
+use super::recording::{Begun, Recording};
+use super::sink::Sink;
+use crate::failure::{Failure, Outcome};
+use crate::out::live::Live;
+use braidcast_core::Instant;
+use braidcast_driver::{Driver, InputId};
+use braidcast_session::{Content, Offer};
+
+/// What there is to begin with.
+pub(super) enum Ready {
+    /// So much.
+    With(Content),
+    /// It is being looked at: see [`Outputs::check`].
+    Later,
+}
+
+/// Where the streams of one channel go.
+pub(super) struct Outputs {
+    sinks: Vec<Sink>,
+    cutter: Option<Cutter>,
+    reliable: bool,
+    /// Bytes of the present stream that went into all, those included that were there at its beginning.
+    stream_bytes: u64,
+    /// Bytes that were handed to the outputs.
+    pub(super) total: u64,
+    /// Bytes that live outputs without room did not get.
+    pub(super) dropped: u64,
+    blocked: bool,
+}
+
+impl Outputs {
+    pub(super) const fn new(sinks: Vec<Sink>, cutter: Option<Cutter>) -> Self {
+        Self { sinks, cutter, reliable: false, stream_bytes: 0, total: 0, dropped: 0, blocked: false }
+    }
+
+    /// A stream begins.
+    pub(super) fn begin(&mut self, offer: &Offer) -> Outcome<Ready> {
+        self.reliable = offer.reliable;
+        self.stream_bytes = 0;
+        self.cutter.iter_mut().for_each(Cutter::restart);
+        let mut ready = Ready::With(Content::default());
+        for recording in self.recordings_mut() {
+            match recording.begin(offer)? {
+                Begun::With(content) => ready = Ready::With(content),
+                Begun::Checking => ready = Ready::Later,
+            }
+        }
+        self.even()?;
+        Ok(ready)
+    }
+
+    /// Files that have other names than were asked for, as those hold something else.
+    pub(super) fn other_names(&self) -> Vec<String> {
+        self.recordings().filter_map(Recording::other_name).collect()
+    }
+
+    /// Two files of one reliable stream must hold the same of it.
+    fn even(&self) -> Outcome {
+        let mut lengths = self.recordings().map(Recording::stream_bytes);
+        let first = lengths.next().unwrap_or_default();
+        if self.reliable && lengths.any(|length| length != first) {
+            return Err(Failure::new(
+                "the files hold different amounts of an unfinished transfer",
+                "go on with one of them alone, or start again with --overwrite",
+            ));
+        }
+        Ok(())
+    }
+
+    fn recordings(&self) -> impl Iterator<Item = &Recording> {
+        self.sinks.iter().filter_map(|sink| if let Sink::Recording(it) = sink { Some(it) } else { None })
+    }
+
+    fn recordings_mut(&mut self) -> impl Iterator<Item = &mut Recording> {
+        self.sinks.iter_mut().filter_map(|sink| if let Sink::Recording(it) = sink { Some(it) } else { None })
+    }
+
+    fn pipes(&self) -> impl Iterator<Item = &Pipe> {
+        self.sinks.iter().filter_map(|sink| if let Sink::Pipe(it) = sink { Some(it) } else { None })
+    }
+
+    /// Whether [`check`](Self::check) has something to do.
+    pub(super) fn is_checking(&self) -> bool {
+        self.recordings().any(Recording::is_checking)
+    }
+
+    /// Looks at a piece of what is there; gives it once all is seen.
+    pub(super) fn check(&mut self) -> Outcome<Option<Content>> {
+        let mut seen = None;
+        for recording in self.recordings_mut() {
+            let content = recording.check()?;
+            seen = seen.or(content);
+        }
+        Ok(seen.filter(|_| !self.is_checking()))
+    }
+
+    /// The stream goes on behind so many bytes of it.
+    pub(super) const fn go_on(&mut self, bytes: u64) {
+        self.stream_bytes = bytes;
+    }
+
+    /// The sender's bytes are others than those that are there.
+    pub(super) fn begin_anew(&mut self) -> Outcome {
+        self.stream_bytes = 0;
+        if self.recordings().next().is_none() {
+            return Err(Failure::new(
+                "the sender's file has changed, and what came of it is written already",
+                "start both ends again",
+            ));
+        }
+        self.recordings_mut().try_for_each(Recording::begin_anew)
+    }
+
+    /// Whether the stream may go on: what is live always may, what is reliable waits for the slowest.
+    pub(super) fn has_room(&self) -> bool {
+        !self.reliable || self.sinks.iter().all(Sink::has_room)
+    }
+
+    /// Writes to all of them. What an output has no room for is dropped, which happens to live streams only.
+    pub(super) fn write(&mut self, now: Instant, driver: &mut Driver, bytes: &[u8], live: &Live) -> Outcome {
+        self.total += bytes.len() as u64;
+        self.stream_bytes += bytes.len() as u64;
+        let cut = if self.reliable { None } else { self.cutter.as_mut().and_then(|cutter| cutter.cut(now, bytes)) };
+        let mut dropped = false;
+        for sink in &mut self.sinks {
+            if let (Sink::Recording(recording), Some(at)) = (&mut *sink, cut) {
+                recording.write(&bytes[..at])?;
+                recording.cut()?;
+                recording.write(&bytes[at..])?;
+                continue;
+            }
+            let reader = match &*sink {
+                Sink::Pipe(pipe) => pipe.has_reader() || self.reliable,
+                _ => true,
+            };
+            if reader && sink.has_room() {
+                sink.write(driver, bytes)?;
+            } else {
+                self.dropped += bytes.len() as u64;
+                dropped |= reader;
+            }
+        }
+        if dropped && !self.blocked {
+            live.warn("an output takes nothing; what is live is dropped there until it does");
+        }
+        self.blocked = dropped;
+        Ok(())
+    }
+
+    /// The driver says that `id` can be written to.
+    pub(super) fn on_ready(&mut self, driver: &mut Driver, id: InputId, live: &Live) -> Outcome {
+        for sink in &mut self.sinks {
+            if let Sink::Pipe(pipe) = sink
+                && pipe.on_ready(driver, id)?
+            {
+                live.note("the reader of a pipe is gone; it may come back");
+                if !self.reliable {
+                    pipe.forget();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks whether pipes have readers now.
+    pub(super) fn reopen(&mut self, now: Instant, driver: &mut Driver, live: &Live) -> Outcome {
+        for sink in &mut self.sinks {
+            if let Sink::Pipe(pipe) = sink
+                && pipe.try_open(now, driver)?
+            {
+                live.note("a pipe has a reader");
+            }
+        }
+        Ok(())
+    }
+
+    /// When to [`reopen`](Self::reopen).
+    pub(super) fn next_try(&self) -> Option<Instant> {
+        self.pipes().filter_map(Pipe::next_try).min()
+    }
+
+    /// Bytes of a reliable stream that are written everywhere.
+    pub(super) fn written(&self) -> u64 {
+        let waiting = |pipe: &Pipe| if pipe.is_drained() { 0 } else { pipe.waiting_bytes() };
+        self.stream_bytes - self.pipes().map(waiting).max().unwrap_or_default().min(self.stream_bytes)
+    }
+
+    /// Whether nothing waits any more.
+    pub(super) fn is_drained(&self) -> bool {
+        self.sinks.iter().all(Sink::is_drained)
+    }
+
+    /// Has everything put where it stays.
+    pub(super) fn flush(&mut self) -> Outcome {
+        self.sinks.iter_mut().try_for_each(Sink::flush)
+    }
+
+    /// The stream is over.
+    pub(super) fn end(&mut self, whole: bool) -> Outcome {
+        self.recordings_mut().try_for_each(|recording| recording.end(whole))
+    }
+
+    /// Datagrams that could not be sent on.
+    pub(super) fn unsent(&self) -> u64 {
+        self.sinks.iter().map(Sink::unsent).sum()
+    }
+}

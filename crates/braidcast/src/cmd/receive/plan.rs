@@ -1,0 +1,97 @@
+//! Which streams are taken, and where each goes.
+
+use super::cut::Cutter;
+use super::outputs::Outputs;
+use super::place::Place;
+use super::recording::Existing;
+use super::room::Room;
+use super::sink::Sink;
+use crate::args::ReceiveArgs;
+use crate::args::values::{Accept, Output};
+use crate::failure::{Failure, Outcome};
+use braidcast_driver::Driver;
+use braidcast_session::Admission;
+use std::time::Duration;
+
+/// Streams at a time where each has a name of its own choice.
+const MOST: usize = 64;
+
+/// What `OUTPUT`, `--accept` and their flags come to.
+pub(super) struct Plan {
+    outputs: Vec<Output>,
+    accept: Vec<Accept>,
+    existing: Existing,
+    segment: Option<Duration>,
+}
+
+impl Plan {
+    pub(super) fn new(args: &ReceiveArgs) -> Outcome<Self> {
+        let existing = match (args.append, args.overwrite) {
+            (true, _) => Existing::Append,
+            (_, true) => Existing::Overwrite,
+            _ => Existing::Keep,
+        };
+        let plan = Self { outputs: args.output.clone(), accept: args.accept.clone(), existing, segment: args.segment };
+        plan.check()?;
+        Ok(plan)
+    }
+
+    fn check(&self) -> Outcome {
+        let all: Vec<&Output> = self.outputs.iter().chain(self.accept.iter().map(|it| &it.output)).collect();
+        for (nth, output) in all.iter().enumerate() {
+            let twice = all[..nth].contains(output);
+            let named = matches!(output, Output::File(path) if Place::is_named(path));
+            if twice && (!named || self.accept.is_empty()) {
+                return Err(Failure::usage(
+                    format!("the output {output} is there twice"),
+                    "leave one out; a FILE with {name} in it is another one for each stream",
+                ));
+            }
+        }
+        if self.is_named()
+            && self.outputs.iter().any(|output| !is_named(output) && matches!(output, Output::File(_) | Output::Stdout))
+        {
+            return Err(Failure::usage(
+                "one output has {name} and another, a file or stdout, has not: several streams would be mixed there",
+                "put {name} into each FILE",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether each stream has an output by its own name.
+    pub(super) fn is_named(&self) -> bool {
+        self.outputs.iter().any(is_named)
+    }
+
+    /// Whether several streams are taken at a time.
+    pub(super) fn is_many(&self) -> bool {
+        self.is_named() || self.accept.len() > 1
+    }
+
+    pub(super) fn admission(&self) -> Admission {
+        if self.is_named() {
+            return Admission::Each(MOST);
+        }
+        let mut names: Vec<String> = self.accept.iter().map(|accept| accept.name.clone()).collect();
+        names.sort();
+        names.dedup();
+        if names.is_empty() { Admission::One } else { Admission::Named(names) }
+    }
+
+    /// Opens what the stream `name` goes to.
+    pub(super) fn open(&self, name: &str, driver: &mut Driver) -> Outcome<Room> {
+        let accepted = self.accept.iter().filter(|accept| accept.name == name).map(|accept| &accept.output);
+        let outputs: Vec<&Output> = self.outputs.iter().chain(accepted).collect();
+        let mut sinks = Vec::new();
+        for output in &outputs {
+            sinks.push(Sink::open(output, name, self.existing, self.segment.is_some(), driver)?);
+        }
+        let to = outputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        Ok(Room::new(name, to, Outputs::new(sinks, self.segment.map(Cutter::new))))
+    }
+}
+
+fn is_named(output: &Output) -> bool {
+    matches!(output, Output::File(path) if Place::is_named(path))
+}

@@ -1,0 +1,251 @@
+//! A stream in a file: never over what is there, and gone on with where it was interrupted.
+
+use super::note::Note;
+use super::place::Place;
+use crate::failure::{Failure, Outcome};
+use braidcast_session::{Content, Offer};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// What to do about a file that is there already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Existing {
+    /// Leave it alone.
+    Keep,
+    /// Write behind it.
+    Append,
+    /// Replace it.
+    Overwrite,
+}
+
+/// Bytes that are read again at once of what is there already.
+const PIECE: usize = 4 << 20;
+
+/// A file, or one after the other.
+pub(super) struct Recording {
+    place: Place,
+    existing: Existing,
+    open: Option<Open>,
+    /// Bytes that are to be looked at before a stream can go on.
+    check: Option<Check>,
+}
+
+struct Open {
+    path: PathBuf,
+    file: File,
+    note: Note,
+    /// Bytes of the file.
+    len: u64,
+}
+
+struct Check {
+    file: File,
+    content: Content,
+    left: u64,
+}
+
+/// What there is of a stream that begins.
+pub(super) enum Begun {
+    /// So much.
+    With(Content),
+    /// That has yet to be found out: call [`Recording::check`].
+    Checking,
+}
+
+impl Recording {
+    /// A recording at `place`, checked as far as that is possible before there is a stream; nothing is made or changed.
+    pub(super) fn new(place: Place, existing: Existing) -> Outcome<Self> {
+        let recording = Self { place, existing, open: None, check: None };
+        if let Some(path) = recording.place.fixed() {
+            Self::look(&path)?;
+        }
+        Ok(recording)
+    }
+
+    fn name(&self) -> String {
+        self.open.as_ref().map_or_else(|| self.place.to_string(), |open| open.path.display().to_string())
+    }
+
+    /// The file, if it has another name than was asked for.
+    pub(super) fn other_name(&self) -> Option<String> {
+        let fixed = self.place.fixed()?;
+        self.open.as_ref().filter(|open| open.path != fixed).map(|open| open.path.display().to_string())
+    }
+
+    /// Whether `path` could be written.
+    fn look(path: &Path) -> Outcome {
+        match path.metadata() {
+            Ok(there) if there.is_dir() => {
+                Err(Failure::new(format!("cannot write {}: it is a folder", path.display()), "give a file in it"))
+            }
+            Ok(_) => OpenOptions::new().append(true).open(path).map(drop).map_err(|e| cannot(path, &e)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+                rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).map_err(|e| cannot(path, &e.into()))
+            }
+            Err(e) => Err(cannot(path, &e)),
+        }
+    }
+
+    /// A stream begins: opens its file, and finds out what of it is there.
+    pub(super) fn begin(&mut self, offer: &Offer) -> Outcome<Begun> {
+        if let Some(open) = &mut self.open {
+            let unfinished = Note::read(&open.path).filter(|note| note.reliable);
+            let same = unfinished.is_some_and(|note| offer.reliable && note.identity == offer.identity);
+            // One stream after the other in one file; what broke off goes on, if it is the same.
+            if same || (unfinished.is_none() && self.place.fixed().is_some()) {
+                let base = unfinished.map_or(open.len, |note| note.base);
+                open.note = Note { identity: offer.identity, reliable: offer.reliable, base };
+                open.note.write(&open.path).map_err(|e| cannot(&open.path, &e))?;
+                return self.look_back();
+            }
+        }
+        let path = self.choose(offer);
+        Self::look(&path)?;
+        let there = Note::read(&path).filter(|note| note.reliable && note.identity == offer.identity);
+        let truncate = self.existing == Existing::Overwrite && there.is_none();
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(truncate)
+            .open(&path)
+            .map_err(|e| cannot(&path, &e))?;
+        let len = file.seek(SeekFrom::End(0)).map_err(|e| cannot(&path, &e))?;
+        let base = there.map_or(len, |note| note.base).min(len);
+        let note = Note { identity: offer.identity, reliable: offer.reliable, base };
+        note.write(&path).map_err(|e| cannot(&path, &e))?;
+        self.open = Some(Open { path, file, note, len });
+        self.look_back()
+    }
+
+    /// The file for a stream that begins: one in which it was interrupted, or one in which nothing is lost.
+    fn choose(&self, offer: &Offer) -> PathBuf {
+        let goes_on = |path: &Path| {
+            Note::read(path).is_some_and(|note| {
+                note.reliable == offer.reliable && (!note.reliable || note.identity == offer.identity)
+            })
+        };
+        let Some(fixed) = self.place.fixed() else {
+            let left = offer.reliable.then(|| Note::find(&self.place.folder(), offer.identity)).flatten();
+            return left.unwrap_or_else(|| self.place.next());
+        };
+        let takes = |path: &Path| match self.existing {
+            Existing::Overwrite => true,
+            Existing::Append => goes_on(path) || Note::read(path).is_none(),
+            Existing::Keep => goes_on(path) || path.metadata().map_or(true, |there| there.len() == 0),
+        };
+        self.place.candidates().find(|path| takes(path)).unwrap_or(fixed)
+    }
+
+    /// Has what is there of a reliable stream looked at, if there is any.
+    fn look_back(&mut self) -> Outcome<Begun> {
+        let Some(open) = &self.open else { return Ok(Begun::With(Content::default())) };
+        let left = open.len - open.note.base;
+        if !open.note.reliable || left == 0 {
+            return Ok(Begun::With(Content::default()));
+        }
+        let look = || {
+            let mut file = File::open(&open.path)?;
+            file.seek(SeekFrom::Start(open.note.base))?;
+            Ok(file)
+        };
+        let file = look().map_err(|e| cannot(&open.path, &e))?;
+        self.check = Some(Check { file, content: Content::default(), left });
+        Ok(Begun::Checking)
+    }
+
+    /// Whether [`check`](Self::check) has something to do.
+    pub(super) const fn is_checking(&self) -> bool {
+        self.check.is_some()
+    }
+
+    /// Looks at a piece of what is there; gives it once all is seen.
+    pub(super) fn check(&mut self) -> Outcome<Option<Content>> {
+        let name = self.name();
+        let Some(check) = &mut self.check else { return Ok(None) };
+        let mut piece = vec![0; PIECE.min(usize::try_from(check.left).unwrap_or(PIECE))];
+        check.file.read_exact(&mut piece).map_err(|e| cannot(Path::new(&name), &e))?;
+        check.content.update(&piece);
+        check.left -= piece.len() as u64;
+        if check.left > 0 {
+            return Ok(None);
+        }
+        Ok(self.check.take().map(|check| check.content))
+    }
+
+    /// The sender's bytes are others: the stream begins anew where it began.
+    pub(super) fn begin_anew(&mut self) -> Outcome {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let base = open.note.base;
+        let cut = open.file.set_len(base).and_then(|()| open.file.seek(SeekFrom::Start(base)));
+        open.len = cut.map_err(|e| cannot(&open.path, &e))?;
+        Ok(())
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Outcome {
+        if let Some(open) = &mut self.open {
+            open.file.write_all(bytes).map_err(|e| cannot(&open.path, &e))?;
+            open.len += bytes.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Another file from here on; the stream is live.
+    pub(super) fn cut(&mut self) -> Outcome {
+        let Some(mut open) = self.open.take() else { return Ok(()) };
+        sync(&open)?;
+        let path = self.place.next();
+        Self::look(&path)?;
+        let mut how = OpenOptions::new();
+        how.read(true).append(self.existing == Existing::Append).write(true).create(true);
+        how.truncate(self.existing == Existing::Overwrite);
+        let file = how.open(&path).map_err(|e| cannot(&path, &e))?;
+        open.note.base = 0;
+        open.note.write(&path).map_err(|e| cannot(&path, &e))?;
+        Note::remove(&open.path);
+        self.open = Some(Open { path, file, len: 0, note: open.note });
+        Ok(())
+    }
+
+    /// Bytes of the present stream in the file.
+    pub(super) fn stream_bytes(&self) -> u64 {
+        self.open.as_ref().map_or(0, |open| open.len - open.note.base)
+    }
+
+    /// Has all of it put on the disk.
+    pub(super) fn flush(&mut self) -> Outcome {
+        self.open.as_ref().map_or(Ok(()), sync)
+    }
+
+    /// The stream is over; unless `whole`, one that is reliable may go on another time.
+    pub(super) fn end(&mut self, whole: bool) -> Outcome {
+        self.check = None;
+        let Some(open) = &self.open else { return Ok(()) };
+        sync(open)?;
+        if whole || !open.note.reliable {
+            Note::remove(&open.path);
+        }
+        if self.place.fixed().is_none() {
+            self.open = None;
+        }
+        Ok(())
+    }
+}
+
+fn sync(open: &Open) -> Outcome {
+    match open.file.sync_all() {
+        // A device has no disk to be put on.
+        Err(e) if e.kind() != io::ErrorKind::InvalidInput => Err(cannot(&open.path, &e)),
+        _ => Ok(()),
+    }
+}
+
+fn cannot(path: &Path, error: &io::Error) -> Failure {
+    let hint = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::WriteZero => "make room or choose another output",
+        _ => "check that the folder exists and may be written to, and that there is room",
+    };
+    Failure::new(format!("cannot write {}: {error}", path.display()), hint)
+}

@@ -1,0 +1,113 @@
+//! How it went.
+
+use super::room::Room;
+use super::{Session, path_name};
+use crate::args::Common;
+use crate::cmd::common;
+use crate::failure::{Failure, Outcome};
+use crate::out::session::{self, End};
+use crate::out::{json, units};
+use braidcast_session::{Farewell, Report};
+use serde::Serialize;
+use std::time::Duration;
+
+/// What `--json` prints; with several streams, of each.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    name: &'a str,
+    output: &'a str,
+    /// Streams received to their end.
+    complete_streams: u64,
+    /// Streams that broke off.
+    broken_streams: u64,
+    interrupted: bool,
+    output_bytes: u64,
+    /// Bytes of live streams that an output did not take in time.
+    dropped_bytes: u64,
+    /// Datagrams that the system did not take (`udp://` outputs).
+    unsent_datagrams: u64,
+    #[serde(flatten)]
+    report: common::Named<'a>,
+}
+
+#[derive(Serialize)]
+struct Documents<'a> {
+    complete_streams: u64,
+    broken_streams: u64,
+    interrupted: bool,
+    streams: Vec<Document<'a>>,
+}
+
+impl Session {
+    /// Tells how it went.
+    pub(super) fn finish(mut self, common: &Common) -> Outcome {
+        self.live.close();
+        let now = self.driver.now();
+        let reports: Vec<(&Room, Report)> =
+            self.rooms.iter().map(|(id, room)| (room, self.receiver.report(now, *id))).collect();
+        if common.json {
+            self.print_json(&reports)?;
+        } else if !common.quiet {
+            reports.iter().for_each(|(room, report)| self.print_summary(room, report));
+        }
+        if self.interrupted.is_some() {
+            return Ok(());
+        }
+        // What was followed by a stream that ended well has been mended.
+        let broken = self.rooms.values().find_map(|room| match &room.end {
+            Some((false, reason)) => Some((room, reason)),
+            _ => None,
+        });
+        match broken {
+            Some((room, reason)) => {
+                let why = Farewell::of(reason).map_or_else(|| reason.to_string(), |farewell| farewell.to_string());
+                let hint = if room.reliable {
+                    "what came is kept: start both ends again, and it goes on from there"
+                } else {
+                    "what came is written; the sender's own messages say more"
+                };
+                Err(Failure::new(format!("{}the stream broke off: {why}", room.prefix()), hint))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn print_json(&self, reports: &[(&Room, Report)]) -> Outcome {
+        let interrupted = self.interrupted.is_some();
+        let complete_streams = reports.iter().map(|(room, _)| room.complete).sum();
+        let broken_streams = reports.iter().map(|(room, _)| room.broken).sum();
+        let mut streams: Vec<Document<'_>> = reports
+            .iter()
+            .map(|(room, report)| Document {
+                name: &room.name,
+                output: &room.to,
+                complete_streams: room.complete,
+                broken_streams: room.broken,
+                interrupted,
+                output_bytes: room.outputs.total,
+                dropped_bytes: room.outputs.dropped,
+                unsent_datagrams: room.outputs.unsent(),
+                report: common::Named { report, names: report.paths.iter().map(path_name).collect() },
+            })
+            .collect();
+        if streams.len() == 1 && streams[0].name.is_empty() {
+            return json::print("receive", &streams.remove(0));
+        }
+        json::print("receive", &Documents { complete_streams, broken_streams, interrupted, streams })
+    }
+
+    fn print_summary(&self, room: &Room, report: &Report) {
+        let span = units::time(Duration::from_secs_f64(report.seconds));
+        eprintln!("{}{} written in {span}", room.prefix(), units::bytes(room.outputs.total));
+        if room.outputs.dropped > 0 {
+            eprintln!("{} dropped where an output took nothing", units::bytes(room.outputs.dropped));
+        }
+        if !report.paths.is_empty() {
+            eprintln!("{}", session::paths(report, End::Receiver, path_name, self.live.style()));
+        }
+        if !report.kinds.is_empty() {
+            eprintln!("{}", session::kinds(report, self.live.style()));
+        }
+    }
+}

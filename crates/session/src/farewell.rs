@@ -1,0 +1,108 @@
+//! Why one end sends the other away.
+
+use braidcast_sctp::CloseReason;
+use core::fmt;
+
+/// What an end says when it ends an association on purpose. Whoever hears one that [is final](Self::is_final) does not come back by itself.
+///
+/// It travels as the reason of an ABORT (RFC 9260 §3.3.10.12), in words, so that other tools show it as well.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Farewell {
+    /// Another sender is being received.
+    Busy,
+    /// The receiver takes named streams only, and not this one.
+    UnknownName,
+    /// The receiver has as many streams as it takes.
+    Full,
+    /// What the receiver lacks cannot be sent any more.
+    CannotResume,
+    /// The receiver's user ended it.
+    ReceiverStopped,
+    /// The receiver is shut down by the system, and may come back: the one that is not for good.
+    GoingDown,
+    /// The sender's user ended it.
+    SenderStopped,
+    /// The receiver's output failed.
+    OutputFailed,
+    /// The sender's input failed.
+    InputFailed,
+    /// A newer start of the same sender took its place.
+    Replaced,
+    /// It was silent, and another sender took its place.
+    Silent,
+    /// No hello came: this is no sender of streams.
+    NoHello,
+    /// The other end speaks another version of sessions.
+    Version,
+}
+
+impl Farewell {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::Busy,
+        Self::UnknownName,
+        Self::Full,
+        Self::CannotResume,
+        Self::ReceiverStopped,
+        Self::GoingDown,
+        Self::SenderStopped,
+        Self::OutputFailed,
+        Self::InputFailed,
+        Self::Replaced,
+        Self::Silent,
+        Self::NoHello,
+        Self::Version,
+    ];
+
+    /// The words that travel.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Busy => "busy: another sender is being received",
+            Self::UnknownName => "unknown name: the receiver does not expect a stream of this name",
+            Self::Full => "busy: the receiver has as many streams as it takes",
+            Self::CannotResume => "what the receiver lacks cannot be sent again",
+            Self::ReceiverStopped => "the receiver was stopped",
+            Self::GoingDown => "the receiver goes down, and may come back",
+            Self::SenderStopped => "the sender was stopped",
+            Self::OutputFailed => "the receiver cannot write its output",
+            Self::InputFailed => "the sender cannot read its input",
+            Self::Replaced => "replaced: the same stream was started again",
+            Self::Silent => "replaced: silent while another sender waited",
+            Self::NoHello => "no hello came: this is a receiver of braidcast send",
+            Self::Version => "the other end speaks another version of braidcast",
+        }
+    }
+
+    /// Whether there is nothing to come back for.
+    pub const fn is_final(self) -> bool {
+        !matches!(self, Self::GoingDown)
+    }
+
+    /// What the peer said at the end of an association; `None` if it ended by itself or in some other way.
+    pub fn of(reason: &CloseReason) -> Option<Self> {
+        let CloseReason::AbortedByPeer(cause) = reason else { return None };
+        Self::ALL.into_iter().find(|farewell| cause.contains(farewell.words()))
+    }
+}
+
+impl fmt::Display for Farewell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.words())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_told_from_the_others_as_sctp_shows_it() {
+        for farewell in Farewell::ALL {
+            let shown = format!("User-Initiated Abort: {:?}", farewell.words());
+            assert_eq!(Farewell::of(&CloseReason::AbortedByPeer(shown)), Some(farewell));
+        }
+        assert_eq!(Farewell::of(&CloseReason::AbortedByPeer("no cause given".into())), None);
+        assert_eq!(Farewell::of(&CloseReason::PathsFailed), None);
+    }
+}

@@ -1,0 +1,234 @@
+//! Who is let in, who waits, and who is sent away.
+
+use super::channel::{Channel, ChannelId};
+use super::guest::Guest;
+use super::stream::Stream;
+use super::{MAX_GUESTS, Receiver};
+use crate::event::{Event, Offer};
+use crate::farewell::Farewell;
+use crate::options::Admission;
+use crate::wire::{self, Hello, SESSION_VERSION, Welcome};
+use braidcast_core::Instant;
+use braidcast_sctp::CloseReason;
+use core::time::Duration;
+
+/// A sender that was silent for this long makes room for another; one that lives tells its clock five times a second.
+const SILENT: Duration = Duration::from_secs(3);
+/// The same for one from the same address, which is most likely the same one started anew.
+const SILENT_NEARBY: Duration = Duration::from_secs(1);
+/// An association whose sender has not said hello by now is none of ours.
+const NO_HELLO: Duration = Duration::from_secs(3);
+
+/// What becomes of a guest.
+enum Decision {
+    /// It has said nothing yet, or time will tell.
+    Later,
+    /// Its turn has come.
+    Begin,
+    /// The stream that there is is its own.
+    GoOn,
+    /// The one before it has to go first, and does now.
+    Displace,
+    /// It waits for its turn.
+    Line,
+    Refuse(Farewell),
+}
+
+impl Receiver {
+    /// An association is up, or its peer started over: it has to say whose it is.
+    pub(super) fn welcome_guest(&mut self, now: Instant, guest: Guest) {
+        // Of those who say nothing, the oldest makes room.
+        if self.guests.len() >= MAX_GUESTS {
+            let place = self.guests.iter().position(|guest| guest.hello.is_none());
+            match place.map(|place| self.guests.remove(place)) {
+                Some(oldest) => self.send_away(now, &oldest, Farewell::NoHello),
+                None => return self.send_away(now, &guest, Farewell::Full),
+            }
+        }
+        self.guests.push(guest);
+    }
+
+    /// Lets in whose turn it is.
+    pub(super) fn admit(&mut self, now: Instant) {
+        let mut place = 0;
+        while place < self.guests.len() {
+            let decision = self.decide(now, &self.guests[place]);
+            match decision {
+                Decision::Later => place += 1,
+                Decision::Line => {
+                    self.line_up(now, place);
+                    place += 1;
+                }
+                Decision::Displace => {
+                    self.displace(now, place);
+                    place += 1;
+                }
+                Decision::Refuse(why) => {
+                    let guest = self.guests.remove(place);
+                    self.send_away(now, &guest, why);
+                    if let Some(hello) = guest.hello {
+                        self.events.push_back((None, Event::Refused { name: hello.name, why }));
+                    }
+                }
+                Decision::Begin | Decision::GoOn => {
+                    let guest = self.guests.remove(place);
+                    self.let_in(now, guest);
+                }
+            }
+        }
+    }
+
+    fn decide(&self, now: Instant, guest: &Guest) -> Decision {
+        let Some(hello) = &guest.hello else {
+            let late = now.since(guest.since) >= NO_HELLO;
+            return if late { Decision::Refuse(Farewell::NoHello) } else { Decision::Later };
+        };
+        if hello.session != SESSION_VERSION {
+            return Decision::Refuse(Farewell::Version);
+        }
+        let stream = match self.find_channel(hello) {
+            Ok(id) => self.channels.get(&id).and_then(|channel| channel.stream.as_ref()),
+            Err(farewell) => return Decision::Refuse(farewell),
+        };
+        let Some(stream) = stream else { return Decision::Begin };
+        let silence = now.since(stream.heard_at());
+        let gone = stream.id.is_none();
+        if stream.identity == hello.identity {
+            let same_process = stream.incarnation == hello.incarnation;
+            return match () {
+                () if same_process || gone || silence >= SILENT_NEARBY => Decision::GoOn,
+                () if stream.heard_at() > guest.asked_at => Decision::Refuse(Farewell::Busy),
+                () => Decision::Later,
+            };
+        }
+        let nearby = stream.is_from(&guest.addresses);
+        // The same camera, started anew: there is no gap to wait for.
+        let succeeds = nearby && !stream.reliable && !hello.reliable && (!gone || stream.is_lost());
+        let limit = if nearby { SILENT_NEARBY } else { SILENT };
+        let held = self.options.hold && stream.reliable && !stream.is_done();
+        match () {
+            () if held => Decision::Refuse(Farewell::Busy),
+            () if succeeds && (gone || silence >= limit) => Decision::GoOn,
+            // What is over is played to its end; what broke has no better claim than who is there.
+            () if gone || silence >= limit => Decision::Displace,
+            () if stream.heard_at() <= guest.asked_at => Decision::Later,
+            () if self.options.keep => Decision::Line,
+            () => Decision::Refuse(Farewell::Busy),
+        }
+    }
+
+    /// The channel that a stream belongs to; it may not be there yet.
+    fn find_channel(&self, hello: &Hello) -> Result<ChannelId, Farewell> {
+        let by_name = || self.channels.iter().find(|(_, channel)| channel.name == hello.name).map(|(id, _)| *id);
+        match &self.options.admission {
+            Admission::One => Ok(ChannelId(0)),
+            Admission::Named(_) => by_name().ok_or(Farewell::UnknownName),
+            Admission::Each(_) if hello.name.is_empty() => Err(Farewell::UnknownName),
+            Admission::Each(most) => match by_name() {
+                Some(id) => Ok(id),
+                None if self.channels.values().filter(|channel| channel.stream.is_some()).count() >= *most => {
+                    Err(Farewell::Full)
+                }
+                None => Ok(ChannelId(self.next_channel)),
+            },
+        }
+    }
+
+    /// Makes the channel, in place of one that is not in use if there are too many.
+    fn make_channel(&mut self, id: ChannelId, name: &str) {
+        if self.channels.contains_key(&id) {
+            return;
+        }
+        if let Admission::Each(most) = self.options.admission
+            && self.channels.len() >= most
+            && let Some(unused) = self.channels.iter().find(|(_, channel)| channel.stream.is_none()).map(|(id, _)| *id)
+        {
+            self.channels.remove(&unused);
+        }
+        self.next_channel += 1;
+        self.channels.insert(id, Channel::new(name));
+    }
+
+    fn let_in(&mut self, now: Instant, mut guest: Guest) {
+        let Some(hello) = guest.hello.take() else { return };
+        let Ok(id) = self.find_channel(&hello) else { return };
+        self.make_channel(id, &hello.name);
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        let back = match &mut channel.stream {
+            Some(stream) if stream.identity != hello.identity => {
+                let old = stream.id.filter(|old| *old != guest.id);
+                let counts = stream.succeed(Stream::new(now, guest.id, &hello, self.options.early));
+                channel.restart(&counts);
+                if let Some(association) = old.and_then(|old| self.endpoint.association_mut(old)) {
+                    association.abort(now, Farewell::Silent.words());
+                }
+                let Hello { identity, name, reliable, size, .. } = hello;
+                self.events.push_back((Some(id), Event::Offered(Offer { identity, name, reliable, size })));
+                self.events.push_back((Some(id), Event::Restarted));
+                false
+            }
+            Some(stream) => {
+                let old = stream.id.replace(guest.id).filter(|old| *old != guest.id);
+                let association = old.and_then(|old| self.endpoint.association_mut(old));
+                let restarted = stream.rebind(now, guest.id, &hello);
+                if let Some(association) = association {
+                    // Its own sender has left it, or is the one before.
+                    association.abort(now, Farewell::Replaced.words());
+                }
+                let event = if let Some(counts) = restarted {
+                    channel.restart(&counts);
+                    Event::Restarted
+                } else {
+                    Event::Back
+                };
+                self.events.push_back((Some(id), event));
+                true
+            }
+            None => {
+                channel.begin(now, Stream::new(now, guest.id, &hello, self.options.early));
+                let Hello { identity, name, reliable, size, .. } = hello;
+                self.events.push_back((Some(id), Event::Offered(Offer { identity, name, reliable, size })));
+                self.events.push_back((Some(id), Event::Connected));
+                false
+            }
+        };
+        self.next_tick = now;
+        self.events.extend(guest.events.drain(..).map(|event| (Some(id), event)));
+        for (at, path, message) in guest.take_early() {
+            self.take(at, id, path, &message);
+        }
+        if back {
+            self.tell_progress(now, id);
+        }
+    }
+
+    /// The stream that is in the way of the guest ends; what is left of it is handed out first.
+    fn displace(&mut self, now: Instant, place: usize) {
+        let Some(hello) = &self.guests[place].hello else { return };
+        let Ok(id) = self.find_channel(hello) else { return };
+        let Some(channel) = self.channels.get_mut(&id) else { return };
+        let Some(stream) = &mut channel.stream else { return };
+        stream.give_up();
+        if let Some(old) = stream.id {
+            stream.close(now, CloseReason::Aborted);
+            channel.restarts += 1;
+            if let Some(association) = self.endpoint.association_mut(old) {
+                association.abort(now, Farewell::Silent.words());
+            }
+        }
+    }
+
+    fn line_up(&mut self, now: Instant, place: usize) {
+        if !self.guests[place].in_line {
+            self.guests[place].line_up();
+            wire::write_welcome(&mut self.message, &Welcome::Wait);
+            self.send_message(now, self.guests[place].id);
+        }
+    }
+
+    fn send_away(&mut self, now: Instant, guest: &Guest, why: Farewell) {
+        if let Some(association) = self.endpoint.association_mut(guest.id) {
+            association.abort(now, why.words());
+        }
+    }
+}

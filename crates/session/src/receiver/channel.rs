@@ -1,0 +1,65 @@
+use super::stream::Stream;
+use crate::report::{Counts, Report};
+use braidcast_core::Instant;
+
+/// Names a stream among those that a receiver takes at the same time: each has an output of its own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ChannelId(pub u32);
+
+/// A place for one stream at a time, and what the ones before did.
+#[derive(Debug, Default)]
+pub(super) struct Channel {
+    pub(super) name: String,
+    pub(super) stream: Option<Stream>,
+    pub(super) paused: bool,
+    pub(super) restarts: u64,
+    pub(super) clock_jumps: u64,
+    earlier: Counts,
+    connected_at: Option<Instant>,
+    last: Option<Report>,
+}
+
+impl Channel {
+    pub(super) fn new(name: &str) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    /// A stream has its turn.
+    pub(super) fn begin(&mut self, now: Instant, stream: Stream) {
+        self.connected_at.get_or_insert(now);
+        self.stream = Some(stream);
+    }
+
+    /// The stream is over.
+    pub(super) fn end(&mut self, now: Instant) {
+        self.last = Some(self.report(now, 0));
+        if let Some(stream) = self.stream.take() {
+            self.earlier.add(&stream.counts);
+        }
+    }
+
+    /// The sender was started anew; so much had come before.
+    pub(super) fn restart(&mut self, counts: &Counts) {
+        self.earlier.add(counts);
+        self.restarts += 1;
+    }
+
+    /// What was done so far. Paths are those of the present sender, or of the last one.
+    pub(super) fn report(&self, now: Instant, malformed: u64) -> Report {
+        let (restarts, clock_jumps) = (self.restarts, self.clock_jumps);
+        let Some(stream) = &self.stream else {
+            return Report { restarts, clock_jumps, malformed, ..self.last.clone().unwrap_or_default() };
+        };
+        let mut counts = self.earlier;
+        counts.add(&stream.counts);
+        Report {
+            seconds: self.connected_at.map_or(0.0, |at| now.since(at).as_secs_f64()),
+            kinds: counts.kinds_received(),
+            paths: stream.paths.reports(),
+            clock_jumps,
+            restarts,
+            malformed,
+            buffered_bytes: stream.held() as u64,
+        }
+    }
+}

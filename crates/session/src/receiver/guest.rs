@@ -1,0 +1,85 @@
+use crate::event::Event;
+use crate::wire::{Hello, Message};
+use braidcast_core::{Instant, PathId};
+use braidcast_sctp::{Association, AssociationId};
+use std::net::IpAddr;
+
+/// Bytes that are kept for a guest beyond those in its association.
+const EARLY_BYTES: usize = 4 << 20;
+/// Events that are kept for when it is let in.
+const MAX_EVENTS: usize = 16;
+
+/// An association that has no stream of its own yet: nobody has said whose it is, or it has to wait.
+#[derive(Debug)]
+pub(super) struct Guest {
+    pub(super) id: AssociationId,
+    pub(super) since: Instant,
+    pub(super) hello: Option<Hello>,
+    /// When the hello came.
+    pub(super) asked_at: Instant,
+    /// It was told that it waits for its turn; meanwhile what it sends passes unseen.
+    pub(super) in_line: bool,
+    pub(super) addresses: Vec<IpAddr>,
+    /// Messages that came so far, when and over which path.
+    early: Vec<(Instant, PathId, Vec<u8>)>,
+    early_bytes: usize,
+    pub(super) events: Vec<Event>,
+}
+
+impl Guest {
+    pub(super) const fn new(now: Instant, id: AssociationId) -> Self {
+        Self {
+            id,
+            since: now,
+            hello: None,
+            asked_at: now,
+            in_line: false,
+            addresses: Vec::new(),
+            early: Vec::new(),
+            early_bytes: 0,
+            events: Vec::new(),
+        }
+    }
+
+    /// Reads what has come. What is too much stays in the association, whose window closes. Counts what made no sense.
+    pub(super) fn read(&mut self, now: Instant, association: &mut Association, buf: &mut Vec<u8>) -> u64 {
+        let mut malformed = 0;
+        if self.addresses.is_empty() {
+            self.addresses = association.paths().map(|path| path.route.remote.ip()).collect();
+        }
+        while self.in_line || self.early_bytes < EARLY_BYTES {
+            let Some(received) = association.recv(now, buf) else { break };
+            match Message::parse(buf) {
+                Ok(Message::Hello(hello)) if self.hello.is_none() => {
+                    self.hello = Some(hello);
+                    self.asked_at = now;
+                }
+                Ok(Message::Unit { .. } | Message::Clock(_) | Message::End(_)) if self.in_line => {}
+                Ok(Message::Unit { .. } | Message::Clock(_) | Message::End(_)) => {
+                    self.early_bytes += buf.len();
+                    self.early.push((now, received.path, buf.clone()));
+                }
+                _ => malformed += 1,
+            }
+        }
+        malformed
+    }
+
+    /// Something happened to it that is told once it is let in.
+    pub(super) fn note(&mut self, event: Event) {
+        if self.events.len() < MAX_EVENTS {
+            self.events.push(event);
+        }
+    }
+
+    /// It has to wait: what came and will come is not for it to be played.
+    pub(super) fn line_up(&mut self) {
+        self.in_line = true;
+        self.early = Vec::new();
+    }
+
+    /// What came before it was let in.
+    pub(super) fn take_early(&mut self) -> Vec<(Instant, PathId, Vec<u8>)> {
+        core::mem::take(&mut self.early)
+    }
+}

@@ -1,0 +1,615 @@
+//! The sending end.
+
+mod attempts;
+mod recent;
+mod transfer;
+mod transmit;
+
+use crate::event::Event;
+use crate::farewell::Farewell;
+use crate::identity::{Content, Digest, Identity};
+use crate::mapping::{self, STREAMS};
+use crate::options::SenderOptions;
+use crate::redundancy::{Chooser, Redundancy};
+use crate::report::{Counts, PathHistories, Report};
+use crate::start_error::StartError;
+use crate::wire::{Feedback, Message, PPID, Welcome};
+use attempts::Attempts;
+use braidcast_core::{Datagram, Heard, Instant, Machine, Rng, Route, Transmit};
+use braidcast_media::{Kind, Unit};
+use braidcast_sctp::{Association, AssociationId, CloseReason, ConnectError, Endpoint, Event as Sctp, JoinError};
+use core::time::Duration;
+use recent::{Newest, Recent};
+use std::collections::VecDeque;
+use transfer::{Resumption, Transfer};
+
+/// How often the clock is told and the paths are measured.
+const TICK: Duration = Duration::from_millis(200);
+/// The old association has to be gone before the next one can take its routes.
+const SOON: Duration = Duration::from_millis(5);
+/// Without a route there is nothing to try.
+const NO_ROUTE: Duration = Duration::from_secs(1);
+/// Bytes of a reliable stream that are kept until they are written, in send buffers.
+const KEPT: u64 = 4;
+/// After [`Sender::stop`], a receiver that says nothing for so long beyond the latency will not say anything more.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// The same in a reliable session, whose latency means nothing.
+const RELIABLE_PATIENCE: Duration = Duration::from_secs(2);
+/// A live stream that has ended while there is no receiver has nothing to deliver so long after its latency.
+const LINGER: Duration = Duration::from_secs(5);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// No association; the next attempt is due.
+    Waiting,
+    Connecting,
+    Up,
+    /// The last message is sent and the association shuts down.
+    Closing,
+    Closed,
+}
+
+/// What the messages of one unit share, and which of them this is.
+#[derive(Clone, Copy, Debug)]
+struct Envelope {
+    sequence: u64,
+    part: u16,
+    parts: u16,
+    again: bool,
+}
+
+/// The sending end of a session.
+///
+/// A session is more than an association: when one ends for any reason but the user's own end or a [`Farewell`], the next one is
+/// tried, at once and then up to a second apart, and the stream goes on over it.
+///
+/// Memory: the association's send buffer ([`SenderOptions::buffer`]) and one unit; of a live stream as much again, for what a new
+/// association could still deliver in time; of a reliable one four times as much, for what is not known to be written.
+pub struct Sender {
+    options: SenderOptions,
+    identity: Identity,
+    incarnation: u64,
+    endpoint: Endpoint,
+    id: AssociationId,
+    phase: Phase,
+    attempts: Attempts,
+    finishing: bool,
+    /// When [`stop`](Self::stop) or [`finish`](Self::finish) was called, and which.
+    finish_at: Option<Instant>,
+    stopping: bool,
+    /// Bytes of a unit that was given back.
+    wanted_room: Option<usize>,
+    next_sequence: u64,
+    last_abandoned: Option<u64>,
+    newest: Newest,
+    transfer: Transfer,
+    counts: Counts,
+    feedback: Option<Feedback>,
+    paths: PathHistories,
+    chooser: Option<Chooser>,
+    connected_at: Option<Instant>,
+    ended_at: Option<Instant>,
+    next_tick: Instant,
+    /// Packets that came from the receiver, and when their number last grew.
+    heard: (u64, Instant),
+    last_reason: Option<CloseReason>,
+    now: Instant,
+    malformed: u64,
+    reconnections: u64,
+    message: Vec<u8>,
+    received: Vec<u8>,
+    events: VecDeque<Event>,
+}
+
+impl Sender {
+    /// Begins a session with the receiver that `routes` lead to; `remote_port` is its SCTP port. The first route that
+    /// answers sets up the association, the others join it.
+    ///
+    /// # Errors
+    /// [`StartError`]: there are no routes, too many, the port is 0, or the options cannot work.
+    pub fn new(
+        now: Instant,
+        options: SenderOptions,
+        rng: Rng,
+        remote_port: u16,
+        routes: &[Route],
+    ) -> Result<Self, StartError> {
+        let transport = options.transport();
+        Self::with_transport(now, options, transport, rng, remote_port, routes)
+    }
+
+    /// The same over SCTP as `transport` has it, which is taken as it is: [`SenderOptions::transport`] with changes, for experiments.
+    ///
+    /// # Errors
+    /// [`StartError`], as for [`new`](Self::new).
+    pub fn with_transport(
+        now: Instant,
+        options: SenderOptions,
+        transport: braidcast_sctp::Options,
+        rng: Rng,
+        remote_port: u16,
+        routes: &[Route],
+    ) -> Result<Self, StartError> {
+        // What is reliable is worth something however late it comes.
+        let deadline = (!options.reliable).then_some(options.latency);
+        let chooser = (options.redundancy == Redundancy::Auto).then(|| Chooser::new(deadline));
+        let mut names = rng.stream("session");
+        let identity = options.identity.unwrap_or_else(|| Identity::random(&mut names));
+        let mut endpoint = Endpoint::new(transport, rng)?;
+        let id = endpoint.connect(now, remote_port, routes)?;
+        let mut sender = Self {
+            options,
+            identity,
+            incarnation: names.u64(),
+            endpoint,
+            id,
+            phase: Phase::Connecting,
+            attempts: Attempts::new(now, remote_port, routes),
+            finishing: false,
+            finish_at: None,
+            stopping: false,
+            wanted_room: None,
+            next_sequence: 0,
+            last_abandoned: None,
+            newest: Newest::default(),
+            transfer: Transfer::default(),
+            counts: Counts::default(),
+            feedback: None,
+            paths: PathHistories::default(),
+            chooser,
+            connected_at: None,
+            ended_at: None,
+            next_tick: now,
+            heard: (0, now),
+            last_reason: None,
+            now,
+            malformed: 0,
+            reconnections: 0,
+            message: Vec::new(),
+            received: Vec::new(),
+            events: VecDeque::new(),
+        };
+        sender.open(now);
+        Ok(sender)
+    }
+
+    /// Hands a unit to the transport, which sends it in time or tells that it could not.
+    ///
+    /// In a reliable session, and only there, the unit comes back if there is no room for it, or no receiver that has said where the
+    /// stream goes on: push it again after [`Event::Room`]. After [`finish`](Self::finish) and after the end, units are counted as unsent.
+    #[must_use = "a unit that comes back has not been sent"]
+    pub fn push(&mut self, now: Instant, unit: Unit) -> Option<Unit> {
+        self.now = self.now.max(now);
+        let over = self.finishing || matches!(self.phase, Phase::Closing | Phase::Closed);
+        let parts = mapping::parts(&unit);
+        if self.options.reliable && !over {
+            let bytes = transmit::most_bytes(&unit, parts.as_deref());
+            if !self.takes(bytes) {
+                self.wanted_room = Some(bytes);
+                return Some(unit);
+            }
+        }
+        let kind = unit.kind.index();
+        self.counts.captured[kind] += 1;
+        if let Some(chooser) = &mut self.chooser {
+            chooser.on_unit(now.since(unit.first_captured));
+        }
+        let (sequence, bytes) = (self.next_sequence, unit.bytes.len() as u64);
+        let handed = if over {
+            false
+        } else {
+            self.next_sequence += 1;
+            self.transmit(now, &unit, parts.as_deref(), sequence, false).is_ok()
+        };
+        if handed || (self.phase == Phase::Waiting && !over) {
+            self.counts.bytes[kind] += bytes;
+            self.keep(now, unit, sequence, handed);
+        } else {
+            self.counts.unsent[kind] += 1;
+            // A part may have been taken.
+            self.last_abandoned = self.next_sequence.checked_sub(1);
+        }
+        self.pump(now);
+        None
+    }
+
+    /// Keeps a unit for as long as another association may have to carry it.
+    fn keep(&mut self, now: Instant, unit: Unit, sequence: u64, handed: bool) {
+        if self.options.reliable {
+            return self.transfer.push_sent(unit);
+        }
+        let (latency, limit) = (self.options.latency, self.options.buffer);
+        let counts = &mut self.counts;
+        self.newest.push(now, latency, limit, Recent { sequence, handed, unit }, |unit| {
+            let kind = unit.kind.index();
+            counts.unsent[kind] += 1;
+            counts.bytes[kind] = counts.bytes[kind].saturating_sub(unit.bytes.len() as u64);
+        });
+    }
+
+    /// Whether a unit of a reliable session can go now.
+    fn takes(&self, bytes: usize) -> bool {
+        self.phase == Phase::Up
+            && self.transfer.is_going()
+            && self.transfer.is_all_sent()
+            && self.transfer.kept_bytes() <= KEPT * self.options.buffer as u64
+            && self.has_room(bytes)
+    }
+
+    /// Whether the association takes messages of so many bytes, or will never have more room than now.
+    fn has_room(&self, bytes: usize) -> bool {
+        let association = self.endpoint.association(self.id);
+        association.is_none_or(|association| association.send_room() >= bytes || association.buffered() == 0)
+    }
+
+    /// Adds a path. One that cannot join now is used for the next association.
+    ///
+    /// # Errors
+    /// [`JoinError`]: no more paths can join, or not now.
+    pub fn join(&mut self, now: Instant, route: Route) -> Result<(), JoinError> {
+        self.attempts.add(now, route, self.phase == Phase::Waiting);
+        if !self.is_open() {
+            return Ok(());
+        }
+        self.endpoint.association_mut(self.id).ok_or(JoinError::Closing)?.join(now, route).map(|_path| ())
+    }
+
+    /// Takes a path away.
+    pub fn leave(&mut self, now: Instant, route: Route) {
+        self.attempts.remove(route);
+        if let Some(association) = self.endpoint.association_mut(self.id) {
+            association.leave(now, route);
+        }
+    }
+
+    /// Ends the session once everything promised is delivered; [`Event::Ended`] says when. What is reliable is delivered when the
+    /// receiver has written and flushed it.
+    pub fn finish(&mut self, now: Instant) {
+        self.finishing = true;
+        self.finish_at.get_or_insert(now);
+        self.pump(now);
+    }
+
+    /// The same on behalf of a user who will not wait for what can't be: ends without success as soon as the receiver has been silent for
+    /// the latency and half a second, or 2 s in a reliable session.
+    pub fn stop(&mut self, now: Instant) {
+        self.stopping = true;
+        self.finish_at = Some(now);
+        self.finish(now);
+    }
+
+    /// Ends the session at once; the receiver is told why.
+    pub fn abort(&mut self, now: Instant, why: Farewell) {
+        self.now = self.now.max(now);
+        self.finishing = true;
+        self.end(false, CloseReason::Aborted, Some(why));
+    }
+
+    /// The answer to [`Event::Resume`]: `before` is what the application has gone past; what it pushes next goes behind that.
+    /// Empty content begins anew. Ignored if nothing was asked.
+    pub fn resume(&mut self, now: Instant, before: Content) {
+        self.now = self.now.max(now);
+        if self.transfer.go_on(before) {
+            self.begin_transfer(now);
+        }
+        self.pump(now);
+    }
+
+    /// Bytes of a reliable stream that the receiver has written, as far as is known.
+    pub const fn written_bytes(&self) -> u64 {
+        self.transfer.written_bytes()
+    }
+
+    /// What has been done so far.
+    pub fn report(&self, now: Instant) -> Report {
+        let in_association = self.endpoint.association(self.id).map_or(0, Association::buffered) as u64;
+        let waiting = if self.phase == Phase::Waiting { self.newest.bytes() as u64 } else { 0 };
+        Report {
+            seconds: self.connected_at.map_or(0.0, |at| self.ended_at.unwrap_or(now).since(at).as_secs_f64()),
+            kinds: self.counts.kinds_sent(self.feedback.as_ref()),
+            paths: self.paths.reports(),
+            clock_jumps: 0,
+            restarts: self.reconnections,
+            malformed: self.malformed,
+            buffered_bytes: in_association + waiting,
+        }
+    }
+
+    /// The SCTP endpoint, for statistics that the report leaves out.
+    pub const fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Brings everything up to date after any call.
+    fn pump(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+        self.take_events();
+        self.take_messages(now);
+        if self.phase != Phase::Closed && now >= self.next_tick {
+            self.next_tick = now + TICK;
+            self.tick(now);
+        }
+        if matches!(self.phase, Phase::Waiting | Phase::Connecting) && self.attempts.due().is_some_and(|at| at <= now) {
+            self.attempt(now);
+        }
+        if self.phase == Phase::Up {
+            if self.options.reliable { self.advance_transfer(now) } else { self.end_stream(now) }
+        }
+        if self.wanted_room.is_some_and(|bytes| self.takes(bytes) || self.phase == Phase::Closed) {
+            self.wanted_room = None;
+            self.events.push_back(Event::Room);
+        }
+    }
+
+    /// A live stream that is to end: the last message, and no more.
+    fn end_stream(&mut self, now: Instant) {
+        if self.finishing && self.send_clock(now, true) {
+            self.shut_down(now);
+        }
+    }
+
+    /// Sends again what a new association has to, then the end, and shuts down once all is written.
+    fn advance_transfer(&mut self, now: Instant) {
+        while self.transfer.is_going()
+            && let Some(unit) = self.transfer.next()
+            && self.has_room(transmit::most_bytes(unit, None))
+        {
+            let unit = unit.clone();
+            let sequence = self.next_sequence;
+            self.next_sequence += 1;
+            if self.transmit(now, &unit, None, sequence, true).is_err() {
+                break;
+            }
+            self.transfer.advance();
+        }
+        let told_all = self.transfer.is_going() && self.transfer.is_all_sent();
+        if self.finishing && told_all && !self.transfer.end_told {
+            self.transfer.end_told = self.send_clock(now, true);
+        }
+        if self.transfer.confirmed {
+            self.shut_down(now);
+        }
+    }
+
+    fn shut_down(&mut self, now: Instant) {
+        self.phase = Phase::Closing;
+        if let Some(association) = self.endpoint.association_mut(self.id) {
+            association.shutdown(now);
+        }
+        self.take_events();
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Up | Phase::Closing)
+    }
+
+    /// Begins the next association, in place of one that does not come up.
+    fn attempt(&mut self, now: Instant) {
+        if self.phase == Phase::Connecting
+            && let Some(association) = self.endpoint.association_mut(self.id)
+        {
+            association.abort(now, "begun anew");
+            // Its end is of no interest.
+            self.phase = Phase::Waiting;
+            return self.attempts.defer(now + SOON);
+        }
+        let routes = self.attempts.begin(now);
+        match self.endpoint.connect(now, self.attempts.remote_port, &routes) {
+            Ok(id) => {
+                self.id = id;
+                self.phase = Phase::Connecting;
+                self.paths.restart();
+                self.open(now);
+            }
+            Err(ConnectError::AlreadyConnected) => self.attempts.postpone(now + SOON),
+            Err(_) => self.attempts.postpone(now + NO_ROUTE),
+        }
+    }
+
+    /// A new association: says who is there, and sends again what is still of use.
+    fn open(&mut self, now: Instant) {
+        if let Some(association) = self.endpoint.association_mut(self.id) {
+            for stream in 0..STREAMS {
+                association.set_priority(stream, mapping::priority(stream));
+                association.set_copied(stream, !self.options.reliable && mapping::copied(stream));
+            }
+        }
+        self.heard = (0, now);
+        self.send_hello(now);
+        self.transfer.ask();
+        let latency = self.options.latency;
+        for recent in self.newest.take() {
+            let Recent { sequence, handed, unit } = recent;
+            let of_use = unit.first_captured + latency > now;
+            let parts = mapping::parts(&unit);
+            let taken = of_use && self.transmit(now, &unit, parts.as_deref(), sequence, handed).is_ok();
+            self.keep(now, unit, sequence, handed || taken);
+        }
+    }
+
+    fn tick(&mut self, now: Instant) {
+        if self.phase == Phase::Up {
+            // Without room for it, the next one will do.
+            let _sent = self.send_clock(now, false);
+        }
+        if self.is_open()
+            && let Some(association) = self.endpoint.association(self.id)
+        {
+            self.paths.measure(now, association);
+            let heard = association.paths().map(|path| path.received_packets).sum();
+            if heard != self.heard.0 {
+                self.heard = (heard, now);
+            }
+        }
+        if let (Some(chooser), Some(association)) = (&mut self.chooser, self.endpoint.association_mut(self.id)) {
+            chooser.update(now, association);
+        }
+        self.end_if_hopeless(now);
+    }
+
+    /// Ends what can come to no good end any more, or not within the time that the user gives it.
+    fn end_if_hopeless(&mut self, now: Instant) {
+        let reason = || self.last_reason.clone().unwrap_or(CloseReason::NoAnswer);
+        let alone = self.attempts.alone(now);
+        if self.options.give_up.is_some_and(|limit| alone >= limit) && !self.is_open() {
+            return self.end(false, reason(), None);
+        }
+        let Some(finish_at) = self.finish_at else { return };
+        let latency = if self.options.reliable { RELIABLE_PATIENCE } else { self.options.latency + PATIENCE };
+        if self.is_open() {
+            let silent = now.since(self.heard.1.max(finish_at)) >= latency;
+            if self.stopping && silent {
+                self.end(false, CloseReason::PathsFailed, Some(Farewell::SenderStopped));
+            }
+        } else if now.since(finish_at) >= latency + if self.stopping { Duration::ZERO } else { LINGER }
+            && (self.stopping || !self.options.reliable)
+        {
+            self.end(false, reason(), Some(Farewell::SenderStopped));
+        }
+    }
+
+    fn take_events(&mut self) {
+        while let Some((id, event)) = self.endpoint.poll_event() {
+            if id == self.id {
+                self.take_event(event);
+            }
+        }
+    }
+
+    fn take_event(&mut self, event: Sctp) {
+        match event {
+            Sctp::Connected => self.connected(),
+            Sctp::PathUp(path, route) => self.events.push_back(Event::PathUp(path, route)),
+            Sctp::PathDown(path, route) => self.events.push_back(Event::PathDown(path, route)),
+            Sctp::PathNarrow(path, route) => self.events.push_back(Event::PathNarrow(path, route)),
+            Sctp::PathRemoved(path, route) => self.events.push_back(Event::PathRemoved(path, route)),
+            Sctp::Abandoned { ppid, context, sent, .. } => self.abandoned(ppid, context, sent),
+            Sctp::Closed(reason) => self.closed(reason),
+            _ => {} // `Readable` and `Writable` are asked for in any case.
+        }
+    }
+
+    fn connected(&mut self) {
+        self.phase = Phase::Up;
+        self.attempts.up(self.now);
+        self.heard.1 = self.now;
+        if self.connected_at.is_some() {
+            self.reconnections += 1;
+        }
+        self.connected_at.get_or_insert(self.now);
+        self.next_tick = self.now;
+        self.events.push_back(Event::Connected);
+    }
+
+    /// The association is over: so is the session, or it waits for the next one.
+    fn closed(&mut self, reason: CloseReason) {
+        if let Some(association) = self.endpoint.association(self.id) {
+            self.paths.measure(self.now, association);
+        }
+        let was_open = self.is_open();
+        match self.phase {
+            Phase::Waiting | Phase::Closed => return,
+            Phase::Closing => {
+                let complete = self.transfer.confirmed || reason == CloseReason::Shutdown;
+                return self.end(complete, reason, None);
+            }
+            Phase::Connecting | Phase::Up => {}
+        }
+        let given_up = self.options.give_up.is_some() && reason == CloseReason::PathsFailed;
+        if given_up || Farewell::of(&reason).is_some_and(Farewell::is_final) {
+            return self.end(false, reason, None);
+        }
+        self.phase = Phase::Waiting;
+        self.attempts.lost(self.now);
+        if was_open {
+            self.events.push_back(Event::Lost(reason.clone()));
+        }
+        self.last_reason = Some(reason);
+    }
+
+    /// The session is over.
+    fn end(&mut self, complete: bool, reason: CloseReason, farewell: Option<Farewell>) {
+        if self.phase == Phase::Closed {
+            return;
+        }
+        self.phase = Phase::Closed;
+        self.ended_at = Some(self.now);
+        if let Some(association) = self.endpoint.association_mut(self.id) {
+            association.abort(self.now, farewell.map_or("given up", Farewell::words));
+        }
+        if self.connected_at.is_none() {
+            self.counts.nothing_sent();
+        }
+        self.events.push_back(Event::Ended { complete, reason });
+    }
+
+    /// SCTP gave up a message of ours. A unit of several parts counts once.
+    fn abandoned(&mut self, ppid: u32, context: u64, sent: bool) {
+        let (sequence, kind) = (context >> 8, (context & 0xff) as usize);
+        if ppid == PPID && kind < Kind::ALL.len() && self.last_abandoned.replace(sequence) != Some(sequence) {
+            *(if sent { &mut self.counts.abandoned[kind] } else { &mut self.counts.unsent[kind] }) += 1;
+        }
+    }
+
+    fn take_messages(&mut self, now: Instant) {
+        while let Some(association) = self.endpoint.association_mut(self.id)
+            && association.recv(now, &mut self.received).is_some()
+        {
+            match Message::parse(&self.received) {
+                Ok(Message::Feedback(feedback)) => self.feedback = Some(feedback),
+                Ok(Message::Welcome(Welcome::Wait)) => self.events.push_back(Event::InLine),
+                Ok(Message::Welcome(Welcome::GoOn { offset, digest })) => self.welcomed(now, offset, digest),
+                Ok(Message::Written(written)) if self.options.reliable => {
+                    self.transfer.written(written.offset);
+                    let all = self.transfer.end_told && written.offset >= self.transfer.end();
+                    self.transfer.confirmed |= written.complete && all;
+                }
+                Ok(_) | Err(_) => self.malformed += 1,
+            }
+        }
+    }
+
+    /// The receiver says what it has of a reliable stream.
+    fn welcomed(&mut self, now: Instant, offset: u64, digest: Digest) {
+        if !self.options.reliable || !self.transfer.is_asking() {
+            return;
+        }
+        match self.transfer.resume(offset, digest) {
+            Resumption::From(_) => self.begin_transfer(now),
+            Resumption::Ask => self.events.push_back(Event::Resume { offset, digest }),
+        }
+    }
+}
+
+impl Machine for Sender {
+    type Event = Event;
+
+    fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
+        self.endpoint.handle_datagram(now, datagram);
+        self.pump(now);
+    }
+
+    fn heard(&self) -> Heard {
+        self.endpoint.heard()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+        self.pump(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        self.endpoint.poll_transmit(now, buf)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let tick = (self.phase != Phase::Closed).then_some(self.next_tick);
+        let attempt = self.attempts.due().filter(|_| matches!(self.phase, Phase::Waiting | Phase::Connecting));
+        [self.endpoint.poll_timeout(), tick, attempt].into_iter().flatten().min()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.take_events();
+        self.events.pop_front()
+    }
+}

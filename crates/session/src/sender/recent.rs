@@ -1,0 +1,62 @@
+use braidcast_core::Instant;
+use braidcast_media::Unit;
+use core::time::Duration;
+use std::collections::VecDeque;
+
+/// A live unit that is still of use.
+#[derive(Debug)]
+pub(super) struct Recent {
+    pub(super) sequence: u64,
+    /// An association has had it.
+    pub(super) handed: bool,
+    pub(super) unit: Unit,
+}
+
+/// The newest live units: those that a new association can still deliver in time.
+#[derive(Debug, Default)]
+pub(super) struct Newest {
+    units: VecDeque<Recent>,
+    bytes: usize,
+}
+
+impl Newest {
+    /// Adds a unit and drops those that are older than `latency`, and the oldest beyond `limit` bytes; `dropped` is told
+    /// of each that no association has had.
+    pub(super) fn push(
+        &mut self,
+        now: Instant,
+        latency: Duration,
+        limit: usize,
+        recent: Recent,
+        mut dropped: impl FnMut(&Unit),
+    ) {
+        self.bytes += recent.unit.bytes.len();
+        self.units.push_back(recent);
+        while self.units.front().is_some_and(|oldest| self.bytes > limit || oldest.unit.first_captured + latency <= now)
+        {
+            if let Some(oldest) = self.units.pop_front() {
+                self.bytes -= oldest.unit.bytes.len();
+                if !oldest.handed {
+                    dropped(&oldest.unit);
+                }
+            }
+        }
+    }
+
+    /// All of them, oldest first.
+    pub(super) fn take(&mut self) -> VecDeque<Recent> {
+        self.bytes = 0;
+        core::mem::take(&mut self.units)
+    }
+
+    /// How many units of each kind there are, by [`Kind::index`](braidcast_media::Kind::index).
+    pub(super) fn count(&self) -> [u64; crate::wire::KINDS] {
+        let mut counts = [0; crate::wire::KINDS];
+        self.units.iter().for_each(|recent| counts[recent.unit.kind.index()] += 1);
+        counts
+    }
+
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+}

@@ -1,0 +1,152 @@
+use super::{Envelope, Sender};
+use crate::mapping::{self, CONTROL, Part};
+use crate::wire::{self, Clock, Hello, PPID, SESSION_VERSION, Start, UnitHeader};
+use braidcast_core::Instant;
+use braidcast_media::ts::PACKET;
+use braidcast_media::{Run, Unit};
+use braidcast_sctp::{MessagePriority, Reliability, SendError, SendOptions};
+use core::time::Duration;
+
+/// A clock message older than this would tell nothing new.
+const CLOCK_LIFETIME: Duration = Duration::from_millis(500);
+
+impl Sender {
+    /// Sends the clock and the counts, or with `end` says that nothing comes after; `false` if there was no room.
+    pub(super) fn send_clock(&mut self, now: Instant, end: bool) -> bool {
+        let Some(association) = self.endpoint.association_mut(self.id) else { return false };
+        let rtt = association.paths().filter_map(|path| path.min_rtt.or(path.srtt)).min().unwrap_or_default();
+        let clock = Clock { sent: now.as_micros(), rtt: micros(rtt), captured: self.counts.captured };
+        wire::write_clock(&mut self.message, &clock, end);
+        let reliability = if end { Reliability::Reliable } else { Reliability::Lifetime(CLOCK_LIFETIME) };
+        let how = SendOptions {
+            stream: CONTROL,
+            ppid: PPID,
+            // The end of a reliable stream comes after all of it.
+            unordered: !(end && self.options.reliable),
+            reliability,
+            context: u64::MAX,
+            ..SendOptions::default()
+        };
+        association.send(now, &self.message, how).is_ok()
+    }
+
+    /// Says whose stream the association carries.
+    pub(super) fn send_hello(&mut self, now: Instant) {
+        let mut before = [0; wire::KINDS];
+        if !self.options.reliable {
+            let newest = self.newest.count();
+            let counts = self.counts.captured.iter().zip(newest);
+            before.iter_mut().zip(counts).for_each(|(to, (captured, kept))| *to = captured.saturating_sub(kept));
+        }
+        let hello = Hello {
+            session: SESSION_VERSION,
+            identity: self.identity,
+            incarnation: self.incarnation,
+            reliable: self.options.reliable,
+            size: self.options.size,
+            before,
+            name: self.options.name.clone(),
+        };
+        wire::write_hello(&mut self.message, &hello);
+        self.send_control(now, true);
+    }
+
+    /// Says from where on a reliable stream goes over this association.
+    pub(super) fn begin_transfer(&mut self, now: Instant) {
+        // What comes next is either kept here, or the application's next unit, which counts from 0 if it was asked.
+        let offset = self.transfer.end() - self.transfer.unsent_bytes();
+        let start = Start { offset, index: self.transfer.next_index() };
+        wire::write_start(&mut self.message, &start);
+        self.send_control(now, false);
+    }
+
+    /// Sends what was written into `message`; there is always room for it at the beginning of an association.
+    fn send_control(&mut self, now: Instant, unordered: bool) {
+        let how = SendOptions { stream: CONTROL, ppid: PPID, unordered, context: u64::MAX, ..SendOptions::default() };
+        if let Some(association) = self.endpoint.association_mut(self.id) {
+            let _sent = association.send(now, &self.message, how);
+        }
+    }
+
+    /// Hands the messages of a unit to the association: one, or one for each of the `parts`. `again`: an earlier association had it.
+    pub(super) fn transmit(
+        &mut self,
+        now: Instant,
+        unit: &Unit,
+        parts: Option<&[Part]>,
+        sequence: u64,
+        again: bool,
+    ) -> Result<(), SendError> {
+        let Some(parts) = parts else {
+            let envelope = Envelope { sequence, part: 0, parts: 1, again };
+            return self.transmit_part(now, &envelope, unit, &unit.runs, &unit.bytes);
+        };
+        let count = u16::try_from(parts.len()).unwrap_or(u16::MAX);
+        for (part, piece) in (0..count).zip(parts) {
+            let envelope = Envelope { sequence, part, parts: count, again };
+            self.transmit_part(now, &envelope, unit, &piece.runs, &unit.bytes[piece.bytes.clone()])?;
+        }
+        Ok(())
+    }
+
+    fn transmit_part(
+        &mut self,
+        now: Instant,
+        envelope: &Envelope,
+        unit: &Unit,
+        runs: &[Run],
+        bytes: &[u8],
+    ) -> Result<(), SendError> {
+        let (captured, span) = capture_times(unit, runs);
+        let header = UnitHeader {
+            kind: unit.kind,
+            reference: unit.reference,
+            reliable: self.options.reliable,
+            again: envelope.again,
+            sequence: envelope.sequence as u32,
+            part: envelope.part,
+            parts: envelope.parts,
+            captured: captured.as_micros(),
+            span: micros(span),
+            latency: if self.options.reliable { 0 } else { micros(self.options.latency) },
+            pts: unit.pts,
+        };
+        wire::write_unit(&mut self.message, &header, runs, bytes);
+        let stream = if self.options.reliable { CONTROL } else { mapping::stream(unit.kind, unit.reference) };
+        let how = SendOptions {
+            stream,
+            ppid: PPID,
+            unordered: !self.options.reliable,
+            deadline: (!self.options.reliable).then(|| unit.first_captured + self.options.latency),
+            context: envelope.sequence << 8 | unit.kind.index() as u64,
+            priority: MessagePriority::new(mapping::priority(stream).index() as u8).unwrap_or(MessagePriority::LAST),
+            ..SendOptions::default()
+        };
+        let association = self.endpoint.association_mut(self.id).ok_or(SendError::Closing)?;
+        association.send(now, &self.message, how)
+    }
+}
+
+/// When the part of `unit` that holds `runs` began, and how long it took, by the places of its packets in the whole.
+fn capture_times(unit: &Unit, runs: &[Run]) -> (Instant, Duration) {
+    let ends = |runs: &[Run]| (runs.first().map_or(0, |run| run.first), runs.last().map_or(0, |run| run.end() - 1));
+    let ((from, to), (first, last)) = (ends(&unit.runs), ends(runs));
+    let span = unit.last_captured.since(unit.first_captured);
+    let place = |index: u64| span.mul_f64((index - from) as f64 / (to - from).max(1) as f64);
+    (unit.first_captured + place(first), place(last).saturating_sub(place(first)))
+}
+
+/// Bytes of the messages that make up a unit, or these parts of it, at most.
+pub(super) fn most_bytes(unit: &Unit, parts: Option<&[Part]>) -> usize {
+    let nulls = match parts {
+        None => wire::literal_nulls(&unit.runs),
+        Some(parts) => parts.iter().map(|part| wire::literal_nulls(&part.runs)).sum(),
+    };
+    let parts = parts.map_or(1, <[Part]>::len);
+    unit.bytes.len() + nulls as usize * PACKET + parts * wire::UNIT_HEADER + (unit.runs.len() + 2 * parts) * wire::RUN
+}
+
+/// µs of `d`, at most 71 minutes.
+fn micros(d: Duration) -> u32 {
+    u32::try_from(d.as_micros()).unwrap_or(u32::MAX)
+}
