@@ -90,7 +90,8 @@ impl Pair {
         self.settle();
         while self.now < end {
             self.now += Duration::from_millis(1);
-            while let Some((_, to, path, packet)) = self.air.pop_front_if(|(at, ..)| *at <= self.now) {
+            while self.air.front().is_some_and(|(at, ..)| *at <= self.now) {
+                let Some((_, to, path, packet)) = self.air.pop_front() else { break };
                 let route = match to {
                     0 => Route::new(SocketId(path as u16), address(2, 9000)),
                     _ => Route::new(SocketId(0), address(1, 7000 + path as u16)),
