@@ -255,6 +255,7 @@ impl Tunnel {
         for link in self.links.values_mut() {
             if let Some(id) = link.connection {
                 link.last_report = self.endpoint.report(now, id);
+                link.last_paths = self.endpoint.paths(id); // Closed, it may be gone before the next tick.
                 self.endpoint.close(now, id);
             }
         }
