@@ -2,6 +2,7 @@ use super::{Books, Chunk, ChunkState, Ledger, LossCause};
 use crate::api::CwndUpdate;
 use crate::number::{Order, Tsn};
 use crate::path::PathIndex;
+use crate::rx::TsnRing;
 use crate::tx::{MessageKey, SendQueue};
 use crate::wire::chunk::{GapBlock, GapBlocks};
 use braidcast_cc::Stamp;
@@ -89,7 +90,11 @@ impl Ledger {
         newly.clear();
         let last = self.next_tsn().get().saturating_sub(1);
         let blocks = |gaps: GapBlocks<'_>, each: &mut dyn FnMut(u64, u64)| {
+            // Blocks that lie apart cover no more than the window; those of a peer that has us walk over it again and again are cut off.
+            let mut budget = 2 * TsnRing::SPAN;
             for GapBlock { start, end } in gaps.iter().filter(|gap| gap.start <= gap.end) {
+                let Some(left) = budget.checked_sub(u64::from(end - start) + 1) else { break };
+                budget = left;
                 each(cumulative.get() + u64::from(start), (cumulative.get() + u64::from(end)).min(last));
             }
         };
