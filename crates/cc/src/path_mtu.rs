@@ -26,8 +26,8 @@ pub struct PathMtu {
     delivered: usize,
     /// When the last timeout was.
     timed_out: Option<Instant>,
-    /// When the present size was last doubted.
-    doubted: Option<Instant>,
+    /// Packets that were lost since one as large as any of them got through.
+    streak: Streak,
     /// Probes of the base size failed, and nobody has asked yet.
     narrow_news: bool,
 }
@@ -39,8 +39,8 @@ impl PathMtu {
     const RAISE: Duration = Duration::from_secs(600);
     /// The same below the base, where it costs much.
     const RAISE_NARROW: Duration = Duration::from_secs(30);
-    /// How long a size is not doubted again.
-    const DOUBT: Duration = Duration::from_secs(2);
+    /// Packets of so many bytes less than the present size are nearly full.
+    const NEARLY: usize = 100;
     /// Timeouts so far apart have nothing to do with each other.
     const APART: Duration = Duration::from_secs(10);
     /// Packet sizes behind common links: Ethernet, PPPoE, common tunnels, IPv6 minimum; over UDP and IPv4 or IPv6.
@@ -64,7 +64,7 @@ impl PathMtu {
             small_answered: false,
             delivered: 0,
             timed_out: None,
-            doubted: None,
+            streak: Streak::NONE,
             narrow_news: false,
         }
     }
@@ -115,7 +115,7 @@ impl PathMtu {
     }
 
     /// Doubts that the present size still gets through (RFC 8899 §4.3): probes it, and falls back to the base if it does not, or from
-    /// the base to [`MIN`](Self::MIN), from where the search goes on below what failed. For transports that cannot tell by [`on_timeout`](Self::on_timeout).
+    /// the base to [`MIN`](Self::MIN), from where the search goes on below what failed; at once to that where small packets are answered. For transports that cannot tell by [`on_timeout`](Self::on_timeout).
     pub const fn confirm(&mut self, now: Instant) {
         if self.candidate.is_none() && self.current > Self::MIN && !self.is_fixed() {
             self.attempts = 0;
@@ -137,8 +137,14 @@ impl PathMtu {
             self.attempts += 1;
             if self.attempts >= Self::MAX_PROBES && self.is_doubting() {
                 // What has just failed three times need not be tried again at once.
-                self.current = if self.current > self.base { self.base } else { Self::MIN };
-                self.next_smaller();
+                if core::mem::take(&mut self.small_answered) {
+                    // No outage: small packets are all that can be trusted until more is found to get through.
+                    self.current = Self::MIN;
+                    self.start(now);
+                } else {
+                    self.current = if self.current > self.base { self.base } else { Self::MIN };
+                    self.next_smaller();
+                }
             } else if self.attempts >= Self::MAX_PROBES {
                 self.next_smaller();
             }
@@ -202,20 +208,28 @@ impl PathMtu {
     /// A packet of `size` bytes got through; small ones say nothing about full packets.
     pub fn on_delivered(&mut self, size: usize) {
         self.delivered = self.delivered.max(size);
-        if size > self.base {
-            (self.black_holes, self.alive) = (0, 0);
-            if self.is_doubting() {
-                (self.candidate, self.outstanding) = (None, false);
-            }
+        self.streak.on_delivered(size);
+        if size + Self::NEARLY < self.current {
+            return;
+        }
+        (self.black_holes, self.alive) = (0, 0);
+        if self.is_doubting() {
+            (self.candidate, self.outstanding) = (None, false);
         }
     }
 
-    /// Many packets get lost while others arrive, so that no timer runs out: it may be the large ones. The present size is
-    /// [probed](Self::confirm), once in a while.
-    pub fn on_many_lost(&mut self, now: Instant) {
-        if self.doubted.is_none_or(|at| now.since(at) >= Self::DOUBT) {
-            self.doubted = Some(now);
+    /// A packet of `size` bytes got lost while others arrived, so that no timer runs out. After some of them, none as large having got
+    /// through, the MTU falls if smaller ones did meanwhile; else the present size is [probed](Self::confirm).
+    pub fn on_lost(&mut self, now: Instant, size: usize) {
+        if size <= Self::MIN || self.is_fixed() || !self.streak.on_lost(size) {
+            return;
+        }
+        let streak = core::mem::replace(&mut self.streak, Streak::NONE);
+        if streak.smaller < Streak::LONG / 2 {
             self.confirm(now);
+        } else if self.current > streak.delivered.max(Self::MIN) {
+            self.current = streak.delivered.max(Self::MIN);
+            self.start(now);
         }
     }
 
@@ -247,6 +261,40 @@ impl PathMtu {
         self.current = least;
         self.start(now);
         true
+    }
+}
+
+/// Packets that got lost since one as large as any of them got through.
+#[derive(Clone, Copy, Debug)]
+struct Streak {
+    lost: u32,
+    /// The smallest of them, bytes.
+    least: usize,
+    /// Smaller packets that got through meanwhile.
+    smaller: u32,
+    /// The largest of those, bytes.
+    delivered: usize,
+}
+
+impl Streak {
+    const NONE: Self = Self { lost: 0, least: usize::MAX, smaller: 0, delivered: 0 };
+    /// So many are no coincidence.
+    const LONG: u32 = 6;
+
+    /// Whether the streak is a long one now.
+    fn on_lost(&mut self, size: usize) -> bool {
+        self.lost += 1;
+        self.least = self.least.min(size);
+        self.lost >= Self::LONG
+    }
+
+    fn on_delivered(&mut self, size: usize) {
+        if size >= self.least {
+            *self = Self::NONE;
+        } else if self.lost > 0 {
+            self.smaller += 1;
+            self.delivered = self.delivered.max(size);
+        }
     }
 }
 
@@ -310,17 +358,29 @@ mod tests {
     }
 
     #[test]
-    fn where_many_packets_are_lost_the_size_is_probed_now_and_then() {
-        let mut pmtu = PathMtu::new(1200, 1472);
-        let at = Instant::from_millis;
-        pmtu.answered(Instant::ZERO, 1472);
-        pmtu.on_many_lost(at(1000));
-        assert_eq!(pmtu.due(at(1000)), Some(1472));
-        pmtu.answered(at(1100), 1472);
-        pmtu.on_many_lost(at(1200));
-        assert!(!pmtu.is_searching(), "it was probed a moment ago");
-        pmtu.on_many_lost(at(3000));
-        assert!(pmtu.is_searching());
+    fn where_large_packets_alone_are_lost_the_size_falls_to_what_gets_through() {
+        let now = Instant::ZERO;
+        let found = || {
+            let mut pmtu = PathMtu::new(1200, 1472);
+            pmtu.answered(now, 1472);
+            pmtu
+        };
+        let mut pmtu = found();
+        for n in 0..30 {
+            pmtu.on_lost(now, if n % 3 == 0 { 800 } else { 1400 });
+            if n % 5 == 4 {
+                pmtu.on_delivered(1000);
+            }
+        }
+        assert!(!pmtu.is_searching(), "as large ones get through as get lost");
+        for _ in 0..6 {
+            pmtu.on_delivered(600);
+            pmtu.on_lost(now, 900);
+        }
+        assert_eq!((pmtu.current(), pmtu.due(now)), (600, Some(1200)));
+        let mut pmtu = found();
+        (0..6).for_each(|_| pmtu.on_lost(now, 1400));
+        assert_eq!((pmtu.current(), pmtu.due(now)), (1472, Some(1472)), "perhaps all is lost");
         pmtu.on_delivered(1400);
         assert!(!pmtu.is_searching(), "large packets do get through");
     }

@@ -18,6 +18,8 @@ const SINK: [&str; NETWORKS] = ["10.0.0.2:9899", "10.1.0.2:9899", "10.2.0.2:9899
 const PACE: Duration = Duration::from_millis(100);
 /// How soon after the first network works the stream must come out: two seconds, the latency, and a unit.
 const BACK: Duration = Duration::from_millis(2000 + 500 + 200);
+/// How much longer it may take where large packets vanish, which has to be found out when the stream moves there.
+const FOUND_NARROW: Duration = Duration::from_secs(2);
 /// The same for a file, where what got lost before must come first.
 const FILE_BACK: Duration = Duration::from_secs(30);
 
@@ -325,7 +327,13 @@ impl Chaos {
         let now = self.net.now();
         assert!(!self.source().ended && !self.sink().ended, "the session ended by itself");
         let silent = now - self.sink().last;
-        let back = if self.sink().reliable { FILE_BACK } else { BACK };
+        let narrow = |n: usize| matches!(self.faults[n], Some((Fault::Narrow(_), _)));
+        let any_wide = (0..NETWORKS).any(|n| self.good_since[n].is_some() && !narrow(n));
+        let back = match (self.sink().reliable, any_wide) {
+            (true, _) => FILE_BACK,
+            (false, true) => BACK,
+            (false, false) => BACK + FOUND_NARROW,
+        };
         let good = self.good_since.iter().flatten().copied().min();
         if let Some(since) = good.filter(|&since| now - since > back) {
             let pause = silent.min(now - since);
@@ -339,7 +347,7 @@ impl Chaos {
                 states()
             );
         }
-        if now.as_nanos().is_multiple_of(10_000_000_000) {
+        if now.as_nanos() % 10_000_000_000 == 0 {
             self.most_buffered = self.most_buffered.max(self.source().sender.report(now).buffered_bytes);
         }
     }

@@ -51,7 +51,7 @@ impl Open {
         ledger.lose(books, prospect, tsn, LossCause::Reported);
         let next = self.ledger.next_order(index);
         let path = &mut self.paths[index];
-        path.doubt_mtu(now);
+        path.on_reported_lost(now, order);
         path.on_lost(1, LossCause::Reported);
         if path.enter_recovery(order, next) {
             self.reduce(now, index, Congested::Lost);

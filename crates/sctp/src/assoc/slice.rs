@@ -57,7 +57,10 @@ impl Open {
             packets += 1;
         }
         self.scratch.slices = chunk;
-        self.paths[index].on_chunk_sent(now, &departure);
+        let next = self.ledger.next_order(index);
+        let path = &mut self.paths[index];
+        path.on_packet_sent(next, limit);
+        path.on_chunk_sent(now, &departure);
         self.note_data_sent(now, index, buf.len());
         let path = &mut self.paths[index];
         path.on_packets_sent(now, packets, buf.len());

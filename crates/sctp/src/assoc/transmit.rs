@@ -89,7 +89,12 @@ impl Open {
             keys.seal(&mut buf[at..]);
         }
         wire::seal(&mut buf[start..]);
-        buf.len() - start
+        let size = buf.len() - start;
+        if plan.is_data() {
+            let next = self.ledger.next_order(index);
+            self.paths[index].on_packet_sent(next, size);
+        }
+        size
     }
 
     /// Appends FORWARD-TSN, HEARTBEAT and MTU probes that the path owes.

@@ -2,8 +2,6 @@ use super::{Path, Timer};
 use crate::api::{CwndUpdate, RttSamples};
 use crate::number::Order;
 use crate::tx::{Acked, LossCause, Was};
-use crate::wire::Header;
-use crate::wire::chunk::IData;
 use braidcast_cc::{self as cc, QueueingDelay, Siblings};
 use braidcast_core::Instant;
 use core::time::Duration;
@@ -73,9 +71,6 @@ impl News {
 }
 
 impl Path {
-    /// A share of lost chunks that few networks have.
-    const MANY_LOST: f32 = 0.2;
-
     /// A chunk that was last sent over this path, in place `order`, was acknowledged; `next` is the place that the next one gets.
     /// `redundant`: redundancy is sent; `returned_here`: the SACK came back over this path. Returns whether redundancy seems to
     /// have made up for the chunk.
@@ -106,9 +101,8 @@ impl Path {
                     return true;
                 }
                 self.rates.on_delivered(now, acked.sent, acked.stamp, acked.len);
-                let size = acked.len + Header::LEN + IData::HEADER;
-                if !acked.repeated || size <= self.mtu() {
-                    self.pmtu.on_delivered(size); // Else it may have come in slices.
+                if let Some(size) = self.sizes.of(order) {
+                    self.pmtu.on_delivered(size);
                 }
                 self.ect.on_acked(order, next);
                 self.rack.on_delivered(now, acked.sent, order.get(), acked.repeated, self.rtt.min());
@@ -275,10 +269,10 @@ impl Path {
         }
     }
 
-    /// Something got lost while others arrived. If that happens often, it may be the large packets.
-    pub(crate) fn doubt_mtu(&mut self, now: Instant) {
-        if self.loss_rate > Self::MANY_LOST {
-            self.pmtu.on_many_lost(now);
+    /// The chunk in place `order` got lost while others arrived: perhaps its packet was too large.
+    pub(crate) fn on_reported_lost(&mut self, now: Instant, order: Order) {
+        if let Some(size) = self.sizes.of(order) {
+            self.pmtu.on_lost(now, size);
         }
     }
 

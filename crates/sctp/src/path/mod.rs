@@ -10,6 +10,7 @@ mod marks;
 mod paths;
 mod redundant;
 mod sending;
+mod sizes;
 mod stats;
 mod timer;
 
@@ -36,6 +37,7 @@ use ect::Ect;
 use heartbeat::Heartbeats;
 use marks::Marks;
 use redundant::Redundant;
+use sizes::PacketSizes;
 use std::sync::Arc;
 use timer::{Timer, TimerTable};
 
@@ -71,6 +73,8 @@ pub(crate) struct Path {
     /// The next round that is measured by a detour comes from this place in the order on.
     next_detour_order: Order,
     pmtu: PathMtu,
+    /// Of the packets that data left in.
+    sizes: PacketSizes,
     /// What the last MTU probe was marked with.
     pmtu_nonce: u64,
     heartbeats: Heartbeats,
@@ -135,6 +139,7 @@ impl Path {
             detoured: false,
             next_detour_order: Order::FIRST,
             pmtu: PathMtu::new(options.paths.base_mtu, options.paths.max_mtu),
+            sizes: PacketSizes::default(),
             pmtu_nonce: 0,
             heartbeats: Heartbeats::new(),
             redundant: Redundant::default(),

@@ -123,6 +123,11 @@ impl Path {
         self.timers.set_or_stop(Timer::Probe, timeout.map(|timeout| now + timeout));
     }
 
+    /// A packet of `size` bytes leaves with the data before the place `next`.
+    pub(crate) fn on_packet_sent(&mut self, next: Order, size: usize) {
+        self.sizes.on_sent(next, size);
+    }
+
     /// A redundancy chunk of `size` bytes leaves over this path, of which `counted` count for the window, behind the data in place
     /// `last`.
     pub(crate) fn on_redundancy_sent(&mut self, size: usize, counted: usize, last: Order) {
