@@ -5,7 +5,9 @@ use braidcast_sctp::{Association, AssociationId};
 use std::net::IpAddr;
 
 /// Bytes that are kept for a guest beyond those in its association.
-const EARLY_BYTES: usize = 4 << 20;
+const EARLY_BYTES: usize = 2 << 20;
+/// The same before it has said hello.
+const UNKNOWN_BYTES: usize = 128 << 10;
 /// Events that are kept for when it is let in.
 const MAX_EVENTS: usize = 16;
 
@@ -47,7 +49,7 @@ impl Guest {
         if self.addresses.is_empty() {
             self.addresses = association.paths().map(|path| path.route.remote.ip()).collect();
         }
-        while self.in_line || self.early_bytes < EARLY_BYTES {
+        while self.in_line || self.early_bytes < self.early_limit() {
             let Some(received) = association.recv(now, buf) else { break };
             match Message::parse(buf) {
                 Ok(Message::Hello(hello)) if self.hello.is_none() => {
@@ -63,6 +65,10 @@ impl Guest {
             }
         }
         malformed
+    }
+
+    const fn early_limit(&self) -> usize {
+        if self.hello.is_some() { EARLY_BYTES } else { UNKNOWN_BYTES }
     }
 
     /// Something happened to it that is told once it is let in.
