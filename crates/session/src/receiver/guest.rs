@@ -21,6 +21,8 @@ pub(super) struct Guest {
     pub(super) asked_at: Instant,
     /// It was told that it waits for its turn; meanwhile what it sends passes unseen.
     pub(super) in_line: bool,
+    /// Its stream, which is live, is over already.
+    pub(super) ended: bool,
     pub(super) addresses: Vec<IpAddr>,
     /// Messages that came so far, when and over which path.
     early: Vec<(Instant, PathId, Vec<u8>)>,
@@ -36,6 +38,7 @@ impl Guest {
             hello: None,
             asked_at: now,
             in_line: false,
+            ended: false,
             addresses: Vec::new(),
             early: Vec::new(),
             early_bytes: 0,
@@ -51,7 +54,9 @@ impl Guest {
         }
         while self.in_line || self.early_bytes < self.early_limit() {
             let Some(received) = association.recv(now, buf) else { break };
-            match Message::parse(buf) {
+            let message = Message::parse(buf);
+            self.ended |= matches!(message, Ok(Message::End(_)));
+            match message {
                 Ok(Message::Hello(hello)) if self.hello.is_none() => {
                     self.hello = Some(hello);
                     self.asked_at = now;
