@@ -131,6 +131,42 @@ fn applications_behind_the_server_can_begin_too() {
 }
 
 #[test]
+fn over_sctp_a_tunnel_takes_two_networks_and_goes_on_over_one() {
+    let (dir, [at, one, two, entrance]) = (tempfile::tempdir().unwrap(), free_ports());
+    let there = answering("there ");
+    let args = format!("127.0.0.1:{at} --over sctp --forward 127.0.0.1:{there} --deadline {there}=500ms");
+    let server = server(dir.path(), &args);
+    let link = |port: u16, more: &str| {
+        Running::start(dir.path(), &format!("emulate 127.0.0.1:{port} 127.0.0.1:{at} --delay 10ms {more}"))
+            .wait_for("listening")
+    };
+    let (first, _second) = (link(one, "--loss 5%"), link(two, ""));
+    let client = client(
+        dir.path(),
+        &format!(
+            "--over sctp --to 127.0.0.1:{one} --to 127.0.0.1:{two} --listen {entrance} --deadline {entrance}=300ms --fec auto"
+        ),
+    );
+    let client = client.wait_for(&format!("127.0.0.1:{two} is up"));
+    let asking = Asking::at(entrance);
+    let long = "x".repeat(1900);
+    for round in 0..20 {
+        asking.hears(&format!("{round} {long}"), &format!("there {round} {long}"));
+    }
+    first.interrupt();
+    first.finish();
+    for round in 0..20 {
+        asking.hears(&format!("later {round}"), &format!("there later {round}"));
+    }
+    let (_, document) = interrupted(client);
+    let end = &document["ends"][0];
+    assert_eq!((end["state"].as_str(), end["connections"].as_u64()), (Some("closed"), Some(1)), "{document}");
+    assert_eq!(end["paths"].as_array().unwrap().len(), 2, "{document}");
+    assert_eq!(end["flows"][0]["lifetime_ms"], 300.0);
+    interrupted(server.wait_for("has gone: shut down"));
+}
+
+#[test]
 fn a_server_that_restarts_is_found_again() {
     let (dir, [at, entrance]) = (tempfile::tempdir().unwrap(), free_ports());
     let there = answering("there ");

@@ -68,6 +68,12 @@ fn a_tunnel_says_what_it_lacks_and_what_does_not_go_together() {
     refused("tunnel server 9000 --listen 1 --ccid ccid2 --max-rate 1mbit", &["--max-rate", "--ccid ccid3"]);
     refused("tunnel client --to a:1 --listen 1 --min-rate 2mbit --max-rate 1mbit", &["--min-rate is more than"]);
     refused("tunnel client --to a:1 --listen 1 --mtu 100", &["576..=9000"]);
+    refused("tunnel client --to a:1 --listen 1 --over tcp", &["possible values: dccp, sctp"]);
+    refused("tunnel client --to 127.0.0.1:1 --to 127.0.0.1:2 --listen 1", &["DCCP takes one path", "--over sctp"]);
+    refused("tunnel client --to a:1 --listen 1 --fec auto", &["--fec is for --over sctp", "leave out --fec"]);
+    refused("tunnel server 9000 --forward 127.0.0.1:1 --over sctp --ccid ccid2", &["--ccid is for --over dccp"]);
+    refused("tunnel client --to a:1 --listen 1 --deadline 5004", &["5004=200ms"]);
+    refused("tunnel server 9000 --listen 1 --deadline 2=1s", &["names port 2", "an application at this end"]);
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub struct PathMtu {
     alive: u32,
     /// A small packet was answered since the last timeout.
     small_answered: bool,
+    /// The largest packet that got through since the first of those timeouts, bytes.
+    delivered: usize,
     /// When the last timeout was.
     timed_out: Option<Instant>,
     /// When the present size was last doubted.
@@ -60,10 +62,16 @@ impl PathMtu {
             black_holes: 0,
             alive: 0,
             small_answered: false,
+            delivered: 0,
             timed_out: None,
             doubted: None,
             narrow_news: false,
         }
+    }
+
+    /// The present size is being probed.
+    fn is_doubting(&self) -> bool {
+        self.candidate == Some(self.current)
     }
 
     /// Base and largest size are the same: that is what is sent, whatever becomes of it.
@@ -127,7 +135,7 @@ impl PathMtu {
         } else if self.outstanding {
             self.outstanding = false;
             self.attempts += 1;
-            if self.attempts >= Self::MAX_PROBES && self.candidate == Some(self.current) {
+            if self.attempts >= Self::MAX_PROBES && self.is_doubting() {
                 // What has just failed three times need not be tried again at once.
                 self.current = if self.current > self.base { self.base } else { Self::MIN };
                 self.next_smaller();
@@ -192,9 +200,13 @@ impl PathMtu {
     }
 
     /// A packet of `size` bytes got through; small ones say nothing about full packets.
-    pub const fn on_delivered(&mut self, size: usize) {
+    pub fn on_delivered(&mut self, size: usize) {
+        self.delivered = self.delivered.max(size);
         if size > self.base {
             (self.black_holes, self.alive) = (0, 0);
+            if self.is_doubting() {
+                (self.candidate, self.outstanding) = (None, false);
+            }
         }
     }
 
@@ -208,18 +220,21 @@ impl PathMtu {
     }
 
     /// A timeout; full packets may have stopped getting through (RFC 8899 §4.3). Whether the MTU fell: where small packets were answered
-    /// between two timeouts it is no outage, and [`MIN`](Self::MIN) is all that can be trusted; after three timeouts without answers it
+    /// between two timeouts it is no outage, and [`MIN`](Self::MIN) is all that can be trusted, or what got through meanwhile; after three timeouts without answers it
     /// is the base. From there the search begins anew, which takes a round trip or two where nothing was wrong.
     pub fn on_timeout(&mut self, now: Instant) -> bool {
         if self.timed_out.replace(now).is_some_and(|at| now.since(at) > Self::APART) {
             (self.black_holes, self.alive) = (0, 0);
+        }
+        if self.black_holes == 0 {
+            self.delivered = 0;
         }
         self.black_holes += 1;
         self.alive += core::mem::take(&mut self.small_answered) as u32;
         let least = if self.is_fixed() {
             return false;
         } else if self.alive >= 2 {
-            Self::MIN
+            self.delivered.max(Self::MIN)
         } else if self.black_holes >= Self::MAX_PROBES {
             self.base
         } else {
@@ -306,6 +321,8 @@ mod tests {
         assert!(!pmtu.is_searching(), "it was probed a moment ago");
         pmtu.on_many_lost(at(3000));
         assert!(pmtu.is_searching());
+        pmtu.on_delivered(1400);
+        assert!(!pmtu.is_searching(), "large packets do get through");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! Nothing here does I/O or reads a clock.
 
 mod bytes;
+mod lobby;
 mod machine;
 mod misuse;
 mod names;
@@ -14,7 +15,8 @@ mod serial;
 mod time;
 
 pub use bytes::{Reader, Truncated, Writer};
-pub use machine::{Datagram, Ecn, Machine, PathId, Route, SocketId, Transmit};
+pub use lobby::Lobby;
+pub use machine::{Datagram, Ecn, Heard, Machine, PathId, Route, SocketId, Transmit};
 pub use misuse::Misuse;
 pub use names::UnknownName;
 pub use rng::Rng;

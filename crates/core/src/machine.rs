@@ -23,6 +23,18 @@ impl Route {
     pub const fn new(socket: SocketId, remote: SocketAddr) -> Self {
         Self { socket, remote }
     }
+
+    /// Bytes of the headers below a datagram over it: IP, and UDP where there are ports.
+    pub const fn headers(&self) -> usize {
+        let ip = if self.remote.is_ipv4() { 20 } else { 40 };
+        if self.remote.port() == 0 { ip } else { ip + 8 }
+    }
+
+    /// How long an answer to a datagram of `len` bytes may be while it is not known whether the remote address is that of who sent it:
+    /// in IP packets three times as many bytes at most, as in QUIC (RFC 9000 section 8).
+    pub const fn longest_answer(&self, len: usize) -> usize {
+        3 * (len + self.headers()) - self.headers()
+    }
 }
 
 impl fmt::Display for Route {
@@ -85,6 +97,17 @@ impl Transmit {
     }
 }
 
+/// What a datagram turned out to be.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Heard {
+    /// Nothing that is answered.
+    Nothing,
+    /// From somebody who asks for a connection; anybody may say that from any address.
+    Stranger,
+    /// From who we are connected to, as numbers in it say that others do not know.
+    Peer,
+}
+
 /// A protocol without I/O: bytes and time go in; bytes, a timer and events come out.
 ///
 /// After each `handle_*` call, and after each call to a method of the machine's own, drain
@@ -96,6 +119,12 @@ pub trait Machine {
 
     /// A datagram arrived at `now`.
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>);
+
+    /// What the last datagram was: whether anything may be learnt from where it came from and where it went. Machines that tell nobody
+    /// from others take all for their peer's.
+    fn heard(&self) -> Heard {
+        Heard::Peer
+    }
 
     /// The clock reached `now`; call it at or after [`poll_timeout`](Self::poll_timeout). Early or spurious calls do no harm.
     fn handle_timeout(&mut self, now: Instant);

@@ -35,6 +35,18 @@ fn by_hand(half_open: usize) -> Pair {
     Pair::new(&Options { half_open, ..Options::default() }, Duplex::both(lossy(10, 5, "100%")))
 }
 
+#[test]
+fn a_request_is_answered_with_at_most_three_times_its_bytes() {
+    for half_open in [0, 128] {
+        let mut pair = by_hand(half_open);
+        let route = Route::new(SocketId(0), CLIENT.parse().unwrap());
+        let asked = packet(true, 1000, Kind::Request { service: SERVICE }, &[], b"").len();
+        let answer = request(&mut pair, CLIENT).expect("a Response").packet().as_bytes().len();
+        let (given, taken) = (asked + route.headers(), answer + route.headers());
+        assert!(taken <= 3 * given, "{given} bytes are answered by {taken}");
+    }
+}
+
 /// As Linux, which ignores Init Cookies.
 #[test]
 fn a_client_that_brings_no_cookie_back_connects_by_default() {

@@ -375,7 +375,10 @@ impl Driver {
         let mut datagrams = 0;
         for (id, socket) in (0..).map(SocketId).zip(&mut self.sockets) {
             if let Some(socket) = socket.as_mut().filter(|socket| socket.is_readable()) {
-                datagrams += socket.receive(id, &mut self.slots, |datagram| machine.handle_datagram(now, datagram));
+                datagrams += socket.receive(id, &mut self.slots, |datagram| {
+                    machine.handle_datagram(now, datagram);
+                    machine.heard()
+                });
             }
         }
         datagrams > 0

@@ -1,5 +1,5 @@
 use crate::bind::{self, Bind, BindError, Carrier};
-use braidcast_core::{Datagram, Ecn, Route, SocketId, Transmit};
+use braidcast_core::{Datagram, Ecn, Heard, Route, SocketId, Transmit};
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::io::Errno;
 use serde::Serialize;
@@ -72,8 +72,9 @@ pub struct Socket {
     /// There may be datagrams to read.
     readable: bool,
     /// Which of our addresses each remote sends to, if the socket is bound to all of them: the answers must come from
-    /// there, or the remote (or a NAT before it) does not know them.
-    sources: BTreeMap<SocketAddr, IpAddr>,
+    /// there, or the remote (or a NAT before it) does not know them. Learnt from what the remote itself sent, and from strangers only
+    /// about remotes of whom nothing better is known.
+    sources: BTreeMap<SocketAddr, (IpAddr, Heard)>,
     /// Errors on receiving since something was received.
     error_run: u8,
 }
@@ -219,7 +220,7 @@ impl Socket {
             return payload.len();
         }
         let destination = self.reachable_form(remote);
-        let mut src_ip = self.sources.get(&remote).copied();
+        let mut src_ip = self.sources.get(&remote).map(|(ip, _)| *ip);
         let segment = transmit.segment_size.unwrap_or(payload.len()).clamp(1, payload.len().max(1));
         let mut done = 0;
         // At least once, so that an empty datagram goes out too.
@@ -281,8 +282,13 @@ impl Socket {
         }
     }
 
-    /// Reads one batch and gives its datagrams to `feed`; how many there were.
-    pub(crate) fn receive(&mut self, id: SocketId, slots: &mut Slots, mut feed: impl FnMut(Datagram<'_>)) -> usize {
+    /// Reads one batch and gives its datagrams to `feed`, which says what each was; how many there were.
+    pub(crate) fn receive(
+        &mut self,
+        id: SocketId,
+        slots: &mut Slots,
+        mut feed: impl FnMut(Datagram<'_>) -> Heard,
+    ) -> usize {
         let received = slots.receive(|bufs, meta| self.state.recv(UdpSockRef::from(&self.raw), bufs, meta));
         match received {
             Ok(count) => {
@@ -295,9 +301,6 @@ impl Socket {
                 for (meta, buf) in slots.filled(count) {
                     let remote = SocketAddr::new(meta.addr.ip().to_canonical(), meta.addr.port());
                     let remote = if remote.is_ipv6() { meta.addr } else { remote };
-                    if let Some(ip) = meta.dst_ip.filter(|_| any_address) {
-                        remember_source(&mut self.sources, remote, ip);
-                    }
                     let (route, ecn) = (Route::new(id, remote), from_codepoint(meta.ecn));
                     // Raw sockets of IPv4, and only they, deliver the IP header too (raw(7)).
                     let raw_v4 = self.carrier != Carrier::Udp && self.local.is_ipv4();
@@ -305,14 +308,18 @@ impl Socket {
                     let mut rest = buf.get(headers..).unwrap_or_default();
                     self.stats.received_bytes += rest.len() as u64;
                     // At least once: an empty datagram is one too.
+                    let mut heard = Heard::Nothing;
                     loop {
                         let (payload, tail) = rest.split_at(rest.len().min(meta.stride.max(1)));
-                        feed(Datagram { route, ecn, payload });
+                        heard = heard.max(feed(Datagram { route, ecn, payload }));
                         datagrams += 1;
                         rest = tail;
                         if rest.is_empty() {
                             break;
                         }
+                    }
+                    if let Some(ip) = meta.dst_ip.filter(|_| any_address) {
+                        remember_source(&mut self.sources, remote, ip, heard);
                     }
                 }
                 self.stats.received_datagrams += datagrams as u64;
@@ -365,20 +372,25 @@ fn v4_header_len(packet: &[u8]) -> usize {
     packet.first().map_or(0, |first| usize::from(first & 0x0f) * 4)
 }
 
-/// Notes that `remote` sends to our address `ip`.
-fn remember_source(sources: &mut BTreeMap<SocketAddr, IpAddr>, remote: SocketAddr, ip: IpAddr) {
+/// Notes that `remote` sends to our address `ip`, as a datagram says that was `heard` from there.
+fn remember_source(sources: &mut BTreeMap<SocketAddr, (IpAddr, Heard)>, remote: SocketAddr, ip: IpAddr, heard: Heard) {
     let unicast = match ip.to_canonical() {
         IpAddr::V4(v4) => !v4.is_multicast() && !v4.is_broadcast(),
         IpAddr::V6(v6) => !v6.is_multicast(),
     };
-    if !unicast || sources.get(&remote) == Some(&ip) {
+    let known = sources.get(&remote).copied();
+    let better = known.is_none_or(|(_, by)| heard >= by);
+    if !unicast || heard == Heard::Nothing || !better || known == Some((ip, heard)) {
         return;
     }
-    if sources.len() >= MAX_SOURCES {
-        // Those still active are learnt anew by their next datagrams.
-        sources.clear();
+    if sources.len() >= MAX_SOURCES && known.is_none() {
+        // Strangers make room first. Peers that are still active are learnt anew by their next datagrams.
+        sources.retain(|_, (_, by)| *by == Heard::Peer);
+        if sources.len() >= MAX_SOURCES {
+            sources.clear();
+        }
     }
-    sources.insert(remote, ip);
+    sources.insert(remote, (ip, heard));
 }
 
 /// Prepares the socket for batches, ECN and path MTU discovery.
@@ -419,5 +431,28 @@ fn from_codepoint(ecn: Option<EcnCodepoint>) -> Ecn {
         Some(EcnCodepoint::Ect1) => Ecn::Ect1,
         Some(EcnCodepoint::Ect0) => Ecn::Ect0,
         Some(EcnCodepoint::Ce) => Ecn::Ce,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_remote_sends_to_is_learnt_from_itself_and_not_from_others() {
+        let remote = SocketAddr::from(([192, 0, 2, 1], 9));
+        let [right, wrong] = [[192, 0, 2, 7], [192, 0, 2, 9]].map(IpAddr::from);
+        let mut sources = BTreeMap::new();
+        let mut learn = |ip, heard| {
+            remember_source(&mut sources, remote, ip, heard);
+            sources.get(&remote).map(|(ip, _)| *ip)
+        };
+        assert_eq!(learn(wrong, Heard::Nothing), None);
+        assert_eq!(learn(wrong, Heard::Stranger), Some(wrong), "where else should the answer come from?");
+        assert_eq!(learn(right, Heard::Stranger), Some(right));
+        assert_eq!(learn(right, Heard::Peer), Some(right));
+        assert_eq!(learn(wrong, Heard::Stranger), Some(right));
+        assert_eq!(learn(wrong, Heard::Nothing), Some(right));
+        assert_eq!(learn(wrong, Heard::Peer), Some(wrong), "it moved to another address of ours");
     }
 }

@@ -89,6 +89,25 @@ impl Offer {
         Self { ecn, redundancy, slices, ..Self::new(rng, options.interleaving, options.papers.nr_sack) }
     }
 
+    /// This offer without what comes to nothing, as `peer` does not offer it.
+    pub(crate) fn as_far_as(&self, peer: &Self) -> Self {
+        let auth = peer.authenticates();
+        Self {
+            forward_tsn: self.forward_tsn && peer.forward_tsn,
+            i_data: self.i_data && peer.i_data,
+            i_forward_tsn: self.i_forward_tsn && peer.i_forward_tsn,
+            nr_sack: self.nr_sack && peer.nr_sack,
+            redundancy: self.redundancy && peer.redundancy,
+            asconf: self.asconf && peer.asconf,
+            ecn: self.ecn && peer.ecn,
+            slices: self.slices && peer.slices,
+            auth: self.auth && auth,
+            random: self.random.filter(|_| auth),
+            chunks: self.chunks.filter(|_| auth),
+            hmacs: self.hmacs.filter(|_| auth),
+        }
+    }
+
     /// What the sender of `parameters`, those of an INIT or INIT-ACK, offers. Parameters that say nothing about
     /// capabilities are passed over.
     ///
@@ -154,7 +173,8 @@ impl Offer {
         let mut kinds = [0; 9];
         let offered = extensions.iter().filter(|(offered, _)| *offered);
         let count = kinds.iter_mut().zip(offered).map(|(slot, &(_, kind))| *slot = kind).count();
-        if count > 0 {
+        // FORWARD-TSN alone has been said.
+        if kinds[..count] != [FORWARD_TSN] && count > 0 {
             Parameter::SupportedExtensions(&kinds[..count]).emit(w);
         }
         self.key_parameters().for_each(|parameter| parameter.emit(w));

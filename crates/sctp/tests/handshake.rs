@@ -2,7 +2,7 @@
 
 mod common;
 
-use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Writer};
+use braidcast_core::{Datagram, Ecn, Instant, Lobby, Machine, Rng, Route, SocketId, Writer};
 use braidcast_sctp::wire::chunk::{Abort, CookieEcho, Data, Heartbeat, Init, kind};
 use braidcast_sctp::wire::{Cause, Causes, Chunk, Packet, Parameter, Parameters, seal};
 use braidcast_sctp::{CloseReason, Endpoint, Event, Options, SendError, SendOptions};
@@ -10,6 +10,7 @@ use braidcast_sim::link::{LinkModel, Loss};
 use braidcast_sim::{Duplex, Network};
 use common::hand::Hand;
 use common::{CLIENT, Pair, SERVER, kinds, link, ms, packet, pattern, raw_packet, route, tag};
+use core::time::Duration;
 
 fn drop_packets(numbers: &[u64]) -> LinkModel {
     LinkModel { loss: Loss::Packets(numbers.iter().copied().collect()), ..link(10, 15) }
@@ -101,30 +102,67 @@ fn ten_thousand_inits_leave_no_state() {
     let mut server = Endpoint::new(Options::default(), Rng::from_seed(1)).unwrap();
     server.listen();
     let mut buf = Vec::new();
-    let mut flood = |server: &mut Endpoint, polled: bool| {
+    let mut now = Instant::ZERO;
+    let mut flood = |server: &mut Endpoint, pause: Duration, polled: bool| {
         let (mut replies, mut longest) = (0, 0);
         for n in 0..10_000_u32 {
+            now += pause;
             let [_, _, a, b] = n.to_be_bytes();
             let route = Route::new(SocketId(0), format!("10.9.{a}.{b}:{}", 1024 + n).parse().unwrap());
             let payload = init(n + 1, &[]);
-            server.handle_datagram(Instant::ZERO, Datagram { route, ecn: Ecn::NotEct, payload: &payload });
-            while let Some(transmit) = polled.then(|| server.poll_transmit(Instant::ZERO, &mut buf)).flatten() {
+            server.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload: &payload });
+            while let Some(transmit) = polled.then(|| server.poll_transmit(now, &mut buf)).flatten() {
                 assert_eq!((transmit.route, kinds(&buf), tag(&buf)), (route, vec![kind::INIT_ACK], n + 1));
+                assert!(buf.len() <= route.longest_answer(payload.len()), "{} bytes", buf.len());
                 (replies, longest) = (replies + 1, buf.len().max(longest));
             }
         }
         (replies, longest)
     };
-    let (replies, longest) = flood(&mut server, true);
+    let (replies, longest) = flood(&mut server, ms(1), true);
     assert_eq!(replies, 10_000);
     assert!(longest < 600, "{longest} bytes");
     assert_eq!(server.associations().count(), 0);
     assert_eq!(server.poll_timeout(), None);
+    // Faster ones are answered at the lobby's rate: 50,000 a second for 0.2 s.
+    let (replies, _) = flood(&mut server, Duration::from_micros(20), true);
+    let most = (Lobby::BURST + Lobby::PER_SECOND / 5) as i32;
+    assert!((most - 2..=most).contains(&replies), "{replies} answers");
     // Nobody takes the replies: they do not pile up.
-    flood(&mut server, false);
-    let waiting = core::iter::from_fn(|| server.poll_transmit(Instant::ZERO, &mut buf)).count();
+    flood(&mut server, ms(1), false);
+    let waiting = core::iter::from_fn(|| server.poll_transmit(Instant::from_millis(30_000), &mut buf)).count();
     assert_eq!(waiting, Endpoint::MAX_REPLIES);
     assert_eq!(server.associations().count(), 0);
+}
+
+#[test]
+fn an_answer_to_a_stranger_is_at_most_three_times_as_long_and_the_handshake_goes_on() {
+    let unknown: Vec<u8> = (0..30_u8).flat_map(|n| [0xc1, n, 0, 4]).collect();
+    let forward_tsn = [0xc0, 0, 0, 4];
+    for parameters in [&[][..], &forward_tsn, &unknown] {
+        for remote in ["192.0.2.1:9899", "[2001:db8::1]:9899", "192.0.2.1:0"] {
+            let mut server = Endpoint::new(Options::live(), Rng::from_seed(1)).unwrap();
+            server.listen();
+            let (route, now) = (Route::new(SocketId(0), remote.parse().unwrap()), Instant::from_millis(5));
+            let mut say = |payload: &[u8]| {
+                let mut buf = Vec::new();
+                server.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload });
+                server.poll_transmit(now, &mut buf);
+                buf
+            };
+            let first = init(7, parameters);
+            let answer = say(&first);
+            let (given, taken) = (first.len() + route.headers(), answer.len() + route.headers());
+            assert!(taken <= 3 * given, "{given} bytes are answered by {taken}");
+            let read = Packet::parse(&answer).unwrap();
+            let Some(Ok(Chunk::InitAck(ack))) = read.chunks().next().and_then(Result::ok).map(Chunk::parse) else {
+                panic!("no INIT ACK");
+            };
+            let cookie = ack.parameters.iter().flatten().find(|raw| raw.kind == 7).unwrap().value;
+            let echo = packet(ack.initiate_tag, &[Chunk::CookieEcho(CookieEcho { cookie })]);
+            assert_eq!(kinds(&say(&echo)), [kind::COOKIE_ACK]);
+        }
+    }
 }
 
 /// A handshake up to the COOKIE ECHO, which is not delivered.
@@ -391,6 +429,59 @@ fn no_more_associations_than_allowed() {
     hand.settle();
     assert!(matches!(hand.client_events()[..], [Event::Closed(CloseReason::AbortedByPeer(_))]));
     assert_eq!(hand.server.associations().count(), 0);
+}
+
+/// A stranger at `remote` shakes hands by hand; the chunks that answer its COOKIE ECHO, and its peer's tag.
+fn stranger(server: &mut Endpoint, now: Instant, remote: &str) -> (Vec<u8>, u32) {
+    let route = Route::new(SocketId(0), remote.parse().unwrap());
+    let mut say = |payload: &[u8]| {
+        let mut buf = Vec::new();
+        server.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload });
+        let mut answer = Vec::new();
+        while let Some(transmit) = server.poll_transmit(now, &mut buf) {
+            if transmit.route == route {
+                answer.clone_from(&buf);
+            }
+        }
+        answer
+    };
+    let answer = say(&init(7, &[]));
+    let read = Packet::parse(&answer).unwrap();
+    let Some(Ok(Chunk::InitAck(ack))) = read.chunks().next().and_then(Result::ok).map(Chunk::parse) else {
+        panic!("no INIT ACK");
+    };
+    let cookie = ack.parameters.iter().flatten().find(|raw| raw.kind == 7).unwrap().value;
+    (kinds(&say(&packet(ack.initiate_tag, &[Chunk::CookieEcho(CookieEcho { cookie })]))), ack.initiate_tag)
+}
+
+#[test]
+fn one_host_cannot_take_all_associations() {
+    let mut server =
+        Endpoint::new(Options::default().with(|it| it.limits.max_associations = 8), Rng::from_seed(1)).unwrap();
+    server.listen();
+    let at = Instant::from_millis;
+    let (taken, tag) = stranger(&mut server, at(1), "192.0.2.9:1000");
+    assert_eq!(taken, [kind::COOKIE_ACK]);
+    for n in 0..7 {
+        assert_eq!(stranger(&mut server, at(2 + n), &format!("192.0.2.1:{}", 1000 + n)).0, [kind::COOKIE_ACK]);
+    }
+    // All have just been heard.
+    assert_eq!(stranger(&mut server, at(100), "192.0.2.1:2000").0, [kind::ABORT]);
+    for n in 0..50 {
+        let now = at(1000 + 10 * n);
+        let (taken, _) = stranger(&mut server, now, &format!("192.0.2.{}:{}", 1 + n % 2, 3000 + n));
+        assert!(taken == [kind::COOKIE_ACK] || n >= 7, "{n}: {taken:?}");
+        assert!(server.associations().count() <= 8);
+    }
+    // The one of the other host has been silent for longer than any, and is still there.
+    let route = Route::new(SocketId(0), "192.0.2.9:1000".parse().unwrap());
+    let hello = packet(tag, &[Chunk::Heartbeat(Heartbeat { info: &[1; 8] })]);
+    server.handle_datagram(at(2000), Datagram { route, ecn: Ecn::NotEct, payload: &hello });
+    let mut buf = Vec::new();
+    let next = || server.poll_transmit(at(2000), &mut buf).map(|it| (it.route, kinds(&buf)));
+    let answers: Vec<_> = core::iter::from_fn(next).collect();
+    let answered = answers.iter().any(|(to, kinds)| *to == route && kinds.contains(&kind::HEARTBEAT_ACK));
+    assert!(answered, "{answers:?}");
 }
 
 #[test]

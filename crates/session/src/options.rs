@@ -32,6 +32,9 @@ pub struct SenderOptions {
     pub give_up: Option<Duration>,
     /// Secret shared with the receiver: paths join only with it. Default: empty, which is none.
     pub key: Vec<u8>,
+    /// Find out a receiver that acknowledges what it never got ([`LimitOptions::skip_tsns`](braidcast_sctp::LimitOptions::skip_tsns)).
+    /// Default: no, so that experiments send what they always sent.
+    pub skip_tsns: bool,
     /// Our SCTP port. Default: 9899.
     pub local_port: u16,
     /// What makes it the same stream after a restart of this end; `None`: nothing does. Default: `None`.
@@ -54,6 +57,7 @@ impl Default for SenderOptions {
             buffer: 4 << 20,
             give_up: None,
             key: Vec::new(),
+            skip_tsns: false,
             local_port: PORT,
             identity: None,
             name: String::new(),
@@ -74,6 +78,7 @@ impl SenderOptions {
         transport.timers.rto = self.redundancy.rto(transport.timers.rto);
         transport.timers.give_up = self.give_up;
         transport.redundancy = self.redundancy.transport();
+        transport.limits.skip_tsns = self.skip_tsns;
         transport
     }
 }

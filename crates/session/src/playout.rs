@@ -15,8 +15,12 @@ const TOO_EARLY: Duration = Duration::from_secs(2);
 const NULL_RUNS: usize = 8;
 /// What the index costs for each run, roughly.
 const RUN_COST: usize = 64;
+/// What a message costs beside its bytes and runs, roughly.
+const SLOT_COST: usize = 96;
 /// Buffers kept for reuse.
 const MAX_SPARE: usize = 64;
+/// Larger ones are not.
+const MAX_SPARE_BYTES: usize = 256 << 10;
 
 /// When packets leave the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -186,7 +190,7 @@ impl Playout {
             }
             runs_left += 1;
         }
-        self.held += buffer.len() + runs_left * RUN_COST;
+        self.held += SLOT_COST + buffer.len() + runs_left * RUN_COST;
         self.slots[id] = Slot {
             bytes: buffer,
             runs_left,
@@ -289,9 +293,9 @@ impl Playout {
         self.held = self.held.saturating_sub(RUN_COST);
         if slot.runs_left == 0 {
             let mut bytes = core::mem::take(&mut slot.bytes);
-            self.held = self.held.saturating_sub(bytes.len());
+            self.held = self.held.saturating_sub(SLOT_COST + bytes.len());
             self.free.push(id);
-            if self.spare.len() < MAX_SPARE {
+            if self.spare.len() < MAX_SPARE && bytes.capacity() <= MAX_SPARE_BYTES {
                 bytes.clear();
                 self.spare.push(bytes);
             }

@@ -10,7 +10,7 @@ pub use opening::{
 };
 
 use braidcast_core::{Reader, Truncated, Writer};
-use braidcast_media::ts::PACKET;
+use braidcast_media::ts::{NULL_PACKET, PACKET};
 use braidcast_media::{Kind, Run};
 
 /// Payload protocol identifier of every message: "BRCT". IANA assigns these first come, first served, from small
@@ -31,6 +31,9 @@ const FLAG_AGAIN: u8 = 0x08;
 
 /// Packets of one message at most, null packets included: 65,536. A short message must not stand for endless output.
 pub const MAX_PACKETS: u64 = 1 << 16;
+/// Null packets that one message may leave out, at most, for each packet that it carries: what comes out is never more than 17 times
+/// what came in. Of longer runs the sender carries some packets as they are ([`write_unit`]).
+pub const NULLS_PER_PACKET: u64 = 16;
 /// Bytes of a [`UnitHeader`] at most, and of each run behind it.
 pub(crate) const UNIT_HEADER: usize = 46;
 pub(crate) const RUN: usize = 16;
@@ -91,8 +94,9 @@ pub enum WireError {
 ///
 /// R: other pictures are predicted from this one. T: a presentation time is there. L: reliable, nothing is ever
 /// late. A: it may have come before, over an earlier association. A run is two numbers in LEB128 (seven bits a byte, lowest first): twice the gap between the run before and
-/// this one, plus one if its packets are null packets; and its length in packets. The first run's gap is zero. A unit
-/// too large for a message goes in several parts, each of which stands on its own.
+/// this one, plus one if its packets are null packets; and its length in packets. The first run's gap is zero. There are at most
+/// [`NULLS_PER_PACKET`] null packets for each packet that is carried. A unit too large for a message goes in several parts, each of
+/// which stands on its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnitHeader {
     /// What the unit holds.
@@ -306,6 +310,9 @@ fn check_runs(kind: Kind, mut runs: Runs<'_>) -> Result<&[u8], WireError> {
         Kind::Data => (packets, carried) == (1, 1),
         _ => packets > 0 && bytes.len() as u64 == carried * PACKET as u64,
     };
+    if packets - carried > carried * NULLS_PER_PACKET {
+        return Err(WireError::Field("number of null packets"));
+    }
     if fits { Ok(bytes) } else { Err(WireError::Field("length")) }
 }
 
@@ -329,7 +336,8 @@ fn below_max(number: u64, field: &'static str) -> Result<u64, WireError> {
 
 /// Writes a unit message into `out`, which is cleared first.
 ///
-/// `runs` are ascending and disjoint, at most 65,535, and `bytes` are as many as they call for.
+/// `runs` are ascending and disjoint, at most 65,535, and `bytes` are as many as they call for. Where more null packets are left out
+/// than a message may leave out, the first of them are carried like others.
 pub fn write_unit(out: &mut Vec<u8>, header: &UnitHeader, runs: &[Run], bytes: &[u8]) {
     out.clear();
     let mut w = Writer::new(out);
@@ -350,13 +358,47 @@ pub fn write_unit(out: &mut Vec<u8>, header: &UnitHeader, runs: &[Run], bytes: &
     if let Some(pts) = header.pts {
         w.u64(pts);
     }
-    w.u16(u16::try_from(runs.len()).unwrap_or(u16::MAX));
-    for run in runs {
+    let shown = || carry(runs);
+    w.u16(u16::try_from(shown().count()).unwrap_or(u16::MAX));
+    for (_, run) in shown() {
         number(&mut w, run.first.saturating_sub(at) << 1 | u64::from(run.null));
         number(&mut w, u64::from(run.count));
         at = run.end();
     }
-    w.bytes(bytes);
+    if header.kind == Kind::Data {
+        return w.bytes(bytes);
+    }
+    let mut rest = bytes;
+    for (was_null, run) in shown().filter(|(_, run)| !run.null) {
+        let wanted = run.count as usize * PACKET;
+        if was_null {
+            (0..run.count).for_each(|_| w.bytes(&NULL_PACKET));
+        } else {
+            let (now, later) = rest.split_at(wanted.min(rest.len()));
+            w.bytes(now);
+            rest = later;
+        }
+    }
+    w.bytes(rest);
+}
+
+/// The runs as they are written, and whether each was one of null packets: so many of the first null packets are carried that the
+/// others may be left out.
+fn carry(runs: &[Run]) -> impl Iterator<Item = (bool, Run)> {
+    let mut surplus = literal_nulls(runs);
+    runs.iter().flat_map(move |&run| {
+        let carried = if run.null { surplus.min(u64::from(run.count)) as u32 } else { 0 };
+        surplus -= u64::from(carried);
+        let first = Run { count: carried, null: false, ..run };
+        let rest = Run { first: run.first + u64::from(carried), count: run.count - carried, ..run };
+        [first, rest].into_iter().filter(|part| part.count > 0).map(move |part| (run.null, part))
+    })
+}
+
+/// How many of the null packets in `runs` a message carries.
+pub(crate) fn literal_nulls(runs: &[Run]) -> u64 {
+    let count = |null| runs.iter().filter(|run| run.null == null).map(|run| u64::from(run.count)).sum::<u64>();
+    count(true).saturating_sub(count(false) * NULLS_PER_PACKET).div_ceil(NULLS_PER_PACKET + 1)
 }
 
 fn number(w: &mut Writer<'_>, mut value: u64) {
@@ -406,7 +448,7 @@ mod tests {
 
     #[test]
     fn a_unit_message_stands_on_the_wire_as_drawn() {
-        let runs = [Run { first: 1000, count: 1, null: false }, Run { first: 1200, count: 300, null: true }];
+        let runs = [Run { first: 1000, count: 1, null: false }, Run { first: 1200, count: 16, null: true }];
         let mut out = Vec::new();
         write_unit(&mut out, &HEADER, &runs, &[0x47; PACKET]);
         #[rustfmt::skip]
@@ -419,11 +461,43 @@ mod tests {
             0, 0, 0, 0, 0, 2, 0x08, 0x50, // pts
             0, 2, // runs
             0, 1, // no gap, 1 packet
-            0x8f, 0x03, 0xac, 0x02, // gap of 199, null; 300 packets
+            0x8f, 0x03, 16, // gap of 199, null; 16 packets
         ];
         assert_eq!(out[..expected.len()], expected);
         let Ok(Message::Unit { header, runs: read, bytes }) = Message::parse(&out) else { panic!("does not parse") };
         assert_eq!((header, read.collect::<Vec<_>>(), bytes), (HEADER, runs.to_vec(), &[0x47; PACKET][..]));
+    }
+
+    #[test]
+    fn null_packets_that_may_not_be_left_out_are_carried() {
+        let mut out = Vec::new();
+        for (nulls, carried) in [(16, 0), (17, 1), (33, 1), (34, 2), (512, 30)] {
+            let runs = [Run { first: 5, count: nulls, null: true }, Run::one(5 + u64::from(nulls), false)];
+            write_unit(&mut out, &HEADER, &runs, &[9; PACKET]);
+            let Ok(Message::Unit { runs: read, bytes, .. }) = Message::parse(&out) else { panic!("{nulls}: refused") };
+            assert_eq!(bytes.len(), (carried + 1) * PACKET, "{nulls}");
+            assert_eq!(bytes[carried * PACKET..], [9; PACKET]);
+            assert!(bytes[..carried * PACKET].chunks(PACKET).all(|packet| packet == NULL_PACKET));
+            assert_eq!(read.map(|run| run.count).sum::<u32>(), nulls + 1);
+        }
+        // Those that found no unit to travel with.
+        write_unit(&mut out, &HEADER, &[Run { first: 0, count: 512, null: true }], &[]);
+        let Ok(Message::Unit { bytes, .. }) = Message::parse(&out) else { panic!("refused") };
+        assert_eq!(bytes.len(), 31 * PACKET);
+    }
+
+    #[test]
+    fn a_message_cannot_stand_for_many_more_packets_than_it_carries() {
+        let mut bomb = Vec::new();
+        write_unit(&mut bomb, &UnitHeader { pts: None, ..HEADER }, &[Run::one(0, false)], &[0; PACKET]);
+        let runs = UNIT_HEADER - 8;
+        for (more, refused) in [(&[1, 16][..], false), (&[1, 17], true), (&[1, 0x80, 0x80, 3], true)] {
+            let mut message = bomb.clone();
+            message[runs - 1] = 2;
+            message.splice(runs + 2..runs + 2, more.iter().copied());
+            let expected = refused.then_some(WireError::Field("number of null packets"));
+            assert_eq!(Message::parse(&message).err(), expected, "{more:?}");
+        }
     }
 
     #[test]
@@ -460,7 +534,8 @@ mod tests {
         fn arbitrary_bytes_do_no_harm(start in 0_u8..9, bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let message = [&[VERSION, start][..], &bytes].concat();
             if let Ok(Message::Unit { runs, .. }) = Message::parse(&message) {
-                prop_assert!(runs.map(|run| u64::from(run.count)).sum::<u64>() <= MAX_PACKETS);
+                let of = |null| runs.clone().filter(|run| run.null == null).map(|run| u64::from(run.count)).sum::<u64>();
+                prop_assert!(of(true) + of(false) <= MAX_PACKETS && of(true) <= NULLS_PER_PACKET * of(false));
             }
         }
     }

@@ -19,7 +19,7 @@ const PACE: Duration = Duration::from_millis(100);
 /// How soon after the first network works the stream must come out: two seconds, the latency, and a unit.
 const BACK: Duration = Duration::from_millis(2000 + 500 + 200);
 /// The same for a file, where what got lost before must come first.
-const FILE_BACK: Duration = Duration::from_secs(6);
+const FILE_BACK: Duration = Duration::from_secs(30);
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)

@@ -3,7 +3,7 @@
 
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
 use braidcast_dccp::{Ccid, Method, Options};
-use braidcast_session::tunnel::{Class, Discards, Happening, Settings, Tunnel};
+use braidcast_session::tunnel::{Class, Discards, FLOWS_PER_HOST, Happening, Settings, Tunnel};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -226,4 +226,190 @@ fn a_clock_that_steps_back_holds_a_tunnel_up_and_breaks_nothing() {
     assert!(matches!(pair.put(0, route)[..], [(1, _)]), "and then it goes on");
     let (_, link) = pair.ends[0].links().next().unwrap();
     assert_eq!((link.connections, link.flows.len()), (1, 2));
+}
+
+/// A server and clients on many hosts, each with a socket of its own, over a network that loses nothing and takes no time.
+struct Crowd {
+    now: Instant,
+    server: Tunnel,
+    clients: Vec<(SocketAddr, Tunnel)>,
+    /// Sockets that flows of the server have now, and those that were given back.
+    held: std::collections::BTreeSet<SocketId>,
+    next_socket: u16,
+    /// At which clients datagrams of the server's applications came out.
+    rang: Vec<usize>,
+    /// Datagrams that came out at the server.
+    came: usize,
+}
+
+impl Crowd {
+    fn new(settings: Settings) -> Self {
+        let forwards = vec![(address(9, 5000), Class::default())];
+        let options = Options { max_connections: 2 * settings.clients, ..Options::default() };
+        let mut server = Tunnel::new(options, Rng::from_seed(3), settings, forwards).unwrap();
+        server.serve(SocketId(0), 6511).unwrap();
+        server.add_entrance(SocketId(1), 0, Class::default());
+        let now = Instant::from_millis(1);
+        Self {
+            now,
+            server,
+            clients: Vec::new(),
+            held: std::collections::BTreeSet::new(),
+            next_socket: 100,
+            rang: Vec::new(),
+            came: 0,
+        }
+    }
+
+    /// One more client, on that host.
+    fn join(&mut self, host: u8) -> usize {
+        let n = self.clients.len();
+        let forwards = vec![(address(9, 6000), Class::default())];
+        let mut client =
+            Tunnel::new(Options::default(), Rng::from_seed(n as u64), Settings::default(), forwards).unwrap();
+        client.add_entrance(SocketId(ENTRANCE), 0, Class::default());
+        client.dial(self.now, Route::new(SocketId(0), address(2, 9000)), 6511);
+        self.clients.push((address(host, 10_000 + n as u16), client));
+        self.settle();
+        n
+    }
+
+    fn settle(&mut self) {
+        let mut buf = Vec::new();
+        loop {
+            let mut moved = false;
+            for n in 0..self.clients.len() {
+                let (from, client) = &mut self.clients[n];
+                while let Some(Transmit { route, .. }) = client.poll_transmit(self.now, &mut buf) {
+                    moved = true;
+                    if route.socket != SocketId(0) {
+                        self.rang.push(n);
+                        continue;
+                    }
+                    let route = Route::new(SocketId(0), *from);
+                    self.server.handle_datagram(self.now, Datagram { route, ecn: Ecn::NotEct, payload: &buf });
+                }
+                while let Some(happening) = client.poll_event() {
+                    if let Happening::WantSocket(link, flow, _) = happening {
+                        client.give_socket(link, flow, SocketId(500 + flow.number % 100));
+                        moved = true;
+                    }
+                }
+            }
+            while let Some(Transmit { route, .. }) = self.server.poll_transmit(self.now, &mut buf) {
+                moved = true;
+                if route.socket != SocketId(0) {
+                    self.came += 1;
+                    continue;
+                }
+                if let Some((_, client)) = self.clients.iter_mut().find(|(address, _)| *address == route.remote) {
+                    let route = Route::new(SocketId(0), address(2, 9000));
+                    client.handle_datagram(self.now, Datagram { route, ecn: Ecn::NotEct, payload: &buf });
+                }
+            }
+            while let Some(happening) = self.server.poll_event() {
+                match happening {
+                    Happening::WantSocket(link, flow, _) => {
+                        self.next_socket += 1;
+                        self.held.insert(SocketId(self.next_socket));
+                        self.server.give_socket(link, flow, SocketId(self.next_socket));
+                        moved = true;
+                    }
+                    Happening::FreeSocket(socket) => assert!(self.held.remove(&socket), "{socket:?} is not held"),
+                    _ => {}
+                }
+            }
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    fn wait(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.now < end {
+            self.now += Duration::from_millis(100);
+            self.server.handle_timeout(self.now);
+            self.clients.iter_mut().for_each(|(_, client)| client.handle_timeout(self.now));
+            self.settle();
+        }
+    }
+
+    /// An application at the client sends; whether it came out at the server.
+    fn reaches(&mut self, client: usize, application: u16) -> bool {
+        self.came = 0;
+        let route = Route::new(SocketId(ENTRANCE), address(8, application));
+        self.clients[client].1.handle_datagram(self.now, Datagram { route, ecn: Ecn::NotEct, payload: b"hello" });
+        self.settle();
+        self.wait(Duration::from_millis(200));
+        self.came > 0
+    }
+
+    /// An application at the server sends; the client that it came out at.
+    fn rings(&mut self, application: u16) -> Vec<usize> {
+        self.rang.clear();
+        let route = Route::new(SocketId(1), address(7, application));
+        self.server.handle_datagram(self.now, Datagram { route, ecn: Ecn::NotEct, payload: b"ring" });
+        self.settle();
+        self.wait(Duration::from_millis(200));
+        std::mem::take(&mut self.rang)
+    }
+}
+
+#[test]
+fn who_comes_later_takes_no_flows_away() {
+    let mut crowd = Crowd::new(Settings::default());
+    let first = crowd.join(1);
+    assert_eq!(crowd.rings(1), [first]);
+    let second = crowd.join(3);
+    crowd.wait(Duration::from_secs(3));
+    assert_eq!((crowd.rings(1), crowd.rings(2)), (vec![first], vec![first]));
+    // The first falls silent: what begins now goes to who is there, and comes back to stay.
+    crowd.clients[first].0 = address(4, 1);
+    crowd.wait(Duration::from_secs(6));
+    assert_eq!(crowd.rings(3), [second]);
+}
+
+#[test]
+fn one_host_cannot_take_all_connections() {
+    let mut crowd = Crowd::new(Settings { clients: 8, ..Settings::default() });
+    let honest = crowd.join(1);
+    assert!(crowd.reaches(honest, 1));
+    for n in 0..20 {
+        let stranger = crowd.join(3);
+        crowd.reaches(stranger, 1);
+        if n % 4 == 0 {
+            crowd.wait(Duration::from_secs(3));
+        }
+    }
+    let connected = crowd.server.links().filter(|(_, link)| link.connected).count();
+    assert!(connected <= 8, "{connected} are connected");
+    assert!(crowd.reaches(honest, 1));
+    let late = crowd.join(5);
+    assert!(crowd.reaches(late, 1));
+}
+
+#[test]
+fn one_host_cannot_take_all_flows() {
+    let mut crowd = Crowd::new(Settings::default());
+    let honest = crowd.join(1);
+    assert!(crowd.reaches(honest, 1));
+    let stranger = crowd.join(3);
+    for application in 0..600 {
+        let route = Route::new(SocketId(ENTRANCE), address(8, application));
+        let datagram = Datagram { route, ecn: Ecn::NotEct, payload: b"hello" };
+        crowd.clients[stranger].1.handle_datagram(crowd.now, datagram);
+        if application % 2 == 0 {
+            crowd.wait(Duration::from_millis(100));
+        }
+    }
+    crowd.wait(Duration::from_secs(3));
+    assert!((400..=FLOWS_PER_HOST + 1).contains(&crowd.held.len()), "{} sockets", crowd.held.len());
+    assert!(crowd.reaches(honest, 1) && crowd.reaches(honest, 2));
+    // Without a socket left, who has most gives one up.
+    let before = crowd.held.len();
+    assert!(crowd.server.give_way());
+    crowd.settle();
+    assert_eq!(crowd.held.len(), before - 1);
+    assert!(crowd.reaches(honest, 1));
 }

@@ -40,6 +40,11 @@ impl fmt::Display for Congestion {
     }
 }
 
+/// What a tunnel has unless told otherwise.
+pub(crate) const fn congestion_by_default() -> Congestion {
+    Congestion { ccid: Ccid::Three, ccid4: Variant::TfrcSp }
+}
+
 /// The name of a congestion control; help lists them all.
 pub(crate) fn congestion() -> impl TypedValueParser<Value = Congestion> {
     PossibleValuesParser::new(Congestion::all().map(|(name, _)| name)).try_map(|name| {

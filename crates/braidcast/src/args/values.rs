@@ -76,6 +76,48 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     }
 }
 
+/// What carries a tunnel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Over {
+    /// One path.
+    Dccp,
+    /// As many as there are.
+    Sctp,
+}
+
+impl fmt::Display for Over {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Dccp => "dccp",
+            Self::Sctp => "sctp",
+        })
+    }
+}
+
+/// The name of what carries a tunnel; help lists them all.
+pub(crate) fn over() -> impl TypedValueParser<Value = Over> {
+    let all = [Over::Dccp, Over::Sctp];
+    PossibleValuesParser::new(["dccp", "sctp"])
+        .map(move |name| all.into_iter().find(|it| it.to_string() == name).unwrap_or(Over::Dccp))
+}
+
+/// How long what a port sends is of use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Deadline {
+    /// UDP port, here or where datagrams are forwarded to.
+    pub(crate) port: u16,
+    /// From application to application.
+    pub(crate) time: Duration,
+}
+
+/// `PORT=TIME`.
+pub(crate) fn deadline(text: &str) -> Result<Deadline, String> {
+    let wrong = || format!("'{text}' is no deadline: write for example 5004=200ms");
+    let (port, time) = text.trim().split_once('=').ok_or_else(wrong)?;
+    let port = port.trim().parse().map_err(|_| wrong())?;
+    Ok(Deadline { port, time: lifetime(time.trim())? })
+}
+
 /// Where a stream comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Input {

@@ -63,9 +63,9 @@ impl Connection {
         Ok(it)
     }
 
-    /// Queues the Response to the Request that began this.
-    pub(crate) fn answer_request(&mut self, refused_data: bool) {
-        self.control(Control::Response { refused_data });
+    /// Queues the Response to the Request that began this, of `most` bytes at most.
+    pub(crate) fn answer_request(&mut self, refused_data: bool, most: usize) {
+        self.control(Control::Response { refused_data, most });
     }
 
     /// The Init Cookie for the Response.
@@ -78,16 +78,16 @@ impl Connection {
     /// A server whose client has brought its Init Cookie back: the Response left long ago.
     pub(crate) fn revive(&mut self, now: Instant) {
         let mut response = Vec::new();
-        self.respond_to_request(now, false, &mut response);
+        self.respond_to_request(now, false, usize::MAX, &mut response);
         self.handshake_sent.clear();
         for _ in 0..RESPONSES_WITHOUT_STATE {
             self.numbers.take();
         }
     }
 
-    /// Writes the Response (RFC 4340 §8.5 step 11).
-    pub(crate) fn respond_to_request(&mut self, now: Instant, refused_data: bool, buf: &mut Vec<u8>) {
-        self.build(now, &Control::Response { refused_data }, buf);
+    /// Writes the Response (RFC 4340 §8.5 step 11), of `most` bytes at most.
+    pub(crate) fn respond_to_request(&mut self, now: Instant, refused_data: bool, most: usize, buf: &mut Vec<u8>) {
+        self.build(now, &Control::Response { refused_data, most }, buf);
     }
 
     fn new(now: Instant, options: Arc<Options>, rng: Rng, it: Handshake, is_server: bool, phase: Phase) -> Self {

@@ -61,6 +61,8 @@ enum Control {
     Request,
     Response {
         refused_data: bool,
+        /// Bytes that it may have: anybody may have sent the Request.
+        most: usize,
     },
     Ack,
     Sync {

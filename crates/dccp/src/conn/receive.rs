@@ -9,27 +9,35 @@ use braidcast_core::{Ecn, Instant};
 use core::time::Duration;
 
 impl Connection {
-    /// Takes a packet of this connection that passed steps 1 and 2: the rest of RFC 4340 §8.5.
-    pub(crate) fn handle_packet(&mut self, now: Instant, ecn: Ecn, packet: &Packet<'_>) {
+    /// Takes a packet of this connection that passed steps 1 and 2: the rest of RFC 4340 §8.5. Whether its numbers are those that only
+    /// the peer knows.
+    pub(crate) fn handle_packet(&mut self, now: Instant, ecn: Ecn, packet: &Packet<'_>) -> bool {
         self.stats.received_packets += 1;
         if matches!(self.phase, Phase::Closed { .. }) || !self.prepare_request_state(now, &packet.header) {
-            return;
+            return false;
         }
-        let Some(it) = self.check_numbers(now, ecn, packet) else { return };
+        let Some(it) = self.check_numbers(now, ecn, packet) else { return false };
         if !self.replay.insert(it.seq) {
             self.stats.duplicates += 1;
-            return;
+            return false;
         }
         if self.is_unexpected(&it) {
-            return self.sync(now, it.seq); // step 7
+            self.sync(now, it.seq); // step 7
+            return false;
         }
         self.last_valid = now;
-        let taken_in = self.transfers();
-        if !self.process(now, &it) {
+        self.take(now, &it);
+        true
+    }
+
+    /// A packet with valid numbers.
+    fn take(&mut self, now: Instant, it: &Received<'_>) {
+        let (packet, taken_in) = (it.packet, self.transfers());
+        if !self.process(now, it) {
             return;
         }
         self.note(now, false, &packet.header, packet.payload.len());
-        self.advance(now, &it, taken_in);
+        self.advance(now, it, taken_in);
         if self.lacks_ack_vectors() {
             let change = wire::option::kind::CHANGE_R;
             return self.violated(Reset::option(ResetCode::OPTION_ERROR, change, &[number::SEND_ACK_VECTOR]));
@@ -237,7 +245,8 @@ impl Connection {
             Kind::Reset { reset, .. } => return self.handle_reset(reset, it.packet.payload), // step 9
             Kind::Response { .. } => self.handle_response(now, it),                          // steps 10 and 12
             Kind::Request { .. } if matches!(self.phase, Phase::Respond { .. }) => {
-                self.control(Control::Response { refused_data: !it.packet.payload.is_empty() }); // step 11
+                let most = self.route.longest_answer(it.packet.as_bytes().len());
+                self.control(Control::Response { refused_data: !it.packet.payload.is_empty(), most }); // step 11
             }
             Kind::Request { .. } => {}
             kind => {

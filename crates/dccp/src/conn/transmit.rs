@@ -201,7 +201,11 @@ impl Connection {
         control: Option<&Control>,
         builder: &mut Builder<'_>,
     ) {
-        let room = builder.room();
+        // Features that do not fit go on later packets.
+        let room = match control {
+            Some(&Control::Response { most, .. }) => builder.room_within(most),
+            _ => builder.room(),
+        };
         let w = &mut builder.options();
         let start = w.position();
         if self.counts_ndp() {
@@ -218,7 +222,7 @@ impl Connection {
             self.echo = None;
         }
         match control {
-            Some(Control::Response { refused_data }) => {
+            Some(Control::Response { refused_data, .. }) => {
                 emit_timestamp(now, w);
                 if *refused_data {
                     // §8.1.3: data on a Request is not taken.

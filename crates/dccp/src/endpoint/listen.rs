@@ -3,7 +3,7 @@ use super::{Endpoint, FlowId};
 use crate::conn::{Connection, Handshake, changes, options_of_request};
 use crate::seq::Seq;
 use crate::wire::{Builder, Checksum, Header, Kind, Opt, Packet, Reset, ResetCode, ServiceCode};
-use braidcast_core::{Ecn, Instant};
+use braidcast_core::{Ecn, Heard, Instant};
 use std::sync::Arc;
 
 impl Endpoint {
@@ -66,13 +66,14 @@ impl Endpoint {
         let refused_data = !packet.payload.is_empty();
         let cookie = self.cookies.seal(&Cookie { created: now, service, iss, isr: request, changes }, flow.into());
         connection.set_cookie(cookie);
+        let most = flow.route.longest_answer(packet.as_bytes().len());
         if self.make_room_half_open() {
-            connection.answer_request(refused_data);
+            connection.answer_request(refused_data, most);
             let id = self.insert(flow, connection);
             self.note_half_open(id);
         } else if self.roster.takes_replies() {
             let mut response = Vec::new();
-            connection.respond_to_request(now, refused_data, &mut response);
+            connection.respond_to_request(now, refused_data, most, &mut response);
             self.roster.reply(flow.route, response);
         }
     }
@@ -102,7 +103,9 @@ impl Endpoint {
             return self.reset(now, flow, packet, bad);
         };
         connection.revive(now);
-        connection.handle_packet(now, ecn, packet);
+        if connection.handle_packet(now, ecn, packet) {
+            self.heard = Heard::Peer;
+        }
         if !connection.is_half_open() {
             self.insert(flow, connection);
         }

@@ -10,7 +10,9 @@ use crate::conn::{Connection, Handshake};
 use crate::rate_limit::RateLimit;
 use crate::seq::Seq;
 use crate::wire::{Checksum, Packet, ServiceCode};
-use braidcast_core::{Datagram, Instant, Key, Machine, Member, Misuse, Rng, Roster, Route, SocketId, Transmit, Turn};
+use braidcast_core::{
+    Datagram, Ecn, Heard, Instant, Key, Lobby, Machine, Member, Misuse, Rng, Roster, Route, SocketId, Transmit, Turn,
+};
 use cookie::{CookieJar, Ends};
 use core::time::Duration;
 use half_open::HalfOpen;
@@ -95,6 +97,9 @@ impl Member for Entry {
 /// Call [`connect`](Self::connect) or [`listen`](Self::listen), then drive it as [`Machine`] says. Events carry the connection
 /// they are about; get at it by [`connection_mut`](Self::connection_mut). After [`Event::Closed`] the connection is gone
 /// once the last packets have left and all that came has been read, or a minute later.
+///
+/// Requests are answered within the rate of a [`Lobby`], once the connections have sent what they have, and with no more bytes than
+/// [`Route::longest_answer`].
 #[derive(Debug)]
 pub struct Endpoint {
     options: Arc<Options>,
@@ -103,6 +108,10 @@ pub struct Endpoint {
     addresses: HashMap<SocketId, IpAddr>,
     listeners: HashMap<u16, Vec<ServiceCode>>,
     roster: Roster<Entry>,
+    /// Requests that wait until the connections have sent what they have.
+    lobby: Lobby,
+    /// What the last datagram was.
+    heard: Heard,
     half_open: HalfOpen,
     ports: Ports,
     flows: HashMap<FlowId, Flow>,
@@ -141,6 +150,8 @@ impl Endpoint {
             addresses: HashMap::new(),
             listeners: HashMap::new(),
             roster: Roster::default(),
+            lobby: Lobby::default(),
+            heard: Heard::Nothing,
             half_open: HalfOpen::default(),
             ports: Ports::default(),
             flows: HashMap::new(),
@@ -256,6 +267,36 @@ impl Endpoint {
         id
     }
 
+    fn receive(&mut self, now: Instant, route: Route, ecn: Ecn, payload: &[u8]) {
+        let Some(checksum) = self.checksum(route) else { return };
+        let Ok(packet) = Packet::parse(payload, checksum) else { return }; // §8.5 step 1
+        let header = &packet.header;
+        let flow = FlowId { route, local_port: header.destination_port, remote_port: header.source_port };
+        self.free_rested(now);
+        let last = self.last.filter(|&(it, id)| it == flow && self.connection(id).is_some());
+        let known = last.map(|(_, id)| Flow::Connection(id)).or_else(|| self.flows.get(&flow).copied());
+        match known {
+            Some(Flow::Connection(id)) => {
+                self.last = Some((flow, id));
+                if let Some(entry) = self.roster.wake(id)
+                    && entry.connection.handle_packet(now, ecn, &packet)
+                {
+                    self.heard = Heard::Peer;
+                }
+            }
+            Some(Flow::TimeWait) => self.no_connection(now, flow, &packet),
+            None => self.handle_stray(now, flow, ecn, checksum, &packet),
+        }
+    }
+
+    /// Answers the Request that has waited longest; whether there was one.
+    fn receive_stranger(&mut self, now: Instant) -> bool {
+        let Some((route, bytes)) = self.lobby.take() else { return false };
+        self.receive(now, route, Ecn::NotEct, &bytes);
+        self.lobby.recycle(bytes);
+        true
+    }
+
     /// The connection has been polled dry; it goes if it is over.
     fn rest(&mut self, now: Instant, id: ConnectionId) {
         let Some(entry) = self.roster.get_mut(id) else { return };
@@ -338,23 +379,16 @@ impl Machine for Endpoint {
 
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         let Datagram { route, ecn, payload } = datagram;
-        let Some(checksum) = self.checksum(route) else { return };
-        let Ok(packet) = Packet::parse(payload, checksum) else { return }; // §8.5 step 1
-        let header = &packet.header;
-        let flow = FlowId { route, local_port: header.destination_port, remote_port: header.source_port };
-        self.free_rested(now);
-        let last = self.last.filter(|&(it, id)| it == flow && self.connection(id).is_some());
-        let known = last.map(|(_, id)| Flow::Connection(id)).or_else(|| self.flows.get(&flow).copied());
-        match known {
-            Some(Flow::Connection(id)) => {
-                self.last = Some((flow, id));
-                if let Some(entry) = self.roster.wake(id) {
-                    entry.connection.handle_packet(now, ecn, &packet);
-                }
-            }
-            Some(Flow::TimeWait) => self.no_connection(now, flow, &packet),
-            None => self.handle_stray(now, flow, ecn, checksum, &packet),
+        self.heard = Heard::Nothing;
+        if is_request(payload) {
+            self.heard = if self.listeners.is_empty() { Heard::Nothing } else { Heard::Stranger };
+            return self.lobby.enter(now, route, payload);
         }
+        self.receive(now, route, ecn, payload);
+    }
+
+    fn heard(&self) -> Heard {
+        self.heard
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -364,8 +398,14 @@ impl Machine for Endpoint {
     fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         loop {
             match self.roster.poll_transmit(now, buf) {
-                Turn::Packet(transmit) => return Some(transmit),
+                Turn::Packet(transmit) => {
+                    if self.lobby.wait() {
+                        self.receive_stranger(now);
+                    }
+                    return Some(transmit);
+                }
                 Turn::Dry(id) => self.rest(now, id),
+                Turn::Over if self.receive_stranger(now) => {}
                 Turn::Over => return None,
             }
         }
@@ -378,4 +418,9 @@ impl Machine for Endpoint {
     fn poll_event(&mut self) -> Option<Self::Event> {
         self.roster.poll_event()
     }
+}
+
+/// Whether a packet says that it is a Request, told by its type alone.
+fn is_request(packet: &[u8]) -> bool {
+    packet.get(8).is_some_and(|typed| typed >> 1 & 15 == 0)
 }

@@ -49,6 +49,11 @@ impl<'a> Builder<'a> {
         Self::MAX_HEADER.saturating_sub(self.buf.len() - self.start)
     }
 
+    /// The same, if the packet is to have `most` bytes at most and no data.
+    pub fn room_within(&self, most: usize) -> usize {
+        self.room().saturating_sub(Self::MAX_HEADER.saturating_sub(most / 4 * 4))
+    }
+
     /// Bytes of header and options so far, with their padding.
     pub fn header_len(&self) -> usize {
         (self.buf.len() - self.start).next_multiple_of(4)

@@ -72,6 +72,10 @@ impl Open {
         let siblings = coupled.as_ref().map(Coupled::siblings).unwrap_or_default();
         let (in_flight, next) = (self.ledger.in_flight_over(index), self.ledger.next_order(index));
         self.paths[index].on_retransmission_timeout(now, in_flight, siblings, next);
+        // What probes a shut window is dropped by the peer, however small it is.
+        if self.ledger.peer_room() >= self.paths[index].mtu() {
+            self.paths[index].doubt_mtu_after_timeout(now);
+        }
         self.scheduler.on_restarted(index.get());
         self.journal.stats.t3_expiries += 1;
         if self.ledger.in_flight() == 0 && !self.ledger.is_forwarding() {

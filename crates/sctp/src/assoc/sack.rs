@@ -7,6 +7,9 @@ use crate::tx::{Ack, AckReport};
 use crate::wire::chunk::{GapBlocks, Sack};
 use braidcast_core::Instant;
 
+/// How a peer is told that its acknowledgements are not to be believed.
+const LIE: &str = "acknowledged data that was never sent";
+
 /// What one SACK said, gathered before it is acted on; kept between calls so that nothing is allocated.
 #[derive(Debug, Default)]
 pub(super) struct AckScratch {
@@ -30,14 +33,23 @@ impl Open {
     /// `kept`: the gap blocks of an NR-SACK that the peer cannot withdraw, which are not among those of `sack`.
     pub(super) fn handle_sack(&mut self, now: Instant, arrived: PathIndex, sack: &Sack<'_>, kept: GapBlocks<'_>) {
         if self.ledger.unwrap(sack.cumulative_tsn) >= self.ledger.next_tsn() || !self.state.is_up() {
-            return; // Beyond what was ever sent: nonsense.
+            // Beyond what was ever sent: nonsense.
+            if self.options.limits.skip_tsns && self.state.is_up() {
+                self.violation(LIE);
+            }
+            return;
         }
         self.note_duplicates(sack);
         let mut scratch = core::mem::take(&mut self.scratch.ack);
         let AckScratch { report, paths, overdue } = &mut scratch;
         let ack = Ack { cumulative: sack.cumulative_tsn, window: sack.a_rwnd, gaps: sack.gaps, kept };
         let (ledger, books) = self.books();
-        if ledger.acknowledge(books, &ack, report) {
+        let news = ledger.acknowledge(books, &ack, report);
+        if ledger.was_lied_to() {
+            self.scratch.ack = scratch;
+            return self.violation(LIE);
+        }
+        if news {
             if sack.a_rwnd == 0 {
                 self.errors = 0; // RFC 9260 §6.1 A: a peer without room is not dead.
             }
@@ -177,7 +189,7 @@ impl Open {
             if self.fec.is_some() && !again {
                 continue; // Redundancy overtook it.
             }
-            let chunk = self.ledger.get(tsn).filter(|chunk| !chunk.is_kept());
+            let chunk = self.ledger.get(tsn).filter(|chunk| chunk.has_message());
             let chunk = chunk.filter(|chunk| !self.queue.get(chunk.piece().message).copied);
             if let Some((index, _)) = chunk.and_then(crate::tx::Chunk::place) {
                 self.paths[index].on_spurious();

@@ -143,7 +143,7 @@ impl Open {
         let mut skips: Vec<ISkip> = Vec::new();
         let mut reached = self.ledger.base().before();
         for (tsn, chunk) in self.ledger.iter().take_while(|&(tsn, _)| tsn <= point) {
-            if chunk.is_abandoned() {
+            if chunk.is_abandoned() && chunk.has_message() {
                 let message = self.queue.get(chunk.piece().message);
                 let &crate::tx::Message { stream, unordered, number: mid, .. } = message;
                 if self.agreed.interleaving || !unordered {
@@ -256,6 +256,9 @@ impl Open {
                 break;
             }
             let Some(piece) = self.queue.cut(room) else { break };
+            if self.options.limits.skip_tsns && self.agreed.forward_tsn && self.queue.waiting_bytes() > 0 {
+                self.ledger.leave_out(now, &mut self.rng, piece);
+            }
             let leave = self.departs(now, index, usize::from(piece.len));
             let (ledger, books) = self.books();
             let departure = ledger.send(books, leave, piece);

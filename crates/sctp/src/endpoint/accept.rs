@@ -5,8 +5,10 @@ use crate::capabilities::{Offer, Unrecognized};
 use crate::cookie::{Cookie, CookieError};
 use crate::wire::chunk::{Abort, CookieAck, ErrorChunk, Init};
 use crate::wire::{self, Cause, Causes, Chunk, Header, Packet, Parameter, Parameters};
-use braidcast_core::{Ecn, Instant, Route, Writer};
+use braidcast_core::{Ecn, Heard, Instant, Route, Writer};
 use core::time::Duration;
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// What an INIT ACK tells about us, from nothing or from the association that there is.
@@ -18,13 +20,16 @@ struct Answer {
 }
 
 impl Endpoint {
+    /// Who sent nothing for so long may have to go when others come.
+    const SILENT: Duration = Duration::from_millis(250);
     /// Least a_rwnd that an INIT may name (RFC 9260 §3.3.2).
     const MIN_A_RWND: u32 = 1500;
 
     /// INIT: answered by INIT ACK with all that is known in a cookie, and forgotten (RFC 9260 §5.1 B, §5.2.1, §5.2.2).
-    pub(super) fn handle_init(&mut self, now: Instant, route: Route, packet: &Packet<'_>) {
+    /// The packet has `len` bytes.
+    pub(super) fn handle_init(&mut self, now: Instant, route: Route, packet: &Packet<'_>, len: usize) {
         // RFC 9260 §8.5.1 A, §6.10: tag 0, and alone in its packet.
-        if packet.header.verification_tag != 0 || packet.chunks().count() != 1 {
+        if packet.header.verification_tag != 0 || packet.chunks().nth(1).is_some() {
             return;
         }
         let Some(Ok(Chunk::Init(init))) = packet.chunks().next().and_then(Result::ok).map(Chunk::parse) else { return };
@@ -57,7 +62,7 @@ impl Endpoint {
             }
             return;
         };
-        self.send_init_ack(now, route, port, &init, peer_offer, &answer);
+        self.send_init_ack(now, (route, port), &init, peer_offer, answer, len);
     }
 
     /// Our side of an INIT ACK; `None` where none is due.
@@ -83,15 +88,36 @@ impl Endpoint {
         Some(Answer { local_tag: nonzero(&mut rng), initial_tsn: rng.u32(), offer, tie_tags })
     }
 
+    /// The INIT came in a packet of `len` bytes, from who knows where: the answer is no longer than [`Route::longest_answer`]. What does
+    /// not fit is left out: what the peer did not offer, which comes to nothing anyway; then the report of what we do not know.
     fn send_init_ack(
         &mut self,
         now: Instant,
-        route: Route,
-        port: u16,
+        (route, port): (Route, u16),
+        init: &Init<'_>,
+        peer_offer: Offer,
+        mut ours: Answer,
+        len: usize,
+    ) {
+        let most = route.longest_answer(len);
+        for reports in [true, true, false] {
+            let packet = self.init_ack(now, (route, port), init, peer_offer, &ours, reports);
+            if packet.len() <= most {
+                return self.roster.reply(route, packet);
+            }
+            ours.offer = ours.offer.as_far_as(&peer_offer);
+        }
+    }
+
+    fn init_ack(
+        &mut self,
+        now: Instant,
+        (route, port): (Route, u16),
         init: &Init<'_>,
         peer_offer: Offer,
         ours: &Answer,
-    ) {
+        reports: bool,
+    ) -> Vec<u8> {
         let preservative = crate::capabilities::recognized(init.parameters).find_map(|parameter| match parameter {
             Ok(Parameter::CookiePreservative(ms)) => Some(Duration::from_millis(u64::from(ms))),
             _ => None,
@@ -125,7 +151,9 @@ impl Endpoint {
         Parameter::StateCookie(&sealed).emit(&mut w);
         ours.offer.emit(&mut w);
         Addresses::ours(&self.options).emit(&mut w);
-        Unrecognized::new(init.parameters).emit_parameters(&mut w);
+        if reports {
+            Unrecognized::new(init.parameters).emit_parameters(&mut w);
+        }
         let chunk = Init {
             initiate_tag: ours.local_tag,
             a_rwnd: self.options.limits.receive_buffer as u32,
@@ -134,7 +162,7 @@ impl Endpoint {
             initial_tsn: ours.initial_tsn,
             parameters: Parameters::new(&parameters),
         };
-        self.reply_chunk(route, port, init.initiate_tag, &Chunk::InitAck(chunk));
+        self.one_chunk(port, init.initiate_tag, &Chunk::InitAck(chunk))
     }
 
     /// COOKIE ECHO: the one thing that makes an association (RFC 9260 §5.1 D, §5.2.4).
@@ -164,6 +192,7 @@ impl Endpoint {
         {
             return;
         }
+        self.heard = Heard::Peer;
         let id = match self.existing(route, &cookie) {
             Some((_, Case::Stray)) => return,
             Some((id, case)) => {
@@ -175,13 +204,14 @@ impl Endpoint {
                 id
             }
             None => {
-                if !self.listening || self.roster.len() >= self.options.limits.max_associations {
+                let full = self.roster.len() >= self.options.limits.max_associations;
+                if !self.listening || (full && !self.turn_out_idlest(now, route.remote.ip())) {
                     return self.refuse_init(route, cookie.peer_port, cookie.peer_tag, &Cause::OutOfResource);
                 }
                 let rng = self.rng.fork();
                 let mut association = Association::accept(now, Arc::clone(&self.options), rng, &cookie, route);
                 association.handle_cookie_echo(now, route, &cookie, false);
-                self.insert(association)
+                self.insert(association, Some((route.remote.ip(), now)))
             }
         };
         // What is bundled behind the cookie: data, perhaps.
@@ -189,6 +219,25 @@ impl Endpoint {
             entry.association.handle_packet(now, route, Ecn::NotEct, packet, bytes);
         }
         self.settle(id);
+    }
+
+    /// There are as many associations as there may be, and `newcomer` asks for one more. Of the host that opened most, the one that was
+    /// silent longest must go, so that one host cannot take all; one that just spoke only for a host that has far fewer. `false` if
+    /// none need go.
+    fn turn_out_idlest(&mut self, now: Instant, newcomer: IpAddr) -> bool {
+        let guests = || self.roster.ids().filter_map(|id| Some((id, self.roster.get(id)?.guest?)));
+        let mut hosts = HashMap::new();
+        guests().for_each(|(_, (host, _))| *hosts.entry(host).or_insert(0_usize) += 1);
+        let of_newcomer = hosts.get(&newcomer).copied().unwrap_or_default();
+        let Some((crowd, most)) = hosts.into_iter().max_by_key(|&(host, count)| (count, host)) else { return false };
+        let idlest = guests().filter(|(_, (host, _))| *host == crowd).min_by_key(|(_, (_, heard))| *heard);
+        let may_go = |heard| most > of_newcomer + 1 || now.since(heard) >= Self::SILENT;
+        let Some((id, _)) = idlest.filter(|(_, (_, heard))| may_go(*heard)) else { return false };
+        if let Some(entry) = self.roster.get_mut(id) {
+            entry.association.abort(now, "silent while others ask for its place");
+        }
+        self.settle(id);
+        true
     }
 
     /// The association that `cookie` is about, and which case of RFC 9260 §5.2.4 table 12 this is.
@@ -217,12 +266,17 @@ impl Endpoint {
 
     /// Answers with one chunk, on behalf of no association.
     pub(super) fn reply_chunk(&mut self, route: Route, port: u16, tag: u32, chunk: &Chunk<'_>) {
+        let packet = self.one_chunk(port, tag, chunk);
+        self.roster.reply(route, packet);
+    }
+
+    fn one_chunk(&self, port: u16, tag: u32, chunk: &Chunk<'_>) -> Vec<u8> {
         let mut packet = Vec::new();
         let source_port = self.options.local_port;
         wire::begin(&mut packet, Header { source_port, destination_port: port, verification_tag: tag });
         chunk.emit(&mut Writer::new(&mut packet));
         wire::seal(&mut packet);
-        self.roster.reply(route, packet);
+        packet
     }
 }
 

@@ -7,9 +7,12 @@ use crate::api::{ConnectError, Event, Options};
 use crate::assoc::Association;
 use crate::cookie::CookieJar;
 use crate::wire::{Packet, chunk::kind};
-use braidcast_core::{Datagram, Instant, Key, Machine, Member, Misuse, Rng, Roster, Route, Transmit, Turn};
+use braidcast_core::{
+    Datagram, Heard, Instant, Key, Lobby, Machine, Member, Misuse, Rng, Roster, Route, Transmit, Turn,
+};
 use core::time::Duration;
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Names an association of an [`Endpoint`]; not used again.
@@ -33,6 +36,8 @@ struct Entry {
     association: Association,
     /// Under this tag it stands in `by_tag`.
     tag: u32,
+    /// Of one that a peer opened: where that is, and when it was heard last. Those we opened give way to nobody.
+    guest: Option<(IpAddr, Instant)>,
 }
 
 impl Member for Entry {
@@ -62,13 +67,19 @@ impl Member for Entry {
 /// they are about; get at it by [`association_mut`](Self::association_mut). After [`Event::Closed`] has been polled
 /// and the last packets have left, the association is gone.
 ///
-/// A packet that belongs to no association costs no memory beyond [`Self::MAX_REPLIES`] answers that wait.
+/// A packet that belongs to no association costs no memory beyond [`Self::MAX_REPLIES`] answers that wait, and INITs in a
+/// [`Lobby`]: they are answered within its rate, once the associations have sent what they have. Nothing is answered with more than
+/// [`Route::longest_answer`].
 pub struct Endpoint {
     options: Arc<Options>,
     rng: Rng,
     listening: bool,
     cookies: CookieJar,
     roster: Roster<Entry>,
+    /// INITs that wait until the associations have sent what they have.
+    lobby: Lobby,
+    /// What the last datagram was.
+    heard: Heard,
     by_tag: HashMap<u32, AssociationId>,
     by_route: HashMap<(Route, u16), AssociationId>,
     /// When we last noticed that we had not run for a while.
@@ -95,6 +106,8 @@ impl Endpoint {
             rng,
             listening: false,
             roster: Roster::default(),
+            lobby: Lobby::default(),
+            heard: Heard::Nothing,
             by_tag: HashMap::new(),
             by_route: HashMap::new(),
             woke: Instant::ZERO,
@@ -132,7 +145,7 @@ impl Endpoint {
         }
         let rng = self.rng.fork();
         let association = Association::connect(now, Arc::clone(&self.options), rng, remote_port, routes);
-        Ok(self.insert(association))
+        Ok(self.insert(association, None))
     }
 
     /// The association `id`, unless it is gone.
@@ -167,9 +180,9 @@ impl Endpoint {
         }
     }
 
-    fn insert(&mut self, association: Association) -> AssociationId {
+    fn insert(&mut self, association: Association, guest: Option<(IpAddr, Instant)>) -> AssociationId {
         let tag = association.local_tag();
-        let id = self.roster.insert(Entry { association, tag });
+        let id = self.roster.insert(Entry { association, tag, guest });
         self.by_tag.insert(tag, id);
         self.index(id);
         self.roster.set_timer(id);
@@ -202,6 +215,24 @@ impl Endpoint {
         }
     }
 
+    /// Whether a packet for us begins with an INIT, told by looking at three fields.
+    fn may_be_init(&self, packet: &[u8]) -> bool {
+        let [to, tag] = [packet.get(2..4), packet.get(4..8)];
+        to == Some(&self.options.local_port.to_be_bytes())
+            && tag == Some(&[0; 4])
+            && packet.get(12) == Some(&kind::INIT)
+    }
+
+    /// Answers the INIT that has waited longest; whether there was one.
+    fn receive_stranger(&mut self, now: Instant) -> bool {
+        let Some((route, bytes)) = self.lobby.take() else { return false };
+        if let Ok(packet) = Packet::parse(&bytes) {
+            self.handle_init(now, route, &packet, bytes.len());
+        }
+        self.lobby.recycle(bytes);
+        true
+    }
+
     /// The association has been polled dry; it goes if it is closed.
     fn rest(&mut self, id: AssociationId) {
         self.index(id);
@@ -230,6 +261,11 @@ impl Machine for Endpoint {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         self.notice_late_wake(now);
         let Datagram { route, ecn, payload } = datagram;
+        self.heard = Heard::Nothing;
+        if self.may_be_init(payload) {
+            self.heard = if self.listening { Heard::Stranger } else { Heard::Nothing };
+            return self.lobby.enter(now, route, payload);
+        }
         let Ok(packet) = Packet::parse(payload) else { return };
         if packet.header.destination_port != self.options.local_port {
             return;
@@ -237,7 +273,6 @@ impl Machine for Endpoint {
         let tag = packet.header.verification_tag;
         let first = packet.chunks().next().and_then(Result::ok).map(|raw| raw.kind);
         match first {
-            Some(kind::INIT) => self.handle_init(now, route, &packet),
             Some(kind::COOKIE_ECHO) => self.handle_cookie_echo(now, route, &packet, payload),
             Some(_) => {
                 let port = packet.header.source_port;
@@ -245,6 +280,8 @@ impl Machine for Endpoint {
                 let found = found.filter(|&id| self.association(id).is_some_and(|it| it.peer_port() == port));
                 match found.and_then(|id| Some((id, self.roster.get_mut(id)?))) {
                     Some((id, entry)) => {
+                        self.heard = Heard::Peer;
+                        entry.guest.iter_mut().for_each(|(_, heard)| *heard = now);
                         entry.association.handle_packet(now, route, ecn, &packet, payload);
                         self.settle(id);
                     }
@@ -255,6 +292,10 @@ impl Machine for Endpoint {
         }
     }
 
+    fn heard(&self) -> Heard {
+        self.heard
+    }
+
     fn handle_timeout(&mut self, now: Instant) {
         self.notice_late_wake(now);
         self.roster.handle_timeout(now);
@@ -263,8 +304,14 @@ impl Machine for Endpoint {
     fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         loop {
             match self.roster.poll_transmit(now, buf) {
-                Turn::Packet(transmit) => return Some(transmit),
+                Turn::Packet(transmit) => {
+                    if self.lobby.wait() {
+                        self.receive_stranger(now);
+                    }
+                    return Some(transmit);
+                }
                 Turn::Dry(id) => self.rest(id),
+                Turn::Over if self.receive_stranger(now) => {}
                 Turn::Over => return None,
             }
         }

@@ -106,7 +106,10 @@ impl Path {
                     return true;
                 }
                 self.rates.on_delivered(now, acked.sent, acked.stamp, acked.len);
-                self.pmtu.on_delivered(acked.len + Header::LEN + IData::HEADER);
+                let size = acked.len + Header::LEN + IData::HEADER;
+                if !acked.repeated || size <= self.mtu() {
+                    self.pmtu.on_delivered(size); // Else it may have come in slices.
+                }
                 self.ect.on_acked(order, next);
                 self.rack.on_delivered(now, acked.sent, order.get(), acked.repeated, self.rtt.min());
                 if !acked.repeated

@@ -179,6 +179,10 @@ impl Path {
         self.pending.heartbeat |= self.options.paths.quick_failover.is_some();
         self.stats.t3_expiries += 1;
         self.burst = 0;
+    }
+
+    /// A timer ran out that the peer's window does not explain: perhaps full packets get lost.
+    pub(crate) fn doubt_mtu_after_timeout(&mut self, now: Instant) {
         self.pmtu.on_timeout(now);
     }
 

@@ -13,7 +13,7 @@ use crate::mapping::CONTROL;
 use crate::options::{Admission, ReceiverOptions};
 use crate::report::{Counts, Report};
 use crate::wire::{self, Feedback, PPID, Welcome, Written};
-use braidcast_core::{Datagram, Instant, Machine, Misuse, PathId, Rng, Transmit};
+use braidcast_core::{Datagram, Heard, Instant, Machine, Misuse, PathId, Rng, Transmit};
 use braidcast_sctp::{AssociationId, CloseReason, Endpoint, Event as Sctp, Reliability, SendOptions};
 use channel::Channel;
 pub use channel::ChannelId;
@@ -437,6 +437,10 @@ impl Machine for Receiver {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         self.endpoint.handle_datagram(now, datagram);
         self.pump(now);
+    }
+
+    fn heard(&self) -> Heard {
+        self.endpoint.heard()
     }
 
     fn handle_timeout(&mut self, now: Instant) {

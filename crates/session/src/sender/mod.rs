@@ -15,7 +15,7 @@ use crate::report::{Counts, PathHistories, Report};
 use crate::start_error::StartError;
 use crate::wire::{Feedback, Message, PPID, Welcome};
 use attempts::Attempts;
-use braidcast_core::{Datagram, Instant, Machine, Rng, Route, Transmit};
+use braidcast_core::{Datagram, Heard, Instant, Machine, Rng, Route, Transmit};
 use braidcast_media::{Kind, Unit};
 use braidcast_sctp::{Association, AssociationId, CloseReason, ConnectError, Endpoint, Event as Sctp, JoinError};
 use core::time::Duration;
@@ -183,7 +183,7 @@ impl Sender {
         let over = self.finishing || matches!(self.phase, Phase::Closing | Phase::Closed);
         let parts = mapping::parts(&unit);
         if self.options.reliable && !over {
-            let bytes = transmit::most_bytes(&unit, parts.as_ref().map_or(1, Vec::len));
+            let bytes = transmit::most_bytes(&unit, parts.as_deref());
             if !self.takes(bytes) {
                 self.wanted_room = Some(bytes);
                 return Some(unit);
@@ -352,7 +352,7 @@ impl Sender {
     fn advance_transfer(&mut self, now: Instant) {
         while self.transfer.is_going()
             && let Some(unit) = self.transfer.next()
-            && self.has_room(transmit::most_bytes(unit, 1))
+            && self.has_room(transmit::most_bytes(unit, None))
         {
             let unit = unit.clone();
             let sequence = self.next_sequence;
@@ -587,6 +587,10 @@ impl Machine for Sender {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         self.endpoint.handle_datagram(now, datagram);
         self.pump(now);
+    }
+
+    fn heard(&self) -> Heard {
+        self.endpoint.heard()
     }
 
     fn handle_timeout(&mut self, now: Instant) {

@@ -2,6 +2,7 @@ use super::{Envelope, Sender};
 use crate::mapping::{self, CONTROL, Part};
 use crate::wire::{self, Clock, Hello, PPID, SESSION_VERSION, Start, UnitHeader};
 use braidcast_core::Instant;
+use braidcast_media::ts::PACKET;
 use braidcast_media::{Run, Unit};
 use braidcast_sctp::{MessagePriority, Reliability, SendError, SendOptions};
 use core::time::Duration;
@@ -135,9 +136,14 @@ fn capture_times(unit: &Unit, runs: &[Run]) -> (Instant, Duration) {
     (unit.first_captured + place(first), place(last).saturating_sub(place(first)))
 }
 
-/// Bytes of the messages that make up a unit in so many parts, at most.
-pub(super) fn most_bytes(unit: &Unit, parts: usize) -> usize {
-    unit.bytes.len() + parts * wire::UNIT_HEADER + (unit.runs.len() + parts) * wire::RUN
+/// Bytes of the messages that make up a unit, or these parts of it, at most.
+pub(super) fn most_bytes(unit: &Unit, parts: Option<&[Part]>) -> usize {
+    let nulls = match parts {
+        None => wire::literal_nulls(&unit.runs),
+        Some(parts) => parts.iter().map(|part| wire::literal_nulls(&part.runs)).sum(),
+    };
+    let parts = parts.map_or(1, <[Part]>::len);
+    unit.bytes.len() + nulls as usize * PACKET + parts * wire::UNIT_HEADER + (unit.runs.len() + 2 * parts) * wire::RUN
 }
 
 /// µs of `d`, at most 71 minutes.

@@ -1,9 +1,11 @@
 //! The other end of a tunnel, and the flows between us; it outlives connections.
 
+use super::carrier::ConnectionId;
 use super::flow::Flow;
 use super::header::FlowId;
 use braidcast_core::{Instant, Route, SocketId};
-use braidcast_dccp::{ConnectionId, Report};
+use braidcast_dccp::Report;
+use braidcast_sctp::PathReport;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -52,6 +54,8 @@ pub struct Link {
     pub dropped: Dropped,
     /// A report of not long ago, for when the connection is gone.
     pub(super) last_report: Option<Report>,
+    /// The same of SCTP's paths.
+    pub(super) last_paths: Vec<PathReport>,
     /// The rate is less than what was called the least of use, and that was said.
     pub(super) below_minimum: bool,
     /// For so many ticks the way there has taken longer than some flow's datagrams live.
@@ -74,6 +78,7 @@ impl Link {
             ended_flows: 0,
             dropped: Dropped::default(),
             last_report: None,
+            last_paths: Vec::new(),
             below_minimum: false,
             too_far: 0,
         }
@@ -116,6 +121,28 @@ impl Link {
         self.flows.insert(id, new());
         self.by_application.insert((entrance, application), id);
         Some(id)
+    }
+
+    /// Whether `application` has a flow that it opened by the socket `entrance`.
+    pub(super) fn has_flow_from(&self, entrance: SocketId, application: SocketAddr) -> bool {
+        self.by_application.contains_key(&(entrance, application))
+    }
+
+    /// Takes out the flow `id`.
+    pub(super) fn take(&mut self, id: FlowId) -> Option<Flow> {
+        let flow = self.flows.remove(&id)?;
+        if id.ours {
+            self.by_application.retain(|_, it| *it != id);
+        }
+        self.ended_flows += 1;
+        Some(flow)
+    }
+
+    /// Takes out all flows.
+    pub(super) fn take_all(&mut self) -> Vec<Flow> {
+        self.by_application.clear();
+        self.ended_flows += self.flows.len() as u64;
+        std::mem::take(&mut self.flows).into_values().collect()
     }
 
     /// Takes out the flows that nobody has used since `before`.

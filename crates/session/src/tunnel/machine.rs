@@ -1,21 +1,18 @@
 //! A tunnel without I/O: datagrams of applications and of the network go in and come out, each at its own socket.
 
+use super::carrier::{Carrier, ConnectionId, Farewell, How, News, Refused};
 use super::class::Class;
 use super::flow::Flow;
 use super::header::{self, FlowId, Header};
 use super::link::{Link, MAX_FLOWS};
-use super::settings::Settings;
-use braidcast_core::{Datagram, Ecn, Instant, Machine, Misuse, Rng, Route, SocketId, Transmit};
-use braidcast_dccp::{
-    CloseReason, ConnectError, ConnectionId, Endpoint, Event, ListenError, Options, Report, Sample, Samples, SendError,
-    SendOptions, ServiceCode,
-};
+use super::settings::{SctpOptions, Settings};
+use braidcast_core::{Datagram, Ecn, Heard, Instant, Machine, Misuse, Rng, Route, SocketId, Transmit};
+use braidcast_dccp::{ListenError, Options, Priority, Report, Sample, Samples};
+use braidcast_sctp::PathReport;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// What tunnels tell each other by: SC:BRTU.
-const SERVICE: ServiceCode = ServiceCode(u32::from_be_bytes(*b"BRTU"));
 /// How often flows and connections are looked after.
 const TICK: Duration = Duration::from_secs(1);
 /// After so long without a word from the other end, a client asks for one.
@@ -30,6 +27,8 @@ const MAX_GONE: usize = 64;
 /// Pauses between attempts to connect double from the first to the last.
 const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(8));
 
+/// What pings are called by; no flow is.
+const PING_CONTEXT: u64 = u64::MAX;
 /// Ticks in a row in which the way takes longer than datagrams live, until it is said.
 const TOO_FAR: u8 = 3;
 
@@ -42,7 +41,7 @@ pub enum Happening {
     /// The handshake with an end is done.
     Connected(LinkId),
     /// The connection is over; a client makes another one by itself.
-    Disconnected(LinkId, CloseReason),
+    Disconnected(LinkId, Farewell),
     /// A new flow needs a socket towards this address; answer with [`Tunnel::give_socket`].
     WantSocket(LinkId, FlowId, SocketAddr),
     /// A flow was forgotten; its socket is free.
@@ -56,6 +55,8 @@ pub enum Happening {
     TooFar(LinkId, Duration, Duration),
     /// Less than the least rate of use is allowed, or no longer.
     BelowMinimum(LinkId, bool),
+    /// One of several paths to this end carries data now, or answers no longer.
+    Path(LinkId, Route, bool),
 }
 
 /// What a local socket is for.
@@ -69,10 +70,11 @@ enum Local {
 
 /// Where a client connects.
 #[derive(Debug)]
-struct Dial {
+pub(super) struct Dial {
     port: u16,
-    route: Option<Route>,
-    link: LinkId,
+    /// One with DCCP; none while the interfaces are gone.
+    routes: Vec<Route>,
+    pub(super) link: LinkId,
     /// When the next attempt is due, while there is no connection.
     at: Option<Instant>,
     pause: Duration,
@@ -80,16 +82,16 @@ struct Dial {
 
 /// One end of a tunnel.
 pub struct Tunnel {
-    endpoint: Endpoint,
+    pub(super) endpoint: Carrier,
     rng: Rng,
     /// With [`Options::probe`].
     samples: Option<Samples>,
-    settings: Settings,
+    pub(super) settings: Settings,
     network: BTreeSet<SocketId>,
     locals: BTreeMap<SocketId, Local>,
     forwards: Vec<(SocketAddr, Class)>,
-    dial: Option<Dial>,
-    links: BTreeMap<LinkId, Link>,
+    pub(super) dial: Option<Dial>,
+    pub(super) links: BTreeMap<LinkId, Link>,
     by_connection: BTreeMap<ConnectionId, LinkId>,
     next_link: LinkId,
     next_tick: Instant,
@@ -97,6 +99,8 @@ pub struct Tunnel {
     out: VecDeque<(Route, Vec<u8>)>,
     spare: Vec<Vec<u8>>,
     scratch: Vec<u8>,
+    /// What the last datagram was.
+    heard: Heard,
     happenings: VecDeque<Happening>,
     said_too_long: bool,
     said_no_forward: bool,
@@ -119,10 +123,31 @@ impl Tunnel {
         settings: Settings,
         forwards: Vec<(SocketAddr, Class)>,
     ) -> Result<Self, Misuse> {
-        Ok(Self {
-            samples: options.probe.then(Samples::default),
-            rng: rng.stream("flows"),
-            endpoint: Endpoint::new(settings.apply(options), rng)?,
+        let (samples, flows) = (options.probe.then(Samples::default), rng.stream("flows"));
+        let carrier = Carrier::dccp(options, &settings, rng)?;
+        Ok(Self { samples, ..Self::over(carrier, flows, settings, forwards) })
+    }
+
+    /// The same over SCTP, with as many paths as there are. Of `settings`, what is about DCCP alone says nothing.
+    ///
+    /// # Errors
+    /// [`Misuse`]: the options cannot work.
+    pub fn over_sctp(
+        options: &SctpOptions,
+        rng: Rng,
+        settings: Settings,
+        forwards: Vec<(SocketAddr, Class)>,
+    ) -> Result<Self, Misuse> {
+        let flows = rng.stream("flows");
+        let carrier = Carrier::sctp(options.transport(&settings), options.redundancy, rng)?;
+        Ok(Self::over(carrier, flows, settings, forwards))
+    }
+
+    fn over(endpoint: Carrier, rng: Rng, settings: Settings, forwards: Vec<(SocketAddr, Class)>) -> Self {
+        Self {
+            samples: None,
+            rng,
+            endpoint,
             settings,
             network: BTreeSet::new(),
             locals: BTreeMap::new(),
@@ -135,12 +160,13 @@ impl Tunnel {
             out: VecDeque::new(),
             spare: Vec::new(),
             scratch: Vec::new(),
+            heard: Heard::Nothing,
             happenings: VecDeque::new(),
             said_too_long: false,
             said_no_forward: false,
             said_too_far: false,
             closing: false,
-        })
+        }
     }
 
     /// A socket that applications send to, as the n-th --listen.
@@ -148,28 +174,54 @@ impl Tunnel {
         self.locals.insert(socket, Local::Entrance(port, class));
     }
 
-    /// A socket towards other ends; clients come in at this DCCP port.
+    /// A socket towards other ends; clients come in at this DCCP port. SCTP's is among its options.
     pub fn serve(&mut self, socket: SocketId, port: u16) -> Result<(), ListenError> {
         self.network.insert(socket);
-        self.endpoint.listen(port, SERVICE)
+        self.endpoint.listen(port)
     }
 
-    /// Connects to DCCP port `port` over `route`, now and whenever there is no connection.
+    /// Connects to port `port` of the protocol over `route`, now and whenever there is no connection.
     pub fn dial(&mut self, now: Instant, route: Route, port: u16) {
         let link = self.add_link(now, route);
-        self.dial = Some(Dial { port, route: None, link, at: None, pause: RETRY.0 });
+        self.dial = Some(Dial { port, routes: Vec::new(), link, at: None, pause: RETRY.0 });
         self.reroute(now, Some(route));
+    }
+
+    /// One more path for a client over SCTP, from now on and for connections to come.
+    pub fn join(&mut self, now: Instant, route: Route) {
+        let Some(dial) = &mut self.dial else { return };
+        if dial.routes.is_empty() {
+            return self.reroute(now, Some(route));
+        }
+        if !dial.routes.contains(&route) {
+            dial.routes.push(route);
+        }
+        self.network.insert(route.socket);
+        if let Some(id) = self.links.get(&dial.link).and_then(|link| link.connection) {
+            self.endpoint.join(now, id, route);
+        }
+        self.tend(now);
+    }
+
+    /// A path of a client over SCTP is gone.
+    pub fn leave(&mut self, now: Instant, route: Route) {
+        let Some(dial) = &mut self.dial else { return };
+        dial.routes.retain(|it| *it != route);
+        if let Some(id) = self.links.get(&dial.link).and_then(|link| link.connection) {
+            self.endpoint.leave(now, id, route);
+        }
+        self.tend(now);
     }
 
     /// A client's path changed, or there is none now.
     pub fn reroute(&mut self, now: Instant, route: Option<Route>) {
         let Some(dial) = &mut self.dial else { return };
-        (dial.route, dial.at, dial.pause) = (route, route.map(|_| now), RETRY.0);
+        (dial.routes, dial.at, dial.pause) = (route.into_iter().collect(), route.map(|_| now), RETRY.0);
         self.network.extend(route.map(|route| route.socket));
         if let Some(link) = self.links.get_mut(&dial.link) {
             link.route = route.unwrap_or(link.route);
-            if let Some(old) = link.connection.and_then(|id| self.endpoint.connection_mut(id)) {
-                old.abort();
+            if let Some(old) = link.connection {
+                self.endpoint.abort(now, old, "the path changed");
             }
         }
         self.tend(now);
@@ -201,9 +253,10 @@ impl Tunnel {
         self.closing = true;
         self.dial.iter_mut().for_each(|dial| dial.at = None);
         for link in self.links.values_mut() {
-            if let Some(connection) = link.connection.and_then(|id| self.endpoint.connection_mut(id)) {
-                link.last_report = Some(connection.report(now));
-                connection.close(now);
+            if let Some(id) = link.connection {
+                link.last_report = self.endpoint.report(now, id);
+                link.last_paths = self.endpoint.paths(id); // Closed, it may be gone before the next tick.
+                self.endpoint.close(now, id);
             }
         }
     }
@@ -218,10 +271,22 @@ impl Tunnel {
         self.links.iter().map(|(&id, link)| (id, link))
     }
 
-    /// How the connection to an end does, or did last.
+    /// How the DCCP connection to an end does, or did last.
     pub fn report(&self, now: Instant, link: &Link) -> Option<Report> {
-        let connection = link.connection.and_then(|id| self.endpoint.connection(id));
-        connection.map(|connection| connection.report(now)).or(link.last_report)
+        link.connection.and_then(|id| self.endpoint.report(now, id)).or(link.last_report)
+    }
+
+    /// How the paths to an end do, or did last, over SCTP.
+    pub fn paths(&self, link: &Link) -> Vec<PathReport> {
+        let paths = link.connection.map(|id| self.endpoint.paths(id)).unwrap_or_default();
+        if paths.is_empty() { link.last_paths.clone() } else { paths }
+    }
+
+    /// The round trip to an end; of several paths the shortest one.
+    pub fn round_trip(&self, now: Instant, link: &Link) -> Option<Duration> {
+        let paths = self.paths(link);
+        let shortest = paths.iter().filter_map(|path| path.srtt).min();
+        self.report(now, link).map_or(shortest, |report| report.rtt)
     }
 
     /// The oldest sample of the connections' inner state that was not taken yet, with the number of its connection, from 1; with
@@ -232,7 +297,7 @@ impl Tunnel {
 
     fn note(&mut self) {
         if let Some(samples) = &mut self.samples {
-            samples.gather(&mut self.endpoint);
+            self.endpoint.gather(samples);
         }
     }
 
@@ -257,7 +322,10 @@ impl Tunnel {
                 (link, flow)
             }
             Local::Entrance(port, class) => {
-                let Some(id) = self.outlet() else { return };
+                let Some(id) = self.outlet(now, socket, remote) else { return };
+                if self.links.get(&id).is_some_and(|link| !link.has_flow_from(socket, remote)) {
+                    self.make_room_for_flow(id);
+                }
                 let jitter_buffer = self.settings.jitter_buffer;
                 let Some(link) = self.links.get_mut(&id) else { return };
                 let new = || Flow::new(now, port, class, Some(datagram.route), jitter_buffer);
@@ -271,13 +339,7 @@ impl Tunnel {
         self.send(now, link_id, flow, datagram.payload);
     }
 
-    /// The end that flows which begin here go to: a client's server, or a server's newest client.
-    fn outlet(&self) -> Option<LinkId> {
-        let connected = self.links.iter().rev().find(|(_, link)| link.connected);
-        connected.map(|(&id, _)| id).or_else(|| self.dial.as_ref().map(|dial| dial.link))
-    }
-
-    /// Hands a datagram to DCCP.
+    /// Hands a datagram to the carrier.
     fn send(&mut self, now: Instant, link_id: LinkId, id: FlowId, payload: &[u8]) {
         let Some(link) = self.links.get_mut(&link_id) else { return };
         let Some(flow) = link.flows.get_mut(&id) else { return };
@@ -285,54 +347,56 @@ impl Tunnel {
         self.scratch.clear();
         Header::Datagram { flow: id, port: flow.port, number, stamp: header::stamp(now) }.emit(&mut self.scratch);
         self.scratch.extend_from_slice(payload);
-        let how = SendOptions {
+        let how = How {
             priority: flow.priority(now).0,
-            deadline: Some(flow.deadline(self.settings.lifetime)),
-            context: Some(id.context()),
-            ..SendOptions::default()
+            deadline: flow.deadline(self.settings.lifetime),
+            context: id.context(),
         };
-        let connection = link.connection.and_then(|id| self.endpoint.connection_mut(id));
-        let Some(connection) = connection else {
-            flow.refused += 1;
-            link.dropped.unconnected += 1;
-            return;
+        let sent = match link.connection {
+            Some(id) => self.endpoint.send(now, id, &self.scratch, &how),
+            None => Err(Refused::NotConnected),
         };
-        let Err(error) = connection.send(now, &self.scratch, how) else { return };
+        let Err(error) = sent else { return };
         flow.refused += 1;
         match error {
-            SendError::TooLong { limit, .. } => {
+            Refused::TooLong { limit } => {
                 link.dropped.too_long += 1;
                 if !std::mem::replace(&mut self.said_too_long, true) {
                     let limit = limit.saturating_sub(header::LEN);
                     self.happenings.push_back(Happening::TooLong(payload.len(), limit));
                 }
             }
-            SendError::QueueFull { .. } => link.dropped.queue_full += 1,
-            _ => link.dropped.unconnected += 1,
+            Refused::QueueFull => link.dropped.queue_full += 1,
+            Refused::NotConnected => link.dropped.unconnected += 1,
         }
     }
 
-    /// Looks at what DCCP has to tell.
+    /// Looks at what the carrier has to tell.
     fn pump(&mut self, now: Instant) {
         while let Some((connection, event)) = self.endpoint.poll_event() {
             match event {
-                Event::Connected => self.on_connected(now, connection),
-                Event::Readable => self.read(now, connection),
-                Event::Closed(reason) => self.on_closed(now, connection, reason),
-                Event::Discarded { context, why } => {
+                News::Connected => self.on_connected(now, connection),
+                News::Readable => self.read(now, connection),
+                News::Closed(reason) => self.on_closed(now, connection, reason),
+                News::PathUp(route) => self.tell_path(connection, route, true),
+                News::PathDown(route) => self.tell_path(connection, route, false),
+                News::Discarded { context, why } => {
                     let link = self.by_connection.get(&connection).and_then(|link| self.links.get_mut(link));
-                    let flow = link.and_then(|link| link.flows.get_mut(&FlowId::from_context(context)));
+                    let flow = FlowId::from_context(context);
+                    let flow = link.filter(|_| context != PING_CONTEXT).and_then(|link| link.flows.get_mut(&flow));
                     flow.into_iter().for_each(|flow| flow.discard(why));
                 }
-                _ => {} // `Writable` and `MaxPayload` are asked for in any case.
             }
         }
     }
 
+    fn tell_path(&mut self, id: ConnectionId, route: Route, up: bool) {
+        let link = self.by_connection.get(&id).copied();
+        self.happenings.extend(link.map(|link| Happening::Path(link, route, up)));
+    }
+
     fn on_connected(&mut self, now: Instant, id: ConnectionId) {
-        let Some(connection) = self.endpoint.connection_mut(id) else { return };
-        connection.set_wanted(self.settings.wanted);
-        let route = connection.route();
+        let Some(route) = self.endpoint.on_connected(id, &self.settings) else { return };
         let link_id = match self.by_connection.get(&id) {
             Some(&link) => link,
             // A client that comes back from where it was gets its flows again.
@@ -344,7 +408,7 @@ impl Tunnel {
         let Some(link) = self.links.get_mut(&link_id) else { return };
         if let Some(old) = link.connection.filter(|&old| old != id) {
             self.by_connection.remove(&old);
-            self.endpoint.connection_mut(old).into_iter().for_each(braidcast_dccp::Connection::abort);
+            self.endpoint.abort(now, old, "another connection took over");
         }
         link.attach(now, id);
         link.connected = true;
@@ -352,20 +416,19 @@ impl Tunnel {
         self.by_connection.insert(id, link_id);
         self.dial.iter_mut().for_each(|dial| dial.pause = RETRY.0);
         self.happenings.push_back(Happening::Connected(link_id));
-        if self.closing
-            && let Some(connection) = self.endpoint.connection_mut(id)
-        {
-            connection.close(now);
+        self.make_room_for_client(now, link_id);
+        if self.closing {
+            self.endpoint.close(now, id);
         }
     }
 
-    fn on_closed(&mut self, now: Instant, id: ConnectionId, reason: CloseReason) {
+    fn on_closed(&mut self, now: Instant, id: ConnectionId, reason: Farewell) {
         self.read(now, id);
         let Some(link_id) = self.by_connection.remove(&id) else { return };
         let Some(link) = self.links.get_mut(&link_id).filter(|link| link.connection == Some(id)) else { return };
         (link.connection, link.connected) = (None, false);
-        link.closed = reason == CloseReason::Closed;
-        if let Some(dial) = self.dial.as_mut().filter(|dial| !self.closing && dial.route.is_some()) {
+        link.closed = reason.agreed;
+        if let Some(dial) = self.dial.as_mut().filter(|dial| !self.closing && !dial.routes.is_empty()) {
             dial.at = Some(now + dial.pause);
             dial.pause = (dial.pause * 2).min(RETRY.1);
         }
@@ -377,7 +440,7 @@ impl Tunnel {
         let Some(&link) = self.by_connection.get(&id) else { return };
         loop {
             let mut message = self.spare.pop().unwrap_or_default();
-            if !self.endpoint.connection_mut(id).is_some_and(|connection| connection.recv(&mut message)) {
+            if !self.endpoint.recv(now, id, &mut message) {
                 return self.recycle(message);
             }
             if let Some(message) = self.take_message(now, link, message) {
@@ -410,6 +473,8 @@ impl Tunnel {
                 }
                 return Some(message);
             };
+            self.make_room_for_flow(link_id);
+            let link = self.links.get_mut(&link_id)?;
             if link.flows.len() >= MAX_FLOWS {
                 link.dropped.too_many += 1;
                 return Some(message);
@@ -417,7 +482,7 @@ impl Tunnel {
             link.flows.insert(id, Flow::new(now, port, class, None, self.settings.jitter_buffer));
             self.happenings.push_back(Happening::WantSocket(link_id, id, target));
         }
-        let flow = link.flows.get_mut(&id)?;
+        let flow = self.links.get_mut(&link_id)?.flows.get_mut(&id)?;
         flow.arrive(now, number, stamp, message.len() - header::LEN);
         match flow.local {
             Some(route) => {
@@ -426,6 +491,7 @@ impl Tunnel {
             }
             None => {
                 let refused = flow.keep(message);
+                let link = self.links.get_mut(&link_id)?;
                 link.dropped.too_many += u64::from(refused.is_some());
                 refused
             }
@@ -450,7 +516,7 @@ impl Tunnel {
     }
 
     /// Gives back the socket of a flow that is forgotten, if it has one of its own.
-    fn free_exit(&mut self, flow: &Flow) {
+    pub(super) fn free_exit(&mut self, flow: &Flow) {
         if let Some(route) = flow.local.filter(|route| matches!(self.locals.get(&route.socket), Some(Local::Exit(..))))
         {
             self.locals.remove(&route.socket);
@@ -471,6 +537,7 @@ impl Tunnel {
             return;
         }
         self.next_tick = now + TICK;
+        self.endpoint.tend(now);
         let ids: Vec<LinkId> = self.links.keys().copied().collect();
         for id in ids {
             self.tend_link(now, id);
@@ -479,17 +546,15 @@ impl Tunnel {
 
     fn redial(&mut self, now: Instant) {
         let Some(dial) = self.dial.as_mut().filter(|dial| dial.at.is_some_and(|at| at <= now)) else { return };
-        let Some(route) = dial.route else { return };
         let Some(link) = self.links.get_mut(&dial.link).filter(|link| link.connection.is_none()) else { return };
         dial.at = None;
-        match self.endpoint.connect(now, route, 0, dial.port, SERVICE) {
-            Ok(connection) => {
+        match self.endpoint.connect(now, &dial.routes, dial.port) {
+            Some(connection) => {
                 link.attach(now, connection);
                 self.by_connection.insert(connection, dial.link);
             }
             // A port will be free, or another connection gone.
-            Err(ConnectError::PortsInUse | ConnectError::TooMany { .. }) => dial.at = Some(now + RETRY.1),
-            Err(_) => {}
+            None => dial.at = Some(now + RETRY.1).filter(|_| !dial.routes.is_empty()),
         }
     }
 
@@ -500,29 +565,32 @@ impl Tunnel {
             self.free_exit(&flow);
         }
         let Some(link) = self.links.get_mut(&id) else { return };
-        let Some(connection) = link.connection.and_then(|id| self.endpoint.connection_mut(id)) else {
+        let Some(connection) = link.connection else {
             // A client that went for good; the latest stay for the summary.
             if self.dial.is_none() && link.flows.is_empty() && self.links.len() > MAX_GONE {
                 self.links.remove(&id);
             }
             return;
         };
-        let report = connection.report(now);
-        link.last_report = Some(report);
-        if report.stats.received_packets > link.heard.1 {
-            link.heard = (now, report.stats.received_packets);
+        let report = self.endpoint.report(now, connection);
+        link.last_report = report.or(link.last_report);
+        link.last_paths = self.endpoint.paths(connection);
+        let received = self.endpoint.heard_of(now, connection);
+        if received != link.heard.1 {
+            link.heard = (now, received);
         }
         let silent = now.since(link.heard.0);
         let patience = if self.dial.is_some() { CLIENT_PATIENCE } else { SERVER_PATIENCE };
         if link.connected && silent >= patience {
-            connection.abort();
+            self.endpoint.abort(now, connection, "nothing was heard for too long");
         } else if link.connected && silent >= PING_AFTER && self.dial.is_some() {
             let mut ping = Vec::new();
             Header::Ping.emit(&mut ping);
             // If the queue is full, what is in it asks as well.
-            let _full = connection.send(now, &ping, SendOptions::default());
+            let how = How { priority: Priority::default(), deadline: now + CLIENT_PATIENCE, context: PING_CONTEXT };
+            let _full = self.endpoint.send(now, connection, &ping, &how);
         }
-        if link.below_minimum != report.ccid.below_minimum {
+        if let Some(report) = report.filter(|report| report.ccid.below_minimum != link.below_minimum) {
             link.below_minimum = report.ccid.below_minimum;
             self.happenings.push_back(Happening::BelowMinimum(id, link.below_minimum));
         }
@@ -533,9 +601,8 @@ impl Tunnel {
     /// Says when the way takes longer than a flow's datagrams live.
     fn look_ahead(&mut self, now: Instant, id: LinkId) {
         let Some(link) = self.links.get_mut(&id).filter(|_| self.settings.reckons_with_the_way()) else { return };
-        let connection = link.connection.and_then(|id| self.endpoint.connection(id));
         let lifetimes = link.flows.values().map(|flow| flow.lifetime().unwrap_or(self.settings.lifetime));
-        let way = connection.and_then(|connection| connection.one_way_delay(now));
+        let way = link.connection.and_then(|id| self.endpoint.one_way_delay(now, id));
         let (Some(way), Some(lifetime)) = (way, lifetimes.min()) else { return };
         link.too_far = if way >= lifetime { link.too_far.saturating_add(1) } else { 0 };
         if link.too_far >= TOO_FAR && !std::mem::replace(&mut self.said_too_far, true) {
@@ -548,13 +615,19 @@ impl Machine for Tunnel {
     type Event = Happening;
 
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
+        self.heard = Heard::Nothing;
         if let Some(&local) = self.locals.get(&datagram.route.socket) {
+            self.heard = Heard::Peer;
             self.take_local(now, local, datagram);
         } else if self.network.contains(&datagram.route.socket) {
-            self.endpoint.handle_datagram(now, datagram);
+            self.heard = self.endpoint.handle_datagram(now, datagram);
             self.note();
             self.pump(now);
         }
+    }
+
+    fn heard(&self) -> Heard {
+        self.heard
     }
 
     fn handle_timeout(&mut self, now: Instant) {

@@ -1,7 +1,9 @@
 //! What the user of a tunnel chooses.
 
 use super::header;
+use crate::redundancy::Redundancy;
 use braidcast_dccp::{Limits, Method, OneWayDelay, Options, Wanted};
+use braidcast_sctp::{Algorithm, SchedulerKind};
 use std::time::Duration;
 
 /// What the user chose, besides DCCP's options. [`Default`] is what the command does unless told otherwise.
@@ -20,6 +22,63 @@ pub struct Settings {
     pub wanted: Wanted,
     /// The most that a listener's jitter buffer waits. Default 200 ms.
     pub jitter_buffer: Duration,
+    /// Clients that a server has at once, [`CLIENTS_PER_HOST`](super::CLIENTS_PER_HOST) of one host; one more takes the place of the one
+    /// that was silent longest. Default 256.
+    pub clients: usize,
+}
+
+/// What the user of a tunnel over SCTP chose besides. [`Default`] is what the command does unless told otherwise.
+#[derive(Clone, Debug)]
+pub struct SctpOptions {
+    /// How lost packets are made up for without waiting a round trip. Default: not at all.
+    pub redundancy: Redundancy,
+    /// Which path the next packet takes. Default: lowest delay.
+    pub scheduler: SchedulerKind,
+    /// How much each path may carry. Default Veno, as in [`SenderOptions`](crate::SenderOptions).
+    pub congestion: Algorithm,
+    /// Secret that both ends share: paths join only with it. Default: empty, which is none.
+    pub key: Vec<u8>,
+}
+
+impl Default for SctpOptions {
+    fn default() -> Self {
+        Self {
+            redundancy: Redundancy::None,
+            scheduler: SchedulerKind::default(),
+            congestion: Algorithm::Veno,
+            key: Vec::new(),
+        }
+    }
+}
+
+impl SctpOptions {
+    /// The port of SCTP at both ends, whatever UDP's are.
+    pub const PORT: u16 = 9899;
+    /// The longest datagram: UDP has none that are longer.
+    const LONGEST: usize = header::LEN + 65_507;
+    /// Bytes that wait in the queue at most, and as many that are sent and not acknowledged.
+    const BUFFER: usize = 1 << 20;
+
+    /// SCTP as such a tunnel has it.
+    pub(super) fn transport(&self, settings: &Settings) -> braidcast_sctp::Options {
+        let mut it = braidcast_sctp::Options {
+            local_port: Self::PORT,
+            key: self.key.clone(),
+            ..braidcast_sctp::Options::live()
+        };
+        it.paths.scheduler = self.scheduler;
+        it.congestion.algorithm = self.congestion;
+        it.queue.method = Some(settings.queue);
+        it.limits.send_buffer = 2 * Self::BUFFER;
+        it.limits.receive_buffer = 2 * Self::BUFFER;
+        it.limits.max_message = Self::LONGEST;
+        it.limits.max_associations = 2 * settings.clients;
+        it.limits.skip_tsns = true;
+        it.timers.rto = self.redundancy.rto(it.timers.rto);
+        it.redundancy = self.redundancy.transport();
+        it.redundancy.fec_receive = true;
+        it
+    }
 }
 
 impl Default for Settings {
@@ -31,6 +90,7 @@ impl Default for Settings {
             one_way_delay: None,
             wanted: Wanted::default(),
             jitter_buffer: Duration::from_millis(200),
+            clients: 256,
         }
     }
 }

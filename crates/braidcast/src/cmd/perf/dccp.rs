@@ -8,7 +8,7 @@ use crate::cmd::links::Change;
 use crate::cmd::probe::Probe;
 use crate::failure::{Failure, Outcome};
 use crate::out::units;
-use braidcast_core::{Datagram, Instant, Machine, Rng, Route, Transmit};
+use braidcast_core::{Datagram, Heard, Instant, Machine, Rng, Route, Transmit};
 use braidcast_dccp::{CloseReason, ConnectionId, Endpoint, Event, Limits, Options, Samples, SendOptions, ServiceCode};
 
 /// Messages to be counted: SC:BRPB.
@@ -95,6 +95,10 @@ impl Machine for Dccp {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         self.endpoint.handle_datagram(now, datagram);
         self.note();
+    }
+
+    fn heard(&self) -> Heard {
+        self.endpoint.heard()
     }
 
     fn handle_timeout(&mut self, now: Instant) {

@@ -17,6 +17,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
 
+/// Clients over SCTP at a time.
+const MAX_CLIENTS: usize = 256;
+
 /// What one client sent.
 #[derive(Clone, Serialize)]
 struct Served {
@@ -68,7 +71,11 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
         }
         return serve(dccp, driver, args.keep, common, &live);
     }
-    let options = common::sctp_options(args.key.as_deref()).with(|it| it.redundancy.fec_receive = true);
+    let options = common::sctp_options(args.key.as_deref()).with(|it| {
+        it.redundancy.fec_receive = true;
+        // Each of them may hold what it got so far; who is silent makes room for others.
+        it.limits.max_associations = MAX_CLIENTS;
+    });
     let mut sctp = Endpoint::new(options, rng)?;
     sctp.listen();
     serve(sctp, driver, args.keep, common, &live)

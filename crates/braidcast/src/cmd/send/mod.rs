@@ -93,6 +93,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         congestion: args.cc,
         give_up: args.give_up.0,
         key: common::key(args.key.as_deref()),
+        skip_tsns: true,
         identity: source.identity().filter(|_| reliable),
         size: source.size().filter(|_| reliable),
         name: args.name.clone().unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! `braidcast tunnel`: any application's UDP over DCCP.
+//! `braidcast tunnel`: any application's UDP over DCCP, or over SCTP and several networks.
 
 mod report;
 
@@ -7,16 +7,18 @@ use super::links::{Change, Links};
 use super::paths::resolve;
 use super::probe::Probe;
 use super::{common, paths};
-use crate::args::values::{Entrance, Exit};
+use crate::args::dccp;
+use crate::args::values::{Entrance, Exit, Over};
 use crate::args::{Common, TunnelArgs, TunnelClientArgs, TunnelCommand, TunnelEndArgs, TunnelServerArgs};
 use crate::failure::{Failure, Outcome};
 use crate::out::json;
 use crate::out::live::Live;
 use crate::out::units;
-use braidcast_core::{Instant, Machine, SocketId};
-use braidcast_dccp::{CloseReason, Options, ReorderOptions, Wanted};
+use braidcast_core::{Instant, Machine, Route, SocketId};
+use braidcast_dccp::{Options, ReorderOptions, Wanted};
 use braidcast_driver::{Bind, BindError, Carrier, Driver, Wake};
-use braidcast_session::tunnel::{Happening, LinkId, Settings, Tunnel};
+use braidcast_session::Redundancy;
+use braidcast_session::tunnel::{Class, Farewell, Happening, LinkId, SctpOptions, Settings, Tunnel};
 use report::{LinkLine, Sight};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -25,8 +27,6 @@ use std::time::Duration;
 
 /// How long the other end has to agree to the end.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// Clients that a server has at once.
-const MAX_CLIENTS: usize = 256;
 /// Requests go unanswered so long before a client begins anew, with pauses that are short again.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -43,12 +43,13 @@ struct Work {
     tunnel: Tunnel,
     probe: Option<Probe>,
     sight: Sight,
-    /// A client's path.
+    over: Over,
+    /// A client's path, or paths.
     links: Option<Links>,
     /// Sockets of flows that ended, by the address that they are bound to.
     spare: BTreeMap<IpAddr, Vec<SocketId>>,
     /// The reason why there is no connection, if it was said.
-    said: Option<CloseReason>,
+    said: Option<Farewell>,
     said_no_socket: bool,
     /// When to end at the latest.
     end: Option<Instant>,
@@ -63,12 +64,13 @@ pub(super) fn run(args: &TunnelArgs, common: &Common) -> Outcome {
 
 fn serve(args: &TunnelServerArgs, common: &Common) -> Outcome {
     let mut options = options(&args.ends)?;
-    options.ccids = args.ends.ccid.preferred().ccids;
-    options.max_connections = MAX_CLIENTS;
+    options.ccids = args.ends.ccid.unwrap_or_else(dccp::congestion_by_default).preferred().ccids;
+    // More than clients at once, so that each newcomer gets in, and who was silent longest goes.
+    options.max_connections = 2 * Settings::default().clients;
     let mut work = Work::new(&args.ends, options, common)?;
     for &(addr, port) in &args.at.0 {
         let socket = work.bind(&Bind { addr, port, ..Bind::default() }, "choose another LISTEN")?;
-        work.tunnel.serve(socket, PORT_IN_UDP).map_err(|e| {
+        work.tunnel.serve(socket, work.port()).map_err(|e| {
             Failure::new(format!("cannot listen at DCCP port {PORT_IN_UDP}: {e}"), "please report this as a bug")
         })?;
         work.live.note(format!("waiting for clients at {}", work.name(socket)));
@@ -78,16 +80,26 @@ fn serve(args: &TunnelServerArgs, common: &Common) -> Outcome {
 }
 
 fn connect(args: &TunnelClientArgs, common: &Common) -> Outcome {
-    let plans = paths::pair(args.via.as_slice(), std::slice::from_ref(&args.to))?;
+    let plans = paths::pair(&args.via, &args.to)?;
+    if args.ends.over == Over::Dccp && plans.len() > 1 {
+        return Err(Failure::usage(
+            format!("DCCP takes one path, and here are {}", plans.len()),
+            "give --over sctp at both ends, or one --to and one --via",
+        ));
+    }
     let mut work = Work::new(&args.ends, options(&args.ends)?, common)?;
     work.open_entrances(&args.ends)?;
     let links = Links::open(plans, Carrier::Udp, &mut work.driver, &work.live)?;
-    let Some(&route) = links.routes().first() else {
+    let routes = links.routes();
+    let Some((&first, others)) = routes.split_first() else {
         return Err(Failure::new("the path vanished before it could be used", "try again"));
     };
-    work.live.note(format!("connecting to {}", args.to));
+    let names: Vec<String> = args.to.iter().map(ToString::to_string).collect();
+    work.live.note(format!("connecting to {}", names.join(", ")));
     work.links = Some(links);
-    work.tunnel.dial(work.driver.now(), route, PORT_IN_UDP);
+    let now = work.driver.now();
+    work.tunnel.dial(now, first, work.port());
+    others.iter().for_each(|&route| work.tunnel.join(now, route));
     work.run(common, "tunnel client")
 }
 
@@ -99,7 +111,9 @@ fn options(args: &TunnelEndArgs) -> Outcome<Options> {
             "give --listen PORT for applications here that send, or --forward HOST:PORT for those that wait",
         ));
     }
-    let mut options = args.ccid.options();
+    refuse_what_the_other_has(args)?;
+    let ccid = args.ccid.unwrap_or_else(dccp::congestion_by_default);
+    let mut options = ccid.options();
     let needs_rate = [
         ("--faster-restart", args.faster_restart),
         ("--reorder", args.reorder.is_some()),
@@ -108,7 +122,7 @@ fn options(args: &TunnelEndArgs) -> Outcome<Options> {
     ];
     if let Some((flag, _)) = needs_rate.iter().find(|(_, given)| *given && !is_rate_based(&options)) {
         return Err(Failure::usage(
-            format!("{flag} is of no use with {}, which has no rate", args.ccid),
+            format!("{flag} is of no use with {ccid}, which has no rate"),
             "give --ccid ccid3 or ccid4",
         ));
     }
@@ -125,6 +139,53 @@ fn options(args: &TunnelEndArgs) -> Outcome<Options> {
     Ok(options)
 }
 
+/// Flags of one protocol say nothing of the other.
+fn refuse_what_the_other_has(args: &TunnelEndArgs) -> Outcome {
+    let (flags, other) = match args.over {
+        Over::Dccp => (
+            vec![("--fec", args.fec.is_some()), ("--scheduler", args.scheduler.is_some()), ("--cc", args.cc.is_some())],
+            Over::Sctp,
+        ),
+        Over::Sctp => (
+            vec![
+                ("--ccid", args.ccid.is_some()),
+                ("--faster-restart", args.faster_restart),
+                ("--reorder", args.reorder.is_some()),
+                ("--min-rate", args.min_rate.is_some()),
+                ("--max-rate", args.max_rate.is_some()),
+                ("--one-way-delay", args.one_way_delay.is_some()),
+                ("--probe", args.probe.is_some()),
+            ],
+            Over::Dccp,
+        ),
+    };
+    match flags.iter().find(|(_, given)| *given) {
+        Some((flag, _)) => Err(Failure::usage(
+            format!("{flag} is for --over {other}, and this tunnel goes over {}", args.over),
+            format!("leave out {flag}, or give --over {other} at both ends"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// What was said of a port, with the deadline that was given apart.
+fn with_deadline(args: &TunnelEndArgs, port: u16, class: Class) -> Class {
+    let given = args.deadline.iter().find(|it| it.port == port).map(|it| it.time);
+    Class { lifetime: given.or(class.lifetime), ..class }
+}
+
+/// A deadline for a port that is not there is a slip.
+fn check_deadlines(args: &TunnelEndArgs) -> Outcome {
+    let known = |port| args.listen.iter().any(|it| it.port == port) || args.forward.iter().any(|it| it.to.port == port);
+    match args.deadline.iter().find(|it| !known(it.port)) {
+        Some(it) => Err(Failure::usage(
+            format!("--deadline names port {}, which neither --listen nor --forward has", it.port),
+            "give the port of an application at this end",
+        )),
+        None => Ok(()),
+    }
+}
+
 impl Work {
     fn new(args: &TunnelEndArgs, options: Options, common: &Common) -> Outcome<Self> {
         let bytes = |bits: Option<u64>| bits.map(|bits| bits as f64 / 8.0);
@@ -135,14 +196,31 @@ impl Work {
             one_way_delay: args.one_way_delay,
             wanted: Wanted { min: bytes(args.min_rate), max: bytes(args.max_rate) },
             jitter_buffer: args.jitter_buffer,
+            ..Settings::default()
         };
-        let exit = |Exit { to, class }: &Exit| Ok((resolve(to, |_| true)?, *class));
+        check_deadlines(args)?;
+        let exit = |Exit { to, class }: &Exit| Ok((resolve(to, |_| true)?, with_deadline(args, to.port, *class)));
         let forwards = args.forward.iter().map(exit).collect::<Outcome<_>>()?;
         let probe = args.probe.as_deref().map(Probe::create).transpose()?;
+        let rng = common::rng(None)?;
+        let tunnel = match args.over {
+            Over::Dccp => Tunnel::new(options, rng, settings, forwards)?,
+            Over::Sctp => {
+                let usual = SctpOptions::default();
+                let sctp = SctpOptions {
+                    redundancy: args.fec.unwrap_or(Redundancy::None),
+                    scheduler: args.scheduler.unwrap_or(usual.scheduler),
+                    congestion: args.cc.unwrap_or(usual.congestion),
+                    key: common::key(args.key.as_deref()),
+                };
+                Tunnel::over_sctp(&sctp, rng, settings, forwards)?
+            }
+        };
         Ok(Self {
             driver: common::driver()?,
             live: Live::new(common.quiet),
-            tunnel: Tunnel::new(options, common::rng(None)?, settings, forwards)?,
+            tunnel,
+            over: args.over,
             probe,
             sight: Sight { codec: args.calls },
             links: None,
@@ -157,6 +235,19 @@ impl Work {
         self.driver.bind(bind).map_err(|e| Failure::new(e.to_string(), mend))
     }
 
+    /// The port of the protocol itself, at both ends.
+    fn port(&self) -> u16 {
+        match self.over {
+            Over::Dccp => PORT_IN_UDP,
+            Over::Sctp => SctpOptions::PORT,
+        }
+    }
+
+    /// What a path is called.
+    fn path(&self, route: Route) -> String {
+        self.links.as_ref().map_or_else(|| route.remote.to_string(), |links| links.name(route.socket).to_owned())
+    }
+
     /// The address of a socket.
     fn name(&self, socket: SocketId) -> String {
         self.driver.socket(socket).map_or_else(String::new, |socket| socket.local_addr().to_string())
@@ -168,7 +259,7 @@ impl Work {
                 u8::try_from(at).map_err(|_| Failure::usage("--listen has more than 256 ports", "run two tunnels"))?;
             let address = SocketAddr::new(addr.unwrap_or(Ipv4Addr::LOCALHOST.into()), port);
             let socket = self.bind(&Bind::to_addr(address), "choose another --listen")?;
-            self.tunnel.add_entrance(socket, place, class);
+            self.tunnel.add_entrance(socket, place, with_deadline(args, port, class));
             self.live.note(format!("{}: carrying what comes to {}", at + 1, self.name(socket)));
         }
         Ok(())
@@ -194,6 +285,9 @@ impl Work {
             }
             self.show(now);
         }
+        // The last packets leave: the other end waits for them.
+        let now = self.driver.now();
+        self.driver.drive(&mut self.tunnel, Some(now)).map_err(|e| common::broken(&e))?;
         self.finish(common, command)
     }
 
@@ -215,6 +309,8 @@ impl Work {
             Happening::Disconnected(link, reason) => self.say_disconnected(link, reason),
             Happening::WantSocket(link, flow, target) => match self.exit_socket(target) {
                 Ok(socket) => self.tunnel.give_socket(link, flow, socket),
+                // The flow's next datagram asks again, and finds the socket that becomes free.
+                Err(_) if self.tunnel.give_way() => self.tunnel.refuse_flow(link, flow),
                 Err(error) => {
                     self.tunnel.refuse_flow(link, flow);
                     if !std::mem::replace(&mut self.said_no_socket, true) {
@@ -230,7 +326,7 @@ impl Work {
                 }
             }
             Happening::TooLong(len, limit) => self.live.warn(format!(
-                "a datagram of {len} bytes was dropped, and all others above {limit} will be: DCCP does not fragment. \
+                "a datagram of {len} bytes was dropped, and all others above {limit} will be: DCCP does not fragment (SCTP does). \
                  Make the application's packets smaller (ffmpeg: rtp://…?pkt_size={limit})"
             )),
             Happening::NoForward(port) => self.live.warn(format!(
@@ -244,6 +340,10 @@ impl Work {
                 units::time(way),
                 units::time(lifetime)
             )),
+            Happening::Path(_, route, true) => self.live.note(format!("{} is up", self.path(route))),
+            Happening::Path(_, route, false) => {
+                self.live.warn(format!("{} does not answer; going on without it", self.path(route)));
+            }
             Happening::BelowMinimum(_, true) => self.live.warn("the network allows less than --min-rate now"),
             Happening::BelowMinimum(_, false) => self.live.note("--min-rate is allowed again"),
         }
@@ -255,7 +355,7 @@ impl Work {
     }
 
     /// Says it once for each reason: a client tries on and on.
-    fn say_disconnected(&mut self, link: LinkId, reason: CloseReason) {
+    fn say_disconnected(&mut self, link: LinkId, reason: Farewell) {
         let peer = self.peer(link);
         let same = self.said.as_ref() == Some(&reason);
         match (&self.links, self.end) {
@@ -286,9 +386,15 @@ impl Work {
         for change in links.refresh(&mut self.driver, &self.live)? {
             let now = self.driver.now();
             match change {
-                Change::Join(route) => self.tunnel.reroute(now, Some(route)),
+                Change::Join(route) => match self.over {
+                    Over::Dccp => self.tunnel.reroute(now, Some(route)),
+                    Over::Sctp => self.tunnel.join(now, route),
+                },
                 Change::Leave(route) => {
-                    self.tunnel.reroute(now, None);
+                    match self.over {
+                        Over::Dccp => self.tunnel.reroute(now, None),
+                        Over::Sctp => self.tunnel.leave(now, route),
+                    }
                     self.driver.unbind(route.socket);
                 }
             }
@@ -300,7 +406,10 @@ impl Work {
         if !self.live.due(now) || self.tunnel.links().next().is_none() {
             return;
         }
-        let ends = self.sight.ends(now, &self.tunnel, self.live.style());
+        let mut ends = self.sight.ends(now, &self.tunnel, self.live.style()).to_string();
+        if let Some(paths) = Sight::paths(&self.tunnel, |route| self.path(route), self.live.style()) {
+            ends = format!("{ends}\n\n{paths}");
+        }
         let flows = self.sight.flows(now, &self.tunnel, true, self.live.style());
         let headline = format!("{:.0} s; Ctrl-C ends. Figures of flows are of the last seconds.", now.as_secs_f64());
         self.live.show(&self.sight.line(now, &self.tunnel), &headline, &format!("{ends}\n\n{flows}"));
@@ -316,6 +425,9 @@ impl Work {
         }
         if !common.quiet {
             eprintln!("{}", self.sight.ends(now, &self.tunnel, self.live.style()));
+            if let Some(paths) = Sight::paths(&self.tunnel, |route| self.path(route), self.live.style()) {
+                eprintln!("\n{paths}");
+            }
             eprintln!("\n{}", self.sight.flows(now, &self.tunnel, false, self.live.style()));
             let discards = Sight::discards(now, &self.tunnel);
             if !discards.is_empty() {

@@ -5,9 +5,10 @@ use crate::out::json;
 use crate::out::style::Style;
 use crate::out::table::{Table, Tone};
 use crate::out::units;
-use braidcast_core::Instant;
+use braidcast_core::{Instant, Route};
 use braidcast_dccp::{Call, Report};
 use braidcast_media::voice::{Codec, Conditions, EModel, Form};
+use braidcast_sctp::{PathReport, PathState};
 use braidcast_session::tunnel::{Count, Discards, Dropped, Figures, Flow, FlowId, HEADER_LEN, Link, Tunnel};
 use serde::Serialize;
 use std::time::Duration;
@@ -36,11 +37,48 @@ pub(super) struct LinkLine {
     connections: u64,
     #[serde(flatten)]
     dccp: Option<ConnectionLine>,
+    /// Over SCTP.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    paths: Vec<PathLine>,
     /// How many more calls would fit now; null without --calls, or where the CCID has no rate.
     more_calls: Option<u32>,
     dropped: Dropped,
     ended_flows: u64,
     flows: Vec<FlowLine>,
+}
+
+/// A path of SCTP's.
+#[derive(Serialize)]
+struct PathLine {
+    remote: String,
+    state: &'static str,
+    rtt_ms: Option<f64>,
+    sent_packets: u64,
+    sent_bytes: u64,
+    received_packets: u64,
+    received_bytes: u64,
+    lost_chunks: u64,
+    redundancy_chunks: u64,
+}
+
+impl From<&PathReport> for PathLine {
+    fn from(path: &PathReport) -> Self {
+        Self {
+            remote: path.route.remote.to_string(),
+            state: match path.state {
+                PathState::Active => "up",
+                PathState::Unconfirmed => "joining",
+                PathState::PotentiallyFailed | PathState::Inactive => "silent",
+            },
+            rtt_ms: path.srtt.map(|rtt| json::round(rtt.as_secs_f64() * 1e3)),
+            sent_packets: path.sent_packets,
+            sent_bytes: path.sent_bytes,
+            received_packets: path.received_packets,
+            received_bytes: path.received_bytes,
+            lost_chunks: path.lost_chunks,
+            redundancy_chunks: path.redundancy_chunks,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -83,13 +121,14 @@ impl Sight {
 
     fn link_line(self, now: Instant, tunnel: &Tunnel, link: &Link) -> LinkLine {
         let report = tunnel.report(now, link);
-        let rtt = report.and_then(|report| report.rtt);
+        let rtt = tunnel.round_trip(now, link);
         LinkLine {
             peer: link.route.remote.to_string(),
             state: link.state(),
             connections: link.connections,
             more_calls: report.as_ref().and_then(|report| self.more_calls(now, link, report)),
             dccp: report.as_ref().map(ConnectionLine::from),
+            paths: tunnel.paths(link).iter().map(PathLine::from).collect(),
             dropped: link.dropped,
             ended_flows: link.ended_flows,
             flows: link.flows.iter().map(|(&id, flow)| self.flow_line(now, id, flow, rtt)).collect(),
@@ -153,17 +192,26 @@ impl Sight {
             .filter(|(_, link)| link.connected)
             .map(|(_, link)| {
                 let report = tunnel.report(now, link);
-                let rtt = report.and_then(|report| report.rtt);
+                let rtt = tunnel.round_trip(now, link);
+                let paths = tunnel.paths(link);
                 let gone: u64 = link.flows.values().map(|flow| flow.recent(now).discarded.total()).sum();
                 let flows = link.flows.values().map(|flow| flow.recent(now)).filter(|it| it.received.datagrams > 0);
                 let on_time = flows.map(|figures| 1.0 - figures.heard.loss()).min_by(f64::total_cmp);
                 format!(
-                    "{}: {} flows, RTT {}, allowed {}, loss events {}{}{}",
+                    "{}: {} flows, RTT {}, {}{}{}",
                     link.route.remote,
                     link.flows.len(),
                     rtt.map_or_else(dash, units::time),
-                    report.map_or_else(dash, |report| allowed(&report)),
-                    report.and_then(|report| report.ccid.loss_event_rate).map_or_else(dash, units::share),
+                    if paths.is_empty() {
+                        format!(
+                            "allowed {}, loss events {}",
+                            report.map_or_else(dash, |report| allowed(&report)),
+                            report.and_then(|report| report.ccid.loss_event_rate).map_or_else(dash, units::share)
+                        )
+                    } else {
+                        let up = paths.iter().filter(|path| path.state == PathState::Active).count();
+                        format!("{up} of {} paths up", paths.len())
+                    },
                     if gone > 0 { format!(", {gone} discarded") } else { String::new() },
                     on_time.map_or_else(String::new, |share| format!(", {} on time", units::share(share))),
                 )
@@ -191,7 +239,7 @@ impl Sight {
                 (link.state().into(), tone),
                 plain(report.map(|report| report.sending.to_string())),
                 plain(report.map(|report| allowed(&report))),
-                plain(report.and_then(|report| report.rtt).map(units::time)),
+                plain(tunnel.round_trip(now, link).map(units::time)),
                 loss.map_or_else(|| (dash(), Tone::Plain), |loss| (units::share(loss), bad_from(loss, 0.01, 0.05))),
                 plain(report.map(|it| format!("{} ({})", it.queued_messages, units::bytes(it.queued_bytes as u64)))),
                 plain(Some((discarded_by_queue(report.as_ref()) + refused(link)).to_string())),
@@ -202,6 +250,30 @@ impl Sight {
             table.row(cells);
         }
         table
+    }
+
+    /// The paths of ends over SCTP, by the names that they have here; `None` if there are none.
+    pub(super) fn paths(tunnel: &Tunnel, name: impl Fn(Route) -> String, style: Style) -> Option<Table> {
+        let mut table = Table::new(&["path", "state", "RTT", "sent", "received", "lost", "redundancy"], style);
+        let mut any = false;
+        for path in tunnel.links().flat_map(|(_, link)| tunnel.paths(link)) {
+            any = true;
+            let (state, tone) = match path.state {
+                PathState::Active => ("up", Tone::Good),
+                PathState::Unconfirmed => ("joining", Tone::Doubtful),
+                PathState::PotentiallyFailed | PathState::Inactive => ("silent", Tone::Bad),
+            };
+            table.row(vec![
+                plain(Some(name(path.route))),
+                (state.into(), tone),
+                plain(path.srtt.map(units::time)),
+                plain(Some(units::bytes(path.sent_bytes))),
+                plain(Some(units::bytes(path.received_bytes))),
+                plain(Some(path.lost_chunks.to_string())),
+                plain(Some(path.redundancy_chunks.to_string())),
+            ]);
+        }
+        any.then_some(table)
     }
 
     /// Why datagrams were given up, over the whole time: a line for each flow that lost some.
@@ -231,7 +303,7 @@ impl Sight {
         head.extend(self.codec.map(|_| "MOS"));
         let mut table = Table::new(&head, style);
         for (_, link) in tunnel.links() {
-            let rtt = tunnel.report(now, link).and_then(|report| report.rtt);
+            let rtt = tunnel.round_trip(now, link);
             for (&id, flow) in &link.flows {
                 let figures = if recent { flow.recent(now) } else { flow.whole(now) };
                 let lead = [plain(Some(name(id, flow))), plain(Some(priority(now, flow)))];

@@ -15,8 +15,12 @@ pub struct LimitOptions {
     /// Packets that one [`poll_transmit`](braidcast_core::Machine::poll_transmit) may put into the buffer for one
     /// route, 1 to 64. Default 40: with packets of 1472 bytes a UDP segmentation batch stays below 64 KiB.
     pub max_segments: usize,
-    /// Associations that peers may open; 0 refuses them all. Default 1024.
+    /// Associations that peers may open; 0 refuses them all. One more takes the place of one that has sent nothing for 250 ms, of the host
+    /// that opened most. Default 1024.
     pub max_associations: usize,
+    /// Leave a TSN out now and then, so that a peer which acknowledges what it never got is found out and the association ended, as QUIC
+    /// leaves out packet numbers (RFC 9000 §21.4). It takes a peer that knows FORWARD-TSN. Default: no.
+    pub skip_tsns: bool,
 }
 
 impl Default for LimitOptions {
@@ -28,6 +32,7 @@ impl Default for LimitOptions {
             streams: 64,
             max_segments: 40,
             max_associations: 1024,
+            skip_tsns: false,
         }
     }
 }

@@ -46,7 +46,8 @@ impl Open {
                 continue;
             };
             // What goes over two paths needs nothing else.
-            let chunk = self.ledger.get(Tsn::new(tsn)).filter(|chunk| !self.queue.get(chunk.piece().message).copied);
+            let chunk = self.ledger.get(Tsn::new(tsn)).filter(|chunk| chunk.has_message());
+            let chunk = chunk.filter(|chunk| !self.queue.get(chunk.piece().message).copied);
             if let Some((index, _)) = chunk.and_then(Chunk::place) {
                 credit.on_source(now, self.paths[index].redundancy_owed());
             }

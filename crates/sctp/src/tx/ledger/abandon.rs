@@ -64,7 +64,7 @@ impl Ledger {
         self.repeats = super::Repeats::default();
         while let Some(chunk) = self.chunks.front().copied() {
             let key = chunk.piece.message;
-            if !chunk.is_kept() && told != Some(key) {
+            if chunk.has_message() && told != Some(key) {
                 let message = books.queue.get_mut(key);
                 if message.is_cut() && !message.abandoned {
                     message.abandoned = true;

@@ -2,6 +2,7 @@ use super::{Books, Chunk, ChunkState, Ledger, LossCause};
 use crate::api::CwndUpdate;
 use crate::number::{Order, Tsn};
 use crate::path::PathIndex;
+use crate::rx::TsnRing;
 use crate::tx::{MessageKey, SendQueue};
 use crate::wire::chunk::{GapBlock, GapBlocks};
 use braidcast_cc::Stamp;
@@ -76,6 +77,9 @@ impl Ledger {
             books.journal.stats.overtaken_sacks += 1;
             return false; // Older than what is known (RFC 9260 §6.2.1 D i).
         }
+        if self.is_lie(cumulative, ack) {
+            return false;
+        }
         self.unwrapper.unwrap(u64::from(ack.cumulative));
         report.moved = cumulative >= self.base();
         report.chunks.clear();
@@ -86,7 +90,11 @@ impl Ledger {
         newly.clear();
         let last = self.next_tsn().get().saturating_sub(1);
         let blocks = |gaps: GapBlocks<'_>, each: &mut dyn FnMut(u64, u64)| {
+            // Blocks that lie apart cover no more than the window; those of a peer that has us walk over it again and again are cut off.
+            let mut budget = 2 * TsnRing::SPAN;
             for GapBlock { start, end } in gaps.iter().filter(|gap| gap.start <= gap.end) {
+                let Some(left) = budget.checked_sub(u64::from(end - start) + 1) else { break };
+                budget = left;
                 each(cumulative.get() + u64::from(start), (cumulative.get() + u64::from(end)).min(last));
             }
         };
@@ -98,6 +106,7 @@ impl Ledger {
             self.chunk_acked(&mut books, tsn, tsn <= cumulative, report);
         }
         report.highest = newly.iter().copied().max().map(Tsn::new);
+        self.find_decoy(report.highest);
         while self.base() <= cumulative {
             self.pop(books.queue);
         }
@@ -149,7 +158,8 @@ impl Ledger {
 
     /// `tsn` was acknowledged for the first time; `cumulative`: not by a gap block.
     fn chunk_acked(&mut self, books: &mut Books<'_>, tsn: Tsn, cumulative: bool, report: &mut AckReport) {
-        let Some(chunk) = self.get_mut(tsn) else { return };
+        // One that was left out stays what it is until it is popped.
+        let Some(chunk) = self.get_mut(tsn).filter(|chunk| chunk.has_message()) else { return };
         let state = core::mem::replace(&mut chunk.state, ChunkState::Acked);
         let chunk = *chunk;
         let len = chunk.len();
@@ -179,7 +189,7 @@ impl Ledger {
                 Was::GivenUp
             }
             ChunkState::Abandoned => return self.forward.no_longer_given_up(tsn),
-            ChunkState::Acked | ChunkState::Kept => return,
+            ChunkState::Acked | ChunkState::Kept | ChunkState::Decoy | ChunkState::Void => return,
         };
         let &Chunk { sent, copied, stamp, .. } = &chunk;
         report.chunks.push(Acked { place: chunk.place(), len, sent, repeated: chunk.repeats > 0, copied, stamp, was });
@@ -211,7 +221,7 @@ impl Ledger {
             lane.unacked -= chunk.len();
             lane.non_renegable -= if chunk.is_kept() { chunk.len() } else { 0 };
         }
-        if !chunk.is_kept() {
+        if chunk.has_message() {
             release_piece(queue, chunk.piece.message);
         }
         Some(chunk)

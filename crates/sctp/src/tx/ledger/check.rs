@@ -50,7 +50,7 @@ impl Ledger {
                 let priority = queue.get(chunk.piece.message).priority;
                 assert!(self.repeats.has(chunk.origin(), priority, tsn), "{tsn:?} waits to be sent again");
             }
-            if !chunk.is_kept() {
+            if chunk.has_message() {
                 messages.push(chunk.piece.message);
             }
         }
@@ -68,7 +68,7 @@ impl Ledger {
 
     fn recount_forward(&self) {
         let (mut end, mut given_up) = (self.base(), 0);
-        for (tsn, chunk) in self.iter().take_while(|(_, chunk)| !chunk.is_wanted()) {
+        for (tsn, chunk) in self.iter().take_while(|(_, chunk)| !chunk.holds_up_forward()) {
             end = tsn.next();
             if chunk.is_abandoned() {
                 given_up += 1;

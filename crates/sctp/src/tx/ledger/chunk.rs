@@ -37,6 +37,10 @@ pub(crate) enum ChunkState {
     Abandoned,
     /// Given up while in flight, and still counted there: nobody knows what became of it.
     AbandonedInFlight,
+    /// A TSN left out that nobody was told of (`decoy`). It belongs to no message.
+    Decoy,
+    /// The same once the peer has seen the gap: FORWARD-TSN will tell.
+    Void,
 }
 
 /// What made a chunk count as lost.
@@ -92,6 +96,16 @@ impl Chunk {
         self.state == ChunkState::InFlight
     }
 
+    /// Whether [`Piece::message`] means anything.
+    pub(crate) const fn has_message(&self) -> bool {
+        !matches!(self.state, ChunkState::Kept | ChunkState::Decoy | ChunkState::Void)
+    }
+
+    /// FORWARD-TSN may not pass it.
+    pub(super) fn holds_up_forward(&self) -> bool {
+        self.is_wanted() || self.state == ChunkState::Decoy
+    }
+
     /// The peer promised to keep it: its message may be gone.
     pub(crate) fn is_kept(&self) -> bool {
         self.state == ChunkState::Kept
@@ -104,7 +118,7 @@ impl Chunk {
 
     /// FORWARD-TSN may skip it.
     pub(crate) fn is_abandoned(&self) -> bool {
-        matches!(self.state, ChunkState::Abandoned | ChunkState::AbandonedInFlight)
+        matches!(self.state, ChunkState::Abandoned | ChunkState::AbandonedInFlight | ChunkState::Void)
     }
 
     /// In flight over `path`, in place `order` there.

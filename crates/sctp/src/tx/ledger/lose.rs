@@ -96,7 +96,7 @@ impl Ledger {
                     reneged.push(tsn);
                 }
                 ChunkState::Kept => _ = self.acked.set(tsn.get()),
-                ChunkState::InFlight | ChunkState::Lost | ChunkState::Abandoned | ChunkState::AbandonedInFlight => {}
+                _ => {}
             }
         }
         self.forward.restart(base);

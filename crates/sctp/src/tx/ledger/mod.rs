@@ -10,6 +10,8 @@
 //!            v │  └────────> AbandonedInFlight ──acknowledge──> Acked
 //!           Lost ──abandon──> Abandoned <──lose_all──┘
 //!            └─repeat─> InFlight
+//!
+//!  leave_out ──> Decoy ──acknowledge of what lies behind──> Void ──acknowledge (cumulative)──> out of it
 //! ```
 //!
 //! In builds with debug assertions each verb recounts all sums (`check`).
@@ -20,6 +22,7 @@ mod acknowledge;
 mod check;
 mod chunk;
 mod cumack;
+mod decoy;
 mod forward;
 mod lane;
 mod lose;
@@ -42,6 +45,7 @@ use crate::rx::TsnRing;
 use crate::tx::{MessageKey, SendQueue};
 use braidcast_core::Unwrapper;
 use cumack::PseudoCumack;
+use decoy::Decoys;
 use forward::Forward;
 use lane::Lane;
 use repeats::Repeats;
@@ -96,6 +100,7 @@ pub(crate) struct Ledger {
     /// Chunks of which a copy is to go over a second path.
     copies: VecDeque<Tsn>,
     forward: Forward,
+    decoys: Decoys,
     /// Kept so that acknowledgements do not allocate.
     newly: Vec<u64>,
     #[cfg(debug_assertions)]
@@ -123,6 +128,7 @@ impl Ledger {
             sent_again: SentAgain::default(),
             copies: VecDeque::new(),
             forward: Forward::new(next),
+            decoys: Decoys::default(),
             newly: Vec::new(),
             #[cfg(debug_assertions)]
             recount: check::Recount::default(),
@@ -261,9 +267,15 @@ impl Ledger {
 
     /// Looks at the chunks behind those that [`Forward`] has passed.
     fn advance_forward(&mut self) {
-        while let Some(chunk) = self.get(self.forward.end).filter(|chunk| !chunk.is_wanted()) {
-            let given_up = chunk.is_abandoned();
-            self.forward.pass(self.forward.end, given_up);
+        while let Some(chunk) = self.get(self.forward.end) {
+            if self.is_moot(self.forward.end) {
+                self.reveal();
+            } else if chunk.holds_up_forward() {
+                break;
+            } else {
+                let given_up = chunk.is_abandoned();
+                self.forward.pass(self.forward.end, given_up);
+            }
         }
     }
 }

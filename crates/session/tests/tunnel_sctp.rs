@@ -1,0 +1,171 @@
+//! Two ends of a tunnel over SCTP and two paths in memory, over networks that take time and can be cut.
+#![allow(missing_docs, reason = "a test")]
+
+use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
+use braidcast_session::Redundancy;
+use braidcast_session::tunnel::{Class, Happening, SctpOptions, Settings, Tunnel};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+const ENTRANCE: SocketId = SocketId(10);
+const EXIT: SocketId = SocketId(20);
+const PATHS: usize = 2;
+const WAY: Duration = Duration::from_millis(20);
+
+fn address(host: u8, port: u16) -> SocketAddr {
+    ([10, 0, 0, host], port).into()
+}
+
+struct Pair {
+    now: Instant,
+    /// Client and server.
+    ends: [Tunnel; 2],
+    /// When it arrives, at which end, over which path.
+    air: VecDeque<(Instant, usize, usize, Vec<u8>)>,
+    cut: [bool; PATHS],
+    /// One packet in so many over the first path is lost.
+    loses: Option<u64>,
+    packets: [u64; PATHS],
+    /// What came out for applications at each end, and when.
+    came: [Vec<(Instant, Vec<u8>)>; 2],
+    told: Vec<Happening>,
+}
+
+impl Pair {
+    fn new(options: &SctpOptions) -> Self {
+        let settings = Settings { lifetime: Duration::from_millis(200), ..Settings::default() };
+        let mut ends = ["client", "server"].map(|name| {
+            let forwards = vec![(address(9, 5000), Class::default())];
+            Tunnel::over_sctp(options, Rng::from_seed(5).stream(name), settings.clone(), forwards).unwrap()
+        });
+        let now = Instant::from_millis(1);
+        ends[0].add_entrance(ENTRANCE, 0, Class::default());
+        ends[1].serve(SocketId(0), SctpOptions::PORT).unwrap();
+        for path in 0..PATHS {
+            let route = Route::new(SocketId(path as u16), address(2, 9000));
+            if path == 0 {
+                ends[0].dial(now, route, SctpOptions::PORT);
+            } else {
+                ends[0].join(now, route);
+            }
+        }
+        let (air, came) = (VecDeque::new(), [Vec::new(), Vec::new()]);
+        let mut pair =
+            Self { now, ends, air, cut: [false; PATHS], loses: None, packets: [0; PATHS], came, told: Vec::new() };
+        pair.run(Duration::from_secs(2));
+        assert!(pair.told.iter().any(|it| matches!(it, Happening::Connected(_))), "{:?}", pair.told);
+        pair
+    }
+
+    fn settle(&mut self) {
+        let mut buf = Vec::new();
+        for at in 0..2 {
+            while let Some(Transmit { route, segment_size, .. }) = self.ends[at].poll_transmit(self.now, &mut buf) {
+                if route.socket >= ENTRANCE {
+                    self.came[at].push((self.now, buf.clone()));
+                    continue;
+                }
+                // The client's sockets have an address each.
+                let path = if at == 0 { usize::from(route.socket.0) } else { usize::from(route.remote.port() - 7000) };
+                for packet in buf.chunks(segment_size.unwrap_or(buf.len())) {
+                    self.packets[path] += 1;
+                    let lost = path == 0 && self.loses.is_some_and(|each| self.packets[0].is_multiple_of(each));
+                    if !self.cut[path] && !lost {
+                        self.air.push_back((self.now + WAY, 1 - at, path, packet.to_vec()));
+                    }
+                }
+            }
+            while let Some(happening) = self.ends[at].poll_event() {
+                if let Happening::WantSocket(link, flow, _) = happening {
+                    self.ends[at].give_socket(link, flow, EXIT);
+                }
+                self.told.push(happening);
+            }
+        }
+    }
+
+    fn run(&mut self, time: Duration) {
+        let end = self.now + time;
+        self.settle();
+        while self.now < end {
+            self.now += Duration::from_millis(1);
+            while self.air.front().is_some_and(|(at, ..)| *at <= self.now) {
+                let Some((_, to, path, packet)) = self.air.pop_front() else { break };
+                let route = match to {
+                    0 => Route::new(SocketId(path as u16), address(2, 9000)),
+                    _ => Route::new(SocketId(0), address(1, 7000 + path as u16)),
+                };
+                let datagram = Datagram { route, ecn: Ecn::NotEct, payload: &packet };
+                self.ends[to].handle_datagram(self.now, datagram);
+            }
+            for at in 0..2 {
+                if self.ends[at].poll_timeout().is_some_and(|due| due <= self.now) {
+                    self.ends[at].handle_timeout(self.now);
+                }
+            }
+            self.settle();
+        }
+    }
+
+    /// The application at the client sends `count` datagrams of `len` bytes, one each 20 ms; how many come out at the server, and the
+    /// longest that one took.
+    fn speak(&mut self, count: usize, len: usize) -> (usize, Duration) {
+        self.came[1].clear();
+        for n in 0..count {
+            let mut payload = vec![0; len];
+            payload[..8].copy_from_slice(&self.now.as_nanos().to_be_bytes());
+            let route = Route::new(ENTRANCE, address(8, 1 + (n % 3) as u16));
+            self.ends[0].handle_datagram(self.now, Datagram { route, ecn: Ecn::NotEct, payload: &payload });
+            self.run(Duration::from_millis(20));
+        }
+        self.run(Duration::from_millis(500));
+        let took = |(at, bytes): &(Instant, Vec<u8>)| {
+            let sent = Instant::from_nanos(u64::from_be_bytes(*bytes.first_chunk().unwrap()));
+            at.since(sent)
+        };
+        (self.came[1].len(), self.came[1].iter().map(took).max().unwrap_or_default())
+    }
+}
+
+#[test]
+fn datagrams_of_any_length_come_in_time_over_two_paths_of_which_one_is_cut() {
+    let mut pair = Pair::new(&SctpOptions::default());
+    assert_eq!(pair.speak(50, 160).0, 50);
+    assert_eq!(pair.speak(20, 9000).0, 20, "as many packets as it takes");
+    pair.cut = [true, false];
+    let (came, longest) = pair.speak(250, 160);
+    assert!(came >= 245, "{came} of 250");
+    assert!(longest <= Duration::from_millis(200), "{longest:?}: later they are of no use");
+    pair.cut = [false, false];
+    pair.run(Duration::from_secs(5));
+    let ups = pair.told.iter().filter(|it| matches!(it, Happening::Path(_, _, true))).count();
+    assert!(ups > 0, "{:?}", pair.told);
+    pair.cut = [false, true];
+    assert!(pair.speak(250, 160).0 >= 240);
+    assert!(!pair.told.iter().any(|it| matches!(it, Happening::Disconnected(..))), "{:?}", pair.told);
+}
+
+#[test]
+fn answers_come_back_and_redundancy_makes_up_for_losses() {
+    let options = SctpOptions { redundancy: Redundancy::Auto, ..SctpOptions::default() };
+    let mut pair = Pair::new(&options);
+    pair.loses = Some(12);
+    assert!(pair.speak(300, 400).0 >= 297);
+    let route = Route::new(EXIT, address(9, 5000));
+    pair.ends[1].handle_datagram(pair.now, Datagram { route, ecn: Ecn::NotEct, payload: b"well?" });
+    pair.run(Duration::from_millis(300));
+    assert!(pair.came[0].iter().any(|(_, bytes)| bytes == b"well?"));
+}
+
+#[test]
+fn a_tunnel_says_goodbye() {
+    let mut pair = Pair::new(&SctpOptions::default());
+    pair.speak(5, 100);
+    let now = pair.now;
+    pair.ends[0].close(now);
+    pair.run(Duration::from_secs(1));
+    assert!(pair.ends.iter().all(Tunnel::is_closed));
+    let agreed = |it: &Happening| matches!(it, Happening::Disconnected(_, farewell) if farewell.agreed);
+    assert_eq!(pair.told.iter().filter(|it| agreed(it)).count(), 2, "{:?}", pair.told);
+}
