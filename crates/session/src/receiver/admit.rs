@@ -16,6 +16,11 @@ use core::time::Duration;
 const SILENT: Duration = Duration::from_secs(3);
 /// The same for one from the same address, which is most likely the same one started anew.
 const SILENT_NEARBY: Duration = Duration::from_secs(1);
+/// A sender that is heard for so long after another one came lives: what was under way when it died has arrived by then.
+const ALIVE: Duration = Duration::from_secs(1);
+/// The same where the other one is most likely the same one started anew: by its address, or by its file.
+const ALIVE_NEARBY: Duration = Duration::from_secs(2);
+const ALIVE_SAME: Duration = Duration::from_secs(4);
 /// An association whose sender has not said hello by now is none of ours.
 const NO_HELLO: Duration = Duration::from_secs(3);
 
@@ -52,7 +57,12 @@ impl Receiver {
     pub(super) fn admit(&mut self, now: Instant) {
         let mut place = 0;
         while place < self.guests.len() {
-            let decision = self.decide(now, &self.guests[place]);
+            let guest = &self.guests[place];
+            let decision = match self.decide(now, guest) {
+                // Else it would end as if it had been played.
+                Decision::Later | Decision::Line if guest.ended => Decision::Refuse(Farewell::Busy),
+                decision => decision,
+            };
             match decision {
                 Decision::Later => place += 1,
                 Decision::Line => {
@@ -97,21 +107,22 @@ impl Receiver {
             let same_process = stream.incarnation == hello.incarnation;
             return match () {
                 () if same_process || gone || silence >= SILENT_NEARBY => Decision::GoOn,
-                () if stream.heard_at() > guest.asked_at => Decision::Refuse(Farewell::Busy),
+                () if stream.heard_at() >= guest.asked_at + ALIVE_SAME => Decision::Refuse(Farewell::Busy),
                 () => Decision::Later,
             };
         }
         let nearby = stream.is_from(&guest.addresses);
         // The same camera, started anew: there is no gap to wait for.
         let succeeds = nearby && !stream.reliable && !hello.reliable && (!gone || stream.is_lost());
-        let limit = if nearby { SILENT_NEARBY } else { SILENT };
+        let (limit, alive) = if nearby { (SILENT_NEARBY, ALIVE_NEARBY) } else { (SILENT, ALIVE) };
         let held = self.options.hold && stream.reliable && !stream.is_done();
         match () {
-            () if held => Decision::Refuse(Farewell::Busy),
+            () if held && now.since(guest.asked_at) >= alive => Decision::Refuse(Farewell::Busy),
+            () if held => Decision::Later,
             () if succeeds && (gone || silence >= limit) => Decision::GoOn,
             // What is over is played to its end; what broke has no better claim than who is there.
             () if gone || silence >= limit => Decision::Displace,
-            () if stream.heard_at() <= guest.asked_at => Decision::Later,
+            () if stream.heard_at() < guest.asked_at + alive => Decision::Later,
             () if self.options.keep => Decision::Line,
             () => Decision::Refuse(Farewell::Busy),
         }

@@ -5,7 +5,9 @@ use braidcast_sctp::{Association, AssociationId};
 use std::net::IpAddr;
 
 /// Bytes that are kept for a guest beyond those in its association.
-const EARLY_BYTES: usize = 4 << 20;
+const EARLY_BYTES: usize = 2 << 20;
+/// The same before it has said hello.
+const UNKNOWN_BYTES: usize = 128 << 10;
 /// Events that are kept for when it is let in.
 const MAX_EVENTS: usize = 16;
 
@@ -19,6 +21,8 @@ pub(super) struct Guest {
     pub(super) asked_at: Instant,
     /// It was told that it waits for its turn; meanwhile what it sends passes unseen.
     pub(super) in_line: bool,
+    /// Its stream, which is live, is over already.
+    pub(super) ended: bool,
     pub(super) addresses: Vec<IpAddr>,
     /// Messages that came so far, when and over which path.
     early: Vec<(Instant, PathId, Vec<u8>)>,
@@ -34,6 +38,7 @@ impl Guest {
             hello: None,
             asked_at: now,
             in_line: false,
+            ended: false,
             addresses: Vec::new(),
             early: Vec::new(),
             early_bytes: 0,
@@ -47,9 +52,11 @@ impl Guest {
         if self.addresses.is_empty() {
             self.addresses = association.paths().map(|path| path.route.remote.ip()).collect();
         }
-        while self.in_line || self.early_bytes < EARLY_BYTES {
+        while self.in_line || self.early_bytes < self.early_limit() {
             let Some(received) = association.recv(now, buf) else { break };
-            match Message::parse(buf) {
+            let message = Message::parse(buf);
+            self.ended |= matches!(message, Ok(Message::End(_)));
+            match message {
                 Ok(Message::Hello(hello)) if self.hello.is_none() => {
                     self.hello = Some(hello);
                     self.asked_at = now;
@@ -63,6 +70,10 @@ impl Guest {
             }
         }
         malformed
+    }
+
+    const fn early_limit(&self) -> usize {
+        if self.hello.is_some() { EARLY_BYTES } else { UNKNOWN_BYTES }
     }
 
     /// Something happened to it that is told once it is let in.

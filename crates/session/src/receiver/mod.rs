@@ -27,7 +27,7 @@ const TICK: Duration = Duration::from_millis(200);
 /// Ticks between two messages to the sender about what came on time.
 const FEEDBACK_TICKS: u64 = 5;
 /// Associations that have no stream yet, or wait for their turn.
-const MAX_GUESTS: usize = 16;
+const MAX_GUESTS: usize = 32;
 /// Log entries that are kept for the caller.
 const MAX_LOG: usize = 1 << 16;
 
@@ -36,7 +36,7 @@ const MAX_LOG: usize = 1 << 16;
 /// A stream outlives its association: a sender that was lost is waited for, and goes on where it was. Whoever does not say hello as a
 /// sender does is no concern of a stream.
 ///
-/// Memory: the buffer (see [`ReceiverOptions::buffer`]), shared by the streams that there are; 4 MiB for each of at most 16 associations
+/// Memory: the buffer (see [`ReceiverOptions::buffer`]), shared by the streams that there are; 2 MiB for each of at most 32 associations
 /// that have none; the receive buffers of all associations; 65,536 log entries.
 pub struct Receiver {
     options: ReceiverOptions,

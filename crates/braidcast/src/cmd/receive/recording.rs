@@ -63,6 +63,10 @@ impl Recording {
         Ok(recording)
     }
 
+    fn path(&self) -> PathBuf {
+        self.open.as_ref().map_or_else(PathBuf::new, |open| open.path.clone())
+    }
+
     fn name(&self) -> String {
         self.open.as_ref().map_or_else(|| self.place.to_string(), |open| open.path.display().to_string())
     }
@@ -116,7 +120,11 @@ impl Recording {
         let base = there.map_or(len, |note| note.base).min(len);
         let note = Note { identity: offer.identity, reliable: offer.reliable, base };
         note.write(&path).map_err(|e| cannot(&path, &e))?;
-        self.open = Some(Open { path, file, note, len });
+        let before = self.open.replace(Open { path, file, note, len });
+        if let Some(before) = before.filter(|before| !before.note.reliable && before.path != self.path()) {
+            sync(&before)?;
+            Note::remove(&before.path);
+        }
         self.look_back()
     }
 
