@@ -86,16 +86,7 @@ pub struct Guard {
 
 impl Guard {
     /// Begins with the first key handshake as `role`. `transcript` is what both ends offered.
-    ///
-    /// # Errors
-    /// [`GuardError`].
-    pub fn new(
-        now: Instant,
-        method: Arc<dyn Method>,
-        limits: Limits,
-        role: Role,
-        transcript: Transcript,
-    ) -> Result<Self, GuardError> {
+    pub fn new(now: Instant, method: Arc<dyn Method>, limits: Limits, role: Role, transcript: Transcript) -> Self {
         let exchange = method.begin(role, &transcript);
         let mut guard = Self {
             method,
@@ -113,8 +104,8 @@ impl Guard {
             due: Some(now + limits.patience),
             past: Counts::default(),
         };
-        guard.advance(now)?;
-        Ok(guard)
+        guard.collect();
+        guard
     }
 
     /// How far protection is.

@@ -71,6 +71,8 @@ pub(crate) struct Path {
     /// The next round that is measured by a detour comes from this place in the order on.
     next_detour_order: Order,
     pmtu: PathMtu,
+    /// Bytes that protection adds to a packet.
+    protection: usize,
     /// What the last MTU probe was marked with.
     pmtu_nonce: u64,
     heartbeats: Heartbeats,
@@ -134,6 +136,7 @@ impl Path {
             detour: QueueingDelay::default(),
             detoured: false,
             next_detour_order: Order::FIRST,
+            protection: if options.security.is_some() { crate::wire::PROTECTION } else { 0 },
             pmtu: PathMtu::new(options.paths.base_mtu, options.paths.max_mtu),
             pmtu_nonce: 0,
             heartbeats: Heartbeats::new(),
@@ -203,9 +206,9 @@ impl Path {
         self.errors
     }
 
-    /// The largest SCTP packet, bytes.
+    /// The largest SCTP packet, bytes, before it is protected.
     pub(crate) const fn mtu(&self) -> usize {
-        self.pmtu.current()
+        self.pmtu.current() - self.protection
     }
 
     /// What a full packet counts for in the window, bytes.
