@@ -21,6 +21,8 @@ pub enum Event {
     Restarted,
     /// Receiver: the sender's clock jumped; the playout follows it.
     ClockJumped,
+    /// Receiver: somebody connected with whom no secure connection came about.
+    Insecure(CloseReason),
     /// Receiver: a second sender was turned away.
     Refused,
     /// It is over: at the sender the association is closed, at the receiver everything has been handed out as well.

@@ -2,7 +2,7 @@
 
 use crate::mapping::STREAMS;
 use crate::redundancy::Redundancy;
-use braidcast_sctp::{Algorithm, Method, Options, SchedulerKind};
+use braidcast_sctp::{Algorithm, Method, Options, SchedulerKind, SecurityOptions};
 use core::time::Duration;
 
 /// SCTP port of both ends unless they say otherwise.
@@ -29,8 +29,8 @@ pub struct SenderOptions {
     pub buffer: usize,
     /// How long no path may answer before the session ends. Default: `None`, it waits for ever.
     pub give_up: Option<Duration>,
-    /// Secret shared with the receiver: paths join only with it. Default: empty, which is none.
-    pub key: Vec<u8>,
+    /// Protection of all that goes and comes. Default: none.
+    pub security: Option<SecurityOptions>,
     /// Our SCTP port. Default: 9899.
     pub local_port: u16,
 }
@@ -46,7 +46,7 @@ impl Default for SenderOptions {
             congestion: Algorithm::Veno,
             buffer: 4 << 20,
             give_up: None,
-            key: Vec::new(),
+            security: None,
             local_port: PORT,
         }
     }
@@ -55,7 +55,7 @@ impl Default for SenderOptions {
 impl SenderOptions {
     /// SCTP as such a session has it.
     pub fn transport(&self) -> Options {
-        let mut transport = live(self.local_port, &self.key);
+        let mut transport = live(self.local_port, self.security.as_ref());
         transport.paths.scheduler = self.scheduler;
         transport.congestion.algorithm = self.congestion;
         transport.queue.method = self.queue.filter(|_| !self.reliable);
@@ -87,8 +87,8 @@ pub struct ReceiverOptions {
     pub buffer: usize,
     /// How long no path may answer before the session ends. Default: `None`, it waits for ever.
     pub give_up: Option<Duration>,
-    /// Secret shared with the sender. Default: empty, which is none.
-    pub key: Vec<u8>,
+    /// Protection of all that goes and comes. Default: none.
+    pub security: Option<SecurityOptions>,
     /// The SCTP port that senders connect to. Default: 9899.
     pub local_port: u16,
 }
@@ -102,7 +102,7 @@ impl Default for ReceiverOptions {
             output_size: 7 * 188,
             buffer: 64 << 20,
             give_up: None,
-            key: Vec::new(),
+            security: None,
             local_port: PORT,
         }
     }
@@ -111,7 +111,7 @@ impl Default for ReceiverOptions {
 impl ReceiverOptions {
     /// SCTP as such a session has it: it takes redundancy from whoever sends some.
     pub fn transport(&self) -> Options {
-        live(self.local_port, &self.key).with(|transport| {
+        live(self.local_port, self.security.as_ref()).with(|transport| {
             transport.timers.give_up = self.give_up;
             transport.redundancy.fec_receive = true;
         })
@@ -119,8 +119,8 @@ impl ReceiverOptions {
 }
 
 /// SCTP as both ends have it.
-fn live(local_port: u16, key: &[u8]) -> Options {
-    let mut transport = Options { local_port, key: key.to_vec(), ..Options::live() };
+fn live(local_port: u16, security: Option<&SecurityOptions>) -> Options {
+    let mut transport = Options { local_port, security: security.cloned(), ..Options::live() };
     transport.limits.streams = transport.limits.streams.max(STREAMS);
     transport
 }

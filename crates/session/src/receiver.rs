@@ -6,7 +6,7 @@ use crate::report::{Counts, Report};
 use crate::stream::Stream;
 use crate::wire::{self, Feedback, PPID};
 use braidcast_core::{Datagram, Instant, Machine, Misuse, Rng, Transmit};
-use braidcast_sctp::{AssociationId, Endpoint, Event as Sctp, Reliability, SendOptions};
+use braidcast_sctp::{AssociationId, CloseReason, Endpoint, Event as Sctp, Reliability, SendOptions};
 use core::time::Duration;
 use std::collections::VecDeque;
 
@@ -172,6 +172,8 @@ impl Receiver {
                 self.admit(now, id);
             } else if let Some(place) = self.streams.iter().position(|stream| stream.id == id) {
                 self.take_event(now, place, event);
+            } else if let Sctp::Closed(reason @ (CloseReason::Insecure(_) | CloseReason::AbortedByPeer(_))) = event {
+                self.events.push_back(Event::Insecure(reason));
             }
         }
     }

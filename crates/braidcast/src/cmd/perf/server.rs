@@ -68,7 +68,7 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
         }
         return serve(dccp, driver, args.keep, common, &live);
     }
-    let options = common::sctp_options(args.key.as_deref()).with(|it| it.redundancy.fec_receive = true);
+    let options = common::sctp_options(&args.shared, &live)?.with(|it| it.redundancy.fec_receive = true);
     let mut sctp = Endpoint::new(options, rng)?;
     sctp.listen();
     serve(sctp, driver, args.keep, common, &live)

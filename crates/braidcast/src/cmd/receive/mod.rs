@@ -57,10 +57,11 @@ struct Session {
 const GIVE_UP: Duration = Duration::from_secs(5 * 60);
 
 pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
+    let live = Live::new(common.quiet);
+    let security = super::key::security(&args.shared, &live)?;
     let mut driver = common::driver()?;
     let sink = Sink::open(&args.output, &mut driver)?;
     let log = args.log.as_deref().map(Log::create).transpose()?;
-    let live = Live::new(common.quiet);
     for (addr, port) in &args.listen.0 {
         let bind = Bind { addr: *addr, port: *port, ..Bind::default() };
         let socket = driver.bind(&bind).map_err(|e| Failure::new(e.to_string(), "choose another LISTEN"))?;
@@ -72,7 +73,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         keep: args.keep,
         log: log.is_some(),
         give_up: args.give_up.map_or((!args.keep).then_some(GIVE_UP), |patience| patience.0),
-        key: common::key(args.key.as_deref()),
+        security,
         ..ReceiverOptions::default()
     };
     let receiver = Receiver::new(options, common::rng(args.seed)?)?;
@@ -148,6 +149,7 @@ impl Session {
                 Event::Restarted => self.live.warn("the sender restarted; its stream begins anew"),
                 Event::ClockJumped => self.live.warn("the sender's clock jumped; following it"),
                 Event::Refused => self.live.warn("a second sender was turned away; start with --keep to let it wait"),
+                Event::Insecure(reason) => self.live.warn(format!("a sender was turned away: {reason}")),
                 Event::Ended { complete, reason } => self.ended(complete, reason),
                 _ => {}
             }

@@ -63,6 +63,7 @@ struct Session {
 pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
     let plans = paths::pair(&args.via, &args.to)?;
     let live = Live::new(common.quiet);
+    let security = super::key::security(&args.shared, &live)?;
     let mut driver = common::driver()?;
     let source = Source::open(&args.input, &mut driver, args.reliable)?;
     let reliable = args.reliable || source.goes_freely();
@@ -78,7 +79,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         scheduler: args.scheduler,
         congestion: args.cc,
         give_up: args.give_up.0,
-        key: common::key(args.key.as_deref()),
+        security,
         ..SenderOptions::default()
     };
     let (now, port) = (driver.now(), options.local_port);
@@ -285,6 +286,9 @@ impl Session {
                 "start `braidcast receive` there first, and check that UDP reaches it on every --to"
             }
             CloseReason::PathsFailed => "no network answered for as long as --give-up says; start again when one does",
+            CloseReason::Insecure(_) if !self.connected => {
+                "give both ends the same --key; `braidcast key new` makes one"
+            }
             _ if !self.connected => "check that `braidcast receive` runs there, with the same --key",
             _ => "the receiver's own messages say more",
         };

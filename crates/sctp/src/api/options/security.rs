@@ -10,3 +10,12 @@ pub struct SecurityOptions {
     /// When they are changed.
     pub limits: Limits,
 }
+
+/// The very same method, with the same limits.
+impl PartialEq for SecurityOptions {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.method, &other.method) && self.limits == other.limits
+    }
+}
+
+impl Eq for SecurityOptions {}
