@@ -6,8 +6,8 @@ cd "$(dirname "$0")/.."
 
 # Crate: what it may use besides `core`. Lower floors only; dev-dependencies are free, and `testing` is for them alone.
 declare -A may=(
-    [core]="" [queue]="" [fec]="" [cc]="" [mpath]="" [trace]="" [media]=""
-    [sctp]="queue fec cc mpath"
+    [core]="" [queue]="" [fec]="" [cc]="" [mpath]="" [trace]="" [media]="" [secure]=""
+    [sctp]="queue fec cc mpath secure"
     [dccp]="queue cc mpath"
     [sim]="cc trace"
     [driver]="sim trace"

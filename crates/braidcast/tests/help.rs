@@ -28,4 +28,5 @@ help! {
     lab: "lab --help",
     lab_run: "lab run --help",
     demo: "demo --help",
+    key: "key --help",
 }

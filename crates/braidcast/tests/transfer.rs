@@ -136,20 +136,37 @@ fn with_keep_the_next_sender_follows_in_the_same_output() {
 }
 
 #[test]
-fn a_wrong_key_is_not_let_in_over_a_second_path() {
-    let flags = "--delay 1ms";
+fn the_same_key_lets_a_file_through_and_nobody_reads_it_on_the_way() {
     let dir = tempfile::tempdir().unwrap();
-    let [port, link] = free_ports();
-    let _emulator =
-        Running::start(dir.path(), &format!("emulate 127.0.0.1:{link} 127.0.0.1:{port} {flags}")).wait_for("listening");
-    let receiver = Running::start(dir.path(), &format!("receive {port} out.bin --key right")).wait_for("listening");
-    std::fs::write(dir.path().join("in.bin"), noise(1000)).unwrap();
-    let args = format!("send in.bin --to 127.0.0.1:{port} --to 127.0.0.1:{link} --key wrong --json");
-    let sender = Running::start(dir.path(), &args);
-    let ran = sender.finish();
-    let up = ran.json()["paths"].as_array().map_or(0, |paths| paths.iter().filter(|p| p["state"] == "active").count());
-    assert!(up <= 1, "{}", ran.out());
-    drop(receiver);
+    let port = free_port();
+    let key = Running::start(dir.path(), "key new --json").finish();
+    let (words, short) = (key.json()["words"].to_string(), key.json()["short"].to_string());
+    std::fs::write(dir.path().join("key"), words.trim_matches('"')).unwrap();
+    let data = noise(300_000);
+    std::fs::write(dir.path().join("in.bin"), &data).unwrap();
+    let receiver = Running::start(dir.path(), &format!("receive {port} out.bin --key-file key")).wait_for("listening");
+    let short = short.trim_matches('"');
+    Running::start(dir.path(), &format!("send in.bin --to 127.0.0.1:{port} --key {short}")).finish().says(0, &[]);
+    // Others may read the file just written.
+    receiver.finish().says(0, &["others on this machine may read the key", "chmod 600 key"]);
+    assert!(std::fs::read(dir.path().join("out.bin")).unwrap() == data);
+}
+
+#[test]
+fn another_key_or_none_is_refused_in_words_at_both_ends_and_nothing_is_written() {
+    for (theirs, said) in
+        [("--key wrong", "the key is not the one that is expected here"), ("", "Missing DTLS Chunk Support")]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let port = free_port();
+        let receiver = Running::start(dir.path(), &format!("receive {port} out.bin --key right")).wait_for("listening");
+        std::fs::write(dir.path().join("in.bin"), noise(1000)).unwrap();
+        let ran = Running::start(dir.path(), &format!("send in.bin --to 127.0.0.1:{port} {theirs}")).finish();
+        ran.says(1, &["no connection", said]);
+        let receiver = if theirs.is_empty() { receiver } else { receiver.wait_for("a sender was turned away") };
+        drop(receiver);
+        assert_eq!(std::fs::read(dir.path().join("out.bin")).unwrap_or_default(), b"", "{theirs}");
+    }
 }
 
 #[test]

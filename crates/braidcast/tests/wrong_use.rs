@@ -94,3 +94,11 @@ fn a_dccp_measurement_keeps_to_what_dccp_can() {
     refused("perf client 127.0.0.1:9 --dccp ccid2 --size 1500", &["carries 1412 bytes, not 1500", "--size 1412"]);
     refused("perf server 9 --dccp ccid2 --native", &["must know its address", "ADDR:9"]);
 }
+
+#[test]
+fn a_key_that_cannot_be_right_is_not_taken_for_a_passphrase() {
+    refused(
+        "send x.ts --to 127.0.0.1:1 --key braid1qqqq",
+        &["--key", "a character is wrong or missing", "braidcast key new"],
+    );
+}

@@ -226,6 +226,9 @@ impl PathMtu {
         }
         let streak = core::mem::replace(&mut self.streak, Streak::NONE);
         if streak.smaller < Streak::LONG / 2 {
+            if !self.is_doubting() {
+                self.candidate = None; // No use to search above while the present size is in doubt.
+            }
             self.confirm(now);
         } else if self.current > streak.delivered.max(Self::MIN) {
             self.current = streak.delivered.max(Self::MIN);
@@ -279,7 +282,7 @@ struct Streak {
 impl Streak {
     const NONE: Self = Self { lost: 0, least: usize::MAX, smaller: 0, delivered: 0 };
     /// So many are no coincidence.
-    const LONG: u32 = 6;
+    const LONG: u32 = 12;
 
     /// Whether the streak is a long one now.
     fn on_lost(&mut self, size: usize) -> bool {
@@ -373,13 +376,13 @@ mod tests {
             }
         }
         assert!(!pmtu.is_searching(), "as large ones get through as get lost");
-        for _ in 0..6 {
+        for _ in 0..12 {
             pmtu.on_delivered(600);
             pmtu.on_lost(now, 900);
         }
         assert_eq!((pmtu.current(), pmtu.due(now)), (600, Some(1200)));
         let mut pmtu = found();
-        (0..6).for_each(|_| pmtu.on_lost(now, 1400));
+        (0..12).for_each(|_| pmtu.on_lost(now, 1400));
         assert_eq!((pmtu.current(), pmtu.due(now)), (1472, Some(1472)), "perhaps all is lost");
         pmtu.on_delivered(1400);
         assert!(!pmtu.is_searching(), "large packets do get through");

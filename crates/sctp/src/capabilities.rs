@@ -2,11 +2,13 @@
 
 use core::fmt;
 
-use crate::api::Options;
+use crate::api::{Options, SecurityOptions};
 use braidcast_core::{Rng, Writer};
+use braidcast_secure::{Disagreement, Offer as KeyOffer, Role, Roles, Transcript};
 
 use crate::wire::{
     Cause, Entries, Parameter, Parameters, ParseError, RawTlv, UnknownAction,
+    cause::kind as cause,
     chunk::kind::{
         ASCONF, ASCONF_ACK, AUTH, FORWARD_TSN, I_DATA, I_FORWARD_TSN, INIT, INIT_ACK, NR_SACK, REDUNDANCY,
         SHUTDOWN_COMPLETE, SLICE,
@@ -42,6 +44,8 @@ pub(crate) struct Offer {
     /// AUTH as an extension (RFC 5061 §4.2.7). RFC 4895 itself goes by the three parameters: see
     /// [`authenticates`](Self::authenticates).
     auth: bool,
+    /// How keys may be agreed on; then RFC 4895 is not offered beside it (draft-ietf-tsvwg-sctp-dtls-chunk).
+    keys: Option<KeyOffer>,
     random: Option<[u8; Self::RANDOM]>,
     chunks: Option<Short<{ Self::MAX_CHUNKS }>>,
     /// Two bytes each, as on the wire.
@@ -55,9 +59,9 @@ impl Offer {
     const MAX_CHUNKS: usize = 32;
     /// HMAC identifiers that an HMAC-ALGO parameter may list here; IANA knows two.
     const MAX_HMACS: usize = 8;
-    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, ECN, nine extensions, RANDOM, CHUNKS and HMAC-ALGO.
+    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, ECN, nine extensions, RANDOM, CHUNKS, HMAC-ALGO and key management.
     pub(crate) const MAX_EMITTED: usize =
-        4 + 4 + 16 + 4 + Self::RANDOM + 4 + Self::MAX_CHUNKS + 4 + 2 * Self::MAX_HMACS;
+        4 + 4 + 16 + 4 + Self::RANDOM + 4 + Self::MAX_CHUNKS + 4 + 2 * Self::MAX_HMACS + 4 + 16;
 
     /// Everything that is implemented here; I-DATA only if `interleaving`, NR-SACK only if `nr_sack`, and
     /// neither ECN nor REDUNDANCY nor SLICE. Draws the random number.
@@ -76,6 +80,7 @@ impl Offer {
             slices: false,
             asconf: true,
             auth: true,
+            keys: None,
             random: Some(random),
             chunks: Short::new(&[ASCONF, ASCONF_ACK]),
             hmacs: Short::new(&[a, b, c, d]),
@@ -86,7 +91,32 @@ impl Offer {
     pub(crate) fn of(rng: &mut Rng, options: &Options) -> Self {
         let (ecn, redundancy) = (options.congestion.ecn, options.takes_redundancy());
         let slices = options.paths.slices;
-        Self { ecn, redundancy, slices, ..Self::new(rng, options.interleaving, options.papers.nr_sack) }
+        let offer = Self { ecn, redundancy, slices, ..Self::new(rng, options.interleaving, options.papers.nr_sack) };
+        match &options.security {
+            None => offer,
+            Some(security) => {
+                let keys = Some(KeyOffer::new(rng.u32(), Roles::Both, security.method.id()));
+                Self { keys, auth: false, random: None, chunks: None, hmacs: None, ..offer }
+            }
+        }
+    }
+
+    /// The same in an INIT ACK: who is called begins the key handshake, so that both are ready one round trip after the cookie.
+    pub(crate) fn answering(self, rng: &mut Rng, security: Option<&SecurityOptions>) -> Self {
+        let keys = security.map(|it| KeyOffer::new(rng.u32(), Roles::Only(Role::Client), it.method.id()));
+        Self { keys, ..self }
+    }
+
+    /// Our role in the key handshake and what keys depend on, if the association is to be protected.
+    ///
+    /// # Errors
+    /// [`Refusal::Plain`] and [`Refusal::Keys`]: it would not be, and must be.
+    pub(crate) fn agree_on_keys(&self, peer: &Self) -> Result<Option<(Role, Transcript)>, Refusal<'static>> {
+        let Some(ours) = self.keys else { return Ok(None) };
+        let theirs = peer.keys.ok_or(Refusal::Plain)?;
+        let (role, _) = ours.agree(&theirs)?;
+        let (client, server) = if role == Role::Client { (ours, theirs) } else { (theirs, ours) };
+        Ok(Some((role, Transcript { client, server })))
     }
 
     /// This offer without what comes to nothing, as `peer` does not offer it.
@@ -98,9 +128,10 @@ impl Offer {
             i_forward_tsn: self.i_forward_tsn && peer.i_forward_tsn,
             nr_sack: self.nr_sack && peer.nr_sack,
             redundancy: self.redundancy && peer.redundancy,
-            asconf: self.asconf && peer.asconf,
+            asconf: self.asconf && peer.asconf && (auth || (self.keys.is_some() && peer.keys.is_some())),
             ecn: self.ecn && peer.ecn,
             slices: self.slices && peer.slices,
+            keys: self.keys.filter(|_| peer.keys.is_some()),
             auth: self.auth && auth,
             random: self.random.filter(|_| auth),
             chunks: self.chunks.filter(|_| auth),
@@ -115,9 +146,14 @@ impl Offer {
     /// [`Refusal`], upon which no association comes about.
     pub(crate) fn parse(parameters: Parameters<'_>) -> Result<Self, Refusal<'_>> {
         let mut offer = Self::default();
+        let mut offer_keys = None;
         let (mut seen_asconf, mut seen_asconf_ack) = (false, false);
         for parameter in recognized(parameters) {
             match parameter? {
+                Parameter::KeyManagement(value) => {
+                    let offer = KeyOffer::parse(value).map_err(|_| Refusal::TooLong { kind: kind::KEY_MANAGEMENT })?;
+                    once(&mut offer_keys, Some(offer), kind::KEY_MANAGEMENT)?;
+                }
                 Parameter::ForwardTsnSupported => offer.forward_tsn = true,
                 Parameter::EcnCapable => offer.ecn = true,
                 Parameter::SupportedExtensions(kinds) => {
@@ -143,9 +179,10 @@ impl Offer {
                 _ => {}
             }
         }
+        offer.keys = offer_keys;
         offer.asconf = seen_asconf && seen_asconf_ack;
         // RFC 5061 §6: never go on with one who would change addresses without authentication.
-        if (seen_asconf || seen_asconf_ack) && !offer.authenticates() {
+        if (seen_asconf || seen_asconf_ack) && !offer.authenticates() && offer.keys.is_none() {
             return Err(Refusal::AsconfWithoutAuth);
         }
         Ok(offer)
@@ -176,6 +213,9 @@ impl Offer {
         // FORWARD-TSN alone has been said.
         if kinds[..count] != [FORWARD_TSN] && count > 0 {
             Parameter::SupportedExtensions(&kinds[..count]).emit(w);
+        }
+        if let Some(keys) = &self.keys {
+            Parameter::KeyManagement(keys.value()).emit(w);
         }
         self.key_parameters().for_each(|parameter| parameter.emit(w));
     }
@@ -244,7 +284,7 @@ impl Agreed {
             ecn: a.ecn && b.ecn,
             redundancy: a.redundancy && b.redundancy,
             slices: a.slices && b.slices,
-            asconf: auth && a.asconf && b.asconf,
+            asconf: (auth || (a.keys.is_some() && b.keys.is_some())) && a.asconf && b.asconf,
             auth,
         }
     }
@@ -280,6 +320,12 @@ pub(crate) enum Refusal<'a> {
         /// The parameter's type.
         kind: u16,
     },
+    /// The peer does not encrypt, or somebody in between took out that it does.
+    #[error("the other end does not encrypt, and this end insists on it")]
+    Plain,
+    /// The peer encrypts in a way that does not go with ours.
+    #[error(transparent)]
+    Keys(#[from] Disagreement),
     /// The peer knows ASCONF but cannot authenticate it (RFC 5061 §6).
     #[error("peer offers ASCONF without authentication")]
     AsconfWithoutAuth,
@@ -288,7 +334,11 @@ pub(crate) enum Refusal<'a> {
 impl Refusal<'_> {
     /// Appends the error cause for the ABORT that answers an INIT or INIT-ACK like this.
     pub(crate) fn emit(&self, w: &mut Writer<'_>) {
-        if let Self::HostName { parameters } = self {
+        if let Self::Plain = self {
+            Cause::NoProtection { kind: cause::NO_PROTECTION }.emit(w);
+        } else if let Self::Keys(disagreement) = self {
+            Cause::NoProtection { kind: disagreement.cause() }.emit(w);
+        } else if let Self::HostName { parameters } = self {
             let name = parameters.iter().map_while(Result::ok).find(|raw| raw.kind == kind::HOST_NAME);
             Cause::UnresolvableAddress(name.map_or(&[], |raw| raw.bytes)).emit(w);
         } else {

@@ -43,6 +43,8 @@ pub enum Event {
     Restarted,
     /// Receiver: the sender's clock jumped; the playout follows it.
     ClockJumped,
+    /// Receiver: somebody connected with whom no secure connection came about.
+    Insecure(CloseReason),
     /// Receiver: a sender was turned away.
     Refused {
         /// What its stream is called; may be empty.

@@ -3,7 +3,7 @@
 use crate::identity::Identity;
 use crate::mapping::STREAMS;
 use crate::redundancy::Redundancy;
-use braidcast_sctp::{Algorithm, Method, Options, SchedulerKind};
+use braidcast_sctp::{Algorithm, Method, Options, SchedulerKind, SecurityOptions};
 use core::time::Duration;
 
 /// SCTP port of both ends unless they say otherwise.
@@ -30,8 +30,8 @@ pub struct SenderOptions {
     pub buffer: usize,
     /// How long there may be no receiver that answers before the session ends. Default: `None`, it goes on trying for ever.
     pub give_up: Option<Duration>,
-    /// Secret shared with the receiver: paths join only with it. Default: empty, which is none.
-    pub key: Vec<u8>,
+    /// Protection of all that goes and comes. Default: none.
+    pub security: Option<SecurityOptions>,
     /// Find out a receiver that acknowledges what it never got ([`LimitOptions::skip_tsns`](braidcast_sctp::LimitOptions::skip_tsns)).
     /// Default: no, so that experiments send what they always sent.
     pub skip_tsns: bool,
@@ -56,7 +56,7 @@ impl Default for SenderOptions {
             congestion: Algorithm::Veno,
             buffer: 4 << 20,
             give_up: None,
-            key: Vec::new(),
+            security: None,
             skip_tsns: false,
             local_port: PORT,
             identity: None,
@@ -69,7 +69,7 @@ impl Default for SenderOptions {
 impl SenderOptions {
     /// SCTP as such a session has it.
     pub fn transport(&self) -> Options {
-        let mut transport = live(self.local_port, &self.key);
+        let mut transport = live(self.local_port, self.security.as_ref());
         transport.paths.scheduler = self.scheduler;
         transport.congestion.algorithm = self.congestion;
         transport.queue.method = self.queue.filter(|_| !self.reliable);
@@ -102,8 +102,8 @@ pub struct ReceiverOptions {
     pub buffer: usize,
     /// How long a stream's sender may be gone before the stream is over. Default: `None`, it is waited for for ever.
     pub give_up: Option<Duration>,
-    /// Secret shared with the sender. Default: empty, which is none.
-    pub key: Vec<u8>,
+    /// Protection of all that goes and comes. Default: none.
+    pub security: Option<SecurityOptions>,
     /// The SCTP port that senders connect to. Default: 9899.
     pub local_port: u16,
     /// An unfinished reliable stream keeps its place, however long its sender is gone, until [`give_up`](Self::give_up). Default: no, another
@@ -133,7 +133,7 @@ impl Default for ReceiverOptions {
             output_size: 7 * 188,
             buffer: 64 << 20,
             give_up: None,
-            key: Vec::new(),
+            security: None,
             local_port: PORT,
             hold: false,
             admission: Admission::One,
@@ -144,7 +144,7 @@ impl Default for ReceiverOptions {
 impl ReceiverOptions {
     /// SCTP as such a session has it: it takes redundancy from whoever sends some.
     pub fn transport(&self) -> Options {
-        live(self.local_port, &self.key).with(|transport| {
+        live(self.local_port, self.security.as_ref()).with(|transport| {
             transport.timers.give_up = self.give_up;
             transport.redundancy.fec_receive = true;
         })
@@ -152,8 +152,8 @@ impl ReceiverOptions {
 }
 
 /// SCTP as both ends have it.
-fn live(local_port: u16, key: &[u8]) -> Options {
-    let mut transport = Options { local_port, key: key.to_vec(), ..Options::live() };
+fn live(local_port: u16, security: Option<&SecurityOptions>) -> Options {
+    let mut transport = Options { local_port, security: security.cloned(), ..Options::live() };
     transport.limits.streams = transport.limits.streams.max(STREAMS);
     transport
 }

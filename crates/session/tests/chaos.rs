@@ -19,7 +19,7 @@ const PACE: Duration = Duration::from_millis(100);
 /// How soon after the first network works the stream must come out: two seconds, the latency, and a unit.
 const BACK: Duration = Duration::from_millis(2000 + 500 + 200);
 /// How much longer it may take where large packets vanish, which has to be found out when the stream moves there.
-const FOUND_NARROW: Duration = Duration::from_secs(2);
+const FOUND_NARROW: Duration = Duration::from_secs(5);
 /// The same for a file, where what got lost before must come first.
 const FILE_BACK: Duration = Duration::from_secs(30);
 

@@ -3,6 +3,7 @@
 pub(crate) mod dccp;
 mod demo;
 mod emulate;
+mod key;
 mod lab;
 mod perf;
 mod receive;
@@ -12,6 +13,7 @@ pub(crate) mod values;
 
 pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
+pub(crate) use key::{KeyArgs, KeyCommand, SharedArgs};
 pub(crate) use lab::{LabArgs, LabCommand, LabReportArgs, LabRunArgs};
 pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfDccpArgs, PerfServerArgs};
 pub(crate) use receive::ReceiveArgs;
@@ -62,6 +64,8 @@ pub(crate) enum Command {
     Perf(PerfArgs),
     /// Ask what would happen on a network: experiments by name, in the simulator
     Lab(LabArgs),
+    /// Make keys for --key
+    Key(KeyArgs),
     /// See it work on this machine: bad Wi-Fi, a recorded LTE uplink, and both together
     Demo(DemoArgs),
 }

@@ -1,3 +1,4 @@
+use super::SharedArgs;
 use super::dccp::{self, Congestion};
 use super::values::{self, Listen, Remote};
 use braidcast_mpath::SchedulerKind;
@@ -51,9 +52,8 @@ pub(crate) struct PerfServerArgs {
     /// Serve client after client, not just one
     #[arg(long)]
     pub(crate) keep: bool,
-    /// Secret shared with the client
-    #[arg(long, value_name = "SECRET", env = "BRAIDCAST_KEY", hide_env_values = true)]
-    pub(crate) key: Option<String>,
+    #[command(flatten)]
+    pub(crate) shared: SharedArgs,
     #[command(flatten)]
     pub(crate) dccp: PerfDccpArgs,
 }
@@ -97,9 +97,8 @@ pub(crate) struct PerfClientArgs {
     #[arg(long, value_name = "NAME", default_value_t = Algorithm::Veno, value_parser = values::controller())]
     #[arg(conflicts_with = "dccp")]
     pub(crate) cc: Algorithm,
-    /// Secret shared with the server
-    #[arg(long, value_name = "SECRET", env = "BRAIDCAST_KEY", hide_env_values = true)]
-    pub(crate) key: Option<String>,
+    #[command(flatten)]
+    pub(crate) shared: SharedArgs,
     #[command(flatten)]
     pub(crate) dccp: PerfDccpArgs,
 }

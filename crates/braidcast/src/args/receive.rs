@@ -1,3 +1,4 @@
+use super::SharedArgs;
 use super::values::{self, Accept, Listen, Output};
 use clap::Args;
 use std::path::PathBuf;
@@ -44,9 +45,8 @@ pub(crate) struct ReceiveArgs {
     /// End a stream when its sender has been gone for so long; never: wait for as long as it takes [default: 5min, with --keep never]
     #[arg(long, value_name = "TIME|never", value_parser = values::patience)]
     pub(crate) give_up: Option<values::Patience>,
-    /// Secret shared with the sender
-    #[arg(long, value_name = "SECRET", env = "BRAIDCAST_KEY", hide_env_values = true)]
-    pub(crate) key: Option<String>,
+    #[command(flatten)]
+    pub(crate) shared: SharedArgs,
     /// Write a line of CSV for each frame: when it was captured, when it arrived, whether it was on time
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,

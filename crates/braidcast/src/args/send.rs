@@ -1,3 +1,4 @@
+use super::SharedArgs;
 use super::values::{self, Input, Remote};
 use braidcast_mpath::SchedulerKind;
 use braidcast_sctp::Algorithm;
@@ -57,9 +58,8 @@ pub(crate) struct SendArgs {
     /// End the session when no receiver has answered for so long; never: go on when one does, however late
     #[arg(long, value_name = "TIME|never", default_value = "never", value_parser = values::patience)]
     pub(crate) give_up: values::Patience,
-    /// Secret shared with the receiver: paths join only with it
-    #[arg(long, value_name = "SECRET", env = "BRAIDCAST_KEY", hide_env_values = true)]
-    pub(crate) key: Option<String>,
+    #[command(flatten)]
+    pub(crate) shared: SharedArgs,
     /// Make the protocol's random choices repeatable
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,

@@ -1,3 +1,4 @@
+use super::SharedArgs;
 use super::dccp::{self, Congestion};
 use super::values::{self, Deadline, Entrance, Exit, Listen, Over, Remote};
 use braidcast_dccp::Method;
@@ -100,9 +101,8 @@ pub(crate) struct TunnelEndArgs {
     /// How much each path may carry: its congestion controller (sctp) [default: veno]
     #[arg(long, value_name = "NAME", value_parser = values::controller())]
     pub(crate) cc: Option<Algorithm>,
-    /// Secret that both ends share: paths join only with it (sctp)
-    #[arg(long, value_name = "SECRET", env = "BRAIDCAST_KEY", hide_env_values = true)]
-    pub(crate) key: Option<String>,
+    #[command(flatten)]
+    pub(crate) shared: SharedArgs,
     /// Which of the datagrams that wait for congestion control goes next, and which not at all
     #[arg(long, value_name = "METHOD", default_value_t = Settings::default().queue, value_parser = values::queue())]
     pub(crate) queue: Method,

@@ -1,6 +1,8 @@
 //! What `send`, `receive` and `perf` share.
 
+use crate::args::SharedArgs;
 use crate::failure::{Failure, Outcome};
+use crate::out::live::Live;
 use braidcast_core::Rng;
 use braidcast_driver::{Driver, entropy};
 use braidcast_session::{PathReport, Report};
@@ -30,15 +32,11 @@ pub(crate) fn rng(seed: Option<u64>) -> Outcome<Rng> {
     }
 }
 
-/// What `--key` gives; empty without.
-pub(crate) fn key(key: Option<&str>) -> Vec<u8> {
-    key.unwrap_or_default().as_bytes().to_vec()
-}
-
 /// The protocol as commands use it that measure it.
-pub(crate) fn sctp_options(secret: Option<&str>) -> braidcast_sctp::Options {
-    braidcast_sctp::Options { key: key(secret), ..braidcast_sctp::Options::live() }
-        .with(|options| options.limits.skip_tsns = true)
+pub(crate) fn sctp_options(shared: &SharedArgs, live: &Live) -> Outcome<braidcast_sctp::Options> {
+    let security = super::key::security(shared, live)?;
+    let options = braidcast_sctp::Options { security, ..braidcast_sctp::Options::live() };
+    Ok(options.with(|options| options.limits.skip_tsns = true))
 }
 
 /// A report whose paths carry the names that the user knows.

@@ -4,6 +4,7 @@ mod common;
 mod dccp;
 mod demo;
 mod emulate;
+mod key;
 mod lab;
 mod links;
 mod paths;
@@ -27,6 +28,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Send(args) => send::run(&args, &common),
         Command::Receive(args) => receive::run(&args, &common),
         Command::Tunnel(args) => tunnel::run(&args, &common),
+        Command::Key(args) => key::run(&args, common.json),
         Command::Perf(args) => perf::run(&args, &common),
     }
 }

@@ -54,6 +54,8 @@ pub enum CloseReason {
     NoAnswer,
     /// No path answered any more.
     PathsFailed,
+    /// No protection: the peer has none, is somebody else, or does not want us.
+    Insecure(String),
     /// The peer broke the protocol.
     Violation(String),
 }
@@ -61,6 +63,9 @@ pub enum CloseReason {
 impl CloseReason {
     pub(crate) fn by_peer(causes: crate::wire::Causes<'_>) -> Self {
         let first = causes.iter().flatten().find_map(|raw| Cause::parse(raw).ok());
+        if let Some(cause @ Cause::NoProtection { .. }) = first {
+            return Self::Insecure(cause.to_string());
+        }
         Self::AbortedByPeer(first.map_or_else(|| "no cause given".into(), |cause| cause.to_string()))
     }
 }
@@ -73,6 +78,7 @@ impl fmt::Display for CloseReason {
             Self::AbortedByPeer(cause) => write!(f, "aborted by the peer: {cause}"),
             Self::NoAnswer => f.write_str("the peer did not answer; is it running, and reachable at this address?"),
             Self::PathsFailed => f.write_str("no path answers any more"),
+            Self::Insecure(why) => write!(f, "no secure connection: {why}"),
             Self::Violation(what) => write!(f, "the peer broke the protocol: {what}"),
         }
     }

@@ -23,7 +23,7 @@ pub use mark_response::MarkResponse;
 pub use message::{Priority, Reliability, SendOptions};
 pub use options::{
     CongestionOptions, LimitOptions, Options, PaperRules, PathOptions, QueueOptions, RedundancyOptions, SackOptions,
-    TimerOptions,
+    SecurityOptions, TimerOptions,
 };
 pub use policy::{Abandonment, CwndUnit, CwndUpdate, LossDetection, RttSamples, SackPath, StreamOrder};
 pub use queue_scope::QueueScope;

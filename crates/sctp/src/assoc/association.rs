@@ -13,6 +13,7 @@ use crate::rx::Received;
 use crate::wire::{Causes, Packet};
 use braidcast_core::{Ecn, Instant, PathId, Rng, Route, Transmit};
 use braidcast_fec::Code;
+use braidcast_secure::Peer;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -201,6 +202,14 @@ impl Association {
         match &self.life {
             Life::Opening(_) => false,
             Life::Open(open) => open.is_established(),
+        }
+    }
+
+    /// Who is at the other end, once the key handshake says so; `None` also where nothing is protected.
+    pub fn peer(&self) -> Option<Peer> {
+        match &self.life {
+            Life::Opening(_) => None,
+            Life::Open(open) => open.peer(),
         }
     }
 

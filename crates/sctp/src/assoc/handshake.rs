@@ -119,6 +119,9 @@ impl Opening {
             Ok(offer) => offer,
             Err(refusal) => return self.refuse(init.initiate_tag, &refusal),
         };
+        if let Err(refusal) = self.offer.agree_on_keys(&peer_offer) {
+            return self.refuse(init.initiate_tag, &refusal);
+        }
         let mut cookie = None;
         for raw in init.parameters.iter().map_while(Result::ok) {
             if let Ok(Parameter::StateCookie(bytes)) = Parameter::parse(raw) {
@@ -158,12 +161,10 @@ impl Opening {
             }
         };
         self.paths[index].confirm();
-        let mut open = Open::new(self.hand_over(), *settled);
+        let mut open = Open::new(now, self.hand_over(), *settled);
         open.establish(now);
-        if tries > 1 && open.agreed.asconf {
-            open.queue_join(now, index); // The peer may know the path of an earlier COOKIE ECHO only.
-        }
-        open.join_others(now, index);
+        // The peer may know the path of an earlier COOKIE ECHO only.
+        open.begin_joins(now, index, tries > 1);
         Some(open)
     }
 
@@ -176,9 +177,9 @@ impl Opening {
         let index = known.unwrap_or_else(|| self.paths.add(now, route, PathState::Active));
         self.paths[index].confirm();
         let settled = Settled::by_cookie(&self.options, cookie);
-        let mut open = Open::new(self.hand_over(), settled);
+        let mut open = Open::new(now, self.hand_over(), settled);
         open.establish(now);
-        open.join_others(now, index);
+        open.begin_joins(now, index, false);
         open.control_chunk(index, &Chunk::CookieAck(CookieAck));
         Some(open)
     }
@@ -198,27 +199,15 @@ impl Opening {
         let mut causes = Vec::new();
         refusal.emit(&mut Writer::new(&mut causes));
         self.control.abort(&self.paths, Some(peer_tag), &causes);
-        self.close(CloseReason::Violation(refusal.to_string()));
+        self.close(match refusal {
+            Refusal::Plain | Refusal::Keys(_) => CloseReason::Insecure(refusal.to_string()),
+            _ => CloseReason::Violation(refusal.to_string()),
+        });
     }
 
     /// The peer broke the protocol beyond repair.
     fn violation(&mut self, what: &str) {
         self.send_abort(&Cause::ProtocolViolation(what.as_bytes()));
         self.close(CloseReason::Violation(what.into()));
-    }
-}
-
-impl Open {
-    /// Lets all paths but the one of the handshake join. Those to addresses that the peer listed are in already, as it was
-    /// told ours: they only have to be confirmed (RFC 9260 §5.4).
-    fn join_others(&mut self, now: Instant, index: PathIndex) {
-        let others: Vec<PathIndex> = self.paths.indices().filter(|&other| other != index).collect();
-        for other in others {
-            if self.peer_addresses.contains(self.paths[other].route().remote.ip()) {
-                self.paths[other].ask(now);
-            } else {
-                self.queue_join(now, other);
-            }
-        }
     }
 }

@@ -42,7 +42,7 @@ impl Open {
         }
         let Some((size, info)) = probe else { return };
         put_info(info, buf);
-        let used = buf.len() - start;
+        let used = buf.len() - start + self.framing();
         if size >= used + 4 {
             chunk::Chunk::Pad(Pad { len: size - used - 4 }).emit(&mut Writer::new(buf));
         }

@@ -18,13 +18,16 @@ mod coupled;
 mod ecn;
 mod end;
 mod fec;
+mod guarded;
 mod handshake;
 mod heartbeat;
 mod intake;
+mod joins;
 mod loss;
 mod opening;
 mod paths;
 mod plan;
+mod protect;
 mod receive;
 mod restart;
 mod sack;
@@ -57,6 +60,7 @@ use control::ControlQueue;
 use fec::Fec;
 use intake::Intake;
 use opening::Opening;
+use protect::Protection;
 use sack::AckScratch;
 use settled::Settled;
 use state::State;
@@ -93,6 +97,7 @@ struct Open {
     peer_addresses: Addresses,
     agreed: Agreed,
     auth: Option<AuthKeys>,
+    protection: Option<Box<Protection>>,
     outbound_streams: u16,
     paths: Paths,
     /// Says which path carries the next packet.
@@ -152,16 +157,18 @@ impl Open {
             starved: false,
             options,
         };
-        let mut open = Self::new(parts, settled);
+        let mut open = Self::new(now, parts, settled);
         open.establish(now);
         open
     }
 
     /// The handshake is done and `settled` this.
-    fn new(parts: Parts, settled: Settled) -> Box<Self> {
+    fn new(now: Instant, parts: Parts, settled: Settled) -> Box<Self> {
         let Parts { options, rng, initiator, local_tag, peer_port, paths, mut queue, control, journal, starved } =
             parts;
         queue.settle(settled.agreed.interleaving, settled.agreed.forward_tsn);
+        let protection = Protection::new(now, &options, settled.keys).map(Box::new);
+        queue.hold_back(protection.is_some());
         let mut scheduler = options.paths.scheduler.scheduler();
         scheduler.reset(paths.last().get());
         let (ledger, tracker) = (settled.ledger(&options), settled.tracker());
@@ -175,6 +182,7 @@ impl Open {
             peer_port,
             peer_addresses: settled.peer_addresses,
             agreed: settled.agreed,
+            protection,
             outbound_streams: settled.outbound_streams,
             paths,
             scheduler,
@@ -204,8 +212,11 @@ impl Open {
 
     /// Data and joins may flow.
     fn establish(&mut self, now: Instant) {
+        self.tend_keys(now);
         self.paths.note_answer(now);
-        self.journal.events.push_back(Event::Connected);
+        if self.protection.is_none() {
+            self.journal.events.push_back(Event::Connected);
+        }
         for path in self.paths.iter_mut() {
             if path.state() == PathState::Active {
                 path.start(now);
@@ -260,6 +271,9 @@ impl Open {
     fn handle_reflected_abort(&mut self, causes: crate::wire::Causes<'_>) {
         // To one that has sent SHUTDOWN ACK it says no more than the SHUTDOWN COMPLETE that was lost.
         let done = self.awaits_shutdown_complete();
+        if !done && self.is_protected() {
+            return; // Anybody may have sent it.
+        }
         self.close(if done { CloseReason::Shutdown } else { CloseReason::by_peer(causes) });
     }
 

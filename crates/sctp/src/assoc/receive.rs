@@ -1,4 +1,4 @@
-use super::Open;
+use super::{Open, protect};
 use crate::api::{CloseReason, Stats};
 use crate::auth::AuthKeys;
 use crate::path::PathIndex;
@@ -31,8 +31,8 @@ pub(super) struct Inbound<'a> {
     pub(super) ecn: Ecn,
     /// All of the packet.
     pub(super) bytes: &'a [u8],
-    chunks: Chunks<'a>,
-    /// An AUTH chunk vouches for what is left.
+    pub(super) chunks: Chunks<'a>,
+    /// An AUTH chunk vouches for what is left, or a record held it.
     pub(super) authenticated: bool,
 }
 
@@ -75,7 +75,16 @@ impl<'a> Inbound<'a> {
 
 impl Open {
     /// A packet with our verification tag, or what is left of it.
-    pub(super) fn handle_packet(&mut self, now: Instant, mut inbound: Inbound<'_>) {
+    pub(super) fn handle_packet(&mut self, now: Instant, inbound: Inbound<'_>) {
+        if self.protection.is_some() {
+            self.handle_guarded(now, inbound);
+        } else {
+            self.handle_chunks(now, inbound);
+        }
+    }
+
+    /// The chunks of a packet.
+    pub(super) fn handle_chunks(&mut self, now: Instant, mut inbound: Inbound<'_>) {
         let route = inbound.route;
         let mut arrived = self.paths.by_route(route);
         let listed = self.peer_addresses.contains(route.remote.ip()) || self.reconfiguration.was_deleted(now, route);
@@ -135,6 +144,10 @@ impl Open {
         arrivals: &mut Arrivals,
     ) -> bool {
         let path = self.paths[arrived].id();
+        if !authenticated && self.protection.is_some() && !protect::may_be_clear(&chunk) {
+            self.journal.stats.dropped_packets += 1;
+            return true;
+        }
         match chunk {
             Chunk::Data(c) => {
                 let key = Key::Ssn(c.ssn);
@@ -223,7 +236,7 @@ impl Open {
         let raw = RawChunk { kind, flags, value, bytes: &bytes, offset: 0 };
         match Chunk::parse(raw) {
             Ok(chunk @ Chunk::Data(Data { tsn, .. }) | chunk @ Chunk::IData(IData { tsn, .. })) if tsn == slice.tsn => {
-                self.handle_chunk(now, arrived, raw, chunk, false, arrivals);
+                self.handle_chunk(now, arrived, raw, chunk, self.is_protected(), arrivals);
             }
             _ => self.journal.stats.dropped_packets += 1,
         }

@@ -11,6 +11,10 @@ impl Open {
     /// A valid COOKIE ECHO for this association came over `route` (RFC 9260 §5.2.4). `restart`: case A, the peer
     /// lost its state. Whether a COOKIE ACK goes out over a path; else the caller answers.
     pub(super) fn handle_cookie_echo(&mut self, now: Instant, route: Route, cookie: &Cookie, restart: bool) -> bool {
+        // Who restarted has lost the keys, and proves nothing by a cookie.
+        if self.is_protected() || (restart && self.protection.is_some()) {
+            return true;
+        }
         let known = self.paths.by_route(route);
         if known.is_none() && !restart && self.state.is_up() {
             return false; // Anybody may have recorded it: a cookie does not let a new path join.

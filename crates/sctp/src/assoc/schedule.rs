@@ -125,9 +125,7 @@ impl Open {
             return false;
         }
         // One chunk may always be out, to notice when a shut window opens (RFC 9260 §6.1 A).
-        self.queue.waiting_bytes() > 0
-            && !self.ledger.is_full()
-            && (!self.peer_is_full() || self.ledger.in_flight() == 0)
+        self.queue.has_waiting() && !self.ledger.is_full() && (!self.peer_is_full() || self.ledger.in_flight() == 0)
     }
 
     /// Whether data waits that the peer has no room for.

@@ -8,6 +8,7 @@ use crate::cookie::Cookie;
 use crate::rx::{Limits, Tracker};
 use crate::tx::Ledger;
 use crate::wire::chunk::Init;
+use braidcast_secure::{Role, Transcript};
 
 /// What INIT and INIT ACK settle for an association, and what it begins with.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub(super) struct Settled {
     pub(super) peer_addresses: Addresses,
     pub(super) agreed: Agreed,
     pub(super) auth: Option<AuthKeys>,
+    /// Our role in the key handshake, if the association is to be protected, and what keys depend on.
+    pub(super) keys: Option<(Role, Transcript)>,
     pub(super) outbound_streams: u16,
     inbound_streams: u16,
     local_initial_tsn: u32,
@@ -36,6 +39,7 @@ impl Settled {
             peer_addresses: Addresses::of_peer(options, init_ack.parameters),
             agreed: Agreed::new(offer, peer_offer),
             auth: AuthKeys::new(offer, peer_offer, &options.key),
+            keys: offer.agree_on_keys(peer_offer).ok().flatten(),
             outbound_streams: options.limits.streams.min(init_ack.inbound_streams),
             inbound_streams: options.limits.streams.min(init_ack.outbound_streams),
             local_initial_tsn: initial_tsn,
@@ -51,6 +55,7 @@ impl Settled {
             peer_addresses: cookie.peer_addresses,
             agreed: Agreed::new(&cookie.local_offer, &cookie.peer_offer),
             auth: AuthKeys::new(&cookie.local_offer, &cookie.peer_offer, &options.key),
+            keys: cookie.local_offer.agree_on_keys(&cookie.peer_offer).ok().flatten(),
             outbound_streams: cookie.outbound_streams,
             inbound_streams: cookie.inbound_streams,
             local_initial_tsn: cookie.local_initial_tsn,

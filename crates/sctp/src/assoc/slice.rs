@@ -53,19 +53,19 @@ impl Open {
             wire::begin(buf, header);
             let (total, offset) = (chunk.len() as u16, (n * most) as u16);
             Slice { tsn: departure.tsn.wire(), total, offset, bytes }.emit(&mut Writer::new(buf));
-            wire::seal(&mut buf[start..]);
+            self.finish(now, start, buf);
             packets += 1;
         }
         self.scratch.slices = chunk;
-        let next = self.ledger.next_order(index);
+        let (next, framing) = (self.ledger.next_order(index), self.framing());
         let path = &mut self.paths[index];
-        path.on_packet_sent(next, limit);
+        path.on_packet_sent(next, limit + framing);
         path.on_chunk_sent(now, &departure);
         self.note_data_sent(now, index, buf.len());
         let path = &mut self.paths[index];
         path.on_packets_sent(now, packets, buf.len());
         let route = path.route();
-        let segment_size = (packets > 1).then_some(Header::LEN + Slice::HEADER + most);
+        let segment_size = (packets > 1).then_some(Header::LEN + Slice::HEADER + most + self.framing());
         Transmit { route, ecn: self.codepoint(index, &before), segment_size }
     }
 }

@@ -5,6 +5,7 @@ use braidcast_core::Instant;
 impl Open {
     /// Works off all timers that have expired by `now`.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
+        self.handle_key_timeout(now);
         self.handle_shutdown_timeout(now);
         if !self.state.is_up() {
             return;
@@ -56,6 +57,7 @@ impl Open {
             self.asconf_timeout(),
             self.give_up_at(),
             self.pacing_timeout(),
+            self.key_timeout(),
         ]
         .into_iter()
         .flatten()

@@ -47,10 +47,11 @@ impl Open {
             return None;
         }
         let (mut len, mut packets) = (first, 1);
-        let most = if plan.is_data() && first <= limit { self.options.limits.max_segments } else { 1 };
+        let framing = self.framing();
+        let most = if plan.is_data() && first <= limit + framing { self.options.limits.max_segments } else { 1 };
         while len == first && packets < most && buf.len() + first <= usize::from(u16::MAX) {
             let Some(more) = self.plan_more(now, plan.path) else { break };
-            len = self.build_packet(now, more, first, buf);
+            len = self.build_packet(now, more, first - framing, buf);
             packets += usize::from(len > 0);
         }
         let path = &mut self.paths[plan.path];
@@ -88,7 +89,7 @@ impl Open {
         if let (Some(at), Some(keys)) = (control.auth, &self.auth) {
             keys.seal(&mut buf[at..]);
         }
-        wire::seal(&mut buf[start..]);
+        self.finish(now, start, buf);
         let size = buf.len() - start;
         if plan.is_data() {
             let next = self.ledger.next_order(index);

@@ -62,6 +62,11 @@ impl Endpoint {
             }
             return;
         };
+        if let Err(refusal) = answer.offer.agree_on_keys(&peer_offer) {
+            let mut causes = Vec::new();
+            refusal.emit(&mut Writer::new(&mut causes));
+            return self.abort_stray(route, port, init.initiate_tag, false, &causes);
+        }
         self.send_init_ack(now, (route, port), &init, peer_offer, answer, len);
     }
 
@@ -70,7 +75,7 @@ impl Endpoint {
         let mut rng = self.rng.fork();
         let options = &self.options;
         let Some(association) = existing.and_then(|id| self.association(id)) else {
-            let offer = Offer::of(&mut rng, options);
+            let offer = Offer::of(&mut rng, options).answering(&mut rng, options.security.as_ref());
             return Some(Answer { local_tag: nonzero(&mut rng), initial_tsn: rng.u32(), offer, tie_tags: (0, 0) });
         };
         let (local_tag, peer_tag) = (association.local_tag(), association.peer_tag());

@@ -75,6 +75,8 @@ pub(crate) struct Path {
     pmtu: PathMtu,
     /// Of the packets that data left in.
     sizes: PacketSizes,
+    /// Bytes that protection adds to a packet.
+    protection: usize,
     /// What the last MTU probe was marked with.
     pmtu_nonce: u64,
     heartbeats: Heartbeats,
@@ -138,6 +140,7 @@ impl Path {
             detour: QueueingDelay::default(),
             detoured: false,
             next_detour_order: Order::FIRST,
+            protection: if options.security.is_some() { crate::wire::PROTECTION } else { 0 },
             pmtu: PathMtu::new(options.paths.base_mtu, options.paths.max_mtu),
             sizes: PacketSizes::default(),
             pmtu_nonce: 0,
@@ -208,9 +211,9 @@ impl Path {
         self.errors
     }
 
-    /// The largest SCTP packet, bytes.
+    /// The largest SCTP packet, bytes, before it is protected.
     pub(crate) const fn mtu(&self) -> usize {
-        self.pmtu.current()
+        self.pmtu.current() - self.protection
     }
 
     /// What a full packet counts for in the window, bytes.

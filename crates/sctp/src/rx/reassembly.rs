@@ -189,6 +189,24 @@ impl Reassembly {
         Some(Received { stream: label.stream, ppid, unordered: label.unordered, path, whole })
     }
 
+    /// Takes the next whole message that has `ppid` out of turn; `None` if there is none.
+    pub(crate) fn take(&mut self, ppid: u32) -> Option<Vec<u8>> {
+        let at = self.ready.iter().position(|message| message.ppid == ppid)?;
+        let message = self.ready.remove(at)?;
+        self.buffered -= message.charge();
+        Some(self.pool.detach(message.buffer))
+    }
+
+    /// Forgets all that is here, whole or not; its place in streams is kept.
+    pub(crate) fn forget_all(&mut self) {
+        self.runs.drop_range(0..=u128::MAX, &mut self.pool);
+        let waiting = mem::take(&mut self.waiting).into_values();
+        for message in waiting.chain(self.ready.drain(..)) {
+            self.pool.release(message.buffer);
+        }
+        self.buffered = 0;
+    }
+
     /// Finds the place of a fragment; `None` if its message was skipped.
     fn place<'a>(&mut self, fragment: Fragment<'a>) -> Result<Option<Piece<'a>>, ReassemblyError> {
         let Fragment { tsn, stream, unordered, first, last, ppid, key, payload, path, arrived } = fragment;

@@ -1,3 +1,5 @@
+mod express;
+
 use super::{Front, Way};
 use crate::api::{Abandonment, Options, Priority, Reliability, SendOptions, StreamOrder};
 use crate::number::Tsn;
@@ -165,6 +167,10 @@ pub(crate) struct SendQueue {
     streams: Vec<OutStream>,
     /// Streams that have messages waiting, by priority.
     turns: [VecDeque<u16>; Priority::COUNT],
+    /// Messages that go before all others: those of the key handshake.
+    express: VecDeque<MessageKey>,
+    /// Nothing but `express` goes.
+    held_back: bool,
     /// The message under way, where messages must not be interleaved.
     under_way: Option<MessageKey>,
     spare: Vec<Vec<u8>>,
@@ -194,6 +200,8 @@ impl SendQueue {
             messages: Slab::new(),
             streams: Vec::new(),
             turns: Default::default(),
+            express: VecDeque::new(),
+            held_back: false,
             under_way: None,
             spare: Vec::new(),
             waiting_bytes: 0,
@@ -335,7 +343,7 @@ impl SendQueue {
 
     /// The message in `front` that goes over `way` before all that is here, and where it is, if there is one.
     pub(crate) fn next_in_front(&self, way: &Way) -> Option<(usize, &Tag)> {
-        let front = self.front.as_ref()?;
+        let front = self.front.as_ref().filter(|_| !self.held_back && self.express.is_empty())?;
         let here =
             if self.under_way.is_some() { Some(0) } else { self.turns.iter().position(|turns| !turns.is_empty()) };
         // Without interleaving, a message is sent to its end.
@@ -430,7 +438,10 @@ impl SendQueue {
 
     /// The message that the next chunk is cut from, and how many bytes of it wait.
     pub(crate) fn peek(&self) -> Option<(MessageKey, usize)> {
-        let key = self.under_way.or_else(|| {
+        let key = self.under_way.or_else(|| self.express.front().copied()).or_else(|| {
+            if self.held_back {
+                return None;
+            }
             let head = |stream: &u16| self.streams[usize::from(*stream)].waiting.front().copied();
             match self.order {
                 StreamOrder::Priority => head(self.turns.iter().find_map(VecDeque::front)?),
@@ -472,6 +483,12 @@ impl SendQueue {
         message.fsn = message.fsn.wrapping_add(1);
         self.waiting_bytes -= len;
         self.under_way = (!self.interleaving && !piece.last).then_some(key);
+        if self.express.front() == Some(&key) {
+            if piece.last {
+                self.express.pop_front();
+            }
+            return Some(piece);
+        }
         if piece.last {
             self.streams[usize::from(id)].waiting.pop_front();
         }
@@ -511,6 +528,7 @@ impl SendQueue {
         if self.under_way == Some(key) {
             self.under_way = None;
         }
+        self.express.retain(|&it| it != key);
         let stream = &mut self.streams[usize::from(id)];
         if stream.waiting.front() == Some(&key) {
             stream.waiting.pop_front();

@@ -28,6 +28,10 @@ impl Header {
     pub const LEN: usize = 12;
 }
 
+/// Bytes that a DTLS chunk adds to a packet: its header and a zero byte, the record's header, type and tag, and padding, which is the
+/// same for all packets as their chunks are padded.
+pub const PROTECTION: usize = padded(4 + 1 + braidcast_secure::OVERHEAD);
+
 /// Where the checksum stands.
 const CHECKSUM: core::ops::Range<usize> = 8..12;
 
@@ -117,6 +121,11 @@ pub struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
+    /// Those in `bytes`, as if they followed a common header.
+    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes, offset: Header::LEN }
+    }
+
     /// Frames the first chunk of what is left and steps over it.
     fn frame(&mut self) -> Result<RawChunk<'a>, ParseError> {
         let rest = core::mem::take(&mut self.rest);

@@ -272,7 +272,9 @@ impl Receiver {
         // The association is about to go, and with it what has not been read: now or never.
         self.read_guests(now);
         self.admit(now);
+        let known = self.guests.len();
         self.guests.retain(|guest| guest.id != id);
+        let was_guest = self.guests.len() < known;
         if let Some(channel) = self.channel_of(id) {
             self.read_channel(now, channel, usize::MAX);
             if let (Some(stream), Some(association)) =
@@ -281,6 +283,8 @@ impl Receiver {
                 stream.measure(now, association);
             }
             self.lose(now, channel, reason);
+        } else if !was_guest && matches!(reason, CloseReason::Insecure(_) | CloseReason::AbortedByPeer(_)) {
+            self.events.push_back((None, Event::Insecure(reason)));
         }
     }
 

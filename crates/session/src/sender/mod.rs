@@ -516,7 +516,7 @@ impl Sender {
             Phase::Connecting | Phase::Up => {}
         }
         let given_up = self.options.give_up.is_some() && reason == CloseReason::PathsFailed;
-        if given_up || Farewell::of(&reason).is_some_and(Farewell::is_final) {
+        if given_up || self.is_refused_for_good(&reason) || Farewell::of(&reason).is_some_and(Farewell::is_final) {
             return self.end(false, reason, None);
         }
         self.phase = Phase::Waiting;
@@ -525,6 +525,13 @@ impl Sender {
             self.events.push_back(Event::Lost(reason.clone()));
         }
         self.last_reason = Some(reason);
+    }
+
+    /// Whether the receiver has another key, or one end alone has one. Once there was a session, nobody who cannot have had part in it
+    /// ends it.
+    fn is_refused_for_good(&self, reason: &CloseReason) -> bool {
+        let by_peer = matches!(reason, CloseReason::AbortedByPeer(_)) && self.options.security.is_some();
+        self.connected_at.is_none() && (by_peer || matches!(reason, CloseReason::Insecure(_)))
     }
 
     /// The session is over.

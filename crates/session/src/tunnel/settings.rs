@@ -3,7 +3,7 @@
 use super::header;
 use crate::redundancy::Redundancy;
 use braidcast_dccp::{Limits, Method, OneWayDelay, Options, Wanted};
-use braidcast_sctp::{Algorithm, SchedulerKind};
+use braidcast_sctp::{Algorithm, SchedulerKind, SecurityOptions};
 use std::time::Duration;
 
 /// What the user chose, besides DCCP's options. [`Default`] is what the command does unless told otherwise.
@@ -36,8 +36,8 @@ pub struct SctpOptions {
     pub scheduler: SchedulerKind,
     /// How much each path may carry. Default Veno, as in [`SenderOptions`](crate::SenderOptions).
     pub congestion: Algorithm,
-    /// Secret that both ends share: paths join only with it. Default: empty, which is none.
-    pub key: Vec<u8>,
+    /// Protection of all that goes and comes. Default: none.
+    pub security: Option<SecurityOptions>,
 }
 
 impl Default for SctpOptions {
@@ -46,7 +46,7 @@ impl Default for SctpOptions {
             redundancy: Redundancy::None,
             scheduler: SchedulerKind::default(),
             congestion: Algorithm::Veno,
-            key: Vec::new(),
+            security: None,
         }
     }
 }
@@ -63,7 +63,7 @@ impl SctpOptions {
     pub(super) fn transport(&self, settings: &Settings) -> braidcast_sctp::Options {
         let mut it = braidcast_sctp::Options {
             local_port: Self::PORT,
-            key: self.key.clone(),
+            security: self.security.clone(),
             ..braidcast_sctp::Options::live()
         };
         it.paths.scheduler = self.scheduler;

@@ -108,7 +108,7 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
         let id = dccp.connect(now, route, port, purpose, args.size as usize)?;
         return Test::new(args, driver, live, links, dccp, id).run(common);
     }
-    let mut options = common::sctp_options(args.key.as_deref());
+    let mut options = common::sctp_options(&args.shared, &live)?;
     options.paths.scheduler = args.scheduler;
     options.congestion.algorithm = args.cc;
     if let Redundancy::Code(code) = args.fec {

@@ -71,7 +71,7 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
         }
         return serve(dccp, driver, args.keep, common, &live);
     }
-    let options = common::sctp_options(args.key.as_deref()).with(|it| {
+    let options = common::sctp_options(&args.shared, &live)?.with(|it| {
         it.redundancy.fec_receive = true;
         // Each of them may hold what it got so far; who is silent makes room for others.
         it.limits.max_associations = MAX_CLIENTS;

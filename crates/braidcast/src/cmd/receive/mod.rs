@@ -48,9 +48,10 @@ struct Session {
 }
 
 pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
+    let live = Live::new(common.quiet);
+    let security = super::key::security(&args.shared, &live)?;
     let mut driver = common::driver()?;
     let plan = Plan::new(args)?;
-    let live = Live::new(common.quiet);
     // Before any output is touched: a port in use costs nothing then.
     let mut locals = Vec::new();
     for (addr, port) in &args.listen.0 {
@@ -64,7 +65,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         keep: args.keep,
         log: log.is_some(),
         give_up: args.give_up.map_or((!args.keep).then_some(GIVE_UP), |patience| patience.0),
-        key: common::key(args.key.as_deref()),
+        security,
         admission: plan.admission(),
         hold: !args.keep,
         ..ReceiverOptions::default()
@@ -218,6 +219,7 @@ impl Session {
                         self.room_failed(now, id, failure)?;
                     }
                 }
+                (None, Event::Insecure(reason)) => self.live.warn(format!("a sender was turned away: {reason}")),
                 _ => {}
             }
         }

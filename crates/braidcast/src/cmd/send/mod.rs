@@ -77,6 +77,7 @@ struct Session {
 pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
     let plans = paths::pair(&args.via, &args.to)?;
     let live = Live::new(common.quiet);
+    let security = super::key::security(&args.shared, &live)?;
     let mut driver = common::driver()?;
     let source = Source::open(&args.input, &mut driver, args.reliable)?;
     let reliable = args.reliable || source.goes_freely();
@@ -92,7 +93,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         scheduler: args.scheduler,
         congestion: args.cc,
         give_up: args.give_up.0,
-        key: common::key(args.key.as_deref()),
+        security,
         skip_tsns: true,
         identity: source.identity().filter(|_| reliable),
         size: source.size().filter(|_| reliable),
@@ -389,6 +390,9 @@ impl Session {
             }
             (_, CloseReason::PathsFailed) => {
                 "no network answered for as long as --give-up says; start again when one does"
+            }
+            (_, CloseReason::Insecure(_)) if self.began.is_none() => {
+                "give both ends the same --key; `braidcast key new` makes one"
             }
             _ if self.began.is_none() => "check that `braidcast receive` runs there, with the same --key",
             _ => "the receiver's own messages say more",

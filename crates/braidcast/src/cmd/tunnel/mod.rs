@@ -203,6 +203,14 @@ impl Work {
         let forwards = args.forward.iter().map(exit).collect::<Outcome<_>>()?;
         let probe = args.probe.as_deref().map(Probe::create).transpose()?;
         let rng = common::rng(None)?;
+        let live = Live::new(common.quiet);
+        let security = super::key::security(&args.shared, &live)?;
+        if args.over == Over::Dccp && security.is_some() {
+            return Err(Failure::usage(
+                "a tunnel over DCCP is not encrypted, so a key would protect nothing",
+                "give --over sctp at both ends, or leave out --key, --key-file and BRAIDCAST_KEY",
+            ));
+        }
         let tunnel = match args.over {
             Over::Dccp => Tunnel::new(options, rng, settings, forwards)?,
             Over::Sctp => {
@@ -211,14 +219,14 @@ impl Work {
                     redundancy: args.fec.unwrap_or(Redundancy::None),
                     scheduler: args.scheduler.unwrap_or(usual.scheduler),
                     congestion: args.cc.unwrap_or(usual.congestion),
-                    key: common::key(args.key.as_deref()),
+                    security,
                 };
                 Tunnel::over_sctp(&sctp, rng, settings, forwards)?
             }
         };
         Ok(Self {
             driver: common::driver()?,
-            live: Live::new(common.quiet),
+            live,
             tunnel,
             over: args.over,
             probe,

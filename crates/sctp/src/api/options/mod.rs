@@ -7,6 +7,7 @@ mod paths;
 mod queue;
 mod redundancy;
 mod sack;
+mod security;
 mod timers;
 
 pub use congestion::CongestionOptions;
@@ -16,6 +17,7 @@ pub use paths::PathOptions;
 pub use queue::QueueOptions;
 pub use redundancy::RedundancyOptions;
 pub use sack::SackOptions;
+pub use security::SecurityOptions;
 pub use timers::TimerOptions;
 
 use crate::addresses::Addresses;
@@ -48,6 +50,8 @@ pub struct Options {
     pub paths: PathOptions,
     /// How much is held at most.
     pub limits: LimitOptions,
+    /// Protection of all that an association sends. Default none.
+    pub security: Option<SecurityOptions>,
     /// How long is waited, how often tried.
     pub timers: TimerOptions,
     /// When data is acknowledged.
@@ -71,6 +75,7 @@ impl Default for Options {
             interleaving: true,
             paths: PathOptions::default(),
             limits: LimitOptions::default(),
+            security: None,
             timers: TimerOptions::default(),
             sack: SackOptions::default(),
             congestion: CongestionOptions::default(),

@@ -109,7 +109,7 @@ impl Open {
         }
         let Ok(chunk) = Chunk::parse(raw) else { return };
         let before = core::mem::take(&mut arrivals.new);
-        self.handle_chunk(now, arrived, raw, chunk, false, arrivals);
+        self.handle_chunk(now, arrived, raw, chunk, self.is_protected(), arrivals);
         self.journal.stats.recovered_chunks += u64::from(arrivals.new);
         arrivals.immediate |= arrivals.new;
         arrivals.new |= before;

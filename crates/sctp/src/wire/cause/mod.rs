@@ -64,6 +64,11 @@ pub enum Cause<'a> {
         /// The HMAC identifier.
         hmac_id: u16,
     },
+    /// No keys can be agreed on (draft-ietf-tsvwg-sctp-dtls-chunk).
+    NoProtection {
+        /// Which of the four causes says why.
+        kind: u16,
+    },
     /// A code that is not known here.
     Unknown {
         /// The cause code.
@@ -99,6 +104,7 @@ impl<'a> Cause<'a> {
             kind::COOKIE_WHILE_SHUTTING_DOWN => Self::CookieWhileShuttingDown,
             kind::ILLEGAL_ASCONF_ACK => Self::IllegalAsconfAck,
             kind::UNSUPPORTED_HMAC => Self::UnsupportedHmac { hmac_id: fields.u16()? },
+            kind::NO_PROTECTION..=kind::LAST_NO_PROTECTION => Self::NoProtection { kind },
             _ => return Ok(Self::of_any_length(kind, value)),
         };
         fields.end().map(|()| cause)
@@ -142,7 +148,7 @@ impl<'a> Cause<'a> {
             Self::IllegalAsconfAck => kind::ILLEGAL_ASCONF_ACK,
             Self::NoAuthorization(_) => kind::NO_AUTHORIZATION,
             Self::UnsupportedHmac { .. } => kind::UNSUPPORTED_HMAC,
-            Self::Unknown { kind, .. } => kind,
+            Self::NoProtection { kind } | Self::Unknown { kind, .. } => kind,
         }
     }
 
@@ -163,6 +169,7 @@ impl<'a> Cause<'a> {
             Self::OutOfResource
             | Self::InvalidMandatoryParameter
             | Self::CookieWhileShuttingDown
+            | Self::NoProtection { .. }
             | Self::IllegalAsconfAck => {}
             Self::UnrecognizedParameters(list) | Self::RestartWithNewAddresses(list) => w.bytes(list.as_bytes()),
             Self::UnsupportedHmac { hmac_id } => w.u16(hmac_id),
@@ -200,6 +207,10 @@ impl<'a> Cause<'a> {
             Self::IllegalAsconfAck => "Association Aborted Due to Illegal ASCONF-ACK",
             Self::NoAuthorization(_) => "Request Refused - No Authorization",
             Self::UnsupportedHmac { .. } => "Unsupported HMAC Identifier",
+            Self::NoProtection { kind: kind::NO_PROTECTION } => "Missing DTLS Chunk Support",
+            Self::NoProtection { kind: 101 } => "No Common DTLS Key Management Method",
+            Self::NoProtection { kind: 102 } => "DTLS Key Management Tie Breaker Collision",
+            Self::NoProtection { .. } => "Incompatible DTLS Key Management Roles",
             Self::Unknown { .. } => "Unknown error cause",
         }
     }

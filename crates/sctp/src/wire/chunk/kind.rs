@@ -34,6 +34,8 @@ pub const SHUTDOWN_COMPLETE: u8 = 14;
 pub const AUTH: u8 = 15;
 /// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack-08), the number that usrsctp, FreeBSD and Wireshark use; IANA has assigned none.
 pub const NR_SACK: u8 = 16;
+/// DTLS (draft-ietf-tsvwg-sctp-dtls-chunk): a record that protects other chunks.
+pub const DTLS: u8 = 0x41;
 /// I-DATA (RFC 8260 §2.1).
 pub const I_DATA: u8 = 64;
 /// ASCONF-ACK (RFC 5061 §4.1.2).
@@ -72,6 +74,7 @@ pub const fn name(kind: u8) -> Option<&'static str> {
         AUTH => "AUTH",
         NR_SACK => "NR-SACK",
         I_DATA => "I-DATA",
+        DTLS => "DTLS",
         ASCONF_ACK => "ASCONF-ACK",
         PAD => "PAD",
         REDUNDANCY => "REDUNDANCY",

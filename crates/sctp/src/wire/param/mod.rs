@@ -40,6 +40,8 @@ pub enum Parameter<'a> {
     Random(&'a [u8]),
     /// Chunk types that the sender wants authenticated (RFC 4895 §3.2).
     ChunkList(&'a [u8]),
+    /// Who can agree on keys how (draft-ietf-tsvwg-sctp-dtls-chunk).
+    KeyManagement(&'a [u8]),
     /// HMAC identifiers that the sender accepts, best first (RFC 4895 §3.3).
     HmacAlgorithms(Entries<'a, u16>),
     /// Add an address (RFC 5061 §4.2.1).
@@ -112,6 +114,7 @@ impl<'a> Parameter<'a> {
             kind::SUPPORTED_EXTENSIONS => Self::SupportedExtensions(value),
             kind::RANDOM => Self::Random(value),
             kind::CHUNK_LIST => Self::ChunkList(value),
+            kind::KEY_MANAGEMENT => Self::KeyManagement(value),
             kind::HMAC_ALGORITHMS => Self::HmacAlgorithms(numbers(raw)?),
             kind::ADD_IP => {
                 let (correlation, address) = address::request(raw)?;
@@ -154,6 +157,7 @@ impl<'a> Parameter<'a> {
             Self::SupportedExtensions(_) => kind::SUPPORTED_EXTENSIONS,
             Self::Random(_) => kind::RANDOM,
             Self::ChunkList(_) => kind::CHUNK_LIST,
+            Self::KeyManagement(_) => kind::KEY_MANAGEMENT,
             Self::HmacAlgorithms(_) => kind::HMAC_ALGORITHMS,
             Self::AddIp { .. } => kind::ADD_IP,
             Self::DeleteIp { .. } => kind::DELETE_IP,
@@ -178,6 +182,7 @@ impl<'a> Parameter<'a> {
             | Self::SupportedExtensions(bytes)
             | Self::Random(bytes)
             | Self::ChunkList(bytes)
+            | Self::KeyManagement(bytes)
             | Self::Unknown { value: bytes, .. } => tlv::emit(w, kind, |w| w.bytes(bytes)),
             Self::Ipv4(v4) => emit_address(w, v4.into()),
             Self::Ipv6(v6) => emit_address(w, v6.into()),

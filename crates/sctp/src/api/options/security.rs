@@ -1,0 +1,21 @@
+use braidcast_secure::{Limits, Method};
+use std::sync::Arc;
+
+/// Encryption by the DTLS chunk (draft-ietf-tsvwg-sctp-dtls-chunk). With it, an association comes about only with a peer that
+/// has it too and agrees on keys; all packets after that are protected, and what is not is dropped.
+#[derive(Clone, Debug)]
+pub struct SecurityOptions {
+    /// How keys are agreed on, and with whom.
+    pub method: Arc<dyn Method>,
+    /// When they are changed.
+    pub limits: Limits,
+}
+
+/// The very same method, with the same limits.
+impl PartialEq for SecurityOptions {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.method, &other.method) && self.limits == other.limits
+    }
+}
+
+impl Eq for SecurityOptions {}

@@ -1,0 +1,131 @@
+//! Protection by the DTLS chunk (draft-ietf-tsvwg-sctp-dtls-chunk): every packet after the key handshake is one record, and nothing else
+//! is taken. Key messages go before all others, on stream 0.
+
+use super::Open;
+use crate::api::{CloseReason, Event, Options, Reliability, SendOptions};
+use crate::path::PathIndex;
+use crate::wire::chunk::kind;
+use crate::wire::{self, Cause, Chunk, Header, PROTECTION, padded};
+use braidcast_core::Instant;
+use braidcast_secure::{Guard, GuardError, HEADER, Peer, Role, State, Transcript};
+use std::sync::Arc;
+
+/// Payload protocol identifier of key messages.
+pub(super) const KEY_MESSAGE: u32 = 4242;
+/// Bytes of the DTLS chunk before its record: its header and a zero byte.
+const BEFORE: usize = 5;
+
+/// What protects an association that both ends want protected.
+#[derive(Debug)]
+pub(super) struct Protection {
+    pub(super) guard: Guard,
+    /// The application was told that data may flow.
+    pub(super) told: bool,
+    /// What [`Open::join_all`] is to do once packets are protected.
+    pub(super) joins: Option<(PathIndex, bool)>,
+    /// What was in the last record.
+    pub(super) text: Vec<u8>,
+}
+
+impl Protection {
+    pub(super) fn new(now: Instant, options: &Options, keys: Option<(Role, Transcript)>) -> Option<Self> {
+        let (security, (role, transcript)) = (options.security.as_ref()?, keys?);
+        let guard = Guard::new(now, Arc::clone(&security.method), security.limits, role, transcript);
+        Some(Self { guard, told: false, joins: None, text: Vec::new() })
+    }
+}
+
+/// Whether `chunk` may come in clear before there are keys: what carries key messages, and what ends it.
+pub(super) const fn may_be_clear(chunk: &Chunk<'_>) -> bool {
+    match chunk {
+        Chunk::Data(data) => data.stream == 0,
+        Chunk::IData(data) => data.stream == 0,
+        Chunk::Sack(_)
+        | Chunk::NrSack(_)
+        | Chunk::Heartbeat(_)
+        | Chunk::HeartbeatAck(_)
+        | Chunk::Abort(_)
+        | Chunk::CookieEcho(_)
+        | Chunk::CookieAck(_) => true,
+        _ => false,
+    }
+}
+
+impl Open {
+    /// Whether nothing is taken any more that is not protected.
+    pub(super) fn is_protected(&self) -> bool {
+        self.protection.as_ref().is_some_and(|it| it.guard.state() == State::Protected)
+    }
+
+    pub(super) fn peer(&self) -> Option<Peer> {
+        self.protection.as_ref().and_then(|it| it.guard.peer())
+    }
+
+    /// Bytes that each packet is longer on the wire now than its chunks and common header.
+    pub(super) fn framing(&self) -> usize {
+        let sealing = self.protection.as_ref().is_some_and(|it| it.guard.is_sealing());
+        if sealing { PROTECTION } else { 0 }
+    }
+
+    /// Sends key messages that wait; lets data flow once it is protected.
+    pub(super) fn tend_keys(&mut self, now: Instant) {
+        let Some(protection) = &mut self.protection else { return };
+        while let Some(message) = protection.guard.poll_message() {
+            let how = SendOptions { ppid: KEY_MESSAGE, reliability: Reliability::Reliable, ..SendOptions::default() };
+            self.queue.push_express(now, &message, how);
+        }
+        if protection.told || protection.guard.state() != State::Protected || self.state.is_closed() {
+            return;
+        }
+        protection.told = true;
+        let joins = protection.joins.take();
+        self.queue.hold_back(false);
+        self.journal.events.push_back(Event::Connected);
+        if let Some((index, rejoin)) = joins {
+            self.join_all(now, index, rejoin);
+        }
+    }
+
+    pub(super) fn key_timeout(&self) -> Option<Instant> {
+        self.protection.as_ref().and_then(|it| it.guard.poll_timeout())
+    }
+
+    pub(super) fn handle_key_timeout(&mut self, now: Instant) {
+        let Some(protection) = self.protection.as_mut().filter(|_| self.state.is_up()) else { return };
+        match protection.guard.handle_timeout(now) {
+            Ok(()) => self.tend_keys(now),
+            Err(error) => self.refuse(&error),
+        }
+    }
+
+    /// The peer is not whom we want, or keys are used up.
+    pub(super) fn refuse(&mut self, error: &GuardError) {
+        let told = match error {
+            GuardError::Refused(braidcast_secure::Refused::WrongKey(_)) => {
+                "the key is not the one that is expected here".into()
+            }
+            other => other.to_string(),
+        };
+        self.send_abort(&Cause::UserInitiatedAbort(told.as_bytes()));
+        self.close(CloseReason::Insecure(error.to_string()));
+    }
+
+    /// Completes the packet that begins at `start` in `buf`: its chunks become one record, where they must, and it gets its checksum.
+    pub(super) fn finish(&mut self, now: Instant, start: usize, buf: &mut Vec<u8>) {
+        if let Some(protection) = self.protection.as_mut().filter(|it| it.guard.is_sealing()) {
+            let chunk = start + Header::LEN;
+            let (end, moved) = (buf.len(), BEFORE + HEADER);
+            buf.resize(end + moved, 0);
+            buf.copy_within(chunk..end, chunk + moved);
+            if let Err(error) = protection.guard.seal(now, buf, chunk + BEFORE) {
+                buf.truncate(start);
+                return self.refuse(&error);
+            }
+            let len = buf.len() - chunk;
+            let [high, low] = (len as u16).to_be_bytes();
+            buf[chunk..chunk + BEFORE].copy_from_slice(&[kind::DTLS, 0, high, low, 0]);
+            buf.resize(chunk + padded(len), 0);
+        }
+        wire::seal(&mut buf[start..]);
+    }
+}

@@ -1,0 +1,21 @@
+use super::SendQueue;
+use crate::api::SendOptions;
+use braidcast_core::Instant;
+
+impl SendQueue {
+    /// Puts a message before all others, whatever holds them back.
+    pub(crate) fn push_express(&mut self, now: Instant, payload: &[u8], how: SendOptions) {
+        let key = self.hold(now, payload, how);
+        self.express.push_back(key);
+    }
+
+    /// Whether only what is [pushed](Self::push_express) before all others goes.
+    pub(crate) const fn hold_back(&mut self, held_back: bool) {
+        self.held_back = held_back;
+    }
+
+    /// Whether anything waits that may go.
+    pub(crate) fn has_waiting(&self) -> bool {
+        if self.held_back { self.under_way.is_some() || !self.express.is_empty() } else { self.waiting_bytes > 0 }
+    }
+}

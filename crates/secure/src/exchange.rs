@@ -1,0 +1,140 @@
+//! How two ends agree on keys, whoever implements it.
+
+use crate::{Ciphers, Keys, Offer};
+use core::fmt;
+
+/// Which side of the key handshake.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Role {
+    /// Sends the first message.
+    Client,
+    /// Answers it.
+    Server,
+}
+
+impl Role {
+    /// The other one.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+}
+
+/// What both ends saw of each other in clear before the key handshake; keys depend on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transcript {
+    /// What the client of the first key handshake had offered.
+    pub client: Offer,
+    /// What its server had offered.
+    pub server: Offer,
+}
+
+impl Transcript {
+    /// Context of the exporter for one key (draft-porfiri-tsvwg-sctp-dtls-handshake, "Exporter Context"): of which direction, that
+    /// it is no restart's, which key, and both parameters.
+    pub fn context(&self, sender: Role, kind: u8) -> Vec<u8> {
+        let direction = u8::from(sender == Role::Server);
+        [direction, 0, kind].into_iter().chain(self.client.parameter()).chain(self.server.parameter()).collect()
+    }
+}
+
+/// SHA-256 of a public key, as people compare it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint(pub [u8; 32]);
+
+/// 64 hexadecimal digits.
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fingerprint({self})")
+    }
+}
+
+impl core::str::FromStr for Fingerprint {
+    type Err = ();
+
+    /// Of 64 hexadecimal digits; colons between them do not matter.
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut digits = text.chars().filter(|&c| c != ':').map(|c| c.to_digit(16));
+        let mut bytes = [0; 32];
+        for byte in &mut bytes {
+            let (Some(Some(high)), Some(Some(low))) = (digits.next(), digits.next()) else { return Err(()) };
+            *byte = (high << 4 | low) as u8;
+        }
+        if digits.next().is_some() { Err(()) } else { Ok(Self(bytes)) }
+    }
+}
+
+/// Who is at the other end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Peer {
+    /// Of its public key, if it showed one.
+    pub fingerprint: Option<Fingerprint>,
+    /// Whether that is one we expected. If not, anybody may be there.
+    pub authenticated: bool,
+}
+
+/// What a key handshake came to.
+#[derive(Debug)]
+pub struct Agreement {
+    /// For the records that the handshake's client sends.
+    pub client: Keys,
+    /// For those of its server.
+    pub server: Keys,
+    /// Who is there. At the client this is final; at the server too, as it agrees last.
+    pub peer: Peer,
+}
+
+/// Why there are no keys.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refused {
+    /// The peer showed a key that is not the one we expect.
+    #[error("the other end has another key (fingerprint {0})")]
+    WrongKey(Fingerprint),
+    /// The peer told us that it will not have our key.
+    #[error("the other end does not accept our key")]
+    ByPeer,
+    /// Something in the handshake that may not be there.
+    #[error("key handshake failed: {0}")]
+    Broken(String),
+}
+
+/// One key handshake on one side.
+pub trait Exchange: fmt::Debug + Send {
+    /// Takes the peer's next message.
+    ///
+    /// # Errors
+    /// [`Refused`]; what is to be sent then tells the peer.
+    fn handle(&mut self, message: &[u8]) -> Result<(), Refused>;
+
+    /// Appends the next message to be sent to `out`. Whether there was one.
+    fn poll(&mut self, out: &mut Vec<u8>) -> bool;
+
+    /// The keys, once: at the client, as soon as the server has proved who it is; at the server, when the client has.
+    ///
+    /// # Errors
+    /// [`Refused`] if keys could not be derived.
+    fn agreement(&mut self) -> Result<Option<Agreement>, Refused>;
+}
+
+/// A way to agree on keys, with all that it takes: identities and who is let in.
+pub trait Method: fmt::Debug + Send + Sync {
+    /// Its number in the parameter ("DTLS Key Management Identifier").
+    fn id(&self) -> u8;
+
+    /// Begins a handshake. `transcript` is what keys depend on.
+    fn begin(&self, role: Role, transcript: &Transcript) -> Box<dyn Exchange>;
+
+    /// Whether `message` is the first one of a handshake, which its client sends.
+    fn is_opening(&self, message: &[u8]) -> bool;
+
+    /// What makes ciphers of the keys.
+    fn ciphers(&self) -> &dyn Ciphers;
+}

@@ -1,0 +1,109 @@
+//! Who one is: an Ed25519 key, drawn at random, kept in a file, or followed from what is shared.
+
+use crate::secret::SharedKey;
+use crate::{Failed, Fingerprint};
+use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
+use aws_lc_rs::{digest, hkdf, rand};
+use core::fmt;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::sign::CertifiedKey;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// `SubjectPublicKeyInfo` of Ed25519 up to the key (RFC 8410 §4).
+const SPKI_PREFIX: [u8; 12] = [0x30, 0x2A, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x03, 0x21, 0x00];
+
+/// A private key, its public key, and what TLS needs of both.
+#[derive(Clone)]
+pub struct Identity {
+    certified: Arc<CertifiedKey>,
+    fingerprint: Fingerprint,
+}
+
+impl Identity {
+    /// Bytes of a private key.
+    pub const SEED: usize = 32;
+
+    /// With the private key `seed`.
+    ///
+    /// # Errors
+    /// [`Failed`] where the cryptographic library has no memory.
+    pub fn from_seed(seed: &[u8; Self::SEED]) -> Result<Self, Failed> {
+        let pair = Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| Failed)?;
+        let der: Pkcs8V1Der<'static> = pair.as_der().map_err(|_| Failed)?;
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(der.as_ref()));
+        let signing = rustls::crypto::aws_lc_rs::sign::any_eddsa_type(match &key {
+            PrivateKeyDer::Pkcs8(key) => key,
+            _ => return Err(Failed),
+        })
+        .map_err(|_| Failed)?;
+        let public = [&SPKI_PREFIX, pair.public_key().as_ref()].concat();
+        let fingerprint = fingerprint(&public);
+        let certified = Arc::new(CertifiedKey::new(vec![CertificateDer::from(public)], signing));
+        Ok(Self { certified, fingerprint })
+    }
+
+    /// A new one, which nobody knows. Its private key comes along, to be kept.
+    ///
+    /// # Errors
+    /// [`Failed`] where the operating system gives no randomness.
+    pub fn generate() -> Result<(Self, Zeroizing<[u8; Self::SEED]>), Failed> {
+        let mut seed = Zeroizing::new([0; Self::SEED]);
+        rand::fill(&mut *seed).map_err(|_| Failed)?;
+        Ok((Self::from_seed(&seed)?, seed))
+    }
+
+    /// The one that all have who share `key`. Takes a quarter of a second if that is a passphrase.
+    ///
+    /// # Errors
+    /// As [`from_seed`](Self::from_seed).
+    pub fn shared(key: &SharedKey) -> Result<Self, Failed> {
+        let stretched;
+        let (kind, bytes): (&[u8], &[u8]) = match key {
+            SharedKey::Secret(secret) => (b"secret", secret.bytes()),
+            SharedKey::Passphrase(passphrase) => {
+                stretched = passphrase.stretched();
+                (b"passphrase", &*stretched)
+            }
+        };
+        let extracted = hkdf::Salt::new(hkdf::HKDF_SHA256, b"braidcast identity 1").extract(bytes);
+        let mut seed = Zeroizing::new([0; Self::SEED]);
+        let info = [kind];
+        extracted.expand(&info, hkdf::HKDF_SHA256).and_then(|okm| okm.fill(&mut *seed)).map_err(|_| Failed)?;
+        Self::from_seed(&seed)
+    }
+
+    /// SHA-256 of the public key (its `SubjectPublicKeyInfo`).
+    pub const fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    pub(crate) fn certified(&self) -> Arc<CertifiedKey> {
+        Arc::clone(&self.certified)
+    }
+}
+
+/// Leaves the private key out.
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Identity").field(&self.fingerprint).finish()
+    }
+}
+
+/// Of a `SubjectPublicKeyInfo`.
+pub(crate) fn fingerprint(public: &[u8]) -> Fingerprint {
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(digest::digest(&digest::SHA256, public).as_ref());
+    Fingerprint(bytes)
+}
+
+/// A new secret to share.
+///
+/// # Errors
+/// [`Failed`] where the operating system gives no randomness.
+pub fn new_secret() -> Result<crate::Secret, Failed> {
+    let mut bytes = Zeroizing::new([0; crate::Secret::LEN]);
+    rand::fill(&mut *bytes).map_err(|_| Failed)?;
+    Ok(crate::Secret::new(*bytes))
+}

@@ -1,0 +1,36 @@
+//! Encryption without I/O, for SCTP's DTLS chunk (draft-ietf-tsvwg-sctp-dtls-chunk) and whatever else carries datagrams.
+//!
+//! [`Guard`] stands beside an association: it takes and gives key messages (draft-porfiri-tsvwg-sctp-dtls-handshake), seals and
+//! opens records (RFC 9147 §4), and changes keys in time. It knows neither which [`Cipher`] seals nor how keys are agreed on
+//! ([`Method`]), so that the protocols, their simulator and their fuzzers need no C. Feature `tls` has what binaries use: TLS 1.3
+//! with raw public keys by `rustls` and `aws-lc-rs`. Feature `pure` has slow ciphers, and keys that everybody knows, for tests.
+//!
+//! [`Secret`] is a shared secret as people keep it: words, a short string or a passphrase.
+
+#[cfg(feature = "tls")]
+pub mod aws;
+mod cipher;
+mod exchange;
+mod guard;
+#[cfg(feature = "tls")]
+pub mod identity;
+#[cfg(feature = "pure")]
+pub mod known;
+mod limits;
+mod offer;
+#[cfg(feature = "pure")]
+pub mod pure;
+mod record;
+mod replay;
+mod secret;
+#[cfg(feature = "tls")]
+pub mod tls;
+
+pub use cipher::{Cipher, Ciphers, Failed, Keys, NONCE, Suite, TAG};
+pub use exchange::{Agreement, Exchange, Fingerprint, Method, Peer, Refused, Role, Transcript};
+pub use guard::{Guard, GuardError, State};
+pub use limits::Limits;
+pub use offer::{Disagreement, Offer, OfferError, Roles};
+pub use record::{Counts, HEADER, MAX_PLAINTEXT, OVERHEAD, Opener, Rejected, Sealer, Spent};
+pub use replay::Window;
+pub use secret::{Passphrase, Secret, SecretError, SharedKey};

@@ -1,0 +1,29 @@
+use core::time::Duration;
+
+/// When keys are changed, and how (draft-porfiri-tsvwg-sctp-dtls-handshake, "Rekeying Policy").
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Keys are changed when they are so old.
+    pub age: Duration,
+    /// Or when so many bytes of plain text went either way.
+    pub bytes: u64,
+    /// Or when so many records went one way; half of what the cipher suite allows if that is less.
+    pub records: u64,
+    /// The first keys must be agreed on within this, or nothing comes of the association.
+    pub patience: Duration,
+    /// The keys before are kept for so long, for what is still on its way.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    /// Each hour or 100 GB; old keys for two minutes. First keys within half a minute.
+    fn default() -> Self {
+        Self {
+            age: Duration::from_secs(3600),
+            bytes: 100_000_000_000,
+            records: u64::MAX,
+            patience: Duration::from_secs(30),
+            drain: Duration::from_secs(120),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! A shared secret as people keep it.
+
+use argon2::{Algorithm, Argon2, Params, Version};
+use bech32::{Bech32m, Hrp};
+use bip39::{Language, Mnemonic};
+use core::fmt;
+use core::str::FromStr;
+use subtle::ConstantTimeEq;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+/// A secret of 128 bits. Wiped when dropped, compared in constant time, and never printed but by [`words`](Self::words) and
+/// [`short`](Self::short).
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Secret([u8; Self::LEN]);
+
+impl Secret {
+    /// Bytes.
+    pub const LEN: usize = 16;
+    /// What its short form begins with, before a `1`.
+    pub const PREFIX: &'static str = "braid";
+    /// Words of its long form (BIP 39, English, with a checksum of 4 bits).
+    pub const WORDS: usize = 12;
+
+    /// From `bytes`, which nobody must be able to guess.
+    pub const fn new(bytes: [u8; Self::LEN]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    pub const fn bytes(&self) -> &[u8; Self::LEN] {
+        &self.0
+    }
+
+    /// Twelve words joined by hyphens, to be read out or written down.
+    pub fn words(&self) -> Zeroizing<String> {
+        let words = Mnemonic::from_entropy_in(Language::English, &self.0);
+        // Fails for other lengths only.
+        Zeroizing::new(words.map(|it| it.words().collect::<Vec<_>>().join("-")).unwrap_or_default())
+    }
+
+    /// `braid1` and 32 letters and digits, to be pasted (Bech32m, whose checksum finds any four wrong characters).
+    pub fn short(&self) -> Zeroizing<String> {
+        Zeroizing::new(bech32::encode::<Bech32m>(Hrp::parse_unchecked(Self::PREFIX), &self.0).unwrap_or_default())
+    }
+
+    fn from_short(text: &str) -> Result<Self, SecretError> {
+        let wrong = |_| SecretError::ShortForm;
+        let parsed = bech32::primitives::decode::CheckedHrpstring::new::<Bech32m>(text).map_err(wrong)?;
+        let bytes: Zeroizing<Vec<u8>> = Zeroizing::new(parsed.byte_iter().collect());
+        bytes.as_slice().try_into().map(Self).map_err(|_| SecretError::ShortForm)
+    }
+
+    /// The secret in twelve words; `None` if `text` is something else.
+    fn from_words(text: &str) -> Option<Result<Self, SecretError>> {
+        let words: Vec<&str> =
+            text.split(|c: char| c == '-' || c.is_whitespace()).filter(|it| !it.is_empty()).collect();
+        let list = Language::English.word_list();
+        let unknown: Vec<usize> = (0..words.len()).filter(|&at| !list.contains(&words[at])).collect();
+        if words.len() != Self::WORDS || unknown.len() > 3 {
+            return None;
+        }
+        if let Some(&at) = unknown.first() {
+            return Some(Err(SecretError::UnknownWord { place: at + 1 }));
+        }
+        let joined = Zeroizing::new(words.join(" "));
+        let parsed = Mnemonic::parse_in_normalized(Language::English, &joined).map_err(|_| SecretError::Checksum);
+        Some(parsed.and_then(|words| {
+            let bytes = Zeroizing::new(words.to_entropy());
+            bytes.as_slice().try_into().map(Self).map_err(|_| SecretError::Checksum)
+        }))
+    }
+}
+
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl Eq for Secret {}
+
+/// Leaves the secret out.
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// What somebody thought of and typed. Wiped when dropped.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Passphrase(String);
+
+impl Passphrase {
+    /// Characters below which a passphrase is short.
+    pub const SHORT: usize = 20;
+
+    /// Whether a computer may guess it in time, however slow each guess: below [`SHORT`](Self::SHORT) characters.
+    pub fn is_short(&self) -> bool {
+        self.0.chars().count() < Self::SHORT
+    }
+
+    /// 256 bits that follow from it, by Argon2id with 64 MiB and three passes: takes about a quarter of a second. The salt is the
+    /// same for all, as both ends know nothing else of each other.
+    pub fn stretched(&self) -> Zeroizing<[u8; 32]> {
+        let mut out = Zeroizing::new([0; 32]);
+        // Neither parameters nor lengths depend on what was typed: it cannot fail.
+        if let Ok(params) = Params::new(64 << 10, 3, 1, Some(32)) {
+            let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+            let stretched = argon2.hash_password_into(self.0.as_bytes(), b"braidcast passphrase 1", &mut *out);
+            debug_assert!(stretched.is_ok(), "the parameters are within Argon2's bounds");
+        }
+        out
+    }
+}
+
+/// Leaves it out.
+impl fmt::Debug for Passphrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Passphrase(…)")
+    }
+}
+
+/// What two ends share, in one of the forms that people keep it in.
+#[derive(Clone, Debug)]
+pub enum SharedKey {
+    /// 128 bits drawn at random: words or the short form.
+    Secret(Secret),
+    /// Anything else.
+    Passphrase(Passphrase),
+}
+
+/// A key that cannot be right. Says nothing of it but where it is wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SecretError {
+    /// Nothing but spaces.
+    #[error("the key is empty; make one with: braidcast key new")]
+    Empty,
+    /// It begins as the short form does, and its checksum does not match.
+    #[error("the key begins with \"{}1\" but is not one: a character is wrong or missing", Secret::PREFIX)]
+    ShortForm,
+    /// Of twelve words, some are not in the list.
+    #[error("word {place} of the key is not in the list of words: is it mistyped?")]
+    UnknownWord {
+        /// Which one, from 1.
+        place: usize,
+    },
+    /// Twelve words of the list that do not go together.
+    #[error("the twelve words of the key do not go together: is one wrong, or are two exchanged?")]
+    Checksum,
+}
+
+impl FromStr for SharedKey {
+    type Err = SecretError;
+
+    /// Words, the short form, or else a passphrase; space around it does not matter.
+    fn from_str(text: &str) -> Result<Self, SecretError> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(SecretError::Empty);
+        }
+        let lower = Zeroizing::new(text.to_lowercase());
+        if lower.strip_prefix(Secret::PREFIX).is_some_and(|rest| rest.starts_with('1')) {
+            return Secret::from_short(&lower).map(Self::Secret);
+        }
+        match Secret::from_words(&lower) {
+            Some(secret) => secret.map(Self::Secret),
+            None => Ok(Self::Passphrase(Passphrase(text.to_owned()))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

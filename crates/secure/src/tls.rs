@@ -1,0 +1,324 @@
+//! Keys by TLS 1.3 in messages (draft-porfiri-tsvwg-sctp-dtls-handshake), by `rustls`: raw public keys (RFC 7250) of Ed25519, both
+//! ends, and ephemeral keys by X25519 with ML-KEM-768.
+
+use crate::aws::AwsLc;
+use crate::exchange::{Agreement, Exchange, Fingerprint, Method, Peer, Refused, Role, Transcript};
+use crate::identity::{Identity, fingerprint};
+use crate::{Ciphers, Keys, NONCE, Suite};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, aws_lc_rs, verify_tls13_signature_with_raw_key};
+use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage};
+use rustls::time_provider::TimeProvider;
+use rustls::{
+    AlertDescription, CertificateError, CipherSuite, ClientConfig, ClientConnection, Connection, DigitallySignedStruct,
+    DistinguishedName, Error, NamedGroup, ServerConfig, ServerConnection, SignatureScheme, version::TLS13,
+};
+use std::sync::{Arc, Mutex};
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+/// The draft's identifier of this way to agree on keys.
+pub const METHOD: u8 = 192;
+const LABEL: &[u8] = b"EXPORTER_TLS_FOR_DTLS_IN_SCTP";
+
+/// Who is let in.
+#[derive(Clone, Debug)]
+pub enum Trust {
+    /// Who has one of these keys.
+    Only(Vec<Fingerprint>),
+    /// Anybody: encrypted, and not authenticated.
+    Anyone,
+}
+
+impl Trust {
+    fn takes(&self, given: Fingerprint) -> bool {
+        match self {
+            Self::Only(known) => known.iter().fold(false, |found, it| found | bool::from(it.0.ct_eq(&given.0))),
+            Self::Anyone => true,
+        }
+    }
+}
+
+/// The way to agree on keys that binaries use.
+#[derive(Debug)]
+pub struct Tls {
+    identity: Identity,
+    trust: Trust,
+    provider: Arc<CryptoProvider>,
+    ciphers: AwsLc,
+}
+
+impl Tls {
+    /// As `identity`, with whom `trust` lets in. Of `suites`, the first one that both have is used.
+    pub fn new(identity: Identity, trust: Trust, suites: &[Suite]) -> Self {
+        let mut provider = aws_lc_rs::default_provider();
+        provider.cipher_suites.retain(|it| suites.iter().any(|suite| CipherSuite::from(suite.id()) == it.suite()));
+        provider
+            .cipher_suites
+            .sort_by_key(|it| suites.iter().position(|suite| CipherSuite::from(suite.id()) == it.suite()));
+        provider.kx_groups.retain(|it| matches!(it.name(), NamedGroup::X25519MLKEM768 | NamedGroup::X25519));
+        Self { identity, trust, provider: Arc::new(provider), ciphers: AwsLc }
+    }
+
+    fn connection(&self, role: Role, seen: Arc<Seen>) -> Result<Connection, Error> {
+        let (provider, clock) = (Arc::clone(&self.provider), Arc::new(NoClock));
+        Ok(match role {
+            Role::Client => {
+                let keys = Arc::new(AlwaysResolvesClientRawPublicKeys::new(self.identity.certified()));
+                let mut config = ClientConfig::builder_with_details(provider, clock)
+                    .with_protocol_versions(&[&TLS13])?
+                    .dangerous()
+                    .with_custom_certificate_verifier(seen)
+                    .with_client_cert_resolver(keys);
+                (config.resumption, config.enable_sni) = (Resumption::disabled(), false);
+                // Not sent, and checked by nobody: it is the key that counts.
+                let name = ServerName::try_from("braidcast.invalid").map_err(|_| Error::EncryptError)?;
+                ClientConnection::new(Arc::new(config), name)?.into()
+            }
+            Role::Server => {
+                let keys = Arc::new(AlwaysResolvesServerRawPublicKeys::new(self.identity.certified()));
+                let mut config = ServerConfig::builder_with_details(provider, clock)
+                    .with_protocol_versions(&[&TLS13])?
+                    .with_client_cert_verifier(seen)
+                    .with_cert_resolver(keys);
+                config.session_storage = Arc::new(NoServerSessionStorage {});
+                config.send_tls13_tickets = 0;
+                ServerConnection::new(Arc::new(config))?.into()
+            }
+        })
+    }
+}
+
+impl Method for Tls {
+    fn id(&self) -> u8 {
+        METHOD
+    }
+
+    fn begin(&self, role: Role, transcript: &Transcript) -> Box<dyn Exchange> {
+        let algorithms = self.provider.signature_verification_algorithms;
+        let seen = Arc::new(Seen { trust: self.trust.clone(), algorithms, shown: Mutex::default() });
+        let connection = self.connection(role, Arc::clone(&seen)).map_err(|error| error.to_string());
+        Box::new(TlsExchange { connection, seen, transcript: *transcript, done: false })
+    }
+
+    /// A handshake record with ClientHello (RFC 8446 §4, §5.1).
+    fn is_opening(&self, message: &[u8]) -> bool {
+        message.first() == Some(&22) && message.get(5) == Some(&1)
+    }
+
+    fn ciphers(&self) -> &dyn Ciphers {
+        &self.ciphers
+    }
+}
+
+/// Raw public keys last as long as people want them to.
+#[derive(Debug)]
+struct NoClock;
+
+impl TimeProvider for NoClock {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(core::time::Duration::ZERO))
+    }
+}
+
+/// Checks the key that the peer shows in one handshake, and remembers it.
+#[derive(Debug)]
+struct Seen {
+    trust: Trust,
+    algorithms: WebPkiSupportedAlgorithms,
+    shown: Mutex<Option<Fingerprint>>,
+}
+
+impl Seen {
+    fn check(&self, public: &CertificateDer<'_>) -> Result<(), Error> {
+        let given = fingerprint(public);
+        if let Ok(mut shown) = self.shown.lock() {
+            *shown = Some(given);
+        }
+        let refused = Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure);
+        if self.trust.takes(given) { Ok(()) } else { Err(refused) }
+    }
+
+    fn shown(&self) -> Option<Fingerprint> {
+        self.shown.lock().ok().and_then(|shown| *shown)
+    }
+
+    fn verify(
+        &self,
+        message: &[u8],
+        public: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let public = SubjectPublicKeyInfoDer::from(public.as_ref());
+        verify_tls13_signature_with_raw_key(message, &public, signature, &self.algorithms)
+    }
+}
+
+impl ServerCertVerifier for Seen {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.check(end_entity).map(|()| ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(Error::General("TLS 1.2 is not used".into()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verify(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+impl ClientCertVerifier for Seen {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        self.check(end_entity).map(|()| ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _cert: &CertificateDer<'_>,
+        _dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(Error::General("TLS 1.2 is not used".into()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.verify(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+/// One handshake of TLS.
+#[derive(Debug)]
+struct TlsExchange {
+    /// Or why there is none.
+    connection: Result<Connection, String>,
+    seen: Arc<Seen>,
+    transcript: Transcript,
+    done: bool,
+}
+
+impl TlsExchange {
+    fn connection(&mut self) -> Result<&mut Connection, Refused> {
+        self.connection.as_mut().map_err(|error| Refused::Broken(error.clone()))
+    }
+
+    fn refusal(&self, error: &Error) -> Refused {
+        use AlertDescription::{AccessDenied, BadCertificate, CertificateUnknown, UnknownCA};
+        match (error, self.seen.shown()) {
+            (Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure), Some(shown)) => {
+                Refused::WrongKey(shown)
+            }
+            (Error::AlertReceived(AccessDenied | BadCertificate | CertificateUnknown | UnknownCA), _) => {
+                Refused::ByPeer
+            }
+            _ => Refused::Broken(error.to_string()),
+        }
+    }
+}
+
+impl Exchange for TlsExchange {
+    fn handle(&mut self, mut message: &[u8]) -> Result<(), Refused> {
+        while !message.is_empty() {
+            let connection = self.connection()?;
+            let read = connection.read_tls(&mut message).map_err(|error| Refused::Broken(error.to_string()))?;
+            if let Err(error) = connection.process_new_packets() {
+                return Err(self.refusal(&error));
+            }
+            if read == 0 {
+                return Ok(()); // After its end.
+            }
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, out: &mut Vec<u8>) -> bool {
+        let Ok(connection) = &mut self.connection else { return false };
+        let before = out.len();
+        while connection.wants_write() && connection.write_tls(out).is_ok() {}
+        out.len() > before
+    }
+
+    fn agreement(&mut self) -> Result<Option<Agreement>, Refused> {
+        let transcript = self.transcript;
+        let done = self.done;
+        let connection = self.connection()?;
+        if done || connection.is_handshaking() {
+            return Ok(None);
+        }
+        let suite = connection.negotiated_cipher_suite().and_then(|it| Suite::from_id(it.suite().into()));
+        let suite = suite.ok_or_else(|| Refused::Broken("a cipher suite that was not offered".into()))?;
+        let keys = |sender| keys(connection, &transcript, suite, sender);
+        let (client, server) = (keys(Role::Client)?, keys(Role::Server)?);
+        self.done = true;
+        let authenticated = matches!(self.seen.trust, Trust::Only(_));
+        let peer = Peer { fingerprint: self.seen.shown(), authenticated };
+        Ok(Some(Agreement { client, server, peer }))
+    }
+}
+
+/// What the exporter says for the records that `sender` sends (draft, "Key Derivation").
+fn keys(connection: &Connection, transcript: &Transcript, suite: Suite, sender: Role) -> Result<Keys, Refused> {
+    let export = |kind: u8, out: &mut [u8]| {
+        let context = transcript.context(sender, kind);
+        let exported = connection.export_keying_material(out, LABEL, Some(&context));
+        exported.map(|_| ()).map_err(|error| Refused::Broken(error.to_string()))
+    };
+    let len = suite.key_len();
+    let (mut key, mut number_key, mut iv) =
+        (Zeroizing::new([0; 32]), Zeroizing::new([0; 32]), Zeroizing::new([0; NONCE]));
+    export(0, &mut key[..len])?;
+    export(1, &mut number_key[..len])?;
+    export(2, &mut iv[..])?;
+    Keys::new(suite, &key[..len], &number_key[..len], *iv)
+        .ok_or_else(|| Refused::Broken("keys of the wrong length".into()))
+}
