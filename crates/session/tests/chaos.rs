@@ -198,6 +198,8 @@ struct Chaos {
     next_fault: Instant,
     worst: Duration,
     most_buffered: u64,
+    /// Since the buffer was last looked at.
+    steps: u32,
 }
 
 impl Chaos {
@@ -231,6 +233,7 @@ impl Chaos {
             next_fault: Instant::from_millis(5000),
             worst: Duration::ZERO,
             most_buffered: 0,
+            steps: 0,
         }
     }
 
@@ -347,7 +350,9 @@ impl Chaos {
                 states()
             );
         }
-        if now.as_nanos() % 10_000_000_000 == 0 {
+        self.steps += 1;
+        if self.steps == 200 {
+            self.steps = 0;
             self.most_buffered = self.most_buffered.max(self.source().sender.report(now).buffered_bytes);
         }
     }
