@@ -1,5 +1,5 @@
 # The commands for people who use or build Braidcast. Each installs what it lacks (tools/setup.sh).
-.PHONY: help demo test call bench lab lint fuzz soak format check clippy unit docs
+.PHONY: help demo test call bench lab lint fuzz soak chaos format check clippy unit docs
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -11,6 +11,8 @@ FUZZ_SMOKE ?= 10
 FUZZ_TIME ?= 300
 # Seconds that `make soak` runs.
 SOAK_TIME ?= 600
+# Simulated hours that `make chaos` runs.
+CHAOS_HOURS ?= 24
 
 step = @printf '\n==> %s\n' '$(1)'
 
@@ -23,6 +25,7 @@ help:
 	@echo "make lint    formatting, clippy and the layers only"
 	@echo "make fuzz    $(FUZZ_TIME) s of fuzzing for each target (FUZZ_TIME=N for another time)"
 	@echo "make soak    property tests of the protocols on new networks and messages for $(SOAK_TIME) s (SOAK_TIME=N)"
+	@echo "make chaos   $(CHAOS_HOURS) simulated hours of random faults over three networks, for a stream and for a file (CHAOS_HOURS=N)"
 
 demo:
 	@tools/setup.sh demo
@@ -91,3 +94,9 @@ fuzz:
 soak:
 	@tools/setup.sh soak
 	@tools/soak.sh $(SOAK_TIME)
+
+chaos: export BRAIDCAST_SEED ?= 1
+chaos: export CHAOS_HOURS := $(CHAOS_HOURS)
+chaos:
+	@tools/setup.sh soak
+	cargo test --locked --quiet --package braidcast-session --test chaos -- --nocapture
