@@ -46,9 +46,9 @@ impl Failure {
     pub(crate) fn report(&self) -> ExitCode {
         if self.kind != Kind::BrokenPipe {
             let style = Style::stderr();
-            eprintln!("{} {}", style.red("error:"), self.what);
+            say!("{} {}", style.red("error:"), self.what);
             if !self.mend.is_empty() {
-                eprintln!("{} {}", style.bold(" hint:"), self.mend);
+                say!("{} {}", style.bold(" hint:"), self.mend);
             }
         }
         ExitCode::from(match self.kind {

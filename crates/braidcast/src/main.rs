@@ -3,11 +3,13 @@
 //! Exit status: 0 done, 1 failed, 2 wrong use. `--json` puts exactly one JSON document on stdout; everything
 //! else goes to stderr.
 
+#[macro_use]
+mod out;
+
 mod args;
 mod cmd;
 mod config;
 mod failure;
-mod out;
 
 use std::process::ExitCode;
 

@@ -102,3 +102,14 @@ fn a_key_that_cannot_be_right_is_not_taken_for_a_passphrase() {
         &["--key", "a character is wrong or missing", "braidcast key new"],
     );
 }
+
+#[test]
+fn where_nobody_can_be_told_the_status_still_says_it() {
+    let full = std::fs::File::create("/dev/full").unwrap();
+    let status = std::process::Command::new(env!("CARGO_BIN_EXE_braidcast"))
+        .args(["send", "no-such-file.ts", "--to", "127.0.0.1:9"])
+        .stderr(full)
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(1), "an error, not a panic");
+}

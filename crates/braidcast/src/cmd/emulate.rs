@@ -54,7 +54,7 @@ pub(super) fn run(args: &EmulateArgs, common: &Common) -> Outcome {
         return json::print("emulate", &Document { seed: args.seed, report });
     }
     if !common.quiet {
-        eprintln!("{}", summary(&report, &live));
+        say!("{}", summary(&report, &live));
     }
     Ok(())
 }

@@ -65,7 +65,7 @@ impl Live {
     /// Shows the state of affairs: `line` where there is no terminal, else `headline` and the table under it.
     pub(crate) fn show(&self, line: &str, headline: &str, table: &impl Display) {
         let Some(term) = &self.terminal else {
-            eprintln!("{line}");
+            say!("{line}");
             return;
         };
         let (height, width) = term.size();
@@ -94,6 +94,6 @@ impl Live {
     /// Prints a line above the table, which the next [`show`](Self::show) draws again.
     fn line(&self, text: &str) {
         self.clear();
-        eprintln!("{text}");
+        say!("{text}");
     }
 }

@@ -1,5 +1,8 @@
 //! What people and scripts see.
 
+#[macro_use]
+mod say;
+
 pub(crate) mod json;
 pub(crate) mod live;
 pub(crate) mod session;

@@ -230,7 +230,7 @@ impl Progress {
 
     fn note(&self, what: &str) {
         if !self.quiet {
-            self.bar.suspend(|| eprintln!("{what}"));
+            self.bar.suspend(|| say!("{what}"));
         }
     }
 

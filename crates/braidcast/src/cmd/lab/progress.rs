@@ -31,7 +31,7 @@ impl Progress {
         match &self.bar {
             Some(bar) => bar.set_position(done),
             None if !self.quiet && done * LINES / self.runs > (done - 1) * LINES / self.runs => {
-                eprintln!("{done} of {} runs", self.runs);
+                say!("{done} of {} runs", self.runs);
             }
             None => {}
         }

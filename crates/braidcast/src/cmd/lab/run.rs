@@ -67,7 +67,7 @@ pub(super) fn run(args: &LabRunArgs, common: &Common) -> Outcome {
     match &wrong[..] {
         [] => Ok(()),
         [first, others @ ..] => {
-            others.iter().for_each(|it| eprintln!("{it}; {}", it.mend));
+            others.iter().for_each(|it| say!("{it}; {}", it.mend));
             Err(refused(first))
         }
     }
@@ -98,7 +98,7 @@ fn print(args: &LabRunArgs, common: &Common, all: &[Results]) -> Outcome {
         return json::print("lab run", &Document { seed: args.seed, rows, lost_runs: lost.collect() });
     }
     for line in lost {
-        eprintln!("lost: {line}");
+        say!("lost: {line}");
     }
     if args.csv {
         return text::print(&show::csv(all));

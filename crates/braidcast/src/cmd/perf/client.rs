@@ -334,7 +334,7 @@ impl<P: Protocol> Test<P> {
             return json::print("perf client", &document);
         }
         if !common.quiet {
-            eprintln!(
+            say!(
                 "{} in {} messages in {:.2} s: {}",
                 units::bytes(document.bytes),
                 document.messages,
@@ -342,12 +342,9 @@ impl<P: Protocol> Test<P> {
                 units::rate(document.bits_per_second)
             );
             if let Some(p) = document.round_trip_us {
-                eprintln!(
-                    "round trip: median {} µs, 99 % {} µs, 99.9 % {} µs, longest {} µs",
-                    p.p50, p.p99, p.p999, p.max
-                );
+                say!("round trip: median {} µs, 99 % {} µs, 99.9 % {} µs, longest {} µs", p.p50, p.p99, p.p999, p.max);
             }
-            eprintln!("{}", self.table());
+            say!("{}", self.table());
         }
         Ok(())
     }

@@ -99,15 +99,15 @@ impl Session {
 
     fn print_summary(&self, room: &Room, report: &Report) {
         let span = units::time(Duration::from_secs_f64(report.seconds));
-        eprintln!("{}{} written in {span}", room.prefix(), units::bytes(room.outputs.total));
+        say!("{}{} written in {span}", room.prefix(), units::bytes(room.outputs.total));
         if room.outputs.dropped > 0 {
-            eprintln!("{} dropped where an output took nothing", units::bytes(room.outputs.dropped));
+            say!("{} dropped where an output took nothing", units::bytes(room.outputs.dropped));
         }
         if !report.paths.is_empty() {
-            eprintln!("{}", session::paths(report, End::Receiver, path_name, self.live.style()));
+            say!("{}", session::paths(report, End::Receiver, path_name, self.live.style()));
         }
         if !report.kinds.is_empty() {
-            eprintln!("{}", session::kinds(report, self.live.style()));
+            say!("{}", session::kinds(report, self.live.style()));
         }
     }
 }

@@ -363,10 +363,10 @@ impl Session {
 
     fn print_summary(&self, report: &Report, input_bytes: u64) {
         let span = units::time(Duration::from_secs_f64(report.seconds));
-        eprintln!("{} of input in {span}", units::bytes(input_bytes));
-        eprintln!("{}", session::paths(report, End::Sender, |path| self.path_name(path), self.live.style()));
+        say!("{} of input in {span}", units::bytes(input_bytes));
+        say!("{}", session::paths(report, End::Sender, |path| self.path_name(path), self.live.style()));
         if !report.kinds.is_empty() {
-            eprintln!("{}", session::kinds(report, self.live.style()));
+            say!("{}", session::kinds(report, self.live.style()));
         }
     }
 

@@ -432,14 +432,14 @@ impl Work {
             return json::print(command, &Document { seconds: json::round(now.as_secs_f64()), ends });
         }
         if !common.quiet {
-            eprintln!("{}", self.sight.ends(now, &self.tunnel, self.live.style()));
+            say!("{}", self.sight.ends(now, &self.tunnel, self.live.style()));
             if let Some(paths) = Sight::paths(&self.tunnel, |route| self.path(route), self.live.style()) {
-                eprintln!("\n{paths}");
+                say!("\n{paths}");
             }
-            eprintln!("\n{}", self.sight.flows(now, &self.tunnel, false, self.live.style()));
+            say!("\n{}", self.sight.flows(now, &self.tunnel, false, self.live.style()));
             let discards = Sight::discards(now, &self.tunnel);
             if !discards.is_empty() {
-                eprintln!("\n{}", discards.join("\n"));
+                say!("\n{}", discards.join("\n"));
             }
         }
         Ok(())
