@@ -335,8 +335,14 @@ impl World {
         text
     }
 
-    /// Lets all arrive; if both ends are still up then, nothing that was promised may be missing.
+    /// Lets all networks come back and all arrive; if both ends are still up then, nothing that was promised may be missing.
     pub fn finish(&mut self) {
+        for at in 0..2 {
+            let left = |association: &Association| association.paths().next().is_none();
+            if self.ends[at].id.and_then(|id| self.ends[at].endpoint.association(id)).is_some_and(left) {
+                (0..PATHS).for_each(|path| self.join(at, path));
+            }
+        }
         for _ in 0..3000 {
             self.settle();
             self.deliver_all();
