@@ -172,12 +172,13 @@ impl Open {
         Ok(id)
     }
 
-    /// One path less; the last one stays where the peer cannot be told of a new one.
+    /// One path less; the last one stays where the peer cannot be told of a new one, and at the end that was called: it has nowhere to
+    /// go, and where both left, neither would find the other.
     pub(super) fn leave(&mut self, now: Instant, route: Route) {
         let Some(index) = self.paths.by_route(route) else { return };
         let last = self.paths.best_rank(Some(index)).is_none();
         let up = self.state.is_up();
-        if (up && last && !self.agreed.asconf) || (!up && self.paths.len() < 2) {
+        if (up && last && !(self.agreed.asconf && self.initiator)) || (!up && self.paths.len() < 2) {
             return;
         }
         let (id, known_to_peer) = (self.paths[index].id(), self.paths[index].is_usable());

@@ -128,7 +128,8 @@ impl Association {
     }
 
     /// Takes the path over `route` out. What it owes goes over the others, or waits for one to [`join`](Self::join); the peer is told
-    /// from another path, as this one may be gone. The last path stays where the peer cannot be told of a new one.
+    /// from another path, as this one may be gone. The last path stays where the peer cannot be told of a new one, and at
+    /// the end that was called.
     pub fn leave(&mut self, now: Instant, route: Route) {
         match &mut self.life {
             Life::Opening(opening) => opening.leave(route),
