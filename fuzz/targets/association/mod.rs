@@ -7,8 +7,8 @@ pub use forge::forge;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_sctp::wire::{Chunk, Header, Packet, begin, seal};
 use braidcast_sctp::{
-    Artx, Association, AssociationId, Endpoint, Event, Limits, Method, Options, QueueScope, Reliability, SchedulerKind,
-    SendOptions,
+    Artx, Association, AssociationId, Endpoint, Event, Limits, Method, Options, PathState, QueueScope, Reliability,
+    SchedulerKind, SendOptions,
 };
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
@@ -338,7 +338,8 @@ impl World {
     /// Lets all networks come back and all arrive; if both ends are still up then, nothing that was promised may be missing.
     pub fn finish(&mut self) {
         for at in 0..2 {
-            let left = |association: &Association| association.paths().next().is_none();
+            // Each end may have left another network.
+            let left = |association: &Association| association.paths().all(|path| path.state != PathState::Active);
             if self.ends[at].id.and_then(|id| self.ends[at].endpoint.association(id)).is_some_and(left) {
                 (0..PATHS).for_each(|path| self.join(at, path));
             }
