@@ -167,6 +167,28 @@ fn over_sctp_a_tunnel_takes_two_networks_and_goes_on_over_one() {
 }
 
 #[test]
+fn over_sctp_a_key_lets_in_who_has_it() {
+    let (dir, [at, entrance, elsewhere]) = (tempfile::tempdir().unwrap(), free_ports());
+    let there = answering("there ");
+    let server =
+        server(dir.path(), &format!("127.0.0.1:{at} --over sctp --forward 127.0.0.1:{there} --key open-sesame-open"));
+    let stranger = format!("--over sctp --to 127.0.0.1:{at} --listen {elsewhere} --key another-one-than-that");
+    let stranger = client(dir.path(), &stranger);
+    let asking = Asking::at(elsewhere);
+    let client =
+        client(dir.path(), &format!("--over sctp --to 127.0.0.1:{at} --listen {entrance} --key open-sesame-open"));
+    Asking::at(entrance).hears("who?", "there who?");
+    let _ = asking.0.send(b"who?");
+    assert!(asking.0.recv(&mut [0; 64]).is_err(), "nothing gets through without the key");
+    let (_, document) = interrupted(client);
+    assert_eq!(document["ends"][0]["connections"], 1);
+    stranger.interrupt();
+    stranger.finish();
+    let (_, document) = interrupted(server);
+    assert_eq!(document["ends"].as_array().unwrap().len(), 1, "{document}");
+}
+
+#[test]
 fn a_server_that_restarts_is_found_again() {
     let (dir, [at, entrance]) = (tempfile::tempdir().unwrap(), free_ports());
     let there = answering("there ");

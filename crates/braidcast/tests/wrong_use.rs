@@ -72,6 +72,10 @@ fn a_tunnel_says_what_it_lacks_and_what_does_not_go_together() {
     refused("tunnel client --to 127.0.0.1:1 --to 127.0.0.1:2 --listen 1", &["DCCP takes one path", "--over sctp"]);
     refused("tunnel client --to a:1 --listen 1 --fec auto", &["--fec is for --over sctp", "leave out --fec"]);
     refused("tunnel server 9000 --forward 127.0.0.1:1 --over sctp --ccid ccid2", &["--ccid is for --over dccp"]);
+    refused(
+        "tunnel client --to 127.0.0.1:1 --listen 1 --key some-secret",
+        &["a tunnel over DCCP is not encrypted", "--over sctp"],
+    );
     refused("tunnel client --to a:1 --listen 1 --deadline 5004", &["5004=200ms"]);
     refused("tunnel server 9000 --listen 1 --deadline 2=1s", &["names port 2", "an application at this end"]);
 }

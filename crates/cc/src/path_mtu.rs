@@ -115,7 +115,8 @@ impl PathMtu {
     }
 
     /// Doubts that the present size still gets through (RFC 8899 §4.3): probes it, and falls back to the base if it does not, or from
-    /// the base to [`MIN`](Self::MIN), from where the search goes on below what failed; at once to that where small packets are answered. For transports that cannot tell by [`on_timeout`](Self::on_timeout).
+    /// the base to [`MIN`](Self::MIN), from where the search goes on below what failed; where small packets are answered, at once to
+    /// `MIN`. For transports that cannot tell by [`on_timeout`](Self::on_timeout).
     pub const fn confirm(&mut self, now: Instant) {
         if self.candidate.is_none() && self.current > Self::MIN && !self.is_fixed() {
             self.attempts = 0;
@@ -236,9 +237,10 @@ impl PathMtu {
         }
     }
 
-    /// A timeout; full packets may have stopped getting through (RFC 8899 §4.3). Whether the MTU fell: where small packets were answered
-    /// between two timeouts it is no outage, and [`MIN`](Self::MIN) is all that can be trusted, or what got through meanwhile; after three timeouts without answers it
-    /// is the base. From there the search begins anew, which takes a round trip or two where nothing was wrong.
+    /// A timeout; full packets may have stopped getting through (RFC 8899 §4.3). Whether the MTU fell. Where small packets were answered
+    /// between two timeouts it is no outage, and [`MIN`](Self::MIN) is all that can be trusted, or what got through meanwhile; after
+    /// three timeouts without answers it is the base. From there the search begins anew, which takes a round trip or two where nothing
+    /// was wrong.
     pub fn on_timeout(&mut self, now: Instant) -> bool {
         if self.timed_out.replace(now).is_some_and(|at| now.since(at) > Self::APART) {
             (self.black_holes, self.alive) = (0, 0);

@@ -16,7 +16,7 @@ mod time;
 
 pub use bytes::{Reader, Truncated, Writer};
 pub use lobby::Lobby;
-pub use machine::{Datagram, Ecn, Heard, Machine, PathId, Route, SocketId, Transmit};
+pub use machine::{Datagram, Ecn, Heard, LATE_WAKE, Machine, PathId, Route, SocketId, Transmit};
 pub use misuse::Misuse;
 pub use names::UnknownName;
 pub use rng::Rng;

@@ -1,5 +1,6 @@
 use crate::Instant;
 use core::fmt;
+use core::time::Duration;
 use std::net::SocketAddr;
 
 /// One of the sockets that the driver opened, by the order in which it opened them.
@@ -107,6 +108,9 @@ pub enum Heard {
     /// From who we are connected to, as numbers in it say that others do not know.
     Peer,
 }
+
+/// Where a timer is heard later than this, the process did not run meanwhile, and what came waits to be read.
+pub const LATE_WAKE: Duration = Duration::from_millis(100);
 
 /// A protocol without I/O: bytes and time go in; bytes, a timer and events come out.
 ///

@@ -4,7 +4,7 @@ use crate::outgoing::Outgoing;
 use crate::signal::Interrupts;
 use crate::socket::{Slots, Socket};
 use crate::watch::{InterfaceChange, Watch};
-use braidcast_core::{Instant, Machine, SocketId};
+use braidcast_core::{Instant, LATE_WAKE, Machine, SocketId};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use std::collections::VecDeque;
@@ -19,8 +19,6 @@ const WATCH: Token = Token(2);
 const FIRST_SOCKET: usize = 1 << 16;
 /// Registered file descriptors have the tokens from here on.
 const FIRST_INPUT: usize = 2 << 16;
-/// Where a timer is heard later than this, the process did not run meanwhile.
-const LATE: Duration = Duration::from_millis(100);
 /// Batches that are read after such a pause before timers are looked at: all that a receive buffer holds, as a rule.
 const READS_AFTER_A_PAUSE: usize = 256;
 /// What one turn sends at most, in transmits, before it looks at timers and sockets again.
@@ -233,7 +231,7 @@ impl Driver {
         let mut fed = false;
         loop {
             let mut now = self.now();
-            if machine.poll_timeout().is_some_and(|at| now.since(at) > LATE) {
+            if machine.poll_timeout().is_some_and(|at| now.since(at) > LATE_WAKE) {
                 fed |= self.read_first(machine)?;
                 now = self.now();
             }

@@ -3,58 +3,11 @@
 mod common;
 
 use braidcast_core::Rng;
-use braidcast_sctp::{Event, Options, PathState, SendError, SendOptions};
+use braidcast_sctp::{Event, Options, PathState};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Loss};
-use common::{CLIENT, Pair, link, ms, pattern, route};
+use common::{CLIENT, Flow, Pair, link, ms, route};
 use core::time::Duration;
-
-/// Messages in order, as many as the association takes; all of them arrive once.
-#[derive(Default)]
-struct Flow {
-    sent: u64,
-    received: u64,
-}
-
-impl Flow {
-    fn run(&mut self, pair: &mut Pair, duration: Duration) {
-        let end = pair.now() + duration;
-        while pair.now() < end {
-            let payload = [&self.sent.to_be_bytes()[..], &pattern(992, self.sent)].concat();
-            match pair.on_client(|it, now| it.send(now, &payload, SendOptions::default())) {
-                Ok(()) => self.sent += 1,
-                Err(SendError::BufferFull { .. }) => {}
-                Err(error) => panic!("{error}"),
-            }
-            pair.run(ms(2));
-            self.take(pair);
-        }
-    }
-
-    fn take(&mut self, pair: &mut Pair) {
-        for (_, message) in pair.server_recv() {
-            assert_eq!(message[..8], self.received.to_be_bytes());
-            self.received += 1;
-        }
-    }
-
-    /// How long it takes until something arrives.
-    fn resumes(&mut self, pair: &mut Pair) -> Duration {
-        let (before, begin) = (self.received, pair.now());
-        while self.received == before {
-            assert!(pair.now() - begin < ms(20_000), "nothing arrives; {:?}", pair.client_events);
-            self.run(pair, ms(2));
-        }
-        pair.now() - begin
-    }
-
-    fn finish(&mut self, pair: &mut Pair) {
-        pair.until(ms(60_000), "the rest", |pair| {
-            self.take(pair);
-            self.received == self.sent
-        });
-    }
-}
 
 fn leave(pair: &mut Pair, i: usize) {
     pair.on_client(|it, now| it.leave(now, route(i)));
@@ -87,7 +40,7 @@ fn the_only_interface_goes_down_and_comes_back_with_another_address() {
         let took = flow.resumes(&mut pair);
         assert!(took < ms(200), "{announced_late} {away}: two round trips, not {took:?}");
         flow.run(&mut pair, ms(2000));
-        flow.finish(&mut pair);
+        flow.finish_within(&mut pair, ms(60_000));
         let paths: Vec<_> =
             pair.on_server(|it, _| it.paths().map(|it| (it.route.remote.to_string(), it.state)).collect());
         assert_eq!(paths, [(CLIENT[1].to_string(), PathState::Active)], "the old address is forgotten");
@@ -110,7 +63,7 @@ fn what_asks_the_peer_for_a_path_that_is_gone_holds_up_no_other() {
     join(&mut pair, 2);
     let took = flow.resumes(&mut pair);
     assert!(took < ms(200), "{took:?}");
-    flow.finish(&mut pair);
+    flow.finish_within(&mut pair, ms(60_000));
 }
 
 #[test]
@@ -131,7 +84,7 @@ fn of_two_networks_that_come_back_at_once_the_one_that_leads_nowhere_does_not_ho
         flow.run(&mut pair, ms(12_000));
         let active = pair.on_client(|it, _| it.paths().filter(|it| it.state == PathState::Active).count());
         assert_eq!(active, 2, "{dead}: both are used in the end");
-        flow.finish(&mut pair);
+        flow.finish_within(&mut pair, ms(60_000));
     }
 }
 
@@ -148,7 +101,7 @@ fn an_outage_of_all_paths_ends_nothing_however_many_there_are_and_however_long_i
             pair.cut(count - 1, false);
             let took = flow.resumes(&mut pair);
             assert!(took < ms(1200), "{count} paths, {seconds} s: {took:?}");
-            flow.finish(&mut pair);
+            flow.finish_within(&mut pair, ms(60_000));
         }
     }
 }
@@ -185,6 +138,6 @@ fn networks_come_and_go_at_random_moments_and_nothing_is_lost() {
         let took = flow.resumes(&mut pair);
         // At 10 % each way one question in five gets no answer.
         assert!(took < ms(if loss < 0.1 { 2000 } else { 4000 }), "seed {seed}: {took:?}");
-        flow.finish(&mut pair);
+        flow.finish_within(&mut pair, ms(60_000));
     }
 }

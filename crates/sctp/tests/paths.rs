@@ -5,13 +5,10 @@ mod common;
 use braidcast_core::{Instant, Route, SocketId};
 use braidcast_sctp::wire::chunk::{Asconf, Auth, Heartbeat, kind};
 use braidcast_sctp::wire::{Chunk, Parameter, Parameters};
-use braidcast_sctp::{
-    CloseReason, Event, LossDetection, Options, PathState, Reliability, SchedulerKind, SendError, SendOptions,
-};
+use braidcast_sctp::{CloseReason, Event, LossDetection, Options, PathState, Reliability, SchedulerKind, SendOptions};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Outage};
-use common::{CLIENT, Pair, SERVER, link, ms, on, packet, pattern, raw_packet, route, tag, transfer};
-use core::time::Duration;
+use common::{CLIENT, Flow, Pair, SERVER, link, ms, on, packet, pattern, raw_packet, route, tag, transfer};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 fn good() -> Duplex {
@@ -24,48 +21,6 @@ fn server_paths(pair: &mut Pair) -> Vec<(String, PathState)> {
 
 fn client_sent(pair: &mut Pair, i: usize) -> u64 {
     pair.client_path(i).map_or(0, |path| path.sent_chunks)
-}
-
-/// Keeps data flowing for `duration`; how many messages of 1000 bytes arrived, all of them in order.
-struct Flow {
-    sent: u64,
-    received: u64,
-}
-
-impl Flow {
-    const fn new() -> Self {
-        Self { sent: 0, received: 0 }
-    }
-
-    fn run(&mut self, pair: &mut Pair, duration: Duration) {
-        let end = pair.now() + duration;
-        while pair.now() < end {
-            let mut payload = pattern(1000, self.sent);
-            payload[..8].copy_from_slice(&self.sent.to_be_bytes());
-            match pair.on_client(|association, now| association.send(now, &payload, SendOptions::default())) {
-                Ok(()) => self.sent += 1,
-                Err(SendError::BufferFull { .. }) => {}
-                Err(error) => panic!("{error}"),
-            }
-            pair.run(ms(2));
-            self.take(pair);
-        }
-    }
-
-    fn take(&mut self, pair: &mut Pair) {
-        for (_, message) in pair.server_recv() {
-            assert_eq!(message[..8], self.received.to_be_bytes());
-            assert_eq!(message[8..], pattern(1000, self.received)[8..]);
-            self.received += 1;
-        }
-    }
-
-    fn finish(&mut self, pair: &mut Pair) {
-        pair.until(ms(30_000), "the rest", |pair| {
-            self.take(pair);
-            self.received == self.sent
-        });
-    }
 }
 
 #[test]
@@ -172,7 +127,7 @@ fn a_join_with_another_key_is_refused_and_the_first_path_goes_on() {
 fn a_path_leaves_at_both_ends_and_data_goes_on() {
     for leaving in 0..2 {
         let mut pair = Pair::connected(&Options::live(), vec![good(), good()]);
-        let mut flow = Flow::new();
+        let mut flow = Flow::default();
         flow.run(&mut pair, ms(300));
         let gone = pair.client_path(leaving).unwrap().id;
         pair.on_client(|association, now| association.leave(now, route(leaving)));
@@ -188,7 +143,7 @@ fn a_path_leaves_at_both_ends_and_data_goes_on() {
 fn of_three_paths_one_leaves_and_the_other_two_stay() {
     for leaving in 0..3 {
         let mut pair = Pair::connected(&Options::live(), vec![good(), good(), good()]);
-        let mut flow = Flow::new();
+        let mut flow = Flow::default();
         flow.run(&mut pair, ms(200));
         // The interface is gone before anybody says so.
         pair.cut(leaving, true);
@@ -212,7 +167,7 @@ fn of_three_paths_one_leaves_and_the_other_two_stay() {
 fn a_path_joins_while_data_flows_and_takes_its_share() {
     let mut pair = Pair::over(1, Options::live(), Options::live(), vec![good(), good()]);
     pair.until(ms(500), "connect", |pair| pair.client_events.contains(&Event::Connected));
-    let mut flow = Flow::new();
+    let mut flow = Flow::default();
     flow.run(&mut pair, ms(300));
     let id = pair.on_client(|association, now| association.join(now, route(1)).unwrap());
     let again = pair.on_client(|association, now| association.join(now, route(1)).unwrap());
@@ -236,7 +191,7 @@ fn a_join_over_an_interface_that_leads_nowhere_hurts_nobody_and_succeeds_later()
     pair.cut(1, true);
     pair.until(ms(500), "connect", |pair| pair.client_events.contains(&Event::Connected));
     pair.on_client(|association, now| association.join(now, route(1)).unwrap());
-    let mut flow = Flow::new();
+    let mut flow = Flow::default();
     flow.run(&mut pair, ms(8000));
     flow.finish(&mut pair);
     assert!(!pair.client_events.iter().any(|event| matches!(event, Event::PathDown(..) | Event::Closed(_))));
@@ -250,7 +205,7 @@ fn a_dead_path_is_noticed_within_a_second_loses_nothing_and_is_used_again_when_i
         for one_way in [false, true] {
             let options = Options::live().with(|it| it.paths.scheduler = scheduler);
             let mut pair = Pair::connected(&options, vec![good(), Duplex::both(link(10, 25))]);
-            let mut flow = Flow::new();
+            let mut flow = Flow::default();
             flow.run(&mut pair, ms(500));
             let (there, back) = pair.links[0];
             pair.net.set_down(there, true);
@@ -308,7 +263,7 @@ fn a_path_whose_nat_forgot_it_comes_back_by_itself() {
         let nat = |n: usize| format!("203.0.113.7:{}", 40_000 + n);
         let duplexes = (0..links).map(|i| if i + 1 == links { good().behind_nat(&nat(0)) } else { good() }).collect();
         let mut pair = Pair::connected(&Options::live(), duplexes);
-        let mut flow = Flow::new();
+        let mut flow = Flow::default();
         flow.run(&mut pair, ms(300));
         // More often than there may be paths at once.
         for n in 0..10 {
@@ -438,7 +393,7 @@ fn the_route_of_a_socket_that_is_not_there_is_no_harm() {
     let mut pair = Pair::connected(&Options::live(), vec![good()]);
     let nowhere = Route::new(SocketId(7), "192.0.2.1:9".parse().unwrap());
     pair.on_client(|association, now| association.join(now, nowhere).unwrap());
-    let mut flow = Flow::new();
+    let mut flow = Flow::default();
     flow.run(&mut pair, ms(3000));
     flow.finish(&mut pair);
     pair.on_client(|association, now| association.leave(now, nowhere));

@@ -342,8 +342,8 @@ impl Chaos {
             let pause = silent.min(now - since);
             self.worst = self.worst.max(pause);
             let here = |path: &braidcast_session::PathReport| path.state != "left";
-            let paths: Vec<_> = self.source().sender.report(now).paths.into_iter().filter(here).collect();
-            let states = || (self.faults, paths);
+            let paths = || self.source().sender.report(now).paths.into_iter().filter(here).collect::<Vec<_>>();
+            let states = || (self.faults, paths());
             assert!(
                 pause <= back,
                 "at {now:?} nothing for {silent:?}, though a network has worked since {since:?}: {:?}",
@@ -377,8 +377,8 @@ fn hours(reliable: bool) {
     if reliable {
         (0..NETWORKS).for_each(|n| chaos.end(n));
         chaos.net.run_for(ms(60_000));
-        let (made, came, left) = (chaos.source().made, chaos.sink().came, chaos.source().waiting.is_some());
-        assert!(came + 100_000 > made || left, "{came} of {made} packets after a quiet minute");
+        let (made, came) = (chaos.source().made, chaos.sink().came);
+        assert!(came + 1000 > made, "{came} of {made} packets after a quiet minute");
         assert_eq!(chaos.sink().expected, came, "every packet once");
     }
 }

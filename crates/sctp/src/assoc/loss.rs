@@ -72,10 +72,7 @@ impl Open {
         let siblings = coupled.as_ref().map(Coupled::siblings).unwrap_or_default();
         let (in_flight, next) = (self.ledger.in_flight_over(index), self.ledger.next_order(index));
         self.paths[index].on_retransmission_timeout(now, in_flight, siblings, next);
-        // What probes a shut window is dropped by the peer, however small it is.
-        if self.ledger.peer_room() >= self.paths[index].mtu() {
-            self.paths[index].doubt_mtu_after_timeout(now);
-        }
+        self.doubt_mtu(now, index);
         self.scheduler.on_restarted(index.get());
         self.journal.stats.t3_expiries += 1;
         if self.ledger.in_flight() == 0 && !self.ledger.is_forwarding() {
@@ -104,6 +101,14 @@ impl Open {
         }
     }
 
+    /// Nothing sent over the path `index` was answered in time: perhaps its packets are too large.
+    fn doubt_mtu(&mut self, now: Instant, index: PathIndex) {
+        // What probes a shut window is dropped by the peer, however small it is.
+        if self.ledger.peer_room() >= self.paths[index].mtu() {
+            self.paths[index].doubt_mtu_after_timeout(now);
+        }
+    }
+
     /// Takes all that is in flight on the path `index` for lost. Returns how many chunks that were.
     fn lose_all(&mut self, now: Instant, index: PathIndex, cause: LossCause) -> u64 {
         let prospect = self.prospect(now);
@@ -123,6 +128,7 @@ impl Open {
         }
         if others {
             self.paths[index].fall_silent(now);
+            self.doubt_mtu(now, index);
             self.doubt_ect(index);
             self.lose_all(now, index, LossCause::Silence);
             return;

@@ -8,9 +8,8 @@ use crate::assoc::Association;
 use crate::cookie::CookieJar;
 use crate::wire::{Packet, chunk::kind};
 use braidcast_core::{
-    Datagram, Heard, Instant, Key, Lobby, Machine, Member, Misuse, Rng, Roster, Route, Transmit, Turn,
+    Datagram, Heard, Instant, Key, LATE_WAKE, Lobby, Machine, Member, Misuse, Rng, Roster, Route, Transmit, Turn,
 };
-use core::time::Duration;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -90,9 +89,6 @@ impl Endpoint {
     /// Answers to packets of no association that wait at most; further ones are dropped, and the peer repeats.
     pub const MAX_REPLIES: usize = Roster::<Entry>::MAX_REPLIES;
 
-    /// How late a timer may be heard before we take it that we did not run meanwhile.
-    const LATE: Duration = Duration::from_millis(100);
-
     /// An endpoint that neither listens nor is connected. `rng` must be unguessable outside of experiments: tags, nonces
     /// and the cookie secret are drawn from it.
     ///
@@ -167,7 +163,7 @@ impl Endpoint {
     fn notice_late_wake(&mut self, now: Instant) {
         let Some(due) = self.roster.poll_timeout() else { return };
         let late = now.since(due.max(self.woke));
-        if late <= Self::LATE {
+        if late <= LATE_WAKE {
             return;
         }
         self.woke = now;

@@ -219,7 +219,6 @@ impl Path {
         self.silent_since = Some(now);
         self.pending.heartbeat = true;
         self.timers.stop(Timer::Retransmission);
-        self.pmtu.on_timeout(now);
     }
 
     /// The only path that there is is asked again after a while.

@@ -242,6 +242,61 @@ pub(crate) fn bulk(pair: &mut Pair, size: usize, duration: Duration) -> usize {
     received
 }
 
+/// Messages of 1000 bytes, numbered, as many as the association takes; all of them arrive intact and in order, once.
+#[derive(Default)]
+pub(crate) struct Flow {
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+}
+
+impl Flow {
+    /// Sends for `duration`.
+    pub(crate) fn run(&mut self, pair: &mut Pair, duration: Duration) {
+        let end = pair.now() + duration;
+        while pair.now() < end {
+            let mut payload = pattern(1000, self.sent);
+            payload[..8].copy_from_slice(&self.sent.to_be_bytes());
+            match pair.on_client(|association, now| association.send(now, &payload, SendOptions::default())) {
+                Ok(()) => self.sent += 1,
+                Err(SendError::BufferFull { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+            pair.run(ms(2));
+            self.take(pair);
+        }
+    }
+
+    pub(crate) fn take(&mut self, pair: &mut Pair) {
+        for (_, message) in pair.server_recv() {
+            assert_eq!(message[..8], self.received.to_be_bytes());
+            assert_eq!(message[8..], pattern(1000, self.received)[8..]);
+            self.received += 1;
+        }
+    }
+
+    /// How long it takes until something arrives.
+    pub(crate) fn resumes(&mut self, pair: &mut Pair) -> Duration {
+        let (before, begin) = (self.received, pair.now());
+        while self.received == before {
+            assert!(pair.now() - begin < ms(20_000), "nothing arrives; {:?}", pair.client_events);
+            self.run(pair, ms(2));
+        }
+        pair.now() - begin
+    }
+
+    /// Waits at most `limit` for the rest.
+    pub(crate) fn finish_within(&mut self, pair: &mut Pair, limit: Duration) {
+        pair.until(limit, "the rest", |pair| {
+            self.take(pair);
+            self.received == self.sent
+        });
+    }
+
+    pub(crate) fn finish(&mut self, pair: &mut Pair) {
+        self.finish_within(pair, ms(30_000));
+    }
+}
+
 /// What happened to a packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {

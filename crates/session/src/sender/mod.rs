@@ -1,6 +1,7 @@
 //! The sending end.
 
 mod attempts;
+mod ending;
 mod recent;
 mod transfer;
 mod transmit;
@@ -31,12 +32,6 @@ const SOON: Duration = Duration::from_millis(5);
 const NO_ROUTE: Duration = Duration::from_secs(1);
 /// Bytes of a reliable stream that are kept until they are written, in send buffers.
 const KEPT: u64 = 4;
-/// After [`Sender::stop`], a receiver that says nothing for so long beyond the latency will not say anything more.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// The same in a reliable session, whose latency means nothing.
-const RELIABLE_PATIENCE: Duration = Duration::from_secs(2);
-/// A live stream that has ended while there is no receiver has nothing to deliver so long after its latency.
-const LINGER: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -447,27 +442,6 @@ impl Sender {
         self.end_if_hopeless(now);
     }
 
-    /// Ends what can come to no good end any more, or not within the time that the user gives it.
-    fn end_if_hopeless(&mut self, now: Instant) {
-        let reason = || self.last_reason.clone().unwrap_or(CloseReason::NoAnswer);
-        let alone = self.attempts.alone(now);
-        if self.options.give_up.is_some_and(|limit| alone >= limit) && !self.is_open() {
-            return self.end(false, reason(), None);
-        }
-        let Some(finish_at) = self.finish_at else { return };
-        let latency = if self.options.reliable { RELIABLE_PATIENCE } else { self.options.latency + PATIENCE };
-        if self.is_open() {
-            let silent = now.since(self.heard.1.max(finish_at)) >= latency;
-            if self.stopping && silent {
-                self.end(false, CloseReason::PathsFailed, Some(Farewell::SenderStopped));
-            }
-        } else if now.since(finish_at) >= latency + if self.stopping { Duration::ZERO } else { LINGER }
-            && (self.stopping || !self.options.reliable)
-        {
-            self.end(false, reason(), Some(Farewell::SenderStopped));
-        }
-    }
-
     fn take_events(&mut self) {
         while let Some((id, event)) = self.endpoint.poll_event() {
             if id == self.id {
@@ -499,55 +473,6 @@ impl Sender {
         self.connected_at.get_or_insert(self.now);
         self.next_tick = self.now;
         self.events.push_back(Event::Connected);
-    }
-
-    /// The association is over: so is the session, or it waits for the next one.
-    fn closed(&mut self, reason: CloseReason) {
-        if let Some(association) = self.endpoint.association(self.id) {
-            self.paths.measure(self.now, association);
-        }
-        let was_open = self.is_open();
-        match self.phase {
-            Phase::Waiting | Phase::Closed => return,
-            Phase::Closing => {
-                let complete = self.transfer.confirmed || reason == CloseReason::Shutdown;
-                return self.end(complete, reason, None);
-            }
-            Phase::Connecting | Phase::Up => {}
-        }
-        let given_up = self.options.give_up.is_some() && reason == CloseReason::PathsFailed;
-        if given_up || self.is_refused_for_good(&reason) || Farewell::of(&reason).is_some_and(Farewell::is_final) {
-            return self.end(false, reason, None);
-        }
-        self.phase = Phase::Waiting;
-        self.attempts.lost(self.now);
-        if was_open {
-            self.events.push_back(Event::Lost(reason.clone()));
-        }
-        self.last_reason = Some(reason);
-    }
-
-    /// Whether the receiver has another key, or one end alone has one. Once there was a session, nobody who cannot have had part in it
-    /// ends it.
-    fn is_refused_for_good(&self, reason: &CloseReason) -> bool {
-        let by_peer = matches!(reason, CloseReason::AbortedByPeer(_)) && self.options.security.is_some();
-        self.connected_at.is_none() && (by_peer || matches!(reason, CloseReason::Insecure(_)))
-    }
-
-    /// The session is over.
-    fn end(&mut self, complete: bool, reason: CloseReason, farewell: Option<Farewell>) {
-        if self.phase == Phase::Closed {
-            return;
-        }
-        self.phase = Phase::Closed;
-        self.ended_at = Some(self.now);
-        if let Some(association) = self.endpoint.association_mut(self.id) {
-            association.abort(self.now, farewell.map_or("given up", Farewell::words));
-        }
-        if self.connected_at.is_none() {
-            self.counts.nothing_sent();
-        }
-        self.events.push_back(Event::Ended { complete, reason });
     }
 
     /// SCTP gave up a message of ours. A unit of several parts counts once.

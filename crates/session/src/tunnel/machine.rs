@@ -7,30 +7,17 @@ use super::header::{self, FlowId, Header};
 use super::link::{Link, MAX_FLOWS};
 use super::settings::{SctpOptions, Settings};
 use braidcast_core::{Datagram, Ecn, Heard, Instant, Machine, Misuse, Rng, Route, SocketId, Transmit};
-use braidcast_dccp::{ListenError, Options, Priority, Report, Sample, Samples};
+use braidcast_dccp::{ListenError, Options, Report, Sample, Samples};
 use braidcast_sctp::PathReport;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How often flows and connections are looked after.
-const TICK: Duration = Duration::from_secs(1);
-/// After so long without a word from the other end, a client asks for one.
-const PING_AFTER: Duration = Duration::from_secs(2);
-/// A connection from which a client, or a server, heard nothing for so long is broken.
-const CLIENT_PATIENCE: Duration = Duration::from_secs(10);
-const SERVER_PATIENCE: Duration = Duration::from_secs(30);
-/// A flow that carried nothing for so long is forgotten. NATs should keep UDP for two minutes, better five (RFC 4787 §4.3).
-const IDLE: Duration = Duration::from_secs(300);
-/// Ends that are not connected and have no flows, kept at most.
-const MAX_GONE: usize = 64;
 /// Pauses between attempts to connect double from the first to the last.
 const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(8));
 
 /// What pings are called by; no flow is.
-const PING_CONTEXT: u64 = u64::MAX;
-/// Ticks in a row in which the way takes longer than datagrams live, until it is said.
-const TOO_FAR: u8 = 3;
+pub(super) const PING_CONTEXT: u64 = u64::MAX;
 
 /// Names a [`Link`].
 pub type LinkId = u32;
@@ -94,17 +81,17 @@ pub struct Tunnel {
     pub(super) links: BTreeMap<LinkId, Link>,
     by_connection: BTreeMap<ConnectionId, LinkId>,
     next_link: LinkId,
-    next_tick: Instant,
+    pub(super) next_tick: Instant,
     /// Datagrams for applications, each with its header.
     out: VecDeque<(Route, Vec<u8>)>,
     spare: Vec<Vec<u8>>,
     scratch: Vec<u8>,
     /// What the last datagram was.
     heard: Heard,
-    happenings: VecDeque<Happening>,
+    pub(super) happenings: VecDeque<Happening>,
     said_too_long: bool,
     said_no_forward: bool,
-    said_too_far: bool,
+    pub(super) said_too_far: bool,
     closing: bool,
 }
 
@@ -372,7 +359,7 @@ impl Tunnel {
     }
 
     /// Looks at what the carrier has to tell.
-    fn pump(&mut self, now: Instant) {
+    pub(super) fn pump(&mut self, now: Instant) {
         while let Some((connection, event)) = self.endpoint.poll_event() {
             match event {
                 News::Connected => self.on_connected(now, connection),
@@ -530,21 +517,7 @@ impl Tunnel {
         }
     }
 
-    /// What is due by the clock.
-    fn tend(&mut self, now: Instant) {
-        self.redial(now);
-        if now < self.next_tick {
-            return;
-        }
-        self.next_tick = now + TICK;
-        self.endpoint.tend(now);
-        let ids: Vec<LinkId> = self.links.keys().copied().collect();
-        for id in ids {
-            self.tend_link(now, id);
-        }
-    }
-
-    fn redial(&mut self, now: Instant) {
+    pub(super) fn redial(&mut self, now: Instant) {
         let Some(dial) = self.dial.as_mut().filter(|dial| dial.at.is_some_and(|at| at <= now)) else { return };
         let Some(link) = self.links.get_mut(&dial.link).filter(|link| link.connection.is_none()) else { return };
         dial.at = None;
@@ -555,58 +528,6 @@ impl Tunnel {
             }
             // A port will be free, or another connection gone.
             None => dial.at = Some(now + RETRY.1).filter(|_| !dial.routes.is_empty()),
-        }
-    }
-
-    fn tend_link(&mut self, now: Instant, id: LinkId) {
-        let Some(link) = self.links.get_mut(&id) else { return };
-        link.flows.values_mut().for_each(|flow| flow.tick(now));
-        for flow in link.take_idle(now - IDLE) {
-            self.free_exit(&flow);
-        }
-        let Some(link) = self.links.get_mut(&id) else { return };
-        let Some(connection) = link.connection else {
-            // A client that went for good; the latest stay for the summary.
-            if self.dial.is_none() && link.flows.is_empty() && self.links.len() > MAX_GONE {
-                self.links.remove(&id);
-            }
-            return;
-        };
-        let report = self.endpoint.report(now, connection);
-        link.last_report = report.or(link.last_report);
-        link.last_paths = self.endpoint.paths(connection);
-        let received = self.endpoint.heard_of(now, connection);
-        if received != link.heard.1 {
-            link.heard = (now, received);
-        }
-        let silent = now.since(link.heard.0);
-        let patience = if self.dial.is_some() { CLIENT_PATIENCE } else { SERVER_PATIENCE };
-        if link.connected && silent >= patience {
-            self.endpoint.abort(now, connection, "nothing was heard for too long");
-        } else if link.connected && silent >= PING_AFTER && self.dial.is_some() {
-            let mut ping = Vec::new();
-            Header::Ping.emit(&mut ping);
-            // If the queue is full, what is in it asks as well.
-            let how = How { priority: Priority::default(), deadline: now + CLIENT_PATIENCE, context: PING_CONTEXT };
-            let _full = self.endpoint.send(now, connection, &ping, &how);
-        }
-        if let Some(report) = report.filter(|report| report.ccid.below_minimum != link.below_minimum) {
-            link.below_minimum = report.ccid.below_minimum;
-            self.happenings.push_back(Happening::BelowMinimum(id, link.below_minimum));
-        }
-        self.look_ahead(now, id);
-        self.pump(now);
-    }
-
-    /// Says when the way takes longer than a flow's datagrams live.
-    fn look_ahead(&mut self, now: Instant, id: LinkId) {
-        let Some(link) = self.links.get_mut(&id).filter(|_| self.settings.reckons_with_the_way()) else { return };
-        let lifetimes = link.flows.values().map(|flow| flow.lifetime().unwrap_or(self.settings.lifetime));
-        let way = link.connection.and_then(|id| self.endpoint.one_way_delay(now, id));
-        let (Some(way), Some(lifetime)) = (way, lifetimes.min()) else { return };
-        link.too_far = if way >= lifetime { link.too_far.saturating_add(1) } else { 0 };
-        if link.too_far >= TOO_FAR && !std::mem::replace(&mut self.said_too_far, true) {
-            self.happenings.push_back(Happening::TooFar(id, way, lifetime));
         }
     }
 }

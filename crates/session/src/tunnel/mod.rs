@@ -12,6 +12,7 @@ mod link;
 mod machine;
 mod room;
 mod settings;
+mod tend;
 
 pub use carrier::Farewell;
 pub use class::Class;
