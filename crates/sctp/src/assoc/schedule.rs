@@ -103,12 +103,10 @@ impl Open {
     /// The path for new data.
     fn path_for_new(&mut self, now: Instant, waiting: Waiting, views: &mut [PathView]) -> Option<PathIndex> {
         if !self.options.paths.concurrent {
-            let open = |index: &PathIndex| views[index.get()].ready && self.within_share(*index);
-            return self.paths.data_path().filter(open);
+            return self.paths.data_path().filter(|&index| views[index.get()].ready && self.suits_new(index));
         }
         for (place, view) in views.iter_mut().enumerate().filter(|(_, view)| view.ready) {
-            let index = PathIndex::new(place);
-            view.ready = self.within_share(index) && !self.avoided.has(index);
+            view.ready = self.suits_new(PathIndex::new(place));
         }
         let picked = self.scheduler.pick(&View { now, paths: views, waiting }).map(PathIndex::new);
         if picked.is_none() {
@@ -117,6 +115,11 @@ impl Open {
             ready.for_each(|(place, _)| self.avoided.add(PathIndex::new(place)));
         }
         picked
+    }
+
+    /// Whether something new is for the path `index`, which is ready, and its share of the buffers has room.
+    fn suits_new(&self, index: PathIndex) -> bool {
+        self.within_share(index) && !self.avoided.has(index)
     }
 
     /// The first of the lost chunks that may go over the path `index`.
