@@ -1,11 +1,10 @@
 mod express;
 
-use super::{Front, Way};
+use super::{Front, Prospect, Way};
 use crate::api::{Abandonment, Options, Priority, Reliability, SendOptions, StreamOrder};
 use crate::number::Tsn;
 use braidcast_core::Instant;
 use braidcast_queue::{Outlook, Refused, Tag, Why};
-use core::time::Duration;
 use slab::Slab;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -48,24 +47,6 @@ pub(crate) struct MessageKey(u32);
 impl MessageKey {
     const fn place(self) -> usize {
         self.0 as usize
-    }
-}
-
-/// What sending promises now.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Prospect {
-    pub(crate) now: Instant,
-    /// When what leaves now arrives, over the quickest path.
-    pub(crate) soonest: Instant,
-    /// Bytes in a second that all paths deliver; `None` while unknown.
-    pub(crate) rate: Option<f64>,
-}
-
-impl Prospect {
-    /// When the last of so many bytes arrives that leave from now on, at `times` the rate.
-    fn last_of(&self, bytes: usize, times: f64) -> Instant {
-        let time = |rate: f64| Duration::from_secs_f64((bytes as f64 / (times * rate).max(1.0)).min(60.0));
-        self.soonest + self.rate.map_or(Duration::ZERO, time)
     }
 }
 
