@@ -97,7 +97,7 @@ fn options_of_send_and_of_sctp_go_by_name() {
         ("latency = \"500ms\"", "latency = \"500ms\"\nfec = \"tetrys:5,4,100\""),
         ("latency = \"500ms\"", "latency = \"150ms\""),
         ("latency = \"500ms\"", "latency = \"500ms\"\nrate = \"3mbit\""),
-        ("[sweep]", "[sctp]\npacing = false\n[sweep]"),
+        ("[sweep]", "[sctp]\nmtu = 600\n[sweep]"),
     ] {
         let params = vec![("rate".into(), "1mbit".into())];
         let request = Request { params, variant: Some("both".into()), ..Request::default() };
@@ -111,7 +111,7 @@ fn options_of_send_and_of_sctp_go_by_name() {
 fn what_is_wrong_is_named_with_its_line_and_what_would_be_right() {
     for (old, new, line, words) in [
         ("\"test-1.7\"", "\"gone.clip\"", 17, "there is no clip 'gone.clip'"),
-        ("\"test-1.7\"", "\"gone.clip\"", 17, "clips inside: test-1.7, test-3.6"),
+        ("\"test-1.7\"", "\"gone.clip\"", 17, "clips inside: test-1.7, test-3.6, bunny-1.7, bunny-3.6"),
         ("\"500ms\"", "\"0ms\"", 18, "the latency is 0"),
         ("\"500ms\"", "\"500ms\"\nrate = \"1kbit\"", 19, "a packet for each picture"),
         ("\"500ms\"", "\"500ms\"\nfec = \"much\"", 19, "none or auto"),

@@ -106,7 +106,8 @@ macro_rules! embedded {
 }
 
 /// The clips that the program has inside, by name.
-const EMBEDDED: &[(&str, &str)] = &[embedded!("test-1.7"), embedded!("test-3.6")];
+const EMBEDDED: &[(&str, &str)] =
+    &[embedded!("test-1.7"), embedded!("test-3.6"), embedded!("bunny-1.7"), embedded!("bunny-3.6")];
 
 impl Clip {
     /// The names of the clips that the program has inside.
@@ -180,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_clips_inside_have_the_rates_that_their_names_say_and_groups_of_two_seconds() {
-        for (name, mbit) in [("test-1.7", 1.7), ("test-3.6", 3.6)] {
+        for (name, mbit) in [("test-1.7", 1.7), ("test-3.6", 3.6), ("bunny-1.7", 1.7), ("bunny-3.6", 3.6)] {
             let clip = Clip::embedded(name).unwrap();
             let rate = clip.bits_per_second() / 1e6;
             assert!((rate - mbit).abs() < 0.15, "{name}: {rate}");

@@ -130,9 +130,14 @@ impl Timeline {
         &self.shots
     }
 
-    /// The frame that is ready as number `n`.
+    /// The place of the frame that is ready as number `n`.
+    pub fn ready_place(&self, n: usize) -> Option<usize> {
+        self.order.get(n).copied()
+    }
+
+    /// That frame.
     pub fn ready(&self, n: usize) -> Option<&Shot> {
-        self.order.get(n).map(|&place| &self.shots[place])
+        self.ready_place(n).map(|place| &self.shots[place])
     }
 
     /// The place of the frame that packet number `packet` belongs to.

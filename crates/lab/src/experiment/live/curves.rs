@@ -27,6 +27,8 @@ pub(super) fn add(prefix: &str, seen: &[Seen], sender: Option<&LiveSender>, meas
     let took = |it: &&&Seen| it.took.is_some();
     let point = |it: &&Seen| [it.shot.at.as_secs_f64(), it.took.unwrap_or_default().as_secs_f64() * 1e3];
     curve("from capture to screen", "time (ms)", pictures.iter().filter(took).map(point).collect());
+    let late = |it: &&Seen| Some([it.shot.at.as_secs_f64(), it.late?.0.as_secs_f64() * 1e3]);
+    curve("too late", "time (ms)", pictures.iter().filter_map(late).collect());
     let (Some(sender), Some(begin)) = (sender, sender.and_then(|it| it.window().first())) else { return };
     let paths = sender.samples.iter().map(|sample| sample.paths.len()).max().unwrap_or(0);
     for path in 0..paths {

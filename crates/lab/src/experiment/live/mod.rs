@@ -10,7 +10,7 @@ use crate::host::{Came, Host, LiveReceiver};
 use crate::oracle::{Possible, Wanted, chances, possible};
 use crate::plan::{Done, Plan, Run};
 use crate::scenario::{Agent, FlowSpec, LinkSpec};
-use braidcast_core::Instant;
+use braidcast_core::{Instant, PathId};
 use braidcast_media::{Frame, playable};
 use core::time::Duration;
 
@@ -40,6 +40,8 @@ struct Seen {
     /// The longest that a packet of it took; `None` if one never came.
     took: Option<Duration>,
     on_time: bool,
+    /// How much too late it was whole, and over which path the last of it came.
+    late: Option<(Duration, PathId)>,
     /// On time, and so is all that it leans on; audio and tables lean on nothing.
     playable: bool,
 }
@@ -54,6 +56,7 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         let oracle = oracle(run, flow, &seen, receiver.window().first().unwrap_or(Instant::ZERO), limit);
         frames(&prefix, &seen, oracle, &mut measures);
         measures.metric(format!("{prefix}longest freeze"), "s", longest_freeze.as_secs_f64());
+        misses(&prefix, flow.paths.len(), &seen, &mut measures);
         cost(&prefix, flow, &seen, done, &mut measures);
         curves::add(&prefix, &seen, done.sender(&flow.name).and_then(Host::live_sender), &mut measures);
     }
@@ -67,10 +70,13 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
 
 /// What became of each frame, and the longest freeze.
 fn seen(receiver: &LiveReceiver, limit: Duration) -> (Vec<Seen>, Duration) {
+    let begin = receiver.window().first().unwrap_or(Instant::ZERO);
     let seen = |(&shot, came): (&Shot, &Came)| {
         let took = (came.packets >= shot.packets).then_some(came.slowest);
         let on_time = took.is_some_and(|took| took <= limit);
-        Seen { shot, took, on_time, playable: on_time }
+        let due = begin + shot.captured + (limit - TOLERANCE);
+        let late = came.whole.filter(|_| !on_time).map(|(at, path)| (at.since(due), path));
+        Seen { shot, took, on_time, late, playable: on_time }
     };
     let mut all: Vec<Seen> = receiver.timeline().shots().iter().zip(&receiver.came).map(seen).collect();
     let coded = |it: &Seen| {
@@ -125,6 +131,21 @@ fn frames(prefix: &str, seen: &[Seen], oracle: Possible, measures: &mut Measures
     let of = |ours: f64, oracle: f64| if oracle > 0.0 { ours / oracle } else { 100.0 };
     add("share of the oracle on time", of(on_time, oracle.video));
     add("share of the oracle playable", of(shown, oracle.playable));
+}
+
+/// Why pictures were not on time.
+fn misses(prefix: &str, paths: usize, seen: &[Seen], measures: &mut Measures) {
+    let missed: Vec<&Seen> = seen.iter().filter(|it| it.shot.kind.is_video() && !it.on_time).collect();
+    let mut count = |name: &str, of: &dyn Fn(&Seen) -> bool| {
+        let frames = missed.iter().filter(|it| of(it)).count() as f64;
+        measures.metric(format!("{prefix}{name}"), "frames", frames);
+    };
+    count("never whole", &|it| it.late.is_none());
+    count("late by 50 ms at most", &|it| it.late.is_some_and(|(late, _)| late <= TOLERANCE));
+    for path in 0..paths {
+        let name = format!("last of it late over path {}", path + 1);
+        count(&name, &|it| it.late.is_some_and(|(_, over)| usize::from(over.0) == path));
+    }
 }
 
 /// What it cost.

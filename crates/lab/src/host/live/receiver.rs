@@ -2,7 +2,7 @@ use super::AFTER;
 use crate::clip::{Shot, Timeline};
 use crate::host::window::Window;
 use crate::scenario::FlowSpec;
-use braidcast_core::{Datagram, Instant, Machine, Rng, Transmit};
+use braidcast_core::{Datagram, Instant, Machine, PathId, Rng, Transmit};
 use braidcast_media::ts::PACKET;
 use braidcast_session::{ChannelId, Receiver, ReceiverOptions, Report};
 use core::fmt;
@@ -19,6 +19,8 @@ pub struct Came {
     pub packets: u32,
     /// The longest that one of them took, from its coming out of the encoder to its coming out here.
     pub slowest: Duration,
+    /// When all of it had arrived, be it too late, and over which path the last of it came.
+    pub whole: Option<(Instant, PathId)>,
 }
 
 /// What receives a clip, and the screen that notes when each packet comes out.
@@ -42,7 +44,7 @@ impl fmt::Debug for LiveReceiver {
 impl LiveReceiver {
     /// A host that takes `timeline`, which begins at `begin`.
     pub fn host(flow: &FlowSpec, timeline: Arc<Timeline>, begin: Instant, rng: &Rng) -> Self {
-        let options = ReceiverOptions { early: flow.live.early, ..ReceiverOptions::default() };
+        let options = ReceiverOptions { early: flow.live.early, log: true, ..ReceiverOptions::default() };
         let mut window = Window::new(Duration::ZERO, timeline.end() + flow.live.sender.latency + AFTER);
         window.begin(begin);
         Self {
@@ -81,6 +83,12 @@ impl LiveReceiver {
                 let came = &mut self.came[place];
                 came.packets += 1;
                 came.slowest = came.slowest.max(now.since(left));
+            }
+        }
+        for entry in self.receiver.take_log() {
+            // Units are numbered in the order in which they were pushed, which is that in which they are ready.
+            if let Some(place) = self.timeline.ready_place(entry.sequence as usize) {
+                self.came[place].whole = Some((entry.arrived, entry.path));
             }
         }
         while self.receiver.poll_event().is_some() {}
