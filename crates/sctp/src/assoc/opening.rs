@@ -173,7 +173,7 @@ impl Opening {
         (!self.is_closed()).then_some((self.initial_tsn, self.offer))
     }
 
-    /// One more path, which joins when the association is open.
+    /// One more path, which joins when the association is open; it may be the one that opens it.
     pub(super) fn join(&mut self, now: Instant, route: Route) -> Result<PathId, JoinError> {
         if let Some(index) = self.paths.by_route(route) {
             return Ok(self.paths[index].id());
@@ -183,6 +183,9 @@ impl Opening {
         }
         self.paths.check_room()?;
         let index = self.paths.add(now, route, PathState::Unconfirmed);
+        if self.options.timers.open_over_all.is_some() {
+            self.open_over(index);
+        }
         Ok(self.paths[index].id())
     }
 
