@@ -52,8 +52,7 @@ impl Crowd {
         let begun = Instant::now();
         let [home] = free_ports();
         let (outputs, ports) = (free_ports::<STREAMS>(), free_ports::<LINKS>());
-        let accept: String =
-            (0..STREAMS).map(|n| format!(" --accept s{n}=udp://127.0.0.1:{}", outputs[n])).collect();
+        let accept: String = (0..STREAMS).map(|n| format!(" --accept s{n}=udp://127.0.0.1:{}", outputs[n])).collect();
         let mut receive = command(dir);
         receive.args(format!("receive 127.0.0.1:{home} --keep{accept}").split(' '));
         let over = Arc::new(AtomicBool::new(false));
@@ -160,7 +159,8 @@ impl Crowd {
                     stream.sender.last_words()
                 );
             }
-            let own = |gap: &&Gap| excuses.iter().any(|(from, until)| gap.after <= *until && gap.before + LATENCY >= *from);
+            let own =
+                |gap: &&Gap| excuses.iter().any(|(from, until)| gap.after <= *until && gap.before + LATENCY >= *from);
             let lost: Vec<_> = sink.gaps.iter().filter(|gap| !own(gap)).collect();
             assert!(
                 lost.iter().all(|gap| !stalls.since(self.begun + gap.after).is_zero()),

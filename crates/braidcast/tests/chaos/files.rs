@@ -96,8 +96,10 @@ impl Files {
         }
         let told = match self.tx.process().and_then(|tx| tx.status()) {
             Some(0) => true,
-            Some(status) => panic!("the sender of a file, status {status}: {}", self.tx.last_words()),
-            None => false,
+            _ => {
+                self.tx.must_run("the sender of a file");
+                false
+            }
         };
         let waited = self.received.zip(good).is_some_and(|(at, good)| at.max(good).elapsed() > TOLD);
         if told || waited {

@@ -10,7 +10,10 @@ use std::process::{ChildStdin, ChildStdout, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How soon a sender that found no interface is started again.
+const AGAIN: Duration = Duration::from_millis(300);
 
 /// One end: a process, and since when it has been running undisturbed.
 pub(crate) struct End {
@@ -102,12 +105,17 @@ impl End {
         }
     }
 
-    /// Fails if it ended by itself.
+    /// Fails if it ended by itself. A sender that was started while none of its interfaces was there says so and ends: whoever
+    /// looks after services starts it again.
     pub(crate) fn must_run(&mut self, name: &str) {
         let Some(process) = &mut self.process else { return };
-        if let Some(status) = process.status() {
-            panic!("{name} ended by itself, status {status}: {}", process.last_words());
-        }
+        let Some(status) = process.status() else { return };
+        let words = process.last_words();
+        let hint = "give --via an interface or address that is there";
+        let nowhere = words.lines().last().is_some_and(|line| line.contains(hint));
+        assert!(nowhere && status == 1, "{name} ended by itself, status {status}: {words}");
+        self.put_away();
+        self.again = Some(Instant::now() + AGAIN);
     }
 
     pub(crate) fn last_words(&self) -> String {

@@ -86,7 +86,7 @@ fn a_full_disk_and_a_blocked_pipe_end_no_live_stream_that_goes_elsewhere_too() {
         let mut tx = start(dir, "send", &format!("send - --to 127.0.0.1:{port}"));
         let mut stdin = tx.stdin();
         // Opened and never read.
-        let _reader = fs::File::open(&fifo).unwrap();
+        let reader = fs::File::open(&fifo).unwrap();
         let (begun, mut source, mut sink) = (Instant::now(), Source::new(60), Sink::default());
         let feeder = std::thread::spawn(move || {
             let mut frame = Vec::new();
@@ -105,6 +105,14 @@ fn a_full_disk_and_a_blocked_pipe_end_no_live_stream_that_goes_elsewhere_too() {
             assert!(memory < 64 << 10, "the receiver has {memory} KiB");
         }
         feeder.join().unwrap();
-        assert!(sink.wrong.is_none() && rx.said().contains("No space left on device"), "{:?}\n{}", sink.wrong, rx.said());
+        drop(reader);
+        // The stream is over; that a part is missing on the disk is said by the exit status.
+        assert_eq!((tx.wait(PATIENCE), rx.wait(PATIENCE)), (0, 1), "{}\n{}", tx.said(), rx.said());
+        assert!(
+            sink.wrong.is_none() && rx.said().contains("No space left on device"),
+            "{:?}\n{}",
+            sink.wrong,
+            rx.said()
+        );
     });
 }

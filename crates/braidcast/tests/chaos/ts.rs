@@ -166,8 +166,7 @@ impl Sink {
         if u16::from_be_bytes([packet[1] & 0x1f, packet[2]]) != VIDEO_PID {
             return Ok(());
         }
-        let number =
-            |at: usize| (0..SEPTETS).fold(0, |value, n| value | u64::from(packet[at + n] & 0x7f) << (7 * n));
+        let number = |at: usize| (0..SEPTETS).fold(0, |value, n| value | u64::from(packet[at + n] & 0x7f) << (7 * n));
         let (serial, made) = (number(PACKET - TRAILER), Duration::from_micros(number(PACKET - SEPTETS)));
         let fill = filler(serial);
         if u64::from(packet[3] & 0xf) != serial % 16 || (HEADERS..PACKET - TRAILER).any(|at| packet[at] != fill(at)) {

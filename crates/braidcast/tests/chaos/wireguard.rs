@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// One end of WireGuard: its private key in a file, its public key.
@@ -19,8 +19,8 @@ struct Keys {
 
 fn wg(words: &[&str], stdin: Option<File>) -> String {
     let mut command = Command::new("wg");
-    stdin.into_iter().for_each(|file| drop(command.stdin(file)));
-    let output = command.args(words).output().unwrap();
+    command.args(words).stdin(stdin.map_or_else(Stdio::null, Stdio::from));
+    let output = command.output().unwrap();
     assert!(output.status.success(), "wg {words:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().trim().into()
 }
@@ -39,7 +39,9 @@ fn has_wireguard() -> bool {
     let there = has("wireguard-go") && has("wg") && Path::new("/dev/net/tun").exists();
     if !there {
         assert!(std::env::var_os("BRAIDCAST_REQUIRE_TOOLS").is_none() || !Path::new("/dev/net/tun").exists());
-        eprintln!("skipped: WireGuard needs wireguard-go, wg and /dev/net/tun (tools/setup.sh test installs the programs)");
+        eprintln!(
+            "skipped: WireGuard needs wireguard-go, wg and /dev/net/tun (tools/setup.sh test installs the programs)"
+        );
     }
     there
 }
@@ -79,7 +81,18 @@ fn wireguard_goes_on_over_the_network_that_is_left() {
         let _home = interface("wghome", &mut |program| Command::new(program));
         let _field = interface("wgfield", &mut |program| networks.field.command(program));
         wg(
-            &["set", "wghome", "listen-port", "51820", "private-key", &home.file, "peer", &field.public, "allowed-ips", "10.77.0.2/32"],
+            &[
+                "set",
+                "wghome",
+                "listen-port",
+                "51820",
+                "private-key",
+                &home.file,
+                "peer",
+                &field.public,
+                "allowed-ips",
+                "10.77.0.2/32",
+            ],
             None,
         );
         let set = format!(
@@ -106,7 +119,9 @@ fn wireguard_goes_on_over_the_network_that_is_left() {
             match stream.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(len) => came.extend_from_slice(&buffer[..len]),
-                Err(error) => panic!("after {} bytes: {error}\n{}\n{}", came.len(), client.last_words(), server.last_words()),
+                Err(error) => {
+                    panic!("after {} bytes: {error}\n{}\n{}", came.len(), client.last_words(), server.last_words())
+                }
             }
             // One network goes at a quarter, and the other when the first is back.
             if faults == 0 && came.len() > 1_000_000 {
