@@ -86,11 +86,8 @@ impl Run {
     fn end(&mut self, n: usize) {
         let Some((fault, _)) = self.faults[n].take() else { return };
         self.networks.end(n, fault);
-        self.works[n] = Some(match self.works[n] {
-            // It goes on with what it was found to carry.
-            Some(since) => since,
-            None => Instant::now(),
-        });
+        // One that let something through goes on with what it was found to carry.
+        self.works[n].get_or_insert_with(Instant::now);
     }
 
     fn is_over(&mut self, n: usize) -> bool {

@@ -5,13 +5,13 @@ use super::opening::{Opening, Retry, Stage};
 use super::receive::Inbound;
 use super::{Open, Settled};
 use crate::addresses::Addresses;
-use crate::api::{CloseReason, PathState};
+use crate::api::{CloseReason, JoinError, PathState};
 use crate::capabilities::{Offer, Refusal, Unrecognized};
 use crate::cookie::Cookie;
 use crate::path::PathIndex;
 use crate::wire::chunk::{CookieAck, CookieEcho, ErrorChunk, Init};
 use crate::wire::{Cause, Causes, Chunk, Parameter, Parameters, UnknownAction, padded};
-use braidcast_core::{Ecn, Instant, Route, Writer};
+use braidcast_core::{Ecn, Instant, PathId, Route, Writer};
 use core::mem;
 
 impl Opening {
@@ -53,6 +53,22 @@ impl Opening {
             Stage::Closed(_) => return,
         };
         self.control.push(control);
+    }
+
+    /// One more path, which joins when the association is open; it may be the one that opens it.
+    pub(super) fn join(&mut self, now: Instant, route: Route) -> Result<PathId, JoinError> {
+        if let Some(index) = self.paths.by_route(route) {
+            return Ok(self.paths[index].id());
+        }
+        if self.is_closed() {
+            return Err(JoinError::Closing);
+        }
+        self.paths.check_room()?;
+        let index = self.paths.add(now, route, PathState::Unconfirmed);
+        if self.options.timers.open_over_all.is_some() {
+            self.open_over(index);
+        }
+        Ok(self.paths[index].id())
     }
 
     /// Our INIT, which says the same each time.
