@@ -77,6 +77,7 @@ impl SenderOptions {
         transport.limits.send_buffer = self.buffer.saturating_mul(if transport.queue.method.is_some() { 2 } else { 1 });
         transport.timers.rto = self.redundancy.rto(transport.timers.rto);
         transport.timers.give_up = self.give_up;
+        knock(&mut transport);
         transport.redundancy = self.redundancy.transport();
         transport.limits.skip_tsns = self.skip_tsns;
         transport
@@ -156,6 +157,12 @@ fn live(local_port: u16, security: Option<&SecurityOptions>) -> Options {
     let mut transport = Options { local_port, security: security.cloned(), ..Options::live() };
     transport.limits.streams = transport.limits.streams.max(STREAMS);
     transport
+}
+
+/// A handshake over all networks at once, and again each second until the session begins another: the first network that works does it.
+pub(crate) fn knock(transport: &mut Options) {
+    transport.timers.open_over_all = Some(Duration::from_secs(1));
+    transport.timers.max_init_retransmits = 20;
 }
 
 #[cfg(test)]
