@@ -1,7 +1,7 @@
 //! Who one is: an Ed25519 key, drawn at random, kept in a file, or followed from what is shared.
 
 use crate::secret::SharedKey;
-use crate::{Failed, Fingerprint};
+use crate::{Failed, Fingerprint, KeyKind};
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
 use aws_lc_rs::{digest, hkdf, rand};
@@ -19,6 +19,7 @@ const SPKI_PREFIX: [u8; 12] = [0x30, 0x2A, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0
 pub struct Identity {
     certified: Arc<CertifiedKey>,
     fingerprint: Fingerprint,
+    kind: KeyKind,
 }
 
 impl Identity {
@@ -41,7 +42,7 @@ impl Identity {
         let public = [&SPKI_PREFIX, pair.public_key().as_ref()].concat();
         let fingerprint = fingerprint(&public);
         let certified = Arc::new(CertifiedKey::new(vec![CertificateDer::from(public)], signing));
-        Ok(Self { certified, fingerprint })
+        Ok(Self { certified, fingerprint, kind: KeyKind::Own })
     }
 
     /// A new one, which nobody knows. Its private key comes along, to be kept.
@@ -52,6 +53,14 @@ impl Identity {
         let mut seed = Zeroizing::new([0; Self::SEED]);
         rand::fill(&mut *seed).map_err(|_| Failed)?;
         Ok((Self::from_seed(&seed)?, seed))
+    }
+
+    /// One for this run only, which nobody knows and nobody will see again.
+    ///
+    /// # Errors
+    /// [`Failed`] where the operating system gives no randomness.
+    pub fn ephemeral() -> Result<Self, Failed> {
+        Ok(Self { kind: KeyKind::Ephemeral, ..Self::generate()?.0 })
     }
 
     /// The one that all have who share `key`. Takes a quarter of a second if that is a passphrase.
@@ -71,7 +80,12 @@ impl Identity {
         let mut seed = Zeroizing::new([0; Self::SEED]);
         let info = [kind];
         extracted.expand(&info, hkdf::HKDF_SHA256).and_then(|okm| okm.fill(&mut *seed)).map_err(|_| Failed)?;
-        Self::from_seed(&seed)
+        Ok(Self { kind: KeyKind::Shared, ..Self::from_seed(&seed)? })
+    }
+
+    /// What sort of key it is.
+    pub const fn kind(&self) -> KeyKind {
+        self.kind
     }
 
     /// SHA-256 of the public key (its `SubjectPublicKeyInfo`).

@@ -2,7 +2,7 @@
 //! ends, and ephemeral keys by X25519 with ML-KEM-768.
 
 use crate::aws::AwsLc;
-use crate::exchange::{Agreement, Exchange, Fingerprint, Method, Peer, Refused, Role, Transcript};
+use crate::exchange::{Agreement, Exchange, Fingerprint, KeyKind, Method, Peer, Refused, Role, Transcript};
 use crate::identity::{Identity, fingerprint};
 use crate::{Ciphers, Keys, NONCE, Suite};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -95,6 +95,18 @@ impl Tls {
 impl Method for Tls {
     fn id(&self) -> u8 {
         METHOD
+    }
+
+    fn shows(&self) -> Option<KeyKind> {
+        Some(self.identity.kind())
+    }
+
+    fn wants_known(&self) -> bool {
+        matches!(self.trust, Trust::Only(_)) && self.identity.kind() != KeyKind::Shared
+    }
+
+    fn fingerprint(&self) -> Option<Fingerprint> {
+        Some(self.identity.fingerprint())
     }
 
     fn begin(&self, role: Role, transcript: &Transcript) -> Box<dyn Exchange> {

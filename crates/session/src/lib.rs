@@ -43,6 +43,6 @@ pub use log::LogEntry;
 pub use options::{Admission, ReceiverOptions, SenderOptions};
 pub use receiver::{ChannelId, Receiver};
 pub use redundancy::Redundancy;
-pub use report::{KindReport, PathReport, Report};
+pub use report::{KindReport, PathReport, Report, SecurityReport};
 pub use sender::Sender;
 pub use start_error::StartError;

@@ -1,5 +1,9 @@
 use clap::{Args, Subcommand};
+use std::convert::Infallible;
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
+use zeroize::Zeroizing;
 
 /// `braidcast key`.
 #[derive(Args, Debug)]
@@ -15,13 +19,35 @@ pub(crate) enum KeyCommand {
     New,
 }
 
+/// A secret as it was typed. Wiped when dropped, and never printed.
+#[derive(Clone)]
+pub(crate) struct Typed(pub(crate) Zeroizing<String>);
+
+impl FromStr for Typed {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(Zeroizing::new(text.to_owned())))
+    }
+}
+
+impl fmt::Debug for Typed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Typed(…)")
+    }
+}
+
 /// What two ends share, for commands that talk to another one.
 #[derive(Args, Debug)]
 pub(crate) struct SharedArgs {
-    /// Encrypt, and talk only to who has the same key: words or braid1… of `braidcast key new`, or a passphrase
+    /// Talk only to who has the same key: words or braid1… of `braidcast key new`, or a passphrase. Without a key, what goes is
+    /// encrypted too, but anybody may be the other end
     #[arg(long, value_name = "SECRET", env = "BRAIDCAST_KEY", hide_env_values = true)]
-    pub(crate) key: Option<String>,
+    pub(crate) key: Option<Typed>,
     /// The same with the key in a file, its first line, where `ps` does not show it
     #[arg(long, value_name = "FILE", conflicts_with = "key")]
     pub(crate) key_file: Option<PathBuf>,
+    /// Encrypt nothing, at both ends: whoever is on the way reads and changes what goes
+    #[arg(long, conflicts_with_all = ["key", "key_file"])]
+    pub(crate) plain: bool,
 }

@@ -64,6 +64,7 @@ impl Serialize for Named<'_> {
         map.serialize_entry("clock_jumps", &report.clock_jumps)?;
         map.serialize_entry("restarts", &report.restarts)?;
         map.serialize_entry("malformed", &report.malformed)?;
+        map.serialize_entry("security", &report.security)?;
         map.end()
     }
 }

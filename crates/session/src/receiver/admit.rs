@@ -7,9 +7,10 @@ use super::{MAX_GUESTS, Receiver};
 use crate::event::{Event, Offer};
 use crate::farewell::Farewell;
 use crate::options::Admission;
+use crate::report::SecurityReport;
 use crate::wire::{self, Hello, SESSION_VERSION, Welcome};
 use braidcast_core::Instant;
-use braidcast_sctp::CloseReason;
+use braidcast_sctp::{Association, CloseReason};
 use core::time::Duration;
 
 /// A sender that was silent for this long makes room for another; one that lives tells its clock five times a second.
@@ -164,7 +165,9 @@ impl Receiver {
         let Some(hello) = guest.hello.take() else { return };
         let Ok(id) = self.find_channel(&hello) else { return };
         self.make_channel(id, &hello.name);
+        let standing = self.endpoint.association(guest.id).and_then(Association::standing);
         let Some(channel) = self.channels.get_mut(&id) else { return };
+        channel.security = standing.as_ref().map(SecurityReport::from);
         let back = match &mut channel.stream {
             Some(stream) if stream.identity != hello.identity => {
                 let old = stream.id.filter(|old| *old != guest.id);

@@ -1,5 +1,5 @@
 use super::stream::Stream;
-use crate::report::{Counts, Report};
+use crate::report::{Counts, Report, SecurityReport};
 use braidcast_core::Instant;
 
 /// Names a stream among those that a receiver takes at the same time: each has an output of its own.
@@ -16,6 +16,8 @@ pub(super) struct Channel {
     pub(super) clock_jumps: u64,
     earlier: Counts,
     connected_at: Option<Instant>,
+    /// How the stream's last association was protected.
+    pub(super) security: Option<SecurityReport>,
     last: Option<Report>,
 }
 
@@ -59,6 +61,7 @@ impl Channel {
             clock_jumps,
             restarts,
             malformed,
+            security: self.security.clone(),
             buffered_bytes: stream.held() as u64,
         }
     }

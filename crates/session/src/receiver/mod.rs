@@ -242,6 +242,9 @@ impl Receiver {
                 event => self.note(id, &event),
             }
         }
+        while let Some((_, reason)) = self.endpoint.poll_turned_away() {
+            self.events.push_back((None, Event::Insecure(reason)));
+        }
     }
 
     fn note(&mut self, id: AssociationId, event: &Sctp) {

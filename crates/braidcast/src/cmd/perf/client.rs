@@ -10,11 +10,12 @@ use crate::cmd::{common, paths};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::table::{Table, Tone};
-use crate::out::{json, units};
+use crate::out::{json, security, units};
+use crate::process;
 use braidcast_core::{Instant, Reader};
 use braidcast_driver::{Carrier, Driver, Wake};
 use braidcast_sctp::Endpoint;
-use braidcast_session::Redundancy;
+use braidcast_session::{Redundancy, SecurityReport};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -41,6 +42,8 @@ struct Document {
     paths: Vec<PathLine>,
     /// Null with SCTP.
     dccp: Option<ConnectionLine>,
+    /// Null where nothing is encrypted.
+    security: Option<SecurityReport>,
 }
 
 #[derive(Serialize)]
@@ -72,6 +75,7 @@ struct Test<P: Protocol> {
     started: Option<Instant>,
     next_message: Instant,
     closing: bool,
+    plain: bool,
     interrupted: bool,
     /// While closing: when packets had last come in, and how many.
     heard: (Instant, u64),
@@ -94,6 +98,10 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     let mut driver = common::driver()?;
     let carrier = if args.dccp.native { Carrier::Ip(IP_PROTOCOL) } else { Carrier::Udp };
     let links = Links::open(plans, carrier, &mut driver, &live)?;
+    if !args.dccp.native {
+        // An interface that comes back needs another raw socket.
+        process::drop_privileges()?;
+    }
     let (now, rng) = (driver.now(), common::rng(None)?);
     let purpose = if args.latency_test { Purpose::Timed } else { Purpose::Bulk };
     if let Some(choice) = args.dccp.dccp {
@@ -142,6 +150,7 @@ impl<P: Protocol> Test<P> {
             spacing: rate.map(spacing).map(Duration::from_nanos),
             started: None,
             closing: false,
+            plain: args.shared.plain,
             interrupted: false,
             heard: (Instant::ZERO, 0),
             bytes: 0,
@@ -191,7 +200,8 @@ impl<P: Protocol> Test<P> {
         }
         let end = self.heard.0 + FAREWELL;
         if end <= now {
-            self.end = Some(Ending { orderly: false, reason: "the server did not confirm the end".into() });
+            self.end =
+                Some(Ending { orderly: false, insecure: false, reason: "the server did not confirm the end".into() });
         }
         Some(end)
     }
@@ -309,13 +319,15 @@ impl<P: Protocol> Test<P> {
 
     fn finish(mut self, common: &Common) -> Outcome {
         self.live.close();
-        let end = self.end.take().unwrap_or(Ending { orderly: false, reason: "it broke off".into() });
+        let end = self.end.take().unwrap_or(Ending { orderly: false, insecure: false, reason: "it broke off".into() });
         let never_began = self.interrupted && self.started.is_none();
         if !end.orderly && !never_began {
-            let hint = if self.started.is_some() {
+            let hint = if end.insecure {
+                "give both ends the same --key (`braidcast key new` makes one), or none at both, or --plain at both"
+            } else if self.started.is_some() {
                 "the server's own messages say more"
             } else {
-                "start `braidcast perf server` there first"
+                "start `braidcast perf server` there first, with the same --key or --plain as here"
             };
             return Err(Failure::new(format!("the test broke off: {}", end.reason), hint));
         }
@@ -329,6 +341,7 @@ impl<P: Protocol> Test<P> {
             round_trip_us: self.round_trips.percentiles(),
             paths: self.state.paths.iter().map(|path| path_line(path, self.links.name(path.socket))).collect(),
             dccp: self.state.dccp.clone(),
+            security: self.state.security.clone(),
         };
         if common.json {
             return json::print("perf client", &document);
@@ -345,6 +358,8 @@ impl<P: Protocol> Test<P> {
                 say!("round trip: median {} µs, 99 % {} µs, 99.9 % {} µs, longest {} µs", p.p50, p.p99, p.p999, p.max);
             }
             say!("{}", self.table());
+            let lines = security::lines(document.security.as_ref(), self.plain, self.started.is_some());
+            lines.iter().for_each(|line| say!("{line}"));
         }
         Ok(())
     }

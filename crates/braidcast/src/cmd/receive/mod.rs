@@ -13,10 +13,12 @@ mod sink;
 mod summary;
 
 use super::common;
+use crate::args::values::Output;
 use crate::args::{Common, ReceiveArgs};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::session::{self, End};
+use crate::process;
 use braidcast_core::{Instant, Machine};
 use braidcast_driver::{Bind, Driver, Wake};
 use braidcast_session::{ChannelId, Event, Farewell, Offer, PathReport, Receiver, ReceiverOptions};
@@ -25,12 +27,20 @@ use outputs::Ready;
 use plan::Plan;
 use room::Room;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 /// Without `--keep`, a sender that was lost is waited for so long unless --give-up says otherwise.
 const GIVE_UP: Duration = Duration::from_secs(300);
 /// After Ctrl-C, an output that takes nothing is waited for so long.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Whether a recording can be made there at all.
+fn check_folder(output: &Output) -> Outcome {
+    let Output::File(path) = output else { return Ok(()) };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    process::check_folder(folder.unwrap_or(Path::new(".")))
+}
 
 /// A receiver at work.
 struct Session {
@@ -41,6 +51,7 @@ struct Session {
     rooms: BTreeMap<ChannelId, Room>,
     log: Option<Log>,
     keep: bool,
+    plain: bool,
     output: Vec<u8>,
     interrupted: Option<Instant>,
     /// Ctrl-C came again: what waits for a slow reader is left.
@@ -79,10 +90,13 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         rooms: BTreeMap::new(),
         log,
         keep: args.keep,
+        plain: args.shared.plain,
         output: Vec::new(),
         interrupted: None,
         hurried: false,
     };
+    process::drop_privileges()?;
+    args.output.iter().chain(args.accept.iter().map(|it| &it.output)).try_for_each(check_folder)?;
     session.open_rooms()?;
     locals.iter().for_each(|local| session.live.note(format!("listening on {local}")));
     let worked = session.work();
@@ -219,7 +233,9 @@ impl Session {
                         self.room_failed(now, id, failure)?;
                     }
                 }
-                (None, Event::Insecure(reason)) => self.live.warn(format!("a sender was turned away: {reason}")),
+                (None, Event::Insecure(reason)) => {
+                    self.live.warn_rarely(now, format!("a sender was turned away: {reason}"))
+                }
                 _ => {}
             }
         }

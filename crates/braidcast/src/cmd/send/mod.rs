@@ -10,7 +10,8 @@ use crate::args::{Common, SendArgs, values};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::session::{self, End};
-use crate::out::{json, units};
+use crate::out::{json, security, units};
+use crate::process;
 use braidcast_core::{Instant, Machine, Route};
 use braidcast_driver::{Carrier, Driver, Wake};
 use braidcast_media::Format;
@@ -85,6 +86,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         live.note(format!("{} is no MPEG-TS and has no clock to be paced by: sending it reliably", args.input));
     }
     let links = Links::open(plans, Carrier::Udp, &mut driver, &live)?;
+    process::drop_privileges()?;
     let options = SenderOptions {
         latency: args.latency,
         reliable,
@@ -198,7 +200,6 @@ impl Session {
                     if self.begin_by.is_none() && self.source.is_recording() {
                         self.begin_by = Some(now + OTHER_PATHS);
                     }
-                    self.up = 0;
                     self.live.note("connected");
                 }
                 Event::PathUp(_, route) => {
@@ -216,6 +217,7 @@ impl Session {
                 Event::PathRemoved(_, route) => self.live.note(format!("{} has left", name(route))),
                 Event::Lost(reason) => {
                     self.connected = false;
+                    self.up = 0;
                     let why = match (Farewell::of(&reason), &reason) {
                         (Some(farewell), _) => farewell.to_string(),
                         // What a receiver that was started anew says of packets it knows nothing of.
@@ -356,18 +358,19 @@ impl Session {
             };
             json::print("send", &document)?;
         } else if !common.quiet {
-            self.print_summary(&report, stats.bytes);
+            self.print_summary(&report, stats.bytes, args.shared.plain);
         }
         outcome
     }
 
-    fn print_summary(&self, report: &Report, input_bytes: u64) {
+    fn print_summary(&self, report: &Report, input_bytes: u64, plain: bool) {
         let span = units::time(Duration::from_secs_f64(report.seconds));
         say!("{} of input in {span}", units::bytes(input_bytes));
         say!("{}", session::paths(report, End::Sender, |path| self.path_name(path), self.live.style()));
         if !report.kinds.is_empty() {
             say!("{}", session::kinds(report, self.live.style()));
         }
+        security::lines(report.security.as_ref(), plain, self.began.is_some()).iter().for_each(|line| say!("{line}"));
     }
 
     fn outcome(&self, complete: bool, reason: &CloseReason) -> Outcome {
@@ -392,7 +395,7 @@ impl Session {
                 "no network answered for as long as --give-up says; start again when one does"
             }
             (_, CloseReason::Insecure(_)) if self.began.is_none() => {
-                "give both ends the same --key; `braidcast key new` makes one"
+                "give both ends the same --key (`braidcast key new` makes one), or none at both, or --plain at both"
             }
             _ if self.began.is_none() => "check that `braidcast receive` runs there, with the same --key",
             _ => "the receiver's own messages say more",

@@ -14,6 +14,7 @@ use crate::failure::{Failure, Outcome};
 use crate::out::json;
 use crate::out::live::Live;
 use crate::out::units;
+use crate::process;
 use braidcast_core::{Instant, Machine, Route, SocketId};
 use braidcast_dccp::{Options, ReorderOptions, Wanted};
 use braidcast_driver::{Bind, BindError, Carrier, Driver, Wake};
@@ -44,6 +45,7 @@ struct Work {
     probe: Option<Probe>,
     sight: Sight,
     over: Over,
+    plain: bool,
     /// A client's path, or paths.
     links: Option<Links>,
     /// Sockets of flows that ended, by the address that they are bound to.
@@ -76,6 +78,7 @@ fn serve(args: &TunnelServerArgs, common: &Common) -> Outcome {
         work.live.note(format!("waiting for clients at {}", work.name(socket)));
     }
     work.open_entrances(&args.ends)?;
+    process::drop_privileges()?;
     work.run(common, "tunnel server")
 }
 
@@ -100,6 +103,7 @@ fn connect(args: &TunnelClientArgs, common: &Common) -> Outcome {
     let now = work.driver.now();
     work.tunnel.dial(now, first, work.port());
     others.iter().for_each(|&route| work.tunnel.join(now, route));
+    process::drop_privileges()?;
     work.run(common, "tunnel client")
 }
 
@@ -205,7 +209,7 @@ impl Work {
         let rng = common::rng(None)?;
         let live = Live::new(common.quiet);
         let security = super::key::security(&args.shared, &live)?;
-        if args.over == Over::Dccp && security.is_some() {
+        if args.over == Over::Dccp && (args.shared.key.is_some() || args.shared.key_file.is_some()) {
             return Err(Failure::usage(
                 "a tunnel over DCCP is not encrypted, so a key would protect nothing",
                 "give --over sctp at both ends, or leave out --key, --key-file and BRAIDCAST_KEY",
@@ -229,6 +233,7 @@ impl Work {
             live,
             tunnel,
             over: args.over,
+            plain: args.shared.plain,
             probe,
             sight: Sight { codec: args.calls },
             links: None,
@@ -313,6 +318,10 @@ impl Work {
             Happening::Connected(link) => {
                 self.said = None;
                 self.live.note(format!("connected with {}", self.peer(link)));
+            }
+            Happening::TurnedAway(reason) => {
+                let now = self.driver.now();
+                self.live.warn_rarely(now, format!("a client was turned away: {reason}"));
             }
             Happening::Disconnected(link, reason) => self.say_disconnected(link, reason),
             Happening::WantSocket(link, flow, target) => match self.exit_socket(target) {
@@ -437,6 +446,7 @@ impl Work {
                 say!("\n{paths}");
             }
             say!("\n{}", self.sight.flows(now, &self.tunnel, false, self.live.style()));
+            Sight::security(&self.tunnel, self.plain).iter().for_each(|line| say!("{line}"));
             let discards = Sight::discards(now, &self.tunnel);
             if !discards.is_empty() {
                 say!("\n{}", discards.join("\n"));
