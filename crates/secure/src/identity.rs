@@ -1,6 +1,6 @@
 //! Who one is: an Ed25519 key, drawn at random, kept in a file, or followed from what is shared.
 
-use crate::secret::SharedKey;
+use crate::secret::{PrivateKey, SharedKey};
 use crate::{Failed, Fingerprint, KeyKind};
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
@@ -23,15 +23,12 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Bytes of a private key.
-    pub const SEED: usize = 32;
-
-    /// With the private key `seed`.
+    /// With the private key `key`.
     ///
     /// # Errors
     /// [`Failed`] where the cryptographic library has no memory.
-    pub fn from_seed(seed: &[u8; Self::SEED]) -> Result<Self, Failed> {
-        let pair = Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| Failed)?;
+    pub fn own(key: &PrivateKey) -> Result<Self, Failed> {
+        let pair = Ed25519KeyPair::from_seed_unchecked(key.bytes()).map_err(|_| Failed)?;
         let der: Pkcs8V1Der<'static> = pair.as_der().map_err(|_| Failed)?;
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(der.as_ref()));
         let signing = rustls::crypto::aws_lc_rs::sign::any_eddsa_type(match &key {
@@ -49,10 +46,11 @@ impl Identity {
     ///
     /// # Errors
     /// [`Failed`] where the operating system gives no randomness.
-    pub fn generate() -> Result<(Self, Zeroizing<[u8; Self::SEED]>), Failed> {
-        let mut seed = Zeroizing::new([0; Self::SEED]);
+    pub fn generate() -> Result<(Self, PrivateKey), Failed> {
+        let mut seed = Zeroizing::new([0; PrivateKey::LEN]);
         rand::fill(&mut *seed).map_err(|_| Failed)?;
-        Ok((Self::from_seed(&seed)?, seed))
+        let key = PrivateKey::new(*seed);
+        Ok((Self::own(&key)?, key))
     }
 
     /// One for this run only, which nobody knows and nobody will see again.
@@ -66,7 +64,7 @@ impl Identity {
     /// The one that all have who share `key`. Takes a quarter of a second if that is a passphrase.
     ///
     /// # Errors
-    /// As [`from_seed`](Self::from_seed).
+    /// As [`own`](Self::own).
     pub fn shared(key: &SharedKey) -> Result<Self, Failed> {
         let stretched;
         let (kind, bytes): (&[u8], &[u8]) = match key {
@@ -77,10 +75,10 @@ impl Identity {
             }
         };
         let extracted = hkdf::Salt::new(hkdf::HKDF_SHA256, b"braidcast identity 1").extract(bytes);
-        let mut seed = Zeroizing::new([0; Self::SEED]);
+        let mut seed = Zeroizing::new([0; PrivateKey::LEN]);
         let info = [kind];
         extracted.expand(&info, hkdf::HKDF_SHA256).and_then(|okm| okm.fill(&mut *seed)).map_err(|_| Failed)?;
-        Ok(Self { kind: KeyKind::Shared, ..Self::from_seed(&seed)? })
+        Ok(Self { kind: KeyKind::Shared, ..Self::own(&PrivateKey::new(*seed))? })
     }
 
     /// What sort of key it is.

@@ -86,6 +86,50 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// A private key of one's own (Ed25519, 256 bits) as it is kept in a file. Wiped when dropped, and printed by [`text`](Self::text) only.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct PrivateKey([u8; Self::LEN]);
+
+impl PrivateKey {
+    /// Bytes.
+    pub const LEN: usize = 32;
+    /// What its text begins with, before a `1`.
+    pub const PREFIX: &'static str = "braidprivate";
+
+    /// From `bytes`, which nobody must be able to guess.
+    pub const fn new(bytes: [u8; Self::LEN]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    pub const fn bytes(&self) -> &[u8; Self::LEN] {
+        &self.0
+    }
+
+    /// `braidprivate1` and 58 letters and digits (Bech32m).
+    pub fn text(&self) -> Zeroizing<String> {
+        Zeroizing::new(bech32::encode::<Bech32m>(Hrp::parse_unchecked(Self::PREFIX), &self.0).unwrap_or_default())
+    }
+}
+
+impl FromStr for PrivateKey {
+    type Err = SecretError;
+
+    fn from_str(text: &str) -> Result<Self, SecretError> {
+        let parsed = bech32::primitives::decode::CheckedHrpstring::new::<Bech32m>(text.trim());
+        let parsed = parsed.ok().filter(|it| it.hrp().as_str() == Self::PREFIX).ok_or(SecretError::PrivateKey)?;
+        let bytes: Zeroizing<Vec<u8>> = Zeroizing::new(parsed.byte_iter().collect());
+        bytes.as_slice().try_into().map(Self).map_err(|_| SecretError::PrivateKey)
+    }
+}
+
+/// Leaves the key out.
+impl fmt::Debug for PrivateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PrivateKey(…)")
+    }
+}
+
 /// What somebody thought of and typed. Wiped when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Passphrase(String);
@@ -138,6 +182,12 @@ pub enum SecretError {
     /// It begins as the short form does, and its checksum does not match.
     #[error("the key begins with \"{}1\" but is not one: a character is wrong or missing", Secret::PREFIX)]
     ShortForm,
+    /// Not the text of a private key.
+    #[error(
+        "this is no private key: it begins with \"{}1\", and a character may be wrong or missing",
+        PrivateKey::PREFIX
+    )]
+    PrivateKey,
     /// Of twelve words, some are not in the list.
     #[error("word {place} of the key is not in the list of words: is it mistyped?")]
     UnknownWord {

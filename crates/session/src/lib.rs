@@ -41,7 +41,7 @@ pub use farewell::Farewell;
 pub use identity::{Content, Digest, Identity};
 pub use log::LogEntry;
 pub use options::{Admission, ReceiverOptions, SenderOptions};
-pub use receiver::{ChannelId, Receiver};
+pub use receiver::{ChannelId, Permit, Receiver};
 pub use redundancy::Redundancy;
 pub use report::{KindReport, PathReport, Report, SecurityReport};
 pub use sender::Sender;

@@ -1,3 +1,5 @@
+use super::values;
+use braidcast_secure::Fingerprint;
 use clap::{Args, Subcommand};
 use std::convert::Infallible;
 use std::fmt;
@@ -17,6 +19,12 @@ pub(crate) struct KeyArgs {
 pub(crate) enum KeyCommand {
     /// Make a key that nobody can guess: twelve words, and the same in one short piece
     New,
+    /// Make a private key in FILE for --identity, unless it is there; print the fingerprint, which others give to --peer-key
+    Identity {
+        /// Where the private key is kept
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
 }
 
 /// A secret as it was typed. Wiped when dropped, and never printed.
@@ -47,6 +55,13 @@ pub(crate) struct SharedArgs {
     /// The same with the key in a file, its first line, where `ps` does not show it
     #[arg(long, value_name = "FILE", conflicts_with = "key")]
     pub(crate) key_file: Option<PathBuf>,
+    /// Show the private key in this file, made by `braidcast key identity`, so that the other end can know this one
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "key_file", "plain"])]
+    pub(crate) identity: Option<PathBuf>,
+    /// Talk only to who shows the key with this fingerprint; repeat for more [default: anybody; who connects remembers the key of
+    /// who has an --identity, and takes no other from then on]
+    #[arg(long, value_name = "FINGERPRINT", conflicts_with_all = ["key", "key_file", "plain"], value_parser = values::fingerprint)]
+    pub(crate) peer_key: Vec<Fingerprint>,
     /// Encrypt nothing, at both ends: whoever is on the way reads and changes what goes
     #[arg(long, conflicts_with_all = ["key", "key_file"])]
     pub(crate) plain: bool,

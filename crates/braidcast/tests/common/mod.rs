@@ -104,6 +104,7 @@ impl Ran {
 fn command(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_braidcast"));
     command.current_dir(dir).env_remove("BRAIDCAST_KEY").env_remove("NO_COLOR").env("COLUMNS", "100");
+    command.env("XDG_CONFIG_HOME", dir.join("config"));
     command
 }
 

@@ -56,6 +56,9 @@ impl Receiver {
 
     /// Lets in whose turn it is.
     pub(super) fn admit(&mut self, now: Instant) {
+        if self.options.permits.is_some() {
+            self.name_guests();
+        }
         let mut place = 0;
         while place < self.guests.len() {
             let guest = &self.guests[place];
@@ -96,6 +99,13 @@ impl Receiver {
         };
         if hello.session != SESSION_VERSION {
             return Decision::Refuse(Farewell::Version);
+        }
+        if self.options.permits.is_some() {
+            match self.permit(guest.id) {
+                None => return Decision::Refuse(Farewell::NotPermitted),
+                Some(permit) if permit.name != hello.name => return Decision::Refuse(Farewell::UnknownName),
+                Some(_) => {}
+            }
         }
         let stream = match self.find_channel(hello) {
             Ok(id) => self.channels.get(&id).and_then(|channel| channel.stream.as_ref()),

@@ -6,6 +6,7 @@ use super::protocol::{Ending, Happening, PathState, Protocol, Purpose, State};
 use crate::args::{Common, PerfClientArgs};
 use crate::cmd::dccp::{ConnectionLine, IP_PROTOCOL, PORT_IN_UDP};
 use crate::cmd::links::{Change, Links};
+use crate::cmd::security::Security;
 use crate::cmd::{common, paths};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
@@ -62,6 +63,7 @@ struct Test<P: Protocol> {
     driver: Driver,
     live: Live,
     links: Links,
+    security: Option<Security>,
     endpoint: P,
     id: P::Id,
     /// The message, its stamp at the front.
@@ -114,9 +116,11 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
         }
         let port = if args.dccp.native { args.server.port } else { PORT_IN_UDP };
         let id = dccp.connect(now, route, port, purpose, args.size as usize)?;
-        return Test::new(args, driver, live, links, dccp, id).run(common);
+        return Test::new(args, driver, live, links, dccp, id, None).run(common);
     }
-    let mut options = common::sctp_options(&args.shared, &live)?;
+    let names: Vec<String> = to.iter().map(ToString::to_string).collect();
+    let security = Security::client(&args.shared, &names, &live)?;
+    let mut options = common::sctp_options(&security);
     options.paths.scheduler = args.scheduler;
     options.congestion.algorithm = args.cc;
     if let Redundancy::Code(code) = args.fec {
@@ -127,11 +131,19 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     let id = sctp
         .connect(now, port, &links.routes())
         .map_err(|e| Failure::new(format!("cannot connect: {e}"), "give fewer paths"))?;
-    Test::new(args, driver, live, links, sctp, id).run(common)
+    Test::new(args, driver, live, links, sctp, id, Some(security)).run(common)
 }
 
 impl<P: Protocol> Test<P> {
-    fn new(args: &PerfClientArgs, driver: Driver, live: Live, links: Links, endpoint: P, id: P::Id) -> Self {
+    fn new(
+        args: &PerfClientArgs,
+        driver: Driver,
+        live: Live,
+        links: Links,
+        endpoint: P,
+        id: P::Id,
+        security: Option<Security>,
+    ) -> Self {
         let mut payload = vec![0x55; args.size as usize];
         payload[8..16].copy_from_slice(&latency::machine().to_be_bytes());
         let rate = args.rate.or(args.latency_test.then_some(RATE));
@@ -141,6 +153,7 @@ impl<P: Protocol> Test<P> {
             driver,
             live,
             links,
+            security,
             endpoint,
             id,
             payload,
@@ -181,7 +194,7 @@ impl<P: Protocol> Test<P> {
             match wake {
                 Wake::Interrupt => self.interrupt(now),
                 Wake::Interfaces(_) => self.refresh_links()?,
-                Wake::Machine | Wake::Until | Wake::Input(_) => {}
+                Wake::Machine | Wake::Until | Wake::Reload | Wake::Input(_) => {}
             }
         }
         self.endpoint.end_probe()?;
@@ -243,6 +256,8 @@ impl<P: Protocol> Test<P> {
         match happening {
             Happening::Connected => {
                 self.live.note("connected");
+                let report = self.endpoint.state(now, self.id).and_then(|state| state.security);
+                self.security.iter_mut().for_each(|it| it.connected(report.as_ref(), &self.live));
                 self.started = Some(now);
                 self.next_message = now;
             }
@@ -323,11 +338,11 @@ impl<P: Protocol> Test<P> {
         let never_began = self.interrupted && self.started.is_none();
         if !end.orderly && !never_began {
             let hint = if end.insecure {
-                "give both ends the same --key (`braidcast key new` makes one), or none at both, or --plain at both"
+                self.security.as_ref().map_or_else(String::new, Security::hint)
             } else if self.started.is_some() {
-                "the server's own messages say more"
+                "the server's own messages say more".into()
             } else {
-                "start `braidcast perf server` there first, with the same --key or --plain as here"
+                "start `braidcast perf server` there first, with the same --key or --plain as here".into()
             };
             return Err(Failure::new(format!("the test broke off: {}", end.reason), hint));
         }

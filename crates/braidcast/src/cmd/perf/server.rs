@@ -7,6 +7,7 @@ use crate::args::values::Listen;
 use crate::args::{Common, PerfServerArgs};
 use crate::cmd::common;
 use crate::cmd::dccp::{IP_PROTOCOL, PORT_IN_UDP};
+use crate::cmd::security::Security;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::{json, security, units};
@@ -78,7 +79,7 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
         }
         return serve(dccp, driver, args, common, &mut live);
     }
-    let options = common::sctp_options(&args.shared, &live)?.with(|it| {
+    let options = common::sctp_options(&Security::server(&args.shared, &live)?).with(|it| {
         it.redundancy.fec_receive = true;
         // Each of them may hold what it got so far; who is silent makes room for others.
         it.limits.max_associations = MAX_CLIENTS;
