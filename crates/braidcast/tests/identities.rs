@@ -97,7 +97,7 @@ fn a_list_of_keys_says_who_sends_what_where_and_is_read_again() {
     list("nonsense\n");
     receiver.signal("HUP");
     let receiver =
-        receiver.wait_for("list:1: a fingerprint has 64 hexadecimal digits; going on with what it said before");
+        receiver.wait_for("list:1: a fingerprint has 64 hexadecimal digits");
     receiver.interrupt();
     receiver.finish().says(0, &[]);
     for file in ["cam1.bin", "first.bin", "cam2.bin"] {
