@@ -96,8 +96,7 @@ fn a_list_of_keys_says_who_sends_what_where_and_is_read_again() {
     send(dir.path(), port, "--identity one").says(1, &["does not accept our key"]);
     list("nonsense\n");
     receiver.signal("HUP");
-    let receiver =
-        receiver.wait_for("list:1: a fingerprint has 64 hexadecimal digits");
+    let receiver = receiver.wait_for("list:1: a fingerprint has 64 hexadecimal digits");
     receiver.interrupt();
     receiver.finish().says(0, &[]);
     for file in ["cam1.bin", "first.bin", "cam2.bin"] {

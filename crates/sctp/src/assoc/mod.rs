@@ -37,6 +37,8 @@ mod shutdown;
 mod slice;
 mod split;
 mod state;
+#[cfg(test)]
+mod testing;
 mod timers;
 mod transmit;
 mod window;
@@ -193,7 +195,7 @@ impl Open {
             ack: AckTimer::new(AckPolicy { every, delay, dac, path }),
             echoes: Echoes::default(),
             slices: Slices::default(),
-            reconfiguration: settled.reconfiguration(),
+            reconfiguration: settled.reconfiguration(now),
             control,
             errors: 0,
             starved,

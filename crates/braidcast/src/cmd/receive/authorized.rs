@@ -104,7 +104,9 @@ impl Line {
         let mut line = Self { key, permit: Permit { name, max_rate: None }, output: None, until: None };
         for word in words {
             match word.split_once('=') {
-                Some(("max-rate", rate)) => line.permit.max_rate = Some(parse::rate(rate).map_err(|error| error.to_string())?),
+                Some(("max-rate", rate)) => {
+                    line.permit.max_rate = Some(parse::rate(rate).map_err(|error| error.to_string())?)
+                }
                 Some(("until", date)) => {
                     let wrong = |_| format!("'{date}' is no date; write it as 2027-01-31");
                     line.until = Some(date.parse().map_err(wrong)?);
