@@ -61,6 +61,23 @@ fn a_receiver_s_key_is_remembered_and_another_one_is_not_taken_any_more() {
 }
 
 #[test]
+fn secrets_are_logged_only_where_that_is_asked_for_and_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let receiver = Running::start(dir.path(), &format!("receive {port} out.bin")).wait_for("listening");
+    let log = dir.path().join("keys.log");
+    let send = Test::new(&format!("send in.bin --to 127.0.0.1:{port}")).file("in.bin", [7; 5000]);
+    send.env("SSLKEYLOGFILE", log.to_str().unwrap())
+        .run()
+        .says(0, &["warning: SSLKEYLOGFILE", "can read all that goes"]);
+    receiver.finish().says(0, &[]);
+    // NSS key log format: a label, the client's random number, a secret.
+    let text = std::fs::read_to_string(log).unwrap();
+    let line = text.lines().find(|line| line.starts_with("EXPORTER_SECRET ")).unwrap_or_else(|| panic!("{text}"));
+    assert_eq!(line.split(' ').nth(1).map(str::len), Some(64));
+}
+
+#[test]
 fn only_who_has_the_fingerprint_is_talked_to() {
     let dir = tempfile::tempdir().unwrap();
     let port = free_port();

@@ -14,7 +14,8 @@ use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage};
 use rustls::time_provider::TimeProvider;
 use rustls::{
     AlertDescription, CertificateError, CipherSuite, ClientConfig, ClientConnection, Connection, DigitallySignedStruct,
-    DistinguishedName, Error, NamedGroup, ServerConfig, ServerConnection, SignatureScheme, version::TLS13,
+    DistinguishedName, Error, KeyLog, KeyLogFile, NamedGroup, ServerConfig, ServerConnection, SignatureScheme,
+    version::TLS13,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use subtle::ConstantTimeEq;
@@ -51,6 +52,7 @@ pub struct Tls {
     trust: Arc<Mutex<Trust>>,
     provider: Arc<CryptoProvider>,
     ciphers: AwsLc,
+    key_log: Option<Arc<dyn KeyLog>>,
 }
 
 impl Tls {
@@ -62,7 +64,20 @@ impl Tls {
             .cipher_suites
             .sort_by_key(|it| suites.iter().position(|suite| CipherSuite::from(suite.id()) == it.suite()));
         provider.kx_groups.retain(|it| matches!(it.name(), NamedGroup::X25519MLKEM768 | NamedGroup::X25519));
-        Self { identity, trust: Arc::new(Mutex::new(trust)), provider: Arc::new(provider), ciphers: AwsLc }
+        Self {
+            identity,
+            trust: Arc::new(Mutex::new(trust)),
+            provider: Arc::new(provider),
+            ciphers: AwsLc,
+            key_log: None,
+        }
+    }
+
+    /// Appends the secrets of each handshake to the file that SSLKEYLOGFILE names, as browsers do, the exporter's among them. Who has that
+    /// file reads everything.
+    #[must_use]
+    pub fn logging_keys(self) -> Self {
+        Self { key_log: Some(Arc::new(KeyLogFile::new())), ..self }
     }
 
     /// Lets in others from now on; handshakes that have begun go on as they began.
@@ -80,6 +95,7 @@ impl Tls {
                     .dangerous()
                     .with_custom_certificate_verifier(seen)
                     .with_client_cert_resolver(keys);
+                config.key_log = self.key_log.clone().unwrap_or(config.key_log);
                 (config.resumption, config.enable_sni) = (Resumption::disabled(), false);
                 // Not sent, and checked by nobody: it is the key that counts.
                 let name = ServerName::try_from("braidcast.invalid").map_err(|_| Error::EncryptError)?;
@@ -91,6 +107,7 @@ impl Tls {
                     .with_protocol_versions(&[&TLS13])?
                     .with_client_cert_verifier(seen)
                     .with_cert_resolver(keys);
+                config.key_log = self.key_log.clone().unwrap_or(config.key_log);
                 config.session_storage = Arc::new(NoServerSessionStorage {});
                 config.send_tls13_tickets = 0;
                 ServerConnection::new(Arc::new(config))?.into()

@@ -44,7 +44,12 @@ impl Security {
                 (own.map_or_else(|| Identity::ephemeral().map_err(no_randomness), Ok)?, trust)
             }
         };
-        let method = Arc::new(Tls::new(identity, trust, &Suite::ALL));
+        let mut method = Tls::new(identity, trust, &Suite::ALL);
+        if let Some(file) = std::env::var_os("SSLKEYLOGFILE").filter(|file| !file.is_empty()) {
+            live.warn(format!("SSLKEYLOGFILE: who has {} can read all that goes", file.display()));
+            method = method.logging_keys();
+        }
+        let method = Arc::new(method);
         let options = SecurityOptions { method: Arc::clone(&method) as _, limits: Limits::default() };
         Ok(Self { options: Some(options), method: Some(method), known: None })
     }
