@@ -1,6 +1,9 @@
 //! What others on this machine see of the process, and what it may do.
 
+use crate::cmd::security;
 use crate::failure::{Failure, Outcome};
+use crate::out::live::Live;
+use braidcast_secure::SharedKey;
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities, set_no_new_privs};
 use std::ffi::{OsStr, OsString};
@@ -16,13 +19,22 @@ const FLAG: &str = "--key";
 pub(crate) const VARIABLE: &str = "BRAIDCAST_KEY";
 
 /// If `argv`, which clap has taken, has a key: the same program takes the place of this one, with the key in its environment. Nothing
-/// overwrites the arguments of a process in safe Rust; this leaves them in the list for a few milliseconds. Comes back if there is
-/// no key, or with the error if the system refuses.
+/// overwrites the arguments of a process in safe Rust; this leaves them in the list for a moment. A passphrase is stretched before, so
+/// that neither it nor the memory that this takes goes along. Comes back if there is no key, or with the error if the system refuses.
 pub(crate) fn hide_key(argv: &[OsString]) -> Option<io::Error> {
     let (key, rest) = without_key(argv)?;
     let program = match std::env::current_exe() {
         Ok(program) => program,
         Err(error) => return Some(error),
+    };
+    let shared = key.to_str().and_then(|text| text.parse().ok());
+    let key = match shared {
+        Some(SharedKey::Passphrase(passphrase)) => {
+            passphrase.is_short().then(|| security::warn_short(&Live::new(true)));
+            OsString::from(&**passphrase.stretched().text())
+        }
+        // What cannot be a key is refused in words later.
+        _ => key,
     };
     let mut command = Command::new(program);
     command.args(rest.iter().skip(1)).env(VARIABLE, key);

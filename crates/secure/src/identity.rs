@@ -71,8 +71,9 @@ impl Identity {
             SharedKey::Secret(secret) => (b"secret", secret.bytes()),
             SharedKey::Passphrase(passphrase) => {
                 stretched = passphrase.stretched();
-                (b"passphrase", &*stretched)
+                (b"passphrase", stretched.bytes())
             }
+            SharedKey::Stretched(stretched) => (b"passphrase", stretched.bytes()),
         };
         let extracted = hkdf::Salt::new(hkdf::HKDF_SHA256, b"braidcast identity 1").extract(bytes);
         let mut seed = Zeroizing::new([0; PrivateKey::LEN]);

@@ -33,4 +33,4 @@ pub use limits::Limits;
 pub use offer::{Disagreement, Offer, OfferError, Roles};
 pub use record::{Counts, HEADER, MAX_PLAINTEXT, OVERHEAD, Opener, Rejected, Sealer, Spent};
 pub use replay::Window;
-pub use secret::{Passphrase, PrivateKey, Secret, SecretError, SharedKey};
+pub use secret::{Passphrase, PrivateKey, Secret, SecretError, SharedKey, Stretched};

@@ -12,7 +12,7 @@ mod paths;
 mod perf;
 mod probe;
 mod receive;
-mod security;
+pub(crate) mod security;
 mod send;
 mod tunnel;
 mod udp;

@@ -91,6 +91,15 @@ impl Security {
     }
 }
 
+/// A passphrase is short.
+pub(crate) fn warn_short(live: &Live) {
+    live.warn(format!(
+        "the passphrase has less than {} characters: who takes the place of the other end may find it by trying; \
+         `braidcast key new` makes a key that cannot be found",
+        Passphrase::SHORT
+    ));
+}
+
 /// The identity that `--key` and `--key-file` ask for.
 fn shared(args: &SharedArgs, live: &Live) -> Outcome<Option<Identity>> {
     let (text, place) = match (&args.key, &args.key_file) {
@@ -104,11 +113,7 @@ fn shared(args: &SharedArgs, live: &Live) -> Outcome<Option<Identity>> {
     if let SharedKey::Passphrase(passphrase) = &shared
         && passphrase.is_short()
     {
-        live.warn(format!(
-            "the passphrase has less than {} characters: who takes the place of the other end may find it by trying; \
-             `braidcast key new` makes a key that cannot be found",
-            Passphrase::SHORT
-        ));
+        warn_short(live);
     }
     Identity::shared(&shared).map(Some).map_err(no_randomness)
 }

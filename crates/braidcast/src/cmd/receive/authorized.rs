@@ -123,20 +123,18 @@ impl Line {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Option<(String, Option<u64>, Option<Output>)>, String> {
-        let line = Line::parse(text)?;
-        Ok(line.map(|line| (line.permit.name, line.permit.max_rate, line.output)))
-    }
-
     #[test]
     fn a_line_has_a_key_and_a_name_and_what_else_it_says() {
         let key = "ab".repeat(32);
-        assert_eq!(parse(""), Ok(None));
-        assert_eq!(parse("  # nobody"), Ok(None));
-        assert_eq!(parse(&format!("{key} cam1 # the door")), Ok(Some(("cam1".into(), None, None))));
-        let all = parse(&format!("{key} cam1 udp://127.0.0.1:5000 max-rate=5mbit until=2027-01-31"));
-        let (_, rate, output) = all.ok().flatten().unwrap_or_default();
-        assert_eq!((rate, output.map(|it| it.to_string())), (Some(5_000_000), Some("udp://127.0.0.1:5000".into())));
+        assert!(matches!(Line::parse(""), Ok(None)));
+        assert!(matches!(Line::parse("  # nobody"), Ok(None)));
+        let parse = |text: String| Line::parse(&text).ok().flatten().expect("a sender");
+        let line = parse(format!("{key} cam1 # the door"));
+        assert_eq!((line.permit.name.as_str(), line.permit.max_rate, line.output), ("cam1", None, None));
+        let line = parse(format!("{key} cam1 udp://127.0.0.1:5000 max-rate=5mbit until=2027-01-31"));
+        assert_eq!(line.permit.max_rate, Some(5_000_000));
+        assert_eq!(line.output.map(|it| it.to_string()), Some("udp://127.0.0.1:5000".into()));
+        assert_eq!(line.until.map(|it| it.to_string()), Some("2027-01-31".into()));
         for wrong in [
             "ab cam1",
             &key,
@@ -145,7 +143,7 @@ mod tests {
             &format!("{key} a until=x"),
             &format!("{key} a b.ts c.ts"),
         ] {
-            assert!(parse(wrong).is_err(), "{wrong}");
+            assert!(Line::parse(wrong).is_err(), "{wrong}");
         }
     }
 }
