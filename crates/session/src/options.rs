@@ -2,9 +2,11 @@
 
 use crate::identity::Identity;
 use crate::mapping::STREAMS;
+use crate::receiver::Permit;
 use crate::redundancy::Redundancy;
-use braidcast_sctp::{Algorithm, Method, Options, SchedulerKind, SecurityOptions};
+use braidcast_sctp::{Algorithm, Fingerprint, Method, Options, SchedulerKind, SecurityOptions};
 use core::time::Duration;
+use std::collections::BTreeMap;
 
 /// SCTP port of both ends unless they say otherwise.
 const PORT: u16 = 9899;
@@ -112,6 +114,9 @@ pub struct ReceiverOptions {
     pub hold: bool,
     /// Which streams are taken, by their names. Default: one, of any name.
     pub admission: Admission,
+    /// Only senders with these keys are taken, each with the name that its key has. Needs [`security`](Self::security) that lets in who
+    /// has one of them. Default: `None`, keys say nothing of names.
+    pub permits: Option<BTreeMap<Fingerprint, Permit>>,
 }
 
 /// Which streams a receiver takes.
@@ -138,6 +143,7 @@ impl Default for ReceiverOptions {
             local_port: PORT,
             hold: false,
             admission: Admission::One,
+            permits: None,
         }
     }
 }
