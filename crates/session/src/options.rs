@@ -2,9 +2,11 @@
 
 use crate::identity::Identity;
 use crate::mapping::STREAMS;
+use crate::receiver::Permit;
 use crate::redundancy::Redundancy;
-use braidcast_sctp::{Algorithm, Method, Options, SchedulerKind, SecurityOptions};
+use braidcast_sctp::{Algorithm, Fingerprint, Method, Options, SchedulerKind, SecurityOptions};
 use core::time::Duration;
+use std::collections::BTreeMap;
 
 /// SCTP port of both ends unless they say otherwise.
 const PORT: u16 = 9899;
@@ -21,7 +23,7 @@ pub struct SenderOptions {
     /// Which of the units that wait goes next, and which one never, by their kinds and deadlines. `None`: by kind alone. A reliable
     /// session does without. Default: `ring-sbpn2` (decision 13).
     pub queue: Option<Method>,
-    /// Which path the next packet takes. Default: lowest delay.
+    /// Which path the next packet takes. Default: earliest delivery (decision 19).
     pub scheduler: SchedulerKind,
     /// How much each path may carry: its congestion controller. Default: Veno, so that a path that was idle can take over.
     pub congestion: Algorithm,
@@ -52,7 +54,7 @@ impl Default for SenderOptions {
             reliable: false,
             redundancy: Redundancy::None,
             queue: Some(Method::RingSbpn2),
-            scheduler: SchedulerKind::default(),
+            scheduler: SchedulerKind::EarliestDelivery,
             congestion: Algorithm::Veno,
             buffer: 4 << 20,
             give_up: None,
@@ -112,6 +114,9 @@ pub struct ReceiverOptions {
     pub hold: bool,
     /// Which streams are taken, by their names. Default: one, of any name.
     pub admission: Admission,
+    /// Only senders with these keys are taken, each with the name that its key has. Needs [`security`](Self::security) that lets in who
+    /// has one of them. Default: `None`, keys say nothing of names.
+    pub permits: Option<BTreeMap<Fingerprint, Permit>>,
 }
 
 /// Which streams a receiver takes.
@@ -138,6 +143,7 @@ impl Default for ReceiverOptions {
             local_port: PORT,
             hold: false,
             admission: Admission::One,
+            permits: None,
         }
     }
 }

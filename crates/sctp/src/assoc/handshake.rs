@@ -233,10 +233,8 @@ impl Opening {
         let mut causes = Vec::new();
         refusal.emit(&mut Writer::new(&mut causes));
         self.control.abort(&self.paths, Some(peer_tag), &causes);
-        self.close(match refusal {
-            Refusal::Plain | Refusal::Keys(_) => CloseReason::Insecure(refusal.to_string()),
-            _ => CloseReason::Violation(refusal.to_string()),
-        });
+        let why = refusal.to_string();
+        self.close(if refusal.is_insecure() { CloseReason::Insecure(why) } else { CloseReason::Violation(why) });
     }
 
     /// The peer broke the protocol beyond repair.

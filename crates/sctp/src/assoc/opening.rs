@@ -217,7 +217,7 @@ impl Intake for Opening {
     }
 
     fn prospects(&self, now: Instant) -> Outlook {
-        Outlook { now, one_way_delay: core::time::Duration::ZERO, rate: None, packet_size: None }
+        Outlook { now, one_way_delay: core::time::Duration::ZERO, rate: None, packet_size: None, ahead: 0 }
     }
 
     fn expire(&mut self, now: Instant) {

@@ -12,7 +12,7 @@ use crate::identity::{Content, Digest, Identity};
 use crate::mapping::{self, STREAMS};
 use crate::options::SenderOptions;
 use crate::redundancy::{Chooser, Redundancy};
-use crate::report::{Counts, PathHistories, Report};
+use crate::report::{Counts, PathHistories, Report, SecurityReport};
 use crate::start_error::StartError;
 use crate::wire::{Feedback, Message, PPID, Welcome};
 use attempts::Attempts;
@@ -83,6 +83,7 @@ pub struct Sender {
     paths: PathHistories,
     chooser: Option<Chooser>,
     connected_at: Option<Instant>,
+    security: Option<SecurityReport>,
     ended_at: Option<Instant>,
     next_tick: Instant,
     /// Packets that came from the receiver, and when their number last grew.
@@ -153,6 +154,7 @@ impl Sender {
             paths: PathHistories::default(),
             chooser,
             connected_at: None,
+            security: None,
             ended_at: None,
             next_tick: now,
             heard: (0, now),
@@ -309,6 +311,7 @@ impl Sender {
             clock_jumps: 0,
             restarts: self.reconnections,
             malformed: self.malformed,
+            security: self.security.clone(),
             buffered_bytes: in_association + waiting,
         }
     }
@@ -474,6 +477,8 @@ impl Sender {
             self.reconnections += 1;
         }
         self.connected_at.get_or_insert(self.now);
+        let standing = self.endpoint.association(self.id).and_then(Association::standing);
+        self.security = standing.as_ref().map(SecurityReport::from);
         self.next_tick = self.now;
         self.events.push_back(Event::Connected);
     }

@@ -6,7 +6,7 @@ use crate::args::Common;
 use crate::cmd::common;
 use crate::failure::{Failure, Outcome};
 use crate::out::session::{self, End};
-use crate::out::{json, units};
+use crate::out::{json, security, units};
 use braidcast_session::{Farewell, Report};
 use serde::Serialize;
 use std::time::Duration;
@@ -112,5 +112,8 @@ impl Session {
         if !report.kinds.is_empty() {
             say!("{}", session::kinds(report, self.live.style()));
         }
+        let connected = !report.paths.is_empty();
+        let lines = security::lines(report.security.as_ref(), self.plain, connected);
+        lines.iter().for_each(|line| say!("{}{line}", room.prefix()));
     }
 }
