@@ -55,7 +55,7 @@ impl Source {
             section.extend_from_slice(body);
             section.extend_from_slice(&crc32(&section).to_be_bytes());
             let start = out.len();
-            out.extend_from_slice(&[0x47, 0x40 | (pid >> 8) as u8, pid as u8, 0x10 | self.tables % 16, 0]);
+            out.extend_from_slice(&[0x47, 0x40 | (pid >> 8) as u8, pid as u8, 0x10 | (self.tables % 16), 0]);
             out.extend_from_slice(&section);
             out.resize(start + PACKET, 0xff);
         }
