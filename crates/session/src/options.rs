@@ -2,9 +2,11 @@
 
 use crate::identity::Identity;
 use crate::mapping::STREAMS;
+use crate::receiver::Permit;
 use crate::redundancy::Redundancy;
-use braidcast_sctp::{Algorithm, Method, Options, SchedulerKind, SecurityOptions};
+use braidcast_sctp::{Algorithm, Fingerprint, Method, Options, SchedulerKind, SecurityOptions};
 use core::time::Duration;
+use std::collections::BTreeMap;
 
 /// SCTP port of both ends unless they say otherwise.
 const PORT: u16 = 9899;
@@ -77,6 +79,7 @@ impl SenderOptions {
         transport.limits.send_buffer = self.buffer.saturating_mul(if transport.queue.method.is_some() { 2 } else { 1 });
         transport.timers.rto = self.redundancy.rto(transport.timers.rto);
         transport.timers.give_up = self.give_up;
+        knock(&mut transport);
         transport.redundancy = self.redundancy.transport();
         transport.limits.skip_tsns = self.skip_tsns;
         transport
@@ -111,6 +114,9 @@ pub struct ReceiverOptions {
     pub hold: bool,
     /// Which streams are taken, by their names. Default: one, of any name.
     pub admission: Admission,
+    /// Only senders with these keys are taken, each with the name that its key has. Needs [`security`](Self::security) that lets in who
+    /// has one of them. Default: `None`, keys say nothing of names.
+    pub permits: Option<BTreeMap<Fingerprint, Permit>>,
 }
 
 /// Which streams a receiver takes.
@@ -137,6 +143,7 @@ impl Default for ReceiverOptions {
             local_port: PORT,
             hold: false,
             admission: Admission::One,
+            permits: None,
         }
     }
 }
@@ -156,6 +163,12 @@ fn live(local_port: u16, security: Option<&SecurityOptions>) -> Options {
     let mut transport = Options { local_port, security: security.cloned(), ..Options::live() };
     transport.limits.streams = transport.limits.streams.max(STREAMS);
     transport
+}
+
+/// A handshake over all networks at once, and again each second until the session begins another: the first network that works does it.
+pub(crate) fn knock(transport: &mut Options) {
+    transport.timers.open_over_all = Some(Duration::from_secs(1));
+    transport.timers.max_init_retransmits = 20;
 }
 
 #[cfg(test)]

@@ -236,6 +236,11 @@ impl Path {
         !matches!(self.state, PathState::Unconfirmed)
     }
 
+    /// Whether what was asked of it goes unanswered.
+    pub(crate) const fn has_failed(&self) -> bool {
+        matches!(self.state, PathState::PotentiallyFailed | PathState::Inactive)
+    }
+
     /// How good the path is for sending, 0 best: it answers; it is silent; it failed; it is given up. `None`: it may not be used
     /// at all. New data goes only to the best that there are (RFC 7829 §3).
     pub(crate) const fn rank(&self) -> Option<u8> {
