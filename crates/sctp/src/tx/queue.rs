@@ -17,7 +17,7 @@ pub(crate) struct Message {
     pub(crate) context: u64,
     pub(crate) priority: Priority,
     /// How important it is to a queue.
-    worth: braidcast_queue::Priority,
+    pub(super) worth: braidcast_queue::Priority,
     /// Each chunk goes over a second path too.
     pub(crate) copied: bool,
     promise: Promise,
@@ -257,8 +257,7 @@ impl SendQueue {
     pub(crate) fn is_worth_sending(&self, prospect: Prospect, key: MessageKey, repeats: u16) -> bool {
         let message = self.get(key);
         let times = self.front.as_ref().and_then(|front| front.finished_at(message.worth));
-        let left = message.payload.len() - message.taken;
-        let last = || times.map_or(prospect.soonest, |times| prospect.last_of(left, times));
+        let last = || prospect.last_of(message.payload.len() - message.taken, times);
         message.may_send(prospect.now, repeats) && message.deadline.is_none_or(|deadline| last() < deadline)
     }
 
@@ -518,8 +517,7 @@ impl SendQueue {
         self.forget_deadline(key);
         let message = &mut self.messages[key.place()];
         if let Some(front) = &mut self.front {
-            let tag = Tag { priority: message.worth, expiry: message.expiry(), len: message.payload.len() };
-            front.on_lost(message.priority, &tag);
+            front.on_lost(message);
         }
         if message.is_cut() {
             return;
