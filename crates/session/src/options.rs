@@ -3,6 +3,7 @@
 use crate::identity::Identity;
 use crate::mapping::STREAMS;
 use crate::redundancy::Redundancy;
+use braidcast_core::events::Tracer;
 use braidcast_sctp::{Algorithm, Method, Options, SchedulerKind, SecurityOptions};
 use core::time::Duration;
 
@@ -43,6 +44,8 @@ pub struct SenderOptions {
     pub name: String,
     /// Bytes of all that is sent, if that is known. Default: `None`.
     pub size: Option<u64>,
+    /// Who is told of what happens inside, in the transport too. Default: nobody.
+    pub events: Tracer,
 }
 
 impl Default for SenderOptions {
@@ -62,6 +65,7 @@ impl Default for SenderOptions {
             identity: None,
             name: String::new(),
             size: None,
+            events: Tracer::default(),
         }
     }
 }
@@ -79,6 +83,7 @@ impl SenderOptions {
         transport.timers.give_up = self.give_up;
         transport.redundancy = self.redundancy.transport();
         transport.limits.skip_tsns = self.skip_tsns;
+        transport.events = self.events.clone();
         transport
     }
 }
@@ -111,6 +116,8 @@ pub struct ReceiverOptions {
     pub hold: bool,
     /// Which streams are taken, by their names. Default: one, of any name.
     pub admission: Admission,
+    /// Who is told of what happens inside, in the transport too. Default: nobody.
+    pub events: Tracer,
 }
 
 /// Which streams a receiver takes.
@@ -137,6 +144,7 @@ impl Default for ReceiverOptions {
             local_port: PORT,
             hold: false,
             admission: Admission::One,
+            events: Tracer::default(),
         }
     }
 }
@@ -147,6 +155,7 @@ impl ReceiverOptions {
         live(self.local_port, self.security.as_ref()).with(|transport| {
             transport.timers.give_up = self.give_up;
             transport.redundancy.fec_receive = true;
+            transport.events = self.events.clone();
         })
     }
 }
