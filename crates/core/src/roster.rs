@@ -1,5 +1,6 @@
-use crate::{Ecn, Instant, Route, Transmit};
+use crate::{Ecn, Instant, LATE_WAKE, Route, Transmit};
 use core::fmt;
+use core::time::Duration;
 use slab::Slab;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -20,6 +21,9 @@ pub trait Member {
 
     /// Its timer is due.
     fn handle_timeout(&mut self, now: Instant);
+
+    /// This machine stood still for `late`, until `now`: what was not answered meanwhile may have come, and wait to be read.
+    fn handle_late_wake(&mut self, now: Instant, late: Duration);
 
     /// Writes what is to be sent next into `buf`.
     fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit>;
@@ -58,6 +62,8 @@ pub struct Roster<M: Member> {
     /// Packets that belong to no member, ready to go.
     replies: VecDeque<(Route, Vec<u8>)>,
     events: VecDeque<(M::Id, M::Event)>,
+    /// When anything was handled last.
+    ran: Instant,
 }
 
 #[derive(Debug)]
@@ -80,6 +86,7 @@ impl<M: Member> Default for Roster<M> {
             busy: VecDeque::new(),
             replies: VecDeque::new(),
             events: VecDeque::new(),
+            ran: Instant::ZERO,
         }
     }
 }
@@ -165,6 +172,23 @@ impl<M: Member> Roster<M> {
         if old != due {
             old.into_iter().for_each(|at| _ = self.timers.remove(&(at, key)));
             due.into_iter().for_each(|at| _ = self.timers.insert((at, key)));
+        }
+    }
+
+    /// Tells all members if a timer is heard more than [`LATE_WAKE`] late: this machine stood still, and no network is to blame. To be
+    /// asked before anything is handled at `now`.
+    pub fn notice_late_wake(&mut self, now: Instant) {
+        let ran = core::mem::replace(&mut self.ran, now);
+        let late = self.poll_timeout().map_or(Duration::ZERO, |due| now.since(due.max(ran)));
+        if late <= LATE_WAKE {
+            return;
+        }
+        let ids: Vec<_> = self.ids().collect();
+        for id in ids {
+            if let Some(member) = self.get_mut(id) {
+                member.handle_late_wake(now, late);
+            }
+            self.set_timer(id);
         }
     }
 

@@ -92,6 +92,8 @@ pub struct Sender {
     /// A report came.
     reported: bool,
     nofeedback_at: Instant,
+    /// What was sent before this may have been answered while we did not run: no round trip is measured on it.
+    measurable_from: Instant,
     /// Nothing was sent since the nofeedback timer was set.
     idle: bool,
     /// The nofeedback timer has run out and changed nothing, as it would from now on until something is sent.
@@ -143,6 +145,7 @@ impl Sender {
             last_doubled: None,
             reported: false,
             nofeedback_at: now + Self::INITIAL_TIMEOUT,
+            measurable_from: Instant::ZERO,
             idle: true,
             dormant: false,
             not_limited: VecDeque::with_capacity(Self::NOT_LIMITED),
@@ -228,7 +231,9 @@ impl Sender {
         // infinity for that (RFC 5348 §4.2), the rate is the initial one, though a handshake gave the round trip before.
         let first = !core::mem::replace(&mut self.reported, true) && self.config.rules != Rules::Rfc5348;
         let starts = first || self.rtt.is_none();
-        self.add_rtt((now - report.sent_at).saturating_sub(report.elapsed));
+        if report.sent_at >= self.measurable_from || self.rtt.is_none() {
+            self.add_rtt((now - report.sent_at).saturating_sub(report.elapsed));
+        }
         let data_limited = self.is_data_limited(report.sent_at) && recv_rate > 0.0;
         self.loss_event_rate = p;
         let rtt = self.rtt().unwrap_or_default();
@@ -277,6 +282,16 @@ impl Sender {
         }
         self.dormant = self.idle && self.rate >= before;
         self.restart_timer(now);
+    }
+
+    /// We did not run until `now`: reports may wait to be read, and the nofeedback timer waits for them once more.
+    pub fn on_late_wake(&mut self, now: Instant) {
+        self.measurable_from = now;
+        if self.nofeedback_at <= now {
+            let idle = self.idle;
+            self.restart_timer(now);
+            self.idle = idle;
+        }
     }
 
     /// Whether the nofeedback timer need not be set, as an idle sender's rate has come to rest; it runs again from the

@@ -9,6 +9,7 @@ struct Player {
     events: Vec<u32>,
     due: Option<Instant>,
     timeouts: usize,
+    late: Vec<Duration>,
 }
 
 impl Member for Player {
@@ -17,6 +18,10 @@ impl Member for Player {
 
     fn handle_timeout(&mut self, _now: Instant) {
         self.timeouts += 1;
+    }
+
+    fn handle_late_wake(&mut self, _now: Instant, late: Duration) {
+        self.late.push(late);
     }
 
     fn poll_transmit(&mut self, _now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
@@ -136,4 +141,25 @@ fn events_are_those_of_who_is_awake_and_outlive_it() {
     assert_eq!(roster.poll_event(), None);
     roster.wake(one);
     assert_eq!(roster.poll_event(), Some((one, 4)));
+}
+
+#[test]
+fn only_a_timer_heard_late_says_that_the_machine_stood_still() {
+    let mut roster = Roster::default();
+    let id = roster.insert(Player { due: Some(ms(1000)), ..player(1, 0) });
+    sent(&mut roster);
+    for now in [10, 900, 1050, 1100] {
+        roster.notice_late_wake(ms(now));
+    }
+    assert_eq!(
+        roster.get(id).unwrap().late,
+        [],
+        "a timer that nobody works off does not make those late who ran meanwhile"
+    );
+    roster.notice_late_wake(ms(1500));
+    assert_eq!(roster.get(id).unwrap().late, [Duration::from_millis(400)], "since we ran last");
+    roster.get_mut(id).unwrap().due = None;
+    roster.set_timer(id);
+    roster.notice_late_wake(ms(9000));
+    assert_eq!(roster.get(id).unwrap().late.len(), 1, "nothing was due");
 }

@@ -237,6 +237,10 @@ pub(crate) trait Sender: fmt::Debug + Send {
     /// The timer ran out.
     fn on_timer(&mut self, now: Instant);
 
+    /// We did not run until `now`: what was answered meanwhile waits to be read. Timers begin anew, and no round trip is measured
+    /// through it.
+    fn on_late_wake(&mut self, now: Instant);
+
     /// Whether the next data packet should carry an acknowledgement, so that the receiver may forget (RFC 4340 §11.1).
     fn wants_ack_of_ack(&self) -> bool {
         false

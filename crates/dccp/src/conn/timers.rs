@@ -92,6 +92,17 @@ impl Connection {
         }
     }
 
+    /// We did not run for `late`, until `now`: that is nobody's silence but our own.
+    pub(crate) fn handle_late_wake(&mut self, now: Instant, late: Duration) {
+        self.sender.on_late_wake(now);
+        match &mut self.phase {
+            Phase::Request { give_up, .. } | Phase::Respond { give_up, .. } | Phase::PartOpen { give_up, .. } => {
+                *give_up += late;
+            }
+            _ => {}
+        }
+    }
+
     /// The handshake takes too long: the peer is told, in case that it got something (RFC 4340 §8.1.1, §8.1.3, §8.1.5).
     fn give_up(&mut self) {
         let known = !matches!(self.phase, Phase::Request { .. });

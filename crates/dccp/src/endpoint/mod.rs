@@ -76,6 +76,10 @@ impl Member for Entry {
         self.connection.handle_timeout(now);
     }
 
+    fn handle_late_wake(&mut self, now: Instant, late: Duration) {
+        self.connection.handle_late_wake(now, late);
+    }
+
     fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         self.connection.poll_transmit(now, buf)
     }
@@ -378,6 +382,7 @@ impl Machine for Endpoint {
     type Event = (ConnectionId, Event);
 
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
+        self.roster.notice_late_wake(now);
         let Datagram { route, ecn, payload } = datagram;
         self.heard = Heard::Nothing;
         if is_request(payload) {
@@ -392,6 +397,7 @@ impl Machine for Endpoint {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        self.roster.notice_late_wake(now);
         self.roster.handle_timeout(now);
     }
 

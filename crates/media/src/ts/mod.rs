@@ -2,12 +2,14 @@
 
 mod assembly;
 mod demux;
+mod latest;
 mod packet;
 mod pes;
 mod psi;
 mod sync;
 
 pub use demux::{Demux, DemuxStats};
+pub use latest::LatestTables;
 pub use packet::{NULL_PACKET, NULL_PID, PACKET, Packet, Pcr};
 pub use psi::Codec;
 pub use sync::PacketSync;

@@ -168,6 +168,11 @@ impl Tables {
         self.codecs.get(usize::from(pid)).copied().unwrap_or_default()
     }
 
+    /// Whether `pid` carries the PAT or a PMT.
+    pub(crate) fn is_program_table(&self, pid: u16) -> bool {
+        pid == 0 || self.programs.contains_key(&pid)
+    }
+
     /// Learns from a packet on a PID of [`Codec::Tables`].
     pub(crate) fn learn(&mut self, packet: &Packet<'_>) {
         let pid = packet.pid();

@@ -58,6 +58,8 @@ struct Request {
 impl Reconfiguration {
     /// Attempts over the path that wants to join; then the serial number must be settled over another one.
     const OWN_ATTEMPTS: u32 = 3;
+    /// Changes that the peer may ask for with one request; the answer fits the smallest packet.
+    const MAX_CHANGES: usize = 32;
     /// Deleted routes that are remembered.
     const MAX_DELETED: usize = 8;
     /// How long packets of a path that is deleted may still come.
@@ -348,16 +350,7 @@ impl Open {
         }
         let expected = self.reconfiguration.peer_serial.wrapping_add(1);
         if asconf.serial == expected {
-            let mut parameters = Vec::new();
-            for raw in asconf.parameters.iter().map_while(Result::ok) {
-                let Ok(parameter) = Parameter::parse(raw) else { break };
-                if let Err((correlation, cause)) = self.reconfigure(now, route, &parameter) {
-                    let mut causes = Vec::new();
-                    cause.emit(&mut Writer::new(&mut causes));
-                    let causes = Causes::new(&causes);
-                    Parameter::ErrorCauseIndication { correlation, causes }.emit(&mut Writer::new(&mut parameters));
-                }
-            }
+            let parameters = self.reconfigure_all(now, route, asconf.parameters);
             let ack = AsconfAck { serial: asconf.serial, parameters: Parameters::new(&parameters) };
             self.reconfiguration.answer.clear();
             Chunk::AsconfAck(ack).emit(&mut Writer::new(&mut self.reconfiguration.answer));
@@ -379,32 +372,55 @@ impl Open {
         index
     }
 
+    /// Does what the parameters of an ASCONF from `source` ask for, in their order, up to [`Reconfiguration::MAX_CHANGES`]. Returns the
+    /// parameters of the answer. What follows a refusal counts as refused unless it is said to have succeeded (RFC 5061 §5.1 A7), so
+    /// that one refusal stands for all that is more than we do.
+    fn reconfigure_all(&mut self, now: Instant, source: Route, wanted: Parameters<'_>) -> Vec<u8> {
+        let mut answer = Vec::new();
+        for (n, raw) in wanted.iter().map_while(Result::ok).enumerate() {
+            let Ok(parameter) = Parameter::parse(raw) else { break };
+            let Some(correlation) = parameter.correlation() else { continue };
+            let within = n < Reconfiguration::MAX_CHANGES;
+            let outcome =
+                if within { self.reconfigure(now, source, &parameter) } else { Err(Cause::ResourceShortage(&[])) };
+            match outcome {
+                Ok(()) if answer.is_empty() => {}
+                Ok(()) => Parameter::SuccessIndication { correlation }.emit(&mut Writer::new(&mut answer)),
+                Err(cause) => {
+                    let mut causes = Vec::new();
+                    cause.emit(&mut Writer::new(&mut causes));
+                    let causes = Causes::new(&causes);
+                    Parameter::ErrorCauseIndication { correlation, causes }.emit(&mut Writer::new(&mut answer));
+                }
+            }
+            if !within {
+                break;
+            }
+        }
+        answer
+    }
+
     /// Does what one parameter of an ASCONF from `source` asks for, or says why not.
-    fn reconfigure(
-        &mut self,
-        now: Instant,
-        source: Route,
-        parameter: &Parameter<'_>,
-    ) -> Result<(), (u32, Cause<'static>)> {
+    fn reconfigure(&mut self, now: Instant, source: Route, parameter: &Parameter<'_>) -> Result<(), Cause<'static>> {
         match *parameter {
-            Parameter::AddIp { correlation, address } => {
+            Parameter::AddIp { address, .. } => {
                 let route = self.named(source, address);
                 if self.paths.by_route(route).is_none() {
                     if self.paths.len() >= self.options.paths.max_paths {
                         // A NAT that forgets leaves a dead path behind each time.
                         match self.paths.worst() {
                             Some(index) => self.remove_path(now, index),
-                            None => return Err((correlation, Cause::ResourceShortage(&[]))),
+                            None => return Err(Cause::ResourceShortage(&[])),
                         }
                     }
                     self.take_in(now, route);
                 }
                 Ok(())
             }
-            Parameter::DeleteIp { correlation, address } => {
+            Parameter::DeleteIp { address, .. } => {
                 if self.paths.by_route(source).is_none() || (!address.is_unspecified() && address == source.remote.ip())
                 {
-                    return Err((correlation, Cause::DeleteSourceAddress(&[])));
+                    return Err(Cause::DeleteSourceAddress(&[]));
                 }
                 let leaves =
                     |route: Route| route != source && (address.is_unspecified() || route.remote.ip() == address);
@@ -438,3 +454,6 @@ impl Open {
 fn is_asconf(chunk: &[u8]) -> bool {
     chunk.first() == Some(&kind::ASCONF)
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,6 +37,8 @@ mod shutdown;
 mod slice;
 mod split;
 mod state;
+#[cfg(test)]
+mod testing;
 mod timers;
 mod transmit;
 mod window;

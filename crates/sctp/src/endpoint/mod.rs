@@ -8,8 +8,9 @@ use crate::assoc::Association;
 use crate::cookie::CookieJar;
 use crate::wire::{Packet, chunk::kind};
 use braidcast_core::{
-    Datagram, Heard, Instant, Key, LATE_WAKE, Lobby, Machine, Member, Misuse, Rng, Roster, Route, Transmit, Turn,
+    Datagram, Heard, Instant, Key, Lobby, Machine, Member, Misuse, Rng, Roster, Route, Transmit, Turn,
 };
+use core::time::Duration;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -47,6 +48,10 @@ impl Member for Entry {
         self.association.handle_timeout(now);
     }
 
+    fn handle_late_wake(&mut self, now: Instant, late: Duration) {
+        self.association.handle_late_wake(now, late);
+    }
+
     fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         self.association.poll_transmit(now, buf)
     }
@@ -81,8 +86,6 @@ pub struct Endpoint {
     heard: Heard,
     by_tag: HashMap<u32, AssociationId>,
     by_route: HashMap<(Route, u16), AssociationId>,
-    /// When we last noticed that we had not run for a while.
-    woke: Instant,
 }
 
 impl Endpoint {
@@ -106,7 +109,6 @@ impl Endpoint {
             heard: Heard::Nothing,
             by_tag: HashMap::new(),
             by_route: HashMap::new(),
-            woke: Instant::ZERO,
         })
     }
 
@@ -157,23 +159,6 @@ impl Endpoint {
     /// All associations, in no particular order of meaning, but always the same.
     pub fn associations(&self) -> impl Iterator<Item = AssociationId> + '_ {
         self.roster.ids()
-    }
-
-    /// Where a timer should have been heard long ago, this machine stood still and not the network: no path is blamed.
-    fn notice_late_wake(&mut self, now: Instant) {
-        let Some(due) = self.roster.poll_timeout() else { return };
-        let late = now.since(due.max(self.woke));
-        if late <= LATE_WAKE {
-            return;
-        }
-        self.woke = now;
-        let ids: Vec<_> = self.roster.ids().collect();
-        for id in ids {
-            if let Some(entry) = self.roster.get_mut(id) {
-                entry.association.handle_late_wake(now, late);
-            }
-            self.roster.set_timer(id);
-        }
     }
 
     fn insert(&mut self, association: Association, guest: Option<(IpAddr, Instant)>) -> AssociationId {
@@ -255,7 +240,7 @@ impl Machine for Endpoint {
     type Event = (AssociationId, Event);
 
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
-        self.notice_late_wake(now);
+        self.roster.notice_late_wake(now);
         let Datagram { route, ecn, payload } = datagram;
         self.heard = Heard::Nothing;
         if self.may_be_init(payload) {
@@ -293,7 +278,7 @@ impl Machine for Endpoint {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.notice_late_wake(now);
+        self.roster.notice_late_wake(now);
         self.roster.handle_timeout(now);
     }
 

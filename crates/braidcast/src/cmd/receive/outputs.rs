@@ -127,10 +127,11 @@ impl Outputs {
         let cut = if self.reliable { None } else { self.cutter.as_mut().and_then(|cutter| cutter.cut(now, bytes)) };
         let mut dropped = false;
         for sink in &mut self.sinks {
-            if let (Sink::Recording(recording), Some(at)) = (&mut *sink, cut) {
-                recording.write(&bytes[..at])?;
+            if let (Sink::Recording(recording), Some(cut)) = (&mut *sink, &cut) {
+                recording.write(&bytes[..cut.at])?;
                 recording.cut()?;
-                recording.write(&bytes[at..])?;
+                recording.write(&cut.tables)?;
+                recording.write(&bytes[cut.at..])?;
                 continue;
             }
             let reader = match &*sink {

@@ -60,6 +60,8 @@ pub(in crate::ccid) struct Sender {
     /// The receiver is slow: no growth before this (RFC 4340 §11.6).
     no_growth_until: Instant,
     timeout: Option<Instant>,
+    /// What was sent before this may have been answered while we did not run: no round trip is measured on it.
+    measurable_from: Instant,
     last_data: Option<Instant>,
     /// Data packets since one carried an acknowledgement (§6.2).
     since_ack: u32,
@@ -103,6 +105,7 @@ impl Sender {
             full_until: None,
             no_growth_until: Instant::ZERO,
             timeout: None,
+            measurable_from: Instant::ZERO,
             last_data: None,
             since_ack: 0,
             nonces: NonceHistory::default(),
@@ -255,6 +258,9 @@ impl Sender {
         let Some(flight) = self.flight_mut(feedback.ack).filter(|flight| !flight.done).copied() else {
             return Measured::default();
         };
+        if flight.at < self.measurable_from {
+            return Measured::default();
+        }
         let held = feedback.options.known().find_map(|option| match option {
             Opt::ElapsedTime(units) => Some(from_units(units)),
             _ => None,
@@ -406,6 +412,13 @@ impl ccid::Sender for Sender {
         self.counts.timeouts += 1;
         self.rtt.back_off();
         self.forget();
+    }
+
+    fn on_late_wake(&mut self, now: Instant) {
+        self.measurable_from = now;
+        if self.timeout.is_some_and(|at| at <= now) {
+            self.timeout = Some(now + self.rtt.rto() + DELAYED_ACK);
+        }
     }
 
     fn wants_ack_of_ack(&self) -> bool {

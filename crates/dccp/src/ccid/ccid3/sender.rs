@@ -186,6 +186,10 @@ impl ccid::Sender for Sender {
         }
     }
 
+    fn on_late_wake(&mut self, now: Instant) {
+        self.tfrc.on_late_wake(now);
+    }
+
     fn wants_ack_of_ack(&self) -> bool {
         self.owes_ack
     }

@@ -93,6 +93,16 @@ pub enum Parameter<'a> {
 }
 
 impl<'a> Parameter<'a> {
+    /// What names this request of an ASCONF in the answer (RFC 5061 §4.2); `None` for what is no request.
+    pub(crate) const fn correlation(&self) -> Option<u32> {
+        match *self {
+            Self::AddIp { correlation, .. }
+            | Self::DeleteIp { correlation, .. }
+            | Self::SetPrimary { correlation, .. } => Some(correlation),
+            _ => None,
+        }
+    }
+
     /// Reads the value of `raw` as its type says.
     ///
     /// # Errors
