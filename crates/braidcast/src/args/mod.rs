@@ -10,6 +10,7 @@ mod receive;
 mod send;
 mod tunnel;
 pub(crate) mod values;
+mod watch;
 
 pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
@@ -19,6 +20,7 @@ pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfDccpArgs, PerfS
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use send::SendArgs;
 pub(crate) use tunnel::{TunnelArgs, TunnelClientArgs, TunnelCommand, TunnelEndArgs, TunnelServerArgs};
+pub(crate) use watch::WatchArgs;
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;

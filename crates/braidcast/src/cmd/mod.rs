@@ -14,6 +14,7 @@ mod receive;
 mod send;
 mod tunnel;
 mod udp;
+mod watch;
 
 use crate::args::{Cli, Command};
 use crate::failure::Outcome;

@@ -6,6 +6,7 @@ use super::protocol::{Ending, Happening, PathState, Protocol, Purpose, State};
 use crate::args::{Common, PerfClientArgs};
 use crate::cmd::dccp::{ConnectionLine, IP_PROTOCOL, PORT_IN_UDP};
 use crate::cmd::links::{Change, Links};
+use crate::cmd::watch::Watch;
 use crate::cmd::{common, paths};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
@@ -58,6 +59,7 @@ struct PathLine {
 struct Test<P: Protocol> {
     driver: Driver,
     live: Live,
+    watch: Watch,
     links: Links,
     endpoint: P,
     id: P::Id,
@@ -95,9 +97,10 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     let carrier = if args.dccp.native { Carrier::Ip(IP_PROTOCOL) } else { Carrier::Udp };
     let links = Links::open(plans, carrier, &mut driver, &live)?;
     let (now, rng) = (driver.now(), common::rng(None)?);
+    let watch = Watch::open(&args.watch, "perf client", now)?;
     let purpose = if args.latency_test { Purpose::Timed } else { Purpose::Bulk };
     if let Some(choice) = args.dccp.dccp {
-        let mut dccp = Dccp::new(&args.dccp, choice, false, rng)?;
+        let mut dccp = Dccp::new(&args.dccp, choice, false, rng, watch.tracer())?;
         let Some(&route) = links.routes().first() else {
             return Err(Failure::new("the path vanished before it could be used", "try again"));
         };
@@ -106,7 +109,7 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
         }
         let port = if args.dccp.native { args.server.port } else { PORT_IN_UDP };
         let id = dccp.connect(now, route, port, purpose, args.size as usize)?;
-        return Test::new(args, driver, live, links, dccp, id).run(common);
+        return Test::new(args, driver, (live, watch), links, dccp, id).run(common);
     }
     let mut options = common::sctp_options(&args.shared, &live)?;
     options.paths.scheduler = args.scheduler;
@@ -114,16 +117,24 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     if let Redundancy::Code(code) = args.fec {
         options.redundancy.fec = Some(code);
     }
+    options.events = watch.tracer();
     let port = options.local_port;
     let mut sctp = Endpoint::new(options, rng)?;
     let id = sctp
         .connect(now, port, &links.routes())
         .map_err(|e| Failure::new(format!("cannot connect: {e}"), "give fewer paths"))?;
-    Test::new(args, driver, live, links, sctp, id).run(common)
+    Test::new(args, driver, (live, watch), links, sctp, id).run(common)
 }
 
 impl<P: Protocol> Test<P> {
-    fn new(args: &PerfClientArgs, driver: Driver, live: Live, links: Links, endpoint: P, id: P::Id) -> Self {
+    fn new(
+        args: &PerfClientArgs,
+        driver: Driver,
+        (live, watch): (Live, Watch),
+        links: Links,
+        endpoint: P,
+        id: P::Id,
+    ) -> Self {
         let mut payload = vec![0x55; args.size as usize];
         payload[8..16].copy_from_slice(&latency::machine().to_be_bytes());
         let rate = args.rate.or(args.latency_test.then_some(RATE));
@@ -132,6 +143,7 @@ impl<P: Protocol> Test<P> {
             next_message: driver.now(),
             driver,
             live,
+            watch,
             links,
             endpoint,
             id,
@@ -165,6 +177,7 @@ impl<P: Protocol> Test<P> {
             let until = [paced, self.live.next(), farewell].into_iter().flatten().min();
             let wake = self.driver.drive(&mut self.endpoint, until).map_err(|e| common::broken(&e))?;
             let now = self.driver.now();
+            self.watch.check(&self.live);
             self.endpoint.probe()?;
             while let Some((_, happening)) = self.endpoint.poll() {
                 self.take(now, happening);
@@ -176,6 +189,7 @@ impl<P: Protocol> Test<P> {
             }
         }
         self.endpoint.end_probe()?;
+        self.watch.finish(&self.live);
         self.finish(common)
     }
 

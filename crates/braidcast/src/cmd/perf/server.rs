@@ -7,6 +7,7 @@ use crate::args::values::Listen;
 use crate::args::{Common, PerfServerArgs};
 use crate::cmd::common;
 use crate::cmd::dccp::{IP_PROTOCOL, PORT_IN_UDP};
+use crate::cmd::watch::Watch;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::{json, units};
@@ -61,24 +62,26 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
     let live = Live::new(common.quiet);
     let sockets = open(&args.listen, args.dccp.native, &mut driver, &live)?;
     let rng = common::rng(None)?;
+    let mut watch = Watch::open(&args.watch, "perf server", driver.now())?;
     if let Some(choice) = args.dccp.dccp {
-        let mut dccp = Dccp::new(&args.dccp, choice, true, rng)?;
+        let mut dccp = Dccp::new(&args.dccp, choice, true, rng, watch.tracer())?;
         for (&(address, port), socket) in args.listen.0.iter().zip(sockets) {
             dccp.listen(if args.dccp.native { port } else { PORT_IN_UDP })?;
             if let Some(address) = address.filter(|_| args.dccp.native) {
                 dccp.set_local_address(socket, address);
             }
         }
-        return serve(dccp, driver, args.keep, common, &live);
+        return serve(dccp, driver, args.keep, common, (&live, &mut watch));
     }
     let options = common::sctp_options(&args.shared, &live)?.with(|it| {
         it.redundancy.fec_receive = true;
         // Each of them may hold what it got so far; who is silent makes room for others.
         it.limits.max_associations = MAX_CLIENTS;
+        it.events = watch.tracer();
     });
     let mut sctp = Endpoint::new(options, rng)?;
     sctp.listen();
-    serve(sctp, driver, args.keep, common, &live)
+    serve(sctp, driver, args.keep, common, (&live, &mut watch))
 }
 
 /// A socket for each address.
@@ -107,14 +110,21 @@ fn open(listen: &Listen, native: bool, driver: &mut Driver, live: &Live) -> Outc
     Ok(sockets)
 }
 
-fn serve<P: Protocol>(endpoint: P, mut driver: Driver, keep: bool, common: &Common, live: &Live) -> Outcome {
+fn serve<P: Protocol>(
+    endpoint: P,
+    mut driver: Driver,
+    keep: bool,
+    common: &Common,
+    (live, watch): (&Live, &mut Watch),
+) -> Outcome {
     if !common.json {
         say("READY")?;
     }
     let (clients, served) = (BTreeMap::new(), Vec::new());
     let mut server = Server { endpoint, clients, served, machine: latency::machine(), message: Vec::new() };
-    server.serve(&mut driver, keep, common, live)?;
+    server.serve(&mut driver, keep, common, (live, watch))?;
     server.endpoint.end_probe()?;
+    watch.finish(live);
     if common.json {
         return json::print("perf server", &Document { clients: server.served });
     }
@@ -122,10 +132,11 @@ fn serve<P: Protocol>(endpoint: P, mut driver: Driver, keep: bool, common: &Comm
 }
 
 impl<P: Protocol> Server<P> {
-    fn serve(&mut self, driver: &mut Driver, keep: bool, common: &Common, live: &Live) -> Outcome {
+    fn serve(&mut self, driver: &mut Driver, keep: bool, common: &Common, (live, watch): (&Live, &Watch)) -> Outcome {
         loop {
             let wake = driver.drive(&mut self.endpoint, None).map_err(|e| common::broken(&e))?;
             let now = driver.now();
+            watch.check(live);
             self.endpoint.probe()?;
             while let Some((id, happening)) = self.endpoint.poll() {
                 let Some(served) = self.take(now, id, happening) else { continue };

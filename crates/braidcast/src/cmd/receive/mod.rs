@@ -13,6 +13,7 @@ mod sink;
 mod summary;
 
 use super::common;
+use super::watch::Watch;
 use crate::args::{Common, ReceiveArgs};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
@@ -36,6 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 struct Session {
     driver: Driver,
     live: Live,
+    watch: Watch,
     receiver: Receiver,
     plan: Plan,
     rooms: BTreeMap<ChannelId, Room>,
@@ -59,6 +61,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         let socket = driver.bind(&bind).map_err(|e| Failure::new(e.to_string(), "choose another LISTEN"))?;
         locals.extend(driver.socket(socket).map(|socket| socket.local_addr().to_string()));
     }
+    let watch = Watch::open(&args.watch, "receive", driver.now())?;
     let log = args.log.as_deref().map(Log::create).transpose()?;
     let options = ReceiverOptions {
         early: args.early,
@@ -68,12 +71,14 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         security,
         admission: plan.admission(),
         hold: !args.keep,
+        events: watch.tracer(),
         ..ReceiverOptions::default()
     };
     let receiver = Receiver::new(options, common::rng(args.seed)?)?;
     let mut session = Session {
         driver,
         live,
+        watch,
         receiver,
         plan,
         rooms: BTreeMap::new(),
@@ -301,6 +306,7 @@ impl Session {
     }
 
     fn show(&mut self, now: Instant) {
+        self.watch.check(&self.live);
         if !self.live.due(now) {
             return;
         }
@@ -336,6 +342,7 @@ impl Session {
     fn say_goodbye(&mut self) {
         let now = self.driver.now();
         let _ = self.driver.drive(&mut self.receiver, Some(now));
+        self.watch.finish(&self.live);
     }
 }
 

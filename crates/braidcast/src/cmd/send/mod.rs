@@ -5,6 +5,7 @@ mod source;
 mod throttle;
 
 use super::links::{Change, Links};
+use super::watch::Watch;
 use super::{common, paths};
 use crate::args::{Common, SendArgs, values};
 use crate::failure::{Failure, Outcome};
@@ -50,6 +51,7 @@ struct Document<'a> {
 struct Session {
     driver: Driver,
     live: Live,
+    watch: Watch,
     share: session::Share,
     links: Links,
     source: Source,
@@ -85,6 +87,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         live.note(format!("{} is no MPEG-TS and has no clock to be paced by: sending it reliably", args.input));
     }
     let links = Links::open(plans, Carrier::Udp, &mut driver, &live)?;
+    let watch = Watch::open(&args.watch, "send", driver.now())?;
     let options = SenderOptions {
         latency: args.latency,
         reliable,
@@ -98,6 +101,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         identity: source.identity().filter(|_| reliable),
         size: source.size().filter(|_| reliable),
         name: args.name.clone().unwrap_or_default(),
+        events: watch.tracer(),
         ..SenderOptions::default()
     };
     let resumable = options.identity.is_some();
@@ -110,6 +114,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
     let mut session = Session {
         driver,
         live,
+        watch,
         share: session::Share::default(),
         links,
         source,
@@ -241,6 +246,7 @@ impl Session {
     }
 
     fn show(&mut self, now: Instant) {
+        self.watch.check(&self.live);
         if !self.live.due(now) {
             return;
         }
@@ -335,6 +341,7 @@ impl Session {
         let now = self.driver.now();
         // One more turn sends the last packets.
         let _ = self.driver.drive(&mut self.sender, Some(now));
+        self.watch.finish(&self.live);
         let reliable = self.reliable;
         let report = self.sender.report(now);
         let (complete, reason) = self.end.clone().unwrap_or((false, CloseReason::Aborted));
