@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::{Add, Sub};
 
-/// A transmission sequence number of ours, unwrapped: it never wraps, and its low 32 bits stand on the wire.
+/// A transmission sequence number of either direction, unwrapped: it never wraps, and its low 32 bits stand on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Tsn(u64);
 
@@ -32,6 +32,11 @@ impl Tsn {
     /// How many numbers lie from `from` up to this one; `None` if `from` is higher.
     pub(crate) fn index_from(self, from: Self) -> Option<usize> {
         usize::try_from(self.0.checked_sub(from.0)?).ok()
+    }
+
+    /// The number after this one; the last one stays.
+    pub(crate) const fn saturating_next(self) -> Self {
+        Self(self.0.saturating_add(1))
     }
 
     /// The numbers from this one up to but not including `end`.

@@ -30,7 +30,7 @@ pub(super) struct Reconfiguration {
     scattered: bool,
     /// How often they were sent since the last one was added.
     attempts: u32,
-    /// T4-rto (RFC 5061 §5.1).
+    /// They go, or go again, no sooner than this: T4-rto (RFC 5061 §5.1).
     due: Instant,
     /// The peer's last request, and our answer to it as on the wire.
     peer_serial: u32,
@@ -69,7 +69,7 @@ impl Reconfiguration {
     const MAX_REQUESTS: usize = 12;
 
     /// Serial numbers begin at the initial TSN (RFC 5061 §4.1.1).
-    pub(super) const fn new(initial_tsn: u32, peer_initial_tsn: u32) -> Self {
+    pub(super) const fn new(now: Instant, initial_tsn: u32, peer_initial_tsn: u32) -> Self {
         Self {
             next_serial: initial_tsn,
             joins: VecDeque::new(),
@@ -78,7 +78,7 @@ impl Reconfiguration {
             carrier: None,
             scattered: false,
             attempts: 0,
-            due: Instant::ZERO,
+            due: now,
             peer_serial: peer_initial_tsn.wrapping_sub(1),
             answer: Vec::new(),
             deleted: VecDeque::new(),

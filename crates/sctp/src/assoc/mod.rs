@@ -196,7 +196,7 @@ impl Open {
             ack: AckTimer::new(AckPolicy { every, delay, dac, path }),
             echoes: Echoes::default(),
             slices: Slices::default(),
-            reconfiguration: settled.reconfiguration(),
+            reconfiguration: settled.reconfiguration(now),
             control,
             errors: 0,
             starved,

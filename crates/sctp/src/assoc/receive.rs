@@ -1,6 +1,7 @@
 use super::{Open, protect};
 use crate::api::{CloseReason, Stats};
 use crate::auth::AuthKeys;
+use crate::number::Tsn;
 use crate::path::PathIndex;
 use crate::rx::{Arrival, Fragment, Key, ReassemblyError};
 use crate::wire::chunk::{Data, ErrorChunk, ForwardTsn, GapBlocks, IData, IForwardTsn, Slice};
@@ -21,7 +22,7 @@ pub(super) struct Arrivals {
 /// What one packet carried, apart from what redundancy in it made up for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Carried {
-    pub(super) lowest_tsn: Option<u64>,
+    pub(super) lowest_tsn: Option<Tsn>,
     pub(super) redundancy: bool,
 }
 
@@ -262,7 +263,7 @@ impl Open {
         let lowest = arrivals.carried.lowest_tsn.get_or_insert(fragment.tsn);
         *lowest = fragment.tsn.min(*lowest);
         if fragment.payload.is_empty() {
-            self.send_abort(&Cause::NoUserData { tsn: fragment.tsn as u32 });
+            self.send_abort(&Cause::NoUserData { tsn: fragment.tsn.wire() });
             return self.close(CloseReason::Violation("a data chunk without data".into()));
         }
         // With the buffer full, only what lets messages out is taken, with some slack: what fills a gap, or anything if

@@ -42,21 +42,21 @@ impl Open {
         self.control.clear();
         self.errors = 0;
         self.local_tag = cookie.local_tag;
-        self.begin_anew(Settled::by_cookie(&self.options, cookie));
+        self.begin_anew(now, Settled::by_cookie(&self.options, cookie));
         self.state = State::Established;
         self.paths[index].start(now);
         self.journal.events.push_back(Event::Restarted);
     }
 
     /// Takes over what the new handshake settled. Messages that are whole stay to be received.
-    fn begin_anew(&mut self, settled: Settled) {
+    fn begin_anew(&mut self, now: Instant, settled: Settled) {
         let options = &self.options;
         self.queue.settle(settled.agreed.interleaving, settled.agreed.forward_tsn);
         self.reassembly.reset(settled.receive_limits(options));
         self.ledger = settled.ledger(options);
         self.tracker = settled.tracker();
         self.fec = settled.fec(options, &self.ledger, &self.tracker);
-        self.reconfiguration = settled.reconfiguration();
+        self.reconfiguration = settled.reconfiguration(now);
         self.echoes = Echoes::default();
         self.slices = Slices::default();
         self.peer_tag = settled.peer_tag;

@@ -95,14 +95,17 @@ impl Open {
     /// The path for new data.
     fn path_for_new(&mut self, now: Instant, waiting: Waiting, views: &mut [PathView]) -> Option<PathIndex> {
         if !self.options.paths.concurrent {
-            let open = |index: &PathIndex| views[index.get()].ready && self.within_share(*index);
-            return self.paths.data_path().filter(open);
+            return self.paths.data_path().filter(|&index| views[index.get()].ready && self.suits_new(index));
         }
         for (place, view) in views.iter_mut().enumerate().filter(|(_, view)| view.ready) {
-            let index = PathIndex::new(place);
-            view.ready = self.within_share(index) && !self.avoided.has(index);
+            view.ready = self.suits_new(PathIndex::new(place));
         }
         self.scheduler.pick(&View { now, paths: views, waiting }).map(PathIndex::new)
+    }
+
+    /// Whether something new is for the path `index`, which is ready, and its share of the buffers has room.
+    fn suits_new(&self, index: PathIndex) -> bool {
+        self.within_share(index) && !self.avoided.has(index)
     }
 
     /// The first of the lost chunks that may go over the path `index`.

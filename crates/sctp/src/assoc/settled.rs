@@ -8,6 +8,7 @@ use crate::cookie::Cookie;
 use crate::rx::{Limits, Tracker};
 use crate::tx::Ledger;
 use crate::wire::chunk::Init;
+use braidcast_core::Instant;
 use braidcast_secure::{Role, Transcript};
 
 /// What INIT and INIT ACK settle for an association, and what it begins with.
@@ -80,13 +81,13 @@ impl Settled {
         }
     }
 
-    pub(super) const fn reconfiguration(&self) -> Reconfiguration {
-        Reconfiguration::new(self.local_initial_tsn, self.peer_initial_tsn)
+    pub(super) const fn reconfiguration(&self, now: Instant) -> Reconfiguration {
+        Reconfiguration::new(now, self.local_initial_tsn, self.peer_initial_tsn)
     }
 
     /// The code, if both ends agreed on redundancy.
     pub(super) fn fec(&self, options: &Options, ledger: &Ledger, tracker: &Tracker) -> Option<Box<Fec>> {
-        let (local, peer) = (ledger.next_tsn().get(), tracker.cumulative() + 1);
+        let (local, peer) = (ledger.next_tsn(), tracker.cumulative().next());
         let fec = || Box::new(Fec::new(options, self.agreed.interleaving, local, peer, self.peer_window));
         self.agreed.redundancy.then(fec)
     }

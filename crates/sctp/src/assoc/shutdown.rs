@@ -45,7 +45,7 @@ impl Open {
     pub(super) fn send_shutdown(&mut self) {
         let Some(index) = self.paths.for_control(None) else { return };
         if matches!(self.state, State::ShutdownSent(_)) {
-            let cumulative_tsn = self.tracker.cumulative() as u32;
+            let cumulative_tsn = self.tracker.cumulative().wire();
             self.control_chunk(index, &Chunk::Shutdown(Shutdown { cumulative_tsn }));
         } else {
             self.control_chunk(index, &Chunk::ShutdownAck(ShutdownAck));

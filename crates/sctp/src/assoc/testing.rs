@@ -20,7 +20,12 @@ pub(super) fn route(from: usize, path: u8) -> Route {
 impl Pair {
     /// Connected over `paths` paths.
     pub(super) fn over(paths: u8) -> Self {
-        let options = Options::default().with(|it| it.key = b"key".to_vec());
+        Self::with(Options::default(), paths)
+    }
+
+    /// The same with `options`.
+    pub(super) fn with(options: Options, paths: u8) -> Self {
+        let options = options.with(|it| it.key = b"key".to_vec());
         let [mut client, mut server] = [1, 2].map(|seed| Endpoint::new(options.clone(), Rng::from_seed(seed)).unwrap());
         server.listen();
         let routes: Vec<Route> = (0..paths).map(|path| route(0, path)).collect();

@@ -128,7 +128,7 @@ impl Open {
         self.tracker.take_duplicates(&mut scratch.duplicates);
         scratch.duplicates.truncate(left);
         let sack = Sack {
-            cumulative_tsn: self.tracker.cumulative() as u32,
+            cumulative_tsn: self.tracker.cumulative().wire(),
             a_rwnd: u32::try_from(self.receive_window()).unwrap_or(u32::MAX),
             flags: self.ack.dac_packets() << 6,
             gaps: Entries::new(&scratch.gaps),

@@ -1,3 +1,4 @@
+use crate::number::Tsn;
 use crate::wire::chunk::Ecne;
 use braidcast_core::{PathId, Writer};
 
@@ -12,7 +13,7 @@ pub(crate) struct Echoes {
 struct Echo {
     path: PathId,
     /// The lowest TSN of the packet that was marked last.
-    tsn: u64,
+    tsn: Tsn,
     /// Packets marked since the last CWR.
     marked: u32,
     /// How often it was told since the last mark.
@@ -27,7 +28,7 @@ impl Echoes {
     const MAX_PATHS: usize = 16;
 
     /// A packet whose lowest TSN is `tsn` came marked over `path`. Whether this is news: no echo for the path was on its way.
-    pub(crate) fn on_marked(&mut self, path: PathId, tsn: u64) -> bool {
+    pub(crate) fn on_marked(&mut self, path: PathId, tsn: Tsn) -> bool {
         if let Some(echo) = self.list.iter_mut().find(|echo| echo.path == path) {
             echo.tsn = echo.tsn.max(tsn);
             echo.marked = echo.marked.saturating_add(1);
@@ -43,7 +44,7 @@ impl Echoes {
 
     /// The peer answers what it was told about `tsn`, over `path`. TSNs of several paths are mixed, so that a CWR for one path
     /// says nothing about another's marks, unless it names the very TSN or is about `all_paths`.
-    pub(crate) fn on_cwr(&mut self, path: PathId, tsn: u64, all_paths: bool) {
+    pub(crate) fn on_cwr(&mut self, path: PathId, tsn: Tsn, all_paths: bool) {
         self.list.retain(|echo| echo.tsn > tsn || !(all_paths || echo.path == path || echo.tsn == tsn));
     }
 
@@ -53,7 +54,7 @@ impl Echoes {
             if buf.len() + Ecne::LEN > end {
                 return true;
             }
-            let chunk = Ecne { lowest_tsn: echo.tsn as u32, marked: Some(echo.marked) };
+            let chunk = Ecne { lowest_tsn: echo.tsn.wire(), marked: Some(echo.marked) };
             chunk.emit(&mut Writer::new(buf));
             echo.told += 1;
             echo.told < Self::MAX_TOLD
@@ -78,42 +79,42 @@ mod tests {
     #[test]
     fn a_mark_is_told_until_cwr_reaches_it() {
         let mut echoes = Echoes::default();
-        assert!(echoes.on_marked(A, 10));
-        assert!(!echoes.on_marked(A, 14), "on its way already");
+        assert!(echoes.on_marked(A, Tsn::new(10)));
+        assert!(!echoes.on_marked(A, Tsn::new(14)), "on its way already");
         for _ in 0..3 {
             assert_eq!(told(&mut echoes, 1000), [[14, 2]]);
         }
-        echoes.on_cwr(A, 10, false);
+        echoes.on_cwr(A, Tsn::new(10), false);
         assert_eq!(told(&mut echoes, 1000), [[14, 2]], "the CWR is about the mark before");
-        echoes.on_cwr(A, 14, false);
+        echoes.on_cwr(A, Tsn::new(14), false);
         assert!(told(&mut echoes, 1000).is_empty());
-        assert!(echoes.on_marked(A, 20));
+        assert!(echoes.on_marked(A, Tsn::new(20)));
         assert_eq!(told(&mut echoes, 1000), [[20, 1]]);
     }
 
     #[test]
     fn each_path_is_confirmed_on_its_own() {
         let mut echoes = Echoes::default();
-        echoes.on_marked(A, 10);
-        echoes.on_marked(B, 8);
+        echoes.on_marked(A, Tsn::new(10));
+        echoes.on_marked(B, Tsn::new(8));
         assert_eq!(told(&mut echoes, 12), [[10, 1]], "only one fits");
-        echoes.on_cwr(A, 10, false);
+        echoes.on_cwr(A, Tsn::new(10), false);
         assert_eq!(told(&mut echoes, 1000), [[8, 1]], "a lower TSN, but of the other path");
-        echoes.on_cwr(A, 8, false);
+        echoes.on_cwr(A, Tsn::new(8), false);
         assert!(told(&mut echoes, 1000).is_empty(), "the very TSN");
-        echoes.on_marked(A, 12);
-        echoes.on_marked(B, 11);
-        echoes.on_cwr(B, 12, true);
+        echoes.on_marked(A, Tsn::new(12));
+        echoes.on_marked(B, Tsn::new(11));
+        echoes.on_cwr(B, Tsn::new(12), true);
         assert!(told(&mut echoes, 1000).is_empty(), "all paths");
     }
 
     #[test]
     fn nobody_is_told_for_ever() {
         let mut echoes = Echoes::default();
-        echoes.on_marked(A, 10);
+        echoes.on_marked(A, Tsn::new(10));
         assert_eq!((0..1000).filter(|_| !told(&mut echoes, 1000).is_empty()).count(), usize::from(Echoes::MAX_TOLD));
         for path in 0..100 {
-            echoes.on_marked(PathId(path), 1);
+            echoes.on_marked(PathId(path), Tsn::new(1));
         }
         assert_eq!(told(&mut echoes, 9999).len(), Echoes::MAX_PATHS);
     }

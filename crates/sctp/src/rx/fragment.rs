@@ -1,3 +1,4 @@
+use crate::number::Tsn;
 use braidcast_core::{Instant, PathId};
 
 /// How a fragment says to which message it belongs.
@@ -18,7 +19,7 @@ pub(crate) enum Key {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fragment<'a> {
     /// Unwrapped by [`Tracker`](super::Tracker).
-    pub(crate) tsn: u64,
+    pub(crate) tsn: Tsn,
     /// Checked against the number of streams negotiated.
     pub(crate) stream: u16,
     /// The U bit.

@@ -3,6 +3,7 @@ use super::pool::Pool;
 use super::runs::{Label, Message, Piece, Runs, idata_position};
 use super::streams::Streams;
 use crate::api::Waits;
+use crate::number::Tsn;
 use braidcast_core::{Instant, PathId};
 use core::mem;
 use std::collections::btree_map::Entry;
@@ -171,7 +172,7 @@ impl Reassembly {
 
     /// FORWARD-TSN, after [`skip_ssn`](Self::skip_ssn) for its streams: drops parts of DATA messages that miss
     /// a TSN at or below `new_cumulative`. Nothing to do with I-DATA, where MIDs say it all.
-    pub(crate) fn forward_tsn(&mut self, new_cumulative: u64) {
+    pub(crate) fn forward_tsn(&mut self, new_cumulative: Tsn) {
         if !self.limits.interleaving {
             let streams = &self.streams;
             let skipped = |label: Label| !label.unordered && streams.has_passed(label.stream, label.number);
@@ -228,7 +229,7 @@ impl Reassembly {
         };
         Ok(number.map(|number| {
             let label = Label { stream, unordered, number };
-            let at = fsn.map_or(u128::from(tsn), |fsn| idata_position(label, fsn));
+            let at = fsn.map_or(u128::from(tsn.get()), |fsn| idata_position(label, fsn));
             Piece { at, first, last, label, ppid, path, arrived, payload }
         }))
     }

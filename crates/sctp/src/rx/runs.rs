@@ -1,5 +1,6 @@
 use super::fragment::{Fragment, ReassemblyError};
 use super::pool::{Buffer, Pool};
+use crate::number::Tsn;
 use braidcast_core::{Instant, PathId};
 use core::ops::RangeInclusive;
 use std::collections::BTreeMap;
@@ -197,8 +198,8 @@ impl Runs {
     /// have a fragment there and are `skipped`; returns their charge.
     ///
     /// What is left there is at most one message, of which everything so far has arrived.
-    pub(super) fn forward(&mut self, new_cumulative: u64, skipped: impl Fn(Label) -> bool, pool: &mut Pool) -> usize {
-        let cumulative = u128::from(new_cumulative);
+    pub(super) fn forward(&mut self, new_cumulative: Tsn, skipped: impl Fn(Label) -> bool, pool: &mut Pool) -> usize {
+        let cumulative = u128::from(new_cumulative.get());
         let mut from = 0;
         let mut charge = 0;
         while let Some((&at, run)) = self.runs.range(from..cumulative + 1).next() {

@@ -1,3 +1,4 @@
+use crate::number::Tsn;
 use crate::wire::chunk::Slice;
 use std::collections::VecDeque;
 
@@ -13,7 +14,7 @@ pub(crate) struct Slices {
 /// A chunk of which some bytes are there.
 #[derive(Debug)]
 struct Partial {
-    tsn: u64,
+    tsn: Tsn,
     bytes: Vec<u8>,
     /// What is there, from and up to, in no order; overlaps are merged.
     there: Vec<(usize, usize)>,
@@ -24,7 +25,7 @@ impl Slices {
     const MAX_BYTES: usize = 128 * 1024;
 
     /// Takes in a slice of the chunk `tsn`. Returns the chunk once it is whole.
-    pub(crate) fn insert(&mut self, tsn: u64, slice: &Slice<'_>) -> Option<Vec<u8>> {
+    pub(crate) fn insert(&mut self, tsn: Tsn, slice: &Slice<'_>) -> Option<Vec<u8>> {
         let total = usize::from(slice.total);
         let (from, to) = (usize::from(slice.offset), usize::from(slice.offset) + slice.bytes.len());
         let known = self.partial.iter().position(|it| it.tsn == tsn && it.bytes.len() == total);
@@ -43,13 +44,13 @@ impl Slices {
     }
 
     /// What is up to the cumulative TSN is not needed any more.
-    pub(crate) fn settle(&mut self, cumulative: u64) {
+    pub(crate) fn settle(&mut self, cumulative: Tsn) {
         if !self.partial.is_empty() {
             self.remove(|it| it.tsn <= cumulative);
         }
     }
 
-    fn begin(&mut self, tsn: u64, total: usize) -> usize {
+    fn begin(&mut self, tsn: Tsn, total: usize) -> usize {
         while self.bytes + total > Self::MAX_BYTES
             && let Some(oldest) = self.partial.pop_front()
         {
@@ -104,7 +105,7 @@ mod tests {
                 let from = (rng.u64() % chunk.len() as u64) as usize;
                 let to = (from + 1 + (rng.u64() % 500) as usize).min(chunk.len());
                 there[from..to].fill(true);
-                let whole = slices.insert(7, &slice(&chunk, from, to));
+                let whole = slices.insert(Tsn::new(7), &slice(&chunk, from, to));
                 assert_eq!(whole.is_some(), there.iter().all(|it| *it));
                 if let Some(whole) = whole {
                     break whole;
@@ -120,12 +121,12 @@ mod tests {
         let chunk = vec![1; 1460];
         let mut slices = Slices::default();
         for tsn in 0..10_000 {
-            assert_eq!(slices.insert(tsn, &slice(&chunk, 0, 700)), None);
+            assert_eq!(slices.insert(Tsn::new(tsn), &slice(&chunk, 0, 700)), None);
             assert!(slices.bytes <= Slices::MAX_BYTES);
         }
-        assert_eq!(slices.insert(0, &slice(&chunk, 700, 1460)), None, "its first half is forgotten");
-        assert!(slices.insert(9_999, &slice(&chunk, 700, 1460)).is_some());
-        slices.settle(9_998);
+        assert_eq!(slices.insert(Tsn::new(0), &slice(&chunk, 700, 1460)), None, "its first half is forgotten");
+        assert!(slices.insert(Tsn::new(9_999), &slice(&chunk, 700, 1460)).is_some());
+        slices.settle(Tsn::new(9_998));
         assert_eq!((slices.bytes, slices.partial.len()), (0, 0));
     }
 
@@ -133,9 +134,9 @@ mod tests {
     fn a_chunk_of_another_length_begins_anew() {
         let (short, long) = (vec![1; 100], vec![2; 200]);
         let mut slices = Slices::default();
-        assert_eq!(slices.insert(5, &slice(&short, 0, 50)), None);
-        assert_eq!(slices.insert(5, &slice(&long, 0, 150)), None);
-        assert_eq!(slices.insert(5, &slice(&long, 150, 200)), Some(long));
+        assert_eq!(slices.insert(Tsn::new(5), &slice(&short, 0, 50)), None);
+        assert_eq!(slices.insert(Tsn::new(5), &slice(&long, 0, 150)), None);
+        assert_eq!(slices.insert(Tsn::new(5), &slice(&long, 150, 200)), Some(long));
         assert_eq!(slices.bytes, 0);
     }
 }

@@ -1,5 +1,6 @@
 use super::tsn_ring::TsnRing;
-use braidcast_core::{Serial, Unwrapper};
+use crate::number::Tsn;
+use braidcast_core::Unwrapper;
 
 /// What a TSN turned out to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,51 +38,52 @@ impl Tracker {
     }
 
     /// The unwrapped number that `tsn` stands for: the one nearest to the highest accepted.
-    pub(crate) fn unwrap(&self, tsn: u32) -> u64 {
-        self.unwrapper.peek(u64::from(tsn))
+    pub(crate) fn unwrap(&self, tsn: u32) -> Tsn {
+        Tsn::new(self.unwrapper.peek(u64::from(tsn)))
     }
 
     /// Whether `tsn` was received or skipped.
-    pub(crate) fn has(&self, tsn: u64) -> bool {
-        self.received.is_set(tsn)
+    pub(crate) fn has(&self, tsn: Tsn) -> bool {
+        self.received.is_set(tsn.get())
     }
 
     /// Records that `tsn` arrived.
-    pub(crate) fn observe(&mut self, tsn: u64) -> Arrival {
-        if self.received.is_set(tsn) {
+    pub(crate) fn observe(&mut self, tsn: Tsn) -> Arrival {
+        if self.has(tsn) {
             if self.duplicates.len() < Self::MAX_DUPLICATES {
-                self.duplicates.push(low_32(tsn));
+                self.duplicates.push(tsn.wire());
             }
             return Arrival::Duplicate;
         }
         let highest = self.highest();
-        if !self.received.set(tsn) {
+        if !self.received.set(tsn.get()) {
             return Arrival::OutOfWindow;
         }
-        self.unwrapper.unwrap(u64::from(low_32(tsn)));
-        let cumulative = self.received.advance() - 1;
+        self.unwrapper.unwrap(u64::from(tsn.wire()));
+        self.received.advance();
+        let cumulative = self.cumulative();
         Arrival::New { in_order: tsn > highest && cumulative == tsn, filled_gap: tsn < highest }
     }
 
     /// The highest TSN up to which everything has arrived or was skipped: the Cumulative TSN Ack.
-    pub(crate) const fn cumulative(&self) -> u64 {
-        self.received.base() - 1
+    pub(crate) const fn cumulative(&self) -> Tsn {
+        Tsn::new(self.received.base()).before()
     }
 
     /// The highest TSN that arrived or was skipped.
-    pub(crate) const fn highest(&self) -> u64 {
-        self.received.end() - 1
+    pub(crate) const fn highest(&self) -> Tsn {
+        Tsn::new(self.received.end()).before()
     }
 
     /// Takes the New Cumulative TSN of a FORWARD-TSN chunk. `false`: it is out of date, and a SACK should
     /// follow since the last one may be lost (RFC 3758 §3.6).
-    pub(crate) fn forward(&mut self, new_cumulative: u64) -> bool {
+    pub(crate) fn forward(&mut self, new_cumulative: Tsn) -> bool {
         if new_cumulative <= self.cumulative() {
             return false;
         }
-        self.received.clear_below(new_cumulative.saturating_add(1));
+        self.received.clear_below(new_cumulative.saturating_next().get());
         self.received.advance();
-        self.unwrapper.unwrap(u64::from(low_32(new_cumulative)));
+        self.unwrapper.unwrap(u64::from(new_cumulative.wire()));
         true
     }
 
@@ -89,7 +91,7 @@ impl Tracker {
     /// offsets from the cumulative TSN (RFC 9260 §3.3.4).
     pub(crate) fn gaps(&self, out: &mut Vec<u8>, max_blocks: usize) {
         out.clear();
-        let cumulative = self.cumulative();
+        let cumulative = self.cumulative().get();
         for (first, last) in self.received.runs().take(max_blocks) {
             for n in [first, last] {
                 // The ring spans 65,535 numbers from cumulative + 1.
@@ -104,11 +106,6 @@ impl Tracker {
         out.clear();
         out.extend(self.duplicates.drain(..).flat_map(u32::to_be_bytes));
     }
-}
-
-/// The TSN as it stands on the wire.
-fn low_32(tsn: u64) -> u32 {
-    Serial::<32>::new(tsn).get() as u32
 }
 
 #[cfg(test)]
@@ -133,10 +130,10 @@ mod tests {
         assert_eq!(arrive(&mut tracker, 3), behind_a_gap);
         assert_eq!(arrive(&mut tracker, 4), behind_a_gap);
         assert_eq!(arrive(&mut tracker, 2), filled);
-        assert_eq!(tracker.cumulative() as u32, 0);
+        assert_eq!(tracker.cumulative().wire(), 0);
         assert_eq!(arrive(&mut tracker, 1), filled);
         assert_eq!(tracker.cumulative(), tracker.highest());
-        assert_eq!(tracker.highest() as u32, 4);
+        assert_eq!(tracker.highest().wire(), 4);
     }
 
     #[test]
@@ -176,7 +173,7 @@ mod tests {
         }
         let to = tracker.unwrap(103);
         assert!(tracker.forward(to));
-        assert_eq!(tracker.cumulative() as u32, 105);
+        assert_eq!(tracker.cumulative().wire(), 105);
         assert!(!tracker.forward(to));
         assert_eq!(arrive(&mut tracker, 103), Arrival::Duplicate);
         assert_eq!(arrive(&mut tracker, 106), Arrival::New { in_order: false, filled_gap: true });
@@ -195,7 +192,7 @@ mod tests {
                 prop_assert_eq!(arrival == Arrival::Duplicate, !seen.insert(offset));
             }
             let missing = (0..).find(|n| !seen.contains(n)).unwrap_or(0);
-            prop_assert_eq!(tracker.cumulative() as u32, first.wrapping_add(missing).wrapping_sub(1));
+            prop_assert_eq!(tracker.cumulative().wire(), first.wrapping_add(missing).wrapping_sub(1));
             let mut expected = Vec::new();
             let above = |n: u32| seen.contains(&n) && n >= missing;
             for n in missing..202 {

@@ -31,7 +31,7 @@ impl Open {
         match sender.code.family() {
             // THESIS eq. 8.1: what is left of the block, at the rate of all paths together, then one round trip and a half.
             Family::Block { n, k } => {
-                let place = tsn.get().saturating_sub(sender.first) % u64::from(k);
+                let place = tsn.index_from(sender.first).unwrap_or_default() as u64 % u64::from(k);
                 let left = (u64::from(n) - place) as f64 * self.paths.common_mtu() as f64;
                 let rate: f64 = self.paths.iter().filter_map(Path::rate).sum();
                 let block = Duration::try_from_secs_f64(left / rate).unwrap_or_default();

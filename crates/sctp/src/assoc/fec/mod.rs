@@ -10,6 +10,7 @@ mod send;
 
 use super::Open;
 use crate::api::Options;
+use crate::number::Tsn;
 use crate::wire::chunk::{Data, IData, Redundancy};
 use braidcast_core::PathId;
 use braidcast_fec::{Code, Combination, DecoderLimits, Encoder, LinearDecoder};
@@ -36,8 +37,8 @@ struct Sender {
     code: Code,
     encoder: Box<dyn Encoder>,
     /// The TSN that the encoder hears of next, and the first of which it heard.
-    next: u64,
-    first: u64,
+    next: Tsn,
+    first: Tsn,
     /// What is owed, if redundancy is not due in the code's rounds.
     credit: Option<Credit>,
     /// Redundancy that is due, oldest first: which range it covers.
@@ -68,7 +69,7 @@ impl Fec {
     ///
     /// What lies further back than two thirds of the peer's `buffer` is evicted there when redundancy over it comes, as data that
     /// waits for order needs room too: ranges are shorter than that.
-    pub(super) fn new(options: &Options, interleaving: bool, local: u64, peer: u64, buffer: usize) -> Self {
+    pub(super) fn new(options: &Options, interleaving: bool, local: Tsn, peer: Tsn, buffer: usize) -> Self {
         let kept = buffer * 2 / 3 / options.paths.base_mtu;
         let range = u16::try_from(kept).unwrap_or(u16::MAX).clamp(1, Redundancy::MAX_RANGE);
         let limits = DecoderLimits {
@@ -80,12 +81,12 @@ impl Fec {
         } else {
             is_data_chunk::<{ Data::KIND }, { Data::HEADER }>
         };
-        let decoder = LinearDecoder::with_check(limits, peer, check);
+        let decoder = LinearDecoder::with_check(limits, peer.get(), check);
         Self { sender: Sender::of(options.redundancy.fec, local), decoder, symbol: Vec::new(), inconsistent: 0, range }
     }
 
     /// Goes on with another code, or none, from the TSN `next` on.
-    fn change(&mut self, code: Option<Code>, next: u64) {
+    fn change(&mut self, code: Option<Code>, next: Tsn) {
         if self.sender.as_ref().map(|sender| sender.code) != code {
             self.sender = Sender::of(code, next);
         }
@@ -98,7 +99,7 @@ impl Fec {
 }
 
 impl Sender {
-    fn of(code: Option<Code>, first: u64) -> Option<Self> {
+    fn of(code: Option<Code>, first: Tsn) -> Option<Self> {
         let code = code?;
         let (due, scratch) = (VecDeque::new(), Scratch::default());
         Some(Self { code, encoder: code.encoder(), next: first, first, credit: None, due, scratch })
@@ -113,7 +114,7 @@ impl Open {
 
     /// Another code, or none, over what is sent from now on. Whether redundancy was agreed on.
     pub(super) fn set_fec(&mut self, code: Option<Code>) -> bool {
-        let next = self.ledger.next_tsn().get();
+        let next = self.ledger.next_tsn();
         if let Some(fec) = &mut self.fec {
             fec.change(code, next);
         }
@@ -122,13 +123,13 @@ impl Open {
 
     /// Redundancy by `code` as each path owes it, from now on; it leaves after `hold` at the latest. Whether it was agreed on.
     pub(super) fn set_fec_by_path(&mut self, code: Code, hold: Duration, owed: impl Fn(PathId) -> f64) -> bool {
-        let outstanding = self.ledger.base().get()..self.ledger.next_tsn().get();
+        let (base, next) = (self.ledger.base(), self.ledger.next_tsn());
         let Some(fec) = &mut self.fec else { return false };
         let kept = fec.sender.take().filter(|sender| sender.credit.is_some() && sender.code.is_like(code));
         let renewed = || {
             // What is on its way already is covered too.
-            let mut sender = Sender::of(Some(code), outstanding.end)?;
-            outstanding.clone().for_each(|tsn| sender.encoder.on_source(tsn));
+            let mut sender = Sender::of(Some(code), next)?;
+            base.until(next).for_each(|tsn| sender.encoder.on_source(tsn.get()));
             Some(sender)
         };
         fec.sender = kept.or_else(renewed);
@@ -146,7 +147,7 @@ impl Open {
 /// The bits of the flags that belong to a symbol: U, B, E. I may differ from one transmission to the next.
 const SYMBOL_FLAGS: u8 = 0b111;
 
-/// Whether `symbol` can be the data chunk `tsn`, of the type that was agreed on.
+/// Whether `symbol` can be the data chunk with the unwrapped TSN `tsn`, of the type that was agreed on.
 fn is_data_chunk<const KIND: u8, const HEADER: usize>(tsn: u64, symbol: &[u8]) -> bool {
     let Some((&[kind, flags, l0, l1, t0, t1, t2, t3], _)) = symbol.split_first_chunk() else { return false };
     kind == KIND

@@ -1,6 +1,7 @@
 use super::{Fec, SYMBOL_FLAGS};
 use crate::assoc::Open;
 use crate::assoc::receive::Arrivals;
+use crate::number::Tsn;
 use crate::path::PathIndex;
 use crate::wire::chunk::Redundancy;
 use crate::wire::{Chunk, RawChunk};
@@ -23,17 +24,17 @@ impl Fec {
 
 impl Open {
     /// The data chunk `tsn` came, `bytes`, and is new.
-    pub(in crate::assoc) fn note_symbol(&mut self, tsn: u64, bytes: &[u8]) {
+    pub(in crate::assoc) fn note_symbol(&mut self, tsn: Tsn, bytes: &[u8]) {
         if let Some(fec) = &mut self.fec {
-            fec.decoder.on_source(tsn, Fec::symbol(&mut fec.symbol, bytes));
+            fec.decoder.on_source(tsn.get(), Fec::symbol(&mut fec.symbol, bytes));
         }
     }
 
     /// The data chunk `tsn` came again, or after it was made up for: it should say the same.
-    pub(in crate::assoc) fn compare_symbol(&mut self, tsn: u64, bytes: &[u8]) {
+    pub(in crate::assoc) fn compare_symbol(&mut self, tsn: Tsn, bytes: &[u8]) {
         if let Some(fec) = &mut self.fec {
             let symbol = Fec::symbol(&mut fec.symbol, bytes);
-            let differs = fec.decoder.source(tsn).is_some_and(|known| known != symbol);
+            let differs = fec.decoder.source(tsn.get()).is_some_and(|known| known != symbol);
             self.journal.stats.contradicting_chunks += u64::from(differs);
         }
     }
@@ -50,7 +51,7 @@ impl Open {
                 return;
             }
         };
-        let first = self.tracker.unwrap(chunk.first_tsn);
+        let first = self.tracker.unwrap(chunk.first_tsn).get();
         let combination = Combination { coefficients, first, count: chunk.count, key: chunk.key };
         let outcome = if chunk.count > Redundancy::MAX_RANGE {
             Err(Unusable::Outside)
@@ -70,11 +71,11 @@ impl Open {
     pub(in crate::assoc) fn take_recovered(&mut self, now: Instant, arrived: PathIndex, arrivals: &mut Arrivals) {
         let mut chunk = Vec::new();
         while let Some(tsn) = self.fec.as_mut().and_then(|fec| fec.decoder.poll_recovered(&mut chunk)) {
-            self.recover(now, arrived, tsn, &chunk, arrivals);
+            self.recover(now, arrived, Tsn::new(tsn), &chunk, arrivals);
         }
         let room = self.receive_window();
         let Some(fec) = &mut self.fec else { return };
-        fec.decoder.settle(self.tracker.cumulative() + 1);
+        fec.decoder.settle(self.tracker.cumulative().next().get());
         // ECMT algorithm 1: data first. What redundancy below the cumulative TSN covers is there, so there is none of it.
         while fec.decoder.held() > room {
             match fec.decoder.evict() {
@@ -89,7 +90,7 @@ impl Open {
     }
 
     /// The chunk `tsn` was made up for: it goes the way of a chunk that came, and is acknowledged at once (ECMT §II).
-    fn recover(&mut self, now: Instant, arrived: PathIndex, tsn: u64, bytes: &[u8], arrivals: &mut Arrivals) {
+    fn recover(&mut self, now: Instant, arrived: PathIndex, tsn: Tsn, bytes: &[u8], arrivals: &mut Arrivals) {
         if self.tracker.has(tsn) {
             return; // Skipped by a FORWARD-TSN, or it came when the decoder had no room for it.
         }
@@ -104,7 +105,7 @@ impl Open {
         if !self.reassembly.has_stream(stream) {
             self.journal.stats.inconsistent_chunks += 1;
             if let Some(fec) = &mut self.fec {
-                fec.decoder.distrust(tsn);
+                fec.decoder.distrust(tsn.get());
             }
             return;
         }
@@ -123,7 +124,7 @@ impl Open {
 
     /// The peer gave up what is up to the cumulative TSN, or had it acknowledged: no redundancy to come covers it.
     pub(in crate::assoc) fn forward_decoder(&mut self) {
-        let below = self.tracker.cumulative() + 1;
+        let below = self.tracker.cumulative().next().get();
         if let Some(fec) = &mut self.fec {
             fec.decoder.forget_below(below);
         }

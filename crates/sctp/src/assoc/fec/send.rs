@@ -38,8 +38,8 @@ impl Open {
         let pause = self.queue.waiting_bytes() == 0 || !self.paths.best().any(|(index, _)| self.path_has_room(index));
         let Some(sender) = self.fec.as_mut().and_then(|fec| fec.sender.as_mut()) else { return };
         sender.encoder.on_acknowledged(self.ledger.base().get());
-        for tsn in sender.next..self.ledger.next_tsn().get() {
-            sender.encoder.on_source(tsn);
+        for tsn in sender.next.until(self.ledger.next_tsn()) {
+            sender.encoder.on_source(tsn.get());
             let Some(credit) = &mut sender.credit else {
                 while let Some(combination) = sender.encoder.poll_repair() {
                     sender.on_due(combination);
@@ -47,13 +47,13 @@ impl Open {
                 continue;
             };
             // What goes over two paths needs nothing else.
-            let chunk = self.ledger.get(Tsn::new(tsn)).filter(|chunk| chunk.has_message());
+            let chunk = self.ledger.get(tsn).filter(|chunk| chunk.has_message());
             let chunk = chunk.filter(|chunk| !self.queue.get(chunk.piece().message).copied);
             if let Some((index, _)) = chunk.and_then(Chunk::place) {
                 credit.on_source(now, self.paths[index].redundancy_owed());
             }
         }
-        sender.next = self.ledger.next_tsn().get();
+        sender.next = self.ledger.next_tsn();
         let due = sender.credit.as_mut().map_or(0, |credit| credit.take(now, pause));
         for _ in 0..due.min(Fec::MAX_DUE) {
             if let Some(combination) = sender.encoder.repair() {

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::assoc::testing::Pair;
-use crate::{Event, Reliability, SendOptions};
+use crate::{Event, Options, Reliability, SendOptions};
 use braidcast_core::Machine;
+use braidcast_queue::Method;
 use core::time::Duration;
 
 impl Pair {
@@ -63,4 +64,28 @@ fn asking_twice_changes_nothing() {
     pair.send(50_000);
     let plans = [pair.plan(), pair.plan(), pair.plan()];
     assert!(plans[0].is_some() && plans.iter().all(|plan| *plan == plans[0]), "{plans:?}");
+}
+
+#[test]
+fn what_waits_for_room_in_the_send_buffer_holds_up_no_sack() {
+    for concurrent in [true, false] {
+        let options = Options::default().with(|it| {
+            it.paths.concurrent = concurrent;
+            it.queue.method = Some(Method::Fifo);
+            (it.limits.send_buffer, it.limits.max_message) = (20_000, 9_000);
+            it.congestion.initial_window = Some(100);
+        });
+        let mut pair = Pair::with(options, 1);
+        let now = pair.now;
+        for _ in 0..2 {
+            pair.send(9_000);
+            while pair.association().poll_transmit(now, &mut Vec::new()).is_some() {}
+        }
+        assert!(pair.open().has_new_data(), "the second message waits until the first one is acknowledged");
+        let server = pair.ends[1].associations().next().unwrap();
+        pair.ends[1].association_mut(server).unwrap().send(now, b"data", SendOptions::default()).unwrap();
+        assert!(pair.exchange(1) > 0);
+        pair.now += Duration::from_millis(500);
+        assert_eq!(pair.plan(), Some((0, What::Sack)), "concurrent: {concurrent}");
+    }
 }

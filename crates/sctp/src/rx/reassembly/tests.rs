@@ -9,7 +9,7 @@ const INTERLEAVED: Limits = Limits { interleaving: true, ..LIMITS };
 
 fn data(tsn: u64, stream: u16, ssn: u16, first: bool, last: bool, payload: &[u8]) -> Fragment<'_> {
     Fragment {
-        tsn,
+        tsn: Tsn::new(tsn),
         stream,
         unordered: false,
         first,
@@ -29,7 +29,18 @@ fn unordered(fragment: Fragment<'_>) -> Fragment<'_> {
 fn idata(stream: u16, mid: u32, fsn: u32, last: bool, payload: &[u8]) -> Fragment<'_> {
     let key = Key::Mid { mid, fsn };
     let (first, ppid) = (fsn == 0, if fsn == 0 { 5 } else { 0 });
-    Fragment { tsn: 0, stream, unordered: false, first, last, ppid, key, payload, path: PathId(1), arrived: NOW }
+    Fragment {
+        tsn: Tsn::new(0),
+        stream,
+        unordered: false,
+        first,
+        last,
+        ppid,
+        key,
+        payload,
+        path: PathId(1),
+        arrived: NOW,
+    }
 }
 
 fn drain(reassembly: &mut Reassembly) -> Vec<Vec<u8>> {
@@ -143,7 +154,7 @@ fn forward_tsn_keeps_a_message_that_misses_nothing_below() {
     reassembly.insert(unordered(data(5, 0, 0, false, true, b"abandoned"))).unwrap();
     reassembly.insert(unordered(data(6, 0, 0, true, false, b"al"))).unwrap();
     reassembly.insert(unordered(data(7, 0, 0, false, false, b"i"))).unwrap();
-    reassembly.forward_tsn(7);
+    reassembly.forward_tsn(Tsn::new(7));
     reassembly.insert(unordered(data(8, 0, 0, false, true, b"ve"))).unwrap();
     assert_eq!(drain(&mut reassembly), [b"alive"]);
     assert_eq!(reassembly.buffered(), 0);
@@ -153,7 +164,7 @@ fn forward_tsn_keeps_a_message_that_misses_nothing_below() {
 fn the_end_of_a_message_whose_beginning_was_abandoned_is_dropped_whenever_it_comes() {
     let mut reassembly = Reassembly::new(LIMITS);
     reassembly.insert(unordered(data(13, 0, 0, false, false, b"x"))).unwrap();
-    reassembly.forward_tsn(11);
+    reassembly.forward_tsn(Tsn::new(11));
     reassembly.insert(unordered(data(12, 0, 0, false, false, b"x"))).unwrap();
     assert_eq!(reassembly.buffered(), 0);
     reassembly.insert(unordered(data(14, 0, 0, false, true, b"x"))).unwrap();
@@ -166,7 +177,7 @@ fn the_end_of_a_message_whose_beginning_was_abandoned_is_dropped_whenever_it_com
 fn a_message_given_up_before_its_end_had_a_tsn_makes_way_for_the_next() {
     let mut reassembly = Reassembly::new(LIMITS);
     reassembly.insert(unordered(data(10, 0, 0, true, false, b"x"))).unwrap();
-    reassembly.forward_tsn(10);
+    reassembly.forward_tsn(Tsn::new(10));
     reassembly.insert(unordered(data(11, 0, 0, true, true, b"next"))).unwrap();
     assert_eq!(drain(&mut reassembly), [b"next"]);
     assert_eq!(reassembly.buffered(), 0);
@@ -178,7 +189,7 @@ fn a_skipped_ordered_message_goes_though_it_misses_nothing_below() {
     reassembly.insert(data(10, 0, 0, true, false, b"x")).unwrap();
     reassembly.insert(data(12, 0, 2, true, true, b"waits for the one before")).unwrap();
     reassembly.skip_ssn(NOW, 0, 0);
-    reassembly.forward_tsn(10);
+    reassembly.forward_tsn(Tsn::new(10));
     assert_eq!(reassembly.buffered(), 24 + Fragment::OVERHEAD);
     reassembly.insert(data(11, 0, 1, true, true, b"next")).unwrap();
     assert_eq!(drain(&mut reassembly), [&b"next"[..], b"waits for the one before"]);
@@ -461,12 +472,12 @@ proptest! {
             match what {
                 0 => dut.skip_ssn(NOW, stream, mid as u16),
                 1 => dut.skip_mid(NOW, stream, unordered, mid),
-                2 => dut.forward_tsn(tsn),
+                2 => dut.forward_tsn(Tsn::new(tsn)),
                 3 => drop(dut.recv(&mut Vec::new())),
                 _ => {
                     let payload = &[0; 9][..tsn as usize % 10];
                     let path = PathId(0);
-                    let _ = dut.insert(Fragment { tsn, stream, unordered, first, last, ppid: 0, key, payload, path, arrived: NOW });
+                    let _ = dut.insert(Fragment { tsn: Tsn::new(tsn), stream, unordered, first, last, ppid: 0, key, payload, path, arrived: NOW });
                 }
             }
         }
