@@ -23,6 +23,8 @@ const exchange = {
       text(near, left, 32, c.faint, "center");
       text(far, right, 32, c.faint, "center");
     }
+    pen.save();
+    pen.beginPath(); pen.rect(0, top - 6, size.width, bottom - top + 12); pen.clip();
     const first = lower(sent.at, state.from - whole.longest), last = lower(sent.at, state.to);
     const stride = Math.max(1, Math.ceil((last - first) / this.most));
     this.stride = stride;
@@ -68,6 +70,7 @@ const exchange = {
       const lane = lanes.get(mark.path[m]);
       if (lane && mark.end[m] === about.left && mark.sign[m] !== 1) text(signs[mark.sign[m]], lane.left + 6, y(mark.at[m]) - 3, c.late);
     }
+    pen.restore();
   },
   find(px, py) {
     const { y, lanes } = this.place, scale = (y(1) - y(0));

@@ -19,14 +19,23 @@ const frames = {
       text(kinds[band.kind], left - 8, band.top + band.height / 2 + 4, c.kinds[band.kind], "right");
       const mine = [];
       for (let n = from; n < to; n++) if (frame.kind[this.order[n]] === band.kind) mine.push(this.order[n]);
-      const rows = Math.max(1, Math.min(16, Math.floor(band.height / 11))), height = band.height / rows;
       if (mine.length > 1500) { this.strip(band, mine, x, left, right); continue; }
-      const free = new Float64Array(rows).fill(-Infinity);
-      for (const f of mine) {
+      // The first row that is free, or of as many as fit the one that is so first.
+      const most = Math.max(1, Math.min(16, Math.floor(band.height / 11))), free = new Float64Array(most).fill(-Infinity);
+      const until = (f) => Math.max(Number.isNaN(frame.deadline[f]) ? frame.captured[f] : frame.deadline[f], frame.arrived[f] || 0);
+      let used = 1;
+      const places = mine.map((f) => {
         let row = 0;
-        for (let r = 1; r < rows; r++) if (free[r] < free[row]) row = r;
-        const end = Number.isNaN(frame.deadline[f]) ? (frame.arrived[f] || frame.captured[f]) : frame.deadline[f];
-        free[row] = Math.max(end, frame.arrived[f] || 0);
+        for (let r = 0; r < most; r++) { if (free[r] <= frame.captured[f]) { row = r; break; } if (free[r] < free[row]) row = r; }
+        free[row] = until(f);
+        if (row >= used) used = row + 1;
+        return row;
+      });
+      const height = Math.min(30, band.height / used);
+      pen.save();
+      pen.beginPath(); pen.rect(left, 0, right - left, size.height - 24); pen.clip();
+      for (let n = 0; n < mine.length; n++) {
+        const f = mine[n], row = places[n], end = Number.isNaN(frame.deadline[f]) ? until(f) : frame.deadline[f];
         const x0 = x(frame.captured[f]), x1 = Math.max(x(end), x0 + 2), y = band.top + row * height, h = Math.max(3, height - 3);
         pen.globalAlpha = frame.outcome[f] > 1 ? 0.55 : 0.22; pen.fillStyle = outcomeColour(f); pen.fillRect(x0, y, x1 - x0, h); pen.globalAlpha = 1;
         if (f === state.frame) { pen.strokeStyle = c.ink; pen.lineWidth = 2; pen.strokeRect(x0, y, x1 - x0, h); }
@@ -40,8 +49,9 @@ const frames = {
           if (lost) { segment(px - 2, y + h / 2 - 2, px + 2, y + h / 2 + 2, c.bad); segment(px - 2, y + h / 2 + 2, px + 2, y + h / 2 - 2, c.bad); }
         }
         if (frame.arrived[f] > 0) segment(x(frame.arrived[f]), y - 1, x(frame.arrived[f]), y + h + 1, outcomeColour(f), 2);
-        if (x1 - x0 > 70) text(`${frame.number[f]}`, x0 + 3, y + h / 2 + 4, c.ink);
+        if (x1 - x0 > 60 && h > 8) text(`${frame.number[f]}`, x1 - 4, y + h / 2 + 4, c.ink, "right");
       }
+      pen.restore();
     }
   },
   // So many frames that a pixel stands for several: how many of them were on time.

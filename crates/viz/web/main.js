@@ -167,4 +167,6 @@ recall();
 sync();
 new ResizeObserver(redraw).observe(canvas);
 paint();
+// When all was there to be seen, ms after the page was asked for.
+document.documentElement.dataset.opened = Math.round(performance.now());
 document.documentElement.dataset.ready = "yes";

@@ -9,6 +9,7 @@ const sequence = {
     for (let i = first; i < last; i++) {
       if (sent.end[i] !== about.left && sent.end[i] !== 255) continue;
       const n = sent.number[i];
+      if (sent.at[i] < state.from && !(sent.arrived[i] >= state.from)) continue;
       if (n < low) low = n;
       if (n > high) high = n;
     }
@@ -20,6 +21,8 @@ const sequence = {
       text(String(n), left - 6, y(n) + 4, c.faint, "right");
     }
     this.place = { x, y, left, right };
+    pen.save();
+    pen.beginPath(); pen.rect(left, 0, right - left, bottom); pen.clip();
     const stride = Math.max(1, Math.ceil((last - first) / this.most)), late = [];
     this.stride = stride;
     for (let i = first; i < last; i += stride) {
@@ -33,6 +36,7 @@ const sequence = {
     for (let n = 0; n < late.length; n += 2) {
       segment(late[n] - 3, late[n + 1] - 3, late[n] + 3, late[n + 1] + 3, c.bad, 1.4); segment(late[n] - 3, late[n + 1] + 3, late[n] + 3, late[n + 1] - 3, c.bad, 1.4);
     }
+    pen.restore();
   },
   find(px, py) {
     if (!this.place) return null;

@@ -283,7 +283,7 @@ impl Open {
         let arrival = self.tracker.observe(fragment.tsn);
         self.journal.tell(|| SctpEvent::ChunkReceived {
             path: fragment.path,
-            tsn: fragment.tsn as u32,
+            tsn: fragment.tsn.wire(),
             bytes: fragment.payload.len() as u16,
             new: matches!(arrival, Arrival::New { .. }),
         });

@@ -116,7 +116,7 @@ impl Open {
         if arrivals.new
             && let Some(path) = self.paths.at(arrived.get()).map(|index| self.paths[index].id())
         {
-            self.journal.tell(|| SctpEvent::ChunkRecovered { path, tsn: tsn as u32 });
+            self.journal.tell(|| SctpEvent::ChunkRecovered { path, tsn: tsn.wire() });
         }
         arrivals.immediate |= arrivals.new;
         arrivals.new |= before;
