@@ -29,4 +29,5 @@ help! {
     lab_run: "lab run --help",
     demo: "demo --help",
     key: "key --help",
+    viz: "viz --help",
 }
