@@ -6,6 +6,7 @@
 Each round runs every peer once, in turn; each figure is the min, median and max over the rounds, each ratio the median of
 the rounds' own ratios. Trust CPU seconds and ratios; Gbit/s depends on what else the machine does. The server has CPU 1,
 the client CPU 0, unless --nopin.
+  Ours encrypts (AES-128-GCM), unless it says --plain.
   bulk  one path over the loopback, reliable but for DCCP and datagrams, of which 99 % must arrive; usrsctp is Debian's tsctp,
         which formats a debug line for each event.
         Where ../shared/bench/peers has been built, its peers are run too.
@@ -64,6 +65,8 @@ class Live:
 
 def bulk_peers(bin_dir, ours, tmp):
     peers = {OURS: Bulk(f"{ours} perf server 127.0.0.1:7501", f"{ours} perf client 127.0.0.1:7501 --bytes {500 * MB}", 500 * MB)}
+    plain = f"{ours} perf client 127.0.0.1:7500 --plain --bytes {500 * MB}"
+    peers[f"{OURS} --plain"] = Bulk(f"{ours} perf server 127.0.0.1:7500 --plain", plain, 500 * MB)
     quinn = f"{bin_dir}/quinn-bulk"
     peers["quinn, AES-128"] = Bulk(
         f"{quinn} server 127.0.0.1:7502 {tmp}/cert", f"{quinn} client 127.0.0.1:7502 {tmp}/cert {500 * MB}", 500 * MB)
@@ -135,6 +138,9 @@ def live_peers(ours):
         f"{OURS}, two paths": Live(
             f"{ours} receive 127.0.0.1:7601,127.0.0.1:7602 udp://127.0.0.1:7612",
             f"{ours} send udp://127.0.0.1:7610 --to 127.0.0.1:7601 --to 127.0.0.1:7602", 7610, 7612),
+        f"{OURS} --plain, two paths": Live(
+            f"{ours} receive 127.0.0.1:7605,127.0.0.1:7606 udp://127.0.0.1:7618 --plain",
+            f"{ours} send udp://127.0.0.1:7617 --to 127.0.0.1:7605 --to 127.0.0.1:7606 --plain", 7617, 7618),
         f"{OURS}, one path": Live(
             f"{ours} receive 127.0.0.1:7603 udp://127.0.0.1:7615",
             f"{ours} send udp://127.0.0.1:7613 --to 127.0.0.1:7603", 7613, 7615),

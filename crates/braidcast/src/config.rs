@@ -3,10 +3,12 @@
 
 use crate::args::Cli;
 use crate::failure::Failure;
+use crate::out::style::Style;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 use std::ops::Range;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -102,6 +104,15 @@ impl<'a> File<'a> {
         format!("{}:{}", self.path.display(), before.matches('\n').count() + 1)
     }
 
+    fn warn_if_others_read_it(&self) {
+        let mode = std::fs::metadata(self.path).map_or(0, |it| it.permissions().mode());
+        if mode & 0o077 != 0 {
+            let (path, style) = (self.path.display(), Style::stderr());
+            let warning = style.yellow("warning:");
+            say!("{warning} others on this machine may read the key in {path}; to end that: chmod 600 {path}");
+        }
+    }
+
     /// Checks the whole file and adds to `extra` what belongs to the subcommand that was typed.
     fn apply(
         &self,
@@ -140,6 +151,9 @@ impl<'a> File<'a> {
             let Some(arg) = keys(command).find(|(k, _)| k == name).map(|(_, arg)| arg) else {
                 return Err(self.unknown(command, key, above));
             };
+            if name == "key" {
+                self.warn_if_others_read_it();
+            }
             let tokens = self.tokens(arg, name, value)?;
             self.check(&tokens, value, above)?;
             let overruled = |m| is_typed(m, arg) || command.get_arg_conflicts_with(arg).iter().any(|c| is_typed(m, c));

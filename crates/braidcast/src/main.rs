@@ -10,11 +10,13 @@ mod args;
 mod cmd;
 mod config;
 mod failure;
+mod process;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = match config::parse(std::env::args_os().collect()) {
+    let argv: Vec<_> = std::env::args_os().collect();
+    let cli = match config::parse(argv.clone()) {
         Ok(cli) => cli,
         Err(config::Refused::Clap(error)) => {
             // Help and version come this way too; a reader that went away is no failure.
@@ -23,6 +25,10 @@ fn main() -> ExitCode {
         }
         Err(config::Refused::File(failure)) => return failure.report(),
     };
+    if let Some(error) = process::hide_key(&argv) {
+        let (what, mend) = ("cannot hide --key from the process list", "give it as BRAIDCAST_KEY or by --key-file");
+        return failure::Failure::new(format!("{what}: {error}"), mend).report();
+    }
     match cmd::run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),

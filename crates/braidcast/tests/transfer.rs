@@ -153,19 +153,128 @@ fn the_same_key_lets_a_file_through_and_nobody_reads_it_on_the_way() {
 }
 
 #[test]
-fn another_key_or_none_is_refused_in_words_at_both_ends_and_nothing_is_written() {
-    for (theirs, said) in
-        [("--key wrong", "the key is not the one that is expected here"), ("", "Missing DTLS Chunk Support")]
-    {
-        let dir = tempfile::tempdir().unwrap();
-        let port = free_port();
-        let receiver = Running::start(dir.path(), &format!("receive {port} out.bin --key right")).wait_for("listening");
+fn without_a_key_it_is_encrypted_all_the_same_and_both_ends_show_both_fingerprints() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    std::fs::write(dir.path().join("in.bin"), noise(10_000)).unwrap();
+    let receiver = Running::start(dir.path(), &format!("receive {port} out.bin --json")).wait_for("listening");
+    let sent = Running::start(dir.path(), &format!("send in.bin --to 127.0.0.1:{port}")).finish();
+    let received = receiver.finish();
+    let security = &received.json()["security"];
+    assert_eq!((security["authenticated"].as_bool(), security["peer_key"].as_str()), (Some(false), Some("ephemeral")));
+    let fingerprints = ["fingerprint", "peer_fingerprint"].map(|name| security[name].as_str().unwrap().to_owned());
+    assert!(fingerprints[0] != fingerprints[1] && fingerprints.iter().all(|it| it.len() == 64));
+    let [theirs, ours] = fingerprints;
+    sent.says(0, &["encrypted (AES-128-GCM), not authenticated", &format!("this end's key  {ours}"), &theirs]);
+}
+
+#[test]
+fn plain_at_both_ends_encrypts_nothing_and_says_so() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    std::fs::write(dir.path().join("in.bin"), noise(1000)).unwrap();
+    let receiver = Running::start(dir.path(), &format!("receive {port} out.bin --plain")).wait_for("listening");
+    let sent = Running::start(dir.path(), &format!("send in.bin --to 127.0.0.1:{port} --plain")).finish();
+    sent.says(0, &["--plain: nothing is encrypted", "not encrypted (--plain)"]);
+    receiver.finish().says(0, &["--plain: nothing is encrypted", "not encrypted (--plain)"]);
+}
+
+#[allow(clippy::disallowed_types, reason = "somebody on the way, with a real socket")]
+/// Passes datagrams on between whoever sends to its port and `server`, and keeps them all.
+fn listener_in_between(server: u16) -> (u16, std::sync::Arc<std::sync::Mutex<Vec<u8>>>) {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let (port, heard) = (socket.local_addr().unwrap().port(), std::sync::Arc::default());
+    let kept = std::sync::Arc::clone(&heard);
+    std::thread::spawn(move || {
+        let (server, mut client, mut buf) = (([127, 0, 0, 1], server).into(), None, vec![0; 65_536]);
+        while let Ok((len, from)) = socket.recv_from(&mut buf) {
+            let kept: &std::sync::Mutex<Vec<u8>> = &kept;
+            kept.lock().unwrap().extend_from_slice(&buf[..len]);
+            let to = if from == server { client.unwrap_or(server) } else { *client.insert(from) };
+            let _ = socket.send_to(&buf[..len], to);
+        }
+    });
+    (port, heard)
+}
+
+#[test]
+fn who_listens_on_the_way_reads_nothing_unless_both_ends_say_plain() {
+    for (flags, readable) in [("", false), ("--key some-long-passphrase", false), ("--plain", true)] {
+        let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+        // Found wherever a packet's bounds are.
+        let secret = b"attack at dawn; ".repeat(4000);
+        std::fs::write(dir.path().join("in.bin"), &secret).unwrap();
+        let receiver =
+            Running::start(dir.path(), &format!("receive 127.0.0.1:{port} out.bin {flags}")).wait_for("listening");
+        let (between, heard) = listener_in_between(port);
+        Running::start(dir.path(), &format!("send in.bin --to 127.0.0.1:{between} {flags}")).finish().says(0, &[]);
+        receiver.finish().says(0, &[]);
+        assert!(std::fs::read(dir.path().join("out.bin")).unwrap() == secret);
+        let heard = heard.lock().unwrap();
+        assert!(heard.len() > secret.len(), "all of it went by");
+        let found = heard.windows(16).filter(|window| *window == b"attack at dawn; ").count();
+        assert_eq!(found > 0, readable, "{flags}: {found} times");
+    }
+}
+
+#[test]
+fn ends_that_do_not_go_together_say_which_at_both_ends_and_nothing_is_written() {
+    let here = |it: &str| format!("no secure connection: {it}");
+    for (receive, send, at_receiver, at_sender) in [
+        (
+            "--key right",
+            "--key wrong",
+            "the other end has another key (fingerprint",
+            "the other end does not accept our key",
+        ),
+        (
+            "--key right",
+            "",
+            "this end has a key, and the other end has none",
+            "the other end has a key, and this end has none",
+        ),
+        (
+            "",
+            "--key right",
+            "the other end has a key, and this end has none",
+            "this end has a key, and the other end has none",
+        ),
+        (
+            "",
+            "--plain",
+            "the other end does not encrypt, and this end insists",
+            "the other end encrypts, and this end does not",
+        ),
+        (
+            "--plain",
+            "",
+            "the other end encrypts, and this end does not",
+            "the other end does not encrypt, and this end insists",
+        ),
+    ] {
+        let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+        let receiver = Running::start(dir.path(), &format!("receive {port} out.bin {receive}")).wait_for("listening");
         std::fs::write(dir.path().join("in.bin"), noise(1000)).unwrap();
-        let ran = Running::start(dir.path(), &format!("send in.bin --to 127.0.0.1:{port} {theirs}")).finish();
-        ran.says(1, &["no connection", said]);
-        let receiver = if theirs.is_empty() { receiver } else { receiver.wait_for("a sender was turned away") };
-        drop(receiver);
-        assert_eq!(std::fs::read(dir.path().join("out.bin")).unwrap_or_default(), b"", "{theirs}");
+        let ran = Running::start(dir.path(), &format!("send in.bin --to 127.0.0.1:{port} {send}")).finish();
+        ran.says(1, &["no connection", &here(at_sender), "give both ends the same --key"]);
+        drop(receiver.wait_for(&here(at_receiver)));
+        assert_eq!(std::fs::read(dir.path().join("out.bin")).unwrap_or_default(), b"", "{receive} {send}");
+    }
+}
+
+#[test]
+fn a_key_that_was_typed_is_not_in_the_process_list_and_no_capability_is_kept() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    let receiver =
+        Running::start(dir.path(), &format!("receive {port} out.bin --key OPENSESAME")).wait_for("listening");
+    let of = |file: &str| std::fs::read_to_string(format!("/proc/{}/{file}", receiver.id())).unwrap();
+    let (seen, status) = (of("cmdline"), of("status"));
+    assert!(
+        seen.contains("out.bin") && !seen.contains("OPENSESAME") && !of("environ").contains("OPENSESAME"),
+        "{seen}"
+    );
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
+    assert_eq!((field("NoNewPrivs:").as_str(), field("Name:").as_str()), ("1", "braidcast"));
+    for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
+        assert_eq!(u64::from_str_radix(&field(set), 16), Ok(0), "{set}");
     }
 }
 

@@ -101,6 +101,8 @@ fn a_dccp_measurement_keeps_to_what_dccp_can() {
 
 #[test]
 fn a_key_that_cannot_be_right_is_not_taken_for_a_passphrase() {
+    refused("send x.ts --to 127.0.0.1:1 --key=", &["the key is empty", "braidcast key new"]);
+    refused("send x.ts --to 127.0.0.1:1 --plain --key some-secret", &["--plain", "cannot be used with", "--key"]);
     refused(
         "send x.ts --to 127.0.0.1:1 --key braid1qqqq",
         &["--key", "a character is wrong or missing", "braidcast key new"],

@@ -37,6 +37,8 @@ pub enum Wake {
     Interfaces(Vec<InterfaceChange>),
     /// SIGINT, SIGTERM or SIGHUP came; one within a second after another is the same one. The third ends the process at once.
     Interrupt,
+    /// SIGHUP came, where [`Driver::reload_on_hangup`] was called.
+    Reload,
     /// The time that the caller gave has come.
     Until,
 }
@@ -211,6 +213,12 @@ impl Driver {
         Ok(())
     }
 
+    /// SIGHUP asks for what is configured to be read again from now on ([`Wake::Reload`]), and ends nothing. After
+    /// [`catch_interrupts`](Self::catch_interrupts).
+    pub fn reload_on_hangup(&self) {
+        self.interrupts.iter().for_each(Interrupts::reload_on_hangup);
+    }
+
     /// Whether SIGTERM has come: the system, not a user, wants the program to end.
     pub fn is_terminated(&self) -> bool {
         self.interrupts.as_ref().is_some_and(Interrupts::is_terminated)
@@ -315,6 +323,9 @@ impl Driver {
                 INTERRUPT => {
                     if self.interrupts.as_mut().is_some_and(Interrupts::take) {
                         self.wakes.push_front(Wake::Interrupt);
+                    }
+                    if self.interrupts.as_ref().is_some_and(Interrupts::take_reload) {
+                        self.wakes.push_back(Wake::Reload);
                     }
                 }
                 WATCH => {

@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 /// Signals within this time after one that counted are that one, sent again, in ns: `timeout` signals its child and its group.
 const SAME: u64 = 1_000_000_000;
+/// What goes through the pipe.
+const INTERRUPT: u8 = 1;
+const RELOAD: u8 = 2;
 /// So many that count end the process at once, whatever it is busy with.
 const ENOUGH: u32 = 3;
 
@@ -29,6 +32,9 @@ pub(crate) struct Interrupts {
 struct Presses {
     /// The system ends the program, and not its user.
     terminated: AtomicBool,
+    /// SIGHUP ends nothing, and asks for what is configured to be read again.
+    reloads: AtomicBool,
+    reload: AtomicBool,
     count: AtomicU32,
     last: AtomicU64,
 }
@@ -57,13 +63,18 @@ impl Interrupts {
                 if signal == SIGTERM {
                     presses.terminated.store(true, Ordering::Relaxed);
                 }
+                if signal == SIGHUP && presses.reloads.load(Ordering::Relaxed) {
+                    presses.reload.store(true, Ordering::Relaxed);
+                    let _ = send(&*write, &[RELOAD], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+                    return;
+                }
                 match presses.count(now()) {
                     None => {}
                     // 128 + signal is what shells report for a process that a signal ended.
                     Some(ENOUGH..) => exit(128 + signal),
                     Some(_) => {
                         // A full pipe has been told enough.
-                        let _ = send(&*write, &[1], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
+                        let _ = send(&*write, &[INTERRUPT], SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
                     }
                 }
             };
@@ -85,12 +96,23 @@ impl Interrupts {
         self.presses.terminated.load(Ordering::Relaxed)
     }
 
-    /// Empties the pipe; `true` if a signal had come.
+    /// SIGHUP is no interrupt from now on.
+    pub(crate) fn reload_on_hangup(&self) {
+        self.presses.reloads.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether SIGHUP has come since the last call.
+    pub(crate) fn take_reload(&self) -> bool {
+        self.presses.reload.swap(false, Ordering::Relaxed)
+    }
+
+    /// Empties the pipe; `true` if an interrupt had come.
     pub(crate) fn take(&mut self) -> bool {
         let mut seen = false;
         let mut buf = [0; 16];
         while matches!(self.pipe.read(&mut buf), Ok(n) if n > 0) {
-            seen = true;
+            seen |= buf[..].contains(&INTERRUPT);
+            buf.fill(0);
         }
         seen
     }

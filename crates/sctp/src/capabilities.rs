@@ -95,7 +95,7 @@ impl Offer {
         match &options.security {
             None => offer,
             Some(security) => {
-                let keys = Some(KeyOffer::new(rng.u32(), Roles::Both, security.method.id()));
+                let keys = Some(KeyOffer::of(rng.u32(), Roles::Both, &*security.method));
                 Self { keys, auth: false, random: None, chunks: None, hmacs: None, ..offer }
             }
         }
@@ -103,7 +103,7 @@ impl Offer {
 
     /// The same in an INIT ACK: who is called begins the key handshake, so that both are ready one round trip after the cookie.
     pub(crate) fn answering(self, rng: &mut Rng, security: Option<&SecurityOptions>) -> Self {
-        let keys = security.map(|it| KeyOffer::new(rng.u32(), Roles::Only(Role::Client), it.method.id()));
+        let keys = security.map(|it| KeyOffer::of(rng.u32(), Roles::Only(Role::Client), &*it.method));
         Self { keys, ..self }
     }
 
@@ -117,6 +117,11 @@ impl Offer {
         let (role, _) = ours.agree(&theirs)?;
         let (client, server) = if role == Role::Client { (ours, theirs) } else { (theirs, ours) };
         Ok(Some((role, Transcript { client, server })))
+    }
+
+    /// Whether the sender of this offer encrypts.
+    pub(crate) const fn encrypts(&self) -> bool {
+        self.keys.is_some()
     }
 
     /// This offer without what comes to nothing, as `peer` does not offer it.
@@ -332,12 +337,20 @@ pub(crate) enum Refusal<'a> {
 }
 
 impl Refusal<'_> {
-    /// Appends the error cause for the ABORT that answers an INIT or INIT-ACK like this.
+    /// Whether it is about protection.
+    pub(crate) const fn is_insecure(&self) -> bool {
+        matches!(self, Self::Plain | Self::Keys(_))
+    }
+
+    /// Appends the error causes for the ABORT that answers an INIT or INIT-ACK like this. Where it is about protection, the second one
+    /// is the sentence that the other end shows to its user.
     pub(crate) fn emit(&self, w: &mut Writer<'_>) {
         if let Self::Plain = self {
             Cause::NoProtection { kind: cause::NO_PROTECTION }.emit(w);
+            Cause::UserInitiatedAbort(b"the other end encrypts, and this end does not").emit(w);
         } else if let Self::Keys(disagreement) = self {
             Cause::NoProtection { kind: disagreement.cause() }.emit(w);
+            Cause::UserInitiatedAbort(disagreement.mirrored().to_string().as_bytes()).emit(w);
         } else if let Self::HostName { parameters } = self {
             let name = parameters.iter().map_while(Result::ok).find(|raw| raw.kind == kind::HOST_NAME);
             Cause::UnresolvableAddress(name.map_or(&[], |raw| raw.bytes)).emit(w);

@@ -198,6 +198,7 @@ const NUMBERS: [fn(&mut Options, u64); 34] = [
     |it, n| it.timers.give_up = Some(nanos(n)),
     |it, n| it.paths.longest_silence = Some(nanos(n)),
     |it, n| it.timers.max_init_retransmits = n as u32,
+    |it, n| it.timers.open_over_all = Some(nanos(n)),
     |it, n| it.timers.cookie_life = nanos(n),
     |it, n| it.sack.every = n as u32,
     |it, n| it.sack.delay = nanos(n),

@@ -72,6 +72,18 @@ impl core::str::FromStr for Fingerprint {
     }
 }
 
+/// What sort of public key an end shows in the key handshake. Said in clear beforehand, so that ends that do not go together can say
+/// why; who lies about it gains nothing, since the handshake decides.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum KeyKind {
+    /// The one that all have who share a secret.
+    Shared,
+    /// One of its own, which it keeps.
+    Own,
+    /// One that was drawn for this run: encrypts, and says nothing about who it is.
+    Ephemeral,
+}
+
 /// Who is at the other end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Peer {
@@ -128,6 +140,21 @@ pub trait Exchange: fmt::Debug + Send {
 pub trait Method: fmt::Debug + Send + Sync {
     /// Its number in the parameter ("DTLS Key Management Identifier").
     fn id(&self) -> u8;
+
+    /// What sort of key this end shows, where that is to be said.
+    fn shows(&self) -> Option<KeyKind> {
+        None
+    }
+
+    /// Whether this end lets in only those whose own keys it knows.
+    fn wants_known(&self) -> bool {
+        false
+    }
+
+    /// Of the key that this end shows, if it has one.
+    fn fingerprint(&self) -> Option<Fingerprint> {
+        None
+    }
 
     /// Begins a handshake. `transcript` is what keys depend on.
     fn begin(&self, role: Role, transcript: &Transcript) -> Box<dyn Exchange>;

@@ -1,6 +1,6 @@
 //! What protects one association: key messages, records of two epochs at a time, and the change of keys.
 
-use crate::exchange::{Exchange, Method, Peer, Refused, Role, Transcript};
+use crate::exchange::{Exchange, Fingerprint, KeyKind, Method, Peer, Refused, Role, Transcript};
 use crate::{Counts, Limits, Opener, Rejected, Sealer, Spent, Suite};
 use braidcast_core::Instant;
 use core::fmt;
@@ -23,6 +23,19 @@ pub enum State {
     Agreeing,
     /// All that comes must be protected, and all that goes is.
     Protected,
+}
+
+/// How an association is protected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// By which cipher suite.
+    pub suite: Suite,
+    /// Of the public key that this end showed.
+    pub fingerprint: Option<Fingerprint>,
+    /// What sort of key the other end said that it shows.
+    pub shows: Option<KeyKind>,
+    /// Who is there.
+    pub peer: Peer,
 }
 
 /// Why an association cannot go on.
@@ -121,6 +134,13 @@ impl Guard {
     /// Who is at the other end, once that is known.
     pub const fn peer(&self) -> Option<Peer> {
         self.peer
+    }
+
+    /// How it is protected, once it is.
+    pub fn standing(&self) -> Option<Standing> {
+        let theirs = if self.role == Role::Client { &self.transcript.server } else { &self.transcript.client };
+        let (suite, fingerprint) = (self.suite()?, self.method.fingerprint());
+        Some(Standing { suite, fingerprint, shows: theirs.shows(), peer: self.peer? })
     }
 
     /// The cipher suite in use.

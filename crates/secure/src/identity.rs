@@ -1,7 +1,7 @@
 //! Who one is: an Ed25519 key, drawn at random, kept in a file, or followed from what is shared.
 
-use crate::secret::SharedKey;
-use crate::{Failed, Fingerprint};
+use crate::secret::{PrivateKey, SharedKey};
+use crate::{Failed, Fingerprint, KeyKind};
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
 use aws_lc_rs::{digest, hkdf, rand};
@@ -19,18 +19,16 @@ const SPKI_PREFIX: [u8; 12] = [0x30, 0x2A, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0
 pub struct Identity {
     certified: Arc<CertifiedKey>,
     fingerprint: Fingerprint,
+    kind: KeyKind,
 }
 
 impl Identity {
-    /// Bytes of a private key.
-    pub const SEED: usize = 32;
-
-    /// With the private key `seed`.
+    /// With the private key `key`.
     ///
     /// # Errors
     /// [`Failed`] where the cryptographic library has no memory.
-    pub fn from_seed(seed: &[u8; Self::SEED]) -> Result<Self, Failed> {
-        let pair = Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| Failed)?;
+    pub fn own(key: &PrivateKey) -> Result<Self, Failed> {
+        let pair = Ed25519KeyPair::from_seed_unchecked(key.bytes()).map_err(|_| Failed)?;
         let der: Pkcs8V1Der<'static> = pair.as_der().map_err(|_| Failed)?;
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(der.as_ref()));
         let signing = rustls::crypto::aws_lc_rs::sign::any_eddsa_type(match &key {
@@ -41,37 +39,52 @@ impl Identity {
         let public = [&SPKI_PREFIX, pair.public_key().as_ref()].concat();
         let fingerprint = fingerprint(&public);
         let certified = Arc::new(CertifiedKey::new(vec![CertificateDer::from(public)], signing));
-        Ok(Self { certified, fingerprint })
+        Ok(Self { certified, fingerprint, kind: KeyKind::Own })
     }
 
     /// A new one, which nobody knows. Its private key comes along, to be kept.
     ///
     /// # Errors
     /// [`Failed`] where the operating system gives no randomness.
-    pub fn generate() -> Result<(Self, Zeroizing<[u8; Self::SEED]>), Failed> {
-        let mut seed = Zeroizing::new([0; Self::SEED]);
+    pub fn generate() -> Result<(Self, PrivateKey), Failed> {
+        let mut seed = Zeroizing::new([0; PrivateKey::LEN]);
         rand::fill(&mut *seed).map_err(|_| Failed)?;
-        Ok((Self::from_seed(&seed)?, seed))
+        let key = PrivateKey::new(*seed);
+        Ok((Self::own(&key)?, key))
+    }
+
+    /// One for this run only, which nobody knows and nobody will see again.
+    ///
+    /// # Errors
+    /// [`Failed`] where the operating system gives no randomness.
+    pub fn ephemeral() -> Result<Self, Failed> {
+        Ok(Self { kind: KeyKind::Ephemeral, ..Self::generate()?.0 })
     }
 
     /// The one that all have who share `key`. Takes a quarter of a second if that is a passphrase.
     ///
     /// # Errors
-    /// As [`from_seed`](Self::from_seed).
+    /// As [`own`](Self::own).
     pub fn shared(key: &SharedKey) -> Result<Self, Failed> {
         let stretched;
         let (kind, bytes): (&[u8], &[u8]) = match key {
             SharedKey::Secret(secret) => (b"secret", secret.bytes()),
             SharedKey::Passphrase(passphrase) => {
                 stretched = passphrase.stretched();
-                (b"passphrase", &*stretched)
+                (b"passphrase", stretched.bytes())
             }
+            SharedKey::Stretched(stretched) => (b"passphrase", stretched.bytes()),
         };
         let extracted = hkdf::Salt::new(hkdf::HKDF_SHA256, b"braidcast identity 1").extract(bytes);
-        let mut seed = Zeroizing::new([0; Self::SEED]);
+        let mut seed = Zeroizing::new([0; PrivateKey::LEN]);
         let info = [kind];
         extracted.expand(&info, hkdf::HKDF_SHA256).and_then(|okm| okm.fill(&mut *seed)).map_err(|_| Failed)?;
-        Self::from_seed(&seed)
+        Ok(Self { kind: KeyKind::Shared, ..Self::own(&PrivateKey::new(*seed))? })
+    }
+
+    /// What sort of key it is.
+    pub const fn kind(&self) -> KeyKind {
+        self.kind
     }
 
     /// SHA-256 of the public key (its `SubjectPublicKeyInfo`).

@@ -27,10 +27,10 @@ mod secret;
 pub mod tls;
 
 pub use cipher::{Cipher, Ciphers, Failed, Keys, NONCE, Suite, TAG};
-pub use exchange::{Agreement, Exchange, Fingerprint, Method, Peer, Refused, Role, Transcript};
-pub use guard::{Guard, GuardError, State};
+pub use exchange::{Agreement, Exchange, Fingerprint, KeyKind, Method, Peer, Refused, Role, Transcript};
+pub use guard::{Guard, GuardError, Standing, State};
 pub use limits::Limits;
 pub use offer::{Disagreement, Offer, OfferError, Roles};
 pub use record::{Counts, HEADER, MAX_PLAINTEXT, OVERHEAD, Opener, Rejected, Sealer, Spent};
 pub use replay::Window;
-pub use secret::{Passphrase, Secret, SecretError, SharedKey};
+pub use secret::{Passphrase, PrivateKey, Secret, SecretError, SharedKey, Stretched};

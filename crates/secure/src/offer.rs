@@ -1,7 +1,7 @@
 //! The DTLS Key Management Parameter (draft-ietf-tsvwg-sctp-dtls-chunk, "DTLS Key Management Parameter"): who can do what, and
 //! what follows.
 
-use crate::exchange::Role;
+use crate::exchange::{KeyKind, Method, Role};
 use core::fmt;
 
 /// Which roles an end would take in the key handshake.
@@ -41,15 +41,39 @@ pub enum Disagreement {
     /// Cause 103.
     #[error("both ends want the same role in the key handshake")]
     Roles,
+    /// Cause 101, as all that follow.
+    #[error("this end has a key, and the other end has none")]
+    NoKeyThere,
+    /// The same the other way round.
+    #[error("the other end has a key, and this end has none")]
+    NoKeyHere,
+    /// The peer's key will be another one next time, so nobody can know it.
+    #[error("this end takes only keys that it knows, and the other end has none of its own")]
+    UnknownThere,
+    /// The same the other way round.
+    #[error("the other end takes only keys that it knows, and this end has none of its own")]
+    UnknownHere,
 }
 
 impl Disagreement {
     /// The error cause that says so in ABORT.
     pub const fn cause(self) -> u16 {
         match self {
-            Self::NoCommonMethod => 101,
+            Self::NoCommonMethod | Self::NoKeyThere | Self::NoKeyHere | Self::UnknownThere | Self::UnknownHere => 101,
             Self::Tie => 102,
             Self::Roles => 103,
+        }
+    }
+
+    /// The same as the other end sees it.
+    #[must_use]
+    pub const fn mirrored(self) -> Self {
+        match self {
+            Self::NoKeyThere => Self::NoKeyHere,
+            Self::NoKeyHere => Self::NoKeyThere,
+            Self::UnknownThere => Self::UnknownHere,
+            Self::UnknownHere => Self::UnknownThere,
+            other => other,
         }
     }
 }
@@ -65,7 +89,23 @@ impl Offer {
     const SERVER: u8 = 2;
     const CLIENT: u8 = 1;
 
-    /// An offer of one `method`, without restart. `tie_breaker` is to be drawn at random.
+    /// Identifiers that stand for no method: which sort of key the sender will show, and that it takes only keys that it knows. To
+    /// others they are methods that they do not have.
+    const KINDS: [(u8, KeyKind); 3] = [(248, KeyKind::Shared), (249, KeyKind::Own), (250, KeyKind::Ephemeral)];
+    const WANTS_KNOWN: u8 = 251;
+
+    /// An offer of `method` with all that is to be said of it, without restart. `tie_breaker` is to be drawn at random.
+    pub fn of(tie_breaker: u32, roles: Roles, method: &dyn Method) -> Self {
+        let mut offer = Self::new(tie_breaker, roles, method.id());
+        let kind = Self::KINDS.iter().find(|(_, kind)| method.shows() == Some(*kind)).map(|(id, _)| *id);
+        for id in kind.into_iter().chain(method.wants_known().then_some(Self::WANTS_KNOWN)) {
+            offer.bytes[usize::from(offer.len)] = id;
+            offer.len += 1;
+        }
+        offer
+    }
+
+    /// An offer of one `method`, of which nothing else is said.
     pub fn new(tie_breaker: u32, roles: Roles, method: u8) -> Self {
         let flags = match roles {
             Roles::Only(Role::Server) => Self::SERVER,
@@ -114,8 +154,36 @@ impl Offer {
         self.bytes[4] & bit != 0
     }
 
-    fn methods(&self) -> &[u8] {
+    fn identifiers(&self) -> &[u8] {
         &self.value()[5..]
+    }
+
+    fn methods(&self) -> impl Iterator<Item = u8> + '_ {
+        let says = |id: u8| id == Self::WANTS_KNOWN || Self::KINDS.iter().any(|(kind, _)| *kind == id);
+        self.identifiers().iter().copied().filter(move |&id| !says(id))
+    }
+
+    /// What sort of key the sender of this offer will show, if it says so.
+    pub fn shows(&self) -> Option<KeyKind> {
+        let has = |id| self.identifiers().contains(&id);
+        Self::KINDS.iter().find(|(id, _)| has(*id)).map(|(_, kind)| *kind)
+    }
+
+    fn wants_known(&self) -> bool {
+        self.identifiers().contains(&Self::WANTS_KNOWN)
+    }
+
+    /// Whether each may let in the other, by what they say of their keys.
+    fn go_together(&self, peer: &Self) -> Result<(), Disagreement> {
+        let (Some(ours), Some(theirs)) = (self.shows(), peer.shows()) else { return Ok(()) };
+        match (ours, theirs) {
+            (KeyKind::Shared, KeyKind::Shared) => Ok(()),
+            (KeyKind::Shared, _) => Err(Disagreement::NoKeyThere),
+            (_, KeyKind::Shared) => Err(Disagreement::NoKeyHere),
+            (_, KeyKind::Ephemeral) if self.wants_known() => Err(Disagreement::UnknownThere),
+            (KeyKind::Ephemeral, _) if peer.wants_known() => Err(Disagreement::UnknownHere),
+            _ => Ok(()),
+        }
     }
 
     /// Our role and the method, from what we and the peer offered (draft, "Establishment of a Protected Association").
@@ -136,8 +204,10 @@ impl Offer {
             },
         };
         let (chooses, other) = if role == Role::Server { (self, peer) } else { (peer, self) };
-        let method = chooses.methods().iter().find(|method| other.methods().contains(method));
-        Ok((role, *method.ok_or(Disagreement::NoCommonMethod)?))
+        let method = chooses.methods().find(|&method| other.methods().any(|it| it == method));
+        let method = method.ok_or(Disagreement::NoCommonMethod)?;
+        self.go_together(peer)?;
+        Ok((role, method))
     }
 }
 

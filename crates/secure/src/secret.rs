@@ -86,6 +86,47 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// A private key of one's own (Ed25519, 256 bits) as it is kept in a file. Wiped when dropped, and printed by [`text`](Self::text) only.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct PrivateKey([u8; Self::LEN]);
+
+impl PrivateKey {
+    /// Bytes.
+    pub const LEN: usize = 32;
+    /// What its text begins with, before a `1`.
+    pub const PREFIX: &'static str = "braidprivate";
+
+    /// From `bytes`, which nobody must be able to guess.
+    pub const fn new(bytes: [u8; Self::LEN]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    pub const fn bytes(&self) -> &[u8; Self::LEN] {
+        &self.0
+    }
+
+    /// `braidprivate1` and 58 letters and digits (Bech32m).
+    pub fn text(&self) -> Zeroizing<String> {
+        Zeroizing::new(bech32::encode::<Bech32m>(Hrp::parse_unchecked(Self::PREFIX), &self.0).unwrap_or_default())
+    }
+}
+
+impl FromStr for PrivateKey {
+    type Err = SecretError;
+
+    fn from_str(text: &str) -> Result<Self, SecretError> {
+        bytes_of(Self::PREFIX, text).map(Self).ok_or(SecretError::PrivateKey)
+    }
+}
+
+/// Leaves the key out.
+impl fmt::Debug for PrivateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PrivateKey(…)")
+    }
+}
+
 /// What somebody thought of and typed. Wiped when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Passphrase(String);
@@ -101,12 +142,12 @@ impl Passphrase {
 
     /// 256 bits that follow from it, by Argon2id with 64 MiB and three passes: takes about a quarter of a second. The salt is the
     /// same for all, as both ends know nothing else of each other.
-    pub fn stretched(&self) -> Zeroizing<[u8; 32]> {
-        let mut out = Zeroizing::new([0; 32]);
+    pub fn stretched(&self) -> Stretched {
+        let mut out = Stretched([0; 32]);
         // Neither parameters nor lengths depend on what was typed: it cannot fail.
         if let Ok(params) = Params::new(64 << 10, 3, 1, Some(32)) {
             let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
-            let stretched = argon2.hash_password_into(self.0.as_bytes(), b"braidcast passphrase 1", &mut *out);
+            let stretched = argon2.hash_password_into(self.0.as_bytes(), b"braidcast passphrase 1", &mut out.0);
             debug_assert!(stretched.is_ok(), "the parameters are within Argon2's bounds");
         }
         out
@@ -120,6 +161,39 @@ impl fmt::Debug for Passphrase {
     }
 }
 
+/// What follows from a passphrase, so that it need not be stretched again. Wiped when dropped, and printed by [`text`](Self::text) only.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Stretched([u8; 32]);
+
+impl Stretched {
+    /// What its text begins with, before a `1`.
+    pub const PREFIX: &'static str = "braidstretched";
+
+    /// The bytes.
+    pub const fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// `braidstretched1` and 58 letters and digits (Bech32m).
+    pub fn text(&self) -> Zeroizing<String> {
+        Zeroizing::new(bech32::encode::<Bech32m>(Hrp::parse_unchecked(Self::PREFIX), &self.0).unwrap_or_default())
+    }
+}
+
+/// Leaves it out.
+impl fmt::Debug for Stretched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Stretched(…)")
+    }
+}
+
+/// The bytes of a text that begins with `prefix`.
+fn bytes_of<const LEN: usize>(prefix: &str, text: &str) -> Option<[u8; LEN]> {
+    let parsed = bech32::primitives::decode::CheckedHrpstring::new::<Bech32m>(text.trim()).ok()?;
+    let bytes: Zeroizing<Vec<u8>> = Zeroizing::new(parsed.byte_iter().collect());
+    bytes.as_slice().try_into().ok().filter(|_| parsed.hrp().as_str() == prefix)
+}
+
 /// What two ends share, in one of the forms that people keep it in.
 #[derive(Clone, Debug)]
 pub enum SharedKey {
@@ -127,6 +201,8 @@ pub enum SharedKey {
     Secret(Secret),
     /// Anything else.
     Passphrase(Passphrase),
+    /// What follows from a passphrase.
+    Stretched(Stretched),
 }
 
 /// A key that cannot be right. Says nothing of it but where it is wrong.
@@ -138,6 +214,12 @@ pub enum SecretError {
     /// It begins as the short form does, and its checksum does not match.
     #[error("the key begins with \"{}1\" but is not one: a character is wrong or missing", Secret::PREFIX)]
     ShortForm,
+    /// Not the text of a private key.
+    #[error(
+        "this is no private key: it begins with \"{}1\", and a character may be wrong or missing",
+        PrivateKey::PREFIX
+    )]
+    PrivateKey,
     /// Of twelve words, some are not in the list.
     #[error("word {place} of the key is not in the list of words: is it mistyped?")]
     UnknownWord {
@@ -161,6 +243,9 @@ impl FromStr for SharedKey {
         let lower = Zeroizing::new(text.to_lowercase());
         if lower.strip_prefix(Secret::PREFIX).is_some_and(|rest| rest.starts_with('1')) {
             return Secret::from_short(&lower).map(Self::Secret);
+        }
+        if let Some(bytes) = bytes_of(Stretched::PREFIX, &lower) {
+            return Ok(Self::Stretched(Stretched(bytes)));
         }
         match Secret::from_words(&lower) {
             Some(secret) => secret.map(Self::Secret),

@@ -2,7 +2,7 @@
 //! ends, and ephemeral keys by X25519 with ML-KEM-768.
 
 use crate::aws::AwsLc;
-use crate::exchange::{Agreement, Exchange, Fingerprint, Method, Peer, Refused, Role, Transcript};
+use crate::exchange::{Agreement, Exchange, Fingerprint, KeyKind, Method, Peer, Refused, Role, Transcript};
 use crate::identity::{Identity, fingerprint};
 use crate::{Ciphers, Keys, NONCE, Suite};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -14,9 +14,10 @@ use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage};
 use rustls::time_provider::TimeProvider;
 use rustls::{
     AlertDescription, CertificateError, CipherSuite, ClientConfig, ClientConnection, Connection, DigitallySignedStruct,
-    DistinguishedName, Error, NamedGroup, ServerConfig, ServerConnection, SignatureScheme, version::TLS13,
+    DistinguishedName, Error, KeyLog, KeyLogFile, NamedGroup, ServerConfig, ServerConnection, SignatureScheme,
+    version::TLS13,
 };
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
@@ -31,13 +32,15 @@ pub enum Trust {
     Only(Vec<Fingerprint>),
     /// Anybody: encrypted, and not authenticated.
     Anyone,
+    /// Anybody for the first time; if that shows a key of its own, none but it from then on.
+    First,
 }
 
 impl Trust {
     fn takes(&self, given: Fingerprint) -> bool {
         match self {
             Self::Only(known) => known.iter().fold(false, |found, it| found | bool::from(it.0.ct_eq(&given.0))),
-            Self::Anyone => true,
+            Self::Anyone | Self::First => true,
         }
     }
 }
@@ -46,9 +49,10 @@ impl Trust {
 #[derive(Debug)]
 pub struct Tls {
     identity: Identity,
-    trust: Trust,
+    trust: Arc<Mutex<Trust>>,
     provider: Arc<CryptoProvider>,
     ciphers: AwsLc,
+    key_log: Option<Arc<dyn KeyLog>>,
 }
 
 impl Tls {
@@ -60,7 +64,25 @@ impl Tls {
             .cipher_suites
             .sort_by_key(|it| suites.iter().position(|suite| CipherSuite::from(suite.id()) == it.suite()));
         provider.kx_groups.retain(|it| matches!(it.name(), NamedGroup::X25519MLKEM768 | NamedGroup::X25519));
-        Self { identity, trust, provider: Arc::new(provider), ciphers: AwsLc }
+        Self {
+            identity,
+            trust: Arc::new(Mutex::new(trust)),
+            provider: Arc::new(provider),
+            ciphers: AwsLc,
+            key_log: None,
+        }
+    }
+
+    /// Appends the secrets of each handshake to the file that SSLKEYLOGFILE names, as browsers do, the exporter's among them. Who has that
+    /// file reads everything.
+    #[must_use]
+    pub fn logging_keys(self) -> Self {
+        Self { key_log: Some(Arc::new(KeyLogFile::new())), ..self }
+    }
+
+    /// Lets in others from now on; handshakes that have begun go on as they began.
+    pub fn set_trust(&self, trust: Trust) {
+        *lock(&self.trust) = trust;
     }
 
     fn connection(&self, role: Role, seen: Arc<Seen>) -> Result<Connection, Error> {
@@ -73,6 +95,7 @@ impl Tls {
                     .dangerous()
                     .with_custom_certificate_verifier(seen)
                     .with_client_cert_resolver(keys);
+                config.key_log = self.key_log.clone().unwrap_or(config.key_log);
                 (config.resumption, config.enable_sni) = (Resumption::disabled(), false);
                 // Not sent, and checked by nobody: it is the key that counts.
                 let name = ServerName::try_from("braidcast.invalid").map_err(|_| Error::EncryptError)?;
@@ -84,6 +107,7 @@ impl Tls {
                     .with_protocol_versions(&[&TLS13])?
                     .with_client_cert_verifier(seen)
                     .with_cert_resolver(keys);
+                config.key_log = self.key_log.clone().unwrap_or(config.key_log);
                 config.session_storage = Arc::new(NoServerSessionStorage {});
                 config.send_tls13_tickets = 0;
                 ServerConnection::new(Arc::new(config))?.into()
@@ -97,11 +121,27 @@ impl Method for Tls {
         METHOD
     }
 
+    fn shows(&self) -> Option<KeyKind> {
+        Some(self.identity.kind())
+    }
+
+    fn wants_known(&self) -> bool {
+        matches!(*lock(&self.trust), Trust::Only(_)) && self.identity.kind() != KeyKind::Shared
+    }
+
+    fn fingerprint(&self) -> Option<Fingerprint> {
+        Some(self.identity.fingerprint())
+    }
+
     fn begin(&self, role: Role, transcript: &Transcript) -> Box<dyn Exchange> {
         let algorithms = self.provider.signature_verification_algorithms;
-        let seen = Arc::new(Seen { trust: self.trust.clone(), algorithms, shown: Mutex::default() });
+        let trust = lock(&self.trust).clone();
+        let first = matches!(trust, Trust::First).then(|| Arc::clone(&self.trust));
+        let seen = Arc::new(Seen { trust, algorithms, shown: Mutex::default() });
+        let theirs = if role == Role::Client { &transcript.server } else { &transcript.client };
+        let pins = first.filter(|_| theirs.shows() == Some(KeyKind::Own));
         let connection = self.connection(role, Arc::clone(&seen)).map_err(|error| error.to_string());
-        Box::new(TlsExchange { connection, seen, transcript: *transcript, done: false })
+        Box::new(TlsExchange { connection, seen, transcript: *transcript, pins, done: false })
     }
 
     /// A handshake record with ClientHello (RFC 8446 §4, §5.1).
@@ -112,6 +152,11 @@ impl Method for Tls {
     fn ciphers(&self) -> &dyn Ciphers {
         &self.ciphers
     }
+}
+
+/// What nobody leaves half done.
+fn lock(trust: &Mutex<Trust>) -> MutexGuard<'_, Trust> {
+    trust.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Raw public keys last as long as people want them to.
@@ -227,6 +272,8 @@ struct TlsExchange {
     connection: Result<Connection, String>,
     seen: Arc<Seen>,
     transcript: Transcript,
+    /// Where the peer's key is to be remembered.
+    pins: Option<Arc<Mutex<Trust>>>,
     done: bool,
 }
 
@@ -285,6 +332,9 @@ impl Exchange for TlsExchange {
         self.done = true;
         let authenticated = matches!(self.seen.trust, Trust::Only(_));
         let peer = Peer { fingerprint: self.seen.shown(), authenticated };
+        if let (Some(trust), Some(shown)) = (&self.pins, peer.fingerprint) {
+            *lock(trust) = Trust::Only(vec![shown]);
+        }
         Ok(Some(Agreement { client, server, peer }))
     }
 }

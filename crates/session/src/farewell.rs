@@ -35,11 +35,15 @@ pub enum Farewell {
     NoHello,
     /// The other end speaks another version of sessions.
     Version,
+    /// The receiver's list of keys does not have the sender's, or no longer.
+    NotPermitted,
+    /// More came than the receiver's list of keys allows this sender.
+    TooMuch,
 }
 
 impl Farewell {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Busy,
         Self::UnknownName,
         Self::Full,
@@ -53,6 +57,8 @@ impl Farewell {
         Self::Silent,
         Self::NoHello,
         Self::Version,
+        Self::NotPermitted,
+        Self::TooMuch,
     ];
 
     /// The words that travel.
@@ -71,6 +77,8 @@ impl Farewell {
             Self::Silent => "replaced: silent while another sender waited",
             Self::NoHello => "no hello came: this is a receiver of braidcast send",
             Self::Version => "the other end speaks another version of braidcast",
+            Self::NotPermitted => "the receiver's list does not have the sender's key",
+            Self::TooMuch => "the sender sends more than the receiver's list allows it",
         }
     }
 

@@ -2,10 +2,12 @@
 
 use crate::identity::Identity;
 use crate::mapping::STREAMS;
+use crate::receiver::Permit;
 use crate::redundancy::Redundancy;
 use braidcast_core::events::Tracer;
-use braidcast_sctp::{Algorithm, Method, Options, SchedulerKind, SecurityOptions};
+use braidcast_sctp::{Algorithm, Fingerprint, Method, Options, SchedulerKind, SecurityOptions};
 use core::time::Duration;
+use std::collections::BTreeMap;
 
 /// SCTP port of both ends unless they say otherwise.
 const PORT: u16 = 9899;
@@ -22,7 +24,7 @@ pub struct SenderOptions {
     /// Which of the units that wait goes next, and which one never, by their kinds and deadlines. `None`: by kind alone. A reliable
     /// session does without. Default: `ring-sbpn2` (decision 13).
     pub queue: Option<Method>,
-    /// Which path the next packet takes. Default: lowest delay.
+    /// Which path the next packet takes. Default: earliest delivery (decision 19).
     pub scheduler: SchedulerKind,
     /// How much each path may carry: its congestion controller. Default: Veno, so that a path that was idle can take over.
     pub congestion: Algorithm,
@@ -55,7 +57,7 @@ impl Default for SenderOptions {
             reliable: false,
             redundancy: Redundancy::None,
             queue: Some(Method::RingSbpn2),
-            scheduler: SchedulerKind::default(),
+            scheduler: SchedulerKind::EarliestDelivery,
             congestion: Algorithm::Veno,
             buffer: 4 << 20,
             give_up: None,
@@ -81,6 +83,7 @@ impl SenderOptions {
         transport.limits.send_buffer = self.buffer.saturating_mul(if transport.queue.method.is_some() { 2 } else { 1 });
         transport.timers.rto = self.redundancy.rto(transport.timers.rto);
         transport.timers.give_up = self.give_up;
+        knock(&mut transport);
         transport.redundancy = self.redundancy.transport();
         transport.limits.skip_tsns = self.skip_tsns;
         transport.events = self.events.clone();
@@ -116,6 +119,9 @@ pub struct ReceiverOptions {
     pub hold: bool,
     /// Which streams are taken, by their names. Default: one, of any name.
     pub admission: Admission,
+    /// Only senders with these keys are taken, each with the name that its key has. Needs [`security`](Self::security) that lets in who
+    /// has one of them. Default: `None`, keys say nothing of names.
+    pub permits: Option<BTreeMap<Fingerprint, Permit>>,
     /// Who is told of what happens inside, in the transport too. Default: nobody.
     pub events: Tracer,
 }
@@ -144,6 +150,7 @@ impl Default for ReceiverOptions {
             local_port: PORT,
             hold: false,
             admission: Admission::One,
+            permits: None,
             events: Tracer::default(),
         }
     }
@@ -165,6 +172,12 @@ fn live(local_port: u16, security: Option<&SecurityOptions>) -> Options {
     let mut transport = Options { local_port, security: security.cloned(), ..Options::live() };
     transport.limits.streams = transport.limits.streams.max(STREAMS);
     transport
+}
+
+/// A handshake over all networks at once, and again each second until the session begins another: the first network that works does it.
+pub(crate) fn knock(transport: &mut Options) {
+    transport.timers.open_over_all = Some(Duration::from_secs(1));
+    transport.timers.max_init_retransmits = 20;
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::wire::{Feedback, KINDS};
 use braidcast_core::Instant;
 use braidcast_media::Kind;
-use braidcast_sctp::{Association, PathReport as Path};
+use braidcast_sctp::{Association, KeyKind, PathReport as Path, Standing};
 use core::time::Duration;
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
@@ -30,8 +30,41 @@ pub struct Report {
     pub restarts: u64,
     /// Messages that made no sense.
     pub malformed: u64,
+    /// How the association is protected, or the last one was; `None` without encryption, and before there was any.
+    pub security: Option<SecurityReport>,
     /// Bytes that wait: at the sender unsent or unacknowledged, at the receiver until they are due.
     pub buffered_bytes: u64,
+}
+
+/// How an association is protected.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct SecurityReport {
+    /// The cipher suite.
+    pub cipher: String,
+    /// Whether the other end showed a key that was expected. If not, anybody may be there.
+    pub authenticated: bool,
+    /// Of the key that this end showed, in hexadecimal digits.
+    pub fingerprint: Option<String>,
+    /// Of the key that the other end showed.
+    pub peer_fingerprint: Option<String>,
+    /// Which sort of key the other end says that is: "shared", "own", or "ephemeral", which lasts no longer than this run.
+    pub peer_key: Option<&'static str>,
+}
+
+impl From<&Standing> for SecurityReport {
+    fn from(standing: &Standing) -> Self {
+        Self {
+            cipher: standing.suite.to_string(),
+            authenticated: standing.peer.authenticated,
+            fingerprint: standing.fingerprint.map(|it| it.to_string()),
+            peer_fingerprint: standing.peer.fingerprint.map(|it| it.to_string()),
+            peer_key: standing.shows.map(|kind| match kind {
+                KeyKind::Shared => "shared",
+                KeyKind::Own => "own",
+                KeyKind::Ephemeral => "ephemeral",
+            }),
+        }
+    }
 }
 
 /// What became of the units of one kind.

@@ -22,11 +22,15 @@ pub(crate) struct ReceiveArgs {
     pub(crate) listen: Listen,
     /// Where the stream goes: a FILE, - for stdout, or udp://HOST:PORT; several all get it. In a FILE {name} is the stream's name, and
     /// %Y %m %d %H %M %S are the time when it begins
-    #[arg(value_name = "OUTPUT", value_parser = values::output, required_unless_present = "accept", conflicts_with = "accept")]
+    #[arg(value_name = "OUTPUT", value_parser = values::output, required_unless_present_any = ["accept", "authorized"], conflicts_with = "accept")]
     pub(crate) output: Vec<Output>,
     /// Take a stream of this name (`send --name`) to this output, beside the others; repeat for more
     #[arg(long, value_name = "NAME=OUTPUT", value_parser = values::accept)]
     pub(crate) accept: Vec<Accept>,
+    /// Take only the senders in this file: a line for each has fingerprint and name, then an OUTPUT unless the command has one with
+    /// {name}, and limits: max-rate=5mbit, until=2027-01-31. SIGHUP has it read again
+    #[arg(long, value_name = "FILE", requires = "identity", conflicts_with_all = ["accept", "peer_key"])]
+    pub(crate) authorized: Option<PathBuf>,
     /// Wait for the next sender when a stream ends
     #[arg(long)]
     pub(crate) keep: bool,

@@ -3,6 +3,7 @@
 use braidcast_dccp::Method;
 use braidcast_mpath::SchedulerKind;
 use braidcast_sctp::Algorithm;
+use braidcast_secure::Fingerprint;
 use braidcast_session::Redundancy;
 use braidcast_session::tunnel::Class;
 use braidcast_session::wire::check_name;
@@ -362,6 +363,12 @@ pub(crate) fn output(text: &str) -> Result<Output, String> {
 /// The name of a stream.
 pub(crate) fn name(text: &str) -> Result<String, String> {
     check_name(text).map(|()| text.to_owned())
+}
+
+/// Of a public key, as `braidcast key identity` and summaries print it.
+pub(crate) fn fingerprint(text: &str) -> Result<Fingerprint, String> {
+    text.parse()
+        .map_err(|()| "a fingerprint has 64 hexadecimal digits; `braidcast key identity FILE` prints it".to_owned())
 }
 
 /// `NAME=OUTPUT`.

@@ -1,8 +1,7 @@
 //! What `send`, `receive` and `perf` share.
 
-use crate::args::SharedArgs;
+use super::security::Security;
 use crate::failure::{Failure, Outcome};
-use crate::out::live::Live;
 use braidcast_core::Rng;
 use braidcast_driver::{Driver, entropy};
 use braidcast_session::{PathReport, Report};
@@ -33,10 +32,9 @@ pub(crate) fn rng(seed: Option<u64>) -> Outcome<Rng> {
 }
 
 /// The protocol as commands use it that measure it.
-pub(crate) fn sctp_options(shared: &SharedArgs, live: &Live) -> Outcome<braidcast_sctp::Options> {
-    let security = super::key::security(shared, live)?;
-    let options = braidcast_sctp::Options { security, ..braidcast_sctp::Options::live() };
-    Ok(options.with(|options| options.limits.skip_tsns = true))
+pub(crate) fn sctp_options(security: &Security) -> braidcast_sctp::Options {
+    let options = braidcast_sctp::Options { security: security.options.clone(), ..braidcast_sctp::Options::live() };
+    options.with(|options| options.limits.skip_tsns = true)
 }
 
 /// A report whose paths carry the names that the user knows.
@@ -64,6 +62,7 @@ impl Serialize for Named<'_> {
         map.serialize_entry("clock_jumps", &report.clock_jumps)?;
         map.serialize_entry("restarts", &report.restarts)?;
         map.serialize_entry("malformed", &report.malformed)?;
+        map.serialize_entry("security", &report.security)?;
         map.end()
     }
 }

@@ -1,16 +1,23 @@
-use crate::args::{KeyArgs, KeyCommand, SharedArgs};
+//! `braidcast key`, and keys in files.
+
+use crate::args::{KeyArgs, KeyCommand};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::{json, text};
-use braidcast_sctp::SecurityOptions;
 use braidcast_secure::identity::{Identity, new_secret};
-use braidcast_secure::tls::{Tls, Trust};
-use braidcast_secure::{Failed, Limits, Passphrase, SharedKey, Suite};
+use braidcast_secure::{Failed, PrivateKey};
 use serde::Serialize;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
-use std::sync::Arc;
+use zeroize::Zeroizing;
+
+#[derive(Serialize)]
+struct IdentityDocument<'a> {
+    file: &'a Path,
+    fingerprint: String,
+}
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -19,7 +26,17 @@ struct Document<'a> {
 }
 
 pub(super) fn run(args: &KeyArgs, as_json: bool) -> Outcome {
-    match args.command {
+    match &args.command {
+        KeyCommand::Identity { file } => {
+            if !file.exists() {
+                make(file)?;
+            }
+            let fingerprint = identity(file, &Live::new(false))?.fingerprint().to_string();
+            if as_json {
+                return json::print("key identity", &IdentityDocument { file, fingerprint });
+            }
+            text::print(&format!("{fingerprint}\n"))
+        }
         KeyCommand::New => {
             let secret = new_secret().map_err(no_randomness)?;
             let (words, short) = (secret.words(), secret.short());
@@ -31,46 +48,48 @@ pub(super) fn run(args: &KeyArgs, as_json: bool) -> Outcome {
     }
 }
 
-/// What `--key` and `--key-file` ask for; `None` without them.
-pub(super) fn security(args: &SharedArgs, live: &Live) -> Outcome<Option<SecurityOptions>> {
-    let (text, place) = match (&args.key, &args.key_file) {
-        (Some(key), _) => (key.clone(), "--key or BRAIDCAST_KEY".to_owned()),
-        (None, Some(path)) => (read(path, live)?, format!("--key-file {}", path.display())),
-        (None, None) => return Ok(None),
-    };
-    let shared: SharedKey = text.parse().map_err(|error| {
-        Failure::usage(format!("{place}: {error}"), "give both ends the same key, made by: braidcast key new")
+/// A new private key in a file that was not there.
+fn make(path: &Path) -> Outcome {
+    let (_, key) = Identity::generate().map_err(no_randomness)?;
+    let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let written = file.and_then(|mut file| {
+        file.write_all(key.text().as_bytes())?;
+        file.write_all(b"\n")?;
+        file.sync_all()
+    });
+    written.map_err(|error| {
+        Failure::new(format!("cannot make the private key {}: {error}", path.display()), "choose another FILE")
+    })
+}
+
+/// The private key in the file at `path`.
+pub(super) fn identity(path: &Path, live: &Live) -> Outcome<Identity> {
+    let key: PrivateKey = read(path, live)?.parse().map_err(|error| {
+        Failure::usage(format!("--identity {}: {error}", path.display()), "make one with: braidcast key identity FILE")
     })?;
-    if let SharedKey::Passphrase(passphrase) = &shared
-        && passphrase.is_short()
-    {
-        live.warn(format!(
-            "the passphrase has less than {} characters: who takes the place of the other end may find it by trying; \
-             `braidcast key new` makes a key that cannot be found",
-            Passphrase::SHORT
-        ));
-    }
-    let identity = Identity::shared(&shared).map_err(no_randomness)?;
-    let trust = Trust::Only(vec![identity.fingerprint()]);
-    let method = Arc::new(Tls::new(identity, trust, &Suite::ALL));
-    Ok(Some(SecurityOptions { method, limits: Limits::default() }))
+    Identity::own(&key).map_err(no_randomness)
 }
 
 /// The first line of the file at `path`.
-fn read(path: &Path, live: &Live) -> Outcome<String> {
+pub(super) fn read(path: &Path, live: &Live) -> Outcome<Zeroizing<String>> {
     let failed = |error| {
         let what = format!("cannot read the key in {}: {error}", path.display());
-        Failure::new(what, "give the name of a text file with the key in its first line")
+        Failure::new(
+            what,
+            "give the name of a text file with the key in its first line; `braidcast key new` and `braidcast key identity` make keys",
+        )
     };
-    let text = fs::read_to_string(path).map_err(failed)?;
+    let text = Zeroizing::new(fs::read_to_string(path).map_err(failed)?);
     let mode = fs::metadata(path).map_err(failed)?.permissions().mode();
-    if mode & 0o077 != 0 {
+    // What systemd shows to a service is a service's own, though its group may read it.
+    let credential = std::env::var_os("CREDENTIALS_DIRECTORY").is_some_and(|folder| path.starts_with(folder));
+    if mode & 0o077 != 0 && !credential {
         let path = path.display();
         live.warn(format!("others on this machine may read the key in {path}; to end that: chmod 600 {path}"));
     }
-    Ok(text.lines().next().unwrap_or_default().to_owned())
+    Ok(Zeroizing::new(text.lines().next().unwrap_or_default().to_owned()))
 }
 
-fn no_randomness(_: Failed) -> Failure {
+pub(super) fn no_randomness(_: Failed) -> Failure {
     Failure::new("the cryptographic library failed", "check that the system has randomness to give, and memory")
 }

@@ -7,6 +7,10 @@ use std::time::Duration;
 
 /// How often the table on a terminal is drawn anew.
 const REDRAW: Duration = Duration::from_millis(250);
+/// A warning that strangers can bring about is not repeated before.
+const AGAIN: Duration = Duration::from_secs(10);
+/// And of several such no more are given in that time.
+const MAX_RARE: usize = 8;
 /// How often a line is written where no terminal is.
 const LINE: Duration = Duration::from_secs(5);
 
@@ -20,13 +24,15 @@ pub(crate) struct Live {
     /// Lines of the table on the screen.
     drawn: Cell<usize>,
     next: Instant,
+    /// Warnings that anybody can bring about, and when they were given.
+    rare: Vec<(String, Instant)>,
 }
 
 impl Live {
     /// Nothing but warnings if `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
         let terminal = Some(Term::stderr()).filter(|term| !quiet && term.is_term());
-        Self { style: Style::stderr(), quiet, terminal, drawn: Cell::new(0), next: Instant::ZERO }
+        Self { style: Style::stderr(), quiet, terminal, drawn: Cell::new(0), next: Instant::ZERO, rare: Vec::new() }
     }
 
     /// How stderr looks.
@@ -44,6 +50,15 @@ impl Live {
     /// Something that the user may have to mend; said even when quiet.
     pub(crate) fn warn(&self, text: impl AsRef<str>) {
         self.line(&format!("{} {}", self.style.yellow("warning:"), text.as_ref()));
+    }
+
+    /// The same for what strangers can bring about as often as they like: each text once in a while, and few at a time.
+    pub(crate) fn warn_rarely(&mut self, now: Instant, text: String) {
+        self.rare.retain(|(_, at)| now.since(*at) < AGAIN);
+        if self.rare.len() < MAX_RARE && self.rare.iter().all(|(said, _)| *said != text) {
+            self.warn(&text);
+            self.rare.push((text, now));
+        }
     }
 
     /// When [`due`](Self::due) next has something to do.

@@ -5,6 +5,7 @@ mod say;
 
 pub(crate) mod json;
 pub(crate) mod live;
+pub(crate) mod security;
 pub(crate) mod session;
 pub(crate) mod style;
 pub(crate) mod table;

@@ -101,9 +101,11 @@ impl Ran {
     }
 }
 
-fn command(dir: &Path) -> Command {
+/// `braidcast` in this folder.
+pub(crate) fn command(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_braidcast"));
     command.current_dir(dir).env_remove("BRAIDCAST_KEY").env_remove("NO_COLOR").env("COLUMNS", "100");
+    command.env("XDG_CONFIG_HOME", dir.join("config"));
     command
 }
 
@@ -162,6 +164,11 @@ impl Running {
     /// What it has said on stderr while it was waited for.
     pub(crate) fn said(&self) -> &str {
         &self.seen
+    }
+
+    /// Its number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Sends SIGINT, as Ctrl-C does.

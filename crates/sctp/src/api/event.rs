@@ -64,7 +64,12 @@ impl CloseReason {
     pub(crate) fn by_peer(causes: crate::wire::Causes<'_>) -> Self {
         let first = causes.iter().flatten().find_map(|raw| Cause::parse(raw).ok());
         if let Some(cause @ Cause::NoProtection { .. }) = first {
-            return Self::Insecure(cause.to_string());
+            // Behind it stands a sentence for people, if the peer is one of ours.
+            let second = causes.iter().flatten().nth(1).and_then(|raw| Cause::parse(raw).ok());
+            return Self::Insecure(match second {
+                Some(Cause::UserInitiatedAbort(text)) => text.escape_ascii().to_string(),
+                _ => cause.to_string(),
+            });
         }
         Self::AbortedByPeer(first.map_or_else(|| "no cause given".into(), |cause| cause.to_string()))
     }

@@ -13,7 +13,7 @@ use crate::rx::Received;
 use crate::wire::{Causes, Packet};
 use braidcast_core::{Ecn, Instant, PathId, Rng, Route, Transmit};
 use braidcast_fec::Code;
-use braidcast_secure::Peer;
+use braidcast_secure::Standing;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -208,11 +208,11 @@ impl Association {
         }
     }
 
-    /// Who is at the other end, once the key handshake says so; `None` also where nothing is protected.
-    pub fn peer(&self) -> Option<Peer> {
+    /// How it is protected and who is at the other end, once the key handshake says so; `None` also where nothing is protected.
+    pub fn standing(&self) -> Option<Standing> {
         match &self.life {
             Life::Opening(_) => None,
-            Life::Open(open) => open.peer(),
+            Life::Open(open) => open.standing(),
         }
     }
 

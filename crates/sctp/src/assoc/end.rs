@@ -21,9 +21,14 @@ impl Open {
         if matches!(self.state, State::Closed) {
             return;
         }
-        let mut causes = Vec::new();
-        cause.emit(&mut Writer::new(&mut causes));
-        self.control.abort(&self.paths, Some(self.peer_tag), &causes);
+        self.send_abort_of(&[cause]);
+    }
+
+    /// The same with several causes.
+    pub(super) fn send_abort_of(&mut self, causes: &[&Cause<'_>]) {
+        let mut bytes = Vec::new();
+        causes.iter().for_each(|cause| cause.emit(&mut Writer::new(&mut bytes)));
+        self.control.abort(&self.paths, Some(self.peer_tag), &bytes);
     }
 
     /// The peer broke the protocol beyond repair.

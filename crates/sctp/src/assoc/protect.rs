@@ -7,7 +7,7 @@ use crate::path::PathIndex;
 use crate::wire::chunk::kind;
 use crate::wire::{self, Cause, Chunk, Header, PROTECTION, padded};
 use braidcast_core::Instant;
-use braidcast_secure::{Guard, GuardError, HEADER, Peer, Role, State, Transcript};
+use braidcast_secure::{Disagreement, Guard, GuardError, HEADER, Refused, Role, Standing, State, Transcript};
 use std::sync::Arc;
 
 /// Payload protocol identifier of key messages.
@@ -57,8 +57,8 @@ impl Open {
         self.protection.as_ref().is_some_and(|it| it.guard.state() == State::Protected)
     }
 
-    pub(super) fn peer(&self) -> Option<Peer> {
-        self.protection.as_ref().and_then(|it| it.guard.peer())
+    pub(super) fn standing(&self) -> Option<Standing> {
+        self.protection.as_ref().and_then(|it| it.guard.standing())
     }
 
     /// Bytes that each packet is longer on the wire now than its chunks and common header.
@@ -100,13 +100,14 @@ impl Open {
 
     /// The peer is not whom we want, or keys are used up.
     pub(super) fn refuse(&mut self, error: &GuardError) {
+        // As the other end sees it.
         let told = match error {
-            GuardError::Refused(braidcast_secure::Refused::WrongKey(_)) => {
-                "the key is not the one that is expected here".into()
-            }
-            other => other.to_string(),
+            GuardError::Refused(Refused::WrongKey(_)) => Refused::ByPeer.to_string(),
+            GuardError::Refused(Refused::ByPeer) => "this end does not accept the other end's key".into(),
+            other => format!("the other end says: {other}"),
         };
-        self.send_abort(&Cause::UserInitiatedAbort(told.as_bytes()));
+        let cause = Cause::NoProtection { kind: Disagreement::NoCommonMethod.cause() };
+        self.send_abort_of(&[&cause, &Cause::UserInitiatedAbort(told.as_bytes())]);
         self.close(CloseReason::Insecure(error.to_string()));
     }
 

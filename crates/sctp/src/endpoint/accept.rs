@@ -52,6 +52,9 @@ impl Endpoint {
                 return self.abort_stray(route, port, init.initiate_tag, false, &causes);
             }
         };
+        if self.options.security.is_none() && peer_offer.encrypts() {
+            self.turn_away(route, "the other end encrypts, and this end does not".into());
+        }
         let Some(answer) = self.answer(existing) else {
             // RFC 9260 §9.2: in SHUTDOWN-ACK-SENT the SHUTDOWN ACK is repeated instead.
             if let Some(id) = existing {
@@ -65,6 +68,7 @@ impl Endpoint {
         if let Err(refusal) = answer.offer.agree_on_keys(&peer_offer) {
             let mut causes = Vec::new();
             refusal.emit(&mut Writer::new(&mut causes));
+            self.turn_away(route, refusal.to_string());
             return self.abort_stray(route, port, init.initiate_tag, false, &causes);
         }
         self.send_init_ack(now, (route, port), &init, peer_offer, answer, len);

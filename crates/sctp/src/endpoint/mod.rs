@@ -3,7 +3,7 @@
 mod accept;
 mod stray;
 
-use crate::api::{ConnectError, Event, Options};
+use crate::api::{CloseReason, ConnectError, Event, Options};
 use crate::assoc::Association;
 use crate::cookie::CookieJar;
 use crate::wire::{Packet, chunk::kind};
@@ -11,7 +11,7 @@ use braidcast_core::{
     Datagram, Heard, Instant, Key, Lobby, Machine, Member, Misuse, Rng, Roster, Route, Transmit, Turn,
 };
 use core::time::Duration;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -86,11 +86,16 @@ pub struct Endpoint {
     heard: Heard,
     by_tag: HashMap<u32, AssociationId>,
     by_route: HashMap<(Route, u16), AssociationId>,
+    /// Who was turned away before there was an association, and why.
+    turned_away: VecDeque<(Route, CloseReason)>,
 }
 
 impl Endpoint {
     /// Answers to packets of no association that wait at most; further ones are dropped, and the peer repeats.
     pub const MAX_REPLIES: usize = Roster::<Entry>::MAX_REPLIES;
+
+    /// What waits for [`poll_turned_away`](Self::poll_turned_away) at most.
+    pub const MAX_TURNED_AWAY: usize = 8;
 
     /// An endpoint that neither listens nor is connected. `rng` must be unguessable outside of experiments: tags, nonces
     /// and the cookie secret are drawn from it.
@@ -109,6 +114,7 @@ impl Endpoint {
             heard: Heard::Nothing,
             by_tag: HashMap::new(),
             by_route: HashMap::new(),
+            turned_away: VecDeque::new(),
         })
     }
 
@@ -144,6 +150,18 @@ impl Endpoint {
         let rng = self.rng.fork();
         let association = Association::connect(now, Arc::clone(&self.options), rng, remote_port, routes);
         Ok(self.insert(association, None))
+    }
+
+    /// Who asked for an association that could not be protected as this end or theirs wants it, and why it was refused; the oldest
+    /// first. Anybody can send such packets: of more than [`Self::MAX_TURNED_AWAY`] that wait, the later ones are forgotten.
+    pub fn poll_turned_away(&mut self) -> Option<(Route, CloseReason)> {
+        self.turned_away.pop_front()
+    }
+
+    fn turn_away(&mut self, route: Route, why: String) {
+        if self.turned_away.len() < Self::MAX_TURNED_AWAY {
+            self.turned_away.push_back((route, CloseReason::Insecure(why)));
+        }
     }
 
     /// The association `id`, unless it is gone.

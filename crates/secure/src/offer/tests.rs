@@ -44,3 +44,30 @@ fn an_offer_is_kept_as_it_came() -> Result<(), super::OfferError> {
     assert!(Offer::parse(&[0; 14]).is_err(), "too many methods");
     Ok(())
 }
+
+#[test]
+fn ends_that_cannot_let_each_other_in_are_told_so_each_as_it_sees_it() {
+    const SHARED: u8 = 248;
+    const OWN: u8 = 249;
+    const EPHEMERAL: u8 = 250;
+    const WANTS_KNOWN: u8 = 251;
+    let offer = |tie: u8, says: &[u8]| Offer::parse(&[&[0, 0, 0, tie, 3, 192], says].concat()).ok();
+    for (ours, theirs, why) in [
+        (&[SHARED][..], &[SHARED][..], None),
+        (&[EPHEMERAL], &[EPHEMERAL], None),
+        (&[EPHEMERAL], &[OWN], None),
+        (&[OWN, WANTS_KNOWN], &[OWN], None),
+        (&[EPHEMERAL, WANTS_KNOWN], &[OWN], None),
+        (&[], &[SHARED], None), // Says nothing of itself: the handshake will tell.
+        (&[SHARED], &[EPHEMERAL], Some(Disagreement::NoKeyThere)),
+        (&[SHARED], &[OWN], Some(Disagreement::NoKeyThere)),
+        (&[OWN, WANTS_KNOWN], &[EPHEMERAL], Some(Disagreement::UnknownThere)),
+    ] {
+        let (Some(a), Some(b)) = (offer(1, ours), offer(2, theirs)) else { panic!("offers") };
+        assert_eq!(a.agree(&b).err(), why, "{ours:?} {theirs:?}");
+        assert_eq!(b.agree(&a).err(), why.map(Disagreement::mirrored), "{theirs:?} {ours:?}");
+    }
+    // What only says something is no method.
+    let nothing = |tie| Offer::parse(&[0, 0, 0, tie, 3, SHARED]).ok();
+    assert_eq!(nothing(1).zip(nothing(2)).map(|(a, b)| a.agree(&b)), Some(Err(Disagreement::NoCommonMethod)));
+}

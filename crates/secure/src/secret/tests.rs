@@ -1,4 +1,4 @@
-use super::{Secret, SecretError, SharedKey};
+use super::{Passphrase, PrivateKey, Secret, SecretError, SharedKey};
 use proptest::prelude::*;
 
 fn secret(text: &str) -> Option<Secret> {
@@ -70,4 +70,14 @@ fn nothing_prints_a_secret() {
     let made = Secret::new(*b"0123456789abcdef");
     assert_eq!(format!("{made:?}"), "Secret(…)");
     assert_eq!(format!("{:?}", "hunter2".parse::<SharedKey>()), "Ok(Passphrase(Passphrase(…)))");
+}
+
+#[test]
+fn what_follows_from_a_passphrase_and_a_private_key_come_back_and_are_told_apart() {
+    let stretched = Passphrase("correct horse".into()).stretched();
+    let Ok(SharedKey::Stretched(back)) = stretched.text().parse() else { panic!("not taken for what it is") };
+    assert_eq!(back.bytes(), stretched.bytes());
+    let key = PrivateKey::new([7; 32]);
+    assert_eq!(key.text().parse::<PrivateKey>().map(|it| *it.bytes()), Ok([7; 32]));
+    assert_eq!(stretched.text().parse::<PrivateKey>().err(), Some(SecretError::PrivateKey));
 }

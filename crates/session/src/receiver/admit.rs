@@ -7,9 +7,10 @@ use super::{MAX_GUESTS, Receiver};
 use crate::event::{Event, Offer};
 use crate::farewell::Farewell;
 use crate::options::Admission;
+use crate::report::SecurityReport;
 use crate::wire::{self, Hello, SESSION_VERSION, Welcome};
 use braidcast_core::Instant;
-use braidcast_sctp::CloseReason;
+use braidcast_sctp::{Association, CloseReason};
 use core::time::Duration;
 
 /// A sender that was silent for this long makes room for another; one that lives tells its clock five times a second.
@@ -55,6 +56,9 @@ impl Receiver {
 
     /// Lets in whose turn it is.
     pub(super) fn admit(&mut self, now: Instant) {
+        if self.options.permits.is_some() {
+            self.name_guests();
+        }
         let mut place = 0;
         while place < self.guests.len() {
             let guest = &self.guests[place];
@@ -95,6 +99,13 @@ impl Receiver {
         };
         if hello.session != SESSION_VERSION {
             return Decision::Refuse(Farewell::Version);
+        }
+        if self.options.permits.is_some() {
+            match self.permit(guest.id) {
+                None => return Decision::Refuse(Farewell::NotPermitted),
+                Some(permit) if permit.name != hello.name => return Decision::Refuse(Farewell::UnknownName),
+                Some(_) => {}
+            }
         }
         let stream = match self.find_channel(hello) {
             Ok(id) => self.channels.get(&id).and_then(|channel| channel.stream.as_ref()),
@@ -164,7 +175,9 @@ impl Receiver {
         let Some(hello) = guest.hello.take() else { return };
         let Ok(id) = self.find_channel(&hello) else { return };
         self.make_channel(id, &hello.name);
+        let standing = self.endpoint.association(guest.id).and_then(Association::standing);
         let Some(channel) = self.channels.get_mut(&id) else { return };
+        channel.security = standing.as_ref().map(SecurityReport::from);
         let back = match &mut channel.stream {
             Some(stream) if stream.identity != hello.identity => {
                 let old = stream.id.filter(|old| *old != guest.id);

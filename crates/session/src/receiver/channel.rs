@@ -1,6 +1,7 @@
 use super::stream::Stream;
-use crate::report::{Counts, Report};
+use crate::report::{Counts, Report, SecurityReport};
 use braidcast_core::Instant;
+use core::time::Duration;
 
 /// Names a stream among those that a receiver takes at the same time: each has an output of its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -12,10 +13,14 @@ pub(super) struct Channel {
     pub(super) name: String,
     pub(super) stream: Option<Stream>,
     pub(super) paused: bool,
+    /// For so long its sender has sent more than it may.
+    pub(super) too_much: Duration,
     pub(super) restarts: u64,
     pub(super) clock_jumps: u64,
     earlier: Counts,
     connected_at: Option<Instant>,
+    /// How the stream's last association was protected.
+    pub(super) security: Option<SecurityReport>,
     last: Option<Report>,
 }
 
@@ -59,6 +64,7 @@ impl Channel {
             clock_jumps,
             restarts,
             malformed,
+            security: self.security.clone(),
             buffered_bytes: stream.held() as u64,
         }
     }

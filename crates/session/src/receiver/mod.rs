@@ -3,6 +3,7 @@
 mod admit;
 mod channel;
 mod guest;
+mod permit;
 mod stream;
 
 use crate::event::Event;
@@ -20,6 +21,7 @@ use channel::Channel;
 pub use channel::ChannelId;
 use core::time::Duration;
 use guest::Guest;
+pub use permit::Permit;
 use std::collections::{BTreeMap, VecDeque};
 use stream::Stream;
 
@@ -226,6 +228,7 @@ impl Receiver {
         if self.is_busy() && now >= self.next_tick {
             self.next_tick = now + TICK;
             self.tick(now);
+            self.check_rates(now);
         }
         self.end_if_over(now);
     }
@@ -242,6 +245,9 @@ impl Receiver {
                 Sctp::Closed(reason) => self.closed(now, id, reason),
                 event => self.note(id, &event),
             }
+        }
+        while let Some((_, reason)) = self.endpoint.poll_turned_away() {
+            self.events.push_back((None, Event::Insecure(reason)));
         }
     }
 

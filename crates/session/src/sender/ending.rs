@@ -65,8 +65,7 @@ impl Sender {
     /// Whether the receiver has another key, or one end alone has one. Once there was a session, nobody who cannot have had part in it
     /// ends it.
     fn is_refused_for_good(&self, reason: &CloseReason) -> bool {
-        let by_peer = matches!(reason, CloseReason::AbortedByPeer(_)) && self.options.security.is_some();
-        self.connected_at.is_none() && (by_peer || matches!(reason, CloseReason::Insecure(_)))
+        self.connected_at.is_none() && matches!(reason, CloseReason::Insecure(_))
     }
 
     /// The session is over.

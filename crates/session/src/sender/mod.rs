@@ -12,7 +12,7 @@ use crate::identity::{Content, Digest, Identity};
 use crate::mapping::{self, STREAMS};
 use crate::options::SenderOptions;
 use crate::redundancy::{Chooser, Redundancy};
-use crate::report::{Counts, PathHistories, Report};
+use crate::report::{Counts, PathHistories, Report, SecurityReport};
 use crate::start_error::StartError;
 use crate::tell;
 use crate::wire::{Feedback, Message, PPID, Welcome};
@@ -84,6 +84,7 @@ pub struct Sender {
     paths: PathHistories,
     chooser: Option<Chooser>,
     connected_at: Option<Instant>,
+    security: Option<SecurityReport>,
     ended_at: Option<Instant>,
     next_tick: Instant,
     /// Packets that came from the receiver, and when their number last grew.
@@ -154,6 +155,7 @@ impl Sender {
             paths: PathHistories::default(),
             chooser,
             connected_at: None,
+            security: None,
             ended_at: None,
             next_tick: now,
             heard: (0, now),
@@ -244,16 +246,19 @@ impl Sender {
         association.is_none_or(|association| association.send_room() >= bytes || association.buffered() == 0)
     }
 
-    /// Adds a path. One that cannot join now is used for the next association.
+    /// Adds a path. One that cannot join now is used for the next association; one that comes during a handshake takes part in it.
     ///
     /// # Errors
     /// [`JoinError`]: no more paths can join, or not now.
     pub fn join(&mut self, now: Instant, route: Route) -> Result<(), JoinError> {
         self.attempts.add(now, route, self.phase == Phase::Waiting);
-        if !self.is_open() {
-            return Ok(());
+        let Some(association) = self.endpoint.association_mut(self.id) else {
+            return if self.is_open() { Err(JoinError::Closing) } else { Ok(()) };
+        };
+        match (association.join(now, route), self.is_open()) {
+            (Err(error), true) => Err(error),
+            _ => Ok(()),
         }
-        self.endpoint.association_mut(self.id).ok_or(JoinError::Closing)?.join(now, route).map(|_path| ())
     }
 
     /// Takes a path away.
@@ -313,6 +318,7 @@ impl Sender {
             clock_jumps: 0,
             restarts: self.reconnections,
             malformed: self.malformed,
+            security: self.security.clone(),
             buffered_bytes: in_association + waiting,
         }
     }
@@ -478,6 +484,8 @@ impl Sender {
             self.reconnections += 1;
         }
         self.connected_at.get_or_insert(self.now);
+        let standing = self.endpoint.association(self.id).and_then(Association::standing);
+        self.security = standing.as_ref().map(SecurityReport::from);
         self.next_tick = self.now;
         self.events.push_back(Event::Connected);
     }

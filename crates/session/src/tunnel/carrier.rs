@@ -5,7 +5,7 @@ use crate::redundancy::{Chooser, Redundancy};
 use braidcast_core::{Datagram, Heard, Instant, Machine, Misuse, Rng, Route, Transmit};
 use braidcast_dccp::{self as dccp, Report, Samples, ServiceCode};
 use braidcast_dccp::{Priority, Why};
-use braidcast_sctp::{self as sctp, PathReport};
+use braidcast_sctp::{self as sctp, PathReport, Standing};
 use core::fmt;
 use std::collections::BTreeMap;
 
@@ -26,6 +26,8 @@ pub(super) enum ConnectionId {
 pub struct Farewell {
     /// Both ends agreed.
     pub agreed: bool,
+    /// No protection was to be agreed on: the other end has none, is somebody else, or does not want us.
+    pub insecure: bool,
     why: String,
 }
 
@@ -246,6 +248,18 @@ impl Carrier {
         });
     }
 
+    /// How a connection is protected; `None` if it is not.
+    pub(super) fn standing(&self, id: ConnectionId) -> Option<Standing> {
+        self.association(id)?.standing()
+    }
+
+    /// Why somebody could not be connected with, as protection was not to be agreed on.
+    pub(super) fn poll_turned_away(&mut self) -> Option<Farewell> {
+        let Self::Sctp(it) = self else { return None };
+        let (_, reason) = it.endpoint.poll_turned_away()?;
+        Some(Farewell { agreed: false, insecure: true, why: reason.to_string() })
+    }
+
     pub(super) fn gather(&mut self, samples: &mut Samples) {
         if let Self::Dccp(it) = self {
             samples.gather(it);
@@ -259,9 +273,11 @@ impl Carrier {
                 let news = match event {
                     dccp::Event::Connected => News::Connected,
                     dccp::Event::Readable => News::Readable,
-                    dccp::Event::Closed(reason) => {
-                        News::Closed(Farewell { agreed: reason == dccp::CloseReason::Closed, why: reason.to_string() })
-                    }
+                    dccp::Event::Closed(reason) => News::Closed(Farewell {
+                        agreed: reason == dccp::CloseReason::Closed,
+                        insecure: false,
+                        why: reason.to_string(),
+                    }),
                     dccp::Event::Discarded { context, why } => News::Discarded { context, why },
                     _ => continue, // `Writable` and `MaxPayload` are asked for in any case.
                 };
@@ -276,6 +292,7 @@ impl Carrier {
                     sctp::Event::PathDown(_, route) => News::PathDown(route),
                     sctp::Event::Closed(reason) => News::Closed(Farewell {
                         agreed: reason == sctp::CloseReason::Shutdown,
+                        insecure: matches!(reason, sctp::CloseReason::Insecure(_)),
                         why: reason.to_string(),
                     }),
                     sctp::Event::Abandoned { context, why, .. } => {

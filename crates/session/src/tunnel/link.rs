@@ -3,6 +3,7 @@
 use super::carrier::ConnectionId;
 use super::flow::Flow;
 use super::header::FlowId;
+use crate::report::SecurityReport;
 use braidcast_core::{Instant, Route, SocketId};
 use braidcast_dccp::Report;
 use braidcast_sctp::PathReport;
@@ -37,6 +38,8 @@ pub struct Link {
     pub(super) connection: Option<ConnectionId>,
     /// There is a connection, and its handshake is done.
     pub connected: bool,
+    /// How the connection is protected, or the last one was; `None` without encryption.
+    pub security: Option<SecurityReport>,
     /// The last connection was closed as agreed.
     pub closed: bool,
     /// Connections there were.
@@ -69,6 +72,7 @@ impl Link {
             route,
             connection: None,
             connected: false,
+            security: None,
             closed: false,
             connections: 0,
             heard: (now, 0),

@@ -6,6 +6,7 @@ use super::flow::Flow;
 use super::header::{self, FlowId, Header};
 use super::link::{Link, MAX_FLOWS};
 use super::settings::{SctpOptions, Settings};
+use crate::report::SecurityReport;
 use braidcast_core::{Datagram, Ecn, Heard, Instant, Machine, Misuse, Rng, Route, SocketId, Transmit};
 use braidcast_dccp::{ListenError, Options, Report, Sample, Samples};
 use braidcast_sctp::PathReport;
@@ -29,6 +30,8 @@ pub enum Happening {
     Connected(LinkId),
     /// The connection is over; a client makes another one by itself.
     Disconnected(LinkId, Farewell),
+    /// Somebody could not be connected with, as protection was not to be agreed on.
+    TurnedAway(Farewell),
     /// A new flow needs a socket towards this address; answer with [`Tunnel::give_socket`].
     WantSocket(LinkId, FlowId, SocketAddr),
     /// A flow was forgotten; its socket is free.
@@ -375,6 +378,9 @@ impl Tunnel {
                 }
             }
         }
+        while let Some(farewell) = self.endpoint.poll_turned_away() {
+            self.happenings.push_back(Happening::TurnedAway(farewell));
+        }
     }
 
     fn tell_path(&mut self, id: ConnectionId, route: Route, up: bool) {
@@ -399,6 +405,7 @@ impl Tunnel {
         }
         link.attach(now, id);
         link.connected = true;
+        link.security = self.endpoint.standing(id).as_ref().map(SecurityReport::from);
         link.connections += 1;
         self.by_connection.insert(id, link_id);
         self.dial.iter_mut().for_each(|dial| dial.pause = RETRY.0);
@@ -411,7 +418,12 @@ impl Tunnel {
 
     fn on_closed(&mut self, now: Instant, id: ConnectionId, reason: Farewell) {
         self.read(now, id);
-        let Some(link_id) = self.by_connection.remove(&id) else { return };
+        let Some(link_id) = self.by_connection.remove(&id) else {
+            if reason.insecure {
+                self.happenings.push_back(Happening::TurnedAway(reason));
+            }
+            return;
+        };
         let Some(link) = self.links.get_mut(&link_id).filter(|link| link.connection == Some(id)) else { return };
         (link.connection, link.connected) = (None, false);
         link.closed = reason.agreed;

@@ -79,6 +79,7 @@ impl SctpOptions {
         it.limits.skip_tsns = true;
         it.events = settings.events.clone();
         it.timers.rto = self.redundancy.rto(it.timers.rto);
+        crate::options::knock(&mut it);
         it.redundancy = self.redundancy.transport();
         it.redundancy.fec_receive = true;
         it

@@ -6,16 +6,18 @@ use super::protocol::{Ending, Happening, PathState, Protocol, Purpose, State};
 use crate::args::{Common, PerfClientArgs};
 use crate::cmd::dccp::{ConnectionLine, IP_PROTOCOL, PORT_IN_UDP};
 use crate::cmd::links::{Change, Links};
+use crate::cmd::security::Security;
 use crate::cmd::watch::Watch;
 use crate::cmd::{common, paths};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::table::{Table, Tone};
-use crate::out::{json, units};
+use crate::out::{json, security, units};
+use crate::process;
 use braidcast_core::{Instant, Reader};
 use braidcast_driver::{Carrier, Driver, Wake};
 use braidcast_sctp::Endpoint;
-use braidcast_session::Redundancy;
+use braidcast_session::{Redundancy, SecurityReport};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -42,6 +44,8 @@ struct Document {
     paths: Vec<PathLine>,
     /// Null with SCTP.
     dccp: Option<ConnectionLine>,
+    /// Null where nothing is encrypted.
+    security: Option<SecurityReport>,
 }
 
 #[derive(Serialize)]
@@ -61,6 +65,7 @@ struct Test<P: Protocol> {
     live: Live,
     watch: Watch,
     links: Links,
+    security: Option<Security>,
     endpoint: P,
     id: P::Id,
     /// The message, its stamp at the front.
@@ -74,6 +79,7 @@ struct Test<P: Protocol> {
     started: Option<Instant>,
     next_message: Instant,
     closing: bool,
+    plain: bool,
     interrupted: bool,
     /// While closing: when packets had last come in, and how many.
     heard: (Instant, u64),
@@ -96,8 +102,12 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     let mut driver = common::driver()?;
     let carrier = if args.dccp.native { Carrier::Ip(IP_PROTOCOL) } else { Carrier::Udp };
     let links = Links::open(plans, carrier, &mut driver, &live)?;
+    let watch = Watch::open(&args.watch, "perf client", driver.now())?;
+    if !args.dccp.native {
+        // An interface that comes back needs another raw socket.
+        process::drop_privileges()?;
+    }
     let (now, rng) = (driver.now(), common::rng(None)?);
-    let watch = Watch::open(&args.watch, "perf client", now)?;
     let purpose = if args.latency_test { Purpose::Timed } else { Purpose::Bulk };
     if let Some(choice) = args.dccp.dccp {
         let mut dccp = Dccp::new(&args.dccp, choice, false, rng, watch.tracer())?;
@@ -109,9 +119,11 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
         }
         let port = if args.dccp.native { args.server.port } else { PORT_IN_UDP };
         let id = dccp.connect(now, route, port, purpose, args.size as usize)?;
-        return Test::new(args, driver, (live, watch), links, dccp, id).run(common);
+        return Test::new(args, driver, (live, watch), links, dccp, id, None).run(common);
     }
-    let mut options = common::sctp_options(&args.shared, &live)?;
+    let names: Vec<String> = to.iter().map(ToString::to_string).collect();
+    let security = Security::client(&args.shared, &names, &live)?;
+    let mut options = common::sctp_options(&security);
     options.paths.scheduler = args.scheduler;
     options.congestion.algorithm = args.cc;
     if let Redundancy::Code(code) = args.fec {
@@ -123,7 +135,7 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     let id = sctp
         .connect(now, port, &links.routes())
         .map_err(|e| Failure::new(format!("cannot connect: {e}"), "give fewer paths"))?;
-    Test::new(args, driver, (live, watch), links, sctp, id).run(common)
+    Test::new(args, driver, (live, watch), links, sctp, id, Some(security)).run(common)
 }
 
 impl<P: Protocol> Test<P> {
@@ -134,6 +146,7 @@ impl<P: Protocol> Test<P> {
         links: Links,
         endpoint: P,
         id: P::Id,
+        security: Option<Security>,
     ) -> Self {
         let mut payload = vec![0x55; args.size as usize];
         payload[8..16].copy_from_slice(&latency::machine().to_be_bytes());
@@ -145,6 +158,7 @@ impl<P: Protocol> Test<P> {
             live,
             watch,
             links,
+            security,
             endpoint,
             id,
             payload,
@@ -154,6 +168,7 @@ impl<P: Protocol> Test<P> {
             spacing: rate.map(spacing).map(Duration::from_nanos),
             started: None,
             closing: false,
+            plain: args.shared.plain,
             interrupted: false,
             heard: (Instant::ZERO, 0),
             bytes: 0,
@@ -185,7 +200,7 @@ impl<P: Protocol> Test<P> {
             match wake {
                 Wake::Interrupt => self.interrupt(now),
                 Wake::Interfaces(_) => self.refresh_links()?,
-                Wake::Machine | Wake::Until | Wake::Input(_) => {}
+                Wake::Machine | Wake::Until | Wake::Reload | Wake::Input(_) => {}
             }
         }
         self.endpoint.end_probe()?;
@@ -205,7 +220,8 @@ impl<P: Protocol> Test<P> {
         }
         let end = self.heard.0 + FAREWELL;
         if end <= now {
-            self.end = Some(Ending { orderly: false, reason: "the server did not confirm the end".into() });
+            self.end =
+                Some(Ending { orderly: false, insecure: false, reason: "the server did not confirm the end".into() });
         }
         Some(end)
     }
@@ -247,6 +263,8 @@ impl<P: Protocol> Test<P> {
         match happening {
             Happening::Connected => {
                 self.live.note("connected");
+                let report = self.endpoint.state(now, self.id).and_then(|state| state.security);
+                self.security.iter_mut().for_each(|it| it.connected(report.as_ref(), &self.live));
                 self.started = Some(now);
                 self.next_message = now;
             }
@@ -323,13 +341,15 @@ impl<P: Protocol> Test<P> {
 
     fn finish(mut self, common: &Common) -> Outcome {
         self.live.close();
-        let end = self.end.take().unwrap_or(Ending { orderly: false, reason: "it broke off".into() });
+        let end = self.end.take().unwrap_or(Ending { orderly: false, insecure: false, reason: "it broke off".into() });
         let never_began = self.interrupted && self.started.is_none();
         if !end.orderly && !never_began {
-            let hint = if self.started.is_some() {
-                "the server's own messages say more"
+            let hint = if end.insecure {
+                self.security.as_ref().map_or_else(String::new, Security::hint)
+            } else if self.started.is_some() {
+                "the server's own messages say more".into()
             } else {
-                "start `braidcast perf server` there first"
+                "start `braidcast perf server` there first, with the same --key or --plain as here".into()
             };
             return Err(Failure::new(format!("the test broke off: {}", end.reason), hint));
         }
@@ -343,6 +363,7 @@ impl<P: Protocol> Test<P> {
             round_trip_us: self.round_trips.percentiles(),
             paths: self.state.paths.iter().map(|path| path_line(path, self.links.name(path.socket))).collect(),
             dccp: self.state.dccp.clone(),
+            security: self.state.security.clone(),
         };
         if common.json {
             return json::print("perf client", &document);
@@ -359,6 +380,8 @@ impl<P: Protocol> Test<P> {
                 say!("round trip: median {} µs, 99 % {} µs, 99.9 % {} µs, longest {} µs", p.p50, p.p99, p.p999, p.max);
             }
             say!("{}", self.table());
+            let lines = security::lines(document.security.as_ref(), self.plain, self.started.is_some());
+            lines.iter().for_each(|line| say!("{line}"));
         }
         Ok(())
     }

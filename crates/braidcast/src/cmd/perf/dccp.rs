@@ -138,7 +138,7 @@ impl Protocol for Dccp {
             Event::Readable => Happening::Readable,
             Event::Closed(reason) => {
                 let orderly = reason == CloseReason::Closed;
-                Happening::Closed(Ending { orderly, reason: reason.to_string() })
+                Happening::Closed(Ending { orderly, insecure: false, reason: reason.to_string() })
             }
             _ => Happening::Other,
         };
@@ -193,7 +193,7 @@ impl Protocol for Dccp {
             retransmitted: 0,
             mtu: MAX_PACKET,
         };
-        Some(State { paths: vec![path], dccp: Some(ConnectionLine::from(&report)) })
+        Some(State { paths: vec![path], dccp: Some(ConnectionLine::from(&report)), security: None })
     }
 
     fn probe(&mut self) -> Outcome {

@@ -4,6 +4,7 @@ use crate::cmd::dccp::ConnectionLine;
 use crate::cmd::links::Change;
 use crate::failure::Outcome;
 use braidcast_core::{Instant, Machine, Route, SocketId};
+use braidcast_session::SecurityReport;
 use std::time::Duration;
 
 /// What a client's messages are for.
@@ -32,6 +33,8 @@ pub(super) enum Happening {
 pub(super) struct Ending {
     /// As agreed between the ends.
     pub(super) orderly: bool,
+    /// No protection was to be agreed on.
+    pub(super) insecure: bool,
     pub(super) reason: String,
 }
 
@@ -41,6 +44,8 @@ pub(super) struct State {
     pub(super) paths: Vec<PathState>,
     /// What only DCCP has.
     pub(super) dccp: Option<ConnectionLine>,
+    /// How it is protected; `None` if it is not.
+    pub(super) security: Option<SecurityReport>,
 }
 
 /// How a path of it does.
@@ -64,6 +69,11 @@ pub(super) trait Protocol: Machine {
 
     /// The next thing that happened, oldest first.
     fn poll(&mut self) -> Option<(Self::Id, Happening)>;
+
+    /// Why somebody could not be connected with, as protection was not to be agreed on.
+    fn poll_turned_away(&mut self) -> Option<String> {
+        None
+    }
 
     /// Queues a message; `false` if there is no room now.
     fn send(&mut self, now: Instant, id: Self::Id, payload: &[u8], purpose: Purpose) -> bool;

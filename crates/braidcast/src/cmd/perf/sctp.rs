@@ -5,6 +5,7 @@ use crate::cmd::links::Change;
 use crate::out::units;
 use braidcast_core::{Instant, Machine};
 use braidcast_sctp::{AssociationId, CloseReason, Endpoint, Event, SendOptions};
+use braidcast_session::SecurityReport;
 
 /// Messages to be counted: "BRPB".
 const BULK: u32 = 0x4252_5042;
@@ -24,11 +25,16 @@ impl Protocol for Endpoint {
             Event::PathDown(_, route) => Happening::Silent(route),
             Event::Closed(reason) => {
                 let orderly = reason == CloseReason::Shutdown;
-                Happening::Closed(Ending { orderly, reason: reason.to_string() })
+                let insecure = matches!(reason, CloseReason::Insecure(_));
+                Happening::Closed(Ending { orderly, insecure, reason: reason.to_string() })
             }
             _ => Happening::Other,
         };
         Some((id, happening))
+    }
+
+    fn poll_turned_away(&mut self) -> Option<String> {
+        Endpoint::poll_turned_away(self).map(|(_, reason)| reason.to_string())
     }
 
     fn send(&mut self, now: Instant, id: AssociationId, payload: &[u8], purpose: Purpose) -> bool {
@@ -69,7 +75,8 @@ impl Protocol for Endpoint {
     }
 
     fn state(&self, _now: Instant, id: AssociationId) -> Option<State> {
-        let paths = self.association(id)?.paths().map(|path| PathState {
+        let association = self.association(id)?;
+        let paths = association.paths().map(|path| PathState {
             socket: path.route.socket,
             rtt: path.srtt,
             allowed: units::bytes(path.cwnd as u64),
@@ -79,6 +86,10 @@ impl Protocol for Endpoint {
             retransmitted: path.retransmitted_chunks,
             mtu: path.mtu,
         });
-        Some(State { paths: paths.collect(), dccp: None })
+        Some(State {
+            paths: paths.collect(),
+            dccp: None,
+            security: association.standing().as_ref().map(SecurityReport::from),
+        })
     }
 }

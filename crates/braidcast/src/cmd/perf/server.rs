@@ -7,13 +7,16 @@ use crate::args::values::Listen;
 use crate::args::{Common, PerfServerArgs};
 use crate::cmd::common;
 use crate::cmd::dccp::{IP_PROTOCOL, PORT_IN_UDP};
+use crate::cmd::security::Security;
 use crate::cmd::watch::Watch;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
-use crate::out::{json, units};
+use crate::out::{json, security, units};
+use crate::process;
 use braidcast_core::{Instant, Reader, SocketId};
 use braidcast_driver::{Bind, Driver, Wake};
 use braidcast_sctp::Endpoint;
+use braidcast_session::SecurityReport;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -33,6 +36,8 @@ struct Served {
     complete: bool,
     /// One way, client to server; known only on one machine.
     latency_us: Option<Percentiles>,
+    /// Null where nothing is encrypted.
+    security: Option<SecurityReport>,
 }
 
 #[derive(Serialize)]
@@ -47,6 +52,7 @@ struct Client {
     first: Option<Instant>,
     last: Instant,
     one_way: Latencies,
+    security: Option<SecurityReport>,
 }
 
 struct Server<P: Protocol> {
@@ -54,15 +60,17 @@ struct Server<P: Protocol> {
     clients: BTreeMap<P::Id, Client>,
     served: Vec<Served>,
     machine: u64,
+    plain: bool,
     message: Vec<u8>,
 }
 
 pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
     let mut driver = common::driver()?;
-    let live = Live::new(common.quiet);
+    let mut live = Live::new(common.quiet);
     let sockets = open(&args.listen, args.dccp.native, &mut driver, &live)?;
-    let rng = common::rng(None)?;
     let mut watch = Watch::open(&args.watch, "perf server", driver.now())?;
+    process::drop_privileges()?;
+    let rng = common::rng(None)?;
     if let Some(choice) = args.dccp.dccp {
         let mut dccp = Dccp::new(&args.dccp, choice, true, rng, watch.tracer())?;
         for (&(address, port), socket) in args.listen.0.iter().zip(sockets) {
@@ -71,9 +79,9 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
                 dccp.set_local_address(socket, address);
             }
         }
-        return serve(dccp, driver, args.keep, common, (&live, &mut watch));
+        return serve(dccp, driver, args, common, (&mut live, &mut watch));
     }
-    let options = common::sctp_options(&args.shared, &live)?.with(|it| {
+    let options = common::sctp_options(&Security::server(&args.shared, &live)?).with(|it| {
         it.redundancy.fec_receive = true;
         // Each of them may hold what it got so far; who is silent makes room for others.
         it.limits.max_associations = MAX_CLIENTS;
@@ -81,7 +89,7 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
     });
     let mut sctp = Endpoint::new(options, rng)?;
     sctp.listen();
-    serve(sctp, driver, args.keep, common, (&live, &mut watch))
+    serve(sctp, driver, args, common, (&mut live, &mut watch))
 }
 
 /// A socket for each address.
@@ -113,16 +121,17 @@ fn open(listen: &Listen, native: bool, driver: &mut Driver, live: &Live) -> Outc
 fn serve<P: Protocol>(
     endpoint: P,
     mut driver: Driver,
-    keep: bool,
+    args: &PerfServerArgs,
     common: &Common,
-    (live, watch): (&Live, &mut Watch),
+    (live, watch): (&mut Live, &mut Watch),
 ) -> Outcome {
     if !common.json {
         say("READY")?;
     }
     let (clients, served) = (BTreeMap::new(), Vec::new());
-    let mut server = Server { endpoint, clients, served, machine: latency::machine(), message: Vec::new() };
-    server.serve(&mut driver, keep, common, (live, watch))?;
+    let (machine, plain) = (latency::machine(), args.shared.plain);
+    let mut server = Server { endpoint, clients, served, machine, plain, message: Vec::new() };
+    server.serve(&mut driver, args.keep, common, (live, watch))?;
     server.endpoint.end_probe()?;
     watch.finish(live);
     if common.json {
@@ -132,13 +141,25 @@ fn serve<P: Protocol>(
 }
 
 impl<P: Protocol> Server<P> {
-    fn serve(&mut self, driver: &mut Driver, keep: bool, common: &Common, (live, watch): (&Live, &Watch)) -> Outcome {
+    fn serve(
+        &mut self,
+        driver: &mut Driver,
+        keep: bool,
+        common: &Common,
+        (live, watch): (&mut Live, &Watch),
+    ) -> Outcome {
         loop {
             let wake = driver.drive(&mut self.endpoint, None).map_err(|e| common::broken(&e))?;
             let now = driver.now();
             watch.check(live);
             self.endpoint.probe()?;
             while let Some((id, happening)) = self.endpoint.poll() {
+                if let Happening::Closed(ending) = &happening
+                    && ending.insecure
+                    && !self.clients.contains_key(&id)
+                {
+                    live.warn_rarely(now, format!("a client was turned away: {}", ending.reason));
+                }
                 let Some(served) = self.take(now, id, happening) else { continue };
                 live.note(format!(
                     "{} in {} messages in {:.2} s: {}",
@@ -147,6 +168,7 @@ impl<P: Protocol> Server<P> {
                     served.seconds,
                     units::rate(served.bits_per_second)
                 ));
+                security::lines(served.security.as_ref(), self.plain, true).iter().for_each(|line| live.note(line));
                 if !common.json {
                     say(&result_line(&served))?;
                 }
@@ -154,6 +176,9 @@ impl<P: Protocol> Server<P> {
                 if !keep {
                     return Ok(());
                 }
+            }
+            while let Some(why) = self.endpoint.poll_turned_away() {
+                live.warn_rarely(now, format!("a client was turned away: {why}"));
             }
             if wake == Wake::Interrupt {
                 return Ok(());
@@ -165,7 +190,9 @@ impl<P: Protocol> Server<P> {
     fn take(&mut self, now: Instant, id: P::Id, happening: Happening) -> Option<Served> {
         match happening {
             Happening::Connected => {
-                let client = Client { bytes: 0, messages: 0, first: None, last: now, one_way: Latencies::new() };
+                let security = self.endpoint.state(now, id).and_then(|state| state.security);
+                let one_way = Latencies::new();
+                let client = Client { bytes: 0, messages: 0, first: None, last: now, one_way, security };
                 self.clients.insert(id, client);
                 None
             }
@@ -217,6 +244,7 @@ impl Client {
             bits_per_second: (self.bytes as f64 * 8.0 / seconds.max(1e-9)).round(),
             complete,
             latency_us: self.one_way.percentiles(),
+            security: self.security.clone(),
         }
     }
 }

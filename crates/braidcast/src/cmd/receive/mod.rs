@@ -1,5 +1,6 @@
 //! `braidcast receive`: takes streams and writes them out on time.
 
+mod authorized;
 mod cut;
 mod log;
 mod note;
@@ -13,11 +14,15 @@ mod sink;
 mod summary;
 
 use super::common;
+use super::security::Security;
 use super::watch::Watch;
+use crate::args::values::Output;
 use crate::args::{Common, ReceiveArgs};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::session::{self, End};
+use crate::process;
+use authorized::Authorized;
 use braidcast_core::{Instant, Machine};
 use braidcast_driver::{Bind, Driver, Wake};
 use braidcast_session::{ChannelId, Event, Farewell, Offer, PathReport, Receiver, ReceiverOptions};
@@ -26,12 +31,22 @@ use outputs::Ready;
 use plan::Plan;
 use room::Room;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 /// Without `--keep`, a sender that was lost is waited for so long unless --give-up says otherwise.
 const GIVE_UP: Duration = Duration::from_secs(300);
+/// So often the days of the list of keys are looked at.
+const LOOK: Duration = Duration::from_secs(60);
 /// After Ctrl-C, an output that takes nothing is waited for so long.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Whether a recording can be made there at all.
+fn check_folder(output: &Output) -> Outcome {
+    let Output::File(path) = output else { return Ok(()) };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    process::check_folder(folder.unwrap_or(Path::new(".")))
+}
 
 /// A receiver at work.
 struct Session {
@@ -41,8 +56,13 @@ struct Session {
     receiver: Receiver,
     plan: Plan,
     rooms: BTreeMap<ChannelId, Room>,
+    security: Security,
+    authorized: Option<Authorized>,
+    /// When a line of it may have come to its last day.
+    look_at: Instant,
     log: Option<Log>,
     keep: bool,
+    plain: bool,
     output: Vec<u8>,
     interrupted: Option<Instant>,
     /// Ctrl-C came again: what waits for a slow reader is left.
@@ -51,9 +71,9 @@ struct Session {
 
 pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     let live = Live::new(common.quiet);
-    let security = super::key::security(&args.shared, &live)?;
+    let security = Security::server(&args.shared, &live)?;
     let mut driver = common::driver()?;
-    let plan = Plan::new(args)?;
+    let mut plan = Plan::new(args)?;
     // Before any output is touched: a port in use costs nothing then.
     let mut locals = Vec::new();
     for (addr, port) in &args.listen.0 {
@@ -62,14 +82,25 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         locals.extend(driver.socket(socket).map(|socket| socket.local_addr().to_string()));
     }
     let watch = Watch::open(&args.watch, "receive", driver.now())?;
+    process::drop_privileges()?;
+    args.output.iter().chain(args.accept.iter().map(|it| &it.output)).try_for_each(check_folder)?;
+    let mut authorized = None;
+    if let Some(path) = &args.authorized {
+        let list = authorized.insert(Authorized::read(path, plan.needs_outputs())?);
+        plan.set_accepted(list.outputs())?;
+        driver.reload_on_hangup();
+    }
+    let permits = authorized.as_mut().map(Authorized::permits);
+    permits.iter().for_each(|permits| security.trust(permits.keys().copied().collect()));
     let log = args.log.as_deref().map(Log::create).transpose()?;
     let options = ReceiverOptions {
         early: args.early,
         keep: args.keep,
         log: log.is_some(),
         give_up: args.give_up.map_or((!args.keep).then_some(GIVE_UP), |patience| patience.0),
-        security,
+        security: security.options.clone(),
         admission: plan.admission(),
+        permits,
         hold: !args.keep,
         events: watch.tracer(),
         ..ReceiverOptions::default()
@@ -82,8 +113,12 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         receiver,
         plan,
         rooms: BTreeMap::new(),
+        security,
+        authorized,
+        look_at: Instant::ZERO + LOOK,
         log,
         keep: args.keep,
+        plain: args.shared.plain,
         output: Vec::new(),
         interrupted: None,
         hurried: false,
@@ -116,7 +151,8 @@ impl Session {
             let tries = self.rooms.values().filter_map(|room| room.outputs.next_try());
             let checking = self.rooms.values().any(|room| room.outputs.is_checking()).then_some(Instant::ZERO);
             let patience = self.interrupted.map(|at| at + PATIENCE);
-            let until = tries.chain(checking).chain(patience).chain(self.live.next()).min();
+            let until = tries.chain(checking).chain(patience).chain(self.live.next());
+            let until = until.chain(self.authorized.is_some().then_some(self.look_at)).min();
             match self.driver.drive(&mut self.receiver, until).map_err(|e| common::broken(&e))? {
                 Wake::Input(input) => {
                     let now = self.driver.now();
@@ -125,9 +161,11 @@ impl Session {
                     })?;
                 }
                 Wake::Interrupt => self.interrupt(),
+                Wake::Reload => self.reload(),
                 Wake::Machine | Wake::Until | Wake::Interfaces(_) => {}
             }
             let now = self.driver.now();
+            self.check_dates(now);
             self.take_events(now)?;
             self.write(now)?;
             self.take_events(now)?;
@@ -138,6 +176,38 @@ impl Session {
             if room.connected { room.outputs.end(false)? } else { room.outputs.flush()? }
         }
         self.log.as_mut().map_or(Ok(()), Log::finish)
+    }
+
+    /// SIGHUP: the file may have changed. If it makes no sense, what it said before still holds.
+    fn reload(&mut self) {
+        let Some(path) = self.authorized.as_ref().map(|it| it.path().to_owned()) else { return };
+        let read = Authorized::read(&path, self.plan.needs_outputs());
+        match read.and_then(|list| self.plan.set_accepted(list.outputs()).map(|()| list)) {
+            Ok(list) => {
+                self.authorized = Some(list);
+                let (plan, rooms) = (&self.plan, &mut self.rooms);
+                rooms.retain(|_, room| room.connected || room.to == plan.describe(&room.name));
+                self.apply();
+                self.live.note(format!("{} was read again", path.display()));
+            }
+            Err(failure) => self.live.warn(format!("{failure}; going on with what it said before")),
+        }
+    }
+
+    /// Lets in whom the list of keys has today, and nobody else.
+    fn apply(&mut self) {
+        let Some(permits) = self.authorized.as_mut().map(Authorized::permits) else { return };
+        self.security.trust(permits.keys().copied().collect());
+        self.receiver.set_permits(self.driver.now(), permits);
+    }
+
+    fn check_dates(&mut self, now: Instant) {
+        if now >= self.look_at {
+            self.look_at = now + LOOK;
+            if self.authorized.as_ref().is_some_and(Authorized::has_changed) {
+                self.apply();
+            }
+        }
     }
 
     /// Whether there is nothing more to do.
@@ -224,7 +294,9 @@ impl Session {
                         self.room_failed(now, id, failure)?;
                     }
                 }
-                (None, Event::Insecure(reason)) => self.live.warn(format!("a sender was turned away: {reason}")),
+                (None, Event::Insecure(reason)) => {
+                    self.live.warn_rarely(now, format!("a sender was turned away: {reason}"))
+                }
                 _ => {}
             }
         }
@@ -255,7 +327,7 @@ impl Session {
         }
         let Some(room) = self.rooms.get_mut(&id) else { return Ok(()) };
         (room.reliable, room.connected, room.flush_asked) = (offer.reliable, true, false);
-        match room.outputs.begin(offer)? {
+        match room.outputs.begin(offer, &self.live)? {
             Ready::With(content) if offer.reliable => {
                 room.outputs.go_on(content.len());
                 self.receiver.accept(now, id, content);

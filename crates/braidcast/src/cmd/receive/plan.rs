@@ -22,6 +22,8 @@ pub(super) struct Plan {
     accept: Vec<Accept>,
     existing: Existing,
     segment: Option<Duration>,
+    /// Each sender has a name that its key says, and `accept` is what outputs they have of their own.
+    by_key: bool,
 }
 
 impl Plan {
@@ -31,7 +33,13 @@ impl Plan {
             (_, true) => Existing::Overwrite,
             _ => Existing::Keep,
         };
-        let plan = Self { outputs: args.output.clone(), accept: args.accept.clone(), existing, segment: args.segment };
+        let plan = Self {
+            outputs: args.output.clone(),
+            accept: args.accept.clone(),
+            existing,
+            segment: args.segment,
+            by_key: args.authorized.is_some(),
+        };
         plan.check()?;
         Ok(plan)
     }
@@ -61,7 +69,28 @@ impl Plan {
 
     /// Whether each stream has an output by its own name.
     pub(super) fn is_named(&self) -> bool {
-        self.outputs.iter().any(is_named)
+        self.by_key || self.outputs.iter().any(is_named)
+    }
+
+    /// Whether a sender by its key needs an output of its own.
+    pub(super) fn needs_outputs(&self) -> bool {
+        self.outputs.is_empty()
+    }
+
+    /// Outputs of senders by their keys.
+    pub(super) fn set_accepted(&mut self, accept: Vec<Accept>) -> Outcome {
+        self.accept = accept;
+        self.check()
+    }
+
+    /// What the stream `name` goes to, for people.
+    pub(super) fn describe(&self, name: &str) -> String {
+        self.outputs_of(name).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }
+
+    fn outputs_of(&self, name: &str) -> Vec<&Output> {
+        let accepted = self.accept.iter().filter(|accept| accept.name == name).map(|accept| &accept.output);
+        self.outputs.iter().chain(accepted).collect()
     }
 
     /// Whether several streams are taken at a time.
@@ -81,14 +110,12 @@ impl Plan {
 
     /// Opens what the stream `name` goes to.
     pub(super) fn open(&self, name: &str, driver: &mut Driver) -> Outcome<Room> {
-        let accepted = self.accept.iter().filter(|accept| accept.name == name).map(|accept| &accept.output);
-        let outputs: Vec<&Output> = self.outputs.iter().chain(accepted).collect();
+        let outputs = self.outputs_of(name);
         let mut sinks = Vec::new();
         for output in &outputs {
             sinks.push(Sink::open(output, name, self.existing, self.segment.is_some(), driver)?);
         }
-        let to = outputs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        Ok(Room::new(name, to, Outputs::new(sinks, self.segment.map(Cutter::new))))
+        Ok(Room::new(name, self.describe(name), Outputs::new(sinks, self.segment.map(Cutter::new))))
     }
 }
 

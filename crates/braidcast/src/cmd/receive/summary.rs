@@ -6,7 +6,7 @@ use crate::args::Common;
 use crate::cmd::common;
 use crate::failure::{Failure, Outcome};
 use crate::out::session::{self, End};
-use crate::out::{json, units};
+use crate::out::{json, security, units};
 use braidcast_session::{Farewell, Report};
 use serde::Serialize;
 use std::time::Duration;
@@ -50,6 +50,9 @@ impl Session {
             self.print_json(&reports)?;
         } else if !common.quiet {
             reports.iter().for_each(|(room, report)| self.print_summary(room, report));
+        }
+        if let Some(failure) = self.rooms.values_mut().find_map(|room| room.outputs.take_failure()) {
+            return Err(failure);
         }
         if self.interrupted.is_some() {
             return Ok(());
@@ -109,5 +112,8 @@ impl Session {
         if !report.kinds.is_empty() {
             say!("{}", session::kinds(report, self.live.style()));
         }
+        let connected = !report.paths.is_empty();
+        let lines = security::lines(report.security.as_ref(), self.plain, connected);
+        lines.iter().for_each(|line| say!("{}{line}", room.prefix()));
     }
 }

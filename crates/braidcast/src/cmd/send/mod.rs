@@ -5,13 +5,15 @@ mod source;
 mod throttle;
 
 use super::links::{Change, Links};
+use super::security::Security;
 use super::watch::Watch;
 use super::{common, paths};
 use crate::args::{Common, SendArgs, values};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::session::{self, End};
-use crate::out::{json, units};
+use crate::out::{json, security, units};
+use crate::process;
 use braidcast_core::{Instant, Machine, Route};
 use braidcast_driver::{Carrier, Driver, Wake};
 use braidcast_media::Format;
@@ -54,6 +56,7 @@ struct Session {
     watch: Watch,
     share: session::Share,
     links: Links,
+    security: Security,
     source: Source,
     sender: Sender,
     connected: bool,
@@ -79,7 +82,8 @@ struct Session {
 pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
     let plans = paths::pair(&args.via, &args.to)?;
     let live = Live::new(common.quiet);
-    let security = super::key::security(&args.shared, &live)?;
+    let names: Vec<String> = args.to.iter().map(values::Remote::to_string).collect();
+    let security = Security::client(&args.shared, &names, &live)?;
     let mut driver = common::driver()?;
     let source = Source::open(&args.input, &mut driver, args.reliable)?;
     let reliable = args.reliable || source.goes_freely();
@@ -88,6 +92,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
     }
     let links = Links::open(plans, Carrier::Udp, &mut driver, &live)?;
     let watch = Watch::open(&args.watch, "send", driver.now())?;
+    process::drop_privileges()?;
     let options = SenderOptions {
         latency: args.latency,
         reliable,
@@ -96,7 +101,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         scheduler: args.scheduler,
         congestion: args.cc,
         give_up: args.give_up.0,
-        security,
+        security: security.options.clone(),
         skip_tsns: true,
         identity: source.identity().filter(|_| reliable),
         size: source.size().filter(|_| reliable),
@@ -117,6 +122,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         watch,
         share: session::Share::default(),
         links,
+        security,
         source,
         sender,
         connected: false,
@@ -132,10 +138,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         asked_at: now,
         end: None,
     };
-    session.live.note(format!(
-        "connecting to {}",
-        args.to.iter().map(values::Remote::to_string).collect::<Vec<_>>().join(", ")
-    ));
+    session.live.note(format!("connecting to {}", names.join(", ")));
     let worked = session.work();
     if worked.is_err() {
         session.say_goodbye(Farewell::InputFailed);
@@ -172,7 +175,7 @@ impl Session {
                 Wake::Input(id) => self.source.on_ready(self.driver.now(), id)?,
                 Wake::Interfaces(_) => self.refresh_links()?,
                 Wake::Interrupt => self.interrupt(),
-                Wake::Machine | Wake::Until => {}
+                Wake::Machine | Wake::Until | Wake::Reload => {}
             }
         }
         Ok(())
@@ -203,8 +206,8 @@ impl Session {
                     if self.begin_by.is_none() && self.source.is_recording() {
                         self.begin_by = Some(now + OTHER_PATHS);
                     }
-                    self.up = 0;
                     self.live.note("connected");
+                    self.security.connected(self.sender.report(now).security.as_ref(), &self.live);
                 }
                 Event::PathUp(_, route) => {
                     self.up += 1;
@@ -221,6 +224,7 @@ impl Session {
                 Event::PathRemoved(_, route) => self.live.note(format!("{} has left", name(route))),
                 Event::Lost(reason) => {
                     self.connected = false;
+                    self.up = 0;
                     let why = match (Farewell::of(&reason), &reason) {
                         (Some(farewell), _) => farewell.to_string(),
                         // What a receiver that was started anew says of packets it knows nothing of.
@@ -363,18 +367,19 @@ impl Session {
             };
             json::print("send", &document)?;
         } else if !common.quiet {
-            self.print_summary(&report, stats.bytes);
+            self.print_summary(&report, stats.bytes, args.shared.plain);
         }
         outcome
     }
 
-    fn print_summary(&self, report: &Report, input_bytes: u64) {
+    fn print_summary(&self, report: &Report, input_bytes: u64, plain: bool) {
         let span = units::time(Duration::from_secs_f64(report.seconds));
         say!("{} of input in {span}", units::bytes(input_bytes));
         say!("{}", session::paths(report, End::Sender, |path| self.path_name(path), self.live.style()));
         if !report.kinds.is_empty() {
             say!("{}", session::kinds(report, self.live.style()));
         }
+        security::lines(report.security.as_ref(), plain, self.began.is_some()).iter().for_each(|line| say!("{line}"));
     }
 
     fn outcome(&self, complete: bool, reason: &CloseReason) -> Outcome {
@@ -382,12 +387,17 @@ impl Session {
             return Ok(());
         }
         let farewell = Farewell::of(reason);
+        let about_keys = self.security.hint();
         let hint = match (farewell, reason) {
             (Some(Farewell::Busy), _) => {
                 "wait for its end; or start the receiver with --keep (the next one waits), or with --accept NAME=OUTPUT and give each sender a --name"
             }
             (Some(Farewell::UnknownName), _) => "give --name as one of the receiver's --accept has it, or add it there",
             (Some(Farewell::Full), _) => "wait for one to end",
+            (Some(Farewell::NotPermitted), _) => {
+                "the receiver's --authorized file needs a line with the fingerprint of this end's --identity"
+            }
+            (Some(Farewell::TooMuch), _) => "send less, or have max-rate raised in the receiver's --authorized file",
             (Some(Farewell::Version), _) => "use the same version at both ends",
             _ if self.reliable && self.resumable && self.began.is_some() => {
                 "what is written there stays: start both ends again, and it goes on from there"
@@ -398,9 +408,7 @@ impl Session {
             (_, CloseReason::PathsFailed) => {
                 "no network answered for as long as --give-up says; start again when one does"
             }
-            (_, CloseReason::Insecure(_)) if self.began.is_none() => {
-                "give both ends the same --key; `braidcast key new` makes one"
-            }
+            (_, CloseReason::Insecure(_)) if self.began.is_none() => &about_keys,
             _ if self.began.is_none() => "check that `braidcast receive` runs there, with the same --key",
             _ => "the receiver's own messages say more",
         };

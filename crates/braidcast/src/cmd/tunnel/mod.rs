@@ -6,6 +6,7 @@ use super::dccp::{IPV6_AND_UDP, PORT_IN_UDP, is_rate_based};
 use super::links::{Change, Links};
 use super::paths::resolve;
 use super::probe::Probe;
+use super::security::Security;
 use super::watch::Watch;
 use super::{common, paths};
 use crate::args::dccp;
@@ -15,6 +16,7 @@ use crate::failure::{Failure, Outcome};
 use crate::out::json;
 use crate::out::live::Live;
 use crate::out::units;
+use crate::process;
 use braidcast_core::{Instant, Machine, Route, SocketId};
 use braidcast_dccp::{Options, ReorderOptions, Wanted};
 use braidcast_driver::{Bind, BindError, Carrier, Driver, Wake};
@@ -46,6 +48,9 @@ struct Work {
     probe: Option<Probe>,
     sight: Sight,
     over: Over,
+    plain: bool,
+    /// `None` over DCCP.
+    security: Option<Security>,
     /// A client's path, or paths.
     links: Option<Links>,
     /// Sockets of flows that ended, by the address that they are bound to.
@@ -69,7 +74,7 @@ fn serve(args: &TunnelServerArgs, common: &Common) -> Outcome {
     options.ccids = args.ends.ccid.unwrap_or_else(dccp::congestion_by_default).preferred().ccids;
     // More than clients at once, so that each newcomer gets in, and who was silent longest goes.
     options.max_connections = 2 * Settings::default().clients;
-    let mut work = Work::new(&args.ends, options, common)?;
+    let mut work = Work::new(&args.ends, options, None, common)?;
     for &(addr, port) in &args.at.0 {
         let socket = work.bind(&Bind { addr, port, ..Bind::default() }, "choose another LISTEN")?;
         work.tunnel.serve(socket, work.port()).map_err(|e| {
@@ -78,6 +83,7 @@ fn serve(args: &TunnelServerArgs, common: &Common) -> Outcome {
         work.live.note(format!("waiting for clients at {}", work.name(socket)));
     }
     work.open_entrances(&args.ends)?;
+    process::drop_privileges()?;
     work.run(common, "tunnel server")
 }
 
@@ -89,19 +95,20 @@ fn connect(args: &TunnelClientArgs, common: &Common) -> Outcome {
             "give --over sctp at both ends, or one --to and one --via",
         ));
     }
-    let mut work = Work::new(&args.ends, options(&args.ends)?, common)?;
+    let names: Vec<String> = args.to.iter().map(ToString::to_string).collect();
+    let mut work = Work::new(&args.ends, options(&args.ends)?, Some(&names), common)?;
     work.open_entrances(&args.ends)?;
     let links = Links::open(plans, Carrier::Udp, &mut work.driver, &work.live)?;
     let routes = links.routes();
     let Some((&first, others)) = routes.split_first() else {
         return Err(Failure::new("the path vanished before it could be used", "try again"));
     };
-    let names: Vec<String> = args.to.iter().map(ToString::to_string).collect();
     work.live.note(format!("connecting to {}", names.join(", ")));
     work.links = Some(links);
     let now = work.driver.now();
     work.tunnel.dial(now, first, work.port());
     others.iter().for_each(|&route| work.tunnel.join(now, route));
+    process::drop_privileges()?;
     work.run(common, "tunnel client")
 }
 
@@ -189,7 +196,8 @@ fn check_deadlines(args: &TunnelEndArgs) -> Outcome {
 }
 
 impl Work {
-    fn new(args: &TunnelEndArgs, options: Options, common: &Common) -> Outcome<Self> {
+    /// With `names` it connects to who is called so.
+    fn new(args: &TunnelEndArgs, options: Options, names: Option<&[String]>, common: &Common) -> Outcome<Self> {
         let driver = common::driver()?;
         let watch = Watch::open(&args.watch, "tunnel", driver.now())?;
         let bytes = |bits: Option<u64>| bits.map(|bits| bits as f64 / 8.0);
@@ -209,13 +217,20 @@ impl Work {
         let probe = args.probe.as_deref().map(Probe::create).transpose()?;
         let rng = common::rng(None)?;
         let live = Live::new(common.quiet);
-        let security = super::key::security(&args.shared, &live)?;
-        if args.over == Over::Dccp && security.is_some() {
-            return Err(Failure::usage(
-                "a tunnel over DCCP is not encrypted, so a key would protect nothing",
-                "give --over sctp at both ends, or leave out --key, --key-file and BRAIDCAST_KEY",
-            ));
-        }
+        let keys = &args.shared;
+        let has_key =
+            keys.key.is_some() || keys.key_file.is_some() || keys.identity.is_some() || !keys.peer_key.is_empty();
+        let security = match (args.over, names) {
+            (Over::Dccp, _) if has_key => {
+                return Err(Failure::usage(
+                    "a tunnel over DCCP is not encrypted, so a key would protect nothing",
+                    "give --over sctp at both ends, or leave out --key, --key-file, --identity, --peer-key and BRAIDCAST_KEY",
+                ));
+            }
+            (Over::Dccp, _) => None,
+            (Over::Sctp, None) => Some(Security::server(keys, &live)?),
+            (Over::Sctp, Some(names)) => Some(Security::client(keys, names, &live)?),
+        };
         let tunnel = match args.over {
             Over::Dccp => Tunnel::new(options, rng, settings, forwards)?,
             Over::Sctp => {
@@ -224,7 +239,7 @@ impl Work {
                     redundancy: args.fec.unwrap_or(Redundancy::None),
                     scheduler: args.scheduler.unwrap_or(usual.scheduler),
                     congestion: args.cc.unwrap_or(usual.congestion),
-                    security,
+                    security: security.as_ref().and_then(|it| it.options.clone()),
                 };
                 Tunnel::over_sctp(&sctp, rng, settings, forwards)?
             }
@@ -235,6 +250,8 @@ impl Work {
             watch,
             tunnel,
             over: args.over,
+            plain: args.shared.plain,
+            security,
             probe,
             sight: Sight { codec: args.calls },
             links: None,
@@ -296,7 +313,7 @@ impl Work {
                     self.tunnel.close(now);
                 }
                 Wake::Interfaces(_) => self.refresh_links()?,
-                Wake::Machine | Wake::Until | Wake::Input(_) => {}
+                Wake::Machine | Wake::Until | Wake::Reload | Wake::Input(_) => {}
             }
             self.show(now);
         }
@@ -321,6 +338,12 @@ impl Work {
             Happening::Connected(link) => {
                 self.said = None;
                 self.live.note(format!("connected with {}", self.peer(link)));
+                let report = self.tunnel.links().find(|(id, _)| *id == link).and_then(|(_, it)| it.security.clone());
+                self.security.iter_mut().for_each(|it| it.connected(report.as_ref(), &self.live));
+            }
+            Happening::TurnedAway(reason) => {
+                let now = self.driver.now();
+                self.live.warn_rarely(now, format!("a client was turned away: {reason}"));
             }
             Happening::Disconnected(link, reason) => self.say_disconnected(link, reason),
             Happening::WantSocket(link, flow, target) => match self.exit_socket(target) {
@@ -374,11 +397,16 @@ impl Work {
     fn say_disconnected(&mut self, link: LinkId, reason: Farewell) {
         let peer = self.peer(link);
         let same = self.said.as_ref() == Some(&reason);
+        let hint = self
+            .security
+            .as_ref()
+            .filter(|_| reason.insecure)
+            .map_or_else(String::new, |it| format!(" ({})", it.hint()));
         match (&self.links, self.end) {
             (_, Some(_)) => {}
             (None, None) => self.live.note(format!("{peer} has gone: {reason}")),
             (Some(_), None) if same => {}
-            (Some(_), None) => self.live.warn(format!("no connection with {peer}: {reason}; trying again")),
+            (Some(_), None) => self.live.warn(format!("no connection with {peer}: {reason}{hint}; trying again")),
         }
         self.said = Some(reason);
     }
@@ -445,6 +473,7 @@ impl Work {
                 say!("\n{paths}");
             }
             say!("\n{}", self.sight.flows(now, &self.tunnel, false, self.live.style()));
+            Sight::security(&self.tunnel, self.plain).iter().for_each(|line| say!("{line}"));
             let discards = Sight::discards(now, &self.tunnel);
             if !discards.is_empty() {
                 say!("\n{}", discards.join("\n"));

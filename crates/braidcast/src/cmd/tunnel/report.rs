@@ -1,14 +1,15 @@
 //! What a tunnel tells: live, and when it is over.
 
 use crate::cmd::dccp::ConnectionLine;
-use crate::out::json;
 use crate::out::style::Style;
 use crate::out::table::{Table, Tone};
 use crate::out::units;
+use crate::out::{json, security};
 use braidcast_core::{Instant, Route};
 use braidcast_dccp::{Call, Report};
 use braidcast_media::voice::{Codec, Conditions, EModel, Form};
 use braidcast_sctp::{PathReport, PathState};
+use braidcast_session::SecurityReport;
 use braidcast_session::tunnel::{Count, Discards, Dropped, Figures, Flow, FlowId, HEADER_LEN, Link, Tunnel};
 use serde::Serialize;
 use std::time::Duration;
@@ -35,6 +36,8 @@ pub(super) struct LinkLine {
     state: &'static str,
     /// Connections that were made; more than one after a break.
     connections: u64,
+    /// Null where nothing is encrypted.
+    security: Option<SecurityReport>,
     #[serde(flatten)]
     dccp: Option<ConnectionLine>,
     /// Over SCTP.
@@ -126,6 +129,7 @@ impl Sight {
             peer: link.route.remote.to_string(),
             state: link.state(),
             connections: link.connections,
+            security: link.security.clone(),
             more_calls: report.as_ref().and_then(|report| self.more_calls(now, link, report)),
             dccp: report.as_ref().map(ConnectionLine::from),
             paths: tunnel.paths(link).iter().map(PathLine::from).collect(),
@@ -274,6 +278,14 @@ impl Sight {
             ]);
         }
         any.then_some(table)
+    }
+
+    /// How what went to each end was protected.
+    pub(super) fn security(tunnel: &Tunnel, plain: bool) -> Vec<String> {
+        let of = |link: &Link| security::lines(link.security.as_ref(), plain, link.connections > 0);
+        let several = tunnel.links().count() > 1;
+        let name = |link: &Link| if several { format!("{}: ", link.route.remote) } else { String::new() };
+        tunnel.links().flat_map(|(_, link)| of(link).into_iter().map(move |line| name(link) + &line)).collect()
     }
 
     /// Why datagrams were given up, over the whole time: a line for each flow that lost some.

@@ -1,0 +1,119 @@
+//! How what goes is protected, by the flags that all share.
+
+use super::key::{identity, no_randomness, read};
+use super::known::KnownPeers;
+use crate::args::SharedArgs;
+use crate::failure::{Failure, Outcome};
+use crate::out::live::Live;
+use braidcast_sctp::SecurityOptions;
+use braidcast_secure::identity::Identity;
+use braidcast_secure::tls::{Tls, Trust};
+use braidcast_secure::{Fingerprint, Limits, Passphrase, SharedKey, Suite};
+use braidcast_session::SecurityReport;
+use std::sync::Arc;
+
+/// What to do about a key that is not the one.
+const SAME_KEY: &str =
+    "give both ends the same --key (`braidcast key new` makes one), or none at both, or --plain at both";
+
+/// Protection of one end.
+pub(crate) struct Security {
+    /// For SCTP; `None` with `--plain`.
+    pub(crate) options: Option<SecurityOptions>,
+    method: Option<Arc<Tls>>,
+    /// Whom this end connected with before.
+    known: Option<KnownPeers>,
+}
+
+impl Security {
+    /// Of an end that waits for others.
+    pub(crate) fn server(args: &SharedArgs, live: &Live) -> Outcome<Self> {
+        if args.plain {
+            live.note("--plain: nothing is encrypted; whoever is on the way can read and change it");
+            return Ok(Self { options: None, method: None, known: None });
+        }
+        let (identity, trust) = match shared(args, live)? {
+            Some(identity) => {
+                let trust = Trust::Only(vec![identity.fingerprint()]);
+                (identity, trust)
+            }
+            None => {
+                let own = args.identity.as_deref().map(|path| identity(path, live)).transpose()?;
+                let known = args.peer_key.clone();
+                let trust = if known.is_empty() { Trust::Anyone } else { Trust::Only(known) };
+                (own.map_or_else(|| Identity::ephemeral().map_err(no_randomness), Ok)?, trust)
+            }
+        };
+        let mut method = Tls::new(identity, trust, &Suite::ALL);
+        if let Some(file) = std::env::var_os("SSLKEYLOGFILE").filter(|file| !file.is_empty()) {
+            live.warn(format!("SSLKEYLOGFILE: who has {} can read all that goes", file.display()));
+            method = method.logging_keys();
+        }
+        let method = Arc::new(method);
+        let options = SecurityOptions { method: Arc::clone(&method) as _, limits: Limits::default() };
+        Ok(Self { options: Some(options), method: Some(method), known: None })
+    }
+
+    /// Of an end that connects to others, which are called `names`: who showed a key of its own there has to show it again.
+    pub(crate) fn client(args: &SharedArgs, names: &[String], live: &Live) -> Outcome<Self> {
+        let mut it = Self::server(args, live)?;
+        let has_key = args.key.is_some() || args.key_file.is_some() || !args.peer_key.is_empty();
+        if let Some(method) = it.method.as_ref().filter(|_| !has_key) {
+            let known = KnownPeers::read(names)?;
+            let keys = known.keys();
+            method.set_trust(if keys.is_empty() { Trust::First } else { Trust::Only(keys) });
+            it.known = Some(known);
+        }
+        Ok(it)
+    }
+
+    /// Lets in only these.
+    pub(crate) fn trust(&self, keys: Vec<Fingerprint>) {
+        self.method.iter().for_each(|method| method.set_trust(Trust::Only(keys.clone())));
+    }
+
+    /// There is a connection: a key of its own that the other end showed for the first time is remembered.
+    pub(crate) fn connected(&mut self, report: Option<&SecurityReport>, live: &Live) {
+        let Some(report) = report.filter(|it| it.peer_key == Some("own") && !it.authenticated) else { return };
+        let fingerprint = report.peer_fingerprint.as_ref().and_then(|text| text.parse().ok());
+        if let (Some(known), Some(fingerprint)) = (&mut self.known, fingerprint) {
+            match known.add(fingerprint) {
+                Ok(text) => live.note(text),
+                Err(text) => live.warn(text),
+            }
+        }
+    }
+
+    /// What the user may do about a connection that did not come about.
+    pub(crate) fn hint(&self) -> String {
+        let known = self.known.as_ref().and_then(KnownPeers::hint);
+        known.unwrap_or_else(|| SAME_KEY.into())
+    }
+}
+
+/// A passphrase is short.
+pub(crate) fn warn_short(live: &Live) {
+    live.warn(format!(
+        "the passphrase has less than {} characters: who takes the place of the other end may find it by trying; \
+         `braidcast key new` makes a key that cannot be found",
+        Passphrase::SHORT
+    ));
+}
+
+/// The identity that `--key` and `--key-file` ask for.
+fn shared(args: &SharedArgs, live: &Live) -> Outcome<Option<Identity>> {
+    let (text, place) = match (&args.key, &args.key_file) {
+        (Some(key), _) => (key.0.clone(), "--key or BRAIDCAST_KEY".to_owned()),
+        (None, Some(path)) => (read(path, live)?, format!("--key-file {}", path.display())),
+        (None, None) => return Ok(None),
+    };
+    let shared: SharedKey = text.parse().map_err(|error| {
+        Failure::usage(format!("{place}: {error}"), "give both ends the same key, made by: braidcast key new")
+    })?;
+    if let SharedKey::Passphrase(passphrase) = &shared
+        && passphrase.is_short()
+    {
+        warn_short(live);
+    }
+    Identity::shared(&shared).map(Some).map_err(no_randomness)
+}

@@ -1,0 +1,21 @@
+//! How what went was protected, for people.
+
+use braidcast_session::SecurityReport;
+
+/// What stands in a summary: encrypted how, who was there, and both fingerprints. Nothing where there was no connection.
+pub(crate) fn lines(security: Option<&SecurityReport>, plain: bool, connected: bool) -> Vec<String> {
+    let Some(it) = security else {
+        let said = plain && connected;
+        return said.then(|| "not encrypted (--plain)".to_owned()).into_iter().collect();
+    };
+    let who = if !it.authenticated {
+        "not authenticated: anybody may be at the other end, unless you compare these"
+    } else if it.peer_key == Some("shared") {
+        "authenticated by the shared key"
+    } else {
+        "authenticated by its own key"
+    };
+    let fingerprint = |name: &str, text: &Option<String>| text.as_ref().map(|text| format!("  {name} {text}"));
+    let ends = [fingerprint("this end's key ", &it.fingerprint), fingerprint("other end's key", &it.peer_fingerprint)];
+    std::iter::once(format!("encrypted ({}), {who}", it.cipher)).chain(ends.into_iter().flatten()).collect()
+}

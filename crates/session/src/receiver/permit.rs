@@ -1,0 +1,78 @@
+//! Senders that are known by their keys, and what each may do.
+
+use super::channel::ChannelId;
+use super::{Receiver, TICK};
+use crate::farewell::Farewell;
+use braidcast_core::Instant;
+use braidcast_sctp::{Association, AssociationId, Fingerprint};
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+/// Who sends more than it may for so long, over rates of a second each, is sent away.
+const TOO_LONG: Duration = Duration::from_secs(2);
+/// What rates may be above the limit: redundancy's bursts and what was waiting.
+const TOLERANCE: f64 = 1.1;
+
+/// What a sender with a known key may do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Permit {
+    /// What its stream is called; it may say no other name, and need say none.
+    pub name: String,
+    /// The most that it may send, packets' headers included, in bit/s; `None`: no limit.
+    pub max_rate: Option<u64>,
+}
+
+impl Receiver {
+    /// Other senders are let in from now on. Streams of those that no longer are, or under another name, end; their senders are told.
+    pub fn set_permits(&mut self, now: Instant, permits: BTreeMap<Fingerprint, Permit>) {
+        self.options.permits = Some(permits);
+        let may_stay = |id: &AssociationId, name: &str| self.permit(*id).is_some_and(|permit| permit.name == name);
+        let has_to_go: Vec<ChannelId> = self
+            .channels
+            .iter()
+            .filter_map(|(id, channel)| Some((id, channel, channel.stream.as_ref()?.id?)))
+            .filter(|(_, channel, association)| !may_stay(association, &channel.name))
+            .map(|(id, ..)| *id)
+            .collect();
+        has_to_go.into_iter().for_each(|id| self.refuse(now, id, Farewell::NotPermitted));
+        self.admit(now);
+    }
+
+    /// What the sender at the other end of an association may do.
+    pub(super) fn permit(&self, id: AssociationId) -> Option<&Permit> {
+        let peer = self.endpoint.association(id).and_then(Association::standing)?.peer;
+        self.options.permits.as_ref()?.get(&peer.fingerprint.filter(|_| peer.authenticated)?)
+    }
+
+    /// Gives guests that say no name the one that their key has.
+    pub(super) fn name_guests(&mut self) {
+        for place in 0..self.guests.len() {
+            let nameless = self.guests[place].hello.as_ref().is_some_and(|hello| hello.name.is_empty());
+            let name = self.permit(self.guests[place].id).filter(|_| nameless).map(|permit| permit.name.clone());
+            if let (Some(hello), Some(name)) = (&mut self.guests[place].hello, name) {
+                hello.name = name;
+            }
+        }
+    }
+
+    /// Sends away who has sent too much for too long; called at each tick.
+    pub(super) fn check_rates(&mut self, now: Instant) {
+        if self.options.permits.is_none() {
+            return;
+        }
+        let ids: Vec<ChannelId> = self.channels.keys().copied().collect();
+        for id in ids {
+            let stream = self.channels.get(&id).and_then(|channel| channel.stream.as_ref());
+            let Some(stream) = stream else { continue };
+            let limit = stream.id.and_then(|id| self.permit(id)).and_then(|permit| permit.max_rate);
+            let rate: f64 = limit.map_or(0.0, |_| stream.paths.reports().iter().map(|path| path.receive_rate).sum());
+            let over = limit.is_some_and(|limit| rate > limit as f64 * TOLERANCE);
+            let Some(channel) = self.channels.get_mut(&id) else { continue };
+            channel.too_much = if over { channel.too_much + TICK } else { Duration::ZERO };
+            if channel.too_much >= TOO_LONG {
+                channel.too_much = Duration::ZERO;
+                self.refuse(now, id, Farewell::TooMuch);
+            }
+        }
+    }
+}
