@@ -1,6 +1,7 @@
 //! `--trace FILE`: events as they happen, written by a thread of its own, so that a slow disk holds up nothing.
 
 use crate::failure::{Failure, Outcome};
+use crate::process;
 use braidcast_core::Instant;
 use braidcast_core::events::{EventSink, TraceEvent, Tracer};
 use braidcast_trace::{QlogHeader, QlogWriter};
@@ -57,7 +58,11 @@ impl TraceFile {
         let shared = Shared { path: path.to_owned(), state: Mutex::new(state), failure: Mutex::new(None) };
         let shared = Arc::new(shared);
         let told = Arc::clone(&shared);
-        let thread = std::thread::spawn(move || told.write(file, &waiting));
+        let thread = std::thread::spawn(move || match process::drop_privileges() {
+            // Capabilities belong to a thread, and this one needs none: the file is open.
+            Ok(()) => told.write(file, &waiting),
+            Err(failure) => told.fail(&io::Error::other(failure.to_string())),
+        });
         Ok(Self { shared, thread: Some(thread) })
     }
 
