@@ -19,7 +19,7 @@ pub(crate) enum LabCommand {
     Run(LabRunArgs),
     /// Make one HTML page of all results
     Report(LabReportArgs),
-    /// Make a clip of a recording: the sizes, kinds and times of its frames, for `live` experiments
+    /// Make a clip, sizes and times of frames, of a recording, for `live` experiments
     Clip(LabClipArgs),
 }
 

@@ -55,7 +55,7 @@ impl Source {
             section.extend_from_slice(body);
             section.extend_from_slice(&crc32(&section).to_be_bytes());
             let start = out.len();
-            out.extend_from_slice(&[0x47, 0x40 | (pid >> 8) as u8, pid as u8, 0x10 | self.tables % 16, 0]);
+            out.extend_from_slice(&[0x47, 0x40 | (pid >> 8) as u8, pid as u8, 0x10 | (self.tables % 16), 0]);
             out.extend_from_slice(&section);
             out.resize(start + PACKET, 0xff);
         }
@@ -76,7 +76,7 @@ impl Source {
         if let Some((clock, key)) = first {
             // PCR: 33 bits at 90 kHz, six reserved, nine of extension.
             out.extend_from_slice(&[7, if key { 0x50 } else { 0x10 }]);
-            out.extend_from_slice(&((clock - 900) << 15 | 0x7e00).to_be_bytes()[2..]);
+            out.extend_from_slice(&(((clock - 900) << 15) | 0x7e00).to_be_bytes()[2..]);
             out.extend_from_slice(&[0, 0, 1, 0xe0, 0, 0, 0x80, 0x80, 5]);
             let pts = clock + 900;
             out.extend_from_slice(&[
@@ -108,7 +108,7 @@ fn filler(serial: u64) -> impl Fn(usize) -> u8 {
 /// ISO/IEC 13818-1, annex A.
 fn crc32(bytes: &[u8]) -> u32 {
     bytes.iter().fold(u32::MAX, |crc, &byte| {
-        (0..8).fold(crc ^ u32::from(byte) << 24, |crc, _| crc << 1 ^ if crc >> 31 == 1 { 0x04c1_1db7 } else { 0 })
+        (0..8).fold(crc ^ (u32::from(byte) << 24), |crc, _| (crc << 1) ^ if crc >> 31 == 1 { 0x04c1_1db7 } else { 0 })
     })
 }
 

@@ -30,7 +30,7 @@ fn what_fits_exactly_is_chosen_and_a_byte_more_is_not() {
 fn two_links_carry_together_what_neither_does_alone() {
     let (quick, slow) = (route(10.0, 0, 1000, 10), route(10.0, 0, 1000, 90));
     let all = frames(&[(I, 1020)]);
-    assert_eq!(possible(&all, &[quick.clone()], ms(100)).video, 0.0);
+    assert_eq!(possible(&all, std::slice::from_ref(&quick), ms(100)).video, 0.0);
     assert_eq!(possible(&all, &[quick, slow], ms(100)).video, 1.0);
 }
 
