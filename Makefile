@@ -11,8 +11,9 @@ FUZZ_SMOKE ?= 10
 FUZZ_TIME ?= 300
 # Seconds that `make soak` runs.
 SOAK_TIME ?= 600
-# Simulated hours that `make chaos` runs.
+# Simulated hours, and minutes with real processes, that `make chaos` runs.
 CHAOS_HOURS ?= 24
+CHAOS_MINUTES ?= 60
 
 step = @printf '\n==> %s\n' '$(1)'
 
@@ -25,7 +26,8 @@ help:
 	@echo "make lint    formatting, clippy and the layers only"
 	@echo "make fuzz    $(FUZZ_TIME) s of fuzzing for each target (FUZZ_TIME=N for another time)"
 	@echo "make soak    property tests of the protocols on new networks and messages for $(SOAK_TIME) s (SOAK_TIME=N)"
-	@echo "make chaos   $(CHAOS_HOURS) simulated hours of random faults over three networks, for a stream and for a file (CHAOS_HOURS=N)"
+	@echo "make chaos   random faults over three networks, for a stream and for files: $(CHAOS_HOURS) simulated hours (CHAOS_HOURS=N),"
+	@echo "             $(CHAOS_MINUTES) minutes with real processes (CHAOS_MINUTES=N), ten of them with eight senders at once"
 
 demo:
 	@tools/setup.sh demo
@@ -97,6 +99,8 @@ soak:
 
 chaos: export BRAIDCAST_SEED ?= 1
 chaos: export CHAOS_HOURS := $(CHAOS_HOURS)
+chaos: export CHAOS_MINUTES := $(CHAOS_MINUTES)
 chaos:
 	@tools/setup.sh soak
+	cargo test --locked --quiet --package braidcast --test chaos -- --include-ignored --nocapture --test-threads 1
 	cargo test --locked --quiet --package braidcast-session --test chaos -- --nocapture

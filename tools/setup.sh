@@ -25,6 +25,11 @@ look_for_packages() {
     # The linker for Rust; g++ for libFuzzer.
     has cc && has g++ || want build-essential
     case $1 in
+    test | soak)
+        # Networks that are made bad for real processes, and an application of the tunnel.
+        has ip && has tc || want iproute2
+        has wg && has wireguard-go || { want wireguard-tools; want wireguard-go; }
+        ;;&
     test)
         has ffmpeg && has ffprobe || want ffmpeg
         has tshark || want tshark
@@ -33,7 +38,6 @@ look_for_packages() {
         # A call beside TCP.
         has espeak-ng || want espeak-ng
         has iperf3 || want iperf3
-        has ip && has tc || want iproute2
         [ -x /usr/lib/usrsctp/tsctp ] || want libusrsctp-examples
         # The guest with Linux's own SCTP (interop/README.md).
         if [ -d ../shared/interop/linux-peer ]; then

@@ -42,6 +42,11 @@ impl Failure {
         Self { kind, what: format!("cannot write to stdout: {error}"), mend: "check where stdout leads".into() }
     }
 
+    /// Whether something went wrong, and not only whoever read our stdout has seen enough.
+    pub(crate) fn is_one(&self) -> bool {
+        self.kind != Kind::BrokenPipe
+    }
+
     /// Prints the failure to stderr and gives the exit status.
     pub(crate) fn report(&self) -> ExitCode {
         if self.kind != Kind::BrokenPipe {

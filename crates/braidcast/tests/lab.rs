@@ -54,6 +54,14 @@ fn wrong_scenarios_are_refused_with_their_line() {
 }
 
 #[test]
+fn a_clip_is_made_of_a_recording_and_of_nothing_else() {
+    let ran = Test::new("lab clip talk.txt").file("talk.txt", "no stream").run();
+    ran.says(1, &["talk.txt", "no video", "ffmpeg"]);
+    Test::new("lab clip gone.ts").run().says(1, &["cannot open gone.ts"]);
+    Test::new("lab clip").run().says(2, &["FILE"]);
+}
+
+#[test]
 fn ctrl_c_keeps_what_is_done() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("mine.toml"), SCENARIO).unwrap();

@@ -1,10 +1,12 @@
 //! What an experiment builds: hosts, links, and the paths between them.
 
-use crate::host::{DccpHost, Host, PlainHost, SctpReceiver, SctpSender};
+use crate::clip::Timeline;
+use crate::host::{DccpHost, Host, LiveReceiver, LiveSender, PlainHost, SctpReceiver, SctpSender};
 use crate::scenario::{Agent, LinkSpec, Point, Wrap};
 use braidcast_core::{Instant, Rng};
 use braidcast_sim::link::LinkStats;
 use core::time::Duration;
+use std::sync::Arc;
 
 /// One run of a point with one seed.
 #[derive(Clone, Copy, Debug)]
@@ -60,14 +62,7 @@ impl Plan {
     pub fn of(run: &Run<'_>) -> Self {
         let Point { network, flows, .. } = run.point;
         let rng = Rng::from_seed(run.seed);
-        let mut plan =
-            Self { hosts: Vec::new(), links: run.point.links.clone(), paths: Vec::new(), limit: Instant::ZERO };
-        for link in &mut plan.links {
-            let mut draw = rng.stream(&format!("delay of {}", link.name));
-            let factor = 1.0 + network.vary_delay * (2.0 * draw.f64() - 1.0);
-            link.there.delay = link.there.delay.mul_f64(factor);
-            link.back.delay = link.back.delay.mul_f64(factor);
-        }
+        let mut plan = Self { hosts: Vec::new(), links: Self::links(run), paths: Vec::new(), limit: Instant::ZERO };
         for flow in flows {
             let name = |end: &str| format!("{}.{end}", flow.name);
             let stream = |end: &str| rng.stream(&name(end));
@@ -83,6 +78,20 @@ impl Plan {
                     Host::Dccp(Box::new(DccpHost::sender(flow, run.duration, begin, &sender))),
                     Host::Dccp(Box::new(DccpHost::receiver(flow, run.duration, &receiver))),
                 ),
+                Agent::Live => {
+                    let timeline = Arc::new(Timeline::new(&flow.live.clip, run.duration));
+                    let begins = begin + flow.live.lead;
+                    (
+                        Host::LiveSender(Box::new(LiveSender::host(
+                            flow,
+                            Arc::clone(&timeline),
+                            begin,
+                            begins,
+                            &sender,
+                        ))),
+                        Host::LiveReceiver(Box::new(LiveReceiver::host(flow, timeline, begins, &receiver))),
+                    )
+                }
                 Agent::Tcp | Agent::Udp => (
                     Host::Plain(Box::new(PlainHost::sender(flow, run.duration, begin, &sender))),
                     Host::Plain(Box::new(PlainHost::receiver(flow, run.duration))),
@@ -92,9 +101,26 @@ impl Plan {
             plan.hosts.push(HostPlan { name: name("sender"), host: sender, port });
             plan.hosts.push(HostPlan { name: name("receiver"), host: receiver, port });
             plan.paths.extend(flow.paths.iter().map(|links| PathPlan { from, to: from + 1, links: links.clone() }));
-            plan.limit = plan.limit.max(Instant::ZERO + start + flow.traffic.warmup + run.duration + SLACK);
+            let extra =
+                if flow.agent == Agent::Live { flow.live.lead + flow.live.sender.latency } else { Duration::ZERO };
+            plan.limit = plan.limit.max(Instant::ZERO + start + flow.traffic.warmup + run.duration + extra + SLACK);
         }
         plan
+    }
+}
+
+impl Plan {
+    /// The links of the scenario with the delays drawn for this run.
+    pub(crate) fn links(run: &Run<'_>) -> Vec<LinkSpec> {
+        let rng = Rng::from_seed(run.seed);
+        let vary = |mut link: LinkSpec| {
+            let mut draw = rng.stream(&format!("delay of {}", link.name));
+            let factor = 1.0 + run.point.network.vary_delay * (2.0 * draw.f64() - 1.0);
+            link.there.delay = link.there.delay.mul_f64(factor);
+            link.back.delay = link.back.delay.mul_f64(factor);
+            link
+        };
+        run.point.links.iter().cloned().map(vary).collect()
     }
 }
 

@@ -1,4 +1,8 @@
-//! Recordings of real links that the program has inside.
+//! Recordings of real links that the program has inside, and where others are looked for.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 /// An LTE uplink recorded while driving (AT&T, 2016), in mahimahi's format; `traces/README.md` says where it comes from.
 pub const LTE: Recording = Recording {
@@ -13,4 +17,28 @@ pub struct Recording {
     pub name: &'static str,
     /// What stands in it.
     pub text: &'static str,
+}
+
+/// The environment variable that names a folder of recordings.
+pub const FOLDER: &str = "BRAIDCAST_TRACES";
+
+/// Longest text file that is read beside a scenario, in bytes.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// Where the recording `name` lies that a scenario in `folder` speaks of: beside it, else in the folder that `BRAIDCAST_TRACES` names.
+pub(crate) fn find(folder: &Path, name: &str) -> PathBuf {
+    let beside = folder.join(name);
+    let elsewhere =
+        || std::env::var_os(FOLDER).map(|folder| Path::new(&folder).join(name)).filter(|path| path.exists());
+    if beside.exists() { beside } else { elsewhere().unwrap_or(beside) }
+}
+
+/// The text in the file at `path`, if it is not too long.
+pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(io::Error::other(format!("it has more than {} MiB", MAX_BYTES >> 20)));
+    }
+    Ok(text)
 }

@@ -29,6 +29,8 @@ pub struct PathView {
     pub rate: Option<f64>,
     /// Share of the packets that are lost, of late: 0 to 1.
     pub loss_rate: f32,
+    /// How long ago it last acknowledged something.
+    pub silent: Duration,
     /// Smoothed round-trip time; `None` before the first measurement.
     pub srtt: Option<Duration>,
     /// From here to the receiver; `None` before it is known.

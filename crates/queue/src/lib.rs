@@ -18,8 +18,10 @@
 //! | `keep-alive` | priority, arrival | as `ring` | are discarded, and padding takes their place | SBPN §8.4.3 |
 //! | `weighted` | score of priority, time left and size | drops the worst | as `sbpn2` | SBPN §8.4.4 |
 //! | `in-time` | priority, but older frames before what has time | drops whole frames, the oldest of the least priority | frames are discarded whole, sound is sent when nothing else waits | of our own |
+//! | `by-worth` | a plan: what most leans on first, if its last byte is in time | drops the worst | frames are discarded once their last byte would be late | of our own, decision 19 |
 
 mod bag;
+mod by_worth;
 mod fifo;
 mod fifo_timed;
 mod in_time;
@@ -79,6 +81,9 @@ pub trait SendQueue<M>: fmt::Debug + Send {
         self.peek_on_time(outlook)?;
         self.pop(outlook, &mut Vec::new())
     }
+
+    /// A message that was taken out did not arrive in time after all: what leans on it is worth less.
+    fn on_lost(&mut self, _tag: &Tag) {}
 
     /// Messages that wait.
     fn len(&self) -> usize;

@@ -94,6 +94,8 @@ pub struct Outlook {
     /// Bytes that each message counts for, if congestion control with a rate counts the short as the long: TFRC lets a packet out as
     /// often as those of the mean size may go (RFC 3448 §4.6).
     pub packet_size: Option<f64>,
+    /// Bytes that were taken out of the queue, or are to be sent again, and have to leave before what is taken out now.
+    pub ahead: usize,
 }
 
 /// How much a queue holds.

@@ -1,3 +1,4 @@
+use crate::by_worth::{ByWorth, finished_at};
 use crate::fifo::Fifo;
 use crate::fifo_timed::FifoTimed;
 use crate::in_time::InTime;
@@ -11,7 +12,7 @@ use crate::rule::By;
 use crate::sbpn1::Sbpn1;
 use crate::sbpn2::Sbpn2;
 use crate::weighted::{Weighted, Weights};
-use crate::{Limits, SendQueue};
+use crate::{Limits, Priority, SendQueue};
 use braidcast_core::named;
 use core::fmt;
 
@@ -43,6 +44,8 @@ pub enum Method {
     /// What can still be in time, by priority; frames whole or not at all. What tunnels use unless told otherwise.
     #[default]
     InTime,
+    /// What brings most to what can be shown, whole and in time or not at all.
+    ByWorth,
 }
 
 impl Method {
@@ -60,6 +63,7 @@ impl Method {
             Self::NeverDiscard => Box::new(NeverDiscard::new(limits)),
             Self::KeepAlive => Box::new(KeepAlive::new(limits)),
             Self::InTime => Box::new(InTime::new(limits)),
+            Self::ByWorth => Box::new(ByWorth::new(limits)),
             Self::Weighted => Box::new(Weighted::new(limits, Weights::default())),
         }
     }
@@ -77,7 +81,27 @@ impl Method {
             | Self::NeverDiscard
             | Self::KeepAlive
             | Self::Weighted
-            | Self::InTime => true,
+            | Self::InTime
+            | Self::ByWorth => true,
+        }
+    }
+
+    /// A message of this priority that was begun is given up once its last byte would be late at so many times the rate that the paths
+    /// deliver. `None`: its length does not matter.
+    pub const fn finished_at(self, priority: Priority) -> Option<f64> {
+        match self {
+            Self::ByWorth => finished_at(priority.get() as usize),
+            _ => None,
+        }
+    }
+
+    /// Which messages go before others once they are taken out: 0 first. Those of a number take turns.
+    pub const fn rank(self, priority: Priority) -> u8 {
+        match self {
+            // A frame that was begun is finished: only audio and frames that all others lean on go before the rest of it.
+            Self::ByWorth if priority.get() > 2 => 2,
+            _ if self.heeds_priority() => priority.get(),
+            _ => 0,
         }
     }
 
@@ -93,7 +117,8 @@ impl Method {
             | Self::NeverDiscard
             | Self::KeepAlive
             | Self::Weighted
-            | Self::InTime => true,
+            | Self::InTime
+            | Self::ByWorth => true,
         }
     }
 }
@@ -113,6 +138,7 @@ named! {
         "keep-alive" => KeepAlive,
         "weighted" => Weighted,
         "in-time" => InTime,
+        "by-worth" => ByWorth,
     }
 }
 

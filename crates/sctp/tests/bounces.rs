@@ -89,6 +89,27 @@ fn of_two_networks_that_come_back_at_once_the_one_that_leads_nowhere_does_not_ho
 }
 
 #[test]
+fn a_network_that_answers_cannot_come_back_over_does_not_hold_up_another() {
+    for away in [100, 1000, 3000] {
+        let mut pair = one_of_three(0.0);
+        let mut flow = Flow::default();
+        join(&mut pair, 1);
+        flow.run(&mut pair, ms(1000));
+        // What is sent over the second network arrives, and no answer comes back.
+        let (_, back) = pair.links[1];
+        pair.net.set_down(back, true);
+        flow.run(&mut pair, ms(2500));
+        pair.cut(0, true);
+        leave(&mut pair, 0);
+        flow.run(&mut pair, ms(away));
+        join(&mut pair, 2);
+        let took = flow.resumes(&mut pair);
+        assert!(took < ms(1500), "away for {away} ms: {took:?}");
+        flow.finish_within(&mut pair, ms(60_000));
+    }
+}
+
+#[test]
 fn an_outage_of_all_paths_ends_nothing_however_many_there_are_and_however_long_it_lasts() {
     for count in 1..=3 {
         for seconds in [3, 60, 3600] {

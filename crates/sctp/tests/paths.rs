@@ -467,3 +467,25 @@ fn a_packet_from_a_listed_address_makes_a_path_and_one_from_elsewhere_does_not()
         pair.client_path(1).is_some_and(|path| path.state == active) && server_paths(pair)[1].1 == active
     });
 }
+
+#[test]
+fn two_paths_that_each_work_one_way_make_one_that_works() {
+    for (forth, back) in [(0, 1), (1, 0)] {
+        let mut pair = Pair::connected(&Options::live(), vec![good(), good()]);
+        let mut flow = Flow::default();
+        flow.run(&mut pair, ms(2000));
+        pair.net.set_down(pair.links[back].0, true);
+        pair.net.set_down(pair.links[forth].1, true);
+        flow.run(&mut pair, ms(10_000));
+        let before = flow.received;
+        flow.run(&mut pair, ms(10_000));
+        let share = (flow.received - before) as f64 / 5000.0;
+        assert!(share > 0.5, "forth over {forth}: {share} of what the application has for it");
+        flow.finish(&mut pair);
+        pair.on_client(|association, now| association.shutdown(now));
+        pair.until(ms(5_000), "both to end", |pair| {
+            let done = Event::Closed(CloseReason::Shutdown);
+            pair.client_events.contains(&done) && pair.server_events.contains(&done)
+        });
+    }
+}

@@ -23,7 +23,7 @@ pub struct SenderOptions {
     /// Which of the units that wait goes next, and which one never, by their kinds and deadlines. `None`: by kind alone. A reliable
     /// session does without. Default: `ring-sbpn2` (decision 13).
     pub queue: Option<Method>,
-    /// Which path the next packet takes. Default: lowest delay.
+    /// Which path the next packet takes. Default: earliest delivery (decision 19).
     pub scheduler: SchedulerKind,
     /// How much each path may carry: its congestion controller. Default: Veno, so that a path that was idle can take over.
     pub congestion: Algorithm,
@@ -54,7 +54,7 @@ impl Default for SenderOptions {
             reliable: false,
             redundancy: Redundancy::None,
             queue: Some(Method::RingSbpn2),
-            scheduler: SchedulerKind::default(),
+            scheduler: SchedulerKind::EarliestDelivery,
             congestion: Algorithm::Veno,
             buffer: 4 << 20,
             give_up: None,
@@ -79,6 +79,7 @@ impl SenderOptions {
         transport.limits.send_buffer = self.buffer.saturating_mul(if transport.queue.method.is_some() { 2 } else { 1 });
         transport.timers.rto = self.redundancy.rto(transport.timers.rto);
         transport.timers.give_up = self.give_up;
+        knock(&mut transport);
         transport.redundancy = self.redundancy.transport();
         transport.limits.skip_tsns = self.skip_tsns;
         transport
@@ -162,6 +163,12 @@ fn live(local_port: u16, security: Option<&SecurityOptions>) -> Options {
     let mut transport = Options { local_port, security: security.cloned(), ..Options::live() };
     transport.limits.streams = transport.limits.streams.max(STREAMS);
     transport
+}
+
+/// A handshake over all networks at once, and again each second until the session begins another: the first network that works does it.
+pub(crate) fn knock(transport: &mut Options) {
+    transport.timers.open_over_all = Some(Duration::from_secs(1));
+    transport.timers.max_init_retransmits = 20;
 }
 
 #[cfg(test)]

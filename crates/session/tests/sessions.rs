@@ -2,8 +2,8 @@
 
 mod common;
 
-use braidcast_core::{Instant, Rng};
-use braidcast_session::{Event, Farewell, Identity, Receiver, ReceiverOptions, SenderOptions};
+use braidcast_core::{Instant, Rng, Route, SocketId};
+use braidcast_session::{Event, Farewell, Identity, Receiver, ReceiverOptions, Sender, SenderOptions};
 use braidcast_sim::link::Loss;
 use braidcast_sim::{Duplex, LinkModel};
 use common::*;
@@ -59,6 +59,50 @@ fn a_live_stream_flows_again_when_its_receiver_is_back() {
         let missing: u64 = report.kinds.iter().map(|kind| kind.missing).sum();
         assert!(missing < 200, "what the receiver before had is not missing: {:?}", report.kinds);
     }
+}
+
+/// All networks of the scene, or one of them, up or down.
+fn set_down(scene: &mut Scene, n: usize, down: bool) {
+    let (there, back) = scene.links[n];
+    scene.net.set_down(there, down);
+    scene.net.set_down(back, down);
+}
+
+#[test]
+fn the_one_network_of_many_that_works_is_found_within_two_seconds() {
+    let count = SOURCE_ADDRESSES.len();
+    for (working, away) in (0..count).flat_map(|n| [(n, 0), (n, 300), (n, 900), (n, 5_000), (n, 9_300)]) {
+        let links = vec![link(); count];
+        let mut scene = Scene::new(SenderOptions::default(), ReceiverOptions::default(), camera(30), &links);
+        (0..count).for_each(|n| set_down(&mut scene, n, true));
+        scene.net.run_for(ms(START + away));
+        set_down(&mut scene, working, false);
+        let start = scene.net.now();
+        scene.net.run_for(ms(4_000));
+        let first = scene.sink().outputs.first().expect("it flows").0;
+        assert!(first.since(start) < ms(1_800), "network {working} after {away} ms: {:?}", first.since(start));
+    }
+}
+
+#[test]
+fn a_network_that_joins_during_the_handshake_takes_part_in_it() {
+    let mut scene = Scene::new(SenderOptions::default(), ReceiverOptions::default(), camera(30), &[link(), link()]);
+    let route = Route::new(SocketId(1), SINK_ADDRESSES[1].parse().unwrap());
+    let source = scene.source;
+    let on_sender = |scene: &mut Scene, action: &mut dyn FnMut(&mut Sender, Instant)| {
+        scene.net.with(source, |node, now| match node {
+            Node::Source(source) => action(&mut source.sender, now),
+            Node::Sink(_) => unreachable!("this node is the source"),
+        });
+    };
+    on_sender(&mut scene, &mut |sender, now| sender.leave(now, route));
+    set_down(&mut scene, 0, true);
+    scene.net.run_for(ms(1_600));
+    let start = scene.net.now();
+    on_sender(&mut scene, &mut |sender, now| sender.join(now, route).unwrap());
+    scene.net.run_for(ms(200));
+    let up = scene.source().events.contains(&Event::Connected);
+    assert!(up, "{:?} after it joined: {:?}", scene.net.now().since(start), scene.source().events);
 }
 
 #[test]

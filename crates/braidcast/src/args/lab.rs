@@ -19,6 +19,24 @@ pub(crate) enum LabCommand {
     Run(LabRunArgs),
     /// Make one HTML page of all results
     Report(LabReportArgs),
+    /// Make a clip, sizes and times of frames, of a recording, for `live` experiments
+    Clip(LabClipArgs),
+}
+
+/// `braidcast lab clip`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+A clip is text, a line for each frame: MS BYTES KIND [PTS].
+
+Example:
+  braidcast lab clip my-camera.ts --out my-camera.clip")]
+pub(crate) struct LabClipArgs {
+    /// The recording, an MPEG transport stream
+    #[arg(value_name = "FILE")]
+    pub(crate) input: PathBuf,
+    /// The clip to write [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// `braidcast lab run`.

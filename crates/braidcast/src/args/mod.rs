@@ -14,7 +14,7 @@ pub(crate) mod values;
 pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
 pub(crate) use key::{KeyArgs, KeyCommand, SharedArgs};
-pub(crate) use lab::{LabArgs, LabCommand, LabReportArgs, LabRunArgs};
+pub(crate) use lab::{LabArgs, LabClipArgs, LabCommand, LabReportArgs, LabRunArgs};
 pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfDccpArgs, PerfServerArgs};
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use send::SendArgs;

@@ -103,22 +103,16 @@ fn trace(path: &Path, from: Duration) -> Outcome<Trace> {
     let trace = Trace::load(path)
         .map_err(|e| Failure::new(e.to_string(), "give a recording in mahimahi's format: a time in ms per line"))?;
     let period = trace.period_millis();
-    let from = u64::try_from(from.as_millis()).unwrap_or(u64::MAX);
-    if from >= period {
-        return Err(Failure::usage(
-            format!("--trace-from {} ms lies behind the end of {}, which lasts {period} ms", from, path.display()),
+    trace.beginning_at(from).ok_or_else(|| {
+        Failure::usage(
+            format!(
+                "--trace-from {} ms lies behind the end of {}, which lasts {period} ms",
+                from.as_millis(),
+                path.display()
+            ),
             "choose an earlier time",
-        ));
-    }
-    if from == 0 {
-        return Ok(trace);
-    }
-    let (before, after): (Vec<u64>, Vec<u64>) =
-        trace.millis().iter().map(|at| u64::from(*at)).partition(|at| *at < from);
-    let turned = after.iter().map(|at| at - from).chain(before.iter().map(|at| at + period - from));
-    let millis = turned.filter_map(|at| u32::try_from(at).ok()).collect();
-    Trace::from_millis(millis)
-        .ok_or_else(|| Failure::new(format!("{} cannot be begun there", path.display()), "choose another --trace-from"))
+        )
+    })
 }
 
 fn show(live: &Live, before: &EmulatorReport, now: &EmulatorReport, span: Duration) {

@@ -101,7 +101,8 @@ impl Ran {
     }
 }
 
-fn command(dir: &Path) -> Command {
+/// `braidcast` in this folder.
+pub(crate) fn command(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_braidcast"));
     command.current_dir(dir).env_remove("BRAIDCAST_KEY").env_remove("NO_COLOR").env("COLUMNS", "100");
     command.env("XDG_CONFIG_HOME", dir.join("config"));

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 const INSIDE: &str = "BRAIDCAST_TEST_NAMESPACE";
 
-/// Runs `inside` in a new network namespace, as the only test of a new process; says so where that cannot be.
+/// Runs `inside` in a new network and mount namespace, as the only test of a new process; says so where that cannot be.
 pub(crate) fn in_namespace(test: &str, inside: impl FnOnce(&Path)) {
     if std::env::var_os(INSIDE).is_some() {
         let dir = tempfile::tempdir().unwrap();
         return inside(dir.path());
     }
     let possible = |flags| runs(Command::new("unshare").args([flags, "ip", "link"]));
-    let Some(flags) = ["-n", "-rn"].into_iter().find(|flags| possible(*flags)) else {
+    let Some(flags) = ["-nm", "-rnm"].into_iter().find(|flags| possible(*flags)) else {
         eprintln!("skipped: {test}: it needs root or user namespaces, and the tools unshare and ip");
         return;
     };
@@ -41,32 +41,60 @@ impl Drop for Killed {
     }
 }
 
-/// The network of the other end, which lasts as long as a process in it.
-pub(crate) struct There(Killed);
+/// A network of its own, which lasts as long as a process in it.
+pub(crate) struct Namespace(Killed);
 
-impl There {
-    /// With a cable to it: 10.9.0.1 is here, 10.9.0.2 there.
+impl Namespace {
     pub(crate) fn new() -> Self {
-        ip("link set lo up");
         let own = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
-        let there = Self(Killed(Command::new("unshare").args(["-n", "sleep", "600"]).spawn().unwrap()));
-        let pid = there.0.0.id().to_string();
-        while own(&pid) == own("self") {
+        let new = Self(Killed(Command::new("unshare").args(["-n", "sleep", "100000"]).spawn().unwrap()));
+        while own(&new.pid()) == own("self") {
             std::thread::sleep(Duration::from_millis(5));
         }
-        ip(&format!("link add here type veth peer name there netns {pid}"));
-        ip("addr add 10.9.0.1/24 dev here");
-        ip("link set here up");
-        for words in ["link set lo up", "addr add 10.9.0.2/24 dev there", "link set there up"] {
-            assert!(runs(there.command("ip").args(words.split(' '))), "ip {words} failed there");
-        }
-        there
+        new.ip("link set lo up");
+        new
+    }
+
+    /// The process by which `ip link … netns` knows it.
+    pub(crate) fn pid(&self) -> String {
+        self.0.0.id().to_string()
     }
 
     /// A command that runs there.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
-        command.args(["-t", &self.0.0.id().to_string(), "-n", program]);
+        command.args(["-t", &self.pid(), "-n", program]);
         command
+    }
+
+    pub(crate) fn ip(&self, words: &str) {
+        assert!(self.tries("ip", words), "ip {words} failed there");
+    }
+
+    /// Whether a program with these arguments succeeds there.
+    pub(crate) fn tries(&self, program: &str, words: &str) -> bool {
+        runs(self.command(program).args(words.split(' ')))
+    }
+}
+
+/// The network of the other end.
+pub(crate) struct There(Namespace);
+
+impl There {
+    /// With a cable to it: 10.9.0.1 is here, 10.9.0.2 there.
+    pub(crate) fn new() -> Self {
+        ip("link set lo up");
+        let there = Namespace::new();
+        ip(&format!("link add here type veth peer name there netns {}", there.pid()));
+        ip("addr add 10.9.0.1/24 dev here");
+        ip("link set here up");
+        there.ip("addr add 10.9.0.2/24 dev there");
+        there.ip("link set there up");
+        Self(there)
+    }
+
+    /// A command that runs there.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        self.0.command(program)
     }
 }

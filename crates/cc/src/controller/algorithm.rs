@@ -1,4 +1,4 @@
-use super::{Controller, Setup, cubic, reno, veno};
+use super::{Controller, Setup, cubic, live, reno, veno};
 
 /// Makes the registry from a row for each controller: its variant, its name, and the type that implements it.
 macro_rules! algorithms {
@@ -33,4 +33,6 @@ algorithms! {
     Veno, "veno", veno::Veno;
     /// A cubic function of the time since the last loss (RFC 9438).
     Cubic, "cubic", cubic::Cubic;
+    /// Follows what the path delivers and bounds the time in queues; losses alone do not slow it down. For live media.
+    Live, "live", live::Live;
 }

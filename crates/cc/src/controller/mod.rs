@@ -6,6 +6,7 @@
 
 mod algorithm;
 mod cubic;
+mod live;
 mod reno;
 mod standard;
 mod veno;
@@ -30,12 +31,23 @@ pub struct Setup {
     pub ssthresh: usize,
     /// What the transport's standard lays down.
     pub standard: Standard,
+    /// How long packets may stand in queues, for a controller that bounds that itself.
+    pub queueing: Duration,
 }
 
 impl Setup {
+    /// How long packets may stand in queues unless told otherwise.
+    pub const QUEUEING: Duration = Duration::from_millis(50);
+
     /// A first window of `min(4·MTU, max(2·MTU, 4404))` bytes (RFC 9260 §7.2.1) and an unlimited slow start.
     pub fn new(standard: Standard, mtu: usize) -> Self {
-        Self { mtu, initial: (4 * mtu).min((2 * mtu).max(4404)), ssthresh: usize::MAX, standard }
+        Self {
+            mtu,
+            initial: (4 * mtu).min((2 * mtu).max(4404)),
+            ssthresh: usize::MAX,
+            standard,
+            queueing: Self::QUEUEING,
+        }
     }
 }
 
@@ -55,6 +67,8 @@ pub struct Conditions<'a> {
     pub queueing: Duration,
     /// The round trip without that; zero until measured.
     pub base_rtt: Duration,
+    /// Share of the packets that were lost of late, 0 to 1.
+    pub loss_rate: f32,
     /// The other paths of the same connection, for a [`Coupled`](crate::Coupled) controller.
     pub siblings: Siblings<'a>,
 }
@@ -135,6 +149,11 @@ pub trait Controller: fmt::Debug + Send {
     fn pacing_rate(&self, srtt: Option<Duration>) -> Option<f64> {
         let gain = if self.in_slow_start() { 2.0 } else { 1.25 };
         Some(gain * self.window() as f64 / srtt?.as_secs_f64().max(1e-6))
+    }
+
+    /// Bytes in a second that the path delivers, as far as the controller knows; `None` if it does not.
+    fn delivery_rate(&self) -> Option<f64> {
+        None
     }
 
     /// Bytes acknowledged since the last loss or between the two before it, whichever is more; 0 if nobody counts them.

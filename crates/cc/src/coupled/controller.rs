@@ -86,6 +86,10 @@ impl Controller for Coupled {
         self.inner.pacing_rate(srtt)
     }
 
+    fn delivery_rate(&self) -> Option<f64> {
+        self.inner.delivery_rate()
+    }
+
     fn between_losses(&self) -> u64 {
         self.delivered.0.max(self.delivered.1)
     }

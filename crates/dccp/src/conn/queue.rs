@@ -67,7 +67,13 @@ impl Connection {
     /// What the queue is to know about the way.
     fn outlook(&self, now: Instant) -> Outlook {
         let one_way_delay = self.one_way_delay(now).unwrap_or_default();
-        Outlook { now, one_way_delay, rate: self.sender.allowed_rate(), packet_size: self.sender.packet_size() }
+        Outlook {
+            now,
+            one_way_delay,
+            rate: self.sender.allowed_rate(),
+            packet_size: self.sender.packet_size(),
+            ahead: 0,
+        }
     }
 
     /// Puts a message into the queue.

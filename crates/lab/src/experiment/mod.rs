@@ -9,6 +9,7 @@ mod fairness;
 mod freeze;
 mod head_of_line;
 mod late;
+mod live;
 mod model;
 mod partial_reliability;
 mod playable;
@@ -96,6 +97,7 @@ impl Experiment {
         late::EXPERIMENT,
         model::EXPERIMENT,
         conference::EXPERIMENT,
+        live::EXPERIMENT,
     ];
 
     /// The experiment of this name.

@@ -3,6 +3,7 @@
 
 mod dccp;
 mod ears;
+mod live;
 mod plain;
 mod rank;
 mod roll;
@@ -12,6 +13,7 @@ mod window;
 
 pub use dccp::{DccpHost, DccpSample};
 pub use ears::Ears;
+pub use live::{Came, LiveReceiver, LiveSample, LiveSender};
 pub use plain::PlainHost;
 pub use roll::{Frame, FrameId, Roll};
 pub use samples::Samples;
@@ -31,6 +33,10 @@ pub enum Host {
     SctpReceiver(Box<SctpHost<SctpReceiver>>),
     /// Either end of a DCCP connection.
     Dccp(Box<DccpHost>),
+    /// Sends a clip as `braidcast send` does.
+    LiveSender(Box<LiveSender>),
+    /// Takes a clip as `braidcast receive` does.
+    LiveReceiver(Box<LiveReceiver>),
     /// TCP, or datagrams.
     Plain(Box<PlainHost>),
 }
@@ -42,6 +48,8 @@ macro_rules! each {
             Host::SctpSender($it) => $do,
             Host::SctpReceiver($it) => $do,
             Host::Dccp($it) => $do,
+            Host::LiveSender($it) => $do,
+            Host::LiveReceiver($it) => $do,
             Host::Plain($it) => $do,
         }
     };
@@ -55,6 +63,9 @@ impl Host {
             Self::SctpSender(host) => host.open(routes),
             Self::SctpReceiver(host) => host.open(routes),
             Self::Dccp(host) => host.open(routes, local),
+            Self::LiveSender(host) => host.open(routes),
+            // It answers whoever comes.
+            Self::LiveReceiver(_) => {}
             Self::Plain(host) => host.open(routes),
         }
     }
@@ -65,6 +76,8 @@ impl Host {
             Self::SctpSender(host) => host.is_finished(),
             Self::SctpReceiver(host) => host.is_finished(),
             Self::Dccp(host) => host.is_finished(),
+            Self::LiveSender(host) => host.window().is_over(now),
+            Self::LiveReceiver(host) => host.window().is_over(now),
             Self::Plain(host) => host.window().is_over(now),
         }
     }
@@ -80,7 +93,7 @@ impl Host {
             Self::SctpSender(host) => host.part().roll.as_ref(),
             Self::SctpReceiver(host) => host.part().roll.as_ref(),
             Self::Dccp(host) => host.roll.as_ref(),
-            Self::Plain(_) => None,
+            Self::LiveSender(_) | Self::LiveReceiver(_) | Self::Plain(_) => None,
         }
     }
 
@@ -92,6 +105,16 @@ impl Host {
     /// The SCTP receiver that it is, if it is one.
     pub fn sctp_receiver(&self) -> Option<&SctpReceiver> {
         if let Self::SctpReceiver(host) = self { Some(host.part()) } else { None }
+    }
+
+    /// The sender of a clip that it is, if it is one.
+    pub fn live_sender(&self) -> Option<&LiveSender> {
+        if let Self::LiveSender(host) = self { Some(host) } else { None }
+    }
+
+    /// The receiver of a clip that it is, if it is one.
+    pub fn live_receiver(&self) -> Option<&LiveReceiver> {
+        if let Self::LiveReceiver(host) = self { Some(host) } else { None }
     }
 
     /// The TCP or datagram host that it is, if it is one.
@@ -109,7 +132,7 @@ impl Host {
         match self {
             Self::Dccp(host) => Some(&host.arrived),
             Self::Plain(host) => host.sink(),
-            Self::SctpSender(_) | Self::SctpReceiver(_) => None,
+            Self::SctpSender(_) | Self::SctpReceiver(_) | Self::LiveSender(_) | Self::LiveReceiver(_) => None,
         }
     }
 
@@ -118,14 +141,14 @@ impl Host {
         match self {
             Self::Dccp(host) => host.ears.as_ref(),
             Self::Plain(host) => host.ears(),
-            Self::SctpSender(_) | Self::SctpReceiver(_) => None,
+            Self::SctpSender(_) | Self::SctpReceiver(_) | Self::LiveSender(_) | Self::LiveReceiver(_) => None,
         }
     }
 
     /// Bits in a second that it handed to its application, while it counted; none for a sender.
     pub fn goodput(&self) -> Option<f64> {
         match self {
-            Self::SctpSender(_) => None,
+            Self::SctpSender(_) | Self::LiveSender(_) | Self::LiveReceiver(_) => None,
             Self::SctpReceiver(host) => Some(host.part().delivered.goodput()),
             Self::Dccp(host) => host.goodput(),
             Self::Plain(host) => host.goodput(),

@@ -24,7 +24,7 @@ impl PlainHost {
     pub fn sender(flow: &FlowSpec, duration: Duration, start: Instant, rng: &Rng) -> Self {
         let agent = match flow.agent {
             Agent::Tcp => Machinery::Tcp(tcp::Host::new(flow.tcp)),
-            Agent::Udp | Agent::Sctp | Agent::Dccp => Machinery::Sender(DatagramSender::default()),
+            Agent::Udp | Agent::Sctp | Agent::Dccp | Agent::Live => Machinery::Sender(DatagramSender::default()),
         };
         let plan = Some((flow.traffic.source.clone(), rng.stream("traffic"), start));
         Self { agent, window: Window::new(flow.traffic.warmup, duration), plan, connection: None, ears: None }
@@ -34,7 +34,7 @@ impl PlainHost {
     pub fn receiver(flow: &FlowSpec, duration: Duration) -> Self {
         let agent = match flow.agent {
             Agent::Tcp => Machinery::Tcp(tcp::Host::new(flow.tcp)),
-            Agent::Udp | Agent::Sctp | Agent::Dccp => {
+            Agent::Udp | Agent::Sctp | Agent::Dccp | Agent::Live => {
                 let meter = FlowMeter::default().with_deadline(flow.traffic.deadline);
                 Machinery::Sink(Box::new(DatagramSink::with_meter(meter)))
             }

@@ -12,7 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 /// Tables that set something up; cases and variants may have them too.
-const SETTINGS: [&str; 7] = ["network", "link", "flow", "traffic", "sctp", "dccp", "tcp"];
+const SETTINGS: [&str; 8] = ["network", "link", "flow", "traffic", "live", "sctp", "dccp", "tcp"];
 /// What else stands at the top of a file.
 const TOP: [&str; 14] = [
     "name",

@@ -2,6 +2,7 @@
 
 use super::keys::{Key, apply, each, flag, key, put, time, whole, word};
 use super::link::LinkSpec;
+use super::live::{Clips, LiveSpec};
 use super::value::{Settings, Value};
 use super::wrong::{Wrong, did_you_mean};
 use super::{dccp, sctp, tcp};
@@ -26,7 +27,9 @@ pub struct FlowSpec {
     pub back: Option<Source>,
     /// Each path: the links that it goes through, by index, from the sender to the receiver.
     pub paths: Vec<Vec<usize>>,
-    /// Options of SCTP, where that is the agent.
+    /// The clip and how it goes, where the agent is `live`.
+    pub live: LiveSpec,
+    /// Options of SCTP, where that is the agent or what a live session uses.
     pub sctp: Options,
     /// Options of DCCP, where that is the agent.
     pub dccp: DccpOptions,
@@ -45,12 +48,14 @@ pub enum Agent {
     Tcp,
     /// Datagrams without any control, over its first path.
     Udp,
+    /// A clip in a session, as `braidcast send` and `receive` have it, over all its paths.
+    Live,
 }
 
 impl Agent {
     /// Every agent by its name.
-    pub const ALL: [(&'static str, Self); 4] =
-        [("sctp", Self::Sctp), ("dccp", Self::Dccp), ("tcp", Self::Tcp), ("udp", Self::Udp)];
+    pub const ALL: [(&'static str, Self); 5] =
+        [("sctp", Self::Sctp), ("dccp", Self::Dccp), ("tcp", Self::Tcp), ("udp", Self::Udp), ("live", Self::Live)];
 }
 
 /// What a flow sends.
@@ -182,7 +187,7 @@ const FLOW: &[Key<Draft>] = &[
 
 impl FlowSpec {
     /// All flows of a scenario; without a section of its own there is one, `main`, over each link as a path.
-    pub(super) fn all(settings: &Settings, links: &[LinkSpec]) -> Result<Vec<Self>, Wrong> {
+    pub(super) fn all(settings: &Settings, links: &[LinkSpec], clips: &mut Clips<'_>) -> Result<Vec<Self>, Wrong> {
         let mut names = settings.table("flow").tables();
         if names.is_empty() {
             names.push("main".to_owned());
@@ -195,26 +200,34 @@ impl FlowSpec {
                 format!("use at most {MAX_FLOWS}"),
             ));
         }
-        names.into_iter().map(|name| Self::new(&name, settings, links)).collect()
+        names.into_iter().map(|name| Self::new(&name, settings, links, clips)).collect()
     }
 
-    fn new(name: &str, all: &Settings, links: &[LinkSpec]) -> Result<Self, Wrong> {
+    fn new(name: &str, all: &Settings, links: &[LinkSpec], clips: &mut Clips<'_>) -> Result<Self, Wrong> {
         let own = all.table("flow").table(name);
         let section = |part: &str| format!("flow.{name}.{part}");
+        let tables = |part: &str| (all.table(part), own.table(part));
+        let (shared, special) = tables("live");
+        let live = LiveSpec::new([(&shared, "live"), (&special, &section("live"))], clips)?;
+        // A section of its own says what the flow is, unless it says so itself.
+        let is_live = match own.get("agent") {
+            Some(agent) => agent.value.says("live"),
+            None => !shared.0.is_empty() || !special.0.is_empty(),
+        };
         let mut flow = Self {
             name: name.to_owned(),
-            agent: Agent::Sctp,
+            agent: if is_live { Agent::Live } else { Agent::Sctp },
             traffic: Traffic::default(),
             back: None,
             paths: Vec::new(),
-            sctp: Options::default(),
+            sctp: if is_live { live.sender.transport() } else { Options::default() },
+            live,
             // As the source of the queues' experiments has it (SBPN §3.4).
             dccp: DccpOptions { one_way_delay: OneWayDelay::HalfRoundTrip, ..DccpOptions::default() },
             tcp: Config::default(),
         };
         apply(TRAFFIC, &mut flow.traffic, &all.table("traffic"), "traffic")?;
         apply(TRAFFIC, &mut flow.traffic, &own.table("traffic"), &section("traffic"))?;
-        let tables = |part: &str| (all.table(part), own.table(part));
         let (shared, special) = tables("sctp");
         apply(sctp::KEYS, &mut flow.sctp, &shared, "sctp")?;
         apply(sctp::KEYS, &mut flow.sctp, &special, &section("sctp"))?;
@@ -225,7 +238,8 @@ impl FlowSpec {
         dccp::finish(&mut flow.dccp, [&special, &shared])?;
         apply(tcp::KEYS, &mut flow.tcp, &all.table("tcp"), "tcp")?;
         apply(tcp::KEYS, &mut flow.tcp, &own.table("tcp"), &section("tcp"))?;
-        let nested = |key: &str| ["traffic.", "sctp.", "dccp.", "tcp."].iter().any(|table| key.starts_with(table));
+        let nested =
+            |key: &str| ["traffic.", "live.", "sctp.", "dccp.", "tcp."].iter().any(|table| key.starts_with(table));
         let plain = Settings(own.0.iter().filter(|setting| !nested(&setting.key)).cloned().collect());
         let paths = (0..links.len()).map(|link| vec![link]).collect();
         let (specs, links) = (links, links.iter().map(|link| link.name.clone()).collect());
@@ -244,8 +258,15 @@ impl FlowSpec {
                 "write for example [[\"wifi\"], [\"lte\"]]",
             ));
         }
+        let most = flow.sctp.paths.max_paths;
+        if draft.agent == Agent::Live && draft.paths.len() > most {
+            let place = own.get("paths").map_or_else(String::new, |setting| setting.place.clone());
+            let what = format!("the flow '{name}' has {} paths; a session takes {most}", draft.paths.len());
+            return Err(Wrong::new(place, what, format!("name at most {most}: paths = [[\"wifi\"], [\"lte\"]]")));
+        }
+        let bulk = draft.agent != Agent::Live && matches!(flow.traffic.source, Source::Bulk(_));
         let endless = |path: &&Vec<usize>| path.iter().all(|&link| specs[link].is_immediate());
-        if let (Source::Bulk(_), Some(path)) = (&flow.traffic.source, draft.paths.iter().find(endless)) {
+        if let (true, Some(path)) = (bulk, draft.paths.iter().find(endless)) {
             let link = &draft.links[path[0]];
             let place = all.table("link").table(link).0.first().map_or_else(String::new, |it| it.place.clone());
             let what = format!("bulk traffic over '{link}', which has neither rate nor delay, would go on without end");

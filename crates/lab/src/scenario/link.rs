@@ -3,8 +3,9 @@
 use super::keys::{Key, apply, each, key, put, share, time, whole, word};
 use super::value::{Setting, Settings};
 use super::wrong::Wrong;
-use crate::recording::LTE;
+use crate::recording::{self, LTE};
 use braidcast_sim::link::{LinkModel, Rate, Trace, parse};
+use core::time::Duration;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -79,10 +80,12 @@ impl LinkSpec {
             let is = |keys: &[Key<LinkModel>], name: &str| keys.iter().any(|key| key.name == name);
             match setting.key.strip_prefix("back-") {
                 Some("trace") => recorded.push((setting, false)),
+                Some("trace-from") => needs_trace(settings, setting, "back-trace")?,
                 Some(key) if is(BOTH, key) || is(THERE, key) => {
                     back.0.push(Setting { key: key.to_owned(), ..setting.clone() });
                 }
                 None if setting.key == "trace" => recorded.push((setting, true)),
+                None if setting.key == "trace-from" => needs_trace(settings, setting, "trace")?,
                 None if is(BOTH, &setting.key) => shared.0.push(setting.clone()),
                 _ => there.0.push(setting.clone()),
             }
@@ -95,17 +98,24 @@ impl LinkSpec {
         apply(&all, &mut link.there, &there, &section)?;
         apply(&all, &mut link.back, &back, &section)?;
         for (setting, forward) in recorded {
-            let rate = Rate::Trace(traces.load(setting)?);
+            let begin = settings.get(if forward { "trace-from" } else { "back-trace-from" });
+            let rate = Rate::Trace(traces.load(setting, begin)?);
             *if forward { &mut link.there.rate } else { &mut link.back.rate } = rate;
         }
         Ok(link)
     }
 }
 
+/// `from` says where in the recording `trace` a link begins.
+fn needs_trace(settings: &Settings, from: &Setting, trace: &str) -> Result<(), Wrong> {
+    let what = || Wrong::new(&from.place, format!("{} without a {trace}", from.key), "name the recording too");
+    settings.get(trace).map(|_| ()).ok_or_else(what)
+}
+
 /// Recordings, each read once however many points use it: the one inside by its name, others by their path.
 pub(super) struct Traces<'a> {
     folder: &'a Path,
-    read: BTreeMap<String, Arc<Trace>>,
+    read: BTreeMap<(String, Duration), Arc<Trace>>,
 }
 
 impl<'a> Traces<'a> {
@@ -114,21 +124,32 @@ impl<'a> Traces<'a> {
         Self { folder, read: BTreeMap::new() }
     }
 
-    fn load(&mut self, setting: &Setting) -> Result<Arc<Trace>, Wrong> {
+    /// The recording that `setting` names, from the time on that `begin` says.
+    fn load(&mut self, setting: &Setting, begin: Option<&Setting>) -> Result<Arc<Trace>, Wrong> {
         let name = setting.value.to_string();
-        if let Some(trace) = self.read.get(&name) {
+        let from = begin.map(|it| time(&it.value).map_err(|why| Wrong::new(&it.place, why, ""))).transpose()?;
+        let key = (name, from.unwrap_or_default());
+        if let Some(trace) = self.read.get(&key) {
             return Ok(Arc::clone(trace));
         }
+        let name = &key.0;
         let read = match LTE.name == name {
-            true => Trace::read(&name, LTE.text.as_bytes()),
-            false => Trace::load(&self.folder.join(&name)),
+            true => Trace::read(name, LTE.text.as_bytes()),
+            false => Trace::load(&recording::find(self.folder, name)),
         };
         let trace = read.map_err(|e| {
-            let mend = "give a recording in mahimahi's format, its path from the scenario's folder";
+            let mend = format!(
+                "give a recording in mahimahi's format, its path from the scenario's folder or from that which {} names",
+                recording::FOLDER
+            );
             Wrong::new(&setting.place, e.to_string(), mend)
         })?;
-        let trace = Arc::new(trace);
-        self.read.insert(name, Arc::clone(&trace));
+        let period = trace.period_millis();
+        let trace = Arc::new(trace.beginning_at(key.1).ok_or_else(|| {
+            let what = format!("trace-from lies behind the end of {name}, which lasts {period} ms");
+            Wrong::new(begin.map_or("", |it| &it.place), what, "choose an earlier time")
+        })?);
+        self.read.insert(key, Arc::clone(&trace));
         Ok(trace)
     }
 }

@@ -6,6 +6,7 @@ mod file;
 mod flow;
 mod keys;
 mod link;
+mod live;
 mod network;
 mod sctp;
 mod tcp;
@@ -14,6 +15,7 @@ mod wrong;
 
 pub use flow::{Agent, FlowSpec, Traffic};
 pub use link::LinkSpec;
+pub use live::LiveSpec;
 pub use network::{NetworkSpec, Wrap};
 pub use value::{Setting, Settings, Value};
 pub use wrong::{Places, Wrong};
@@ -21,6 +23,7 @@ pub use wrong::{Places, Wrong};
 pub(crate) use wrong::did_you_mean;
 
 use link::Traces;
+use live::Clips;
 
 use crate::results::{Params, Plot};
 use core::time::Duration;
@@ -319,6 +322,9 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("sbpn-rfc5348.toml"),
     embedded!("sbpn-codecs.toml"),
     embedded!("sbpn-bonded.toml"),
+    embedded!("live-s3.toml"),
+    embedded!("live-s4.toml"),
+    embedded!("live-s5.toml"),
 ];
 
 impl Scenario {
@@ -378,13 +384,14 @@ impl Scenario {
         }
         let none = [Case { params: Vec::new(), settings: Settings::default() }];
         let cases = if self.cases.is_empty() { &none[..] } else { &self.cases };
-        let (mut points, mut size, mut traces) = (Vec::new(), 0, Traces::new(&self.folder));
+        let (mut points, mut size) = (Vec::new(), 0);
+        let mut files = Files { traces: Traces::new(&self.folder), clips: Clips::new(&self.folder) };
         for case in cases {
             for swept in product(&self.sweep) {
                 let params: Vec<_> = case.params.iter().cloned().chain(swept).collect();
                 for variant in &self.variants {
                     let settings = self.settings(case, variant, &params)?;
-                    let point = point(variant, &params, &settings, &mut traces).map_err(|wrong| self.placed(wrong))?;
+                    let point = point(variant, &params, &settings, &mut files).map_err(|wrong| self.placed(wrong))?;
                     size += settings.size() + point.size();
                     if size > MAX_BYTES {
                         let what = format!("all points together need more than {} MiB", MAX_BYTES >> 20);
@@ -420,20 +427,26 @@ impl Scenario {
     }
 }
 
+/// Files beside the scenario that its points use.
+struct Files<'a> {
+    traces: Traces<'a>,
+    clips: Clips<'a>,
+}
+
 fn point(
     variant: &Variant,
     params: &[(String, Value)],
     settings: &Settings,
-    traces: &mut Traces<'_>,
+    files: &mut Files<'_>,
 ) -> Result<Point, Wrong> {
     let table = settings.table("link");
     if let Some(loose) = table.0.iter().find(|setting| !setting.key.contains('.')) {
         let what = format!("'{}' stands in [link] itself", loose.key);
         return Err(Wrong::new(&loose.place, what, "links have names: [link.NAME]"));
     }
-    let links = LinkSpec::all(&table, traces)?;
+    let links = LinkSpec::all(&table, &mut files.traces)?;
     let network = NetworkSpec::new(&settings.table("network"))?;
-    let flows = FlowSpec::all(settings, &links)?;
+    let flows = FlowSpec::all(settings, &links, &mut files.clips)?;
     Ok(Point { variant: variant.name.clone(), params: params.to_vec(), network, links, flows })
 }
 

@@ -1,4 +1,5 @@
 use super::Scheduler;
+use super::earliest_delivery::EarliestDelivery;
 use super::fill_in_turn::FillInTurn;
 use super::lowest_delay::LowestDelay;
 use super::round_robin::RoundRobin;
@@ -13,6 +14,8 @@ pub enum SchedulerKind {
     /// Of the paths with room, the one with the shortest round trip.
     #[default]
     LowestDelay,
+    /// Of the paths with room, the one over which a packet arrives first, unless it would arrive sooner over one that is full.
+    EarliestDelivery,
 }
 
 braidcast_core::named! {
@@ -21,6 +24,7 @@ braidcast_core::named! {
         "round-robin" => RoundRobin,
         "fill-in-turn" => FillInTurn,
         "lowest-delay" => LowestDelay,
+        "earliest-delivery" => EarliestDelivery,
     }
 }
 
@@ -31,6 +35,7 @@ impl SchedulerKind {
             Self::RoundRobin => Box::new(RoundRobin::default()),
             Self::FillInTurn => Box::new(FillInTurn::default()),
             Self::LowestDelay => Box::new(LowestDelay),
+            Self::EarliestDelivery => Box::new(EarliestDelivery),
         }
     }
 }
@@ -48,7 +53,7 @@ mod tests {
         let error = "fastest".parse::<SchedulerKind>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no scheduler is called 'fastest'; there are: round-robin, fill-in-turn, lowest-delay"
+            "no scheduler is called 'fastest'; there are: round-robin, fill-in-turn, lowest-delay, earliest-delivery"
         );
     }
 }

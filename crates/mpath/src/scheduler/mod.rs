@@ -1,3 +1,4 @@
+mod earliest_delivery;
 mod fill_in_turn;
 mod kind;
 mod lowest_delay;

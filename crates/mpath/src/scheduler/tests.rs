@@ -5,7 +5,9 @@ use core::time::Duration;
 use proptest::prelude::*;
 
 fn path(ready: bool, srtt_ms: Option<u64>) -> PathView {
-    PathView { ready, srtt: srtt_ms.map(Duration::from_millis), ..PathView::default() }
+    let srtt = srtt_ms.map(Duration::from_millis);
+    let forward_delay = srtt.map(|srtt| Delay::half_of(srtt, Duration::ZERO));
+    PathView { ready, srtt, forward_delay, ..PathView::default() }
 }
 
 fn view(paths: &[PathView]) -> View<'_> {
@@ -31,7 +33,10 @@ fn behaviour() {
             format!("{name}: {}", picks.collect::<String>())
         })
         .collect();
-    assert_eq!(rows, ["round-robin: 120202", "fill-in-turn: 111220", "lowest-delay: 111222"]);
+    assert_eq!(
+        rows,
+        ["round-robin: 120202", "fill-in-turn: 111220", "lowest-delay: 111222", "earliest-delivery: 111222"]
+    );
 }
 
 #[test]
@@ -40,6 +45,28 @@ fn no_ready_path_no_pick() {
         assert_eq!(kind.scheduler().pick(&view(&[path(false, None), path(false, Some(1))])), None);
         assert_eq!(kind.scheduler().pick(&view(&[])), None);
     }
+}
+
+/// What waits goes over a slow path only where it would not be through sooner over a quick one that is full.
+#[test]
+fn a_slow_path_helps_where_it_is_quicker_than_waiting() {
+    let mut scheduler = SchedulerKind::EarliestDelivery.scheduler();
+    let ms = Duration::from_millis;
+    // A megabyte a second over the quick one: 1000 bytes in a millisecond.
+    let quick = PathView { active: true, rate: Some(1e6), ..path(false, Some(20)) };
+    let slow = PathView { active: true, rate: Some(1e5), ..path(true, Some(300)) };
+    let mut pick = |quick, slow: PathView, bytes, deadline| {
+        let waiting = Waiting { bytes, deadline: Some(Instant::from_millis(deadline)), priority: 1 };
+        scheduler.pick(&View { now: Instant::ZERO, paths: &[quick, slow], waiting })
+    };
+    assert_eq!(pick(quick, slow, 100_000, 1000), None, "110 ms over the quick one, 150 over the slow");
+    assert_eq!(pick(quick, slow, 200_000, 1000), Some(1), "210 ms");
+    assert_eq!(pick(PathView { silent: ms(60), ..quick }, slow, 100_000, 1000), Some(1), "it stands still");
+    assert_eq!(pick(PathView { active: false, ..quick }, slow, 100_000, 1000), Some(1), "it is no path for data");
+    let lossy = PathView { loss_rate: 0.05, ..slow };
+    assert_eq!(pick(quick, lossy, 200_000, 380), None, "what it loses would be noticed after 375 ms");
+    assert_eq!(pick(quick, lossy, 200_000, 400), Some(1));
+    assert_eq!(pick(quick, lossy, 400_000, 380), Some(1), "the quick one could not carry all of it in time");
 }
 
 /// A scheduler with state, as one outside of this crate could be: each path gets bytes in proportion to its rate.

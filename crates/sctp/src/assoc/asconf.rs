@@ -355,13 +355,29 @@ impl Open {
             self.reconfiguration.answer.clear();
             Chunk::AsconfAck(ack).emit(&mut Writer::new(&mut self.reconfiguration.answer));
             self.reconfiguration.peer_serial = expected;
-        } else if asconf.serial != self.reconfiguration.peer_serial {
+        } else if asconf.serial == self.reconfiguration.peer_serial {
+            self.take_in_repeated(now, route, asconf.parameters);
+        } else {
             return; // RFC 5061 §5.2 E4: out of turn.
         }
         let bytes = self.reconfiguration.answer.clone();
         let path = self.paths.by_route(route).or_else(|| self.paths.for_control(None));
         if let (Some(path), true) = (path, self.control.has_room()) {
             self.control.push(Control { path, tag: self.peer_tag, bytes, alone: false });
+        }
+    }
+
+    /// A request that was granted came again, over `route`. A peer that does not know which path leads here asks over all at once:
+    /// the copy that came first may have come over one that our answers do not get back by, and this one is to join as well.
+    fn take_in_repeated(&mut self, now: Instant, route: Route, wanted: Parameters<'_>) {
+        if self.paths.by_route(route).is_some() {
+            return;
+        }
+        let mut wanted = wanted.iter().map_while(Result::ok).map_while(|raw| Parameter::parse(raw).ok());
+        if let Some(join) = wanted.find(|it| matches!(it, Parameter::AddIp { address, .. } if address.is_unspecified()))
+        {
+            // What is refused for lack of room is asked for again.
+            let _answered_already = self.reconfigure(now, route, &join);
         }
     }
 

@@ -21,10 +21,16 @@ impl Avoided {
     pub(super) const fn has(self, index: PathIndex) -> bool {
         index.get() < Self::BITS && self.0 >> index.get() & 1 == 1
     }
+
+    pub(super) const fn add(&mut self, index: PathIndex) {
+        if index.get() < Self::BITS {
+            self.0 |= 1 << index.get();
+        }
+    }
 }
 
 /// From here to the receiver over `path`, with `in_flight` bytes out.
-fn one_way_delay(path: &Path, in_flight: usize) -> Duration {
+pub(super) fn one_way_delay(path: &Path, in_flight: usize) -> Duration {
     let shortest = path.shortest_round_trip();
     // Over a path that carries nothing a heartbeat tells how it is now.
     let trips = match in_flight {
@@ -37,10 +43,21 @@ fn one_way_delay(path: &Path, in_flight: usize) -> Duration {
 impl Open {
     /// What a queue is to know about the path `index`. The rate is that of all paths that data may go over.
     fn outlook(&self, now: Instant, index: Option<PathIndex>) -> Outlook {
-        let rate = self.paths.best().filter_map(|(_, path)| path.rate()).sum();
-        let rate = Some(rate).filter(|rate| *rate > 0.0);
+        let rate = self.rate();
         let one_way_delay = index.map(|index| self.delay_over(index)).unwrap_or_default();
-        Outlook { now, one_way_delay, rate, packet_size: None }
+        Outlook { now, one_way_delay, rate, packet_size: None, ahead: self.ahead() }
+    }
+
+    /// Bytes in a second over all paths that data may go over.
+    fn rate(&self) -> Option<f64> {
+        let rate = self.paths.best().filter_map(|(_, path)| path.rate()).sum();
+        Some(rate).filter(|rate| *rate > 0.0)
+    }
+
+    /// Bytes that leave before what a queue gives now.
+    fn ahead(&self) -> usize {
+        let in_front = self.queue.front().map_or(0, |front| front.bytes());
+        self.queue.waiting_bytes() - in_front
     }
 
     fn delay_over(&self, index: PathIndex) -> Duration {
@@ -55,12 +72,12 @@ impl Open {
     /// What sending promises now.
     pub(super) fn prospect(&self, now: Instant) -> Prospect {
         let delay = self.quickest().map(|index| self.delay_over(index)).unwrap_or_default();
-        Prospect { now, soonest: now + delay }
+        Prospect { now, soonest: now + delay, rate: self.rate() }
     }
 
     /// The same for the message `key`: without a deadline nobody asks when it arrives.
     pub(super) fn prospect_for(&self, now: Instant, key: MessageKey) -> Prospect {
-        if self.queue.get(key).has_deadline() { self.prospect(now) } else { Prospect { now, soonest: now } }
+        if self.queue.get(key).has_deadline() { self.prospect(now) } else { Prospect { now, soonest: now, rate: None } }
     }
 
     /// The path `index`, as the queue sees it.

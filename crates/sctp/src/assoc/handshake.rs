@@ -5,20 +5,20 @@ use super::opening::{Opening, Retry, Stage};
 use super::receive::Inbound;
 use super::{Open, Settled};
 use crate::addresses::Addresses;
-use crate::api::{CloseReason, PathState};
+use crate::api::{CloseReason, JoinError, PathState};
 use crate::capabilities::{Offer, Refusal, Unrecognized};
 use crate::cookie::Cookie;
 use crate::path::PathIndex;
 use crate::wire::chunk::{CookieAck, CookieEcho, ErrorChunk, Init};
 use crate::wire::{Cause, Causes, Chunk, Parameter, Parameters, UnknownAction, padded};
-use braidcast_core::{Ecn, Instant, Route, Writer};
+use braidcast_core::{Ecn, Instant, PathId, Route, Writer};
 use core::mem;
 
 impl Opening {
-    /// Repeats INIT or COOKIE ECHO; INIT goes over the routes in turn, as any of them may be dead.
+    /// Repeats INIT or COOKIE ECHO, over the routes in turn or over all, as any of them may be dead.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         let limit = self.options.timers.max_init_retransmits;
-        let rto = self.options.timers.rto;
+        let (rto, over_all) = (self.options.timers.rto, self.options.timers.open_over_all);
         let (Stage::CookieWait(retry) | Stage::CookieEchoed { retry, .. }) = &mut self.stage else { return };
         if retry.due > now {
             return;
@@ -26,17 +26,49 @@ impl Opening {
         if retry.tries > limit {
             return self.close(CloseReason::NoAnswer);
         }
-        retry.due = now + (rto.initial * (1 << retry.tries.min(16))).min(rto.max);
+        retry.due = now + (rto.initial * (1 << retry.tries.min(16))).min(over_all.unwrap_or(rto.max)).min(rto.max);
         let tries = retry.tries as usize;
         retry.tries += 1;
-        let places = self.paths.places().max(1);
-        if let Stage::CookieEchoed { echo, settled, .. } = &self.stage {
-            if let Some(path) = self.paths.at((self.paths.last().get() + tries) % places) {
-                self.control.push(Control { path, tag: settled.peer_tag, bytes: echo.clone(), alone: false });
-            }
-        } else if let Some(path) = self.paths.at(tries % places) {
-            self.control.push(Control { path, tag: 0, bytes: self.init(), alone: true });
+        // The first COOKIE ECHO goes where the INIT ACK came from.
+        let echoes = matches!(self.stage, Stage::CookieEchoed { .. });
+        if over_all.is_some() && !(echoes && tries == 0) {
+            // What still waits of the last time would only come twice.
+            self.control.clear();
+            let paths: Vec<PathIndex> = self.paths.indices().collect();
+            return paths.into_iter().for_each(|path| self.open_over(path));
         }
+        let first = if echoes { self.paths.last().get() } else { 0 };
+        if let Some(path) = self.paths.at((first + tries) % self.paths.places().max(1)) {
+            self.open_over(path);
+        }
+    }
+
+    /// Sends INIT or COOKIE ECHO over this path.
+    pub(super) fn open_over(&mut self, path: PathIndex) {
+        let control = match &self.stage {
+            Stage::CookieWait(_) => Control { path, tag: 0, bytes: self.init(), alone: true },
+            Stage::CookieEchoed { echo, settled, .. } => {
+                Control { path, tag: settled.peer_tag, bytes: echo.clone(), alone: false }
+            }
+            Stage::Closed(_) => return,
+        };
+        self.control.push(control);
+    }
+
+    /// One more path, which joins when the association is open; it may be the one that opens it.
+    pub(super) fn join(&mut self, now: Instant, route: Route) -> Result<PathId, JoinError> {
+        if let Some(index) = self.paths.by_route(route) {
+            return Ok(self.paths[index].id());
+        }
+        if self.is_closed() {
+            return Err(JoinError::Closing);
+        }
+        self.paths.check_room()?;
+        let index = self.paths.add(now, route, PathState::Unconfirmed);
+        if self.options.timers.open_over_all.is_some() {
+            self.open_over(index);
+        }
+        Ok(self.paths[index].id())
     }
 
     /// Our INIT, which says the same each time.
@@ -147,6 +179,8 @@ impl Opening {
             Chunk::Error(ErrorChunk { causes: Causes::new(&causes) }).emit(&mut Writer::new(&mut echo));
         }
         self.paths.note_last(index);
+        // INITs that have not left yet are of no use.
+        self.control.clear();
         self.stage = Stage::CookieEchoed { retry: Retry { tries: 0, due: now }, echo, settled };
         self.handle_timeout(now);
     }

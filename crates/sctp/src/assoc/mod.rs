@@ -107,6 +107,8 @@ struct Open {
     queue: SendQueue,
     /// Paths that new data leaves alone for the moment, for the sake of a queue.
     avoided: Avoided,
+    /// Paths that what was lost leaves alone for the moment: it waits for a better one.
+    refused: Avoided,
     ledger: Ledger,
     /// One packet of lost chunks may leave that no window holds back (RFC 9260 §6.3.3 E3, §7.2.4 3).
     unheld_packet: bool,
@@ -190,6 +192,7 @@ impl Open {
             scheduler,
             queue,
             avoided: Avoided::default(),
+            refused: Avoided::default(),
             unheld_packet: false,
             reassembly: Reassembly::new(settled.receive_limits(&options)),
             ack: AckTimer::new(AckPolicy { every, delay, dac, path }),

@@ -3,14 +3,14 @@
 use super::control::ControlQueue;
 use super::intake::{Desk, Intake};
 use super::{Parts, Settled, nonzero};
-use crate::api::{CloseReason, Event, JoinError, Options, PathState};
+use crate::api::{CloseReason, Event, Options, PathState};
 use crate::auth::AuthKeys;
 use crate::capabilities::Offer;
 use crate::journal::Journal;
 use crate::path::Paths;
 use crate::tx::{Books, SendQueue};
 use crate::wire::{self, Cause, Header};
-use braidcast_core::{Ecn, Instant, PathId, Rng, Route, Transmit, Writer};
+use braidcast_core::{Ecn, Instant, Rng, Route, Transmit, Writer};
 use braidcast_queue::Outlook;
 use core::mem;
 use std::sync::Arc;
@@ -173,19 +173,6 @@ impl Opening {
         (!self.is_closed()).then_some((self.initial_tsn, self.offer))
     }
 
-    /// One more path, which joins when the association is open.
-    pub(super) fn join(&mut self, now: Instant, route: Route) -> Result<PathId, JoinError> {
-        if let Some(index) = self.paths.by_route(route) {
-            return Ok(self.paths[index].id());
-        }
-        if self.is_closed() {
-            return Err(JoinError::Closing);
-        }
-        self.paths.check_room()?;
-        let index = self.paths.add(now, route, PathState::Unconfirmed);
-        Ok(self.paths[index].id())
-    }
-
     /// One path less, if it is not the last.
     pub(super) fn leave(&mut self, route: Route) {
         let Some(index) = self.paths.by_route(route).filter(|_| self.paths.len() > 1) else { return };
@@ -230,7 +217,7 @@ impl Intake for Opening {
     }
 
     fn prospects(&self, now: Instant) -> Outlook {
-        Outlook { now, one_way_delay: core::time::Duration::ZERO, rate: None, packet_size: None }
+        Outlook { now, one_way_delay: core::time::Duration::ZERO, rate: None, packet_size: None, ahead: 0 }
     }
 
     fn expire(&mut self, now: Instant) {

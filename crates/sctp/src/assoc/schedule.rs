@@ -7,18 +7,21 @@ use crate::path::PathIndex;
 use crate::tx::{Origin, Repeat};
 use crate::wire::Header;
 use braidcast_core::Instant;
-use braidcast_mpath::{PathView, RetransmissionPolicy, View, Waiting};
+use braidcast_mpath::{Delay, PathView, RetransmissionPolicy, View, Waiting};
 
 impl Open {
     /// Puts into `views`, by their indices, what policies may know about the paths; those with room count as ready.
-    fn fill_views(&self, views: &mut Vec<PathView>) {
+    fn fill_views(&self, now: Instant, views: &mut Vec<PathView>) {
         let best = self.paths.best_rank(None);
         views.clear();
         views.resize_with(self.paths.places(), PathView::default);
         for (index, path) in self.paths.enumerate() {
             let in_flight = self.ledger.in_flight_over(index);
             let active = path.rank().is_some() && path.rank() == best;
-            views[index.get()] = path.view(in_flight, active, active && path.has_room(in_flight));
+            let view = path.view(in_flight, active, active && path.has_room(in_flight));
+            let mean = path.is_measured().then(|| super::choose::one_way_delay(path, in_flight));
+            let forward_delay = mean.map(|mean| Delay { mean, deviation: path.rtt().rttvar() });
+            views[index.get()] = PathView { forward_delay, silent: path.silent_for(now), ..view };
         }
     }
 
@@ -44,7 +47,7 @@ impl Open {
             return None;
         }
         let mut views = core::mem::take(&mut self.scratch.views);
-        self.fill_views(&mut views);
+        self.fill_views(now, &mut views);
         for (place, view) in views.iter_mut().enumerate().filter(|(_, view)| view.ready) {
             view.ready = self.paths[PathIndex::new(place)].is_paced_in(now);
         }
@@ -52,6 +55,11 @@ impl Open {
         self.choose(now, ready.map(|(place, _)| PathIndex::new(place)));
         let waiting = self.waiting_data();
         let repeat = self.path_for_repeat(now, waiting, &mut views);
+        self.refused = Avoided::default();
+        if repeat.is_none() && !self.ledger.has_no_repeats() {
+            let ready = views.iter().enumerate().filter(|(_, view)| view.ready);
+            ready.for_each(|(place, _)| self.refused.add(PathIndex::new(place)));
+        }
         let mut open = repeat.map(|path| (path, What::Repeat));
         if open.is_none() && new_data {
             open = self.path_for_new(now, waiting, &mut views).map(|path| (path, What::New));
@@ -100,7 +108,13 @@ impl Open {
         for (place, view) in views.iter_mut().enumerate().filter(|(_, view)| view.ready) {
             view.ready = self.suits_new(PathIndex::new(place));
         }
-        self.scheduler.pick(&View { now, paths: views, waiting }).map(PathIndex::new)
+        let picked = self.scheduler.pick(&View { now, paths: views, waiting }).map(PathIndex::new);
+        if picked.is_none() {
+            // What waits, waits for a path that is full.
+            let ready = views.iter().enumerate().filter(|(_, view)| view.ready);
+            ready.for_each(|(place, _)| self.avoided.add(PathIndex::new(place)));
+        }
+        picked
     }
 
     /// Whether something new is for the path `index`, which is ready, and its share of the buffers has room.
@@ -109,13 +123,13 @@ impl Open {
     }
 
     /// The first of the lost chunks that may go over the path `index`.
-    pub(super) fn next_repeat(&self, index: PathIndex) -> Option<Repeat> {
+    pub(super) fn next_repeat(&self, now: Instant, index: PathIndex) -> Option<Repeat> {
         if self.ledger.has_no_repeats() {
             return None;
         }
         let mut views = Vec::new();
         if self.options.papers.retransmission != RetransmissionPolicy::RtxAsap {
-            self.fill_views(&mut views);
+            self.fill_views(now, &mut views);
         }
         let here =
             |&(origin, ..): &Repeat| repeat_target(&self.options, &views, origin).is_none_or(|target| target == index);
@@ -165,7 +179,7 @@ impl Open {
         let wanted = |index| {
             self.path_has_room(index)
                 && ((new_data && self.may_carry_new(index) && !self.avoided.has(index))
-                    || self.next_repeat(index).is_some())
+                    || (!self.refused.has(index) && self.next_repeat(Instant::ZERO, index).is_some()))
         };
         self.paths.best().filter(|&(index, _)| wanted(index)).filter_map(|(_, path)| path.paced_until()).min()
     }

@@ -41,15 +41,16 @@ impl Open {
         Closing { repeat, guard: now + self.options.timers.rto.max * GUARD_RTO_MAX }
     }
 
-    /// SHUTDOWN or SHUTDOWN ACK, as the state has it.
+    /// SHUTDOWN or SHUTDOWN ACK, as the state has it; over all paths if none answers.
     pub(super) fn send_shutdown(&mut self) {
-        let Some(index) = self.paths.for_control(None) else { return };
-        if matches!(self.state, State::ShutdownSent(_)) {
-            let cumulative_tsn = self.tracker.cumulative().wire();
-            self.control_chunk(index, &Chunk::Shutdown(Shutdown { cumulative_tsn }));
-        } else {
-            self.control_chunk(index, &Chunk::ShutdownAck(ShutdownAck));
-        }
+        let Some(best) = self.paths.for_control(None) else { return };
+        let over_all = self.paths[best].has_failed();
+        let paths: Vec<PathIndex> =
+            self.paths.indices().filter(|&it| it == best || (over_all && self.paths[it].is_usable())).collect();
+        let cumulative_tsn = self.tracker.cumulative().wire();
+        let first = matches!(self.state, State::ShutdownSent(_));
+        let chunk = if first { Chunk::Shutdown(Shutdown { cumulative_tsn }) } else { Chunk::ShutdownAck(ShutdownAck) };
+        paths.into_iter().for_each(|index| self.control_chunk(index, &chunk));
     }
 
     /// T2-shutdown or T5-shutdown-guard.
@@ -105,7 +106,11 @@ impl Open {
     pub(super) fn handle_shutdown_ack(&mut self, index: PathIndex) {
         if matches!(self.state, State::ShutdownSent(_) | State::ShutdownAckSent(_)) {
             self.control.clear();
-            self.control_chunk(index, &Chunk::ShutdownComplete(ShutdownComplete { reflected: false }));
+            // Where it came from may not be a way back.
+            let other = self.paths.for_control(Some(index)).filter(|&best| best != index);
+            for index in [Some(index), other].into_iter().flatten() {
+                self.control_chunk(index, &Chunk::ShutdownComplete(ShutdownComplete { reflected: false }));
+            }
             self.close(CloseReason::Shutdown);
         }
     }

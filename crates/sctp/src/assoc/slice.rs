@@ -12,7 +12,7 @@ impl Open {
         if plan.what != What::Repeat || !self.agreed.slices {
             return None;
         }
-        let repeat = self.next_repeat(plan.path)?;
+        let repeat = self.next_repeat(now, plan.path)?;
         let (_, _, tsn) = repeat;
         let chunk = self.ledger.get(tsn)?;
         let (key, len, repeats) = (chunk.piece().message, chunk.len(), chunk.repeats());

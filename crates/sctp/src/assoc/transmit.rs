@@ -211,7 +211,7 @@ impl Open {
     fn put_repeats(&mut self, now: Instant, index: PathIndex, start: usize, end: usize, buf: &mut Vec<u8>) {
         let header = self.data_header();
         let unheld = core::mem::take(&mut self.unheld_packet);
-        while let Some(repeat) = self.next_repeat(index) {
+        while let Some(repeat) = self.next_repeat(now, index) {
             let (_, _, tsn) = repeat;
             let Some((key, len, repeats)) = self.ledger.get(tsn).map(|it| (it.piece().message, it.len(), it.repeats()))
             else {
@@ -241,7 +241,7 @@ impl Open {
     /// Appends new data for the path `index`, as far as it fits.
     fn put_new(&mut self, now: Instant, index: PathIndex, end: usize, buf: &mut Vec<u8>) {
         let header = self.data_header();
-        while self.next_repeat(index).is_none()
+        while self.next_repeat(now, index).is_none()
             && self.may_carry_new(index)
             && self.has_new_data()
             && self.suits(now, index)

@@ -187,6 +187,16 @@ impl Path {
         &self.rtt
     }
 
+    /// How long ago it last answered.
+    pub(crate) fn silent_for(&self, now: Instant) -> Duration {
+        now.since(self.answered)
+    }
+
+    /// Whether a round trip was measured.
+    pub(crate) const fn is_measured(&self) -> bool {
+        self.rtt.srtt().is_some()
+    }
+
     /// Congestion window, bytes.
     pub(crate) fn cwnd(&self) -> usize {
         self.cc.window()
@@ -226,6 +236,11 @@ impl Path {
         !matches!(self.state, PathState::Unconfirmed)
     }
 
+    /// Whether what was asked of it goes unanswered.
+    pub(crate) const fn has_failed(&self) -> bool {
+        matches!(self.state, PathState::PotentiallyFailed | PathState::Inactive)
+    }
+
     /// How good the path is for sending, 0 best: it answers; it is silent; it failed; it is given up. `None`: it may not be used
     /// at all. New data goes only to the best that there are (RFC 7829 §3).
     pub(crate) const fn rank(&self) -> Option<u8> {
@@ -248,8 +263,11 @@ impl Path {
         self.queueing.base().or(self.rtt.min())
     }
 
-    /// Bytes per second that the window lets through in a smoothed round trip.
+    /// Bytes per second that it delivers where the controller knows that, else those that the window lets through in a smoothed round trip.
     pub(crate) fn rate(&self) -> Option<f64> {
+        if let Some(rate) = self.cc.delivery_rate() {
+            return Some(rate);
+        }
         Some(self.cwnd() as f64 / self.rtt.srtt()?.as_secs_f64().max(1e-6))
     }
 
@@ -266,6 +284,7 @@ impl Path {
             rate: self.rate(),
             loss_rate: self.loss_rate,
             srtt,
+            silent: Duration::ZERO,
             forward_delay: delay,
             return_delay: delay,
         }
@@ -285,7 +304,7 @@ impl Path {
     fn conditions<'a>(&self, now: Instant, in_flight: usize, siblings: Siblings<'a>) -> Conditions<'a> {
         let base_rtt = self.queueing.base().unwrap_or_default();
         let (mtu, srtt, queueing) = (self.unit(), self.rtt.srtt(), self.queued());
-        Conditions { now, mtu, in_flight, srtt, queueing, base_rtt, siblings }
+        Conditions { now, mtu, in_flight, srtt, queueing, base_rtt, loss_rate: self.loss_rate, siblings }
     }
 
     /// Packets were lost or marked, the first since the window was last reduced: losses and marks of what was sent before `next` are of
@@ -381,6 +400,7 @@ fn setup(options: &Options, unit: usize) -> Setup {
     Setup {
         initial: options.congestion.initial_window.map_or(setup.initial, |packets| packets * unit),
         ssthresh: options.papers.initial_ssthresh.unwrap_or(usize::MAX),
+        queueing: options.congestion.queueing_limit.unwrap_or(Setup::QUEUEING),
         ..setup
     }
 }

@@ -174,6 +174,12 @@ impl Paths {
             .or_else(|| self.of_rank(Some(best)).min_by_key(|(_, path)| path.rtt.srtt()).map(|(index, _)| index))
     }
 
+    /// The path whose turn it is, number `turn`, of all that may be used, failed or not.
+    pub(crate) fn usable_in_turn(&self, turn: usize) -> Option<PathIndex> {
+        let usable = || self.enumerate().filter(|(_, path)| path.is_usable()).map(|(index, _)| index);
+        usable().nth(turn % usable().count().max(1))
+    }
+
     /// The path that new data goes over when one is used at a time: the primary one if it is among the best, else the first
     /// of those (RFC 9260 §6.4.1 leaves the choice open).
     pub(crate) fn data_path(&self) -> Option<PathIndex> {

@@ -42,6 +42,8 @@ pub(crate) struct AckTimer {
     started: bool,
     /// The path of the last packet with DATA.
     last: Option<PathId>,
+    /// SACKs that went out; it wraps.
+    turn: usize,
 }
 
 /// A path that data came over.
@@ -58,7 +60,7 @@ impl AckTimer {
 
     /// Nothing received yet.
     pub(crate) const fn new(policy: AckPolicy) -> Self {
-        Self { policy, deadline: None, paths: Vec::new(), packets: 0, started: false, last: None }
+        Self { policy, deadline: None, paths: Vec::new(), packets: 0, started: false, last: None, turn: 0 }
     }
 
     /// A packet with DATA, I-DATA or FORWARD-TSN chunks has been worked through; call once per packet.
@@ -130,8 +132,14 @@ impl AckTimer {
         if self.policy.dac { self.packets.min(3) as u8 } else { 0 }
     }
 
+    /// How many SACKs went out; it wraps.
+    pub(crate) const fn turn(&self) -> usize {
+        self.turn
+    }
+
     /// A SACK went out over `path`.
     pub(crate) fn sent(&mut self, path: PathId) {
+        self.turn = self.turn.wrapping_add(1);
         self.deadline = None;
         self.packets = 0;
         for source in &mut self.paths {

@@ -57,7 +57,18 @@ impl Front {
 
     /// The rank of a message among all that are sent, where streams do not count.
     pub(crate) const fn rank(&self, priority: braidcast_queue::Priority) -> Priority {
-        Priority::new(if self.method.heeds_priority() { priority.get() } else { 0 })
+        Priority::new(self.method.rank(priority))
+    }
+
+    /// A message that was begun is given up once its last byte would be late at so many times the rate ([`Method::finished_at`]).
+    pub(crate) const fn finished_at(&self, priority: braidcast_queue::Priority) -> Option<f64> {
+        self.method.finished_at(priority)
+    }
+
+    /// A message that was taken out did not arrive in time after all.
+    pub(crate) fn on_lost(&mut self, rank: Priority, tag: &Tag) {
+        let level = if self.is_alone() { 0 } else { rank.index() };
+        self.levels[level].on_lost(tag);
     }
 
     /// Takes a message whose stream is of the priority `rank`.

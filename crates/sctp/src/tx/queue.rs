@@ -5,6 +5,7 @@ use crate::api::{Abandonment, Options, Priority, Reliability, SendOptions, Strea
 use crate::number::Tsn;
 use braidcast_core::Instant;
 use braidcast_queue::{Outlook, Refused, Tag, Why};
+use core::time::Duration;
 use slab::Slab;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -16,6 +17,8 @@ pub(crate) struct Message {
     pub(crate) unordered: bool,
     pub(crate) context: u64,
     pub(crate) priority: Priority,
+    /// How important it is to a queue.
+    worth: braidcast_queue::Priority,
     /// Each chunk goes over a second path too.
     pub(crate) copied: bool,
     promise: Promise,
@@ -54,6 +57,16 @@ pub(crate) struct Prospect {
     pub(crate) now: Instant,
     /// When what leaves now arrives, over the quickest path.
     pub(crate) soonest: Instant,
+    /// Bytes in a second that all paths deliver; `None` while unknown.
+    pub(crate) rate: Option<f64>,
+}
+
+impl Prospect {
+    /// When the last of so many bytes arrives that leave from now on, at `times` the rate.
+    fn last_of(&self, bytes: usize, times: f64) -> Instant {
+        let time = |rate: f64| Duration::from_secs_f64((bytes as f64 / (times * rate).max(1.0)).min(60.0));
+        self.soonest + self.rate.map_or(Duration::ZERO, time)
+    }
 }
 
 /// [`Reliability`] with the lifetime turned into a point in time.
@@ -262,7 +275,10 @@ impl SendQueue {
     /// time over the quickest path.
     pub(crate) fn is_worth_sending(&self, prospect: Prospect, key: MessageKey, repeats: u16) -> bool {
         let message = self.get(key);
-        message.may_send(prospect.now, repeats) && message.deadline.is_none_or(|deadline| prospect.soonest < deadline)
+        let times = self.front.as_ref().and_then(|front| front.finished_at(message.worth));
+        let left = message.payload.len() - message.taken;
+        let last = || times.map_or(prospect.soonest, |times| prospect.last_of(left, times));
+        message.may_send(prospect.now, repeats) && message.deadline.is_none_or(|deadline| last() < deadline)
     }
 
     /// Whether it is worth repeating once more: what the peer cannot be told to skip always is.
@@ -395,6 +411,7 @@ impl SendQueue {
             unordered: how.unordered,
             context: how.context,
             priority: rank,
+            worth: how.priority,
             copied,
             promise,
             deadline: how.deadline,
@@ -519,6 +536,10 @@ impl SendQueue {
     pub(crate) fn drop_rest(&mut self, key: MessageKey) {
         self.forget_deadline(key);
         let message = &mut self.messages[key.place()];
+        if let Some(front) = &mut self.front {
+            let tag = Tag { priority: message.worth, expiry: message.expiry(), len: message.payload.len() };
+            front.on_lost(message.priority, &tag);
+        }
         if message.is_cut() {
             return;
         }

@@ -4,15 +4,13 @@ use core::time::Duration;
 /// Times between the loss of an association and the first, second, … attempt at the next one; the last one repeats.
 const BACK_OFF: [Duration; 4] =
     [Duration::ZERO, Duration::from_millis(250), Duration::from_millis(500), Duration::from_secs(1)];
-/// A handshake that has not come to its end by now begins anew, so that INITs are never 2 s apart: one at 0, 0.5 and 1.5 s.
+/// A handshake that has not come to its end by now begins anew: what was settled may be with a receiver that is gone.
 const ATTEMPT: Duration = Duration::from_millis(3400);
 /// One of so many takes longer, for a receiver that is farther away than that.
 const PATIENT: u32 = 8;
 const PATIENT_ATTEMPT: Duration = Duration::from_secs(20);
 /// An association that was up for so long begins the count anew.
 const STABLE: Duration = Duration::from_secs(2);
-/// INITs of one attempt: the next one begins with the route after those.
-const INITS: usize = 3;
 
 /// When the next association is tried, and over which routes.
 #[derive(Debug)]
@@ -42,16 +40,10 @@ impl Attempts {
         self.due = Some(now + if self.count.is_multiple_of(PATIENT) { PATIENT_ATTEMPT } else { ATTEMPT });
     }
 
-    /// Begins an attempt: the routes to try, the one to begin with first.
+    /// Begins an attempt: the routes to try, all at once.
     pub(super) fn begin(&mut self, now: Instant) -> Vec<Route> {
-        let mut routes = self.routes.clone();
-        let tried = self.count as usize * INITS;
-        if !routes.is_empty() {
-            let turns = tried % routes.len();
-            routes.rotate_left(turns);
-        }
         self.begun(now);
-        routes
+        self.routes.clone()
     }
 
     /// The attempt could not begin.
@@ -113,7 +105,6 @@ impl Attempts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use braidcast_core::SocketId;
 
     fn ms(millis: u64) -> Instant {
         Instant::from_millis(millis)
@@ -141,13 +132,5 @@ mod tests {
         it.up(ms(10));
         it.lost(ms(20));
         assert_eq!(it.due(), Some(ms(270)));
-    }
-
-    #[test]
-    fn every_route_is_begun_with_in_turn() {
-        let route = |n: u16| Route::new(SocketId(n), "127.0.0.1:1".parse().unwrap());
-        let mut it = Attempts::new(ms(0), 1, &[route(0), route(1), route(2), route(3)]);
-        let firsts: Vec<_> = (0..4).map(|_| it.begin(ms(0))[0].socket.0).collect();
-        assert_eq!(firsts, [3, 2, 1, 0]);
     }
 }

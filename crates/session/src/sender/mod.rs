@@ -239,16 +239,19 @@ impl Sender {
         association.is_none_or(|association| association.send_room() >= bytes || association.buffered() == 0)
     }
 
-    /// Adds a path. One that cannot join now is used for the next association.
+    /// Adds a path. One that cannot join now is used for the next association; one that comes during a handshake takes part in it.
     ///
     /// # Errors
     /// [`JoinError`]: no more paths can join, or not now.
     pub fn join(&mut self, now: Instant, route: Route) -> Result<(), JoinError> {
         self.attempts.add(now, route, self.phase == Phase::Waiting);
-        if !self.is_open() {
-            return Ok(());
+        let Some(association) = self.endpoint.association_mut(self.id) else {
+            return if self.is_open() { Err(JoinError::Closing) } else { Ok(()) };
+        };
+        match (association.join(now, route), self.is_open()) {
+            (Err(error), true) => Err(error),
+            _ => Ok(()),
         }
-        self.endpoint.association_mut(self.id).ok_or(JoinError::Closing)?.join(now, route).map(|_path| ())
     }
 
     /// Takes a path away.

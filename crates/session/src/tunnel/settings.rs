@@ -75,6 +75,7 @@ impl SctpOptions {
         it.limits.max_associations = 2 * settings.clients;
         it.limits.skip_tsns = true;
         it.timers.rto = self.redundancy.rto(it.timers.rto);
+        crate::options::knock(&mut it);
         it.redundancy = self.redundancy.transport();
         it.redundancy.fec_receive = true;
         it

@@ -195,8 +195,10 @@ pub(crate) struct Scene {
     _seed: Seed,
 }
 
-pub(crate) const SOURCE_ADDRESSES: [&str; 2] = ["10.0.0.1:9899", "10.1.0.1:9899"];
-pub(crate) const SINK_ADDRESSES: [&str; 2] = ["10.0.0.2:9899", "10.1.0.2:9899"];
+pub(crate) const SOURCE_ADDRESSES: [&str; 5] =
+    ["10.0.0.1:9899", "10.1.0.1:9899", "10.2.0.1:9899", "10.3.0.1:9899", "10.4.0.1:9899"];
+pub(crate) const SINK_ADDRESSES: [&str; 5] =
+    ["10.0.0.2:9899", "10.1.0.2:9899", "10.2.0.2:9899", "10.3.0.2:9899", "10.4.0.2:9899"];
 
 /// A source that connects at `start` over so many paths.
 pub(crate) fn source(start: Instant, rng: &Rng, options: &SenderOptions, units: Units, paths: usize) -> Node {

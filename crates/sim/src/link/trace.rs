@@ -1,4 +1,5 @@
 use core::fmt;
+use core::time::Duration;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -67,6 +68,20 @@ impl Trace {
     pub fn from_millis(millis: Vec<u32>) -> Option<Self> {
         let lasts = millis.last().is_some_and(|last| *last > 0);
         (lasts && millis.is_sorted() && millis.len() <= MAX_OPPORTUNITIES).then_some(Self { millis })
+    }
+
+    /// The same recording, turned so that it begins `from` its start and goes round; `None` if that lies behind its end, or nothing would be
+    /// left of it.
+    pub fn beginning_at(self, from: Duration) -> Option<Self> {
+        let period = self.period_millis();
+        let from = u64::try_from(from.as_millis()).ok().filter(|from| *from < period)?;
+        if from == 0 {
+            return Some(self);
+        }
+        let (before, after): (Vec<u64>, Vec<u64>) =
+            self.millis.iter().map(|at| u64::from(*at)).partition(|at| *at < from);
+        let turned = after.iter().map(|at| at - from).chain(before.iter().map(|at| at + period - from));
+        Self::from_millis(turned.filter_map(|at| u32::try_from(at).ok()).collect())
     }
 
     /// When the opportunities are, in milliseconds from the start.
@@ -150,6 +165,15 @@ mod tests {
         let trace = Trace::read("t", &b"# made by hand\n0\r\n5\n5\n\n10"[..]).unwrap();
         assert_eq!(trace.millis(), [0, 5, 5, 10]);
         assert_eq!(trace.mean_bits_per_second(), 4 * 12_000 * 100);
+    }
+
+    #[test]
+    fn a_recording_can_begin_anywhere_within() {
+        let trace = || Trace::from_millis(vec![0, 5, 5, 10]).unwrap();
+        let from = |ms| trace().beginning_at(Duration::from_millis(ms));
+        assert_eq!(from(0), Some(trace()));
+        assert_eq!(from(6).unwrap().millis(), [4, 4, 9, 9]);
+        assert_eq!(from(10), None);
     }
 
     #[test]

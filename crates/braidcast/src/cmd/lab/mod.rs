@@ -1,5 +1,6 @@
 //! `braidcast lab`: experiments by name.
 
+mod clip;
 mod progress;
 mod run;
 mod show;
@@ -16,6 +17,7 @@ pub(super) fn run(args: &LabArgs, common: &Common) -> Outcome {
         LabCommand::List => list(common),
         LabCommand::Run(args) => run::run(args, common),
         LabCommand::Report(args) => store::report(args, common),
+        LabCommand::Clip(args) => clip::run(args),
     }
 }
 

@@ -322,7 +322,7 @@ impl Session {
         }
         let Some(room) = self.rooms.get_mut(&id) else { return Ok(()) };
         (room.reliable, room.connected, room.flush_asked) = (offer.reliable, true, false);
-        match room.outputs.begin(offer)? {
+        match room.outputs.begin(offer, &self.live)? {
             Ready::With(content) if offer.reliable => {
                 room.outputs.go_on(content.len());
                 self.receiver.accept(now, id, content);

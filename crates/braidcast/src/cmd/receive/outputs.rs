@@ -21,6 +21,10 @@ pub(super) enum Ready {
 /// Where the streams of one channel go.
 pub(super) struct Outputs {
     sinks: Vec<Sink>,
+    /// Those that failed while others of a live stream did not; they are tried again with the next stream.
+    given_up: Vec<Sink>,
+    /// Why the first of them was given up.
+    failure: Option<Failure>,
     cutter: Option<Cutter>,
     reliable: bool,
     /// Bytes of the present stream that went into all, those included that were there at its beginning.
@@ -34,23 +38,60 @@ pub(super) struct Outputs {
 
 impl Outputs {
     pub(super) const fn new(sinks: Vec<Sink>, cutter: Option<Cutter>) -> Self {
-        Self { sinks, cutter, reliable: false, stream_bytes: 0, total: 0, dropped: 0, blocked: false }
+        Self {
+            sinks,
+            given_up: Vec::new(),
+            failure: None,
+            cutter,
+            reliable: false,
+            stream_bytes: 0,
+            total: 0,
+            dropped: 0,
+            blocked: false,
+        }
     }
 
     /// A stream begins.
-    pub(super) fn begin(&mut self, offer: &Offer) -> Outcome<Ready> {
+    pub(super) fn begin(&mut self, offer: &Offer, live: &Live) -> Outcome<Ready> {
         self.reliable = offer.reliable;
         self.stream_bytes = 0;
         self.cutter.iter_mut().for_each(Cutter::restart);
+        self.sinks.append(&mut self.given_up);
         let mut ready = Ready::With(Content::default());
-        for recording in self.recordings_mut() {
-            match recording.begin(offer)? {
-                Begun::With(content) => ready = Ready::With(content),
-                Begun::Checking => ready = Ready::Later,
+        self.each_sink(live, |sink| {
+            if let Sink::Recording(recording) = sink {
+                ready = match recording.begin(offer)? {
+                    Begun::With(content) => Ready::With(content),
+                    Begun::Checking => Ready::Later,
+                };
             }
-        }
+            Ok(())
+        })?;
         self.even()?;
         Ok(ready)
+    }
+
+    /// Does something with each output. One that fails ends no live stream that goes elsewhere too; a reader of stdout that has
+    /// seen enough is no failure, and ends it.
+    fn each_sink(&mut self, live: &Live, mut act: impl FnMut(&mut Sink) -> Outcome) -> Outcome {
+        let mut at = 0;
+        while let Some(sink) = self.sinks.get_mut(at) {
+            match act(sink) {
+                Ok(()) => at += 1,
+                Err(failure) if !self.reliable && self.sinks.len() > 1 && failure.is_one() => {
+                    live.warn(format!("{failure}; the stream goes on without this output"));
+                    self.given_up.push(self.sinks.remove(at));
+                    self.failure.get_or_insert(failure);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(())
+    }
+
+    /// Why an output was given up, if one was.
+    pub(super) const fn take_failure(&mut self) -> Option<Failure> {
+        self.failure.take()
     }
 
     /// Files that have other names than were asked for, as those hold something else.
@@ -125,26 +166,26 @@ impl Outputs {
         self.total += bytes.len() as u64;
         self.stream_bytes += bytes.len() as u64;
         let cut = if self.reliable { None } else { self.cutter.as_mut().and_then(|cutter| cutter.cut(now, bytes)) };
-        let mut dropped = false;
-        for sink in &mut self.sinks {
+        let (mut dropped, mut dropped_bytes, reliable) = (false, 0, self.reliable);
+        self.each_sink(live, |sink| {
             if let (Sink::Recording(recording), Some(cut)) = (&mut *sink, &cut) {
                 recording.write(&bytes[..cut.at])?;
                 recording.cut()?;
                 recording.write(&cut.tables)?;
-                recording.write(&bytes[cut.at..])?;
-                continue;
+                return recording.write(&bytes[cut.at..]);
             }
             let reader = match &*sink {
-                Sink::Pipe(pipe) => pipe.has_reader() || self.reliable,
+                Sink::Pipe(pipe) => pipe.has_reader() || reliable,
                 _ => true,
             };
             if reader && sink.has_room() {
-                sink.write(driver, bytes)?;
-            } else {
-                self.dropped += bytes.len() as u64;
-                dropped |= reader;
+                return sink.write(driver, bytes);
             }
-        }
+            dropped_bytes += bytes.len() as u64;
+            dropped |= reader;
+            Ok(())
+        })?;
+        self.dropped += dropped_bytes;
         if dropped && !self.blocked {
             live.warn("an output takes nothing; what is live is dropped there until it does");
         }

@@ -51,6 +51,9 @@ impl Session {
         } else if !common.quiet {
             reports.iter().for_each(|(room, report)| self.print_summary(room, report));
         }
+        if let Some(failure) = self.rooms.values_mut().find_map(|room| room.outputs.take_failure()) {
+            return Err(failure);
+        }
         if self.interrupted.is_some() {
             return Ok(());
         }

@@ -16,6 +16,10 @@ pub struct TimerOptions {
     pub give_up: Option<Duration>,
     /// How often INIT and COOKIE ECHO are repeated (Max.Init.Retransmits). Default 8.
     pub max_init_retransmits: u32,
+    /// INIT, and COOKIE ECHO when it is repeated, go over all paths at once, and again after so long at most, 1 ms or more: one path
+    /// that works is enough for the handshake to take no longer than that. Default `None`: over one path after the other, after an
+    /// initial RTO that doubles (RFC 9260 §5.1).
+    pub open_over_all: Option<Duration>,
     /// How long a cookie is good for (Valid.Cookie.Life), 1 ms to an hour, as its secret changes then. Default 60 s.
     pub cookie_life: Duration,
 }
@@ -27,6 +31,7 @@ impl Default for TimerOptions {
             association_max_retrans: Some(10),
             give_up: None,
             max_init_retransmits: 8,
+            open_over_all: None,
             cookie_life: Duration::from_secs(60),
         }
     }
@@ -45,6 +50,9 @@ impl TimerOptions {
         Misuse::above("timers.rto.initial", rto.initial, "timers.rto.max", rto.max)?;
         if let Some(give_up) = self.give_up {
             Misuse::below("timers.give_up", give_up, LEAST_TIME)?;
+        }
+        if let Some(open_over_all) = self.open_over_all {
+            Misuse::below("timers.open_over_all", open_over_all, LEAST_TIME)?;
         }
         Misuse::unless_within("timers.cookie_life", self.cookie_life, LEAST_TIME..=CookieJar::ROTATION)
     }

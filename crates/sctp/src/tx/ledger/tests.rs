@@ -64,7 +64,7 @@ impl Desk {
     }
 
     fn prospect(&self) -> Prospect {
-        Prospect { now: self.now, soonest: self.now }
+        Prospect { now: self.now, soonest: self.now, rate: None }
     }
 
     fn repeat(&mut self, path: usize) {

@@ -1,0 +1,274 @@
+//! The controller for live media: it follows what the path delivers, holds the time in queues below a bound, and takes losses for what
+//! they are on radio links. After BBR's model of a path by its delivery rate and its shortest round trip
+//! (draft-ietf-ccwg-bbr-05 §2), Copa's way of telling a queue of others from its own (Arun, Balakrishnan, "Copa: Practical Delay-Based
+//! Congestion Control for the Internet", NSDI 2018, §2.2), and SCReAM's bound on queueing (RFC 8298 §4.1).
+
+use super::{Acked, Conditions, Controller, Setup, Signal};
+use braidcast_core::Instant;
+use core::time::Duration;
+
+/// Beside these of another one a queue stands although this one has shrunk: so many rounds, and so long.
+const ROUNDS_TO_COMPETE: u32 = 6;
+const TIME_TO_COMPETE: Duration = Duration::from_secs(1);
+/// Beside others, it looks so often whether they are gone, for so many rounds.
+const CHECK_EACH: Duration = Duration::from_secs(5);
+const CHECK_ROUNDS: u32 = 2;
+/// A path whose queue has not been empty for so long is given less for so many rounds: nothing else tells how short its round trip is.
+const EMPTY_EACH: Duration = Duration::from_secs(4);
+const EMPTYING_ROUNDS: u32 = 2;
+/// The highest rate of so long at least is taken.
+const LEAST_SPAN: Duration = Duration::from_millis(200);
+/// Share of a window that a loss leaves beside others, as CUBIC's (RFC 9438 §4.6).
+const KEPT: f64 = 0.7;
+/// A larger share of lost packets than radio links have speaks of a short queue that runs over.
+const LOSSY: f32 = 0.1;
+/// What a path carried is known for so long once the application has had too little to fill it.
+const KNOWN_FOR: Duration = Duration::from_secs(1);
+
+/// See the page of this file.
+#[derive(Clone, Debug)]
+pub(super) struct Live {
+    window: usize,
+    mtu: usize,
+    /// How long packets of ours may stand in queues.
+    target: Duration,
+    rate: DeliveryRate,
+    phase: Phase,
+    /// How much of `target` is used, 0.1 to 1: less where a short queue runs over.
+    share: f64,
+    /// Rounds and time in which a longer queue than `target` stood, one after the other.
+    standing: Option<(Instant, u32, usize)>,
+    /// When the path's queue was last empty, and for how many rounds it has been emptied since.
+    empty_at: Instant,
+    emptying: Option<u32>,
+    /// Nothing was acknowledged since the timer expired.
+    timed_out: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// The window doubles each round trip until the path is full.
+    Start { best: f64, stale: u32 },
+    /// The path's queue is ours alone.
+    Alone,
+    /// Others hold the queue full.
+    Beside { lost: bool, check_at: Instant },
+    /// Looks whether they still do; goes on with the window `back`.
+    Check { rounds: u32, lost: bool, back: usize },
+}
+
+/// The highest rate at which the path delivered in the last one to two spans of time, bytes in a second.
+#[derive(Clone, Copy, Debug, Default)]
+struct DeliveryRate {
+    present: f64,
+    before: f64,
+    since: Instant,
+    latest: f64,
+    /// When the application last had enough to send.
+    full_at: Option<Instant>,
+    is_known: bool,
+}
+
+impl DeliveryRate {
+    fn get(&self) -> f64 {
+        self.present.max(self.before)
+    }
+
+    fn observe(&mut self, now: Instant, rate: f64, app_limited: bool, span: Duration) {
+        self.latest = rate;
+        if !app_limited {
+            self.full_at = Some(now);
+            // What the application could not fill says nothing against what was measured before.
+            if now - self.since >= span {
+                (self.before, self.present, self.since) = (self.present, 0.0, now);
+            }
+        }
+        if !app_limited || rate > self.get() {
+            self.present = self.present.max(rate);
+        }
+        self.is_known = self.full_at.is_some_and(|at| now - at <= KNOWN_FOR);
+    }
+
+    /// It is `rate` now, whatever it was.
+    const fn set(&mut self, now: Instant, rate: f64) {
+        (self.present, self.before, self.since) = (rate, 0.0, now);
+    }
+}
+
+impl Live {
+    pub(super) fn new(setup: &Setup) -> Self {
+        Self {
+            window: setup.initial.max(setup.mtu),
+            target: setup.queueing,
+            mtu: setup.mtu,
+            rate: DeliveryRate::default(),
+            phase: Phase::Start { best: 0.0, stale: 0 },
+            share: 1.0,
+            standing: None,
+            empty_at: Instant::ZERO,
+            emptying: None,
+            timed_out: false,
+        }
+    }
+
+    /// Bytes that fill the path and its queue for `queue` more.
+    fn fill(&self, path: &Conditions<'_>, queue: Duration) -> usize {
+        if self.rate.get() <= 0.0 {
+            return self.window.max(4 * path.mtu); // The transport measures no rates.
+        }
+        let base = if path.base_rtt.is_zero() { path.srtt.unwrap_or_default() } else { path.base_rtt };
+        let bytes = self.rate.get() * (base + queue).as_secs_f64();
+        (bytes as usize).max(4 * path.mtu)
+    }
+
+    /// How long the queue may be at the moment.
+    fn allowed(&self) -> Duration {
+        self.target.mul_f64(self.share)
+    }
+
+    fn on_round(&mut self, path: &Conditions<'_>, was_full: bool) {
+        self.share = if path.loss_rate > LOSSY { (self.share / 2.0).max(0.1) } else { (self.share + 0.05).min(1.0) };
+        let now = path.now;
+        self.emptying = match self.emptying {
+            Some(rounds) if rounds >= EMPTYING_ROUNDS => {
+                self.empty_at = now;
+                None
+            }
+            Some(rounds) => Some(rounds + 1),
+            None => (matches!(self.phase, Phase::Alone) && now - self.empty_at >= EMPTY_EACH).then_some(0),
+        };
+        if path.queueing > 2 * self.target {
+            let (_, rounds, _) = self.standing.get_or_insert((now, 0, self.window));
+            *rounds += 1;
+        } else {
+            self.standing = None;
+        }
+        self.phase = match self.phase {
+            Phase::Start { best, stale } => {
+                let rate = self.rate.get();
+                let (best, stale) = if rate > 1.25 * best { (rate, 0) } else { (best, stale + u32::from(was_full)) };
+                let full = path.queueing > self.target / 2 || stale >= 3;
+                if full { Phase::Alone } else { Phase::Start { best, stale } }
+            }
+            Phase::Alone => match self.standing {
+                Some((since, rounds, before)) if rounds >= ROUNDS_TO_COMPETE && now - since >= TIME_TO_COMPETE => {
+                    self.window = self.window.max(before);
+                    Phase::Beside { lost: false, check_at: now + CHECK_EACH }
+                }
+                _ => Phase::Alone,
+            },
+            Phase::Beside { .. } | Phase::Check { .. } if self.standing.is_none() => Phase::Alone,
+            Phase::Beside { lost, check_at } if now >= check_at => {
+                let back = self.window;
+                self.window = (self.fill(path, Duration::ZERO) / 2).max(4 * path.mtu);
+                Phase::Check { rounds: 0, lost, back }
+            }
+            Phase::Beside { lost: true, check_at } => {
+                self.window += if was_full { path.mtu } else { 0 };
+                Phase::Beside { lost: true, check_at }
+            }
+            Phase::Check { rounds, lost, back } if rounds >= CHECK_ROUNDS => {
+                self.window = back;
+                Phase::Beside { lost, check_at: now + CHECK_EACH }
+            }
+            Phase::Check { rounds, lost, back } => Phase::Check { rounds: rounds + 1, lost, back },
+            same @ Phase::Beside { .. } => same,
+        };
+    }
+}
+
+impl Controller for Live {
+    fn on_acked(&mut self, path: &Conditions<'_>, acked: &Acked) {
+        if acked.bytes == 0 && acked.rate.is_none() {
+            return;
+        }
+        self.timed_out = false;
+        let span = path.srtt.map_or(Duration::ZERO, |srtt| 2 * srtt).max(LEAST_SPAN);
+        if let Some(sample) = acked.rate {
+            self.rate.observe(path.now, sample.rate(), sample.app_limited, span);
+            if path.queueing > self.target * 3 / 2 && self.rate.latest < self.rate.get() {
+                // The path delivers what it can, and that has become less.
+                self.rate.set(path.now, self.rate.latest);
+            }
+        }
+        if acked.rtt.is_some_and(|rtt| rtt <= path.base_rtt + self.target / 8) {
+            (self.empty_at, self.emptying) = (path.now, None);
+        }
+        if acked.ends_round {
+            self.on_round(path, acked.was_full);
+        }
+        match self.phase {
+            Phase::Start { .. } => self.window += if acked.was_full { acked.bytes } else { 0 },
+            Phase::Alone if self.emptying.is_some() => {
+                self.window = (self.fill(path, Duration::ZERO) / 2).max(4 * path.mtu);
+            }
+            Phase::Alone => {
+                let queue = if path.queueing > self.target { self.allowed() / 2 } else { self.allowed() };
+                self.window = self.fill(path, queue);
+            }
+            Phase::Beside { lost: false, .. } => self.window += if acked.was_full { acked.bytes / 4 } else { 0 },
+            Phase::Beside { .. } | Phase::Check { .. } => {}
+        }
+    }
+
+    fn on_lost(&mut self, path: &Conditions<'_>, lost: &Signal) {
+        if let Phase::Beside { check_at, .. } = self.phase
+            && lost.new_round
+            && path.queueing > self.target
+        {
+            self.window = ((self.window as f64 * KEPT) as usize).max(4 * path.mtu);
+            self.phase = Phase::Beside { lost: true, check_at };
+        }
+    }
+
+    fn on_marked(&mut self, path: &Conditions<'_>, marked: &Signal) {
+        if !marked.new_round {
+            return;
+        }
+        if let Phase::Start { .. } = self.phase {
+            self.phase = Phase::Alone;
+        }
+        self.rate.set(path.now, self.rate.get() * 0.85);
+        self.window = ((self.window as f64 * 0.85) as usize).max(4 * path.mtu);
+    }
+
+    fn on_timeout(&mut self, _: &Conditions<'_>) {
+        self.timed_out = true;
+    }
+
+    fn on_spurious_timeout(&mut self) {
+        self.timed_out = false;
+    }
+
+    fn on_idle(&mut self, _: &Conditions<'_>, _: usize) {}
+
+    /// Queues are its own business.
+    fn settle(&mut self, _: &Conditions<'_>, _: usize) {}
+
+    fn window(&self) -> usize {
+        if self.timed_out { self.window.min(4 * self.mtu) } else { self.window }
+    }
+
+    fn ssthresh(&self) -> usize {
+        if self.in_slow_start() { usize::MAX } else { self.window }
+    }
+
+    fn in_slow_start(&self) -> bool {
+        matches!(self.phase, Phase::Start { .. })
+    }
+
+    fn pacing_rate(&self, srtt: Option<Duration>) -> Option<f64> {
+        let by_window = self.window() as f64 / srtt?.as_secs_f64().max(1e-6);
+        Some(match self.phase {
+            Phase::Start { .. } => 2.0 * by_window,
+            Phase::Alone => (1.5 * self.rate.get()).max(by_window),
+            Phase::Beside { .. } | Phase::Check { .. } => 1.25 * by_window,
+        })
+    }
+
+    fn delivery_rate(&self) -> Option<f64> {
+        let rate = self.rate.get();
+        let doubt = if self.rate.is_known { 1.0 } else { 1.5 };
+        (rate > 0.0 && !self.in_slow_start()).then_some(doubt * rate)
+    }
+}

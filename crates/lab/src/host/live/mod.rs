@@ -1,0 +1,13 @@
+//! The product's own ends as hosts: a camera in front of [`braidcast_session::Sender`], a screen behind
+//! [`braidcast_session::Receiver`], as `braidcast send` and `receive` have them.
+
+mod receiver;
+mod sender;
+
+pub use receiver::{Came, LiveReceiver};
+pub use sender::{LiveSample, LiveSender};
+
+use core::time::Duration;
+
+/// So long after the clip's end the ends wait for what is still on its way, beyond the latency.
+const AFTER: Duration = Duration::from_secs(1);

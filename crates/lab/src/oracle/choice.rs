@@ -1,0 +1,106 @@
+//! Which frames are chosen.
+
+use super::fit::Fit;
+use super::{Route, Wanted};
+use crate::clip::FrameKind;
+use core::time::Duration;
+
+/// A frame that does not fit may take the place of one that is older by this at most: two groups of pictures stand in it.
+const REACH: Duration = Duration::from_secs(3);
+
+/// What could have been in time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Possible {
+    /// Pictures of all, 0 to 1, if only their number counts.
+    pub video: f64,
+    /// Audio of all, with these pictures.
+    pub audio: f64,
+    /// Pictures of all that can be shown, if those are chosen that others lean on.
+    pub playable: f64,
+}
+
+/// What could be through within `latency` of its capture over `routes`. `frames` are in decoding order and their times do not fall.
+pub(crate) fn possible(frames: &[Wanted], routes: &[Route], latency: Duration) -> Possible {
+    let most = most_frames(frames, routes, latency);
+    let playable = most_playable(frames, routes, latency);
+    let share = |fit: &Fit<'_>, of: &dyn Fn(FrameKind) -> bool| {
+        let (mut all, mut chosen) = (0_u32, 0_u32);
+        for (n, _) in frames.iter().enumerate().filter(|(_, frame)| of(frame.kind)) {
+            all += 1;
+            chosen += u32::from(fit.has(n));
+        }
+        if all == 0 { 1.0 } else { f64::from(chosen) / f64::from(all) }
+    };
+    Possible {
+        video: share(&most, &|kind| kind.is_video()),
+        audio: share(&most, &|kind| kind == FrameKind::Audio),
+        playable: share(&playable, &|kind| kind.is_video()),
+    }
+}
+
+/// Most frames: each is taken in its turn; if it does not fit, the largest picture goes of those shortly before it, or itself.
+fn most_frames<'a>(frames: &'a [Wanted], routes: &'a [Route], latency: Duration) -> Fit<'a> {
+    let mut fit = Fit::new(frames, routes, latency);
+    for (n, frame) in frames.iter().enumerate() {
+        if fit.add(n) {
+            continue;
+        }
+        // Audio and tables are worth more than any picture.
+        let least = if frame.kind.is_video() { frame.bytes } else { 0 };
+        let near = frames[..n].iter().rposition(|it| it.at + REACH <= frame.at).map_or(0, |place| place + 1);
+        let larger = |&place: &usize| fit.has(place) && frames[place].kind.is_video() && frames[place].bytes > least;
+        let mut others: Vec<usize> = (near..n).filter(larger).collect();
+        others.sort_by_key(|&place| core::cmp::Reverse((frames[place].bytes, place)));
+        let _swapped = others.into_iter().any(|other| fit.swap(n, other));
+    }
+    fit
+}
+
+/// Most that can be shown: audio and tables first, then I, then P by their distance from the I, so that each group loses its tail, then B
+/// behind what they lean on.
+fn most_playable<'a>(frames: &'a [Wanted], routes: &'a [Route], latency: Duration) -> Fit<'a> {
+    let mut fit = Fit::new(frames, routes, latency);
+    let of = |kind: FrameKind| frames.iter().enumerate().filter(move |(_, it)| it.kind == kind).map(|(n, _)| n);
+    for kind in [FrameKind::Tables, FrameKind::Audio, FrameKind::I] {
+        for n in of(kind) {
+            fit.add(n);
+        }
+    }
+    // For each P its distance from the I of its group, and whose chain it belongs to.
+    let (mut chains, mut links) = (Vec::new(), Vec::new());
+    for (n, frame) in frames.iter().enumerate() {
+        match frame.kind {
+            FrameKind::I => {
+                chains.push(fit.has(n));
+                links.push((0_usize, 0, n));
+            }
+            FrameKind::P => {
+                let depth = links.last().map_or(1, |(depth, ..)| depth + 1);
+                links.push((depth, chains.len(), n));
+            }
+            _ => {}
+        }
+    }
+    let mut by_depth: Vec<_> = links.into_iter().filter(|(depth, ..)| *depth > 0).collect();
+    by_depth.sort();
+    for (_, group, n) in by_depth {
+        // What comes before the first I leans on nothing that was sent.
+        if let Some(whole) = group.checked_sub(1).and_then(|group| chains.get_mut(group))
+            && *whole
+        {
+            *whole = fit.add(n);
+        }
+    }
+    let (mut chain, mut reference) = (false, true);
+    for (n, frame) in frames.iter().enumerate() {
+        match frame.kind {
+            FrameKind::I | FrameKind::P => (chain, reference) = (fit.has(n), true),
+            FrameKind::R => reference = chain && fit.add(n),
+            FrameKind::B if chain && reference => {
+                fit.add(n);
+            }
+            _ => {}
+        }
+    }
+    fit
+}

@@ -1,0 +1,128 @@
+//! `[live]`: a clip that goes as `braidcast send` sends it, and how. The names are those of its flags.
+
+use super::keys::{Key, apply, flag, key, put, time, word};
+use super::value::{Setting, Settings, Value};
+use super::wrong::Wrong;
+use crate::clip::Clip;
+use crate::recording;
+use braidcast_session::SenderOptions;
+use braidcast_sim::link::parse;
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A clip and how it is sent and played.
+#[derive(Clone, Debug)]
+pub struct LiveSpec {
+    /// The clip. Default: the first that the program has inside.
+    pub clip: Arc<Clip>,
+    /// Options of the sender, its latency among them. Default: those of `braidcast send`.
+    pub sender: SenderOptions,
+    /// Whether the receiver hands out what it has at once (`receive --early`).
+    pub early: bool,
+    /// How long the session is there before the clip begins. Default: 3 s.
+    pub lead: Duration,
+}
+
+/// While the section is read.
+struct Draft {
+    sender: SenderOptions,
+    early: bool,
+    lead: Duration,
+}
+
+const KEYS: &[Key<Draft>] = &[
+    key("latency", |it, v| put(&mut it.sender.latency, time(v))),
+    key("queue", |it, v| {
+        let queue = if v.says("off") { Ok(None) } else { word(v).map(Some) };
+        put(&mut it.sender.queue, queue)
+    }),
+    key("scheduler", |it, v| put(&mut it.sender.scheduler, word(v))),
+    key("cc", |it, v| put(&mut it.sender.congestion, word(v))),
+    key("fec", |it, v| put(&mut it.sender.redundancy, word(v))),
+    key("early", |it, v| put(&mut it.early, flag(v))),
+    key("lead", |it, v| put(&mut it.lead, time(v))),
+    // Read by `Clips`.
+    key("clip", |_, _| Ok(())),
+    key("rate", |_, _| Ok(())),
+];
+
+/// Longest latency that `send` takes.
+const MAX_LATENCY: Duration = Duration::from_secs(71 * 60);
+
+impl LiveSpec {
+    /// What `tables`, the flow's own one last, say.
+    pub(super) fn new(tables: [(&Settings, &str); 2], clips: &mut Clips<'_>) -> Result<Self, Wrong> {
+        let sender = SenderOptions { skip_tsns: true, ..SenderOptions::default() };
+        let mut draft = Draft { sender, early: false, lead: Duration::from_secs(3) };
+        let find = |key: &str| tables.iter().rev().find_map(|(table, _)| table.get(key));
+        for (table, section) in tables {
+            apply(KEYS, &mut draft, table, section)?;
+        }
+        if draft.sender.latency > MAX_LATENCY || draft.sender.latency.is_zero() {
+            let place = find("latency").map_or("", |it| &it.place);
+            return Err(Wrong::new(place, "the latency is 0, or longer than 71 minutes", "write for example 500ms"));
+        }
+        let clip = clips.load(find("clip"), find("rate"))?;
+        Ok(Self { clip, sender: draft.sender, early: draft.early, lead: draft.lead })
+    }
+}
+
+/// Clips, each read once however many points use it: those inside by their names, others by their paths.
+pub(super) struct Clips<'a> {
+    folder: &'a Path,
+    read: BTreeMap<String, Arc<Clip>>,
+    scaled: BTreeMap<(String, u64), Arc<Clip>>,
+}
+
+impl<'a> Clips<'a> {
+    /// Clips that lie beside the scenario, in `folder`.
+    pub(super) const fn new(folder: &'a Path) -> Self {
+        Self { folder, read: BTreeMap::new(), scaled: BTreeMap::new() }
+    }
+
+    /// The clip that `name` names, at the rate that `rate` says.
+    fn load(&mut self, name: Option<&Setting>, rate: Option<&Setting>) -> Result<Arc<Clip>, Wrong> {
+        let place = |setting: Option<&Setting>| setting.map_or_else(String::new, |it| it.place.clone());
+        let text = name.map(|it| it.value.to_string()).or_else(|| Clip::names().next().map(str::to_owned));
+        let text = text.unwrap_or_default();
+        let clip = match self.read.get(&text) {
+            Some(clip) => Arc::clone(clip),
+            None => {
+                let clip = Arc::new(self.read(&text).map_err(|what| {
+                    let names: Vec<_> = Clip::names().collect();
+                    let mend = format!(
+                        "clips inside: {}; `braidcast lab clip FILE.ts` makes one of a recording",
+                        names.join(", ")
+                    );
+                    Wrong::new(place(name), what, mend)
+                })?);
+                self.read.insert(text.clone(), Arc::clone(&clip));
+                clip
+            }
+        };
+        let Some(rate) = rate else { return Ok(clip) };
+        let wrong = |what: String| Wrong::new(&rate.place, format!("rate: {what}"), "");
+        let bits = bits(&rate.value).map_err(wrong)?;
+        if let Some(scaled) = self.scaled.get(&(text.clone(), bits)) {
+            return Ok(Arc::clone(scaled));
+        }
+        let scaled = Arc::new(clip.at_rate(bits).map_err(wrong)?);
+        self.scaled.insert((text, bits), Arc::clone(&scaled));
+        Ok(scaled)
+    }
+
+    fn read(&self, name: &str) -> Result<Clip, String> {
+        if let Some(clip) = Clip::embedded(name) {
+            return Ok(clip);
+        }
+        let text =
+            recording::read_text(&self.folder.join(name)).map_err(|e| format!("there is no clip '{name}': {e}"))?;
+        Clip::parse(name, &text).map_err(|e| e.to_string())
+    }
+}
+
+fn bits(value: &Value) -> Result<u64, String> {
+    parse::rate(&value.to_string()).map_err(|e| e.to_string())
+}

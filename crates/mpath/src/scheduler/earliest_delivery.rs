@@ -1,0 +1,49 @@
+use super::Scheduler;
+use crate::{PathView, View};
+use core::time::Duration;
+
+/// A path that loses fewer packets than this is trusted with what could not be sent again in time.
+const TRUSTED: f32 = 0.005;
+
+/// A full path that acknowledged nothing for so long stands still: nothing waits for it.
+const SILENT: Duration = Duration::from_millis(50);
+
+/// Of the paths with space, the one whose packet is expected to arrive first; but none over which it would arrive later than if it
+/// waited for a quicker one that is full, behind all that waits (earliest completion first: Lim, Nahum, Towsley, Gibbens, "ECF: An
+/// MPTCP Path Scheduler to Manage Heterogeneous Paths", CoNEXT 2017, §4). And none that loses packets if what it loses
+/// could not be sent again in time, while another path may be used.
+#[derive(Debug)]
+pub(super) struct EarliestDelivery;
+
+impl EarliestDelivery {
+    fn delay(path: &PathView) -> Duration {
+        // An unmeasured path is tried at once: only traffic can measure it.
+        path.forward_delay.map_or(Duration::ZERO, |delay| delay.mean)
+    }
+
+    /// When all that waits would be through over `path`, from now on.
+    fn all_through(path: &PathView, bytes: usize) -> Option<Duration> {
+        let time = bytes as f64 / path.rate.filter(|rate| *rate > 0.0)?;
+        Some(Self::delay(path) + Duration::from_secs_f64(time.min(60.0)))
+    }
+
+    /// Whether a packet that `path` loses would come too late by the time it came over `other`.
+    fn is_last_chance(view: &View<'_>, path: &PathView, other: &PathView) -> bool {
+        let Some((deadline, srtt)) = view.waiting.deadline.zip(path.srtt) else { return false };
+        let through = Self::all_through(other, view.waiting.bytes).is_some_and(|all| view.now + all < deadline);
+        through && path.loss_rate > TRUSTED && view.now + srtt + srtt / 4 + Self::delay(other) >= deadline
+    }
+}
+
+impl Scheduler for EarliestDelivery {
+    fn pick(&mut self, view: &View<'_>) -> Option<usize> {
+        let ready = view.paths.iter().enumerate().filter(|(_, path)| path.ready);
+        let (index, path) = ready.min_by_key(|(_, path)| Self::delay(path))?;
+        let better = |(other, it): (usize, &PathView)| {
+            let quicker = it.active && it.silent <= SILENT && other != index && Self::delay(it) < Self::delay(path);
+            let through = || Self::all_through(it, view.waiting.bytes).is_some_and(|all| all <= Self::delay(path));
+            quicker && (through() || Self::is_last_chance(view, path, it))
+        };
+        (!view.paths.iter().enumerate().any(better)).then_some(index)
+    }
+}

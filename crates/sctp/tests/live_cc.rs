@@ -1,0 +1,76 @@
+//! `cc::Algorithm::Live` over simulated links: what losses, queues and steps of the rate do to it.
+
+mod common;
+
+use braidcast_sctp::{Algorithm, Options};
+use braidcast_sim::Duplex;
+use braidcast_sim::link::{LinkModel, Loss};
+use common::{Pair, bulk, link, ms};
+
+fn options() -> Options {
+    Options::live().with(|it| it.congestion.algorithm = Algorithm::Live)
+}
+
+/// A path with a queue of 300 ms there.
+fn path(rate: &str, delay: u64, loss: f64) -> Vec<Duplex> {
+    let back = LinkModel { delay: ms(delay), ..LinkModel::default() };
+    let there = LinkModel {
+        rate: rate.parse().unwrap(),
+        queue: "300ms".parse().unwrap(),
+        loss: Loss::Uniform(loss),
+        ..link(1, delay)
+    };
+    vec![Duplex::new(there, back)]
+}
+
+/// Mbit/s of messages of 1000 bytes.
+fn mbit(pair: &mut Pair, millis: u64) -> f64 {
+    let messages = bulk(pair, 1000, ms(millis));
+    messages as f64 * 8000.0 / millis as f64 / 1000.0
+}
+
+#[test]
+fn five_per_cent_of_random_loss_cost_five_per_cent_of_the_rate() {
+    let mut clean = Pair::connected(&options(), path("4mbit", 25, 0.0));
+    let mut lossy = Pair::connected(&options(), path("4mbit", 25, 0.05));
+    let [clean, lossy] = [&mut clean, &mut lossy].map(|pair| {
+        mbit(pair, 2000);
+        mbit(pair, 20_000)
+    });
+    println!("{clean:.2} Mbit/s, {lossy:.2} with loss");
+    assert!(clean > 3.5, "{clean:.2} of 4 Mbit/s, headers included");
+    // What is lost has gone over the link too.
+    assert!(lossy > 0.95 * 0.95 * clean, "{lossy:.2} of {clean:.2} Mbit/s");
+}
+
+#[test]
+fn packets_do_not_stand_in_queues_much_longer_than_they_may() {
+    for delay in [10, 50] {
+        let mut pair = Pair::connected(&options(), path("3mbit", delay, 0.0));
+        mbit(&mut pair, 3000);
+        let mut times = Vec::new();
+        for _ in 0..150 {
+            mbit(&mut pair, 200);
+            times.push(pair.client_path(0).unwrap().srtt.unwrap());
+        }
+        times.sort_unstable();
+        let (median, most) = (times[75], times[149]);
+        println!("{delay} ms: round trips {median:?}, at most {most:?}");
+        // 60 ms are meant, the peer may wait 20 before it acknowledges.
+        assert!(median < ms(2 * delay + 100) && most < ms(2 * delay + 180), "{delay}: {median:?}, {most:?}");
+    }
+}
+
+#[test]
+fn a_rate_that_comes_back_is_filled_again_within_a_second() {
+    let mut pair = Pair::connected(&options(), path("0s:5mbit,10s:1mbit,20s:5mbit", 25, 0.0));
+    let before = mbit(&mut pair, 10_000);
+    mbit(&mut pair, 1000);
+    let low = mbit(&mut pair, 9500);
+    let now = pair.now();
+    pair.run(ms(20_000).saturating_sub(now.since(braidcast_core::Instant::ZERO)));
+    mbit(&mut pair, 1000);
+    let after = mbit(&mut pair, 3000);
+    println!("{before:.2}, {low:.2}, {after:.2} Mbit/s");
+    assert!(low > 0.85 && after > 0.9 * 4.6, "{before:.2}, {low:.2}, {after:.2} Mbit/s");
+}
