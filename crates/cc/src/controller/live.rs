@@ -182,7 +182,8 @@ impl Controller for Live {
         if acked.bytes == 0 && acked.rate.is_none() {
             return;
         }
-        self.timed_out = false;
+        let before = self.window();
+        self.timed_out &= !acked.was_full;
         let span = path.srtt.map_or(Duration::ZERO, |srtt| 2 * srtt).max(LEAST_SPAN);
         if let Some(sample) = acked.rate {
             self.rate.observe(path.now, sample.rate(), sample.app_limited, span);
@@ -208,6 +209,9 @@ impl Controller for Live {
             }
             Phase::Beside { lost: false, .. } => self.window += if acked.was_full { acked.bytes / 4 } else { 0 },
             Phase::Beside { .. } | Phase::Check { .. } => {}
+        }
+        if !acked.was_full {
+            self.window = self.window.min(before); // RFC 7661 §1.
         }
     }
 
@@ -246,7 +250,7 @@ impl Controller for Live {
     fn settle(&mut self, _: &Conditions<'_>, _: usize) {}
 
     fn window(&self) -> usize {
-        if self.timed_out { self.window.min(4 * self.mtu) } else { self.window }
+        if self.timed_out { self.window.min(self.mtu) } else { self.window }
     }
 
     fn ssthresh(&self) -> usize {
