@@ -103,7 +103,12 @@ fn show(traces: Vec<PathBuf>, args: &VizArgs, live: &Live) -> Outcome<Page> {
         ));
     }
     let packets = exchange.len();
-    let beside = traces.first().map(|path| path.with_added_extension("html")).unwrap_or_default();
+    let beside = traces.first().map(|path| {
+        let mut name = path.clone().into_os_string();
+        name.push(".html");
+        PathBuf::from(name)
+    });
+    let beside = beside.unwrap_or_default();
     let page = args.out.clone().unwrap_or(beside);
     let refused = |e: std::io::Error| {
         Failure::new(format!("cannot write {}: {e}", page.display()), "choose another file with --out")
