@@ -24,7 +24,7 @@ pub struct SenderOptions {
     /// Which of the units that wait goes next, and which one never, by their kinds and deadlines. `None`: by kind alone. A reliable
     /// session does without. Default: `ring-sbpn2` (decision 13).
     pub queue: Option<Method>,
-    /// Which path the next packet takes. Default: earliest delivery (decision 19).
+    /// Which path the next packet takes. Default: lowest delay.
     pub scheduler: SchedulerKind,
     /// How much each path may carry: its congestion controller. Default: Veno, so that a path that was idle can take over.
     pub congestion: Algorithm,
@@ -57,7 +57,7 @@ impl Default for SenderOptions {
             reliable: false,
             redundancy: Redundancy::None,
             queue: Some(Method::RingSbpn2),
-            scheduler: SchedulerKind::EarliestDelivery,
+            scheduler: SchedulerKind::default(),
             congestion: Algorithm::Veno,
             buffer: 4 << 20,
             give_up: None,

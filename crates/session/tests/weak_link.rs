@@ -1,8 +1,9 @@
-//! A bad link beside a good one: both together are no worse than the good one alone.
+//! A bad link beside a good one, under `earliest-delivery`: both together are no worse than the good one alone.
 
 mod common;
 
 use braidcast_media::Kind;
+use braidcast_sctp::SchedulerKind;
 use braidcast_session::{ReceiverOptions, SenderOptions};
 use braidcast_sim::LinkModel;
 use braidcast_sim::link::Loss;
@@ -15,7 +16,7 @@ fn link((kbit, delay, loss): (u64, u64, f64)) -> LinkModel {
 
 /// The share of frames on time, of 30 s of film, %.
 fn on_time(seed: u64, links: &[LinkModel]) -> f64 {
-    let send = SenderOptions::default();
+    let send = SenderOptions { scheduler: SchedulerKind::EarliestDelivery, ..SenderOptions::default() };
     let mut scene = Scene::seeded(seed, send.transport(), send, ReceiverOptions::default(), film(30), links);
     scene.run_to_end(ms(60_000));
     let kinds = [Kind::I, Kind::P, Kind::B].map(|kind| scene.sink().kind(kind));

@@ -103,8 +103,13 @@ fn show(traces: Vec<PathBuf>, args: &VizArgs, live: &Live) -> Outcome<Page> {
         ));
     }
     let packets = exchange.len();
-    let usual = traces.first().map(|path| beside(path)).unwrap_or_default();
-    let page = args.out.clone().unwrap_or(usual);
+    let beside = traces.first().map(|path| {
+        let mut name = path.clone().into_os_string();
+        name.push(".html");
+        PathBuf::from(name)
+    });
+    let beside = beside.unwrap_or_default();
+    let page = args.out.clone().unwrap_or(beside);
     let refused = |e: std::io::Error| {
         Failure::new(format!("cannot write {}: {e}", page.display()), "choose another file with --out")
     };
@@ -114,13 +119,6 @@ fn show(traces: Vec<PathBuf>, args: &VizArgs, live: &Live) -> Outcome<Page> {
         open(&page, live);
     }
     Ok(Page { page, traces, packets })
-}
-
-/// The page of a trace, unless told otherwise.
-fn beside(trace: &Path) -> PathBuf {
-    let mut name = trace.as_os_str().to_owned();
-    name.push(".html");
-    name.into()
 }
 
 fn name(path: &Path) -> String {

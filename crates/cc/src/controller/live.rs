@@ -16,6 +16,8 @@ const CHECK_ROUNDS: u32 = 2;
 /// A path whose queue has not been empty for so long is given less for so many rounds: nothing else tells how short its round trip is.
 const EMPTY_EACH: Duration = Duration::from_secs(4);
 const EMPTYING_ROUNDS: u32 = 2;
+/// A longer queue than this is no aim; times computed from it stay within their type.
+const LONGEST_QUEUE: Duration = Duration::from_secs(60);
 /// The highest rate of so long at least is taken.
 const LEAST_SPAN: Duration = Duration::from_millis(200);
 /// Share of a window that a loss leaves beside others, as CUBIC's (RFC 9438 §4.6).
@@ -99,7 +101,7 @@ impl Live {
     pub(super) fn new(setup: &Setup) -> Self {
         Self {
             window: setup.initial.max(setup.mtu),
-            target: setup.queueing,
+            target: setup.queueing.min(LONGEST_QUEUE),
             mtu: setup.mtu,
             rate: DeliveryRate::default(),
             phase: Phase::Start { best: 0.0, stale: 0 },
@@ -182,7 +184,8 @@ impl Controller for Live {
         if acked.bytes == 0 && acked.rate.is_none() {
             return;
         }
-        self.timed_out = false;
+        let before = self.window();
+        self.timed_out &= !acked.was_full;
         let span = path.srtt.map_or(Duration::ZERO, |srtt| 2 * srtt).max(LEAST_SPAN);
         if let Some(sample) = acked.rate {
             self.rate.observe(path.now, sample.rate(), sample.app_limited, span);
@@ -208,6 +211,9 @@ impl Controller for Live {
             }
             Phase::Beside { lost: false, .. } => self.window += if acked.was_full { acked.bytes / 4 } else { 0 },
             Phase::Beside { .. } | Phase::Check { .. } => {}
+        }
+        if !acked.was_full {
+            self.window = self.window.min(before); // RFC 7661 §1.
         }
     }
 
@@ -246,7 +252,7 @@ impl Controller for Live {
     fn settle(&mut self, _: &Conditions<'_>, _: usize) {}
 
     fn window(&self) -> usize {
-        if self.timed_out { self.window.min(4 * self.mtu) } else { self.window }
+        if self.timed_out { self.window.min(self.mtu) } else { self.window }
     }
 
     fn ssthresh(&self) -> usize {

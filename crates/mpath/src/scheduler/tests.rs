@@ -149,7 +149,10 @@ impl Record {
             SchedulerKind::RoundRobin => in_turn(),
             SchedulerKind::FillInTurn if goes_on => Some(self.last),
             SchedulerKind::FillInTurn => in_turn(),
-            SchedulerKind::LowestDelay => ready.min_by_key(|&i| paths[i].srtt.unwrap_or(Duration::ZERO)),
+            // No path is active here, so none is waited for.
+            SchedulerKind::LowestDelay | SchedulerKind::EarliestDelivery => {
+                ready.min_by_key(|&i| paths[i].srtt.unwrap_or(Duration::ZERO))
+            }
         }
     }
 }

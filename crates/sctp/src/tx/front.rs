@@ -1,4 +1,4 @@
-use super::MessageKey;
+use super::{Message, MessageKey};
 use crate::api::{Options, Priority, QueueScope};
 use braidcast_queue::{Discard, Limits, Method, Outlook, Refused, SendQueue, Tag, Why};
 
@@ -66,9 +66,10 @@ impl Front {
     }
 
     /// A message that was taken out did not arrive in time after all.
-    pub(crate) fn on_lost(&mut self, rank: Priority, tag: &Tag) {
-        let level = if self.is_alone() { 0 } else { rank.index() };
-        self.levels[level].on_lost(tag);
+    pub(crate) fn on_lost(&mut self, message: &Message) {
+        let tag = Tag { priority: message.worth, expiry: message.expiry(), len: message.payload.len() };
+        let level = if self.is_alone() { 0 } else { message.priority.index() };
+        self.levels[level].on_lost(&tag);
     }
 
     /// Takes a message whose stream is of the priority `rank`.

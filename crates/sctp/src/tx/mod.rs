@@ -2,10 +2,12 @@
 
 mod front;
 mod ledger;
+mod prospect;
 mod queue;
 
 pub(crate) use front::{Front, Way};
 pub(crate) use ledger::{
     Ack, AckReport, Acked, Books, Chunk, Departure, Leave, Ledger, LossCause, Origin, Repeat, Was,
 };
-pub(crate) use queue::{Message, MessageKey, Piece, Prospect, SendQueue};
+pub(crate) use prospect::Prospect;
+pub(crate) use queue::{Message, MessageKey, Piece, SendQueue};

@@ -1,11 +1,10 @@
 mod express;
 
-use super::{Front, Way};
+use super::{Front, Prospect, Way};
 use crate::api::{Abandonment, Options, Priority, Reliability, SendOptions, StreamOrder};
 use crate::number::Tsn;
 use braidcast_core::Instant;
 use braidcast_queue::{Outlook, Refused, Tag, Why};
-use core::time::Duration;
 use slab::Slab;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -18,7 +17,7 @@ pub(crate) struct Message {
     pub(crate) context: u64,
     pub(crate) priority: Priority,
     /// How important it is to a queue.
-    worth: braidcast_queue::Priority,
+    pub(super) worth: braidcast_queue::Priority,
     /// Each chunk goes over a second path too.
     pub(crate) copied: bool,
     promise: Promise,
@@ -48,24 +47,6 @@ pub(crate) struct MessageKey(u32);
 impl MessageKey {
     const fn place(self) -> usize {
         self.0 as usize
-    }
-}
-
-/// What sending promises now.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Prospect {
-    pub(crate) now: Instant,
-    /// When what leaves now arrives, over the quickest path.
-    pub(crate) soonest: Instant,
-    /// Bytes in a second that all paths deliver; `None` while unknown.
-    pub(crate) rate: Option<f64>,
-}
-
-impl Prospect {
-    /// When the last of so many bytes arrives that leave from now on, at `times` the rate.
-    fn last_of(&self, bytes: usize, times: f64) -> Instant {
-        let time = |rate: f64| Duration::from_secs_f64((bytes as f64 / (times * rate).max(1.0)).min(60.0));
-        self.soonest + self.rate.map_or(Duration::ZERO, time)
     }
 }
 
@@ -276,8 +257,7 @@ impl SendQueue {
     pub(crate) fn is_worth_sending(&self, prospect: Prospect, key: MessageKey, repeats: u16) -> bool {
         let message = self.get(key);
         let times = self.front.as_ref().and_then(|front| front.finished_at(message.worth));
-        let left = message.payload.len() - message.taken;
-        let last = || times.map_or(prospect.soonest, |times| prospect.last_of(left, times));
+        let last = || prospect.last_of(message.payload.len() - message.taken, times);
         message.may_send(prospect.now, repeats) && message.deadline.is_none_or(|deadline| last() < deadline)
     }
 
@@ -537,8 +517,7 @@ impl SendQueue {
         self.forget_deadline(key);
         let message = &mut self.messages[key.place()];
         if let Some(front) = &mut self.front {
-            let tag = Tag { priority: message.worth, expiry: message.expiry(), len: message.payload.len() };
-            front.on_lost(message.priority, &tag);
+            front.on_lost(message);
         }
         if message.is_cut() {
             return;
