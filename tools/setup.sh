@@ -33,6 +33,8 @@ look_for_packages() {
     test)
         has ffmpeg && has ffprobe || want ffmpeg
         has tshark || want tshark
+        # Shows the pages that viz makes.
+        has chromium || want chromium
         # Telephones for a call through the tunnel; 15 small packages.
         has baresip || want baresip-core
         # A call beside TCP.

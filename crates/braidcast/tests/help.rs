@@ -30,4 +30,5 @@ help! {
     lab_clip: "lab clip --help",
     demo: "demo --help",
     key: "key --help",
+    viz: "viz --help",
 }

@@ -188,7 +188,12 @@ fn listener_in_between(server: u16) -> (u16, std::sync::Arc<std::sync::Mutex<Vec
         while let Ok((len, from)) = socket.recv_from(&mut buf) {
             let kept: &std::sync::Mutex<Vec<u8>> = &kept;
             kept.lock().unwrap().extend_from_slice(&buf[..len]);
-            let to = if from == server { client.unwrap_or(server) } else { *client.insert(from) };
+            let to = if from == server {
+                client.unwrap_or(server)
+            } else {
+                client = Some(from);
+                server
+            };
             let _ = socket.send_to(&buf[..len], to);
         }
     });

@@ -5,6 +5,7 @@
 //! Nothing here does I/O or reads a clock.
 
 mod bytes;
+pub mod events;
 mod lobby;
 mod machine;
 mod misuse;

@@ -33,6 +33,7 @@ mod redundancy;
 mod report;
 mod sender;
 mod start_error;
+mod tell;
 pub mod tunnel;
 pub mod wire;
 

@@ -4,6 +4,7 @@ use crate::identity::Identity;
 use crate::mapping::STREAMS;
 use crate::receiver::Permit;
 use crate::redundancy::Redundancy;
+use braidcast_core::events::Tracer;
 use braidcast_sctp::{Algorithm, Fingerprint, Method, Options, SchedulerKind, SecurityOptions};
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -45,6 +46,8 @@ pub struct SenderOptions {
     pub name: String,
     /// Bytes of all that is sent, if that is known. Default: `None`.
     pub size: Option<u64>,
+    /// Who is told of what happens inside, in the transport too. Default: nobody.
+    pub events: Tracer,
 }
 
 impl Default for SenderOptions {
@@ -64,6 +67,7 @@ impl Default for SenderOptions {
             identity: None,
             name: String::new(),
             size: None,
+            events: Tracer::default(),
         }
     }
 }
@@ -82,6 +86,7 @@ impl SenderOptions {
         knock(&mut transport);
         transport.redundancy = self.redundancy.transport();
         transport.limits.skip_tsns = self.skip_tsns;
+        transport.events = self.events.clone();
         transport
     }
 }
@@ -117,6 +122,8 @@ pub struct ReceiverOptions {
     /// Only senders with these keys are taken, each with the name that its key has. Needs [`security`](Self::security) that lets in who
     /// has one of them. Default: `None`, keys say nothing of names.
     pub permits: Option<BTreeMap<Fingerprint, Permit>>,
+    /// Who is told of what happens inside, in the transport too. Default: nobody.
+    pub events: Tracer,
 }
 
 /// Which streams a receiver takes.
@@ -144,6 +151,7 @@ impl Default for ReceiverOptions {
             hold: false,
             admission: Admission::One,
             permits: None,
+            events: Tracer::default(),
         }
     }
 }
@@ -154,6 +162,7 @@ impl ReceiverOptions {
         live(self.local_port, self.security.as_ref()).with(|transport| {
             transport.timers.give_up = self.give_up;
             transport.redundancy.fec_receive = true;
+            transport.events = self.events.clone();
         })
     }
 }

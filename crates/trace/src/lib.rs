@@ -1,10 +1,13 @@
 //! Records of what a protocol did, for people and their tools.
 //!
-//! [`PcapWriter`] writes datagrams as a capture that Wireshark and tshark open.
+//! [`PcapWriter`] writes datagrams as a capture that Wireshark and tshark open; [`QlogWriter`] and [`QlogReader`] write and read traces
+//! of what machines tell of their inside.
 
 mod block;
 mod headers;
 mod pcapng;
+mod qlog;
 
 pub use headers::{Ports, Protocol};
 pub use pcapng::{Captured, Direction, InterfaceId, PcapWriter};
+pub use qlog::{QlogHeader, QlogReader, QlogWriter, ReadError, Record};

@@ -10,6 +10,8 @@ mod receive;
 mod send;
 mod tunnel;
 pub(crate) mod values;
+mod viz;
+mod watch;
 
 pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
@@ -19,6 +21,8 @@ pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfDccpArgs, PerfS
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use send::SendArgs;
 pub(crate) use tunnel::{TunnelArgs, TunnelClientArgs, TunnelCommand, TunnelEndArgs, TunnelServerArgs};
+pub(crate) use viz::VizArgs;
+pub(crate) use watch::WatchArgs;
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -64,6 +68,8 @@ pub(crate) enum Command {
     Perf(PerfArgs),
     /// Ask what would happen on a network: experiments by name, in the simulator
     Lab(LabArgs),
+    /// Show traces: a page with the exchange of packets, paths over time, frames and what became of them
+    Viz(VizArgs),
     /// Make keys for --key
     Key(KeyArgs),
     /// See it work on this machine: bad Wi-Fi, a recorded LTE uplink, and both together

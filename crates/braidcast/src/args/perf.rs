@@ -1,6 +1,6 @@
-use super::SharedArgs;
 use super::dccp::{self, Congestion};
 use super::values::{self, Listen, Remote};
+use super::{SharedArgs, WatchArgs};
 use braidcast_mpath::SchedulerKind;
 use braidcast_sctp::Algorithm;
 use braidcast_session::Redundancy;
@@ -56,6 +56,8 @@ pub(crate) struct PerfServerArgs {
     pub(crate) shared: SharedArgs,
     #[command(flatten)]
     pub(crate) dccp: PerfDccpArgs,
+    #[command(flatten)]
+    pub(crate) watch: WatchArgs,
 }
 
 /// `braidcast perf client`.
@@ -101,4 +103,6 @@ pub(crate) struct PerfClientArgs {
     pub(crate) shared: SharedArgs,
     #[command(flatten)]
     pub(crate) dccp: PerfDccpArgs,
+    #[command(flatten)]
+    pub(crate) watch: WatchArgs,
 }

@@ -1,5 +1,5 @@
-use super::SharedArgs;
 use super::values::{self, Accept, Listen, Output};
+use super::{SharedArgs, WatchArgs};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -57,4 +57,6 @@ pub(crate) struct ReceiveArgs {
     /// Make the protocol's random choices repeatable
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) watch: WatchArgs,
 }

@@ -1,5 +1,5 @@
-use super::SharedArgs;
 use super::values::{self, Input, Remote};
+use super::{SharedArgs, WatchArgs};
 use braidcast_mpath::SchedulerKind;
 use braidcast_sctp::Algorithm;
 use braidcast_sctp::Method;
@@ -63,4 +63,6 @@ pub(crate) struct SendArgs {
     /// Make the protocol's random choices repeatable
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) watch: WatchArgs,
 }

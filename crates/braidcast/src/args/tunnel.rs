@@ -1,6 +1,6 @@
-use super::SharedArgs;
 use super::dccp::{self, Congestion};
 use super::values::{self, Deadline, Entrance, Exit, Listen, Over, Remote};
+use super::{SharedArgs, WatchArgs};
 use braidcast_dccp::Method;
 use braidcast_media::voice::Codec;
 use braidcast_mpath::SchedulerKind;
@@ -144,4 +144,6 @@ pub(crate) struct TunnelEndArgs {
     /// Write DCCP's inner state at each packet as CSV: time, packet, allowed rate, window, RTT, loss event rate, queue
     #[arg(long, value_name = "FILE")]
     pub(crate) probe: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) watch: WatchArgs,
 }

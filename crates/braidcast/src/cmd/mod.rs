@@ -16,6 +16,8 @@ pub(crate) mod security;
 mod send;
 mod tunnel;
 mod udp;
+mod viz;
+mod watch;
 
 use crate::args::{Cli, Command};
 use crate::failure::Outcome;
@@ -30,6 +32,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Send(args) => send::run(&args, &common),
         Command::Receive(args) => receive::run(&args, &common),
         Command::Tunnel(args) => tunnel::run(&args, &common),
+        Command::Viz(args) => viz::run(&args, &common),
         Command::Key(args) => key::run(&args, common.json),
         Command::Perf(args) => perf::run(&args, &common),
     }

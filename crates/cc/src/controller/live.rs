@@ -16,6 +16,8 @@ const CHECK_ROUNDS: u32 = 2;
 /// A path whose queue has not been empty for so long is given less for so many rounds: nothing else tells how short its round trip is.
 const EMPTY_EACH: Duration = Duration::from_secs(4);
 const EMPTYING_ROUNDS: u32 = 2;
+/// A longer queue than this is no aim; times computed from it stay within their type.
+const LONGEST_QUEUE: Duration = Duration::from_secs(60);
 /// The highest rate of so long at least is taken.
 const LEAST_SPAN: Duration = Duration::from_millis(200);
 /// Share of a window that a loss leaves beside others, as CUBIC's (RFC 9438 §4.6).
@@ -99,7 +101,7 @@ impl Live {
     pub(super) fn new(setup: &Setup) -> Self {
         Self {
             window: setup.initial.max(setup.mtu),
-            target: setup.queueing,
+            target: setup.queueing.min(LONGEST_QUEUE),
             mtu: setup.mtu,
             rate: DeliveryRate::default(),
             phase: Phase::Start { best: 0.0, stale: 0 },

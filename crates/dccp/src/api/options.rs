@@ -1,6 +1,7 @@
 use super::{ReorderOptions, TfrcOptions};
 use crate::ccid::Ccid;
 use braidcast_cc::Algorithm;
+use braidcast_core::events::Tracer;
 use braidcast_core::{Instant, Misuse};
 use braidcast_queue::{Limits, Method, Priority};
 use core::time::Duration;
@@ -86,6 +87,8 @@ pub struct Options {
     pub max_connections: usize,
     /// Keep a [`Sample`](crate::Sample) of the internal state for each packet. Default false.
     pub probe: bool,
+    /// Who is told of what happens inside. It changes nothing of that. Default nobody.
+    pub events: Tracer,
 }
 
 impl Default for Options {
@@ -120,6 +123,7 @@ impl Default for Options {
             server_holds_time_wait: false,
             max_connections: 16_384,
             probe: false,
+            events: Tracer::default(),
         }
     }
 }

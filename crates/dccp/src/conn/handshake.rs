@@ -126,6 +126,7 @@ impl Connection {
             controls: VecDeque::new(),
             events: VecDeque::new(),
             samples: VecDeque::new(),
+            told: Default::default(),
             sync_limit: RateLimit::new(SYNCS_PER_SECOND),
             opened: None,
             handshake_sent: Vec::new(),

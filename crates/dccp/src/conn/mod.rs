@@ -12,6 +12,7 @@ mod queue;
 mod receive;
 mod received;
 mod reorder;
+mod tell;
 mod timers;
 mod transmit;
 
@@ -154,6 +155,7 @@ pub struct Connection {
     wants_room: bool,
     delay: Delay,
     stats: Stats,
+    told: tell::Told,
 }
 
 impl Connection {
@@ -320,6 +322,7 @@ impl Connection {
     /// The end, told to the application.
     fn closed(&mut self, reason: CloseReason, time_wait: bool) {
         self.phase = Phase::Closed { time_wait };
+        self.tell_closed();
         self.queue.clear();
         self.events.push_back(Event::Closed(reason));
     }

@@ -94,7 +94,7 @@ impl Connection {
             SendError::QueueFull { messages: queue.len(), bytes: queue.bytes() }
         });
         self.wants_room |= matches!(outcome, Err(SendError::QueueFull { .. }));
-        self.account_for_gone();
+        self.account_for_gone(now);
         outcome
     }
 
@@ -104,7 +104,7 @@ impl Connection {
         loop {
             let next = self.queue.waiting.pop(&outlook, &mut self.queue.gone);
             (0..self.queue.gone.len()).for_each(|_| self.sender.on_discarded(now));
-            self.account_for_gone();
+            self.account_for_gone(now);
             let (tag, message) = next?;
             self.tell_of_room();
             if tag.len <= limit {
@@ -112,7 +112,7 @@ impl Connection {
             }
             // RFC 4340 §14.2: what became too long while it waited must not leave as it is.
             self.stats.outgrown += 1;
-            self.tell_of_discard(message, None);
+            self.tell_of_discard(now, message, None);
         }
     }
 
@@ -123,17 +123,18 @@ impl Connection {
     }
 
     /// Counts what the queue gave up, and tells the application.
-    fn account_for_gone(&mut self) {
+    fn account_for_gone(&mut self, now: Instant) {
         while let Some(Discard { why, message, .. }) = self.queue.gone.pop() {
             match why {
                 Why::Expired => self.stats.expired += 1,
                 Why::Replaced | Why::NoRoom => self.stats.crowded_out += 1,
             }
-            self.tell_of_discard(message, Some(why));
+            self.tell_of_discard(now, message, Some(why));
         }
     }
 
-    fn tell_of_discard(&mut self, message: Message, why: Option<Why>) {
+    fn tell_of_discard(&mut self, now: Instant, message: Message, why: Option<Why>) {
+        self.tell_discarded(now, message.context, why);
         if let Some(context) = message.context {
             self.events.push_back(Event::Discarded { context, why });
         }

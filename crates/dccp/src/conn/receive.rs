@@ -5,6 +5,7 @@ use crate::ccid::{Arrival, Feedback};
 use crate::feature::{Place, number};
 use crate::seq::{Seq, back, extend, later, within};
 use crate::wire::{self, Header, Kind, Packet, Reset, ResetCode};
+use braidcast_core::events::DccpEvent;
 use braidcast_core::{Ecn, Instant};
 use core::time::Duration;
 
@@ -37,6 +38,7 @@ impl Connection {
             return;
         }
         self.note(now, false, &packet.header, packet.payload.len());
+        self.tell_packet(now, false, (it.seq, it.kind), packet.payload.len());
         self.advance(now, it, taken_in);
         if self.lacks_ack_vectors() {
             let change = wire::option::kind::CHANGE_R;
@@ -325,6 +327,8 @@ impl Connection {
         self.numbers.osr = Some(it.seq);
         self.opened = Some(self.numbers.gss.plus(1));
         self.phase = Phase::Open;
+        let (route, ccid) = (self.route, self.sending.number());
+        self.tell(now, || DccpEvent::Opened { route, ccid });
     }
 
     /// A client stays in PARTOPEN, repeating its Ack, until it hears from OPEN (§8.1.5). A server with nothing to say

@@ -294,6 +294,7 @@ impl Connection {
             },
         );
         self.note(now, true, header, payload);
+        self.tell_packet(now, true, (seq, kind), payload);
         ecn
     }
 }

@@ -61,6 +61,7 @@ impl Association {
     /// # Errors
     /// [`SendError`]; nothing was taken then.
     pub fn send(&mut self, now: Instant, payload: &[u8], how: SendOptions) -> Result<(), SendError> {
+        self.trace_at(now);
         either!(&mut self.life, it => it.send(now, payload, how))
     }
 
@@ -146,7 +147,8 @@ impl Association {
     }
 
     /// Ends the association at once; `reason` is told to the peer.
-    pub fn abort(&mut self, _now: Instant, reason: &str) {
+    pub fn abort(&mut self, now: Instant, reason: &str) {
+        self.trace_at(now);
         either!(&mut self.life, it => {
             it.send_abort(&crate::wire::Cause::UserInitiatedAbort(reason.as_bytes()));
             it.close(CloseReason::Aborted);
@@ -258,6 +260,7 @@ impl Association {
 
     /// A packet with our verification tag came over `route`; `bytes` is all of it.
     pub(crate) fn handle_packet(&mut self, now: Instant, route: Route, ecn: Ecn, packet: &Packet<'_>, bytes: &[u8]) {
+        self.trace_at(now);
         let mut inbound = Inbound::new(route, ecn, packet, bytes);
         if let Life::Opening(opening) = &mut self.life {
             let Some(open) = opening.handle_packet(now, &mut inbound) else { return };
@@ -267,6 +270,7 @@ impl Association {
         if let Life::Open(open) = &mut self.life {
             open.handle_packet(now, inbound);
         }
+        self.watch();
     }
 
     /// A valid COOKIE ECHO for this association came over `route` (RFC 9260 §5.2.4). `restart`: case A, the peer
@@ -317,7 +321,9 @@ impl Association {
 
     /// Works off all timers that have expired by `now`.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        self.trace_at(now);
         either!(&mut self.life, it => it.handle_timeout(now));
+        self.watch();
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do next.
@@ -331,10 +337,25 @@ impl Association {
 
     /// Writes the next packets, all for one route, into `buf`.
     pub(crate) fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        self.trace_at(now);
+        self.watch();
         either!(&mut self.life, it => {
             it.expire(now);
             it.transmit(now, buf)
         })
+    }
+
+    /// What is told from here on happens at `now`.
+    const fn trace_at(&mut self, now: Instant) {
+        either!(&mut self.life, it => it.journal.trace.at(now));
+    }
+
+    /// Tells what has changed about the paths.
+    fn watch(&mut self) {
+        match &mut self.life {
+            Life::Opening(opening) => opening.journal.watch(&opening.paths, |_| 0),
+            Life::Open(open) => open.journal.watch(&open.paths, |index| open.ledger.in_flight_over(index)),
+        }
     }
 
     const fn all_paths(&self) -> &Paths {

@@ -3,6 +3,7 @@ use crate::api::{PathOptions, PathState};
 use crate::path::{Congested, PathIndex};
 use braidcast_cc::{Congestion, CoupledPath, Siblings};
 use braidcast_core::Instant;
+use braidcast_core::events::SctpEvent;
 
 /// The paths that carry data, as the controllers of their siblings see them, and which of them is the one in question.
 pub(super) struct Coupled {
@@ -47,5 +48,7 @@ impl Open {
         let siblings = coupled.as_ref().map(Coupled::siblings).unwrap_or_default();
         let (in_flight, next) = (self.ledger.in_flight_over(index), self.ledger.next_order(index));
         self.paths[index].reduce(now, congestion, in_flight, siblings, next);
+        let (path, cause) = (self.paths[index].id(), congestion.into());
+        self.journal.tell(|| SctpEvent::WindowReduced { path, cause });
     }
 }

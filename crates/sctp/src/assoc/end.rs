@@ -4,6 +4,7 @@ use super::{Open, State};
 use crate::api::{CloseReason, Event};
 use crate::wire::Cause;
 use braidcast_core::Writer;
+use braidcast_core::events::SctpEvent;
 
 impl Open {
     /// It is over, for `reason`.
@@ -11,6 +12,7 @@ impl Open {
         if !matches!(self.state, State::Closed) {
             self.state = State::Closed;
             self.journal.events.push_back(Event::Closed(reason));
+            self.journal.tell(|| SctpEvent::Closed);
         }
     }
 

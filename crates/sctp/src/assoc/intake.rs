@@ -65,6 +65,7 @@ impl<'a> Desk<'a> {
             *self.starved = true;
             return Err(SendError::BufferFull { needed, free, limit: self.options.limits.send_buffer });
         }
+        self.books.journal.message_queued(needed, &how);
         self.books.queue.push(now, payload, how);
         self.books.journal.stats.messages_sent += 1;
         Ok(())
@@ -73,6 +74,7 @@ impl<'a> Desk<'a> {
     /// Puts a message into the queue of the application's choice.
     fn enqueue(self, outlook: &Outlook, payload: &[u8], how: SendOptions) -> Result<(), SendError> {
         let Self { mut books, starved, .. } = self;
+        books.journal.message_queued(payload.len(), &how);
         if how.deadline.is_some_and(|deadline| deadline <= outlook.now + outlook.one_way_delay) {
             give_up_at_once(books.journal, how);
             return Ok(());
@@ -104,6 +106,7 @@ impl<'a> Desk<'a> {
 fn give_up_at_once(journal: &mut Journal, how: SendOptions) {
     let SendOptions { stream, ppid, context, .. } = how;
     journal.events.push_back(Event::Abandoned { stream, ppid, context, sent: false, why: Some(Why::Expired) });
+    journal.message_abandoned((context, stream), false, Some(Why::Expired));
     journal.stats.messages_sent += 1;
     journal.stats.abandoned_unsent += 1;
     journal.stats.expired += 1;

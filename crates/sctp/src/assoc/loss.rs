@@ -5,6 +5,7 @@ use crate::number::{Order, Tsn};
 use crate::path::{Congested, PathIndex};
 use crate::tx::LossCause;
 use braidcast_core::Instant;
+use braidcast_core::events::{Reduction, SctpEvent};
 
 impl Open {
     /// Marks what is overdue on each path, and sets the timers for what will be.
@@ -75,6 +76,8 @@ impl Open {
         self.doubt_mtu(now, index);
         self.scheduler.on_restarted(index.get());
         self.journal.stats.t3_expiries += 1;
+        let (path, cause) = (self.paths[index].id(), Reduction::Timeout);
+        self.journal.tell(|| SctpEvent::WindowReduced { path, cause });
         if self.ledger.in_flight() == 0 && !self.ledger.is_forwarding() {
             let prospect = self.prospect(now);
             let (ledger, books) = self.books();

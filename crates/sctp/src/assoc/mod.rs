@@ -55,6 +55,7 @@ use crate::path::Paths;
 use crate::rx::{AckPolicy, AckTimer, Echoes, Reassembly, Received, Slices, Tracker};
 use crate::tx::{Ledger, SendQueue};
 use asconf::Reconfiguration;
+use braidcast_core::events::SctpEvent;
 use braidcast_core::{Instant, Rng, Route};
 use braidcast_mpath::{PathView, Scheduler};
 use choose::Avoided;
@@ -157,7 +158,7 @@ impl Open {
             paths,
             queue: SendQueue::of(&options),
             control: ControlQueue::default(),
-            journal: Journal::default(),
+            journal: Journal::traced(&options.events, cookie.local_tag),
             starved: false,
             options,
         };
@@ -219,6 +220,9 @@ impl Open {
     fn establish(&mut self, now: Instant) {
         self.tend_keys(now);
         self.paths.note_answer(now);
+        let (local_tag, peer_tag) = (self.local_tag, self.peer_tag);
+        self.journal.trace.at(now);
+        self.journal.tell(|| SctpEvent::Opened { local_tag, peer_tag });
         if self.protection.is_none() {
             self.journal.events.push_back(Event::Connected);
         }

@@ -10,6 +10,7 @@ use crate::journal::Journal;
 use crate::path::Paths;
 use crate::tx::{Books, SendQueue};
 use crate::wire::{self, Cause, Header};
+use braidcast_core::events::{PacketContent, Purpose, SctpEvent};
 use braidcast_core::{Ecn, Instant, Rng, Route, Transmit, Writer};
 use braidcast_queue::Outlook;
 use core::mem;
@@ -97,7 +98,7 @@ impl Opening {
             paths,
             queue: SendQueue::of(&options),
             control: ControlQueue::default(),
-            journal: Journal::default(),
+            journal: Journal::traced(&options.events, local_tag),
             starved: false,
             options,
         }
@@ -135,6 +136,7 @@ impl Opening {
         };
         self.stage = Stage::Closed(settled);
         self.journal.events.push_back(Event::Closed(reason));
+        self.journal.tell(|| SctpEvent::Closed);
     }
 
     /// ABORT with one cause, if the peer's tag is known.
@@ -206,6 +208,8 @@ impl Opening {
         wire::seal(buf);
         let path = &mut self.paths[index];
         path.on_packets_sent(now, 1, buf.len());
+        let content = PacketContent { purpose: Purpose::Handshake, sack: false, redundancy: false };
+        self.journal.tell(|| SctpEvent::PacketSent { path: path.id(), bytes: buf.len() as u32, content });
         Some(Transmit { route: path.route(), ecn: Ecn::NotEct, segment_size: None })
     }
 }

@@ -4,7 +4,8 @@ use super::Open;
 use crate::number::Tsn;
 use crate::path::{Path, PathIndex};
 use crate::wire::{Header, padded};
-use braidcast_core::Instant;
+use braidcast_core::events::{PacketContent, Purpose, SctpEvent};
+use braidcast_core::{Instant, PathId};
 
 /// The next packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,6 +42,21 @@ impl Plan {
     /// Whether chunks of messages go in it that congestion control lets leave.
     pub(super) const fn is_data(&self) -> bool {
         matches!(self.what, What::Repeat | What::New)
+    }
+
+    /// The event of a packet of `size` bytes that left as planned over `path`.
+    pub(super) fn as_told(&self, path: PathId, size: usize) -> SctpEvent {
+        let purpose = match self.what {
+            What::Control => Purpose::Control,
+            What::Announcement => Purpose::Announcement,
+            What::Copy => Purpose::Copy,
+            What::Redundancy => Purpose::Redundancy,
+            What::Repeat => Purpose::Repeat,
+            What::New => Purpose::New,
+            What::Sack => Purpose::Sack,
+        };
+        let content = PacketContent { purpose, sack: self.sack, redundancy: self.redundancy };
+        SctpEvent::PacketSent { path, bytes: size as u32, content }
     }
 }
 

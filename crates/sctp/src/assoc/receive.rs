@@ -6,6 +6,7 @@ use crate::path::PathIndex;
 use crate::rx::{Arrival, Fragment, Key, ReassemblyError};
 use crate::wire::chunk::{Data, ErrorChunk, ForwardTsn, GapBlocks, IData, IForwardTsn, Slice};
 use crate::wire::{Cause, Causes, Chunk, Chunks, Packet, ParseError, RawChunk, UnknownAction};
+use braidcast_core::events::SctpEvent;
 use braidcast_core::{Ecn, Instant, Route, Writer};
 
 /// What the data chunks of one packet came to, for the decision when to acknowledge.
@@ -122,6 +123,8 @@ impl Open {
         let path = &mut self.paths[arrived];
         path.on_packet_received(inbound.bytes.len());
         let id = path.id();
+        let (bytes, marked) = (inbound.bytes.len() as u32, inbound.ecn == Ecn::Ce);
+        self.journal.tell(|| SctpEvent::PacketReceived { path: id, bytes, marked });
         if arrivals.any {
             self.slices.settle(self.tracker.cumulative());
             self.note_window(now);
@@ -186,10 +189,18 @@ impl Open {
             }
             Chunk::Heartbeat(heartbeat) => self.answer_heartbeat(arrived, &heartbeat),
             Chunk::HeartbeatAck(ack) => self.handle_heartbeat_ack(now, arrived, &ack),
-            Chunk::ForwardTsn(forward) => self.handle_forward_tsn(now, &forward, arrivals),
-            Chunk::IForwardTsn(forward) => self.handle_i_forward_tsn(now, &forward, arrivals),
+            Chunk::ForwardTsn(forward) => {
+                self.journal.tell(|| SctpEvent::ForwardReceived { path, tsn: forward.new_cumulative_tsn });
+                self.handle_forward_tsn(now, &forward, arrivals);
+            }
+            Chunk::IForwardTsn(forward) => {
+                self.journal.tell(|| SctpEvent::ForwardReceived { path, tsn: forward.new_cumulative_tsn });
+                self.handle_i_forward_tsn(now, &forward, arrivals);
+            }
             Chunk::Redundancy(redundancy) => {
                 arrivals.carried.redundancy = true;
+                let (first, count) = (redundancy.first_tsn, redundancy.count);
+                self.journal.tell(|| SctpEvent::RedundancyReceived { path, first, count });
                 self.handle_redundancy(&redundancy);
             }
             Chunk::Slice(slice) if self.agreed.slices => self.handle_slice(now, arrived, &slice, arrivals),
@@ -269,7 +280,14 @@ impl Open {
             arrivals.disorder = true;
             return;
         }
-        match self.tracker.observe(fragment.tsn) {
+        let arrival = self.tracker.observe(fragment.tsn);
+        self.journal.tell(|| SctpEvent::ChunkReceived {
+            path: fragment.path,
+            tsn: fragment.tsn.wire(),
+            bytes: fragment.payload.len() as u16,
+            new: matches!(arrival, Arrival::New { .. }),
+        });
+        match arrival {
             Arrival::New { in_order, .. } => {
                 arrivals.new = true;
                 arrivals.disorder |= !in_order;

@@ -6,6 +6,7 @@ use crate::path::{Congested, Flight, News, PathIndex};
 use crate::tx::{Ack, AckReport};
 use crate::wire::chunk::{GapBlocks, Sack};
 use braidcast_core::Instant;
+use braidcast_core::events::SctpEvent;
 
 /// How a peer is told that its acknowledgements are not to be believed.
 const LIE: &str = "acknowledged data that was never sent";
@@ -40,6 +41,9 @@ impl Open {
             return;
         }
         self.note_duplicates(sack);
+        let (cumulative, window, gaps) = (sack.cumulative_tsn, sack.a_rwnd, sack.gaps.len().max(kept.len()) as u16);
+        let path = self.paths[arrived].id();
+        self.journal.tell(|| SctpEvent::SackReceived { path, cumulative, gaps, window });
         let mut scratch = core::mem::take(&mut self.scratch.ack);
         let AckScratch { report, paths, overdue } = &mut scratch;
         let ack = Ack { cumulative: sack.cumulative_tsn, window: sack.a_rwnd, gaps: sack.gaps, kept };

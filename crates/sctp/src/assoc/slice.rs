@@ -1,6 +1,5 @@
 use super::Open;
 use super::plan::{Plan, What};
-use crate::path::PathIndex;
 use crate::tx::Repeat;
 use crate::wire::chunk::Slice;
 use crate::wire::{self, Header, padded};
@@ -22,14 +21,8 @@ impl Open {
     }
 
     /// Writes the chunk to be repeated in slices, a packet each, of the same size but for the last.
-    pub(super) fn transmit_slices(
-        &mut self,
-        now: Instant,
-        index: PathIndex,
-        repeat: Repeat,
-        buf: &mut Vec<u8>,
-    ) -> Transmit {
-        let (_, _, tsn) = repeat;
+    pub(super) fn transmit_slices(&mut self, now: Instant, plan: Plan, repeat: Repeat, buf: &mut Vec<u8>) -> Transmit {
+        let (index, (_, _, tsn)) = (plan.path, repeat);
         let len = self.ledger.get(tsn).map_or(0, crate::tx::Chunk::len);
         let limit = self.paths[index].mtu();
         let before = *self.paths[index].stats();
@@ -54,6 +47,7 @@ impl Open {
             let (total, offset) = (chunk.len() as u16, (n * most) as u16);
             Slice { tsn: departure.tsn.wire(), total, offset, bytes }.emit(&mut Writer::new(buf));
             self.finish(now, start, buf);
+            self.journal.tell(|| plan.as_told(self.paths[index].id(), buf.len() - start));
             packets += 1;
         }
         self.scratch.slices = chunk;

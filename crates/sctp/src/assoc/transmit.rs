@@ -5,6 +5,7 @@ use crate::path::PathIndex;
 use crate::tx::{Chunk, Departure, Leave};
 use crate::wire::chunk::{ForwardTsn, GapBlock, GapBlocks, IForwardTsn, ISkip, NrSack, Sack, Skip};
 use crate::wire::{self, Entries, Entry, Header, padded};
+use braidcast_core::events::SctpEvent;
 use braidcast_core::{Instant, Transmit, Writer};
 
 impl Open {
@@ -21,7 +22,7 @@ impl Open {
             let plan = self.plan(now, may_wait)?;
             let waiting = self.queue.waiting_bytes();
             if let Some(repeat) = self.next_oversized(now, plan) {
-                return Some(self.transmit_slices(now, plan.path, repeat, buf));
+                return Some(self.transmit_slices(now, plan, repeat, buf));
             }
             let transmit = self.write(now, plan, buf);
             if transmit.is_some() {
@@ -95,6 +96,7 @@ impl Open {
             let next = self.ledger.next_order(index);
             self.paths[index].on_packet_sent(next, size);
         }
+        self.journal.tell(|| plan.as_told(self.paths[index].id(), size));
         size
     }
 
@@ -103,6 +105,7 @@ impl Open {
         let pending = self.paths[index].take_pending();
         if let Some(point) = self.ledger.forward_point().filter(|_| pending.forward && self.ledger.is_forwarding()) {
             self.put_forward(point, start + limit, buf);
+            self.journal.tell(|| SctpEvent::ForwardSent { path: self.paths[index].id(), tsn: point.wire() });
             self.paths[index].on_forward_sent(now);
         }
         if pending.heartbeat {
@@ -138,6 +141,9 @@ impl Open {
         } else {
             sack.emit(&mut Writer::new(buf));
         }
+        let (cumulative, window) = (sack.cumulative_tsn, sack.a_rwnd);
+        let (gaps, path) = (sack.gaps.len() as u16, self.paths[index].id());
+        self.journal.tell(|| SctpEvent::SackSent { path, cumulative, gaps, window });
         self.scratch = scratch;
         self.ack.sent(self.paths[index].id());
     }
@@ -293,6 +299,7 @@ impl Open {
             }
             let Some((tsn, chunk)) = self.ledger.copy() else { return };
             self.put_chunk(tsn, &chunk, buf);
+            self.journal.chunk_copied(index, tsn, &chunk, self.queue.get(chunk.piece().message));
             self.paths[index].on_copy_sent();
         }
     }

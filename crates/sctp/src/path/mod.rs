@@ -29,6 +29,7 @@ use braidcast_cc::{
     Conditions, Congestion, Controller, Coupled, Pacer, PathMtu, QueueingDelay, Rack, RateSampler, RttEstimator, Setup,
     Siblings, Signal, Standard, shows_congestion,
 };
+use braidcast_core::events::PathMetrics;
 use braidcast_core::{Instant, PathId, Route};
 use braidcast_fec::LossMeter;
 use braidcast_mpath::{Delay, PathView};
@@ -338,6 +339,14 @@ impl Path {
 
     pub(crate) const fn is_recovering(&self) -> bool {
         self.recovery.is_some()
+    }
+
+    /// What is told of it, with `in_flight` bytes out.
+    pub(crate) fn metrics(&self, in_flight: usize) -> PathMetrics {
+        let ssthresh = Some(self.cc.ssthresh()).filter(|&ssthresh| ssthresh < usize::MAX);
+        let (srtt, min_rtt, rto) = (self.rtt.srtt(), self.rtt.min(), self.rtt.rto());
+        let (queued, mtu) = (self.queued(), self.mtu());
+        PathMetrics { cwnd: self.cwnd(), ssthresh, in_flight, srtt, min_rtt, rto, queued, mtu }
     }
 
     pub(crate) fn report(&self, in_flight: usize) -> PathReport {

@@ -13,6 +13,7 @@ use crate::log::LogEntry;
 use crate::mapping::CONTROL;
 use crate::options::{Admission, ReceiverOptions};
 use crate::report::{Counts, Report};
+use crate::tell;
 use crate::wire::{self, Feedback, PPID, Welcome, Written};
 use braidcast_core::{Datagram, Heard, Instant, Machine, Misuse, PathId, Rng, Transmit};
 use braidcast_sctp::{AssociationId, CloseReason, Endpoint, Event as Sctp, Reliability, SendOptions};
@@ -349,6 +350,9 @@ impl Receiver {
         }
         if taken.anew {
             self.events.push_back((Some(id), Event::Anew));
+        }
+        if let Some(entry) = &taken.entry {
+            self.options.events.tell(now, tell::number(&stream.identity), || tell::arrived(entry));
         }
         if let Some(entry) = taken.entry.filter(|_| self.options.log) {
             if self.log.len() >= MAX_LOG {

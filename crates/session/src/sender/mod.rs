@@ -14,6 +14,7 @@ use crate::options::SenderOptions;
 use crate::redundancy::{Chooser, Redundancy};
 use crate::report::{Counts, PathHistories, Report, SecurityReport};
 use crate::start_error::StartError;
+use crate::tell;
 use crate::wire::{Feedback, Message, PPID, Welcome};
 use attempts::Attempts;
 use braidcast_core::{Datagram, Heard, Instant, Machine, Rng, Route, Transmit};
@@ -192,6 +193,11 @@ impl Sender {
             chooser.on_unit(now.since(unit.first_captured));
         }
         let (sequence, bytes) = (self.next_sequence, unit.bytes.len() as u64);
+        let stream = tell::number(&self.identity);
+        self.options.events.tell(now, stream, || {
+            let latency = (!self.options.reliable).then_some(self.options.latency);
+            tell::captured(sequence, &unit, parts.as_ref().map_or(1, Vec::len), latency)
+        });
         let handed = if over {
             false
         } else {
@@ -203,6 +209,7 @@ impl Sender {
             self.keep(now, unit, sequence, handed);
         } else {
             self.counts.unsent[kind] += 1;
+            self.options.events.tell(now, stream, || tell::unsent(sequence, unit.kind));
             // A part may have been taken.
             self.last_abandoned = self.next_sequence.checked_sub(1);
         }

@@ -2,6 +2,7 @@
 
 use super::header;
 use crate::redundancy::Redundancy;
+use braidcast_core::events::Tracer;
 use braidcast_dccp::{Limits, Method, OneWayDelay, Options, Wanted};
 use braidcast_sctp::{Algorithm, SchedulerKind, SecurityOptions};
 use std::time::Duration;
@@ -25,6 +26,8 @@ pub struct Settings {
     /// Clients that a server has at once, [`CLIENTS_PER_HOST`](super::CLIENTS_PER_HOST) of one host; one more takes the place of the one
     /// that was silent longest. Default 256.
     pub clients: usize,
+    /// Who is told of what happens inside the transport. Default: nobody.
+    pub events: Tracer,
 }
 
 /// What the user of a tunnel over SCTP chose besides. [`Default`] is what the command does unless told otherwise.
@@ -74,6 +77,7 @@ impl SctpOptions {
         it.limits.max_message = Self::LONGEST;
         it.limits.max_associations = 2 * settings.clients;
         it.limits.skip_tsns = true;
+        it.events = settings.events.clone();
         it.timers.rto = self.redundancy.rto(it.timers.rto);
         crate::options::knock(&mut it);
         it.redundancy = self.redundancy.transport();
@@ -92,6 +96,7 @@ impl Default for Settings {
             wanted: Wanted::default(),
             jitter_buffer: Duration::from_millis(200),
             clients: 256,
+            events: Tracer::default(),
         }
     }
 }
@@ -101,7 +106,8 @@ impl Settings {
     pub(super) fn apply(&self, options: Options) -> Options {
         let send_queue = Limits::messages(self.queue_length);
         let one_way_delay = self.one_way_delay.map_or(OneWayDelay::Measured, OneWayDelay::Known);
-        Options { queue: self.queue, send_queue, one_way_delay, padding: Some(header::PADDING.into()), ..options }
+        let (padding, events) = (Some(header::PADDING.into()), self.events.clone());
+        Options { queue: self.queue, send_queue, one_way_delay, padding, events, ..options }
     }
 
     /// Whether the queue discards what would come too late by the way that is before it.

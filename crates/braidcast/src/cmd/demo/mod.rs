@@ -195,7 +195,8 @@ fn print_table(summary: &Summary, out: &Path, file: &Path) -> std::io::Result<()
     for run in &summary.runs {
         writeln!(stdout, "watch {:<7} ffplay {}", run.name, run.output.display())?;
     }
-    writeln!(stdout, "\nEverything is in {}, the figures in {}", out.display(), file.display())
+    writeln!(stdout, "\nsee why frames were missed: braidcast viz {}/both-*.trace --open", out.display())?;
+    writeln!(stdout, "Everything is in {}, the figures in {}", out.display(), file.display())
 }
 
 fn tone_of(share: f64) -> Tone {

@@ -79,13 +79,23 @@ impl Run {
             return Err(Failure::new("the demo ran out of ports", "please report this as a bug"));
         };
         let at = |port: &u16| format!("127.0.0.1:{port}");
-        let receive =
-            ["receive".into(), at(receive_port), text(&output), "--overwrite".into(), "--log".into(), text(&log)];
+        let trace = |end: &str| text(&setting.out.join(format!("{name}-{end}.trace")));
+        let receive = [
+            "receive".into(),
+            at(receive_port),
+            text(&output),
+            "--overwrite".into(),
+            "--log".into(),
+            text(&log),
+            "--trace".into(),
+            trace("receive"),
+        ];
         let receiver = Process::start(setting.program, &receive)?.ready()?;
         let mut links = Vec::new();
         let latency = format!("{}ms", case.latency.unwrap_or(setting.latency).as_millis());
         let mut send = vec!["send".into(), text(setting.clip), "--latency".into(), latency];
         send.extend(case.send.iter().map(|&flag| flag.into()));
+        send.extend(["--trace".into(), trace("send")]);
         for ((network, port), nth) in case.networks.iter().zip(link_ports).zip(0..) {
             // They end by themselves should the demo be killed.
             let (seed, end) =

@@ -7,6 +7,7 @@ use crate::args::{Common, PerfClientArgs};
 use crate::cmd::dccp::{ConnectionLine, IP_PROTOCOL, PORT_IN_UDP};
 use crate::cmd::links::{Change, Links};
 use crate::cmd::security::Security;
+use crate::cmd::watch::Watch;
 use crate::cmd::{common, paths};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
@@ -62,6 +63,7 @@ struct PathLine {
 struct Test<P: Protocol> {
     driver: Driver,
     live: Live,
+    watch: Watch,
     links: Links,
     security: Option<Security>,
     endpoint: P,
@@ -100,6 +102,7 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     let mut driver = common::driver()?;
     let carrier = if args.dccp.native { Carrier::Ip(IP_PROTOCOL) } else { Carrier::Udp };
     let links = Links::open(plans, carrier, &mut driver, &live)?;
+    let watch = Watch::open(&args.watch, "perf client", driver.now())?;
     if !args.dccp.native {
         // An interface that comes back needs another raw socket.
         process::drop_privileges()?;
@@ -107,7 +110,7 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     let (now, rng) = (driver.now(), common::rng(None)?);
     let purpose = if args.latency_test { Purpose::Timed } else { Purpose::Bulk };
     if let Some(choice) = args.dccp.dccp {
-        let mut dccp = Dccp::new(&args.dccp, choice, false, rng)?;
+        let mut dccp = Dccp::new(&args.dccp, choice, false, rng, watch.tracer())?;
         let Some(&route) = links.routes().first() else {
             return Err(Failure::new("the path vanished before it could be used", "try again"));
         };
@@ -116,7 +119,7 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
         }
         let port = if args.dccp.native { args.server.port } else { PORT_IN_UDP };
         let id = dccp.connect(now, route, port, purpose, args.size as usize)?;
-        return Test::new(args, driver, live, links, dccp, id, None).run(common);
+        return Test::new(args, driver, (live, watch), links, dccp, id, None).run(common);
     }
     let names: Vec<String> = to.iter().map(ToString::to_string).collect();
     let security = Security::client(&args.shared, &names, &live)?;
@@ -126,19 +129,20 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     if let Redundancy::Code(code) = args.fec {
         options.redundancy.fec = Some(code);
     }
+    options.events = watch.tracer();
     let port = options.local_port;
     let mut sctp = Endpoint::new(options, rng)?;
     let id = sctp
         .connect(now, port, &links.routes())
         .map_err(|e| Failure::new(format!("cannot connect: {e}"), "give fewer paths"))?;
-    Test::new(args, driver, live, links, sctp, id, Some(security)).run(common)
+    Test::new(args, driver, (live, watch), links, sctp, id, Some(security)).run(common)
 }
 
 impl<P: Protocol> Test<P> {
     fn new(
         args: &PerfClientArgs,
         driver: Driver,
-        live: Live,
+        (live, watch): (Live, Watch),
         links: Links,
         endpoint: P,
         id: P::Id,
@@ -152,6 +156,7 @@ impl<P: Protocol> Test<P> {
             next_message: driver.now(),
             driver,
             live,
+            watch,
             links,
             security,
             endpoint,
@@ -187,6 +192,7 @@ impl<P: Protocol> Test<P> {
             let until = [paced, self.live.next(), farewell].into_iter().flatten().min();
             let wake = self.driver.drive(&mut self.endpoint, until).map_err(|e| common::broken(&e))?;
             let now = self.driver.now();
+            self.watch.check(&self.live);
             self.endpoint.probe()?;
             while let Some((_, happening)) = self.endpoint.poll() {
                 self.take(now, happening);
@@ -198,6 +204,7 @@ impl<P: Protocol> Test<P> {
             }
         }
         self.endpoint.end_probe()?;
+        self.watch.finish(&self.live);
         self.finish(common)
     }
 

@@ -8,6 +8,7 @@ use crate::cmd::links::Change;
 use crate::cmd::probe::Probe;
 use crate::failure::{Failure, Outcome};
 use crate::out::units;
+use braidcast_core::events::Tracer;
 use braidcast_core::{Datagram, Heard, Instant, Machine, Rng, Route, Transmit};
 use braidcast_dccp::{CloseReason, ConnectionId, Endpoint, Event, Limits, Options, Samples, SendOptions, ServiceCode};
 
@@ -30,13 +31,20 @@ pub(super) struct Dccp {
 
 impl Dccp {
     /// An end that uses `choice`, or a server that likes it best.
-    pub(super) fn new(args: &PerfDccpArgs, choice: Congestion, server: bool, rng: Rng) -> Outcome<Self> {
+    pub(super) fn new(
+        args: &PerfDccpArgs,
+        choice: Congestion,
+        server: bool,
+        rng: Rng,
+        events: Tracer,
+    ) -> Outcome<Self> {
         let probe = args.probe.as_deref().map(Probe::create).transpose()?;
         let options = Options {
             send_queue: SEND_QUEUE,
             max_packet: MAX_PACKET,
             receive_buffer: RECEIVE_BUFFER,
             probe: probe.is_some(),
+            events,
             ..if server { choice.preferred() } else { choice.options() }
         };
         Ok(Self { endpoint: Endpoint::new(options, rng)?, probe, samples: Samples::default() })

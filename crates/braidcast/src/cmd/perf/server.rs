@@ -8,6 +8,7 @@ use crate::args::{Common, PerfServerArgs};
 use crate::cmd::common;
 use crate::cmd::dccp::{IP_PROTOCOL, PORT_IN_UDP};
 use crate::cmd::security::Security;
+use crate::cmd::watch::Watch;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::{json, security, units};
@@ -67,26 +68,28 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
     let mut driver = common::driver()?;
     let mut live = Live::new(common.quiet);
     let sockets = open(&args.listen, args.dccp.native, &mut driver, &live)?;
+    let mut watch = Watch::open(&args.watch, "perf server", driver.now())?;
     process::drop_privileges()?;
     let rng = common::rng(None)?;
     if let Some(choice) = args.dccp.dccp {
-        let mut dccp = Dccp::new(&args.dccp, choice, true, rng)?;
+        let mut dccp = Dccp::new(&args.dccp, choice, true, rng, watch.tracer())?;
         for (&(address, port), socket) in args.listen.0.iter().zip(sockets) {
             dccp.listen(if args.dccp.native { port } else { PORT_IN_UDP })?;
             if let Some(address) = address.filter(|_| args.dccp.native) {
                 dccp.set_local_address(socket, address);
             }
         }
-        return serve(dccp, driver, args, common, &mut live);
+        return serve(dccp, driver, args, common, (&mut live, &mut watch));
     }
     let options = common::sctp_options(&Security::server(&args.shared, &live)?).with(|it| {
         it.redundancy.fec_receive = true;
         // Each of them may hold what it got so far; who is silent makes room for others.
         it.limits.max_associations = MAX_CLIENTS;
+        it.events = watch.tracer();
     });
     let mut sctp = Endpoint::new(options, rng)?;
     sctp.listen();
-    serve(sctp, driver, args, common, &mut live)
+    serve(sctp, driver, args, common, (&mut live, &mut watch))
 }
 
 /// A socket for each address.
@@ -120,7 +123,7 @@ fn serve<P: Protocol>(
     mut driver: Driver,
     args: &PerfServerArgs,
     common: &Common,
-    live: &mut Live,
+    (live, watch): (&mut Live, &mut Watch),
 ) -> Outcome {
     if !common.json {
         say("READY")?;
@@ -128,8 +131,9 @@ fn serve<P: Protocol>(
     let (clients, served) = (BTreeMap::new(), Vec::new());
     let (machine, plain) = (latency::machine(), args.shared.plain);
     let mut server = Server { endpoint, clients, served, machine, plain, message: Vec::new() };
-    server.serve(&mut driver, args.keep, common, live)?;
+    server.serve(&mut driver, args.keep, common, (live, watch))?;
     server.endpoint.end_probe()?;
+    watch.finish(live);
     if common.json {
         return json::print("perf server", &Document { clients: server.served });
     }
@@ -137,10 +141,17 @@ fn serve<P: Protocol>(
 }
 
 impl<P: Protocol> Server<P> {
-    fn serve(&mut self, driver: &mut Driver, keep: bool, common: &Common, live: &mut Live) -> Outcome {
+    fn serve(
+        &mut self,
+        driver: &mut Driver,
+        keep: bool,
+        common: &Common,
+        (live, watch): (&mut Live, &Watch),
+    ) -> Outcome {
         loop {
             let wake = driver.drive(&mut self.endpoint, None).map_err(|e| common::broken(&e))?;
             let now = driver.now();
+            watch.check(live);
             self.endpoint.probe()?;
             while let Some((id, happening)) = self.endpoint.poll() {
                 if let Happening::Closed(ending) = &happening

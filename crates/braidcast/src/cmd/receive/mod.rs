@@ -15,6 +15,7 @@ mod summary;
 
 use super::common;
 use super::security::Security;
+use super::watch::Watch;
 use crate::args::values::Output;
 use crate::args::{Common, ReceiveArgs};
 use crate::failure::{Failure, Outcome};
@@ -51,6 +52,7 @@ fn check_folder(output: &Output) -> Outcome {
 struct Session {
     driver: Driver,
     live: Live,
+    watch: Watch,
     receiver: Receiver,
     plan: Plan,
     rooms: BTreeMap<ChannelId, Room>,
@@ -79,6 +81,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         let socket = driver.bind(&bind).map_err(|e| Failure::new(e.to_string(), "choose another LISTEN"))?;
         locals.extend(driver.socket(socket).map(|socket| socket.local_addr().to_string()));
     }
+    let watch = Watch::open(&args.watch, "receive", driver.now())?;
     process::drop_privileges()?;
     args.output.iter().chain(args.accept.iter().map(|it| &it.output)).try_for_each(check_folder)?;
     let mut authorized = None;
@@ -99,12 +102,14 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         admission: plan.admission(),
         permits,
         hold: !args.keep,
+        events: watch.tracer(),
         ..ReceiverOptions::default()
     };
     let receiver = Receiver::new(options, common::rng(args.seed)?)?;
     let mut session = Session {
         driver,
         live,
+        watch,
         receiver,
         plan,
         rooms: BTreeMap::new(),
@@ -373,6 +378,7 @@ impl Session {
     }
 
     fn show(&mut self, now: Instant) {
+        self.watch.check(&self.live);
         if !self.live.due(now) {
             return;
         }
@@ -408,6 +414,7 @@ impl Session {
     fn say_goodbye(&mut self) {
         let now = self.driver.now();
         let _ = self.driver.drive(&mut self.receiver, Some(now));
+        self.watch.finish(&self.live);
     }
 }
 

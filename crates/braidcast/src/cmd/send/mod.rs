@@ -6,6 +6,7 @@ mod throttle;
 
 use super::links::{Change, Links};
 use super::security::Security;
+use super::watch::Watch;
 use super::{common, paths};
 use crate::args::{Common, SendArgs, values};
 use crate::failure::{Failure, Outcome};
@@ -52,6 +53,7 @@ struct Document<'a> {
 struct Session {
     driver: Driver,
     live: Live,
+    watch: Watch,
     share: session::Share,
     links: Links,
     security: Security,
@@ -89,6 +91,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         live.note(format!("{} is no MPEG-TS and has no clock to be paced by: sending it reliably", args.input));
     }
     let links = Links::open(plans, Carrier::Udp, &mut driver, &live)?;
+    let watch = Watch::open(&args.watch, "send", driver.now())?;
     process::drop_privileges()?;
     let options = SenderOptions {
         latency: args.latency,
@@ -103,6 +106,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         identity: source.identity().filter(|_| reliable),
         size: source.size().filter(|_| reliable),
         name: args.name.clone().unwrap_or_default(),
+        events: watch.tracer(),
         ..SenderOptions::default()
     };
     let resumable = options.identity.is_some();
@@ -115,6 +119,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
     let mut session = Session {
         driver,
         live,
+        watch,
         share: session::Share::default(),
         links,
         security,
@@ -245,6 +250,7 @@ impl Session {
     }
 
     fn show(&mut self, now: Instant) {
+        self.watch.check(&self.live);
         if !self.live.due(now) {
             return;
         }
@@ -339,6 +345,7 @@ impl Session {
         let now = self.driver.now();
         // One more turn sends the last packets.
         let _ = self.driver.drive(&mut self.sender, Some(now));
+        self.watch.finish(&self.live);
         let reliable = self.reliable;
         let report = self.sender.report(now);
         let (complete, reason) = self.end.clone().unwrap_or((false, CloseReason::Aborted));

@@ -7,6 +7,7 @@ use super::links::{Change, Links};
 use super::paths::resolve;
 use super::probe::Probe;
 use super::security::Security;
+use super::watch::Watch;
 use super::{common, paths};
 use crate::args::dccp;
 use crate::args::values::{Entrance, Exit, Over};
@@ -42,6 +43,7 @@ struct Document {
 struct Work {
     driver: Driver,
     live: Live,
+    watch: Watch,
     tunnel: Tunnel,
     probe: Option<Probe>,
     sight: Sight,
@@ -196,6 +198,8 @@ fn check_deadlines(args: &TunnelEndArgs) -> Outcome {
 impl Work {
     /// With `names` it connects to who is called so.
     fn new(args: &TunnelEndArgs, options: Options, names: Option<&[String]>, common: &Common) -> Outcome<Self> {
+        let driver = common::driver()?;
+        let watch = Watch::open(&args.watch, "tunnel", driver.now())?;
         let bytes = |bits: Option<u64>| bits.map(|bits| bits as f64 / 8.0);
         let settings = Settings {
             lifetime: args.lifetime,
@@ -204,6 +208,7 @@ impl Work {
             one_way_delay: args.one_way_delay,
             wanted: Wanted { min: bytes(args.min_rate), max: bytes(args.max_rate) },
             jitter_buffer: args.jitter_buffer,
+            events: watch.tracer(),
             ..Settings::default()
         };
         check_deadlines(args)?;
@@ -240,8 +245,9 @@ impl Work {
             }
         };
         Ok(Self {
-            driver: common::driver()?,
+            driver,
             live,
+            watch,
             tunnel,
             over: args.over,
             plain: args.shared.plain,
@@ -296,6 +302,7 @@ impl Work {
             let until = [self.live.next(), self.end].into_iter().flatten().min();
             let wake = self.driver.drive(&mut self.tunnel, until).map_err(|e| common::broken(&e))?;
             let now = self.driver.now();
+            self.watch.check(&self.live);
             self.note()?;
             while let Some(happening) = self.tunnel.poll_event() {
                 self.take(happening);
@@ -313,6 +320,7 @@ impl Work {
         // The last packets leave: the other end waits for them.
         let now = self.driver.now();
         self.driver.drive(&mut self.tunnel, Some(now)).map_err(|e| common::broken(&e))?;
+        self.watch.finish(&self.live);
         self.finish(common, command)
     }
 

@@ -24,6 +24,7 @@ use crate::addresses::Addresses;
 use crate::api::{CwndUnit, LossDetection, MarkResponse, RttSamples, SackPath};
 use braidcast_cc::{Algorithm, RtoBounds};
 use braidcast_core::Misuse;
+use braidcast_core::events::Tracer;
 use braidcast_mpath::{RetransmissionPolicy, SchedulerKind};
 use core::time::Duration;
 use std::net::IpAddr;
@@ -64,6 +65,8 @@ pub struct Options {
     pub redundancy: RedundancyOptions,
     /// What only the papers' experiments need.
     pub papers: PaperRules,
+    /// Who is told of what happens inside: chunks, packets and paths. It changes nothing of that. Default nobody.
+    pub events: Tracer,
 }
 
 impl Default for Options {
@@ -82,6 +85,7 @@ impl Default for Options {
             queue: QueueOptions::default(),
             redundancy: RedundancyOptions::default(),
             papers: PaperRules::default(),
+            events: Tracer::default(),
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::path::PathIndex;
 use crate::wire::chunk::Redundancy;
 use crate::wire::{Chunk, RawChunk};
 use braidcast_core::Instant;
+use braidcast_core::events::SctpEvent;
 use braidcast_fec::{Coefficients, Combination, Evicted, Unusable};
 
 impl Fec {
@@ -112,6 +113,11 @@ impl Open {
         let before = core::mem::take(&mut arrivals.new);
         self.handle_chunk(now, arrived, raw, chunk, self.is_protected(), arrivals);
         self.journal.stats.recovered_chunks += u64::from(arrivals.new);
+        if arrivals.new
+            && let Some(path) = self.paths.at(arrived.get()).map(|index| self.paths[index].id())
+        {
+            self.journal.tell(|| SctpEvent::ChunkRecovered { path, tsn: tsn.wire() });
+        }
         arrivals.immediate |= arrivals.new;
         arrivals.new |= before;
     }

@@ -7,6 +7,7 @@ use crate::tx::{Chunk, Prospect};
 use crate::wire::Header;
 use crate::wire::chunk::Redundancy;
 use crate::wire::padded;
+use braidcast_core::events::SctpEvent;
 use braidcast_core::{Instant, Writer};
 use braidcast_fec::{Coefficients, Combination};
 use core::ops::RangeInclusive;
@@ -139,6 +140,8 @@ impl Open {
             chunk.emit(&mut Writer::new(buf));
             sender.due.pop_front();
             self.journal.stats.redundancy_sent += 1;
+            let (first, count, path) = (combination.first as u32, combination.count, self.paths[index].id());
+            self.journal.tell(|| SctpEvent::RedundancySent { path, first, count, bytes: size as u16 });
             let counted = coded.len().saturating_sub(header);
             self.paths[index].on_redundancy_sent(size, counted, self.ledger.last_order(index));
             if self.options.redundancy.fec_window == FecWindow::Inside {

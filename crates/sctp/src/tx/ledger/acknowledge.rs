@@ -191,6 +191,7 @@ impl Ledger {
             ChunkState::Abandoned => return self.forward.no_longer_given_up(tsn),
             ChunkState::Acked | ChunkState::Kept | ChunkState::Decoy | ChunkState::Void => return,
         };
+        books.journal.chunk_acked(tsn, &chunk, matches!(was, Was::Lost(_)));
         let &Chunk { sent, copied, stamp, .. } = &chunk;
         report.chunks.push(Acked { place: chunk.place(), len, sent, repeated: chunk.repeats > 0, copied, stamp, was });
     }

@@ -32,7 +32,9 @@ impl Ledger {
     fn repeat_or_abandon(&mut self, books: &mut Books<'_>, prospect: Prospect, tsn: Tsn, cause: LossCause) {
         let Some(chunk) = self.get_mut(tsn) else { return };
         chunk.lost_by = cause;
-        let &mut Chunk { piece, repeats, .. } = chunk;
+        let chunk = *chunk;
+        books.journal.chunk_lost(tsn, &chunk, cause);
+        let Chunk { piece, repeats, .. } = chunk;
         self.queue_repeat(books.queue, tsn);
         if !books.queue.is_worth_repeating(prospect, piece.message, repeats) {
             self.give_up(books, piece.message);

@@ -41,7 +41,7 @@ impl Ledger {
         let stats = &mut books.journal.stats;
         stats.new_chunks += 1;
         stats.new_bytes += u64::from(piece.len);
-        self.leave(books.queue, leave, tsn, None)
+        self.leave(books, leave, tsn, None)
     }
 
     /// The chunk that [`repeats`](Self::repeats) names leaves again.
@@ -56,11 +56,11 @@ impl Ledger {
         stats.retransmissions += 1;
         stats.fast_retransmissions += u64::from(chunk.lost_by == LossCause::Reported);
         stats.timeout_retransmissions += u64::from(chunk.lost_by == LossCause::Timeout);
-        self.leave(books.queue, leave, tsn, Some(chunk.lost_by))
+        self.leave(books, leave, tsn, Some(chunk.lost_by))
     }
 
     /// What both have in common: the chunk `tsn` is in flight from now on.
-    fn leave(&mut self, queue: &SendQueue, leave: Leave, tsn: Tsn, again: Option<LossCause>) -> Departure {
+    fn leave(&mut self, books: Books<'_>, leave: Leave, tsn: Tsn, again: Option<LossCause>) -> Departure {
         let Leave { now, path, stamp } = leave;
         let index = (tsn - self.base()) as usize;
         let len = self.chunks[index].len();
@@ -88,7 +88,8 @@ impl Ledger {
         chunk.copied = false;
         chunk.stamp = stamp;
         let chunk = *chunk;
-        self.check(queue);
+        books.journal.chunk_sent(tsn, &chunk, books.queue.get(chunk.piece.message), again);
+        self.check(books.queue);
         Departure { tsn, chunk, again, oldest }
     }
 

@@ -1,0 +1,97 @@
+//! `--trace` and `viz`, with the real programs and a real browser.
+
+mod common;
+use common::{Running, Test, free_port, free_ports, transport_stream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A stream of three seconds over two emulated networks, one of which loses every tenth packet; both ends leave traces.
+fn traced(dir: &Path) {
+    transport_stream(dir, 3);
+    let [port, good, bad] = free_ports();
+    let emulators = [(good, "--delay 10ms"), (bad, "--delay 30ms --loss 10% --seed 3")].map(|(at, link)| {
+        Running::start(dir, &format!("emulate 127.0.0.1:{at} 127.0.0.1:{port} {link} --duration 30s"))
+            .wait_for("listening")
+    });
+    let receiver = Running::start(dir, &format!("receive {port} out.ts --trace receive.trace")).wait_for("listening");
+    let to = format!("--to 127.0.0.1:{good} --to 127.0.0.1:{bad}");
+    Running::start(dir, &format!("send clip.ts {to} --scheduler round-robin --trace send.trace")).finish().says(0, &[]);
+    receiver.finish().says(0, &[]);
+    emulators.into_iter().for_each(Running::kill);
+}
+
+/// What a browser makes of a page: its document after the script has run.
+fn browse(page: &Path, place: &str) -> String {
+    let profile = tempfile::tempdir().unwrap();
+    let chromium = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--virtual-time-budget=4000"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .args(["--window-size=1400,900", "--dump-dom", &format!("file://{}#{place}", page.display())])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .expect("chromium; tools/setup.sh test installs it");
+    String::from_utf8(chromium.stdout).unwrap()
+}
+
+#[test]
+fn traces_of_both_ends_become_a_page_that_a_browser_shows() {
+    let dir = tempfile::tempdir().unwrap();
+    traced(dir.path());
+    let ran = Running::start(dir.path(), "viz send.trace receive.trace --json").finish();
+    ran.says(0, &[]);
+    let made = ran.json();
+    assert_eq!(made["pages"].as_array().unwrap().len(), 1, "the two are of one association: {made}");
+    assert!(made["pages"][0]["packets"].as_u64().unwrap() > 300, "{made}");
+    let page = dir.path().join("send.trace.html");
+    let all = browse(&page, "view=frames");
+    assert!(all.contains("data-ready=\"yes\""), "the script did not run to its end");
+    assert!(all.contains("path 0") && all.contains("path 1") && !all.contains("path 2"), "two paths");
+    assert!(
+        all.contains("aria-selected=\"true\">3 Frames") || all.contains("data-view=\"frames\" aria-selected=\"true\"")
+    );
+    // The panel says of how many frames which were missed.
+    let words = all.split_once("frames were missed").map(|(before, _)| before.rsplit_once('>').unwrap().1.trim());
+    let frames: Vec<u32> = words.unwrap().split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    assert!(frames[1] > 100, "{words:?}");
+    // A moment's link shows that moment, and only some of the packets.
+    let counts = |document: &str| -> (u64, u64) {
+        let status = document.split_once("role=\"status\">").unwrap().1.split_once('<').unwrap().0;
+        let (inside, all) = status.split_once(": ").unwrap().1.split_once(" of ").unwrap();
+        (inside.parse().unwrap(), all.split_once(' ').unwrap().0.parse().unwrap())
+    };
+    let (inside, every) = counts(&all);
+    assert_eq!(inside, every);
+    for view in ["exchange", "timeline", "sequence"] {
+        let moment = browse(&page, &format!("view={view}&t=1.5-1.7&paths=0"));
+        let (inside, of) = counts(&moment);
+        assert!(inside > 0 && inside * 4 < of && of == every, "{view}: {inside} of {of}");
+    }
+}
+
+#[test]
+fn a_full_disk_ends_the_trace_and_not_the_stream() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    transport_stream(dir.path(), 1);
+    let receiver = Running::start(dir.path(), &format!("receive {port} out.ts")).wait_for("listening");
+    let sent = Running::start(dir.path(), &format!("send clip.ts --to 127.0.0.1:{port} --trace /dev/full")).finish();
+    sent.says(0, &["warning:", "the trace /dev/full ends here", "No space left", "all else goes on"]);
+    receiver.finish().says(0, &[]);
+}
+
+#[test]
+fn what_is_no_trace_is_refused_in_words() {
+    let refused = |name: &str, content: &[u8], words: &[&str]| {
+        let ran = Test::new(&format!("viz {name}")).file(name, content).run();
+        ran.says(1, words);
+    };
+    refused("clip.ts", &[0x47; 4096], &["cannot read", "clip.ts", "it is no trace", "--trace"]);
+    refused("empty", b"", &["it is empty"]);
+    let header = "\u{1e}{\"file_schema\":\"urn:ietf:params:qlog:file:sequential\",\"trace\":{}}\n";
+    let broken = format!("{header}\u{1e}{{\"time\":1,\"name\":\"sctp:path_removed\",\"path\":\"x\",\"data\":{{}}}}\n");
+    refused("broken.trace", broken.as_bytes(), &["line 2", "the path is no number", "head -n"]);
+    refused("nothing.trace", header.as_bytes(), &["there is nothing to show"]);
+    Test::new("viz nowhere.trace").run().says(1, &["nowhere.trace", "No such file"]);
+    Test::new("viz").run().says(2, &["<FILE>"]);
+    Test::new("send x --to a:1 --trace").run().says(2, &["--trace <FILE>"]);
+}
