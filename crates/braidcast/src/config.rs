@@ -4,6 +4,7 @@
 use crate::args::Cli;
 use crate::failure::Failure;
 use crate::out::style::Style;
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
@@ -32,7 +33,8 @@ impl From<clap::Error> for Refused {
 
 /// The command line together with the file that it names, if it names one.
 pub(crate) fn parse(argv: Vec<OsString>) -> Result<Cli, Refused> {
-    let lenient = all_optional(Cli::command());
+    // What is still missing may be in the file; what is wrong is told when all is read.
+    let lenient = all_optional(Cli::command()).ignore_errors(true);
     let Some((path, matches)) = lenient
         .try_get_matches_from(&argv)
         .ok()
@@ -155,7 +157,10 @@ impl<'a> File<'a> {
                 self.warn_if_others_read_it();
             }
             let tokens = self.tokens(arg, name, value)?;
-            self.check(&tokens, value, above)?;
+            // A positional alone would be taken for the first one; the others are judged when all is put together.
+            if arg.get_index().is_none_or(|index| index == 1) {
+                self.check(&tokens, value, above)?;
+            }
             let overruled = |m| is_typed(m, arg) || command.get_arg_conflicts_with(arg).iter().any(|c| is_typed(m, c));
             if typed.is_some_and(|m| !overruled(m)) {
                 if arg.is_positional() { &mut extra.positionals } else { &mut extra.flags }.extend(tokens);
@@ -200,15 +205,18 @@ impl<'a> File<'a> {
     /// Lets clap judge one value alone, so that the complaint can name the line.
     fn check(&self, tokens: &[OsString], value: &Spanned<DeValue<'_>>, above: &[&str]) -> Result<(), Failure> {
         let argv = ["braidcast"].iter().chain(above).map(OsString::from).chain(tokens.iter().cloned());
-        all_optional(Cli::command()).try_get_matches_from(argv).map(|_| ()).map_err(|error| {
-            let text = error.to_string();
-            let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            let command = [&["braidcast"], above].concat().join(" ");
-            Failure::usage(
-                format!("{}: {first}", self.place(&value.span())),
-                format!("`{command} --help` says what it takes"),
-            )
-        })
+        let judged = all_optional(Cli::command()).try_get_matches_from(argv).map(|_| ());
+        judged
+            .or_else(|error| if error.kind() == ErrorKind::MissingRequiredArgument { Ok(()) } else { Err(error) })
+            .map_err(|error| {
+                let text = error.to_string();
+                let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+                let command = [&["braidcast"], above].concat().join(" ");
+                Failure::usage(
+                    format!("{}: {first}", self.place(&value.span())),
+                    format!("`{command} --help` says what it takes"),
+                )
+            })
     }
 
     fn unknown(&self, command: &Command, key: &Spanned<impl AsRef<str>>, above: &[&str]) -> Failure {

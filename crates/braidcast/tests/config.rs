@@ -42,6 +42,15 @@ fn the_file_stands_in_for_flags_and_arguments() {
 }
 
 #[test]
+fn what_a_receiver_needs_may_be_in_the_file() {
+    // The file names a folder that is not there.
+    let config = "[receive]\nlisten = \"127.0.0.1:0\"\noutput = [\"no/such/folder/x.ts\"]\nkeep = true\n";
+    send_with(config, "receive").says(1, &["no/such/folder/x.ts"]);
+    let config = "[receive]\nlatency = \"1s\"\n";
+    send_with(config, "receive 127.0.0.1:0").says(2, &["<OUTPUT>"]);
+}
+
+#[test]
 fn what_is_typed_wins() {
     let config = "[send]\ninput = \"from-the-file.ts\"\nto = [\"a:1\", \"a:1\"]\n";
     let ran = send_with(config, "send typed.ts --to 127.0.0.1:1");

@@ -16,6 +16,8 @@ use super::throttle::Throttle;
 
 /// What is read at once from a file or pipe.
 const READ: usize = 64 * 1024;
+/// The same of a pipe whose content goes as it comes: little, so that a stream that is held back comes evenly.
+const READ_LIVE: usize = 8 * 1024;
 /// Longest UDP payload.
 const DATAGRAM: usize = 65_536;
 /// A byte stream that is no transport stream goes in messages of this size.
@@ -268,9 +270,10 @@ impl Source {
 
     /// Reads into the buffer and notes the end.
     fn read_stream(&mut self) -> Outcome<usize> {
+        let live = matches!((&self.reader, &self.play), (Reader::Pipe(_), Play::AsItComes(_)));
         let (Reader::File(file) | Reader::Pipe(file)) = &mut self.reader else { return Ok(0) };
         loop {
-            match file.read(&mut self.buf[..READ]) {
+            match file.read(&mut self.buf[..if live { READ_LIVE } else { READ }]) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(broken(&self.name, &e)),
                 Ok(len) => {

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 /// How far a pipe may run ahead of its own clock.
 const AHEAD: Duration = Duration::from_secs(1);
+/// How far it may have fallen behind and still catch up at once: what an encoder made while this process stood still is not too early.
+const BEHIND: Duration = Duration::from_secs(10);
 
 /// Keeps a transport stream that comes through a pipe from running away.
 ///
@@ -34,8 +36,8 @@ impl Throttle {
                 continue;
             }
             let step = self.clock.step(pcr, packet.discontinuity()).unwrap_or_default();
-            // A stream that fell behind, by a pause or a slow clock, starts from here.
-            self.stream_time = Some(self.stream_time.map_or(now, |at| at + step).max(now));
+            // A stream that fell far behind, by a pause or a slow clock, counts anew.
+            self.stream_time = Some(self.stream_time.map_or(now, |at| (at + step).max(now - BEHIND)));
         }
     }
 
@@ -80,5 +82,29 @@ mod tests {
             throttle.see(now, &stream(at, Duration::from_millis(40), 3)[..188 * if n == 0 { 3 } else { 1 }]);
             assert!(throttle.hold_until().is_none_or(|until| until < now), "{n}");
         }
+    }
+
+    #[test]
+    fn what_was_made_while_we_stood_still_is_read_at_once_and_what_follows_as_it_comes() {
+        let mut throttle = Throttle::new();
+        let step = Duration::from_millis(40);
+        let start = Instant::from_millis(60_000);
+        throttle.see(start, &stream(Duration::ZERO, step, 3));
+        for n in 3..500_u32 {
+            // From the 100th packet on nothing is read for 3 s.
+            let now = start + step * if (100..175).contains(&n) { 175 } else { n };
+            throttle.see(now, &stream(step * n, step, 1));
+            assert!(throttle.hold_until().is_none_or(|until| until < now), "{n}");
+        }
+    }
+
+    #[test]
+    fn a_pause_gives_no_right_to_run_far_ahead() {
+        let mut throttle = Throttle::new();
+        throttle.see(Instant::from_millis(60_000), &stream(Duration::ZERO, Duration::from_millis(40), 3));
+        let later = Instant::from_millis(160_000);
+        throttle.see(later, &stream(Duration::from_millis(120), Duration::from_millis(40), 1000));
+        let ahead = throttle.hold_until().expect("it is held back").since(later);
+        assert!(ahead > Duration::from_secs(28) && ahead < Duration::from_secs(29) + AHEAD, "{ahead:?}");
     }
 }
