@@ -198,3 +198,19 @@ fn a_path_that_fails_and_comes_back_joins_again() {
     pair.connect();
     transfer(&mut pair, 300_000, 3000);
 }
+
+#[test]
+fn a_peer_that_lost_its_state_is_found_out_though_it_can_only_say_so_in_clear() {
+    let mut pair = Pair::new(&options(), two_links());
+    pair.connect();
+    pair.run(ms(500));
+    let back: Vec<_> = pair.links.iter().map(|&(_, back)| back).collect();
+    back.iter().for_each(|&back| pair.net.set_down(back, true));
+    pair.on_server(|association, now| association.abort(now, "gone"));
+    pair.run(ms(50));
+    back.iter().for_each(|&back| pair.net.set_down(back, false));
+    let start = pair.now();
+    pair.client_send(b"x", SendOptions::default());
+    pair.until(ms(2000), "the client notices", |pair| closed(&pair.client_events).is_some());
+    assert!(pair.now() - start < ms(700), "{:?}", pair.now() - start);
+}

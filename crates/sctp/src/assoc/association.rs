@@ -288,10 +288,10 @@ impl Association {
     }
 
     /// ABORT with our own tag sent back: the peer knows no association (RFC 9260 §8.5.1 B).
-    pub(crate) fn handle_reflected_abort(&mut self, causes: Causes<'_>) {
+    pub(crate) fn handle_reflected_abort(&mut self, now: Instant, causes: Causes<'_>) {
         match &mut self.life {
             Life::Opening(opening) => opening.close(CloseReason::by_peer(causes)),
-            Life::Open(open) => open.handle_reflected_abort(causes),
+            Life::Open(open) => open.handle_reflected_abort(now, causes),
         }
     }
 

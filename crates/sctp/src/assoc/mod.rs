@@ -277,11 +277,11 @@ impl Open {
         self.agreed.interleaving
     }
 
-    fn handle_reflected_abort(&mut self, causes: crate::wire::Causes<'_>) {
+    fn handle_reflected_abort(&mut self, now: Instant, causes: crate::wire::Causes<'_>) {
         // To one that has sent SHUTDOWN ACK it says no more than the SHUTDOWN COMPLETE that was lost.
         let done = self.awaits_shutdown_complete();
         if !done && self.is_protected() {
-            return; // Anybody may have sent it.
+            return self.doubt_peer(now); // Anybody may have sent it.
         }
         self.close(if done { CloseReason::Shutdown } else { CloseReason::by_peer(causes) });
     }

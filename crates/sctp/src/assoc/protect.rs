@@ -5,9 +5,10 @@ use super::Open;
 use crate::api::{CloseReason, Event, Options, Reliability, SendOptions};
 use crate::path::PathIndex;
 use crate::wire::chunk::kind;
-use crate::wire::{self, Cause, Chunk, Header, PROTECTION, padded};
+use crate::wire::{self, Cause, Causes, Chunk, Header, PROTECTION, padded};
 use braidcast_core::Instant;
 use braidcast_secure::{Disagreement, Guard, GuardError, HEADER, Refused, Role, Standing, State, Transcript};
+use core::time::Duration;
 use std::sync::Arc;
 
 /// Payload protocol identifier of key messages.
@@ -25,13 +26,18 @@ pub(super) struct Protection {
     pub(super) joins: Option<(PathIndex, bool)>,
     /// What was in the last record.
     pub(super) text: Vec<u8>,
+    /// Unless a record comes before this, the peer has lost its state, as an ABORT in clear said.
+    pub(super) doubt: Option<Instant>,
 }
 
 impl Protection {
+    /// Who is there has so long, beyond two round trips, to say so.
+    const LEAST_DOUBT: Duration = Duration::from_millis(300);
+
     pub(super) fn new(now: Instant, options: &Options, keys: Option<(Role, Transcript)>) -> Option<Self> {
         let (security, (role, transcript)) = (options.security.as_ref()?, keys?);
         let guard = Guard::new(now, Arc::clone(&security.method), security.limits, role, transcript);
-        Some(Self { guard, told: false, joins: None, text: Vec::new() })
+        Some(Self { guard, told: false, joins: None, text: Vec::new(), doubt: None })
     }
 }
 
@@ -86,12 +92,28 @@ impl Open {
         }
     }
 
+    /// An ABORT in clear that reflects our tag: the peer may have been started anew, or somebody who sees packets sent it. Who is there
+    /// still answers the heartbeat, which nobody else can.
+    pub(super) fn doubt_peer(&mut self, now: Instant) {
+        let best = self.paths.for_control(None);
+        let round_trip = best.and_then(|index| self.paths[index].rtt().srtt()).unwrap_or_default();
+        let Some(protection) = self.protection.as_mut().filter(|it| it.doubt.is_none()) else { return };
+        protection.doubt = Some(now + Protection::LEAST_DOUBT + round_trip * 2);
+        if let Some(index) = best {
+            self.paths[index].ask(now);
+        }
+    }
+
     pub(super) fn key_timeout(&self) -> Option<Instant> {
-        self.protection.as_ref().and_then(|it| it.guard.poll_timeout())
+        let protection = self.protection.as_ref()?;
+        [protection.guard.poll_timeout(), protection.doubt].into_iter().flatten().min()
     }
 
     pub(super) fn handle_key_timeout(&mut self, now: Instant) {
         let Some(protection) = self.protection.as_mut().filter(|_| self.state.is_up()) else { return };
+        if protection.doubt.take_if(|until| *until <= now).is_some() {
+            return self.close(CloseReason::by_peer(Causes::new(&[])));
+        }
         match protection.guard.handle_timeout(now) {
             Ok(()) => self.tend_keys(now),
             Err(error) => self.refuse(&error),

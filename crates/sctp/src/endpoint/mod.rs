@@ -284,7 +284,7 @@ impl Machine for Endpoint {
                         entry.association.handle_packet(now, route, ecn, &packet, payload);
                         self.settle(id);
                     }
-                    None => self.handle_stray(route, &packet),
+                    None => self.handle_stray(now, route, &packet),
                 }
             }
             None => {}

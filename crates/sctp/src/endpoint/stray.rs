@@ -1,11 +1,11 @@
 use super::Endpoint;
 use crate::wire::chunk::{ShutdownComplete, kind};
 use crate::wire::{Chunk, Packet};
-use braidcast_core::Route;
+use braidcast_core::{Instant, Route};
 
 impl Endpoint {
     /// A packet whose tag is none of ours, "out of the blue" (RFC 9260 §8.4), or one that reflects the peer's tag.
-    pub(super) fn handle_stray(&mut self, route: Route, packet: &Packet<'_>) {
+    pub(super) fn handle_stray(&mut self, now: Instant, route: Route, packet: &Packet<'_>) {
         let (tag, port) = (packet.header.verification_tag, packet.header.source_port);
         let Some(Ok(first)) = packet.chunks().next() else { return };
         match first.kind {
@@ -15,7 +15,7 @@ impl Endpoint {
                 let reflects = first.flags & 1 == 1 && self.association(id).is_some_and(|it| it.peer_tag() == tag);
                 if let (true, Some(entry)) = (reflects, self.roster.get_mut(id)) {
                     match Chunk::parse(first) {
-                        Ok(Chunk::Abort(abort)) => entry.association.handle_reflected_abort(abort.causes),
+                        Ok(Chunk::Abort(abort)) => entry.association.handle_reflected_abort(now, abort.causes),
                         _ => entry.association.handle_reflected_shutdown_complete(),
                     }
                     self.settle(id);
