@@ -191,7 +191,8 @@ fn a_sender_that_is_stopped_after_its_receiver_is_gone_ends_within_the_latency()
     let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
     transport_stream(dir.path(), 20);
     let receiver = listen(dir.path(), &format!("127.0.0.1:{port} /dev/null"));
-    let sender = Running::start(dir.path(), &format!("send clip.ts --to 127.0.0.1:{port} --json")).wait_for("is up");
+    let sender =
+        Running::start(dir.path(), &format!("send clip.ts --to 127.0.0.1:{port} --json")).wait_for("connected");
     receiver.kill();
     let sender = sender.wait_for("does not answer");
     let start = Instant::now();

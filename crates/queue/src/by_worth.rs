@@ -274,6 +274,11 @@ impl<M: fmt::Debug + Send> SendQueue<M> for ByWorth<M> {
         self.next.and_then(|place| self.waiting.get(place)).map(|entry| &entry.tag)
     }
 
+    /// None: what goes is planned anew by the time at which it goes.
+    fn certain(&self, _: &Outlook) -> Option<&Tag> {
+        None
+    }
+
     fn pop(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
         self.drop_late(outlook, gone);
         self.plan(outlook);
