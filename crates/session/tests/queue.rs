@@ -70,8 +70,9 @@ fn more_pictures_come_in_time_where_the_queue_decides_and_no_sound_is_lost() {
     let mut shown = [0.0; 2];
     for (name, links) in scenes {
         let tell = |what: &str, shares: [f64; 6]| {
-            println!("{name:13} {what:10} tables, audio, I, P, B on time, pictures shown: {shares:.3?}");
-            assert!(shares[..2].iter().all(|it| *it > 0.9999), "{name}, {what}: tables and sound");
+            println!("{name:13} {what:10} tables, audio, I, P, B on time, pictures shown: {shares:.4?}");
+            // Of what goes over both paths one in 5000 is lost on both, where they lose 2 and 1 %, and has to be repeated in time.
+            assert!(shares[..2].iter().all(|it| *it > 0.9998), "{name}, {what}: tables and sound");
             shares
         };
         let without = tell("streams", shares(None, &links));
