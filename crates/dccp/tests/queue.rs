@@ -199,7 +199,12 @@ fn what_makes_no_sense_is_refused_or_discarded_and_told() {
         assert_eq!(pair.server_recv().len(), usize::from(!told), "{queue}");
         let goes_late = !matches!(
             queue,
-            Method::FifoTimed | Method::Sbpn1 | Method::Lifo | Method::LifoPriority | Method::KeepAlive
+            Method::FifoTimed
+                | Method::Sbpn1
+                | Method::Lifo
+                | Method::LifoPriority
+                | Method::KeepAlive
+                | Method::ByWorth
         );
         assert_eq!(goes_late, !told, "{queue}");
     }
