@@ -64,6 +64,8 @@ pub struct Roster<M: Member> {
     events: VecDeque<(M::Id, M::Event)>,
     /// When anything was handled last.
     ran: Instant,
+    /// That was late.
+    late: bool,
 }
 
 #[derive(Debug)]
@@ -87,6 +89,7 @@ impl<M: Member> Default for Roster<M> {
             replies: VecDeque::new(),
             events: VecDeque::new(),
             ran: Instant::ZERO,
+            late: false,
         }
     }
 }
@@ -180,7 +183,9 @@ impl<M: Member> Roster<M> {
     pub fn notice_late_wake(&mut self, now: Instant) {
         let ran = core::mem::replace(&mut self.ran, now);
         let late = self.poll_timeout().map_or(Duration::ZERO, |due| now.since(due.max(ran)));
-        if late <= LATE_WAKE {
+        // Late each time, timers would be put off for ever.
+        let twice = core::mem::replace(&mut self.late, late > LATE_WAKE);
+        if late <= LATE_WAKE || twice {
             return;
         }
         let ids: Vec<_> = self.ids().collect();
