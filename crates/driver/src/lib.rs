@@ -8,6 +8,7 @@ mod bind;
 mod clock;
 mod driver;
 pub mod emulate;
+pub mod http;
 mod outgoing;
 mod signal;
 mod socket;

@@ -113,6 +113,11 @@ impl Chooser {
         Self { deadline, age, auto, next, measured: false, looks: BTreeMap::new() }
     }
 
+    /// The code in use.
+    pub(crate) const fn code(&self) -> Option<Code> {
+        self.auto.chosen()
+    }
+
     /// A unit was handed over so long after its capture: of its deadline that is gone.
     pub(crate) fn on_unit(&mut self, age: Duration) {
         self.age = (self.age * 15 + age) / 16;

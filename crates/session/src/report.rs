@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, VecDeque};
 const RATE_WINDOW: Duration = Duration::from_secs(1);
 /// Measurements of a path within the window at most.
 const MAX_SAMPLES: usize = 16;
+/// A path that was full so long ago may carry more, or less, by now.
+const FULL_OF_LATE: Duration = Duration::from_secs(10);
 /// Paths of earlier associations that are remembered.
 const MAX_FORMER: usize = 32;
 
@@ -32,6 +34,12 @@ pub struct Report {
     pub malformed: u64,
     /// How the association is protected, or the last one was; `None` without encryption, and before there was any.
     pub security: Option<SecurityReport>,
+    /// At the sender: bytes that came in, of units of every kind.
+    pub input_bytes: u64,
+    /// Redundancy as it is sent now; `None` where there is none.
+    pub redundancy: Option<String>,
+    /// At the receiver: chunks that redundancy made up for.
+    pub recovered_chunks: u64,
     /// Bytes that wait: at the sender unsent or unacknowledged, at the receiver until they are due.
     pub buffered_bytes: u64,
 }
@@ -76,6 +84,10 @@ pub struct KindReport {
     pub captured: u64,
     /// Units never sent, because they would have come too late or found no room.
     pub unsent: u64,
+    /// Of those, the ones that would have come too late.
+    pub expired: u64,
+    /// Of those, the ones whose place in a full queue others took.
+    pub crowded_out: u64,
     /// Units given up on the way, as far as the sender noticed.
     pub abandoned: u64,
     /// Units that came on time.
@@ -102,12 +114,28 @@ pub struct PathReport {
     pub remote: String,
     /// "unconfirmed", "active", "potentially failed", "inactive", or "left".
     pub state: &'static str,
+    /// For so long, s.
+    pub state_seconds: f64,
     /// Payload and protocol bytes sent in the last second, in bit/s.
     pub send_rate: f64,
     /// The same for bytes received.
     pub receive_rate: f64,
+    /// Payload that was acknowledged in the last second, in bit/s.
+    pub delivered_rate: f64,
+    /// Payload that the path could carry, in bit/s, as the sender measures it; `None` before it is known.
+    pub capacity: Option<f64>,
+    /// The path was never full of late: it may carry more than [`capacity`](Self::capacity).
+    pub capacity_is_floor: bool,
     /// Smoothed round trip time, ms.
     pub rtt_ms: Option<f64>,
+    /// The smallest round trip time, ms.
+    pub min_rtt_ms: Option<f64>,
+    /// How long packets stood in queues of late, ms.
+    pub queued_ms: f64,
+    /// Congestion window.
+    pub cwnd_bytes: u64,
+    /// Bytes sent and neither acknowledged nor taken for lost.
+    pub in_flight_bytes: u64,
     /// Datagrams sent.
     pub sent_packets: u64,
     /// Bytes sent.
@@ -116,6 +144,14 @@ pub struct PathReport {
     pub received_packets: u64,
     /// Bytes received.
     pub received_bytes: u64,
+    /// Payload acknowledged, of what went over this path alone.
+    pub delivered_bytes: u64,
+    /// Chunks sent, repeats included.
+    pub sent_chunks: u64,
+    /// Chunks sent as copies of what another path carries.
+    pub copied_chunks: u64,
+    /// Redundancy chunks sent.
+    pub redundancy_chunks: u64,
     /// Chunks found lost.
     pub lost_chunks: u64,
     /// Chunks sent again.
@@ -129,7 +165,8 @@ pub struct PathReport {
 impl PathReport {
     /// It is no path any more.
     fn leave(&mut self) {
-        (self.state, self.send_rate, self.receive_rate) = ("left", 0.0, 0.0);
+        (self.state, self.send_rate, self.receive_rate, self.delivered_rate) = ("left", 0.0, 0.0, 0.0);
+        self.capacity = None;
     }
 
     /// Adds what went over the same addresses before.
@@ -138,6 +175,10 @@ impl PathReport {
         self.sent_bytes += old.sent_bytes;
         self.received_packets += old.received_packets;
         self.received_bytes += old.received_bytes;
+        self.delivered_bytes += old.delivered_bytes;
+        self.sent_chunks += old.sent_chunks;
+        self.copied_chunks += old.copied_chunks;
+        self.redundancy_chunks += old.redundancy_chunks;
         self.lost_chunks += old.lost_chunks;
         self.retransmitted_chunks += old.retransmitted_chunks;
         self.loss_share = self.loss_share.or(old.loss_share);
@@ -150,6 +191,8 @@ impl PathReport {
 pub(crate) struct Counts {
     pub(crate) captured: [u64; KINDS],
     pub(crate) unsent: [u64; KINDS],
+    pub(crate) expired: [u64; KINDS],
+    pub(crate) crowded_out: [u64; KINDS],
     pub(crate) abandoned: [u64; KINDS],
     pub(crate) on_time: [u64; KINDS],
     pub(crate) late: [u64; KINDS],
@@ -163,6 +206,8 @@ impl Counts {
             |a: &mut [u64; KINDS], b: &[u64; KINDS]| a.iter_mut().zip(b).for_each(|(a, b)| *a = a.saturating_add(*b));
         sum(&mut self.captured, &earlier.captured);
         sum(&mut self.unsent, &earlier.unsent);
+        sum(&mut self.expired, &earlier.expired);
+        sum(&mut self.crowded_out, &earlier.crowded_out);
         sum(&mut self.abandoned, &earlier.abandoned);
         sum(&mut self.on_time, &earlier.on_time);
         sum(&mut self.late, &earlier.late);
@@ -195,6 +240,8 @@ impl Counts {
                 kind: kind.name(),
                 captured: self.captured[i].max(captured),
                 unsent: self.unsent[i],
+                expired: self.expired[i],
+                crowded_out: self.crowded_out[i],
                 abandoned: self.abandoned[i],
                 on_time,
                 late,
@@ -213,11 +260,14 @@ struct Sample {
     at: Instant,
     sent: u64,
     received: u64,
+    delivered: u64,
 }
 
 #[derive(Clone, Debug)]
 struct PathHistory {
     last: PathReport,
+    /// When the path was first seen in this state.
+    since: Instant,
     samples: VecDeque<Sample>,
     on_time: u64,
     late: u64,
@@ -227,6 +277,7 @@ struct PathHistory {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PathHistories {
     paths: BTreeMap<u16, PathHistory>,
+    measured_at: Instant,
     /// Paths of earlier associations, each pair of addresses once.
     former: Vec<PathReport>,
 }
@@ -234,18 +285,27 @@ pub(crate) struct PathHistories {
 impl PathHistories {
     /// Takes a measurement; call it about five times a second.
     pub(crate) fn measure(&mut self, now: Instant, association: &Association) {
+        self.measured_at = now;
         for history in self.paths.values_mut() {
-            history.last.state = "left";
+            let is_there = association.paths().any(|path| path.id.0 == history.last.id);
+            if !is_there && history.last.state != "left" {
+                (history.last.state, history.since) = ("left", now);
+            }
         }
         for path in association.paths() {
-            let report = describe(&path);
-            let sample = Sample { at: now, sent: report.sent_bytes, received: report.received_bytes };
+            let report = describe(now, &path);
+            let (sent, received, delivered) = (report.sent_bytes, report.received_bytes, report.delivered_bytes);
+            let sample = Sample { at: now, sent, received, delivered };
             let history = self.paths.entry(report.id).or_insert_with(|| PathHistory {
                 last: report.clone(),
+                since: now,
                 samples: VecDeque::new(),
                 on_time: 0,
                 late: 0,
             });
+            if history.last.state != report.state {
+                history.since = now;
+            }
             history.last = report;
             while history.samples.len() >= MAX_SAMPLES
                 || history.samples.get(1).is_some_and(|sample| now.since(sample.at) >= RATE_WINDOW)
@@ -275,7 +335,7 @@ impl PathHistories {
     /// The report's lines.
     pub(crate) fn reports(&self) -> Vec<PathReport> {
         let mut reports = self.former.clone();
-        for mut report in self.paths.values().map(PathHistory::report) {
+        for mut report in self.paths.values().map(|path| path.report(self.measured_at)) {
             match reports.iter_mut().find(|old| (old.socket, &old.remote) == (report.socket, &report.remote)) {
                 Some(old) => {
                     report.add(old);
@@ -289,7 +349,7 @@ impl PathHistories {
 }
 
 impl PathHistory {
-    fn report(&self) -> PathReport {
+    fn report(&self, now: Instant) -> PathReport {
         let (first, last) = (self.samples.front(), self.samples.back());
         let rate = |count: fn(&Sample) -> u64| match (first, last) {
             (Some(first), Some(last)) if last.at > first.at && self.last.state != "left" => {
@@ -298,17 +358,23 @@ impl PathHistory {
             _ => 0.0,
         };
         let arrived = self.on_time + self.late;
+        let delivered_rate = rate(|sample| sample.delivered);
         PathReport {
             send_rate: rate(|sample| sample.sent),
             receive_rate: rate(|sample| sample.received),
+            delivered_rate,
+            // What it carried in a whole second, it can carry.
+            capacity: self.last.capacity.map(|capacity| capacity.max(delivered_rate)),
+            state_seconds: now.since(self.since).as_secs_f64(),
             on_time_share: (arrived > 0).then(|| self.on_time as f64 / arrived as f64),
             ..self.last.clone()
         }
     }
 }
 
-fn describe(path: &Path) -> PathReport {
+fn describe(now: Instant, path: &Path) -> PathReport {
     use braidcast_sctp::PathState as State;
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
     PathReport {
         id: path.id.0,
         socket: path.route.socket.0,
@@ -319,13 +385,25 @@ fn describe(path: &Path) -> PathReport {
             State::PotentiallyFailed => "potentially failed",
             State::Inactive => "inactive",
         },
+        state_seconds: 0.0,
         send_rate: 0.0,
         receive_rate: 0.0,
-        rtt_ms: path.srtt.map(|srtt| srtt.as_secs_f64() * 1e3),
+        delivered_rate: 0.0,
+        capacity: path.capacity.map(|bytes| bytes as f64 * 8.0),
+        capacity_is_floor: path.full_at.is_none_or(|at| now.since(at) > FULL_OF_LATE),
+        rtt_ms: path.srtt.map(ms),
+        min_rtt_ms: path.min_rtt.map(ms),
+        queued_ms: ms(path.queued),
+        cwnd_bytes: path.cwnd as u64,
+        in_flight_bytes: path.in_flight as u64,
         sent_packets: path.sent_packets,
         sent_bytes: path.sent_bytes,
         received_packets: path.received_packets,
         received_bytes: path.received_bytes,
+        delivered_bytes: path.delivered_bytes,
+        sent_chunks: path.sent_chunks,
+        copied_chunks: path.copied_chunks,
+        redundancy_chunks: path.redundancy_chunks,
         lost_chunks: path.lost_chunks,
         retransmitted_chunks: path.retransmitted_chunks,
         loss_share: (path.sent_chunks > 0).then(|| (path.lost_chunks as f64 / path.sent_chunks as f64).min(1.0)),

@@ -22,7 +22,7 @@ pub(crate) use receive::ReceiveArgs;
 pub(crate) use send::SendArgs;
 pub(crate) use tunnel::{TunnelArgs, TunnelClientArgs, TunnelCommand, TunnelEndArgs, TunnelServerArgs};
 pub(crate) use viz::VizArgs;
-pub(crate) use watch::WatchArgs;
+pub(crate) use watch::{FiguresArgs, WatchArgs};
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;

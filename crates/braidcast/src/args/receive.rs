@@ -1,5 +1,5 @@
 use super::values::{self, Accept, Listen, Output};
-use super::{SharedArgs, WatchArgs};
+use super::{FiguresArgs, SharedArgs, WatchArgs};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -59,4 +59,6 @@ pub(crate) struct ReceiveArgs {
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
+    #[command(flatten)]
+    pub(crate) figures: FiguresArgs,
 }

@@ -1,5 +1,5 @@
 use super::values::{self, Input, Remote};
-use super::{SharedArgs, WatchArgs};
+use super::{FiguresArgs, SharedArgs, WatchArgs};
 use braidcast_mpath::SchedulerKind;
 use braidcast_sctp::Algorithm;
 use braidcast_sctp::Method;
@@ -65,4 +65,6 @@ pub(crate) struct SendArgs {
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
+    #[command(flatten)]
+    pub(crate) figures: FiguresArgs,
 }

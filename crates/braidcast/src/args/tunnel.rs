@@ -1,6 +1,6 @@
 use super::dccp::{self, Congestion};
 use super::values::{self, Deadline, Entrance, Exit, Listen, Over, Remote};
-use super::{SharedArgs, WatchArgs};
+use super::{FiguresArgs, SharedArgs, WatchArgs};
 use braidcast_dccp::Method;
 use braidcast_media::voice::Codec;
 use braidcast_mpath::SchedulerKind;
@@ -146,4 +146,6 @@ pub(crate) struct TunnelEndArgs {
     pub(crate) probe: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
+    #[command(flatten)]
+    pub(crate) figures: FiguresArgs,
 }

@@ -10,7 +10,7 @@ use braidcast_session::wire::check_name;
 use braidcast_sim::link::parse;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -244,6 +244,55 @@ pub(crate) fn listen(text: &str) -> Result<Listen, String> {
         }
     }
     Ok(Listen(all))
+}
+
+/// How often statistics are written, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Stats {
+    pub(crate) each: Duration,
+    pub(crate) target: StatsTarget,
+}
+
+/// Where statistics go.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum StatsTarget {
+    Stdout,
+    File(PathBuf),
+}
+
+impl fmt::Display for StatsTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdout => f.write_str("stdout"),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// `TIME`, `TIME,-` or `TIME,FILE`.
+pub(crate) fn stats(text: &str) -> Result<Stats, String> {
+    let (each, file) = text.split_once(',').map_or((text, "-"), |(each, file)| (each, file.trim()));
+    let each = parse::duration(each.trim()).map_err(|error| error.to_string())?;
+    if each < Duration::from_millis(50) || each > Duration::from_secs(3600) {
+        return Err("statistics come every 50ms to 1h: write for example 1s".into());
+    }
+    let target = match file {
+        "" => return Err(format!("'{text}' names no file behind the comma: write 1s, or 1s,FILE")),
+        "-" => StatsTarget::Stdout,
+        file => StatsTarget::File(file.into()),
+    };
+    Ok(Stats { each, target })
+}
+
+/// `PORT` of this machine alone, or `ADDR:PORT`.
+pub(crate) fn serve_at(text: &str) -> Result<SocketAddr, String> {
+    let text = text.trim();
+    if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() {
+        return Ok((Ipv4Addr::LOCALHOST, port(text)?).into());
+    }
+    text.parse().map_err(|_| {
+        format!("'{text}' is neither PORT nor ADDR:PORT: write 8080 for this machine alone, 0.0.0.0:8080 for everybody")
+    })
 }
 
 /// `PORT`, `:PORT` or `ADDR:PORT`, perhaps with a class.

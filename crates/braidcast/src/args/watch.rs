@@ -1,4 +1,6 @@
+use super::values::{self, Stats};
 use clap::Args;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// What lets one see inside while a command runs.
@@ -8,4 +10,19 @@ pub(crate) struct WatchArgs {
     /// Write what happens inside, packet by packet and frame by frame, for `braidcast viz` and qlog's tools
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+}
+
+/// Live figures for programs and pages.
+#[derive(Args, Debug, Default)]
+#[command(next_help_heading = "See inside")]
+pub(crate) struct FiguresArgs {
+    /// Write figures so often, a line of JSON each time: 1s to stdout, 1s,FILE to a file or named pipe
+    #[arg(long, value_name = "TIME[,FILE]", value_parser = values::stats)]
+    pub(crate) stats: Option<Stats>,
+    /// Serve the same figures to Prometheus at http://ADDR/metrics: a PORT of 127.0.0.1, or ADDR:PORT
+    #[arg(long, value_name = "[ADDR:]PORT", value_parser = values::serve_at)]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Serve a page with the same figures, to be kept open: a PORT of 127.0.0.1, or ADDR:PORT
+    #[arg(long, value_name = "[ADDR:]PORT", value_parser = values::serve_at)]
+    pub(crate) web: Option<SocketAddr>,
 }

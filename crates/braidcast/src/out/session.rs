@@ -15,10 +15,10 @@ pub(crate) enum End {
     Receiver,
 }
 
-/// The paths: state, rate, RTT, loss, share of units on time.
+/// The paths: state, rate, what they could carry, RTT, loss, share of units on time.
 pub(crate) fn paths(report: &Report, end: End, name: impl Fn(&PathReport) -> String, style: Style) -> Table {
     let head: &[&str] = match end {
-        End::Sender => &["path", "state", "rate", "RTT", "loss", "sent"],
+        End::Sender => &["path", "state", "rate", "carries", "RTT", "loss", "sent"],
         End::Receiver => &["path", "state", "rate", "on time", "received"],
     };
     let mut table = Table::new(head, style);
@@ -26,6 +26,7 @@ pub(crate) fn paths(report: &Report, end: End, name: impl Fn(&PathReport) -> Str
         let cells = [(name(path), Tone::Plain), state(path), (units::rate(rate(path, end)), Tone::Plain)];
         let rest: Vec<(String, Tone)> = match end {
             End::Sender => vec![
+                (carries(path), Tone::Plain),
                 (path.rtt_ms.map_or_else(dash, |ms| units::time(Duration::from_secs_f64(ms / 1e3))), Tone::Plain),
                 path.loss_share.map_or_else(|| (dash(), Tone::Plain), |loss| (units::share(loss), loss_tone(loss))),
                 (units::bytes(path.sent_bytes), Tone::Plain),
@@ -62,7 +63,33 @@ pub(crate) fn line(report: &Report, end: End, share: Option<f64>, name: impl Fn(
 pub(crate) fn headline(report: &Report, end: End, share: Option<f64>) -> String {
     let total: f64 = report.paths.iter().map(|path| rate(path, end)).sum();
     let share = share.map_or_else(String::new, |share| format!(", {} on time", units::share(share)));
-    format!("{:.0} s, {}{share}", report.seconds, units::rate(total))
+    let (dropped, redundancy) = (dropped(report), redundancy(report));
+    format!("{:.0} s, {}{share}{dropped}{redundancy}", report.seconds, units::rate(total))
+}
+
+/// What a path could carry; with a sign before it, it was never full of late, and may carry more.
+fn carries(path: &PathReport) -> String {
+    let sign = if path.capacity_is_floor { "≥ " } else { "" };
+    path.capacity.map_or_else(dash, |capacity| format!("{sign}{}", units::rate(capacity)))
+}
+
+/// Frames that were given up, by kind.
+fn dropped(report: &Report) -> String {
+    let counts = report.kinds.iter().map(|kind| (kind.kind, kind.unsent + kind.abandoned));
+    let counts: Vec<_> =
+        counts.filter(|(_, count)| *count > 0).map(|(kind, count)| format!("{kind} {count}")).collect();
+    if counts.is_empty() { String::new() } else { format!(", dropped {}", counts.join(", ")) }
+}
+
+/// The code in use, and how much of what was sent it made; at the receiver, what it made up for.
+fn redundancy(report: &Report) -> String {
+    let sum = |count: fn(&PathReport) -> u64| report.paths.iter().map(count).sum::<u64>();
+    let (extra, all) = (sum(|path| path.redundancy_chunks), sum(|path| path.redundancy_chunks + path.sent_chunks));
+    match &report.redundancy {
+        Some(code) => format!(", {code} ({} of the packets)", units::share(extra as f64 / all.max(1) as f64)),
+        None if report.recovered_chunks > 0 => format!(", {} packets made up for", report.recovered_chunks),
+        None => String::new(),
+    }
 }
 
 /// Follows the share of units on time while a stream runs.
@@ -107,7 +134,9 @@ fn state(path: &PathReport) -> (String, Tone) {
         "left" => Tone::Plain,
         _ => Tone::Doubtful,
     };
-    (path.state.to_owned(), tone)
+    // Of what has been so for ever, the time since is of no interest.
+    let since = (tone == Tone::Doubtful || tone == Tone::Bad).then(|| Duration::from_secs_f64(path.state_seconds));
+    (since.map_or_else(|| path.state.to_owned(), |since| format!("{} {}", path.state, units::time(since))), tone)
 }
 
 fn on_time(share: Option<f64>) -> (String, Tone) {
@@ -142,6 +171,8 @@ mod tests {
             kind: "audio",
             captured,
             unsent: 0,
+            expired: 0,
+            crowded_out: 0,
             abandoned: 0,
             on_time,
             late,

@@ -1,4 +1,4 @@
-use braidcast_core::{PathId, Route};
+use braidcast_core::{Instant, PathId, Route};
 use core::time::Duration;
 
 /// How a path is doing (RFC 9260 §8.2, RFC 7829).
@@ -40,6 +40,15 @@ pub struct PathReport {
     pub in_flight: usize,
     /// Largest SCTP packet, bytes.
     pub mtu: usize,
+    /// How long packets stood in queues of late.
+    pub queued: Duration,
+    /// Bytes of data that were acknowledged, of what went over this path alone and was not made up for by redundancy.
+    pub delivered_bytes: u64,
+    /// What it could carry: bytes of data per second that it delivers when it is full, or has delivered at least while it never was.
+    /// `None` before anything was acknowledged.
+    pub capacity: Option<u64>,
+    /// When it was last full, so that its capacity was measured.
+    pub full_at: Option<Instant>,
     /// Whether packets with data may say that they can be marked, if both ends agreed on ECN: false while a timeout is not yet
     /// behind, and for good once the path has turned out to lose such packets.
     pub takes_ect: bool,

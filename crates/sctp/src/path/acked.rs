@@ -159,6 +159,7 @@ impl Path {
             rate: self.rates.sample(self.rtt.min()),
             ..cc::Acked::default()
         };
+        acked.rate.iter().for_each(|sample| self.capacity.on_sample(now, sample));
         if acked.ends_round {
             self.cc_round = flight.next;
         }

@@ -26,8 +26,8 @@ use crate::number::Order;
 use crate::wire::Header;
 use crate::wire::chunk::{Data, Redundancy};
 use braidcast_cc::{
-    Conditions, Congestion, Controller, Coupled, Pacer, PathMtu, QueueingDelay, Rack, RateSampler, RttEstimator, Setup,
-    Siblings, Signal, Standard, shows_congestion,
+    Capacity, Conditions, Congestion, Controller, Coupled, Pacer, PathMtu, QueueingDelay, Rack, RateSampler,
+    RttEstimator, Setup, Siblings, Signal, Standard, shows_congestion,
 };
 use braidcast_core::events::PathMetrics;
 use braidcast_core::{Instant, PathId, Route};
@@ -61,6 +61,7 @@ pub(crate) struct Path {
     /// The first window, bytes.
     initial_window: usize,
     rates: RateSampler,
+    capacity: Capacity,
     /// Bytes of a full packet that do not count for the window.
     uncounted: usize,
     pacer: Pacer,
@@ -134,6 +135,7 @@ impl Path {
             cc: controller(&options, &setup),
             initial_window: setup.initial,
             rates: RateSampler::default(),
+            capacity: Capacity::default(),
             uncounted,
             pacer: Pacer::new(now, options.paths.base_mtu),
             rack: Rack::default(),
@@ -380,6 +382,10 @@ impl Path {
             ssthresh: self.cc.ssthresh(),
             in_flight,
             mtu: self.mtu(),
+            queued: self.queued(),
+            delivered_bytes: self.rates.delivered(),
+            capacity: self.capacity.rate().map(|rate| rate as u64),
+            full_at: self.capacity.full_at(),
             takes_ect: self.ect.is_on(),
             sent_packets,
             sent_bytes,

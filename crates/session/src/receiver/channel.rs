@@ -65,6 +65,9 @@ impl Channel {
             restarts,
             malformed,
             security: self.security.clone(),
+            input_bytes: 0,
+            redundancy: None,
+            recovered_chunks: stream.recovered_chunks,
             buffered_bytes: stream.held() as u64,
         }
     }

@@ -65,6 +65,8 @@ pub(crate) struct Stream {
     pub(crate) progress: Progress,
     pub(crate) counts: Counts,
     pub(crate) paths: PathHistories,
+    /// Chunks that redundancy made up for in this association.
+    pub(crate) recovered_chunks: u64,
     /// Packets that came, and when their number last grew.
     heard: (u64, Instant),
     addresses: Vec<IpAddr>,
@@ -100,6 +102,7 @@ impl Stream {
             progress: Progress::default(),
             counts: Counts::default(),
             paths: PathHistories::default(),
+            recovered_chunks: 0,
             heard: (0, now),
             addresses: Vec::new(),
             before: hello.before,
@@ -239,6 +242,7 @@ impl Stream {
     /// Looks at the association: rates, and whether anything came.
     pub(crate) fn measure(&mut self, now: Instant, association: &Association) {
         self.paths.measure(now, association);
+        self.recovered_chunks = association.stats().recovered_chunks;
         let heard = association.paths().map(|path| path.received_packets).sum();
         if heard != self.heard.0 {
             self.heard = (heard, now);

@@ -19,7 +19,9 @@ use crate::wire::{Feedback, Message, PPID, Welcome};
 use attempts::Attempts;
 use braidcast_core::{Datagram, Heard, Instant, Machine, Rng, Route, Transmit};
 use braidcast_media::{Kind, Unit};
-use braidcast_sctp::{Association, AssociationId, CloseReason, ConnectError, Endpoint, Event as Sctp, JoinError};
+use braidcast_sctp::{
+    Association, AssociationId, CloseReason, Code, ConnectError, Endpoint, Event as Sctp, JoinError, Why,
+};
 use core::time::Duration;
 use recent::{Newest, Recent};
 use std::collections::VecDeque;
@@ -80,6 +82,7 @@ pub struct Sender {
     newest: Newest,
     transfer: Transfer,
     counts: Counts,
+    input_bytes: u64,
     feedback: Option<Feedback>,
     paths: PathHistories,
     chooser: Option<Chooser>,
@@ -151,6 +154,7 @@ impl Sender {
             newest: Newest::default(),
             transfer: Transfer::default(),
             counts: Counts::default(),
+            input_bytes: 0,
             feedback: None,
             paths: PathHistories::default(),
             chooser,
@@ -189,6 +193,7 @@ impl Sender {
         }
         let kind = unit.kind.index();
         self.counts.captured[kind] += 1;
+        self.input_bytes += unit.bytes.len() as u64;
         if let Some(chooser) = &mut self.chooser {
             chooser.on_unit(now.since(unit.first_captured));
         }
@@ -319,7 +324,19 @@ impl Sender {
             restarts: self.reconnections,
             malformed: self.malformed,
             security: self.security.clone(),
+            input_bytes: self.input_bytes,
+            redundancy: self.code().map(|code| code.to_string()),
+            recovered_chunks: 0,
             buffered_bytes: in_association + waiting,
+        }
+    }
+
+    /// The code that is in use now.
+    fn code(&self) -> Option<Code> {
+        match (&self.chooser, self.options.redundancy) {
+            (Some(chooser), _) => chooser.code(),
+            (None, Redundancy::Code(code)) => Some(code),
+            (None, _) => None,
         }
     }
 
@@ -470,7 +487,7 @@ impl Sender {
             Sctp::PathDown(path, route) => self.events.push_back(Event::PathDown(path, route)),
             Sctp::PathNarrow(path, route) => self.events.push_back(Event::PathNarrow(path, route)),
             Sctp::PathRemoved(path, route) => self.events.push_back(Event::PathRemoved(path, route)),
-            Sctp::Abandoned { ppid, context, sent, .. } => self.abandoned(ppid, context, sent),
+            Sctp::Abandoned { ppid, context, sent, why, .. } => self.abandoned(ppid, context, sent, why),
             Sctp::Closed(reason) => self.closed(reason),
             _ => {} // `Readable` and `Writable` are asked for in any case.
         }
@@ -491,10 +508,17 @@ impl Sender {
     }
 
     /// SCTP gave up a message of ours. A unit of several parts counts once.
-    fn abandoned(&mut self, ppid: u32, context: u64, sent: bool) {
+    fn abandoned(&mut self, ppid: u32, context: u64, sent: bool, why: Option<Why>) {
         let (sequence, kind) = (context >> 8, (context & 0xff) as usize);
         if ppid == PPID && kind < Kind::ALL.len() && self.last_abandoned.replace(sequence) != Some(sequence) {
-            *(if sent { &mut self.counts.abandoned[kind] } else { &mut self.counts.unsent[kind] }) += 1;
+            let counts = &mut self.counts;
+            if sent {
+                counts.abandoned[kind] += 1;
+                return;
+            }
+            counts.unsent[kind] += 1;
+            let crowded_out = matches!(why, Some(Why::Replaced | Why::NoRoom));
+            *(if crowded_out { &mut counts.crowded_out[kind] } else { &mut counts.expired[kind] }) += 1;
         }
     }
 

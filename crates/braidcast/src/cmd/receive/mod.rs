@@ -15,7 +15,7 @@ mod summary;
 
 use super::common;
 use super::security::Security;
-use super::watch::Watch;
+use super::watch::{Stream, Watch};
 use crate::args::values::Output;
 use crate::args::{Common, ReceiveArgs};
 use crate::failure::{Failure, Outcome};
@@ -81,7 +81,10 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         let socket = driver.bind(&bind).map_err(|e| Failure::new(e.to_string(), "choose another LISTEN"))?;
         locals.extend(driver.socket(socket).map(|socket| socket.local_addr().to_string()));
     }
-    let watch = Watch::open(&args.watch, "receive", driver.now())?;
+    let mut watch = Watch::open(&args.watch, "receive", driver.now())?;
+    let to_stdout = args.output.iter().chain(args.accept.iter().map(|it| &it.output)).any(|it| *it == Output::Stdout);
+    let stdout = [(common.json, "--json"), (to_stdout, "an OUTPUT")].into_iter().find(|(there, _)| *there);
+    watch.open_figures(&args.figures, stdout.map(|(_, what)| what), &live)?;
     process::drop_privileges()?;
     args.output.iter().chain(args.accept.iter().map(|it| &it.output)).try_for_each(check_folder)?;
     let mut authorized = None;
@@ -151,7 +154,7 @@ impl Session {
             let tries = self.rooms.values().filter_map(|room| room.outputs.next_try());
             let checking = self.rooms.values().any(|room| room.outputs.is_checking()).then_some(Instant::ZERO);
             let patience = self.interrupted.map(|at| at + PATIENCE);
-            let until = tries.chain(checking).chain(patience).chain(self.live.next());
+            let until = tries.chain(checking).chain(patience).chain(self.live.next()).chain(self.watch.next());
             let until = until.chain(self.authorized.is_some().then_some(self.look_at)).min();
             match self.driver.drive(&mut self.receiver, until).map_err(|e| common::broken(&e))? {
                 Wake::Input(input) => {
@@ -379,6 +382,7 @@ impl Session {
 
     fn show(&mut self, now: Instant) {
         self.watch.check(&self.live);
+        self.tell_figures(now);
         if !self.live.due(now) {
             return;
         }
@@ -390,6 +394,17 @@ impl Session {
             let head = room.prefix() + &session::headline(&report, End::Receiver, share);
             self.live.show(&line, &head, &table);
         }
+    }
+
+    fn tell_figures(&mut self, now: Instant) {
+        let Self { watch, receiver, rooms, .. } = self;
+        watch.tell(now, |stats| {
+            let each = rooms.iter_mut().map(|(id, room)| {
+                let stream = Stream { name: &room.name, connected: room.connected, end: End::Receiver };
+                room.meters[usize::from(stats)].take(now, stream, &receiver.report(now, *id), path_name)
+            });
+            each.collect()
+        });
     }
 
     /// Ctrl-C: the senders are told; what has arrived is still written. The second one leaves what nobody takes.

@@ -1,4 +1,5 @@
 use super::outputs::Outputs;
+use crate::cmd::watch::Meter;
 use crate::out::session::Share;
 use braidcast_sctp::CloseReason;
 
@@ -10,6 +11,8 @@ pub(super) struct Room {
     pub(super) to: String,
     pub(super) outputs: Outputs,
     pub(super) share: Share,
+    /// For the figures of pages, and for the statistics.
+    pub(super) meters: [Meter; 2],
     pub(super) connected: bool,
     pub(super) reliable: bool,
     /// An output failed; it is opened again for the next stream.
@@ -29,6 +32,7 @@ impl Room {
             to,
             outputs,
             share: Share::default(),
+            meters: Default::default(),
             connected: false,
             reliable: false,
             failed: false,

@@ -6,7 +6,7 @@ mod throttle;
 
 use super::links::{Change, Links};
 use super::security::Security;
-use super::watch::Watch;
+use super::watch::{Advice, Load, Meter, Stream, Watch};
 use super::{common, paths};
 use crate::args::{Common, SendArgs, values};
 use crate::failure::{Failure, Outcome};
@@ -30,6 +30,8 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// largest, and a stream's first windows are small.
 const OTHER_PATHS: Duration = Duration::from_secs(1);
 
+/// So often it is asked whether the paths carry what comes in.
+const LOOK: Duration = Duration::from_secs(1);
 /// So often a sender that finds no receiver says so.
 const NO_ANSWER: Duration = Duration::from_secs(10);
 
@@ -55,6 +57,11 @@ struct Session {
     live: Live,
     watch: Watch,
     share: session::Share,
+    /// For the figures of pages, and for the statistics.
+    meters: [Meter; 2],
+    load: Load,
+    /// When the load was looked at last.
+    looked_at: Instant,
     links: Links,
     security: Security,
     source: Source,
@@ -91,7 +98,8 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         live.note(format!("{} is no MPEG-TS and has no clock to be paced by: sending it reliably", args.input));
     }
     let links = Links::open(plans, Carrier::Udp, &mut driver, &live)?;
-    let watch = Watch::open(&args.watch, "send", driver.now())?;
+    let mut watch = Watch::open(&args.watch, "send", driver.now())?;
+    watch.open_figures(&args.figures, common.json.then_some("--json"), &live)?;
     process::drop_privileges()?;
     let options = SenderOptions {
         latency: args.latency,
@@ -121,6 +129,9 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         live,
         watch,
         share: session::Share::default(),
+        meters: Default::default(),
+        load: Load::default(),
+        looked_at: now,
         links,
         security,
         source,
@@ -167,10 +178,16 @@ impl Session {
                 continue;
             }
             self.show(now);
-            let until = [self.source.next_due(now), self.begin_by, self.live.next(), self.past.as_ref().map(|_| now)]
-                .into_iter()
-                .flatten()
-                .min();
+            let until = [
+                self.source.next_due(now),
+                self.begin_by,
+                self.live.next(),
+                self.watch.next(),
+                self.past.as_ref().map(|_| now),
+            ]
+            .into_iter()
+            .flatten()
+            .min();
             match self.driver.drive(&mut self.sender, until).map_err(|e| common::broken(&e))? {
                 Wake::Input(id) => self.source.on_ready(self.driver.now(), id)?,
                 Wake::Interfaces(_) => self.refresh_links()?,
@@ -251,6 +268,7 @@ impl Session {
 
     fn show(&mut self, now: Instant) {
         self.watch.check(&self.live);
+        self.tell_figures(now);
         if !self.live.due(now) {
             return;
         }
@@ -273,6 +291,26 @@ impl Session {
         let share = self.share.update(now, &report);
         let line = session::line(&report, End::Sender, share, |path| self.path_name(path));
         self.live.show(&line, &session::headline(&report, End::Sender, share), &table);
+    }
+
+    /// Figures for who asked for them, and whether more comes in than the paths carry.
+    fn tell_figures(&mut self, now: Instant) {
+        let Self { watch, meters, sender, links, connected, .. } = self;
+        let stream = Stream { name: "", connected: *connected, end: End::Sender };
+        watch.tell(now, |stats| {
+            let name = |path: &PathReport| links.name(braidcast_core::SocketId(path.socket)).to_owned();
+            vec![meters[usize::from(stats)].take(now, stream, &sender.report(now), name)]
+        });
+        if self.reliable || now.since(self.looked_at) < LOOK {
+            return;
+        }
+        self.looked_at = now;
+        self.load.follow(now, &self.sender.report(now));
+        match self.load.advise(now) {
+            Some(Advice::Overload(words)) => self.live.warn(words),
+            Some(Advice::Over(words)) => self.live.note(words),
+            None => {}
+        }
     }
 
     fn path_name(&self, path: &PathReport) -> String {
@@ -379,6 +417,7 @@ impl Session {
         if !report.kinds.is_empty() {
             say!("{}", session::kinds(report, self.live.style()));
         }
+        self.load.summary().iter().for_each(|words| say!("{words}"));
         security::lines(report.security.as_ref(), plain, self.began.is_some()).iter().for_each(|line| say!("{line}"));
     }
 

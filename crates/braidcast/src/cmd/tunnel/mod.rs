@@ -1,5 +1,6 @@
 //! `braidcast tunnel`: any application's UDP over DCCP, or over SCTP and several networks.
 
+mod figures;
 mod report;
 
 use super::dccp::{IPV6_AND_UDP, PORT_IN_UDP, is_rate_based};
@@ -22,6 +23,7 @@ use braidcast_dccp::{Options, ReorderOptions, Wanted};
 use braidcast_driver::{Bind, BindError, Carrier, Driver, Wake};
 use braidcast_session::Redundancy;
 use braidcast_session::tunnel::{Class, Farewell, Happening, LinkId, SctpOptions, Settings, Tunnel};
+use figures::Meter;
 use report::{LinkLine, Sight};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -47,6 +49,8 @@ struct Work {
     tunnel: Tunnel,
     probe: Option<Probe>,
     sight: Sight,
+    /// For the figures of pages, and for the statistics.
+    meters: [Meter; 2],
     over: Over,
     plain: bool,
     /// `None` over DCCP.
@@ -199,7 +203,9 @@ impl Work {
     /// With `names` it connects to who is called so.
     fn new(args: &TunnelEndArgs, options: Options, names: Option<&[String]>, common: &Common) -> Outcome<Self> {
         let driver = common::driver()?;
-        let watch = Watch::open(&args.watch, "tunnel", driver.now())?;
+        let live = Live::new(common.quiet);
+        let mut watch = Watch::open(&args.watch, "tunnel", driver.now())?;
+        watch.open_figures(&args.figures, common.json.then_some("--json"), &live)?;
         let bytes = |bits: Option<u64>| bits.map(|bits| bits as f64 / 8.0);
         let settings = Settings {
             lifetime: args.lifetime,
@@ -216,7 +222,6 @@ impl Work {
         let forwards = args.forward.iter().map(exit).collect::<Outcome<_>>()?;
         let probe = args.probe.as_deref().map(Probe::create).transpose()?;
         let rng = common::rng(None)?;
-        let live = Live::new(common.quiet);
         let keys = &args.shared;
         let has_key =
             keys.key.is_some() || keys.key_file.is_some() || keys.identity.is_some() || !keys.peer_key.is_empty();
@@ -254,6 +259,7 @@ impl Work {
             security,
             probe,
             sight: Sight { codec: args.calls },
+            meters: Default::default(),
             links: None,
             spare: BTreeMap::new(),
             said: None,
@@ -299,7 +305,7 @@ impl Work {
     /// Runs until Ctrl-C, and then until the other ends know.
     fn run(mut self, common: &Common, command: &str) -> Outcome {
         while self.end.is_none_or(|end| self.driver.now() < end && !self.tunnel.is_closed()) {
-            let until = [self.live.next(), self.end].into_iter().flatten().min();
+            let until = [self.live.next(), self.watch.next(), self.end].into_iter().flatten().min();
             let wake = self.driver.drive(&mut self.tunnel, until).map_err(|e| common::broken(&e))?;
             let now = self.driver.now();
             self.watch.check(&self.live);
@@ -315,6 +321,7 @@ impl Work {
                 Wake::Interfaces(_) => self.refresh_links()?,
                 Wake::Machine | Wake::Until | Wake::Reload | Wake::Input(_) => {}
             }
+            self.tell_figures(now);
             self.show(now);
         }
         // The last packets leave: the other end waits for them.
@@ -322,6 +329,14 @@ impl Work {
         self.driver.drive(&mut self.tunnel, Some(now)).map_err(|e| common::broken(&e))?;
         self.watch.finish(&self.live);
         self.finish(common, command)
+    }
+
+    fn tell_figures(&mut self, now: Instant) {
+        let Self { watch, meters, sight, tunnel, links, .. } = self;
+        let name = |route: Route| {
+            links.as_ref().map_or_else(|| route.remote.to_string(), |links| links.name(route.socket).to_owned())
+        };
+        watch.tell(now, |stats| meters[usize::from(stats)].take(now, *sight, tunnel, name));
     }
 
     /// Writes down what the connections noted.

@@ -182,7 +182,7 @@ impl Sight {
     }
 
     /// How the other side's speech sounds here.
-    fn mos(self, figures: &Figures, rtt: Option<Duration>) -> Option<f64> {
+    pub(super) fn mos(self, figures: &Figures, rtt: Option<Duration>) -> Option<f64> {
         let codec = self.codec.filter(|_| is_speech(figures.received, figures.seconds))?;
         let delay = delay(figures, rtt)? + codec.delay(PACKET);
         let (loss, burst_ratio) = (figures.heard.loss(), figures.heard.burst_ratio());
@@ -393,7 +393,7 @@ fn delay(figures: &Figures, rtt: Option<Duration>) -> Option<Duration> {
     rtt.map(|rtt| rtt / 2 + figures.heard.buffering())
 }
 
-fn name(id: FlowId, flow: &Flow) -> String {
+pub(super) fn name(id: FlowId, flow: &Flow) -> String {
     let application = flow.local.map_or_else(|| "…".into(), |route| route.remote.to_string());
     if id.ours {
         format!("{}: from {application}", flow.port + 1)

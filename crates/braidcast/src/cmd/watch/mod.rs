@@ -1,24 +1,102 @@
 //! What lets one see inside a command while it runs.
 
+mod figures;
+mod load;
+mod meter;
+mod metrics;
+mod site;
+mod stats;
 mod trace;
 
-use crate::args::WatchArgs;
-use crate::failure::Outcome;
+pub(crate) use figures::{FlowFigures, Health, PathFigures, StreamFigures};
+pub(crate) use load::{Advice, Load};
+pub(crate) use meter::{Meter, Stream};
+
+use crate::args::values::StatsTarget;
+use crate::args::{FiguresArgs, WatchArgs};
+use crate::failure::{Failure, Outcome};
+use crate::out::json::round;
 use crate::out::live::Live;
 use braidcast_core::Instant;
 use braidcast_core::events::Tracer;
+use figures::{Figures, VERSION};
+use site::{Hub, Pages};
+use stats::StatsFile;
+use std::sync::Arc;
+use std::time::Duration;
 use trace::TraceFile;
+
+/// So often the web page and the metrics are told.
+const EACH: Duration = Duration::from_secs(1);
 
 /// All that listens to a command's machines.
 pub(crate) struct Watch {
+    command: &'static str,
+    began: Instant,
     trace: Option<TraceFile>,
+    stats: Option<(StatsFile, Pace)>,
+    hub: Option<(Arc<Hub>, Pace)>,
+}
+
+/// When something is due again.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    each: Duration,
+    last: Instant,
+}
+
+impl Pace {
+    fn next(self) -> Instant {
+        self.last + self.each
+    }
+
+    /// Since when it was due, if it is. What was missed while the process stood still is not made up for.
+    fn take(&mut self, now: Instant) -> Option<Duration> {
+        let since = now.since(self.last);
+        if since < self.each {
+            return None;
+        }
+        self.last = if since < 2 * self.each { self.next() } else { now };
+        Some(since)
+    }
 }
 
 impl Watch {
     /// Opens what the flags ask for. `command`: what it calls itself; `now`: by its driver's clock.
-    pub(crate) fn open(args: &WatchArgs, command: &str, now: Instant) -> Outcome<Self> {
+    pub(crate) fn open(args: &WatchArgs, command: &'static str, now: Instant) -> Outcome<Self> {
         let trace = args.trace.as_deref().map(|path| TraceFile::create(path, command, now)).transpose()?;
-        Ok(Self { trace })
+        Ok(Self { command, began: now, trace, stats: None, hub: None })
+    }
+
+    /// Opens what tells figures while it runs. `stdout`: what else goes there.
+    pub(crate) fn open_figures(&mut self, args: &FiguresArgs, stdout: Option<&str>, live: &Live) -> Outcome {
+        let last = self.began;
+        if let Some(stats) = &args.stats {
+            if let (StatsTarget::Stdout, Some(other)) = (&stats.target, stdout) {
+                return Err(Failure::usage(
+                    format!("--stats would go to stdout, where {other} goes"),
+                    "give it a file: --stats 1s,FILE",
+                ));
+            }
+            self.stats = Some((StatsFile::open(stats)?, Pace { each: stats.each, last }));
+        }
+        if args.metrics.is_none() && args.web.is_none() {
+            return Ok(());
+        }
+        let hub = Arc::new(Hub::default());
+        if let Some(addr) = args.metrics {
+            let at = site::serve(addr, Pages::Metrics(Arc::clone(&hub)), "--metrics")?;
+            live.note(format!("metrics at http://{at}/metrics"));
+        }
+        if let Some(addr) = args.web {
+            let at = site::serve(addr, Pages::Web(Arc::clone(&hub)), "--web")?;
+            live.note(format!("figures at http://{at}/"));
+            if !at.ip().is_loopback() {
+                live.warn("whoever reaches that address sees the figures: there is no password");
+            }
+        }
+        self.hub = Some((hub, Pace { each: EACH, last }));
+        Ok(())
     }
 
     /// What machines are to tell.
@@ -26,17 +104,50 @@ impl Watch {
         self.trace.as_ref().map_or_else(Tracer::default, TraceFile::tracer)
     }
 
+    /// When figures are due next.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        let stats = self.stats.as_ref().map(|(_, pace)| pace.next());
+        stats.into_iter().chain(self.hub.as_ref().map(|(_, pace)| pace.next())).min()
+    }
+
+    /// Tells figures if they are due. `streams` makes those of the streams, of what happened since it was asked last by the same:
+    /// `true` for the statistics, `false` for page and metrics.
+    pub(crate) fn tell(&mut self, now: Instant, mut streams: impl FnMut(bool) -> Vec<StreamFigures>) {
+        let (command, uptime_seconds) = (self.command, round(now.since(self.began).as_secs_f64()));
+        let mut figures = |stats, since: Duration| Figures {
+            version: VERSION,
+            command,
+            time: jiff::Timestamp::now().to_string(),
+            uptime_seconds,
+            interval_seconds: round(since.as_secs_f64()),
+            streams: streams(stats),
+        };
+        if let Some((file, pace)) = &mut self.stats
+            && let Some(since) = pace.take(now)
+        {
+            file.tell(&figures(true, since));
+        }
+        if let Some((hub, pace)) = &mut self.hub
+            && let Some(since) = pace.take(now)
+        {
+            hub.publish(figures(false, since));
+        }
+    }
+
     /// Says what has failed, once. Nothing of it ends the stream.
     pub(crate) fn check(&self, live: &Live) {
-        if let Some(words) = self.trace.as_ref().and_then(TraceFile::take_failure) {
-            live.warn(words);
-        }
+        let trace = self.trace.as_ref().and_then(TraceFile::take_failure);
+        let stats = self.stats.as_ref().and_then(|(file, _)| file.take_failure());
+        trace.into_iter().chain(stats).for_each(|words| live.warn(words));
     }
 
     /// Writes what is still in memory.
     pub(crate) fn finish(&mut self, live: &Live) {
         if let Some(trace) = &mut self.trace {
             trace.finish();
+        }
+        if let Some((file, _)) = &mut self.stats {
+            file.finish();
         }
         self.check(live);
     }

@@ -1,0 +1,255 @@
+//! Whether more comes in than the paths carry, and what to do about it, in words.
+
+use crate::out::session::End;
+use crate::out::units;
+use braidcast_core::Instant;
+use braidcast_session::{KindReport, Report};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// What comes in is taken over this time: a picture that needs no other is many times as long as the next ones.
+const INPUT: Duration = Duration::from_secs(5);
+/// What was missed is counted over this time.
+const MISSED: Duration = Duration::from_secs(10);
+/// Moments that are kept; they come twenty times a second at most.
+const MOST: usize = 256;
+/// An encoder should leave so much of what the paths carry for what varies.
+const RESERVE: f64 = 0.1;
+/// It is an overload from this share of dropped frames on, and over below the other.
+const BEGINS: f64 = 0.02;
+const ENDS: f64 = 0.005;
+/// As long as it lasts, it is said again after this.
+const AGAIN: Duration = Duration::from_secs(30);
+
+/// Counts of a session at one time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Moment {
+    input_bytes: u64,
+    captured: u64,
+    late: u64,
+    dropped: u64,
+    missing: u64,
+    /// Bit/s that the paths carry that answer, as far as known.
+    capacity: Option<f64>,
+    capacity_is_floor: bool,
+    /// No path was full of late.
+    all_floors: bool,
+}
+
+/// What the paths carry together, bit/s.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Carried {
+    pub(crate) rate: f64,
+    pub(crate) is_floor: bool,
+}
+
+/// What is to be said.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Advice {
+    Overload(String),
+    Over(String),
+}
+
+/// Follows what comes in and what is carried.
+#[derive(Debug, Default)]
+pub(crate) struct Load {
+    moments: VecDeque<(Instant, Moment)>,
+    overload: bool,
+    said: Option<Instant>,
+    said_overload: bool,
+    /// Of all overloads: how long they took, and bits that came in and could be carried meanwhile.
+    whole: (Duration, f64, f64),
+}
+
+impl From<&Report> for Moment {
+    fn from(report: &Report) -> Self {
+        let sum = |count: fn(&KindReport) -> u64| report.kinds.iter().map(count).sum::<u64>();
+        let active = || report.paths.iter().filter(|path| path.state == "active");
+        let known = active().any(|path| path.capacity.is_some());
+        Self {
+            input_bytes: report.input_bytes,
+            captured: sum(|kind| kind.captured),
+            late: sum(|kind| kind.late),
+            dropped: sum(|kind| kind.unsent + kind.abandoned),
+            missing: sum(|kind| kind.missing),
+            capacity: known.then(|| active().filter_map(|path| path.capacity).sum()),
+            capacity_is_floor: active().any(|path| path.capacity_is_floor),
+            all_floors: active().all(|path| path.capacity_is_floor),
+        }
+    }
+}
+
+impl Load {
+    /// Takes the report of `now`.
+    pub(crate) fn follow(&mut self, now: Instant, report: &Report) {
+        self.add(now, &report.into());
+    }
+
+    fn add(&mut self, now: Instant, moment: &Moment) {
+        let since = self.moments.back().map_or(Duration::ZERO, |(at, _)| now.since(*at));
+        while self.moments.len() >= MOST || self.moments.get(1).is_some_and(|(at, _)| now.since(*at) >= MISSED) {
+            self.moments.pop_front();
+        }
+        self.moments.push_back((now, *moment));
+        let (Some(input), Some(capacity)) = (self.input(), self.capacity()) else {
+            self.overload = false;
+            return;
+        };
+        let (dropped, of) = self.since(now, INPUT, |it| it.dropped);
+        let share = dropped as f64 / of.max(1) as f64;
+        self.overload =
+            if self.overload { share > ENDS } else { share > BEGINS && input > capacity.rate && !moment.all_floors };
+        if self.overload {
+            let seconds = since.as_secs_f64();
+            self.whole = (self.whole.0 + since, self.whole.1 + input * seconds, self.whole.2 + capacity.rate * seconds);
+        }
+    }
+
+    /// How much a count grew over `span`, and the captured frames of the same time.
+    fn since(&self, now: Instant, span: Duration, count: fn(&Moment) -> u64) -> (u64, u64) {
+        let Some((_, last)) = self.moments.back() else { return (0, 0) };
+        let first = self.moments.iter().rev().find(|(at, _)| now.since(*at) >= span).or(self.moments.front());
+        let Some((_, first)) = first else { return (0, 0) };
+        (count(last).saturating_sub(count(first)), last.captured.saturating_sub(first.captured))
+    }
+
+    /// Frames of the last ten seconds that were missed, and all of that time. What is missing may be on its way.
+    pub(crate) fn missed(&self, now: Instant, end: End) -> (u64, u64) {
+        let (late, of) = self.since(now, MISSED, |it| it.late);
+        let (missing, _) = self.since(now, MISSED, |it| it.missing);
+        // A sender knows some of it sooner, and the rest from the receiver.
+        let dropped = if end == End::Sender { self.since(now, MISSED, |it| it.dropped).0 } else { 0 };
+        ((late + missing.max(dropped)).min(of), of)
+    }
+
+    /// Bit/s that come in.
+    pub(crate) fn input(&self) -> Option<f64> {
+        let (last_at, last) = self.moments.back()?;
+        let first = self.moments.iter().rev().find(|(at, _)| last_at.since(*at) >= INPUT).or(self.moments.front());
+        let (first_at, first) = first?;
+        let seconds = last_at.since(*first_at).as_secs_f64();
+        (seconds >= 0.9).then(|| last.input_bytes.saturating_sub(first.input_bytes) as f64 * 8.0 / seconds)
+    }
+
+    /// What the paths carry together, on average over the last five seconds.
+    pub(crate) fn capacity(&self) -> Option<Carried> {
+        let (now, last) = self.moments.back()?;
+        last.capacity?;
+        let recent = self.moments.iter().rev().take_while(|(at, _)| now.since(*at) <= INPUT);
+        let (sum, count) =
+            recent.filter_map(|(_, it)| it.capacity).fold((0.0, 0.0), |(sum, count), rate| (sum + rate, count + 1.0));
+        Some(Carried { rate: sum / count, is_floor: last.capacity_is_floor })
+    }
+
+    /// What an encoder should make in all, bit/s, two digits of it; `None` while no path was full, so that nothing limits it.
+    pub(crate) fn suggestion(&self) -> Option<f64> {
+        let (_, last) = self.moments.back()?;
+        let capacity = self.capacity().filter(|_| !last.all_floors)?;
+        Some(two_digits(capacity.rate * (1.0 - RESERVE)))
+    }
+
+    /// What is wrong now, if there is an overload.
+    pub(crate) fn words(&self) -> Option<String> {
+        let (input, capacity) = (self.input()?, self.capacity()?);
+        self.overload.then(|| in_words("comes in is", "carry", input, capacity.rate))
+    }
+
+    /// What was wrong, for the summary.
+    pub(crate) fn summary(&self) -> Option<String> {
+        let (time, input, carried) = self.whole;
+        let seconds = time.as_secs_f64();
+        let words = || in_words("came in was", "carried", input / seconds, carried / seconds);
+        (seconds >= 1.0).then(|| format!("for {} {}", units::time(time), words()))
+    }
+
+    /// What is to be said now, each time once.
+    pub(crate) fn advise(&mut self, now: Instant) -> Option<Advice> {
+        if !self.overload {
+            let over = self.said_overload && self.said.is_some_and(|at| now.since(at) >= INPUT);
+            self.said_overload &= !over;
+            return over.then(|| Advice::Over("the paths carry what comes in again".into()));
+        }
+        if self.said.is_some_and(|at| now.since(at) < AGAIN) {
+            return None;
+        }
+        let words = self.words()?;
+        (self.said, self.said_overload) = (Some(now), true);
+        Some(Advice::Overload(words))
+    }
+}
+
+/// What a user can do about it, too.
+fn in_words(comes: &str, carry: &str, input: f64, capacity: f64) -> String {
+    let encoder = two_digits(capacity * (1.0 - RESERVE));
+    format!(
+        "what {comes} {}, the paths {carry} about {}: lower the encoder to {}",
+        units::rate(input),
+        units::rate(two_digits(capacity)),
+        units::rate(encoder)
+    )
+}
+
+/// `rate` to two digits, the rest left out.
+fn two_digits(rate: f64) -> f64 {
+    if rate < 1.0 {
+        return 0.0;
+    }
+    let unit = 10_f64.powf(rate.log10().floor() - 1.0);
+    ((rate / unit + 1e-9).floor() * unit).round()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A second after another: bit/s that come in, that are carried, and frames of 50 that are dropped.
+    fn run(load: &mut Load, from: u64, seconds: u64, input: u64, carried: f64, dropped: u64) -> Vec<Advice> {
+        let mut said = Vec::new();
+        for second in from..from + seconds {
+            let mut moment = load.moments.back().map_or_else(Moment::default, |(_, it)| *it);
+            moment.input_bytes += input / 8;
+            moment.captured += 50;
+            moment.dropped += dropped;
+            (moment.capacity, moment.capacity_is_floor, moment.all_floors) =
+                (Some(carried), dropped == 0, dropped == 0);
+            let now = Instant::from_millis(second * 1000);
+            load.add(now, &moment);
+            said.extend(load.advise(now));
+        }
+        said
+    }
+
+    #[test]
+    fn too_much_is_said_with_what_to_do_and_said_again_when_it_is_over() {
+        let mut load = Load::default();
+        assert_eq!(run(&mut load, 0, 10, 3_000_000, 3_900_000.0, 0), []);
+        assert_eq!(load.suggestion(), None, "nothing says how much the paths carry");
+        let words = "what comes in is 6.40 Mbit/s, the paths carry about 3.90 Mbit/s: lower the encoder to 3.50 Mbit/s";
+        // The mean of the last five seconds has to rise first.
+        let said = run(&mut load, 10, 40, 6_400_000, 3_900_000.0, 12);
+        assert_eq!(said.len(), 2, "at once and after half a minute: {said:?}");
+        assert_eq!(said[1], Advice::Overload(words.into()));
+        assert_eq!(load.suggestion(), Some(3_500_000.0));
+        let said = run(&mut load, 50, 30, 3_000_000, 3_900_000.0, 0);
+        assert_eq!(said, [Advice::Over("the paths carry what comes in again".into())]);
+        let summary = load.summary().unwrap();
+        assert!(summary.starts_with("for ") && summary.contains("the paths carried about 3.90 Mbit/s"), "{summary}");
+        assert_eq!(load.missed(Instant::from_millis(79_000), End::Sender), (0, 500));
+    }
+
+    #[test]
+    fn a_few_losses_on_paths_with_room_are_no_overload() {
+        let mut load = Load::default();
+        assert_eq!(run(&mut load, 0, 60, 2_000_000, 3_900_000.0, 5), []);
+        assert_eq!((load.words(), load.summary()), (None, None));
+    }
+
+    #[test]
+    fn two_digits_are_left() {
+        for (rate, left) in
+            [(3_510_000.0, 3_500_000.0), (999_999.0, 990_000.0), (87_600.0, 87_000.0), (0.5, 0.0), (7.0, 7.0)]
+        {
+            assert_eq!(two_digits(rate), left);
+        }
+    }
+}

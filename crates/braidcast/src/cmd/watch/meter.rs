@@ -1,0 +1,168 @@
+//! From a session's reports, one after another, to figures of what happened in between.
+
+use super::figures::{Health, KindCounts, KindFigures, PathFigures, RedundancyFigures, StreamFigures};
+use super::load::Load;
+use crate::out::json::round;
+use crate::out::session::End;
+use crate::out::units;
+use braidcast_core::Instant;
+use braidcast_session::{KindReport, PathReport, Report};
+use std::collections::BTreeMap;
+
+/// Of this share of a stream's frames it takes no more for people to notice.
+const BAD: f64 = 0.1;
+/// And this is worth a look. Frames on their way count as missing, and their number varies.
+const DOUBTFUL: f64 = 0.03;
+
+/// Follows one stream.
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    kinds: BTreeMap<&'static str, KindCounts>,
+    paths: BTreeMap<String, Sent>,
+    load: Load,
+}
+
+/// What a path had sent.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sent {
+    chunks: u64,
+    lost: u64,
+    /// Redundancy and copies.
+    extra: u64,
+}
+
+/// What is told of a stream besides its report.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stream<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) connected: bool,
+    pub(crate) end: End,
+}
+
+impl Meter {
+    /// Figures by the report of `now`.
+    pub(crate) fn take(
+        &mut self,
+        now: Instant,
+        stream: Stream<'_>,
+        report: &Report,
+        name: impl Fn(&PathReport) -> String,
+    ) -> StreamFigures {
+        let sends = stream.end == End::Sender;
+        let kinds: Vec<_> = report.kinds.iter().map(|kind| self.kind(kind)).collect();
+        let (mut extra, mut chunks) = (0, 0);
+        let mut paths = Vec::new();
+        for path in &report.paths {
+            let (figures, sent) = self.path(path, name(path), sends);
+            paths.push(figures);
+            (extra, chunks) = (extra + sent.extra, chunks + sent.chunks);
+        }
+        let sum = |count: fn(&PathReport) -> u64| report.paths.iter().map(count).sum::<u64>();
+        self.load.follow(now, report);
+        let capacity = self.load.capacity().filter(|_| sends);
+        let mut figures = StreamFigures {
+            name: stream.name.into(),
+            connected: stream.connected,
+            connected_seconds: round(report.seconds),
+            reconnections: report.restarts,
+            input_bits_per_second: self.load.input().filter(|_| sends).map(f64::round),
+            delivered_bits_per_second: sends
+                .then(|| report.paths.iter().map(|path| path.delivered_rate).sum::<f64>().round()),
+            capacity_bits_per_second: capacity.map(|it| it.rate.round()),
+            capacity_is_floor: capacity.is_some_and(|it| it.is_floor),
+            suggested_encoder_bits_per_second: self.load.suggestion().filter(|_| sends),
+            waiting_bytes: report.buffered_bytes,
+            redundancy: RedundancyFigures {
+                code: report.redundancy.clone(),
+                share: (sends && chunks + extra > 0).then(|| round(extra as f64 / (chunks + extra) as f64)),
+                redundancy_chunks: sum(|path| path.redundancy_chunks),
+                copied_chunks: sum(|path| path.copied_chunks),
+                recovered_chunks: report.recovered_chunks,
+            },
+            paths,
+            kinds,
+            ..StreamFigures::default()
+        };
+        (figures.health, figures.reasons) = self.judge(now, &figures, stream.end);
+        figures
+    }
+
+    fn kind(&mut self, kind: &KindReport) -> KindFigures {
+        let total = KindCounts {
+            captured: kind.captured,
+            on_time: kind.on_time,
+            late: kind.late,
+            dropped_expired: kind.expired,
+            dropped_crowded_out: kind.crowded_out,
+            dropped_refused: kind.unsent.saturating_sub(kind.expired + kind.crowded_out),
+            dropped_on_the_way: kind.abandoned,
+        };
+        let before = self.kinds.insert(kind.kind, total).unwrap_or_default();
+        KindFigures { kind: kind.kind, total, interval: total.since(&before) }
+    }
+
+    fn path(&mut self, path: &PathReport, name: String, sends: bool) -> (PathFigures, Sent) {
+        let (chunks, lost) = (path.sent_chunks, path.lost_chunks);
+        let total = Sent { chunks, lost, extra: path.redundancy_chunks + path.copied_chunks };
+        let key = format!("{} {}", path.socket, path.remote);
+        let before = self.paths.insert(key, total).unwrap_or_default();
+        let sent = Sent {
+            chunks: chunks.saturating_sub(before.chunks),
+            lost: lost.saturating_sub(before.lost),
+            extra: total.extra.saturating_sub(before.extra),
+        };
+        let there = path.state != "left";
+        let figures = PathFigures {
+            name,
+            remote: path.remote.clone(),
+            state: path.state,
+            state_seconds: round(path.state_seconds),
+            sent_bits_per_second: path.send_rate.round(),
+            received_bits_per_second: path.receive_rate.round(),
+            delivered_bits_per_second: sends.then(|| path.delivered_rate.round()),
+            capacity_bits_per_second: path.capacity.filter(|_| sends && there).map(f64::round),
+            capacity_is_floor: path.capacity_is_floor,
+            rtt_ms: path.rtt_ms.map(round),
+            min_rtt_ms: path.min_rtt_ms.map(round),
+            queue_ms: (sends && there).then(|| round(path.queued_ms)),
+            window_bytes: (sends && there).then_some(path.cwnd_bytes),
+            in_flight_bytes: (sends && there).then_some(path.in_flight_bytes),
+            // What is found lost now may have been sent before.
+            loss_share: (sends && sent.chunks > 0).then(|| round((sent.lost as f64 / sent.chunks as f64).min(1.0))),
+            sent_bytes: path.sent_bytes,
+            received_bytes: path.received_bytes,
+            sent_chunks: chunks,
+            lost_chunks: lost,
+            repeated_chunks: path.retransmitted_chunks,
+            on_time_share: path.on_time_share.map(round),
+        };
+        (figures, sent)
+    }
+
+    fn judge(&self, now: Instant, figures: &StreamFigures, end: End) -> (Health, Vec<String>) {
+        let (mut health, mut reasons) = (Health::Good, Vec::new());
+        let mut say = |how: Health, why: String| {
+            health = health.max(how);
+            reasons.push(why);
+        };
+        if !figures.connected {
+            say(Health::Bad, "not connected".into());
+        }
+        if let Some(words) = self.load.words() {
+            say(Health::Bad, words);
+        }
+        let there = figures.paths.iter().filter(|path| path.state != "left");
+        let silent: Vec<_> = there.clone().filter(|path| path.state != "active").map(|path| &*path.name).collect();
+        if figures.connected && !silent.is_empty() {
+            let all = silent.len() == there.count();
+            say(if all { Health::Bad } else { Health::Doubtful }, format!("{} does not answer", silent.join(", ")));
+        }
+        let (missed, of) = self.load.missed(now, end);
+        let share = missed as f64 / of.max(1) as f64;
+        if share > DOUBTFUL {
+            let how = if share > BAD { Health::Bad } else { Health::Doubtful };
+            say(how, format!("{} of the frames of the last ten seconds are not on time", units::share(share)));
+        }
+        (health, reasons)
+    }
+}

@@ -1,0 +1,134 @@
+//! `--metrics` and `--web`: what the small server answers.
+
+use super::figures::Figures;
+use super::metrics;
+use crate::failure::{Failure, Outcome};
+use crate::process;
+use braidcast_driver::http::{Answer, Hosts, Server, Site};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Figures that a page gets when it is opened: ten minutes, one a second.
+const HISTORY: usize = 600;
+/// And these may wait for it besides; a reader that is slower than that loses some.
+const MOST_WAITING: usize = 64;
+/// Pages that are open at a time.
+const MOST_READERS: usize = 16;
+
+const PAGE: &str = include_str!("web/page.html");
+const SCRIPT: &str = include_str!("web/page.js");
+const STYLE: &str = include_str!("web/style.css");
+
+/// What was told last, and who is to be told what comes next.
+#[derive(Default)]
+pub(crate) struct Hub(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    latest: Option<Arc<Figures>>,
+    history: VecDeque<Arc<str>>,
+    readers: Vec<SyncSender<Arc<str>>>,
+}
+
+impl Hub {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells everybody.
+    pub(crate) fn publish(&self, figures: Figures) {
+        let Ok(line) = serde_json::to_string(&figures) else { return };
+        let line: Arc<str> = line.into();
+        let mut state = self.state();
+        if state.history.len() >= HISTORY {
+            state.history.pop_front();
+        }
+        state.history.push_back(Arc::clone(&line));
+        state
+            .readers
+            .retain(|reader| !matches!(reader.try_send(Arc::clone(&line)), Err(TrySendError::Disconnected(_))));
+        state.latest = Some(Arc::new(figures));
+    }
+
+    /// The history, and all that comes.
+    fn subscribe(&self) -> Answer {
+        let mut state = self.state();
+        if state.readers.len() >= MOST_READERS {
+            return Answer::Busy;
+        }
+        let (reader, events) = sync_channel(HISTORY + MOST_WAITING);
+        for line in &state.history {
+            // There is room for all of it.
+            let _ = reader.try_send(Arc::clone(line));
+        }
+        state.readers.push(reader);
+        Answer::Events(events)
+    }
+}
+
+/// What one address serves.
+pub(crate) enum Pages {
+    Metrics(Arc<Hub>),
+    Web(Arc<Hub>),
+}
+
+impl Site for Pages {
+    fn answer(&self, path: &str, accept: &str) -> Answer {
+        let document = |kind, text: &str| Answer::Document(kind, text.as_bytes().to_vec());
+        match (self, path) {
+            (Self::Metrics(hub), "/metrics") => {
+                let latest = hub.state().latest.clone().unwrap_or_default();
+                if accept.contains("application/openmetrics-text") {
+                    return Answer::Document(metrics::OPEN_METRICS, metrics::open_metrics(&latest).into_bytes());
+                }
+                Answer::Document(metrics::CLASSIC, metrics::classic(&latest).into_bytes())
+            }
+            (Self::Web(_), "/") => document("text/html; charset=utf-8", PAGE),
+            (Self::Web(_), "/page.js") => document("text/javascript; charset=utf-8", SCRIPT),
+            (Self::Web(_), "/style.css") => document("text/css; charset=utf-8", STYLE),
+            (Self::Web(hub), "/events") => hub.subscribe(),
+            _ => Answer::Nothing,
+        }
+    }
+}
+
+/// Serves `pages` at `addr`; `flag` asked for it.
+pub(crate) fn serve(addr: SocketAddr, pages: Pages, flag: &str) -> Outcome<SocketAddr> {
+    let node = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let names = vec![format!("{node}.local"), node];
+    // Capabilities belong to a thread, and those of the server need none: the port is bound.
+    let server = Server::start(addr, Hosts::new(addr.ip(), names), pages, || process::drop_privileges().is_ok());
+    let server = server.map_err(|error| {
+        Failure::new(
+            format!("cannot listen at {addr} for {flag}: {error}"),
+            format!("choose another address for {flag}"),
+        )
+    })?;
+    Ok(server.local_addr())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_takes_nothing_loses_lines_and_holds_up_nobody() {
+        let hub = Hub::default();
+        let Answer::Events(slow) = hub.subscribe() else { panic!("there is room") };
+        for second in 0..2000 {
+            hub.publish(Figures { uptime_seconds: f64::from(second), ..Figures::default() });
+        }
+        assert_eq!(slow.try_iter().count(), HISTORY + MOST_WAITING);
+        assert_eq!(hub.state().history.len(), HISTORY);
+        let Answer::Events(new) = hub.subscribe() else { panic!("there is room") };
+        let first = new.try_recv().unwrap();
+        assert!(first.contains("\"uptime_seconds\":1400.0"), "{first}");
+        drop((slow, new));
+        hub.publish(Figures::default());
+        assert!(hub.state().readers.is_empty(), "who has gone is forgotten");
+        let open: Vec<_> = (0..MOST_READERS).map(|_| hub.subscribe()).collect();
+        assert!(matches!(hub.subscribe(), Answer::Busy), "{} are open", open.len());
+    }
+}

@@ -1,0 +1,199 @@
+'use strict';
+// Shows what the server tells once a second. All text comes in as text: nothing of it can be markup.
+const byId = id => document.getElementById(id);
+const HISTORY = 600;
+const WORDS = { good: 'All is well', doubtful: 'Worth a look', bad: 'Something is wrong', none: 'No figures' };
+const KINDS = { tables: '#7b7b7b', audio: '#b07aa1', I: '#d62728', P: '#1f77b4', B: '#2ca02c', other: '#8c564b', data: '#17becf' };
+const history = [];
+let chosen = null;
+let last = null;
+
+const rate = bits => {
+  if (bits === null || bits === undefined) return '–';
+  const units = ['bit/s', 'kbit/s', 'Mbit/s', 'Gbit/s'];
+  let at = 0;
+  while (bits >= 999.5 && at < 3) { bits /= 1000; at++; }
+  return bits.toFixed(at === 0 || bits >= 99.95 ? 0 : bits >= 9.995 ? 1 : 2) + ' ' + units[at];
+};
+const share = it => it === null || it === undefined ? '–' : (100 * it).toFixed(1) + ' %';
+const ms = it => it === null || it === undefined ? '–' : it.toFixed(it < 10 ? 1 : 0) + ' ms';
+const span = s => s < 100 ? s.toFixed(0) + ' s' : s < 6000 ? (s / 60).toFixed(0) + ' min' : (s / 3600).toFixed(1) + ' h';
+
+function element(name, text, className) {
+  const it = document.createElement(name);
+  if (text !== undefined) it.textContent = text;
+  if (className) it.className = className;
+  return it;
+}
+
+function fill(table, head, rows) {
+  const row = (cells, kind) => {
+    const tr = element('tr');
+    for (const cell of cells) {
+      const [content, tone] = Array.isArray(cell) ? cell : [cell, ''];
+      const td = element(kind, content instanceof Node ? undefined : content, tone);
+      if (content instanceof Node) td.append(content);
+      tr.append(td);
+    }
+    return tr;
+  };
+  table.tHead.replaceChildren(row(head, 'th'));
+  table.tBodies[0].replaceChildren(...rows.map(cells => row(cells, 'td')));
+}
+
+// How much of what a path could carry is in use.
+function use(path) {
+  const carried = path.capacity_bits_per_second;
+  if (!carried || path.delivered_bits_per_second === null) return '–';
+  const meter = element('meter');
+  meter.min = 0; meter.max = 1; meter.high = 0.95;
+  meter.value = Math.min(1, path.delivered_bits_per_second / carried);
+  meter.title = share(path.delivered_bits_per_second / carried);
+  return meter;
+}
+
+const atLeast = (bits, floor) => (bits !== null && floor ? '≥ ' : '') + rate(bits);
+const stateTone = state => state === 'active' ? 'good' : state === 'inactive' ? 'bad' : state === 'left' ? '' : 'doubtful';
+const missTone = miss => miss > 0.1 ? 'bad' : miss > 0.01 ? 'doubtful' : 'good';
+const dropped = it => it.dropped_expired + it.dropped_crowded_out + it.dropped_refused + it.dropped_on_the_way;
+
+function showPaths(stream) {
+  const sends = stream.paths.some(it => it.capacity_bits_per_second !== null || it.rtt_ms !== null && it.delivered_bits_per_second !== null);
+  const head = ['path', 'state', 'since', 'sent', 'received'].concat(sends ? ['carries', 'in use', 'RTT', 'queue', 'loss'] : ['on time']);
+  fill(byId('paths'), head, stream.paths.map(it => [
+    it.name, [it.state, stateTone(it.state)], span(it.state_seconds), rate(it.sent_bits_per_second), rate(it.received_bits_per_second),
+  ].concat(sends ? [
+    atLeast(it.capacity_bits_per_second, it.capacity_is_floor), use(it), ms(it.rtt_ms), ms(it.queue_ms),
+    [share(it.loss_share), it.loss_share > 0.1 ? 'bad' : it.loss_share > 0.02 ? 'doubtful' : ''],
+  ] : [[share(it.on_time_share), it.on_time_share === null ? '' : missTone(1 - it.on_time_share)]])));
+}
+
+function showKinds(stream) {
+  if (stream.flows) {
+    byId('what').textContent = 'Flows';
+    fill(byId('kinds'), ['flow', 'sent', 'received', 'on time', 'lost', 'late', 'expired', 'crowded out', 'jitter', 'MOS'], stream.flows.map(it => [
+      it.flow, rate(it.sent_bits_per_second), rate(it.received_bits_per_second),
+      [share(it.on_time_share), it.on_time_share === null ? '' : missTone(1 - it.on_time_share)],
+      it.lost_datagrams, it.late_datagrams, it.dropped_expired, it.dropped_crowded_out, ms(it.jitter_ms), it.mos === null ? '–' : it.mos.toFixed(1),
+    ]));
+    return;
+  }
+  fill(byId('kinds'), ['kind', 'captured', 'on time', 'late', 'expired', 'crowded out', 'refused', 'on the way', 'dropped now'], (stream.kinds || []).map(it => {
+    const now = dropped(it.interval);
+    return [it.kind, it.captured, it.on_time, it.late, it.dropped_expired, it.dropped_crowded_out, it.dropped_refused, it.dropped_on_the_way,
+      [now, now ? missTone(now / Math.max(1, it.interval.captured)) : '']];
+  }));
+}
+
+function showSums(stream) {
+  const redundancy = stream.redundancy;
+  const sums = [
+    ['comes in', rate(stream.input_bits_per_second)], ['delivered', rate(stream.delivered_bits_per_second)],
+    ['paths carry', atLeast(stream.capacity_bits_per_second, stream.capacity_is_floor)],
+    ['suggested encoder', rate(stream.suggested_encoder_bits_per_second)],
+    ['redundancy', redundancy.code ? `${redundancy.code}, ${share(redundancy.share)}` : redundancy.recovered_chunks ? `${redundancy.recovered_chunks} made up for` : 'none'],
+    ['waits', (stream.waiting_bytes / 1000).toFixed(0) + ' kB'], ['connected for', span(stream.connected_seconds)], ['reconnections', String(stream.reconnections)],
+  ].filter(([, value]) => value !== '–');
+  byId('sums').replaceChildren(...sums.map(([name, value]) => {
+    const it = element('div');
+    it.append(element('b', value), element('span', name));
+    return it;
+  }));
+}
+
+function context(canvas) {
+  const dense = window.devicePixelRatio || 1;
+  const [width, height] = [canvas.clientWidth, Number(canvas.getAttribute('height')) || canvas.clientHeight];
+  canvas.style.height = height + 'px';
+  if (canvas.width !== Math.round(width * dense)) { canvas.width = Math.round(width * dense); }
+  canvas.dataset.height = height;
+  const it = canvas.getContext('2d');
+  it.setTransform(dense, 0, 0, canvas.height / height, 0, 0);
+  it.clearRect(0, 0, width, height);
+  return [it, width, height];
+}
+
+const colour = name => getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
+
+function draw() {
+  const rows = history.map(figures => [figures, figures.streams.find(it => it.name === chosen) || figures.streams[0]]);
+  const [paint, width, height] = context(byId('rates'));
+  const x = n => width - (rows.length - 1 - n) * width / (HISTORY - 1);
+  const of = it => it ? [it.capacity_bits_per_second, it.input_bits_per_second, it.delivered_bits_per_second ?? it.paths.reduce((sum, path) => sum + path.received_bits_per_second, 0)] : [];
+  const top = Math.max(1, ...rows.flatMap(([, it]) => of(it).map(value => value || 0)));
+  const y = value => height - 2 - (height - 16) * value / top;
+  const lines = [['paths carry', 'room'], ['comes in', 'doubtful'], ['delivered', 'use']];
+  lines.forEach(([, name], which) => {
+    paint.beginPath();
+    rows.forEach(([, it], n) => { const value = of(it)[which]; if (value !== null && value !== undefined) paint.lineTo(x(n), y(value)); });
+    paint.strokeStyle = colour(name);
+    paint.lineWidth = which === 0 ? 4 : 1.6;
+    paint.stroke();
+  });
+  paint.fillStyle = colour('faint');
+  paint.fillText(rate(top), 2, 10);
+  const [bars, wide, high] = context(byId('drops'));
+  const counts = rows.map(([, it]) => (it && it.kinds || []).map(kind => [kind.kind, dropped(kind.interval) + kind.interval.late]));
+  const most = Math.max(5, ...counts.map(it => it.reduce((sum, [, count]) => sum + count, 0)));
+  counts.forEach((kinds, n) => {
+    let base = high;
+    for (const [kind, count] of kinds) {
+      const length = (high - 14) * count / most;
+      bars.fillStyle = KINDS[kind] || '#888';
+      bars.fillRect(x(n) - wide / HISTORY, base - length, Math.max(1, wide / HISTORY), length);
+      base -= length;
+    }
+  });
+  bars.fillStyle = colour('faint');
+  bars.fillText(`${most} frames late or dropped in a second`, 2, 10);
+  byId('legend').replaceChildren(...lines.flatMap(([word, name]) => {
+    const mark = element('span', '━ ');
+    mark.style.color = colour(name);
+    return [mark, word + '   '];
+  }));
+}
+
+function show() {
+  const stream = last && (last.streams.find(it => it.name === chosen) || last.streams[0]);
+  const health = stream ? stream.health : 'none';
+  document.body.dataset.health = health;
+  byId('word').textContent = last && !stream ? 'Nobody is there yet' : WORDS[health];
+  document.title = `${WORDS[health]} – braidcast`;
+  byId('reasons').replaceChildren(...(stream ? stream.reasons : []).map(it => element('li', it)));
+  if (last) byId('title').textContent = 'braidcast ' + last.command;
+  if (last) byId('clock').textContent = `${new Date(last.time).toLocaleTimeString()}, running for ${span(last.uptime_seconds)}`;
+  const choice = byId('choice');
+  const names = last ? last.streams.map(it => it.name) : [];
+  choice.hidden = names.length < 2;
+  if (names.join('\n') !== choice.dataset.names) {
+    choice.dataset.names = names.join('\n');
+    choice.replaceChildren(...names.map(name => { const it = element('option', name); it.value = name; it.selected = name === chosen; return it; }));
+  }
+  if (stream) { showSums(stream); showPaths(stream); showKinds(stream); }
+  draw();
+}
+
+let asked = false;
+function later() {
+  if (asked) return;
+  asked = true;
+  requestAnimationFrame(() => { asked = false; show(); });
+}
+
+byId('choice').addEventListener('change', event => { chosen = event.target.value; later(); });
+window.addEventListener('resize', later);
+const events = new EventSource('events');
+events.onopen = () => { history.length = 0; };
+events.onmessage = event => {
+  last = JSON.parse(event.data);
+  history.push(last);
+  if (history.length > HISTORY) history.shift();
+  document.body.dataset.figures = history.length;
+  later();
+};
+events.onerror = () => {
+  last = null;
+  document.body.dataset.health = 'none';
+  byId('word').textContent = 'braidcast does not answer; trying again';
+  byId('reasons').replaceChildren();
+};

@@ -1,0 +1,321 @@
+//! A small HTTP server for what is read by people's browsers and by collectors of metrics: a few pages and one stream of events.
+//!
+//! It answers GET only, a request for each connection, and has threads of its own: whoever reads slowly holds up nobody else. What
+//! strangers can cost is bounded: connections, bytes of a request, the time that it may take and that a reader may take nothing.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is where sockets live")]
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+/// Connections at a time; more are turned away.
+pub const MOST_CONNECTIONS: usize = 32;
+/// Bytes of a request at most.
+const MOST_REQUEST: usize = 8 * 1024;
+/// A request has to be there after this.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A reader that takes nothing for so long is cut off.
+const STUCK: Duration = Duration::from_secs(10);
+/// Where nothing happens, a word in between finds readers that have gone.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+
+/// What answers requests.
+pub trait Site: Send + Sync + 'static {
+    /// The answer to a request for `path`, which begins with a slash. `accept`: what the reader says that it takes.
+    fn answer(&self, path: &str, accept: &str) -> Answer;
+}
+
+/// What a request is answered with.
+#[derive(Debug)]
+pub enum Answer {
+    /// A document: its media type and bytes.
+    Document(&'static str, Vec<u8>),
+    /// Server-sent events (HTML Living Standard, §9.2): each message is one event's data, without line breaks. The stream ends with
+    /// the channel.
+    Events(Receiver<Arc<str>>),
+    /// There is nothing of that name.
+    Nothing,
+    /// Not now: there are too many readers.
+    Busy,
+}
+
+/// Whom a server answers: what stands in a request's Host header. Else any web page could have a browser read a server that only this
+/// machine reaches, by a name that leads here (DNS rebinding).
+#[derive(Clone, Debug)]
+pub struct Hosts {
+    loopback: bool,
+    names: Vec<String>,
+}
+
+impl Hosts {
+    /// For a server at `addr`: at a loopback address only names of that, else addresses, "localhost" and the machine's own `names`.
+    pub fn new(addr: IpAddr, names: Vec<String>) -> Self {
+        Self { loopback: addr.is_loopback(), names }
+    }
+
+    /// Whether a request with this header is meant for the server.
+    pub fn has(&self, header: &str) -> bool {
+        let host = match header.rsplit_once(':') {
+            Some((host, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+            _ => header,
+        };
+        if host.eq_ignore_ascii_case("localhost") {
+            return true;
+        }
+        let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        if let Ok(address) = address.parse::<IpAddr>() {
+            return !self.loopback || address.is_loopback();
+        }
+        !self.loopback && self.names.iter().any(|name| name.eq_ignore_ascii_case(host))
+    }
+}
+
+/// A server at work. It goes on until the process ends.
+#[derive(Debug)]
+pub struct Server {
+    local: SocketAddr,
+}
+
+struct Shared {
+    site: Box<dyn Site>,
+    hosts: Hosts,
+    connections: AtomicUsize,
+}
+
+impl Server {
+    /// Listens at `addr` and answers by `site`. `begin` runs first in the server's thread; if it fails the server does not begin.
+    ///
+    /// # Errors
+    /// The address cannot be had, or there is no thread.
+    pub fn start(
+        addr: SocketAddr,
+        hosts: Hosts,
+        site: impl Site,
+        begin: impl FnOnce() -> bool + Send + 'static,
+    ) -> io::Result<Self> {
+        let listener = TcpListener::bind(addr)?;
+        let local = listener.local_addr()?;
+        let shared = Arc::new(Shared { site: Box::new(site), hosts, connections: AtomicUsize::new(0) });
+        std::thread::Builder::new().name("http".into()).spawn(move || {
+            if begin() {
+                listener.incoming().for_each(|stream| take(&shared, stream));
+            }
+        })?;
+        Ok(Self { local })
+    }
+
+    /// Where it listens.
+    pub const fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+}
+
+/// Serves one connection in a thread of its own, if there are not too many.
+fn take(shared: &Arc<Shared>, stream: io::Result<TcpStream>) {
+    let Ok(stream) = stream else {
+        // Without descriptors there is nothing to do but to wait for some.
+        return std::thread::sleep(Duration::from_millis(50));
+    };
+    if shared.connections.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
+        shared.connections.fetch_sub(1, Ordering::Relaxed);
+        return;
+    }
+    let served = Arc::clone(shared);
+    let thread = std::thread::Builder::new().name("http-reader".into()).spawn(move || {
+        // A reader that went away is no failure of ours.
+        let _gone = serve(&served, stream);
+        served.connections.fetch_sub(1, Ordering::Relaxed);
+    });
+    if thread.is_err() {
+        shared.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
+    stream.set_write_timeout(Some(STUCK))?;
+    let asked = match read_request(&mut stream)? {
+        Ok(asked) => asked,
+        Err(status) => return refuse(&mut stream, status),
+    };
+    if !shared.hosts.has(&asked.host) {
+        return refuse(&mut stream, "421 Misdirected Request");
+    }
+    match shared.site.answer(asked.path.split('?').next().unwrap_or("/"), &asked.accept) {
+        Answer::Document(kind, body) => {
+            write!(stream, "HTTP/1.1 200 OK\r\n{}Content-Length: {}\r\n\r\n", headers(kind), body.len())?;
+            stream.write_all(&body)
+        }
+        Answer::Events(events) => {
+            write!(stream, "HTTP/1.1 200 OK\r\n{}\r\n", headers("text/event-stream"))?;
+            send_events(&mut stream, &events)
+        }
+        Answer::Nothing => refuse(&mut stream, "404 Not Found"),
+        Answer::Busy => refuse(&mut stream, "503 Service Unavailable"),
+    }
+}
+
+fn send_events(stream: &mut TcpStream, events: &Receiver<Arc<str>>) -> io::Result<()> {
+    loop {
+        match events.recv_timeout(SIGN_OF_LIFE) {
+            Ok(data) => write!(stream, "data: {data}\n\n")?,
+            Err(mpsc::RecvTimeoutError::Timeout) => stream.write_all(b":\n\n")?,
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+    }
+}
+
+/// A page may show and read what is its own and nothing else, and no other page may show it.
+fn headers(kind: &str) -> String {
+    format!(
+        "Content-Type: {kind}\r\nCache-Control: no-store\r\nConnection: close\r\nX-Content-Type-Options: nosniff\r\n\
+         Referrer-Policy: no-referrer\r\nContent-Security-Policy: default-src 'self'; frame-ancestors 'none'\r\n"
+    )
+}
+
+fn refuse(stream: &mut TcpStream, status: &str) -> io::Result<()> {
+    let kind = headers("text/plain; charset=utf-8");
+    write!(stream, "HTTP/1.1 {status}\r\n{kind}Content-Length: {}\r\n\r\n{status}\n", status.len() + 1)
+}
+
+struct Asked {
+    path: String,
+    host: String,
+    accept: String,
+}
+
+/// What is asked for, or the status that says what is wrong with it.
+fn read_request(stream: &mut TcpStream) -> io::Result<Result<Asked, &'static str>> {
+    let end = Instant::now() + PATIENCE;
+    let mut bytes = Vec::new();
+    let mut piece = [0; 1024];
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(Err("408 Request Timeout"));
+        }
+        stream.set_read_timeout(Some(left))?;
+        let len = stream.read(&mut piece)?;
+        if len == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes.extend_from_slice(&piece[..len]);
+        if let Some(asked) = parse(&bytes) {
+            return Ok(asked);
+        }
+        if bytes.len() > MOST_REQUEST {
+            return Ok(Err("431 Request Header Fields Too Large"));
+        }
+    }
+}
+
+/// `None`: the request is not yet whole.
+fn parse(bytes: &[u8]) -> Option<Result<Asked, &'static str>> {
+    let mut headers = [httparse::EMPTY_HEADER; 64];
+    let mut request = httparse::Request::new(&mut headers);
+    match request.parse(bytes) {
+        Ok(httparse::Status::Partial) => return None,
+        Ok(httparse::Status::Complete(_)) => {}
+        Err(_) => return Some(Err("400 Bad Request")),
+    }
+    if request.method != Some("GET") {
+        return Some(Err("405 Method Not Allowed"));
+    }
+    let of = |name: &str| {
+        let mut found = request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
+        let first = found.next().map(|header| String::from_utf8_lossy(header.value).into_owned());
+        first.filter(|_| found.next().is_none())
+    };
+    let accept = of("accept").unwrap_or_default();
+    let host = of("host");
+    // RFC 9112 §3.2: exactly one Host.
+    let Some(host) = host else { return Some(Err("400 Bad Request")) };
+    let path = request.path.filter(|path| path.starts_with('/'));
+    Some(path.map(|path| Asked { path: path.into(), host, accept }).ok_or("400 Bad Request"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::sync_channel;
+
+    struct Two;
+
+    impl Site for Two {
+        fn answer(&self, path: &str, accept: &str) -> Answer {
+            match path {
+                "/" => Answer::Document("text/plain", format!("takes {accept}").into_bytes()),
+                "/events" => {
+                    let (sender, events) = sync_channel(2);
+                    ["one", "two"].iter().for_each(|&word| sender.send(word.into()).unwrap());
+                    Answer::Events(events)
+                }
+                _ => Answer::Nothing,
+            }
+        }
+    }
+
+    fn ask(at: SocketAddr, request: &str) -> String {
+        let mut stream = TcpStream::connect(at).unwrap();
+        // One that is turned away may be gone already.
+        let _ = stream.write_all(request.as_bytes());
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    }
+
+    #[test]
+    fn it_answers_what_is_meant_for_it_and_nothing_else() {
+        let hosts = Hosts::new(IpAddr::from([127, 0, 0, 1]), Vec::new());
+        let at = Server::start(SocketAddr::from(([127, 0, 0, 1], 0)), hosts, Two, || true).unwrap().local_addr();
+        let get =
+            |path: &str, host: &str| ask(at, &format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: all\r\n\r\n"));
+        let page = get("/?x", &at.to_string());
+        assert!(page.starts_with("HTTP/1.1 200") && page.ends_with("\r\n\r\ntakes all"), "{page}");
+        let events = get("/events", "localhost");
+        assert!(events.contains("text/event-stream") && events.ends_with("data: one\n\ndata: two\n\n"), "{events}");
+        for (answer, status) in [
+            (get("/no", "localhost"), "404"),
+            (get("/", "evil.example"), "421"),
+            (get("/", "192.0.2.1"), "421"),
+            (ask(at, "GET / HTTP/1.1\r\n\r\n"), "400"),
+            (ask(at, "GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n"), "400"),
+            (ask(at, "POST / HTTP/1.1\r\nHost: localhost\r\n\r\n"), "405"),
+            (ask(at, "\u{1}\r\n\r\n"), "400"),
+            (ask(at, &format!("GET / HTTP/1.1\r\nA: {}", "a".repeat(MOST_REQUEST))), "431"),
+        ] {
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{status}: {answer}");
+        }
+    }
+
+    #[test]
+    fn connections_that_say_nothing_are_bounded() {
+        let hosts = Hosts::new(IpAddr::from([127, 0, 0, 1]), Vec::new());
+        let at = Server::start(SocketAddr::from(([127, 0, 0, 1], 0)), hosts, Two, || true).unwrap().local_addr();
+        let silent: Vec<_> = (0..MOST_CONNECTIONS).map(|_| TcpStream::connect(at).unwrap()).collect();
+        // They are accepted in order, so the next one is one too many.
+        assert_eq!(ask(at, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), "");
+        drop(silent);
+        let end = Instant::now() + Duration::from_secs(20);
+        while !ask(at, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").starts_with("HTTP/1.1 200") {
+            assert!(Instant::now() < end, "the places of those who went are free again");
+        }
+    }
+
+    #[test]
+    fn names_that_lead_elsewhere_are_not_ours() {
+        let here = Hosts::new(IpAddr::from([127, 0, 0, 1]), vec!["studio".into()]);
+        let all = Hosts::new(IpAddr::from([0, 0, 0, 0]), vec!["studio".into()]);
+        for host in ["localhost", "LOCALHOST:8080", "127.0.0.1:80", "[::1]:80"] {
+            assert!(here.has(host) && all.has(host), "{host}");
+        }
+        for host in ["192.0.2.1:80", "[2001:db8::1]", "Studio:8080"] {
+            assert!(!here.has(host) && all.has(host), "{host}");
+        }
+        for host in ["evil.example", "localhost.evil.example", "", ":80", "studio.evil.example:80"] {
+            assert!(!here.has(host) && !all.has(host), "{host}");
+        }
+    }
+}
