@@ -29,6 +29,9 @@ fn main() -> ExitCode {
         let (what, mend) = ("cannot hide --key from the process list", "give it as BRAIDCAST_KEY or by --key-file");
         return failure::Failure::new(format!("{what}: {error}"), mend).report();
     }
+    if let Some(words) = cmd::watch::words::init(cli.common.verbose) {
+        out::live::Live::new(true).warn(words);
+    }
     match cmd::run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),

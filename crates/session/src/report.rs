@@ -36,6 +36,9 @@ pub struct Report {
     pub security: Option<SecurityReport>,
     /// At the sender: bytes that came in, of units of every kind.
     pub input_bytes: u64,
+    /// At the sender: bytes of messages that were acknowledged, each once. What was copied, or made up for by redundancy, counts here and
+    /// for no path.
+    pub acked_bytes: u64,
     /// Redundancy as it is sent now; `None` where there is none.
     pub redundancy: Option<String>,
     /// At the receiver: chunks that redundancy made up for.
@@ -278,6 +281,8 @@ struct PathHistory {
 pub(crate) struct PathHistories {
     paths: BTreeMap<u16, PathHistory>,
     measured_at: Instant,
+    /// Bytes acknowledged over the association, and over those before it.
+    acked: (u64, u64),
     /// Paths of earlier associations, each pair of addresses once.
     former: Vec<PathReport>,
 }
@@ -286,6 +291,7 @@ impl PathHistories {
     /// Takes a measurement; call it about five times a second.
     pub(crate) fn measure(&mut self, now: Instant, association: &Association) {
         self.measured_at = now;
+        self.acked.0 = association.stats().acked_bytes;
         for history in self.paths.values_mut() {
             let is_there = association.paths().any(|path| path.id.0 == history.last.id);
             if !is_there && history.last.state != "left" {
@@ -330,6 +336,12 @@ impl PathHistories {
         let surplus = self.former.len().saturating_sub(MAX_FORMER);
         self.former.drain(..surplus);
         self.paths.clear();
+        self.acked = (0, self.acked.0 + self.acked.1);
+    }
+
+    /// Bytes that were acknowledged, each once.
+    pub(crate) const fn acked_bytes(&self) -> u64 {
+        self.acked.0 + self.acked.1
     }
 
     /// The report's lines.

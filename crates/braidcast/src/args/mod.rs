@@ -48,6 +48,10 @@ pub(crate) struct Common {
     /// Say nothing on stderr while running, errors and warnings apart
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
+    /// Say more on stderr: -v what happens to paths and connections, -vv what is lost, dropped or late and why. RUST_LOG, such as
+    /// braidcast::frames=debug, chooses among these
+    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
     /// A TOML file with a section per subcommand, such as [send]; it holds whatever flags hold, flags win
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

@@ -17,7 +17,7 @@ mod send;
 mod tunnel;
 mod udp;
 mod viz;
-mod watch;
+pub(crate) mod watch;
 
 use crate::args::{Cli, Command};
 use crate::failure::Outcome;

@@ -31,7 +31,9 @@ pub(crate) struct Live {
 impl Live {
     /// Nothing but warnings if `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
-        let terminal = Some(Term::stderr()).filter(|term| !quiet && term.is_term());
+        // Lines that anybody may say at any time would tear a table apart.
+        let lines_only = quiet || crate::cmd::watch::words::is_on();
+        let terminal = Some(Term::stderr()).filter(|term| !lines_only && term.is_term());
         Self { style: Style::stderr(), quiet, terminal, drawn: Cell::new(0), next: Instant::ZERO, rare: Vec::new() }
     }
 

@@ -66,6 +66,7 @@ impl Channel {
             malformed,
             security: self.security.clone(),
             input_bytes: 0,
+            acked_bytes: 0,
             redundancy: None,
             recovered_chunks: stream.recovered_chunks,
             buffered_bytes: stream.held() as u64,

@@ -325,6 +325,7 @@ impl Sender {
             malformed: self.malformed,
             security: self.security.clone(),
             input_bytes: self.input_bytes,
+            acked_bytes: self.paths.acked_bytes(),
             redundancy: self.code().map(|code| code.to_string()),
             recovered_chunks: 0,
             buffered_bytes: in_association + waiting,

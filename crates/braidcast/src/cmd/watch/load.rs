@@ -25,6 +25,9 @@ const AGAIN: Duration = Duration::from_secs(30);
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
     input_bytes: u64,
+    /// All of it, and that of single paths.
+    acked_bytes: u64,
+    delivered_bytes: u64,
     captured: u64,
     late: u64,
     dropped: u64,
@@ -68,6 +71,8 @@ impl From<&Report> for Moment {
         let known = active().any(|path| path.capacity.is_some());
         Self {
             input_bytes: report.input_bytes,
+            acked_bytes: report.acked_bytes,
+            delivered_bytes: report.paths.iter().map(|path| path.delivered_bytes).sum(),
             captured: sum(|kind| kind.captured),
             late: sum(|kind| kind.late),
             dropped: sum(|kind| kind.unsent + kind.abandoned),
@@ -124,11 +129,21 @@ impl Load {
 
     /// Bit/s that come in.
     pub(crate) fn input(&self) -> Option<f64> {
+        self.rate(|it| it.input_bytes)
+    }
+
+    /// Bit/s that were acknowledged.
+    pub(crate) fn delivered(&self) -> Option<f64> {
+        self.rate(|it| it.acked_bytes)
+    }
+
+    /// By how many bit/s a count of bytes grew.
+    fn rate(&self, bytes: fn(&Moment) -> u64) -> Option<f64> {
         let (last_at, last) = self.moments.back()?;
         let first = self.moments.iter().rev().find(|(at, _)| last_at.since(*at) >= INPUT).or(self.moments.front());
         let (first_at, first) = first?;
         let seconds = last_at.since(*first_at).as_secs_f64();
-        (seconds >= 0.9).then(|| last.input_bytes.saturating_sub(first.input_bytes) as f64 * 8.0 / seconds)
+        (seconds >= 0.9).then(|| bytes(last).saturating_sub(bytes(first)) as f64 * 8.0 / seconds)
     }
 
     /// What the paths carry together, on average over the last five seconds.
@@ -138,7 +153,10 @@ impl Load {
         let recent = self.moments.iter().rev().take_while(|(at, _)| now.since(*at) <= INPUT);
         let (sum, count) =
             recent.filter_map(|(_, it)| it.capacity).fold((0.0, 0.0), |(sum, count), rate| (sum + rate, count + 1.0));
-        Some(Carried { rate: sum / count, is_floor: last.capacity_is_floor })
+        // What is copied over several paths, or made up for, is carried as well.
+        let single = self.rate(|it| it.delivered_bytes).unwrap_or_default();
+        let shared = (self.delivered().unwrap_or_default() - single).max(0.0);
+        Some(Carried { rate: sum / count + shared, is_floor: last.capacity_is_floor })
     }
 
     /// What an encoder should make in all, bit/s, two digits of it; `None` while no path was full, so that nothing limits it.

@@ -66,8 +66,7 @@ impl Meter {
             connected_seconds: round(report.seconds),
             reconnections: report.restarts,
             input_bits_per_second: self.load.input().filter(|_| sends).map(f64::round),
-            delivered_bits_per_second: sends
-                .then(|| report.paths.iter().map(|path| path.delivered_rate).sum::<f64>().round()),
+            delivered_bits_per_second: self.load.delivered().filter(|_| sends).map(f64::round),
             capacity_bits_per_second: capacity.map(|it| it.rate.round()),
             capacity_is_floor: capacity.is_some_and(|it| it.is_floor),
             suggested_encoder_bits_per_second: self.load.suggestion().filter(|_| sends),

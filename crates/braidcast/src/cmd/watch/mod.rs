@@ -7,6 +7,7 @@ mod metrics;
 mod site;
 mod stats;
 mod trace;
+pub(crate) mod words;
 
 pub(crate) use figures::{FlowFigures, Health, PathFigures, StreamFigures};
 pub(crate) use load::{Advice, Load};
@@ -101,7 +102,7 @@ impl Watch {
 
     /// What machines are to tell.
     pub(crate) fn tracer(&self) -> Tracer {
-        self.trace.as_ref().map_or_else(Tracer::default, TraceFile::tracer)
+        words::with_words(self.trace.as_ref().map(TraceFile::sink))
     }
 
     /// When figures are due next.

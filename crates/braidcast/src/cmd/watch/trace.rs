@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::process;
 use braidcast_core::Instant;
-use braidcast_core::events::{EventSink, TraceEvent, Tracer};
+use braidcast_core::events::{EventSink, TraceEvent};
 use braidcast_trace::{QlogHeader, QlogWriter};
 use std::fs::File;
 use std::io::{self, Write};
@@ -67,8 +67,8 @@ impl TraceFile {
     }
 
     /// What tells this file.
-    pub(crate) fn tracer(&self) -> Tracer {
-        Tracer::new(Arc::clone(&self.shared) as Arc<dyn EventSink>)
+    pub(crate) fn sink(&self) -> Arc<dyn EventSink> {
+        Arc::clone(&self.shared) as Arc<dyn EventSink>
     }
 
     /// What went wrong since the last call, in words.

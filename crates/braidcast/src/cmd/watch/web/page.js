@@ -118,7 +118,8 @@ const colour = name => getComputedStyle(document.documentElement).getPropertyVal
 function draw() {
   const rows = history.map(figures => [figures, figures.streams.find(it => it.name === chosen) || figures.streams[0]]);
   const [paint, width, height] = context(byId('rates'));
-  const x = n => width - (rows.length - 1 - n) * width / (HISTORY - 1);
+  const places = Math.max(60, rows.length) - 1;
+  const x = n => width - (rows.length - 1 - n) * width / places;
   const of = it => it ? [it.capacity_bits_per_second, it.input_bits_per_second, it.delivered_bits_per_second ?? it.paths.reduce((sum, path) => sum + path.received_bits_per_second, 0)] : [];
   const top = Math.max(1, ...rows.flatMap(([, it]) => of(it).map(value => value || 0)));
   const y = value => height - 2 - (height - 16) * value / top;
@@ -140,7 +141,7 @@ function draw() {
     for (const [kind, count] of kinds) {
       const length = (high - 14) * count / most;
       bars.fillStyle = KINDS[kind] || '#888';
-      bars.fillRect(x(n) - wide / HISTORY, base - length, Math.max(1, wide / HISTORY), length);
+      bars.fillRect(x(n) - wide / places, base - length, Math.max(1, wide / places - 1), length);
       base -= length;
     }
   });
