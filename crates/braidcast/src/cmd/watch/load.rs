@@ -102,8 +102,10 @@ impl Load {
         };
         let (dropped, of) = self.since(now, INPUT, |it| it.dropped);
         let share = dropped as f64 / of.max(1) as f64;
-        self.overload =
-            if self.overload { share > ENDS } else { share > BEGINS && input > capacity.rate && !moment.all_floors };
+        // Windows that still open say nothing.
+        let settled = self.moments.front().is_some_and(|(at, _)| now.since(*at) >= INPUT);
+        self.overload = settled
+            && if self.overload { share > ENDS } else { share > BEGINS && input > capacity.rate && !moment.all_floors };
         if self.overload {
             let seconds = since.as_secs_f64();
             self.whole = (self.whole.0 + since, self.whole.1 + input * seconds, self.whole.2 + capacity.rate * seconds);
