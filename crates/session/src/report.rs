@@ -120,12 +120,16 @@ pub struct PathReport {
     /// For so long, s.
     pub state_seconds: f64,
     /// Payload and protocol bytes sent in the last second, in bit/s.
+    #[serde(rename = "send_bits_per_second")]
     pub send_rate: f64,
     /// The same for bytes received.
+    #[serde(rename = "receive_bits_per_second")]
     pub receive_rate: f64,
     /// Payload that was acknowledged in the last second, in bit/s.
+    #[serde(rename = "delivered_bits_per_second")]
     pub delivered_rate: f64,
     /// Payload that the path could carry, in bit/s, as the sender measures it; `None` before it is known.
+    #[serde(rename = "capacity_bits_per_second")]
     pub capacity: Option<f64>,
     /// The path was never full of late: it may carry more than [`capacity`](Self::capacity).
     pub capacity_is_floor: bool,

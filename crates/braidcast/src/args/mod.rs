@@ -3,8 +3,10 @@
 pub(crate) mod dccp;
 mod demo;
 mod emulate;
+mod generate;
 mod key;
 mod lab;
+pub(crate) mod media;
 mod perf;
 mod receive;
 mod send;
@@ -15,6 +17,7 @@ mod watch;
 
 pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
+pub(crate) use generate::{GenerateArgs, Generated};
 pub(crate) use key::{KeyArgs, KeyCommand, SharedArgs};
 pub(crate) use lab::{LabArgs, LabClipArgs, LabCommand, LabReportArgs, LabRunArgs};
 pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfDccpArgs, PerfServerArgs};
@@ -52,7 +55,7 @@ pub(crate) struct Common {
     /// braidcast::frames=debug, chooses among these
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// A TOML file with a section per subcommand, such as [send]; it holds whatever flags hold, flags win
+    /// TOML file with flags, one section for each subcommand, such as [send]; flags on the command line win
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
@@ -76,6 +79,9 @@ pub(crate) enum Command {
     Viz(VizArgs),
     /// Make keys for --key
     Key(KeyArgs),
-    /// See it work on this machine: bad Wi-Fi, a recorded LTE uplink, and both together
+    /// See it work on this machine: bad Wi-Fi, a fading LTE uplink, and both together
     Demo(DemoArgs),
+    /// Make man pages, completions or a page of the manual
+    #[command(hide = true)]
+    Generate(GenerateArgs),
 }

@@ -18,7 +18,7 @@ pub(crate) fn driver() -> Outcome<Driver> {
 
 /// The operating system refused something that it never refuses.
 pub(crate) fn broken(error: &io::Error) -> Failure {
-    Failure::new(format!("the system failed us: {error}"), "check limits on open files (`ulimit -n`)")
+    Failure::new(format!("a system call failed: {error}"), "check limits on open files (`ulimit -n`)")
 }
 
 /// Randomness: repeatable from `seed`, else from the system.
@@ -62,6 +62,9 @@ impl Serialize for Named<'_> {
         map.serialize_entry("clock_jumps", &report.clock_jumps)?;
         map.serialize_entry("restarts", &report.restarts)?;
         map.serialize_entry("malformed", &report.malformed)?;
+        map.serialize_entry("acked_bytes", &report.acked_bytes)?;
+        map.serialize_entry("redundancy", &report.redundancy)?;
+        map.serialize_entry("recovered_chunks", &report.recovered_chunks)?;
         map.serialize_entry("security", &report.security)?;
         map.end()
     }

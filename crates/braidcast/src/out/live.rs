@@ -31,8 +31,9 @@ pub(crate) struct Live {
 impl Live {
     /// Nothing but warnings if `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
-        // Lines that anybody may say at any time would tear a table apart.
-        let lines_only = quiet || crate::cmd::watch::words::is_on();
+        // A terminal that cannot move its cursor gets lines, as a file does; lines that come at any time would tear a table apart.
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let lines_only = quiet || dumb || crate::cmd::watch::words::is_on();
         let terminal = Some(Term::stderr()).filter(|term| !lines_only && term.is_term());
         Self { style: Style::stderr(), quiet, terminal, drawn: Cell::new(0), next: Instant::ZERO, rare: Vec::new() }
     }
