@@ -1,5 +1,5 @@
 # The commands for people who use or build Braidcast. Each installs what it lacks (tools/setup.sh).
-.PHONY: help demo test call bench lab lint fuzz soak chaos format check clippy unit docs
+.PHONY: help demo test call field bench lab lint fuzz soak chaos format check clippy unit docs
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -21,6 +21,7 @@ help:
 	@echo "make demo    live video over two bad networks, each alone and both together, on this machine"
 	@echo "make test    every check that CI makes"
 	@echo "make call    a call beside TCP through the tunnel, by each send queue; keeps the recordings in target/call"
+	@echo "make field   live video beside other tools over the same emulated links, and beside what foresight could do (tools/field.sh)"
 	@echo "make bench   speed and CPU beside other protocols, in one run"
 	@echo "make lab     all experiments, beside published values and ns-2's; then the report lab-report.html"
 	@echo "make lint    formatting, clippy and the layers only"
@@ -78,6 +79,11 @@ call:
 	@tools/setup.sh demo
 	@tools/clip.sh target/demo/clip.mp4
 	cargo test --locked --package braidcast --test call -- --ignored --nocapture
+
+# Half an hour without peers, two hours with all of them.
+field:
+	@tools/setup.sh demo
+	@tools/field.sh
 
 bench:
 	@tools/setup.sh bench
