@@ -24,9 +24,9 @@ pub(super) struct Reinjection {
 }
 
 impl Open {
-    /// Looks for what is about to be late, and puts it among what is to be copied.
+    /// Looks for what is about to be late, and puts it among what is to be copied. New data goes before copies.
     pub(super) fn reinject(&mut self, now: Instant) {
-        if !self.options.redundancy.reinject || now.since(self.reinjection.looked) < EACH {
+        if !self.options.redundancy.reinject || now.since(self.reinjection.looked) < EACH || self.has_new_data() {
             return;
         }
         let elapsed = now.since(self.reinjection.looked).as_secs_f64().min(1.0);
