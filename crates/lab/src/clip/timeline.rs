@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_is_ready_when_the_next_one_begins_and_audio_with_its_last_packet() {
+    fn a_picture_is_ready_with_its_last_packet_unless_it_fills_that_and_audio_always() {
         // 8 packets take 401 µs; the eighth is in the second datagram.
         let clip = Clip::parse("c", "0 1504 I 80\n0 188 A\n40 188 P 160\n50 188 A\n").unwrap();
         let line = Timeline::new(&clip, Duration::from_millis(60));
@@ -191,12 +191,13 @@ mod tests {
         let packet = Duration::from_nanos(50_133);
         assert_eq!(of(0), (us(0), us(40_000)));
         assert_eq!(of(1), (packet * 8, packet * 8));
-        assert_eq!(of(2), (us(40_000), us(140_000)));
+        assert!(fills_its_packets(0) && !fills_its_packets(9));
+        assert_eq!(of(2), (us(40_000), us(40_000)));
         assert_eq!(line.shots()[0].packet(7), packet * 7);
         let order: Vec<_> = (0..4).map(|n| line.ready(n).unwrap().kind).collect();
-        assert_eq!(order, [FrameKind::Audio, FrameKind::I, FrameKind::Audio, FrameKind::P]);
+        assert_eq!(order, [FrameKind::Audio, FrameKind::I, FrameKind::P, FrameKind::Audio]);
         assert_eq!((line.place(7), line.place(8), line.place(10), line.place(11)), (Some(0), Some(1), Some(3), None));
-        assert_eq!(line.end(), us(140_000));
+        assert_eq!(line.end(), us(50_000));
     }
 
     #[test]
