@@ -4,6 +4,7 @@ mod common;
 mod dccp;
 mod demo;
 mod emulate;
+mod generate;
 mod key;
 mod known;
 mod lab;
@@ -14,6 +15,7 @@ mod probe;
 mod receive;
 pub(crate) mod security;
 mod send;
+mod service;
 mod tunnel;
 mod udp;
 mod viz;
@@ -26,6 +28,7 @@ use crate::failure::Outcome;
 pub(crate) fn run(cli: Cli) -> Outcome {
     let Cli { common, command } = cli;
     match command {
+        Command::Generate(args) => generate::run(&args, &common),
         Command::Emulate(args) => emulate::run(&args, &common),
         Command::Lab(args) => lab::run(&args, &common),
         Command::Demo(args) => demo::run(&args, &common),

@@ -108,7 +108,7 @@ impl Line {
                     line.permit.max_rate = Some(parse::rate(rate).map_err(|error| error.to_string())?)
                 }
                 Some(("until", date)) => {
-                    let wrong = |_| format!("'{date}' is no date; write it as 2027-01-31");
+                    let wrong = |_| format!("'{date}' is not a date; write it as 2027-01-31");
                     line.until = Some(date.parse().map_err(wrong)?);
                 }
                 _ if line.output.is_none() => line.output = Some(values::output(word)?),
