@@ -40,9 +40,9 @@ const KEYS: &[Key<Draft>] = &[
     }),
     key("scheduler", |it, v| put(&mut it.sender.scheduler, word(v))),
     key("cc", |it, v| put(&mut it.sender.congestion, word(v))),
-    key("reinject", |it, v| put(&mut it.sender.reinject, flag(v))),
     key("fec", |it, v| put(&mut it.sender.redundancy, word(v))),
     key("early", |it, v| put(&mut it.early, flag(v))),
+    key("reinject", |it, v| put(&mut it.sender.reinject, flag(v))),
     key("lead", |it, v| put(&mut it.lead, time(v))),
     // Read by `Clips`.
     key("clip", |_, _| Ok(())),

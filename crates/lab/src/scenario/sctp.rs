@@ -61,7 +61,6 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("fec_window", |o, v| put(&mut o.redundancy.fec_window, word(v))),
     key("fec_losses", |o, v| put(&mut o.redundancy.fec_losses, word(v))),
     key("fec_receive", |o, v| put(&mut o.redundancy.fec_receive, flag(v))),
-    key("reinject", |o, v| put(&mut o.redundancy.reinject, flag(v))),
     key("artx", |o, v| off_or(&mut o.redundancy.artx, v)),
     key("artx_from", |o, v| put(&mut o.papers.artx_from, word(v))),
 ];
