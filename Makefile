@@ -1,5 +1,5 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
-.PHONY: help demo test quick msrv miri deny reference book dist dist-test call bench lab lint fuzz fuzz-smoke soak chaos format check clippy unit docs
+.PHONY: help demo test quick msrv miri deny reference book dist dist-test call field bench lab lint fuzz fuzz-smoke soak chaos format check clippy unit docs
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -25,6 +25,7 @@ help:
 	@echo "make test    every check that CI makes"
 	@echo "make quick   formatting and the tests that need no network, no clock and no other program: under two minutes once built"
 	@echo "make call    a call beside TCP through the tunnel, by each send queue; keeps the recordings in target/call"
+	@echo "make field   live video beside other tools over the same emulated links, and beside what foresight could do (tools/field.sh)"
 	@echo "make bench   speed and CPU beside other protocols, in one run"
 	@echo "make lab     all experiments, beside published values and ns-2's; then the report lab-report.html"
 	@echo "make lint    formatting, layers, licences and clippy only"
@@ -127,6 +128,11 @@ call:
 	@tools/setup.sh demo
 	@tools/clip.sh target/demo/clip.mp4
 	cargo test --locked --package braidcast --test call -- --ignored --nocapture
+
+# Half an hour without peers, two hours with all of them.
+field:
+	@tools/setup.sh demo
+	@tools/field.sh
 
 bench:
 	@tools/setup.sh bench

@@ -32,7 +32,7 @@ fn a_recording_plays_at_its_own_speed_and_comes_out_as_it_went_in() {
         assert_eq!((kind["on_time_share"].as_f64(), kind["late"].as_u64()), (Some(1.0), Some(0)), "{kind}");
     }
     let log = std::fs::read_to_string(dir.path().join("log.csv")).unwrap();
-    assert!(log.starts_with("sequence,kind,reference,bytes,pts,captured_s,due_s,arrived_s,path,on_time\n"));
+    assert!(log.starts_with("sequence,kind,reference,bytes,pts,captured_s,due_s,arrived_s,path,on_time,used\n"));
     for kind in ["audio", "I", "P", "B"] {
         assert!(log.contains(&format!(",{kind},")), "{kind} is not in the log");
     }
@@ -68,7 +68,7 @@ fn datagrams_in_come_out_as_datagrams() {
         assert_eq!(&buf[..len], text.as_bytes());
     }
     sender.interrupt();
-    sender.finish().says(0, &["ending"]);
+    sender.finish().says(0, &["stopping"]);
     receiver.finish().says(0, &[]);
 }
 

@@ -1,7 +1,7 @@
 //! Real transport streams into units and back.
 
 use braidcast_core::Instant;
-use braidcast_media::ts::{NULL_PACKET, PACKET};
+use braidcast_media::ts::{NULL_PACKET, PACKET, Packet};
 use braidcast_media::{Format, Framing, Input, Kind, Pacer, Unit};
 use core::time::Duration;
 use proptest::prelude::*;
@@ -94,13 +94,98 @@ fn null_packets_cost_no_bytes_and_come_back_in_their_places() {
 #[test]
 fn a_picture_is_closed_when_its_pid_falls_silent() {
     let mut input = Input::new(Format::Ts, Framing::Datagrams);
-    input.push(Instant::ZERO, H265);
+    // Up to the last packet of the last picture, which would tell.
+    let last = H265.as_chunks::<PACKET>().0.iter().rposition(|packet| Packet::new(packet).pid() == 256).unwrap();
+    input.push(Instant::ZERO, &H265[..last * PACKET]);
     let at_once = core::iter::from_fn(|| input.poll()).count();
     let timeout = input.poll_timeout().unwrap();
     assert_eq!(timeout, Instant::from_millis(100));
     input.push(timeout, &[]);
     assert_eq!(core::iter::from_fn(|| input.poll()).count(), 1, "the last picture, after {at_once} units");
     assert_eq!(input.poll_timeout(), None);
+}
+
+/// For each picture, how many packets came behind its last one until it was there.
+fn waits(stream: &[u8]) -> Vec<u64> {
+    let mut input = Input::new(Format::Ts, Framing::Datagrams);
+    let mut waits = Vec::new();
+    for (n, packet) in (0..).zip(stream.as_chunks::<PACKET>().0) {
+        input.push(Instant::ZERO, packet);
+        let pictures = core::iter::from_fn(|| input.poll()).filter(|unit| unit.kind.is_video());
+        waits.extend(pictures.map(|unit| n + 1 - unit.runs.last().unwrap().end()));
+    }
+    waits
+}
+
+#[test]
+fn a_picture_is_there_with_its_last_packet_where_stuffing_ends_it() {
+    for clip in [H264, H265] {
+        let waits = waits(clip);
+        let at_once = waits.iter().filter(|wait| **wait == 0).count();
+        assert!(at_once * 20 >= waits.len() * 19, "{at_once} of {}: {waits:?}", waits.len());
+    }
+}
+
+/// `stream` with one more stuffed packet of the video's in front of the last packet of each picture: its multiplexer stuffs anywhere.
+fn stuffed_within(stream: &[u8]) -> Vec<u8> {
+    let (mut out, mut shift) = (Vec::new(), 0);
+    for packet in stream.as_chunks::<PACKET>().0 {
+        let mut packet = *packet;
+        let of_video = Packet::new(&packet).pid() == 256;
+        if of_video && Packet::new(&packet).is_stuffed() && packet[1] & 0x40 == 0 {
+            // The same without its last byte, then its last byte alone.
+            let length = usize::from(packet[4]);
+            let mut first = packet;
+            first[4] += 1;
+            first.copy_within(5 + length..PACKET - 1, 6 + length);
+            first[5 + length] = 0xff;
+            if length == 0 {
+                first[5] = 0;
+            }
+            first[3] = first[3] & 0xf0 | (first[3] + shift) & 0x0f;
+            out.extend_from_slice(&first);
+            shift += 1;
+            let last = packet[PACKET - 1];
+            packet[4] = 182;
+            packet[5] = 0;
+            packet[6..].fill(0xff);
+            packet[PACKET - 1] = last;
+        }
+        if of_video {
+            packet[3] = packet[3] & 0xf0 | (packet[3] + shift) & 0x0f;
+        }
+        out.extend_from_slice(&packet);
+    }
+    out
+}
+
+#[test]
+fn a_stream_that_is_stuffed_within_pictures_is_cut_wrongly_once() {
+    let stream = stuffed_within(H264);
+    let (units, plain) = (demux(&stream), demux(H264));
+    assert_eq!(put_together(&units), stream);
+    let pictures = |units: &[Unit]| units.iter().filter(|unit| unit.kind.is_video()).count();
+    assert_eq!(pictures(&units), pictures(&plain) + 1);
+    assert_eq!(
+        frame_list(&units.into_iter().filter(|unit| unit.pts.is_some()).collect::<Vec<_>>()),
+        frame_list(&plain)
+    );
+}
+
+#[test]
+fn a_clock_reference_alone_waits_for_no_picture() {
+    let mut input = Input::new(Format::Ts, Framing::Datagrams);
+    let cut = H264.as_chunks::<PACKET>().0.iter().rposition(|packet| {
+        let packet = Packet::new(packet);
+        packet.pid() == 256 && packet.is_stuffed()
+    });
+    input.push(Instant::ZERO, &H264[..(cut.unwrap() + 1) * PACKET]);
+    while input.poll().is_some() {}
+    let mut reference = [0xff; PACKET];
+    reference[..12].copy_from_slice(&[0x47, 1, 0, 0x20, 183, 0x10, 0, 0, 0, 0, 0x7e, 0]);
+    input.push(Instant::ZERO, &reference);
+    let unit = input.poll().unwrap();
+    assert_eq!((unit.kind, unit.reference, unit.bytes.len()), (Kind::Other, true, PACKET));
 }
 
 #[test]

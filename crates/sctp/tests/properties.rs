@@ -157,10 +157,10 @@ fn redundancy() -> impl Strategy<Value = Change> {
     let code = prop::sample::select(vec!["block:5,3", "convolutional:4,3,8", "tetrys:3,2,40"]);
     let code = prop::option::of(code.prop_map(|name| name.parse::<Code>().unwrap()));
     let artx = (prop::option::of(of(&Artx::ALL)), of(&ArtxFrom::ALL));
-    (code, of(&FecWindow::ALL), of(&FecLosses::ALL), artx, any::<bool>()).prop_map(
-        |(fec, fec_window, fec_losses, (artx, artx_from), fec_receive)| {
+    (code, of(&FecWindow::ALL), of(&FecLosses::ALL), artx, any::<(bool, bool)>()).prop_map(
+        |(fec, fec_window, fec_losses, (artx, artx_from), (fec_receive, reinject))| {
             let change = move |it: &mut Options| {
-                it.redundancy = RedundancyOptions { fec, fec_window, fec_losses, artx, fec_receive };
+                it.redundancy = RedundancyOptions { fec, fec_window, fec_losses, artx, fec_receive, reinject };
                 it.papers.artx_from = artx_from;
             };
             Change(Box::new(change))

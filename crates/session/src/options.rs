@@ -21,6 +21,8 @@ pub struct SenderOptions {
     pub reliable: bool,
     /// How lost packets are made up for without waiting a round trip, if the receiver takes redundancy. Default: not at all.
     pub redundancy: Redundancy,
+    /// What would be late over the path that it is on goes over a second one too, as far as that has room. Default: no.
+    pub reinject: bool,
     /// Which of the units that wait goes next, and which one never, by their kinds and deadlines. `None`: by kind alone. A reliable
     /// session does without. Default: `ring-sbpn2` (decision 13).
     pub queue: Option<Method>,
@@ -56,6 +58,7 @@ impl Default for SenderOptions {
             latency: Duration::from_millis(500),
             reliable: false,
             redundancy: Redundancy::None,
+            reinject: false,
             queue: Some(Method::RingSbpn2),
             scheduler: SchedulerKind::default(),
             congestion: Algorithm::Veno,
@@ -85,6 +88,7 @@ impl SenderOptions {
         transport.timers.give_up = self.give_up;
         knock(&mut transport);
         transport.redundancy = self.redundancy.transport();
+        transport.redundancy.reinject = self.reinject && !self.reliable;
         transport.limits.skip_tsns = self.skip_tsns;
         transport.events = self.events.clone();
         transport

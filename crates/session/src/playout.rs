@@ -2,7 +2,7 @@
 
 use crate::wire::UnitHeader;
 use braidcast_core::Instant;
-use braidcast_media::ts::{NULL_PACKET, PACKET};
+use braidcast_media::ts::{NULL_PACKET, PACKET, Packet};
 use braidcast_media::{Kind, Run};
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -11,6 +11,10 @@ use std::collections::BTreeMap;
 const SLACK: Duration = Duration::from_millis(2);
 /// A unit due later than its latency from now, by this much, is of a clock that jumped.
 const TOO_EARLY: Duration = Duration::from_secs(2);
+/// So late a unit that others lean on is handed out all the same: the buffer of a player bridges as much.
+pub(crate) const GRACE: Duration = Duration::from_millis(50);
+/// Elementary streams of which is known how far they were handed out.
+const MAX_PIDS: usize = 64;
 /// Runs of null packets in a row that are looked behind for one that is due.
 const NULL_RUNS: usize = 8;
 /// What the index costs for each run, roughly.
@@ -40,6 +44,8 @@ pub(crate) enum Release {
 pub(crate) enum Arrival {
     /// It waits for its turn.
     OnTime,
+    /// Its turn is over, but a decoder still gains by it: it leaves at once.
+    LateOfUse,
     /// Its turn is over; it was not taken.
     Late,
     /// It was sent again after an association broke, and was there before, or too late before.
@@ -62,6 +68,8 @@ struct Slot {
     bytes: Vec<u8>,
     runs_left: usize,
     plain: bool,
+    /// The PID of its first packet; `None` for plain messages.
+    pid: Option<u16>,
     first: u64,
     /// Index of the last packet less that of the first.
     distance: u64,
@@ -93,6 +101,8 @@ pub(crate) struct Playout {
     spare: Vec<Vec<u8>>,
     /// Index of the packet after the last one that was handed out.
     next_index: u64,
+    /// The same for each elementary stream, by PID.
+    next_of: Vec<(u16, u64)>,
     held: usize,
 }
 
@@ -106,6 +116,7 @@ impl Playout {
             free: Vec::new(),
             spare: Vec::new(),
             next_index: 0,
+            next_of: Vec::new(),
             held: 0,
         }
     }
@@ -168,11 +179,12 @@ impl Playout {
         let due = Self::due(header, offset);
         let latency = Duration::from_micros(u64::from(header.latency));
         let out_of_time = !header.reliable && (due <= now || due > now + latency + TOO_EARLY);
-        if first.first < self.next_index || out_of_time {
+        let late = first.first < self.next_index || out_of_time;
+        let pid = if header.kind == Kind::Data { None } else { pid_of(bytes) };
+        let is_there = header.again && self.waiting.contains_key(&first.first);
+        if is_there || late && !(due <= now + latency + TOO_EARLY && self.is_of_use(now, due, header, pid, first.first))
+        {
             return if header.again { Arrival::Again } else { Arrival::Late };
-        }
-        if header.again && self.waiting.contains_key(&first.first) {
-            return Arrival::Again;
         }
         let id = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
@@ -195,12 +207,25 @@ impl Playout {
             bytes: buffer,
             runs_left,
             plain: header.kind == Kind::Data,
+            pid,
             first: first.first,
             distance: last.end().saturating_sub(1).saturating_sub(first.first),
             due: due_of(header),
             span: i64::from(header.span) * 1000,
         };
-        Arrival::OnTime
+        if late { Arrival::LateOfUse } else { Arrival::OnTime }
+    }
+
+    /// Whether a decoder gains by a unit though its turn is over: others lean on it, and of its elementary stream nothing behind
+    /// it was handed out. A decoder that had begun a later picture would take it for one of another time.
+    fn is_of_use(&self, now: Instant, due: Instant, header: &UnitHeader, pid: Option<u16>, first: u64) -> bool {
+        let Some(pid) = pid.filter(|_| header.reference && !header.reliable && now.since(due) <= GRACE) else {
+            return false;
+        };
+        match self.next_of.iter().find(|(known, _)| *known == pid) {
+            Some((_, next)) => *next <= first,
+            None => self.next_of.len() < MAX_PIDS,
+        }
     }
 
     /// Puts what may leave at `now` into `out`, which is cleared first: packets up to `limit` bytes (at least one), or
@@ -275,7 +300,16 @@ impl Playout {
     /// Takes the first `count` packets off the run at `index`.
     fn advance(&mut self, index: u64, head: Waiting, count: u32) {
         self.waiting.remove(&index);
-        self.next_index = self.next_index.max(index + u64::from(count));
+        let next = index + u64::from(count);
+        self.next_index = self.next_index.max(next);
+        if let Some(pid) = self.slots[head.slot].pid.filter(|_| !head.null) {
+            let has_room = self.next_of.len() < MAX_PIDS;
+            match self.next_of.iter_mut().find(|(known, _)| *known == pid) {
+                Some((_, known)) => *known = next.max(*known),
+                None if has_room => self.next_of.push((pid, next)),
+                None => {}
+            }
+        }
         if count >= head.count {
             return self.give_back(head.slot);
         }
@@ -301,6 +335,11 @@ impl Playout {
             }
         }
     }
+}
+
+/// The PID of the first packet of a unit.
+fn pid_of(bytes: &[u8]) -> Option<u16> {
+    Some(Packet::new(bytes.first_chunk()?).pid())
 }
 
 /// When a unit's first packet is due in the sender's clock, ns.

@@ -47,6 +47,7 @@ impl Redundancy {
             fec_window: FecWindow::Outside,
             // Told of each loss, windows would not carry live video where it is needed most; of what full queues drop they are told.
             fec_losses: FecLosses::Queued,
+            ..RedundancyOptions::default()
         }
     }
 

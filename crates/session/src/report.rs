@@ -95,8 +95,11 @@ pub struct KindReport {
     pub abandoned: u64,
     /// Units that came on time.
     pub on_time: u64,
-    /// Units that came too late and were skipped.
+    /// Units that came too late. They were skipped, but for those of use.
     pub late: u64,
+    /// Units of these that were handed out all the same: others lean on them, they were 50 ms late at most, and nothing that comes
+    /// after them in their elementary stream had been handed out. The receiver knows.
+    pub late_of_use: u64,
     /// Units captured that have not come: unsent, given up, or still on the way.
     pub missing: u64,
     /// Units on time of all captured, 0 to 1; `None` before anything is known.
@@ -203,6 +206,7 @@ pub(crate) struct Counts {
     pub(crate) abandoned: [u64; KINDS],
     pub(crate) on_time: [u64; KINDS],
     pub(crate) late: [u64; KINDS],
+    pub(crate) late_of_use: [u64; KINDS],
     pub(crate) bytes: [u64; KINDS],
 }
 
@@ -218,6 +222,7 @@ impl Counts {
         sum(&mut self.abandoned, &earlier.abandoned);
         sum(&mut self.on_time, &earlier.on_time);
         sum(&mut self.late, &earlier.late);
+        sum(&mut self.late_of_use, &earlier.late_of_use);
         sum(&mut self.bytes, &earlier.bytes);
     }
 
@@ -252,6 +257,7 @@ impl Counts {
                 abandoned: self.abandoned[i],
                 on_time,
                 late,
+                late_of_use: self.late_of_use[i],
                 missing: captured - on_time - late,
                 on_time_share: (captured > 0).then(|| on_time as f64 / captured as f64),
                 bytes: self.bytes[i],

@@ -42,8 +42,10 @@ pub(crate) fn paths(report: &Report, end: End, name: impl Fn(&PathReport) -> Str
 pub(crate) fn kinds(report: &Report, style: Style) -> Table {
     let mut table = Table::new(&["frames", "captured", "on time", "late", "missing", "share"], style);
     for kind in &report.kinds {
-        let counts = [kind.captured, kind.on_time, kind.late, kind.missing].map(|n| (n.to_string(), Tone::Plain));
-        let cells = std::iter::once((kind.kind.to_owned(), Tone::Plain)).chain(counts);
+        let of_use = if kind.late_of_use > 0 { format!(" ({} of use)", kind.late_of_use) } else { String::new() };
+        let [captured, timely, missing] = [kind.captured, kind.on_time, kind.missing].map(|n| n.to_string());
+        let counts = [kind.kind.to_owned(), captured, timely, format!("{}{of_use}", kind.late), missing];
+        let cells = counts.into_iter().map(|text| (text, Tone::Plain));
         table.row(cells.chain([on_time(kind.on_time_share)]));
     }
     table
@@ -187,11 +189,19 @@ mod tests {
             abandoned: 0,
             on_time,
             late,
+            late_of_use: 0,
             missing: captured - on_time - late,
             on_time_share: None,
             bytes: 0,
         };
         Report { kinds: vec![kind], ..Report::default() }
+    }
+
+    #[test]
+    fn late_units_of_use_are_told_apart() {
+        let mut report = report(10, 6, 3);
+        report.kinds[0].late_of_use = 2;
+        assert!(kinds(&report, Style::of(false)).to_string().contains("3 (2 of use)"));
     }
 
     #[test]

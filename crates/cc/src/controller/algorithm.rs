@@ -1,4 +1,4 @@
-use super::{Controller, Setup, cubic, live, reno, veno};
+use super::{Controller, Setup, cubic, live, reno, scream, veno};
 
 /// Makes the registry from a row for each controller: its variant, its name, and the type that implements it.
 macro_rules! algorithms {
@@ -35,4 +35,6 @@ algorithms! {
     Cubic, "cubic", cubic::Cubic;
     /// Follows what the path delivers and bounds the time in queues; losses alone do not slow it down. For live media.
     Live, "live", live::Live;
+    /// SCReAM v2: holds a window by the time in queues, losses and marks (draft-johansson-ccwg-rfc8298bis-screamv2). For live media.
+    Scream, "scream", scream::Scream;
 }

@@ -8,6 +8,7 @@ mod algorithm;
 mod cubic;
 mod live;
 mod reno;
+mod scream;
 mod standard;
 mod veno;
 

@@ -41,6 +41,7 @@ fn behaviour() {
         ("cubic", vec![10, 80, 56, 70, 1], vec![10, 80, 56, 70, 1]),
         // It is told no rates here.
         ("live", vec![10, 40, 40, 40, 1], vec![10, 10, 10, 10, 1]),
+        ("scream", vec![10, 13, 9, 18, 1], vec![10, 2, 2, 2, 1]),
     ];
     assert_eq!(rows, expected);
 }

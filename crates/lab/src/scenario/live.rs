@@ -42,6 +42,7 @@ const KEYS: &[Key<Draft>] = &[
     key("cc", |it, v| put(&mut it.sender.congestion, word(v))),
     key("fec", |it, v| put(&mut it.sender.redundancy, word(v))),
     key("early", |it, v| put(&mut it.early, flag(v))),
+    key("reinject", |it, v| put(&mut it.sender.reinject, flag(v))),
     key("lead", |it, v| put(&mut it.lead, time(v))),
     // Read by `Clips`.
     key("clip", |_, _| Ok(())),

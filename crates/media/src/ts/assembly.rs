@@ -13,6 +13,12 @@ pub(crate) struct Assembly {
     pub(crate) scrambled: bool,
     pub(crate) random_access: bool,
     pub(crate) last_captured: Instant,
+    /// The last packet's continuity counter.
+    pub(crate) counter: u8,
+    /// Whether a packet had a payload: those that only carry a clock reference have none.
+    pub(crate) has_payload: bool,
+    /// The last packet ends a PES packet that told no length.
+    stuffed: bool,
     first_captured: Instant,
     runs: Vec<Run>,
     bytes: Vec<u8>,
@@ -31,6 +37,9 @@ impl Assembly {
             scrambled: false,
             random_access: false,
             last_captured: now,
+            counter: packet.counter(),
+            has_payload: false,
+            stuffed: false,
             first_captured: now,
             runs: Vec::new(),
             bytes: Vec::new(),
@@ -44,6 +53,9 @@ impl Assembly {
         self.scrambled |= packet.scrambled();
         self.random_access |= packet.random_access();
         self.last_captured = now;
+        self.counter = packet.counter();
+        self.has_payload |= !packet.payload().is_empty();
+        self.stuffed = self.starts && self.codec.is_video() && self.left.is_none() && packet.is_stuffed();
         self.left = self.left.map(|left| left.saturating_sub(packet.payload().len()));
         Run::append(&mut self.runs, index, false);
         self.bytes.extend_from_slice(bytes);
@@ -52,6 +64,11 @@ impl Assembly {
     /// Whether the PES packet has come to the end that its header announced.
     pub(crate) fn is_whole(&self) -> bool {
         self.left == Some(0)
+    }
+
+    /// Whether stuffing says that the PES packet ends here. Few multiplexers stuff in the middle of one.
+    pub(crate) fn is_stuffed(&self) -> bool {
+        self.stuffed
     }
 
     /// Bytes held.

@@ -18,6 +18,15 @@ const MAX_NULLS: u64 = 512;
 /// A unit that has not grown for this long is closed: its sender pauses, or its end cannot be seen.
 const IDLE: Duration = Duration::from_millis(100);
 
+/// What stuffing says in a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stuffing {
+    /// A picture was closed by a packet with this counter.
+    Closed(u8),
+    /// Nothing: pictures went on behind it.
+    Meaningless,
+}
+
 /// What a transport stream consisted of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DemuxStats {
@@ -31,10 +40,12 @@ pub struct DemuxStats {
 
 /// Cuts a transport stream into units.
 ///
+/// A picture whose PES packet tells no length is closed by the packet that stuffing makes shorter (§2.4.3.5), which nearly all end with, else when
+/// the next one starts, or 100 ms after its last packet. A stream that goes on behind stuffing is not believed again.
+///
 /// Call [`push`](Self::push) with each piece of the stream, then [`poll`](Self::poll) until it gives `None`; at the end
-/// [`finish`](Self::finish) and poll again. A picture whose PES packet tells no length is closed when the next one
-/// starts, or by a push (of no bytes, if need be) 100 ms after its last packet: see
-/// [`poll_timeout`](Self::poll_timeout).
+/// [`finish`](Self::finish) and poll again. [`poll_timeout`](Self::poll_timeout) says when to push,
+/// no bytes if need be, so that what stopped growing is closed.
 ///
 /// Memory: at most 8 MiB of growing units, two packets of unsynchronised bytes, 512 null packets as runs, and the units
 /// that wait to be polled.
@@ -52,6 +63,8 @@ pub struct Demux {
     nulls_captured: Instant,
     pictures: BTreeMap<u16, Picture>,
     h265: BTreeMap<u16, H265>,
+    /// By PID, what stuffing last said.
+    stuffing: BTreeMap<u16, Stuffing>,
     stream: Vec<u8>,
     ready: VecDeque<Unit>,
     nulls_total: u64,
@@ -78,6 +91,7 @@ impl Demux {
             nulls_captured: Instant::ZERO,
             pictures: BTreeMap::new(),
             h265: BTreeMap::new(),
+            stuffing: BTreeMap::new(),
             stream: Vec::new(),
             ready: VecDeque::new(),
             nulls_total: 0,
@@ -156,12 +170,23 @@ impl Demux {
         let pid = packet.pid();
         if packet.starts_unit() {
             self.close(pid);
+        } else if let Some(Stuffing::Closed(counter)) = self.stuffing.get(&pid)
+            && !self.open.contains_key(&pid)
+            && !packet.payload().is_empty()
+            && packet.counter() == (counter + 1) & 0x0f
+        {
+            self.stuffing.insert(pid, Stuffing::Meaningless);
         }
         let unit = self.open.entry(pid).or_insert_with(|| Assembly::new(now, packet, codec));
         unit.add(now, index, bytes);
         self.open_bytes += PACKET;
         let limit = if unit.codec == Codec::Other { MAX_SMALL } else { MAX_UNIT };
-        if unit.is_whole() || unit.len() >= limit {
+        let (is_stuffed, counter) = (unit.is_stuffed(), unit.counter);
+        // A clock reference alone waits for no picture.
+        if unit.is_whole() || unit.len() >= limit || !unit.has_payload {
+            self.close(pid);
+        } else if is_stuffed && self.stuffing.get(&pid) != Some(&Stuffing::Meaningless) {
+            self.stuffing.insert(pid, Stuffing::Closed(counter));
             self.close(pid);
         }
         if self.open_bytes >= MAX_OPEN {
@@ -184,6 +209,7 @@ impl Demux {
             Codec::Audio => (Kind::Audio, true),
             Codec::Tables => (Kind::Tables, true),
             Codec::Other => (Kind::Other, true),
+            _ if !unit.has_payload => (Kind::Other, true),
             Codec::H264 | Codec::H265 | Codec::Mpeg2 => {
                 self.picture(&unit).map_or((Kind::Other, true), |p| (p.kind, p.reference))
             }

@@ -61,6 +61,29 @@ impl<'a> Packet<'a> {
         }
     }
 
+    /// `continuity_counter`: goes up by 1, modulo 16, with each packet of a PID that has a payload.
+    pub const fn counter(&self) -> u8 {
+        self.0[3] & 0x0f
+    }
+
+    /// Whether there is a payload that stuffing in the adaptation field makes shorter than the packet has room for: there was no more of the PES packet
+    /// (§2.4.3.5, `stuffing_byte`).
+    pub fn is_stuffed(&self) -> bool {
+        if self.0[3] & 0x30 != 0x30 {
+            return false;
+        }
+        let field = self.adaptation();
+        // A length of 0 inserts a single stuffing byte.
+        let Some(flags) = field.first() else { return true };
+        let mut used =
+            1 + 6 * usize::from(flags >> 4 & 1) + 6 * usize::from(flags >> 3 & 1) + usize::from(flags >> 2 & 1);
+        // Private data and the extension begin with their own lengths.
+        for present in [flags & 0x02, flags & 0x01] {
+            used += if present != 0 { 1 + field.get(used).copied().map_or(0, usize::from) } else { 0 };
+        }
+        used < field.len()
+    }
+
     /// `random_access_indicator`: decoding can begin here.
     pub fn random_access(&self) -> bool {
         self.adaptation().first().is_some_and(|flags| flags & 0x40 != 0)

@@ -29,6 +29,7 @@ mod paths;
 mod plan;
 mod protect;
 mod receive;
+mod reinject;
 mod restart;
 mod sack;
 mod schedule;
@@ -64,6 +65,7 @@ use fec::Fec;
 use intake::Intake;
 use opening::Opening;
 use protect::Protection;
+use reinject::Reinjection;
 use sack::AckScratch;
 use settled::Settled;
 use state::State;
@@ -111,6 +113,8 @@ struct Open {
     /// Paths that what was lost leaves alone for the moment: it waits for a better one.
     refused: Avoided,
     ledger: Ledger,
+    /// What is about to be late goes over a second path too.
+    reinjection: Reinjection,
     /// One packet of lost chunks may leave that no window holds back (RFC 9260 §6.3.3 E3, §7.2.4 3).
     unheld_packet: bool,
     tracker: Tracker,
@@ -194,6 +198,7 @@ impl Open {
             queue,
             avoided: Avoided::default(),
             refused: Avoided::default(),
+            reinjection: Reinjection::default(),
             unheld_packet: false,
             reassembly: Reassembly::new(settled.receive_limits(&options)),
             ack: AckTimer::new(AckPolicy { every, delay, dac, path }),

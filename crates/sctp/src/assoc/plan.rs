@@ -64,6 +64,7 @@ impl Open {
     /// The next packet, if there is anything to send. Redundancy that can wait for more data waits if it `may_wait`.
     pub(super) fn plan(&mut self, now: Instant, may_wait: bool) -> Option<Plan> {
         self.announce_forward();
+        self.reinject(now);
         let (path, what) = self.next(now, may_wait)?;
         Some(self.plan_for(now, path, what))
     }

@@ -102,13 +102,21 @@ impl Open {
         open
     }
 
-    /// The same, for the paths that are ready.
+    /// The same, for the paths that are ready. A lost chunk is judged by its own deadline, and waits for none of the new data.
     fn first_repeat(&mut self, now: Instant, waiting: Waiting, views: &[PathView]) -> Option<PathIndex> {
-        let Self { scheduler, ledger, options, .. } = self;
+        let Self { scheduler, ledger, options, queue, .. } = self;
+        let lost = |tsn| {
+            let chunk = ledger.get(tsn).filter(|chunk| chunk.has_message());
+            chunk.map_or(waiting, |chunk| {
+                let message = queue.get(chunk.piece().message);
+                let (deadline, priority) = (message.expiry(), message.priority.index() as u8);
+                Waiting { bytes: chunk.len(), deadline, priority }
+            })
+        };
         let targets = ledger.repeats().filter_map(|(origin, priority, tsn)| {
             let target = match repeat_target(options, views, origin) {
                 Some(index) => views[index.get()].ready.then_some(index),
-                None => scheduler.pick(&View { now, paths: views, waiting }).map(PathIndex::new),
+                None => scheduler.pick(&View { now, paths: views, waiting: lost(tsn) }).map(PathIndex::new),
             };
             Some(((priority, tsn), target?))
         });

@@ -17,9 +17,16 @@ fn header(captured_ms: u64, span_ms: u32) -> UnitHeader {
     }
 }
 
+/// A packet that begins with its index, all of the same PID.
+fn packet(index: u8) -> [u8; PACKET] {
+    let mut packet = [index; PACKET];
+    packet[1..3].copy_from_slice(&[1, 0]);
+    packet
+}
+
 /// A unit of `count` packets from index `first` on, each filled with its index.
 fn insert(playout: &mut Playout, now_ms: u64, header: &UnitHeader, first: u64, count: u32) -> Arrival {
-    let bytes: Vec<u8> = (0..count).flat_map(|n| [(first + u64::from(n)) as u8; PACKET]).collect();
+    let bytes: Vec<u8> = (0..count).flat_map(|n| packet((first + u64::from(n)) as u8)).collect();
     let runs = [Run { first, count, null: false }];
     playout.insert(Instant::from_millis(now_ms), 0, header, runs.into_iter(), &bytes)
 }
@@ -75,8 +82,9 @@ fn null_packets_that_travel_with_a_later_unit_hold_up_nothing() {
 #[test]
 fn a_late_unit_is_not_taken_and_a_missing_one_is_not_waited_for() {
     let mut playout = Playout::new(Release::OnTime);
+    let alone = UnitHeader { reference: false, ..header(0, 0) };
     insert(&mut playout, 0, &header(40, 0), 4, 1);
-    assert_eq!(insert(&mut playout, 100, &header(0, 0), 0, 1), Arrival::Late, "due at this very moment");
+    assert_eq!(insert(&mut playout, 100, &alone, 0, 1), Arrival::Late, "due at this very moment");
     assert_eq!(leave(&mut playout, 140), [4]);
     assert_eq!(insert(&mut playout, 140, &header(45, 0), 3, 1), Arrival::Late, "packet 4 has left");
     assert_eq!(
@@ -84,6 +92,38 @@ fn a_late_unit_is_not_taken_and_a_missing_one_is_not_waited_for() {
         Arrival::Late,
         "due in five seconds, though the latency is 100 ms"
     );
+}
+
+#[test]
+fn what_others_lean_on_leaves_a_little_late_unless_something_behind_it_has_left() {
+    let mut playout = Playout::new(Release::OnTime);
+    assert_eq!(insert(&mut playout, 150, &header(0, 0), 0, 2), Arrival::LateOfUse, "50 ms late");
+    assert_eq!(playout.next_due(0), Some(Instant::from_millis(100)));
+    assert_eq!(leave(&mut playout, 150), [0, 1]);
+    assert_eq!(insert(&mut playout, 191, &header(40, 0), 2, 1), Arrival::Late, "51 ms late");
+    insert(&mut playout, 191, &header(120, 0), 6, 1);
+    assert_eq!(insert(&mut playout, 200, &header(80, 0), 4, 1), Arrival::LateOfUse, "6 waits");
+    assert_eq!(leave(&mut playout, 220), [4, 6]);
+    assert_eq!(insert(&mut playout, 221, &header(110, 0), 5, 1), Arrival::Late, "6 has left");
+    let again = UnitHeader { again: true, ..header(120, 0) };
+    assert_eq!(insert(&mut playout, 222, &again, 6, 1), Arrival::Again, "it was there");
+}
+
+#[test]
+fn what_leaves_of_another_stream_makes_nothing_useless() {
+    let mut playout = Playout::new(Release::OnTime);
+    let runs = |first| [Run::one(first, false)].into_iter();
+    let at = Instant::from_millis;
+    assert_eq!(playout.insert(at(0), 0, &header(20, 0), runs(1), &[9; PACKET]), Arrival::OnTime);
+    assert_eq!(leave(&mut playout, 120), [9]);
+    assert_eq!(insert(&mut playout, 130, &header(0, 0), 0, 1), Arrival::LateOfUse);
+    let data = UnitHeader { kind: Kind::Data, ..header(20, 0) };
+    assert_eq!(
+        playout.insert(at(130), 0, &data, runs(2), &packet(2)),
+        Arrival::Late,
+        "nothing is known of plain messages"
+    );
+    assert_eq!(leave(&mut playout, 130), [0]);
 }
 
 #[test]

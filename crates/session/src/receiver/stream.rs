@@ -348,10 +348,12 @@ impl Stream {
             arrived: now,
             path,
             on_time,
+            used: arrival != Arrival::Late,
         };
         let whole = if header.parts == 1 { entry } else { self.take_part(header.parts, entry)? };
         let counts = if whole.on_time { &mut self.counts.on_time } else { &mut self.counts.late };
         counts[whole.kind.index()] += 1;
+        self.counts.late_of_use[whole.kind.index()] += u64::from(whole.used && !whole.on_time);
         Some(whole)
     }
 
@@ -367,6 +369,7 @@ impl Stream {
             captured: unit.entry.captured.min(entry.captured),
             due: unit.entry.due.min(entry.due),
             on_time: unit.entry.on_time && entry.on_time,
+            used: unit.entry.used && entry.used,
             ..entry
         };
         if unit.missing == 0 {

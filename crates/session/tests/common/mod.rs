@@ -343,7 +343,7 @@ fn moving(seconds: u64, picture: impl Fn(u64) -> (Kind, u32, u64, u64)) -> Units
                 reference: kind != Kind::B,
                 pid: 256,
                 runs: vec![Run { first, count: packets, null: false }],
-                bytes: (first..first + u64::from(packets)).flat_map(packet).collect(),
+                bytes: (first..first + u64::from(packets)).flat_map(|n| packet_of(kind, n)).collect(),
                 first_captured: captured,
                 last_captured: captured + ms(span),
                 pts: None,
@@ -361,6 +361,18 @@ fn moving(seconds: u64, picture: impl Fn(u64) -> (Kind, u32, u64, u64)) -> Units
 pub(crate) fn packet(index: u64) -> [u8; PACKET] {
     let mut packet = [0x47; PACKET];
     packet[4..12].copy_from_slice(&index.to_be_bytes());
+    packet
+}
+
+/// The same with a PID of its kind: pictures have one together.
+fn packet_of(kind: Kind, index: u64) -> [u8; PACKET] {
+    let pid: u16 = match kind {
+        Kind::Tables => 0,
+        Kind::Audio => 257,
+        _ => 256,
+    };
+    let mut packet = packet(index);
+    packet[1..3].copy_from_slice(&pid.to_be_bytes());
     packet
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 /// The header of the CSV. Times are seconds of the receiver's clock, which starts at 0; `pts` counts 90 kHz.
-const HEAD: &str = "sequence,kind,reference,bytes,pts,captured_s,due_s,arrived_s,path,on_time";
+const HEAD: &str = "sequence,kind,reference,bytes,pts,captured_s,due_s,arrived_s,path,on_time,used";
 
 /// A line of CSV for each unit.
 pub(super) struct Log {
@@ -30,13 +30,13 @@ impl Log {
 
     /// Adds a line.
     pub(super) fn add(&mut self, entry: &LogEntry) -> Outcome {
-        let LogEntry { sequence, kind, reference, bytes, pts, captured, due, arrived, path, on_time } = entry;
+        let LogEntry { sequence, kind, reference, bytes, pts, captured, due, arrived, path, on_time, used } = entry;
         let pts = pts.map_or_else(String::new, |pts| pts.to_string());
         let [captured, due, arrived] = [captured, due, arrived].map(|at| at.as_secs_f64());
-        let (reference, on_time) = (u8::from(*reference), u8::from(*on_time));
+        let [reference, on_time, used] = [reference, on_time, used].map(|it| u8::from(*it));
         writeln!(
             self.file,
-            "{sequence},{kind},{reference},{bytes},{pts},{captured:.6},{due:.6},{arrived:.6},{path},{on_time}"
+            "{sequence},{kind},{reference},{bytes},{pts},{captured:.6},{due:.6},{arrived:.6},{path},{on_time},{used}"
         )
         .map_err(|e| self.full(&e))
     }

@@ -2,7 +2,7 @@ use crate::api::{Artx, FecLosses, FecWindow};
 use braidcast_core::Misuse;
 use braidcast_fec::Code;
 
-/// Redundancy by an erasure code.
+/// Redundancy by an erasure code, and by copies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RedundancyOptions {
     /// The erasure code that redundancy is sent by, if the peer takes it: lost chunks come back without a retransmission
@@ -17,6 +17,9 @@ pub struct RedundancyOptions {
     pub artx: Option<Artx>,
     /// Take redundancy from the peer even if `fec` sends none. Default false: with `fec` it is taken in any case.
     pub fec_receive: bool,
+    /// Chunks of messages with a deadline that would miss it over the path that they are on go over another one too, at the rate of that and while it has
+    /// room. Default false.
+    pub reinject: bool,
 }
 
 impl RedundancyOptions {

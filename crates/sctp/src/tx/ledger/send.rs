@@ -134,6 +134,36 @@ impl Ledger {
         self.copies.extend(urgent.map(|(index, _)| base + index as u64));
     }
 
+    /// What is in flight over `path`, has a deadline for which `late` says that it should, and was not copied before, is to go over another path too:
+    /// the oldest first, until `bytes` are reached. Returns the bytes of all that.
+    pub(crate) fn copy_late(
+        &mut self,
+        queue: &SendQueue,
+        path: PathIndex,
+        bytes: f64,
+        late: impl Fn(&Chunk, Instant) -> bool,
+    ) -> usize {
+        let (from, mut sum) = (self.copies.len(), 0);
+        let mut copies = core::mem::take(&mut self.copies);
+        for (tsn, _, chunk) in self.sent_over(path).filter(|(_, _, chunk)| !chunk.copied && chunk.has_message()) {
+            if sum as f64 >= bytes {
+                break;
+            }
+            if queue.get(chunk.piece.message).expiry().is_some_and(|expiry| late(chunk, expiry)) {
+                copies.push_back(tsn);
+                sum += chunk.len();
+            }
+        }
+        self.copies = copies;
+        for n in from..self.copies.len() {
+            let tsn = self.copies[n];
+            if let Some(chunk) = self.get_mut(tsn) {
+                chunk.copied = true;
+            }
+        }
+        sum
+    }
+
     /// The fast retransmission of the chunk `tsn` is due, and waits for the code until `until`.
     pub(crate) fn hold(&mut self, tsn: Tsn, until: Instant) {
         if let Some(chunk) = self.get_mut(tsn) {
