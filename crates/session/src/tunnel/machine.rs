@@ -5,11 +5,12 @@ use super::class::Class;
 use super::flow::Flow;
 use super::header::{self, FlowId, Header};
 use super::link::{Link, MAX_FLOWS};
+use super::permit::Permit;
 use super::settings::{SctpOptions, Settings};
 use crate::report::SecurityReport;
 use braidcast_core::{Datagram, Ecn, Heard, Instant, Machine, Misuse, Rng, Route, SocketId, Transmit};
 use braidcast_dccp::{ListenError, Options, Report, Sample, Samples};
-use braidcast_sctp::PathReport;
+use braidcast_sctp::{Fingerprint, PathReport};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -79,7 +80,9 @@ pub struct Tunnel {
     pub(super) settings: Settings,
     network: BTreeSet<SocketId>,
     locals: BTreeMap<SocketId, Local>,
-    forwards: Vec<(SocketAddr, Class)>,
+    pub(super) forwards: Vec<(SocketAddr, Class)>,
+    /// With a list of keys.
+    pub(super) permits: Option<BTreeMap<Fingerprint, Permit>>,
     pub(super) dial: Option<Dial>,
     pub(super) links: BTreeMap<LinkId, Link>,
     by_connection: BTreeMap<ConnectionId, LinkId>,
@@ -142,6 +145,7 @@ impl Tunnel {
             network: BTreeSet::new(),
             locals: BTreeMap::new(),
             forwards,
+            permits: None,
             dial: None,
             links: BTreeMap::new(),
             by_connection: BTreeMap::new(),
@@ -219,10 +223,11 @@ impl Tunnel {
 
     /// The socket that a new flow asked for.
     pub fn give_socket(&mut self, link: LinkId, id: FlowId, socket: SocketId) {
-        let Some(flow) = self.links.get_mut(&link).and_then(|link| link.flows.get_mut(&id)) else {
+        let port = self.links.get(&link).and_then(|link| link.flows.get(&id)).map(|flow| flow.port);
+        let Some((target, _)) = port.and_then(|port| self.forward(link, port)) else {
             return self.happenings.push_back(Happening::FreeSocket(socket));
         };
-        let Some(&(target, _)) = self.forwards.get(usize::from(flow.port)) else { return };
+        let Some(flow) = self.links.get_mut(&link).and_then(|link| link.flows.get_mut(&id)) else { return };
         let route = Route::new(socket, target);
         flow.local = Some(route);
         self.out.extend(flow.pending.drain(..).map(|datagram| (route, datagram)));
@@ -306,7 +311,7 @@ impl Tunnel {
                 let Some(port) = self.links.get(&link).and_then(|link| Some(link.flows.get(&flow)?.port)) else {
                     return;
                 };
-                if self.forwards.get(usize::from(port)).is_none_or(|(target, _)| *target != remote) {
+                if self.forward(link, port).is_none_or(|(target, _)| target != remote) {
                     return; // from somebody who was not asked
                 }
                 (link, flow)
@@ -398,6 +403,10 @@ impl Tunnel {
                 known.unwrap_or_else(|| self.add_link(now, route))
             }
         };
+        if !self.admit(id, link_id) {
+            // Its key was taken out of the list while it connected.
+            return self.endpoint.abort(now, id, "this key may reach nothing");
+        }
         let Some(link) = self.links.get_mut(&link_id) else { return };
         if let Some(old) = link.connection.filter(|&old| old != id) {
             self.by_connection.remove(&old);
@@ -465,7 +474,8 @@ impl Tunnel {
             if id.ours {
                 return Some(message);
             }
-            let Some(&(target, class)) = self.forwards.get(usize::from(port)) else {
+            let Some((target, class)) = self.forward(link_id, port) else {
+                let link = self.links.get_mut(&link_id)?;
                 link.dropped.no_forward += 1;
                 if !std::mem::replace(&mut self.said_no_forward, true) {
                     self.happenings.push_back(Happening::NoForward(port));
