@@ -1,5 +1,5 @@
 # The commands for people who use or build Braidcast. Each installs what it lacks (tools/setup.sh).
-.PHONY: help demo test call bench lab lint fuzz soak chaos format check clippy unit docs
+.PHONY: help demo test call bench lab lint fuzz fuzz-smoke soak chaos format check clippy unit docs
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -39,9 +39,10 @@ demo:
 test: export BRAIDCAST_REQUIRE_TOOLS = 1
 test:
 	@tools/setup.sh test
-	@$(MAKE) --no-print-directory lint unit docs
-	$(call step,fuzz: $(FUZZ_SMOKE) s for each target)
-	@tools/fuzz.sh $(FUZZ_SMOKE)
+	@$(MAKE) --no-print-directory lint
+	$(call step,building the tests)
+	cargo test --locked --workspace --no-run --quiet
+	@tools/beside.sh '$(MAKE) --no-print-directory docs fuzz-smoke' '$(MAKE) --no-print-directory unit'
 	$(call step,all passed)
 
 lint: format check clippy
@@ -88,6 +89,10 @@ lab:
 	@tools/setup.sh lab
 	cargo run --locked --release --quiet --package braidcast -- lab run all --runs 10
 	cargo run --locked --release --quiet --package braidcast -- lab report
+
+fuzz-smoke:
+	$(call step,fuzz: $(FUZZ_SMOKE) s for each target)
+	@tools/fuzz.sh $(FUZZ_SMOKE)
 
 fuzz:
 	@tools/setup.sh fuzz

@@ -2,6 +2,7 @@
 """Braidcast beside other protocols and libraries on this machine, in one run: CPU seconds of both ends, throughput, ratios.
 
   benches/run.py [bulk|live|fec|redundancy] [--runs 5] [--only NAME,NAME] [--nopin] [--json FILE]
+  benches/run.py before --before PROGRAM [--runs 5] …
 
 Each round runs every peer once, in turn; each figure is the min, median and max over the rounds, each ratio the median of
 the rounds' own ratios. Trust CPU seconds and ratios; Gbit/s depends on what else the machine does. The server has CPU 1,
@@ -15,6 +16,8 @@ the client CPU 0, unless --nopin.
         so it decodes with and without.
   redundancy
         bulk at 1 Gbit/s with and without 10 % of redundancy, by each kind of code.
+  before
+        this version beside an older build of `braidcast`, in pairs, neither encrypting: what a change costs.
 To add a peer: a line in bulk_peers, live_peers, redundancy_peers or fec_peers.
 """
 import argparse
@@ -39,6 +42,7 @@ TSCTP = "/usr/lib/usrsctp/tsctp"
 OURS = "braidcast"
 MB = 10**6
 LIVE_MBIT, LIVE_SECS = 20, 10
+CODES = ["none", "block:10,9", "convolutional:10,9,20", "tetrys:10,9,200"]
 # A peer that takes longer than this hangs.
 LIMIT_SECS = 120
 
@@ -90,13 +94,48 @@ def bulk_peers(bin_dir, ours, tmp):
 
 def redundancy_peers(ours):
     """The first is without; 1 Gbit/s is sent in any case, and redundancy comes on top of it."""
-    codes = ["none", "block:10,9", "convolutional:10,9,20", "tetrys:10,9,200"]
     return {
         f"{OURS}, {code}": Bulk(
             f"{ours} perf server 127.0.0.1:{port}",
             f"{ours} perf client 127.0.0.1:{port} --rate 1gbit --fec {code} --bytes {500 * MB}", 500 * MB)
-        for port, code in enumerate(codes, 7511)
+        for port, code in enumerate(CODES, 7511)
     }
+
+
+def before_peers(ours, before):
+    """Each row by the older program, then by ours; (bulk, live). Programs from before there was encryption know no `--plain`."""
+    programs = {"before": before, "now": ours}
+    text = {name: subprocess.run([path, "perf", "client", "--help"], capture_output=True, text=True).stdout for name, path in programs.items()}
+    plain = {name: "--plain" if "--plain" in text[name] else "" for name in programs}
+    rows = {"SCTP": ("", ""), "DCCP ccid2": ("--dccp ccid2", ""), "DCCP ccid3": ("--dccp ccid3", "")}
+    rows |= {f"SCTP, {code}, 1 Gbit/s": ("", f"--rate 1gbit --fec {code}") for code in CODES}
+    bulk, live = {}, {}
+    for port, (row, (both, sender)) in enumerate(rows.items(), 7701):
+        for name, program in programs.items():
+            both_too = both or plain[name]
+            bulk[row, name] = Bulk(
+                f"{program} perf server 127.0.0.1:{port} {both_too}",
+                f"{program} perf client 127.0.0.1:{port} --bytes {500 * MB} {both_too} {sender}", 500 * MB)
+    for row, ports in {"live, two paths": [7751, 7752], "live, one path": [7753]}.items():
+        for name, program in programs.items():
+            at = ",".join(f"127.0.0.1:{port}" for port in ports)
+            to = " ".join(f"--to 127.0.0.1:{port}" for port in ports)
+            source, sink = ports[0] + 10, ports[0] + 20
+            live[row, name] = Live(
+                f"{program} receive {at} udp://127.0.0.1:{sink} {plain[name]}",
+                f"{program} send udp://127.0.0.1:{source} {to} {plain[name]}", source, sink)
+    return bulk, live
+
+
+def before_table(results, cost, unit):
+    print(f"| row | CPU-s per {unit} before | now | now : before (min / median / max of the pairs) |\n|---|---|---|---|")
+    for row in dict.fromkeys(row for row, _ in results):
+        pairs = [pair for pair in zip(results[row, "before"], results[row, "now"]) if all(pair)]
+        if not pairs:
+            print(f"| {row} | failed | | |")
+            continue
+        old, new = (statistics.median(figures[cost] for figures in side) for side in zip(*pairs))
+        print(f"| {row} | {old:.3g} | {new:.3g} | {spread([new[cost] / old[cost] for old, new in pairs], '%.2f')} |")
 
 
 def redundancy_table(results):
@@ -356,12 +395,15 @@ def live_file():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=["bulk", "live", "fec", "redundancy", "all"], default="all")
+    parser.add_argument("what", nargs="?", choices=["bulk", "live", "fec", "redundancy", "before", "all"], default="all")
+    parser.add_argument("--before", metavar="PROGRAM", help="an older build of braidcast, for `before`")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", help="these peers, by name, with commas between")
     parser.add_argument("--nopin", action="store_true")
     parser.add_argument("--json", type=Path, metavar="FILE")
     args = parser.parse_args()
+    if (args.what == "before") != (args.before is not None):
+        parser.error("`before` needs --before PROGRAM, an older build of braidcast; no other table takes it")
 
     chosen = lambda peers: {name: peer for name, peer in peers.items() if not args.only or name in args.only.split(",")}
     pins = (None, None) if args.nopin or os.cpu_count() < 2 else (0, 1)
@@ -386,6 +428,16 @@ def main():
             everything["redundancy"] = rounds(peers, args.runs, lambda peer: run_bulk(peer, pins))
             print("\n## Redundancy, bulk at 1 Gbit/s, one path, loopback\n")
             redundancy_table(everything["redundancy"])
+        if args.what == "before":
+            bulk, live = before_peers(str(ours), args.before)
+            file = live_file()
+            print("\n## Before and now, neither encrypts\n")
+            found = rounds(bulk, args.runs, lambda peer: run_bulk(peer, pins))
+            before_table(found, "cpu_per_gb", "GB")
+            print()
+            found_live = rounds(live, args.runs, lambda peer: run_live(peer, bin_dir, file))
+            before_table(found_live, "cpu_per_30s", "30 s")
+            everything["before"] = {f"{row}, {name}": runs for (row, name), runs in {**found, **found_live}.items()}
         if args.what in ("live", "all"):
             file = live_file()
             everything["live"] = rounds(chosen(live_peers(ours)), args.runs, lambda peer: run_live(peer, bin_dir, file))

@@ -31,7 +31,7 @@ status=0
 for target; do
     corpus=fuzz/corpus/$target seeds=fuzz/seeds/$target artifacts=fuzz/artifacts/$target/ log=$(mktemp)
     mkdir -p "$corpus" "$artifacts" "$seeds"
-    if RUST_BACKTRACE=0 "$bin/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=512 -malloc_limit_mb=128 -max_len=32768 -print_final_stats=1 \
+    if RUST_BACKTRACE=0 "$bin/$target" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=512 -malloc_limit_mb=128 -max_len=32768 -print_final_stats=1 \
         -artifact_prefix="$artifacts" "$corpus" "$seeds" </dev/null >"$log" 2>&1; then
         runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
         covered=$(grep -oE 'cov: [0-9]+' "$log" | tail -n 1)

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Runs two commands at once: the second in front, the first at a lower priority, with its output shown when both are done.
+#   tools/beside.sh BEHIND FRONT           fails if either fails
+# For work that only computes, beside tests that mostly wait.
+set -euo pipefail
+
+behind=${1:?usage: tools/beside.sh BEHIND FRONT} front=${2:?usage: tools/beside.sh BEHIND FRONT}
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# What runs behind does not hear Ctrl-C by itself.
+trap 'trap - TERM; kill 0' INT TERM
+nice -n 5 bash -c "$behind" >"$log" 2>&1 </dev/null &
+status=0
+bash -c "$front" || status=$?
+wait $! || status=$?
+cat "$log"
+exit "$status"
