@@ -2,10 +2,13 @@
 
 mod common;
 
-use braidcast_sctp::{Event, LossDetection, Options, SchedulerKind, SendOptions};
+use braidcast_core::Machine;
+use braidcast_sctp::{CloseReason, Event, LossDetection, Options, SchedulerKind, SendOptions};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::LinkModel;
+use common::hand::Hand;
 use common::{Pair, link, ms, pattern, transfer};
+use core::time::Duration;
 
 fn lossy(percent: u32) -> LinkModel {
     LinkModel { loss: format!("{percent}%").parse().unwrap(), ..link(10, 15) }
@@ -71,8 +74,27 @@ fn a_shutdown_delivers_everything_first() {
         pair.net.node(pair.client).association(pair.client_id).is_none()
     });
     assert!(received == data);
-    assert!(matches!(pair.client_events.last(), Some(Event::Closed(braidcast_sctp::CloseReason::Shutdown))));
+    assert!(matches!(pair.client_events.last(), Some(Event::Closed(CloseReason::Shutdown))));
     pair.run(ms(1000));
-    assert!(matches!(pair.server_events.last(), Some(Event::Closed(braidcast_sctp::CloseReason::Shutdown))));
+    assert!(matches!(pair.server_events.last(), Some(Event::Closed(CloseReason::Shutdown))));
     assert_eq!(pair.net.node(pair.server).associations().count(), 0);
+}
+
+/// The last packet of a shutdown is lost, and who sent it is gone: what it would say is known.
+#[test]
+fn a_lost_last_word_holds_nobody_up() {
+    let mut hand = Hand::new(&Options::live());
+    let id = hand.connect();
+    hand.settle();
+    let now = hand.now;
+    hand.client.association_mut(id).unwrap().shutdown(now);
+    hand.client_sends().iter().for_each(|packet| hand.server_gets(0, packet));
+    let began = hand.now;
+    while let Some(due) = hand.server.poll_timeout() {
+        assert!(due < began + Duration::from_secs(60), "it still waits");
+        hand.now = due;
+        hand.server_sends();
+    }
+    assert!(matches!(hand.server_events().last(), Some(Event::Closed(CloseReason::Shutdown))));
+    assert!(hand.now > began + ms(1000), "it asks again before it gives up");
 }

@@ -14,23 +14,34 @@ const STALE: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub(super) struct Delay {
     shortest: QueueingDelay,
-    /// When that was last.
-    measured: Instant,
+    /// By the latest measurement, as packets ask for it.
+    latest: Option<Latest>,
+}
+
+/// The delay to the receiver by one measurement.
+#[derive(Clone, Copy, Debug)]
+struct Latest {
+    /// From then on it is stale, and the queue that it met is gone.
+    stale: Instant,
+    one_way: Duration,
+    /// Without any queue.
+    free: Duration,
 }
 
 impl Delay {
     /// Round trips take `smoothed`, by a new measurement.
     fn observe(&mut self, now: Instant, smoothed: Duration) {
         self.shortest.observe(now, smoothed);
-        self.measured = now;
+        let shortest = self.shortest.base().unwrap_or(smoothed);
+        let one_way = |present| RoundTrips { shortest, present, queued: None }.one_way();
+        let stale = now + STALE.max(smoothed * 2);
+        self.latest = Some(Latest { stale, one_way: one_way(smoothed), free: one_way(shortest) });
     }
 
     /// What is known at `now`.
-    fn round_trips(&self, now: Instant, smoothed: Duration) -> RoundTrips {
-        let shortest = self.shortest.base().unwrap_or(smoothed);
+    fn one_way(&self, now: Instant) -> Option<Duration> {
         // A queue that discards all that would come too late would never learn that the way is free.
-        let stale = now.since(self.measured) >= STALE.max(smoothed * 2);
-        RoundTrips { shortest, present: if stale { shortest } else { smoothed }, queued: None }
+        self.latest.map(|latest| if now >= latest.stale { latest.free } else { latest.one_way })
     }
 }
 
@@ -39,7 +50,7 @@ impl Connection {
     /// measured.
     pub fn one_way_delay(&self, now: Instant) -> Option<Duration> {
         match self.options.one_way_delay {
-            OneWayDelay::Measured => self.rtt().map(|rtt| self.delay.round_trips(now, rtt).one_way()),
+            OneWayDelay::Measured => self.delay.one_way(now).or_else(|| self.rtt().map(|rtt| rtt / 2)),
             OneWayDelay::HalfRoundTrip => self.rtt().map(|rtt| rtt / 2),
             OneWayDelay::Known(delay) => Some(delay),
         }
@@ -65,11 +76,12 @@ mod tests {
     fn what_stood_in_queues_two_seconds_ago_is_forgotten() {
         let mut delay = Delay::default();
         let at = Instant::from_millis;
+        assert_eq!(delay.one_way(at(1000)), None);
         delay.observe(at(1000), ms(100));
-        assert_eq!(delay.round_trips(at(1000), ms(100)).one_way(), ms(50));
+        assert_eq!(delay.one_way(at(1000)), Some(ms(50)));
         delay.observe(at(1400), ms(180));
-        assert_eq!(delay.round_trips(at(3399), ms(180)).one_way(), ms(130));
-        assert_eq!(delay.round_trips(at(3400), ms(180)).one_way(), ms(50));
-        assert_eq!(delay.round_trips(at(1000), ms(180)).one_way(), ms(130), "a clock that steps back is no harm");
+        assert_eq!(delay.one_way(at(3399)), Some(ms(130)));
+        assert_eq!(delay.one_way(at(3400)), Some(ms(50)));
+        assert_eq!(delay.one_way(at(1000)), Some(ms(130)), "a clock that steps back is no harm");
     }
 }

@@ -56,7 +56,7 @@ impl Connection {
             self.key_timeout(),
             self.path_size.timer().filter(|_| matches!(self.phase, Phase::Open)),
         ];
-        times.into_iter().flatten().min()
+        times.into_iter().fold(None, |first, at| first.into_iter().chain(at).min())
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {

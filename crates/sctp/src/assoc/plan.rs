@@ -99,8 +99,10 @@ impl Open {
         if open.is_some() {
             return open;
         }
-        let path = self.sack_path().filter(|_| self.ack.due(now) && self.state.is_up())?;
-        Some((path, What::Sack))
+        if !self.ack.due(now) || !self.state.is_up() {
+            return None;
+        }
+        Some((self.sack_path()?, What::Sack))
     }
 
     /// What goes along with what is first.

@@ -45,6 +45,7 @@ impl<'a> Inbound<'a> {
 
     /// The next chunk that counts, or why it cannot be read. What must be authenticated (RFC 4895 §6.3) by `keys` and is not is
     /// passed over without a word.
+    #[inline]
     pub(super) fn next(
         &mut self,
         keys: Option<&AuthKeys>,
@@ -115,10 +116,13 @@ impl Open {
             if !self.handle_chunk(now, path, raw, chunk, inbound.authenticated, &mut arrivals) || self.is_closed() {
                 break;
             }
-            arrived = self.paths.by_route(route); // A chunk may have taken the path away.
+            if self.paths.have_changed() {
+                arrived = self.paths.by_route(route); // A chunk may have taken the path away.
+            }
         }
         let carried = arrivals.carried;
-        let Some(arrived) = self.paths.by_route(route) else { return };
+        let arrived = if self.paths.have_changed() { self.paths.by_route(route) } else { arrived };
+        let Some(arrived) = arrived else { return };
         self.take_recovered(now, arrived, &mut arrivals);
         let path = &mut self.paths[arrived];
         path.on_packet_received(inbound.bytes.len());

@@ -46,6 +46,9 @@ impl Open {
             self.avoided = Avoided::default();
             return None;
         }
+        if let Some(only) = self.paths.only() {
+            return self.open_only(now, only, new_data).map(|what| (only, what));
+        }
         let mut views = core::mem::take(&mut self.scratch.views);
         self.fill_views(now, &mut views);
         for (place, view) in views.iter_mut().enumerate().filter(|(_, view)| view.ready) {
@@ -66,6 +69,18 @@ impl Open {
         }
         self.scratch.views = views;
         open
+    }
+
+    /// What data goes over the path `only`, with no other one to choose.
+    fn open_only(&mut self, now: Instant, only: PathIndex, new_data: bool) -> Option<What> {
+        let active = self.paths[only].rank().is_some();
+        let ready = active && self.path_has_room(only) && self.paths[only].is_paced_in(now);
+        self.choose(now, Some(only).filter(|_| ready).into_iter());
+        self.refused = Avoided::default();
+        if !self.ledger.has_no_repeats() && (ready || (active && self.unheld_packet)) {
+            return Some(What::Repeat);
+        }
+        (new_data && ready && self.suits_new(only)).then_some(What::New)
     }
 
     /// The path for the first of the lost chunks whose path is ready.

@@ -9,6 +9,11 @@ use braidcast_core::Instant;
 /// T5-shutdown-guard lasts so many RTO.Max (RFC 9260 §9.2).
 const GUARD_RTO_MAX: u32 = 5;
 
+/// SHUTDOWN ACKs that are sent again without an answer, before the peer counts as gone. Both ends have all by then: what is waited
+/// for is SHUTDOWN COMPLETE, which may have been lost with the peer's last word. RFC 9260 §9.2 would go on until the peer counts as
+/// unreachable, which may be never here, and call it a failure.
+const MOST_SHUTDOWN_ACKS: u32 = 5;
+
 impl Open {
     pub(super) fn begin_shutdown(&mut self, now: Instant) {
         if self.is_established() {
@@ -38,7 +43,7 @@ impl Open {
     fn closing(&self, now: Instant) -> Closing {
         let rto = self.paths.iter().filter(|path| path.is_usable()).map(|path| path.rtt().rto()).min();
         let repeat = now + rto.unwrap_or(self.options.timers.rto.initial);
-        Closing { repeat, guard: now + self.options.timers.rto.max * GUARD_RTO_MAX }
+        Closing { repeat, guard: now + self.options.timers.rto.max * GUARD_RTO_MAX, repeats: 0 }
     }
 
     /// SHUTDOWN or SHUTDOWN ACK, as the state has it; over all paths if none answers.
@@ -64,8 +69,13 @@ impl Open {
         if now < closing.repeat {
             return;
         }
+        closing.repeats += 1;
+        let repeats = closing.repeats;
         let index = self.paths.for_control(None);
         closing.repeat = now + index.map_or(rto_max, |index| self.paths[index].rtt().rto());
+        if matches!(self.state, State::ShutdownAckSent(_)) && repeats > MOST_SHUTDOWN_ACKS {
+            return self.close(CloseReason::Shutdown);
+        }
         if let Some(index) = index {
             self.path_failed(index);
         }

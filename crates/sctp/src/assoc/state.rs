@@ -37,6 +37,8 @@ pub(crate) struct Closing {
     pub(crate) repeat: Instant,
     /// When patience ends.
     pub(crate) guard: Instant,
+    /// How often it was sent again.
+    pub(crate) repeats: u32,
 }
 
 impl State {

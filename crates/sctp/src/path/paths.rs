@@ -80,6 +80,11 @@ impl Paths {
         self.places.len()
     }
 
+    /// The path, where there never was a second one at a time.
+    pub(crate) fn only(&self) -> Option<PathIndex> {
+        if let [Some(_)] = self.places[..] { Some(PathIndex::new(0)) } else { None }
+    }
+
     /// The path in `place`, if there is one.
     pub(crate) fn at(&self, place: usize) -> Option<PathIndex> {
         self.places.get(place)?.as_ref().map(|_| PathIndex::new(place))
@@ -109,6 +114,11 @@ impl Paths {
     /// Routes that became or ceased to be paths since the last call, for the endpoint's index.
     pub(crate) fn take_changes(&mut self) -> impl Iterator<Item = (Route, bool)> + '_ {
         self.changes.drain(..)
+    }
+
+    /// Whether paths came or went since then.
+    pub(crate) const fn have_changed(&self) -> bool {
+        !self.changes.is_empty()
     }
 
     /// When a path last answered; `None` before the first answer.

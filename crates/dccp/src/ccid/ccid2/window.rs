@@ -6,6 +6,8 @@ use braidcast_cc::{Acked, Algorithm, Conditions, Controller, Setup, Signal, Stan
 pub(super) struct Window {
     controller: Box<dyn Controller>,
     packet: usize,
+    /// What the controller's window comes to, as every packet asks for it.
+    cwnd: u32,
 }
 
 /// Why the window is reduced.
@@ -20,7 +22,15 @@ impl Window {
     pub(super) fn new(algorithm: Algorithm, packet: usize, initial: u32) -> Self {
         let packet = packet.max(1);
         let setup = Setup { initial: packet * initial as usize, ..Setup::new(Standard::RFC_4341, packet) };
-        Self { controller: algorithm.controller(&setup), packet }
+        let mut window = Self { controller: algorithm.controller(&setup), packet, cwnd: 0 };
+        window.tell(|_| ());
+        window
+    }
+
+    /// All that the controller is told goes through here.
+    fn tell(&mut self, what: impl FnOnce(&mut dyn Controller)) {
+        what(&mut *self.controller);
+        self.cwnd = (self.controller.window() / self.packet).try_into().unwrap_or(u32::MAX);
     }
 
     /// Bytes that `packets` stand for.
@@ -29,8 +39,8 @@ impl Window {
     }
 
     /// Packets that may be out, one at least.
-    pub(super) fn cwnd(&self) -> u32 {
-        (self.controller.window() / self.packet).try_into().unwrap_or(u32::MAX)
+    pub(super) const fn cwnd(&self) -> u32 {
+        self.cwnd
     }
 
     /// Slow start threshold; `u32::MAX` before anything has set it.
@@ -40,40 +50,43 @@ impl Window {
 
     /// A packet left.
     pub(super) fn on_sent(&mut self, path: &Conditions<'_>) {
-        self.controller.on_sent(path, self.packet);
+        let packet = self.packet;
+        self.tell(|controller| controller.on_sent(path, packet));
     }
 
     /// An acknowledgement came.
     pub(super) fn on_acked(&mut self, path: &Conditions<'_>, acked: &Acked) {
-        self.controller.on_acked(path, acked);
+        self.tell(|controller| controller.on_acked(path, acked));
     }
 
     /// A packet was lost or marked, the first of those that were sent before that was noticed, or another one.
     pub(super) fn on_congestion(&mut self, path: &Conditions<'_>, why: Congestion, new_round: bool) {
         let signal = Signal { bytes: self.packet, new_round };
-        match why {
-            Congestion::Lost => self.controller.on_lost(path, &signal),
-            Congestion::Marked => self.controller.on_marked(path, &signal),
-        }
+        self.tell(|controller| match why {
+            Congestion::Lost => controller.on_lost(path, &signal),
+            Congestion::Marked => controller.on_marked(path, &signal),
+        });
     }
 
     /// All that was out is lost.
     pub(super) fn on_timeout(&mut self, path: &Conditions<'_>) {
-        self.controller.on_timeout(path);
+        self.tell(|controller| controller.on_timeout(path));
     }
 
     /// Nothing was sent for a timeout: no more than `initial` packets, and slow start from there.
     pub(super) fn on_idle(&mut self, path: &Conditions<'_>, initial: u32) {
-        self.controller.on_idle(path, self.bytes(initial));
+        let window = self.bytes(initial);
+        self.tell(|controller| controller.on_idle(path, window));
     }
 
     /// Slow start ends here.
     pub(super) fn leave_slow_start(&mut self, path: &Conditions<'_>) {
-        self.controller.settle(path, self.controller.window());
+        self.tell(|controller| controller.settle(path, controller.window()));
     }
 
     /// One packet less, and slow start ends.
     pub(super) fn shrink(&mut self, path: &Conditions<'_>) {
-        self.controller.settle(path, self.controller.window().saturating_sub(self.packet));
+        let packet = self.packet;
+        self.tell(|controller| controller.settle(path, controller.window().saturating_sub(packet)));
     }
 }
