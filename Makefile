@@ -1,5 +1,5 @@
-# The commands for people who use or build Braidcast. Each installs what it lacks (tools/setup.sh).
-.PHONY: help demo test call bench lab lint fuzz fuzz-smoke soak chaos format check clippy unit docs
+# The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
+.PHONY: help demo test quick msrv miri deny reference book dist dist-test call bench lab lint fuzz fuzz-smoke soak chaos format check clippy unit docs
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -15,15 +15,24 @@ SOAK_TIME ?= 600
 CHAOS_HOURS ?= 24
 CHAOS_MINUTES ?= 60
 
+# Crates whose unit tests `make quick` runs.
+QUICK := $(foreach crate,core queue fec cc mpath media secure sctp dccp sim session trace viz lab,--package braidcast-$(crate))
+
 step = @printf '\n==> %s\n' '$(1)'
 
 help:
 	@echo "make demo    live video over two bad networks, each alone and both together, on this machine"
 	@echo "make test    every check that CI makes"
+	@echo "make quick   formatting and the tests that need no network, no clock and no other program: under two minutes once built"
 	@echo "make call    a call beside TCP through the tunnel, by each send queue; keeps the recordings in target/call"
 	@echo "make bench   speed and CPU beside other protocols, in one run"
 	@echo "make lab     all experiments, beside published values and ns-2's; then the report lab-report.html"
-	@echo "make lint    formatting, clippy and the layers only"
+	@echo "make lint    formatting, layers, licences and clippy only"
+	@echo "make msrv    compiles with the oldest Rust that Cargo.toml promises"
+	@echo "make miri    the kernels' tests under Miri (nightly compiler)"
+	@echo "make dist    a Debian package and a tarball in target/dist; make dist-test installs it in a clean Debian"
+	@echo "make book    the manual as HTML in target/book (mdBook)"
+	@echo "make reference  writes the manual's generated page anew"
 	@echo "make fuzz    $(FUZZ_TIME) s of fuzzing for each target (FUZZ_TIME=N for another time)"
 	@echo "make soak    property tests of the protocols on new networks and messages for $(SOAK_TIME) s (SOAK_TIME=N)"
 	@echo "make chaos   random faults over three networks, for a stream and for files: $(CHAOS_HOURS) simulated hours (CHAOS_HOURS=N),"
@@ -45,7 +54,15 @@ test:
 	@tools/beside.sh '$(MAKE) --no-print-directory docs fuzz-smoke' '$(MAKE) --no-print-directory unit'
 	$(call step,all passed)
 
-lint: format check clippy
+# The protocols over the simulator; parsers, codes, queues; what the command line takes, refuses and prints.
+quick: export PROPTEST_RNG_SEED ?= 1
+quick: export PROPTEST_CASES ?= 16
+quick: format check
+	$(call step,quick tests)
+	cargo test --locked --quiet $(QUICK) --lib
+	cargo test --locked --quiet --package braidcast --test wrong_use --test config --test help --test docs
+
+lint: format check deny clippy
 
 format:
 	$(call step,formatting)
@@ -58,6 +75,24 @@ check:
 	@tools/layers.sh
 	@tools/circles.py crates/sctp/src/assoc && tools/circles.py crates/dccp/src/conn
 
+# cargo-deny where it is installed; it looks at advisories too, for which it needs the network.
+deny:
+	$(call step,licences and sources)
+	@if command -v cargo-deny >/dev/null; then cargo deny --all-features check licenses bans sources; else tools/deny.py; fi
+
+# The version is in one place. It must be installed: rustup toolchain install VERSION --profile minimal
+MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+msrv:
+	$(call step,Rust $(MSRV))
+	cargo +$(MSRV) check --locked --workspace --all-targets --quiet
+
+miri:
+	$(call step,Miri over the kernels)
+	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --package braidcast-fec --lib kernel
+
+reference:
+	cargo run --locked --quiet --package braidcast -- generate reference >docs/reference.md
+
 clippy:
 	$(call step,clippy)
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
@@ -67,6 +102,19 @@ unit: export PROPTEST_RNG_SEED ?= 1
 unit:
 	$(call step,tests)
 	cargo test --locked --workspace
+
+# Binaries and a Debian package in target/dist.
+dist:
+	@tools/setup.sh dist
+	@tools/dist.sh
+
+# The package in a clean Debian; needs root and debootstrap.
+dist-test:
+	@tools/dist-test.sh
+
+# The manual as HTML in target/book; needs mdBook (cargo install mdbook). Its links are checked by the tests.
+book:
+	mdbook build docs
 
 docs:
 	$(call step,documentation)

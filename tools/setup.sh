@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is missing on Debian for: tools/setup.sh test | demo | bench | fuzz | soak
-# Looks first, so that it is silent and quick where everything is there.
+# Installs what is missing on Debian for: tools/setup.sh test | demo | bench | fuzz | soak | dist
+# Looks first, so that it is silent and quick where everything is there. Says what it is about to install, and asks on a terminal.
+# BRAIDCAST_INSTALL=yes does not ask, BRAIDCAST_INSTALL=no installs nothing. The default toolchain of rustup is never changed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$HOME/.cargo/bin:$PATH"
@@ -14,6 +15,22 @@ as_root() {
     elif has sudo; then sudo "$@"
     else die "these Debian packages are missing and there is no sudo to install them: ${packages[*]}"
     fi
+}
+
+# Says what is about to be installed: $1; on a terminal a "no" ends it, elsewhere, as in CI, only BRAIDCAST_INSTALL=no does.
+agree() {
+    case ${BRAIDCAST_INSTALL:-ask} in
+    no) die "needed, and BRAIDCAST_INSTALL=no: $1" ;;
+    yes) say "installing $1" ;;
+    *)
+        if [ -t 0 ] && [ -t 2 ]; then
+            read -r -p "setup: needed: $1. Install? [y/N] " answer
+            case $answer in y* | Y*) ;; *) die "not installed; install it by hand, or set BRAIDCAST_INSTALL=yes" ;; esac
+        else
+            say "needed and installed now (BRAIDCAST_INSTALL=no would end here): $1"
+        fi
+        ;;
+    esac
 }
 
 # The Debian packages that PURPOSE needs and that are not there, into `packages`.
@@ -49,6 +66,11 @@ look_for_packages() {
             has ip && has python3 || { want iproute2; want python3; }
         fi
         ;;
+    dist)
+        # For a static binary: docs/install.md names the target of rustup.
+        has dpkg-deb || want dpkg
+        has musl-gcc || want musl-tools
+        ;;
     demo)
         has ffmpeg && has ffprobe || want ffmpeg
         has python3 && python3 -m pip --version >/dev/null 2>&1 || want python3-pip
@@ -64,8 +86,8 @@ look_for_packages() {
 }
 
 install_packages() {
-    say "installing Debian packages: ${packages[*]}"
     has apt-get || die "no apt-get here: install ${packages[*]} by hand"
+    agree "the Debian packages ${packages[*]}"
     # Wireshark asks whether users may capture from interfaces. They need not: the tests read files.
     if has debconf-set-selections; then
         echo "wireshark-common wireshark-common/install-setuid boolean false" | as_root debconf-set-selections
@@ -84,22 +106,22 @@ rust_is_new_enough() {
 look_for_rust() {
     if ! rust_is_new_enough; then
         if has rustup; then
-            say "updating the stable Rust toolchain"
+            # rust-toolchain.toml names it for this folder alone.
+            agree "the newest stable Rust toolchain, by rustup, beside those that are there"
             rustup toolchain install stable --profile minimal --no-self-update >/dev/null
-            rustup default stable >/dev/null
         else
-            say "installing Rust by rustup into ~/.cargo"
+            agree "Rust, by rustup, into ~/.cargo and ~/.rustup"
             curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --quiet --profile minimal --no-modify-path
         fi
         rust_is_new_enough || die "cargo is still older than Cargo.toml's rust-version"
     fi
     [ "$1" = test ] || return 0
     has cargo-fmt && has cargo-clippy && return 0
-    say "adding rustfmt and clippy"
+    agree "rustfmt and clippy, by rustup"
     rustup component add rustfmt clippy
 }
 
-purpose=${1:?usage: tools/setup.sh test | demo | bench | fuzz}
+purpose=${1:?usage: tools/setup.sh test | demo | bench | fuzz | soak | dist}
 look_for_packages "$purpose"
 [ ${#packages[@]} = 0 ] || install_packages
 look_for_rust "$purpose"

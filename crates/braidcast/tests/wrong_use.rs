@@ -82,7 +82,7 @@ fn a_tunnel_takes_only_what_its_queues_can_do() {
     refused("tunnel client --to a:1 --listen 1 --queue best", &["possible values", "fifo", "ring-sbpn2", "weighted"]);
     refused("tunnel client --to a:1 --listen 1 --queue-length 0", &["1..=10000"]);
     refused("tunnel client --to a:1 --listen 5004/loud", &["'loud' says nothing of a flow", "5004/audio/150ms"]);
-    refused("tunnel client --to a:1 --listen 1,5004/8", &["8 is no priority; use 0 (first) to 7"]);
+    refused("tunnel client --to a:1 --listen 1,5004/8", &["8 is not a priority; use 0 (first) to 7"]);
     refused("tunnel server 9000 --forward a:1/audio/0ms", &["over at once", "150ms"]);
     refused("tunnel server 9000 --forward a:1 --lifetime 0s", &["over at once"]);
 }
@@ -115,4 +115,45 @@ fn where_nobody_can_be_told_the_status_still_says_it() {
         .status()
         .unwrap();
     assert_eq!(status.code(), Some(1), "an error, not a panic");
+}
+
+#[test]
+fn a_latency_below_nothing_or_at_the_wrong_end_is_explained() {
+    refused("send x.ts --to a:1 --latency -5ms", &["not below 0"]);
+    refused("send x.ts --to a:1 --latency 0ms", &["a latency is 10ms to 60s"]);
+    refused("send x.ts --to a:1 --latency 10h", &["a latency is 10ms to 60s"]);
+    refused("receive 9000 x.ts --latency 1s", &["the sender sets the latency"]);
+    refused("lab run all --seed -1", &["'-1' is not a seed", "from 0"]);
+}
+
+#[test]
+fn an_address_that_no_machine_has_is_refused_at_once() {
+    refused("send x.ts --to 255.255.255.255:9000", &["is the broadcast address"]);
+    refused("send x.ts --to 0.0.0.0:9000", &["every address of a machine"]);
+    refused("perf client 239.1.1.1:9000", &["is a multicast group"]);
+    refused("emulate :9001 127.0.0.1:9001", &["go round for ever", "another port"]);
+}
+
+#[test]
+fn an_option_behind_udp_is_obeyed_or_refused() {
+    refused("send udp://127.0.0.1:5000?foo=bar --to a:1", &["'foo=bar' is not supported", "localaddr="]);
+    refused("receive 9000 udp://127.0.0.1:5000?pkt_size=9", &["188 to 65507"]);
+    let ran = Test::new("send udp://239.1.1.1:5600?localaddr=no-such-if0 --to 127.0.0.1:9").run();
+    ran.says(1, &["there is no no-such-if0 with an IPv4 address", "this machine has"]);
+}
+
+#[test]
+fn an_empty_file_is_called_empty() {
+    Test::new("send empty.ts --to 127.0.0.1:9")
+        .file("empty.ts", "")
+        .run()
+        .says(1, &["empty.ts is empty", "--reliable"]);
+    let ran = Test::new("emulate 127.0.0.1:0 127.0.0.1:9 --trace empty.up").file("empty.up", "").run();
+    ran.says(1, &["empty.up is empty"]);
+}
+
+#[test]
+fn units_of_other_programs_get_the_nearest_one_here() {
+    refused("emulate 9000 a:1 --rate 8M", &["write for example 8mbit"]);
+    refused("emulate 9000 a:1 --rate 500kbps", &["write for example 500kbit"]);
 }

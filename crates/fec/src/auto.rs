@@ -28,7 +28,7 @@ impl LossMeter {
     /// So many `packets` met their fate, of which so many were `lost`, in so many `bursts` of neighbours. For those who have
     /// counters only. What is made up for counts as lost: else redundancy that works would seem needless.
     pub fn on_packets(&mut self, packets: u64, lost: u64, bursts: u64) {
-        let keep = (-(packets as f64) / Self::MEMORY).exp();
+        let keep = libm::exp(-(packets as f64) / Self::MEMORY);
         self.packets = self.packets * keep + packets as f64;
         self.lost = self.lost * keep + lost.min(packets) as f64;
         self.bursts = self.bursts * keep + bursts.min(lost) as f64;
@@ -108,7 +108,7 @@ impl Conditions {
         let rtt = self.rtt.as_secs_f64().max(1e-6);
         let turns = ((deadline.as_secs_f64() / rtt - 0.5) / 1.25).floor().clamp(-1.0, 100.0);
         // Losses of one burst are behind it by then: turns are independent.
-        self.loss.powf(turns + 1.0)
+        libm::pow(self.loss, turns + 1.0)
     }
 
     /// How long after a packet a repair may leave and still be of use to it.
@@ -129,7 +129,7 @@ impl Conditions {
     fn needed(&self, window: f64) -> f64 {
         let goes_on = 1.0 - 1.0 / self.burst.max(1.0);
         let bursts = window * self.loss * (1.0 - goes_on);
-        let (mut before, mut chance) = (0.0, (-bursts).exp());
+        let (mut before, mut chance) = (0.0, libm::exp(-bursts));
         let (mut unrepaired, mut repairs) = (window * self.loss, 0.0);
         while unrepaired > Self::RESIDUAL * window && repairs < Self::MOST * window {
             repairs += 1.0;

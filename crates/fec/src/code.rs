@@ -166,7 +166,7 @@ impl FromStr for Code {
         let (name, numbers) = text.split_once(':').unwrap_or((text, ""));
         let numbers: Result<Vec<u16>, _> = numbers.split(',').map(str::parse).collect();
         let code = numbers.ok().and_then(|numbers| Self::named(name, &numbers));
-        let code = code.ok_or_else(|| format!("'{text}' is no code; {}", hint()))?;
+        let code = code.ok_or_else(|| format!("'{text}' is not a code; {}", hint()))?;
         code.check().map_err(|why| format!("'{text}': {why}; {}", hint()))?;
         Ok(code)
     }

@@ -7,6 +7,7 @@ pub mod clip;
 pub mod experiment;
 pub mod host;
 mod judge;
+pub mod manual;
 mod multihomed;
 mod oracle;
 pub mod plan;

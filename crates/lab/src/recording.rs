@@ -1,16 +1,14 @@
-//! Recordings of real links that the program has inside, and where others are looked for.
+//! The link over time that the program has inside, and where recordings of others are looked for.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// An LTE uplink recorded while driving (AT&T, 2016), in mahimahi's format; `traces/README.md` says where it comes from.
-pub const LTE: Recording = Recording {
-    name: "ATT-LTE-driving-2016.up",
-    text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/traces/ATT-LTE-driving-2016.up")),
-};
+/// An LTE uplink from a moving car, made by `examples/fading_link.rs`, in mahimahi's format; see `traces/README.md`.
+pub const LTE: Recording =
+    Recording { name: "lte-drive.up", text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/traces/lte-drive.up")) };
 
-/// A recorded link: one line for each chance to send 1500 bytes, with its millisecond.
+/// A link over time: one line for each chance to send 1500 bytes, with its millisecond.
 #[derive(Clone, Copy, Debug)]
 pub struct Recording {
     /// The name of its file.

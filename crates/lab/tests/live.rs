@@ -117,7 +117,7 @@ fn what_is_wrong_is_named_with_its_line_and_what_would_be_right() {
         ("\"500ms\"", "\"500ms\"\nfec = \"much\"", 19, "none or auto"),
         ("\"500ms\"", "\"500ms\"\nscheduler = \"best\"", 19, "scheduler"),
         ("clip =", "clipp =", 17, "did you mean"),
-        ("delay = \"40ms\"", "trace = \"ATT-LTE-driving-2016.up\"\ntrace-from = \"1h\"", 14, "behind the end"),
+        ("delay = \"40ms\"", "trace = \"lte-drive.up\"\ntrace-from = \"1h\"", 14, "behind the end"),
         ("delay = \"40ms\"", "trace-from = \"1s\"", 13, "without a trace"),
     ] {
         let text = TWO_LINKS.replacen(old, new, 1);

@@ -79,7 +79,7 @@ impl Arrivals {
     const MEMORY: f64 = 0.25;
 
     fn cost_per_second(&self, now: Instant) -> f64 {
-        self.cost_per_second * (-now.since(self.at).as_secs_f64() / Self::MEMORY).exp()
+        self.cost_per_second * libm::exp(-now.since(self.at).as_secs_f64() / Self::MEMORY)
     }
 
     fn note(&mut self, now: Instant, cost: f64) {

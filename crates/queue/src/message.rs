@@ -43,7 +43,7 @@ impl FromStr for Priority {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let level: u8 = text.parse().map_err(|_| format!("'{text}' is no priority; use 0 (first) to 7"))?;
+        let level: u8 = text.parse().map_err(|_| format!("'{text}' is not a priority; use 0 (first) to 7"))?;
         Self::new(level).map_err(|error| error.to_string())
     }
 }
@@ -54,7 +54,7 @@ pub struct UnknownPriority(u8);
 
 impl fmt::Display for UnknownPriority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is no priority; use 0 (first) to {}", self.0, Priority::LAST)
+        write!(f, "{} is not a priority; use 0 (first) to {}", self.0, Priority::LAST)
     }
 }
 

@@ -46,10 +46,10 @@ fn a_priority_above_the_last_is_no_priority() {
     assert_eq!(Priority::new(7), Ok(Priority::LAST));
     for level in [8, u8::MAX] {
         let error = Priority::new(level).unwrap_err();
-        assert_eq!(error.to_string(), format!("{level} is no priority; use 0 (first) to 7"));
+        assert_eq!(error.to_string(), format!("{level} is not a priority; use 0 (first) to 7"));
     }
     for text in ["8", "-1", "256", "first", ""] {
-        assert!(text.parse::<Priority>().unwrap_err().contains("is no priority; use 0 (first) to 7"), "{text}");
+        assert!(text.parse::<Priority>().unwrap_err().contains("is not a priority; use 0 (first) to 7"), "{text}");
     }
 }
 

@@ -180,7 +180,9 @@ mod tests {
         for word in ["none", "auto", "block:10,9", "tetrys:10,9,43"] {
             assert_eq!(word.parse::<Redundancy>().unwrap().to_string(), word);
         }
-        for (wrong, why) in [("some", "or none or auto"), ("block:9,10", "0 < k < n"), ("raptorq:10,9", "is no code")] {
+        for (wrong, why) in
+            [("some", "or none or auto"), ("block:9,10", "0 < k < n"), ("raptorq:10,9", "is not a code")]
+        {
             assert!(wrong.parse::<Redundancy>().unwrap_err().contains(why), "{wrong}");
         }
     }

@@ -103,8 +103,10 @@ pub struct PathReport {
     /// "unconfirmed", "active", "potentially failed", "inactive", or "left".
     pub state: &'static str,
     /// Payload and protocol bytes sent in the last second, in bit/s.
+    #[serde(rename = "send_bits_per_second")]
     pub send_rate: f64,
     /// The same for bytes received.
+    #[serde(rename = "receive_bits_per_second")]
     pub receive_rate: f64,
     /// Smoothed round trip time, ms.
     pub rtt_ms: Option<f64>,

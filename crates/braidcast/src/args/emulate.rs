@@ -19,7 +19,7 @@ pub(crate) struct EmulateArgs {
     #[arg(value_name = "LISTEN", value_parser = values::listen)]
     pub(crate) listen: Listen,
     /// Where they go
-    #[arg(value_name = "FORWARD", value_parser = values::remote)]
+    #[arg(value_name = "FORWARD", value_parser = values::peer)]
     pub(crate) forward: Remote,
     /// Rate: 8mbit, or one that changes: 0s:8mbit,10s:2mbit in steps, ramp:0s:8mbit,10s:2mbit in straight lines;
     /// with ,repeat:20s again and again [default: no limit]
@@ -59,7 +59,7 @@ pub(crate) struct EmulateArgs {
     #[arg(long)]
     pub(crate) both: bool,
     /// Seed of everything random
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = values::seed)]
     pub(crate) seed: u64,
     /// End after this time [default: at Ctrl-C]
     #[arg(long, value_name = "TIME", value_parser = parse::duration)]

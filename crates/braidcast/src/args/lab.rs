@@ -1,3 +1,4 @@
+use super::values;
 use braidcast_sim::link::parse;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -56,7 +57,7 @@ pub(crate) struct LabRunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) runs: Option<u32>,
     /// Seed of the first run; the others count up from it
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true, value_parser = values::seed)]
     pub(crate) seed: u64,
     /// How long each run measures [default: as the scenario says]
     #[arg(long, value_name = "TIME", value_parser = parse::duration)]

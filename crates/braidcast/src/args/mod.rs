@@ -3,8 +3,10 @@
 pub(crate) mod dccp;
 mod demo;
 mod emulate;
+mod generate;
 mod key;
 mod lab;
+pub(crate) mod media;
 mod perf;
 mod receive;
 mod send;
@@ -15,6 +17,7 @@ mod watch;
 
 pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
+pub(crate) use generate::{GenerateArgs, Generated};
 pub(crate) use key::{KeyArgs, KeyCommand, SharedArgs};
 pub(crate) use lab::{LabArgs, LabClipArgs, LabCommand, LabReportArgs, LabRunArgs};
 pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfDccpArgs, PerfServerArgs};
@@ -48,7 +51,7 @@ pub(crate) struct Common {
     /// Say nothing on stderr while running, errors and warnings apart
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    /// A TOML file with a section per subcommand, such as [send]; it holds whatever flags hold, flags win
+    /// TOML file with flags, one section for each subcommand, such as [send]; flags on the command line win
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
@@ -72,6 +75,9 @@ pub(crate) enum Command {
     Viz(VizArgs),
     /// Make keys for --key
     Key(KeyArgs),
-    /// See it work on this machine: bad Wi-Fi, a recorded LTE uplink, and both together
+    /// See it work on this machine: bad Wi-Fi, a fading LTE uplink, and both together
     Demo(DemoArgs),
+    /// Make man pages, completions or a page of the manual
+    #[command(hide = true)]
+    Generate(GenerateArgs),
 }

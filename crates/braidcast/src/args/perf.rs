@@ -64,10 +64,10 @@ pub(crate) struct PerfServerArgs {
 #[derive(Args, Debug)]
 pub(crate) struct PerfClientArgs {
     /// Where the server listens
-    #[arg(value_name = "HOST:PORT", value_parser = values::remote)]
+    #[arg(value_name = "HOST:PORT", value_parser = values::peer)]
     pub(crate) server: Remote,
     /// Where the server listens too, as a further path reaches it; repeat for more
-    #[arg(long, value_name = "HOST:PORT", value_parser = values::remote, conflicts_with = "dccp")]
+    #[arg(long, value_name = "HOST:PORT", value_parser = values::peer, conflicts_with = "dccp")]
     pub(crate) to: Vec<Remote>,
     /// Network interface or local address to send from; repeat for more paths [default: as the system routes]
     #[arg(long, value_name = "IFACE|ADDR")]

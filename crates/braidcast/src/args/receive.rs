@@ -1,6 +1,7 @@
 use super::values::{self, Accept, Listen, Output};
 use super::{SharedArgs, WatchArgs};
 use clap::Args;
+use clap::builder::UnknownArgumentValueParser;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,33 +21,37 @@ pub(crate) struct ReceiveArgs {
     /// Where to listen: PORT or :PORT for every address of this machine, or ADDR:PORT; several with commas
     #[arg(value_name = "LISTEN", value_parser = values::listen)]
     pub(crate) listen: Listen,
-    /// Where the stream goes: a FILE, - for stdout, or udp://HOST:PORT; several all get it. In a FILE {name} is the stream's name, and
-    /// %Y %m %d %H %M %S are the time when it begins
+    /// Where the stream goes: a FILE, - for stdout, or udp://HOST:PORT; each of several gets all of it. In a FILE
+    /// {name} is the stream's name, and %Y %m %d %H %M %S are the time when it begins
     #[arg(value_name = "OUTPUT", value_parser = values::output, required_unless_present_any = ["accept", "authorized"], conflicts_with = "accept")]
     pub(crate) output: Vec<Output>,
     /// Take a stream of this name (`send --name`) to this output, beside the others; repeat for more
     #[arg(long, value_name = "NAME=OUTPUT", value_parser = values::accept)]
     pub(crate) accept: Vec<Accept>,
-    /// Take only the senders in this file: a line for each has fingerprint and name, then an OUTPUT unless the command has one with
-    /// {name}, and limits: max-rate=5mbit, until=2027-01-31. SIGHUP has it read again
+    /// Accept only the senders in this file. Each line has a fingerprint and a name, then an OUTPUT (unless the
+    /// command has one with {name}) and limits: max-rate=5mbit, until=2027-01-31. SIGHUP reads it again
     #[arg(long, value_name = "FILE", requires = "identity", conflicts_with_all = ["accept", "peer_key"])]
     pub(crate) authorized: Option<PathBuf>,
     /// Wait for the next sender when a stream ends
     #[arg(long)]
     pub(crate) keep: bool,
-    /// Write behind what is in FILE already
+    /// Append to FILE
     #[arg(long, conflicts_with = "overwrite")]
     pub(crate) append: bool,
     /// Replace what is in FILE already, once there is a stream
     #[arg(long)]
     pub(crate) overwrite: bool,
-    /// Begin another file this often, at a picture that needs no other
+    /// Start a new file this often, at an I frame
     #[arg(long, value_name = "TIME", value_parser = values::segment)]
     pub(crate) segment: Option<Duration>,
-    /// Hand frames out as soon as they are in order: the latency becomes a bound, not a constant wait
+    #[arg(long, hide = true, value_name = "TIME", value_parser = UnknownArgumentValueParser::suggest(
+        "the sender sets the latency: braidcast send --latency TIME; --early hands frames out sooner",
+    ))]
+    pub(crate) latency: Option<String>,
+    /// Output frames as soon as they are in order: the latency becomes an upper bound instead of a constant delay
     #[arg(long)]
     pub(crate) early: bool,
-    /// End a stream when its sender has been gone for so long; never: wait for as long as it takes [default: 5min, with --keep never]
+    /// End a stream if its sender has been gone for this long; never: keep waiting [default: 5min, with --keep never]
     #[arg(long, value_name = "TIME|never", value_parser = values::patience)]
     pub(crate) give_up: Option<values::Patience>,
     #[command(flatten)]
@@ -55,7 +60,7 @@ pub(crate) struct ReceiveArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
     /// Make the protocol's random choices repeatable
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = values::seed)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,

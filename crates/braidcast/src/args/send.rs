@@ -4,7 +4,6 @@ use braidcast_mpath::SchedulerKind;
 use braidcast_sctp::Algorithm;
 use braidcast_sctp::Method;
 use braidcast_session::Redundancy;
-use braidcast_sim::link::parse;
 use clap::Args;
 use std::time::Duration;
 
@@ -25,43 +24,43 @@ pub(crate) struct SendArgs {
     #[arg(value_name = "INPUT", value_parser = values::input)]
     pub(crate) input: Input,
     /// Where `braidcast receive` listens, as this path reaches it; repeat for more paths
-    #[arg(long, required = true, value_name = "HOST:PORT", value_parser = values::remote)]
+    #[arg(long, required = true, value_name = "HOST:PORT", value_parser = values::peer)]
     pub(crate) to: Vec<Remote>,
     /// Network interface or local address to send from; repeat for more paths [default: as the system routes]
     #[arg(long, value_name = "IFACE|ADDR")]
     pub(crate) via: Vec<String>,
-    /// How long after its capture a frame is still worth showing; later ones are dropped, not waited for
-    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = parse::duration)]
+    /// End-to-end delay: each frame is played this long after its capture; a frame that would come later is dropped
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = values::latency, allow_hyphen_values = true)]
     pub(crate) latency: Duration,
-    /// Deliver everything, in order, however long it takes: for files, not for live streams. Ends well once the receiver has written
-    /// it all; interrupted at either end, the next run goes on where the receiver's file ends
+    /// Deliver everything, in order, however long it takes: for files, not for live streams. Exit status 0 means that
+    /// the receiver has written it all. After an interruption the same command continues where the receiver's file
+    /// ends
     #[arg(long)]
     pub(crate) reliable: bool,
-    /// What the receiver knows this stream by, where it takes several: see `receive --accept`
+    /// Name of this stream, for a receiver that serves several: see `receive --accept`
     #[arg(long, value_name = "NAME", value_parser = values::name)]
     pub(crate) name: Option<String>,
     /// Which path the next packet takes
     #[arg(long, value_name = "NAME", default_value_t = SchedulerKind::default(), value_parser = values::scheduler())]
     pub(crate) scheduler: SchedulerKind,
-    /// How much each path may carry: its congestion controller
+    /// Congestion controller of each path
     #[arg(long, value_name = "NAME", default_value_t = Algorithm::Veno, value_parser = values::controller())]
     pub(crate) cc: Algorithm,
-    /// What goes next, and what not at all, when the paths carry less than comes in: tables and sound before pictures, I before P
-    /// before B, by when they would be late over the path that has room. off: by kind alone, and late ones are dropped as they expire
+    /// Which frame goes next, and which is discarded, if the paths carry less than comes in. Tables and audio go
+    /// before video, I before P before B frames. off: by kind alone; late frames are dropped as they expire
     #[arg(long, value_name = "METHOD", default_value_t = values::MaybeQueue(Some(Method::RingSbpn2)), value_parser = values::maybe_queue())]
     pub(crate) queue: values::MaybeQueue,
-    /// Redundancy that makes up for lost packets where a repetition would come too late: none, auto (what the paths lose, their
-    /// round trip and the latency decide; nothing on clean paths), or a code, such as tetrys:10,9,200, which makes one packet of
-    /// ten redundancy
+    /// Redundancy that repairs losses if a repetition would come too late: none, auto (chosen from loss, round trip
+    /// and latency; nothing on clean paths), or a code such as tetrys:10,9,200 (one packet of ten is redundancy)
     #[arg(long, value_name = "CODE", default_value_t = Redundancy::None)]
     pub(crate) fec: Redundancy,
-    /// End the session when no receiver has answered for so long; never: go on when one does, however late
+    /// End if no receiver has answered for this long; never: keep trying
     #[arg(long, value_name = "TIME|never", default_value = "never", value_parser = values::patience)]
     pub(crate) give_up: values::Patience,
     #[command(flatten)]
     pub(crate) shared: SharedArgs,
     /// Make the protocol's random choices repeatable
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = values::seed)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,

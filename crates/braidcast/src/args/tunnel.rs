@@ -71,7 +71,7 @@ pub(crate) struct TunnelServerArgs {
 #[derive(Args, Debug)]
 pub(crate) struct TunnelClientArgs {
     /// Where `braidcast tunnel server` is; with --over sctp repeat for more paths
-    #[arg(long, required = true, value_name = "HOST:PORT", value_parser = values::remote)]
+    #[arg(long, required = true, value_name = "HOST:PORT", value_parser = values::peer)]
     pub(crate) to: Vec<Remote>,
     /// Network interface or local address to send from; with --over sctp repeat for more paths [default: as the system routes]
     #[arg(long, value_name = "IFACE|ADDR")]

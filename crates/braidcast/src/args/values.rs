@@ -1,5 +1,6 @@
 //! The values that flags take, and how they are written.
 
+use super::media::{UdpMedia, Way, udp};
 use braidcast_dccp::Method;
 use braidcast_mpath::SchedulerKind;
 use braidcast_sctp::Algorithm;
@@ -113,7 +114,7 @@ pub(crate) struct Deadline {
 
 /// `PORT=TIME`.
 pub(crate) fn deadline(text: &str) -> Result<Deadline, String> {
-    let wrong = || format!("'{text}' is no deadline: write for example 5004=200ms");
+    let wrong = || format!("'{text}' is not a deadline: write for example 5004=200ms");
     let (port, time) = text.trim().split_once('=').ok_or_else(wrong)?;
     let port = port.trim().parse().map_err(|_| wrong())?;
     Ok(Deadline { port, time: lifetime(time.trim())? })
@@ -127,7 +128,7 @@ pub(crate) enum Input {
     /// Standard input.
     Stdin,
     /// UDP datagrams that reach this address.
-    Udp(Remote),
+    Udp(UdpMedia),
 }
 
 /// Where a stream goes.
@@ -138,7 +139,7 @@ pub(crate) enum Output {
     /// Standard output.
     Stdout,
     /// UDP datagrams to this address.
-    Udp(Remote),
+    Udp(UdpMedia),
 }
 
 /// A stream that is taken by its name, and where it goes.
@@ -198,7 +199,7 @@ impl fmt::Display for Input {
         match self {
             Self::File(path) => write!(f, "{}", path.display()),
             Self::Stdin => write!(f, "stdin"),
-            Self::Udp(address) => write!(f, "udp://{address}"),
+            Self::Udp(media) => write!(f, "{media}"),
         }
     }
 }
@@ -208,7 +209,7 @@ impl fmt::Display for Output {
         match self {
             Self::File(path) => write!(f, "{}", path.display()),
             Self::Stdout => write!(f, "stdout"),
-            Self::Udp(address) => write!(f, "udp://{address}"),
+            Self::Udp(media) => write!(f, "{media}"),
         }
     }
 }
@@ -233,7 +234,7 @@ pub(crate) fn listen(text: &str) -> Result<Listen, String> {
     for part in text.split(',').map(str::trim) {
         match part.strip_prefix(':').unwrap_or(part) {
             digits if digits.bytes().all(|b| b.is_ascii_digit()) && !digits.is_empty() => {
-                all.push((None, port(digits)?));
+                all.push((None, digits.parse().map_err(|_| not_a_port(digits, 0))?));
             }
             _ => {
                 let address: SocketAddr = part.parse().map_err(|_| {
@@ -319,17 +320,40 @@ pub(crate) fn patience(text: &str) -> Result<Patience, String> {
 fn port(text: &str) -> Result<u16, String> {
     match text.parse() {
         Ok(port) if port != 0 => Ok(port),
-        _ => Err(format!("'{text}' is not a port: ports are 1 to 65535")),
+        _ => Err(not_a_port(text, 1)),
     }
 }
 
-/// The address in `udp://HOST:PORT`, with what people append to it (`?pkt_size=…`, a slash) left out.
-fn udp(text: &str) -> Option<Result<Remote, String>> {
-    let rest = text.strip_prefix("udp://")?;
-    let rest = rest.split(['?', '/']).next().unwrap_or(rest);
-    // ffmpeg writes udp://@:5000 and udp://@239.0.0.1:5000 for "listen here".
-    let rest = rest.strip_prefix('@').unwrap_or(rest);
-    Some(if rest.starts_with(':') { remote(&format!("0.0.0.0{rest}")) } else { remote(rest) })
+fn not_a_port(text: &str, least: u16) -> String {
+    format!("'{text}' is not a port: ports are {least} to 65535")
+}
+
+/// Where another end listens: [`remote`], unless its address is one that no single machine has.
+pub(crate) fn peer(text: &str) -> Result<Remote, String> {
+    let remote = remote(text)?;
+    let what = match remote.host.parse::<IpAddr>() {
+        Ok(addr) if addr.is_unspecified() => "means every address of a machine, not one to send to",
+        Ok(addr) if addr.is_multicast() => "is a multicast group",
+        Ok(IpAddr::V4(addr)) if addr.is_broadcast() => "is the broadcast address",
+        _ => return Ok(remote),
+    };
+    Err(format!("{} {what}: write the address of the other end, such as home.example:9000", remote.host))
+}
+
+/// How long after its capture a frame is still worth showing. Less than 10 ms is below what reading an input takes; a
+/// minute of a 20 Mbit/s stream is 150 MB that both ends have to hold.
+pub(crate) fn latency(text: &str) -> Result<Duration, String> {
+    const RANGE: std::ops::RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(60);
+    match parse::duration(text) {
+        Ok(time) if RANGE.contains(&time) => Ok(time),
+        Ok(_) => Err(
+            "a latency is 10ms to 60s: less than 10ms no network keeps to, and both ends hold a stream for as long \
+             as it is; --reliable has no limit"
+                .into(),
+        ),
+        Err(_) if text.starts_with('-') => Err("a latency is 10ms to 60s, and not below 0".into()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// A scheme that is not ours would otherwise be taken for a file name.
@@ -344,7 +368,7 @@ fn no_other_scheme(text: &str) -> Result<(), String> {
 
 /// `FILE`, `-` or `udp://HOST:PORT`.
 pub(crate) fn input(text: &str) -> Result<Input, String> {
-    match (text, udp(text)) {
+    match (text, udp(text, Way::In)) {
         ("-", _) => Ok(Input::Stdin),
         (_, Some(address)) => address.map(Input::Udp),
         _ => no_other_scheme(text).map(|()| Input::File(text.into())),
@@ -353,11 +377,16 @@ pub(crate) fn input(text: &str) -> Result<Input, String> {
 
 /// `FILE`, `-` or `udp://HOST:PORT`.
 pub(crate) fn output(text: &str) -> Result<Output, String> {
-    match (text, udp(text)) {
+    match (text, udp(text, Way::Out)) {
         ("-", _) => Ok(Output::Stdout),
         (_, Some(address)) => address.map(Output::Udp),
         _ => no_other_scheme(text).map(|()| Output::File(text.into())),
     }
+}
+
+/// Where random choices begin.
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("'{text}' is not a seed: write a whole number from 0 to {}", u64::MAX))
 }
 
 /// The name of a stream.
@@ -418,6 +447,8 @@ mod tests {
         assert_eq!(listen("9000"), Ok(Listen(vec![(None, 9000)])));
         assert_eq!(listen(":9000"), listen("9000"));
         assert_eq!(listen("127.0.0.1:1,[::1]:2").unwrap().0.len(), 2);
+        assert_eq!(listen("0"), Ok(Listen(vec![(None, 0)])));
+        assert!(listen("65536").unwrap_err().contains("0 to 65535"));
         assert!(listen("").is_err());
         assert!(listen("localhost:9000").is_err());
     }
@@ -433,8 +464,8 @@ mod tests {
         assert_eq!(said("[::1]:5006/video/1.5s"), Ok((5006, Some(1), Some(1500))));
         assert_eq!(said("5006/7"), Ok((5006, Some(7), None)));
         assert_eq!(said("5006/90ms/3"), Ok((5006, Some(3), Some(90))));
-        assert!(said("5006/8").unwrap_err().contains("8 is no priority; use 0 (first) to 7"));
-        assert!(said("5006/300").unwrap_err().contains("'300' is no priority"));
+        assert!(said("5006/8").unwrap_err().contains("8 is not a priority; use 0 (first) to 7"));
+        assert!(said("5006/300").unwrap_err().contains("'300' is not a priority"));
         assert!(said("5006/-20ms").unwrap_err().contains("'-20ms' says nothing"));
         assert!(said("5006/0ms").unwrap_err().contains("over at once"));
         assert!(said("5006/5lightyears").unwrap_err().contains("unit"));
@@ -443,6 +474,29 @@ mod tests {
         assert!(said("5006/audio/1").unwrap_err().contains("one of each"));
         let out = exit("there.example:5004/audio").unwrap();
         assert_eq!((out.to.to_string(), out.class), ("there.example:5004".into(), Class::named("audio").unwrap()));
+    }
+
+    #[test]
+    fn an_address_that_no_machine_has_is_no_other_end() {
+        for (text, why) in [
+            ("255.255.255.255:9000", "broadcast"),
+            ("0.0.0.0:9000", "every address"),
+            ("[::]:9000", "every address"),
+            ("239.1.1.1:9000", "multicast"),
+        ] {
+            assert!(peer(text).unwrap_err().contains(why), "{text}");
+        }
+        assert_eq!(peer("127.0.0.1:9000").unwrap().to_string(), "127.0.0.1:9000");
+    }
+
+    #[test]
+    fn a_latency_has_limits_and_says_why() {
+        assert_eq!([latency("10ms"), latency("1min")], [Ok(Duration::from_millis(10)), Ok(Duration::from_secs(60))]);
+        for text in ["0ms", "9ms", "61s", "10h"] {
+            assert!(latency(text).unwrap_err().contains("10ms to 60s"), "{text}");
+        }
+        assert!(latency("-5ms").unwrap_err().contains("not below 0"));
+        assert!(latency("500").unwrap_err().contains("15ms"));
     }
 
     #[test]

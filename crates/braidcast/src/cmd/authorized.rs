@@ -105,7 +105,7 @@ impl<R: Rights> Line<R> {
         let mut line = Self { number, key, name, rights: R::default(), until: None };
         for word in words {
             if let Some(date) = word.strip_prefix("until=") {
-                let wrong = |_| format!("'{date}' is no date; write it as 2027-01-31");
+                let wrong = |_| format!("'{date}' is not a date; write it as 2027-01-31");
                 line.until = Some(date.parse().map_err(wrong)?);
             } else {
                 line.rights.add(word)?;

@@ -18,7 +18,7 @@ pub(crate) fn driver() -> Outcome<Driver> {
 
 /// The operating system refused something that it never refuses.
 pub(crate) fn broken(error: &io::Error) -> Failure {
-    Failure::new(format!("the system failed us: {error}"), "check limits on open files (`ulimit -n`)")
+    Failure::new(format!("a system call failed: {error}"), "check limits on open files (`ulimit -n`)")
 }
 
 /// Randomness: repeatable from `seed`, else from the system.

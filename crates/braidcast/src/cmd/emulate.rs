@@ -8,8 +8,8 @@ use crate::out::live::Live;
 use crate::out::table::{Table, Tone};
 use crate::out::{json, units};
 use braidcast_core::{Instant, Rng};
-use braidcast_driver::Wake;
 use braidcast_driver::emulate::{DirectionReport, Emulator, EmulatorReport};
+use braidcast_driver::{Interfaces, Wake};
 use braidcast_sim::link::{LinkModel, Rate, Trace};
 use serde::Serialize;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -28,6 +28,7 @@ pub(super) fn run(args: &EmulateArgs, common: &Common) -> Outcome {
     let listen = one_address(&args.listen)?;
     let [to_forward, to_clients] = models(args)?;
     let forward = resolve(&args.forward, |_| true)?;
+    refuse_circle(listen, forward)?;
     let mut emulator = Emulator::new(listen, forward, to_forward, to_clients, &Rng::from_seed(args.seed))
         .map_err(|e| Failure::new(format!("cannot emulate at {listen}: {e}"), "choose another LISTEN"))?;
     emulator.driver().catch_interrupts().map_err(|e| broken(&e))?;
@@ -65,6 +66,19 @@ fn one_address(listen: &Listen) -> Outcome<SocketAddr> {
         [(addr, port)] => Ok(SocketAddr::new(addr.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED)), *port)),
         _ => Err(Failure::usage("an emulated link has one LISTEN", "start one `braidcast emulate` for each link")),
     }
+}
+
+/// What goes to where it came in would go round for ever.
+fn refuse_circle(listen: SocketAddr, forward: SocketAddr) -> Outcome {
+    let here = || Interfaces::list().is_ok_and(|all| all.iter().any(|(_, addrs)| addrs.contains(&forward.ip())));
+    let same = listen.ip() == forward.ip() || (listen.ip().is_unspecified() && (forward.ip().is_loopback() || here()));
+    if same && listen.port() == forward.port() {
+        return Err(Failure::usage(
+            format!("FORWARD {forward} is where this emulator listens: datagrams would go round for ever"),
+            "give FORWARD another port, the one of the receiver",
+        ));
+    }
+    Ok(())
 }
 
 /// The link towards FORWARD and the one back.
@@ -160,5 +174,5 @@ pub(super) fn dropped(direction: &DirectionReport) -> u64 {
 }
 
 fn broken(error: &std::io::Error) -> Failure {
-    Failure::new(format!("the system failed us: {error}"), "check limits on open files (`ulimit -n`)")
+    Failure::new(format!("a system call failed: {error}"), "check limits on open files (`ulimit -n`)")
 }

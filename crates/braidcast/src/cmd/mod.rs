@@ -5,6 +5,7 @@ mod common;
 mod dccp;
 mod demo;
 mod emulate;
+mod generate;
 mod key;
 mod known;
 mod lab;
@@ -15,6 +16,7 @@ mod probe;
 mod receive;
 pub(crate) mod security;
 mod send;
+mod service;
 mod tunnel;
 mod udp;
 mod viz;
@@ -27,6 +29,7 @@ use crate::failure::Outcome;
 pub(crate) fn run(cli: Cli) -> Outcome {
     let Cli { common, command } = cli;
     match command {
+        Command::Generate(args) => generate::run(&args, &common),
         Command::Emulate(args) => emulate::run(&args, &common),
         Command::Lab(args) => lab::run(&args, &common),
         Command::Demo(args) => demo::run(&args, &common),

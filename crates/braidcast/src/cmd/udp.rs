@@ -2,14 +2,18 @@
 #![allow(clippy::disallowed_types, reason = "the media's own sockets belong to the command line, not to a protocol")]
 
 use super::paths::resolve;
-use crate::args::values::Remote;
+use crate::args::media::{Local, UdpMedia};
 use crate::failure::{Failure, Outcome};
+use braidcast_driver::Interfaces;
+use rustix::net::{netdevice, sockopt};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
+/// A packet of transport stream.
+const TS_PACKET: usize = 188;
 /// Payload of one datagram of transport stream: seven packets, as everyone sends it.
-const TS_DATAGRAM: usize = 7 * 188;
+const TS_DATAGRAM: usize = 7 * TS_PACKET;
 
 /// Datagrams from somewhere.
 pub(crate) struct UdpInput(UdpSocket);
@@ -17,26 +21,54 @@ pub(crate) struct UdpInput(UdpSocket);
 /// Datagrams to somewhere.
 pub(crate) struct UdpOutput {
     socket: UdpSocket,
+    /// Longest datagram of transport stream, whole packets.
+    size: usize,
     unsent: u64,
 }
 
+/// The end of this machine that an option names.
+struct Here {
+    addr: IpAddr,
+    /// Index of its interface.
+    index: u32,
+}
+
 impl UdpInput {
-    /// Listens on `address`; joins the group if it is a multicast one.
-    pub(crate) fn open(address: &Remote) -> Outcome<Self> {
-        let addr = resolve(address, |_| true)?;
-        Self::bind(addr).map(Self).map_err(|e| {
+    /// Listens on the address of `media`; joins the group if it is a multicast one.
+    pub(crate) fn open(media: &UdpMedia) -> Outcome<Self> {
+        let addr = resolve(&media.at, |_| true)?;
+        let here = media.local.as_ref().map(|local| here(local, addr)).transpose()?;
+        let group = addr.ip().is_multicast();
+        let addr = match &here {
+            Some(here) if addr.ip().is_unspecified() => SocketAddr::new(here.addr, addr.port()),
+            Some(here) if !group && here.addr != addr.ip() => {
+                return Err(Failure::usage(
+                    format!("{media} listens on {} only: localaddr= cannot name another address", addr.ip()),
+                    "leave localaddr= out, or write udp://:PORT?localaddr=ADDR",
+                ));
+            }
+            _ => addr,
+        };
+        Self::bind(addr, here.as_ref()).map(Self).map_err(|e| {
             Failure::new(
-                format!("cannot listen on udp://{address}: {e}"),
+                format!("cannot listen on {media}: {e}"),
                 "the address must be one of this machine and the port free: udp://127.0.0.1:PORT, or udp://:PORT for all",
             )
         })
     }
 
-    fn bind(addr: SocketAddr) -> io::Result<UdpSocket> {
+    fn bind(addr: SocketAddr, here: Option<&Here>) -> io::Result<UdpSocket> {
         let socket = UdpSocket::bind(addr)?;
-        match addr.ip() {
-            IpAddr::V4(group) if group.is_multicast() => socket.join_multicast_v4(&group, &Ipv4Addr::UNSPECIFIED)?,
-            IpAddr::V6(group) if group.is_multicast() => socket.join_multicast_v6(&group, 0)?,
+        match (addr.ip(), here) {
+            (IpAddr::V4(group), Some(here)) if group.is_multicast() => {
+                sockopt::set_ip_add_membership_with_ifindex(&socket, &group, &Ipv4Addr::UNSPECIFIED, here.index)?;
+            }
+            (IpAddr::V4(group), None) if group.is_multicast() => {
+                socket.join_multicast_v4(&group, &Ipv4Addr::UNSPECIFIED)?;
+            }
+            (IpAddr::V6(group), here) if group.is_multicast() => {
+                socket.join_multicast_v6(&group, here.map_or(0, |here| here.index))?;
+            }
             _ => {}
         }
         socket.set_nonblocking(true)?;
@@ -60,29 +92,43 @@ impl AsRawFd for UdpInput {
 }
 
 impl UdpOutput {
-    /// Sends to `address`.
-    pub(crate) fn open(address: &Remote) -> Outcome<Self> {
-        let addr = resolve(address, |_| true)?;
-        let any = if addr.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
-        let open = || {
-            let socket = UdpSocket::bind((any, 0))?;
-            socket.connect(addr)?;
-            socket.set_nonblocking(true)?;
-            Ok(socket)
-        };
-        let socket = open().map_err(|e: io::Error| {
-            Failure::new(
-                format!("cannot send to udp://{address}: {e}"),
-                "check that the address can be reached from here",
-            )
+    /// Sends to the address of `media`.
+    pub(crate) fn open(media: &UdpMedia) -> Outcome<Self> {
+        let addr = resolve(&media.at, |_| true)?;
+        let here = media.local.as_ref().map(|local| here(local, addr)).transpose()?;
+        let socket = Self::connect(addr, here.as_ref(), media.ttl).map_err(|e: io::Error| {
+            Failure::new(format!("cannot send to {media}: {e}"), "check that the address can be reached from here")
         })?;
-        Ok(Self { socket, unsent: 0 })
+        let size = media.pkt_size.map_or(TS_DATAGRAM, |size| usize::from(size) / TS_PACKET * TS_PACKET);
+        Ok(Self { socket, size, unsent: 0 })
+    }
+
+    fn connect(addr: SocketAddr, here: Option<&Here>, ttl: Option<u8>) -> io::Result<UdpSocket> {
+        let any = if addr.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+        // A source address chooses the interface of IPv4's groups too; IPv6's have a scope.
+        let socket = UdpSocket::bind((here.map_or(any, |here| here.addr), 0))?;
+        let addr = match (addr, here) {
+            (SocketAddr::V6(v6), Some(here)) if v6.ip().is_multicast() => {
+                SocketAddrV6::new(*v6.ip(), v6.port(), 0, here.index).into()
+            }
+            _ => addr,
+        };
+        match (ttl, addr.is_ipv4(), addr.ip().is_multicast()) {
+            (None, ..) => {}
+            (Some(ttl), true, true) => sockopt::set_ip_multicast_ttl(&socket, ttl.into())?,
+            (Some(ttl), true, false) => sockopt::set_ip_ttl(&socket, ttl.into())?,
+            (Some(ttl), false, true) => sockopt::set_ipv6_multicast_hops(&socket, ttl.into())?,
+            (Some(ttl), false, false) => sockopt::set_ipv6_unicast_hops(&socket, Some(ttl))?,
+        }
+        socket.connect(addr)?;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
     }
 
     /// Sends `bytes`, cut at packet boundaries if they are more than a datagram of transport stream. Nobody listening
     /// is no error: a player may start late or restart.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
-        let size = if bytes.len().is_multiple_of(188) { TS_DATAGRAM } else { usize::from(u16::MAX) };
+        let size = if bytes.len().is_multiple_of(TS_PACKET) { self.size } else { usize::from(u16::MAX) };
         for datagram in bytes.chunks(size) {
             // An ICMP error that came meanwhile is reported once in place of sending.
             if self.socket.send(datagram).is_err() && self.socket.send(datagram).is_err() {
@@ -94,5 +140,64 @@ impl UdpOutput {
     /// Datagrams that the system did not take.
     pub(crate) const fn unsent(&self) -> u64 {
         self.unsent
+    }
+}
+
+/// The address and interface of this machine that `local` names, in the family of `peer`.
+fn here(local: &Local, peer: SocketAddr) -> Outcome<Here> {
+    let interfaces = Interfaces::list().map_err(|e| {
+        Failure::new(format!("cannot list the interfaces of this machine: {e}"), "leave out localaddr=")
+    })?;
+    let fits = |addr: &IpAddr| addr.is_ipv4() == peer.is_ipv4();
+    let found = match local {
+        Local::Addr(addr) => interfaces.iter().find(|(_, addrs)| addrs.contains(addr)).map(|(name, _)| (name, *addr)),
+        Local::Interface(name) => interfaces
+            .iter()
+            .find(|(other, _)| other == name)
+            .and_then(|(name, addrs)| Some((name, *addrs.iter().find(|addr| fits(addr))?))),
+    };
+    let Some((name, addr)) = found.filter(|(_, addr)| fits(addr)) else {
+        let family = if peer.is_ipv4() { "IPv4" } else { "IPv6" };
+        return Err(Failure::new(
+            format!("there is no {local} with an {family} address; this machine has {interfaces}"),
+            "give localaddr= an address or interface that is there",
+        ));
+    };
+    let index = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))
+        .and_then(|socket| Ok(netdevice::name_to_index(&socket, name)?))
+        .map_err(|e| Failure::new(format!("cannot find the interface {name}: {e}"), "name another one"))?;
+    Ok(Here { addr, index })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::media::{Way, udp};
+
+    #[test]
+    fn a_group_is_joined_and_sent_to_on_the_interface_that_is_named_in_datagrams_of_the_length_asked_for() {
+        let media = |text: &str, way| udp(text, way).unwrap().unwrap();
+        let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let input = UdpInput::open(&media(&format!("udp://239.255.77.1:{port}?localaddr=lo"), Way::In)).unwrap();
+        let to = format!("udp://239.255.77.1:{port}?localaddr=127.0.0.1&pkt_size=400&ttl=1");
+        let mut output = UdpOutput::open(&media(&to, Way::Out)).unwrap();
+        output.send(&[0x47; 3 * TS_PACKET]);
+        let (mut buf, mut lengths) = ([0; 2000], Vec::new());
+        for _ in 0..200 {
+            lengths.extend(input.receive(&mut buf).unwrap());
+            if lengths.len() == 2 {
+                break;
+            }
+            #[allow(clippy::disallowed_methods, reason = "a real socket takes real time")]
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert_eq!(lengths, [2 * TS_PACKET, TS_PACKET]);
+    }
+
+    #[test]
+    fn an_address_that_is_not_here_is_named_with_what_is() {
+        let media = udp("udp://239.255.77.1:5000?localaddr=192.0.2.77", Way::In).unwrap().unwrap();
+        let failure = UdpInput::open(&media).err().unwrap().to_string();
+        assert!(failure.contains("there is no 192.0.2.77 with an IPv4 address; this machine has"), "{failure}");
     }
 }

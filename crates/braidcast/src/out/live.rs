@@ -31,7 +31,9 @@ pub(crate) struct Live {
 impl Live {
     /// Nothing but warnings if `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
-        let terminal = Some(Term::stderr()).filter(|term| !quiet && term.is_term());
+        // A terminal that cannot move its cursor gets lines, as a file does.
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let terminal = Some(Term::stderr()).filter(|term| !quiet && !dumb && term.is_term());
         Self { style: Style::stderr(), quiet, terminal, drawn: Cell::new(0), next: Instant::ZERO, rare: Vec::new() }
     }
 

@@ -65,6 +65,17 @@ pub(crate) fn headline(report: &Report, end: End, share: Option<f64>) -> String 
     format!("{:.0} s, {}{share}", report.seconds, units::rate(total))
 }
 
+/// How much of a file the receiver has written, and how long the rest takes at the present rate: `37 % written, 1 min 12 s left, `.
+pub(crate) fn progress(report: &Report, written: u64, size: u64) -> String {
+    let rate: f64 = report.paths.iter().map(|path| path.send_rate).sum();
+    let left = size.saturating_sub(written) as f64 * 8.0 / rate;
+    let left = Duration::try_from_secs_f64(left).ok().filter(|left| *left < Duration::from_secs(100 * 3600));
+    let left = left.map_or_else(String::new, |left| format!("{} left, ", units::time(left)));
+    // Down, so that 100 % means all of it.
+    let percent = (u128::from(written.min(size)) * 100).checked_div(u128::from(size)).unwrap_or(100);
+    format!("{percent} % written, {left}")
+}
+
 /// Follows the share of units on time while a stream runs.
 ///
 /// Units captured a moment ago are still on their way, and the other end's count of them comes later yet: they
@@ -150,6 +161,14 @@ mod tests {
             bytes: 0,
         };
         Report { kinds: vec![kind], ..Report::default() }
+    }
+
+    #[test]
+    fn a_file_says_how_much_is_written_and_how_long_the_rest_takes() {
+        let none = Report::default();
+        assert_eq!(progress(&none, 0, 1000), "0 % written, ", "at no rate there is no time left to tell");
+        assert_eq!(progress(&none, 999, 1000), "99 % written, ");
+        assert_eq!(progress(&none, 0, 0), "100 % written, ");
     }
 
     #[test]

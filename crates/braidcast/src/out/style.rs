@@ -1,3 +1,4 @@
+use console::Term;
 use std::fmt::Display;
 use std::io::IsTerminal;
 
@@ -5,24 +6,40 @@ use std::io::IsTerminal;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
     colour: bool,
+    /// Columns of the terminal, if it is one.
+    width: Option<usize>,
 }
 
 impl Style {
     /// The style for stderr.
     pub(crate) fn stderr() -> Self {
-        Self::of(std::io::stderr().is_terminal())
+        Self::of(std::io::stderr().is_terminal()).within(&Term::stderr())
     }
 
     /// The style for stdout.
     pub(crate) fn stdout() -> Self {
-        Self::of(std::io::stdout().is_terminal())
+        Self::of(std::io::stdout().is_terminal()).within(&Term::stdout())
     }
 
     /// The style for something that is a terminal or not.
     pub(crate) fn of(terminal: bool) -> Self {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|v| v == "dumb");
-        Self { colour: terminal && !no_color && !dumb }
+        Self { colour: terminal && !no_color && !dumb, width: None }
+    }
+
+    fn within(self, terminal: &Term) -> Self {
+        self.columns(terminal.size_checked().map(|(_, columns)| usize::from(columns)))
+    }
+
+    /// The same on a terminal with so many columns.
+    pub(crate) fn columns(self, width: Option<usize>) -> Self {
+        Self { width, ..self }
+    }
+
+    /// Columns of the terminal; `None` where lines may have any length.
+    pub(crate) fn width(self) -> Option<usize> {
+        self.width
     }
 
     /// Whether there is any colour.

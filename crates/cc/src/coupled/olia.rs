@@ -16,7 +16,8 @@ pub(super) fn avoidance(paths: &[CoupledPath], this: usize) -> f64 {
 
 /// Moves window from the paths that have the largest to those that are best but do not have it yet.
 fn alpha(paths: &[CoupledPath], this: usize) -> f64 {
-    let quality = |path: &CoupledPath| (path.between_losses as f64).powi(2) / path.rtt.as_secs_f64().max(1e-6);
+    let quality =
+        |path: &CoupledPath| path.between_losses as f64 * path.between_losses as f64 / path.rtt.as_secs_f64().max(1e-6);
     let best = paths.iter().map(quality).fold(0.0, f64::max);
     let largest = paths.iter().map(|path| path.cwnd).max().unwrap_or(0);
     let has_largest = |path: &CoupledPath| path.cwnd == largest;

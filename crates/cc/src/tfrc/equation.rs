@@ -24,16 +24,16 @@ pub fn throughput_with_rto(s: f64, rtt: Duration, rto: Duration, p: f64) -> f64 
 /// By bisection of log p in a fixed number of steps, to within 1e-9 of p's logarithm. Rates out of the equation's reach
 /// give the nearest end of 1e-8..=1.
 pub fn loss_event_rate_for(s: f64, rtt: Duration, rate: f64) -> f64 {
-    let (mut low, mut high) = (MIN_P.ln(), 0.0_f64);
+    let (mut low, mut high) = (libm::log(MIN_P), 0.0_f64);
     for _ in 0..36 {
         let middle = f64::midpoint(low, high);
-        if throughput(s, rtt, middle.exp()) > rate {
+        if throughput(s, rtt, libm::exp(middle)) > rate {
             low = middle;
         } else {
             high = middle;
         }
     }
-    high.exp()
+    libm::exp(high)
 }
 
 /// `d` in seconds, at least a microsecond.

@@ -1,7 +1,7 @@
 //! `[dccp]`: the options of a DCCP connection, by name, at both ends. An option that a scenario shall be able to set is a
 //! line here.
 
-use super::keys::{Key, flag, key, misused, put, time, whole, word};
+use super::keys::{self, Key, flag, key, misused, put, time, whole, word};
 use super::value::{Settings, Value};
 use super::wrong::Wrong;
 use braidcast_dccp::{Ccid, Limits, OneWayDelay, Options, ReorderOptions, Variant};
@@ -34,6 +34,11 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("ecn", |o, v| put(&mut o.ecn, flag(v))),
     key("ecn_nonce", |o, v| put(&mut o.ecn_nonce, flag(v))),
 ];
+
+/// For the manual.
+pub(super) fn accepted() -> Vec<(&'static str, String)> {
+    keys::accepted(KEYS, &mut Options::default())
+}
 
 /// What a section in `tables`, the flow's own one first, has made of `options` must work.
 pub(super) fn finish(options: &mut Options, tables: [&Settings; 2]) -> Result<(), Wrong> {

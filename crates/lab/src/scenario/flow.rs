@@ -1,6 +1,6 @@
 //! `[flow.NAME]` and `[traffic]`: what goes from where to where.
 
-use super::keys::{Key, apply, each, flag, key, put, time, whole, word};
+use super::keys::{self, Key, apply, each, flag, key, put, time, whole, word};
 use super::link::LinkSpec;
 use super::live::{Clips, LiveSpec};
 use super::value::{Settings, Value};
@@ -131,6 +131,16 @@ const TRAFFIC: &[Key<Traffic>] = &[
     key("sample", |t, v| put(&mut t.sample, time(v).and_then(positive).map(Some))),
 ];
 
+/// `[flow.NAME]` and `[traffic]` for the manual.
+pub(super) fn accepted() -> [Vec<(&'static str, String)>; 2] {
+    let mut draft = Draft { links: Vec::new(), agent: Agent::Sctp, back: None, paths: Vec::new() };
+    let mut flow = keys::accepted(FLOW, &mut draft);
+    // It would name the links of this scenario.
+    flow.retain(|(name, _)| *name != "paths");
+    flow.push(("paths", "a list of paths, such as [[\"wifi\"], [\"lte\"]]".to_owned()));
+    [flow, keys::accepted(TRAFFIC, &mut Traffic::default())]
+}
+
 impl Traffic {
     /// How long SCTP is to care for a message.
     pub fn reliability(&self) -> Reliability {
@@ -140,7 +150,7 @@ impl Traffic {
 }
 
 fn positive(time: Duration) -> Result<Duration, String> {
-    if time.is_zero() { Err("0 is no interval".to_owned()) } else { Ok(time) }
+    if time.is_zero() { Err("an interval of 0 never ends".to_owned()) } else { Ok(time) }
 }
 
 /// Most flows of a scenario.

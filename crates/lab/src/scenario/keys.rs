@@ -90,3 +90,24 @@ pub(crate) fn each(value: &Value) -> &[Value] {
         one => core::slice::from_ref(one),
     }
 }
+
+/// The names of `keys`, and what each takes: what it answers to a value that is none.
+pub(super) fn accepted<T>(keys: &[Key<T>], target: &mut T) -> Vec<(&'static str, String)> {
+    let nonsense = Value::Text("?".to_owned());
+    keys.iter()
+        .map(|key| (key.name, (key.set)(target, &nonsense).map_or_else(|why| wanted(&why), |()| "text".into())))
+        .collect()
+}
+
+/// The part of an error that says what would have been right.
+fn wanted(error: &str) -> String {
+    let of = |mark: &str| error.split_once(mark).map(|(_, right)| right.to_owned());
+    of("write for example ")
+        .map(|example| format!("such as {example}"))
+        .or_else(|| of("`?` is not "))
+        .or_else(|| of("'?' is neither ").map(|two| two.replace(" nor ", " or ")))
+        .or_else(|| of("there are: "))
+        .or_else(|| of("; give "))
+        .or_else(|| of("; "))
+        .unwrap_or_else(|| error.to_owned())
+}

@@ -1,6 +1,6 @@
 //! `[link.NAME]`: a link each way, in the words of `braidcast emulate`.
 
-use super::keys::{Key, apply, each, key, put, share, time, whole, word};
+use super::keys::{self, Key, apply, each, key, put, share, time, whole, word};
 use super::value::{Setting, Settings};
 use super::wrong::Wrong;
 use crate::recording::{self, LTE};
@@ -44,6 +44,14 @@ const THERE: &[Key<LinkModel>] = &[
     key("duplicate", |link, v| put(&mut link.duplicate, share(v))),
     key("corrupt", |link, v| put(&mut link.corrupt, share(v))),
 ];
+
+/// For the manual.
+pub(super) fn accepted() -> Vec<(&'static str, String)> {
+    let mut link = LinkModel::default();
+    let recorded = [("trace", "a file in mahimahi's format"), ("trace-from", "such as 20s")];
+    let recorded = recorded.map(|(name, what)| (name, what.to_owned()));
+    [keys::accepted(BOTH, &mut link), keys::accepted(THERE, &mut link)].concat().into_iter().chain(recorded).collect()
+}
 
 /// Most links of a scenario.
 const MAX_LINKS: usize = 250;

@@ -1,6 +1,6 @@
 //! `[live]`: a clip that goes as `braidcast send` sends it, and how. The names are those of its flags.
 
-use super::keys::{Key, apply, flag, key, put, time, word};
+use super::keys::{self, Key, apply, flag, key, put, time, word};
 use super::value::{Setting, Settings, Value};
 use super::wrong::Wrong;
 use crate::clip::Clip;
@@ -48,7 +48,13 @@ const KEYS: &[Key<Draft>] = &[
     key("rate", |_, _| Ok(())),
 ];
 
-/// Longest latency that `send` takes.
+/// For the manual.
+pub(super) fn accepted() -> Vec<(&'static str, String)> {
+    let mut draft = Draft { sender: SenderOptions::default(), early: false, lead: Duration::ZERO };
+    keys::accepted(KEYS, &mut draft)
+}
+
+/// Longest latency that the header of a unit holds.
 const MAX_LATENCY: Duration = Duration::from_secs(71 * 60);
 
 impl LiveSpec {

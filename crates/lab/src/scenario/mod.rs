@@ -327,6 +327,21 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("live-s5.toml"),
 ];
 
+/// For the manual: each section, and what its keys take.
+pub(crate) fn accepted() -> Vec<(&'static str, Vec<(&'static str, String)>)> {
+    let [flow, traffic] = flow::accepted();
+    vec![
+        ("network", network::accepted()),
+        ("link.NAME", link::accepted()),
+        ("flow.NAME", flow),
+        ("traffic", traffic),
+        ("live", live::accepted()),
+        ("sctp", sctp::accepted()),
+        ("dccp", dccp::accepted()),
+        ("tcp", tcp::accepted()),
+    ]
+}
+
 impl Scenario {
     /// All that the program has inside.
     ///

@@ -1,6 +1,6 @@
 //! `[network]`: what concerns the network as a whole.
 
-use super::keys::{Key, apply, key, put, share, time};
+use super::keys::{self, Key, apply, key, put, share, time};
 use super::value::Settings;
 use super::wrong::Wrong;
 use core::time::Duration;
@@ -48,6 +48,11 @@ const KEYS: &[Key<NetworkSpec>] = &[
     key("vary_start", |network, v| put(&mut network.vary_start, time(v))),
     key("vary_delay", |network, v| put(&mut network.vary_delay, share(v))),
 ];
+
+/// For the manual.
+pub(super) fn accepted() -> Vec<(&'static str, String)> {
+    keys::accepted(KEYS, &mut NetworkSpec::default())
+}
 
 impl NetworkSpec {
     pub(super) fn new(settings: &Settings) -> Result<Self, Wrong> {

@@ -1,6 +1,6 @@
 //! `[sctp]`: the options of an SCTP association, by name. An option that a scenario shall be able to set is a line here.
 
-use super::keys::{Key, flag, key, misused, put, time, whole, word};
+use super::keys::{self, Key, flag, key, misused, put, time, whole, word};
 use super::value::{Settings, Value};
 use super::wrong::Wrong;
 use braidcast_sctp::{Limits, Options, PrVariant, SackOptions, SackPolicy};
@@ -64,6 +64,11 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("artx", |o, v| off_or(&mut o.redundancy.artx, v)),
     key("artx_from", |o, v| put(&mut o.papers.artx_from, word(v))),
 ];
+
+/// For the manual.
+pub(super) fn accepted() -> Vec<(&'static str, String)> {
+    keys::accepted(KEYS, &mut Options::default())
+}
 
 /// What a section in `tables`, the flow's own one first, has made of `options` must work. The longest message fits both buffers
 /// unless the file says how long it is.

@@ -1,6 +1,6 @@
 //! `[tcp]`: the options of a TCP connection, by name.
 
-use super::keys::{Key, flag, key, put, time, whole, word};
+use super::keys::{self, Key, flag, key, put, time, whole, word};
 use braidcast_sim::tcp::Config;
 
 /// The keys.
@@ -15,3 +15,8 @@ pub(super) const KEYS: &[Key<Config>] = &[
     key("ecn", |c, v| put(&mut c.ecn, flag(v))),
     key("cc", |c, v| put(&mut c.cc, word(v))),
 ];
+
+/// For the manual.
+pub(super) fn accepted() -> Vec<(&'static str, String)> {
+    keys::accepted(KEYS, &mut Config::default())
+}

@@ -1,16 +1,6 @@
 //! The words by which command lines and scenario files describe links.
 //!
-//! | what | words |
-//! |---|---|
-//! | rate | `8mbit`, `500kbit`, `2.5mbit`, `1gbit`, `64000bit`, `unlimited`, or a schedule of rates |
-//! | duration | `15ms`, `2s`, `250us`, `100ns`, `5min`, `1h` |
-//! | schedule | `0s:8mbit,10s:2mbit,20s:8mbit` (steps), `ramp:0s:8mbit,10s:2mbit` (linear between points), `,repeat:30s` after it begins it again and again; of delays `0s:15ms,10s:80ms` |
-//! | share | `5%`, `0.1%` |
-//! | loss | `none`, `5%`, `burst:5%,4` (mean loss, mean burst), `ge:p=1%,r=30%,bad=100%,good=0%`, `packets:3,7` |
-//! | queue | `100p`, `64kB`, `1MiB`, `300ms` (drop-tail); `red:5p,15p,10%` (min, max, max_p; then `gentle`, `ecn`, `weight=0.2%`, `limit=50p`); `codel` or `codel:5ms,100ms` (target, interval; then `ecn`, `limit=100p`) |
-//! | jitter | `5ms` (uniform, ±), `normal:5ms` (standard deviation) |
-//! | reorder | `2%` (they skip the delay), `2%,30ms` (they come later), `2%,30ms,10ms` (by 20 to 40 ms) |
-//! | outage | `10s-12s`, `every:3s,250ms`; `,hold` after it holds packets back instead of losing them |
+#![doc = include_str!("words.md")]
 
 use super::{
     CoDel, Discipline, GilbertElliott, Jitter, Loss, Outage, Queue, QueueLimit, Rate, Red, Reorder, ReorderHow,
@@ -20,6 +10,10 @@ use braidcast_core::Instant;
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
+use std::borrow::Cow;
+
+/// The words of this module, as a table in Markdown.
+pub const WORDS: &str = include_str!("words.md");
 
 /// Longest duration that is understood.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
@@ -29,7 +23,7 @@ const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 pub struct ParseError {
     text: String,
     wrong: &'static str,
-    example: &'static str,
+    example: Cow<'static, str>,
 }
 
 impl fmt::Display for ParseError {
@@ -41,7 +35,7 @@ impl fmt::Display for ParseError {
 impl core::error::Error for ParseError {}
 
 pub(crate) fn fail<T>(text: &str, wrong: &'static str, example: &'static str) -> Result<T, ParseError> {
-    Err(ParseError { text: text.to_owned(), wrong, example })
+    Err(ParseError { text: text.to_owned(), wrong, example: example.into() })
 }
 
 /// Splits `2.5mbit` into 2.5 and `mbit`; the number has digits and at most one point, so it is finite and not negative.
@@ -56,11 +50,22 @@ pub fn rate(text: &str) -> Result<u64, ParseError> {
     const EXAMPLE: &str = "8mbit or 500kbit";
     let Some((number, unit)) = number_and_unit(text) else { return fail(text, "not a number with a unit", EXAMPLE) };
     let factor = match unit.to_ascii_lowercase().as_str() {
-        "bit" => 1.0,
-        "kbit" => 1e3,
-        "mbit" => 1e6,
-        "gbit" => 1e9,
-        _ => return fail(text, "the unit of a rate is bit, kbit, mbit or gbit (per second)", EXAMPLE),
+        "bit" | "bit/s" => 1.0,
+        "kbit" | "kbit/s" => 1e3,
+        "mbit" | "mbit/s" => 1e6,
+        "gbit" | "gbit/s" => 1e9,
+        _ => {
+            let mut error = ParseError {
+                text: text.to_owned(),
+                wrong: "the unit of a rate is bit, kbit, mbit or gbit (per second)",
+                example: EXAMPLE.into(),
+            };
+            // ffmpeg's `8M` means bits, tc's `8mbps` bytes: so neither is guessed.
+            if let Some(prefix @ ('k' | 'm' | 'g')) = unit.chars().next().map(|c| c.to_ascii_lowercase()) {
+                error.example = format!("{number}{prefix}bit").into();
+            }
+            return Err(error);
+        }
     };
     let bits = number * factor;
     if !(1.0..=1e13).contains(&bits) {
@@ -362,6 +367,7 @@ mod tests {
     #[test]
     fn words_mean_what_they_say() {
         assert_eq!([rate("8mbit"), rate("500kbit"), rate("2.5Mbit")], [Ok(8_000_000), Ok(500_000), Ok(2_500_000)]);
+        assert_eq!([rate("8 Mbit/s"), rate("500 bit/s")], [Ok(8_000_000), Ok(500)], "as the tables print them");
         assert_eq!("unlimited".parse(), Ok(Rate::Unlimited));
         assert_eq!([duration("15ms"), duration("2s"), duration("1.5min")], [Ok(ms(15)), Ok(ms(2000)), Ok(ms(90_000))]);
         assert_eq!("5%".parse(), Ok(Loss::Uniform(0.05)));
@@ -398,9 +404,12 @@ mod tests {
     #[test]
     fn errors_say_what_was_wrong_and_give_an_example() {
         let shown = |error: ParseError| error.to_string();
-        let mb =
-            "`8MB`: the unit of a rate is bit, kbit, mbit or gbit (per second); write for example 8mbit or 500kbit";
-        assert_eq!(rate("8MB").map_err(shown), Err(mb.to_owned()));
+        for (text, example) in
+            [("8MB", "8mbit"), ("2.5M", "2.5mbit"), ("500kbps", "500kbit"), ("8", "8mbit or 500kbit")]
+        {
+            let why = "the unit of a rate is bit, kbit, mbit or gbit (per second)";
+            assert_eq!(rate(text).map_err(shown), Err(format!("`{text}`: {why}; write for example {example}")));
+        }
         let bare = "`15`: the unit of a duration is ns, us, ms, s, min or h; write for example 15ms or 2s";
         assert_eq!(duration("15").map_err(shown), Err(bare.to_owned()));
         for bad in ["-5%", "5", "101%", "burst:5%", "burst:99%,2", "ge:p=1%", "ge:q=1%", "lots:1", "packets:a", ""] {

@@ -96,7 +96,7 @@ impl RedState {
             (Some(_), None) => 0.0,
             (Some(since), Some(rate)) => {
                 let sent = (now - since).as_secs_f64() * rate as f64 / (8.0 * TYPICAL_BYTES);
-                self.average * keep.powf(sent)
+                self.average * libm::pow(keep, sent)
             }
         };
     }

@@ -60,7 +60,8 @@ impl Trace {
             }
             millis.push(time);
         }
-        Self::from_millis(millis).ok_or_else(|| fail(number - 1, Fault::NoTime))
+        let fault = if millis.is_empty() { Fault::Empty } else { Fault::NoTime };
+        Self::from_millis(millis).ok_or_else(|| fail(number - 1, fault))
     }
 
     /// A trace with opportunities at `millis`; `None` if they fall, are more than [`MAX_OPPORTUNITIES`] or do
@@ -120,6 +121,7 @@ enum Fault {
     NotATime(String),
     Backwards { before: u32, time: u32 },
     TooLong,
+    Empty,
     NoTime,
 }
 
@@ -127,6 +129,8 @@ impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.fault, self.line) {
             (Fault::Io(_), 0) => write!(f, "cannot open {}", self.name)?,
+            (Fault::Empty, 0) => return write!(f, "{} is empty", self.name),
+            (Fault::Empty, _) => write!(f, "{}", self.name)?,
             (_, line) => write!(f, "{} line {line}", self.name)?,
         }
         match &self.fault {
@@ -138,6 +142,7 @@ impl fmt::Display for TraceError {
                 write!(f, ": {time} comes after {before}; times must not fall (sort -n)")
             }
             Fault::TooLong => write!(f, ": more than {MAX_OPPORTUNITIES} opportunities; cut the trace (head)"),
+            Fault::Empty => write!(f, ": there is no time in it"),
             Fault::NoTime => write!(f, ": the trace ends at 0 ms; it needs at least one time above 0"),
         }
     }

@@ -1,19 +1,7 @@
 //! Traffic: when an application has how many bytes to send. Sources know no protocol; whatever carries them asks for
 //! the next [`Emission`] and sends it.
 //!
-//! | words | traffic |
-//! |---|---|
-//! | `bulk`, `bulk:10MB` | always something to send, for ever or so much |
-//! | `cbr:64kbit,160B` | constant bit rate of payload, in packets of this size |
-//! | `cbr:64kbit,160B,silent=10s-20s` | the same, but nothing from 10 s up to 20 s after the start |
-//! | `poisson:1mbit,500B` | the same mean rate, exponential gaps |
-//! | `exponential:on=500ms,off=500ms,rate=64kbit,size=210B` | bursts and pauses of exponential length |
-//! | `pareto:on=500ms,off=500ms,rate=64kbit,size=210B,shape=1.5` | bursts and pauses of Pareto length |
-//! | `g711`, `g729:dtx`, `speex:dtx,calls=5,packet=40ms`, `g711:calls=12,trunk` | telephone calls |
-//! | `gop:IBBPBB,25fps,I=10kB/2kB,P=5kB/1kB,B=2kB` | MPEG frames by type, mean and standard deviation |
-//! | `frames:FILE,30fps` | recorded frames, lines of `type,bytes` |
-//! | `prcmt` | the film of PRCMT fig. 14 |
-//! | `conference`, `conference:audio=74B,gop:IBPB,10fps,I=10kB,P=4kB,B=2kB` | audio and video of SBPN §4.4.5; with other sound, other pictures, or both |
+#![doc = include_str!("words.md")]
 
 mod agent;
 mod bulk;
@@ -45,6 +33,9 @@ use braidcast_core::Rng;
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
+
+/// The words by which scenarios describe traffic, as a table in Markdown.
+pub const WORDS: &str = include_str!("words.md");
 
 /// What the bytes of an emission are.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]

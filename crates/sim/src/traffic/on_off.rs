@@ -17,7 +17,7 @@ impl Periods {
         match self {
             Self::Exponential => rng.exponential(),
             // Scale (shape − 1)/shape gives mean 1.
-            Self::Pareto(shape) => (shape - 1.0) / shape / (1.0 - rng.f64()).powf(1.0 / shape),
+            Self::Pareto(shape) => (shape - 1.0) / shape / libm::pow(1.0 - rng.f64(), 1.0 / shape),
         }
     }
 }

@@ -4,9 +4,8 @@ use crate::failure::{Failure, Outcome};
 use braidcast_lab::recording::LTE;
 use std::path::{Path, PathBuf};
 
-/// Where in the recording the demo begins. The minute from here has 1.9 Mbit/s on average, a quarter of a minute
-/// around 1.4 Mbit/s, peaks of 3.8, and a fade to nothing at its end: real, and just not enough for the clip. The
-/// recording also has a second without any service at 84 s; where that meets a stall of the Wi-Fi no sender could help.
+/// Where in the drive the demo begins. The minute from here has 1.7 Mbit/s on average, peaks of 3.4, and a
+/// fade to nothing at its end: just not enough for the clip. Where that fade meets a stall of the Wi-Fi no sender could help.
 const LTE_FROM: &str = "24s";
 
 /// A network that is emulated.
@@ -14,7 +13,7 @@ const LTE_FROM: &str = "24s";
 pub(super) enum Network {
     /// 3 Mbit/s with 5 % loss in bursts, that stands still for a quarter of a second every two seconds or so.
     Wifi,
-    /// What was recorded, with an uplink's deep queue.
+    /// A drive through fading, with an uplink's deep queue.
     Lte,
     /// Another continent, over a lossy last mile: a loss is known a round trip and a quarter later (RFC 8985 §6.2), and what is
     /// repeated is there after 350 ms, too late for a conversation.
@@ -38,7 +37,7 @@ impl Network {
     pub(super) fn describe(self) -> String {
         match self {
             Self::Wifi => "Wi-Fi: 3 Mbit/s, 8 ms, bursts of loss (5 %), stalls (0.14 to 0.41 s, every 2 s)".into(),
-            Self::Lte => format!("LTE:   {} (recorded) from {LTE_FROM} on, 30 ms, 300 ms of queue", LTE.name),
+            Self::Lte => format!("LTE:   {} from {LTE_FROM} on, 30 ms, 300 ms of queue", LTE.name),
             Self::Far | Self::Far2 => {
                 "Far:   10 Mbit/s, 100 ms, 2 % lost at random; two such, and a latency of 300 ms".into()
             }
@@ -62,7 +61,7 @@ impl Network {
     }
 }
 
-/// Puts the recording where the emulator can read it.
+/// Puts the drive where the emulator can read it.
 pub(super) fn write_recording(out: &Path) -> Outcome<PathBuf> {
     let path = out.join(LTE.name);
     std::fs::write(&path, LTE.text).map_err(|e| {

@@ -53,6 +53,7 @@ fn list(common: &Common) -> Outcome {
         return json::print("lab list", &Listing { experiments: all.iter().map(Listed::new).collect() });
     }
     let width = all.iter().map(|it| it.name.len()).max().unwrap_or(0);
-    let lines: Vec<_> = all.iter().map(|it| format!("{:width$}  {} ({})", it.name, it.title, it.source)).collect();
+    let source = |it: &Scenario| if it.source.is_empty() { String::new() } else { format!(" ({})", it.source) };
+    let lines: Vec<_> = all.iter().map(|it| format!("{:width$}  {}{}", it.name, it.title, source(it))).collect();
     text::print(&lines.join("\n"))
 }

@@ -95,7 +95,7 @@ fn print(args: &LabRunArgs, common: &Common, all: &[Results]) -> Outcome {
     let lost = all.iter().flat_map(|it| &it.lost_runs).map(String::as_str);
     if common.json {
         let rows = all.iter().flat_map(|it| &it.rows).collect();
-        return json::print("lab run", &Document { seed: args.seed, rows, lost_runs: lost.collect() });
+        return json::print_exact("lab run", &Document { seed: args.seed, rows, lost_runs: lost.collect() });
     }
     for line in lost {
         say!("lost: {line}");

@@ -17,7 +17,8 @@ const WIDTH: usize = 100;
 pub(super) fn print(results: &Results, kept: &Path) -> Outcome {
     let style = Style::stdout();
     let width = Term::stdout().size_checked().map_or(WIDTH, |(_, columns)| usize::from(columns));
-    text::print(&format!("{} ({}, {})", style.bold(&results.title), results.experiment, results.source))?;
+    let from = [results.experiment.as_str(), results.source.as_str()].into_iter().filter(|it| !it.is_empty());
+    text::print(&format!("{} ({})", style.bold(&results.title), from.collect::<Vec<_>>().join(", ")))?;
     text::print(&tables(&results.rows, width, style))?;
     for verdict in &results.verdicts {
         let outcome = match verdict.outcome {
@@ -32,10 +33,13 @@ pub(super) fn print(results: &Results, kept: &Path) -> Outcome {
         }
     }
     let (far, open) = (results.differences.len(), results.differences.iter().filter(|it| it.reason.is_none()).count());
-    text::print(&format!(
-        "\n{far} values are more than 15 % from a reference, {open} of them without a reason; kept in {}\n",
-        kept.display()
-    ))
+    let compared = results.rows.iter().any(|row| row.published.is_some() || row.ns2.is_some());
+    let differences = if compared {
+        format!("{far} values are more than 15 % from a reference, {open} of them without a reason; ")
+    } else {
+        String::new()
+    };
+    text::print(&format!("\n{differences}kept in {}\n", kept.display()))
 }
 
 /// A table for each metric, with a line for each point and a column for each variant; where that is too wide for the

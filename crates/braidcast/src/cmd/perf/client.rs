@@ -194,6 +194,7 @@ impl<P: Protocol> Test<P> {
             let now = self.driver.now();
             self.watch.check(&self.live);
             self.endpoint.probe()?;
+            self.follow_the_end(now);
             while let Some((_, happening)) = self.endpoint.poll() {
                 self.take(now, happening);
             }
@@ -206,6 +207,16 @@ impl<P: Protocol> Test<P> {
         self.endpoint.end_probe()?;
         self.watch.finish(&self.live);
         self.finish(common)
+    }
+
+    /// While closing: keeps the newest figures of what still drains, for the summary. An association that has ended has none.
+    fn follow_the_end(&mut self, now: Instant) {
+        if self.closing
+            && let Some(state) = self.endpoint.state(now, self.id)
+            && state.paths.len() >= self.state.paths.len()
+        {
+            self.state = state;
+        }
     }
 
     /// While closing: when to wait for the server no longer. Ends the test if that time has come.
@@ -291,10 +302,12 @@ impl<P: Protocol> Test<P> {
             self.state = state;
         }
         let seconds = now.since(started).as_secs_f64();
+        // What left, not what waits in the send buffer.
+        let sent: u64 = self.state.paths.iter().map(|path| path.sent_bytes).sum();
         let line = format!(
             "{seconds:.0} s, {} sent, {} on average",
-            units::bytes(self.bytes),
-            units::rate(self.bytes as f64 * 8.0 / seconds.max(1e-3))
+            units::bytes(sent),
+            units::rate(sent as f64 * 8.0 / seconds.max(1e-3))
         );
         self.live.show(&line, &line, &self.table());
     }

@@ -15,6 +15,7 @@ mod summary;
 
 use super::common;
 use super::security::Security;
+use super::service::Service;
 use super::watch::Watch;
 use crate::args::values::Output;
 use crate::args::{Common, ReceiveArgs};
@@ -53,6 +54,7 @@ struct Session {
     driver: Driver,
     live: Live,
     watch: Watch,
+    service: Service,
     receiver: Receiver,
     plan: Plan,
     rooms: BTreeMap<ChannelId, Room>,
@@ -106,10 +108,12 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         ..ReceiverOptions::default()
     };
     let receiver = Receiver::new(options, common::rng(args.seed)?)?;
+    let now = driver.now();
     let mut session = Session {
         driver,
         live,
         watch,
+        service: Service::ready(now),
         receiver,
         plan,
         rooms: BTreeMap::new(),
@@ -151,7 +155,8 @@ impl Session {
             let tries = self.rooms.values().filter_map(|room| room.outputs.next_try());
             let checking = self.rooms.values().any(|room| room.outputs.is_checking()).then_some(Instant::ZERO);
             let patience = self.interrupted.map(|at| at + PATIENCE);
-            let until = tries.chain(checking).chain(patience).chain(self.live.next());
+            let alive = self.service.goes_on(self.driver.now());
+            let until = tries.chain(checking).chain(patience).chain(self.live.next()).chain(alive);
             let until = until.chain(self.authorized.is_some().then_some(self.look_at)).min();
             match self.driver.drive(&mut self.receiver, until).map_err(|e| common::broken(&e))? {
                 Wake::Input(input) => {

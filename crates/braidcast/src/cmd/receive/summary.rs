@@ -43,6 +43,7 @@ impl Session {
     /// Tells how it went.
     pub(super) fn finish(mut self, common: &Common) -> Outcome {
         self.live.close();
+        self.service.ends();
         let now = self.driver.now();
         let reports: Vec<(&Room, Report)> =
             self.rooms.iter().map(|(id, room)| (room, self.receiver.report(now, *id))).collect();

@@ -6,6 +6,7 @@ mod throttle;
 
 use super::links::{Change, Links};
 use super::security::Security;
+use super::service::Service;
 use super::watch::Watch;
 use super::{common, paths};
 use crate::args::{Common, SendArgs, values};
@@ -54,6 +55,7 @@ struct Session {
     driver: Driver,
     live: Live,
     watch: Watch,
+    service: Service,
     share: session::Share,
     links: Links,
     security: Security,
@@ -88,7 +90,10 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
     let source = Source::open(&args.input, &mut driver, args.reliable)?;
     let reliable = args.reliable || source.goes_freely();
     if reliable && !args.reliable {
-        live.note(format!("{} is no MPEG-TS and has no clock to be paced by: sending it reliably", args.input));
+        live.note(format!(
+            "{} is not MPEG-TS, so it has no clock to be paced by: sending it as with --reliable",
+            args.input
+        ));
     }
     let links = Links::open(plans, Carrier::Udp, &mut driver, &live)?;
     let watch = Watch::open(&args.watch, "send", driver.now())?;
@@ -120,6 +125,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         driver,
         live,
         watch,
+        service: Service::ready(now),
         share: session::Share::default(),
         links,
         security,
@@ -167,10 +173,12 @@ impl Session {
                 continue;
             }
             self.show(now);
-            let until = [self.source.next_due(now), self.begin_by, self.live.next(), self.past.as_ref().map(|_| now)]
-                .into_iter()
-                .flatten()
-                .min();
+            let alive = self.service.goes_on(now);
+            let until =
+                [self.source.next_due(now), self.begin_by, self.live.next(), self.past.as_ref().map(|_| now), alive]
+                    .into_iter()
+                    .flatten()
+                    .min();
             match self.driver.drive(&mut self.sender, until).map_err(|e| common::broken(&e))? {
                 Wake::Input(id) => self.source.on_ready(self.driver.now(), id)?,
                 Wake::Interfaces(_) => self.refresh_links()?,
@@ -270,9 +278,13 @@ impl Session {
         }
         let report = self.sender.report(now);
         let table = session::paths(&report, End::Sender, |path| self.path_name(path), self.live.style());
-        let share = self.share.update(now, &report);
-        let line = session::line(&report, End::Sender, share, |path| self.path_name(path));
-        self.live.show(&line, &session::headline(&report, End::Sender, share), &table);
+        // On time means nothing for a file; how much of it is written does.
+        let share = self.share.update(now, &report).filter(|_| !self.reliable);
+        let size = self.source.size().filter(|_| self.reliable);
+        let progress =
+            size.map_or_else(String::new, |size| session::progress(&report, self.sender.written_bytes(), size));
+        let line = progress.clone() + &session::line(&report, End::Sender, share, |path| self.path_name(path));
+        self.live.show(&line, &(progress + &session::headline(&report, End::Sender, share)), &table);
     }
 
     fn path_name(&self, path: &PathReport) -> String {
@@ -325,7 +337,7 @@ impl Session {
             return;
         }
         self.interrupted = true;
-        self.live.note("ending: what is promised is still delivered; Ctrl-C again ends at once");
+        self.live.note("stopping: delivering what is already queued; press Ctrl-C again to quit now");
         let sender = &mut self.sender;
         self.source.stop(now, |unit| sender.push(now, unit));
         self.sender.stop(now);
@@ -342,6 +354,7 @@ impl Session {
     /// Tells how it went.
     fn finish(mut self, args: &SendArgs, common: &Common) -> Outcome {
         self.live.close();
+        self.service.ends();
         let now = self.driver.now();
         // One more turn sends the last packets.
         let _ = self.driver.drive(&mut self.sender, Some(now));
@@ -376,7 +389,7 @@ impl Session {
         let span = units::time(Duration::from_secs_f64(report.seconds));
         say!("{} of input in {span}", units::bytes(input_bytes));
         say!("{}", session::paths(report, End::Sender, |path| self.path_name(path), self.live.style()));
-        if !report.kinds.is_empty() {
+        if !report.kinds.is_empty() && !self.reliable {
             say!("{}", session::kinds(report, self.live.style()));
         }
         security::lines(report.security.as_ref(), plain, self.began.is_some()).iter().for_each(|line| say!("{line}"));

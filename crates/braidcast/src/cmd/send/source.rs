@@ -108,6 +108,12 @@ impl Source {
     /// A file is a recording if it begins as a transport stream; any other has no clock and goes freely.
     fn look_at_file(&mut self, framing: Framing) -> Outcome {
         let len = self.read_stream()?;
+        if len == 0 {
+            return Err(Failure::new(
+                format!("{} is empty", self.name),
+                "give a file with something in it, or --reliable to send it as it is",
+            ));
+        }
         let mut probe = Input::new(Format::Auto, framing);
         probe.push(Instant::ZERO, &self.buf[..len]);
         probe.finish(Instant::ZERO);

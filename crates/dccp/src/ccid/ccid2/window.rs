@@ -6,7 +6,8 @@ use braidcast_cc::{Acked, Algorithm, Conditions, Controller, Setup, Signal, Stan
 pub(super) struct Window {
     controller: Box<dyn Controller>,
     packet: usize,
-    /// What the controller's window comes to, as every packet asks for it.
+    /// The controller's window, and what it comes to in packets, as every packet asks for it.
+    window: usize,
     cwnd: u32,
 }
 
@@ -22,7 +23,7 @@ impl Window {
     pub(super) fn new(algorithm: Algorithm, packet: usize, initial: u32) -> Self {
         let packet = packet.max(1);
         let setup = Setup { initial: packet * initial as usize, ..Setup::new(Standard::RFC_4341, packet) };
-        let mut window = Self { controller: algorithm.controller(&setup), packet, cwnd: 0 };
+        let mut window = Self { controller: algorithm.controller(&setup), packet, window: 0, cwnd: 0 };
         window.tell(|_| ());
         window
     }
@@ -30,7 +31,11 @@ impl Window {
     /// All that the controller is told goes through here.
     fn tell(&mut self, what: impl FnOnce(&mut dyn Controller)) {
         what(&mut *self.controller);
-        self.cwnd = (self.controller.window() / self.packet).try_into().unwrap_or(u32::MAX);
+        let window = self.controller.window();
+        if self.window != window {
+            self.window = window;
+            self.cwnd = (window / self.packet).try_into().unwrap_or(u32::MAX);
+        }
     }
 
     /// Bytes that `packets` stand for.

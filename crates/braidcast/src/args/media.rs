@@ -1,0 +1,129 @@
+//! `udp://HOST:PORT?key=value`: media in datagrams, with the options that ffmpeg, SRT's tools and librist put behind it.
+
+use super::values::{Remote, remote};
+use std::fmt;
+use std::net::IpAddr;
+
+/// Shortest and longest payload that `pkt_size` may ask for: one packet of transport stream; what UDP carries.
+const PKT_SIZES: std::ops::RangeInclusive<u16> = 188..=65_507;
+
+/// Datagrams of media: where they come in or go to, and how.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct UdpMedia {
+    /// Address to listen on or to send to.
+    pub(crate) at: Remote,
+    /// This end: where a multicast group is joined, or where datagrams leave.
+    pub(crate) local: Option<Local>,
+    /// Longest datagram to send, in bytes.
+    pub(crate) pkt_size: Option<u16>,
+    /// Routers that datagrams may pass.
+    pub(crate) ttl: Option<u8>,
+}
+
+/// An end of this machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Local {
+    /// By its address.
+    Addr(IpAddr),
+    /// By the name of the network interface.
+    Interface(String),
+}
+
+/// Whether datagrams come in or go out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    In,
+    Out,
+}
+
+impl fmt::Display for UdpMedia {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "udp://{}", self.at)
+    }
+}
+
+impl fmt::Display for Local {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Addr(addr) => write!(f, "{addr}"),
+            Self::Interface(name) => f.write_str(name),
+        }
+    }
+}
+
+/// Reads `udp://HOST:PORT?key=value&…`; `None` for what has another scheme or none. Each option is obeyed or refused.
+pub(crate) fn udp(text: &str, way: Way) -> Option<Result<UdpMedia, String>> {
+    let rest = text.strip_prefix("udp://")?;
+    let (at, options) = rest.split_once('?').unwrap_or((rest, ""));
+    let at = at.strip_suffix('/').unwrap_or(at);
+    // ffmpeg writes udp://@:5000 and udp://@239.0.0.1:5000 for "listen here".
+    let at = at.strip_prefix('@').unwrap_or(at);
+    let at = if at.starts_with(':') { remote(&format!("0.0.0.0{at}")) } else { remote(at) };
+    Some(at.and_then(|at| with_options(UdpMedia { at, local: None, pkt_size: None, ttl: None }, options, way)))
+}
+
+fn with_options(mut media: UdpMedia, options: &str, way: Way) -> Result<UdpMedia, String> {
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        let (key, value) = option.split_once('=').unwrap_or((option, ""));
+        match (key, way) {
+            // As ffmpeg, SRT's tools and librist call it.
+            ("localaddr" | "adapter" | "miface", _) if !value.is_empty() => {
+                media.local = Some(value.parse().map_or_else(|_| Local::Interface(value.to_owned()), Local::Addr));
+            }
+            ("pkt_size", _) => match value.parse() {
+                Ok(size) if PKT_SIZES.contains(&size) => media.pkt_size = Some(size),
+                _ => {
+                    let (least, most) = (PKT_SIZES.start(), PKT_SIZES.end());
+                    return Err(format!(
+                        "pkt_size={value} is not a length from {least} to {most} bytes: write pkt_size=1316"
+                    ));
+                }
+            },
+            ("ttl", Way::Out) => match value.parse() {
+                Ok(ttl) if ttl > 0 => media.ttl = Some(ttl),
+                _ => return Err(format!("ttl={value} is not a number of routers from 1 to 255")),
+            },
+            ("ttl", Way::In) => return Err("ttl= is for outputs: leave it out here".into()),
+            _ => {
+                return Err(format!(
+                    "'{option}' is not supported behind udp://: leave it out; there are localaddr=ADDR|IFACE, pkt_size=BYTES \
+                     and, for outputs, ttl=N"
+                ));
+            }
+        }
+    }
+    Ok(media)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, way: Way) -> Result<UdpMedia, String> {
+        udp(text, way).unwrap()
+    }
+
+    #[test]
+    fn what_ffmpeg_users_paste_is_obeyed() {
+        let media = read("udp://239.1.1.1:5600?localaddr=127.0.0.1&pkt_size=1316", Way::In).unwrap();
+        assert_eq!(media.at.to_string(), "239.1.1.1:5600");
+        assert_eq!(media.local, Some(Local::Addr("127.0.0.1".parse().unwrap())));
+        let media = read("udp://239.1.1.1:5600/?ttl=3&miface=eth0&pkt_size=188", Way::Out).unwrap();
+        assert_eq!((media.ttl, media.pkt_size), (Some(3), Some(188)));
+        assert_eq!(media.local, Some(Local::Interface("eth0".into())));
+        assert_eq!(read("udp://@:5000", Way::In).unwrap().to_string(), "udp://0.0.0.0:5000");
+        assert!(udp("srt://host:1", Way::In).is_none());
+    }
+
+    #[test]
+    fn an_option_that_is_not_obeyed_is_refused() {
+        let refused = |text, way| read(text, way).unwrap_err();
+        assert!(refused("udp://a:1?foo=bar", Way::Out).contains("'foo=bar' is not supported"));
+        assert!(refused("udp://a:1?fifo_size=1000", Way::In).contains("leave it out"));
+        assert!(refused("udp://a:1?localaddr=", Way::In).contains("localaddr=ADDR|IFACE"));
+        assert!(refused("udp://a:1?pkt_size=100", Way::Out).contains("188 to 65507"));
+        assert!(refused("udp://a:1?ttl=0", Way::Out).contains("1 to 255"));
+        assert!(refused("udp://a:1?ttl=3", Way::In).contains("for outputs"));
+        assert!(refused("udp://a:1/path", Way::In).contains("not a port"));
+    }
+}

@@ -1,0 +1,224 @@
+//! What the keys of scenarios mean, in words.
+
+/// The keys at the top of a scenario and its lists: key, value, meaning.
+pub(super) const TOP: &[(&str, &str, &str)] = &[
+    ("name", "text, required", "the name that `lab run` and results use"),
+    ("title", "text, required", "one line for people"),
+    ("source", "text", "document, section and figure that it is compared with"),
+    ("text", "text", "what it shows; empty lines separate paragraphs"),
+    ("experiment", "a measure of the table above, required", "the code that measures a run"),
+    ("runs", "a whole number from 1 (10)", "runs at each point, each with a seed of its own"),
+    ("duration", "such as 60s, required", "how long each run measures, after handshake and warm-up"),
+    (
+        "[sweep]",
+        "`param = [values]`",
+        "parameters; the product of all lists is run, and `${param}` in any text is the value",
+    ),
+    (
+        "[[case]]",
+        "`params = { … }` and any setting",
+        "points that are listed one by one; each is combined with the whole sweep",
+    ),
+    ("[[variant]]", "`name` and any setting", "what is compared; wins over the case"),
+    (
+        "[[reference]]",
+        "see [The lab](lab.md)",
+        "a CSV file of published values or of ns-2's, and how its columns relate to rows",
+    ),
+    ("[[claim]]", "see [The lab](lab.md)", "an order or factor that the source claims; checked by 95 % intervals"),
+    ("[[difference]]", "see [The lab](lab.md)", "the reason why values are more than 15 % from a reference"),
+    ("[[plot]]", "see [The lab](lab.md)", "a picture in the report"),
+];
+
+/// What a section is about.
+pub(super) fn about(section: &str) -> &'static str {
+    match section {
+        "network" => "What concerns the network as a whole.",
+        "link.NAME" => {
+            "A link, one section each. Values are written as for `braidcast emulate`. `back-KEY` sets a key for the direction from the receiver to the sender alone; \
+             loss, reordering, duplication and corruption act towards the receiver only unless `back-KEY` says otherwise."
+        }
+        "flow.NAME" => {
+            "A sender and a receiver. Without any such section there is one flow, `main`, with each link as a path. `[flow.NAME.traffic]`, `[flow.NAME.sctp]` and so on \
+             override `[traffic]`, `[sctp]` and so on for this flow."
+        }
+        "traffic" => "What flows send and what is noted about it.",
+        "live" => "A session as `braidcast send` and `receive` run it. The section makes `live` the agent of flows.",
+        "sctp" => "Options of SCTP associations, at both ends. Papers' variants are named as in the papers.",
+        "dccp" => "Options of DCCP connections, at both ends.",
+        "tcp" => "Options of TCP connections of the simulator.",
+        _ => "",
+    }
+}
+
+/// What a key means; empty for one that is not described yet.
+pub(super) fn meaning(section: &str, key: &str) -> &'static str {
+    let table = match section {
+        "network" => NETWORK,
+        "link.NAME" => LINK,
+        "flow.NAME" => FLOW,
+        "traffic" => TRAFFIC,
+        "live" => LIVE,
+        "sctp" => SCTP,
+        "dccp" => DCCP,
+        "tcp" => TCP,
+        _ => &[],
+    };
+    table.iter().find(|(name, _)| *name == key).map_or("", |(_, text)| text)
+}
+
+type Words = &'static [(&'static str, &'static str)];
+
+const NETWORK: Words = &[
+    ("wrap", "headers around each packet: `udp` 28 bytes (default), `ip` 20"),
+    ("vary_start", "each flow starts up to this much later, drawn for each seed"),
+    ("vary_delay", "each link's delay differs by up to this share, drawn for each seed"),
+];
+
+const LINK: Words = &[
+    ("rate", "capacity; steps and ramps over time are possible"),
+    ("delay", "one-way delay, each direction"),
+    ("rtt", "twice the delay: half of it in each direction"),
+    ("delays", "a delay that changes with time"),
+    ("jitter", "variation of the delay: uniform, or `normal:` with its standard deviation"),
+    ("queue", "what may wait before the link: packets (p), bytes, or time; `red:…` and `codel:…` are disciplines"),
+    ("mtu", "longest packet in bytes"),
+    ("overhead", "bytes that the link adds to each packet"),
+    ("outage", "times without service, or a list of them; `,hold` keeps packets instead of losing them"),
+    ("loss", "random loss, losses in bursts, Gilbert-Elliott's model, or listed packets"),
+    ("reorder", "share of packets that skip the delay or come later"),
+    ("duplicate", "share of packets that arrive twice"),
+    ("corrupt", "share of packets with a wrong bit"),
+    ("trace", "a recorded link in place of `rate`: one line for each chance to send 1500 bytes, its millisecond"),
+    ("trace-from", "where in the recording to begin"),
+];
+
+const FLOW: Words = &[
+    ("agent", "the protocol; all but `sctp` and `live` use the first path"),
+    ("back", "what the receiver sends as well, over the same DCCP connection"),
+    ("paths", "each path: its links in order; flows that name the same link share its queue"),
+];
+
+const TRAFFIC: Words = &[
+    ("source", "when there is how much to send: see [words for traffic](#words-for-traffic)"),
+    ("message", "bytes of each message of bulk traffic over SCTP or DCCP"),
+    ("streams", "SCTP streams that messages take in turn"),
+    ("by_kind", "a stream and priority for each kind of frame: I, then P, then B"),
+    ("deadline", "a message is on time this long after it was made (200ms)"),
+    ("log", "notes each message that arrives; some measures need it"),
+    ("unordered", "messages are delivered in any order"),
+    ("lifetime", "after this time a message is abandoned"),
+    ("retransmissions", "how often a message over SCTP is repeated at most; `lifetime` goes before it"),
+    ("start", "when the flow begins"),
+    ("warmup", "what is not measured, from the first data on"),
+    ("playout", "the listener's jitter buffer, over DCCP or UDP"),
+    ("emodel", "which form of the E-model rates calls"),
+    ("codec", "the codec of calls, for the E-model"),
+    ("advantage", "the E-model's advantage factor A"),
+    ("sample", "how often windows, RTT and rates are noted, for curves"),
+];
+
+const LIVE: Words = &[
+    ("latency", "from capture to output (500ms)"),
+    ("queue", "as `send --queue`"),
+    ("scheduler", "as `send --scheduler`"),
+    ("cc", "as `send --cc`"),
+    ("fec", "as `send --fec`"),
+    ("early", "as `receive --early`"),
+    ("lead", "how long the session exists before the clip begins (3s)"),
+    ("clip", "`test-1.7` (default), `test-3.6`, `bunny-1.7`, `bunny-3.6`, or a file beside the scenario"),
+    ("rate", "scales the video so that the clip has this rate, such as 5mbit"),
+];
+
+const SCTP: Words = &[
+    ("preset", "a set of options that others then change: `classic` is ns-2's"),
+    ("pr_variant", "a variant of PR-CMT, with all the options that belong to it"),
+    ("scheduler", "which path the next packet takes"),
+    ("loss_detection", "by time for each path (after RFC 8985), or by counting reports"),
+    ("concurrent", "`true`: all paths at once; `false`: the primary path, with failover"),
+    ("retransmission", "which path a retransmission takes"),
+    ("cwnd_update", "how CMT updates windows: CUC, CUCv2, or plain SCTP"),
+    ("rtt_samples", "which chunks give RTT samples"),
+    ("abandonment", "when PR-SCTP gives a message up"),
+    ("stream_order", "what the receiver holds back for order"),
+    ("nr_sack", "non-renegable SACKs"),
+    ("buffer_split", "how paths share the send buffer"),
+    ("sack_path", "which path a SACK takes"),
+    ("quick_failover", "potentially-failed after this many timeouts (RFC 7829); off by default"),
+    ("initial_ssthresh", "first slow-start threshold, bytes"),
+    ("min_ssthresh", "least slow-start threshold, packets"),
+    ("cwnd_unit", "what the window counts"),
+    ("growth_in_recovery", "the window grows during fast recovery"),
+    ("max_burst", "packets sent at once at most, or off"),
+    ("cc", "congestion controller of each path"),
+    ("mark_response", "how windows answer ECN marks"),
+    ("congestion", "windows for each path, or coupled"),
+    ("sack", "when the receiver acknowledges"),
+    ("sack_every", "packets for each SACK"),
+    ("sack_delay", "longest wait before a SACK"),
+    ("interleaving", "I-DATA (RFC 8260)"),
+    ("pacing", "spreads packets over the round trip"),
+    ("probe", "probes a path that fell silent before its timeout"),
+    ("rto_initial", "first retransmission timeout"),
+    ("rto_min", "least retransmission timeout"),
+    ("rto_max", "longest retransmission timeout"),
+    ("heartbeat", "interval of heartbeats on idle paths"),
+    ("path_max_retrans", "timeouts after which a path is inactive"),
+    ("association_max_retrans", "timeouts after which the association ends"),
+    ("initial_window", "first congestion window, packets"),
+    ("queueing_limit", "most queueing delay that the window may build"),
+    ("send_buffer", "bytes"),
+    ("receive_buffer", "bytes"),
+    ("max_message", "longest message, bytes"),
+    ("streams", "outgoing streams"),
+    ("mtu", "bytes of the longest SCTP packet, or discovery"),
+    ("queue", "the queue in front of the streams, or `off`"),
+    ("queue_scope", "`alone`: by kinds of messages; `under`: within the priorities of streams"),
+    ("send_queue", "messages that may wait in that queue"),
+    ("ecn", "explicit congestion notification"),
+    ("fec", "erasure code, or `off`"),
+    ("fec_window", "whether redundancy counts in the congestion window"),
+    ("fec_losses", "whether losses that were repaired shrink the window"),
+    ("fec_receive", "takes redundancy without sending any"),
+    ("artx", "adaptive retransmission delay: the reading of eq. 8.2, or `off`"),
+    ("artx_from", "from when the delay of aRTX counts"),
+];
+
+const DCCP: Words = &[
+    ("ccid", "congestion control"),
+    ("cc", "in place of that of `ccid2` (`reno`) or `ccid-cubic` (`cubic`)"),
+    ("rules", "TFRC: `rfc3448`, `rfc4342` (as CCID 3 amends it) or `rfc5348` (default)"),
+    ("feedback", "TFRC: reports in a round trip, or `dynamic`"),
+    ("faster_restart", "Faster Restart after idle times"),
+    ("reduce_oscillations", "RFC 5348 §4.5"),
+    ("ask_loss_event_rate", "asks the receiver for its loss event rate option"),
+    ("dup_acks", "later packets after which one is lost"),
+    ("granularity", "of the sender's timer"),
+    ("discard_takes_turn", "a discarded message uses up its turn to send"),
+    ("reorder", "the receiver's reordering buffer: `off` (default) or its longest wait"),
+    ("reorder_packets", "packets in that buffer, in place of X · D_max bytes"),
+    ("queue", "which message goes next"),
+    ("send_queue", "messages that may wait (64)"),
+    ("one_way_delay", "what `queue` assumes: `half-rtt` (default, SBPN §3.4), `measured`, or a known time"),
+    ("padding", "bytes that `keep-alive` sends in place of a discarded message"),
+    ("receive_buffer", "bytes (1 MiB)"),
+    ("max_packet", "bytes with DCCP's header (1400)"),
+    ("sequence_window", "packets"),
+    ("short_seqnos", "24-bit sequence numbers on data packets"),
+    ("ndp_count", "sends the NDP Count option"),
+    ("data_checksum", "sends the Data Checksum option"),
+    ("ecn", "explicit congestion notification"),
+    ("ecn_nonce", "the ECN nonce (RFC 3540)"),
+];
+
+const TCP: Words = &[
+    ("mss", "bytes in a segment"),
+    ("initial_window", "segments"),
+    ("receive_window", "bytes"),
+    ("delayed_ack", "longest wait before an acknowledgement"),
+    ("rto_initial", "first retransmission timeout"),
+    ("rto_min", "least retransmission timeout"),
+    ("rto_max", "longest retransmission timeout"),
+    ("ecn", "explicit congestion notification"),
+    ("cc", "congestion control"),
+];
