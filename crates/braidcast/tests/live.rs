@@ -82,7 +82,7 @@ fn ctrl_c_ends_a_stream_in_good_order_with_a_summary() {
     pause(Duration::from_millis(1500));
     sender.interrupt();
     let (sent, received) = (sender.finish(), receiver.finish());
-    sent.says(0, &["what is promised is still delivered"]);
+    sent.says(0, &["delivering what is already queued"]);
     received.says(0, &[]);
     let sent = sent.json();
     assert_eq!((&sent["interrupted"], &sent["complete"]), (&true.into(), &true.into()));

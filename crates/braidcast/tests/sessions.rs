@@ -179,7 +179,7 @@ fn every_signal_ends_with_a_summary_and_one_sent_twice_is_one() {
         sender.signal(signal);
         sender.signal(signal);
         let (sent, received) = (sender.finish(), receiver.finish());
-        sent.says(0, &["what is promised is still delivered"]);
+        sent.says(0, &["delivering what is already queued"]);
         received.says(0, &[]);
         assert_eq!((&sent.json()["complete"], &sent.json()["interrupted"]), (&true.into(), &true.into()));
         assert_eq!(received.json()["complete_streams"], 1);

@@ -137,5 +137,5 @@ fn stats(report: &DirectionReport) -> LinkStats {
 }
 
 fn broken(error: impl core::fmt::Display) -> Failed {
-    Failed::Broken(format!("the system failed us: {error}"))
+    Failed::Broken(format!("a system call failed: {error}"))
 }

@@ -15,7 +15,7 @@ struct Envelope<'a, T> {
     body: &'a T,
 }
 
-/// As [`print`], with every digit of every number, as results are kept in files.
+/// As [`print()`], with every digit of every number, as results are kept in files.
 pub(crate) fn print_exact(command: &str, body: &impl Serialize) -> Outcome {
     document(command, body, |_| ())
 }
