@@ -68,7 +68,7 @@ fn datagrams_in_come_out_as_datagrams() {
         assert_eq!(&buf[..len], text.as_bytes());
     }
     sender.interrupt();
-    sender.finish().says(0, &["ending"]);
+    sender.finish().says(0, &["stopping"]);
     receiver.finish().says(0, &[]);
 }
 

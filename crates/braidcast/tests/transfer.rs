@@ -113,7 +113,7 @@ fn stdin_goes_to_stdout() {
 #[test]
 fn a_file_that_is_no_media_goes_reliably_by_itself() {
     let net = Net::new(300_000, "out.bin --json", ["--loss 5%", "--loss 5%"]);
-    let sender = net.send("--json").wait_for("sending it reliably");
+    let sender = net.send("--json").wait_for("sending it as with --reliable");
     let [sent, ..] = net.whole(sender);
     assert_eq!(sent["reliable"], true);
 }
