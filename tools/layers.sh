@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 declare -A may=(
     [core]="" [queue]="" [fec]="" [cc]="" [mpath]="" [trace]="" [media]="" [secure]=""
     [sctp]="queue fec cc mpath secure"
-    [dccp]="queue cc mpath"
+    [dccp]="queue cc mpath secure"
     [sim]="cc trace"
     [driver]="sim trace"
     [session]="queue fec mpath media sctp dccp"

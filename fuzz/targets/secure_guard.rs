@@ -5,7 +5,7 @@
 
 use braidcast_core::Instant;
 use braidcast_secure::known::{Known, METHOD};
-use braidcast_secure::{Guard, HEADER, Limits, Offer, Role, Roles, Suite, Transcript};
+use braidcast_secure::{Carrier, Guard, HEADER, Limits, Offer, Role, Roles, Suite, Transcript};
 use core::time::Duration;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
@@ -17,8 +17,11 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn run(input: &mut Unstructured<'_>) -> Result<()> {
-    let transcript =
-        Transcript { client: Offer::new(1, Roles::Both, METHOD), server: Offer::new(2, Roles::Both, METHOD) };
+    let transcript = Transcript {
+        carrier: Carrier::Sctp,
+        client: Offer::new(1, Roles::Both, METHOD),
+        server: Offer::new(2, Roles::Both, METHOD),
+    };
     let limits = Limits { records: u64::from(input.arbitrary::<u8>()?) + 1, ..Limits::default() };
     let mut now = Instant::ZERO;
     let method = Arc::new(Known { word: 1, suite: Suite::Aes128Gcm });

@@ -104,3 +104,42 @@ fn dccp_runs_straight_over_ip_for_those_who_may() {
     let _ = server.is_running();
     assert_eq!(server.finish().json()["clients"][0]["complete"], true);
 }
+
+#[test]
+fn dccp_is_encrypted_unless_both_ends_say_plain() {
+    for (flags, cipher) in
+        [("--key some-long-passphrase", Some("AES-128-GCM")), ("", Some("AES-128-GCM")), ("--plain", None)]
+    {
+        let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+        let run = format!("perf server 127.0.0.1:{port} --dccp ccid2 --json {flags}");
+        let server = Running::start(dir.path(), &run).wait_for("listening");
+        let args = format!("perf client 127.0.0.1:{port} --dccp ccid2 --bytes 1MB --json {flags}");
+        let client = Running::start(dir.path(), &args).finish();
+        client.says(0, &[]);
+        let (client, server) = (client.json(), server.finish().json());
+        for security in [&client["security"], &server["clients"][0]["security"]] {
+            assert_eq!(security["cipher"].as_str(), cipher, "{flags}");
+            assert_eq!(security["authenticated"].as_bool().unwrap_or_default(), flags.starts_with("--key"));
+        }
+    }
+}
+
+#[test]
+fn dccp_ends_that_do_not_go_together_say_which() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    let server = Running::start(
+        dir.path(),
+        &format!("perf server 127.0.0.1:{port} --dccp ccid2 --keep --key right-right-right"),
+    )
+    .wait_for("listening");
+    for (flags, at_client) in [
+        ("--key wrong-wrong-wrong", "the other end has another key"),
+        ("", "the other end has a key, and this end has none"),
+        ("--plain", "the other end encrypts, and this end does not"),
+    ] {
+        let client =
+            Running::start(dir.path(), &format!("perf client 127.0.0.1:{port} --dccp ccid2 --bytes 1MB {flags}"));
+        client.finish().says(1, &["no secure connection", at_client]);
+    }
+    drop(server.wait_for("the other end does not encrypt, and this end insists"));
+}

@@ -223,15 +223,15 @@ fn what_is_too_long_is_counted_and_said_once() {
     let client = client(dir.path(), &format!("--to 127.0.0.1:{at} --listen {entrance}"));
     let asking = Asking::at(entrance);
     asking.hears("short", "short");
-    for len in [1401, 1500] {
+    for len in [1389, 1500] {
         asking.0.send(&vec![0; len]).unwrap();
     }
     // It comes behind them, so they were looked at when its answer is there.
-    let most = "x".repeat(1400);
+    let most = "x".repeat(1388);
     asking.hears(&most, &most);
     let (ran, document) = interrupted(client);
     assert_eq!(document["ends"][0]["dropped"]["too_long"], 2, "{document}");
-    assert_eq!(ran.stderr.matches("1401 bytes was dropped, and all others above 1400").count(), 1, "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches("1389 bytes was dropped, and all others above 1388").count(), 1, "{}", ran.stderr);
     assert_eq!(ran.stderr.matches("was dropped").count(), 1, "{}", ran.stderr);
 }
 
@@ -261,7 +261,7 @@ fn a_probe_writes_a_line_for_each_packet() {
     assert!(lines[0].starts_with("time_s,connection,direction,type,seq,ack,payload_bytes"), "{text}");
     assert!(lines[1].contains(",1,sent,Request,"), "{text}");
     // The header of the tunnel is part of DCCP's payload.
-    assert!(lines.iter().any(|line| line.contains(",sent,DataAck,") && line.contains(",17,")), "{text}");
+    assert!(lines.iter().any(|line| line.contains(",sent,Data") && line.contains(",17,")), "{text}");
     assert!(lines.iter().all(|line| line.split(',').count() == lines[0].split(',').count()), "{text}");
 }
 
@@ -271,4 +271,71 @@ fn a_lost_server_costs_nothing_but_a_word() {
     let client = client(dir.path(), &format!("--to 127.0.0.1:{at} --listen {entrance}"));
     let (_, document) = interrupted(client);
     assert_eq!(document["ends"][0]["state"], "not connected");
+}
+
+#[test]
+fn over_dccp_who_has_another_key_or_none_is_refused_in_words_at_both_ends() {
+    let (dir, [at, entrance, elsewhere]) = (tempfile::tempdir().unwrap(), free_ports());
+    let there = answering("there ");
+    let server = server(dir.path(), &format!("127.0.0.1:{at} --forward 127.0.0.1:{there} --key open-sesame-open"));
+    for (flags, at_client) in [
+        ("--key another-one-than-that", "the other end has another key (fingerprint"),
+        ("", "the other end has a key, and this end has none"),
+        ("--plain", "the other end encrypts, and this end does not"),
+    ] {
+        let stranger = client(dir.path(), &format!("--to 127.0.0.1:{at} --listen {elsewhere} {flags}"));
+        let stranger = stranger.wait_for(&format!("no secure connection: {at_client}"));
+        let (_, document) = interrupted(stranger);
+        assert_eq!((&document["ends"][0]["connections"], &document["ends"][0]["security"]), (&0.into(), &Value::Null));
+    }
+    let client = client(dir.path(), &format!("--to 127.0.0.1:{at} --listen {entrance} --key open-sesame-open"));
+    Asking::at(entrance).hears("hello", "there hello");
+    let (_, document) = interrupted(client);
+    assert_eq!(document["ends"][0]["security"]["authenticated"], true, "{document}");
+    let (ran, document) = interrupted(server);
+    assert_eq!(document["ends"].as_array().unwrap().len(), 1, "{document}");
+    for why in [
+        "the other end does not accept our key",
+        "this end has a key, and the other end has none",
+        "the other end does not encrypt, and this end insists",
+    ] {
+        assert!(ran.stderr.contains(&format!("was turned away: no secure connection: {why}")), "{why}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_list_of_keys_says_what_each_client_reaches_and_is_read_again() {
+    let fingerprint = |dir: &Path, file: &str| {
+        let ran = Running::start(dir, &format!("key identity {file}")).finish();
+        ran.says(0, &[]);
+        ran.out().trim().to_owned()
+    };
+    for over in ["dccp", "sctp"] {
+        let (dir, [at, entrance, elsewhere]) = (tempfile::tempdir().unwrap(), free_ports());
+        let (usual, special) = (answering("usual "), answering("special "));
+        let [_home, one, two] = ["home", "one", "two"].map(|name| fingerprint(dir.path(), name));
+        let list = |text: &str| std::fs::write(dir.path().join("list"), text).unwrap();
+        list(&format!("{one} door 127.0.0.1:{special}\n"));
+        let args =
+            format!("127.0.0.1:{at} --over {over} --forward 127.0.0.1:{usual} --identity home --authorized list");
+        let server = server(dir.path(), &args);
+        let to = format!("--over {over} --to 127.0.0.1:{at}");
+        let door = client(dir.path(), &format!("{to} --listen {entrance} --identity one"));
+        Asking::at(entrance).hears("hello", "special hello");
+        let stranger = client(dir.path(), &format!("{to} --listen {elsewhere} --identity two"));
+        let stranger = stranger.wait_for("does not accept our key");
+        // Now the other one may come, and the first one reaches what all do.
+        list(&format!("{one} door\n{two} gate until=2999-01-01\n"));
+        server.signal("HUP");
+        let server = server.wait_for("list was read again");
+        Asking::at(entrance).hears("again", "usual again");
+        Asking::at(elsewhere).hears("hello", "usual hello");
+        list("nonsense\n");
+        server.signal("HUP");
+        let server = server.wait_for("list:1: a fingerprint has 64 hexadecimal digits");
+        interrupted(door);
+        interrupted(stranger);
+        let (ran, _) = interrupted(server);
+        assert!(ran.stderr.contains("connected with door (127.0.0.1:"), "{}", ran.stderr);
+    }
 }

@@ -72,10 +72,7 @@ fn a_tunnel_says_what_it_lacks_and_what_does_not_go_together() {
     refused("tunnel client --to 127.0.0.1:1 --to 127.0.0.1:2 --listen 1", &["DCCP takes one path", "--over sctp"]);
     refused("tunnel client --to a:1 --listen 1 --fec auto", &["--fec is for --over sctp", "leave out --fec"]);
     refused("tunnel server 9000 --forward 127.0.0.1:1 --over sctp --ccid ccid2", &["--ccid is for --over dccp"]);
-    refused(
-        "tunnel client --to 127.0.0.1:1 --listen 1 --key some-secret",
-        &["a tunnel over DCCP is not encrypted", "--over sctp"],
-    );
+    refused("tunnel server 9000 --forward 127.0.0.1:1 --authorized list", &["--identity <FILE>"]);
     refused("tunnel client --to a:1 --listen 1 --deadline 5004", &["5004=200ms"]);
     refused("tunnel server 9000 --listen 1 --deadline 2=1s", &["names port 2", "an application at this end"]);
 }
@@ -95,7 +92,7 @@ fn a_dccp_measurement_keeps_to_what_dccp_can() {
     refused("perf client 127.0.0.1:9 --native", &["--dccp <CCID>"]);
     refused("perf client 127.0.0.1:9 --dccp ccid2 --to 127.0.0.1:10", &["cannot be used with"]);
     refused("perf client 127.0.0.1:9 --dccp ccid2 --via 127.0.0.1 --via 127.0.0.2", &["one path"]);
-    refused("perf client 127.0.0.1:9 --dccp ccid2 --size 1500", &["carries 1412 bytes, not 1500", "--size 1412"]);
+    refused("perf client 127.0.0.1:9 --dccp ccid2 --size 1500", &["carries 1400 bytes, not 1500", "--size 1400"]);
     refused("perf server 9 --dccp ccid2 --native", &["must know its address", "ADDR:9"]);
 }
 

@@ -4,6 +4,8 @@
 //! out. It speaks straight over IP or in UDP (RFC 6773). Each direction of a [`Connection`] has a congestion control of its
 //! own, the [`Ccid`]; when that lets a packet out, and not before, the message that goes is chosen.
 //!
+//! With [`Options::security`] all packets are protected, and keys agreed on first.
+//!
 //! All of RFC 4340 but mobility; service codes (RFC 5595); CCIDs 2, 3 and 4 (RFC 4341, 4342, 5622), of which 4 comes in three
 //! variants; CUBIC as an experiment.
 
@@ -19,12 +21,13 @@ pub mod wire;
 
 pub use api::{
     Call, CloseReason, ConnectError, Event, ListenError, OneWayDelay, Options, ReorderOptions, ReorderReport, Report,
-    Sample, Samples, SendError, SendOptions, State, Stats, TfrcOptions, Wanted,
+    Sample, Samples, SecurityOptions, SendError, SendOptions, State, Stats, TfrcOptions, Wanted,
 };
 pub use braidcast_cc::Algorithm;
 pub use braidcast_cc::tfrc::{FeedbackRate, Rules, Variant};
 pub use braidcast_core::Misuse;
 pub use braidcast_queue::{Limits, Method, Priority, Why};
+pub use braidcast_secure::{Fingerprint, KeyKind, Standing};
 pub use ccid::{Ccid, CcidReport};
 pub use conn::Connection;
 pub use endpoint::{ConnectionId, Endpoint};

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::api::{Options, SecurityOptions};
 use braidcast_core::{Rng, Writer};
-use braidcast_secure::{Disagreement, Offer as KeyOffer, Role, Roles, Transcript};
+use braidcast_secure::{Carrier, Disagreement, Offer as KeyOffer, Role, Roles, Transcript};
 
 use crate::wire::{
     Cause, Entries, Parameter, Parameters, ParseError, RawTlv, UnknownAction,
@@ -116,7 +116,7 @@ impl Offer {
         let theirs = peer.keys.ok_or(Refusal::Plain)?;
         let (role, _) = ours.agree(&theirs)?;
         let (client, server) = if role == Role::Client { (ours, theirs) } else { (theirs, ours) };
-        Ok(Some((role, Transcript { client, server })))
+        Ok(Some((role, Transcript { carrier: Carrier::Sctp, client, server })))
     }
 
     /// Whether the sender of this offer encrypts.

@@ -214,3 +214,23 @@ fn a_peer_that_lost_its_state_is_found_out_though_it_can_only_say_so_in_clear() 
     pair.until(ms(2000), "the client notices", |pair| closed(&pair.client_events).is_some());
     assert!(pair.now() - start < ms(700), "{:?}", pair.now() - start);
 }
+
+#[test]
+fn an_init_that_is_sent_back_changes_nothing() {
+    for options in [options(), Options::live()] {
+        let mut pair = Pair::new(&options, two_links());
+        let recording = pair.record();
+        pair.until(ms(100), "an INIT leaves", |_| !recording.sent(&CLIENT).is_empty());
+        let init = recording.sent(&CLIENT)[0].bytes.clone();
+        let sent = recording.sent(&CLIENT).len();
+        for _ in 0..3 {
+            pair.inject_client(0, SERVER[0], &init);
+        }
+        pair.run(ms(2));
+        assert_eq!(recording.sent(&CLIENT).len(), sent, "it is not answered");
+        pair.connect();
+        pair.inject_client(0, SERVER[0], &init);
+        transfer(&mut pair, 100_000, 1000);
+        assert_eq!(closed(&pair.client_events), None);
+    }
+}

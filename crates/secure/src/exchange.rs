@@ -22,9 +22,30 @@ impl Role {
     }
 }
 
+/// What the records travel in; keys of one do not serve the other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Carrier {
+    /// SCTP's DTLS chunk.
+    Sctp,
+    /// DCCP's packets.
+    Dccp,
+}
+
+impl Carrier {
+    /// Label of the TLS exporter. The first is the draft's; RFC 5705 §4 leaves those that begin with EXPERIMENTAL to anybody.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Sctp => "EXPORTER_TLS_FOR_DTLS_IN_SCTP",
+            Self::Dccp => "EXPERIMENTAL_BRAIDCAST_DCCP",
+        }
+    }
+}
+
 /// What both ends saw of each other in clear before the key handshake; keys depend on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transcript {
+    /// What the keys are for.
+    pub carrier: Carrier,
     /// What the client of the first key handshake had offered.
     pub client: Offer,
     /// What its server had offered.

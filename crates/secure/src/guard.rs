@@ -1,7 +1,7 @@
 //! What protects one association: key messages, records of two epochs at a time, and the change of keys.
 
 use crate::exchange::{Exchange, Fingerprint, KeyKind, Method, Peer, Refused, Role, Transcript};
-use crate::{Counts, Limits, Opener, Rejected, Sealer, Spent, Suite};
+use crate::{Content, Counts, Limits, Opener, Rejected, Sealer, Spent, Suite};
 use braidcast_core::Instant;
 use core::fmt;
 use std::collections::VecDeque;
@@ -292,11 +292,41 @@ impl Guard {
     pub fn seal(&mut self, now: Instant, buf: &mut Vec<u8>, start: usize) -> Result<(), GuardError> {
         let sealer = self.sealer.as_mut().ok_or(GuardError::Spent)?;
         sealer.seal(buf, start)?;
+        self.account_for_sealed(now);
+        Ok(())
+    }
+
+    /// The same of any `content`, behind what can be read: see [`Sealer::seal_behind`]. At the client it can be done as soon as
+    /// [`may_seal`](Self::may_seal) says.
+    ///
+    /// # Errors
+    /// As [`seal`](Self::seal).
+    pub fn seal_behind(
+        &mut self,
+        now: Instant,
+        before: &mut Vec<u8>,
+        buf: &mut Vec<u8>,
+        start: usize,
+        content: Content,
+    ) -> Result<(), GuardError> {
+        let sealer = self.sealer.as_mut().or(self.next_sealer.as_mut()).ok_or(GuardError::Spent)?;
+        sealer.seal_behind(before, buf, start, content)?;
+        self.account_for_sealed(now);
+        Ok(())
+    }
+
+    /// Whether there are keys to seal with. At the client that is so as soon as the server has proved who it is: before the server has
+    /// what opens the records, but that is on its way.
+    pub const fn may_seal(&self) -> bool {
+        self.sealer.is_some() || self.next_sealer.is_some()
+    }
+
+    fn account_for_sealed(&mut self, now: Instant) {
+        let Some(sealer) = &self.sealer else { return };
         let most = self.limits.records.min(sealer.suite().most_sealed() / 2);
         if sealer.records() >= most || sealer.bytes() >= self.limits.bytes {
             self.hurry(now);
         }
-        Ok(())
     }
 
     /// Puts what `record` protects into `text`.
@@ -304,11 +334,39 @@ impl Guard {
     /// # Errors
     /// [`Rejected`]: to be dropped, without a word to anybody.
     pub fn open(&mut self, now: Instant, record: &[u8], text: &mut Vec<u8>) -> Result<(), Rejected> {
+        self.open_with(now, record, |opener| opener.open(record, text))
+    }
+
+    /// The same of a record behind what can be read: see [`Opener::open_behind`].
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_behind(
+        &mut self,
+        now: Instant,
+        before: &mut Vec<u8>,
+        record: &[u8],
+        text: &mut Vec<u8>,
+    ) -> Result<Content, Rejected> {
+        self.open_with(now, record, |opener| opener.open_behind(before, record, text))
+    }
+
+    /// Whether there are keys that records of the other end may have been sealed with.
+    pub const fn may_open(&self) -> bool {
+        self.opener.is_some()
+    }
+
+    fn open_with<T>(
+        &mut self,
+        now: Instant,
+        record: &[u8],
+        open: impl FnOnce(&mut Opener) -> Result<T, Rejected>,
+    ) -> Result<T, Rejected> {
         let low_bits = Opener::low_bits(record).ok_or(Rejected::Malformed)?;
         let has_keys = |opener: &&mut Opener| opener.epoch() & 3 == u64::from(low_bits);
         let opener = self.opener.as_mut().filter(has_keys).or_else(|| self.old_opener.as_mut().filter(has_keys));
         let opener = opener.filter(|it| !it.is_worn()).ok_or(Rejected::NoKeys { low_bits })?;
-        opener.open(record, text)?;
+        let opened = open(opener)?;
         let (epoch, bytes) = (opener.epoch(), opener.counts().bytes);
         if self.next_sealer.as_ref().is_some_and(|next| next.epoch() == epoch) {
             self.confirm(now);
@@ -316,7 +374,7 @@ impl Guard {
         if bytes >= self.limits.bytes {
             self.hurry(now);
         }
-        Ok(())
+        Ok(opened)
     }
 
     /// Keys are to be changed now rather than later, unless that is under way.

@@ -86,10 +86,13 @@ impl Exchange for KnownExchange {
         }
         self.given = true;
         let keys = |sender| {
-            let mut bytes = [self.method.word; 32 + 32 + NONCE];
-            for (at, byte) in self.transcript.context(sender, 0).into_iter().enumerate() {
-                let place = &mut bytes[at % (32 + 32 + NONCE)];
-                *place = place.rotate_left(3) ^ byte;
+            // FNV-1a: all of the keys depend on all that was offered, and hide nothing.
+            let mix = |sum: u32, byte: u8| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+            let mut sum = self.transcript.context(sender, 0).into_iter().fold(mix(0x811c_9dc5, self.method.word), mix);
+            let mut bytes = [0; 32 + 32 + NONCE];
+            for byte in &mut bytes {
+                sum = mix(sum, 0);
+                *byte = (sum >> 24) as u8;
             }
             let (key, rest) = bytes.split_at(32);
             let (number_key, iv) = rest.split_at(32);

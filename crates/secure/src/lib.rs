@@ -10,6 +10,7 @@
 #[cfg(feature = "tls")]
 pub mod aws;
 mod cipher;
+mod courier;
 mod exchange;
 mod guard;
 #[cfg(feature = "tls")]
@@ -18,6 +19,7 @@ pub mod identity;
 pub mod known;
 mod limits;
 mod offer;
+mod options;
 #[cfg(feature = "pure")]
 pub mod pure;
 mod record;
@@ -27,10 +29,12 @@ mod secret;
 pub mod tls;
 
 pub use cipher::{Cipher, Ciphers, Failed, Keys, NONCE, Suite, TAG};
-pub use exchange::{Agreement, Exchange, Fingerprint, KeyKind, Method, Peer, Refused, Role, Transcript};
+pub use courier::Courier;
+pub use exchange::{Agreement, Carrier, Exchange, Fingerprint, KeyKind, Method, Peer, Refused, Role, Transcript};
 pub use guard::{Guard, GuardError, Standing, State};
 pub use limits::Limits;
 pub use offer::{Disagreement, Offer, OfferError, Roles};
-pub use record::{Counts, HEADER, MAX_PLAINTEXT, OVERHEAD, Opener, Rejected, Sealer, Spent};
+pub use options::SecurityOptions;
+pub use record::{Content, Counts, HEADER, MAX_PLAINTEXT, OVERHEAD, Opener, Rejected, Sealer, Spent};
 pub use replay::Window;
 pub use secret::{Passphrase, PrivateKey, Secret, SecretError, SharedKey, Stretched};

@@ -13,8 +13,26 @@ pub const MAX_PLAINTEXT: usize = 1 << 14;
 
 /// `001 0 1 0 EE` (RFC 9147 §4 figure 3): no connection identifier, 16 bits of the number, no length.
 const FLAGS: u8 = 0b0010_1000;
-/// Inner content type of application data (RFC 8446 §5.2).
-const APPLICATION_DATA: u8 = 23;
+
+/// What a record holds: its inner content type (RFC 8446 §5.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Content {
+    /// Key messages, where the transport has no place of its own for them.
+    Handshake = 22,
+    /// All else.
+    Application = 23,
+}
+
+impl Content {
+    const fn from_type(inner: u8) -> Option<Self> {
+        match inner {
+            22 => Some(Self::Handshake),
+            23 => Some(Self::Application),
+            _ => None,
+        }
+    }
+}
 /// Numbers that the wire tells apart.
 const CYCLE: u64 = 1 << 16;
 /// Numbers have 48 bits (RFC 9147 §4.2.1).
@@ -103,6 +121,34 @@ impl Sealer {
     /// # Panics
     /// If less than the header stands there.
     pub fn seal(&mut self, buf: &mut Vec<u8>, start: usize) -> Result<(), Spent> {
+        self.seal_with(buf, start, Content::Application, None)
+    }
+
+    /// The same of any `content`, authenticated together with what stands `before` the record, where that can be read by anybody. The
+    /// record's own header is appended to `before`.
+    ///
+    /// # Errors
+    /// As [`seal`](Self::seal).
+    ///
+    /// # Panics
+    /// As [`seal`](Self::seal).
+    pub fn seal_behind(
+        &mut self,
+        before: &mut Vec<u8>,
+        buf: &mut Vec<u8>,
+        start: usize,
+        content: Content,
+    ) -> Result<(), Spent> {
+        self.seal_with(buf, start, content, Some(before))
+    }
+
+    fn seal_with(
+        &mut self,
+        buf: &mut Vec<u8>,
+        start: usize,
+        content: Content,
+        before: Option<&mut Vec<u8>>,
+    ) -> Result<(), Spent> {
         let number = self.next;
         if number >= self.suite.most_sealed() || number > MOST {
             return Err(Spent);
@@ -110,11 +156,18 @@ impl Sealer {
         assert!(buf.len() >= start + HEADER, "room for the header was left");
         self.next += 1;
         self.bytes += (buf.len() - start - HEADER) as u64;
-        buf.push(APPLICATION_DATA);
+        buf.push(content as u8);
         let (header, text) = buf[start..].split_at_mut(HEADER);
         let [high, low] = (number as u16).to_be_bytes();
         header.copy_from_slice(&[FLAGS | (self.epoch & 3) as u8, high, low]);
-        let tag = self.cipher.seal(&nonce(&self.iv, number), header, text).map_err(|_| Spent)?;
+        let authenticated = match before {
+            Some(before) => {
+                before.extend_from_slice(header);
+                before
+            }
+            None => &*header,
+        };
+        let tag = self.cipher.seal(&nonce(&self.iv, number), authenticated, text).map_err(|_| Spent)?;
         buf.extend_from_slice(&tag);
         let (header, sealed) = buf[start..].split_at_mut(HEADER);
         if let Some(sample) = sealed.first_chunk() {
@@ -194,6 +247,26 @@ impl Opener {
     /// # Errors
     /// [`Rejected`]; `text` says nothing then.
     pub fn open(&mut self, record: &[u8], text: &mut Vec<u8>) -> Result<(), Rejected> {
+        let content = self.open_with(&mut [0; HEADER], record, text)?;
+        if content == Content::Application { Ok(()) } else { Err(Rejected::Kind) }
+    }
+
+    /// The same of a record that was sealed by [`Sealer::seal_behind`], with what stands `before` it, to which its header is appended.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_behind(
+        &mut self,
+        before: &mut Vec<u8>,
+        record: &[u8],
+        text: &mut Vec<u8>,
+    ) -> Result<Content, Rejected> {
+        before.resize(before.len() + HEADER, 0);
+        self.open_with(before, record, text)
+    }
+
+    /// `authenticated` ends with room for the record's header.
+    fn open_with(&mut self, authenticated: &mut [u8], record: &[u8], text: &mut Vec<u8>) -> Result<Content, Rejected> {
         text.clear();
         let (&[flags, high, low], sealed) = record.split_first_chunk().ok_or(Rejected::Malformed)?;
         let (sealed, tag) = sealed.split_last_chunk().ok_or(Rejected::Malformed)?;
@@ -206,6 +279,9 @@ impl Opener {
         let sample = record[HEADER..].first_chunk().ok_or(Rejected::Malformed)?;
         let [a, b] = self.cipher.mask(sample);
         let header = [flags, high ^ a, low ^ b];
+        if let Some(place) = authenticated.last_chunk_mut() {
+            *place = header;
+        }
         let wire = u16::from_be_bytes([header[1], header[2]]);
         let mut seen = false;
         for number in candidates(self.window.next(), wire) {
@@ -214,7 +290,7 @@ impl Opener {
                 continue;
             }
             text.resize(sealed.len(), 0);
-            if self.cipher.open(&nonce(&self.iv, number), &header, sealed, tag, text).is_ok() {
+            if self.cipher.open(&nonce(&self.iv, number), authenticated, sealed, tag, text).is_ok() {
                 return self.take(number, text);
             }
         }
@@ -230,19 +306,19 @@ impl Opener {
     }
 
     /// `text` is authentic.
-    fn take(&mut self, number: u64, text: &mut Vec<u8>) -> Result<(), Rejected> {
+    fn take(&mut self, number: u64, text: &mut Vec<u8>) -> Result<Content, Rejected> {
         self.window.accept(number);
         // RFC 8446 §5.4: zeros pad, and the type stands before them.
         let end = text.iter().rposition(|&byte| byte != 0);
-        let kind = end.map(|end| text[end]);
+        let content = end.and_then(|end| Content::from_type(text[end]));
         text.truncate(end.unwrap_or_default());
-        if kind != Some(APPLICATION_DATA) {
+        let Some(content) = content else {
             text.clear();
             return Err(Rejected::Kind);
-        }
+        };
         self.counts.taken += 1;
         self.counts.bytes += text.len() as u64;
-        Ok(())
+        Ok(content)
     }
 }
 

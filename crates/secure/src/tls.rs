@@ -23,7 +23,6 @@ use zeroize::Zeroizing;
 
 /// The draft's identifier of this way to agree on keys.
 pub const METHOD: u8 = 192;
-const LABEL: &[u8] = b"EXPORTER_TLS_FOR_DTLS_IN_SCTP";
 
 /// Who is let in.
 #[derive(Clone, Debug)]
@@ -343,7 +342,7 @@ impl Exchange for TlsExchange {
 fn keys(connection: &Connection, transcript: &Transcript, suite: Suite, sender: Role) -> Result<Keys, Refused> {
     let export = |kind: u8, out: &mut [u8]| {
         let context = transcript.context(sender, kind);
-        let exported = connection.export_keying_material(out, LABEL, Some(&context));
+        let exported = connection.export_keying_material(out, transcript.carrier.label().as_bytes(), Some(&context));
         exported.map(|_| ()).map_err(|error| Refused::Broken(error.to_string()))
     };
     let len = suite.key_len();

@@ -5,8 +5,8 @@ use braidcast_secure::identity::{Identity, new_secret};
 use braidcast_secure::known::Known;
 use braidcast_secure::tls::{METHOD, Tls, Trust};
 use braidcast_secure::{
-    Fingerprint, Guard, GuardError, HEADER, Limits, Offer, Refused, Rejected, Role, Roles, SharedKey, State, Suite,
-    Transcript,
+    Carrier, Fingerprint, Guard, GuardError, HEADER, Limits, Offer, Refused, Rejected, Role, Roles, SharedKey, State,
+    Suite, Transcript,
 };
 use core::time::Duration;
 use std::sync::Arc;
@@ -19,7 +19,11 @@ struct Pair {
 }
 
 fn transcript() -> Transcript {
-    Transcript { client: Offer::new(1, Roles::Only(Role::Client), METHOD), server: Offer::new(2, Roles::Both, METHOD) }
+    Transcript {
+        carrier: Carrier::Sctp,
+        client: Offer::new(1, Roles::Only(Role::Client), METHOD),
+        server: Offer::new(2, Roles::Both, METHOD),
+    }
 }
 
 fn guard(method: Tls, role: Role, limits: Limits, transcript: Transcript) -> Guard {

@@ -30,7 +30,7 @@ pub(crate) enum PerfCommand {
 #[command(next_help_heading = "DCCP")]
 pub(crate) struct PerfDccpArgs {
     /// Measure DCCP, not SCTP, with this congestion control; a server prefers it, its client decides
-    #[arg(long, value_name = "CCID", value_parser = dccp::congestion(), conflicts_with_all = ["key", "identity", "peer_key"])]
+    #[arg(long, value_name = "CCID", value_parser = dccp::congestion())]
     pub(crate) dccp: Option<Congestion>,
     /// Straight over IP (protocol 33) instead of in UDP: needs root, and an address of its own for each end
     #[arg(long, requires = "dccp")]

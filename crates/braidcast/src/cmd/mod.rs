@@ -1,5 +1,6 @@
 //! One file or folder per subcommand.
 
+mod authorized;
 mod common;
 mod dccp;
 mod demo;

@@ -6,7 +6,7 @@ use core::fmt;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// The handshake is done; data flows.
+    /// The handshake is done, that of keys too where there is one; data flows.
     Connected,
     /// [`recv`](crate::Connection::recv) has messages where it had none.
     Readable,
@@ -39,6 +39,8 @@ pub enum CloseReason {
     NoAnswer,
     /// The peer reset the connection, perhaps with a text.
     Reset(Reset, String),
+    /// No protection: the peer has none, is somebody else, or does not want us.
+    Insecure(String),
     /// The peer broke the protocol, and was told so.
     Violation(Reset),
 }
@@ -58,6 +60,7 @@ impl fmt::Display for CloseReason {
                 }?;
                 if text.is_empty() { Ok(()) } else { write!(f, " ({text})") }
             }
+            Self::Insecure(why) => write!(f, "no secure connection: {why}"),
             Self::Violation(reset) => write!(f, "the peer broke the protocol: {reset}"),
         }
     }

@@ -10,6 +10,7 @@ mod samples;
 mod tfrc;
 
 pub use admission::Call;
+pub use braidcast_secure::SecurityOptions;
 pub use errors::{ConnectError, ListenError, SendError};
 pub use event::{CloseReason, Event};
 pub use options::{OneWayDelay, Options, SendOptions};

@@ -4,6 +4,7 @@ use braidcast_cc::Algorithm;
 use braidcast_core::events::Tracer;
 use braidcast_core::{Instant, Misuse};
 use braidcast_queue::{Limits, Method, Priority};
+use braidcast_secure::SecurityOptions;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -85,6 +86,8 @@ pub struct Options {
     pub server_holds_time_wait: bool,
     /// Connections at once. Default 16,384.
     pub max_connections: usize,
+    /// Encryption and authentication of all packets (`docs/decisions/0020`). Default `None`.
+    pub security: Option<SecurityOptions>,
     /// Keep a [`Sample`](crate::Sample) of the internal state for each packet. Default false.
     pub probe: bool,
     /// Who is told of what happens inside. It changes nothing of that. Default nobody.
@@ -122,6 +125,7 @@ impl Default for Options {
             time_wait: Duration::from_secs(240),
             server_holds_time_wait: false,
             max_connections: 16_384,
+            security: None,
             probe: false,
             events: Tracer::default(),
         }
@@ -158,6 +162,10 @@ impl Options {
         Misuse::unless_within("half_open", self.half_open, 0..=1_000_000)?;
         Misuse::unless_within("max_segments", self.max_segments, 1..=64)?;
         Misuse::unless_within("sequence_window", self.sequence_window, 32..=(1 << 46) - 1)?;
+        if self.security.is_some() && self.data_checksum {
+            let limit = "false beside security";
+            return Err(Misuse::other("data_checksum", "true", limit, "leave it out: all packets are authenticated"));
+        }
         Misuse::unless_within("min_coverage", self.min_coverage, 0..=15)
     }
 }

@@ -12,7 +12,8 @@ impl Connection {
     /// Takes a packet whose header was dealt with: tells the receiver half, and hands its data over; behind the
     /// reordering buffer, if there is one.
     pub(super) fn take_in(&mut self, now: Instant, it: &Received<'_>, arrival: Arrival) {
-        let data = matches!(it.kind, Kind::Data | Kind::DataAck { .. }).then(|| (it.packet.payload, self.verdict(it)));
+        let is_data = matches!(it.kind, Kind::Data | Kind::DataAck { .. }) && !it.keys;
+        let data = is_data.then(|| (it.packet.payload, self.verdict(it)));
         // The sender's X is not told; it is at most twice the rate of arrival (RFC 5348 §4.3).
         let rate = self.receiver.recv_rate().map(|rate| 2.0 * rate);
         if self.reorders()

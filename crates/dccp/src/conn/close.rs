@@ -7,10 +7,11 @@ use braidcast_core::Instant;
 
 impl Connection {
     /// Closes the connection once all that waits has been sent (RFC 4340 §8.3); [`Event::Closed`](crate::Event) tells the end.
-    /// Data that comes meanwhile is still received. Before the handshake is done, this is [`abort`](Self::abort).
+    /// Data that comes meanwhile is still received. Before the handshake is done, that of keys too, this is [`abort`](Self::abort).
     pub fn close(&mut self, now: Instant) {
         match self.phase {
             Phase::Request { .. } | Phase::Respond { .. } => self.abort(),
+            Phase::PartOpen { .. } | Phase::Open if !self.was_told() => self.abort(),
             Phase::PartOpen { .. } | Phase::Open => {
                 self.ending = Ending::WhenSent;
                 self.end_when_sent(now);

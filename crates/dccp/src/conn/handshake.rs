@@ -90,7 +90,7 @@ impl Connection {
         self.build(now, &Control::Response { refused_data, most }, buf);
     }
 
-    fn new(now: Instant, options: Arc<Options>, rng: Rng, it: Handshake, is_server: bool, phase: Phase) -> Self {
+    fn new(now: Instant, options: Arc<Options>, mut rng: Rng, it: Handshake, is_server: bool, phase: Phase) -> Self {
         let ccid = options.ccids.first().copied().unwrap_or_default();
         let setup = Setup {
             now,
@@ -103,6 +103,7 @@ impl Connection {
         let mut features = Negotiation::new(is_server);
         prefer(&mut features, &options);
         Self {
+            protection: super::protect::Protection::new(&options, is_server, &mut rng),
             replay: ReplayWindow::new(options.sequence_window),
             rng,
             route: it.route,

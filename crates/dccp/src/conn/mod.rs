@@ -8,6 +8,7 @@ mod inbox;
 mod numbers;
 mod options;
 mod path_size;
+mod protect;
 mod queue;
 mod receive;
 mod received;
@@ -36,6 +37,7 @@ use std::sync::Arc;
 use timers::Backoff;
 
 pub(crate) use handshake::{Handshake, changes, options_of_request};
+pub(crate) use protect::{PLAIN_HERE, PLAIN_THERE, offer_in, offer_of_server};
 
 /// Round-trip time where none is known (RFC 4340 §3.4).
 const DEFAULT_RTT: Duration = Duration::from_millis(200);
@@ -154,6 +156,8 @@ pub struct Connection {
     asked_anew: bool,
     wants_room: bool,
     delay: Delay,
+    /// With [`Options::security`].
+    protection: Option<Box<protect::Protection>>,
     stats: Stats,
     told: tell::Told,
 }
@@ -179,6 +183,9 @@ impl Connection {
         }
         if coverage > 15 || Header::covered(coverage).is_some_and(|covered| covered > len) {
             return Err(SendError::Coverage { coverage, len });
+        }
+        if coverage > 0 && self.protection.is_some() {
+            return Err(SendError::CoverageRefused { coverage, minimum: 0 });
         }
         let minimum = self.features.value(Place::Remote, number::MIN_COVERAGE) as u8;
         if coverage > 0 && (minimum == 0 || coverage < minimum) && !matches!(self.phase, Phase::Request { .. }) {

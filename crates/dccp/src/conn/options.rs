@@ -47,7 +47,7 @@ impl Connection {
                 Some(Opt::DataDropped(_)) => found.dropped = true,
                 Some(Opt::DataChecksum(_)) => found.checksum = true,
                 // Cookies are for the endpoint and REQUEST, Elapsed Time for the CCID.
-                Some(Opt::ElapsedTime(_) | Opt::InitCookie(_)) => {}
+                Some(Opt::ElapsedTime(_) | Opt::InitCookie(_) | Opt::Protection(_)) => {}
                 None if listed.mandatory => return Err(handshake::not_understood(&listed)),
                 None => {}
             }

@@ -118,7 +118,10 @@ impl Connection {
         // Long header with acknowledgement, Data Checksum, NDP Count, padding. Ack Vectors go on packets of their own if
         // they do not fit.
         const OVERHEAD: usize = 24 + 6 + 8 + 2;
-        self.path_size.current().saturating_sub(OVERHEAD)
+        // Records need no Data Checksum, and none goes with them.
+        const RECORD: usize = braidcast_secure::OVERHEAD - 8;
+        let record = if self.protection.is_some() { RECORD } else { 0 };
+        self.path_size.current().saturating_sub(OVERHEAD + record)
     }
 
     /// Queues a probe if it is time for one.

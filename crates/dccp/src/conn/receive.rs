@@ -1,12 +1,14 @@
+use super::protect::Opened;
 use super::received::Received;
 use super::{Connection, Control, Phase, options};
-use crate::api::{CloseReason, Event, State};
+use crate::api::{CloseReason, State};
 use crate::ccid::{Arrival, Feedback};
 use crate::feature::{Place, number};
 use crate::seq::{Seq, back, extend, later, within};
 use crate::wire::{self, Header, Kind, Packet, Reset, ResetCode};
 use braidcast_core::events::DccpEvent;
 use braidcast_core::{Ecn, Instant};
+use braidcast_secure::Content;
 use core::time::Duration;
 
 impl Connection {
@@ -17,7 +19,29 @@ impl Connection {
         if matches!(self.phase, Phase::Closed { .. }) || !self.prepare_request_state(now, &packet.header) {
             return false;
         }
-        let Some(it) = self.check_numbers(now, ecn, packet) else { return false };
+        if self.protection.is_none() {
+            return self.handle_opened(now, ecn, packet, false);
+        }
+        let mut text = self.lent_text();
+        let taken = match self.open_record(now, packet, &mut text) {
+            Opened::Clear => self.handle_opened(now, ecn, packet, true),
+            Opened::Record(content) => {
+                let packet = packet.with_payload(&text);
+                self.handle_opened(now, ecn, &packet, content == Content::Handshake)
+            }
+            Opened::Nothing => {
+                self.stats.invalid_packets += 1;
+                false
+            }
+        };
+        self.return_text(text);
+        taken
+    }
+
+    /// The same once nothing of it is encrypted any more. `keys`: what is data in it are key messages.
+    fn handle_opened(&mut self, now: Instant, ecn: Ecn, packet: &Packet<'_>, keys: bool) -> bool {
+        let Some(mut it) = self.check_numbers(now, ecn, packet) else { return false };
+        it.keys = keys;
         if !self.replay.insert(it.seq) {
             self.stats.duplicates += 1;
             return false;
@@ -40,6 +64,9 @@ impl Connection {
         self.note(now, false, &packet.header, packet.payload.len());
         self.tell_packet(now, false, (it.seq, it.kind), packet.payload.len());
         self.advance(now, it, taken_in);
+        if it.keys && matches!(it.kind, Kind::Data | Kind::DataAck { .. }) {
+            self.take_key_messages(now, packet.payload);
+        }
         if self.lacks_ack_vectors() {
             let change = wire::option::kind::CHANGE_R;
             return self.violated(Reset::option(ResetCode::OPTION_ERROR, change, &[number::SEND_ACK_VECTOR]));
@@ -118,7 +145,7 @@ impl Connection {
             if let (Some(ack), false) = (ack, matches!(kind, Kind::Sync { .. })) {
                 self.numbers.gar = later(self.numbers.gar, ack);
             }
-            return Some(Received { packet, kind, seq, ack, ecn });
+            return Some(Received { packet, kind, seq, ack, ecn, keys: false });
         }
         self.stats.invalid_packets += 1;
         match kind {
@@ -266,20 +293,21 @@ impl Connection {
             }
             Kind::Sync { .. } => self.control(Control::SyncAck { ack: it.seq }), // step 15
             Kind::SyncAck { .. } => it.ack.into_iter().for_each(|ack| self.probe_answered(now, ack)),
-            Kind::Data | Kind::DataAck { .. } if !taken_in => self.hand_over(it),
-            Kind::Response { .. } if was_request && !it.packet.payload.is_empty() => self.hand_over(it),
+            Kind::Data | Kind::DataAck { .. } if !taken_in && !it.keys => self.hand_over(it),
+            Kind::Response { .. } if was_request && !it.packet.payload.is_empty() && !it.keys => self.hand_over(it),
             _ => {}
         }
     }
 
     /// Step 9.
-    fn handle_reset(&mut self, reset: Reset, text: &[u8]) {
+    pub(super) fn handle_reset(&mut self, reset: Reset, text: &[u8]) {
         /// Longest error text that is kept.
         const MAX_TEXT: usize = 200;
         let text = String::from_utf8_lossy(&text[..text.len().min(MAX_TEXT)]).into_owned();
         let closing = matches!(self.phase, Phase::Closing { .. } | Phase::CloseReq { .. });
         let clean = reset.code == ResetCode::CLOSED && (closing || text.is_empty());
-        let reason = if clean { CloseReason::Closed } else { CloseReason::Reset(reset, text) };
+        let insecure = Self::insecure(&reset, &text);
+        let reason = if clean { CloseReason::Closed } else { insecure.unwrap_or(CloseReason::Reset(reset, text)) };
         self.controls.clear();
         // A peer that lost its state and asks anew resets our Sync; it would be refused for four minutes (§7.5.6, last example).
         let asks_anew = reset.code == ResetCode::PACKET_ERROR && reset.data[0] == Kind::Sync { ack: 0 }.code();
@@ -301,7 +329,8 @@ impl Connection {
                 self.measure_handshake(now, it.ack);
                 self.part_open(now, cookie());
                 self.control(Control::Ack);
-                self.events.push_back(Event::Connected);
+                self.established(now);
+                self.answered(now, it.packet);
             }
             Phase::PartOpen { cookie: kept, .. } => {
                 // §8.1.4: the cookie goes with the Response that is acknowledged.
@@ -319,7 +348,7 @@ impl Connection {
         match self.phase {
             Phase::Respond { .. } => {
                 self.measure_handshake(now, it.ack);
-                self.events.push_back(Event::Connected);
+                self.established(now);
             }
             Phase::PartOpen { .. } if !matches!(kind, Kind::Sync { .. }) => {}
             _ => return,

@@ -10,4 +10,6 @@ pub(super) struct Received<'a> {
     pub(super) seq: Seq,
     pub(super) ack: Option<Seq>,
     pub(super) ecn: Ecn,
+    /// Its data are key messages.
+    pub(super) keys: bool,
 }

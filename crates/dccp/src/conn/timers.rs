@@ -43,7 +43,7 @@ impl Connection {
             Phase::Closed { .. } => return None,
         };
         if !self.transfers() {
-            return state;
+            return state.into_iter().chain(self.key_timeout()).min();
         }
         let times = [
             state,
@@ -53,6 +53,7 @@ impl Connection {
             self.receiver.timer(),
             self.reorder.as_ref().and_then(ReorderBuffer::due),
             self.pace,
+            self.key_timeout(),
             self.path_size.timer().filter(|_| matches!(self.phase, Phase::Open)),
         ];
         times.into_iter().fold(None, |first, at| first.into_iter().chain(at).min())
@@ -70,6 +71,9 @@ impl Connection {
         }
         if self.pace.is_some_and(|at| at <= now) {
             self.pace = None;
+        }
+        if self.key_timeout().is_some_and(|at| at <= now) {
+            self.handle_key_timeout(now);
         }
         let given_up = match self.phase {
             Phase::Request { give_up, .. } | Phase::Respond { give_up, .. } | Phase::PartOpen { give_up, .. } => {

@@ -6,10 +6,11 @@ use crate::feature::{Place, number};
 use crate::seq::Seq;
 use crate::wire::option::{
     DataDropped, DropCode, DropRun, emit_data_checksum, emit_elapsed, emit_init_cookies, emit_ndp_count,
-    emit_slow_receiver, emit_timestamp, emit_timestamp_echo, to_units,
+    emit_protection, emit_slow_receiver, emit_timestamp, emit_timestamp_echo, to_units,
 };
 use crate::wire::{Builder, Header, Kind};
 use braidcast_core::{Ecn, Instant, Transmit};
+use braidcast_secure::{Content, HEADER};
 
 /// Bytes that options take besides Ack Vectors, cookies and features.
 const COMMON_OPTIONS: usize = 40;
@@ -21,7 +22,10 @@ impl Connection {
     pub(crate) fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         buf.clear();
         let plain = self.plain_data_len(now);
-        let ecn = self.next_packet(now, buf)?;
+        let mut ecn = self.next_packet(now, buf)?;
+        while buf.is_empty() {
+            ecn = self.next_packet(now, buf)?; // Its keys were used up: the connection ends.
+        }
         let (size, mut segments, mut segment_size) = (buf.len(), 1, None);
         // Whether a packet is the shorter one that must be the last shows in `buf`.
         while plain == Some(size)
@@ -42,13 +46,16 @@ impl Connection {
         let with_ack = self.receiver.ack_due().is_some() || self.echo.is_some() || self.sender.wants_ack_of_ack();
         let plain = matches!(self.phase, Phase::Open)
             && self.controls.is_empty()
+            && self.may_seal()
+            && !self.has_key_messages()
             && !self.counts_ndp()
             && !with_ack
             && !self.features.is_due()
             && !self.options.ecn_nonce;
         let header = if self.features.value(Place::Local, number::ALLOW_SHORT_SEQNOS) == 1 { 12 } else { 16 };
         let checksum = if self.options.data_checksum { 8 } else { 0 };
-        self.certain_len(now).filter(|_| plain).map(|len| header + len + if len > 0 { checksum } else { 0 })
+        let framing = self.framing();
+        self.certain_len(now).filter(|_| plain).map(|len| header + framing + len + if len > 0 { checksum } else { 0 })
     }
 
     /// Whether an NDP Count goes on the next packet.
@@ -63,6 +70,8 @@ impl Connection {
             self.build(now, &control, buf)
         } else if !self.transfers() {
             return None;
+        } else if let Some(ecn) = self.send_key_messages(now, buf) {
+            ecn
         } else if let Some(ecn) = self.send_data(now, buf) {
             ecn
         } else if self.is_ack_due(now) {
@@ -82,7 +91,7 @@ impl Connection {
     /// Sends the message that should go next, if one may (RFC 4340 §8.2). A separate Ack goes before it if they do not fit
     /// into one packet (§11.2).
     fn send_data(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Ecn> {
-        if !self.may_send_data() {
+        if !self.may_send_data() || !self.may_seal() {
             return None;
         }
         let padding = if self.queue.is_empty() { self.padding(now) } else { None };
@@ -93,9 +102,8 @@ impl Connection {
         let partly_open = matches!(self.phase, Phase::PartOpen { .. });
         let owes = self.is_ack_due(now) || self.receiver.ack_due().is_some();
         let with_ack = partly_open || owes || self.echo.is_some() || self.sender.wants_ack_of_ack();
-        let cookie = if let Phase::PartOpen { cookie, .. } = &self.phase { cookie.len() + 8 } else { 0 };
-        let options = COMMON_OPTIONS + cookie + self.acks.emitted_len() + self.receiver.options_len();
-        let current = self.path_size.current();
+        let options = self.ack_options_len();
+        let current = self.path_size.current() - self.framing();
         if with_ack && 24 + options + len > current {
             if partly_open {
                 return None; // until the handshake is done and the cookie is gone
@@ -118,14 +126,14 @@ impl Connection {
         };
         if let Some(padding) = self.options.padding.clone().filter(|_| self.queue.is_empty()) {
             self.padded(padding.len());
-            return Some(self.finish(now, kind(padding.len()), 0, &padding, None, buf));
+            return Some(self.finish(now, kind(padding.len()), 0, (&padding, Content::Application), None, buf));
         }
         // Not before: what is chosen may be another one than was asked for.
         let Some(message) = self.dequeue(now) else {
             return self.send_data(now, buf); // Nothing waits now, but padding may be due.
         };
         let kind = kind(message.bytes.len());
-        let ecn = self.finish(now, kind, message.coverage, &message.bytes, None, buf);
+        let ecn = self.finish(now, kind, message.coverage, (&message.bytes, Content::Application), None, buf);
         self.queue.recycle(message);
         self.stats.sent_messages += 1;
         Some(ecn)
@@ -148,16 +156,23 @@ impl Connection {
                 Kind::Reset { ack: ack.get(), reset }
             }
         };
-        self.finish(now, kind, 0, &[], Some(control), buf)
+        let text = if matches!(control, Control::Reset { .. }) { self.refusal() } else { String::new() };
+        self.finish(now, kind, 0, (text.as_bytes(), Content::Application), Some(control), buf)
+    }
+
+    /// Bytes of the options of a packet that acknowledges, at most.
+    pub(super) fn ack_options_len(&self) -> usize {
+        let cookie = if let Phase::PartOpen { cookie, .. } = &self.phase { cookie.len() + 8 } else { 0 };
+        COMMON_OPTIONS + cookie + self.acks.emitted_len() + self.receiver.options_len()
     }
 
     /// Appends a packet with all options that belong on it, and tells congestion control.
-    fn finish(
+    pub(super) fn finish(
         &mut self,
         now: Instant,
         kind: Kind,
         coverage: u8,
-        payload: &[u8],
+        (payload, content): (&[u8], Content),
         control: Option<&Control>,
         buf: &mut Vec<u8>,
     ) -> Ecn {
@@ -181,11 +196,25 @@ impl Connection {
         self.emit_options(now, seq, kind, payload, control, &mut builder);
         let payload = if let Some(&Control::Probe { size }) = control {
             self.probe_left(seq, size);
-            &FILLING[..size.saturating_sub(builder.header_len()).min(FILLING.len())]
+            &FILLING[..size.saturating_sub(builder.header_len() + self.framing_now()).min(FILLING.len())]
         } else {
             payload
         };
-        builder.finish(payload, self.checksum);
+        let head = builder.pad();
+        // Of the application nothing goes in clear, and of the rest all that can be protected.
+        let is_message = is_data && content == Content::Application;
+        if foreign.is_none() && self.protection.is_some() && (is_message || self.is_sealing()) {
+            let record = buf.len();
+            buf.extend_from_slice(&[0; HEADER]);
+            buf.extend_from_slice(payload);
+            self.seal(now, buf, start, record, content);
+            if buf.len() == start {
+                return Ecn::NotEct;
+            }
+        } else {
+            buf.extend_from_slice(payload);
+        }
+        head.finish(buf, self.checksum);
         if foreign.is_some() {
             return Ecn::NotEct;
         }
@@ -208,6 +237,9 @@ impl Connection {
         };
         let w = &mut builder.options();
         let start = w.position();
+        if let (Kind::Request { .. } | Kind::Response { .. }, Some(protection)) = (kind, &self.protection) {
+            emit_protection(protection.offer().value(), w);
+        }
         if self.counts_ndp() {
             emit_ndp_count(self.ndp_run, w);
         }

@@ -1,6 +1,9 @@
 use super::cookie::{Cookie, MAX_CHANGES};
 use super::{Endpoint, FlowId};
-use crate::conn::{Connection, Handshake, changes, options_of_request};
+use crate::api::CloseReason;
+use crate::conn::{
+    Connection, Handshake, PLAIN_HERE, PLAIN_THERE, changes, offer_in, offer_of_server, options_of_request,
+};
 use crate::seq::Seq;
 use crate::wire::{Builder, Checksum, Header, Kind, Opt, Packet, Reset, ResetCode, ServiceCode};
 use braidcast_core::{Ecn, Heard, Instant};
@@ -42,6 +45,25 @@ impl Endpoint {
         Handshake { route, checksum, local_port, remote_port, service, iss }
     }
 
+    /// Whether there can be a connection with who sent this Request, as far as it is to be protected: if not, that is said at both ends.
+    fn can_protect(&mut self, now: Instant, flow: FlowId, packet: &Packet<'_>) -> bool {
+        let theirs = offer_in(&packet.options);
+        let (ours, theirs_to_hear) = match (&self.options.security, theirs) {
+            (None, None) => return true,
+            (None, Some(_)) => (PLAIN_HERE.to_owned(), PLAIN_THERE.to_owned()),
+            (Some(_), None) => (PLAIN_THERE.to_owned(), PLAIN_HERE.to_owned()),
+            (Some(security), Some(theirs)) => match offer_of_server(security).agree(&theirs) {
+                Ok(_) => return true,
+                Err(disagreement) => (disagreement.to_string(), disagreement.mirrored().to_string()),
+            },
+        };
+        if self.turned_away.len() < Self::MAX_TURNED_AWAY {
+            self.turned_away.push_back((flow.route, CloseReason::Insecure(ours)));
+        }
+        self.reset_with(now, flow, packet, Connection::no_protection(), theirs_to_hear.as_bytes());
+        false
+    }
+
     /// A Request for something that we serve: answered, and forgotten or not.
     fn handle_request(
         &mut self,
@@ -51,6 +73,9 @@ impl Endpoint {
         packet: &Packet<'_>,
         service: ServiceCode,
     ) {
+        if !self.can_protect(now, flow, packet) {
+            return;
+        }
         let changes = changes(&packet.options);
         if self.roster.len() >= self.options.max_connections || changes.len() > MAX_CHANGES {
             return self.reset(now, flow, packet, Reset::new(ResetCode::TOO_BUSY));
@@ -118,6 +143,11 @@ impl Endpoint {
 
     /// A Reset on behalf of no connection: its numbers are taken from the packet (RFC 4340 §8.3.1).
     fn reset(&mut self, now: Instant, flow: FlowId, packet: &Packet<'_>, reset: Reset) {
+        self.reset_with(now, flow, packet, reset, &[]);
+    }
+
+    /// The same with a text for the other end's user.
+    fn reset_with(&mut self, now: Instant, flow: FlowId, packet: &Packet<'_>, reset: Reset, text: &[u8]) {
         let header = &packet.header;
         if matches!(header.kind, Kind::Reset { .. }) || !self.roster.takes_replies() || !self.resets.allow(now) {
             return;
@@ -129,7 +159,7 @@ impl Endpoint {
         let (source_port, destination_port) = (flow.local_port, flow.remote_port);
         let header = Header { source_port, destination_port, ccval: 0, coverage: 0, short: false, seq, kind };
         let mut bytes = Vec::new();
-        Builder::begin(&mut bytes, &header).finish(&[], checksum);
+        Builder::begin(&mut bytes, &header).finish(text, checksum);
         self.roster.reply(flow.route, bytes);
     }
 }

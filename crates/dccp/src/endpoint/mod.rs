@@ -5,7 +5,7 @@ mod half_open;
 mod listen;
 mod ports;
 
-use crate::api::{ConnectError, Event, ListenError, Options};
+use crate::api::{CloseReason, ConnectError, Event, ListenError, Options};
 use crate::conn::{Connection, Handshake};
 use crate::rate_limit::RateLimit;
 use crate::seq::Seq;
@@ -126,6 +126,8 @@ pub struct Endpoint {
     /// When connections that are over are gone whether all was read or not, oldest first.
     unread: VecDeque<(Instant, ConnectionId)>,
     resets: RateLimit,
+    /// Who asked for a connection and got none, as protection was not to be agreed on.
+    turned_away: VecDeque<(Route, CloseReason)>,
 }
 
 impl Endpoint {
@@ -137,6 +139,8 @@ impl Endpoint {
     const KEEP_UNREAD: Duration = Duration::from_secs(60);
     /// Resets per second on behalf of no connection (RFC 4340 §8.1.3).
     const RESETS_PER_SECOND: u32 = 1024;
+    /// Who was turned away, and waits to be told of, at most.
+    const MAX_TURNED_AWAY: usize = 16;
     /// First port that is given out to connections that name none (RFC 6335 §6).
     const EPHEMERAL: u16 = 49_152;
 
@@ -163,6 +167,7 @@ impl Endpoint {
             resting: VecDeque::new(),
             unread: VecDeque::new(),
             resets: RateLimit::new(Self::RESETS_PER_SECOND),
+            turned_away: VecDeque::new(),
         })
     }
 
@@ -248,6 +253,11 @@ impl Endpoint {
     /// The connection `id`, unless it is gone.
     pub fn connection_mut(&mut self, id: ConnectionId) -> Option<&mut Connection> {
         self.roster.wake(id).map(|entry| &mut entry.connection)
+    }
+
+    /// Who asked for a connection and got none before there was any, as protection was not to be agreed on; the oldest that was not told yet.
+    pub fn poll_turned_away(&mut self) -> Option<(Route, CloseReason)> {
+        self.turned_away.pop_front()
     }
 
     /// All connections, in no particular order of meaning, but always the same.

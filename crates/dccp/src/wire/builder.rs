@@ -64,17 +64,52 @@ impl<'a> Builder<'a> {
     /// # Panics
     /// If more than [`room`](Self::room) bytes of options were written.
     pub fn finish(self, payload: &[u8], checksum: Checksum) {
-        let header = self.header_len();
-        assert!(header <= Self::MAX_HEADER, "options of {header} bytes");
-        self.buf.resize(self.start + header, 0);
-        self.buf.extend_from_slice(payload);
-        let packet = &mut self.buf[self.start..];
-        packet[4] = (header / 4) as u8;
-        let covered = Header::covered(self.coverage).unwrap_or(payload.len()).min(payload.len());
-        let sum = checksum.compute(&packet[..header + covered], packet.len());
-        if checksum != Checksum::Udp {
-            packet[6..8].copy_from_slice(&sum.to_be_bytes());
+        let (head, buf) = self.close();
+        buf.extend_from_slice(payload);
+        head.finish(buf, checksum);
+    }
+
+    /// Pads the options and fills in the offset; the caller appends the data, and [`Head::finish`] follows.
+    ///
+    /// # Panics
+    /// As [`finish`](Self::finish).
+    pub fn pad(self) -> Head {
+        self.close().0
+    }
+
+    fn close(self) -> (Head, &'a mut Vec<u8>) {
+        let Self { buf, start, coverage } = self;
+        let len = (buf.len() - start).next_multiple_of(4);
+        assert!(len <= Self::MAX_HEADER, "options of {len} bytes");
+        buf.resize(start + len, 0);
+        buf[start + 4] = (len / 4) as u8;
+        (Head { start, len, coverage }, buf)
+    }
+}
+
+/// A packet that has its header and options, and perhaps its data, but no checksum.
+#[derive(Debug)]
+#[must_use]
+pub struct Head {
+    start: usize,
+    len: usize,
+    coverage: u8,
+}
+
+impl Head {
+    /// Fills in the checksum; the packet is all that stands in `buf` from where it began.
+    ///
+    /// # Panics
+    /// If less stands there than did.
+    pub fn finish(self, buf: &mut [u8], checksum: Checksum) {
+        if checksum == Checksum::Udp {
+            return; // RFC 6773 §3.1: UDP's is enough.
         }
+        let packet = &mut buf[self.start..];
+        let payload = packet.len() - self.len;
+        let covered = Header::covered(self.coverage).unwrap_or(payload).min(payload);
+        let sum = checksum.compute(&packet[..self.len + covered], packet.len());
+        packet[6..8].copy_from_slice(&sum.to_be_bytes());
     }
 }
 

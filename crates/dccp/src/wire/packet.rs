@@ -113,6 +113,14 @@ impl<'a> Packet<'a> {
         Ok(Self { header, options: Options::new(options, kind), payload, bytes })
     }
 
+    /// The same with other data, as where those on the wire were encrypted.
+    pub(crate) const fn with_payload<'b>(&self, payload: &'b [u8]) -> Packet<'b>
+    where
+        'a: 'b,
+    {
+        Packet { payload, ..*self }
+    }
+
     /// All bytes of the packet.
     pub const fn as_bytes(&self) -> &'a [u8] {
         self.bytes

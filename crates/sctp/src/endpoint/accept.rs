@@ -38,6 +38,9 @@ impl Endpoint {
         if init.initiate_tag == 0 {
             return; // RFC 9260 §3.3.2: silently discarded.
         }
+        if existing.and_then(|id| self.association(id)).is_some_and(|it| it.local_tag() == init.initiate_tag) {
+            return; // Our own, which somebody sent back: an answer would end our handshake.
+        }
         if init.a_rwnd < Self::MIN_A_RWND || init.outbound_streams == 0 || init.inbound_streams == 0 {
             return self.refuse_init(route, port, init.initiate_tag, &Cause::InvalidMandatoryParameter);
         }

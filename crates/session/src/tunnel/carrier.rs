@@ -250,14 +250,16 @@ impl Carrier {
 
     /// How a connection is protected; `None` if it is not.
     pub(super) fn standing(&self, id: ConnectionId) -> Option<Standing> {
-        self.association(id)?.standing()
+        self.connection(id).and_then(dccp::Connection::standing).or_else(|| self.association(id)?.standing())
     }
 
     /// Why somebody could not be connected with, as protection was not to be agreed on.
     pub(super) fn poll_turned_away(&mut self) -> Option<Farewell> {
-        let Self::Sctp(it) = self else { return None };
-        let (_, reason) = it.endpoint.poll_turned_away()?;
-        Some(Farewell { agreed: false, insecure: true, why: reason.to_string() })
+        let why = match self {
+            Self::Dccp(it) => it.poll_turned_away()?.1.to_string(),
+            Self::Sctp(it) => it.endpoint.poll_turned_away()?.1.to_string(),
+        };
+        Some(Farewell { agreed: false, insecure: true, why })
     }
 
     pub(super) fn gather(&mut self, samples: &mut Samples) {
@@ -275,7 +277,7 @@ impl Carrier {
                     dccp::Event::Readable => News::Readable,
                     dccp::Event::Closed(reason) => News::Closed(Farewell {
                         agreed: reason == dccp::CloseReason::Closed,
-                        insecure: false,
+                        insecure: matches!(reason, dccp::CloseReason::Insecure(_)),
                         why: reason.to_string(),
                     }),
                     dccp::Event::Discarded { context, why } => News::Discarded { context, why },

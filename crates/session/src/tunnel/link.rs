@@ -3,6 +3,7 @@
 use super::carrier::ConnectionId;
 use super::flow::Flow;
 use super::header::FlowId;
+use super::permit::Permit;
 use crate::report::SecurityReport;
 use braidcast_core::{Instant, Route, SocketId};
 use braidcast_dccp::Report;
@@ -40,6 +41,8 @@ pub struct Link {
     pub connected: bool,
     /// How the connection is protected, or the last one was; `None` without encryption.
     pub security: Option<SecurityReport>,
+    /// Who it is and what it may reach, where that is in a list of keys.
+    pub permit: Option<Permit>,
     /// The last connection was closed as agreed.
     pub closed: bool,
     /// Connections there were.
@@ -73,6 +76,7 @@ impl Link {
             connection: None,
             connected: false,
             security: None,
+            permit: None,
             closed: false,
             connections: 0,
             heard: (now, 0),

@@ -3,13 +3,15 @@
 use super::carrier::{Carrier, ConnectionId, Farewell, How, News, Refused};
 use super::class::Class;
 use super::flow::Flow;
+use super::happening::Happening;
 use super::header::{self, FlowId, Header};
 use super::link::{Link, MAX_FLOWS};
+use super::permit::Permit;
 use super::settings::{SctpOptions, Settings};
 use crate::report::SecurityReport;
 use braidcast_core::{Datagram, Ecn, Heard, Instant, Machine, Misuse, Rng, Route, SocketId, Transmit};
 use braidcast_dccp::{ListenError, Options, Report, Sample, Samples};
-use braidcast_sctp::PathReport;
+use braidcast_sctp::{Fingerprint, PathReport};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -22,32 +24,6 @@ pub(super) const PING_CONTEXT: u64 = u64::MAX;
 
 /// Names a [`Link`].
 pub type LinkId = u32;
-
-/// What the owner must do, or may say.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Happening {
-    /// The handshake with an end is done.
-    Connected(LinkId),
-    /// The connection is over; a client makes another one by itself.
-    Disconnected(LinkId, Farewell),
-    /// Somebody could not be connected with, as protection was not to be agreed on.
-    TurnedAway(Farewell),
-    /// A new flow needs a socket towards this address; answer with [`Tunnel::give_socket`].
-    WantSocket(LinkId, FlowId, SocketAddr),
-    /// A flow was forgotten; its socket is free.
-    FreeSocket(SocketId),
-    /// The first datagram that was too long, and the limit.
-    TooLong(usize, usize),
-    /// The other end has more --listen than we have --forward; said once.
-    NoForward(u8),
-    /// The way to this end takes the first time, and the datagrams of a flow live only for the second, so that nearly all of them
-    /// are discarded; said once.
-    TooFar(LinkId, Duration, Duration),
-    /// Less than the least rate of use is allowed, or no longer.
-    BelowMinimum(LinkId, bool),
-    /// One of several paths to this end carries data now, or answers no longer.
-    Path(LinkId, Route, bool),
-}
 
 /// What a local socket is for.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +55,9 @@ pub struct Tunnel {
     pub(super) settings: Settings,
     network: BTreeSet<SocketId>,
     locals: BTreeMap<SocketId, Local>,
-    forwards: Vec<(SocketAddr, Class)>,
+    pub(super) forwards: Vec<(SocketAddr, Class)>,
+    /// With a list of keys.
+    pub(super) permits: Option<BTreeMap<Fingerprint, Permit>>,
     pub(super) dial: Option<Dial>,
     pub(super) links: BTreeMap<LinkId, Link>,
     by_connection: BTreeMap<ConnectionId, LinkId>,
@@ -142,6 +120,7 @@ impl Tunnel {
             network: BTreeSet::new(),
             locals: BTreeMap::new(),
             forwards,
+            permits: None,
             dial: None,
             links: BTreeMap::new(),
             by_connection: BTreeMap::new(),
@@ -219,10 +198,11 @@ impl Tunnel {
 
     /// The socket that a new flow asked for.
     pub fn give_socket(&mut self, link: LinkId, id: FlowId, socket: SocketId) {
-        let Some(flow) = self.links.get_mut(&link).and_then(|link| link.flows.get_mut(&id)) else {
+        let port = self.links.get(&link).and_then(|link| link.flows.get(&id)).map(|flow| flow.port);
+        let Some((target, _)) = port.and_then(|port| self.forward(link, port)) else {
             return self.happenings.push_back(Happening::FreeSocket(socket));
         };
-        let Some(&(target, _)) = self.forwards.get(usize::from(flow.port)) else { return };
+        let Some(flow) = self.links.get_mut(&link).and_then(|link| link.flows.get_mut(&id)) else { return };
         let route = Route::new(socket, target);
         flow.local = Some(route);
         self.out.extend(flow.pending.drain(..).map(|datagram| (route, datagram)));
@@ -306,7 +286,7 @@ impl Tunnel {
                 let Some(port) = self.links.get(&link).and_then(|link| Some(link.flows.get(&flow)?.port)) else {
                     return;
                 };
-                if self.forwards.get(usize::from(port)).is_none_or(|(target, _)| *target != remote) {
+                if self.forward(link, port).is_none_or(|(target, _)| target != remote) {
                     return; // from somebody who was not asked
                 }
                 (link, flow)
@@ -398,6 +378,10 @@ impl Tunnel {
                 known.unwrap_or_else(|| self.add_link(now, route))
             }
         };
+        if !self.admit(id, link_id) {
+            // Its key was taken out of the list while it connected.
+            return self.endpoint.abort(now, id, "this key may reach nothing");
+        }
         let Some(link) = self.links.get_mut(&link_id) else { return };
         if let Some(old) = link.connection.filter(|&old| old != id) {
             self.by_connection.remove(&old);
@@ -465,7 +449,8 @@ impl Tunnel {
             if id.ours {
                 return Some(message);
             }
-            let Some(&(target, class)) = self.forwards.get(usize::from(port)) else {
+            let Some((target, class)) = self.forward(link_id, port) else {
+                let link = self.links.get_mut(&link_id)?;
                 link.dropped.no_forward += 1;
                 if !std::mem::replace(&mut self.said_no_forward, true) {
                     self.happenings.push_back(Happening::NoForward(port));

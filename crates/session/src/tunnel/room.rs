@@ -44,17 +44,17 @@ impl Tunnel {
             let from = if crowded { host } else { most };
             let others = connected().filter(|&(&id, _)| id != newcomer);
             let Some((&id, _)) = others.min_by_key(|(_, link)| (host_of(link) != from, link.heard.0)) else { return };
-            self.turn_out(now, id);
+            self.turn_out(now, id, "too many clients: those that were silent longest must go");
         }
     }
 
     /// Ends the connection with an end, and forgets its flows.
-    fn turn_out(&mut self, now: Instant, id: LinkId) {
+    pub(super) fn turn_out(&mut self, now: Instant, id: LinkId, why: &str) {
         let Some(link) = self.links.get_mut(&id) else { return };
         link.connected = false;
         let flows = link.take_all();
         if let Some(connection) = link.connection {
-            self.endpoint.abort(now, connection, "too many clients: those that were silent longest must go");
+            self.endpoint.abort(now, connection, why);
         }
         flows.iter().for_each(|flow| self.free_exit(flow));
     }

@@ -1,8 +1,9 @@
 //! What a tunnel does by the clock: it asks who is silent, and forgets what is idle.
 
 use super::carrier::How;
+use super::happening::Happening;
 use super::header::Header;
-use super::machine::{Happening, LinkId, PING_CONTEXT, Tunnel};
+use super::machine::{LinkId, PING_CONTEXT, Tunnel};
 use braidcast_core::Instant;
 use braidcast_dccp::Priority;
 use std::time::Duration;

@@ -65,7 +65,7 @@ struct Test<P: Protocol> {
     live: Live,
     watch: Watch,
     links: Links,
-    security: Option<Security>,
+    security: Security,
     endpoint: P,
     id: P::Id,
     /// The message, its stamp at the front.
@@ -109,8 +109,10 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     }
     let (now, rng) = (driver.now(), common::rng(None)?);
     let purpose = if args.latency_test { Purpose::Timed } else { Purpose::Bulk };
+    let names: Vec<String> = to.iter().map(ToString::to_string).collect();
+    let security = Security::client(&args.shared, &names, &live)?;
     if let Some(choice) = args.dccp.dccp {
-        let mut dccp = Dccp::new(&args.dccp, choice, false, rng, watch.tracer())?;
+        let mut dccp = Dccp::new(&args.dccp, choice, false, rng, (&security, watch.tracer()))?;
         let Some(&route) = links.routes().first() else {
             return Err(Failure::new("the path vanished before it could be used", "try again"));
         };
@@ -119,10 +121,8 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
         }
         let port = if args.dccp.native { args.server.port } else { PORT_IN_UDP };
         let id = dccp.connect(now, route, port, purpose, args.size as usize)?;
-        return Test::new(args, driver, (live, watch), links, dccp, id, None).run(common);
+        return Test::new(args, driver, (live, watch), links, dccp, id, security).run(common);
     }
-    let names: Vec<String> = to.iter().map(ToString::to_string).collect();
-    let security = Security::client(&args.shared, &names, &live)?;
     let mut options = common::sctp_options(&security);
     options.paths.scheduler = args.scheduler;
     options.congestion.algorithm = args.cc;
@@ -135,7 +135,7 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     let id = sctp
         .connect(now, port, &links.routes())
         .map_err(|e| Failure::new(format!("cannot connect: {e}"), "give fewer paths"))?;
-    Test::new(args, driver, (live, watch), links, sctp, id, Some(security)).run(common)
+    Test::new(args, driver, (live, watch), links, sctp, id, security).run(common)
 }
 
 impl<P: Protocol> Test<P> {
@@ -146,7 +146,7 @@ impl<P: Protocol> Test<P> {
         links: Links,
         endpoint: P,
         id: P::Id,
-        security: Option<Security>,
+        security: Security,
     ) -> Self {
         let mut payload = vec![0x55; args.size as usize];
         payload[8..16].copy_from_slice(&latency::machine().to_be_bytes());
@@ -275,7 +275,7 @@ impl<P: Protocol> Test<P> {
             Happening::Connected => {
                 self.live.note("connected");
                 let report = self.endpoint.state(now, self.id).and_then(|state| state.security);
-                self.security.iter_mut().for_each(|it| it.connected(report.as_ref(), &self.live));
+                self.security.connected(report.as_ref(), &self.live);
                 self.started = Some(now);
                 self.next_message = now;
             }
@@ -358,7 +358,7 @@ impl<P: Protocol> Test<P> {
         let never_began = self.interrupted && self.started.is_none();
         if !end.orderly && !never_began {
             let hint = if end.insecure {
-                self.security.as_ref().map_or_else(String::new, Security::hint)
+                self.security.hint()
             } else if self.started.is_some() {
                 "the server's own messages say more".into()
             } else {

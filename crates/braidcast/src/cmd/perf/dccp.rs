@@ -6,11 +6,13 @@ use crate::args::dccp::Congestion;
 use crate::cmd::dccp::{ConnectionLine, MAX_PACKET};
 use crate::cmd::links::Change;
 use crate::cmd::probe::Probe;
+use crate::cmd::security::Security;
 use crate::failure::{Failure, Outcome};
 use crate::out::units;
 use braidcast_core::events::Tracer;
 use braidcast_core::{Datagram, Heard, Instant, Machine, Rng, Route, Transmit};
 use braidcast_dccp::{CloseReason, ConnectionId, Endpoint, Event, Limits, Options, Samples, SendOptions, ServiceCode};
+use braidcast_session::SecurityReport;
 
 /// Messages to be counted: SC:BRPB.
 const BULK: ServiceCode = ServiceCode(u32::from_be_bytes(*b"BRPB"));
@@ -36,7 +38,7 @@ impl Dccp {
         choice: Congestion,
         server: bool,
         rng: Rng,
-        events: Tracer,
+        (security, events): (&Security, Tracer),
     ) -> Outcome<Self> {
         let probe = args.probe.as_deref().map(Probe::create).transpose()?;
         let options = Options {
@@ -44,6 +46,7 @@ impl Dccp {
             max_packet: MAX_PACKET,
             receive_buffer: RECEIVE_BUFFER,
             probe: probe.is_some(),
+            security: security.options.clone(),
             events,
             ..if server { choice.preferred() } else { choice.options() }
         };
@@ -138,11 +141,16 @@ impl Protocol for Dccp {
             Event::Readable => Happening::Readable,
             Event::Closed(reason) => {
                 let orderly = reason == CloseReason::Closed;
-                Happening::Closed(Ending { orderly, insecure: false, reason: reason.to_string() })
+                let insecure = matches!(reason, CloseReason::Insecure(_));
+                Happening::Closed(Ending { orderly, insecure, reason: reason.to_string() })
             }
             _ => Happening::Other,
         };
         Some((id, happening))
+    }
+
+    fn poll_turned_away(&mut self) -> Option<String> {
+        self.endpoint.poll_turned_away().map(|(_, reason)| reason.to_string())
     }
 
     fn send(&mut self, now: Instant, id: ConnectionId, payload: &[u8], _purpose: Purpose) -> bool {
@@ -193,7 +201,8 @@ impl Protocol for Dccp {
             retransmitted: 0,
             mtu: MAX_PACKET,
         };
-        Some(State { paths: vec![path], dccp: Some(ConnectionLine::from(&report)), security: None })
+        let security = connection.standing().as_ref().map(SecurityReport::from);
+        Some(State { paths: vec![path], dccp: Some(ConnectionLine::from(&report)), security })
     }
 
     fn probe(&mut self) -> Outcome {

@@ -71,8 +71,9 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
     let mut watch = Watch::open(&args.watch, "perf server", driver.now())?;
     process::drop_privileges()?;
     let rng = common::rng(None)?;
+    let security = Security::server(&args.shared, &live)?;
     if let Some(choice) = args.dccp.dccp {
-        let mut dccp = Dccp::new(&args.dccp, choice, true, rng, watch.tracer())?;
+        let mut dccp = Dccp::new(&args.dccp, choice, true, rng, (&security, watch.tracer()))?;
         for (&(address, port), socket) in args.listen.0.iter().zip(sockets) {
             dccp.listen(if args.dccp.native { port } else { PORT_IN_UDP })?;
             if let Some(address) = address.filter(|_| args.dccp.native) {
@@ -81,7 +82,7 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
         }
         return serve(dccp, driver, args, common, (&mut live, &mut watch));
     }
-    let options = common::sctp_options(&Security::server(&args.shared, &live)?).with(|it| {
+    let options = common::sctp_options(&security).with(|it| {
         it.redundancy.fec_receive = true;
         // Each of them may hold what it got so far; who is silent makes room for others.
         it.limits.max_associations = MAX_CLIENTS;

@@ -1,6 +1,5 @@
 //! `braidcast receive`: takes streams and writes them out on time.
 
-mod authorized;
 mod cut;
 mod log;
 mod note;
@@ -10,6 +9,7 @@ mod place;
 mod plan;
 mod recording;
 mod room;
+mod senders;
 mod sink;
 mod summary;
 
@@ -23,7 +23,6 @@ use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::session::{self, End};
 use crate::process;
-use authorized::Authorized;
 use braidcast_core::{Instant, Machine};
 use braidcast_driver::{Bind, Driver, Wake};
 use braidcast_session::{ChannelId, Event, Farewell, Offer, PathReport, Receiver, ReceiverOptions};
@@ -31,6 +30,7 @@ use log::Log;
 use outputs::Ready;
 use plan::Plan;
 use room::Room;
+use senders::Senders;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -59,7 +59,7 @@ struct Session {
     plan: Plan,
     rooms: BTreeMap<ChannelId, Room>,
     security: Security,
-    authorized: Option<Authorized>,
+    authorized: Option<Senders>,
     /// When a line of it may have come to its last day.
     look_at: Instant,
     log: Option<Log>,
@@ -91,11 +91,11 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     args.output.iter().chain(args.accept.iter().map(|it| &it.output)).try_for_each(check_folder)?;
     let mut authorized = None;
     if let Some(path) = &args.authorized {
-        let list = authorized.insert(Authorized::read(path, plan.needs_outputs())?);
-        plan.set_accepted(list.outputs())?;
+        let list = authorized.insert(senders::read(path, plan.needs_outputs())?);
+        plan.set_accepted(senders::outputs(list))?;
         driver.reload_on_hangup();
     }
-    let permits = authorized.as_mut().map(Authorized::permits);
+    let permits = authorized.as_mut().map(senders::permits);
     permits.iter().for_each(|permits| security.trust(permits.keys().copied().collect()));
     let log = args.log.as_deref().map(Log::create).transpose()?;
     let options = ReceiverOptions {
@@ -190,8 +190,8 @@ impl Session {
     /// SIGHUP: the file may have changed. If it makes no sense, what it said before still holds.
     fn reload(&mut self) {
         let Some(path) = self.authorized.as_ref().map(|it| it.path().to_owned()) else { return };
-        let read = Authorized::read(&path, self.plan.needs_outputs());
-        match read.and_then(|list| self.plan.set_accepted(list.outputs()).map(|()| list)) {
+        let read = senders::read(&path, self.plan.needs_outputs());
+        match read.and_then(|list| self.plan.set_accepted(senders::outputs(&list)).map(|()| list)) {
             Ok(list) => {
                 self.authorized = Some(list);
                 let (plan, rooms) = (&self.plan, &mut self.rooms);
@@ -205,7 +205,7 @@ impl Session {
 
     /// Lets in whom the list of keys has today, and nobody else.
     fn apply(&mut self) {
-        let Some(permits) = self.authorized.as_mut().map(Authorized::permits) else { return };
+        let Some(permits) = self.authorized.as_mut().map(senders::permits) else { return };
         self.security.trust(permits.keys().copied().collect());
         self.receiver.set_permits(self.driver.now(), permits);
     }
@@ -213,7 +213,7 @@ impl Session {
     fn check_dates(&mut self, now: Instant) {
         if now >= self.look_at {
             self.look_at = now + LOOK;
-            if self.authorized.as_ref().is_some_and(Authorized::has_changed) {
+            if self.authorized.as_ref().is_some_and(Senders::has_changed) {
                 self.apply();
             }
         }

@@ -1,5 +1,6 @@
 //! `braidcast tunnel`: any application's UDP over DCCP, or over SCTP and several networks.
 
+mod clients;
 mod figures;
 mod report;
 
@@ -23,6 +24,7 @@ use braidcast_dccp::{Options, ReorderOptions, Wanted};
 use braidcast_driver::{Bind, BindError, Carrier, Driver, Wake};
 use braidcast_session::Redundancy;
 use braidcast_session::tunnel::{Class, Farewell, Happening, LinkId, SctpOptions, Settings, Tunnel};
+use clients::Clients;
 use figures::Meter;
 use report::{LinkLine, Sight};
 use serde::Serialize;
@@ -53,8 +55,11 @@ struct Work {
     meters: [Meter; 2],
     over: Over,
     plain: bool,
-    /// `None` over DCCP.
-    security: Option<Security>,
+    security: Security,
+    /// Who is let in, and what each may reach; `None`: who has the key, or anybody.
+    clients: Option<Clients>,
+    /// When a line of it may have come to its last day.
+    look_at: Instant,
     /// A client's path, or paths.
     links: Option<Links>,
     /// Sockets of flows that ended, by the address that they are bound to.
@@ -74,11 +79,16 @@ pub(super) fn run(args: &TunnelArgs, common: &Common) -> Outcome {
 }
 
 fn serve(args: &TunnelServerArgs, common: &Common) -> Outcome {
-    let mut options = options(&args.ends)?;
+    let mut options = options(&args.ends, args.authorized.is_some())?;
     options.ccids = args.ends.ccid.unwrap_or_else(dccp::congestion_by_default).preferred().ccids;
     // More than clients at once, so that each newcomer gets in, and who was silent longest goes.
     options.max_connections = 2 * Settings::default().clients;
     let mut work = Work::new(&args.ends, options, None, common)?;
+    if let Some(path) = &args.authorized {
+        work.clients = Some(Clients::read(path)?);
+        work.admit_clients()?;
+        work.driver.reload_on_hangup();
+    }
     for &(addr, port) in &args.at.0 {
         let socket = work.bind(&Bind { addr, port, ..Bind::default() }, "choose another LISTEN")?;
         work.tunnel.serve(socket, work.port()).map_err(|e| {
@@ -100,7 +110,7 @@ fn connect(args: &TunnelClientArgs, common: &Common) -> Outcome {
         ));
     }
     let names: Vec<String> = args.to.iter().map(ToString::to_string).collect();
-    let mut work = Work::new(&args.ends, options(&args.ends)?, Some(&names), common)?;
+    let mut work = Work::new(&args.ends, options(&args.ends, false)?, Some(&names), common)?;
     work.open_entrances(&args.ends)?;
     let links = Links::open(plans, Carrier::Udp, &mut work.driver, &work.live)?;
     let routes = links.routes();
@@ -116,9 +126,9 @@ fn connect(args: &TunnelClientArgs, common: &Common) -> Outcome {
     work.run(common, "tunnel client")
 }
 
-/// What DCCP is told; refuses what does not go together.
-fn options(args: &TunnelEndArgs) -> Outcome<Options> {
-    if args.listen.is_empty() && args.forward.is_empty() {
+/// What DCCP is told; refuses what does not go together. `by_key`: a list of keys may say what is to be carried where.
+fn options(args: &TunnelEndArgs, by_key: bool) -> Outcome<Options> {
+    if args.listen.is_empty() && args.forward.is_empty() && !by_key {
         return Err(Failure::usage(
             "there is nothing to carry",
             "give --listen PORT for applications here that send, or --forward HOST:PORT for those that wait",
@@ -222,29 +232,22 @@ impl Work {
         let forwards = args.forward.iter().map(exit).collect::<Outcome<_>>()?;
         let probe = args.probe.as_deref().map(Probe::create).transpose()?;
         let rng = common::rng(None)?;
-        let keys = &args.shared;
-        let has_key =
-            keys.key.is_some() || keys.key_file.is_some() || keys.identity.is_some() || !keys.peer_key.is_empty();
-        let security = match (args.over, names) {
-            (Over::Dccp, _) if has_key => {
-                return Err(Failure::usage(
-                    "a tunnel over DCCP is not encrypted, so a key would protect nothing",
-                    "give --over sctp at both ends, or leave out --key, --key-file, --identity, --peer-key and BRAIDCAST_KEY",
-                ));
-            }
-            (Over::Dccp, _) => None,
-            (Over::Sctp, None) => Some(Security::server(keys, &live)?),
-            (Over::Sctp, Some(names)) => Some(Security::client(keys, names, &live)?),
+        let security = match names {
+            None => Security::server(&args.shared, &live)?,
+            Some(names) => Security::client(&args.shared, names, &live)?,
         };
         let tunnel = match args.over {
-            Over::Dccp => Tunnel::new(options, rng, settings, forwards)?,
+            Over::Dccp => {
+                let options = Options { security: security.options.clone(), ..options };
+                Tunnel::new(options, rng, settings, forwards)?
+            }
             Over::Sctp => {
                 let usual = SctpOptions::default();
                 let sctp = SctpOptions {
                     redundancy: args.fec.unwrap_or(Redundancy::None),
                     scheduler: args.scheduler.unwrap_or(usual.scheduler),
                     congestion: args.cc.unwrap_or(usual.congestion),
-                    security: security.as_ref().and_then(|it| it.options.clone()),
+                    security: security.options.clone(),
                 };
                 Tunnel::over_sctp(&sctp, rng, settings, forwards)?
             }
@@ -260,6 +263,8 @@ impl Work {
             probe,
             sight: Sight { codec: args.calls },
             meters: Default::default(),
+            clients: None,
+            look_at: Instant::ZERO,
             links: None,
             spare: BTreeMap::new(),
             said: None,
@@ -305,7 +310,9 @@ impl Work {
     /// Runs until Ctrl-C, and then until the other ends know.
     fn run(mut self, common: &Common, command: &str) -> Outcome {
         while self.end.is_none_or(|end| self.driver.now() < end && !self.tunnel.is_closed()) {
-            let until = [self.live.next(), self.watch.next(), self.end].into_iter().flatten().min();
+            self.look_at_days();
+            let look = self.clients.is_some().then_some(self.look_at);
+            let until = [self.live.next(), self.watch.next(), self.end, look].into_iter().flatten().min();
             let wake = self.driver.drive(&mut self.tunnel, until).map_err(|e| common::broken(&e))?;
             let now = self.driver.now();
             self.watch.check(&self.live);
@@ -319,7 +326,8 @@ impl Work {
                     self.tunnel.close(now);
                 }
                 Wake::Interfaces(_) => self.refresh_links()?,
-                Wake::Machine | Wake::Until | Wake::Reload | Wake::Input(_) => {}
+                Wake::Reload => self.reload(),
+                Wake::Machine | Wake::Until | Wake::Input(_) => {}
             }
             self.tell_figures(now);
             self.show(now);
@@ -354,7 +362,7 @@ impl Work {
                 self.said = None;
                 self.live.note(format!("connected with {}", self.peer(link)));
                 let report = self.tunnel.links().find(|(id, _)| *id == link).and_then(|(_, it)| it.security.clone());
-                self.security.iter_mut().for_each(|it| it.connected(report.as_ref(), &self.live));
+                self.security.connected(report.as_ref(), &self.live);
             }
             Happening::TurnedAway(reason) => {
                 let now = self.driver.now();
@@ -405,18 +413,17 @@ impl Work {
 
     fn peer(&self, link: LinkId) -> String {
         let found = self.tunnel.links().find(|(id, _)| *id == link);
-        found.map_or_else(String::new, |(_, link)| link.route.remote.to_string())
+        found.map_or_else(String::new, |(_, link)| match &link.permit {
+            Some(permit) => format!("{} ({})", permit.name, link.route.remote),
+            None => link.route.remote.to_string(),
+        })
     }
 
     /// Says it once for each reason: a client tries on and on.
     fn say_disconnected(&mut self, link: LinkId, reason: Farewell) {
         let peer = self.peer(link);
         let same = self.said.as_ref() == Some(&reason);
-        let hint = self
-            .security
-            .as_ref()
-            .filter(|_| reason.insecure)
-            .map_or_else(String::new, |it| format!(" ({})", it.hint()));
+        let hint = if reason.insecure { format!(" ({})", self.security.hint()) } else { String::new() };
         match (&self.links, self.end) {
             (_, Some(_)) => {}
             (None, None) => self.live.note(format!("{peer} has gone: {reason}")),

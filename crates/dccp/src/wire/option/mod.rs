@@ -15,7 +15,7 @@ pub use ccid4::DroppedPackets;
 pub use data_dropped::{DataDropped, DropCode, DropRun};
 pub use feature::{FeatureOption, Side};
 pub use ndp::emit_ndp_count;
-pub use simple::{emit_data_checksum, emit_init_cookies, emit_mandatory, emit_slow_receiver};
+pub use simple::{emit_data_checksum, emit_init_cookies, emit_mandatory, emit_protection, emit_slow_receiver};
 pub use timing::{emit_elapsed, emit_timestamp, emit_timestamp_echo, from_units, to_units};
 
 use super::Kind;
@@ -57,6 +57,8 @@ pub mod kind {
     pub const ELAPSED_TIME: u8 = 43;
     /// CRC-32c of the data.
     pub const DATA_CHECKSUM: u8 = 44;
+    /// What protection the sender offers; of the types for experiments (§19.3).
+    pub const PROTECTION: u8 = 120;
     /// The first type from a data sender to its receiver that belongs to the CCID.
     pub const CCID_FIRST: u8 = 128;
     /// The first type from a data receiver to its sender that belongs to the CCID.
@@ -208,6 +210,7 @@ const fn allowed(option: u8, on: Kind) -> bool {
         kind::CONFIRM_L | kind::CONFIRM_R => on.ack().is_some(),
         kind::INIT_COOKIE | kind::ELAPSED_TIME => on.ack().is_some(),
         kind::ACK_VECTOR_0 | kind::ACK_VECTOR_1 | kind::DATA_DROPPED => on.ack().is_some(),
+        kind::PROTECTION => matches!(on, Kind::Request { .. } | Kind::Response { .. }),
         _ => true,
     }
 }
@@ -240,6 +243,9 @@ pub enum Opt<'a> {
     ElapsedTime(u32),
     /// CRC-32c of the data (§9.3).
     DataChecksum(u32),
+    /// What protection the sender offers: the value of the key management parameter of
+    /// draft-ietf-tsvwg-sctp-dtls-chunk. On Requests and Responses.
+    Protection(&'a [u8]),
     /// An option that belongs to the CCID of one of the half-connections (§10.3).
     Ccid(RawOption<'a>),
 }
@@ -267,6 +273,7 @@ impl<'a> Listed<'a> {
             }
             kind::ELAPSED_TIME => timing::parse_elapsed(value).map(Opt::ElapsedTime),
             kind::DATA_CHECKSUM => simple::parse_checksum(value).map(Opt::DataChecksum),
+            kind::PROTECTION => Some(Opt::Protection(value)),
             kind::CCID_FIRST.. => Some(Opt::Ccid(self.raw)),
             _ => None,
         }

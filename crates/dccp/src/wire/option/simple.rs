@@ -18,6 +18,12 @@ pub fn emit_init_cookies(cookie: &[u8], w: &mut Writer<'_>) {
     }
 }
 
+/// Appends an offer of protection. Who does not know it must not take it for one that may be left out.
+pub fn emit_protection(offer: &[u8], w: &mut Writer<'_>) {
+    emit_mandatory(w);
+    RawOption { kind: kind::PROTECTION, value: offer }.emit(w);
+}
+
 /// Appends a Data Checksum for `payload` (RFC 4340 §9.3).
 pub fn emit_data_checksum(payload: &[u8], w: &mut Writer<'_>) {
     RawOption { kind: kind::DATA_CHECKSUM, value: &crc32c::crc32c(payload).to_be_bytes() }.emit(w);

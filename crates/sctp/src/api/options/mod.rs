@@ -7,9 +7,9 @@ mod paths;
 mod queue;
 mod redundancy;
 mod sack;
-mod security;
 mod timers;
 
+pub use braidcast_secure::SecurityOptions;
 pub use congestion::CongestionOptions;
 pub use limits::LimitOptions;
 pub use papers::PaperRules;
@@ -17,7 +17,6 @@ pub use paths::PathOptions;
 pub use queue::QueueOptions;
 pub use redundancy::RedundancyOptions;
 pub use sack::SackOptions;
-pub use security::SecurityOptions;
 pub use timers::TimerOptions;
 
 use crate::addresses::Addresses;

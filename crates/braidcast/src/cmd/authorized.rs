@@ -1,0 +1,121 @@
+//! `--authorized FILE`: who is let in, a line for each, as ssh's authorized_keys.
+
+use crate::args::values;
+use crate::failure::{Failure, Outcome};
+use braidcast_secure::Fingerprint;
+use jiff::civil::Date;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What a line says besides who it is about, and until when.
+pub(crate) trait Rights: Default {
+    /// What a line looks like, for people.
+    const FORM: &str;
+
+    /// Takes a word.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn add(&mut self, word: &str) -> Result<(), String>;
+}
+
+/// Who is let in.
+#[derive(Debug)]
+pub(crate) struct Line<R> {
+    /// Its place in the file, from 1.
+    pub(crate) number: usize,
+    pub(crate) key: Fingerprint,
+    pub(crate) name: String,
+    pub(crate) rights: R,
+    /// The last day on which it is let in.
+    until: Option<Date>,
+}
+
+/// What the file says.
+pub(crate) struct Authorized<R> {
+    path: PathBuf,
+    lines: Vec<Line<R>>,
+    /// Lines that were in force when they were last handed out.
+    in_force: usize,
+}
+
+impl<R: Rights> Authorized<R> {
+    /// Reads it.
+    pub(crate) fn read(path: &Path) -> Outcome<Self> {
+        let text = fs::read_to_string(path).map_err(|error| {
+            Failure::usage(
+                format!("cannot read --authorized {}: {error}", path.display()),
+                "give the name of a text file",
+            )
+        })?;
+        let mut it = Self { path: path.to_owned(), lines: Vec::new(), in_force: 0 };
+        for (number, text) in (1..).zip(text.lines()) {
+            let Some(line) = Line::<R>::parse(number, text).map_err(|what| it.refused(number, what))? else { continue };
+            if it.lines.iter().any(|other| other.key == line.key) {
+                return Err(it.refused(number, "this fingerprint is there twice".into()));
+            }
+            if it.lines.iter().any(|other| other.name == line.name) {
+                return Err(it.refused(number, format!("another line has the name '{}'", line.name)));
+            }
+            it.lines.push(line);
+        }
+        Ok(it)
+    }
+
+    /// What is wrong with a line, for people.
+    pub(crate) fn refused(&self, number: usize, what: String) -> Failure {
+        Failure::usage(format!("{}:{number}: {what}", self.path.display()), format!("a line is: {}", R::FORM))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All lines, those whose last day is over too.
+    pub(crate) fn lines(&self) -> &[Line<R>] {
+        &self.lines
+    }
+
+    fn valid(&self) -> impl Iterator<Item = &Line<R>> {
+        let today = jiff::Zoned::now().date();
+        self.lines.iter().filter(move |line| line.until.is_none_or(|last| today <= last))
+    }
+
+    /// Whether a line has come to its last day since [`in_force`](Self::in_force) was called.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.valid().count() != self.in_force
+    }
+
+    /// Who is let in today.
+    pub(crate) fn in_force(&mut self) -> impl Iterator<Item = &Line<R>> {
+        self.in_force = self.valid().count();
+        self.valid()
+    }
+}
+
+impl<R: Rights> Line<R> {
+    /// `None` of an empty line and of a comment.
+    pub(crate) fn parse(number: usize, text: &str) -> Result<Option<Self>, String> {
+        let text = text.split_once(" #").map_or(text, |(before, _)| before);
+        let mut words = text.split_whitespace();
+        let Some(first) = words.next().filter(|word| !word.starts_with('#')) else { return Ok(None) };
+        let key = values::fingerprint(first)?;
+        let name = values::name(words.next().ok_or("a name is missing")?)?;
+        let mut line = Self { number, key, name, rights: R::default(), until: None };
+        for word in words {
+            if let Some(date) = word.strip_prefix("until=") {
+                let wrong = |_| format!("'{date}' is not a date; write it as 2027-01-31");
+                line.until = Some(date.parse().map_err(wrong)?);
+            } else {
+                line.rights.add(word)?;
+            }
+        }
+        Ok(Some(line))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn until(&self) -> Option<String> {
+        self.until.map(|it| it.to_string())
+    }
+}

@@ -1,0 +1,393 @@
+//! Protection by records of DTLS 1.3, in the place that RFC 5238 gives to DTLS: the data of packets (`docs/decisions/0020`). Each packet
+//! carries a record, those without data an empty one, and header and options are authenticated with it; so nobody in between ends, slows
+//! down or resets a connection. Key messages go in fragments, as data, before all other data.
+
+use super::{Connection, Control, Phase};
+use crate::api::{CloseReason, Event, Options, SecurityOptions};
+use crate::ccid::Permit;
+use crate::wire::option::kind as option;
+use crate::wire::{Kind, Opt, Packet, Reset, ResetCode};
+use braidcast_core::{Ecn, Instant, Rng};
+use braidcast_secure::{
+    Carrier, Content, Courier, Disagreement, Guard, GuardError, OVERHEAD, Offer, Opener, Refused, Role, Roles,
+    Standing, State, Transcript,
+};
+use core::time::Duration;
+use std::sync::Arc;
+
+/// Bytes of a fragment of key messages at most, so that it fits whatever the path carries.
+const FRAGMENT: usize = 900;
+/// Bytes that are worth a packet while key messages and all that opens a connection must share it.
+const LEAST_FRAGMENT: usize = 64;
+/// A key message that nobody acknowledges goes again after this, or two round trips.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Why there is no connection, as users read it, where only one end encrypts.
+pub(crate) const PLAIN_THERE: &str = "the other end does not encrypt, and this end insists on it";
+pub(crate) const PLAIN_HERE: &str = "the other end encrypts, and this end does not";
+/// The same of an end that says no more than that it does not know what an offer is.
+const UNKNOWN_THERE: &str =
+    "the other end does not encrypt, as versions before this one over DCCP, and this end insists on it";
+
+/// What protects a connection.
+#[derive(Debug)]
+pub(super) struct Protection {
+    security: SecurityOptions,
+    /// What this end offered.
+    ours: Offer,
+    /// Once both offers are known.
+    guard: Option<Guard>,
+    courier: Courier,
+    /// Until then both offers must be known.
+    deadline: Option<Instant>,
+    /// The application was told that the connection is up.
+    told: bool,
+    /// Why the connection was refused, for the peer's user.
+    refusal: Option<String>,
+    /// Unless a record comes before this, the peer has lost its state, as a Reset in clear said.
+    doubt: Option<(Instant, Reset, Vec<u8>)>,
+    /// What was in the last record, and what is authenticated with one.
+    text: Vec<u8>,
+    before: Vec<u8>,
+}
+
+/// What became of a packet's data.
+pub(super) enum Opened {
+    /// It is not protected, and need not be.
+    Clear,
+    /// It was a record.
+    Record(Content),
+    /// Nothing of the packet may be taken.
+    Nothing,
+}
+
+/// The offer of a server, which is the same for everybody: it must not remember any before a cookie comes back.
+pub(crate) fn offer_of_server(security: &SecurityOptions) -> Offer {
+    Offer::of(0, Roles::Only(Role::Server), &*security.method)
+}
+
+/// What the client offered in the Request.
+pub(crate) fn offer_in(options: &crate::wire::Options<'_>) -> Option<Offer> {
+    options.known().find_map(|option| match option {
+        Opt::Protection(value) => Offer::parse(value).ok(),
+        _ => None,
+    })
+}
+
+impl Protection {
+    /// Who is there has so long, beyond two round trips, to say so.
+    const LEAST_DOUBT: Duration = Duration::from_millis(300);
+
+    pub(super) fn new(options: &Options, is_server: bool, rng: &mut Rng) -> Option<Box<Self>> {
+        let security = options.security.clone()?;
+        let ours = if is_server {
+            offer_of_server(&security)
+        } else {
+            Offer::of(rng.u32(), Roles::Only(Role::Client), &*security.method)
+        };
+        Some(Box::new(Self {
+            security,
+            ours,
+            guard: None,
+            courier: Courier::new(PAUSE),
+            deadline: None,
+            told: false,
+            refusal: None,
+            doubt: None,
+            text: Vec::new(),
+            before: Vec::new(),
+        }))
+    }
+
+    pub(super) const fn offer(&self) -> &Offer {
+        &self.ours
+    }
+
+    fn begin(&mut self, now: Instant, role: Role, theirs: Offer) -> Result<(), Disagreement> {
+        self.ours.agree(&theirs)?;
+        let (client, server) = if role == Role::Client { (self.ours, theirs) } else { (theirs, self.ours) };
+        let transcript = Transcript { carrier: Carrier::Dccp, client, server };
+        let guard = Guard::new(now, Arc::clone(&self.security.method), self.security.limits, role, transcript);
+        (self.guard, self.deadline) = (Some(guard), None);
+        Ok(())
+    }
+
+    pub(super) fn is_protected(&self) -> bool {
+        self.guard.as_ref().is_some_and(|guard| guard.state() == State::Protected)
+    }
+
+    fn is_sealing(&self) -> bool {
+        self.refusal.is_none() && self.guard.as_ref().is_some_and(Guard::is_sealing)
+    }
+
+    /// Whether messages of the application may go.
+    fn may_seal(&self) -> bool {
+        self.guard.as_ref().is_some_and(Guard::may_seal)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let doubt = self.doubt.as_ref().map(|(until, ..)| *until);
+        let guard = self.guard.as_ref().and_then(Guard::poll_timeout);
+        [self.courier.poll_timeout(), guard, self.deadline, doubt].into_iter().flatten().min()
+    }
+}
+
+/// The part of a packet that is authenticated with its record: all of the header, but for ports and checksum, which NATs may change.
+fn authenticated(header: &[u8], before: &mut Vec<u8>) {
+    before.clear();
+    before.extend_from_slice(header);
+    for at in [0..4, 6..8] {
+        before[at].fill(0);
+    }
+}
+
+impl Connection {
+    /// How the connection is protected; `None` if it is not, or not yet.
+    pub fn standing(&self) -> Option<Standing> {
+        self.protection.as_ref()?.guard.as_ref()?.standing()
+    }
+
+    /// Bytes that each packet has more than its header, options and data, once it is protected.
+    pub(super) fn framing(&self) -> usize {
+        if self.protection.is_some() { OVERHEAD } else { 0 }
+    }
+
+    /// The same of the packet that goes now.
+    pub(super) fn framing_now(&self) -> usize {
+        if self.is_sealing() { OVERHEAD } else { 0 }
+    }
+
+    pub(super) fn is_sealing(&self) -> bool {
+        self.protection.as_ref().is_some_and(|it| it.is_sealing())
+    }
+
+    /// Whether nothing keeps messages of the application back.
+    pub(super) fn may_seal(&self) -> bool {
+        self.protection.as_ref().is_none_or(|it| it.may_seal())
+    }
+
+    /// Whether key messages wait for their packet.
+    pub(super) fn has_key_messages(&self) -> bool {
+        self.protection.as_ref().is_some_and(|it| it.courier.next_len(FRAGMENT).is_some())
+    }
+
+    /// Whether the application knows of the connection.
+    pub(super) fn was_told(&self) -> bool {
+        self.protection.as_ref().is_none_or(|it| it.told)
+    }
+
+    /// DCCP's handshake is done: the application is told, or keys are to be agreed on.
+    pub(super) fn established(&mut self, now: Instant) {
+        match &mut self.protection {
+            None => self.events.push_back(Event::Connected),
+            Some(it) if it.guard.is_none() => it.deadline = Some(now + it.security.limits.patience),
+            Some(_) => {}
+        }
+        self.time_key_messages();
+    }
+
+    fn time_key_messages(&mut self) {
+        let pause = self.rtt().map_or(PAUSE, |rtt| (rtt * 2).max(PAUSE));
+        self.protection.iter_mut().for_each(|it| it.courier.set_pause(pause));
+    }
+
+    /// The Response to a client has come.
+    pub(super) fn answered(&mut self, now: Instant, response: &Packet<'_>) {
+        let Some(it) = &mut self.protection else { return };
+        let Some(theirs) = offer_in(&response.options) else {
+            return self.refuse(PLAIN_THERE.into(), PLAIN_HERE);
+        };
+        if let Err(disagreement) = it.begin(now, Role::Client, theirs) {
+            return self.refuse(disagreement.to_string(), disagreement.mirrored());
+        }
+        let hello = it.ours;
+        it.courier.push(hello.value());
+        self.tend_keys();
+    }
+
+    /// Hands on key messages that wait; lets data flow once it is protected.
+    fn tend_keys(&mut self) {
+        let Some(it) = &mut self.protection else { return };
+        let Some(guard) = &mut it.guard else { return };
+        while let Some(message) = guard.poll_message() {
+            it.courier.push(&message);
+        }
+        if !it.told && guard.state() == State::Protected && !matches!(self.phase, Phase::Closed { .. }) {
+            it.told = true;
+            self.events.push_back(Event::Connected);
+        }
+    }
+
+    /// A packet's data, which is key messages.
+    pub(super) fn take_key_messages(&mut self, now: Instant, fragment: &[u8]) {
+        let Some(it) = self.protection.as_mut().filter(|_| !matches!(self.phase, Phase::Closed { .. })) else { return };
+        // What is none is of no harm: it may be from somebody in between.
+        if it.courier.handle(now, fragment).is_err() {
+            return;
+        }
+        loop {
+            let Some(it) = &mut self.protection else { return };
+            let message = match it.courier.next_message() {
+                Ok(Some(message)) => message,
+                Ok(None) => return self.tend_keys(),
+                Err(error) => return self.refuse_because(&Refused::Broken(error.to_string()).into()),
+            };
+            let Some(guard) = &mut it.guard else {
+                let theirs = Offer::parse(&message).map_err(|error| Refused::Broken(error.to_string()).into());
+                match theirs.map(|theirs| it.begin(now, Role::Server, theirs)) {
+                    Ok(Ok(())) => continue,
+                    Ok(Err(disagreement)) => return self.refuse(disagreement.to_string(), disagreement.mirrored()),
+                    Err(error) => return self.refuse_because(&error),
+                }
+            };
+            if let Err(error) = guard.handle_message(now, &message) {
+                return self.refuse_because(&error);
+            }
+            self.tend_keys();
+        }
+    }
+
+    /// The peer is not whom we want, or keys are used up.
+    fn refuse_because(&mut self, error: &GuardError) {
+        // As the other end sees it.
+        let told = match error {
+            GuardError::Refused(Refused::WrongKey(_)) => Refused::ByPeer.to_string(),
+            GuardError::Refused(Refused::ByPeer) => "this end does not accept the other end's key".into(),
+            other => format!("the other end says: {other}"),
+        };
+        self.refuse(error.to_string(), told);
+    }
+
+    fn refuse(&mut self, why: String, told: impl core::fmt::Display) {
+        if let Some(it) = &mut self.protection {
+            it.refusal = Some(told.to_string());
+        }
+        self.controls.clear();
+        let ack = self.numbers.acknowledgeable;
+        self.control(Control::Reset { reset: Self::no_protection(), ack });
+        self.closed(CloseReason::Insecure(why), false);
+    }
+
+    /// The Reset of who cannot agree on protection: a mandatory option that is not obeyed, as any DCCP would say.
+    pub(crate) fn no_protection() -> Reset {
+        Reset::option(ResetCode::MANDATORY_ERROR, option::PROTECTION, &[])
+    }
+
+    /// What such a Reset means.
+    pub(super) fn insecure(reset: &Reset, text: &str) -> Option<CloseReason> {
+        let is = reset.code == ResetCode::MANDATORY_ERROR && reset.data[0] == option::PROTECTION;
+        is.then(|| CloseReason::Insecure(if text.is_empty() { UNKNOWN_THERE.into() } else { text.into() }))
+    }
+
+    /// The text of our Reset.
+    pub(super) fn refusal(&self) -> String {
+        self.protection.as_ref().and_then(|it| it.refusal.clone()).unwrap_or_default()
+    }
+
+    /// Makes a record of the last bytes of `buf`, from `record` on, in the packet that begins at `start`. Without keys, or where they are used
+    /// up, nothing of the packet is left.
+    pub(super) fn seal(&mut self, now: Instant, buf: &mut Vec<u8>, start: usize, record: usize, content: Content) {
+        let Some(it) = &mut self.protection else { return };
+        authenticated(&buf[start..record], &mut it.before);
+        let Some(guard) = &mut it.guard else { return buf.truncate(start) };
+        if let Err(error) = guard.seal_behind(now, &mut it.before, buf, record, content) {
+            buf.truncate(start);
+            self.refuse_because(&error);
+        }
+    }
+
+    /// Opens the record in a packet, into `text`.
+    pub(super) fn open_record(&mut self, now: Instant, packet: &Packet<'_>, text: &mut Vec<u8>) -> Opened {
+        let Some(it) = &mut self.protection else { return Opened::Clear };
+        let Some(guard) = &mut it.guard else { return Opened::Clear };
+        let payload = packet.payload;
+        if guard.may_open() && Opener::low_bits(payload).is_some() {
+            authenticated(&packet.as_bytes()[..packet.as_bytes().len() - payload.len()], &mut it.before);
+            let opened = guard.open_behind(now, &mut it.before, payload, text);
+            if opened.is_ok() {
+                it.doubt = None;
+            }
+            self.tend_keys();
+            return opened.map_or(Opened::Nothing, Opened::Record);
+        }
+        if !it.is_protected() {
+            return Opened::Clear;
+        }
+        if let Kind::Reset { reset, .. } = packet.header.kind {
+            self.doubt_peer(now, reset, payload);
+        }
+        Opened::Nothing
+    }
+
+    /// A Reset in clear: the peer may have lost its state, or somebody who sees packets sent it. Who is there still answers a Sync, which
+    /// nobody else can.
+    fn doubt_peer(&mut self, now: Instant, reset: Reset, text: &[u8]) {
+        let round_trips = self.rtt_or_default() * 2;
+        let Some(it) = self.protection.as_mut().filter(|it| it.doubt.is_none()) else { return };
+        let text = text[..text.len().min(200)].to_vec();
+        it.doubt = Some((now + Protection::LEAST_DOUBT + round_trips, reset, text));
+        let ack = self.numbers.acknowledgeable;
+        self.control(Control::Sync { ack });
+    }
+
+    pub(super) fn lent_text(&mut self) -> Vec<u8> {
+        self.protection.as_mut().map(|it| core::mem::take(&mut it.text)).unwrap_or_default()
+    }
+
+    pub(super) fn return_text(&mut self, text: Vec<u8>) {
+        if let Some(it) = &mut self.protection {
+            it.text = text;
+        }
+    }
+
+    pub(super) fn key_timeout(&self) -> Option<Instant> {
+        self.protection.as_ref()?.poll_timeout()
+    }
+
+    pub(super) fn handle_key_timeout(&mut self, now: Instant) {
+        let Some(it) = self.protection.as_mut().filter(|_| !matches!(self.phase, Phase::Closed { .. })) else { return };
+        if let Some((_, reset, text)) = it.doubt.take_if(|(until, ..)| *until <= now) {
+            return self.handle_reset(reset, &text);
+        }
+        if it.deadline.take_if(|until| *until <= now).is_some() {
+            return self.refuse_because(&GuardError::Silent);
+        }
+        it.courier.handle_timeout(now);
+        let Some(guard) = it.guard.as_mut().filter(|guard| guard.poll_timeout().is_some_and(|at| at <= now)) else {
+            return;
+        };
+        match guard.handle_timeout(now) {
+            Ok(()) => self.tend_keys(),
+            Err(error) => self.refuse_because(&error),
+        }
+    }
+
+    /// Sends a fragment of key messages, if congestion control lets one go. They go before all other data.
+    pub(super) fn send_key_messages(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Ecn> {
+        if !self.has_key_messages() || !self.may_send_data() || self.pace.is_some_and(|at| at > now) {
+            return None;
+        }
+        let partly_open = matches!(self.phase, Phase::PartOpen { .. });
+        let room = self.path_size.current().saturating_sub(self.framing());
+        let behind_ack = room.saturating_sub(24 + self.ack_options_len());
+        let with_ack = behind_ack >= LEAST_FRAGMENT;
+        if partly_open && !with_ack {
+            return None; // Until the cookie is gone.
+        }
+        let room = if with_ack { behind_ack } else { room.saturating_sub(24) }.min(FRAGMENT);
+        let len = self.protection.as_ref()?.courier.next_len(room)?;
+        match self.sender.permit(now, len) {
+            Permit::Now => {}
+            Permit::At(at) => {
+                self.pace = Some(at);
+                return None;
+            }
+            Permit::Wait => return None,
+        }
+        let mut fragment = Vec::with_capacity(len);
+        self.protection.as_mut()?.courier.poll(now, room, &mut fragment);
+        let ack = self.numbers.acknowledgeable.get();
+        let kind = if with_ack { Kind::DataAck { ack } } else { Kind::Data };
+        Some(self.finish(now, kind, 0, (&fragment, Content::Handshake), None, buf))
+    }
+}

@@ -1,0 +1,32 @@
+use super::carrier::Farewell;
+use super::header::FlowId;
+use super::machine::LinkId;
+use braidcast_core::{Route, SocketId};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// What the owner must do, or may say.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Happening {
+    /// The handshake with an end is done.
+    Connected(LinkId),
+    /// The connection is over; a client makes another one by itself.
+    Disconnected(LinkId, Farewell),
+    /// Somebody could not be connected with, as protection was not to be agreed on.
+    TurnedAway(Farewell),
+    /// A new flow needs a socket towards this address; answer with [`Tunnel::give_socket`].
+    WantSocket(LinkId, FlowId, SocketAddr),
+    /// A flow was forgotten; its socket is free.
+    FreeSocket(SocketId),
+    /// The first datagram that was too long, and the limit.
+    TooLong(usize, usize),
+    /// The other end has more --listen than we have --forward; said once.
+    NoForward(u8),
+    /// The way to this end takes the first time, and the datagrams of a flow live only for the second, so that nearly all of them
+    /// are discarded; said once.
+    TooFar(LinkId, Duration, Duration),
+    /// Less than the least rate of use is allowed, or no longer.
+    BelowMinimum(LinkId, bool),
+    /// One of several paths to this end carries data now, or answers no longer.
+    Path(LinkId, Route, bool),
+}
