@@ -29,6 +29,7 @@ const EMBEDDED: &[(&str, &str)] = &embedded![
     "ns2/W_reordering.csv",
     "published/cmt-f6.9-srtt-ms.csv",
     "published/cmt-t6.1-blocking-ms.csv",
+    "published/daps-t7.1-t7.2.csv",
     "published/dccp-f4.5-r-score.csv",
     "published/dccp-t4.3-t4.5-satellite-loss.csv",
     "published/dccp-t4.4-t4.6-jitter-ms.csv",

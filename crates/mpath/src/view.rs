@@ -33,7 +33,7 @@ pub struct PathView {
     pub silent: Duration,
     /// Smoothed round-trip time; `None` before the first measurement.
     pub srtt: Option<Duration>,
-    /// From here to the receiver; `None` before it is known.
+    /// From here to the receiver: measured one way where both ends can, else half of the round trip; `None` before it is known.
     pub forward_delay: Option<Delay>,
     /// From the receiver back to here; `None` before it is known.
     pub return_delay: Option<Delay>,
@@ -65,4 +65,8 @@ pub struct Waiting {
     pub deadline: Option<Instant>,
     /// How important the first that waits is, as the send queues number it: 0 the most.
     pub priority: u8,
+    /// What is to go was lost before: all that came after it may wait for it at the receiver.
+    pub again: bool,
+    /// Bytes that the receiver has room for beside what is in flight.
+    pub peer_room: usize,
 }

@@ -11,7 +11,7 @@ use crate::wire::{
     cause::kind as cause,
     chunk::kind::{
         ASCONF, ASCONF_ACK, AUTH, FORWARD_TSN, I_DATA, I_FORWARD_TSN, INIT, INIT_ACK, NR_SACK, REDUNDANCY,
-        SHUTDOWN_COMPLETE, SLICE,
+        SHUTDOWN_COMPLETE, SLICE, TIMESTAMP, TIMESTAMP_ECHO,
     },
     padded,
     param::kind,
@@ -37,6 +37,8 @@ pub(crate) struct Offer {
     pub(crate) redundancy: bool,
     /// SLICE (decision 17).
     pub(crate) slices: bool,
+    /// TIMESTAMP and TIMESTAMP-ECHO (decision 21).
+    pub(crate) timestamps: bool,
     /// ASCONF and ASCONF-ACK (RFC 5061 §4.2.7).
     pub(crate) asconf: bool,
     /// ECN (RFC 4960 appendix A).
@@ -59,12 +61,12 @@ impl Offer {
     const MAX_CHUNKS: usize = 32;
     /// HMAC identifiers that an HMAC-ALGO parameter may list here; IANA knows two.
     const MAX_HMACS: usize = 8;
-    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, ECN, nine extensions, RANDOM, CHUNKS, HMAC-ALGO and key management.
+    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, ECN, eleven extensions, RANDOM, CHUNKS, HMAC-ALGO and key management.
     pub(crate) const MAX_EMITTED: usize =
         4 + 4 + 16 + 4 + Self::RANDOM + 4 + Self::MAX_CHUNKS + 4 + 2 * Self::MAX_HMACS + 4 + 16;
 
     /// Everything that is implemented here; I-DATA only if `interleaving`, NR-SACK only if `nr_sack`, and
-    /// neither ECN nor REDUNDANCY nor SLICE. Draws the random number.
+    /// neither ECN nor REDUNDANCY nor SLICE nor TIMESTAMP. Draws the random number.
     pub(crate) fn new(rng: &mut Rng, interleaving: bool, nr_sack: bool) -> Self {
         let mut random = [0; Self::RANDOM];
         rng.fill(&mut random);
@@ -78,6 +80,7 @@ impl Offer {
             ecn: false,
             redundancy: false,
             slices: false,
+            timestamps: false,
             asconf: true,
             auth: true,
             keys: None,
@@ -90,8 +93,14 @@ impl Offer {
     /// What `options` have us offer.
     pub(crate) fn of(rng: &mut Rng, options: &Options) -> Self {
         let (ecn, redundancy) = (options.congestion.ecn, options.takes_redundancy());
-        let slices = options.paths.slices;
-        let offer = Self { ecn, redundancy, slices, ..Self::new(rng, options.interleaving, options.papers.nr_sack) };
+        let (slices, timestamps) = (options.paths.slices, options.paths.forward_delay);
+        let offer = Self {
+            ecn,
+            redundancy,
+            slices,
+            timestamps,
+            ..Self::new(rng, options.interleaving, options.papers.nr_sack)
+        };
         match &options.security {
             None => offer,
             Some(security) => {
@@ -136,6 +145,7 @@ impl Offer {
             asconf: self.asconf && peer.asconf && (auth || (self.keys.is_some() && peer.keys.is_some())),
             ecn: self.ecn && peer.ecn,
             slices: self.slices && peer.slices,
+            timestamps: self.timestamps && peer.timestamps,
             keys: self.keys.filter(|_| peer.keys.is_some()),
             auth: self.auth && auth,
             random: self.random.filter(|_| auth),
@@ -152,7 +162,7 @@ impl Offer {
     pub(crate) fn parse(parameters: Parameters<'_>) -> Result<Self, Refusal<'_>> {
         let mut offer = Self::default();
         let mut offer_keys = None;
-        let (mut seen_asconf, mut seen_asconf_ack) = (false, false);
+        let (mut seen_asconf, mut seen_asconf_ack, mut seen_echo) = (false, false, false);
         for parameter in recognized(parameters) {
             match parameter? {
                 Parameter::KeyManagement(value) => {
@@ -168,6 +178,8 @@ impl Offer {
                     offer.nr_sack |= kinds.contains(&NR_SACK);
                     offer.redundancy |= kinds.contains(&REDUNDANCY);
                     offer.slices |= kinds.contains(&SLICE);
+                    offer.timestamps |= kinds.contains(&TIMESTAMP);
+                    seen_echo |= kinds.contains(&TIMESTAMP_ECHO);
                     offer.auth |= kinds.contains(&AUTH);
                     seen_asconf |= kinds.contains(&ASCONF);
                     seen_asconf_ack |= kinds.contains(&ASCONF_ACK);
@@ -185,6 +197,7 @@ impl Offer {
             }
         }
         offer.keys = offer_keys;
+        offer.timestamps &= seen_echo;
         offer.asconf = seen_asconf && seen_asconf_ack;
         // RFC 5061 §6: never go on with one who would change addresses without authentication.
         if (seen_asconf || seen_asconf_ack) && !offer.authenticates() && offer.keys.is_none() {
@@ -211,8 +224,10 @@ impl Offer {
             (self.nr_sack, NR_SACK),
             (self.redundancy, REDUNDANCY),
             (self.slices, SLICE),
+            (self.timestamps, TIMESTAMP),
+            (self.timestamps, TIMESTAMP_ECHO),
         ];
-        let mut kinds = [0; 9];
+        let mut kinds = [0; 11];
         let offered = extensions.iter().filter(|(offered, _)| *offered);
         let count = kinds.iter_mut().zip(offered).map(|(slot, &(_, kind))| *slot = kind).count();
         // FORWARD-TSN alone has been said.
@@ -271,6 +286,8 @@ pub(crate) struct Agreed {
     pub(crate) redundancy: bool,
     /// SLICE may be sent (decision 17).
     pub(crate) slices: bool,
+    /// TIMESTAMP may be sent (decision 21).
+    pub(crate) timestamps: bool,
     /// Addresses may come and go (RFC 5061).
     pub(crate) asconf: bool,
     /// Chunks can be authenticated (RFC 4895).
@@ -289,6 +306,7 @@ impl Agreed {
             ecn: a.ecn && b.ecn,
             redundancy: a.redundancy && b.redundancy,
             slices: a.slices && b.slices,
+            timestamps: a.timestamps && b.timestamps,
             asconf: (auth || (a.keys.is_some() && b.keys.is_some())) && a.asconf && b.asconf,
             auth,
         }

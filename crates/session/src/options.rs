@@ -80,6 +80,7 @@ impl SenderOptions {
     pub fn transport(&self) -> Options {
         let mut transport = live(self.local_port, self.security.as_ref());
         transport.paths.scheduler = self.scheduler;
+        transport.paths.forward_delay = self.scheduler.scheduler().heeds_forward_delay();
         transport.congestion.algorithm = self.congestion;
         transport.queue.method = self.queue.filter(|_| !self.reliable);
         // Half of the send buffer is the queue, where there is one.
@@ -175,6 +176,8 @@ impl ReceiverOptions {
 fn live(local_port: u16, security: Option<&SecurityOptions>) -> Options {
     let mut transport = Options { local_port, security: security.cloned(), ..Options::live() };
     transport.limits.streams = transport.limits.streams.max(STREAMS);
+    // A sender asks for it only if its scheduler heeds it.
+    transport.paths.forward_delay = true;
     transport
 }
 

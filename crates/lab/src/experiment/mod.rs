@@ -3,6 +3,7 @@
 mod blocking;
 mod conference;
 mod datagrams;
+mod emission;
 mod equation;
 mod failover;
 mod fairness;
@@ -18,6 +19,7 @@ mod quality;
 mod rates;
 mod reordering;
 mod rtt;
+mod scheduling;
 mod stalls;
 mod transfer;
 mod voice;
@@ -97,6 +99,8 @@ impl Experiment {
         late::EXPERIMENT,
         model::EXPERIMENT,
         conference::EXPERIMENT,
+        emission::EXPERIMENT,
+        scheduling::EXPERIMENT,
         live::EXPERIMENT,
     ];
 

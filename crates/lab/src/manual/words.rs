@@ -182,6 +182,8 @@ const SCTP: Words = &[
     ("fec_losses", "whether losses that were repaired shrink the window"),
     ("fec_receive", "takes redundancy without sending any"),
     ("artx", "adaptive retransmission delay: the reading of eq. 8.2, or `off`"),
+    ("forward_delay", "measures delays one way where the scheduler heeds them (decision 21)"),
+    ("delay_error", "has the scheduler take forward delays for so many per cent longer than they are (THESIS §7.2.1)"),
     ("artx_from", "from when the delay of aRTX counts"),
 ];
 

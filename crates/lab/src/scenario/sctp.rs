@@ -62,6 +62,8 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("fec_losses", |o, v| put(&mut o.redundancy.fec_losses, word(v))),
     key("fec_receive", |o, v| put(&mut o.redundancy.fec_receive, flag(v))),
     key("artx", |o, v| off_or(&mut o.redundancy.artx, v)),
+    key("forward_delay", |o, v| put(&mut o.paths.forward_delay, flag(v))),
+    key("delay_error", |o, v| put(&mut o.papers.delay_error, whole(v, 0, 1000))),
     key("artx_from", |o, v| put(&mut o.papers.artx_from, word(v))),
 ];
 

@@ -1,7 +1,12 @@
 use super::Scheduler;
+use super::blest::Blest;
+use super::by_rate::ByRate;
+use super::daps::Daps;
 use super::earliest_delivery::EarliestDelivery;
+use super::ecf::Ecf;
 use super::fill_in_turn::FillInTurn;
 use super::lowest_delay::LowestDelay;
+use super::redundant::Redundant;
 use super::round_robin::RoundRobin;
 
 /// Which [`Scheduler`].
@@ -16,6 +21,16 @@ pub enum SchedulerKind {
     LowestDelay,
     /// Of the paths with room, the one over which a packet arrives first, unless it would arrive sooner over one that is full.
     EarliestDelivery,
+    /// Delay-aware: over each path goes what arrives there in order, behind what quicker paths carry meanwhile.
+    Daps,
+    /// A slow path is used as long as it would not fill the receive window before the quickest path could.
+    Blest,
+    /// A slow path is used as long as waiting for the quickest one would not be sooner.
+    Ecf,
+    /// The paths in proportion to what they carry.
+    ByRate,
+    /// Each packet over all paths.
+    Redundant,
 }
 
 braidcast_core::named! {
@@ -25,6 +40,11 @@ braidcast_core::named! {
         "fill-in-turn" => FillInTurn,
         "lowest-delay" => LowestDelay,
         "earliest-delivery" => EarliestDelivery,
+        "daps" => Daps,
+        "blest" => Blest,
+        "ecf" => Ecf,
+        "by-rate" => ByRate,
+        "redundant" => Redundant,
     }
 }
 
@@ -36,6 +56,11 @@ impl SchedulerKind {
             Self::FillInTurn => Box::new(FillInTurn::default()),
             Self::LowestDelay => Box::new(LowestDelay),
             Self::EarliestDelivery => Box::new(EarliestDelivery),
+            Self::Daps => Box::new(Daps),
+            Self::Blest => Box::new(Blest::default()),
+            Self::Ecf => Box::new(Ecf::default()),
+            Self::ByRate => Box::new(ByRate::default()),
+            Self::Redundant => Box::new(Redundant),
         }
     }
 }
@@ -53,7 +78,8 @@ mod tests {
         let error = "fastest".parse::<SchedulerKind>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no scheduler is called 'fastest'; there are: round-robin, fill-in-turn, lowest-delay, earliest-delivery"
+            "no scheduler is called 'fastest'; there are: round-robin, fill-in-turn, lowest-delay, earliest-delivery, \
+             daps, blest, ecf, by-rate, redundant"
         );
     }
 }

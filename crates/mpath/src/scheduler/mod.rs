@@ -1,15 +1,21 @@
+mod blest;
+mod by_rate;
+mod daps;
 mod earliest_delivery;
+mod ecf;
 mod fill_in_turn;
 mod kind;
 mod lowest_delay;
+mod redundant;
 mod round_robin;
 #[cfg(test)]
 mod tests;
 
 pub use kind::SchedulerKind;
 
-use crate::View;
+use crate::{PathView, View};
 use core::fmt;
+use core::time::Duration;
 
 /// Says which path carries the next packet. [`SchedulerKind`] has them all by name.
 ///
@@ -18,6 +24,22 @@ use core::fmt;
 pub trait Scheduler: fmt::Debug + Send {
     /// The index of the path to use next; it is ready. `None`: none is ready, or it is better to wait for one that is not.
     fn pick(&mut self, view: &View<'_>) -> Option<usize>;
+
+    /// How many bytes of what waits are to be left to other paths, before what goes over `path`, which was just picked.
+    fn ahead(&self, view: &View<'_>, path: usize) -> usize {
+        let _ = (view, path);
+        0
+    }
+
+    /// Whether each packet is to go over every path that can carry it, and not only over the one that is picked.
+    fn is_everywhere(&self) -> bool {
+        false
+    }
+
+    /// Whether measuring the way to the receiver alone is worth its bytes: it decides by differences of forward delays.
+    fn heeds_forward_delay(&self) -> bool {
+        false
+    }
 
     /// All starts anew at `path`, where the handshake went.
     fn reset(&mut self, path: usize) {
@@ -37,10 +59,33 @@ pub trait Scheduler: fmt::Debug + Send {
     /// The peer acknowledged data, on whichever path.
     fn on_acknowledged(&mut self) {}
 
+    /// Data waits that the receiver has no room for.
+    fn on_held(&mut self) {}
+
     /// What was sent over `path` is no longer waited for: its timer ran out, it answers again, or another path took its place.
     fn on_restarted(&mut self, path: usize) {
         let _ = path;
     }
+}
+
+/// Whether a path acknowledged nothing for so long that nothing waits for it: two round trips, 50 ms at least.
+fn stands_still(path: &PathView) -> bool {
+    path.silent > Duration::from_millis(50) && path.silent / 2 > path.srtt.unwrap_or_default()
+}
+
+/// Bytes of a full packet, about: for schedulers whose sources count packets.
+const PACKET: usize = 1200;
+
+/// The ready path with the shortest round trip. An unmeasured path is tried at once: only traffic can measure it.
+fn quickest_ready(view: &View<'_>) -> Option<usize> {
+    let ready = view.paths.iter().enumerate().filter(|(_, path)| path.ready);
+    ready.min_by_key(|(_, path)| path.srtt.unwrap_or(Duration::ZERO)).map(|(index, _)| index)
+}
+
+/// Of the paths that data may go over, be they full or not, the one with the shortest round trip.
+fn quickest<'a>(view: &View<'a>) -> Option<(usize, &'a PathView)> {
+    let active = view.paths.iter().enumerate().filter(|(_, path)| path.active && !stands_still(path));
+    active.filter(|(_, path)| path.srtt.is_some()).min_by_key(|(_, path)| path.srtt)
 }
 
 /// The first ready path behind the one that was `last`, which comes last itself.

@@ -1,3 +1,6 @@
+mod daps;
+mod unlike_paths;
+
 use super::{Scheduler, SchedulerKind};
 use crate::{Delay, PathView, View, Waiting};
 use braidcast_core::Instant;
@@ -35,7 +38,17 @@ fn behaviour() {
         .collect();
     assert_eq!(
         rows,
-        ["round-robin: 120202", "fill-in-turn: 111220", "lowest-delay: 111222", "earliest-delivery: 111222"]
+        [
+            "round-robin: 120202",
+            "fill-in-turn: 111220",
+            "lowest-delay: 111222",
+            "earliest-delivery: 111222",
+            "daps: 111222",
+            "blest: 111222",
+            "ecf: 111222",
+            "by-rate: 012020",
+            "redundant: 111222",
+        ]
     );
 }
 
@@ -56,7 +69,8 @@ fn a_slow_path_helps_where_it_is_quicker_than_waiting() {
     let quick = PathView { active: true, rate: Some(1e6), ..path(false, Some(20)) };
     let slow = PathView { active: true, rate: Some(1e5), ..path(true, Some(300)) };
     let mut pick = |quick, slow: PathView, bytes, deadline| {
-        let waiting = Waiting { bytes, deadline: Some(Instant::from_millis(deadline)), priority: 1 };
+        let deadline = Some(Instant::from_millis(deadline));
+        let waiting = Waiting { bytes, deadline, priority: 1, ..Waiting::default() };
         scheduler.pick(&View { now: Instant::ZERO, paths: &[quick, slow], waiting })
     };
     assert_eq!(pick(quick, slow, 100_000, 1000), None, "110 ms over the quick one, 150 over the slow");
@@ -150,9 +164,7 @@ impl Record {
             SchedulerKind::FillInTurn if goes_on => Some(self.last),
             SchedulerKind::FillInTurn => in_turn(),
             // No path is active here, so none is waited for.
-            SchedulerKind::LowestDelay | SchedulerKind::EarliestDelivery => {
-                ready.min_by_key(|&i| paths[i].srtt.unwrap_or(Duration::ZERO))
-            }
+            _ => ready.min_by_key(|&i| paths[i].srtt.unwrap_or(Duration::ZERO)),
         }
     }
 }
@@ -176,7 +188,7 @@ proptest! {
                         prop_assert!(picked.is_none_or(|i| paths[i].ready));
                         prop_assert_eq!(picked.is_some(), paths.iter().any(|path| path.ready));
                         prop_assert_eq!(scheduler.pick(&view(&paths)), picked);
-                        if record.last < paths.len() {
+                        if record.last < paths.len() && kind != SchedulerKind::ByRate {
                             prop_assert_eq!(picked, record.pick(kind, &paths));
                         }
                         sent = picked.filter(|_| *goes);

@@ -13,6 +13,7 @@ use crate::rx::Received;
 use crate::wire::{Causes, Packet};
 use braidcast_core::{Ecn, Instant, PathId, Rng, Route, Transmit};
 use braidcast_fec::Code;
+use braidcast_mpath::SchedulerKind;
 use braidcast_secure::Standing;
 use core::time::Duration;
 use std::sync::Arc;
@@ -78,6 +79,18 @@ impl Association {
         match &mut self.life {
             Life::Opening(opening) => opening.queue.set_priority(stream, priority),
             Life::Open(open) => open.set_priority(stream, priority),
+        }
+    }
+
+    /// Has another scheduler say from now on which path carries what, instead of that of the options. Whether that is possible: the association
+    /// must be open.
+    pub fn set_scheduler(&mut self, kind: SchedulerKind) -> bool {
+        match &mut self.life {
+            Life::Opening(_) => false,
+            Life::Open(open) => {
+                open.set_scheduler(kind);
+                true
+            }
         }
     }
 

@@ -17,7 +17,9 @@ mod control;
 mod coupled;
 mod ecn;
 mod end;
+mod everywhere;
 mod fec;
+mod forward_delay;
 mod guarded;
 mod handshake;
 mod heartbeat;
@@ -53,15 +55,16 @@ use crate::capabilities::Agreed;
 use crate::cookie::Cookie;
 use crate::journal::Journal;
 use crate::path::Paths;
-use crate::rx::{AckPolicy, AckTimer, Echoes, Reassembly, Received, Slices, Tracker};
+use crate::rx::{AckPolicy, AckTimer, Echoes, Reassembly, Received, Slices, Timestamps, Tracker};
 use crate::tx::{Ledger, SendQueue};
 use asconf::Reconfiguration;
 use braidcast_core::events::SctpEvent;
 use braidcast_core::{Instant, Rng, Route};
-use braidcast_mpath::{PathView, Scheduler};
+use braidcast_mpath::{PathView, Scheduler, SchedulerKind};
 use choose::Avoided;
 use control::ControlQueue;
 use fec::Fec;
+use forward_delay::Clocks;
 use intake::Intake;
 use opening::Opening;
 use protect::Protection;
@@ -107,6 +110,8 @@ struct Open {
     paths: Paths,
     /// Says which path carries the next packet.
     scheduler: Box<dyn Scheduler>,
+    /// Bytes of what waits that new data over the path picked last leaves to others.
+    lead: usize,
     queue: SendQueue,
     /// Paths that new data leaves alone for the moment, for the sake of a queue.
     avoided: Avoided,
@@ -123,6 +128,9 @@ struct Open {
     echoes: Echoes,
     /// Chunks of which slices came.
     slices: Slices,
+    /// Timestamps that the peer is to hear of.
+    timestamps: Timestamps,
+    clocks: Clocks,
     reconfiguration: Reconfiguration,
     control: ControlQueue,
     /// Timeouts in a row over all paths (RFC 9260 §8.1).
@@ -195,6 +203,7 @@ impl Open {
             outbound_streams: settled.outbound_streams,
             paths,
             scheduler,
+            lead: 0,
             queue,
             avoided: Avoided::default(),
             refused: Avoided::default(),
@@ -204,6 +213,8 @@ impl Open {
             ack: AckTimer::new(AckPolicy { every, delay, dac, path }),
             echoes: Echoes::default(),
             slices: Slices::default(),
+            timestamps: Timestamps::default(),
+            clocks: Clocks::default(),
             reconfiguration: settled.reconfiguration(now),
             control,
             errors: 0,
@@ -250,6 +261,11 @@ impl Open {
             self.readable_told = false;
         }
         received
+    }
+
+    fn set_scheduler(&mut self, kind: SchedulerKind) {
+        self.scheduler = kind.scheduler();
+        self.scheduler.reset(self.paths.last().get());
     }
 
     fn set_priority(&mut self, stream: u16, priority: Priority) {

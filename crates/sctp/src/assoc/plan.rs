@@ -88,7 +88,7 @@ impl Open {
         if let Some((path, _)) = self.paths.enumerate().find(announcing).filter(|_| self.state.is_up()) {
             return Some((path, What::Announcement));
         }
-        if let Some((_, path)) = self.next_copy() {
+        if let Some((_, path)) = self.next_copy().or_else(|| self.next_everywhere(now)) {
             return Some((path, What::Copy));
         }
         let open = self.open_path(now);

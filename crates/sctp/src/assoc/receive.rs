@@ -208,6 +208,8 @@ impl Open {
                 self.handle_redundancy(&redundancy);
             }
             Chunk::Slice(slice) if self.agreed.slices => self.handle_slice(now, arrived, &slice, arrivals),
+            Chunk::Timestamp(timestamp) if self.agreed.timestamps => self.timestamps.on_arrival(now, timestamp),
+            Chunk::TimestampEcho(echo) if self.agreed.timestamps => self.handle_timestamp_echo(now, &echo),
             Chunk::Shutdown(shutdown) => self.handle_shutdown(now, arrived, shutdown.cumulative_tsn),
             Chunk::ShutdownAck(_) => self.handle_shutdown_ack(arrived),
             Chunk::ShutdownComplete(_) => self.handle_shutdown_complete(),
@@ -230,7 +232,13 @@ impl Open {
             Chunk::Ecne(ecne) if self.agreed.ecn => self.handle_ecne(now, arrived, ecne),
             Chunk::Cwr(cwr) if self.agreed.ecn => self.handle_cwr(path, cwr),
             // What was not agreed on is as unknown as it is to others.
-            Chunk::NrSack(_) | Chunk::Ecne(_) | Chunk::Cwr(_) | Chunk::Slice(_) | Chunk::Unknown(_) => {
+            Chunk::NrSack(_)
+            | Chunk::Ecne(_)
+            | Chunk::Cwr(_)
+            | Chunk::Slice(_)
+            | Chunk::Timestamp(_)
+            | Chunk::TimestampEcho(_)
+            | Chunk::Unknown(_) => {
                 return self.handle_unknown(raw);
             }
         }

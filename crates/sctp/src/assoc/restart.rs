@@ -1,8 +1,9 @@
+use super::forward_delay::Clocks;
 use super::{Open, Settled, State};
 use crate::api::{Event, PathState};
 use crate::cookie::Cookie;
 use crate::path::PathIndex;
-use crate::rx::{Echoes, Slices};
+use crate::rx::{Echoes, Slices, Timestamps};
 use crate::wire::Chunk;
 use crate::wire::chunk::CookieAck;
 use braidcast_core::{Instant, Route};
@@ -59,6 +60,7 @@ impl Open {
         self.reconfiguration = settled.reconfiguration(now);
         self.echoes = Echoes::default();
         self.slices = Slices::default();
+        (self.timestamps, self.clocks) = (Timestamps::default(), Clocks::default());
         self.peer_tag = settled.peer_tag;
         self.peer_addresses = settled.peer_addresses;
         self.agreed = settled.agreed;

@@ -11,7 +11,7 @@ use braidcast_mpath::{Delay, PathView, RetransmissionPolicy, View, Waiting};
 
 impl Open {
     /// Puts into `views`, by their indices, what policies may know about the paths; those with room count as ready.
-    fn fill_views(&self, now: Instant, views: &mut Vec<PathView>) {
+    pub(super) fn fill_views(&self, now: Instant, views: &mut Vec<PathView>) {
         let best = self.paths.best_rank(None);
         views.clear();
         views.resize_with(self.paths.places(), PathView::default);
@@ -23,18 +23,29 @@ impl Open {
             let forward_delay = mean.map(|mean| Delay { mean, deviation: path.rtt().rttvar() });
             views[index.get()] = PathView { forward_delay, silent: path.silent_for(now), ..view };
         }
+        self.fill_forward_delays(now, views);
+        self.err_about_delays(views);
+    }
+
+    /// Has forward delays be longer than they are, where an experiment asks for that.
+    fn err_about_delays(&self, views: &mut [PathView]) {
+        let percent = self.options.papers.delay_error;
+        for delay in views.iter_mut().filter(|_| percent > 0).filter_map(|view| view.forward_delay.as_mut()) {
+            delay.mean = delay.mean * (100 + percent) / 100;
+        }
     }
 
     /// What policies may know about the data that waits.
     fn waiting_data(&self) -> Waiting {
-        let bytes = self.queue.waiting_bytes();
+        let waiting =
+            Waiting { bytes: self.queue.waiting_bytes(), peer_room: self.ledger.peer_room(), ..Waiting::default() };
         if let Some((key, _)) = self.queue.peek() {
             let message = self.queue.get(key);
-            return Waiting { bytes, deadline: message.expiry(), priority: message.priority.index() as u8 };
+            return Waiting { deadline: message.expiry(), priority: message.priority.index() as u8, ..waiting };
         }
         match self.queue.front().and_then(|front| front.head()) {
-            Some(tag) => Waiting { bytes, deadline: tag.expiry, priority: tag.priority.get() },
-            None => Waiting { bytes, ..Waiting::default() },
+            Some(tag) => Waiting { deadline: tag.expiry, priority: tag.priority.get(), ..waiting },
+            None => waiting,
         }
     }
 
@@ -63,6 +74,9 @@ impl Open {
             let ready = views.iter().enumerate().filter(|(_, view)| view.ready);
             ready.for_each(|(place, _)| self.refused.add(PathIndex::new(place)));
         }
+        if let Some(path) = repeat {
+            self.lead = self.lead_over(&View { now, paths: &views, waiting }, path);
+        }
         let mut open = repeat.map(|path| (path, What::Repeat));
         if open.is_none() && new_data {
             open = self.path_for_new(now, waiting, &mut views).map(|path| (path, What::New));
@@ -76,7 +90,7 @@ impl Open {
         let active = self.paths[only].rank().is_some();
         let ready = active && self.path_has_room(only) && self.paths[only].is_paced_in(now);
         self.choose(now, Some(only).filter(|_| ready).into_iter());
-        self.refused = Avoided::default();
+        (self.refused, self.lead) = (Avoided::default(), 0);
         if !self.ledger.has_no_repeats() && (ready || (active && self.unheld_packet)) {
             return Some(What::Repeat);
         }
@@ -105,12 +119,13 @@ impl Open {
     /// The same, for the paths that are ready. A lost chunk is judged by its own deadline, and waits for none of the new data.
     fn first_repeat(&mut self, now: Instant, waiting: Waiting, views: &[PathView]) -> Option<PathIndex> {
         let Self { scheduler, ledger, options, queue, .. } = self;
+        let waiting = Waiting { again: true, ..waiting };
         let lost = |tsn| {
             let chunk = ledger.get(tsn).filter(|chunk| chunk.has_message());
             chunk.map_or(waiting, |chunk| {
                 let message = queue.get(chunk.piece().message);
                 let (deadline, priority) = (message.expiry(), message.priority.index() as u8);
-                Waiting { bytes: chunk.len(), deadline, priority }
+                Waiting { bytes: chunk.len(), deadline, priority, ..waiting }
             })
         };
         let targets = ledger.repeats().filter_map(|(origin, priority, tsn)| {
@@ -131,13 +146,24 @@ impl Open {
         for (place, view) in views.iter_mut().enumerate().filter(|(_, view)| view.ready) {
             view.ready = self.suits_new(PathIndex::new(place));
         }
-        let picked = self.scheduler.pick(&View { now, paths: views, waiting }).map(PathIndex::new);
+        let view = View { now, paths: views, waiting };
+        let mut picked = self.scheduler.pick(&view).map(PathIndex::new);
+        self.lead = picked.map_or(0, |index| self.lead_over(&view, index));
+        if self.lead > 0 && self.queue.peek_ahead(self.lead).is_none() {
+            (picked, self.lead) = (None, 0); // It is all for quicker paths.
+        }
         if picked.is_none() {
             // What waits, waits for a path that is full.
             let ready = views.iter().enumerate().filter(|(_, view)| view.ready);
             ready.for_each(|(place, _)| self.avoided.add(PathIndex::new(place)));
         }
         picked
+    }
+
+    /// Bytes of what waits that new data over the path `index` leaves to others. A queue says itself which message goes next.
+    fn lead_over(&self, view: &View<'_>, index: PathIndex) -> usize {
+        let chosen = !self.options.paths.concurrent || self.queue.front().is_some();
+        if chosen { 0 } else { self.scheduler.ahead(view, index.get()) }
     }
 
     /// Whether something new is for the path `index`, which is ready, and its share of the buffers has room.

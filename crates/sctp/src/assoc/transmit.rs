@@ -19,6 +19,9 @@ impl Open {
             buf.clear();
             let held = self.state.carries_data() && self.ledger.has_no_repeats() && self.peer_is_full();
             self.held_by_peer.observe(now, held);
+            if held {
+                self.scheduler.on_held();
+            }
             let plan = self.plan(now, may_wait)?;
             let waiting = self.queue.waiting_bytes();
             if let Some(repeat) = self.next_oversized(now, plan) {
@@ -74,13 +77,16 @@ impl Open {
             if plan.sack {
                 self.echoes.emit(start + limit, buf);
                 self.put_sack(index, start + limit, buf);
+                self.timestamps.emit(now, start + limit, buf);
             }
             self.put_copies(index, start + limit, buf);
+            self.put_everywhere(now, index, start + limit, buf);
             if plan.redundancy {
                 self.put_redundancy(now, index, start, start + limit, buf);
             }
             if plan.is_data() {
                 self.put_data(now, index, start, start + limit, buf);
+                self.put_timestamp(now, index, start + limit, buf);
             }
         }
         if buf.len() == start + Header::LEN {
@@ -110,6 +116,7 @@ impl Open {
         }
         if pending.heartbeat {
             self.put_heartbeat(now, index, buf);
+            self.put_timestamp(now, index, start + limit, buf);
         }
         if pending.mtu_probe && buf.len() == start + Header::LEN {
             self.put_mtu_probe(now, index, start, buf);
@@ -252,11 +259,11 @@ impl Open {
             && self.has_new_data()
             && self.suits(now, index)
         {
-            let most = self.paths.common_mtu() - Header::LEN - header - self.fec_reserve();
+            let most = self.paths.common_mtu() - Header::LEN - header - self.fec_reserve() - self.timestamp_reserve();
             let room = (end.saturating_sub(buf.len() + header) & !3).min(most);
             let worth_it = |left: usize| room >= left || room >= Self::MIN_PIECE.min(most);
             self.admit(now, index, worth_it);
-            let Some((key, left)) = self.queue.peek() else { break };
+            let Some((key, left)) = self.queue.peek_ahead(self.lead) else { break };
             if !self.queue.is_worth_sending(self.prospect_for(now, key), key, 0)
                 && (self.agreed.forward_tsn || self.queue.is_untouched(key))
             {
@@ -267,13 +274,16 @@ impl Open {
             if !worth_it(left) {
                 break;
             }
-            let Some(piece) = self.queue.cut(room) else { break };
+            let Some(piece) = self.queue.cut_ahead(self.lead, room) else { break };
             if self.options.limits.skip_tsns && self.agreed.forward_tsn && self.queue.waiting_bytes() > 0 {
                 self.ledger.leave_out(now, &mut self.rng, piece);
             }
             let leave = self.departs(now, index, usize::from(piece.len));
             let (ledger, books) = self.books();
             let departure = ledger.send(books, leave, piece);
+            if self.scheduler.is_everywhere() {
+                self.ledger.owe_everywhere(departure.tsn);
+            }
             self.put_departure(now, index, &departure, buf);
         }
     }

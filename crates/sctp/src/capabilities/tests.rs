@@ -41,8 +41,13 @@ fn our_offer_is_laid_out_as_the_rfcs_draw_it() {
 
 #[test]
 fn two_of_us_agree_on_everything_and_a_plain_peer_on_nothing() {
-    let all =
-        |seed| Offer { ecn: true, redundancy: true, slices: true, ..Offer::new(&mut Rng::from_seed(seed), true, true) };
+    let all = |seed| Offer {
+        ecn: true,
+        redundancy: true,
+        slices: true,
+        timestamps: true,
+        ..Offer::new(&mut Rng::from_seed(seed), true, true)
+    };
     let [a, b] = [1, 2].map(all);
     assert_ne!(a, b, "random numbers differ");
     assert_eq!(
@@ -54,6 +59,7 @@ fn two_of_us_agree_on_everything_and_a_plain_peer_on_nothing() {
             ecn: true,
             redundancy: true,
             slices: true,
+            timestamps: true,
             asconf: true,
             auth: true
         }

@@ -85,11 +85,12 @@ impl Path {
     ) -> bool {
         match acked.was {
             Was::InFlight { awaited } => {
-                let made_up_for = redundant && !acked.copied && order < self.acked_order;
+                let copied = acked.copied.is_some_and(|answers| now >= answers);
+                let made_up_for = redundant && !copied && order < self.acked_order;
                 self.note_fate(Some(made_up_for));
                 news.acked += acked.len;
                 news.advanced |= awaited;
-                if acked.copied {
+                if copied {
                     // Perhaps the copy alone arrived: that says next to nothing about this path.
                     news.highest_copied = news.highest_copied.max(Some(order));
                     return false;

@@ -7,6 +7,7 @@ mod failure;
 mod heartbeat;
 mod index;
 mod marks;
+mod one_way;
 mod paths;
 mod redundant;
 mod sending;
@@ -17,6 +18,7 @@ mod timer;
 pub(crate) use acked::{Flight, News};
 pub(crate) use heartbeat::Info;
 pub(crate) use index::PathIndex;
+pub(crate) use one_way::{OneWay, Way};
 pub(crate) use paths::Paths;
 pub(crate) use sending::Pending;
 pub(crate) use stats::PathStats;
@@ -74,6 +76,7 @@ pub(crate) struct Path {
     detoured: bool,
     /// The next round that is measured by a detour comes from this place in the order on.
     next_detour_order: Order,
+    one_way: OneWay,
     pmtu: PathMtu,
     /// Of the packets that data left in.
     sizes: PacketSizes,
@@ -143,6 +146,7 @@ impl Path {
             detour: QueueingDelay::default(),
             detoured: false,
             next_detour_order: Order::FIRST,
+            one_way: OneWay::default(),
             protection: if options.security.is_some() { crate::wire::PROTECTION } else { 0 },
             pmtu: PathMtu::new(options.paths.base_mtu, options.paths.max_mtu),
             sizes: PacketSizes::default(),
@@ -254,6 +258,25 @@ impl Path {
             PathState::PotentiallyFailed => Some(2),
             PathState::Inactive => Some(3),
         }
+    }
+
+    /// What timestamps say of the way to the peer.
+    pub(crate) const fn one_way(&self) -> &OneWay {
+        &self.one_way
+    }
+
+    /// Whether a packet that leaves now takes a timestamp along; if so, it does.
+    pub(crate) fn takes_timestamp(&mut self, now: Instant) -> bool {
+        let due = self.one_way.is_due(now);
+        if due {
+            self.one_way.on_stamped(now, self.rtt.srtt());
+        }
+        due
+    }
+
+    /// A timestamp sent over it came back.
+    pub(crate) fn on_timestamp_echo(&mut self, now: Instant, measured: i64) {
+        self.one_way.observe(now, measured);
     }
 
     /// How long packets stood in queues of late.

@@ -115,6 +115,18 @@ impl Path {
         self.stats.copied_chunks += 1;
     }
 
+    /// The same for a copy of `size` bytes that [waited](Self::may_copy) for its turn.
+    pub(crate) fn on_paced_copy_sent(&mut self, size: usize) {
+        self.on_copy_sent();
+        self.pacer.on_sent(size);
+    }
+
+    /// Whether a copy outside of the window may go: no faster than the window lets data through.
+    pub(crate) fn may_copy(&mut self, now: Instant) -> bool {
+        let (mtu, rate) = (self.mtu(), self.rate());
+        self.pacer.ready_at(now, mtu, rate, mtu) <= now
+    }
+
     /// `bytes` of data chunks, all of one packet, leave over this path.
     pub(crate) fn on_data_sent(&mut self, now: Instant, bytes: usize) {
         self.pacer.on_sent(bytes);

@@ -14,6 +14,7 @@ mod reassembly;
 mod runs;
 mod slices;
 mod streams;
+mod timestamps;
 mod tracker;
 mod tsn_ring;
 
@@ -23,5 +24,6 @@ pub(crate) use fragment::{Fragment, Key, ReassemblyError};
 pub use reassembly::Received;
 pub(crate) use reassembly::{Limits, Reassembly};
 pub(crate) use slices::Slices;
+pub(crate) use timestamps::{Timestamps, micros};
 pub(crate) use tracker::{Arrival, Tracker};
 pub(crate) use tsn_ring::TsnRing;

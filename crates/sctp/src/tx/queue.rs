@@ -1,3 +1,4 @@
+mod ahead;
 mod express;
 
 use super::{Front, Prospect, Way};
@@ -27,8 +28,10 @@ pub(crate) struct Message {
     pub(crate) payload: Vec<u8>,
     /// Bytes that have been cut into chunks.
     taken: usize,
-    /// SSN or MID, once the first chunk was cut.
+    /// SSN or MID, once it is [numbered](Self::numbered).
     pub(crate) number: u32,
+    /// The first chunk of it was cut, or of one behind it in its stream.
+    numbered: bool,
     /// FSN of the next chunk.
     fsn: u32,
     /// Chunks that are out, the peer's cumulative acknowledgement not having reached them.
@@ -232,7 +235,7 @@ impl SendQueue {
             for &key in &stream.waiting {
                 let message = &mut self.messages[key.place()];
                 self.waiting_bytes += message.taken;
-                (message.taken, message.fsn, message.chunks) = (0, 0, 0);
+                (message.taken, message.fsn, message.chunks, message.numbered) = (0, 0, 0, false);
             }
         }
     }
@@ -399,6 +402,7 @@ impl SendQueue {
             payload: buffer,
             taken: 0,
             number: 0,
+            numbered: false,
             fsn: 0,
             chunks: 0,
             first_tsn: Tsn::new(0),
@@ -451,48 +455,31 @@ impl SendQueue {
         Some((key, message.payload.len() - message.taken))
     }
 
-    /// Cuts a piece of at most `room` bytes off the message that [`peek`](Self::peek) names, and passes the turn on.
-    pub(crate) fn cut(&mut self, room: usize) -> Option<Piece> {
-        let (key, left) = self.peek()?;
+    /// Cuts `most` bytes off the message `key`, of which as many wait, and passes the turn on.
+    fn cut_off(&mut self, key: MessageKey, most: usize) -> Piece {
+        self.number(key);
         let message = &mut self.messages[key.place()];
-        let len = left.min(room).min(usize::from(u16::MAX));
-        let first = message.taken == 0;
-        let id = message.stream;
-        if first {
-            let stream = &mut self.streams[usize::from(id)];
-            if message.unordered && !self.interleaving {
-                message.number = 0;
-            } else {
-                let next = if message.unordered { &mut stream.next_unordered } else { &mut stream.next_ordered };
-                message.number = *next;
-                *next = next.wrapping_add(1);
-            }
-        }
-        let piece = Piece {
-            message: key,
-            offset: message.taken as u32,
-            len: len as u16,
-            fsn: message.fsn,
-            first,
-            last: len == left,
-        };
+        let len = most.min(usize::from(u16::MAX));
+        let (id, fsn) = (message.stream, message.fsn);
+        let (first, offset) = (message.taken == 0, message.taken as u32);
         message.taken += len;
         message.fsn = message.fsn.wrapping_add(1);
+        let piece = Piece { message: key, offset, len: len as u16, fsn, first, last: message.is_cut() };
         self.waiting_bytes -= len;
         self.under_way = (!self.interleaving && !piece.last).then_some(key);
         if self.express.front() == Some(&key) {
             if piece.last {
                 self.express.pop_front();
             }
-            return Some(piece);
+            return piece;
         }
         if piece.last {
-            self.streams[usize::from(id)].waiting.pop_front();
+            self.take_off(id, key);
         }
         if self.under_way.is_none() {
             self.pass_turn(id);
         }
-        Some(piece)
+        piece
     }
 
     /// Moves `id` behind the other streams of its priority, or out if it has nothing to send.
@@ -529,12 +516,7 @@ impl SendQueue {
             self.under_way = None;
         }
         self.express.retain(|&it| it != key);
-        let stream = &mut self.streams[usize::from(id)];
-        if stream.waiting.front() == Some(&key) {
-            stream.waiting.pop_front();
-        } else {
-            stream.waiting.retain(|&it| it != key);
-        }
+        self.take_off(id, key);
         if self.streams[usize::from(id)].waiting.is_empty() {
             let turn = self.streams[usize::from(id)].turn;
             self.turns[turn.index()].retain(|&it| it != id);

@@ -41,6 +41,8 @@ pub struct PaperRules {
     pub stream_order: StreamOrder,
     /// Where the wait for the code ([`artx`](crate::RedundancyOptions::artx)) counts from. Default when the chunk was sent.
     pub artx_from: ArtxFrom,
+    /// Schedulers take forward delays for longer than they are, by so many per cent, 0 to [1000](Self::MAX_DELAY_ERROR) (THESIS §7.2.1). Default 0.
+    pub delay_error: u32,
 }
 
 impl Default for PaperRules {
@@ -60,6 +62,7 @@ impl Default for PaperRules {
             abandonment: Abandonment::default(),
             stream_order: StreamOrder::default(),
             artx_from: ArtxFrom::default(),
+            delay_error: 0,
         }
     }
 }
@@ -67,11 +70,14 @@ impl Default for PaperRules {
 impl PaperRules {
     /// The largest `min_ssthresh`.
     pub const MAX_MIN_SSTHRESH: usize = 10_000;
+    /// The largest `delay_error`.
+    pub const MAX_DELAY_ERROR: u32 = 1000;
 
     pub(super) fn check(&self) -> Result<(), Misuse> {
         let some = |option, it: Option<usize>| it.map_or(Ok(()), |it| Misuse::below(option, it, 1));
         some("papers.initial_ssthresh", self.initial_ssthresh)?;
         Misuse::unless_within("papers.min_ssthresh", self.min_ssthresh, 1..=Self::MAX_MIN_SSTHRESH)?;
+        Misuse::unless_within("papers.delay_error", self.delay_error as usize, 0..=Self::MAX_DELAY_ERROR as usize)?;
         some("papers.max_burst", self.max_burst.map(|it| it as usize))
     }
 }

@@ -21,6 +21,9 @@ pub struct PathOptions {
     /// Send chunks that were cut for larger packets than a path carries now in slices, where the peer offers that too (decision 17).
     /// Default true. Without it such a chunk goes in a packet that is too large, which may be lost each time.
     pub slices: bool,
+    /// Measure the delay to the peer alone, path by path, by timestamps in both directions where the peer offers that too and the scheduler heeds
+    /// it (decision 21). Default false: half of the shortest round trip and the time in queues stand for it.
+    pub forward_delay: bool,
     /// Pause between heartbeats of an idle path (HB.interval), 1 ms or more. Default 30 s.
     pub heartbeat_interval: Duration,
     /// Timeouts in a row after which a path is inactive (Path.Max.Retrans). Default 5.
@@ -46,6 +49,7 @@ impl Default for PathOptions {
             base_mtu: 1200,
             max_mtu: 1472,
             slices: true,
+            forward_delay: false,
             heartbeat_interval: Duration::from_secs(30),
             path_max_retrans: 5,
             quick_failover: Some(0),

@@ -76,6 +76,7 @@ impl Ledger {
         }
         self.lanes.clear();
         self.copies.clear();
+        self.everywhere = super::Everywhere::default();
         self.in_flight = 0;
         self.check(books.queue);
     }

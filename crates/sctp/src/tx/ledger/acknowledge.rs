@@ -45,8 +45,8 @@ pub(crate) struct Acked {
     pub(crate) sent: Instant,
     /// It was sent more than once.
     pub(crate) repeated: bool,
-    /// A copy of it went over another path since it was last sent.
-    pub(crate) copied: bool,
+    /// A copy of it went over another path since it was last sent, and cannot have been acknowledged before then.
+    pub(crate) copied: Option<Instant>,
     /// What the path had delivered when it left.
     pub(crate) stamp: Stamp,
     pub(crate) was: Was,
@@ -192,7 +192,8 @@ impl Ledger {
             ChunkState::Acked | ChunkState::Kept | ChunkState::Decoy | ChunkState::Void => return,
         };
         books.journal.chunk_acked(tsn, &chunk, matches!(was, Was::Lost(_)));
-        let &Chunk { sent, copied, stamp, .. } = &chunk;
+        let &Chunk { sent, stamp, .. } = &chunk;
+        let copied = chunk.copied.then_some(chunk.copy_answers);
         report.chunks.push(Acked { place: chunk.place(), len, sent, repeated: chunk.repeats > 0, copied, stamp, was });
     }
 

@@ -16,7 +16,10 @@ pub(crate) struct Chunk {
     pub(super) sent: Instant,
     pub(super) repeats: u16,
     pub(super) lost_by: LossCause,
+    /// A copy of it went over another path since it was last sent.
     pub(super) copied: bool,
+    /// Before this no copy of it can have been acknowledged.
+    pub(super) copy_answers: Instant,
     pub(super) missing: u8,
     pub(super) held_until: Option<Instant>,
     /// What its path had delivered when it left, for samples of the delivery rate.
@@ -58,8 +61,9 @@ impl Chunk {
     /// A chunk that has not left yet.
     pub(super) fn new(piece: Piece, state: ChunkState) -> Self {
         let (path, order, sent, lost_by) = (None, Order::FIRST, Instant::ZERO, LossCause::Reported);
-        let (held_until, stamp) = (None, Stamp::default());
-        Self { piece, state, path, order, sent, repeats: 0, lost_by, missing: 0, held_until, copied: false, stamp }
+        let (held_until, stamp, copy_answers) = (None, Stamp::default(), Instant::ZERO);
+        let (repeats, missing, copied) = (0, 0, false);
+        Self { piece, state, path, order, sent, repeats, lost_by, missing, held_until, copied, copy_answers, stamp }
     }
 
     /// The part of a message that it carries.

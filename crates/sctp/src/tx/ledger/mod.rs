@@ -23,6 +23,7 @@ mod check;
 mod chunk;
 mod cumack;
 mod decoy;
+mod everywhere;
 mod forward;
 mod lane;
 mod lose;
@@ -46,6 +47,7 @@ use crate::tx::{MessageKey, SendQueue};
 use braidcast_core::Unwrapper;
 use cumack::PseudoCumack;
 use decoy::Decoys;
+use everywhere::Everywhere;
 use forward::Forward;
 use lane::Lane;
 use repeats::Repeats;
@@ -99,6 +101,7 @@ pub(crate) struct Ledger {
     sent_again: SentAgain,
     /// Chunks of which a copy is to go over a second path.
     copies: VecDeque<Tsn>,
+    everywhere: Everywhere,
     forward: Forward,
     decoys: Decoys,
     /// Kept so that acknowledgements do not allocate.
@@ -127,6 +130,7 @@ impl Ledger {
             repeats: Repeats::default(),
             sent_again: SentAgain::default(),
             copies: VecDeque::new(),
+            everywhere: Everywhere::default(),
             forward: Forward::new(next),
             decoys: Decoys::default(),
             newly: Vec::new(),

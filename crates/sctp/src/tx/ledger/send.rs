@@ -120,7 +120,7 @@ impl Ledger {
     pub(crate) fn copy(&mut self) -> Option<(Tsn, Chunk)> {
         let tsn = self.copies.pop_front()?;
         let chunk = self.get_mut(tsn)?;
-        chunk.copied = true;
+        (chunk.copied, chunk.copy_answers) = (true, Instant::ZERO);
         Some((tsn, *chunk))
     }
 

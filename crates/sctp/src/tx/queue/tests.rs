@@ -1,6 +1,13 @@
 use super::*;
 use core::time::Duration;
 
+impl SendQueue {
+    /// The next piece, of `room` bytes at most.
+    pub(crate) fn cut(&mut self, room: usize) -> Option<Piece> {
+        self.cut_ahead(0, room)
+    }
+}
+
 fn queue(interleaving: bool) -> SendQueue {
     ordered(interleaving, StreamOrder::Priority)
 }
@@ -100,4 +107,57 @@ fn ordered_and_unordered_messages_count_apart_with_i_data() {
     }
     let numbers: Vec<_> = core::iter::from_fn(|| queue.cut(10).map(|piece| queue.get(piece.message).number)).collect();
     assert_eq!(numbers, [0, 0, 1, 1]);
+}
+
+/// Numbers and first bytes of the pieces that `leads` give, of messages of 10 bytes.
+fn ahead(queue: &mut SendQueue, leads: &[usize]) -> Vec<Option<(u32, u8)>> {
+    let mut cut = |&lead: &usize| {
+        let piece = queue.cut_ahead(lead, 10)?;
+        let message = queue.get(piece.message);
+        Some((message.number, message.payload[piece.offset as usize]))
+    };
+    leads.iter().map(&mut cut).collect()
+}
+
+#[test]
+fn what_goes_ahead_has_the_number_of_its_place() {
+    for interleaving in [true, false] {
+        let mut queue = queue(interleaving);
+        (0..9).for_each(|n| queue.push(Instant::ZERO, &[n; 10], on(3)));
+        let pieces = ahead(&mut queue, &[0, 40, 40, 0, 30, 0, 1000, 0, 0, 0, 0, 0]);
+        let expected = [0, 5, 6, 1, 7, 2];
+        let mut expected: Vec<_> = expected.iter().map(|&n| Some((n, n as u8))).collect();
+        expected.push(None);
+        expected.extend([3, 4, 8].map(|n| Some((n, n as u8))));
+        expected.extend([None, None]);
+        assert_eq!(pieces, expected);
+        assert_eq!(queue.waiting_bytes(), 0);
+    }
+}
+
+#[test]
+fn nothing_overtakes_an_ordered_message_that_may_be_given_up() {
+    let mut queue = queue(true);
+    let brief = SendOptions { reliability: Reliability::Lifetime(Duration::from_secs(1)), ..on(3) };
+    queue.push(Instant::ZERO, &[0; 10], on(3));
+    queue.push(Instant::ZERO, &[1; 10], brief);
+    queue.push(Instant::ZERO, &[2; 10], on(3));
+    assert_eq!(ahead(&mut queue, &[10, 5, 0, 0, 0]), [None, None, Some((0, 0)), Some((1, 1)), Some((2, 2))]);
+    // Without an order there is nothing to keep.
+    let brief = SendOptions { unordered: true, ..brief };
+    (0..3).for_each(|n| queue.push(Instant::ZERO, &[n; 10], brief));
+    assert_eq!(ahead(&mut queue, &[20, 0, 0]), [Some((0, 2)), Some((1, 0)), Some((2, 1))]);
+}
+
+#[test]
+fn a_message_of_several_pieces_goes_on_where_it_was_cut() {
+    let mut queue = queue(true);
+    [30, 30, 30].iter().enumerate().for_each(|(n, &len)| queue.push(Instant::ZERO, &vec![n as u8; len], on(3)));
+    // The second message goes ahead, and the first is not even begun.
+    assert_eq!(ahead(&mut queue, &[30, 30, 0, 30]), [Some((1, 1)), Some((1, 1)), Some((0, 0)), Some((2, 2))]);
+    assert_eq!(ahead(&mut queue, &[0, 0, 0, 0, 0, 0]).iter().flatten().count(), 5);
+    let mut whole = ordered(false, StreamOrder::Priority);
+    (0..3).for_each(|n| whole.push(Instant::ZERO, &[n; 20], on(3)));
+    // TSNs of a message are consecutive without interleaving: it is sent to its end.
+    assert_eq!(ahead(&mut whole, &[20, 0, 0, 0]), [Some((1, 1)), Some((1, 1)), Some((0, 0)), Some((0, 0))]);
 }

@@ -46,6 +46,10 @@ pub const PAD: u8 = 0x84;
 pub const REDUNDANCY: u8 = 0xb0;
 /// SLICE, our own number (decision 17), skipped like [`REDUNDANCY`].
 pub const SLICE: u8 = 0xb1;
+/// TIMESTAMP, our own number (decision 21), skipped like [`REDUNDANCY`].
+pub const TIMESTAMP: u8 = 0xb2;
+/// TIMESTAMP-ECHO, our own number (decision 21), skipped like [`REDUNDANCY`].
+pub const TIMESTAMP_ECHO: u8 = 0xb3;
 /// FORWARD-TSN (RFC 3758 §3.2).
 pub const FORWARD_TSN: u8 = 0xc0;
 /// ASCONF (RFC 5061 §4.1.1).
@@ -79,6 +83,8 @@ pub const fn name(kind: u8) -> Option<&'static str> {
         PAD => "PAD",
         REDUNDANCY => "REDUNDANCY",
         SLICE => "SLICE",
+        TIMESTAMP => "TIMESTAMP",
+        TIMESTAMP_ECHO => "TIMESTAMP-ECHO",
         FORWARD_TSN => "FORWARD-TSN",
         ASCONF => "ASCONF",
         I_FORWARD_TSN => "I-FORWARD-TSN",

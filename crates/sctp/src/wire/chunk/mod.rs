@@ -30,6 +30,8 @@ mod shutdown;
 mod shutdown_ack;
 mod shutdown_complete;
 mod slice;
+mod timestamp;
+mod timestamp_echo;
 
 pub use abort::Abort;
 pub use asconf::Asconf;
@@ -54,6 +56,8 @@ pub use shutdown::Shutdown;
 pub use shutdown_ack::ShutdownAck;
 pub use shutdown_complete::ShutdownComplete;
 pub use slice::Slice;
+pub use timestamp::Timestamp;
+pub use timestamp_echo::{StampArrival, TimestampEcho};
 
 /// A chunk of any type. `Display` is one line, for traces and test failures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,6 +112,10 @@ pub enum Chunk<'a> {
     Redundancy(Redundancy<'a>),
     /// Bytes of a chunk that is too large for its path.
     Slice(Slice<'a>),
+    /// When its packet left.
+    Timestamp(Timestamp),
+    /// When such packets came.
+    TimestampEcho(TimestampEcho<'a>),
     /// A type that is not known here; see [`UnknownAction`](super::UnknownAction).
     Unknown(RawChunk<'a>),
 }
@@ -145,6 +153,8 @@ impl<'a> Chunk<'a> {
             kind::CWR => Self::Cwr(Cwr::parse(raw)?),
             kind::REDUNDANCY => Self::Redundancy(Redundancy::parse(raw)?),
             kind::SLICE => Self::Slice(Slice::parse(raw)?),
+            kind::TIMESTAMP => Self::Timestamp(Timestamp::parse(raw)?),
+            kind::TIMESTAMP_ECHO => Self::TimestampEcho(TimestampEcho::parse(raw)?),
             _ => Self::Unknown(raw),
         })
     }
@@ -177,6 +187,8 @@ impl<'a> Chunk<'a> {
             Self::Cwr(c) => c.emit(w),
             Self::Redundancy(c) => c.emit(w),
             Self::Slice(c) => c.emit(w),
+            Self::Timestamp(c) => c.emit(w),
+            Self::TimestampEcho(c) => c.emit(w),
             Self::Unknown(raw) => emit(w, raw.kind, raw.flags, |w| w.bytes(raw.value)),
         }
     }
@@ -210,6 +222,8 @@ impl fmt::Display for Chunk<'_> {
             Self::Cwr(c) => c.fmt(f),
             Self::Redundancy(c) => c.fmt(f),
             Self::Slice(c) => c.fmt(f),
+            Self::Timestamp(c) => c.fmt(f),
+            Self::TimestampEcho(c) => c.fmt(f),
             Self::Unknown(raw) => match kind::name(raw.kind) {
                 Some(name) => write!(f, "{name} flags={:#04x} len={}", raw.flags, raw.value.len()),
                 None => write!(f, "type={:#04x} flags={:#04x} len={}", raw.kind, raw.flags, raw.value.len()),

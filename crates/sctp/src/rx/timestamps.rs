@@ -1,0 +1,81 @@
+use crate::wire::Entry;
+use crate::wire::chunk::{StampArrival, Timestamp, TimestampEcho};
+use braidcast_core::{Instant, Writer};
+
+/// The timestamps of the peer that no SACK has told of yet, the newest of each path (decision 21).
+#[derive(Debug, Default)]
+pub(crate) struct Timestamps(Vec<(Timestamp, Instant)>);
+
+/// Microseconds of our clock, as timestamps have them.
+pub(crate) const fn micros(now: Instant) -> u32 {
+    (now.as_nanos() / 1000) as u32
+}
+
+impl Timestamps {
+    /// Paths that are remembered; further ones wait for the next SACK.
+    const MAX_PATHS: usize = 16;
+
+    /// One came.
+    pub(crate) fn on_arrival(&mut self, now: Instant, timestamp: Timestamp) {
+        if let Some(known) = self.0.iter_mut().find(|(known, _)| known.path == timestamp.path) {
+            *known = (timestamp, now);
+        } else if self.0.len() < Self::MAX_PATHS {
+            self.0.push((timestamp, now));
+        }
+    }
+
+    /// Appends what is to be told, as far as it fits in front of `end`.
+    pub(crate) fn emit(&mut self, now: Instant, end: usize, buf: &mut Vec<u8>) {
+        let room = end.saturating_sub(buf.len() + TimestampEcho::HEADER) / StampArrival::SIZE;
+        let count = room.min(self.0.len());
+        if count == 0 {
+            return;
+        }
+        let start = buf.len();
+        let mut w = Writer::new(buf);
+        TimestampEcho::begin(&mut w, count);
+        for (Timestamp { path, sent }, at) in self.0.drain(..count) {
+            let elapsed = u32::try_from((now - at).as_micros()).unwrap_or(u32::MAX);
+            StampArrival { path, sent, arrived: micros(at), elapsed }.emit(&mut w);
+        }
+        debug_assert_eq!(buf.len(), start + TimestampEcho::HEADER + count * StampArrival::SIZE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Chunk, RawChunk};
+
+    fn told(timestamps: &mut Timestamps, now: u64, room: usize) -> Vec<StampArrival> {
+        let mut buf = Vec::new();
+        timestamps.emit(Instant::from_millis(now), room, &mut buf);
+        if buf.is_empty() {
+            return Vec::new();
+        }
+        let raw = RawChunk { kind: buf[0], flags: 0, value: &buf[4..], bytes: &buf, offset: 0 };
+        let Ok(Chunk::TimestampEcho(echo)) = Chunk::parse(raw) else { panic!("{buf:?}") };
+        echo.arrivals.iter().collect()
+    }
+
+    #[test]
+    fn the_newest_of_each_path_is_told_once() {
+        let mut timestamps = Timestamps::default();
+        for (at, path, sent) in [(1, 0, 10), (2, 1, 11), (3, 0, 12)] {
+            timestamps.on_arrival(Instant::from_millis(at), Timestamp { path, sent });
+        }
+        let arrival = |path, sent, arrived, elapsed| StampArrival { path, sent, arrived, elapsed };
+        assert_eq!(told(&mut timestamps, 5, 100), [arrival(0, 12, 3000, 2000), arrival(1, 11, 2000, 3000)]);
+        assert_eq!(told(&mut timestamps, 5, 100), []);
+    }
+
+    #[test]
+    fn what_does_not_fit_waits_and_what_is_kept_is_bounded() {
+        let mut timestamps = Timestamps::default();
+        (0..1000).for_each(|path| timestamps.on_arrival(Instant::ZERO, Timestamp { path, sent: 0 }));
+        assert_eq!(timestamps.0.len(), Timestamps::MAX_PATHS);
+        assert_eq!(told(&mut timestamps, 0, 4 + 15), []);
+        assert_eq!(told(&mut timestamps, 0, 4 + 35).len(), 2);
+        assert_eq!(told(&mut timestamps, 0, 1000).len(), Timestamps::MAX_PATHS - 2);
+    }
+}

@@ -1,0 +1,82 @@
+use super::{Message, MessageKey, Piece, Promise, SendQueue};
+
+impl Message {
+    /// It goes for sure, whenever that is: a number that it has will be used.
+    const fn is_certain(&self) -> bool {
+        matches!(self.promise, Promise::Always) && self.deadline.is_none()
+    }
+}
+
+impl SendQueue {
+    /// The message that a chunk is cut from which leaves `lead` bytes of what waits to others, and how many bytes of it wait: the first one
+    /// in the stream whose turn it is with so much before it. `None`: so much does not wait there, or what is before it may be given up,
+    /// so that its number could be left out. Where a message must go on, or goes before all others, it is that.
+    pub(crate) fn peek_ahead(&self, lead: usize) -> Option<(MessageKey, usize)> {
+        let (head, left) = self.peek()?;
+        if lead == 0 || self.under_way.is_some() || self.express.front() == Some(&head) {
+            return Some((head, left));
+        }
+        let mut before = 0;
+        for &key in &self.streams[usize::from(self.get(head).stream)].waiting {
+            let message = self.get(key);
+            let left = message.payload.len() - message.taken;
+            let is_free = message.unordered || message.is_certain();
+            if !is_free {
+                return None;
+            }
+            if before >= lead {
+                return Some((key, left));
+            }
+            before += left;
+        }
+        None
+    }
+
+    /// Cuts a piece of at most `room` bytes off the message that [`peek_ahead`](Self::peek_ahead) names, and passes the turn on.
+    pub(crate) fn cut_ahead(&mut self, lead: usize, room: usize) -> Option<Piece> {
+        let (key, left) = self.peek_ahead(lead)?;
+        Some(self.cut_off(key, left.min(room)))
+    }
+
+    /// Gives the message `key` its number, and before that those of its stream which go before it their own: the receiver hands them out
+    /// in that order.
+    pub(super) fn number(&mut self, key: MessageKey) {
+        let &Message { stream: id, unordered, numbered, .. } = self.get(key);
+        if numbered {
+            return;
+        }
+        if unordered {
+            let next = &mut self.streams[usize::from(id)].next_unordered;
+            let message = &mut self.messages[key.place()];
+            message.numbered = true;
+            if self.interleaving {
+                (message.number, *next) = (*next, next.wrapping_add(1));
+            }
+            return;
+        }
+        let Self { streams, messages, .. } = self;
+        let stream = &mut streams[usize::from(id)];
+        let next = &mut stream.next_ordered;
+        let mut give = |key: MessageKey| {
+            let message = &mut messages[key.place()];
+            if !message.unordered && !message.numbered {
+                (message.number, message.numbered) = (*next, true);
+                *next = next.wrapping_add(1);
+            }
+        };
+        // One that goes before all others is in no line.
+        let place = stream.waiting.iter().position(|&it| it == key);
+        stream.waiting.iter().take(place.unwrap_or_default()).copied().for_each(&mut give);
+        give(key);
+    }
+
+    /// Takes the message `key` out of the line of the stream `id`.
+    pub(super) fn take_off(&mut self, id: u16, key: MessageKey) {
+        let waiting = &mut self.streams[usize::from(id)].waiting;
+        if waiting.front() == Some(&key) {
+            waiting.pop_front();
+        } else {
+            waiting.retain(|&it| it != key);
+        }
+    }
+}
