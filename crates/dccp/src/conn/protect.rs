@@ -4,10 +4,9 @@
 
 use super::{Connection, Control, Phase};
 use crate::api::{CloseReason, Event, Options, SecurityOptions};
-use crate::ccid::Permit;
 use crate::wire::option::kind as option;
 use crate::wire::{Kind, Opt, Packet, Reset, ResetCode};
-use braidcast_core::{Ecn, Instant, Rng};
+use braidcast_core::{Instant, Rng};
 use braidcast_secure::{
     Carrier, Content, Courier, Disagreement, Guard, GuardError, OVERHEAD, Offer, Opener, Refused, Role, Roles,
     Standing, State, Transcript,
@@ -16,9 +15,9 @@ use core::time::Duration;
 use std::sync::Arc;
 
 /// Bytes of a fragment of key messages at most, so that it fits whatever the path carries.
-const FRAGMENT: usize = 900;
+pub(super) const FRAGMENT: usize = 900;
 /// Bytes that are worth a packet while key messages and all that opens a connection must share it.
-const LEAST_FRAGMENT: usize = 64;
+pub(super) const LEAST_FRAGMENT: usize = 64;
 /// A key message that nobody acknowledges goes again after this, or two round trips.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -123,6 +122,16 @@ impl Protection {
     /// Whether messages of the application may go.
     fn may_seal(&self) -> bool {
         self.guard.as_ref().is_some_and(Guard::may_seal)
+    }
+
+    /// Length of the fragment of key messages that is due, of `room` bytes at most.
+    pub(super) fn next_key_message(&self, room: usize) -> Option<usize> {
+        self.courier.next_len(room)
+    }
+
+    /// Appends it, as it leaves now.
+    pub(super) fn take_key_message(&mut self, now: Instant, room: usize, fragment: &mut Vec<u8>) {
+        self.courier.poll(now, room, fragment);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -344,11 +353,14 @@ impl Connection {
         self.protection.as_ref()?.poll_timeout()
     }
 
+    /// A Reset in clear that nothing authentic has belied in time, and its text.
+    pub(super) fn take_believed_reset(&mut self, now: Instant) -> Option<(Reset, Vec<u8>)> {
+        let it = self.protection.as_mut().filter(|_| !matches!(self.phase, Phase::Closed { .. }))?;
+        it.doubt.take_if(|(until, ..)| *until <= now).map(|(_, reset, text)| (reset, text))
+    }
+
     pub(super) fn handle_key_timeout(&mut self, now: Instant) {
         let Some(it) = self.protection.as_mut().filter(|_| !matches!(self.phase, Phase::Closed { .. })) else { return };
-        if let Some((_, reset, text)) = it.doubt.take_if(|(until, ..)| *until <= now) {
-            return self.handle_reset(reset, &text);
-        }
         if it.deadline.take_if(|until| *until <= now).is_some() {
             return self.refuse_because(&GuardError::Silent);
         }
@@ -360,34 +372,5 @@ impl Connection {
             Ok(()) => self.tend_keys(),
             Err(error) => self.refuse_because(&error),
         }
-    }
-
-    /// Sends a fragment of key messages, if congestion control lets one go. They go before all other data.
-    pub(super) fn send_key_messages(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Ecn> {
-        if !self.has_key_messages() || !self.may_send_data() || self.pace.is_some_and(|at| at > now) {
-            return None;
-        }
-        let partly_open = matches!(self.phase, Phase::PartOpen { .. });
-        let room = self.path_size.current().saturating_sub(self.framing());
-        let behind_ack = room.saturating_sub(24 + self.ack_options_len());
-        let with_ack = behind_ack >= LEAST_FRAGMENT;
-        if partly_open && !with_ack {
-            return None; // Until the cookie is gone.
-        }
-        let room = if with_ack { behind_ack } else { room.saturating_sub(24) }.min(FRAGMENT);
-        let len = self.protection.as_ref()?.courier.next_len(room)?;
-        match self.sender.permit(now, len) {
-            Permit::Now => {}
-            Permit::At(at) => {
-                self.pace = Some(at);
-                return None;
-            }
-            Permit::Wait => return None,
-        }
-        let mut fragment = Vec::with_capacity(len);
-        self.protection.as_mut()?.courier.poll(now, room, &mut fragment);
-        let ack = self.numbers.acknowledgeable.get();
-        let kind = if with_ack { Kind::DataAck { ack } } else { Kind::Data };
-        Some(self.finish(now, kind, 0, (&fragment, Content::Handshake), None, buf))
     }
 }

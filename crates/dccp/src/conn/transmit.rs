@@ -1,4 +1,5 @@
 use super::path_size::FILLING;
+use super::protect::{FRAGMENT, LEAST_FRAGMENT};
 use super::{Connection, Control, Phase};
 use crate::api::State;
 use crate::ccid::{Permit, Sent};
@@ -82,6 +83,35 @@ impl Connection {
             self.build(now, &control, buf)
         };
         Some(ecn)
+    }
+
+    /// Sends a fragment of key messages, if congestion control lets one go. They go before all other data.
+    fn send_key_messages(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Ecn> {
+        if !self.has_key_messages() || !self.may_send_data() || self.pace.is_some_and(|at| at > now) {
+            return None;
+        }
+        let partly_open = matches!(self.phase, Phase::PartOpen { .. });
+        let room = self.path_size.current().saturating_sub(self.framing());
+        let behind_ack = room.saturating_sub(24 + self.ack_options_len());
+        let with_ack = behind_ack >= LEAST_FRAGMENT;
+        if partly_open && !with_ack {
+            return None; // Until the cookie is gone.
+        }
+        let room = if with_ack { behind_ack } else { room.saturating_sub(24) }.min(FRAGMENT);
+        let len = self.protection.as_ref()?.next_key_message(room)?;
+        match self.sender.permit(now, len) {
+            Permit::Now => {}
+            Permit::At(at) => {
+                self.pace = Some(at);
+                return None;
+            }
+            Permit::Wait => return None,
+        }
+        let mut fragment = Vec::with_capacity(len);
+        self.protection.as_mut()?.take_key_message(now, room, &mut fragment);
+        let ack = self.numbers.acknowledgeable.get();
+        let kind = if with_ack { Kind::DataAck { ack } } else { Kind::Data };
+        Some(self.finish(now, kind, 0, (&fragment, Content::Handshake), None, buf))
     }
 
     fn is_ack_due(&self, now: Instant) -> bool {

@@ -115,7 +115,7 @@ impl<'a> Model<'a> {
             self.next += 1;
         }
         self.scheduler.on_acknowledged();
-        let emits = |path: &Emitter| tick % path.delay == 0 && self.held.len() < self.room;
+        let emits = |path: &Emitter| tick.is_multiple_of(path.delay) && self.held.len() < self.room;
         let mut left: Vec<usize> = self.paths.iter().map(|it| if emits(it) { it.capacity } else { 0 }).collect();
         while left.iter().any(|&left| left > 0) {
             self.fill();
