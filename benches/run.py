@@ -112,7 +112,7 @@ def before_peers(ours, before):
     bulk, live = {}, {}
     for port, (row, (both, sender)) in enumerate(rows.items(), 7701):
         for name, program in programs.items():
-            both_too = both or plain[name]
+            both_too = f"{both} {plain[name]}"
             bulk[row, name] = Bulk(
                 f"{program} perf server 127.0.0.1:{port} {both_too}",
                 f"{program} perf client 127.0.0.1:{port} --bytes {500 * MB} {both_too} {sender}", 500 * MB)
