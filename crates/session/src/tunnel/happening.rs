@@ -14,7 +14,7 @@ pub enum Happening {
     Disconnected(LinkId, Farewell),
     /// Somebody could not be connected with, as protection was not to be agreed on.
     TurnedAway(Farewell),
-    /// A new flow needs a socket towards this address; answer with [`Tunnel::give_socket`].
+    /// A new flow needs a socket towards this address; answer with [`Tunnel::give_socket`](super::Tunnel::give_socket).
     WantSocket(LinkId, FlowId, SocketAddr),
     /// A flow was forgotten; its socket is free.
     FreeSocket(SocketId),

@@ -174,8 +174,10 @@ fn every_controller_fills_a_link_and_comes_back_after_losses() {
             (share, transfer.sender(0).stats())
         };
         let (clean, stats) = run(0.0);
+        // SCReAM alone leaves the queue before it is full.
+        let fills_queue = cc != Algorithm::Scream;
         assert!(
-            clean > 0.95 && stats.recoveries > 0 && stats.timeouts == 0,
+            clean > 0.95 && (stats.recoveries > 0) == fills_queue && stats.timeouts == 0,
             "{name}: {clean:.3} of the link, {stats:?}"
         );
         let (lossy, _) = run(0.005);
