@@ -9,8 +9,8 @@ impl Message {
 
 impl SendQueue {
     /// The message that a chunk is cut from which leaves `lead` bytes of what waits to others, and how many bytes of it wait: the first one
-    /// in the stream whose turn it is with so much before it. `None`: so much does not wait there, or what is before it may be given up,
-    /// so that its number could be left out. Where a message must go on, or goes before all others, it is that.
+    /// in the stream whose turn it is with so much before it. `None`: so much does not wait there, or it or what is before it may be given
+    /// up, so that numbers could be left out. Where a message must go on, or goes before all others, it is that.
     pub(crate) fn peek_ahead(&self, lead: usize) -> Option<(MessageKey, usize)> {
         let (head, left) = self.peek()?;
         if lead == 0 || self.under_way.is_some() || self.express.front() == Some(&head) {
@@ -20,8 +20,10 @@ impl SendQueue {
         for &key in &self.streams[usize::from(self.get(head).stream)].waiting {
             let message = self.get(key);
             let left = message.payload.len() - message.taken;
-            let is_free = message.unordered || message.is_certain();
-            if !is_free {
+            // Who gives up a message with a number has the receiver skip all lower ones of its kind (RFC 8260 §2.3.1), also one that is
+            // there in part. Unordered DATA has no numbers.
+            let has_number = self.interleaving || !message.unordered;
+            if has_number && !message.is_certain() {
                 return None;
             }
             if before >= lead {
