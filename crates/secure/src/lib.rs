@@ -29,7 +29,7 @@ mod secret;
 pub mod tls;
 
 pub use cipher::{Cipher, Ciphers, Failed, Keys, NONCE, Suite, TAG};
-pub use courier::Courier;
+pub use courier::{Courier, NoFragment};
 pub use exchange::{Agreement, Carrier, Exchange, Fingerprint, KeyKind, Method, Peer, Refused, Role, Transcript};
 pub use guard::{Guard, GuardError, Standing, State};
 pub use limits::Limits;

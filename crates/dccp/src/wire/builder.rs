@@ -69,7 +69,7 @@ impl<'a> Builder<'a> {
         head.finish(buf, checksum);
     }
 
-    /// Pads the options and fills in the offset; the caller appends the data, and [`Head::finish`] follows.
+    /// Pads the options and fills in the offset; the caller appends the data, and `Head::finish` follows.
     ///
     /// # Panics
     /// As [`finish`](Self::finish).
