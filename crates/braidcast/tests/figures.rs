@@ -6,11 +6,10 @@
 )]
 
 mod common;
-use common::{Running, Test, free_ports, transport_stream};
+use common::{Running, Test, browser, free_ports, transport_stream};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 const SCHEMA: &str = include_str!("../../../docs/figures.schema.json");
@@ -108,19 +107,6 @@ fn promtool(text: &str) {
     assert!(child.wait().unwrap().success(), "promtool check metrics");
 }
 
-/// What a browser makes of the page until the server has gone.
-fn browse(dir: &Path, port: u16) -> String {
-    let chromium = Command::new("chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--virtual-time-budget=1500"])
-        .arg(format!("--user-data-dir={}", dir.join("profile").display()))
-        .args(["--dump-dom", &format!("http://127.0.0.1:{port}/")])
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .expect("chromium; tools/setup.sh test installs it");
-    String::from_utf8(chromium.stdout).unwrap()
-}
-
 #[test]
 fn too_much_for_the_paths_is_seen_in_every_view_and_said_in_words() {
     let dir = tempfile::tempdir().unwrap();
@@ -142,7 +128,8 @@ fn too_much_for_the_paths_is_seen_in_every_view_and_said_in_words() {
     let open = get(metrics, "/metrics", "Accept: application/openmetrics-text; version=1.0.0\r\n");
     assert!(open.contains("application/openmetrics-text") && open.ends_with("# EOF\n"), "{open}");
     assert!(get(metrics, "/", "").starts_with("HTTP/1.1 404") && get(web, "/metrics", "").starts_with("HTTP/1.1 404"));
-    let page = browse(dir.path(), web);
+    // Until the server has gone.
+    let page = browser::document(&format!("http://127.0.0.1:{web}/"), 1500);
     let figures = page.split_once("data-figures=\"").map(|(_, rest)| rest.split('"').next().unwrap());
     assert!(figures.is_some_and(|count| count.parse::<u32>().unwrap() >= 3), "{page}");
     // A browser's own clock stands still while events come, so that it looks when the stream has ended.

@@ -1,9 +1,8 @@
 //! `--trace` and `viz`, with the real programs and a real browser.
 
 mod common;
-use common::{Running, Test, free_port, free_ports, transport_stream};
+use common::{Running, Test, browser, free_port, free_ports, transport_stream};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// A stream of three seconds over two emulated networks, one of which loses every tenth packet; both ends leave traces.
 fn traced(dir: &Path) {
@@ -22,16 +21,7 @@ fn traced(dir: &Path) {
 
 /// What a browser makes of a page: its document after the script has run.
 fn browse(page: &Path, place: &str) -> String {
-    let profile = tempfile::tempdir().unwrap();
-    let chromium = Command::new("chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--virtual-time-budget=4000"])
-        .arg(format!("--user-data-dir={}", profile.path().display()))
-        .args(["--window-size=1400,900", "--dump-dom", &format!("file://{}#{place}", page.display())])
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .expect("chromium; tools/setup.sh test installs it");
-    String::from_utf8(chromium.stdout).unwrap()
+    browser::document(&format!("file://{}#{place}", page.display()), 4000)
 }
 
 #[test]

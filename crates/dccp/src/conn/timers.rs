@@ -56,6 +56,7 @@ impl Connection {
             self.key_timeout(),
             self.path_size.timer().filter(|_| matches!(self.phase, Phase::Open)),
         ];
+        // A third cheaper than `flatten`, after each packet.
         times.into_iter().fold(None, |first, at| first.into_iter().chain(at).min())
     }
 

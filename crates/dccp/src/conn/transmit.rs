@@ -99,19 +99,23 @@ impl Connection {
         }
         let room = if with_ack { behind_ack } else { room.saturating_sub(24) }.min(FRAGMENT);
         let len = self.protection.as_ref()?.next_key_message(room)?;
-        match self.sender.permit(now, len) {
-            Permit::Now => {}
-            Permit::At(at) => {
-                self.pace = Some(at);
-                return None;
-            }
-            Permit::Wait => return None,
+        if !self.is_let_go(now, len) {
+            return None;
         }
         let mut fragment = Vec::with_capacity(len);
         self.protection.as_mut()?.take_key_message(now, room, &mut fragment);
         let ack = self.numbers.acknowledgeable.get();
         let kind = if with_ack { Kind::DataAck { ack } } else { Kind::Data };
         Some(self.finish(now, kind, 0, (&fragment, Content::Handshake), None, buf))
+    }
+
+    /// Whether congestion control lets a packet with `len` bytes go now; if it says when, that is waited for.
+    fn is_let_go(&mut self, now: Instant, len: usize) -> bool {
+        let permit = self.sender.permit(now, len);
+        if let Permit::At(at) = permit {
+            self.pace = Some(at);
+        }
+        permit == Permit::Now
     }
 
     fn is_ack_due(&self, now: Instant) -> bool {
@@ -142,13 +146,8 @@ impl Connection {
                 return Some(self.build(now, &Control::Ack, buf));
             }
         }
-        match self.sender.permit(now, len) {
-            Permit::Now => {}
-            Permit::At(at) => {
-                self.pace = Some(at);
-                return None;
-            }
-            Permit::Wait => return None,
+        if !self.is_let_go(now, len) {
+            return None;
         }
         let ack = self.numbers.acknowledgeable.get();
         let kind = |len| {

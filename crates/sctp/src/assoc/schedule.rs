@@ -89,7 +89,7 @@ impl Open {
     fn open_only(&mut self, now: Instant, only: PathIndex, new_data: bool) -> Option<What> {
         let active = self.paths[only].rank().is_some();
         let ready = active && self.path_has_room(only) && self.paths[only].is_paced_in(now);
-        self.choose(now, Some(only).filter(|_| ready).into_iter());
+        self.choose(now, ready.then_some(only).into_iter());
         (self.refused, self.lead) = (Avoided::default(), 0);
         if !self.ledger.has_no_repeats() && (ready || (active && self.unheld_packet)) {
             return Some(What::Repeat);

@@ -63,6 +63,14 @@ fn counters(registry: &mut Registry, name: &str, help: &str) -> Counters {
     family
 }
 
+/// Counts of what was given up, by reason.
+fn fill_reasons(dropped: &Counters, labels: &Labels, reasons: &[(&str, u64)]) {
+    for &(reason, count) in reasons {
+        let labels: Labels = labels.iter().cloned().chain([("reason", reason.to_owned())]).collect();
+        dropped.get_or_create(&labels).inc_by(count);
+    }
+}
+
 fn fill(registry: &mut Registry, figures: &Figures) {
     let info = gauges(registry, "build_info", "The version at work");
     let version = env!("CARGO_PKG_VERSION").to_owned();
@@ -170,10 +178,7 @@ fn fill_frames(registry: &mut Registry, streams: &[StreamFigures]) {
                 ("refused", kind.total.dropped_refused),
                 ("on_the_way", kind.total.dropped_on_the_way),
             ];
-            for (reason, count) in reasons {
-                let labels: Labels = labels.iter().cloned().chain([("reason", reason.to_owned())]).collect();
-                dropped.get_or_create(&labels).inc_by(count);
-            }
+            fill_reasons(&dropped, &labels, &reasons);
         }
     }
 }
@@ -196,10 +201,7 @@ fn fill_flows(registry: &mut Registry, streams: &[StreamFigures]) {
                 ("crowded_out", flow.dropped_crowded_out),
                 ("too_long", flow.dropped_too_long),
             ];
-            for (reason, count) in reasons {
-                let labels: Labels = labels.iter().cloned().chain([("reason", reason.to_owned())]).collect();
-                dropped.get_or_create(&labels).inc_by(count);
-            }
+            fill_reasons(&dropped, &labels, &reasons);
         }
     }
 }

@@ -136,17 +136,21 @@ fn what_goes_ahead_has_the_number_of_its_place() {
 }
 
 #[test]
-fn nothing_overtakes_an_ordered_message_that_may_be_given_up() {
+fn nothing_overtakes_a_numbered_message_that_may_be_given_up() {
     let mut queue = queue(true);
     let brief = SendOptions { reliability: Reliability::Lifetime(Duration::from_secs(1)), ..on(3) };
     queue.push(Instant::ZERO, &[0; 10], on(3));
     queue.push(Instant::ZERO, &[1; 10], brief);
     queue.push(Instant::ZERO, &[2; 10], on(3));
     assert_eq!(ahead(&mut queue, &[10, 5, 0, 0, 0]), [None, None, Some((0, 0)), Some((1, 1)), Some((2, 2))]);
-    // Without an order there is nothing to keep.
     let brief = SendOptions { unordered: true, ..brief };
     (0..3).for_each(|n| queue.push(Instant::ZERO, &[n; 10], brief));
-    assert_eq!(ahead(&mut queue, &[20, 0, 0]), [Some((0, 2)), Some((1, 0)), Some((2, 1))]);
+    assert_eq!(ahead(&mut queue, &[20, 0, 0, 0]), [None, Some((0, 0)), Some((1, 1)), Some((2, 2))]);
+    // Unordered DATA has no numbers, so that nothing is skipped with it.
+    let mut queue = ordered(false, StreamOrder::Priority);
+    (0..3).for_each(|n| queue.push(Instant::ZERO, &[n; 10], brief));
+    let bytes = |piece: &Option<(u32, u8)>| piece.map(|(_, byte)| byte);
+    assert_eq!(ahead(&mut queue, &[20, 0, 0]).iter().map(bytes).collect::<Vec<_>>(), [Some(2), Some(0), Some(1)]);
 }
 
 #[test]
