@@ -51,7 +51,7 @@ impl TraceFile {
         let age = jiff::SignedDuration::from_nanos(i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
         let wall_clock = jiff::Timestamp::now().checked_sub(age).map_or_else(|_| String::new(), |at| at.to_string());
         let title = format!("braidcast {command}");
-        let header = QlogHeader { title: &title, vantage: command, wall_clock: &wall_clock };
+        let header = QlogHeader { title: &title, vantage: command, wall_clock: &wall_clock, simulated: false };
         let writer = QlogWriter::new(Vec::new(), &header).map_err(|e| refused(&e))?;
         let (batches, waiting) = sync_channel(MOST_WAITING);
         let state = State { writer, batches: Some(batches), handed: now, left_out: 0 };
