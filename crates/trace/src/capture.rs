@@ -41,6 +41,8 @@ pub struct Heard<'a> {
     pub payload: &'a [u8],
     /// Bytes that were not captured.
     pub missing: u32,
+    /// The interface that it passed, by its place in the capture.
+    pub interface: u32,
 }
 
 /// An interface's link type, and the unit of its times: a power of ten, or of two.
@@ -75,6 +77,7 @@ struct Raw {
     at: u128,
     outgoing: Option<bool>,
     missing: u32,
+    interface: u32,
 }
 
 impl CaptureReader {
@@ -125,6 +128,7 @@ impl CaptureReader {
                     at: Instant::from_nanos(at),
                     outgoing: raw.outgoing.or(it.outgoing),
                     missing: raw.missing,
+                    interface: raw.interface,
                     ..it
                 });
                 return Ok(found);
@@ -203,7 +207,13 @@ fn take(
             let len = (it.caplen as usize).min(it.data.len());
             keep(&it.data[..len]);
             let at = interface.nanos(ticks)?;
-            return Ok(Some(Raw { link: interface.link, at, outgoing, missing: it.origlen.saturating_sub(it.caplen) }));
+            return Ok(Some(Raw {
+                link: interface.link,
+                at,
+                outgoing,
+                missing: it.origlen.saturating_sub(it.caplen),
+                interface: it.if_id,
+            }));
         }
         PcapBlockOwned::LegacyHeader(it) => {
             let unit = if it.is_nanosecond_precision() { 9 } else { 6 };
@@ -216,7 +226,7 @@ fn take(
             let fraction = if interface.unit == 9 { 1 } else { 1000 };
             let at = u128::from(it.ts_sec) * 1_000_000_000 + u128::from(it.ts_usec) * fraction;
             let missing = it.origlen.saturating_sub(it.caplen);
-            return Ok(Some(Raw { link: interface.link, at, outgoing: None, missing }));
+            return Ok(Some(Raw { link: interface.link, at, outgoing: None, missing, interface: 0 }));
         }
         PcapBlockOwned::NG(_) => {}
     }
@@ -271,5 +281,5 @@ fn slice(link: Linktype, frame: &[u8]) -> Option<Heard<'_>> {
         None => (Carrier::Ip(payload.ip_number.0), [0, 0], payload.payload),
     };
     let (from, to) = (SocketAddr::new(from, ports[0]), SocketAddr::new(to, ports[1]));
-    Some(Heard { at: Instant::ZERO, outgoing, from, to, carrier, payload: bytes, missing: 0 })
+    Some(Heard { at: Instant::ZERO, outgoing, from, to, carrier, payload: bytes, missing: 0, interface: 0 })
 }

@@ -309,7 +309,7 @@ fn node(address: &str) -> Result<u64, String> {
         [flat] => flat.parse().map_err(|_| wrong()),
         _ => {
             let dotted = node.parse::<IpAddr>().is_ok() || parts.iter().all(|part| part.parse::<u16>().is_ok());
-            let fold = || parts.iter().fold(0u64, |sum, part| sum << 16 | part.parse::<u64>().unwrap_or(0) + 1);
+            let fold = || parts.iter().fold(0u64, |sum, part| (sum << 16) + part.parse::<u64>().unwrap_or(0) + 1);
             if dotted && parts.len() <= 3 { Ok(fold()) } else { Err(wrong()) }
         }
     }

@@ -41,7 +41,8 @@ struct Association {
     local_tag: Option<u32>,
     peer_tag: Option<u32>,
     opened: bool,
-    paths: Vec<(SocketAddr, SocketAddr)>,
+    /// Addresses here and there; packets of one path pass one interface.
+    paths: Vec<(SocketAddr, SocketAddr, u32)>,
     /// What was sent from here and is not cumulatively acknowledged, by its number from the first on: over which path, and whether a gap
     /// block acknowledged it.
     out: BTreeMap<i64, (u16, bool)>,
@@ -68,10 +69,10 @@ impl Association {
         }
     }
 
-    fn path(&mut self, here: SocketAddr, there: SocketAddr) -> PathId {
-        let known = self.paths.iter().position(|path| *path == (here, there));
+    fn path(&mut self, path: (SocketAddr, SocketAddr, u32)) -> PathId {
+        let known = self.paths.iter().position(|known| *known == path);
         let place = known.unwrap_or_else(|| {
-            self.paths.push((here, there));
+            self.paths.push(path);
             self.paths.len() - 1
         });
         PathId(place.min(250) as u16)
@@ -185,7 +186,7 @@ impl Listener {
                 };
                 self.by_tag.insert(init.initiate_tag, (place, !outgoing));
             }
-            self.associations[place].hear(heard.at, (here, there), outgoing, &chunk, tell);
+            self.associations[place].hear(heard.at, (here, there, heard.interface), outgoing, &chunk, tell);
         }
         self.encrypted += u64::from(encrypted);
         true
@@ -259,7 +260,7 @@ impl Association {
     fn hear(
         &mut self,
         at: Instant,
-        (here, there): (SocketAddr, SocketAddr),
+        path: (SocketAddr, SocketAddr, u32),
         outgoing: bool,
         chunk: &Chunk<'_>,
         tell: &mut dyn FnMut(&Record),
@@ -270,7 +271,7 @@ impl Association {
             self.opened = true;
             tell(SctpEvent::Opened { local_tag, peer_tag });
         }
-        let path = self.path(here, there);
+        let path = self.path(path);
         let mut data = |it: &mut Self, tsn, payload: &[u8], stream| {
             let bytes = u16::try_from(payload.len()).unwrap_or(u16::MAX);
             if outgoing {

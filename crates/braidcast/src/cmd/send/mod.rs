@@ -7,7 +7,7 @@ mod throttle;
 use super::links::{Change, Links};
 use super::security::Security;
 use super::service::Service;
-use super::watch::{Advice, Load, Meter, Stream, Watch};
+use super::watch::{Advice, Carried, Load, Meter, Stream, Watch};
 use super::{common, paths};
 use crate::args::{Common, SendArgs, values};
 use crate::failure::{Failure, Outcome};
@@ -103,7 +103,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         ));
     }
     let links = Links::open(plans, Carrier::Udp, &mut driver, &live)?;
-    let mut watch = Watch::open(&args.watch, "send", driver.now())?;
+    let mut watch = Watch::open(&args.watch, "send", &mut driver, Carried::Sctp)?;
     watch.open_figures(&args.figures, common.json.then_some("--json"), &live)?;
     process::drop_privileges()?;
     let options = SenderOptions {
