@@ -12,6 +12,7 @@ mod frames;
 mod gaps;
 mod page;
 mod passages;
+mod perfetto;
 mod rows;
 
 pub use capture::Listener;

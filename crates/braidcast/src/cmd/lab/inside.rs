@@ -132,7 +132,7 @@ impl Traces {
                 let flow = ends[0].0.strip_suffix(".sender").unwrap_or(&ends[0].0);
                 let page = self.base.with_extension(format!("{flow}.html"));
                 let paths = ends.iter().map(|(_, path, _)| path.clone()).collect();
-                pages.push(viz::show(paths, Some(&page), None, &live)?.page);
+                pages.push(viz::show(paths, viz::Form::Page(Some(&page)), None, &live)?.page);
             }
             if args.open {
                 pages.iter().for_each(|page| viz::open(page, &live));

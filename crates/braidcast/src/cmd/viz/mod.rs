@@ -37,15 +37,19 @@ struct Group {
 pub(super) fn run(args: &VizArgs, common: &Common) -> Outcome {
     let live = Live::new(common.quiet);
     let groups = group(&args.files)?;
-    if groups.len() > 1 && args.out.is_some() {
+    if groups.len() > 1 && (args.out.is_some() || args.perfetto.is_some()) {
         return Err(Failure::usage(
             format!("these traces are of {} associations, and each has a page of its own", groups.len()),
-            "leave out --out, or give the traces of one association",
+            "leave out --out and --perfetto, or give the traces of one association",
         ));
     }
     let mut pages = Vec::new();
     for group in groups {
-        let page = show(group.traces, args.out.as_deref(), args.flow.as_ref(), &live)?;
+        let form = match &args.perfetto {
+            Some(path) => Form::Perfetto(path),
+            None => Form::Page(args.out.as_deref()),
+        };
+        let page = show(group.traces, form, args.flow.as_ref(), &live)?;
         if args.open {
             open(&page.page, &live);
         }
@@ -79,8 +83,17 @@ fn group(files: &[PathBuf]) -> Outcome<Vec<Group>> {
     Ok(groups)
 }
 
-/// Makes the page of one association: `page`, or beside the first trace. `flow`: which of a simulator's.
-pub(super) fn show(traces: Vec<PathBuf>, page: Option<&Path>, flow: Option<&FlowName>, live: &Live) -> Outcome<Page> {
+/// What is made.
+#[derive(Clone, Copy)]
+pub(super) enum Form<'a> {
+    /// A page here, or beside the first trace.
+    Page(Option<&'a Path>),
+    /// Chrome's trace format.
+    Perfetto(&'a Path),
+}
+
+/// Shows one association. `flow`: which of a simulator's.
+pub(super) fn show(traces: Vec<PathBuf>, form: Form<'_>, flow: Option<&FlowName>, live: &Live) -> Outcome<Page> {
     let mut exchange = Exchange::default();
     let mut simulated = true;
     for path in &traces {
@@ -103,12 +116,19 @@ pub(super) fn show(traces: Vec<PathBuf>, page: Option<&Path>, flow: Option<&Flow
         name.push(".html");
         PathBuf::from(name)
     });
-    let page = page.map(Path::to_owned).or(beside).unwrap_or_default();
+    let (page, flag) = match form {
+        Form::Page(page) => (page.map(Path::to_owned).or(beside).unwrap_or_default(), "--out"),
+        Form::Perfetto(path) => (path.to_owned(), "--perfetto"),
+    };
     let refused = |e: std::io::Error| {
-        Failure::new(format!("cannot write {}: {e}", page.display()), "choose another file with --out")
+        Failure::new(format!("cannot write {}: {e}", page.display()), format!("choose another file with {flag}"))
     };
     let out = BufWriter::new(File::create(&page).map_err(refused)?);
-    exchange.page(&title, out).map_err(refused)?;
+    match form {
+        Form::Page(_) => exchange.page(&title, out),
+        Form::Perfetto(_) => exchange.perfetto(&title, out),
+    }
+    .map_err(refused)?;
     Ok(Page { page, traces, packets })
 }
 
