@@ -22,14 +22,14 @@ impl Connection {
     /// The next packet, and after data more of the same size, to be handed to the kernel at once.
     pub(crate) fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         buf.clear();
-        let plain = self.plain_data_len(now);
         let mut ecn = self.next_packet(now, buf)?;
         while buf.is_empty() {
             ecn = self.next_packet(now, buf)?; // Its keys were used up: the connection ends.
         }
         let (size, mut segments, mut segment_size) = (buf.len(), 1, None);
+        let plain = Header::is_plain_data(buf, self.data_header_len());
         // Whether a packet is the shorter one that must be the last shows in `buf`.
-        while plain == Some(size)
+        while plain
             && segments < self.options.max_segments
             && buf.len() == segments * size
             && buf.len() + size <= MAX_BATCH
@@ -53,10 +53,17 @@ impl Connection {
             && !with_ack
             && !self.features.is_due()
             && !self.options.ecn_nonce;
+        if !plain {
+            return None;
+        }
+        let header = self.data_header_len();
+        self.certain_len(now).map(|len| header + self.framing() + len)
+    }
+
+    /// Bytes before the data of a packet that is data and nothing else.
+    fn data_header_len(&self) -> usize {
         let header = if self.features.value(Place::Local, number::ALLOW_SHORT_SEQNOS) == 1 { 12 } else { 16 };
-        let checksum = if self.options.data_checksum { 8 } else { 0 };
-        let framing = self.framing();
-        self.certain_len(now).filter(|_| plain).map(|len| header + framing + len + if len > 0 { checksum } else { 0 })
+        header + if self.options.data_checksum { 8 } else { 0 }
     }
 
     /// Whether an NDP Count goes on the next packet.

@@ -191,8 +191,6 @@ impl Sender {
         self.rates.on_delivered(now, at, stamp, self.window.bytes(1));
         self.pipe = self.pipe.saturating_sub(1);
         self.counts.acked += 1;
-        self.rtt.restore_rto();
-        self.timeout = Some(now + self.rtt.rto() + DELAYED_ACK);
         // RFC 4340 §11.7.2: which drops count as congestion.
         let congested = match dropped {
             None | Some(DropCode::ProtocolConstraints | DropCode::NotListening) => marked,
@@ -368,6 +366,7 @@ impl ccid::Sender for Sender {
             self.note_dropped(feedback);
         }
         let (mut high, mut acked, mut unmarked) = (feedback.ack, 0, 0);
+        let before = self.counts.acked;
         for run in feedback.options.ack_vector_runs() {
             let low = back(high, u64::from(run.len) - 1);
             if let (true, Some((from, count))) = (run.state.arrived(), self.overlap(low, high)) {
@@ -378,6 +377,10 @@ impl ccid::Sender for Sender {
                 }
             }
             high = back(low, 1);
+        }
+        if self.counts.acked > before {
+            self.rtt.restore_rto();
+            self.timeout = Some(now + self.rtt.rto() + DELAYED_ACK);
         }
         self.find_losses(now);
         self.grow(now, unmarked, measured);
