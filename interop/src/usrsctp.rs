@@ -22,6 +22,74 @@ pub fn find(program: &str) -> Option<PathBuf> {
     None
 }
 
+/// Builds the program of ours in `programs/NAME.c`, on `libusrsctp-dev`, into `folder`; `None` where the library or a C compiler is not
+/// installed and the caller may skip.
+///
+/// # Panics
+/// As [`find`]; if it cannot be built.
+pub fn build(name: &str, folder: &Path) -> Option<PathBuf> {
+    let missing = if Path::new("/usr/include/usrsctp.h").exists() {
+        None
+    } else {
+        Some("libusrsctp-dev is not installed (tools/setup.sh test installs it)")
+    };
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(name).with_extension("c");
+    let program = folder.join(name);
+    let built =
+        || Command::new("cc").arg("-O1").arg("-o").arg(&program).arg(&source).args(["-lusrsctp", "-lpthread"]).status();
+    let missing = missing.or_else(|| match built() {
+        Ok(status) => {
+            assert!(status.success(), "cc {}: {status}", source.display());
+            None
+        }
+        Err(_) => Some("there is no cc"),
+    });
+    let Some(missing) = missing else { return Some(program) };
+    assert!(std::env::var_os("BRAIDCAST_REQUIRE_TOOLS").is_none(), "{missing}");
+    eprintln!("skipped: {missing}");
+    None
+}
+
+/// A program of ours that runs until it is dropped, and what it says, line by line.
+#[derive(Debug)]
+pub struct Telling {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Telling {
+    /// Starts `program`.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn start(program: &Path, args: &[&str]) -> io::Result<Self> {
+        let mut child = Command::new(program).args(args).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        let output = child.stdout.take().map(BufReader::new).ok_or(io::ErrorKind::BrokenPipe)?;
+        let (found, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                if found.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Self { child, lines })
+    }
+
+    /// The next line, if it has said one.
+    pub fn line(&self) -> Option<String> {
+        self.lines.try_recv().ok()
+    }
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// A port for UDP encapsulation that nothing on the loopback uses now.
 #[expect(clippy::disallowed_types, reason = "real peers need real ports")]
 pub fn free_port() -> io::Result<u16> {

@@ -1,9 +1,11 @@
 //! usrsctp, in a process of its own, over UDP encapsulation on the loopback.
 
-use braidcast_core::Rng;
+use braidcast_core::{Rng, Route, SocketId};
+use braidcast_driver::Bind;
 use braidcast_interop::Ours;
-use braidcast_interop::usrsctp::{Received, Running, find, free_port};
-use braidcast_sctp::{AssociationId, CloseReason, Event, Options, SendError, SendOptions};
+use braidcast_interop::usrsctp::{Received, Running, Telling, build, find, free_port};
+use braidcast_sctp::{Association, AssociationId, CloseReason, Event, Options, PathState, SendError, SendOptions};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 const TOTAL: usize = 50_000_000;
@@ -148,4 +150,45 @@ fn echo_server_gives_50_mb_of_random_bytes_back() {
     });
     ours.with(id, |association, now| association.shutdown(now));
     assert_shut_down(&mut ours, id);
+}
+
+/// RFC 5061 §4.2.4. usrsctp acknowledges our own requests; whether it heeds the wildcard is its `sctp_nat_friendly`, which is off.
+#[test]
+fn we_send_over_the_path_that_usrsctp_asks_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = build("usrsctp_primary", folder.path()) else { return };
+    let udp = free_port().unwrap();
+    let peer = Telling::start(&program, &[&udp.to_string(), "7"]).unwrap();
+    let says = |ours: &mut Ours, what: &str| ours.until(LIMIT, what, |_| peer.line().is_some_and(|line| line == what));
+    let own: [SocketAddr; 2] = ["127.0.0.1:0", "127.0.0.2:0"].map(|at| at.parse().unwrap());
+    let mut ours = Ours::on(options().with(|it| it.paths.concurrent = false), &own.map(Bind::to_addr));
+    says(&mut ours, "listening");
+    let id = ours.connect(udp, 7);
+    let [first, second] = [0, 1].map(|socket| Route::new(SocketId(socket), SocketAddr::from(([127, 0, 0, 1], udp))));
+    ours.with(id, |association, now| association.join(now, second)).unwrap().unwrap();
+    ours.until(LIMIT, "the second path", |ours| {
+        let active = |association: &mut Association, _| {
+            association.paths().any(|path| path.route == second && path.state == PathState::Active)
+        };
+        ours.with(id, active).unwrap()
+    });
+    let sent = |ours: &mut Ours| {
+        let chunks = |it: &mut Association, route| it.paths().find(|path| path.route == route).unwrap().sent_chunks;
+        ours.with(id, |it, _| [first, second].map(|route| chunks(it, route))).unwrap()
+    };
+    // Ours are acknowledged: the second one goes when the first was.
+    for route in [second, first] {
+        assert!(ours.with(id, |association, now| association.ask_primary(now, route)).unwrap());
+    }
+    // We choose the second path, usrsctp asks over the first for its address.
+    assert!(ours.with(id, |association, _| association.set_primary(second)).unwrap());
+    ours.with(id, |association, now| association.send(now, b"127.0.0.1", SendOptions::default())).unwrap().unwrap();
+    says(&mut ours, "asked ok");
+    assert_eq!(sent(&mut ours), [0, 1]);
+    ours.until(LIMIT, "data over the first path", |ours| {
+        ours.with(id, |association, now| association.send(now, b"127.0.0.1", SendOptions::default())).unwrap().unwrap();
+        (0..5).for_each(|_| ours.turn());
+        sent(ours)[0] > 0
+    });
+    assert_eq!(ours.closed(id), None);
 }

@@ -41,6 +41,47 @@ fn new_data_takes_the_primary_path_alone() {
     assert!(after[0] == primary && after[1].0 >= 500, "{after:?}");
 }
 
+/// Has the server send, and says how much of that went over each path.
+fn server_sends(pair: &mut Pair) -> [u64; 2] {
+    let sent = |pair: &mut Pair| {
+        pair.on_server(|it, _| {
+            [0, 1].map(|i| it.paths().find(|path| path.id.0 == i).map_or(0, |path| path.sent_chunks))
+        })
+    };
+    let before = sent(pair);
+    for n in 0..50 {
+        pair.on_server(|it, now| it.send(now, &pattern(1000, n), SendOptions::default())).unwrap();
+        pair.run(ms(20));
+        assert!(pair.client_recv().len() <= 2);
+    }
+    let after = sent(pair);
+    [0, 1].map(|i| after[i] - before[i])
+}
+
+/// RFC 5061 §4.2.4.
+#[test]
+fn the_peer_sends_over_the_path_that_it_is_asked_to() {
+    let mut pair = pair(&options(5, RetransmissionPolicy::RtxSame));
+    assert_eq!(server_sends(&mut pair), [50, 0]);
+    assert!(pair.on_client(|it, now| it.ask_primary(now, route(1))));
+    pair.run(ms(200));
+    assert_eq!(server_sends(&mut pair), [0, 50]);
+    assert_eq!(counts(&mut pair), [(0, 0); 2], "our own choice is another matter");
+    // A wish for a path that does not work waits until it does; the path that works stays in use.
+    pair.cut(0, true);
+    trickle(&mut pair, 70);
+    assert!(pair.on_client(|it, now| it.ask_primary(now, route(0))));
+    pair.run(ms(2000));
+    assert_eq!(server_sends(&mut pair), [0, 50]);
+    pair.cut(0, false);
+    pair.until(ms(130_000), "the path's return", |pair| {
+        let active = |it: &mut braidcast_sctp::Association| it.paths().all(|path| path.state == PathState::Active);
+        pair.on_client(|it, _| active(it)) && pair.on_server(|it, _| active(it))
+    });
+    pair.run(ms(8000));
+    assert_eq!(server_sends(&mut pair), [50, 0]);
+}
+
 /// Sends a message of 1000 bytes every 20 ms for `seconds`; how many arrived.
 fn trickle(pair: &mut Pair, seconds: u64) -> usize {
     let mut received = 0;

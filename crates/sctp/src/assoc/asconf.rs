@@ -1,13 +1,15 @@
+mod answer;
+
 use super::control::Control;
 use super::{Open, State};
-use crate::api::{JoinError, PathState};
+use crate::api::{CloseReason, JoinError, PathState};
 use crate::path::PathIndex;
 use crate::wire::chunk::{Asconf, AsconfAck, kind};
-use crate::wire::{Cause, Causes, Chunk, Parameter, Parameters};
+use crate::wire::{Cause, Causes, Parameter, Parameters};
 use braidcast_core::{Instant, PathId, Route, Writer};
 use core::time::Duration;
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 
 /// The address in every ASCONF parameter of ours: the receiver takes the packet's source, which is the only address
 /// that is right behind NATs (RFC 5061 §4.2.1, §4.2.2).
@@ -21,6 +23,10 @@ pub(super) struct Reconfiguration {
     joins: VecDeque<PathId>,
     /// The peer is to be told that paths have left.
     leaves: bool,
+    /// The path that the peer is asked to send over, before all others.
+    primary: Option<PathId>,
+    /// The peer does not know how to add and delete; how to be told of a primary path (RFC 5061 §5.3 F3a, F3b).
+    unknown: NotUnderstood,
     /// What has not been answered, the oldest first. More than one only after the path that the oldest went over has left
     /// (RFC 5061 §5.5).
     requests: VecDeque<Request>,
@@ -45,6 +51,15 @@ enum Change {
     Join(PathId),
     /// Delete all addresses but the source; the paths that stay then join anew.
     Leave,
+    /// Make the source address the primary one, sent from the path itself (RFC 5061 §4.2.4).
+    Primary(PathId),
+}
+
+/// Requests that the peer did not understand: they are not made again.
+#[derive(Clone, Copy, Debug)]
+struct NotUnderstood {
+    add_and_delete: bool,
+    primary: bool,
 }
 
 /// An ASCONF that has not been answered.
@@ -58,10 +73,6 @@ struct Request {
 impl Reconfiguration {
     /// Attempts over the path that wants to join; then the serial number must be settled over another one.
     const OWN_ATTEMPTS: u32 = 3;
-    /// Changes that the peer may ask for with one request; the answer fits the smallest packet.
-    const MAX_CHANGES: usize = 32;
-    /// Deleted routes that are remembered.
-    const MAX_DELETED: usize = 8;
     /// How long packets of a path that is deleted may still come.
     const UNDER_WAY: Duration = Duration::from_millis(500);
     /// Requests in a packet at most: what the smallest MTU has room for behind an AUTH chunk. When paths come and go more often than
@@ -74,6 +85,8 @@ impl Reconfiguration {
             next_serial: initial_tsn,
             joins: VecDeque::new(),
             leaves: false,
+            primary: None,
+            unknown: NotUnderstood { add_and_delete: false, primary: false },
             requests: VecDeque::new(),
             carrier: None,
             scattered: false,
@@ -83,14 +96,6 @@ impl Reconfiguration {
             answer: Vec::new(),
             deleted: VecDeque::new(),
         }
-    }
-
-    fn note_deleted(&mut self, now: Instant, route: Route) {
-        self.deleted.retain(|&(other, _)| other != route);
-        if self.deleted.len() == Self::MAX_DELETED {
-            self.deleted.pop_front();
-        }
-        self.deleted.push_back((route, now));
     }
 
     /// Whether the peer had us delete `route`, and still sends from there: it deleted all but one, and the join by which this one was
@@ -109,6 +114,7 @@ impl Reconfiguration {
         let parameter = match change {
             Change::Join(_) => Parameter::AddIp { correlation: serial, address: WILDCARD },
             Change::Leave => Parameter::DeleteIp { correlation: serial, address: WILDCARD },
+            Change::Primary(_) => Parameter::SetPrimary { correlation: serial, address: WILDCARD },
         };
         let mut parameters = Vec::new();
         parameter.emit(&mut Writer::new(&mut parameters));
@@ -138,6 +144,7 @@ impl Reconfiguration {
         match last {
             Some(Change::Join(other)) => self.joins.push_back(other),
             Some(Change::Leave) => self.leaves = true,
+            Some(Change::Primary(other)) => self.primary = self.primary.or(Some(other)),
             None => {}
         }
     }
@@ -163,7 +170,7 @@ impl Open {
         if !self.state.takes_messages() {
             return Err(JoinError::Closing);
         }
-        if !self.agreed.asconf {
+        if !self.may_reconfigure() {
             return Err(JoinError::NotSupported);
         }
         self.paths.check_room()?;
@@ -180,12 +187,12 @@ impl Open {
         let Some(index) = self.paths.by_route(route) else { return };
         let last = self.paths.best_rank(Some(index)).is_none();
         let up = self.state.is_up();
-        if (up && last && !(self.agreed.asconf && self.initiator)) || (!up && self.paths.len() < 2) {
+        if (up && last && !(self.may_reconfigure() && self.initiator)) || (!up && self.paths.len() < 2) {
             return;
         }
         let (id, known_to_peer) = (self.paths[index].id(), self.paths[index].is_usable());
         self.remove_path(now, index);
-        if up && self.agreed.asconf {
+        if up && self.may_reconfigure() {
             if self.reconfiguration.may_have_left_all_but(id) {
                 let others: Vec<PathIndex> = self.paths.indices().collect();
                 others.into_iter().for_each(|index| self.queue_join(now, index));
@@ -198,9 +205,25 @@ impl Open {
         }
     }
 
+    /// Asks the peer to send over `route` where it uses one path at a time. Whether it can be asked.
+    pub(super) fn ask_primary(&mut self, now: Instant, route: Route) -> bool {
+        let Some(index) = self.paths.by_route(route) else { return false };
+        let can = self.agreed.asconf && !self.reconfiguration.unknown.primary && self.state.takes_messages();
+        if can {
+            self.reconfiguration.primary = Some(self.paths[index].id());
+            self.next_request(now);
+        }
+        can
+    }
+
+    /// Whether the peer lets paths join and leave.
+    const fn may_reconfigure(&self) -> bool {
+        self.agreed.asconf && !self.reconfiguration.unknown.add_and_delete
+    }
+
     /// Asks the peer to take the path `index` in.
     pub(super) fn queue_join(&mut self, now: Instant, index: PathIndex) {
-        if !self.agreed.asconf {
+        if !self.may_reconfigure() {
             return self.remove_path(now, index);
         }
         let id = self.paths[index].id();
@@ -212,7 +235,7 @@ impl Open {
     /// A path of ours fails: perhaps a NAT forgot it and the peer sees another address now. Join anew.
     pub(super) fn rejoin(&mut self, now: Instant, index: PathIndex) {
         let failing = self.paths[index].errors() >= 2;
-        if self.initiator && self.agreed.asconf && failing && matches!(self.state, State::Established) {
+        if self.initiator && self.may_reconfigure() && failing && matches!(self.state, State::Established) {
             self.queue_join(now, index);
             self.next_request(now);
         }
@@ -224,6 +247,7 @@ impl Open {
         let stranded = self.is_stranded();
         let paths = &self.paths;
         self.reconfiguration.joins.retain(|&id| paths.by_id(id).is_some());
+        self.reconfiguration.primary = self.reconfiguration.primary.filter(|&id| paths.by_id(id).is_some());
         let carried = self.reconfiguration.carrier.is_some_and(|id| paths.by_id(id).is_some());
         let urgent = stranded && !self.reconfiguration.joins.is_empty();
         if !self.reconfiguration.requests.is_empty() && carried && !urgent {
@@ -234,9 +258,18 @@ impl Open {
             self.reconfiguration.leaves = false;
             self.reconfiguration.add(now, Change::Leave);
         } else if !self.reconfiguration.add_joins(now, stranded) {
-            return;
+            let Some(id) = self.primary_to_ask() else { return };
+            self.reconfiguration.primary = None;
+            self.reconfiguration.add(now, Change::Primary(id));
         }
         self.handle_asconf_timeout(now);
+    }
+
+    /// The path that the peer is to send over, if it can be asked now: nothing else is under way, and that path works.
+    fn primary_to_ask(&self) -> Option<PathId> {
+        let id = self.reconfiguration.primary?;
+        let works = self.paths.by_id(id).is_some_and(|index| self.paths.is_best(index));
+        (works && self.reconfiguration.requests.is_empty()).then_some(id)
     }
 
     /// No path answers, so that only one that joins, perhaps anew, can speak for us.
@@ -250,7 +283,7 @@ impl Open {
             return None;
         }
         let own = self.reconfiguration.requests.iter().rev().find_map(|request| match request.change {
-            Change::Join(id) => self.paths.by_id(id),
+            Change::Join(id) | Change::Primary(id) => self.paths.by_id(id),
             Change::Leave => None,
         });
         let own_turn = self.reconfiguration.attempts < Reconfiguration::OWN_ATTEMPTS;
@@ -266,7 +299,9 @@ impl Open {
     /// Sends the requests (again).
     pub(super) fn handle_asconf_timeout(&mut self, now: Instant) {
         if self.reconfiguration.requests.is_empty() {
-            let waiting = self.reconfiguration.leaves || !self.reconfiguration.joins.is_empty();
+            let waiting = self.reconfiguration.leaves
+                || !self.reconfiguration.joins.is_empty()
+                || self.reconfiguration.primary.is_some();
             return if waiting {
                 self.next_request(now)
             };
@@ -303,16 +338,31 @@ impl Open {
 
     /// ASCONF-ACK (RFC 5061 §5.1).
     pub(super) fn handle_asconf_ack(&mut self, now: Instant, arrived: PathIndex, ack: &AsconfAck<'_>) {
-        let Some(settled) = self.reconfiguration.settle(ack.serial) else { return };
+        let Some(settled) = self.reconfiguration.settle(ack.serial) else {
+            let ahead = ack.serial.wrapping_sub(self.reconfiguration.next_serial).cast_signed() >= 0;
+            if ahead && self.reconfiguration.requests.is_empty() {
+                // RFC 5061 §5.3 F0.
+                self.send_abort(&Cause::IllegalAsconfAck);
+                self.close(CloseReason::Violation("ASCONF-ACK for a request that was never made".into()));
+            }
+            return;
+        };
         let more = !self.reconfiguration.requests.is_empty();
         let several = settled.len() > 1 || more || self.reconfiguration.scattered;
         self.reconfiguration.scattered &= more;
-        let mut refused = false;
+        let (mut refused, mut unknown) = (false, false);
         for raw in ack.parameters.iter().map_while(Result::ok) {
-            refused |= matches!(Parameter::parse(raw), Ok(Parameter::ErrorCauseIndication { .. }));
+            if let Ok(Parameter::ErrorCauseIndication { causes, .. }) = Parameter::parse(raw) {
+                refused = true;
+                unknown |= says_unrecognized(causes);
+            }
         }
         for request in settled {
-            let refused = refused && request.serial == ack.serial;
+            let (refused, unknown) = (refused && request.serial == ack.serial, unknown && request.serial == ack.serial);
+            match request.change {
+                Change::Primary(_) => self.reconfiguration.unknown.primary |= unknown,
+                Change::Join(_) | Change::Leave => self.reconfiguration.unknown.add_and_delete |= unknown,
+            }
             match request.change {
                 // Of a packet with several requests, or of several packets with one, the peer took one source address: that of the
                 // path that it answers over.
@@ -320,6 +370,12 @@ impl Open {
                     self.reconfiguration.joins.push_back(id);
                 }
                 Change::Join(id) => self.joined(now, id, refused),
+                // It went over another path in the end, which the peer took for the one that is meant. Asked again once the right one
+                // works.
+                Change::Primary(id) if !refused && self.paths.by_id(id).is_some_and(|index| index != arrived) => {
+                    self.reconfiguration.primary = self.reconfiguration.primary.or(Some(id));
+                }
+                Change::Primary(_) => {}
                 // That packet came from a path that the peer did not know.
                 Change::Leave if several && refused => self.reconfiguration.leaves = true,
                 Change::Leave => {
@@ -342,129 +398,12 @@ impl Open {
             self.paths[index].ask(now);
         }
     }
+}
 
-    /// ASCONF, authenticated, that came over `route` (RFC 5061 §5.2).
-    pub(super) fn handle_asconf(&mut self, now: Instant, route: Route, asconf: &Asconf<'_>) {
-        if !self.agreed.asconf || !self.state.is_up() {
-            return;
-        }
-        let expected = self.reconfiguration.peer_serial.wrapping_add(1);
-        if asconf.serial == expected {
-            let parameters = self.reconfigure_all(now, route, asconf.parameters);
-            let ack = AsconfAck { serial: asconf.serial, parameters: Parameters::new(&parameters) };
-            self.reconfiguration.answer.clear();
-            Chunk::AsconfAck(ack).emit(&mut Writer::new(&mut self.reconfiguration.answer));
-            self.reconfiguration.peer_serial = expected;
-        } else if asconf.serial == self.reconfiguration.peer_serial {
-            self.take_in_repeated(now, route, asconf.parameters);
-        } else {
-            return; // RFC 5061 §5.2 E4: out of turn.
-        }
-        let bytes = self.reconfiguration.answer.clone();
-        let path = self.paths.by_route(route).or_else(|| self.paths.for_control(None));
-        if let (Some(path), true) = (path, self.control.has_room()) {
-            self.control.push(Control { path, tag: self.peer_tag, bytes, alone: false });
-        }
-    }
-
-    /// A request that was granted came again, over `route`. A peer that does not know which path leads here asks over all at once:
-    /// the copy that came first may have come over one that our answers do not get back by, and this one is to join as well.
-    fn take_in_repeated(&mut self, now: Instant, route: Route, wanted: Parameters<'_>) {
-        if self.paths.by_route(route).is_some() {
-            return;
-        }
-        let mut wanted = wanted.iter().map_while(Result::ok).map_while(|raw| Parameter::parse(raw).ok());
-        if let Some(join) = wanted.find(|it| matches!(it, Parameter::AddIp { address, .. } if address.is_unspecified()))
-        {
-            // What is refused for lack of room is asked for again.
-            let _answered_already = self.reconfigure(now, route, &join);
-        }
-    }
-
-    /// A new path over `route`, which the peer named; to be confirmed.
-    pub(super) fn take_in(&mut self, now: Instant, route: Route) -> PathIndex {
-        let index = self.paths.add(now, route, PathState::Unconfirmed);
-        self.paths[index].ask(now);
-        index
-    }
-
-    /// Does what the parameters of an ASCONF from `source` ask for, in their order, up to [`Reconfiguration::MAX_CHANGES`]. Returns the
-    /// parameters of the answer. What follows a refusal counts as refused unless it is said to have succeeded (RFC 5061 §5.1 A7), so
-    /// that one refusal stands for all that is more than we do.
-    fn reconfigure_all(&mut self, now: Instant, source: Route, wanted: Parameters<'_>) -> Vec<u8> {
-        let mut answer = Vec::new();
-        for (n, raw) in wanted.iter().map_while(Result::ok).enumerate() {
-            let Ok(parameter) = Parameter::parse(raw) else { break };
-            let Some(correlation) = parameter.correlation() else { continue };
-            let within = n < Reconfiguration::MAX_CHANGES;
-            let outcome =
-                if within { self.reconfigure(now, source, &parameter) } else { Err(Cause::ResourceShortage(&[])) };
-            match outcome {
-                Ok(()) if answer.is_empty() => {}
-                Ok(()) => Parameter::SuccessIndication { correlation }.emit(&mut Writer::new(&mut answer)),
-                Err(cause) => {
-                    let mut causes = Vec::new();
-                    cause.emit(&mut Writer::new(&mut causes));
-                    let causes = Causes::new(&causes);
-                    Parameter::ErrorCauseIndication { correlation, causes }.emit(&mut Writer::new(&mut answer));
-                }
-            }
-            if !within {
-                break;
-            }
-        }
-        answer
-    }
-
-    /// Does what one parameter of an ASCONF from `source` asks for, or says why not.
-    fn reconfigure(&mut self, now: Instant, source: Route, parameter: &Parameter<'_>) -> Result<(), Cause<'static>> {
-        match *parameter {
-            Parameter::AddIp { address, .. } => {
-                let route = self.named(source, address);
-                if self.paths.by_route(route).is_none() {
-                    if self.paths.len() >= self.options.paths.max_paths {
-                        // A NAT that forgets leaves a dead path behind each time.
-                        match self.paths.worst() {
-                            Some(index) => self.remove_path(now, index),
-                            None => return Err(Cause::ResourceShortage(&[])),
-                        }
-                    }
-                    self.take_in(now, route);
-                }
-                Ok(())
-            }
-            Parameter::DeleteIp { address, .. } => {
-                if self.paths.by_route(source).is_none() || (!address.is_unspecified() && address == source.remote.ip())
-                {
-                    return Err(Cause::DeleteSourceAddress(&[]));
-                }
-                let leaves =
-                    |route: Route| route != source && (address.is_unspecified() || route.remote.ip() == address);
-                let gone: Vec<(PathIndex, Route)> =
-                    self.paths.enumerate().map(|(index, path)| (index, path.route())).collect();
-                for (index, route) in gone.into_iter().filter(|&(_, route)| leaves(route)) {
-                    self.remove_path(now, index);
-                    self.reconfiguration.note_deleted(now, route);
-                }
-                // The peer may know that the path works when we do not yet: ask at once if it is all that is left.
-                let unsure = self.paths.best_rank(None).is_none();
-                if let Some(index) = self.paths.by_route(source).filter(|_| unsure) {
-                    self.paths[index].ask(now);
-                }
-                Ok(())
-            }
-            _ => Ok(()), // Set Primary asks for a preference that measured delays overrule.
-        }
-    }
-
-    /// The route that an address parameter stands for: the source of the packet for the wildcard, else that address
-    /// with the source's port, as SCTP over UDP has it (RFC 6951 §5.4).
-    fn named(&self, source: Route, address: IpAddr) -> Route {
-        if address.is_unspecified() {
-            return source;
-        }
-        Route::new(source.socket, SocketAddr::new(address, source.remote.port()))
-    }
+/// Whether a request was not understood (RFC 9260 §3.3.10.8).
+fn says_unrecognized(causes: Causes<'_>) -> bool {
+    let mut causes = causes.iter().map_while(Result::ok).map_while(|raw| Cause::parse(raw).ok());
+    causes.any(|cause| matches!(cause, Cause::UnrecognizedParameters(_)))
 }
 
 fn is_asconf(chunk: &[u8]) -> bool {

@@ -132,6 +132,16 @@ impl Association {
         index.is_some()
     }
 
+    /// Asks the peer to make the path over `route` its primary one, the one that it sends new data over if it uses one path at a time (RFC 5061 §4.2.4).
+    /// It goes as soon as that path works; a later wish takes the place of an earlier one. Whether it can be asked: the association is
+    /// open, there is such a path, and the peer is not known to have no set-primary. What the peer makes of it is its own affair.
+    pub fn ask_primary(&mut self, now: Instant, route: Route) -> bool {
+        match &mut self.life {
+            Life::Opening(_) => false,
+            Life::Open(open) => open.ask_primary(now, route),
+        }
+    }
+
     /// Adds a path over `route`: at once if the association is up, else when it is. [`Event::PathUp`] follows
     /// when it can carry data; a join that gets no answer is tried again.
     ///
