@@ -359,7 +359,7 @@ impl<P: Protocol> Test<P> {
         let never_began = self.interrupted && self.started.is_none();
         if !end.orderly && !never_began {
             let hint = if end.insecure {
-                self.security.hint()
+                self.security.hint(&end.reason)
             } else if self.started.is_some() {
                 "the server's own messages say more".into()
             } else {

@@ -304,7 +304,9 @@ impl Session {
                     }
                 }
                 (None, Event::Insecure(reason)) => {
-                    self.live.warn_rarely(now, format!("a sender was turned away: {reason}"))
+                    let over = self.authorized.as_ref().and_then(|list| list.is_over(&reason.to_string()));
+                    let why = over.unwrap_or_else(|| reason.to_string());
+                    self.live.warn_rarely(now, format!("a sender was turned away: {why}"))
                 }
                 _ => {}
             }

@@ -368,7 +368,9 @@ impl Work {
             }
             Happening::TurnedAway(reason) => {
                 let now = self.driver.now();
-                self.live.warn_rarely(now, format!("a client was turned away: {reason}"));
+                let over = self.clients.as_ref().and_then(|list| list.is_over(&reason.to_string()));
+                let why = over.unwrap_or_else(|| reason.to_string());
+                self.live.warn_rarely(now, format!("a client was turned away: {why}"));
             }
             Happening::Disconnected(link, reason) => self.say_disconnected(link, reason),
             Happening::WantSocket(link, flow, target) => match self.exit_socket(target) {
@@ -428,7 +430,8 @@ impl Work {
     fn say_disconnected(&mut self, link: LinkId, reason: Farewell) {
         let peer = self.peer(link);
         let same = self.said.as_ref() == Some(&reason);
-        let hint = if reason.insecure { format!(" ({})", self.security.hint()) } else { String::new() };
+        let hint =
+            if reason.insecure { format!(" ({})", self.security.hint(&reason.to_string())) } else { String::new() };
         match (&self.links, self.end) {
             (_, Some(_)) => {}
             (None, None) => self.live.note(format!("{peer} has gone: {reason}")),
