@@ -29,7 +29,7 @@ pub struct PathView {
     pub rate: Option<f64>,
     /// Share of the packets that are lost, of late: 0 to 1.
     pub loss_rate: f32,
-    /// How long ago it last acknowledged something.
+    /// For how long it has acknowledged nothing though it should have. Zero while nothing is out.
     pub silent: Duration,
     /// Smoothed round-trip time; `None` before the first measurement.
     pub srtt: Option<Duration>,

@@ -9,14 +9,11 @@ const REFERENCE: usize = 3;
 const CHAIN: usize = 2;
 /// Of frames that lean on none and begin a group.
 const INTRA: usize = 1;
-/// A plan counts on this share of the rate for what it has taken already: what is sent again, and a path that carries less than it did,
-/// take the rest.
-const CAUTIOUS: f64 = 0.7;
 /// Longest time that sending is reckoned to take.
 const LONGEST: f64 = 60.0;
 
-/// At so many times the rate a frame of this level must be in time to be taken into the plan. The more leans on it, the more is risked
-/// for it: the rate may rise, and nothing is won without it.
+/// At so many times the rate a frame of this level must be in time to go before others. The more leans on it, the more is risked for it:
+/// the rate may rise, and nothing is won without it.
 const fn taken_at(level: usize) -> f64 {
     match level {
         0 | INTRA => 6.0,
@@ -42,13 +39,10 @@ pub(crate) const fn finished_at(level: usize) -> Option<f64> {
     }
 }
 
-/// Audio first. Of the frames those go that bring most to what can be shown, if their last byte comes in time: frames that lean on
-/// none before frames that lean on them, so that in lasting overload those go missing that nothing leans on, then the ends of groups.
-/// What leans on a frame that is lost goes when nothing else waits.
-///
-/// A plan for all that waits says which frames come whole at the rate that the path delivers. They are taken by worth, each if all
-/// taken so far and it are in time when the one with the earliest deadline goes first (the test by which earliest-deadline-first
-/// schedules: Liu, Layland, "Scheduling algorithms for multiprogramming in a hard-real-time environment", JACM 20(1), 1973).
+/// Audio first. Then the frames by what they bring to what can be shown: those that lean on none before those that lean on them, so
+/// that in lasting overload those go missing that nothing leans on, then the ends of groups, and what others lean on has the most time
+/// to be sent again. A frame that would come too late at the rate that the path delivers lets others go first, and so does what leans on a
+/// frame that waits. What leans on a frame that is lost goes when nothing else waits.
 #[derive(Debug)]
 pub(crate) struct ByWorth<M> {
     /// In the order in which they came, which is that of decoding.
@@ -56,11 +50,8 @@ pub(crate) struct ByWorth<M> {
     bytes: usize,
     /// Something of the group that comes in now is lost: all of it that leans on others, or the frames next to a lost reference.
     broken: Broken,
-    /// The place of what goes next, as planned when something last came or went.
+    /// The place of what goes next, as chosen when something last came or went.
     next: Option<usize>,
-    /// Places that the plan took, by deadline; kept to save allocations.
-    planned: Vec<usize>,
-    order: Vec<usize>,
     limits: Limits,
 }
 
@@ -116,8 +107,6 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
             bytes: 0,
             broken: Broken::default(),
             next: None,
-            planned: Vec::new(),
-            order: Vec::new(),
             limits: Limits { messages: limits.messages.max(1), ..limits },
         }
     }
@@ -141,73 +130,27 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
         !tag.is_expired(&Outlook { now: outlook.now + time, ..*outlook })
     }
 
-    /// Whether all of `places` are in time, one after the other, now that `new` is among them.
-    fn fit(&self, places: &[usize], new: usize, outlook: &Outlook) -> bool {
-        let (mut before, mut behind) = (outlook.ahead, false);
-        places.iter().all(|&place| {
-            let tag = &self.waiting[place].tag;
-            let share = if place == new { taken_at(self.level(place)) } else { CAUTIOUS };
-            let fits =
-                self.level(place) == 0 || !(behind || place == new) || Self::in_time(tag, before, share, outlook);
-            behind |= place == new;
-            before += tag.len;
-            fits
-        })
+    /// The place of what matters most of those that `fit`, which is asked in the order in which they came.
+    fn first(&self, mut fit: impl FnMut(&Entry<M>) -> bool) -> Option<usize> {
+        let places = self.waiting.iter().enumerate().filter(|(_, entry)| fit(entry)).map(|(place, _)| place);
+        places.min_by_key(|&place| (self.rank(place), place))
     }
 
-    /// Looks at all that waits and says what goes next.
-    fn plan(&mut self, outlook: &Outlook) {
-        let (mut planned, mut order) = (core::mem::take(&mut self.planned), core::mem::take(&mut self.order));
-        planned.clear();
-        order.clear();
-        order.extend(0..self.waiting.len());
-        order.sort_by_key(|&place| (self.rank(place), place));
-        for &place in &order {
-            let at = planned.partition_point(|&other| {
-                let key = |place: usize| (self.level(place) > 0, self.waiting[place].tag.expiry, place);
-                key(other) < key(place)
-            });
-            planned.insert(at, place);
-            if !self.leans_on_planned(place, &planned) || !self.fit(&planned, place, outlook) {
-                planned.remove(at);
-            }
-        }
-        self.next = planned.first().copied().or_else(|| order.first().copied());
-        (self.planned, self.order) = (planned, order);
+    /// Whether it would be in time if it went next.
+    fn is_in_time(entry: &Entry<M>, outlook: &Outlook) -> bool {
+        Self::in_time(&entry.tag, outlook.ahead, taken_at(entry.tag.priority.index()), outlook)
     }
 
-    /// Whether all that waits and that the frame at `place` leans on is among the `planned`.
-    fn leans_on_planned(&self, place: usize, planned: &[usize]) -> bool {
-        let level = self.level(place);
-        if level <= INTRA || self.waiting[place].hopeless {
-            return true;
-        }
-        let mut reference = false;
-        for before in (0..place).rev() {
-            let other = self.level(before);
-            let leans = match other {
-                INTRA | CHAIN => true,
-                REFERENCE => level > REFERENCE && !reference,
-                _ => false,
-            };
-            if leans && !planned.contains(&before) {
-                return false;
-            }
-            reference |= matches!(other, INTRA..=REFERENCE);
-            if other == INTRA {
-                break;
-            }
-        }
-        true
-    }
-
-    /// The place of what matters most of all that would be in time.
-    fn first_in_time(&self, outlook: &Outlook) -> Option<usize> {
-        let in_time = |&place: &usize| {
-            let tag = &self.waiting[place].tag;
-            Self::in_time(tag, outlook.ahead, taken_at(tag.priority.index()), outlook)
+    /// Chooses what goes next: what is in time and leans on nothing that waits, or where there is no such, what matters most.
+    fn choose(&mut self, outlook: &Outlook) {
+        let mut waits = Broken::default();
+        let fit = |entry: &Entry<M>| {
+            let level = entry.tag.priority.index();
+            let leans = waits.next(level) && !entry.hopeless;
+            waits.lose(level);
+            !leans && Self::is_in_time(entry, outlook)
         };
-        (0..self.waiting.len()).filter(in_time).min_by_key(|&place| (self.rank(place), place))
+        self.next = self.first(fit).or_else(|| self.first(|_| true));
     }
 
     fn remove(&mut self, place: usize) -> Option<(Tag, M)> {
@@ -266,7 +209,7 @@ impl<M: fmt::Debug + Send> SendQueue<M> for ByWorth<M> {
             let why = if worst + 1 == self.waiting.len() { Why::NoRoom } else { Why::Replaced };
             self.give_up(worst, why, gone);
         }
-        self.plan(outlook);
+        self.choose(outlook);
         Ok(())
     }
 
@@ -274,27 +217,27 @@ impl<M: fmt::Debug + Send> SendQueue<M> for ByWorth<M> {
         self.next.and_then(|place| self.waiting.get(place)).map(|entry| &entry.tag)
     }
 
-    /// None: what goes is planned anew by the time at which it goes.
+    /// None: what goes is chosen anew by the time at which it goes.
     fn certain(&self, _: &Outlook) -> Option<&Tag> {
         None
     }
 
     fn pop(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
         self.drop_late(outlook, gone);
-        self.plan(outlook);
+        self.choose(outlook);
         let taken = self.next.and_then(|place| self.remove(place));
-        self.plan(outlook);
+        self.choose(outlook);
         taken
     }
 
     fn peek_on_time(&self, outlook: &Outlook) -> Option<&Tag> {
-        self.first_in_time(outlook).map(|place| &self.waiting[place].tag)
+        self.first(|entry| Self::is_in_time(entry, outlook)).map(|place| &self.waiting[place].tag)
     }
 
     fn pop_on_time(&mut self, outlook: &Outlook) -> Option<(Tag, M)> {
-        let place = self.first_in_time(outlook)?;
+        let place = self.first(|entry| Self::is_in_time(entry, outlook))?;
         let taken = self.remove(place);
-        self.plan(outlook);
+        self.choose(outlook);
         taken
     }
 
@@ -345,14 +288,14 @@ mod tests {
     #[test]
     fn what_nothing_leans_on_goes_missing_first() {
         let mut bench = bench(100);
-        // Of five frames with 40 ms between them three are through in time.
-        let frames = [frame(1, 2, 310), frame(2, 4, 330), frame(3, 3, 350), frame(4, 2, 450), frame(5, 4, 520)];
+        // Of five frames with 40 ms between them four are through in time.
+        let frames = [frame(1, 2, 310), frame(2, 4, 330), frame(3, 3, 410), frame(4, 2, 450), frame(5, 4, 520)];
         assert!(bench.push(frames).is_empty());
         assert_eq!(bench.pop(), ["1"]);
         bench.pass(100);
-        assert_eq!(bench.pop(), ["3"]);
-        bench.pass(100);
         assert_eq!(bench.pop(), ["4"]);
+        bench.pass(100);
+        assert_eq!(bench.pop(), ["3"]);
         bench.pass(100);
         assert_eq!(bench.pop(), ["2 expired", "5"]);
     }
@@ -367,9 +310,9 @@ mod tests {
         bench.outlook.rate = Some(1000.0 / 0.15);
         assert_eq!(bench.pop(), ["1"]);
         bench.pass(150);
-        assert_eq!(bench.pop(), ["2"]);
-        bench.pass(150);
         assert_eq!(bench.pop(), ["5"], "3 and 4 had less time left");
+        bench.pass(150);
+        assert_eq!(bench.pop(), ["2"]);
         bench.pass(150);
         let said = bench.pop();
         assert_eq!(said.last().map(String::as_str), Some("6"), "{said:?}");

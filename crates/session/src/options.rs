@@ -24,11 +24,11 @@ pub struct SenderOptions {
     /// What would be late over the path that it is on goes over a second one too, as far as that has room. Default: no.
     pub reinject: bool,
     /// Which of the units that wait goes next, and which one never, by their kinds and deadlines. `None`: by kind alone. A reliable
-    /// session does without. Default: `ring-sbpn2` (decision 13).
+    /// session does without. Default: `by-worth` (decision 19).
     pub queue: Option<Method>,
-    /// Which path the next packet takes. Default: lowest delay.
+    /// Which path the next packet takes. Default: `earliest-delivery` (decision 19).
     pub scheduler: SchedulerKind,
-    /// How much each path may carry: its congestion controller. Default: Veno, so that a path that was idle can take over.
+    /// How much each path may carry: its congestion controller. Default: `live` (decision 19).
     pub congestion: Algorithm,
     /// Bytes that may wait in a queue, and as many may be sent and unacknowledged; without a queue, both together. A reliable session
     /// gives units back beyond that. 2 MiB, the longest unit, or more. Default: 4 MiB.
@@ -59,9 +59,9 @@ impl Default for SenderOptions {
             reliable: false,
             redundancy: Redundancy::None,
             reinject: false,
-            queue: Some(Method::RingSbpn2),
-            scheduler: SchedulerKind::default(),
-            congestion: Algorithm::Veno,
+            queue: Some(Method::ByWorth),
+            scheduler: SchedulerKind::EarliestDelivery,
+            congestion: Algorithm::Live,
             buffer: 4 << 20,
             give_up: None,
             security: None,
@@ -76,6 +76,12 @@ impl Default for SenderOptions {
 }
 
 impl SenderOptions {
+    /// The defaults of a reliable session, which has no deadlines to go by: Veno, which leaves room for others, and lowest delay.
+    pub fn reliable() -> Self {
+        let (scheduler, congestion) = (SchedulerKind::default(), Algorithm::Veno);
+        Self { reliable: true, scheduler, congestion, ..Self::default() }
+    }
+
     /// SCTP as such a session has it.
     pub fn transport(&self) -> Options {
         let mut transport = live(self.local_port, self.security.as_ref());
@@ -198,7 +204,7 @@ mod tests {
             let it = transport(reliable);
             (it.queue.method, it.limits.send_buffer >> 20)
         });
-        assert_eq!(queues, [(Some(Method::RingSbpn2), 8), (None, 4)]);
+        assert_eq!(queues, [(Some(Method::ByWorth), 8), (None, 4)]);
         let auto = SenderOptions { redundancy: Redundancy::Auto, ..SenderOptions::default() }.transport();
         let (rto, usual) = (auto.timers.rto, Options::live().timers.rto);
         assert!(rto.min > usual.min && rto.initial > usual.initial && rto.max == usual.max);

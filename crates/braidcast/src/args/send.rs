@@ -40,15 +40,15 @@ pub(crate) struct SendArgs {
     /// Name of this stream, for a receiver that serves several: see `receive --accept`
     #[arg(long, value_name = "NAME", value_parser = values::name)]
     pub(crate) name: Option<String>,
-    /// Which path the next packet takes
-    #[arg(long, value_name = "NAME", default_value_t = SchedulerKind::default(), value_parser = values::scheduler())]
-    pub(crate) scheduler: SchedulerKind,
-    /// Congestion controller of each path
-    #[arg(long, value_name = "NAME", default_value_t = Algorithm::Veno, value_parser = values::controller())]
-    pub(crate) cc: Algorithm,
+    /// Which path the next packet takes [default: earliest-delivery; with --reliable: lowest-delay]
+    #[arg(long, value_name = "NAME", value_parser = values::scheduler())]
+    pub(crate) scheduler: Option<SchedulerKind>,
+    /// Congestion controller of each path [default: live; with --reliable: veno]
+    #[arg(long, value_name = "NAME", value_parser = values::controller())]
+    pub(crate) cc: Option<Algorithm>,
     /// Which frame goes next, and which is discarded, if the paths carry less than comes in. Tables and audio go
     /// before video, I before P before B frames. off: by kind alone; late frames are dropped as they expire
-    #[arg(long, value_name = "METHOD", default_value_t = values::MaybeQueue(Some(Method::RingSbpn2)), value_parser = values::maybe_queue())]
+    #[arg(long, value_name = "METHOD", default_value_t = values::MaybeQueue(Some(Method::ByWorth)), value_parser = values::maybe_queue())]
     pub(crate) queue: values::MaybeQueue,
     /// Redundancy that repairs losses if a repetition would come too late: none, auto (chosen from loss, round trip
     /// and latency; nothing on clean paths), or a code such as tetrys:10,9,200 (one packet of ten is redundancy)

@@ -5,13 +5,13 @@ use core::time::Duration;
 /// A path that loses fewer packets than this is trusted with what could not be sent again in time.
 const TRUSTED: f32 = 0.005;
 
-/// A full path that acknowledged nothing for so long stands still: nothing waits for it.
+/// A path that should have acknowledged something for so long stands still: nothing waits for it.
 const SILENT: Duration = Duration::from_millis(50);
 
-/// Of the paths with space, the one whose packet is expected to arrive first; but none over which it would arrive later than if it
-/// waited for a quicker one that is full, behind all that waits (earliest completion first: Lim, Nahum, Towsley, Gibbens, "ECF: An
-/// MPTCP Path Scheduler to Manage Heterogeneous Paths", CoNEXT 2017, §4). And none that loses packets if what it loses
-/// could not be sent again in time, while another path may be used.
+/// Of the paths with room, the one whose packet is expected to arrive first, if that is early enough: a packet that gets lost there can
+/// come in time once more. Else it waits for a quicker path that is full, if all that waits would be through over that one sooner
+/// (earliest completion first: Lim, Nahum, Towsley, Gibbens, "ECF: An MPTCP Path Scheduler to Manage Heterogeneous Paths", CoNEXT 2017,
+/// §4), or in time while this one loses packets.
 #[derive(Debug)]
 pub(super) struct EarliestDelivery;
 
@@ -23,8 +23,18 @@ impl EarliestDelivery {
 
     /// When all that waits would be through over `path`, from now on.
     fn all_through(path: &PathView, bytes: usize) -> Option<Duration> {
-        let time = bytes as f64 / path.rate.filter(|rate| *rate > 0.0)?;
+        let steady = bytes as f64 / path.rate.filter(|rate| *rate > 0.0)?;
+        // In slow start the window doubles each round trip.
+        let rounds = (bytes as f64 / path.cwnd.max(1) as f64 + 1.0).log2();
+        let starting = path.srtt.filter(|_| path.ssthresh == usize::MAX).map(|srtt| rounds * srtt.as_secs_f64());
+        let time = starting.map_or(steady, |starting| steady.min(starting));
         Some(Self::delay(path) + Duration::from_secs_f64(time.min(60.0)))
+    }
+
+    /// Whether a packet that `path` loses would come in time when it is sent over it once more.
+    fn is_safe(view: &View<'_>, path: &PathView) -> bool {
+        let again = path.srtt.unwrap_or_default() + 2 * Self::delay(path);
+        view.waiting.deadline.is_some_and(|deadline| view.now + again < deadline)
     }
 
     /// Whether a packet that `path` loses would come too late by the time it came over `other`.
@@ -39,6 +49,9 @@ impl Scheduler for EarliestDelivery {
     fn pick(&mut self, view: &View<'_>) -> Option<usize> {
         let ready = view.paths.iter().enumerate().filter(|(_, path)| path.ready);
         let (index, path) = ready.min_by_key(|(_, path)| Self::delay(path))?;
+        if Self::is_safe(view, path) {
+            return Some(index);
+        }
         let better = |(other, it): (usize, &PathView)| {
             let quicker = it.active && it.silent <= SILENT && other != index && Self::delay(it) < Self::delay(path);
             let through = || Self::all_through(it, view.waiting.bytes).is_some_and(|all| all <= Self::delay(path));

@@ -21,7 +21,8 @@ impl Open {
             let view = path.view(in_flight, active, active && path.has_room(in_flight));
             let mean = path.is_measured().then(|| super::choose::one_way_delay(path, in_flight));
             let forward_delay = mean.map(|mean| Delay { mean, deviation: path.rtt().rttvar() });
-            views[index.get()] = PathView { forward_delay, silent: path.silent_for(now), ..view };
+            let oldest = self.ledger.sent_over(index).next().map(|(_, _, chunk)| chunk.sent());
+            views[index.get()] = PathView { forward_delay, silent: path.silent_for(now, oldest), ..view };
         }
         self.fill_forward_delays(now, views);
         self.err_about_delays(views);

@@ -194,9 +194,11 @@ impl Path {
         &self.rtt
     }
 
-    /// How long ago it last answered.
-    pub(crate) fn silent_for(&self, now: Instant) -> Duration {
-        now.since(self.answered)
+    /// For how long it has not answered though it should have: since its last answer, or since the oldest data that is out, which was
+    /// sent at `oldest`, should have been answered. Zero where nothing is out.
+    pub(crate) fn silent_for(&self, now: Instant, oldest: Option<Instant>) -> Duration {
+        let due = oldest.map(|sent| sent + self.rtt.srtt().unwrap_or_default());
+        due.map_or(Duration::ZERO, |due| now.since(self.answered.max(due)))
     }
 
     /// Whether a round trip was measured.

@@ -1,5 +1,6 @@
 use super::{Envelope, Sender};
 use crate::mapping::{self, CONTROL, Part};
+use crate::playout::GRACE;
 use crate::wire::{self, Clock, Hello, PPID, SESSION_VERSION, Start, UnitHeader};
 use braidcast_core::Instant;
 use braidcast_media::ts::PACKET;
@@ -113,11 +114,13 @@ impl Sender {
         };
         wire::write_unit(&mut self.message, &header, runs, bytes);
         let stream = if self.options.reliable { CONTROL } else { mapping::stream(unit.kind, unit.reference) };
+        // So late the receiver still hands it out.
+        let grace = if unit.reference { GRACE } else { Duration::ZERO };
         let how = SendOptions {
             stream,
             ppid: PPID,
             unordered: !self.options.reliable,
-            deadline: (!self.options.reliable).then(|| unit.first_captured + self.options.latency),
+            deadline: (!self.options.reliable).then(|| unit.first_captured + self.options.latency + grace),
             context: envelope.sequence << 8 | unit.kind.index() as u64,
             priority: MessagePriority::new(mapping::priority(stream).index() as u8).unwrap_or(MessagePriority::LAST),
             ..SendOptions::default()

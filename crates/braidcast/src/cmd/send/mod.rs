@@ -106,13 +106,13 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
     let mut watch = Watch::open(&args.watch, "send", &mut driver, Carried::Sctp)?;
     watch.open_figures(&args.figures, common.json.then_some("--json"), &live)?;
     process::drop_privileges()?;
+    let defaults = if reliable { SenderOptions::reliable() } else { SenderOptions::default() };
     let options = SenderOptions {
         latency: args.latency,
-        reliable,
         redundancy: args.fec,
         queue: args.queue.0,
-        scheduler: args.scheduler,
-        congestion: args.cc,
+        scheduler: args.scheduler.unwrap_or(defaults.scheduler),
+        congestion: args.cc.unwrap_or(defaults.congestion),
         give_up: args.give_up.0,
         security: security.options.clone(),
         skip_tsns: true,
@@ -120,7 +120,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         size: source.size().filter(|_| reliable),
         name: args.name.clone().unwrap_or_default(),
         events: watch.tracer(),
-        ..SenderOptions::default()
+        ..defaults
     };
     let resumable = options.identity.is_some();
     let (now, port) = (driver.now(), options.local_port);
