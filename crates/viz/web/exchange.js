@@ -26,7 +26,7 @@ const exchange = {
     pen.save();
     pen.beginPath(); pen.rect(0, top - 6, size.width, bottom - top + 12); pen.clip();
     const first = lower(sent.at, state.from - whole.longest), last = lower(sent.at, state.to);
-    const stride = Math.max(1, Math.ceil((last - first) / this.most));
+    const stride = Math.max(1, Math.ceil((last - first) / detail.rows(this.most)));
     this.stride = stride;
     const batches = new Map(), crosses = [];
     for (let i = first; i < last; i += stride) {
