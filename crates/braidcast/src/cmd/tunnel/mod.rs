@@ -475,8 +475,8 @@ impl Work {
             ends = format!("{ends}\n\n{paths}");
         }
         let flows = self.sight.flows(now, &self.tunnel, true, self.live.style());
-        let headline = format!("{:.0} s; Ctrl-C ends. Figures of flows are of the last seconds.", now.as_secs_f64());
-        self.live.show(&self.sight.line(now, &self.tunnel), &headline, &format!("{ends}\n\n{flows}"));
+        let headline = "Ctrl-C ends. Figures of flows are of the last seconds.";
+        self.live.show(&self.sight.line(now, &self.tunnel), headline, &format!("{ends}\n\n{flows}"));
     }
 
     fn finish(mut self, common: &Common, command: &str) -> Outcome {
