@@ -50,6 +50,10 @@ look_for_packages() {
     test)
         has ffmpeg && has ffprobe || want ffmpeg
         has tshark || want tshark
+        # A machine whose clock is a year ahead.
+        has faketime || want faketime
+        # Another TLS that has raw public keys.
+        has gnutls-cli && has gnutls-serv || want gnutls-bin
         # Shows the pages that viz makes.
         has chromium || want chromium
         # Telephones for a call through the tunnel; 15 small packages.

@@ -177,49 +177,6 @@ fn plain_at_both_ends_encrypts_nothing_and_says_so() {
     receiver.finish().says(0, &["--plain: nothing is encrypted", "not encrypted (--plain)"]);
 }
 
-#[allow(clippy::disallowed_types, reason = "somebody on the way, with a real socket")]
-/// Passes datagrams on between whoever sends to its port and `server`, and keeps them all.
-fn listener_in_between(server: u16) -> (u16, std::sync::Arc<std::sync::Mutex<Vec<u8>>>) {
-    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let (port, heard) = (socket.local_addr().unwrap().port(), std::sync::Arc::default());
-    let kept = std::sync::Arc::clone(&heard);
-    std::thread::spawn(move || {
-        let (server, mut client, mut buf) = (([127, 0, 0, 1], server).into(), None, vec![0; 65_536]);
-        while let Ok((len, from)) = socket.recv_from(&mut buf) {
-            let kept: &std::sync::Mutex<Vec<u8>> = &kept;
-            kept.lock().unwrap().extend_from_slice(&buf[..len]);
-            let to = if from == server {
-                client.unwrap_or(server)
-            } else {
-                client = Some(from);
-                server
-            };
-            let _ = socket.send_to(&buf[..len], to);
-        }
-    });
-    (port, heard)
-}
-
-#[test]
-fn who_listens_on_the_way_reads_nothing_unless_both_ends_say_plain() {
-    for (flags, readable) in [("", false), ("--key some-long-passphrase", false), ("--plain", true)] {
-        let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
-        // Found wherever a packet's bounds are.
-        let secret = b"attack at dawn; ".repeat(4000);
-        std::fs::write(dir.path().join("in.bin"), &secret).unwrap();
-        let receiver =
-            Running::start(dir.path(), &format!("receive 127.0.0.1:{port} out.bin {flags}")).wait_for("listening");
-        let (between, heard) = listener_in_between(port);
-        Running::start(dir.path(), &format!("send in.bin --to 127.0.0.1:{between} {flags}")).finish().says(0, &[]);
-        receiver.finish().says(0, &[]);
-        assert!(std::fs::read(dir.path().join("out.bin")).unwrap() == secret);
-        let heard = heard.lock().unwrap();
-        assert!(heard.len() > secret.len(), "all of it went by");
-        let found = heard.windows(16).filter(|window| *window == b"attack at dawn; ").count();
-        assert_eq!(found > 0, readable, "{flags}: {found} times");
-    }
-}
-
 #[test]
 fn ends_that_do_not_go_together_say_which_at_both_ends_and_nothing_is_written() {
     let here = |it: &str| format!("no secure connection: {it}");

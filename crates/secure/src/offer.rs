@@ -33,7 +33,7 @@ pub struct OfferError {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Disagreement {
     /// Cause 101.
-    #[error("no way to agree on keys that both ends know")]
+    #[error("no way to agree on keys that both ends know: their versions differ")]
     NoCommonMethod,
     /// Cause 102.
     #[error("both ends drew the same tie breaker")]

@@ -26,6 +26,20 @@ fn entries<T: Entry>(
     Ok(bytes)
 }
 
+/// Payload protocol identifier of key messages.
+const KEY_MESSAGE: u32 = 4242;
+
+/// One as [`Known`](braidcast_secure::known::Known) has them, at a place where it may be wrong, or a control message.
+fn key_message(input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+    let (epoch, step): (u8, u8) = (input.arbitrary()?, input.arbitrary()?);
+    let mut message = vec![epoch % 8 | epoch & 0x80, if step % 4 == 3 { 1 } else { step % 4 }];
+    message.resize(1 + [1500, 1500, 250, 1][usize::from(step % 4)], 0);
+    if let Some(word) = message.get_mut(2) {
+        *word = 1 + step / 250;
+    }
+    Ok(message)
+}
+
 /// Appends a chunk.
 pub fn forge(input: &mut Unstructured<'_>, hints: Hints, out: &mut Vec<u8>) -> Result<()> {
     let (kind, flags): (u8, u8) = (input.arbitrary()?, input.arbitrary()?);
@@ -34,6 +48,29 @@ pub fn forge(input: &mut Unstructured<'_>, hints: Hints, out: &mut Vec<u8>) -> R
     let (first, last, unordered, immediate) = (flags & 1 != 0, flags & 2 != 0, flags & 4 != 0, flags & 8 != 0);
     let stream = |input: &mut Unstructured<'_>| Ok(u16::from(input.arbitrary::<u8>()? % 6));
     let chunk = match kind % 20 {
+        _ if kind >= 240 => {
+            more = key_message(input)?;
+            let (tsn, mid) = (near(input, hints.peer_tsn)?, input.arbitrary::<u8>()?);
+            let (ppid, payload) = (KEY_MESSAGE, &more[..]);
+            if flags & 0x40 != 0 {
+                let (stream, ssn) = (0, mid.into());
+                Chunk::Data(Data { tsn, stream, ssn, ppid, unordered, first: true, last: true, immediate, payload })
+            } else {
+                let (stream, mid, fsn) = (0, mid.into(), 0);
+                Chunk::IData(IData {
+                    tsn,
+                    stream,
+                    mid,
+                    unordered,
+                    first: true,
+                    last: true,
+                    immediate,
+                    ppid,
+                    fsn,
+                    payload,
+                })
+            }
+        }
         1 if flags & 0x80 != 0 => {
             let tsn = near(input, hints.peer_tsn)?;
             let (total, offset) = (u16::from(input.arbitrary::<u8>()?), u16::from(flags & 0x7f));

@@ -1,9 +1,13 @@
 //! Two endpoints, what is on its way between them, and what each should get.
 
 mod forge;
+mod sealed;
+mod steps;
 
 pub use forge::forge;
+pub use steps::run;
 
+use crate::tap;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_sctp::wire::{Chunk, Header, Packet, begin, seal};
 use braidcast_sctp::{
@@ -11,6 +15,7 @@ use braidcast_sctp::{
     SchedulerKind, SendOptions,
 };
 use core::time::Duration;
+use sealed::Spy;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
@@ -33,13 +38,23 @@ pub struct Hints {
     forged: bool,
 }
 
+/// A packet on its way, in clear.
+#[derive(Clone)]
+struct Waiting {
+    /// By which it arrives.
+    route: Route,
+    bytes: Vec<u8>,
+    /// What it is sealed in.
+    epoch: Option<u64>,
+}
+
 struct End {
     endpoint: Endpoint,
     id: Option<AssociationId>,
     /// What comes to this end is marked as having met congestion.
     marking: bool,
-    /// Packets towards this end, with the route by which they arrive.
-    inbox: VecDeque<(Route, Vec<u8>)>,
+    /// Packets towards this end.
+    inbox: VecDeque<Waiting>,
     /// Reliable messages that this end is to get: number, then stream, order and bytes.
     expected: BTreeMap<u32, (u16, bool, usize)>,
     /// Number of the last ordered message, by stream.
@@ -54,6 +69,7 @@ pub struct World {
     /// The end that began the association.
     client: usize,
     options: Options,
+    spy: Option<Spy>,
     buf: Vec<u8>,
 }
 
@@ -67,7 +83,7 @@ fn route(end: usize, path: usize) -> Route {
 }
 
 impl World {
-    pub fn new(settings: u8) -> Self {
+    pub fn new(settings: u8, protected: bool) -> Self {
         let base = if settings & 1 == 0 { Options::default() } else { Options::live() };
         let options = base.with(|it| {
             it.congestion.ecn = true;
@@ -87,6 +103,7 @@ impl World {
             it.queue.scope = QueueScope::ALL[usize::from(settings >> 7)].1;
             it.queue.limits = Limits::messages(5);
         });
+        let options = Options { security: protected.then(tap::security), ..options };
         let client = usize::from(settings >> 6 & 1);
         let end = |name| End {
             endpoint: Endpoint::new(options.clone(), Rng::from_seed(1).stream(name)).expect("options that work"),
@@ -104,6 +121,7 @@ impl World {
             next_message: 0,
             client,
             options,
+            spy: protected.then(Spy::default),
             buf: Vec::new(),
         };
         world.ends[1 - client].endpoint.listen();
@@ -140,10 +158,16 @@ impl World {
                 let Some(transmit) = self.ends[at].endpoint.poll_transmit(self.now, &mut self.buf) else { break };
                 let Some(path) = (0..PATHS).find(|&path| route(at, path) == transmit.route) else { continue };
                 for datagram in transmit.datagrams(&self.buf) {
-                    note(&mut self.hints, at, datagram);
+                    let seen = match &mut self.spy {
+                        Some(spy) => spy.uncover(at, datagram),
+                        None => Some((datagram.to_vec(), None)),
+                    };
+                    assert!(seen.is_some() || self.hints.forged, "a record that the keys do not open");
+                    let Some((bytes, epoch)) = seen else { continue };
+                    note(&mut self.hints, at, &bytes);
                     let inbox = &mut self.ends[1 - at].inbox;
                     if inbox.len() < ON_THE_WAY {
-                        inbox.push_back((route(1 - at, path), datagram.to_vec()));
+                        inbox.push_back(Waiting { route: route(1 - at, path), bytes, epoch });
                     }
                 }
             }
@@ -223,13 +247,16 @@ impl World {
         }
     }
 
-    fn take(&mut self, at: usize, nth: usize) -> Option<(Route, Vec<u8>)> {
+    fn take(&mut self, at: usize, nth: usize) -> Option<Waiting> {
         let inbox = &mut self.ends[at].inbox;
         let nth = nth.checked_rem(inbox.len())?;
         inbox.remove(nth)
     }
 
-    fn give(&mut self, at: usize, route: Route, payload: &[u8]) {
+    fn give(&mut self, at: usize, packet: &Waiting) {
+        let Waiting { route, ref bytes, epoch } = *packet;
+        let covered = self.spy.as_mut().map(|spy| spy.cover(1 - at, epoch, bytes));
+        let payload = covered.as_ref().unwrap_or(bytes);
         let ecn = if self.ends[at].marking { Ecn::Ce } else { Ecn::NotEct };
         let datagram = Datagram { route, ecn, payload };
         self.ends[at].endpoint.handle_datagram(self.now, datagram);
@@ -243,16 +270,16 @@ impl World {
     /// What is on its way now arrives.
     pub fn deliver_all(&mut self) {
         for at in 0..2 {
-            for (route, packet) in core::mem::take(&mut self.ends[at].inbox) {
-                self.give(at, route, &packet);
+            for packet in core::mem::take(&mut self.ends[at].inbox) {
+                self.give(at, &packet);
                 self.settle();
             }
         }
     }
 
     pub fn deliver(&mut self, at: usize, nth: usize) {
-        if let Some((route, packet)) = self.take(at, nth) {
-            self.give(at, route, &packet);
+        if let Some(packet) = self.take(at, nth) {
+            self.give(at, &packet);
         }
     }
 
@@ -265,9 +292,9 @@ impl World {
     }
 
     pub fn duplicate(&mut self, at: usize, nth: usize) {
-        if let Some((route, packet)) = self.take(at, nth) {
-            self.give(at, route, &packet);
-            self.ends[at].inbox.push_back((route, packet));
+        if let Some(packet) = self.take(at, nth) {
+            self.give(at, &packet);
+            self.ends[at].inbox.push_back(packet);
         }
     }
 
@@ -289,28 +316,30 @@ impl World {
     /// Delivers a packet to end 0 with some bytes changed and the checksum right.
     pub fn deliver_changed(&mut self, nth: usize, changes: &[(u16, u8)]) {
         self.hints.forged = true;
-        let Some((route, mut packet)) = self.take(0, nth) else { return };
+        let Some(mut packet) = self.take(0, nth) else { return };
+        let bytes = &mut packet.bytes;
         for &(at, change) in changes {
-            let at = usize::from(at) % packet.len();
+            let at = usize::from(at) % bytes.len();
             // The ports and the tag stay, so that it gets past the door.
             if at >= Header::LEN {
-                packet[at] ^= change;
+                bytes[at] ^= change;
             }
         }
-        seal(&mut packet);
-        self.give(0, route, &packet);
+        seal(bytes);
+        self.give(0, &packet);
     }
 
-    /// Delivers a packet to end 0 that the peer never sent.
+    /// Delivers a packet to end 0 that the peer never sent: protected, if the peer protects its own, but for one of two.
     pub fn inject(&mut self, path: u8, write: impl FnOnce(&mut Vec<u8>)) {
         self.hints.forged = true;
         let mut packet = Vec::new();
+        let epoch = self.spy.as_ref().filter(|_| path & 32 == 0).and_then(|spy| spy.epoch(1));
         // An INIT has the tag 0.
         let verification_tag = if path & 64 == 0 { self.hints.tag } else { 0 };
         begin(&mut packet, Header { source_port: 9899, destination_port: 9899, verification_tag });
         write(&mut packet);
         seal(&mut packet);
-        self.give(0, route(0, usize::from(path) % PATHS), &packet);
+        self.give(0, &Waiting { route: route(0, usize::from(path) % PATHS), bytes: packet, epoch });
     }
 
     /// The peer loses its state and connects anew.

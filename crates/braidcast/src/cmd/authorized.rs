@@ -77,6 +77,15 @@ impl<R: Rights> Authorized<R> {
         &self.lines
     }
 
+    /// Why whose key stands in `refusal` is not let in, if that is only because its last day is over.
+    pub(crate) fn is_over(&self, refusal: &str) -> Option<String> {
+        let today = jiff::Zoned::now().date();
+        let line = self.lines.iter().find(|line| refusal.contains(&line.key.to_string()))?;
+        let last = line.until.filter(|last| *last < today)?;
+        let (path, number, name) = (self.path.display(), line.number, &line.name);
+        Some(format!("{path}:{number}: the last day of '{name}' was {last}, and by this machine's clock it is {today}"))
+    }
+
     fn valid(&self) -> impl Iterator<Item = &Line<R>> {
         let today = jiff::Zoned::now().date();
         self.lines.iter().filter(move |line| line.until.is_none_or(|last| today <= last))

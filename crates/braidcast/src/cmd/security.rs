@@ -8,13 +8,16 @@ use crate::out::live::Live;
 use braidcast_sctp::SecurityOptions;
 use braidcast_secure::identity::Identity;
 use braidcast_secure::tls::{Tls, Trust};
-use braidcast_secure::{Fingerprint, Limits, Passphrase, SharedKey, Suite};
+use braidcast_secure::{Disagreement, Fingerprint, KeyKind, Limits, Method, Passphrase, Refused, SharedKey, Suite};
 use braidcast_session::SecurityReport;
 use std::sync::Arc;
 
 /// What to do about a key that is not the one.
 const SAME_KEY: &str =
     "give both ends the same --key (`braidcast key new` makes one), or none at both, or --plain at both";
+
+/// What to do where ends do not understand each other.
+pub(crate) const SAME_VERSION: &str = "use the same version at both ends";
 
 /// Protection of one end.
 pub(crate) struct Security {
@@ -84,8 +87,17 @@ impl Security {
         }
     }
 
-    /// What the user may do about a connection that did not come about.
-    pub(crate) fn hint(&self) -> String {
+    /// What the user may do about a connection that did not come about, for this reason.
+    pub(crate) fn hint(&self, reason: &str) -> String {
+        if reason.ends_with(&Disagreement::NoCommonMethod.to_string()) {
+            return SAME_VERSION.into();
+        }
+        let own = self.method.as_ref().filter(|it| it.shows() == Some(KeyKind::Own)).and_then(|it| it.fingerprint());
+        if let Some(fingerprint) = own.filter(|_| reason.ends_with(&Refused::ByPeer.to_string())) {
+            return format!(
+                "the other end needs {fingerprint}, which is this end's, as --peer-key or in its --authorized file, with a last day that is not over"
+            );
+        }
         let known = self.known.as_ref().and_then(KnownPeers::hint);
         known.unwrap_or_else(|| SAME_KEY.into())
     }

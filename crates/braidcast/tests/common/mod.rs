@@ -6,6 +6,7 @@
     reason = "these tests are about real processes and sockets"
 )]
 
+pub(crate) mod between;
 pub(crate) mod browser;
 pub(crate) mod network;
 

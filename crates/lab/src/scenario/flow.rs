@@ -56,6 +56,11 @@ impl Agent {
     /// Every agent by its name.
     pub const ALL: [(&'static str, Self); 5] =
         [("sctp", Self::Sctp), ("dccp", Self::Dccp), ("tcp", Self::Tcp), ("udp", Self::Udp), ("live", Self::Live)];
+
+    /// Whether it tells what happens inside ([`braidcast_core::events`]).
+    pub const fn tells_events(self) -> bool {
+        matches!(self, Self::Sctp | Self::Dccp | Self::Live)
+    }
 }
 
 /// What a flow sends.

@@ -80,8 +80,9 @@ impl Receiver {
                 Decision::Refuse(why) => {
                     let guest = self.guests.remove(place);
                     self.send_away(now, &guest, why);
-                    if let Some(hello) = guest.hello {
-                        self.events.push_back((None, Event::Refused { name: hello.name, why }));
+                    if guest.hello.is_some() || guest.is_foreign {
+                        let name = guest.hello.map_or_else(String::new, |hello| hello.name);
+                        self.events.push_back((None, Event::Refused { name, why }));
                     }
                 }
                 Decision::Begin | Decision::GoOn => {
@@ -94,6 +95,9 @@ impl Receiver {
 
     fn decide(&self, now: Instant, guest: &Guest) -> Decision {
         let Some(hello) = &guest.hello else {
+            if guest.is_foreign {
+                return Decision::Refuse(Farewell::Version);
+            }
             let late = now.since(guest.since) >= NO_HELLO;
             return if late { Decision::Refuse(Farewell::NoHello) } else { Decision::Later };
         };

@@ -1,5 +1,5 @@
 use crate::event::Event;
-use crate::wire::{Hello, Message};
+use crate::wire::{Hello, Message, WireError};
 use braidcast_core::{Instant, PathId};
 use braidcast_sctp::{Association, AssociationId};
 use std::net::IpAddr;
@@ -17,6 +17,8 @@ pub(super) struct Guest {
     pub(super) id: AssociationId,
     pub(super) since: Instant,
     pub(super) hello: Option<Hello>,
+    /// Its first message is one of another version.
+    pub(super) is_foreign: bool,
     /// When the hello came.
     pub(super) asked_at: Instant,
     /// It was told that it waits for its turn; meanwhile what it sends passes unseen.
@@ -36,6 +38,7 @@ impl Guest {
             id,
             since: now,
             hello: None,
+            is_foreign: false,
             asked_at: now,
             in_line: false,
             ended: false,
@@ -66,6 +69,7 @@ impl Guest {
                     self.early_bytes += buf.len();
                     self.early.push((now, received.path, buf.clone()));
                 }
+                Err(WireError::Version(_)) if self.hello.is_none() => self.is_foreign = true,
                 _ => malformed += 1,
             }
         }

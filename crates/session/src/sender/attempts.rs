@@ -78,11 +78,6 @@ impl Attempts {
         self.due = Some(now + wait);
     }
 
-    /// Attempts since the last association that lasted.
-    pub(super) const fn count(&self) -> u32 {
-        self.count
-    }
-
     pub(super) const fn due(&self) -> Option<Instant> {
         self.due
     }

@@ -65,7 +65,8 @@ impl Sender {
     /// Whether the receiver has another key, or one end alone has one. Once there was a session, nobody who cannot have had part in it
     /// ends it. Before that a refusal comes in clear, and anybody who sees packets can send one: the second in a row is believed.
     fn is_refused_for_good(&self, reason: &CloseReason) -> bool {
-        self.connected_at.is_none() && matches!(reason, CloseReason::Insecure(_)) && self.attempts.count() > 1
+        let refused = |reason: &CloseReason| matches!(reason, CloseReason::Insecure(_));
+        self.connected_at.is_none() && refused(reason) && self.last_reason.as_ref().is_some_and(refused)
     }
 
     /// The session is over.

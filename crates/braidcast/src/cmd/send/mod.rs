@@ -5,9 +5,9 @@ mod source;
 mod throttle;
 
 use super::links::{Change, Links};
-use super::security::Security;
+use super::security::{SAME_VERSION, Security};
 use super::service::Service;
-use super::watch::{Advice, Load, Meter, Stream, Watch};
+use super::watch::{Advice, Carried, Load, Meter, Stream, Watch};
 use super::{common, paths};
 use crate::args::{Common, SendArgs, values};
 use crate::failure::{Failure, Outcome};
@@ -103,7 +103,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         ));
     }
     let links = Links::open(plans, Carrier::Udp, &mut driver, &live)?;
-    let mut watch = Watch::open(&args.watch, "send", driver.now())?;
+    let mut watch = Watch::open(&args.watch, "send", &mut driver, Carried::Sctp)?;
     watch.open_figures(&args.figures, common.json.then_some("--json"), &live)?;
     process::drop_privileges()?;
     let options = SenderOptions {
@@ -447,7 +447,7 @@ impl Session {
             return Ok(());
         }
         let farewell = Farewell::of(reason);
-        let about_keys = self.security.hint();
+        let about_keys = self.security.hint(&reason.to_string());
         let hint = match (farewell, reason) {
             (Some(Farewell::Busy), _) => {
                 "wait for its end; or start the receiver with --keep (the next one waits), or with --accept NAME=OUTPUT and give each sender a --name"
@@ -458,7 +458,7 @@ impl Session {
                 "the receiver's --authorized file needs a line with the fingerprint of this end's --identity"
             }
             (Some(Farewell::TooMuch), _) => "send less, or have max-rate raised in the receiver's --authorized file",
-            (Some(Farewell::Version), _) => "use the same version at both ends",
+            (Some(Farewell::Version), _) => SAME_VERSION,
             _ if self.reliable && self.resumable && self.began.is_some() => {
                 "what is written there stays: start both ends again, and it goes on from there"
             }

@@ -1,0 +1,76 @@
+//! Packets of a protected connection as one with its keys sees and makes them.
+
+use crate::tap::Tap;
+use braidcast_dccp::wire::{Kind, Packet};
+use braidcast_secure::{Carrier, Content, Offer, Opener, Transcript};
+use libfuzzer_sys::arbitrary::{Result, Unstructured};
+
+/// First byte of a fragment of key messages, and bytes before its own.
+const FRAGMENT: u8 = 22;
+/// Records that the honest end may have sealed since the last forged one, so that the numbers of neither shut out the other's.
+const AHEAD: usize = 40;
+
+/// What both ends offered, and the keys that follow.
+#[derive(Default)]
+pub struct Spy {
+    offered: Option<Offer>,
+    tap: Option<Tap>,
+}
+
+/// What a packet offers: Mandatory, the option's type, its length, the offer.
+fn offer(header: &[u8]) -> Option<Offer> {
+    let at = header.windows(2).position(|it| it == [1, 120])? + 2;
+    let len = usize::from(*header.get(at)?).checked_sub(2)?;
+    Offer::parse(header.get(at + 1..at + 1 + len)?).ok()
+}
+
+/// All of the header but for ports and checksum.
+fn authenticated(header: &[u8]) -> Vec<u8> {
+    let mut before = header.to_vec();
+    before[0..4].fill(0);
+    before[6..8].fill(0);
+    before
+}
+
+impl Spy {
+    /// A packet that `end` sent. Whether it is in clear, where that may be, or opens.
+    pub fn see(&mut self, end: usize, packet: &Packet<'_>) -> bool {
+        let bytes = packet.as_bytes();
+        let header = &bytes[..bytes.len() - packet.payload.len()];
+        match packet.header.kind {
+            Kind::Request { .. } => self.offered = offer(header),
+            Kind::Response { .. } => {
+                if let (Some(client), Some(server), None) = (self.offered, offer(header), &self.tap) {
+                    self.tap = Some(Tap::new(Transcript { carrier: Carrier::Dccp, client, server }, 0));
+                }
+            }
+            _ => {}
+        }
+        let (Some(tap), true) = (&mut self.tap, Opener::low_bits(packet.payload).is_some()) else { return true };
+        tap.open(end, Some(&authenticated(header)), packet.payload).is_some()
+    }
+
+    /// Puts an authentic record of `end` in place of the data of the packet `bytes`, whose data are three bytes: data, or a fragment
+    /// of key messages. Some packets stay as they are.
+    pub fn forge(&mut self, end: usize, bytes: &mut Vec<u8>, input: &mut Unstructured<'_>) -> Result<()> {
+        let Some(tap) = self.tap.as_mut().filter(|_| !input.ratio(1, 8).unwrap_or(true)) else { return Ok(()) };
+        let content = if input.arbitrary()? { Content::Handshake } else { Content::Application };
+        let len = usize::from(input.arbitrary::<u8>()?).min(input.len());
+        let mut text = input.bytes(len)?.to_vec();
+        if content == Content::Handshake
+            && let Some(first) = text.first_mut()
+            && *first < 0xF0
+        {
+            *first = FRAGMENT;
+        }
+        bytes.truncate(bytes.len() - 3);
+        let (before, epoch) = (authenticated(bytes), tap.epoch(end));
+        // The numbers of the honest end are in use.
+        for _ in 0..AHEAD {
+            tap.seal(end, epoch, Some(&before), content, &[]);
+        }
+        let record = tap.seal(end, epoch, Some(&before), content, &text);
+        bytes.extend_from_slice(&record);
+        Ok(())
+    }
+}

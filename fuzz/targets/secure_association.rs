@@ -1,0 +1,16 @@
+//! The same as `sctp_association` of an association whose packets are protected, with a peer that has the keys: whatever it changes or
+//! makes up is authentic, key messages too. Some of what it makes up comes in clear.
+//!
+//! Nothing may panic, no loop may go on without end, every packet sent must be sound and a record that opens. If nothing was forged, all
+//! reliable messages must arrive, whole, once and in order, whenever keys change.
+#![no_main]
+
+mod association;
+mod tap;
+
+use libfuzzer_sys::arbitrary::Unstructured;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = association::run(&mut Unstructured::new(bytes), true);
+});
