@@ -112,6 +112,13 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         redundancy: args.fec,
         queue: args.queue.0,
         scheduler: args.scheduler.unwrap_or(defaults.scheduler),
+        selection: args.path,
+        hysteresis: args.hysteresis,
+        time_guard: args.time_guard,
+        probe_interval: args.probe_interval,
+        quick_failover: args.quick_failover.0,
+        path_max_retrans: args.path_max_retrans,
+        retransmission: args.retransmission,
         congestion: args.cc.unwrap_or(defaults.congestion),
         give_up: args.give_up.0,
         security: security.options.clone(),
@@ -246,6 +253,7 @@ impl Session {
                     "{} loses packets of 1200 bytes, which any network should carry; sending smaller ones, which costs some of its rate",
                     name(route)
                 )),
+                Event::PathSelected(_, route) => self.live.note(format!("{} is the best path now", name(route))),
                 Event::PathRemoved(_, route) => self.live.note(format!("{} has left", name(route))),
                 Event::Lost(reason) => {
                     self.connected = false;
