@@ -3,10 +3,10 @@
 //! `cargo run --release -p braidcast --example idle_associations [COUNT]`
 
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
+use braidcast_sctp::{Endpoint, Options, SecurityOptions, SendOptions};
 use braidcast_secure::identity::Identity;
 use braidcast_secure::tls::{Tls, Trust};
 use braidcast_secure::{Limits, Suite};
-use braidcast_sctp::{Endpoint, Options, SecurityOptions, SendOptions};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
