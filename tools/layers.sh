@@ -13,7 +13,7 @@ declare -A may=(
     [driver]="sim trace"
     [session]="queue fec mpath media sctp dccp"
     [lab]="session sctp dccp cc mpath sim driver media trace"
-    [viz]="trace"
+    [viz]="trace sctp dccp"
     [testing]=""
 )
 # These stand on top and may use all.

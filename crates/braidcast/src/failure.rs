@@ -70,6 +70,7 @@ impl From<Misuse> for Failure {
         let flag = |option| match option {
             "key" => "--key",
             "paths.scheduler" => "--scheduler",
+            "paths.selection" => "--path",
             "redundancy.fec" => "--fec",
             "queue.method" => "--queue",
             "send_queue.messages" => "--queue-length",

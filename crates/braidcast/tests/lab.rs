@@ -91,10 +91,39 @@ fn a_livelock_loses_its_run_alone() {
     let ran = Test::new("lab run mine.toml --runs 1 --json --param rtt_ms=50 --quiet")
         .file("mine.toml", SCENARIO.to_owned() + stuck)
         .run();
-    let command = "braidcast lab run mine.toml --variant stuck --param rtt_ms=50 --seed 1 --runs 1 --duration 5s";
+    let command = "braidcast lab run mine.toml --variant stuck --param rtt_ms=50 --seed 1 --runs 1";
     ran.says(1, &["1 runs were lost"]);
     let document = ran.json();
     let lost = document["lost_runs"][0].as_str().unwrap();
     assert!(lost.contains("timeouts at") && lost.contains(command), "{lost}");
     assert!(document["rows"].as_array().unwrap().iter().all(|row| row["variant"] == "good"));
+}
+
+#[test]
+fn one_run_is_looked_into() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("mine.toml"), SCENARIO).unwrap();
+    let at = |command: &str| Running::start(dir.path(), command).finish();
+    let ran = at("lab run mine.toml --seed 5 --viz --json");
+    ran.says(0, &["one of 20 runs", "--variant default --param rtt_ms=20 --seed 5 --runs 1"]);
+    let document = ran.json();
+    assert_eq!(document["pages"][0], "lab-results/mine.main.html");
+    assert_eq!(document["traces"][1], "lab-results/mine.main.receiver.trace");
+    let page = std::fs::read_to_string(dir.path().join("lab-results/mine.main.html")).unwrap();
+    assert!(page.contains("mine.main.sender.trace and mine.main.receiver.trace"));
+    // Who listens changes nothing.
+    let alone = at("lab run mine.toml --seed 5 --runs 1 --param rtt_ms=20 --json --quiet").json();
+    assert_eq!(alone["rows"], document["rows"]);
+    // Nothing of a single run stands where results are kept.
+    let kept = std::fs::read_to_string(dir.path().join("lab-results/mine.json")).unwrap();
+    at("lab run mine.toml --seed 6 --viz --quiet").says(0, &[]);
+    assert_eq!(std::fs::read_to_string(dir.path().join("lab-results/mine.json")).unwrap(), kept);
+    let ran = at("lab run mine.toml --param rtt_ms=50 --trace a.trace --quiet");
+    ran.says(0, &[]);
+    assert!(ran.out().ends_with("a.main.sender.trace\na.main.receiver.trace\n"), "{}", ran.out());
+    let trace = std::fs::read_to_string(dir.path().join("a.main.sender.trace")).unwrap();
+    assert!(trace.contains("\"clock_type\":\"simulated\"") && trace.contains("sctp:chunk_sent"));
+    at("lab run mine.toml fairness --viz").says(2, &["look into one run", "name one experiment"]);
+    at("lab run mine.toml --trace gone/a.trace").says(1, &["cannot write the trace gone/a.main.sender.trace"]);
+    at("lab run mine.toml --open").says(2, &["--viz"]);
 }

@@ -60,6 +60,21 @@ fn traces_of_both_ends_become_a_page_that_a_browser_shows() {
 }
 
 #[test]
+fn perfetto_gets_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let wifi_3g = include_bytes!("../../trace/tests/data/wifi-3g.ns2");
+    std::fs::write(dir.path().join("a.ns2"), wifi_3g).unwrap();
+    let at = |command: &str| Running::start(dir.path(), command).finish();
+    at("viz a.ns2 --perfetto a.json").says(0, &[]);
+    let document: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(dir.path().join("a.json")).unwrap()).unwrap();
+    let arrows = document["traceEvents"].as_array().unwrap().iter().filter(|it| it["ph"] == "s").count();
+    assert!(arrows > 80, "{arrows} arrows");
+    at("viz a.ns2 --perfetto gone/a.json").says(1, &["cannot write gone/a.json", "--perfetto"]);
+    at("viz a.ns2 --perfetto a.json --out a.html").says(2, &["--out"]);
+}
+
+#[test]
 fn a_full_disk_ends_the_trace_and_not_the_stream() {
     let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
     transport_stream(dir.path(), 1);

@@ -36,6 +36,14 @@ fn values_are_refused_with_an_example() {
     refused("perf client a:1 --bytes lots", &["1GB"]);
     refused("perf client a:1 --fec auto", &["for live streams", "tetrys:10,9,200"]);
     refused("send x.ts --to a:1 --scheduler fastest", &["possible values", "round-robin"]);
+    refused("send x.ts --to a:1 --path nearest", &["possible values", "best-delay", "echo"]);
+    refused("send x.ts --to a:1 --hysteresis 20ms", &["--path"]);
+    refused("send x.ts --to a:1 --path echo --hysteresis 2min", &["a time here is 0s to 60s"]);
+    refused("send x.ts --to a:1 --path echo --time-guard -1s", &["a time here is 0s to 60s, and not below 0"]);
+    refused("send x.ts --to a:1 --path echo --probe-interval 1ms", &["paths are measured each 100ms to 60s"]);
+    refused("send x.ts --to a:1 --quick-failover 21", &["timeouts in a row are 0 to 20"]);
+    refused("send x.ts --to a:1 --path-max-retrans never", &["timeouts in a row are 0 to 20"]);
+    refused("send x.ts --to a:1 --retransmission best", &["possible values", "rtx-asap", "all-rtx-alt"]);
     refused("send x.ts --to a:1 --queue best", &["possible values", "ring-sbpn2", "off"]);
 }
 

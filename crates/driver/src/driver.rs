@@ -3,6 +3,7 @@ use crate::clock::{Alarm, Clock};
 use crate::outgoing::Outgoing;
 use crate::signal::Interrupts;
 use crate::socket::{Slots, Socket};
+use crate::tap::Tap;
 use crate::watch::{InterfaceChange, Watch};
 use braidcast_core::{Instant, LATE_WAKE, Machine, SocketId};
 use mio::unix::SourceFd;
@@ -89,6 +90,7 @@ pub struct Driver {
     wakes: VecDeque<Wake>,
     /// Transmits for sockets that are not there (any more).
     misrouted: u64,
+    tap: Option<Box<dyn Tap>>,
 }
 
 impl Driver {
@@ -110,6 +112,7 @@ impl Driver {
             out: Outgoing::default(),
             wakes: VecDeque::new(),
             misrouted: 0,
+            tap: None,
         })
     }
 
@@ -128,6 +131,11 @@ impl Driver {
             .map_err(|source| BindError::Os { bind: bind.clone(), source })?;
         self.sockets.push(Some(socket));
         Ok(id)
+    }
+
+    /// Has `tap` hear every datagram from now on.
+    pub fn listen_in(&mut self, tap: Box<dyn Tap>) {
+        self.tap = Some(tap);
     }
 
     /// Closes a socket. What the machine still sends through it is dropped and counted. Does nothing if it is closed.
@@ -293,6 +301,9 @@ impl Driver {
                 self.misrouted += 1;
                 continue;
             };
+            if let Some(tap) = &mut self.tap {
+                tap.sent(now, socket.local_addr(), &transmit, payload);
+            }
             let was_blocked = socket.is_blocked();
             socket.send(&transmit, payload);
             if socket.is_blocked() && !was_blocked {
@@ -384,7 +395,11 @@ impl Driver {
         let mut datagrams = 0;
         for (id, socket) in (0..).map(SocketId).zip(&mut self.sockets) {
             if let Some(socket) = socket.as_mut().filter(|socket| socket.is_readable()) {
+                let (local, tap) = (socket.local_addr(), &mut self.tap);
                 datagrams += socket.receive(id, &mut self.slots, |datagram| {
+                    if let Some(tap) = tap {
+                        tap.received(now, local, &datagram);
+                    }
                     machine.handle_datagram(now, datagram);
                     machine.heard()
                 });

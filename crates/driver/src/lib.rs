@@ -12,12 +12,14 @@ pub mod http;
 mod outgoing;
 mod signal;
 mod socket;
+mod tap;
 mod watch;
 
 pub use bind::{Bind, BindError, Carrier};
 pub use driver::{Direction, Driver, InputId, Wake};
 pub use signal::interrupt_flag;
 pub use socket::{Socket, SocketStats};
+pub use tap::Tap;
 pub use watch::{InterfaceChange, Interfaces};
 
 /// 32 bytes of the operating system's randomness, for [`Rng::from_entropy`](braidcast_core::Rng::from_entropy).

@@ -10,24 +10,35 @@ const FAR: f64 = 0.15;
 /// A row and the point that it belongs to.
 pub(crate) type Placed<'a> = (&'a Point, &'a Row);
 
-/// The verdict on each claim.
-pub(crate) fn verdicts(scenario: &Scenario, rows: &[Placed<'_>]) -> Vec<Verdict> {
-    scenario.claims.iter().map(|claim| verdict(scenario, claim, rows)).collect()
+/// The verdict on each claim; `look_inside` is the command line that shows a run of a point, if there is
+/// anything to be seen.
+pub(crate) fn verdicts(
+    scenario: &Scenario,
+    rows: &[Placed<'_>],
+    look_inside: &dyn Fn(&Point) -> Option<String>,
+) -> Vec<Verdict> {
+    scenario.claims.iter().map(|claim| verdict(scenario, claim, rows, look_inside)).collect()
 }
 
-fn verdict(scenario: &Scenario, claim: &Claim, rows: &[Placed<'_>]) -> Verdict {
+fn verdict(
+    scenario: &Scenario,
+    claim: &Claim,
+    rows: &[Placed<'_>],
+    look_inside: &dyn Fn(&Point) -> Option<String>,
+) -> Verdict {
     let lower_metric = claim.lower_metric.as_ref().unwrap_or(&claim.metric);
     let of = |variant: &str, metric: &str| {
         let wanted =
             |(point, row): &&Placed<'_>| row.metric == metric && row.variant == variant && point.is_at(&claim.at);
-        rows.iter().filter(wanted).map(|&(_, row)| row).collect::<Vec<_>>()
+        rows.iter().filter(wanted).copied().collect::<Vec<_>>()
     };
     let lower = of(&claim.lower, lower_metric);
-    let pairs = of(&claim.higher, &claim.metric).into_iter().filter_map(|high| {
-        let low = lower.iter().copied().find(|low| low.params == high.params)?;
+    let both = of(&claim.higher, &claim.metric).into_iter().filter_map(|high| {
+        let low = lower.iter().copied().find(|low| low.1.params == high.1.params)?;
         Some((high, low))
     });
-    let pairs: Vec<_> = pairs.collect();
+    let both: Vec<_> = both.collect();
+    let pairs: Vec<_> = both.iter().map(|(high, low)| (high.1, low.1)).collect();
     let margin = claim.margin.unwrap_or(1.0);
     let count = |wanted: Order| pairs.iter().filter(|(high, low)| order(high, low, margin) == wanted).count();
     let (holds, fails) = (count(Order::Above), count(Order::Below));
@@ -60,7 +71,16 @@ fn verdict(scenario: &Scenario, claim: &Claim, rows: &[Placed<'_>]) -> Verdict {
         evidence += &format!(", claimed {least} to {most}");
     }
     let source = claim.source.clone().unwrap_or_else(|| scenario.source.clone());
-    Verdict { claim: claim.text.clone(), source, outcome, evidence, reason: claim.reason.trim().to_owned() }
+    // Where it does not hold there is most to be seen.
+    let most_telling = both.iter().min_by_key(|(high, low)| match order(high.1, low.1, margin) {
+        Order::Below => 0,
+        Order::Open => 1,
+        Order::Above => 2,
+    });
+    let mut inside: Vec<_> =
+        most_telling.into_iter().flat_map(|(high, low)| [high.0, low.0]).filter_map(look_inside).collect();
+    inside.dedup();
+    Verdict { claim: claim.text.clone(), source, outcome, evidence, reason: claim.reason.trim().to_owned(), inside }
 }
 
 /// A share in percent, without the noise of its last digits.
@@ -175,13 +195,18 @@ lower = "b"
         points.iter().zip(means.iter().flatten()).map(row).collect()
     }
 
+    /// What shows a run of this point.
+    fn seen(point: &Point) -> Option<String> {
+        Some(format!("{} {:?}", point.variant, point.json_params()))
+    }
+
     /// The verdict on the claim, with these lines after it.
     fn verdict_on(more: &str, means: &Means) -> Verdict {
         let scenario = read(&format!("{SCENARIO}{more}"));
         let points = scenario.points().unwrap();
         let rows = rows(&points, means);
         let placed: Vec<Placed<'_>> = points.iter().zip(&rows).collect();
-        verdicts(&scenario, &placed).remove(0)
+        verdicts(&scenario, &placed, &seen).remove(0)
     }
 
     const ABOVE: [(f64, f64); 2] = [(12.0, 0.5), (10.0, 0.5)];
@@ -215,6 +240,15 @@ lower = "b"
     }
 
     #[test]
+    fn both_that_are_compared_are_shown_where_the_claim_does_not_hold() {
+        let at = |verdict: Verdict| verdict.inside;
+        let both = |n: u32| ["a", "b"].map(|variant| format!("{variant} {{\"n\": Number({n})}}"));
+        assert_eq!(at(verdict_on("", &[ABOVE, ABOVE, BELOW])), both(3));
+        assert_eq!(at(verdict_on("", &[ABOVE, OPEN, ABOVE])), both(2));
+        assert_eq!(at(verdict_on("", &[ABOVE, ABOVE, ABOVE])), both(1));
+    }
+
+    #[test]
     fn a_margin_asks_only_not_to_be_below_that_share() {
         use Outcome::{Confirmed, NotDistinguishable, Refuted};
         // 95 is below 100, but not below 90 % of it; the interval of what is between widens with 90 % of the lower one's.
@@ -245,12 +279,12 @@ lower = "b"
         }
         let placed: Vec<Placed<'_>> = points.iter().zip(&rows).collect();
         // 1, 3 and 5 above 90 %: 3 with an interval of 2 · 4.3027 / √3 = 4.97.
-        assert_eq!(verdicts(&scenario, &placed).remove(0).outcome, Outcome::NotDistinguishable);
+        assert_eq!(verdicts(&scenario, &placed, &seen).remove(0).outcome, Outcome::NotDistinguishable);
         for row in &mut rows {
             row.values.iter_mut().for_each(|value| *value += 100.0);
         }
         let placed: Vec<Placed<'_>> = points.iter().zip(&rows).collect();
-        assert_eq!(verdicts(&scenario, &placed).remove(0).outcome, Outcome::Confirmed);
+        assert_eq!(verdicts(&scenario, &placed, &seen).remove(0).outcome, Outcome::Confirmed);
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod manual;
 mod multihomed;
 mod oracle;
 pub mod plan;
+mod plots;
 mod real_time;
 pub mod recording;
 mod reference;

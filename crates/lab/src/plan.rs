@@ -2,11 +2,17 @@
 
 use crate::clip::Timeline;
 use crate::host::{DccpHost, Host, LiveReceiver, LiveSender, PlainHost, SctpReceiver, SctpSender};
-use crate::scenario::{Agent, LinkSpec, Point, Wrap};
+use crate::scenario::{Agent, FlowSpec, LinkSpec, Point, Wrap};
+use braidcast_core::events::Tracer;
 use braidcast_core::{Instant, Rng};
 use braidcast_sim::link::LinkStats;
 use core::time::Duration;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Who is told of what happens inside hosts, by their names.
+pub type Listeners = BTreeMap<String, Tracer>;
 
 /// One run of a point with one seed.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +23,20 @@ pub struct Run<'a> {
     pub seed: u64,
     /// How long it measures.
     pub duration: Duration,
+    /// Who is told of what happens inside the hosts. They do the same whoever listens.
+    pub listeners: &'a Listeners,
+}
+
+impl Run<'_> {
+    /// `flow` as the host `name` has it: with those who listen to that host.
+    fn flow_of<'a>(&self, flow: &'a FlowSpec, name: &str) -> Cow<'a, FlowSpec> {
+        let Some(tracer) = self.listeners.get(name) else { return Cow::Borrowed(flow) };
+        let mut flow = flow.clone();
+        flow.sctp.events = tracer.clone();
+        flow.dccp.events = tracer.clone();
+        flow.live.sender.events = tracer.clone();
+        Cow::Owned(flow)
+    }
 }
 
 /// A host with its name.
@@ -69,27 +89,28 @@ impl Plan {
             let start = flow.traffic.start + network.vary_start.mul_f64(stream("start").f64());
             let (from, begin) = (plan.hosts.len(), Instant::ZERO + start);
             let (sender, receiver) = (stream("sender"), stream("receiver"));
+            let (there, back) = (run.flow_of(flow, &name("sender")), run.flow_of(flow, &name("receiver")));
             let (sender, receiver) = match flow.agent {
                 Agent::Sctp => (
-                    Host::SctpSender(Box::new(SctpSender::host(flow, run.duration, begin, &sender))),
-                    Host::SctpReceiver(Box::new(SctpReceiver::host(flow, run.duration, &receiver))),
+                    Host::SctpSender(Box::new(SctpSender::host(&there, run.duration, begin, &sender))),
+                    Host::SctpReceiver(Box::new(SctpReceiver::host(&back, run.duration, &receiver))),
                 ),
                 Agent::Dccp => (
-                    Host::Dccp(Box::new(DccpHost::sender(flow, run.duration, begin, &sender))),
-                    Host::Dccp(Box::new(DccpHost::receiver(flow, run.duration, &receiver))),
+                    Host::Dccp(Box::new(DccpHost::sender(&there, run.duration, begin, &sender))),
+                    Host::Dccp(Box::new(DccpHost::receiver(&back, run.duration, &receiver))),
                 ),
                 Agent::Live => {
                     let timeline = Arc::new(Timeline::new(&flow.live.clip, run.duration));
                     let begins = begin + flow.live.lead;
                     (
                         Host::LiveSender(Box::new(LiveSender::host(
-                            flow,
+                            &there,
                             Arc::clone(&timeline),
                             begin,
                             begins,
                             &sender,
                         ))),
-                        Host::LiveReceiver(Box::new(LiveReceiver::host(flow, timeline, begins, &receiver))),
+                        Host::LiveReceiver(Box::new(LiveReceiver::host(&back, timeline, begins, &receiver))),
                     )
                 }
                 Agent::Tcp | Agent::Udp => (

@@ -82,6 +82,9 @@ pub struct Verdict {
     pub evidence: String,
     /// Why it came out so, written by a person.
     pub reason: String,
+    /// The command lines that show a run of each of the two that are compared, at a point where the claim does not hold if there is one.
+    #[serde(default)]
+    pub inside: Vec<String>,
 }
 
 /// A row that is more than 15 % away from a reference value.

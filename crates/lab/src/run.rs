@@ -2,13 +2,15 @@
 
 use crate::experiment::{Curve, Experiment, Measures};
 use crate::judge;
-use crate::plan::{Done, Run};
+use crate::plan::{Done, Listeners, Run};
+use crate::plots;
 use crate::real_time;
 use crate::reference::References;
 use crate::results::{Results, Row, Series};
 use crate::scenario::{Against, Point, Scenario, Value, Wrong, did_you_mean};
 use crate::simulate::{Failed, simulate};
 use crate::stats::mean_ci95;
+use braidcast_core::events::Tracer;
 use core::cmp::Reverse;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
@@ -51,6 +53,7 @@ pub struct Job<'a> {
     real_time: bool,
     /// Whether it is all of the scenario, for as long as that says.
     whole: bool,
+    listeners: Listeners,
 }
 
 /// What came of one run.
@@ -161,7 +164,8 @@ impl<'a> Job<'a> {
         let duration = request.duration.unwrap_or(scenario.duration);
         let whole = request.variant.is_none() && request.params.is_empty() && duration >= scenario.duration;
         let (seed, real_time) = (request.seed, request.real_time);
-        Ok(Self { scenario, experiment, points, references, runs, seed, duration, real_time, whole })
+        let listeners = Listeners::new();
+        Ok(Self { scenario, experiment, points, references, runs, seed, duration, real_time, whole, listeners })
     }
 
     /// What the scenario says of metrics and curves that nothing in `results`, those of all runs, has: slips of the pen.
@@ -169,6 +173,30 @@ impl<'a> Job<'a> {
     /// says, or runs that were lost.
     pub fn unmeasured(&self, results: &Results) -> Vec<Wrong> {
         if self.whole && results.lost_runs.is_empty() { self.scenario.unmeasured(results) } else { Vec::new() }
+    }
+
+    /// Only the first run of the first point that it would run, with `listener` asked who is told of what happens inside a host, by the
+    /// host's name. Hosts of TCP and of bare datagrams tell nothing.
+    ///
+    /// # Errors
+    /// Those of `listener`.
+    pub fn traced<E>(mut self, mut listener: impl FnMut(&str) -> Result<Tracer, E>) -> Result<Self, E> {
+        self.points.truncate(1);
+        (self.runs, self.whole) = (1, false);
+        let flows = self.points.iter().flat_map(|point| &point.flows);
+        for flow in flows.filter(|flow| flow.agent.tells_events()) {
+            for end in ["sender", "receiver"] {
+                let name = format!("{}.{end}", flow.name);
+                let tracer = listener(&name)?;
+                self.listeners.insert(name, tracer);
+            }
+        }
+        Ok(self)
+    }
+
+    /// The command line of its first run.
+    pub fn first_command(&self) -> Option<String> {
+        self.points.first().map(|point| self.command(point, self.seed, "--runs 1"))
     }
 
     /// How many runs there are.
@@ -201,7 +229,7 @@ impl<'a> Job<'a> {
             return None;
         }
         let seed = self.seed.wrapping_add(u64::from(run));
-        let it = Run { point, seed, duration: self.duration };
+        let it = Run { point, seed, duration: self.duration, listeners: &self.listeners };
         let experiment = self.experiment;
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let (plan, measure) = ((experiment.build)(&it), |done: &Done<'_>| (experiment.measure)(&it, done));
@@ -212,24 +240,25 @@ impl<'a> Job<'a> {
             Ok(measures) if run == 0 => Some(Ok(measures)),
             Ok(measures) => Some(Ok(Measures { curves: Vec::new(), ..measures })),
             Err(Failed::Stopped) => None,
-            Err(why) => Some(Err(format!("{why}; run it again with: {}", self.command(point, seed)))),
+            Err(why) => Some(Err(format!("{why}; run it again with: {}", self.command(point, seed, "--runs 1")))),
         }
     }
 
-    /// The command line that runs one seed of one point.
-    fn command(&self, point: &Point, seed: u64) -> String {
+    /// The command line that runs one seed of one point, with `flags`.
+    fn command(&self, point: &Point, seed: u64, flags: &str) -> String {
         let quote = |text: String| {
             let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.,=%/".contains(c));
             if plain { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
         };
         let params = point.params.iter().map(|(name, value)| format!(" --param {}", quote(format!("{name}={value}"))));
-        let duration = self.duration.as_secs_f64();
+        let duration = match self.duration == self.scenario.duration {
+            true => String::new(),
+            false => format!(" --duration {}s", self.duration.as_secs_f64()),
+        };
         let (name, variant) = (quote(self.scenario.address().to_owned()), quote(point.variant.clone()));
         let params: String = params.collect();
         let real = if self.real_time { " --real-time" } else { "" };
-        format!(
-            "braidcast lab run {name} --variant {variant}{params} --seed {seed} --runs 1 --duration {duration}s{real}"
-        )
+        format!("braidcast lab run {name} --variant {variant}{params} --seed {seed} {flags}{duration}{real}")
     }
 
     /// What came of the runs in `singles`: those of the first point by seed, then those of the second, and so on.
@@ -243,7 +272,17 @@ impl<'a> Job<'a> {
         }
         let scenario = self.scenario;
         let placed: Vec<_> = rows.iter().map(|(point, row)| (*point, row)).collect();
-        let (verdicts, differences) = (judge::verdicts(scenario, &placed), judge::differences(scenario, &placed));
+        let look_inside = |point: &Point| {
+            let tells = point.flows.iter().any(|flow| flow.agent.tells_events());
+            tells.then(|| self.command(point, self.seed, "--viz"))
+        };
+        let verdicts = judge::verdicts(scenario, &placed, &look_inside);
+        let differences = judge::differences(scenario, &placed);
+        let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
+        let plots = match &scenario.plots[..] {
+            [] => plots::without_asking(&rows, &series),
+            plots => plots.to_vec(),
+        };
         Results {
             experiment: scenario.name.clone(),
             title: scenario.title.clone(),
@@ -254,11 +293,11 @@ impl<'a> Job<'a> {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             duration_s: self.duration.as_secs_f64(),
             real_time: self.real_time,
-            rows: rows.into_iter().map(|(_, row)| row).collect(),
+            rows,
             series,
             verdicts,
             differences,
-            plots: scenario.plots.clone(),
+            plots,
             lost_runs,
         }
     }

@@ -17,6 +17,8 @@ pub enum Event {
     PathDown(PathId, Route),
     /// Sender: a path loses packets of the usual size while smaller ones get through: those are sent from now on.
     PathNarrow(PathId, Route),
+    /// Data goes over this path from now on, the best one ([`SenderOptions::selection`](crate::SenderOptions::selection)).
+    PathSelected(PathId, Route),
     /// A path has left.
     PathRemoved(PathId, Route),
     /// Sender: the association broke; the next one is being tried. Receiver: the sender is gone, and is waited for.

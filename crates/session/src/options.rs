@@ -5,7 +5,9 @@ use crate::mapping::STREAMS;
 use crate::receiver::Permit;
 use crate::redundancy::Redundancy;
 use braidcast_core::events::Tracer;
-use braidcast_sctp::{Algorithm, Fingerprint, Method, Options, SchedulerKind, SecurityOptions};
+use braidcast_sctp::{
+    Algorithm, Fingerprint, Method, Options, PathSelection, RetransmissionPolicy, SchedulerKind, SecurityOptions,
+};
 use core::time::Duration;
 use std::collections::BTreeMap;
 
@@ -28,6 +30,21 @@ pub struct SenderOptions {
     pub queue: Option<Method>,
     /// Which path the next packet takes. Default: lowest delay.
     pub scheduler: SchedulerKind,
+    /// By what the one path is chosen that carries everything; what one path cannot carry is not sent. Default: `None`, all paths carry at
+    /// once.
+    pub selection: Option<PathSelection>,
+    /// How much less another path's delay must be, for `selection`. Default: 30 ms, more than receivers wait with a SACK.
+    pub hysteresis: Duration,
+    /// Another path must be better for so long at most before it is gone to, a time drawn anew each time. Default: 0.
+    pub time_guard: Duration,
+    /// How often paths that carry nothing are measured for `selection`. Default: 1 s.
+    pub probe_interval: Duration,
+    /// Timeouts in a row after which new data avoids a path ([`PathOptions::quick_failover`](braidcast_sctp::PathOptions::quick_failover)). Default: 0.
+    pub quick_failover: Option<u32>,
+    /// Timeouts in a row after which a path has failed. Default: 5.
+    pub path_max_retrans: u32,
+    /// Which path carries what was lost. Default: any that has room.
+    pub retransmission: RetransmissionPolicy,
     /// How much each path may carry: its congestion controller. Default: Veno, so that a path that was idle can take over.
     pub congestion: Algorithm,
     /// Bytes that may wait in a queue, and as many may be sent and unacknowledged; without a queue, both together. A reliable session
@@ -61,6 +78,13 @@ impl Default for SenderOptions {
             reinject: false,
             queue: Some(Method::RingSbpn2),
             scheduler: SchedulerKind::default(),
+            selection: None,
+            hysteresis: Duration::from_millis(30),
+            time_guard: Duration::ZERO,
+            probe_interval: Duration::from_secs(1),
+            quick_failover: Some(0),
+            path_max_retrans: 5,
+            retransmission: RetransmissionPolicy::default(),
             congestion: Algorithm::Veno,
             buffer: 4 << 20,
             give_up: None,
@@ -81,6 +105,16 @@ impl SenderOptions {
         let mut transport = live(self.local_port, self.security.as_ref());
         transport.paths.scheduler = self.scheduler;
         transport.paths.forward_delay = self.scheduler.scheduler().heeds_forward_delay();
+        if let Some(by) = self.selection {
+            let paths = &mut transport.paths;
+            (paths.selection, paths.concurrent) = (Some(by), false);
+            (paths.hysteresis, paths.time_guard) = (self.hysteresis, self.time_guard);
+            paths.heartbeat_interval = self.probe_interval;
+            paths.forward_delay |= by.heeds_forward_delay();
+        }
+        transport.paths.quick_failover = self.quick_failover;
+        transport.paths.path_max_retrans = self.path_max_retrans;
+        transport.papers.retransmission = self.retransmission;
         transport.congestion.algorithm = self.congestion;
         transport.queue.method = self.queue.filter(|_| !self.reliable);
         // Half of the send buffer is the queue, where there is one.

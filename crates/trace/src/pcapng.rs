@@ -108,6 +108,11 @@ impl<W: Write> PcapWriter<W> {
         self.out.flush()
     }
 
+    /// What is written to.
+    pub const fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     /// The writer, with the capture whole in it.
     pub fn into_inner(self) -> W {
         self.out

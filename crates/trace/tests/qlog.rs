@@ -135,7 +135,8 @@ fn all() -> Vec<TraceEvent> {
 }
 
 fn written(events: &[TraceEvent]) -> Vec<u8> {
-    let header = QlogHeader { title: "a \"test\" \u{1}", vantage: "here", wall_clock: "2026-11-22T12:00:00Z" };
+    let header =
+        QlogHeader { title: "a \"test\" \u{1}", vantage: "here", wall_clock: "2026-11-22T12:00:00Z", simulated: false };
     let mut writer = QlogWriter::new(Vec::new(), &header).unwrap();
     for (n, event) in events.iter().enumerate() {
         writer.event(Instant::from_nanos(1_000_001 * n as u64), n as u32, event).unwrap();

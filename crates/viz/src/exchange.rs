@@ -2,14 +2,14 @@
 
 use crate::clocks::Clocks;
 use crate::frames::Frames;
-use crate::rows::{Fate, Known, Mark, NONE, Sent, Sign, What};
+use crate::rows::{Fate, Known, Mark, Sent, Sign, What};
 use braidcast_core::events::{DccpEvent, PathCondition, Reduction, SctpEvent, Sending, TraceEvent};
 use braidcast_trace::Record;
 use std::collections::{HashMap, VecDeque};
 
 /// One of the ends that tell, by the order in which they were [added](Exchange::add_end).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct EndId(usize);
+pub struct EndId(pub(crate) usize);
 
 /// What chunks or packets are told apart by: the association, the end that sent it, and its number.
 type Key = (u32, usize, u64);
@@ -33,7 +33,9 @@ pub struct Exchange {
     /// The same of what is no chunk: redundancy, SACKs, FORWARD-TSN.
     others: HashMap<(u32, What2, u64), VecDeque<u32>>,
     other_arrivals: Vec<(Record, usize)>,
-    last: Vec<f64>,
+    pub(crate) last: Vec<f64>,
+    /// All ends have one clock.
+    one_clock: bool,
 }
 
 /// [`What`], to look up by.
@@ -69,6 +71,11 @@ impl Exchange {
         EndId(self.ends.len() - 1)
     }
 
+    /// All ends have one clock, as in a simulation: nothing is to be laid over each other.
+    pub const fn share_clock(&mut self) {
+        self.one_clock = true;
+    }
+
     /// How many chunks and packets there are.
     pub fn len(&self) -> usize {
         self.sent.len() + self.arrivals.len()
@@ -97,7 +104,7 @@ impl Exchange {
     }
 
     /// The number relative to the first of its sender.
-    fn relative(&mut self, flow: u32, end: usize, number: u32) -> f64 {
+    pub(crate) fn relative(&mut self, flow: u32, end: usize, number: u32) -> f64 {
         let first = *self.first.entry((flow, end)).or_insert(number);
         f64::from(number.wrapping_sub(first) as i32)
     }
@@ -110,19 +117,7 @@ impl Exchange {
     fn take_sctp(&mut self, at: f64, end: usize, record: &Record, event: &SctpEvent) {
         use SctpEvent as E;
         let flow = self.flow(record.connection);
-        let row = |path: u32, what, bytes| Sent {
-            sent: at,
-            arrived: f64::NAN,
-            reckoned: false,
-            path,
-            end,
-            number: f64::NAN,
-            bytes,
-            what,
-            fate: Fate::Unknown,
-            frame: NONE,
-            message: u64::MAX,
-        };
+        let row = |path: u32, what, bytes| Sent { flow, ..Sent::new(at, end, path, what, bytes) };
         let sign = |sign, path: u32| Mark { at, end, path, sign };
         match *event {
             E::Opened { peer_tag, .. } => _ = self.flows.insert(peer_tag, flow),
@@ -154,7 +149,7 @@ impl Exchange {
                 queued: span_ms(Some(it.queued)),
             }),
             E::MessageAbandoned { message, sent, why, .. } => self.frames.abandoned(at, message, sent, why),
-            E::ChunkSent { path, tsn, bytes, message, sending, .. } => {
+            E::ChunkSent { path, tsn, bytes, stream, message, sending } => {
                 let what = match sending {
                     Sending::New => What::New,
                     Sending::Again(_) => What::Repeat,
@@ -162,7 +157,8 @@ impl Exchange {
                 };
                 let number = self.relative(flow, end, tsn);
                 let frame = self.frames.of_message(message);
-                let row = Sent { number, message, frame, ..row(path.0.into(), what, bytes.into()) };
+                let stream = stream.into();
+                let row = Sent { number, stream, message, frame, ..row(path.0.into(), what, bytes.into()) };
                 let place = self.push(row);
                 self.chunks.entry((flow, end, tsn.into())).or_default().push(place);
             }
@@ -194,7 +190,8 @@ impl Exchange {
                 self.other(flow, What::Sack, sack_key(cumulative, gaps, window), place);
             }
             E::ForwardSent { path, tsn } => {
-                let place = self.push(row(path.0.into(), What::Forward, 0));
+                let number = self.relative(flow, end, tsn);
+                let place = self.push(Sent { number, ..row(path.0.into(), What::Forward, 0) });
                 self.other(flow, What::Forward, tsn.into(), place);
             }
             E::RedundancyReceived { .. } | E::SackReceived { .. } | E::ForwardReceived { .. } => {
@@ -213,19 +210,7 @@ impl Exchange {
             DccpEvent::PacketSent { seq, kind, bytes, .. } => {
                 let what = if matches!(kind, 2 | 4) { What::New } else { What::Control };
                 let number = self.relative(flow, end, seq as u32);
-                let place = self.push(Sent {
-                    sent: at,
-                    arrived: f64::NAN,
-                    reckoned: false,
-                    path: 0,
-                    end,
-                    number,
-                    bytes,
-                    what,
-                    fate: Fate::Unknown,
-                    frame: NONE,
-                    message: u64::MAX,
-                });
+                let place = self.push(Sent { number, flow, ..Sent::new(at, end, 0, what, bytes) });
                 self.chunks.entry((flow, end, u64::from(seq as u32))).or_default().push(place);
             }
             DccpEvent::PacketReceived { seq, bytes, .. } => self.arrivals.push(Arrival {
@@ -306,19 +291,10 @@ impl Exchange {
                 }
             } else if places.is_none() && self.ends.len() == 1 {
                 let number = self.relative(it.flow, usize::MAX, it.number);
-                self.sent.push(Sent {
-                    sent: it.at,
-                    arrived: it.at,
-                    reckoned: true,
-                    path: it.path,
-                    end: usize::MAX,
-                    number,
-                    bytes: it.bytes,
-                    what: if it.recovered { What::Redundancy } else { What::New },
-                    fate: if it.new { Fate::Arrived } else { Fate::Duplicate },
-                    frame: NONE,
-                    message: u64::MAX,
-                });
+                let what = if it.recovered { What::Redundancy } else { What::New };
+                let fate = if it.new { Fate::Arrived } else { Fate::Duplicate };
+                let row = Sent::new(it.at, usize::MAX, it.path, what, it.bytes);
+                self.sent.push(Sent { arrived: it.at, reckoned: true, number, flow: it.flow, fate, ..row });
             }
         }
         self.join_others(&mut clocks, &paths, left);
@@ -357,22 +333,8 @@ impl Exchange {
                 if row.end == left { clocks.there(row.sent, at) } else { clocks.back(row.sent, at) }
             } else if what == What::Sack && self.ends.len() == 1 {
                 let path = paths.get(&(end, path)).copied().unwrap_or(path);
-                let (sent, fate) = (at, Fate::Arrived);
-                let end = usize::MAX;
-                let row = Sent {
-                    sent,
-                    arrived: at,
-                    reckoned: true,
-                    path,
-                    end,
-                    number: f64::NAN,
-                    bytes: 0,
-                    what,
-                    fate,
-                    frame: NONE,
-                    message: u64::MAX,
-                };
-                self.sent.push(row);
+                let row = Sent::new(at, usize::MAX, path, what, 0);
+                self.sent.push(Sent { arrived: at, reckoned: true, fate: Fate::Arrived, ..row });
             }
         }
         for row in &mut self.sent {
@@ -411,7 +373,8 @@ impl Exchange {
     /// All times by the clock of the left end.
     fn align(&mut self, clocks: &Clocks, left: usize) {
         let shortest = self.known.iter().filter(|it| it.end == left).map(|it| it.srtt).fold(f64::INFINITY, f64::min);
-        let ahead = clocks.ahead(if shortest.is_finite() { shortest } else { 0.0 });
+        let round_trip = if shortest.is_finite() { shortest } else { 0.0 };
+        let ahead = if self.one_clock { 0.0 } else { clocks.ahead(round_trip) };
         let both = self.ends.len() > 1;
         for row in self.sent.iter_mut().filter(|_| both) {
             if row.end == left {

@@ -2,6 +2,7 @@
 
 use crate::Exchange;
 use crate::columns::Columns;
+use crate::gaps;
 use serde_json::json;
 use std::io::{self, Write};
 
@@ -63,6 +64,7 @@ impl Exchange {
         it.f64("sent.number", sent.iter().map(|row| row.number));
         it.u32("sent.bytes", sent.iter().map(|row| row.bytes));
         it.u32("sent.frame", sent.iter().map(|row| row.frame));
+        it.u32("sent.stream", sent.iter().map(|row| row.stream));
         it.u8("sent.path", sent.iter().map(|row| path(row.path)));
         it.u8("sent.end", sent.iter().map(|row| end(row.end)));
         it.u8("sent.what", sent.iter().map(|row| row.what as u8));
@@ -79,6 +81,9 @@ impl Exchange {
         it.u8("mark.path", marks.iter().map(|row| path(row.path)));
         it.u8("mark.end", marks.iter().map(|row| end(row.end)));
         it.u8("mark.sign", marks.iter().map(|row| row.sign as u8));
+        let gaps = gaps::waiting(sent, self.left());
+        it.f64("gap.at", gaps.iter().map(|it| it.at));
+        it.u32("gap.bytes", gaps.iter().map(|it| it.bytes));
         it.f64("frame.captured", frames.iter().map(|row| row.captured));
         it.f64("frame.deadline", frames.iter().map(|row| row.deadline));
         it.f64("frame.arrived", frames.iter().map(|row| row.arrived));

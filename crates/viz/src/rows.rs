@@ -13,7 +13,7 @@ pub(crate) enum What {
     Redundancy = 3,
     Sack = 4,
     Forward = 5,
-    /// A packet of DCCP without data.
+    /// A packet without data.
     Control = 6,
 }
 
@@ -46,10 +46,35 @@ pub(crate) struct Sent {
     pub(crate) bytes: u32,
     pub(crate) what: What,
     pub(crate) fate: Fate,
+    /// The stream that its data is of.
+    pub(crate) stream: u32,
+    /// The association that it is of.
+    pub(crate) flow: u32,
     /// The row of its frame.
     pub(crate) frame: u32,
     /// The number of its message, until frames are known.
     pub(crate) message: u64,
+}
+
+impl Sent {
+    /// Something that `end` sent at `at`, of which no more is known.
+    pub(crate) const fn new(at: f64, end: usize, path: u32, what: What, bytes: u32) -> Self {
+        Self {
+            sent: at,
+            arrived: f64::NAN,
+            reckoned: false,
+            path,
+            end,
+            number: f64::NAN,
+            bytes,
+            what,
+            fate: Fate::Unknown,
+            stream: NONE,
+            flow: 0,
+            frame: NONE,
+            message: u64::MAX,
+        }
+    }
 }
 
 /// What is known of a path at a time; `NaN` what is not.

@@ -154,6 +154,39 @@ fn what_both_ends_tell_comes_together_whichever_comes_first() {
 }
 
 #[test]
+fn perfetto_gets_an_arrow_for_each_packet_that_came_and_a_bar_for_each_frame() {
+    let (sender, receiver) = both_ends();
+    let mut exchange = Exchange::default();
+    for (name, records) in [("send", &sender), ("receive", &receiver)] {
+        let end = exchange.add_end(name);
+        records.iter().for_each(|record| exchange.take(end, record));
+    }
+    let mut text = Vec::new();
+    exchange.perfetto("a \"test\"", &mut text).unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    let events = document["traceEvents"].as_array().unwrap();
+    let of = |phase: &str| events.iter().filter(|it| it["ph"] == phase).collect::<Vec<_>>();
+    // Four chunks and a SACK came, one chunk was lost.
+    assert_eq!((of("s").len(), of("f").len(), of("X").len()), (5, 5, 11));
+    for arrow in of("s") {
+        let end = of("f").into_iter().find(|it| it["id"] == arrow["id"]).unwrap();
+        assert_ne!(arrow["pid"], end["pid"]);
+        assert!(arrow["ts"].as_f64().unwrap() + 19_000.0 < end["ts"].as_f64().unwrap(), "{arrow} {end}");
+    }
+    assert_eq!(of("b").len(), 3);
+    assert_eq!(of("b")[1]["name"], "frame 1 (I), late");
+    assert_eq!(of("C")[0]["args"]["value"], 12_000.0);
+    // Slices of a track do not overlap.
+    let mut last = std::collections::HashMap::new();
+    for slice in of("X") {
+        let (from, until) =
+            (slice["ts"].as_f64().unwrap(), slice["ts"].as_f64().unwrap() + slice["dur"].as_f64().unwrap());
+        let before = last.insert((slice["pid"].as_u64(), slice["tid"].as_u64()), until);
+        assert!(before.is_none_or(|before| before <= from), "{slice}");
+    }
+}
+
+#[test]
 fn one_end_alone_shows_what_it_knows() {
     let (sender, receiver) = both_ends();
     let alone = |records: &[Record]| {

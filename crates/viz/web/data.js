@@ -22,13 +22,18 @@ const columns = (() => {
   }
   return all;
 })();
-const { sent, known, mark, frame } = columns;
-const count = { sent: sent.at.length, known: known.at.length, mark: mark.at.length, frame: frame.captured.length };
+const { sent, known, mark, frame, gap } = columns;
+const count = { sent: sent.at.length, known: known.at.length, mark: mark.at.length, frame: frame.captured.length, gap: gap.at.length };
 const NONE = 0xffffffff;
 const paths = (() => {
   const seen = new Set();
   for (let i = 0; i < count.sent; i++) seen.add(sent.path[i]);
   for (let i = 0; i < count.known; i++) if (known.end[i] === about.left) seen.add(known.path[i]);
+  return [...seen].sort((a, b) => a - b);
+})();
+const streams = (() => {
+  const seen = new Set();
+  for (let i = 0; i < count.sent; i++) if (sent.stream[i] !== NONE) seen.add(sent.stream[i]);
   return [...seen].sort((a, b) => a - b);
 })();
 // Begin and end of all, and the longest way that a packet took.

@@ -1,7 +1,7 @@
 // What all views draw with.
 const canvas = document.getElementById("canvas"), pen = canvas.getContext("2d", { alpha: false });
 const tip = document.getElementById("tip"), panel = document.getElementById("panel"), status = document.getElementById("status");
-const state = { view: "exchange", from: whole.from, to: whole.to, paths: new Set(paths), kind: -1, frame: -1, hover: null, dark: false };
+const state = { view: "exchange", from: whole.from, to: whole.to, paths: new Set(paths), kind: -1, stream: -1, frame: -1, hover: null, dark: false };
 const size = { width: 0, height: 0 };
 // Colours that those who see few tell apart (Okabe and Ito), lighter on dark.
 const palette = {
@@ -41,4 +41,5 @@ function across(left, right, top, bottom) {
 // Whether the row passes the filters.
 const shown = (i) => state.paths.has(sent.path[i])
   && (state.kind < 0 || (sent.frame[i] !== NONE && frame.kind[sent.frame[i]] === state.kind))
+  && (state.stream < 0 || sent.stream[i] === state.stream)
   && (state.frame < 0 || sent.frame[i] === state.frame || sent.what[i] > 2);

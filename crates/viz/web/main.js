@@ -30,6 +30,7 @@ function remember() {
     const parts = [`view=${state.view}`, `t=${(state.from / 1000).toFixed(6)}-${(state.to / 1000).toFixed(6)}`];
     if (state.paths.size < paths.length) parts.push(`paths=${[...state.paths].join(",")}`);
     if (state.kind >= 0) parts.push(`kind=${kinds[state.kind]}`);
+    if (state.stream >= 0) parts.push(`stream=${state.stream}`);
     if (state.frame >= 0) parts.push(`frame=${frame.number[state.frame]}`);
     history.replaceState(null, "", "#" + parts.join("&"));
   }, 120);
@@ -41,13 +42,15 @@ function recall() {
   if (span && +span[1] < +span[2]) { state.from = +span[1] * 1000; state.to = +span[2] * 1000; }
   if (all.has("paths")) state.paths = new Set(all.get("paths").split(",").map(Number).filter((path) => paths.includes(path)));
   state.kind = kinds.indexOf(all.get("kind") ?? "");
+  state.stream = all.has("stream") && streams.includes(+all.get("stream")) ? +all.get("stream") : -1;
   state.frame = all.has("frame") ? frame.number.indexOf(+all.get("frame")) : -1;
 }
 function changed() { remember(); sync(); redraw(); }
 function sync() {
   for (const tab of document.querySelectorAll("nav button")) tab.setAttribute("aria-selected", tab.dataset.view === state.view);
   for (const box of filters.querySelectorAll("input[data-path]")) box.checked = state.paths.has(+box.dataset.path);
-  filters.querySelector("select").value = state.kind;
+  filters.querySelector("#kind").value = state.kind;
+  filters.querySelector("#stream").value = state.stream;
   document.documentElement.classList.toggle("dark", state.dark);
   for (const swatch of filters.querySelectorAll("i")) swatch.style.background = pathColour(+swatch.dataset.path);
   fillPanel();
@@ -88,8 +91,20 @@ for (const path of paths) {
   filters.append(label);
 }
 {
+  const select = element("select"), every = element("option", "all streams");
+  every.value = -1;
+  select.id = "stream";
+  select.setAttribute("aria-label", "Stream");
+  select.append(every);
+  for (const n of streams) { const option = element("option", `stream ${n}`); option.value = n; select.append(option); }
+  select.onchange = () => { state.stream = +select.value; changed(); };
+  select.hidden = streams.length < 2;
+  filters.append(select);
+}
+{
   const select = element("select"), every = element("option", "all kinds");
   every.value = -1;
+  select.id = "kind";
   select.setAttribute("aria-label", "Kind of frame");
   select.append(every);
   kinds.forEach((kind, k) => { if (frame.kind.includes(k)) { const option = element("option", kind); option.value = k; select.append(option); } });

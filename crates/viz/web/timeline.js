@@ -6,7 +6,8 @@ const timeline = {
     { title: "smoothed RTT, ms", of: [known.srtt], scale: 1 },
     { title: "time in queues, ms", of: [known.queued], scale: 1 },
     { title: "sent and, thin, arrived, Mbit/s", rate: true },
-  ],
+    { title: "arrived behind a gap, kB", gap: true },
+  ].filter((it) => it.rate || (it.gap ? count.gap : it.of.some((column) => column.some((v) => !Number.isNaN(v))))),
   // Rows of the sender's path, once.
   rows: new Map(paths.map((path) => {
     const rows = [];
@@ -33,7 +34,21 @@ const timeline = {
       const top = 6 + n * each + 18, bottom = 6 + (n + 1) * each - 8;
       const lines = [];
       let highest = 0;
-      for (const path of paths.filter((path) => state.paths.has(path))) {
+      if (panel.gap) {
+        const points = [];
+        let low = Math.max(0, lower(gap.at, state.from) - 1), pixel = NaN, least = 0, most = 0, last = 0;
+        const flush = () => { if (!Number.isNaN(pixel)) points.push([pixel, most, least, last]); };
+        for (; low < count.gap && gap.at[low] <= state.to; low++) {
+          const v = gap.bytes[low] / 1e3, p = Math.round(x(Math.max(state.from, gap.at[low])));
+          if (v > highest) highest = v;
+          if (p !== pixel) { flush(); pixel = p; least = most = v; }
+          if (v < least) least = v;
+          if (v > most) most = v;
+          last = v;
+        }
+        flush();
+        lines.push({ which: 0, pixels: points });
+      } else for (const path of paths.filter((path) => state.paths.has(path))) {
         if (panel.rate) {
           const bins = Math.max(20, Math.min(300, (right - left) >> 2)), width = (state.to - state.from) / bins;
           this.rates(path, bins).forEach((values, which) => {
@@ -73,7 +88,7 @@ const timeline = {
       text(panel.title, left + 4, top - 6, c.ink);
       const values = [];
       for (const { path, which, points, pixels } of lines) {
-        pen.strokeStyle = pathColour(path); pen.lineWidth = which ? 0.8 : 1.7;
+        pen.strokeStyle = path === undefined ? c.ink : pathColour(path); pen.lineWidth = which ? 0.8 : 1.7;
         pen.beginPath();
         let at, value;
         if (points) {
@@ -90,7 +105,7 @@ const timeline = {
           if (before !== undefined && at < right) pen.lineTo(right, y(before));
         }
         pen.stroke();
-        if (value !== undefined) values.push([pathColour(path), `path ${path}${which ? " (thin)" : ""}: ${value.toPrecision(3)}`]);
+        if (value !== undefined) values.push(path === undefined ? [c.ink, value.toPrecision(3)] : [pathColour(path), `path ${path}${which ? " (thin)" : ""}: ${value.toPrecision(3)}`]);
       }
       values.forEach(([colour, words], k) => text(words, right - 4, top + 12 + 15 * k, colour, "right"));
     });

@@ -48,7 +48,8 @@ Results are kept in files too, for `braidcast lab report`. Ctrl-C ends early and
 Examples:
   braidcast lab run cmt-rtt-asymmetry
   braidcast lab run all --runs 10
-  braidcast lab run my-network.toml --variant sack --param rtt=50ms --seed 7 --runs 1")]
+  braidcast lab run my-network.toml --variant sack --param rtt=50ms --seed 7 --runs 1
+  braidcast lab run live-s4 --seed 7 --viz --open")]
 pub(crate) struct LabRunArgs {
     /// Experiments by name, scenario files by path, or `all`
     #[arg(value_name = "NAME", required = true)]
@@ -77,6 +78,16 @@ pub(crate) struct LabRunArgs {
     /// Where to keep results
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
     pub(crate) results: PathBuf,
+    /// Only the first run that --variant, --param and --seed leave, and write what happens inside each host, for `braidcast viz`:
+    /// run.trace gives run.FLOW.sender.trace and run.FLOW.receiver.trace. Results are printed, not kept
+    #[arg(long, value_name = "FILE", help_heading = "See inside")]
+    pub(crate) trace: Option<PathBuf>,
+    /// The same run as a page for each flow [traces: DIR/NAME.trace unless --trace says where]
+    #[arg(long, help_heading = "See inside")]
+    pub(crate) viz: bool,
+    /// Open the pages in the browser
+    #[arg(long, requires = "viz", help_heading = "See inside")]
+    pub(crate) open: bool,
 }
 
 /// `braidcast lab report`.

@@ -7,6 +7,7 @@ mod generate;
 mod key;
 mod lab;
 pub(crate) mod media;
+mod one_path;
 mod perf;
 mod receive;
 mod send;

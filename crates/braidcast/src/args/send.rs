@@ -1,6 +1,7 @@
+use super::one_path;
 use super::values::{self, Input, Remote};
 use super::{FiguresArgs, SharedArgs, WatchArgs};
-use braidcast_mpath::SchedulerKind;
+use braidcast_mpath::{PathSelection, RetransmissionPolicy, SchedulerKind};
 use braidcast_sctp::Algorithm;
 use braidcast_sctp::Method;
 use braidcast_session::Redundancy;
@@ -43,6 +44,28 @@ pub(crate) struct SendArgs {
     /// Which path the next packet takes
     #[arg(long, value_name = "NAME", default_value_t = SchedulerKind::default(), value_parser = values::scheduler())]
     pub(crate) scheduler: SchedulerKind,
+    /// Send over one path at a time, the best by this: best-delay (round trip), one-way (way to the receiver),
+    /// packet-pair or packet-train (bottleneck), echo (what a call would sound like) [default: all paths at once]
+    #[arg(long, value_name = "METHOD", value_parser = one_path::selection())]
+    pub(crate) path: Option<PathSelection>,
+    /// How much less another path's delay must be before --path goes over to it
+    #[arg(long, value_name = "TIME", default_value = "30ms", value_parser = one_path::pause, requires = "path", allow_hyphen_values = true)]
+    pub(crate) hysteresis: Duration,
+    /// Another path must be better for a random time of up to this before --path goes over to it
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = one_path::pause, requires = "path", allow_hyphen_values = true)]
+    pub(crate) time_guard: Duration,
+    /// How often --path measures paths that carry nothing
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = one_path::probing, requires = "path", allow_hyphen_values = true)]
+    pub(crate) probe_interval: Duration,
+    /// Timeouts in a row after which new data avoids a path (RFC 7829); off: not before it has failed
+    #[arg(long, value_name = "N|off", default_value_t = one_path::Avoided(Some(0)), value_parser = one_path::avoided, allow_hyphen_values = true)]
+    pub(crate) quick_failover: one_path::Avoided,
+    /// Timeouts in a row after which a path has failed (Path.Max.Retrans)
+    #[arg(long, value_name = "N", default_value = "5", value_parser = one_path::timeouts, allow_hyphen_values = true)]
+    pub(crate) path_max_retrans: u32,
+    /// Which path carries what was lost, when it is sent again
+    #[arg(long, value_name = "POLICY", default_value_t = RetransmissionPolicy::default(), value_parser = one_path::retransmission())]
+    pub(crate) retransmission: RetransmissionPolicy,
     /// Congestion controller of each path
     #[arg(long, value_name = "NAME", default_value_t = Algorithm::Veno, value_parser = values::controller())]
     pub(crate) cc: Algorithm,

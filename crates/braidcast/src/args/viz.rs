@@ -1,10 +1,12 @@
+use braidcast_trace::FlowName;
 use clap::Args;
 use std::path::PathBuf;
 
 /// `braidcast viz`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Traces are what --trace writes. With those of both ends, arrows go from one clock to the other: the shortest way is taken to last as \
+FILE is a trace that --trace wrote, a capture of SCTP or DCCP, also in UDP (pcapng, pcap), or a wired trace of ns-2: its content says \
+which. With those of both ends, arrows go from one clock to the other: the shortest way is taken to last as \
 long in both directions.
 
 Example:
@@ -19,7 +21,19 @@ pub(crate) struct VizArgs {
     /// Where the page goes [default: beside the first FILE of an association, with .html]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Which flow of a trace of ns-2 [default: the largest, SCTP's before others]
+    #[arg(long, value_name = "PROTOCOL/FID", value_parser = flow)]
+    pub(crate) flow: Option<FlowName>,
+    /// Write Chrome's trace format instead of a page, for Perfetto (ui.perfetto.dev) and its like, with packets as arrows
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "open"])]
+    pub(crate) perfetto: Option<PathBuf>,
     /// Open the page in the browser
     #[arg(long)]
     pub(crate) open: bool,
+}
+
+fn flow(text: &str) -> Result<FlowName, String> {
+    let parts = text.rsplit_once('/').and_then(|(protocol, number)| Some((protocol, number.parse().ok()?)));
+    let (protocol, number) = parts.ok_or_else(|| format!("'{text}' is not PROTOCOL/FID, such as sctp/0"))?;
+    Ok(FlowName { protocol: protocol.to_owned(), number })
 }

@@ -10,6 +10,10 @@ pub(crate) struct WatchArgs {
     /// Write what happens inside, packet by packet and frame by frame, for `braidcast viz` and qlog's tools
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+    /// Write every packet as it leaves and comes, encrypted as it is, with a comment that says what it was for, for Wireshark and
+    /// `braidcast viz`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
 }
 
 /// Live figures for programs and pages.

@@ -1,3 +1,4 @@
+use super::Header;
 use std::net::IpAddr;
 
 /// IP protocol number of DCCP.
@@ -30,6 +31,21 @@ impl Checksum {
         }
         !(sum as u16)
     }
+}
+
+/// Writes the checksum of a whole packet anew, as for one that stood in UDP, where the field is 0, and is now to stand in IP. Leaves alone what
+/// is no packet.
+pub fn write_checksum(packet: &mut [u8], checksum: Checksum) {
+    let Some(&[offset, coverage]) = packet.get(4..6).and_then(|it| it.first_chunk()) else { return };
+    let header = usize::from(offset) * 4;
+    if packet.len() < header || header < Header::MIN {
+        return;
+    }
+    packet[6..8].fill(0);
+    let payload = packet.len() - header;
+    let covered = Header::covered(coverage & 15).unwrap_or(payload).min(payload);
+    let sum = checksum.compute(&packet[..header + covered], packet.len());
+    packet[6..8].copy_from_slice(&sum.to_be_bytes());
 }
 
 /// The sum of the 16-bit words of `bytes`, a zero byte added where their number is odd.

@@ -14,7 +14,7 @@ mod reset;
 mod service;
 
 pub use builder::Builder;
-pub use checksum::Checksum;
+pub use checksum::{Checksum, write_checksum};
 pub use error::ParseError;
 pub use kind::Kind;
 pub use option::{Opt, Options, RawOption};

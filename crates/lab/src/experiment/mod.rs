@@ -20,6 +20,7 @@ mod rates;
 mod reordering;
 mod rtt;
 mod scheduling;
+mod selection;
 mod stalls;
 mod transfer;
 mod voice;
@@ -101,6 +102,7 @@ impl Experiment {
         conference::EXPERIMENT,
         emission::EXPERIMENT,
         scheduling::EXPERIMENT,
+        selection::EXPERIMENT,
         live::EXPERIMENT,
     ];
 

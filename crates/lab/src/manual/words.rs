@@ -96,6 +96,10 @@ const LINK: Words = &[
 const FLOW: Words = &[
     ("agent", "the protocol; all but `sctp` and `live` use the first path"),
     ("back", "what the receiver sends as well, over the same DCCP connection"),
+    (
+        "copies",
+        "so many flows of this kind, named `NAME 1`, `NAME 2`, …; each has its own start and its own random choices",
+    ),
     ("paths", "each path: its links in order; flows that name the same link share its queue"),
 ];
 
@@ -137,6 +141,10 @@ const SCTP: Words = &[
     ("scheduler", "which path the next packet takes"),
     ("loss_detection", "by time for each path (after RFC 8985), or by counting reports"),
     ("concurrent", "`true`: all paths at once; `false`: the primary path, with failover"),
+    ("selection", "by what the one path is chosen while it runs (needs `concurrent = false`); `off`: the primary path"),
+    ("hysteresis", "how much less another path's delay must be, for `selection`"),
+    ("time_guard", "for how long at most another path must be better, for `selection`: uniform from 0"),
+    ("heartbeat_jitter", "pauses between heartbeats as in RFC 9260 §8.3: 50 % more or less, and an RTO"),
     ("retransmission", "which path a retransmission takes"),
     ("cwnd_update", "how CMT updates windows: CUC, CUCv2, or plain SCTP"),
     ("rtt_samples", "which chunks give RTT samples"),

@@ -36,6 +36,12 @@ pub(super) fn claims(verdicts: &[Verdict]) -> Markup {
                     p { (badge(verdict.outcome, None)) " " strong { (verdict.claim) } " " span.quiet { (verdict.source) } }
                     @if !verdict.evidence.is_empty() { p.evidence { (verdict.evidence) } }
                     @if verdict.reason.is_empty() { p.missing { "No reason is given." } } @else { p { (verdict.reason) } }
+                    @if !verdict.inside.is_empty() {
+                        details {
+                            summary { "Look inside a run" }
+                            @for command in &verdict.inside { pre { (command) } }
+                        }
+                    }
                 }
             }
         }

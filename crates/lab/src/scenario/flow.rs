@@ -56,6 +56,11 @@ impl Agent {
     /// Every agent by its name.
     pub const ALL: [(&'static str, Self); 5] =
         [("sctp", Self::Sctp), ("dccp", Self::Dccp), ("tcp", Self::Tcp), ("udp", Self::Udp), ("live", Self::Live)];
+
+    /// Whether it tells what happens inside ([`braidcast_core::events`]).
+    pub const fn tells_events(self) -> bool {
+        matches!(self, Self::Sctp | Self::Dccp | Self::Live)
+    }
 }
 
 /// What a flow sends.
@@ -133,7 +138,7 @@ const TRAFFIC: &[Key<Traffic>] = &[
 
 /// `[flow.NAME]` and `[traffic]` for the manual.
 pub(super) fn accepted() -> [Vec<(&'static str, String)>; 2] {
-    let mut draft = Draft { links: Vec::new(), agent: Agent::Sctp, back: None, paths: Vec::new() };
+    let mut draft = Draft { links: Vec::new(), agent: Agent::Sctp, back: None, copies: 1, paths: Vec::new() };
     let mut flow = keys::accepted(FLOW, &mut draft);
     // It would name the links of this scenario.
     flow.retain(|(name, _)| *name != "paths");
@@ -163,6 +168,7 @@ struct Draft {
     links: Vec<String>,
     agent: Agent,
     back: Option<Source>,
+    copies: usize,
     paths: Vec<Vec<usize>>,
 }
 
@@ -174,6 +180,7 @@ const FLOW: &[Key<Draft>] = &[
         put(&mut draft.agent, found.map(|&(_, agent)| agent).ok_or_else(unknown))
     }),
     key("back", |draft, v| put(&mut draft.back, word(v).map(Some))),
+    key("copies", |draft, v| put(&mut draft.copies, whole(v, 1, MAX_FLOWS as u64))),
     key("paths", |draft, v| {
         let link = |name: &Value| {
             let name = name.to_string();
@@ -210,10 +217,21 @@ impl FlowSpec {
                 format!("use at most {MAX_FLOWS}"),
             ));
         }
-        names.into_iter().map(|name| Self::new(&name, settings, links, clips)).collect()
+        let mut flows = Vec::new();
+        for name in names {
+            let (flow, copies) = Self::new(&name, settings, links, clips)?;
+            if copies == 1 {
+                flows.push(flow);
+                continue;
+            }
+            // Each has a name, and so randomness, of its own.
+            flows.extend((1..=copies).map(|n| Self { name: format!("{name} {n}"), ..flow.clone() }));
+        }
+        Ok(flows)
     }
 
-    fn new(name: &str, all: &Settings, links: &[LinkSpec], clips: &mut Clips<'_>) -> Result<Self, Wrong> {
+    /// The flow of this name, and how many there are of its kind.
+    fn new(name: &str, all: &Settings, links: &[LinkSpec], clips: &mut Clips<'_>) -> Result<(Self, usize), Wrong> {
         let own = all.table("flow").table(name);
         let section = |part: &str| format!("flow.{name}.{part}");
         let tables = |part: &str| (all.table(part), own.table(part));
@@ -253,7 +271,7 @@ impl FlowSpec {
         let plain = Settings(own.0.iter().filter(|setting| !nested(&setting.key)).cloned().collect());
         let paths = (0..links.len()).map(|link| vec![link]).collect();
         let (specs, links) = (links, links.iter().map(|link| link.name.clone()).collect());
-        let mut draft = Draft { links, agent: flow.agent, back: None, paths };
+        let mut draft = Draft { links, agent: flow.agent, back: None, copies: 1, paths };
         apply(FLOW, &mut draft, &plain, &format!("flow.{name}"))?;
         if draft.agent == Agent::Udp && matches!(flow.traffic.source, Source::Bulk(_)) {
             let place = own.get("agent").map_or_else(String::new, |setting| setting.place.clone());
@@ -287,6 +305,6 @@ impl FlowSpec {
             let what = format!("the flow '{name}' has traffic back, which only DCCP carries here");
             return Err(Wrong::new(place, what, "use agent = \"dccp\", or a second flow"));
         }
-        Ok(Self { agent: draft.agent, back: draft.back, paths: draft.paths, ..flow })
+        Ok((Self { agent: draft.agent, back: draft.back, paths: draft.paths, ..flow }, draft.copies))
     }
 }

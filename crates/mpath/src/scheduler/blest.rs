@@ -1,4 +1,4 @@
-use super::{PACKET, Scheduler, quickest, quickest_ready};
+use super::{PACKET, Scheduler, quickest_two};
 use crate::View;
 use braidcast_core::Instant;
 
@@ -30,8 +30,8 @@ impl Blest {
 
 impl Scheduler for Blest {
     fn pick(&mut self, view: &View<'_>) -> Option<usize> {
-        let slow = quickest_ready(view)?;
-        let Some((fast, fast_path)) = quickest(view).filter(|&(fast, _)| fast != slow) else { return Some(slow) };
+        let (slow, fast) = quickest_two(view)?;
+        let Some((fast, fast_path)) = fast.filter(|&(fast, _)| fast != slow) else { return Some(slow) };
         let path = &view.paths[slow];
         let Some((rtt_slow, rtt_fast)) = path.srtt.zip(fast_path.srtt).filter(|(slow, fast)| slow > fast) else {
             return Some(slow);

@@ -1,4 +1,4 @@
-use super::{PACKET, Scheduler, quickest, quickest_ready};
+use super::{PACKET, Scheduler, nanos, quickest_two};
 use crate::{PathView, View};
 
 /// Earliest completion first: a slow path is left alone if all that waits would be done sooner over the quickest path, though that is full
@@ -17,24 +17,24 @@ impl Ecf {
     /// Whether to wait for `fast`, which is full, rather than to use `slow`. `None`: as before.
     fn is_better(&self, view: &View<'_>, fast: &PathView, slow: &PathView) -> Option<bool> {
         let (Some(rtt_fast), Some(rtt_slow)) = (fast.srtt, slow.srtt) else { return Some(false) };
-        let deviation = |path: &PathView| path.forward_delay.map_or(0.0, |delay| delay.deviation.as_secs_f64());
+        let deviation = |path: &PathView| path.forward_delay.map_or(0.0, |delay| nanos(delay.deviation));
         let margin = deviation(fast).max(deviation(slow));
-        let (rtt_fast, rtt_slow) = (rtt_fast.as_secs_f64(), rtt_slow.as_secs_f64());
+        let (rtt_fast, rtt_slow) = (nanos(rtt_fast), nanos(rtt_slow));
         let waiting = view.waiting.bytes.max(PACKET) as f64;
-        let rounds = 1.0 + waiting / fast.cwnd.max(PACKET) as f64;
+        // Rounds are waiting bytes over windows; all is multiplied by the windows, as a division takes as long as the rest.
+        let (window_fast, window_slow) = (fast.cwnd.max(PACKET) as f64, slow.cwnd.max(PACKET) as f64);
         let more = if self.waits { 1.0 + Self::HYSTERESIS } else { 1.0 };
-        if rounds * rtt_fast >= more * (rtt_slow + margin) {
+        if (window_fast + waiting) * rtt_fast >= more * (rtt_slow + margin) * window_fast {
             return Some(false);
         }
-        let rounds_slow = (waiting / slow.cwnd.max(PACKET) as f64).max(1.0);
-        (rounds_slow * rtt_slow >= 2.0 * rtt_fast + margin).then_some(true)
+        (waiting.max(window_slow) * rtt_slow >= (2.0 * rtt_fast + margin) * window_slow).then_some(true)
     }
 }
 
 impl Scheduler for Ecf {
     fn pick(&mut self, view: &View<'_>) -> Option<usize> {
-        let slow = quickest_ready(view)?;
-        let Some((_, fast_path)) = quickest(view).filter(|&(fast, _)| fast != slow) else { return Some(slow) };
+        let (slow, fast) = quickest_two(view)?;
+        let Some((_, fast_path)) = fast.filter(|&(fast, _)| fast != slow) else { return Some(slow) };
         let path = &view.paths[slow];
         if path.srtt.is_none_or(|srtt| Some(srtt) <= fast_path.srtt) {
             return Some(slow);

@@ -82,10 +82,24 @@ fn quickest_ready(view: &View<'_>) -> Option<usize> {
     ready.min_by_key(|(_, path)| path.srtt.unwrap_or(Duration::ZERO)).map(|(index, _)| index)
 }
 
-/// Of the paths that data may go over, be they full or not, the one with the shortest round trip.
-fn quickest<'a>(view: &View<'a>) -> Option<(usize, &'a PathView)> {
-    let active = view.paths.iter().enumerate().filter(|(_, path)| path.active && !stands_still(path));
-    active.filter(|(_, path)| path.srtt.is_some()).min_by_key(|(_, path)| path.srtt)
+/// Both at once: the ready path with the shortest round trip, and the quickest one that data may go over.
+fn quickest_two<'a>(view: &View<'a>) -> Option<(usize, Option<(usize, &'a PathView)>)> {
+    let (mut ready, mut fast) = (None::<(Duration, usize)>, None::<(Duration, usize)>);
+    for (index, path) in view.paths.iter().enumerate() {
+        let srtt = path.srtt.unwrap_or(Duration::ZERO);
+        if path.ready && ready.is_none_or(|(least, _)| srtt < least) {
+            ready = Some((srtt, index));
+        }
+        if path.active && path.srtt.is_some() && fast.is_none_or(|(least, _)| srtt < least) && !stands_still(path) {
+            fast = Some((srtt, index));
+        }
+    }
+    Some((ready?.1, fast.map(|(_, index)| (index, &view.paths[index]))))
+}
+
+/// Nanoseconds, without a division.
+fn nanos(time: Duration) -> f64 {
+    time.as_secs() as f64 * 1e9 + f64::from(time.subsec_nanos())
 }
 
 /// The first ready path behind the one that was `last`, which comes last itself.

@@ -15,6 +15,8 @@ pub enum Event {
     /// A path loses packets of [`PathOptions::base_mtu`](crate::PathOptions::base_mtu) bytes while smaller ones get through: those are
     /// sent from now on.
     PathNarrow(PathId, Route),
+    /// Data goes over this path from now on, as it is better than the others ([`PathOptions::selection`](crate::PathOptions::selection)).
+    PathSelected(PathId, Route),
     /// A path left, or could not join.
     PathRemoved(PathId, Route),
     /// [`recv`](crate::Association::recv) has messages where it had none.

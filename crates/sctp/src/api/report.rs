@@ -117,6 +117,8 @@ pub struct Stats {
     pub crowded_out: u64,
     /// Messages given up after a part was sent.
     pub abandoned_sent: u64,
+    /// Times that data went over to another path because it is better ([`PathOptions::selection`](crate::PathOptions::selection)).
+    pub handovers: u64,
     /// Data chunks that arrived more than once.
     pub duplicate_chunks: u64,
     /// Data chunks that the peer reported as having come twice: repeats and copies that were not needed.

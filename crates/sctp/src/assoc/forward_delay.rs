@@ -26,7 +26,7 @@ impl Open {
 
     /// Whether packets are stamped.
     fn stamps(&self) -> bool {
-        self.agreed.timestamps && self.scheduler.heeds_forward_delay()
+        self.agreed.timestamps && (self.scheduler.heeds_forward_delay() || self.heeds_forward_delay())
     }
 
     /// Bytes that new data leaves to a timestamp.

@@ -18,6 +18,12 @@ impl Open {
         let Ok(info) = Info::parse(ack.info) else { return };
         let in_flight = self.ledger.in_flight_over(index);
         let path = &mut self.paths[index];
+        if info.place.is_some() {
+            if path.id() == info.path {
+                path.on_train_answer(now, &info);
+            }
+            return;
+        }
         if path.id() == info.path
             && path.on_heartbeat_ack(now, &info, in_flight)
             && self.path_answers(now, index)
@@ -41,6 +47,18 @@ impl Open {
             self.journal.events.push_back(Event::PathNarrow(path.id(), path.route()));
         }
         let Some((size, info)) = probe else { return };
+        self.put_padded(info, start, size, buf);
+    }
+
+    /// A packet of a train that measures the path, alone and padded to its size.
+    pub(super) fn put_train_packet(&mut self, now: Instant, index: PathIndex, start: usize, buf: &mut Vec<u8>) {
+        let nonce = self.rng.u64();
+        let Some((size, info)) = self.paths[index].send_train_packet(now, nonce) else { return };
+        self.put_padded(info, start, size, buf);
+    }
+
+    /// A HEARTBEAT in a packet of `size` bytes.
+    fn put_padded(&self, info: Info, start: usize, size: usize, buf: &mut Vec<u8>) {
         put_info(info, buf);
         let used = buf.len() - start + self.framing();
         if size >= used + 4 {

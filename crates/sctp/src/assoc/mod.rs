@@ -35,6 +35,7 @@ mod reinject;
 mod restart;
 mod sack;
 mod schedule;
+mod select;
 mod settled;
 mod shutdown;
 mod slice;
@@ -60,7 +61,7 @@ use crate::tx::{Ledger, SendQueue};
 use asconf::Reconfiguration;
 use braidcast_core::events::SctpEvent;
 use braidcast_core::{Instant, Rng, Route};
-use braidcast_mpath::{PathView, Scheduler, SchedulerKind};
+use braidcast_mpath::{Candidate, PathView, Scheduler, SchedulerKind, Selector};
 use choose::Avoided;
 use control::ControlQueue;
 use fec::Fec;
@@ -110,6 +111,8 @@ struct Open {
     paths: Paths,
     /// Says which path carries the next packet.
     scheduler: Box<dyn Scheduler>,
+    /// Says which one carries data, where one is used at a time and chosen by what is measured.
+    selector: Option<Selector>,
     /// Bytes of what waits that new data over the path picked last leaves to others.
     lead: usize,
     queue: SendQueue,
@@ -151,6 +154,7 @@ struct Open {
 struct Scratch {
     ack: AckScratch,
     views: Vec<PathView>,
+    candidates: Vec<Candidate>,
     gaps: Vec<u8>,
     duplicates: Vec<u8>,
     slices: Vec<u8>,
@@ -203,6 +207,7 @@ impl Open {
             outbound_streams: settled.outbound_streams,
             paths,
             scheduler,
+            selector: options.paths.selector(),
             lead: 0,
             queue,
             avoided: Avoided::default(),

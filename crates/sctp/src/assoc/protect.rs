@@ -77,7 +77,12 @@ impl Open {
     pub(super) fn tend_keys(&mut self, now: Instant) {
         let Some(protection) = &mut self.protection else { return };
         while let Some(message) = protection.guard.poll_message() {
-            let how = SendOptions { ppid: KEY_MESSAGE, reliability: Reliability::Reliable, ..SendOptions::default() };
+            let how = SendOptions {
+                ppid: KEY_MESSAGE,
+                context: u64::MAX,
+                reliability: Reliability::Reliable,
+                ..SendOptions::default()
+            };
             self.queue.push_express(now, &message, how);
         }
         if protection.told || protection.guard.state() != State::Protected || self.state.is_closed() {

@@ -138,6 +138,7 @@ impl Open {
             }
         }
         self.note_mark(now, arrived, inbound.ecn == Ecn::Ce, carried);
+        self.select_path(now);
         self.advance_shutdown(now);
     }
 

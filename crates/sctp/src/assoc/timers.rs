@@ -22,6 +22,7 @@ impl Open {
             }
         }
         self.detect_losses(now);
+        self.select_path(now);
         self.advance_shutdown(now);
     }
 
@@ -56,6 +57,7 @@ impl Open {
             self.queue.next_expiry(),
             self.asconf_timeout(),
             self.give_up_at(),
+            self.selection_timeout(),
             self.pacing_timeout(),
             self.key_timeout(),
         ]

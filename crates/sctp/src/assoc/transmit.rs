@@ -123,6 +123,11 @@ impl Open {
         } else if pending.mtu_probe {
             self.paths[index].postpone_mtu_probe();
         }
+        if pending.train && buf.len() == start + Header::LEN {
+            self.put_train_packet(now, index, start, buf);
+        } else if pending.train {
+            self.paths[index].postpone_train_packet();
+        }
     }
 
     fn put_sack(&mut self, index: PathIndex, end: usize, buf: &mut Vec<u8>) {

@@ -196,7 +196,7 @@ impl Path {
             self.next_rtt_order = flight.next;
             self.rtt.sample(rtt);
             self.measured = now;
-            self.heartbeats.postpone(now, self.options.paths.heartbeat_interval);
+            self.heartbeats.postpone(now, self.heartbeat_pause());
             self.shorten_queue(now, flight.in_flight, false);
         } else if !any_return {
             if !flight.returned_here && order >= self.next_detour_order {

@@ -68,6 +68,14 @@ impl Path {
             }
             self.pending.heartbeat = true;
         }
+        if let Some(train) = self.train() {
+            if self.state == PathState::Active {
+                self.trains.start(now);
+                self.pending.train |= self.trains.on_time(now, &train);
+            } else {
+                self.trains.stop();
+            }
+        }
         self.pending.mtu_probe |= self.is_usable() && self.pmtu.poll_timeout().is_some_and(|at| at <= now);
         let heartbeat = self.heartbeats.take_failure(now);
         Expired { forward: self.timers.take_expired(Timer::Forward, now), retransmission, probe, heartbeat }
@@ -81,7 +89,7 @@ impl Path {
             }
             return false;
         }
-        let late = if self.heartbeats.answered(now, info.nonce, self.options.paths.heartbeat_interval) {
+        let late = if self.heartbeats.answered(now, info.nonce, self.heartbeat_pause()) {
             false
         } else if self.heartbeats.answered_late(info.nonce) {
             true
@@ -108,7 +116,7 @@ impl Path {
     /// A heartbeat sent at `asked` was not answered within its RTO; `in_flight` bytes are out. Whether that speaks against the
     /// path.
     pub(crate) fn on_heartbeat_failure(&mut self, now: Instant, asked: Instant, in_flight: usize) -> bool {
-        let interval = self.options.paths.heartbeat_interval;
+        let interval = self.heartbeat_pause();
         if self.answered > asked {
             self.heartbeats.postpone(now, interval);
             return false; // One packet was lost; the data that came through since speaks for the path (RFC 9260 §8.2).

@@ -10,6 +10,8 @@ pub(crate) struct Info {
     pub(crate) nonce: u64,
     /// The size of the packet where it probes the MTU; 0 in a plain heartbeat.
     pub(crate) probe_size: u16,
+    /// Its place in a train, if it is part of one.
+    pub(crate) place: Option<u8>,
 }
 
 impl Info {
@@ -18,13 +20,15 @@ impl Info {
         w.u16(self.probe_size);
         w.u64(self.sent.as_nanos());
         w.u64(self.nonce);
+        self.place.iter().for_each(|&place| w.u8(place));
     }
 
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Truncated> {
         let mut r = Reader::new(bytes);
         let path = PathId(r.u16()?);
         let probe_size = r.u16()?;
-        Ok(Self { path, probe_size, sent: Instant::from_nanos(r.u64()?), nonce: r.u64()? })
+        let (sent, nonce) = (Instant::from_nanos(r.u64()?), r.u64()?);
+        Ok(Self { path, probe_size, sent, nonce, place: r.u8().ok() })
     }
 }
 
@@ -40,6 +44,8 @@ pub(crate) struct Heartbeats {
     sent: Instant,
     /// The last one that failed.
     failed: Option<u64>,
+    /// The nonce of the last one: as random as the pause behind it is to be.
+    drawn: u64,
 }
 
 impl Heartbeats {
@@ -48,7 +54,7 @@ impl Heartbeats {
 
     /// None is due before [`start`](Self::start).
     pub(crate) const fn new() -> Self {
-        Self { next: None, outstanding: None, sent: Instant::ZERO, failed: None }
+        Self { next: None, outstanding: None, sent: Instant::ZERO, failed: None, drawn: u64::MAX / 2 }
     }
 
     /// The peer knows the path: the first one is due at once.
@@ -73,7 +79,12 @@ impl Heartbeats {
     /// A heartbeat left.
     pub(crate) fn sent(&mut self, now: Instant, nonce: u64, rto: Duration) {
         self.outstanding = Some((nonce, now + rto));
-        self.sent = now;
+        (self.sent, self.drawn) = (now, nonce);
+    }
+
+    /// A share of the pause that is drawn anew with each heartbeat, uniformly from 0.5 to 1.5 (RFC 9260 §8.3).
+    pub(crate) fn jitter(&self) -> f64 {
+        0.5 + (self.drawn >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Whether the last one may still be answered, on time or late: another one now would make that answer count for nothing.

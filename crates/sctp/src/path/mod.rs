@@ -14,6 +14,7 @@ mod sending;
 mod sizes;
 mod stats;
 mod timer;
+mod train;
 
 pub(crate) use acked::{Flight, News};
 pub(crate) use heartbeat::Info;
@@ -43,6 +44,7 @@ use redundant::Redundant;
 use sizes::PacketSizes;
 use std::sync::Arc;
 use timer::{Timer, TimerTable};
+use train::Trains;
 
 /// How a path shows congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,6 +87,7 @@ pub(crate) struct Path {
     /// What the last MTU probe was marked with.
     pmtu_nonce: u64,
     heartbeats: Heartbeats,
+    trains: Trains,
     redundant: Redundant,
     /// Repairs that are due for each chunk sent over it.
     redundancy_owed: f64,
@@ -152,6 +155,7 @@ impl Path {
             sizes: PacketSizes::default(),
             pmtu_nonce: 0,
             heartbeats: Heartbeats::new(),
+            trains: Trains::default(),
             redundant: Redundant::default(),
             redundancy_owed: 0.0,
             acked_order: Order::FIRST,
@@ -318,7 +322,11 @@ impl Path {
 
     /// When the first timer expires.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        [self.timers.next(), self.heartbeats.poll_timeout(), self.pmtu.poll_timeout()].into_iter().flatten().min()
+        let train = self.train().and_then(|train| self.trains.poll_timeout(&train));
+        [self.timers.next(), self.heartbeats.poll_timeout(), self.pmtu.poll_timeout(), train]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Whether a loss now speaks of congestion, as TCP Veno sees it.

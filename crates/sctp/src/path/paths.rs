@@ -152,6 +152,11 @@ impl Paths {
         self.primary = index;
     }
 
+    /// The primary path, if there is one still.
+    pub(crate) fn primary(&self) -> Option<PathIndex> {
+        self.at(self.primary.get())
+    }
+
     /// The rank of the best path that there is, not counting `except`.
     pub(crate) fn best_rank(&self, except: Option<PathIndex>) -> Option<u8> {
         self.enumerate().filter(|&(index, _)| Some(index) != except).filter_map(|(_, path)| path.rank()).min()

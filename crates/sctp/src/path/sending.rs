@@ -12,11 +12,12 @@ pub(crate) struct Pending {
     pub(crate) heartbeat: bool,
     pub(crate) forward: bool,
     pub(crate) mtu_probe: bool,
+    pub(crate) train: bool,
 }
 
 impl Pending {
     pub(crate) const fn any(self) -> bool {
-        self.heartbeat || self.forward || self.mtu_probe
+        self.heartbeat || self.forward || self.mtu_probe || self.train
     }
 }
 
@@ -44,7 +45,8 @@ impl Path {
 
     /// What was pending leaves now.
     pub(crate) const fn take_pending(&mut self) -> Pending {
-        core::mem::replace(&mut self.pending, Pending { heartbeat: false, forward: false, mtu_probe: false })
+        let none = Pending { heartbeat: false, forward: false, mtu_probe: false, train: false };
+        core::mem::replace(&mut self.pending, none)
     }
 
     /// An MTU probe waits for a packet of its own: what is with it may be lost with it.
@@ -60,7 +62,16 @@ impl Path {
     /// A heartbeat leaves, marked with `nonce`. Returns what stands in it.
     pub(crate) fn send_heartbeat(&mut self, now: Instant, nonce: u64) -> Info {
         self.heartbeats.sent(now, nonce, self.heartbeat_timeout());
-        Info { path: self.id, sent: now, nonce, probe_size: 0 }
+        Info { path: self.id, sent: now, nonce, probe_size: 0, place: None }
+    }
+
+    /// From an answer to the next heartbeat (RFC 9260 §8.3).
+    pub(super) fn heartbeat_pause(&self) -> Duration {
+        let paths = &self.options.paths;
+        if !paths.heartbeat_jitter {
+            return paths.heartbeat_interval;
+        }
+        self.rtt.rto() + paths.heartbeat_interval.mul_f64(self.heartbeats.jitter())
     }
 
     /// How long a heartbeat is waited for.
@@ -75,7 +86,7 @@ impl Path {
         let size = self.pmtu.due(now)?;
         self.pmtu.sent(now, self.rtt.rto());
         self.pmtu_nonce = nonce;
-        Some((size, Info { path: self.id, sent: now, nonce, probe_size: size as u16 }))
+        Some((size, Info { path: self.id, sent: now, nonce, probe_size: size as u16, place: None }))
     }
 
     /// Whether the path has turned out to carry less than it was trusted to.

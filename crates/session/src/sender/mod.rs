@@ -487,6 +487,7 @@ impl Sender {
             Sctp::PathUp(path, route) => self.events.push_back(Event::PathUp(path, route)),
             Sctp::PathDown(path, route) => self.events.push_back(Event::PathDown(path, route)),
             Sctp::PathNarrow(path, route) => self.events.push_back(Event::PathNarrow(path, route)),
+            Sctp::PathSelected(path, route) => self.events.push_back(Event::PathSelected(path, route)),
             Sctp::PathRemoved(path, route) => self.events.push_back(Event::PathRemoved(path, route)),
             Sctp::Abandoned { ppid, context, sent, why, .. } => self.abandoned(ppid, context, sent, why),
             Sctp::Closed(reason) => self.closed(reason),

@@ -13,6 +13,8 @@ pub use writer::{QlogHeader, QlogWriter};
 const SEPARATOR: u8 = 0x1e;
 /// What the first record says of the file.
 const FILE_SCHEMA: &str = "urn:ietf:params:qlog:file:sequential";
+/// What it says of a simulator's clock, which all of its hosts share.
+const SIMULATED: &str = "simulated";
 /// What the first record says of the events.
 const EVENT_SCHEMAS: [&str; 3] =
     ["urn:braidcast:qlog:sctp-1", "urn:braidcast:qlog:dccp-1", "urn:braidcast:qlog:media-1"];

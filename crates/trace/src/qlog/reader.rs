@@ -1,5 +1,5 @@
 use super::names::{condition, dccp_type, frame_kind, loss, purpose, reduction, sending, unsent};
-use super::{FILE_SCHEMA, SEPARATOR};
+use super::{FILE_SCHEMA, SEPARATOR, SIMULATED};
 use braidcast_core::events::{DccpEvent, DccpMetrics, MediaEvent, PacketContent, PathMetrics, SctpEvent, TraceEvent};
 use braidcast_core::{Instant, PathId, Route, SocketId};
 use core::fmt;
@@ -24,6 +24,13 @@ pub enum ReadError {
         /// What is wrong.
         what: String,
     },
+    /// A block of a capture makes no sense: after how many packets, and what is wrong.
+    Block {
+        /// Packets before it.
+        packets: u64,
+        /// What is wrong.
+        what: String,
+    },
 }
 
 impl fmt::Display for ReadError {
@@ -32,6 +39,7 @@ impl fmt::Display for ReadError {
             Self::Io(error) => error.fmt(f),
             Self::Foreign(what) => write!(f, "it is no trace: {what}"),
             Self::Record { line, what } => write!(f, "line {line}: {what}"),
+            Self::Block { packets, what } => write!(f, "after {packets} packets: {what}"),
         }
     }
 }
@@ -64,6 +72,7 @@ pub struct QlogReader<R> {
     title: String,
     vantage: String,
     wall_clock: Option<String>,
+    simulated: bool,
     unknown: u64,
     cut_off: bool,
 }
@@ -96,6 +105,7 @@ struct Common {
 #[derive(Deserialize)]
 struct Reference {
     wall_clock_time: Option<String>,
+    clock_type: Option<String>,
 }
 
 impl<R: BufRead> QlogReader<R> {
@@ -105,8 +115,17 @@ impl<R: BufRead> QlogReader<R> {
     /// [`ReadError`]: it is no trace, or cannot be read.
     pub fn new(input: R) -> Result<Self, ReadError> {
         let (title, vantage) = (String::new(), String::new());
-        let mut it =
-            Self { input, line: Vec::new(), number: 0, title, vantage, wall_clock: None, unknown: 0, cut_off: false };
+        let mut it = Self {
+            input,
+            line: Vec::new(),
+            number: 0,
+            title,
+            vantage,
+            wall_clock: None,
+            simulated: false,
+            unknown: 0,
+            cut_off: false,
+        };
         let Some(text) = it.next_text()? else { return Err(ReadError::Foreign("it is empty")) };
         let header: Header = serde_json::from_slice(text)
             .map_err(|_| ReadError::Foreign("its first record is not the header of a qlog file"))?;
@@ -115,7 +134,11 @@ impl<R: BufRead> QlogReader<R> {
         }
         it.title = header.title;
         it.vantage = header.trace.vantage_point.map(|it| it.name).unwrap_or_default();
-        it.wall_clock = header.trace.common_fields.and_then(|it| it.reference_time).and_then(|it| it.wall_clock_time);
+        let reference = header.trace.common_fields.and_then(|it| it.reference_time);
+        if let Some(Reference { wall_clock_time, clock_type }) = reference {
+            it.simulated = clock_type.as_deref() == Some(SIMULATED);
+            it.wall_clock = wall_clock_time;
+        }
         Ok(it)
     }
 
@@ -132,6 +155,11 @@ impl<R: BufRead> QlogReader<R> {
     /// The time of day at the clock's origin, as RFC 3339 writes it.
     pub fn wall_clock(&self) -> Option<&str> {
         self.wall_clock.as_deref()
+    }
+
+    /// Whether the clock is a simulator's, which all of its hosts share.
+    pub const fn is_simulated(&self) -> bool {
+        self.simulated
     }
 
     /// Events passed over as they are of no kind that is known here.

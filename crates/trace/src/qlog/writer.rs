@@ -1,6 +1,6 @@
 use super::fields::Fields;
 use super::names::DCCP_TYPES;
-use super::{EVENT_SCHEMAS, FILE_SCHEMA, SEPARATOR};
+use super::{EVENT_SCHEMAS, FILE_SCHEMA, SEPARATOR, SIMULATED};
 use braidcast_core::events::{DccpEvent, MediaEvent, SctpEvent, TraceEvent};
 use braidcast_core::{Instant, PathId};
 use std::io::{self, Write};
@@ -12,8 +12,10 @@ pub struct QlogHeader<'a> {
     pub title: &'a str,
     /// Which end tells: the name of a command or of a simulated host.
     pub vantage: &'a str,
-    /// The time of day at [`Instant::ZERO`], as RFC 3339 writes it; empty where it means nothing, as in a simulation.
+    /// The time of day at [`Instant::ZERO`], as RFC 3339 writes it; empty where it means nothing.
     pub wall_clock: &'a str,
+    /// The clock is a simulator's, which all of its hosts share.
+    pub simulated: bool,
 }
 
 /// Writes events as a trace. Each event is one write: give it a buffered writer. Keeps nothing but a buffer of an event's size.
@@ -36,7 +38,8 @@ impl<W: Write> QlogWriter<W> {
             trace.object("vantage_point", |it| _ = it.text("name", header.vantage).word("type", "unknown"));
             trace.object("common_fields", |it| {
                 it.word("time_format", "relative_to_epoch").object("reference_time", |it| {
-                    it.word("clock_type", "monotonic").word("epoch", "unknown");
+                    let clock = if header.simulated { SIMULATED } else { "monotonic" };
+                    it.word("clock_type", clock).word("epoch", "unknown");
                     if !header.wall_clock.is_empty() {
                         it.text("wall_clock_time", header.wall_clock);
                     }

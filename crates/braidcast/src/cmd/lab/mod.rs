@@ -1,6 +1,7 @@
 //! `braidcast lab`: experiments by name.
 
 mod clip;
+mod inside;
 mod progress;
 mod run;
 mod show;

@@ -1,5 +1,6 @@
 //! `braidcast lab run`.
 
+use super::inside::{self, Seen};
 use super::progress::Progress;
 use super::{refused, show, store};
 use crate::args::{Common, LabRunArgs};
@@ -17,6 +18,9 @@ struct Document<'a> {
     seed: u64,
     rows: Vec<&'a Row>,
     lost_runs: Vec<&'a str>,
+    /// Of a run that was looked into.
+    #[serde(flatten)]
+    seen: Option<Seen>,
 }
 
 pub(super) fn run(args: &LabRunArgs, common: &Common) -> Outcome {
@@ -30,13 +34,20 @@ pub(super) fn run(args: &LabRunArgs, common: &Common) -> Outcome {
         params: args.param.clone(),
     };
     let jobs = scenarios.iter().map(|scenario| Job::new(scenario, &request)).collect::<Result<Vec<_>, _>>();
-    let jobs = jobs.map_err(|e| refused(&e))?;
+    let mut jobs = jobs.map_err(|e| refused(&e))?;
+    let mut inside = None;
+    if args.trace.is_some() || args.viz {
+        let (job, traces) = inside::traced(args, common, jobs)?;
+        (jobs, inside) = (vec![job], Some(traces));
+    }
     let stop = braidcast_driver::interrupt_flag().map_err(|e| broken(&e))?;
+    let one_run = inside.is_some();
     let progress = Progress::new(common.quiet, jobs.iter().map(Job::runs).sum());
     let (finished, unwritten) = (Mutex::new(Vec::new()), Mutex::new(None));
     run_all(&jobs, &stop, &|| progress.step(), &|number, results| {
         progress.note(&scenarios[number].name, &results);
-        if let Err(failure) = store::keep(&args.results, &results) {
+        let kept = if inside.is_none() { store::keep(&args.results, &results) } else { Ok(()) };
+        if let Err(failure) = kept {
             // There is no use in running on for nothing.
             stop.store(true, Ordering::Relaxed);
             lock(&unwritten).get_or_insert(failure);
@@ -48,7 +59,8 @@ pub(super) fn run(args: &LabRunArgs, common: &Common) -> Outcome {
     finished.sort_by_key(|(number, _)| *number);
     let wrong: Vec<_> = finished.iter().flat_map(|(number, results)| jobs[*number].unmeasured(results)).collect();
     let all: Vec<_> = finished.into_iter().map(|(_, results)| results).collect();
-    print(args, common, &all)?;
+    let seen = inside.map(|traces| traces.finish(args, common)).transpose()?;
+    print(args, common, &all, seen)?;
     if let Some(failure) = lock(&unwritten).take() {
         return Err(failure);
     }
@@ -62,7 +74,8 @@ pub(super) fn run(args: &LabRunArgs, common: &Common) -> Outcome {
     if stop.load(Ordering::Relaxed) {
         let (done, runs) = progress.done();
         let what = format!("stopped early, after {done} of {runs} runs");
-        return Err(Failure::new(what, format!("what was done is kept in {}", args.results.display())));
+        let kept = format!("what was done is kept in {}", args.results.display());
+        return Err(Failure::new(what, if one_run { "it was one run, and is not kept".to_owned() } else { kept }));
     }
     match &wrong[..] {
         [] => Ok(()),
@@ -91,11 +104,11 @@ fn scenarios(names: &[String]) -> Outcome<Vec<Scenario>> {
     Ok(found)
 }
 
-fn print(args: &LabRunArgs, common: &Common, all: &[Results]) -> Outcome {
+fn print(args: &LabRunArgs, common: &Common, all: &[Results], seen: Option<Seen>) -> Outcome {
     let lost = all.iter().flat_map(|it| &it.lost_runs).map(String::as_str);
     if common.json {
         let rows = all.iter().flat_map(|it| &it.rows).collect();
-        return json::print_exact("lab run", &Document { seed: args.seed, rows, lost_runs: lost.collect() });
+        return json::print_exact("lab run", &Document { seed: args.seed, rows, lost_runs: lost.collect(), seen });
     }
     for line in lost {
         say!("lost: {line}");
@@ -104,7 +117,7 @@ fn print(args: &LabRunArgs, common: &Common, all: &[Results]) -> Outcome {
         return text::print(&show::csv(all));
     }
     for results in all {
-        show::print(results, &args.results)?;
+        show::print(results, seen.is_none().then_some(&args.results))?;
     }
-    Ok(())
+    seen.map_or(Ok(()), |seen| seen.files().try_for_each(|path| text::print(&path.display().to_string())))
 }

@@ -7,7 +7,7 @@ use crate::args::{Common, PerfClientArgs};
 use crate::cmd::dccp::{ConnectionLine, IP_PROTOCOL, PORT_IN_UDP};
 use crate::cmd::links::{Change, Links};
 use crate::cmd::security::Security;
-use crate::cmd::watch::Watch;
+use crate::cmd::watch::{Carried, Watch};
 use crate::cmd::{common, paths};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
@@ -102,7 +102,8 @@ pub(super) fn run(args: &PerfClientArgs, common: &Common) -> Outcome {
     let mut driver = common::driver()?;
     let carrier = if args.dccp.native { Carrier::Ip(IP_PROTOCOL) } else { Carrier::Udp };
     let links = Links::open(plans, carrier, &mut driver, &live)?;
-    let watch = Watch::open(&args.watch, "perf client", driver.now())?;
+    let protocol = if args.dccp.dccp.is_some() { Carried::Dccp } else { Carried::Sctp };
+    let watch = Watch::open(&args.watch, "perf client", &mut driver, protocol)?;
     if !args.dccp.native {
         // An interface that comes back needs another raw socket.
         process::drop_privileges()?;

@@ -8,7 +8,7 @@ use crate::args::{Common, PerfServerArgs};
 use crate::cmd::common;
 use crate::cmd::dccp::{IP_PROTOCOL, PORT_IN_UDP};
 use crate::cmd::security::Security;
-use crate::cmd::watch::Watch;
+use crate::cmd::watch::{Carried, Watch};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::{json, security, units};
@@ -68,7 +68,8 @@ pub(super) fn run(args: &PerfServerArgs, common: &Common) -> Outcome {
     let mut driver = common::driver()?;
     let mut live = Live::new(common.quiet);
     let sockets = open(&args.listen, args.dccp.native, &mut driver, &live)?;
-    let mut watch = Watch::open(&args.watch, "perf server", driver.now())?;
+    let protocol = if args.dccp.dccp.is_some() { Carried::Dccp } else { Carried::Sctp };
+    let mut watch = Watch::open(&args.watch, "perf server", &mut driver, protocol)?;
     process::drop_privileges()?;
     let rng = common::rng(None)?;
     let security = Security::server(&args.shared, &live)?;

@@ -16,7 +16,7 @@ mod summary;
 use super::common;
 use super::security::Security;
 use super::service::Service;
-use super::watch::{Stream, Watch};
+use super::watch::{Carried, Stream, Watch};
 use crate::args::values::Output;
 use crate::args::{Common, ReceiveArgs};
 use crate::failure::{Failure, Outcome};
@@ -83,7 +83,7 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
         let socket = driver.bind(&bind).map_err(|e| Failure::new(e.to_string(), "choose another LISTEN"))?;
         locals.extend(driver.socket(socket).map(|socket| socket.local_addr().to_string()));
     }
-    let mut watch = Watch::open(&args.watch, "receive", driver.now())?;
+    let mut watch = Watch::open(&args.watch, "receive", &mut driver, Carried::Sctp)?;
     let to_stdout = args.output.iter().chain(args.accept.iter().map(|it| &it.output)).any(|it| *it == Output::Stdout);
     let stdout = [(common.json, "--json"), (to_stdout, "an OUTPUT")].into_iter().find(|(there, _)| *there);
     watch.open_figures(&args.figures, stdout.map(|(_, what)| what), &live)?;

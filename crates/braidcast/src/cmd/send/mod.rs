@@ -7,7 +7,7 @@ mod throttle;
 use super::links::{Change, Links};
 use super::security::{SAME_VERSION, Security};
 use super::service::Service;
-use super::watch::{Advice, Load, Meter, Stream, Watch};
+use super::watch::{Advice, Carried, Load, Meter, Stream, Watch};
 use super::{common, paths};
 use crate::args::{Common, SendArgs, values};
 use crate::failure::{Failure, Outcome};
@@ -103,7 +103,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         ));
     }
     let links = Links::open(plans, Carrier::Udp, &mut driver, &live)?;
-    let mut watch = Watch::open(&args.watch, "send", driver.now())?;
+    let mut watch = Watch::open(&args.watch, "send", &mut driver, Carried::Sctp)?;
     watch.open_figures(&args.figures, common.json.then_some("--json"), &live)?;
     process::drop_privileges()?;
     let options = SenderOptions {
@@ -112,6 +112,13 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         redundancy: args.fec,
         queue: args.queue.0,
         scheduler: args.scheduler,
+        selection: args.path,
+        hysteresis: args.hysteresis,
+        time_guard: args.time_guard,
+        probe_interval: args.probe_interval,
+        quick_failover: args.quick_failover.0,
+        path_max_retrans: args.path_max_retrans,
+        retransmission: args.retransmission,
         congestion: args.cc,
         give_up: args.give_up.0,
         security: security.options.clone(),
@@ -246,6 +253,7 @@ impl Session {
                     "{} loses packets of 1200 bytes, which any network should carry; sending smaller ones, which costs some of its rate",
                     name(route)
                 )),
+                Event::PathSelected(_, route) => self.live.note(format!("{} is the best path now", name(route))),
                 Event::PathRemoved(_, route) => self.live.note(format!("{} has left", name(route))),
                 Event::Lost(reason) => {
                     self.connected = false;

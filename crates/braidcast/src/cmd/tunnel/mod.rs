@@ -9,7 +9,7 @@ use super::links::{Change, Links};
 use super::paths::resolve;
 use super::probe::Probe;
 use super::security::Security;
-use super::watch::Watch;
+use super::watch::{Carried, Watch};
 use super::{common, paths};
 use crate::args::dccp;
 use crate::args::values::{Entrance, Exit, Over};
@@ -212,9 +212,10 @@ fn check_deadlines(args: &TunnelEndArgs) -> Outcome {
 impl Work {
     /// With `names` it connects to who is called so.
     fn new(args: &TunnelEndArgs, options: Options, names: Option<&[String]>, common: &Common) -> Outcome<Self> {
-        let driver = common::driver()?;
+        let mut driver = common::driver()?;
         let live = Live::new(common.quiet);
-        let mut watch = Watch::open(&args.watch, "tunnel", driver.now())?;
+        let protocol = if args.over == Over::Dccp { Carried::Dccp } else { Carried::Sctp };
+        let mut watch = Watch::open(&args.watch, "tunnel", &mut driver, protocol)?;
         watch.open_figures(&args.figures, common.json.then_some("--json"), &live)?;
         let bytes = |bits: Option<u64>| bits.map(|bits| bits as f64 / 8.0);
         let settings = Settings {
@@ -301,6 +302,7 @@ impl Work {
                 u8::try_from(at).map_err(|_| Failure::usage("--listen has more than 256 ports", "run two tunnels"))?;
             let address = SocketAddr::new(addr.unwrap_or(Ipv4Addr::LOCALHOST.into()), port);
             let socket = self.bind(&Bind::to_addr(address), "choose another --listen")?;
+            self.watch.leave_out(socket);
             self.tunnel.add_entrance(socket, place, with_deadline(args, port, class));
             self.live.note(format!("{}: carrying what comes to {}", at + 1, self.name(socket)));
         }
@@ -372,7 +374,10 @@ impl Work {
             }
             Happening::Disconnected(link, reason) => self.say_disconnected(link, reason),
             Happening::WantSocket(link, flow, target) => match self.exit_socket(target) {
-                Ok(socket) => self.tunnel.give_socket(link, flow, socket),
+                Ok(socket) => {
+                    self.watch.leave_out(socket);
+                    self.tunnel.give_socket(link, flow, socket);
+                }
                 // The flow's next datagram asks again, and finds the socket that becomes free.
                 Err(_) if self.tunnel.give_way() => self.tunnel.refuse_flow(link, flow),
                 Err(error) => {

@@ -1,9 +1,12 @@
 //! What lets one see inside a command while it runs.
 
+mod background;
 mod figures;
 mod load;
 mod meter;
 mod metrics;
+mod pcap;
+mod purpose;
 mod site;
 mod stats;
 mod trace;
@@ -18,9 +21,12 @@ use crate::args::{FiguresArgs, WatchArgs};
 use crate::failure::{Failure, Outcome};
 use crate::out::json::round;
 use crate::out::live::Live;
-use braidcast_core::Instant;
 use braidcast_core::events::Tracer;
+use braidcast_core::{Instant, SocketId};
+use braidcast_driver::Driver;
+pub(crate) use braidcast_trace::Protocol as Carried;
 use figures::{Figures, VERSION};
+use pcap::PcapFile;
 use site::{Hub, Pages};
 use stats::StatsFile;
 use std::sync::Arc;
@@ -35,6 +41,7 @@ pub(crate) struct Watch {
     command: &'static str,
     began: Instant,
     trace: Option<TraceFile>,
+    pcap: Option<PcapFile>,
     stats: Option<(StatsFile, Pace)>,
     hub: Option<(Arc<Hub>, Pace)>,
 }
@@ -63,10 +70,27 @@ impl Pace {
 }
 
 impl Watch {
-    /// Opens what the flags ask for. `command`: what it calls itself; `now`: by its driver's clock.
-    pub(crate) fn open(args: &WatchArgs, command: &'static str, now: Instant) -> Outcome<Self> {
+    /// Opens what the flags ask for, and has `driver` tell of its packets, which are of `protocol`. `command`: what it calls itself.
+    pub(crate) fn open(
+        args: &WatchArgs,
+        command: &'static str,
+        driver: &mut Driver,
+        protocol: Carried,
+    ) -> Outcome<Self> {
+        let now = driver.now();
         let trace = args.trace.as_deref().map(|path| TraceFile::create(path, command, now)).transpose()?;
-        Ok(Self { command, began: now, trace, stats: None, hub: None })
+        let pcap = args.pcap.as_deref().map(|path| PcapFile::create(path, protocol, now)).transpose()?;
+        if let Some(pcap) = &pcap {
+            driver.listen_in(pcap.tap());
+        }
+        Ok(Self { command, began: now, trace, pcap, stats: None, hub: None })
+    }
+
+    /// What passes this socket is not captured: it is none of the protocol's.
+    pub(crate) fn leave_out(&self, socket: SocketId) {
+        if let Some(pcap) = &self.pcap {
+            pcap.leave_out(socket);
+        }
     }
 
     /// Opens what tells figures while it runs. `stdout`: what else goes there.
@@ -102,7 +126,8 @@ impl Watch {
 
     /// What machines are to tell.
     pub(crate) fn tracer(&self) -> Tracer {
-        words::with_words(self.trace.as_ref().map(TraceFile::sink))
+        let files = [self.trace.as_ref().map(TraceFile::sink), self.pcap.as_ref().map(PcapFile::sink)];
+        words::with_words(files.into_iter().flatten())
     }
 
     /// When figures are due next.
@@ -139,13 +164,17 @@ impl Watch {
     pub(crate) fn check(&self, live: &Live) {
         let trace = self.trace.as_ref().and_then(TraceFile::take_failure);
         let stats = self.stats.as_ref().and_then(|(file, _)| file.take_failure());
-        trace.into_iter().chain(stats).for_each(|words| live.warn(words));
+        let pcap = self.pcap.as_ref().and_then(PcapFile::take_failure);
+        trace.into_iter().chain(pcap).chain(stats).for_each(|words| live.warn(words));
     }
 
     /// Writes what is still in memory.
     pub(crate) fn finish(&mut self, live: &Live) {
         if let Some(trace) = &mut self.trace {
             trace.finish();
+        }
+        if let Some(pcap) = &mut self.pcap {
+            pcap.finish();
         }
         if let Some((file, _)) = &mut self.stats {
             file.finish();

@@ -66,23 +66,20 @@ pub(crate) fn is_on() -> bool {
     log::max_level() > LevelFilter::Off
 }
 
-/// Tells both, or the one that there is.
-pub(super) fn with_words(tracer: Option<Arc<dyn EventSink>>) -> Tracer {
-    match (tracer, is_on()) {
-        (None, false) => Tracer::default(),
-        (Some(sink), false) => Tracer::new(sink),
-        (None, true) => Tracer::new(Arc::new(Words)),
-        (Some(sink), true) => Tracer::new(Arc::new(Both(sink))),
-    }
+/// Tells all of `files`, and says events in words if that is asked for.
+pub(super) fn with_words(files: impl Iterator<Item = Arc<dyn EventSink>>) -> Tracer {
+    let words = is_on().then(|| Arc::new(Words) as Arc<dyn EventSink>);
+    let join = |one, other| Arc::new(Both(one, other)) as Arc<dyn EventSink>;
+    files.chain(words).reduce(join).map_or_else(Tracer::default, Tracer::new)
 }
 
-/// A trace and words.
-struct Both(Arc<dyn EventSink>);
+/// Two that listen.
+struct Both(Arc<dyn EventSink>, Arc<dyn EventSink>);
 
 impl EventSink for Both {
     fn tell(&self, now: Instant, connection: u32, event: &TraceEvent) {
         self.0.tell(now, connection, event);
-        Words.tell(now, connection, event);
+        self.1.tell(now, connection, event);
     }
 }
 

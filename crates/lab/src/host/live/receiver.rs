@@ -44,7 +44,8 @@ impl fmt::Debug for LiveReceiver {
 impl LiveReceiver {
     /// A host that takes `timeline`, which begins at `begin`.
     pub fn host(flow: &FlowSpec, timeline: Arc<Timeline>, begin: Instant, rng: &Rng) -> Self {
-        let options = ReceiverOptions { early: flow.live.early, log: true, ..ReceiverOptions::default() };
+        let events = flow.live.sender.events.clone();
+        let options = ReceiverOptions { early: flow.live.early, log: true, events, ..ReceiverOptions::default() };
         let mut window = Window::new(Duration::ZERO, timeline.end() + flow.live.sender.latency + AFTER);
         window.begin(begin);
         Self {

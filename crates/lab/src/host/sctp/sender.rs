@@ -69,6 +69,8 @@ pub struct SctpSender {
     pub samples: Samples<Snapshot>,
     /// Paths that went down (`false`) and came up (`true`), and when: the first 65536 changes.
     pub changes: Vec<(Instant, PathId, bool)>,
+    /// When data went over to another path, as that is better: the first 65536 times.
+    pub handovers: Vec<Instant>,
 }
 
 impl SctpSender {
@@ -99,6 +101,7 @@ impl SctpSender {
             closed: None,
             samples: Samples::new(flow.traffic.sample),
             changes: Vec::new(),
+            handovers: Vec::new(),
         };
         SctpHost::new(flow, duration, rng.stream("endpoint"), part)
     }
@@ -229,6 +232,7 @@ impl Part for SctpSender {
 
     fn on_event(&mut self, now: Instant, event: &Event) {
         match event {
+            Event::PathSelected(..) if self.handovers.len() < MAX_CHANGES => self.handovers.push(now),
             _ if self.changes.len() >= MAX_CHANGES => {}
             Event::PathUp(id, _) => self.changes.push((now, *id, true)),
             Event::PathDown(id, _) => self.changes.push((now, *id, false)),

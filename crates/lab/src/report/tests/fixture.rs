@@ -131,6 +131,7 @@ fn rtt_asymmetry() -> Results {
         outcome,
         evidence: evidence.into(),
         reason: reason.into(),
+        inside: Vec::new(),
     };
     results.verdicts = vec![
         verdict(
@@ -181,6 +182,7 @@ fn lossy() -> Results {
         outcome: Outcome::Refuted,
         evidence: "745 ± 10 kbit/s at 6 %.".into(),
         reason: "The source had RTO min 3 s.".into(),
+        inside: Vec::new(),
     });
     results.plots.push(plot("Goodput over loss", PlotKind::Line, "goodput", "loss"));
     results

@@ -28,6 +28,7 @@ fn small() -> Results {
         outcome: Outcome::Confirmed,
         evidence: "1880 ± 12 against 960.".into(),
         reason: "Two paths carry more than one.".into(),
+        inside: vec!["braidcast lab run small --variant cmt --param rtt=500 --seed 1 --viz".into()],
     });
     for reason in [Some("The source leaves the queue open.".to_string()), None] {
         results.differences.push(Difference {
@@ -137,6 +138,7 @@ fn what_others_wrote_stays_text() {
         outcome: Outcome::Mixed,
         evidence: evil.into(),
         reason: evil.into(),
+        inside: Vec::new(),
     });
     results.differences.push(Difference {
         metric: evil.into(),

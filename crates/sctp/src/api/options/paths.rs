@@ -1,6 +1,6 @@
 use super::LEAST_TIME;
 use braidcast_core::Misuse;
-use braidcast_mpath::SchedulerKind;
+use braidcast_mpath::{PathSelection, SchedulerKind, Selector};
 use core::time::Duration;
 
 /// The paths of an association: how many, which carries what, how large their packets are, when one counts as failed.
@@ -13,6 +13,15 @@ pub struct PathOptions {
     /// New data goes over all paths at once. Default true; false: over the primary path alone, and over another one while the
     /// primary has failed (RFC 9260 §6.4).
     pub concurrent: bool,
+    /// By what the one path that carries data is chosen while the association runs, where `concurrent` is false. Default `None`: the primary
+    /// path, as long as it works. What is measured is `heartbeat_interval` old at most on a path that carries nothing.
+    pub selection: Option<PathSelection>,
+    /// How much less another path's delay must be than that of the path in use, for `selection`. The path in use is measured by SACKs, which the
+    /// peer may hold back: less than that delay can make two equal paths take turns. Default 0.
+    pub hysteresis: Duration,
+    /// Another path must be better for so long before it is gone to: a time that is drawn each time, uniformly from 0 to this (PATHS §5.2 has
+    /// 3 s). Default 0: at once.
+    pub time_guard: Duration,
     /// SCTP packet size that every path is trusted to carry (BASE_PLPMTU, RFC 8899 §5.1.2), [508](Self::MIN_MTU) to
     /// [65,507](Self::MAX_MTU) bytes. Default 1200.
     pub base_mtu: usize,
@@ -26,6 +35,9 @@ pub struct PathOptions {
     pub forward_delay: bool,
     /// Pause between heartbeats of an idle path (HB.interval), 1 ms or more. Default 30 s.
     pub heartbeat_interval: Duration,
+    /// The pause between heartbeats is `heartbeat_interval`, 50 % more or less at random, and an RTO (RFC 9260 §8.3). Default false: it is
+    /// `heartbeat_interval`.
+    pub heartbeat_jitter: bool,
     /// Timeouts in a row after which a path is inactive (Path.Max.Retrans). Default 5.
     pub path_max_retrans: u32,
     /// Timeouts in a row after which new data avoids a path and heartbeats ask it each RTO (PotentiallyFailed.Max.Retrans,
@@ -46,11 +58,15 @@ impl Default for PathOptions {
             max_paths: 8,
             scheduler: SchedulerKind::default(),
             concurrent: true,
+            selection: None,
+            hysteresis: Duration::ZERO,
+            time_guard: Duration::ZERO,
             base_mtu: 1200,
             max_mtu: 1472,
             slices: true,
             forward_delay: false,
             heartbeat_interval: Duration::from_secs(30),
+            heartbeat_jitter: false,
             path_max_retrans: 5,
             quick_failover: Some(0),
             longest_silence: None,
@@ -68,12 +84,25 @@ impl PathOptions {
     /// The largest `max_paths`.
     pub const MAX_PATHS: usize = 32;
 
+    /// What chooses the one path that carries data, if something does.
+    pub(crate) fn selector(&self) -> Option<Selector> {
+        self.selection.map(|by| Selector::new(by, self.hysteresis, self.time_guard))
+    }
+
     pub(super) fn check(&self) -> Result<(), Misuse> {
         Misuse::unless_within("paths.max_paths", self.max_paths, 1..=Self::MAX_PATHS)?;
         Misuse::unless_within("paths.base_mtu", self.base_mtu, Self::MIN_MTU..=Self::MAX_MTU)?;
         Misuse::unless_within("paths.max_mtu", self.max_mtu, Self::MIN_MTU..=Self::MAX_MTU)?;
         Misuse::above("paths.base_mtu", self.base_mtu, "paths.max_mtu", self.max_mtu)?;
         Misuse::below("paths.heartbeat_interval", self.heartbeat_interval, LEAST_TIME)?;
+        if let Some(by) = self.selection.filter(|_| self.concurrent) {
+            let (value, limit) = (by.to_string(), "none while all paths are used at once");
+            return Err(Misuse::other("paths.selection", value, limit, "set paths.concurrent to false"));
+        }
+        if let Some(by) = self.selection.filter(|by| by.heeds_forward_delay() && !self.forward_delay) {
+            let (value, limit) = (by.to_string(), "another one while forward delays are not measured");
+            return Err(Misuse::other("paths.selection", value, limit, "set paths.forward_delay to true"));
+        }
         self.longest_silence.map_or(Ok(()), |it| Misuse::below("paths.longest_silence", it, LEAST_TIME))
     }
 }

@@ -1,15 +1,17 @@
 //! `braidcast viz`: traces as one page.
 
+mod input;
+
 use crate::args::{Common, VizArgs};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::{json, text};
-use braidcast_core::events::{SctpEvent, TraceEvent};
-use braidcast_trace::{QlogReader, ReadError};
+use braidcast_trace::FlowName;
 use braidcast_viz::Exchange;
+use input::{Association, association, name, read};
 use serde::Serialize;
 use std::fs::File;
-use std::io::{BufReader, BufWriter};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -19,8 +21,8 @@ struct Document {
 }
 
 #[derive(Serialize)]
-struct Page {
-    page: PathBuf,
+pub(super) struct Page {
+    pub(super) page: PathBuf,
     /// What it was made of.
     traces: Vec<PathBuf>,
     packets: usize,
@@ -28,22 +30,30 @@ struct Page {
 
 /// Traces that share an association.
 struct Group {
-    association: Option<(u32, u32)>,
+    association: Option<Association>,
     traces: Vec<PathBuf>,
 }
 
 pub(super) fn run(args: &VizArgs, common: &Common) -> Outcome {
     let live = Live::new(common.quiet);
     let groups = group(&args.files)?;
-    if groups.len() > 1 && args.out.is_some() {
+    if groups.len() > 1 && (args.out.is_some() || args.perfetto.is_some()) {
         return Err(Failure::usage(
             format!("these traces are of {} associations, and each has a page of its own", groups.len()),
-            "leave out --out, or give the traces of one association",
+            "leave out --out and --perfetto, or give the traces of one association",
         ));
     }
     let mut pages = Vec::new();
     for group in groups {
-        pages.push(show(group.traces, args, &live)?);
+        let form = match &args.perfetto {
+            Some(path) => Form::Perfetto(path),
+            None => Form::Page(args.out.as_deref()),
+        };
+        let page = show(group.traces, form, args.flow.as_ref(), &live)?;
+        if args.open {
+            open(&page.page, &live);
+        }
+        pages.push(page);
     }
     if common.json {
         json::print("viz", &Document { pages })?;
@@ -73,26 +83,24 @@ fn group(files: &[PathBuf]) -> Outcome<Vec<Group>> {
     Ok(groups)
 }
 
-/// The two numbers of the first association in a trace, the same at both ends.
-fn association(path: &Path) -> Outcome<Option<(u32, u32)>> {
-    let mut reader = reader(path)?;
-    while let Some(record) = reader.next_record().map_err(|e| failed(path, &e))? {
-        match record.event {
-            TraceEvent::Sctp(SctpEvent::Opened { local_tag, peer_tag }) => {
-                return Ok(Some((local_tag.min(peer_tag), local_tag.max(peer_tag))));
-            }
-            TraceEvent::Dccp(_) => return Ok(Some((record.connection, record.connection))),
-            _ => {}
-        }
-    }
-    Ok(None)
+/// What is made.
+#[derive(Clone, Copy)]
+pub(super) enum Form<'a> {
+    /// A page here, or beside the first trace.
+    Page(Option<&'a Path>),
+    /// Chrome's trace format.
+    Perfetto(&'a Path),
 }
 
-/// Makes the page of one association.
-fn show(traces: Vec<PathBuf>, args: &VizArgs, live: &Live) -> Outcome<Page> {
+/// Shows one association. `flow`: which of a simulator's.
+pub(super) fn show(traces: Vec<PathBuf>, form: Form<'_>, flow: Option<&FlowName>, live: &Live) -> Outcome<Page> {
     let mut exchange = Exchange::default();
+    let mut simulated = true;
     for path in &traces {
-        read(path, &mut exchange, live)?;
+        simulated &= read(path, &mut exchange, flow, live)?;
+    }
+    if simulated {
+        exchange.share_clock();
     }
     let names: Vec<_> = traces.iter().map(|path| name(path)).collect();
     let title = names.join(" and ");
@@ -108,55 +116,24 @@ fn show(traces: Vec<PathBuf>, args: &VizArgs, live: &Live) -> Outcome<Page> {
         name.push(".html");
         PathBuf::from(name)
     });
-    let beside = beside.unwrap_or_default();
-    let page = args.out.clone().unwrap_or(beside);
+    let (page, flag) = match form {
+        Form::Page(page) => (page.map(Path::to_owned).or(beside).unwrap_or_default(), "--out"),
+        Form::Perfetto(path) => (path.to_owned(), "--perfetto"),
+    };
     let refused = |e: std::io::Error| {
-        Failure::new(format!("cannot write {}: {e}", page.display()), "choose another file with --out")
+        Failure::new(format!("cannot write {}: {e}", page.display()), format!("choose another file with {flag}"))
     };
     let out = BufWriter::new(File::create(&page).map_err(refused)?);
-    exchange.page(&title, out).map_err(refused)?;
-    if args.open {
-        open(&page, live);
+    match form {
+        Form::Page(_) => exchange.page(&title, out),
+        Form::Perfetto(_) => exchange.perfetto(&title, out),
     }
+    .map_err(refused)?;
     Ok(Page { page, traces, packets })
 }
 
-fn name(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
-}
-
-fn failed(path: &Path, error: &ReadError) -> Failure {
-    let hint = match error {
-        ReadError::Io(_) => "check the file's name",
-        ReadError::Foreign(_) => "give a file that --trace wrote",
-        ReadError::Record { .. } => "the lines before it are good: cut the file there (`head -n`)",
-    };
-    Failure::new(format!("cannot read {}: {error}", path.display()), hint)
-}
-
-fn reader(path: &Path) -> Outcome<QlogReader<BufReader<File>>> {
-    let file = File::open(path).map_err(|e| failed(path, &e.into()))?;
-    QlogReader::new(BufReader::with_capacity(1 << 18, file)).map_err(|e| failed(path, &e))
-}
-
-/// Takes what the trace in `path` tells.
-fn read(path: &Path, exchange: &mut Exchange, live: &Live) -> Outcome {
-    let mut reader = reader(path)?;
-    let end = exchange.add_end(reader.vantage());
-    while let Some(record) = reader.next_record().map_err(|e| failed(path, &e))? {
-        exchange.take(end, &record);
-    }
-    if reader.is_cut_off() {
-        live.warn(format!("{} breaks off within an event; showing what came before", path.display()));
-    }
-    if reader.unknown() > 0 {
-        live.note(format!("{} has {} events of other kinds, which are left out", path.display(), reader.unknown()));
-    }
-    Ok(())
-}
-
 /// Has the desktop show the page. Where there is none, the user has its name.
-fn open(page: &Path, live: &Live) {
+pub(super) fn open(page: &Path, live: &Live) {
     let mut browser = Command::new("xdg-open");
     browser.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Err(error) = browser.spawn() {

@@ -1,0 +1,122 @@
+//! A file that a thread of its own writes, so that a slow disk holds up nothing.
+
+use crate::failure::{Failure, Outcome};
+use crate::process;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+/// Bytes that go to the thread at once.
+pub(super) const BATCH: usize = 64 * 1024;
+/// Batches that wait for the disk at most; what comes beyond is left out.
+const MOST_WAITING: usize = 256;
+
+/// The file, for who opened it.
+pub(super) struct Background {
+    file: Arc<BackgroundFile>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The file, for who fills it.
+pub(super) struct BackgroundFile {
+    /// `trace` or `capture`.
+    what: &'static str,
+    path: PathBuf,
+    /// `None` once it is over, or the disk takes no more.
+    batches: Mutex<Option<SyncSender<Vec<u8>>>>,
+    left_out: Mutex<u64>,
+    failure: Mutex<Option<String>>,
+}
+
+impl Background {
+    /// Makes the file anew. `what`: what it is, and the flag that asks for it.
+    pub(super) fn create(path: &Path, what: &'static str, flag: &str) -> Outcome<Self> {
+        let refused = |e: io::Error| {
+            Failure::new(
+                format!("cannot write the {what} {}: {e}", path.display()),
+                format!("choose another file for {flag}"),
+            )
+        };
+        let out = File::create(path).map_err(refused)?;
+        let (batches, waiting) = sync_channel(MOST_WAITING);
+        let file = Arc::new(BackgroundFile {
+            what,
+            path: path.to_owned(),
+            batches: Mutex::new(Some(batches)),
+            left_out: Mutex::new(0),
+            failure: Mutex::new(None),
+        });
+        let told = Arc::clone(&file);
+        let thread = std::thread::spawn(move || match process::drop_privileges() {
+            // Capabilities belong to a thread, and this one needs none: the file is open.
+            Ok(()) => told.write(out, &waiting),
+            Err(failure) => told.fail(&io::Error::other(failure.to_string())),
+        });
+        Ok(Self { file, thread: Some(thread) })
+    }
+
+    /// What is to be filled.
+    pub(super) fn file(&self) -> Arc<BackgroundFile> {
+        Arc::clone(&self.file)
+    }
+
+    /// What went wrong since the last call, in words.
+    pub(super) fn take_failure(&self) -> Option<String> {
+        lock(&self.file.failure).take()
+    }
+
+    /// Writes `last` and what is still in memory, and ends the file.
+    pub(super) fn finish(&mut self, last: Vec<u8>) {
+        if let Some(batches) = lock(&self.file.batches).take() {
+            // A thread that has ended has said why.
+            let _ = batches.send(last);
+        }
+        if let Some(thread) = self.thread.take() {
+            // It ends once all is written or cannot be; a panic there has lost no more than the file.
+            let _ = thread.join();
+        }
+        let left_out = core::mem::take(&mut *lock(&self.file.left_out));
+        if left_out > 0 {
+            let (what, path) = (self.file.what, self.file.path.display());
+            let words = format!("the {what} {path} lacks {left_out} batches of 64 KiB: the disk was too slow for them");
+            lock(&self.file.failure).get_or_insert(words);
+        }
+    }
+}
+
+impl BackgroundFile {
+    /// Whether the disk takes any more.
+    pub(super) fn is_open(&self) -> bool {
+        lock(&self.batches).is_some()
+    }
+
+    /// Hands `batch` to the thread. If that is behind by too much, it is left out.
+    pub(super) fn hand_over(&self, batch: Vec<u8>) {
+        let batches = lock(&self.batches);
+        if let Some(Err(TrySendError::Full(_))) = batches.as_ref().map(|batches| batches.try_send(batch)) {
+            *lock(&self.left_out) += 1;
+        }
+    }
+
+    /// The thread's work.
+    fn write(&self, mut file: File, batches: &Receiver<Vec<u8>>) {
+        let done = batches.iter().try_for_each(|batch| file.write_all(&batch));
+        if let Err(error) = done {
+            self.fail(&error);
+        }
+    }
+
+    fn fail(&self, error: &io::Error) {
+        *lock(&self.batches) = None;
+        let words = format!("the {} {} ends here: {error}; all else goes on", self.what, self.path.display());
+        lock(&self.failure).get_or_insert(words);
+    }
+}
+
+/// What a thread that panicked left is as good as before: each batch is whole.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
