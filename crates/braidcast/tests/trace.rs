@@ -59,6 +59,65 @@ fn traces_of_both_ends_become_a_page_that_a_browser_shows() {
     }
 }
 
+/// Two lossy links that are full for two minutes.
+const LARGE: &str = r#"name = "large"
+title = "A hundred megabytes of trace"
+experiment = "transfer"
+duration = "110s"
+[link.a]
+rate = "12mbit"
+rtt = "40ms"
+loss = "1%"
+[link.b]
+rate = "6mbit"
+rtt = "90ms"
+[traffic]
+message = 1200
+"#;
+
+/// Times every view while it moves, over all of the time and parts of it: the slowest median, ms.
+const MEASURE: &str = r#"
+let slowest = 0;
+for (const view of Object.keys(views)) for (const share of [1, 0.1, 0.01]) {
+  state.view = view;
+  const span = (whole.to - whole.from) * share, times = [];
+  for (let n = 0; n < 30; n++) {
+    detail.moving = true;
+    state.from = whole.from + ((whole.to - whole.from - span) * n) / 30; state.to = state.from + span;
+    const began = performance.now();
+    paint(); pen.getImageData(0, 0, 1, 1);
+    times.push(performance.now() - began);
+    detail.took(times[n], 16);
+  }
+  slowest = Math.max(slowest, times.sort((a, b) => a - b)[15]);
+}
+document.documentElement.dataset.slowest = Math.round(slowest);
+"#;
+
+#[test]
+fn a_hundred_megabytes_open_and_move_quickly() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("large.toml"), LARGE).unwrap();
+    Running::start(dir.path(), "lab run large.toml --trace large.trace --quiet").finish().says(0, &[]);
+    let size = |name: &str| std::fs::metadata(dir.path().join(name)).unwrap().len();
+    let traces = ["large.main.sender.trace", "large.main.receiver.trace"];
+    assert!(traces.iter().map(|name| size(name)).sum::<u64>() > 100_000_000);
+    Running::start(dir.path(), &format!("viz {} --out large.html", traces.join(" "))).finish().says(0, &[]);
+    assert!(size("large.html") < 20_000_000, "{} bytes", size("large.html"));
+    let page = dir.path().join("large.html");
+    let text = std::fs::read_to_string(&page).unwrap();
+    let (before, after) = text.rsplit_once("})();").unwrap();
+    std::fs::write(&page, format!("{before}{MEASURE}}})();{after}")).unwrap();
+    let document = browser::document_in_real_time(&format!("file://{}", page.display()));
+    let millis = |name: &str| -> u32 {
+        let value = document.split_once(&format!("data-{name}=\"")).expect(name).1.split_once('"').unwrap().0;
+        value.parse().unwrap()
+    };
+    // On a quiet machine a fifth of this, or less (docs/traces.md).
+    assert!(millis("opened") < 10_000, "opened in {} ms", millis("opened"));
+    assert!(millis("slowest") < 200, "a drawing took {} ms", millis("slowest"));
+}
+
 #[test]
 fn perfetto_gets_the_same() {
     let dir = tempfile::tempdir().unwrap();

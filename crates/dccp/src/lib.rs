@@ -21,7 +21,7 @@ pub mod wire;
 
 pub use api::{
     Call, CloseReason, ConnectError, Event, ListenError, OneWayDelay, Options, ReorderOptions, ReorderReport, Report,
-    Sample, Samples, SecurityOptions, SendError, SendOptions, State, Stats, TfrcOptions, Wanted,
+    SecurityOptions, SendError, SendOptions, State, Stats, TfrcOptions, Wanted,
 };
 pub use braidcast_cc::Algorithm;
 pub use braidcast_cc::tfrc::{FeedbackRate, Rules, Variant};

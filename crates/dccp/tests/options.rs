@@ -16,11 +16,10 @@ fn options() -> impl Strategy<Value = Options> {
     let ccids = prop::collection::vec(prop::sample::select(&Ccid::ALL[..]).prop_map(|(_, ccid)| ccid), 1..4);
     let queue = (prop::sample::select(&Method::ALL[..]).prop_map(|(_, method)| method), 1_usize..40);
     let packets = (128_usize..1500, prop::option::of(128_usize..1500), 128_usize..1500, 1_usize..=64);
-    let switches = (any::<[bool; 8]>(), 0_u8..=15, prop::option::of(1_u64..200));
+    let switches = (any::<[bool; 7]>(), 0_u8..=15, prop::option::of(1_u64..200));
     (ccids, queue, packets, switches).prop_map(|(ccids, (queue, messages), packets, (flags, min_coverage, reorder))| {
         let (base_packet, first_packet, max_packet, max_segments) = packets;
-        let [short_seqnos, ndp_count, data_checksum, ecn, ecn_nonce, server_holds_time_wait, probe, faster_restart] =
-            flags;
+        let [short_seqnos, ndp_count, data_checksum, ecn, ecn_nonce, server_holds_time_wait, faster_restart] = flags;
         Options {
             ccids,
             tfrc: TfrcOptions { faster_restart, ..TfrcOptions::default() },
@@ -38,7 +37,6 @@ fn options() -> impl Strategy<Value = Options> {
             ecn,
             ecn_nonce,
             server_holds_time_wait,
-            probe,
             ..Options::default()
         }
     })

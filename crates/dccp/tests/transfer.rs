@@ -2,7 +2,8 @@
 
 mod common;
 
-use braidcast_core::{Ecn, Machine};
+use braidcast_core::events::{DccpEvent, EventSink, TraceEvent, Tracer};
+use braidcast_core::{Ecn, Instant, Machine};
 use braidcast_dccp::wire::option::DropCode;
 use braidcast_dccp::wire::{Checksum, Opt, Packet};
 use braidcast_dccp::{Options, SendError, SendOptions};
@@ -12,6 +13,7 @@ use braidcast_sim::testing::cases;
 use common::*;
 use core::time::Duration;
 use proptest::prelude::*;
+use std::sync::{Arc, Mutex};
 
 /// Sends messages of `len` bytes as fast as they are taken, for `duration`; the numbers of those that came.
 fn stream(pair: &mut Pair, len: usize, duration: Duration) -> Vec<u32> {
@@ -283,15 +285,28 @@ fn messages_whose_time_is_up_are_not_sent() {
 }
 
 #[test]
-fn the_probe_shows_each_packet_with_the_window() {
-    let options = Options { probe: true, ..Options::default() };
+fn each_packet_is_told_and_what_is_known_after_it() {
+    #[derive(Default)]
+    struct Ears(Mutex<Vec<DccpEvent>>);
+    impl EventSink for Ears {
+        fn tell(&self, _: Instant, _: u32, event: &TraceEvent) {
+            if let TraceEvent::Dccp(event) = event {
+                self.0.lock().unwrap().push(*event);
+            }
+        }
+    }
+    let ears = Arc::new(Ears::default());
+    let options = Options { events: Tracer::new(ears.clone()), ..Options::default() };
     let mut pair = Pair::connected(&options, Duplex::both(link(10, 10)));
     let _ = stream(&mut pair, 500, ms(500));
-    let samples = pair.on_client(|it, _| core::iter::from_fn(|| it.poll_sample()).collect::<Vec<_>>());
-    assert_eq!((samples[0].kind, samples[0].sent), ("Request", true));
-    assert!(samples.iter().any(|it| !it.sent && it.kind == "Ack"));
-    let windows: Vec<u32> = samples.iter().filter_map(|it| it.ccid.cwnd).collect();
+    let told = ears.0.lock().unwrap();
+    assert!(matches!(told[0], DccpEvent::PacketSent { kind: 0, .. }), "a Request first: {:?}", told[0]);
+    assert!(told.iter().any(|it| matches!(it, DccpEvent::PacketReceived { kind: 3, .. })), "no Ack");
+    let known = |it: &DccpEvent| if let DccpEvent::Metrics(it) = it { Some(*it) } else { None };
+    let windows: Vec<_> = told.iter().filter_map(known).filter_map(|it| it.cwnd).collect();
     assert!(windows.first() < windows.last());
+    let acked: Vec<_> = told.iter().filter_map(known).map(|it| it.acked).collect();
+    assert!(acked.iter().max() > Some(&10), "{acked:?}");
 }
 
 #[test]

@@ -26,8 +26,8 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(probe: bool) -> Self {
-        Self::with(Options { probe, ..Options::default() }, Settings::default(), [Class::default(); 2])
+    fn new() -> Self {
+        Self::with(Options::default(), Settings::default(), [Class::default(); 2])
     }
 
     /// Both ends have these options and settings, and the client's entrances these classes.
@@ -113,7 +113,7 @@ impl Pair {
 
 #[test]
 fn an_answer_finds_its_application() {
-    let mut pair = Pair::new(false);
+    let mut pair = Pair::new();
     let exits = [pair.call(0, 1), pair.call(0, 2), pair.call(1, 1)];
     assert_eq!(exits.map(|exit| exit.remote), [address(9, 5000), address(9, 5000), address(9, 5001)]);
     let entrances = [(0, 1), (0, 2), (1, 1)]
@@ -127,7 +127,7 @@ fn an_answer_finds_its_application() {
 
 #[test]
 fn a_client_that_comes_from_another_address_mixes_up_no_flows() {
-    let mut pair = Pair::new(false);
+    let mut pair = Pair::new();
     let first: Vec<Route> = (0..20).map(|application| pair.call(0, application)).collect();
     let now = pair.now;
     pair.ends[0].reroute(now, Some(Route::new(SocketId(1), address(2, 9000))));
@@ -139,22 +139,6 @@ fn a_client_that_comes_from_another_address_mixes_up_no_flows() {
         assert_eq!(exit.remote, address(9, 5001));
         assert!(first.iter().all(|old| old.socket != exit.socket), "the socket of another application");
     }
-}
-
-#[test]
-fn samples_carry_the_number_of_their_connection() {
-    let mut pair = Pair::new(true);
-    pair.call(0, 1);
-    let now = pair.now;
-    pair.ends[0].reroute(now, Some(Route::new(SocketId(1), address(2, 9000))));
-    pair.settle();
-    pair.wait(Duration::from_secs(5));
-    pair.call(0, 1);
-    let samples: Vec<_> = std::iter::from_fn(|| pair.ends[0].poll_sample()).collect();
-    let mut numbers: Vec<u64> = samples.iter().map(|(number, _)| *number).collect();
-    numbers.dedup();
-    assert_eq!(numbers, [1, 2]);
-    assert!(samples.iter().any(|(_, sample)| !sample.sent && sample.kind.starts_with("Data")), "{samples:?}");
 }
 
 /// A second of sound, 50 datagrams a second, and of bursts of pictures, at the two entrances; then both ends come to rest.

@@ -87,9 +87,23 @@ fn dccp() -> Vec<DccpEvent> {
         loss_event_rate: Some(0.012_345_678_9),
         srtt: Some(Duration::from_micros(1)),
         queued: 7,
+        fair_rate: Some(5e5),
+        segment: Some(1200.5),
+        rto: Some(Duration::from_millis(200)),
+        ack_ratio: Some(2),
         ..DccpMetrics::default()
     };
-    let window = DccpMetrics { cwnd: Some(9), pipe: Some(3), timeouts: 2, lost: 5, loss_events: 4, ..metrics };
+    let window = DccpMetrics {
+        cwnd: Some(9),
+        pipe: Some(3),
+        timeouts: 2,
+        lost: 5,
+        acked: 8,
+        marked: 1,
+        loss_events: 4,
+        ssthresh: Some(6),
+        ..metrics
+    };
     let mut all = vec![
         DccpEvent::Opened { route, ccid: 248 },
         DccpEvent::Closed,

@@ -9,9 +9,10 @@ use std::io::{self, Write};
 const SKELETON: &str = include_str!("../web/page.html");
 const STYLE: &str = include_str!("../web/style.css");
 /// In the order in which they use each other.
-const SCRIPTS: [&str; 7] = [
+const SCRIPTS: [&str; 8] = [
     include_str!("../web/data.js"),
     include_str!("../web/draw.js"),
+    include_str!("../web/detail.js"),
     include_str!("../web/exchange.js"),
     include_str!("../web/timeline.js"),
     include_str!("../web/frames.js"),

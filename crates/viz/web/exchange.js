@@ -20,13 +20,13 @@ const exchange = {
       segment(left, top, left, bottom, c.faint, 1.5);
       segment(right, top, right, bottom, c.faint, 1.5);
       text(`path ${path}`, (left + right) / 2, 16, pathColour(path), "center");
-      text(near, left, 32, c.faint, "center");
-      text(far, right, 32, c.faint, "center");
+      text(near, left - 20, 32, c.faint);
+      text(far, right + 20, 32, c.faint, "right");
     }
     pen.save();
     pen.beginPath(); pen.rect(0, top - 6, size.width, bottom - top + 12); pen.clip();
     const first = lower(sent.at, state.from - whole.longest), last = lower(sent.at, state.to);
-    const stride = Math.max(1, Math.ceil((last - first) / this.most));
+    const stride = Math.max(1, Math.ceil((last - first) / detail.rows(this.most)));
     this.stride = stride;
     const batches = new Map(), crosses = [];
     for (let i = first; i < last; i += stride) {

@@ -1,10 +1,16 @@
 // What the user does: views, time, filters, the address.
 const views = { exchange, timeline, frames, sequence };
-let wanted = false;
+let wanted = false, turned = 0;
 function redraw() {
   if (wanted) return;
   wanted = true;
-  requestAnimationFrame(() => { wanted = false; paint(); });
+  requestAnimationFrame((now) => {
+    wanted = false;
+    const began = performance.now();
+    paint();
+    detail.took(performance.now() - began, now - turned);
+    turned = now;
+  });
 }
 function paint() {
   const ratio = window.devicePixelRatio || 1, box = canvas.getBoundingClientRect();
@@ -16,9 +22,7 @@ function paint() {
   pen.font = '12px system-ui, "DejaVu Sans", sans-serif';
   pen.fillStyle = colours().ground;
   pen.fillRect(0, 0, size.width, size.height);
-  const began = performance.now();
   views[state.view].draw();
-  window.lastDraw = performance.now() - began;
   const inside = lower(sent.at, state.to) - lower(sent.at, state.from), stride = views[state.view].stride ?? 1;
   status.textContent = `${seconds(state.from)} to ${seconds(state.to)}: ${inside} of ${count.sent} packets and chunks` + (stride > 1 ? `, one of ${stride} drawn` : "")
     + (count.frame ? `; ${count.frame} frames, ${missed.length} missed` : "");
@@ -61,6 +65,7 @@ function span(from, to) {
   let width = Math.min(most, Math.max(least, to - from));
   const middle = (from + to) / 2;
   state.from = middle - width / 2; state.to = middle + width / 2;
+  detail.move();
   redraw(); remember();
 }
 function zoom(factor, at = (state.from + state.to) / 2) { span(at - (at - state.from) * factor, at + (state.to - at) * factor); }

@@ -1,12 +1,13 @@
 // Sequence numbers over time, as the thesis draws them: when each was sent, came, was lost or sent again.
 const sequence = {
   axis: "x",
-  most: 60000,
+  most: 20000,
   draw() {
     const c = colours(), left = 62, right = size.width - 12, top = 10, bottom = size.height - 24, x = across(left, right, top, bottom);
     const first = lower(sent.at, state.from - whole.longest), last = lower(sent.at, state.to);
     let low = Infinity, high = -Infinity;
-    for (let i = first; i < last; i++) {
+    const skip = Math.max(1, Math.ceil((last - first) / 20000));
+    for (let i = first; i < last; i += skip) {
       if (sent.end[i] !== about.left && sent.end[i] !== 255) continue;
       const n = sent.number[i];
       if (sent.at[i] < state.from && !(sent.arrived[i] >= state.from)) continue;
@@ -23,7 +24,7 @@ const sequence = {
     this.place = { x, y, left, right };
     pen.save();
     pen.beginPath(); pen.rect(left, 0, right - left, bottom); pen.clip();
-    const stride = Math.max(1, Math.ceil((last - first) / this.most)), late = [];
+    const stride = Math.max(1, Math.ceil((last - first) / detail.rows(this.most))), late = [];
     this.stride = stride;
     for (let i = first; i < last; i += stride) {
       if (!shown(i) || Number.isNaN(sent.number[i]) || (sent.end[i] !== about.left && sent.end[i] !== 255)) continue;

@@ -8,22 +8,26 @@ const timeline = {
     { title: "sent and, thin, arrived, Mbit/s", rate: true },
     { title: "arrived behind a gap, kB", gap: true },
   ].filter((it) => it.rate || (it.gap ? count.gap : it.of.some((column) => column.some((v) => !Number.isNaN(v))))),
-  // Rows of the sender's path, once.
-  rows: new Map(paths.map((path) => {
-    const rows = [];
-    for (let i = 0; i < count.known; i++) if (known.path[i] === path && known.end[i] === about.left) rows.push(i);
-    return [path, Uint32Array.from(rows)];
-  })),
-  rates(path, bins) {
-    const out = new Float64Array(bins), came = new Float64Array(bins), width = (state.to - state.from) / bins;
-    for (let i = lower(sent.at, state.from - whole.longest), end = lower(sent.at, state.to); i < end; i++) {
-      if (sent.path[i] !== path || sent.end[i] !== about.left) continue;
-      const a = Math.floor((sent.at[i] - state.from) / width), b = Math.floor((sent.arrived[i] - state.from) / width);
-      if (a >= 0 && a < bins) out[a] += sent.bytes[i];
-      if (b >= 0 && b < bins && sent.fate[i] === 1) came[b] += sent.bytes[i];
+  // What is known of each path at the sender, column by column, and the bytes that were sent over it and came; made when they are first drawn.
+  columns: new Map(), bytes: new Map(),
+  seriesOf(path, column) {
+    let mine = this.columns.get(path);
+    if (!mine) {
+      const rows = [];
+      for (let i = 0; i < count.known; i++) if (known.path[i] === path && known.end[i] === about.left) rows.push(i);
+      this.columns.set(path, (mine = { rows, at: Float64Array.from(rows, (r) => known.at[r]), made: new Map() }));
     }
-    const unit = 8 / 1e3 / width;
-    return [out, came].map((bytes) => bytes.map((n) => n * unit));
+    if (!mine.made.has(column)) mine.made.set(column, series(mine.at, Float64Array.from(mine.rows, (r) => column[r])));
+    return mine.made.get(column);
+  },
+  rates(path, bins) {
+    if (!this.bytes.has(path)) {
+      const rows = [];
+      for (let i = 0; i < count.sent; i++) if (sent.path[i] === path && sent.end[i] === about.left) rows.push(i);
+      this.bytes.set(path, [running(rows, sent.at), running(rows.filter((i) => sent.fate[i] === 1), sent.arrived)]);
+    }
+    const width = (state.to - state.from) / bins, unit = 8 / 1e3 / width;
+    return this.bytes.get(path).map((it) => Float64Array.from({ length: bins }, (_, b) => it.between(state.from + b * width, state.from + (b + 1) * width) * unit));
   },
   draw() {
     const c = colours(), left = 62, right = size.width - 12, each = (size.height - 30) / this.panels.length;
@@ -35,18 +39,8 @@ const timeline = {
       const lines = [];
       let highest = 0;
       if (panel.gap) {
-        const points = [];
-        let low = Math.max(0, lower(gap.at, state.from) - 1), pixel = NaN, least = 0, most = 0, last = 0;
-        const flush = () => { if (!Number.isNaN(pixel)) points.push([pixel, most, least, last]); };
-        for (; low < count.gap && gap.at[low] <= state.to; low++) {
-          const v = gap.bytes[low] / 1e3, p = Math.round(x(Math.max(state.from, gap.at[low])));
-          if (v > highest) highest = v;
-          if (p !== pixel) { flush(); pixel = p; least = most = v; }
-          if (v < least) least = v;
-          if (v > most) most = v;
-          last = v;
-        }
-        flush();
+        const points = pixels((this.gaps ??= series(gap.at, gap.bytes)), x, 1e-3);
+        for (const [, most] of points) if (most > highest) highest = most;
         lines.push({ which: 0, pixels: points });
       } else for (const path of paths.filter((path) => state.paths.has(path))) {
         if (panel.rate) {
@@ -57,24 +51,9 @@ const timeline = {
           });
           continue;
         }
-        const rows = this.rows.get(path);
         panel.of.forEach((column, which) => {
-          const points = [];
-          let low = 0, high = rows.length;
-          while (low < high) { const m = (low + high) >> 1; if (known.at[rows[m]] < state.from) low = m + 1; else high = m; }
-          // Of what falls on one pixel the least and the most are drawn.
-          let pixel = NaN, least = 0, most = 0, last = 0;
-          const flush = () => { if (!Number.isNaN(pixel)) points.push([pixel, most, least, last]); };
-          for (let r = Math.max(0, low - 1); r < rows.length && known.at[rows[r]] <= state.to; r++) {
-            const v = column[rows[r]] * panel.scale, p = Math.round(x(Math.max(state.from, known.at[rows[r]])));
-            if (Number.isNaN(v)) continue;
-            if (v > highest) highest = v;
-            if (p !== pixel) { flush(); pixel = p; least = most = v; }
-            if (v < least) least = v;
-            if (v > most) most = v;
-            last = v;
-          }
-          flush();
+          const points = pixels(this.seriesOf(path, column), x, panel.scale);
+          for (const [, most] of points) if (most > highest) highest = most;
           lines.push({ path, which, pixels: points });
         });
       }

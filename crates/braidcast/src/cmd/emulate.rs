@@ -148,7 +148,7 @@ fn show(live: &Live, before: &EmulatorReport, now: &EmulatorReport, span: Durati
             (units::bytes(now.queue_peak_bytes as u64), Tone::Plain),
         ]);
     }
-    live.show(&line, &format!("{} to {}, {:.0} s", now.listen, now.forward, now.seconds), &table);
+    live.show(&line, &format!("{} to {}", now.listen, now.forward), &table);
 }
 
 fn summary(report: &EmulatorReport, live: &Live) -> Table {

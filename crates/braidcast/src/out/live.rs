@@ -1,4 +1,5 @@
 use super::style::Style;
+use super::units;
 use braidcast_core::Instant;
 use console::{Term, truncate_str};
 use std::cell::Cell;
@@ -24,6 +25,8 @@ pub(crate) struct Live {
     /// Lines of the table on the screen.
     drawn: Cell<usize>,
     next: Instant,
+    /// How long the command has run.
+    uptime: Duration,
     /// Warnings that anybody can bring about, and when they were given.
     rare: Vec<(String, Instant)>,
 }
@@ -35,7 +38,15 @@ impl Live {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let lines_only = quiet || dumb || crate::cmd::watch::words::is_on();
         let terminal = Some(Term::stderr()).filter(|term| !lines_only && term.is_term());
-        Self { style: Style::stderr(), quiet, terminal, drawn: Cell::new(0), next: Instant::ZERO, rare: Vec::new() }
+        Self {
+            style: Style::stderr(),
+            quiet,
+            terminal,
+            drawn: Cell::new(0),
+            next: Instant::ZERO,
+            uptime: Duration::ZERO,
+            rare: Vec::new(),
+        }
     }
 
     /// How stderr looks.
@@ -75,6 +86,7 @@ impl Live {
             return false;
         }
         let first = self.next == Instant::ZERO;
+        self.uptime = now.since(Instant::ZERO);
         self.next = now + if self.terminal.is_some() { REDRAW } else { LINE };
         // A first line without a measurement behind it would say nothing.
         self.terminal.is_some() || !first
@@ -87,7 +99,7 @@ impl Live {
             return;
         };
         let (height, width) = term.size();
-        let text = format!("{headline}\n{table}");
+        let text = format!("up {}: {headline}\n{table}", units::clock(self.uptime));
         // A line that wraps, or a table longer than the screen, could not be taken back.
         let lines = text.lines().take(usize::from(height).saturating_sub(1));
         let lines: Vec<_> = lines.map(|line| truncate_str(line, usize::from(width), "…").into_owned()).collect();

@@ -40,6 +40,13 @@ pub(crate) fn time(span: Duration) -> String {
     }
 }
 
+/// A time as a clock shows it: `1:02:03`.
+pub(crate) fn clock(span: Duration) -> String {
+    let seconds = span.as_secs();
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+}
+
 /// A share from 0 to 1 as per cent; `100 %` only when nothing is missing.
 pub(crate) fn share(share: f64) -> String {
     let percent = share * 100.0;
@@ -49,6 +56,12 @@ pub(crate) fn share(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_uptime_is_shown_as_by_a_clock() {
+        let clocks = [0, 65, 3599, 3600, 90_061].map(|seconds| clock(Duration::from_secs(seconds)));
+        assert_eq!(clocks, ["0:00", "1:05", "59:59", "1:00:00", "25:01:01"]);
+    }
 
     #[test]
     fn numbers_keep_three_digits() {

@@ -59,14 +59,28 @@ pub struct DccpMetrics {
     pub allowed_rate: Option<f64>,
     /// Data rate that arrives, bytes per second.
     pub recv_rate: Option<f64>,
+    /// Data rate of the throughput equation, bytes per second.
+    pub fair_rate: Option<f64>,
+    /// Mean bytes of data in a packet.
+    pub segment: Option<f64>,
     /// Loss event rate, 0 to 1.
     pub loss_event_rate: Option<f64>,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
+    /// Time after which silence is loss.
+    pub rto: Option<Duration>,
+    /// Slow start threshold, packets; `None` before the first loss.
+    pub ssthresh: Option<u32>,
+    /// Data packets for each acknowledgement.
+    pub ack_ratio: Option<u16>,
     /// Messages that wait.
     pub queued: u32,
+    /// Data packets acknowledged so far.
+    pub acked: u64,
     /// Data packets taken for lost so far.
     pub lost: u64,
+    /// Data packets that the network marked (ECN) so far.
+    pub marked: u64,
     /// Loss events so far; with a window, times that it was cut.
     pub loss_events: u64,
     /// Timeouts so far.

@@ -22,6 +22,15 @@ impl Tracer {
         Self(Some(sink))
     }
 
+    /// Tells `sink` too.
+    #[must_use]
+    pub fn with(self, sink: Arc<dyn EventSink>) -> Self {
+        Self(Some(match self.0 {
+            Some(known) => Arc::new(Both(known, sink)),
+            None => sink,
+        }))
+    }
+
     /// Whether anybody listens.
     #[inline]
     pub const fn is_on(&self) -> bool {
@@ -34,6 +43,16 @@ impl Tracer {
         if let Some(sink) = &self.0 {
             sink.tell(now, connection, &event().into());
         }
+    }
+}
+
+/// Two that listen.
+struct Both(Arc<dyn EventSink>, Arc<dyn EventSink>);
+
+impl EventSink for Both {
+    fn tell(&self, now: Instant, connection: u32, event: &TraceEvent) {
+        self.0.tell(now, connection, event);
+        self.1.tell(now, connection, event);
     }
 }
 
@@ -112,5 +131,9 @@ mod tests {
         it.at(Instant::from_millis(3));
         it.tell(|| frame);
         assert_eq!(*ears.0.lock().unwrap(), [(Instant::from_millis(3), 5, TraceEvent::Media(frame))]);
+        let others = Arc::new(Ears::default());
+        let both = Tracer::default().with(ears.clone()).with(others.clone());
+        both.tell(Instant::ZERO, 6, || frame);
+        assert_eq!((ears.0.lock().unwrap().len(), others.0.lock().unwrap().len()), (2, 1));
     }
 }

@@ -6,7 +6,6 @@ mod event;
 mod options;
 mod reorder;
 mod report;
-mod samples;
 mod tfrc;
 
 pub use admission::Call;
@@ -15,6 +14,5 @@ pub use errors::{ConnectError, ListenError, SendError};
 pub use event::{CloseReason, Event};
 pub use options::{OneWayDelay, Options, SendOptions};
 pub use reorder::{ReorderOptions, ReorderReport};
-pub use report::{Report, Sample, State, Stats};
-pub use samples::Samples;
+pub use report::{Report, State, Stats};
 pub use tfrc::{TfrcOptions, Wanted};

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// # Memory
 /// A connection at rest takes 6 to 8 KiB at each end (`tests/memory.rs`). A busy one takes no more than twice
 /// `send_queue` · `max_packet`, `receive_buffer` and 64 packets, 2.1 MB for 65,536 packets out, and 50 KB for all else: 3.5 MB
-/// by default. A reordering buffer adds X · `D_max` bytes, 4096 packets at most, and `probe` 4096 samples, 2 MB. In all that is
+/// by default. A reordering buffer adds X · `D_max` bytes, 4096 packets at most. In all that is
 /// for `max_connections` connections; besides them an endpoint keeps 65,536 resting ports (6 MB) and 256 answers.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -88,8 +88,6 @@ pub struct Options {
     pub max_connections: usize,
     /// Encryption and authentication of all packets (`docs/decisions/0020`). Default `None`.
     pub security: Option<SecurityOptions>,
-    /// Keep a [`Sample`](crate::Sample) of the internal state for each packet. Default false.
-    pub probe: bool,
     /// Who is told of what happens inside. It changes nothing of that. Default nobody.
     pub events: Tracer,
 }
@@ -126,7 +124,6 @@ impl Default for Options {
             server_holds_time_wait: false,
             max_connections: 16_384,
             security: None,
-            probe: false,
             events: Tracer::default(),
         }
     }

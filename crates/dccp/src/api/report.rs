@@ -97,24 +97,3 @@ pub struct Report {
     /// Counts.
     pub stats: Stats,
 }
-
-/// What went on inside when a packet left or came.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Sample {
-    /// When.
-    pub at: braidcast_core::Instant,
-    /// It left rather than came.
-    pub sent: bool,
-    /// Its type, as [`Kind::NAMES`](crate::wire::Kind::NAMES) has it.
-    pub kind: &'static str,
-    /// Its sequence number.
-    pub seq: u64,
-    /// Its acknowledgement number.
-    pub ack: Option<u64>,
-    /// Bytes of application data.
-    pub payload: usize,
-    /// Messages that wait.
-    pub queued: usize,
-    /// Congestion control after it.
-    pub ccid: CcidReport,
-}

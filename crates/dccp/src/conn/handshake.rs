@@ -126,7 +126,6 @@ impl Connection {
             inbox: super::Inbox::default(),
             controls: VecDeque::new(),
             events: VecDeque::new(),
-            samples: VecDeque::new(),
             told: Default::default(),
             sync_limit: RateLimit::new(SYNCS_PER_SECOND),
             opened: None,

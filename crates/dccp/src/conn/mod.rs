@@ -18,7 +18,7 @@ mod timers;
 mod transmit;
 
 use crate::ackvec::{AckWindow, ReplayWindow};
-use crate::api::{Call, CloseReason, Event, Options, Report, Sample, SendError, SendOptions, State, Stats, Wanted};
+use crate::api::{Call, CloseReason, Event, Options, Report, SendError, SendOptions, State, Stats, Wanted};
 use crate::ccid::{self, Ccid};
 use crate::feature::{Negotiation, Place, number};
 use crate::rate_limit::RateLimit;
@@ -43,8 +43,6 @@ pub(crate) use protect::{PLAIN_HERE, PLAIN_THERE, offer_in, offer_of_server};
 const DEFAULT_RTT: Duration = Duration::from_millis(200);
 /// Syncs per second at most (RFC 4340 §7.5.4).
 const SYNCS_PER_SECOND: u32 = 8;
-/// Samples that are kept for a probe that does not take them; the oldest go first.
-const MAX_SAMPLES: usize = 4096;
 
 /// A state with what belongs to it. Later states compare greater, as RFC 4340 §4.3 orders them.
 #[derive(Debug)]
@@ -125,7 +123,6 @@ pub struct Connection {
     inbox: Inbox,
     controls: VecDeque<Control>,
     events: VecDeque<Event>,
-    samples: VecDeque<Sample>,
     sync_limit: RateLimit,
     /// The first number that we sent from OPEN.
     opened: Option<Seq>,
@@ -266,11 +263,6 @@ impl Connection {
         call.more_that_fit(self.sending, &self.sender.report(now), carried)
     }
 
-    /// The oldest sample of the internal state that was not taken yet, with [`Options::probe`].
-    pub fn poll_sample(&mut self) -> Option<Sample> {
-        self.samples.pop_front()
-    }
-
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -340,23 +332,5 @@ impl Connection {
         let ack = self.numbers.acknowledgeable;
         self.control(Control::Reset { reset, ack });
         self.closed(CloseReason::Violation(reset), false);
-    }
-
-    fn note(&mut self, now: Instant, sent: bool, header: &Header, payload: usize) {
-        if self.options.probe {
-            if self.samples.len() == MAX_SAMPLES {
-                self.samples.pop_front();
-            }
-            self.samples.push_back(Sample {
-                at: now,
-                sent,
-                kind: header.kind.name(),
-                seq: header.seq,
-                ack: header.kind.ack(),
-                payload,
-                queued: self.queue.len(),
-                ccid: self.sender.report(now),
-            });
-        }
     }
 }

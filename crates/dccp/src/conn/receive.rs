@@ -61,7 +61,6 @@ impl Connection {
         if !self.process(now, it) {
             return;
         }
-        self.note(now, false, &packet.header, packet.payload.len());
         self.tell_packet(now, false, (it.seq, it.kind), packet.payload.len());
         self.advance(now, it, taken_in);
         if it.keys && matches!(it.kind, Kind::Data | Kind::DataAck { .. }) {

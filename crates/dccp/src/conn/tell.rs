@@ -69,10 +69,18 @@ impl Connection {
             pipe: it.pipe,
             allowed_rate: it.allowed_rate,
             recv_rate: it.recv_rate,
+            fair_rate: it.fair_rate,
+            segment: it.segment_size,
             loss_event_rate: it.loss_event_rate,
             srtt: it.srtt,
+            rto: it.rto,
+            // Before the first loss there is no threshold.
+            ssthresh: it.ssthresh.filter(|&packets| packets != u32::MAX),
+            ack_ratio: it.ack_ratio,
             queued: self.queue.len() as u32,
+            acked: it.acked,
             lost: it.lost,
+            marked: it.marked,
             loss_events: it.loss_events,
             timeouts: it.timeouts,
         }

@@ -361,7 +361,6 @@ impl Connection {
                 is_ack: kind.ack().is_some(),
             },
         );
-        self.note(now, true, header, payload);
         self.tell_packet(now, true, (seq, kind), payload);
         ecn
     }

@@ -3,7 +3,7 @@
 use super::settings::Settings;
 use crate::redundancy::{Chooser, Redundancy};
 use braidcast_core::{Datagram, Heard, Instant, Machine, Misuse, Rng, Route, Transmit};
-use braidcast_dccp::{self as dccp, Report, Samples, ServiceCode};
+use braidcast_dccp::{self as dccp, Report, ServiceCode};
 use braidcast_dccp::{Priority, Why};
 use braidcast_sctp::{self as sctp, PathReport, Standing};
 use core::fmt;
@@ -260,12 +260,6 @@ impl Carrier {
             Self::Sctp(it) => it.endpoint.poll_turned_away()?.1.to_string(),
         };
         Some(Farewell { agreed: false, insecure: true, why })
-    }
-
-    pub(super) fn gather(&mut self, samples: &mut Samples) {
-        if let Self::Dccp(it) = self {
-            samples.gather(it);
-        }
     }
 
     pub(super) fn poll_event(&mut self) -> Option<(ConnectionId, News)> {

@@ -10,7 +10,7 @@ use super::permit::Permit;
 use super::settings::{SctpOptions, Settings};
 use crate::report::SecurityReport;
 use braidcast_core::{Datagram, Ecn, Heard, Instant, Machine, Misuse, Rng, Route, SocketId, Transmit};
-use braidcast_dccp::{ListenError, Options, Report, Sample, Samples};
+use braidcast_dccp::{ListenError, Options, Report};
 use braidcast_sctp::{Fingerprint, PathReport};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -50,8 +50,6 @@ pub(super) struct Dial {
 pub struct Tunnel {
     pub(super) endpoint: Carrier,
     rng: Rng,
-    /// With [`Options::probe`].
-    samples: Option<Samples>,
     pub(super) settings: Settings,
     network: BTreeSet<SocketId>,
     locals: BTreeMap<SocketId, Local>,
@@ -91,9 +89,9 @@ impl Tunnel {
         settings: Settings,
         forwards: Vec<(SocketAddr, Class)>,
     ) -> Result<Self, Misuse> {
-        let (samples, flows) = (options.probe.then(Samples::default), rng.stream("flows"));
+        let flows = rng.stream("flows");
         let carrier = Carrier::dccp(options, &settings, rng)?;
-        Ok(Self { samples, ..Self::over(carrier, flows, settings, forwards) })
+        Ok(Self::over(carrier, flows, settings, forwards))
     }
 
     /// The same over SCTP, with as many paths as there are. Of `settings`, what is about DCCP alone says nothing.
@@ -113,7 +111,6 @@ impl Tunnel {
 
     fn over(endpoint: Carrier, rng: Rng, settings: Settings, forwards: Vec<(SocketAddr, Class)>) -> Self {
         Self {
-            samples: None,
             rng,
             endpoint,
             settings,
@@ -257,18 +254,6 @@ impl Tunnel {
         let paths = self.paths(link);
         let shortest = paths.iter().filter_map(|path| path.srtt).min();
         self.report(now, link).map_or(shortest, |report| report.rtt)
-    }
-
-    /// The oldest sample of the connections' inner state that was not taken yet, with the number of its connection, from 1; with
-    /// [`Options::probe`]. To be polled after each turn of the driver.
-    pub fn poll_sample(&mut self) -> Option<(u64, Sample)> {
-        self.samples.as_mut().and_then(Samples::poll)
-    }
-
-    fn note(&mut self) {
-        if let Some(samples) = &mut self.samples {
-            self.endpoint.gather(samples);
-        }
     }
 
     fn add_link(&mut self, now: Instant, route: Route) -> LinkId {
@@ -539,7 +524,6 @@ impl Machine for Tunnel {
             self.take_local(now, local, datagram);
         } else if self.network.contains(&datagram.route.socket) {
             self.heard = self.endpoint.handle_datagram(now, datagram);
-            self.note();
             self.pump(now);
         }
     }
@@ -564,7 +548,6 @@ impl Machine for Tunnel {
             return Some(Transmit { route, ecn: Ecn::NotEct, segment_size: None });
         }
         let transmit = self.endpoint.poll_transmit(now, buf);
-        self.note();
         if transmit.is_none() {
             self.pump(now);
         }

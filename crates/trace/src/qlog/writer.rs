@@ -208,9 +208,11 @@ fn dccp_data(data: &mut Fields<'_>, event: &DccpEvent) {
         DccpEvent::Metrics(it) => {
             data.maybe("cwnd_packets", it.cwnd).maybe("pipe_packets", it.pipe);
             data.real("allowed_bytes_per_second", it.allowed_rate).real("received_bytes_per_second", it.recv_rate);
+            data.real("fair_bytes_per_second", it.fair_rate).real("segment_bytes", it.segment);
             data.real("loss_event_rate", it.loss_event_rate).maybe_span("srtt_ms", it.srtt);
-            data.raw("queued_messages", it.queued).raw("lost_packets", it.lost);
-            data.raw("loss_events", it.loss_events).raw("timeouts", it.timeouts);
+            data.maybe_span("rto_ms", it.rto).maybe("ssthresh_packets", it.ssthresh).maybe("ack_ratio", it.ack_ratio);
+            data.raw("queued_messages", it.queued).raw("acked_packets", it.acked).raw("lost_packets", it.lost);
+            data.raw("marked_packets", it.marked).raw("loss_events", it.loss_events).raw("timeouts", it.timeouts);
         }
         DccpEvent::MessageDiscarded { message, why } => _ = data.maybe("message", message).word("why", why.name()),
         _ => {}

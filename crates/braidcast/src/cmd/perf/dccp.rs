@@ -11,7 +11,7 @@ use crate::failure::{Failure, Outcome};
 use crate::out::units;
 use braidcast_core::events::Tracer;
 use braidcast_core::{Datagram, Heard, Instant, Machine, Rng, Route, Transmit};
-use braidcast_dccp::{CloseReason, ConnectionId, Endpoint, Event, Limits, Options, Samples, SendOptions, ServiceCode};
+use braidcast_dccp::{CloseReason, ConnectionId, Endpoint, Event, Limits, Options, SendOptions, ServiceCode};
 use braidcast_session::SecurityReport;
 
 /// Messages to be counted: SC:BRPB.
@@ -28,7 +28,6 @@ const RECEIVE_BUFFER: usize = 4 << 20;
 pub(super) struct Dccp {
     endpoint: Endpoint,
     probe: Option<Probe>,
-    samples: Samples,
 }
 
 impl Dccp {
@@ -45,12 +44,11 @@ impl Dccp {
             send_queue: SEND_QUEUE,
             max_packet: MAX_PACKET,
             receive_buffer: RECEIVE_BUFFER,
-            probe: probe.is_some(),
             security: security.options.clone(),
-            events,
+            events: probe.iter().fold(events, |events, probe| events.with(probe.sink())),
             ..if server { choice.preferred() } else { choice.options() }
         };
-        Ok(Self { endpoint: Endpoint::new(options, rng)?, probe, samples: Samples::default() })
+        Ok(Self { endpoint: Endpoint::new(options, rng)?, probe })
     }
 
     /// Says which address a socket of native IP has.
@@ -89,15 +87,6 @@ impl Dccp {
         }
         Ok(id)
     }
-
-    fn note(&mut self) {
-        if let Some(probe) = &mut self.probe {
-            self.samples.gather(&mut self.endpoint);
-            while let Some((connection, sample)) = self.samples.poll() {
-                probe.note(connection, &sample);
-            }
-        }
-    }
 }
 
 impl Machine for Dccp {
@@ -105,7 +94,6 @@ impl Machine for Dccp {
 
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         self.endpoint.handle_datagram(now, datagram);
-        self.note();
     }
 
     fn heard(&self) -> Heard {
@@ -117,9 +105,7 @@ impl Machine for Dccp {
     }
 
     fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
-        let transmit = self.endpoint.poll_transmit(now, buf);
-        self.note();
-        transmit
+        self.endpoint.poll_transmit(now, buf)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -206,10 +192,10 @@ impl Protocol for Dccp {
     }
 
     fn probe(&mut self) -> Outcome {
-        self.probe.as_mut().map_or(Ok(()), Probe::check)
+        self.probe.as_ref().map_or(Ok(()), Probe::check)
     }
 
     fn end_probe(&mut self) -> Outcome {
-        self.probe.as_mut().map_or(Ok(()), Probe::finish)
+        self.probe.as_ref().map_or(Ok(()), Probe::finish)
     }
 }

@@ -158,7 +158,6 @@ fn options(args: &TunnelEndArgs, by_key: bool) -> Outcome<Options> {
     options.reorder = args.reorder.map(ReorderOptions::new);
     options.max_packet = usize::from(args.mtu) - IPV6_AND_UDP;
     options.request_timeout = CONNECT_TIMEOUT;
-    options.probe = args.probe.is_some();
     Ok(options)
 }
 
@@ -217,6 +216,7 @@ impl Work {
         let protocol = if args.over == Over::Dccp { Carried::Dccp } else { Carried::Sctp };
         let mut watch = Watch::open(&args.watch, "tunnel", &mut driver, protocol)?;
         watch.open_figures(&args.figures, common.json.then_some("--json"), &live)?;
+        let probe = args.probe.as_deref().map(Probe::create).transpose()?;
         let bytes = |bits: Option<u64>| bits.map(|bits| bits as f64 / 8.0);
         let settings = Settings {
             lifetime: args.lifetime,
@@ -225,13 +225,12 @@ impl Work {
             one_way_delay: args.one_way_delay,
             wanted: Wanted { min: bytes(args.min_rate), max: bytes(args.max_rate) },
             jitter_buffer: args.jitter_buffer,
-            events: watch.tracer(),
+            events: probe.iter().fold(watch.tracer(), |events, probe| events.with(probe.sink())),
             ..Settings::default()
         };
         check_deadlines(args)?;
         let exit = |Exit { to, class }: &Exit| Ok((resolve(to, |_| true)?, with_deadline(args, to.port, *class)));
         let forwards = args.forward.iter().map(exit).collect::<Outcome<_>>()?;
-        let probe = args.probe.as_deref().map(Probe::create).transpose()?;
         let rng = common::rng(None)?;
         let security = match names {
             None => Security::server(&args.shared, &live)?,
@@ -318,7 +317,7 @@ impl Work {
             let wake = self.driver.drive(&mut self.tunnel, until).map_err(|e| common::broken(&e))?;
             let now = self.driver.now();
             self.watch.check(&self.live);
-            self.note()?;
+            self.probe.as_ref().map_or(Ok(()), Probe::check)?;
             while let Some(happening) = self.tunnel.poll_event() {
                 self.take(happening);
             }
@@ -347,15 +346,6 @@ impl Work {
             links.as_ref().map_or_else(|| route.remote.to_string(), |links| links.name(route.socket).to_owned())
         };
         watch.tell(now, |stats| meters[usize::from(stats)].take(now, *sight, tunnel, name));
-    }
-
-    /// Writes down what the connections noted.
-    fn note(&mut self) -> Outcome {
-        let Some(probe) = &mut self.probe else { return Ok(()) };
-        while let Some((connection, sample)) = self.tunnel.poll_sample() {
-            probe.note(connection, &sample);
-        }
-        probe.check()
     }
 
     fn take(&mut self, happening: Happening) {
@@ -485,13 +475,13 @@ impl Work {
             ends = format!("{ends}\n\n{paths}");
         }
         let flows = self.sight.flows(now, &self.tunnel, true, self.live.style());
-        let headline = format!("{:.0} s; Ctrl-C ends. Figures of flows are of the last seconds.", now.as_secs_f64());
-        self.live.show(&self.sight.line(now, &self.tunnel), &headline, &format!("{ends}\n\n{flows}"));
+        let headline = "Ctrl-C ends. Figures of flows are of the last seconds.";
+        self.live.show(&self.sight.line(now, &self.tunnel), headline, &format!("{ends}\n\n{flows}"));
     }
 
     fn finish(mut self, common: &Common, command: &str) -> Outcome {
         self.live.close();
-        self.probe.as_mut().map_or(Ok(()), Probe::finish)?;
+        self.probe.as_ref().map_or(Ok(()), Probe::finish)?;
         let now = self.driver.now();
         if common.json {
             let ends = self.sight.document(now, &self.tunnel);

@@ -117,6 +117,6 @@ impl BackgroundFile {
 }
 
 /// What a thread that panicked left is as good as before: each batch is whole.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

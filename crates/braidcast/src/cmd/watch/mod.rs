@@ -21,6 +21,7 @@ use crate::args::{FiguresArgs, WatchArgs};
 use crate::failure::{Failure, Outcome};
 use crate::out::json::round;
 use crate::out::live::Live;
+pub(crate) use background::lock;
 use braidcast_core::events::Tracer;
 use braidcast_core::{Instant, SocketId};
 use braidcast_driver::Driver;

@@ -69,18 +69,7 @@ pub(crate) fn is_on() -> bool {
 /// Tells all of `files`, and says events in words if that is asked for.
 pub(super) fn with_words(files: impl Iterator<Item = Arc<dyn EventSink>>) -> Tracer {
     let words = is_on().then(|| Arc::new(Words) as Arc<dyn EventSink>);
-    let join = |one, other| Arc::new(Both(one, other)) as Arc<dyn EventSink>;
-    files.chain(words).reduce(join).map_or_else(Tracer::default, Tracer::new)
-}
-
-/// Two that listen.
-struct Both(Arc<dyn EventSink>, Arc<dyn EventSink>);
-
-impl EventSink for Both {
-    fn tell(&self, now: Instant, connection: u32, event: &TraceEvent) {
-        self.0.tell(now, connection, event);
-        self.1.tell(now, connection, event);
-    }
+    files.chain(words).fold(Tracer::default(), Tracer::with)
 }
 
 /// Says events by the logger.
