@@ -132,7 +132,7 @@ fn a_panic_loses_its_run_only_and_says_how_to_repeat_it() {
     let request = Request { variant: Some("one".to_owned()), params, ..Request::default() };
     let results = Job::by(&FRAGILE, &scenario, &request).unwrap().run(&AtomicBool::new(false), &|| {});
     assert_eq!(results.rows.iter().map(|row| row.n).collect::<Vec<_>>(), [2]);
-    let command = "braidcast lab run my.toml --variant one --param loss=3% --seed 2 --runs 1 --duration 20s";
+    let command = "braidcast lab run my.toml --variant one --param loss=3% --seed 2 --runs 1";
     assert_eq!(results.lost_runs, [format!("panic: seed 2 is unlucky; run it again with: {command}")]);
 }
 

@@ -103,6 +103,8 @@ pub enum KeyKind {
     Own,
     /// One that was drawn for this run: encrypts, and says nothing about who it is.
     Ephemeral,
+    /// That of an X.509 certificate, which an authority vouches for.
+    Certified,
 }
 
 /// Who is at the other end.
@@ -131,6 +133,9 @@ pub enum Refused {
     /// The peer showed a key that is not the one we expect.
     #[error("the other end has another key (fingerprint {0})")]
     WrongKey(Fingerprint),
+    /// The peer's certificate is no good, and why.
+    #[error("the other end's certificate {0}")]
+    Certificate(String),
     /// The peer told us that it will not have our key.
     #[error("the other end does not accept our key")]
     ByPeer,

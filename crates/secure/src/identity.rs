@@ -1,6 +1,7 @@
 //! Who one is: an Ed25519 key, drawn at random, kept in a file, or followed from what is shared.
 
 use crate::secret::{PrivateKey, SharedKey};
+use crate::x509::{Chain, X509Error};
 use crate::{Failed, Fingerprint, KeyKind};
 use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
@@ -82,12 +83,21 @@ impl Identity {
         Ok(Self { kind: KeyKind::Shared, ..Self::own(&PrivateKey::new(*seed))? })
     }
 
+    /// That of an X.509 certificate, by its private key in PEM.
+    ///
+    /// # Errors
+    /// [`X509Error`]: there is no key that can be used, or it is another certificate's.
+    pub fn certified_by(chain: Chain, key: &[u8]) -> Result<Self, X509Error> {
+        let (certified, fingerprint) = chain.certified(key)?;
+        Ok(Self { certified: Arc::new(certified), fingerprint, kind: KeyKind::Certified })
+    }
+
     /// What sort of key it is.
     pub const fn kind(&self) -> KeyKind {
         self.kind
     }
 
-    /// SHA-256 of the public key (its `SubjectPublicKeyInfo`).
+    /// SHA-256 of the public key (its `SubjectPublicKeyInfo`), also where that is in a certificate.
     pub const fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }

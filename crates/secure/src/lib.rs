@@ -27,6 +27,8 @@ mod replay;
 mod secret;
 #[cfg(feature = "tls")]
 pub mod tls;
+#[cfg(feature = "tls")]
+pub mod x509;
 
 pub use cipher::{Cipher, Ciphers, Failed, Keys, NONCE, Suite, TAG};
 pub use courier::{Courier, NoFragment};

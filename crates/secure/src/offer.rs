@@ -47,6 +47,12 @@ pub enum Disagreement {
     /// The same the other way round.
     #[error("the other end has a key, and this end has none")]
     NoKeyHere,
+    /// Certificates go with certificates alone.
+    #[error("this end has a certificate, and the other end has none")]
+    NoCertificateThere,
+    /// The same the other way round.
+    #[error("the other end has a certificate, and this end has none")]
+    NoCertificateHere,
     /// The peer's key will be another one next time, so nobody can know it.
     #[error("this end takes only keys that it knows, and the other end has none of its own")]
     UnknownThere,
@@ -59,7 +65,13 @@ impl Disagreement {
     /// The error cause that says so in ABORT.
     pub const fn cause(self) -> u16 {
         match self {
-            Self::NoCommonMethod | Self::NoKeyThere | Self::NoKeyHere | Self::UnknownThere | Self::UnknownHere => 101,
+            Self::NoCommonMethod
+            | Self::NoKeyThere
+            | Self::NoKeyHere
+            | Self::NoCertificateThere
+            | Self::NoCertificateHere
+            | Self::UnknownThere
+            | Self::UnknownHere => 101,
             Self::Tie => 102,
             Self::Roles => 103,
         }
@@ -71,6 +83,8 @@ impl Disagreement {
         match self {
             Self::NoKeyThere => Self::NoKeyHere,
             Self::NoKeyHere => Self::NoKeyThere,
+            Self::NoCertificateThere => Self::NoCertificateHere,
+            Self::NoCertificateHere => Self::NoCertificateThere,
             Self::UnknownThere => Self::UnknownHere,
             Self::UnknownHere => Self::UnknownThere,
             other => other,
@@ -91,7 +105,8 @@ impl Offer {
 
     /// Identifiers that stand for no method: which sort of key the sender will show, and that it takes only keys that it knows. To
     /// others they are methods that they do not have.
-    const KINDS: [(u8, KeyKind); 3] = [(248, KeyKind::Shared), (249, KeyKind::Own), (250, KeyKind::Ephemeral)];
+    const KINDS: [(u8, KeyKind); 4] =
+        [(248, KeyKind::Shared), (249, KeyKind::Own), (250, KeyKind::Ephemeral), (252, KeyKind::Certified)];
     const WANTS_KNOWN: u8 = 251;
 
     /// An offer of `method` with all that is to be said of it, without restart. `tie_breaker` is to be drawn at random.
@@ -177,7 +192,9 @@ impl Offer {
     fn go_together(&self, peer: &Self) -> Result<(), Disagreement> {
         let (Some(ours), Some(theirs)) = (self.shows(), peer.shows()) else { return Ok(()) };
         match (ours, theirs) {
-            (KeyKind::Shared, KeyKind::Shared) => Ok(()),
+            (KeyKind::Shared, KeyKind::Shared) | (KeyKind::Certified, KeyKind::Certified) => Ok(()),
+            (KeyKind::Certified, _) => Err(Disagreement::NoCertificateThere),
+            (_, KeyKind::Certified) => Err(Disagreement::NoCertificateHere),
             (KeyKind::Shared, _) => Err(Disagreement::NoKeyThere),
             (_, KeyKind::Shared) => Err(Disagreement::NoKeyHere),
             (_, KeyKind::Ephemeral) if self.wants_known() => Err(Disagreement::UnknownThere),

@@ -1,17 +1,20 @@
-//! Keys by TLS 1.3 in messages (draft-porfiri-tsvwg-sctp-dtls-handshake), by `rustls`: raw public keys (RFC 7250) of Ed25519, both
-//! ends, and ephemeral keys by X25519 with ML-KEM-768.
+//! Keys by TLS 1.3 in messages (draft-porfiri-tsvwg-sctp-dtls-handshake), by `rustls`: raw public keys (RFC 7250) of Ed25519 or X.509
+//! certificates, both ends, and ephemeral keys by X25519 with ML-KEM-768.
 
 use crate::aws::AwsLc;
 use crate::exchange::{Agreement, Exchange, Fingerprint, KeyKind, Method, Peer, Refused, Role, Transcript};
 use crate::identity::{Identity, fingerprint};
+use crate::x509::{Authority, Shows};
 use crate::{Ciphers, Keys, NONCE, Suite};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
-use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, aws_lc_rs, verify_tls13_signature_with_raw_key};
+use rustls::client::{AlwaysResolvesClientRawPublicKeys, ResolvesClientCert, Resumption};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, aws_lc_rs, verify_tls13_signature, verify_tls13_signature_with_raw_key,
+};
 use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
-use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage};
-use rustls::time_provider::TimeProvider;
+use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage, ResolvesServerCert};
+use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 use rustls::{
     AlertDescription, CertificateError, CipherSuite, ClientConfig, ClientConnection, Connection, DigitallySignedStruct,
     DistinguishedName, Error, KeyLog, KeyLogFile, NamedGroup, ServerConfig, ServerConnection, SignatureScheme,
@@ -52,6 +55,8 @@ pub struct Tls {
     provider: Arc<CryptoProvider>,
     ciphers: AwsLc,
     key_log: Option<Arc<dyn KeyLog>>,
+    /// Whose certificates are taken, in place of raw public keys.
+    authority: Option<Authority>,
 }
 
 impl Tls {
@@ -69,7 +74,15 @@ impl Tls {
             provider: Arc::new(provider),
             ciphers: AwsLc,
             key_log: None,
+            authority: None,
         }
+    }
+
+    /// With X.509 certificates at both ends: shows that of the identity, which must be [`KeyKind::Certified`], and takes those of
+    /// `authority`. Their dates are compared with the system's clock.
+    #[must_use]
+    pub fn certified(self, authority: Authority) -> Self {
+        Self { authority: Some(authority), ..self }
     }
 
     /// Appends the secrets of each handshake to the file that SSLKEYLOGFILE names, as browsers do, the exporter's among them. Who has that
@@ -85,10 +98,18 @@ impl Tls {
     }
 
     fn connection(&self, role: Role, seen: Arc<Seen>) -> Result<Connection, Error> {
-        let (provider, clock) = (Arc::clone(&self.provider), Arc::new(NoClock));
+        let provider = Arc::clone(&self.provider);
+        let clock: Arc<dyn TimeProvider> =
+            if self.authority.is_some() { Arc::new(DefaultTimeProvider) } else { Arc::new(NoClock) };
+        let certified = self.identity.certified();
+        let raw = self.authority.is_none();
         Ok(match role {
             Role::Client => {
-                let keys = Arc::new(AlwaysResolvesClientRawPublicKeys::new(self.identity.certified()));
+                let keys: Arc<dyn ResolvesClientCert> = if raw {
+                    Arc::new(AlwaysResolvesClientRawPublicKeys::new(certified))
+                } else {
+                    Arc::new(Shows(certified))
+                };
                 let mut config = ClientConfig::builder_with_details(provider, clock)
                     .with_protocol_versions(&[&TLS13])?
                     .dangerous()
@@ -101,7 +122,11 @@ impl Tls {
                 ClientConnection::new(Arc::new(config), name)?.into()
             }
             Role::Server => {
-                let keys = Arc::new(AlwaysResolvesServerRawPublicKeys::new(self.identity.certified()));
+                let keys: Arc<dyn ResolvesServerCert> = if raw {
+                    Arc::new(AlwaysResolvesServerRawPublicKeys::new(certified))
+                } else {
+                    Arc::new(Shows(certified))
+                };
                 let mut config = ServerConfig::builder_with_details(provider, clock)
                     .with_protocol_versions(&[&TLS13])?
                     .with_client_cert_verifier(seen)
@@ -136,7 +161,7 @@ impl Method for Tls {
         let algorithms = self.provider.signature_verification_algorithms;
         let trust = lock(&self.trust).clone();
         let first = matches!(trust, Trust::First).then(|| Arc::clone(&self.trust));
-        let seen = Arc::new(Seen { trust, algorithms, shown: Mutex::default() });
+        let seen = Arc::new(Seen { trust, algorithms, authority: self.authority.clone(), shown: Mutex::default() });
         let theirs = if role == Role::Client { &transcript.server } else { &transcript.client };
         let pins = first.filter(|_| theirs.shows() == Some(KeyKind::Own));
         let connection = self.connection(role, Arc::clone(&seen)).map_err(|error| error.to_string());
@@ -173,11 +198,22 @@ impl TimeProvider for NoClock {
 struct Seen {
     trust: Trust,
     algorithms: WebPkiSupportedAlgorithms,
+    authority: Option<Authority>,
     shown: Mutex<Option<Fingerprint>>,
 }
 
 impl Seen {
-    fn check(&self, public: &CertificateDer<'_>) -> Result<(), Error> {
+    /// A raw public key, or a certificate and those between it and the authority.
+    fn check(&self, shown: (&CertificateDer<'_>, &[CertificateDer<'_>]), now: UnixTime) -> Result<(), Error> {
+        let Some(authority) = &self.authority else { return self.check_raw(shown.0) };
+        let (given, checked) = authority.check(shown, now);
+        if let Ok(mut shown) = self.shown.lock() {
+            *shown = given;
+        }
+        checked
+    }
+
+    fn check_raw(&self, public: &CertificateDer<'_>) -> Result<(), Error> {
         let given = fingerprint(public);
         if let Ok(mut shown) = self.shown.lock() {
             *shown = Some(given);
@@ -196,6 +232,9 @@ impl Seen {
         public: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
+        if self.authority.is_some() {
+            return verify_tls13_signature(message, public, signature, &self.algorithms);
+        }
         let public = SubjectPublicKeyInfoDer::from(public.as_ref());
         verify_tls13_signature_with_raw_key(message, &public, signature, &self.algorithms)
     }
@@ -223,11 +262,11 @@ macro_rules! raw_key_signatures {
         }
 
         fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-            vec![SignatureScheme::ED25519]
+            self.authority.as_ref().map_or_else(|| vec![SignatureScheme::ED25519], Authority::schemes)
         }
 
         fn requires_raw_public_keys(&self) -> bool {
-            true
+            self.authority.is_none()
         }
     };
 }
@@ -236,12 +275,12 @@ impl ServerCertVerifier for Seen {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
+        intermediates: &[CertificateDer<'_>],
         _server_name: &ServerName<'_>,
         _ocsp_response: &[u8],
-        _now: UnixTime,
+        now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        self.check(end_entity).map(|()| ServerCertVerified::assertion())
+        self.check((end_entity, intermediates), now).map(|()| ServerCertVerified::assertion())
     }
 
     raw_key_signatures!();
@@ -255,10 +294,10 @@ impl ClientCertVerifier for Seen {
     fn verify_client_cert(
         &self,
         end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _now: UnixTime,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        self.check(end_entity).map(|()| ClientCertVerified::assertion())
+        self.check((end_entity, intermediates), now).map(|()| ClientCertVerified::assertion())
     }
 
     raw_key_signatures!();
@@ -282,14 +321,20 @@ impl TlsExchange {
     }
 
     fn refusal(&self, error: &Error) -> Refused {
-        use AlertDescription::{AccessDenied, BadCertificate, CertificateUnknown, UnknownCA};
+        use AlertDescription::{AccessDenied, BadCertificate, CertificateExpired, CertificateUnknown, UnknownCA};
         match (error, self.seen.shown()) {
+            (Error::InvalidCertificate(error), _) if let Some(authority) = &self.seen.authority => {
+                Refused::Certificate(authority.complaint(error))
+            }
             (Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure), Some(shown)) => {
                 Refused::WrongKey(shown)
             }
-            (Error::AlertReceived(AccessDenied | BadCertificate | CertificateUnknown | UnknownCA), _) => {
-                Refused::ByPeer
-            }
+            (
+                Error::AlertReceived(
+                    AccessDenied | BadCertificate | CertificateExpired | CertificateUnknown | UnknownCA,
+                ),
+                _,
+            ) => Refused::ByPeer,
             _ => Refused::Broken(error.to_string()),
         }
     }
@@ -329,7 +374,7 @@ impl Exchange for TlsExchange {
         let keys = |sender| keys(connection, &transcript, suite, sender);
         let (client, server) = (keys(Role::Client)?, keys(Role::Server)?);
         self.done = true;
-        let authenticated = matches!(self.seen.trust, Trust::Only(_));
+        let authenticated = self.seen.authority.is_some() || matches!(self.seen.trust, Trust::Only(_));
         let peer = Peer { fingerprint: self.seen.shown(), authenticated };
         if let (Some(trust), Some(shown)) = (&self.pins, peer.fingerprint) {
             *lock(trust) = Trust::Only(vec![shown]);

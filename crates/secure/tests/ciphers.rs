@@ -103,6 +103,14 @@ fn numbers_are_hidden_as_published() {
             "5e5cd55c41f69080575d7999c25a5bfb",
             [0xae, 0xfe],
         ),
+        // FIPS 197 §C.1 and §C.3: with AES the mask is the encrypted sample.
+        (Suite::Aes128Gcm, "000102030405060708090a0b0c0d0e0f", "00112233445566778899aabbccddeeff", [0x69, 0xc4]),
+        (
+            Suite::Aes256Gcm,
+            "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+            "00112233445566778899aabbccddeeff",
+            [0x8e, 0xa2],
+        ),
     ];
     for (suite, key, sample, mask) in vectors {
         let (key, sample) = (hex(key), hex(sample).try_into().expect("16 bytes"));

@@ -58,7 +58,8 @@ pub struct SecurityReport {
     pub fingerprint: Option<String>,
     /// Of the key that the other end showed.
     pub peer_fingerprint: Option<String>,
-    /// Which sort of key the other end says that is: "shared", "own", or "ephemeral", which lasts no longer than this run.
+    /// Which sort of key the other end says that is: "shared", "own", "certified" by an authority, or
+    /// "ephemeral", which lasts no longer than this run.
     pub peer_key: Option<&'static str>,
 }
 
@@ -73,6 +74,7 @@ impl From<&Standing> for SecurityReport {
                 KeyKind::Shared => "shared",
                 KeyKind::Own => "own",
                 KeyKind::Ephemeral => "ephemeral",
+                KeyKind::Certified => "certified",
             }),
         }
     }

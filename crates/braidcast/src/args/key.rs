@@ -62,6 +62,15 @@ pub(crate) struct SharedArgs {
     /// who has an --identity, and takes no other from then on]
     #[arg(long, value_name = "FINGERPRINT", conflicts_with_all = ["key", "key_file", "plain"], value_parser = values::fingerprint)]
     pub(crate) peer_key: Vec<Fingerprint>,
+    /// Show this X.509 certificate, for who has a PKI: PEM, those between it and the authority behind it
+    #[arg(long, value_name = "FILE", requires_all = ["cert_key", "ca"], conflicts_with_all = ["key", "key_file", "identity", "peer_key", "plain"])]
+    pub(crate) cert: Option<PathBuf>,
+    /// Its private key: PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) cert_key: Option<PathBuf>,
+    /// Talk only to who has a certificate of these authorities: PEM. Who connects takes only one for the host that it connects to
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) ca: Option<PathBuf>,
     /// Encrypt nothing, at both ends: whoever is on the way reads and changes what goes
     #[arg(long, conflicts_with_all = ["key", "key_file"])]
     pub(crate) plain: bool,

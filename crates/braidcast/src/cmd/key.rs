@@ -80,14 +80,20 @@ pub(super) fn read(path: &Path, live: &Live) -> Outcome<Zeroizing<String>> {
         )
     };
     let text = Zeroizing::new(fs::read_to_string(path).map_err(failed)?);
-    let mode = fs::metadata(path).map_err(failed)?.permissions().mode();
+    warn_if_open(path, live);
+    Ok(Zeroizing::new(text.lines().next().unwrap_or_default().to_owned()))
+}
+
+/// Says so if others may read the key in the file at `path`.
+pub(super) fn warn_if_open(path: &Path, live: &Live) {
+    let Ok(metadata) = fs::metadata(path) else { return };
+    let mode = metadata.permissions().mode();
     // What systemd shows to a service is a service's own, though its group may read it.
     let credential = std::env::var_os("CREDENTIALS_DIRECTORY").is_some_and(|folder| path.starts_with(folder));
     if mode & 0o077 != 0 && !credential {
         let path = path.display();
         live.warn(format!("others on this machine may read the key in {path}; to end that: chmod 600 {path}"));
     }
-    Ok(Zeroizing::new(text.lines().next().unwrap_or_default().to_owned()))
 }
 
 pub(super) fn no_randomness(_: Failed) -> Failure {

@@ -1,6 +1,7 @@
 //! One file or folder per subcommand.
 
 mod authorized;
+mod certificates;
 mod common;
 mod dccp;
 mod demo;

@@ -1,5 +1,6 @@
 //! How what goes is protected, by the flags that all share.
 
+use super::certificates::{Certificates, about};
 use super::key::{identity, no_randomness, read};
 use super::known::KnownPeers;
 use crate::args::SharedArgs;
@@ -35,6 +36,10 @@ impl Security {
             live.note("--plain: nothing is encrypted; whoever is on the way can read and change it");
             return Ok(Self { options: None, method: None, known: None });
         }
+        if let Some(certificates) = Certificates::read(args, live)? {
+            let tls = Tls::new(certificates.identity, Trust::Anyone, &Suite::ALL).certified(certificates.authority);
+            return Ok(Self::with(tls, live));
+        }
         let (identity, trust) = match shared(args, live)? {
             Some(identity) => {
                 let trust = Trust::Only(vec![identity.fingerprint()]);
@@ -47,18 +52,25 @@ impl Security {
                 (own.map_or_else(|| Identity::ephemeral().map_err(no_randomness), Ok)?, trust)
             }
         };
-        let mut method = Tls::new(identity, trust, &Suite::ALL);
+        Ok(Self::with(Tls::new(identity, trust, &Suite::ALL), live))
+    }
+
+    fn with(mut method: Tls, live: &Live) -> Self {
         if let Some(file) = std::env::var_os("SSLKEYLOGFILE").filter(|file| !file.is_empty()) {
             live.warn(format!("SSLKEYLOGFILE: who has {} can read all that goes", file.display()));
             method = method.logging_keys();
         }
         let method = Arc::new(method);
         let options = SecurityOptions { method: Arc::clone(&method) as _, limits: Limits::default() };
-        Ok(Self { options: Some(options), method: Some(method), known: None })
+        Self { options: Some(options), method: Some(method), known: None }
     }
 
     /// Of an end that connects to others, which are called `names`: who showed a key of its own there has to show it again.
     pub(crate) fn client(args: &SharedArgs, names: &[String], live: &Live) -> Outcome<Self> {
+        if let Some(certificates) = Certificates::read(args, live)? {
+            let Certificates { identity, authority } = certificates.of_hosts(names)?;
+            return Ok(Self::with(Tls::new(identity, Trust::Anyone, &Suite::ALL).certified(authority), live));
+        }
         let mut it = Self::server(args, live)?;
         let has_key = args.key.is_some() || args.key_file.is_some() || !args.peer_key.is_empty();
         if let Some(method) = it.method.as_ref().filter(|_| !has_key) {
@@ -91,6 +103,9 @@ impl Security {
     pub(crate) fn hint(&self, reason: &str) -> String {
         if reason.ends_with(&Disagreement::NoCommonMethod.to_string()) {
             return SAME_VERSION.into();
+        }
+        if self.method.as_ref().is_some_and(|it| it.shows() == Some(KeyKind::Certified)) {
+            return about(reason).into();
         }
         let own = self.method.as_ref().filter(|it| it.shows() == Some(KeyKind::Own)).and_then(|it| it.fingerprint());
         if let Some(fingerprint) = own.filter(|_| reason.ends_with(&Refused::ByPeer.to_string())) {

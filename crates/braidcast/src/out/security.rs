@@ -12,6 +12,8 @@ pub(crate) fn lines(security: Option<&SecurityReport>, plain: bool, connected: b
         "not authenticated: anybody may be at the other end, unless you compare these"
     } else if it.peer_key == Some("shared") {
         "authenticated by the shared key"
+    } else if it.peer_key == Some("certified") {
+        "authenticated by its certificate"
     } else {
         "authenticated by its own key"
     };

@@ -261,6 +261,7 @@ impl Connection {
         // As the other end sees it.
         let told = match error {
             GuardError::Refused(Refused::WrongKey(_)) => Refused::ByPeer.to_string(),
+            GuardError::Refused(Refused::Certificate(why)) => format!("the other end says that our certificate {why}"),
             GuardError::Refused(Refused::ByPeer) => "this end does not accept the other end's key".into(),
             other => format!("the other end says: {other}"),
         };

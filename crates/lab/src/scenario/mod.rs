@@ -289,6 +289,7 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("paths-mos.toml"),
     embedded!("paths-one-way.toml"),
     embedded!("paths-stability.toml"),
+    embedded!("rtx-policies.toml"),
     embedded!("prcmt-cwnd.toml"),
     embedded!("prcmt-throughput.toml"),
     embedded!("prcmt-video.toml"),

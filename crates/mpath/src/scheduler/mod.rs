@@ -78,8 +78,7 @@ const PACKET: usize = 1200;
 
 /// The ready path with the shortest round trip. An unmeasured path is tried at once: only traffic can measure it.
 fn quickest_ready(view: &View<'_>) -> Option<usize> {
-    let ready = view.paths.iter().enumerate().filter(|(_, path)| path.ready);
-    ready.min_by_key(|(_, path)| path.srtt.unwrap_or(Duration::ZERO)).map(|(index, _)| index)
+    quickest_two(view).map(|(ready, _)| ready)
 }
 
 /// Both at once: the ready path with the shortest round trip, and the quickest one that data may go over.

@@ -50,6 +50,8 @@ pub(crate) struct Reassembly {
     waiting: BTreeMap<(u16, u64), Message>,
     /// Messages to deliver, in order.
     ready: VecDeque<Message>,
+    /// So many of `ready`, from its front, are not what [`take`](Self::take) looks for.
+    looked: usize,
     pool: Pool,
     buffered: usize,
     assembling: Waits,
@@ -65,6 +67,7 @@ impl Reassembly {
             runs: Runs::new(limits.interleaving),
             waiting: BTreeMap::new(),
             ready: VecDeque::new(),
+            looked: 0,
             pool: Pool::default(),
             buffered: 0,
             assembling: Waits::default(),
@@ -183,6 +186,7 @@ impl Reassembly {
     /// Moves the next message into `buf`, whose old content is lost and whose storage is kept for messages to come.
     pub(crate) fn recv(&mut self, buf: &mut Vec<u8>) -> Option<Received> {
         let message = self.ready.pop_front()?;
+        self.looked = self.looked.saturating_sub(1);
         self.buffered -= message.charge();
         let Message { label, ppid, path, buffer, arrived: (_, whole), .. } = message;
         let bytes = self.pool.detach(buffer);
@@ -190,10 +194,12 @@ impl Reassembly {
         Some(Received { stream: label.stream, ppid, unordered: label.unordered, path, whole })
     }
 
-    /// Takes the next whole message that has `ppid` out of turn; `None` if there is none.
+    /// Takes the next whole message that has `ppid` out of turn; `None` if there is none. It is the same `ppid` each time: what waits is
+    /// looked at once.
     pub(crate) fn take(&mut self, ppid: u32) -> Option<Vec<u8>> {
-        let at = self.ready.iter().position(|message| message.ppid == ppid)?;
-        let message = self.ready.remove(at)?;
+        let new = self.ready.range(self.looked..).position(|message| message.ppid == ppid);
+        self.looked = new.map_or(self.ready.len(), |at| self.looked + at);
+        let message = self.ready.remove(self.looked)?;
         self.buffered -= message.charge();
         Some(self.pool.detach(message.buffer))
     }
@@ -205,7 +211,7 @@ impl Reassembly {
         for message in waiting.chain(self.ready.drain(..)) {
             self.pool.release(message.buffer);
         }
-        self.buffered = 0;
+        (self.buffered, self.looked) = (0, 0);
     }
 
     /// Finds the place of a fragment; `None` if its message was skipped.

@@ -51,6 +51,7 @@ fn ends_that_cannot_let_each_other_in_are_told_so_each_as_it_sees_it() {
     const OWN: u8 = 249;
     const EPHEMERAL: u8 = 250;
     const WANTS_KNOWN: u8 = 251;
+    const CERTIFIED: u8 = 252;
     let offer = |tie: u8, says: &[u8]| Offer::parse(&[&[0, 0, 0, tie, 3, 192], says].concat()).ok();
     for (ours, theirs, why) in [
         (&[SHARED][..], &[SHARED][..], None),
@@ -62,6 +63,9 @@ fn ends_that_cannot_let_each_other_in_are_told_so_each_as_it_sees_it() {
         (&[SHARED], &[EPHEMERAL], Some(Disagreement::NoKeyThere)),
         (&[SHARED], &[OWN], Some(Disagreement::NoKeyThere)),
         (&[OWN, WANTS_KNOWN], &[EPHEMERAL], Some(Disagreement::UnknownThere)),
+        (&[CERTIFIED], &[CERTIFIED], None),
+        (&[CERTIFIED], &[EPHEMERAL], Some(Disagreement::NoCertificateThere)),
+        (&[CERTIFIED], &[SHARED], Some(Disagreement::NoCertificateThere)),
     ] {
         let (Some(a), Some(b)) = (offer(1, ours), offer(2, theirs)) else { panic!("offers") };
         assert_eq!(a.agree(&b).err(), why, "{ours:?} {theirs:?}");

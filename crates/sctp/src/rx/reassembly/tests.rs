@@ -81,6 +81,33 @@ fn a_message_given_up_halfway_makes_room_for_the_next() {
 }
 
 #[test]
+fn what_is_asked_for_by_its_ppid_comes_out_of_turn_and_all_else_in_turn() {
+    const OURS: u32 = 7;
+    let mut dut = Reassembly::new(LIMITS);
+    let insert = |dut: &mut Reassembly, ssn: u16, ppid, payload| {
+        dut.insert(Fragment { ppid, ..data(ssn.into(), 0, ssn, true, true, payload) }).unwrap();
+    };
+    insert(&mut dut, 0, 0, b"a");
+    insert(&mut dut, 1, 0, b"b");
+    assert_eq!(dut.take(OURS), None);
+    insert(&mut dut, 2, OURS, b"first");
+    insert(&mut dut, 3, 0, b"c");
+    insert(&mut dut, 4, OURS, b"second");
+    let mut buf = Vec::new();
+    assert!(dut.recv(&mut buf).is_some() && buf == b"a");
+    assert_eq!(dut.take(OURS).as_deref(), Some(&b"first"[..]));
+    assert!(dut.recv(&mut buf).is_some() && buf == b"b");
+    assert_eq!(dut.take(OURS).as_deref(), Some(&b"second"[..]));
+    assert_eq!(dut.take(OURS), None);
+    assert_eq!(drain(&mut dut), [b"c"]);
+    assert_eq!((dut.take(OURS), dut.buffered()), (None, 0));
+    insert(&mut dut, 5, OURS, b"third");
+    dut.forget_all();
+    insert(&mut dut, 6, OURS, b"fourth");
+    assert_eq!(dut.take(OURS).as_deref(), Some(&b"fourth"[..]));
+}
+
+#[test]
 fn violations_are_named_and_leave_the_rest_untouched() {
     use ReassemblyError::*;
     let mut dut = Reassembly::new(LIMITS);
