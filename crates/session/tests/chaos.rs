@@ -331,13 +331,14 @@ impl Chaos {
         assert!(!self.source().ended && !self.sink().ended, "the session ended by itself");
         let silent = now - self.sink().last;
         let narrow = |n: usize| matches!(self.faults[n], Some((Fault::Narrow(_), _)));
-        let any_wide = (0..NETWORKS).any(|n| self.good_since[n].is_some() && !narrow(n));
-        let back = match (self.sink().reliable, any_wide) {
-            (true, _) => FILE_BACK,
-            (false, true) => BACK,
-            (false, false) => BACK + FOUND_NARROW,
+        let first =
+            |of: &dyn Fn(usize) -> bool| (0..NETWORKS).filter(|&n| of(n)).filter_map(|n| self.good_since[n]).min();
+        let wide = first(&|n| !narrow(n)).filter(|&since| now - since > BACK);
+        let (good, back) = match (self.sink().reliable, wide) {
+            (true, _) => (first(&|_| true), FILE_BACK),
+            (false, Some(_)) => (wide, BACK),
+            (false, None) => (first(&|_| true), BACK + FOUND_NARROW),
         };
-        let good = self.good_since.iter().flatten().copied().min();
         if let Some(since) = good.filter(|&since| now - since > back) {
             let pause = silent.min(now - since);
             self.worst = self.worst.max(pause);

@@ -40,7 +40,8 @@ impl EarliestDelivery {
     /// Whether a packet that `path` loses would come too late by the time it came over `other`.
     fn is_last_chance(view: &View<'_>, path: &PathView, other: &PathView) -> bool {
         let Some((deadline, srtt)) = view.waiting.deadline.zip(path.srtt) else { return false };
-        let through = Self::all_through(other, view.waiting.bytes).is_some_and(|all| view.now + all < deadline);
+        // With as much time again: a path that is needed must not stand idle until the last moment.
+        let through = Self::all_through(other, view.waiting.bytes).is_some_and(|all| view.now + 2 * all < deadline);
         through && path.loss_rate > TRUSTED && view.now + srtt + srtt / 4 + Self::delay(other) >= deadline
     }
 }
@@ -54,7 +55,9 @@ impl Scheduler for EarliestDelivery {
         }
         let better = |(other, it): (usize, &PathView)| {
             let quicker = it.active && it.silent <= SILENT && other != index && Self::delay(it) < Self::delay(path);
-            let through = || Self::all_through(it, view.waiting.bytes).is_some_and(|all| all <= Self::delay(path));
+            // Half as much time again, as above.
+            let through =
+                || Self::all_through(it, view.waiting.bytes).is_some_and(|all| all * 3 / 2 <= Self::delay(path));
             quicker && (through() || Self::is_last_chance(view, path, it))
         };
         (!view.paths.iter().enumerate().any(better)).then_some(index)

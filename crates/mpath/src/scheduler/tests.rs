@@ -73,14 +73,28 @@ fn a_slow_path_helps_where_it_is_quicker_than_waiting() {
         let waiting = Waiting { bytes, deadline, priority: 1, ..Waiting::default() };
         scheduler.pick(&View { now: Instant::ZERO, paths: &[quick, slow], waiting })
     };
-    assert_eq!(pick(quick, slow, 100_000, 1000), None, "110 ms over the quick one, 150 over the slow");
-    assert_eq!(pick(quick, slow, 200_000, 1000), Some(1), "210 ms");
-    assert_eq!(pick(PathView { silent: ms(60), ..quick }, slow, 100_000, 1000), Some(1), "it stands still");
-    assert_eq!(pick(PathView { active: false, ..quick }, slow, 100_000, 1000), Some(1), "it is no path for data");
+    assert_eq!(
+        pick(quick, slow, 80_000, 500),
+        None,
+        "90 ms over the quick one and half as much again, 150 over the slow"
+    );
+    assert_eq!(pick(quick, slow, 80_000, 610), Some(1), "what it loses can come over it once more");
+    assert_eq!(pick(quick, slow, 100_000, 500), Some(1), "110 ms and half as much again");
+    assert_eq!(
+        pick(PathView { ssthresh: usize::MAX, cwnd: 50_000, ..quick }, slow, 100_000, 500),
+        None,
+        "two doublings"
+    );
+    assert_eq!(pick(PathView { silent: ms(60), ..quick }, slow, 80_000, 500), Some(1), "it stands still");
+    assert_eq!(pick(PathView { active: false, ..quick }, slow, 80_000, 500), Some(1), "it is no path for data");
     let lossy = PathView { loss_rate: 0.05, ..slow };
-    assert_eq!(pick(quick, lossy, 200_000, 380), None, "what it loses would be noticed after 375 ms");
-    assert_eq!(pick(quick, lossy, 200_000, 400), Some(1));
-    assert_eq!(pick(quick, lossy, 400_000, 380), Some(1), "the quick one could not carry all of it in time");
+    assert_eq!(pick(quick, lossy, 150_000, 380), None, "what it loses would be noticed after 375 ms");
+    assert_eq!(pick(quick, lossy, 150_000, 400), Some(1));
+    assert_eq!(
+        pick(quick, lossy, 200_000, 380),
+        Some(1),
+        "the quick one could carry all of it at the last moment only"
+    );
 }
 
 /// A scheduler with state, as one outside of this crate could be: each path gets bytes in proportion to its rate.
