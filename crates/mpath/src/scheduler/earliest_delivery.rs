@@ -25,8 +25,8 @@ impl EarliestDelivery {
     fn all_through(path: &PathView, bytes: usize) -> Option<Duration> {
         let steady = bytes as f64 / path.rate.filter(|rate| *rate > 0.0)?;
         // In slow start the window doubles each round trip.
-        let rounds = (bytes as f64 / path.cwnd.max(1) as f64 + 1.0).log2();
-        let starting = path.srtt.filter(|_| path.ssthresh == usize::MAX).map(|srtt| rounds * srtt.as_secs_f64());
+        let rounds = || (bytes as f64 / path.cwnd.max(1) as f64 + 1.0).log2();
+        let starting = path.srtt.filter(|_| path.ssthresh == usize::MAX).map(|srtt| rounds() * srtt.as_secs_f64());
         let time = starting.map_or(steady, |starting| steady.min(starting));
         Some(Self::delay(path) + Duration::from_secs_f64(time.min(60.0)))
     }
