@@ -59,3 +59,17 @@ proptest! {
         prop_assert!(came as f64 >= 0.95 * sent as f64, "{came} of {sent} packets");
     }
 }
+
+/// Found by soak: copies that were owed to no path had the pace of data fall to what the path had delivered, for good.
+#[test]
+fn everything_over_all_paths_is_no_slower_over_one() {
+    let held = Outage::window(Instant::from_millis(START + 500), Instant::from_millis(START + 1650)).holding();
+    let link = LinkModel { outages: vec![held], ..LinkModel::wire(4_150_000, ms(26)) };
+    let units = camera(END);
+    let send = SenderOptions { scheduler: SchedulerKind::Redundant, ..SenderOptions::default() };
+    let mut scene = Scene::new(send, ReceiverOptions::default(), units.clone(), &[link]);
+    scene.run_to_end(ms(START + END * 1000 + 60_000));
+    let sent: u64 = units.iter().map(|(_, unit)| u64::from(unit.runs[0].count)).sum();
+    let came = indexes(&scene.sink().bytes).len();
+    assert!(came as f64 >= 0.9 * sent as f64, "{came} of {sent} packets");
+}

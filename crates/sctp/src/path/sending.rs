@@ -134,7 +134,8 @@ impl Path {
 
     /// Whether a copy outside of the window may go: no faster than the window lets data through.
     pub(crate) fn may_copy(&mut self, now: Instant) -> bool {
-        let (mtu, rate) = (self.mtu(), self.rate());
+        // At the pace of data, which shares the tokens: at another one a copy would slow the data down.
+        let (mtu, rate) = (self.mtu(), self.pacing_rate().or_else(|| self.rate()));
         self.pacer.ready_at(now, mtu, rate, mtu) <= now
     }
 
