@@ -55,7 +55,7 @@ impl Scheduler for EarliestDelivery {
         }
         let better = |(other, it): (usize, &PathView)| {
             let quicker = it.active && it.silent <= SILENT && other != index && Self::delay(it) < Self::delay(path);
-            // Half as much time again, as above.
+            // With half as much time again: waiting for every small gain leaves the slow path idle (decision 19).
             let through =
                 || Self::all_through(it, view.waiting.bytes).is_some_and(|all| all * 3 / 2 <= Self::delay(path));
             quicker && (through() || Self::is_last_chance(view, path, it))
