@@ -2,7 +2,7 @@
 #![no_main]
 
 use braidcast_lab::experiment::Experiment;
-use braidcast_lab::plan::Run;
+use braidcast_lab::plan::{Listeners, Run};
 use braidcast_lab::{Job, Request, Scenario};
 use libfuzzer_sys::fuzz_target;
 use std::path::Path;
@@ -13,9 +13,10 @@ fuzz_target!(|bytes: &[u8]| {
         Ok(scenario) => {
             let _ = Job::new(&scenario, &Request::default());
             let Some(experiment) = Experiment::find(&scenario.experiment) else { return };
-            let points = scenario.points().unwrap_or_default();
+            let (points, listeners) = (scenario.points().unwrap_or_default(), Listeners::new());
             for point in points.iter().take(3) {
-                let plan = (experiment.build)(&Run { point, seed: 1, duration: scenario.duration });
+                let plan =
+                    (experiment.build)(&Run { point, seed: 1, duration: scenario.duration, listeners: &listeners });
                 assert!(plan.paths.iter().flat_map(|path| &path.links).all(|&link| link < plan.links.len()));
             }
         }
