@@ -87,7 +87,9 @@ fn a_verdict_that_is_another_one_fails_with_the_line_that_runs_it_again() {
 #[test]
 fn a_list_that_is_none_is_refused() {
     Test::new("lab check --list gone.toml").run().says(2, &["cannot read gone.toml", "crates/lab/verdicts.toml"]);
-    let check = |list: &str, names: &str| Test::new(&format!("lab check {names} --list list.toml")).file("list.toml", list).run();
+    let check = |list: &str, names: &str| {
+        Test::new(&format!("lab check {names} --list list.toml")).file("list.toml", list).run()
+    };
     check(&EXPECTED.replace("= 2", "= 1"), "").says(2, &["list.toml: [sctp-loss]", "a single run has no verdict"]);
     check(EXPECTED, "fairness").says(2, &["list.toml has no [fairness]"]);
     check("nonsense", "").says(2, &["list.toml:1", "lab check --update"]);

@@ -177,7 +177,7 @@ fn check_extent((part, places): Part<'_>, ratio: Option<[f64; 2]>, by: Option<[f
         (None, Some(by)) => ("by", by, 0.0),
         _ => {
             let mend = "write ratio = [LEAST, MOST] for ours over theirs, or by = [LEAST, MOST] for ours less theirs";
-            return wrong("", format!("the {part} must say how far ours are off, by ratio or by by"), mend);
+            return wrong("", format!("the {part} does not say how far ours are off"), mend);
         }
     };
     if least > most {
