@@ -61,7 +61,7 @@ fn a_clip_is_made_of_a_recording_and_of_nothing_else() {
     Test::new("lab clip").run().says(2, &["FILE"]);
 }
 
-/// A few quick runs: SACKs lost on an idle way back tell nothing apart in five seconds.
+/// Two runs of five seconds, of an experiment with one claim.
 const EXPECTED: &str = "[sctp-loss]\nruns = 2\nduration = \"5s\"\nclaims = []\n";
 
 #[test]

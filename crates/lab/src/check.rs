@@ -82,7 +82,7 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Expected>, Wrong> {
 
 /// The list as text, which [`read`] takes.
 pub fn write(list: &[Expected]) -> String {
-    let mut text = "# The verdicts that `make lab-check` expects of few and short runs; `braidcast lab check FILE --update` writes them anew.\n\
+    let mut text = "# The verdicts that `make lab-check` expects of few and short runs; `make lab-check-update` writes them anew.\n\
                     # What an experiment deserves is in its scenario, and what came of that in the report of `make lab`.\n"
         .to_owned();
     let quoted = |words: &str| toml::Value::String(words.to_owned()).to_string();

@@ -67,8 +67,8 @@ impl<'a> References<'a> {
 
     /// The value of `metric` at `point` and the table that it stands in, if somebody has one.
     pub(crate) fn value(&self, against: Against, point: &Point, metric: &str) -> Option<(f64, &str)> {
-        let of_them = self.0.iter().filter(|table| table.reference.against == against);
-        of_them.into_iter().find_map(|table| Some((table.value(point, metric)?, table.name())))
+        let mut of_them = self.0.iter().filter(|table| table.reference.against == against);
+        of_them.find_map(|table| Some((table.value(point, metric)?, table.name())))
     }
 }
 

@@ -59,8 +59,8 @@ impl Scenario {
             it.variant.iter().flat_map(Names::iter).try_for_each(|name| variant(part, "variant", name))?;
             it.at.keys().try_for_each(|name| param(part, "where", name))?;
             for point in &it.points {
-                let inner = point.variant.iter().flat_map(Names::iter);
-                inner.into_iter().try_for_each(|name| variant(part, "points", name))?;
+                let mut inner = point.variant.iter().flat_map(Names::iter);
+                inner.try_for_each(|name| variant(part, "points", name))?;
                 point.at.keys().try_for_each(|name| param(part, "points", name))?;
                 check_extent(part, point.ratio, point.by)?;
             }
