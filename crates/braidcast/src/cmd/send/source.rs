@@ -313,7 +313,9 @@ impl Source {
             done.map_err(|e| broken(&self.name, &e))?;
             self.paused = !wanted;
         }
-        if std::mem::take(&mut self.drained) && let Some(token) = self.token {
+        if std::mem::take(&mut self.drained)
+            && let Some(token) = self.token
+        {
             driver.drained(token);
         }
         Ok(())
