@@ -100,3 +100,16 @@ fn reasons_quote_the_run_and_tables_count_it() {
     // Only one of the two variants of each claim was run.
     assert!(results.verdicts.iter().all(|it| it.outcome == Outcome::NoVerdict));
 }
+
+#[test]
+fn the_list_of_verdicts_names_every_claim() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("verdicts.toml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let list = braidcast_lab::check::read("verdicts.toml", &text).unwrap_or_else(|e| panic!("{e}; {}", e.mend));
+    for scenario in Scenario::all().unwrap() {
+        let claims: Vec<&str> = scenario.claims.iter().map(|it| it.text.as_str()).collect();
+        let listed = list.iter().find(|it| it.experiment == scenario.name);
+        let listed: Vec<&str> = listed.iter().flat_map(|it| &it.claims).map(|(_, claim)| claim.as_str()).collect();
+        assert_eq!(listed, claims, "{}: run `make lab-check-update`", scenario.name);
+    }
+}
