@@ -69,7 +69,8 @@ fn a_verdict_that_is_another_one_fails_with_the_line_that_runs_it_again() {
     let check = |list: &str, command: &str| Test::new(command).file("list.toml", list).run();
     let ran = check(EXPECTED, "lab check --list list.toml --json --quiet");
     ran.says(1, &["changed", "--update"]);
-    let changed = &ran.json()["changed"][0];
+    let document = ran.json();
+    let changed = &document["changed"][0];
     assert_eq!((&changed["experiment"], &changed["expected"]), (&"sctp-loss".into(), &serde_json::Value::Null));
     assert_eq!(changed["again"], "braidcast lab run sctp-loss --runs 6 --seed 1001 --duration 5s");
     let (claim, found) = (changed["claim"].as_str().unwrap(), changed["found"].as_str().unwrap());
