@@ -29,6 +29,10 @@ const LEAST_SPAN: Duration = Duration::from_millis(200);
 const KEPT: f64 = 0.7;
 /// A larger share of lost packets than radio links have speaks of a short queue that runs over.
 const LOSSY: f32 = 0.1;
+/// For so long after the rate has fallen, such a share of what comes at the moment counts, up to what the rate was: the flights that end
+/// now still hold a fade that is over.
+const RISE_FOR: Duration = Duration::from_millis(500);
+const RISE: f64 = 0.9;
 /// What a path carried is known for so long once the application has had too little to fill it.
 const KNOWN_FOR: Duration = Duration::from_secs(1);
 
@@ -43,6 +47,7 @@ pub(super) struct Live {
     target: Duration,
     rate: DeliveryRate,
     recent: RecentRate,
+    fall: Fall,
     phase: Phase,
     /// How much of `target` is used, 0.1 to 1: less where a short queue runs over.
     share: f64,
@@ -53,6 +58,28 @@ pub(super) struct Live {
     emptying: Option<u32>,
     /// Nothing was acknowledged since the timer expired.
     timed_out: bool,
+}
+
+/// The latest fall of the rate.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fall {
+    at: Option<Instant>,
+    /// What it had been.
+    from: f64,
+}
+
+impl Fall {
+    fn is_recent(&self, now: Instant, span: Duration) -> bool {
+        self.at.is_some_and(|at| now - at < span)
+    }
+
+    /// The rate falls from `rate`. Falls of the same fade are one.
+    fn on_fall(&mut self, now: Instant, rate: f64) {
+        if rate > self.from || !self.is_recent(now, 2 * RISE_FOR) {
+            self.from = rate;
+        }
+        self.at = Some(now);
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +142,7 @@ impl Live {
             mtu: setup.mtu,
             rate: DeliveryRate::default(),
             recent: RecentRate::default(),
+            fall: Fall::default(),
             phase: Phase::Start { best: 0.0, stale: 0 },
             share: 1.0,
             standing: None,
@@ -201,9 +229,12 @@ impl Controller for Live {
         self.target = self.bound.mul_f64((STEADY + UNSTEADY * self.recent.spread()).min(1.0));
         let span = path.srtt.map_or(Duration::ZERO, |srtt| 2 * srtt).max(LEAST_SPAN);
         if let Some(sample) = acked.rate {
-            self.rate.observe(path.now, sample.rate(), sample.app_limited, span);
+            let rising = self.fall.is_recent(path.now, RISE_FOR);
+            let at_the_moment = if rising { (RISE * recent).min(self.fall.from) } else { 0.0 };
+            self.rate.observe(path.now, sample.rate().max(at_the_moment), sample.app_limited, span);
             if path.queueing > self.target * 3 / 2 && self.rate.latest < self.rate.get() {
                 // The path delivers what it can, and that has become less. What it delivers at the moment is not: a fade is over.
+                self.fall.on_fall(path.now, self.rate.get());
                 self.rate.set(path.now, self.rate.latest.max(recent).min(self.rate.get()));
             }
         }
