@@ -75,8 +75,9 @@ pub(crate) struct SendArgs {
     pub(crate) queue: values::MaybeQueue,
     /// Redundancy that repairs losses if a repetition would come too late: none, auto (chosen from loss, round trip
     /// and latency; nothing on clean paths), or a code such as tetrys:10,9,200 (one packet of ten is redundancy)
-    #[arg(long, value_name = "CODE", default_value_t = Redundancy::None)]
-    pub(crate) fec: Redundancy,
+    /// [default: auto; with --reliable: none]
+    #[arg(long, value_name = "CODE")]
+    pub(crate) fec: Option<Redundancy>,
     /// End if no receiver has answered for this long; never: keep trying
     #[arg(long, value_name = "TIME|never", default_value = "never", value_parser = values::patience)]
     pub(crate) give_up: values::Patience,
