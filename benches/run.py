@@ -71,6 +71,10 @@ def bulk_peers(bin_dir, ours, tmp):
     peers = {OURS: Bulk(f"{ours} perf server 127.0.0.1:7501", f"{ours} perf client 127.0.0.1:7501 --bytes {500 * MB}", 500 * MB)}
     plain = f"{ours} perf client 127.0.0.1:7500 --plain --bytes {500 * MB}"
     peers[f"{OURS} --plain"] = Bulk(f"{ours} perf server 127.0.0.1:7500 --plain", plain, 500 * MB)
+    # Where nobody reads it: what it takes to tell and to write.
+    peers[f"{OURS} --trace"] = Bulk(
+        f"{ours} perf server 127.0.0.1:7509 --trace /dev/null",
+        f"{ours} perf client 127.0.0.1:7509 --trace /dev/null --bytes {500 * MB}", 500 * MB)
     quinn = f"{bin_dir}/quinn-bulk"
     peers["quinn, AES-128"] = Bulk(
         f"{quinn} server 127.0.0.1:7502 {tmp}/cert", f"{quinn} client 127.0.0.1:7502 {tmp}/cert {500 * MB}", 500 * MB)
@@ -180,6 +184,9 @@ def live_peers(ours):
         f"{OURS} --plain, two paths": Live(
             f"{ours} receive 127.0.0.1:7605,127.0.0.1:7606 udp://127.0.0.1:7618 --plain",
             f"{ours} send udp://127.0.0.1:7617 --to 127.0.0.1:7605 --to 127.0.0.1:7606 --plain", 7617, 7618),
+        f"{OURS} --trace, two paths": Live(
+            f"{ours} receive 127.0.0.1:7608,127.0.0.1:7609 udp://127.0.0.1:7624 --trace /dev/null",
+            f"{ours} send udp://127.0.0.1:7623 --to 127.0.0.1:7608 --to 127.0.0.1:7609 --trace /dev/null", 7623, 7624),
         f"{OURS}, one path": Live(
             f"{ours} receive 127.0.0.1:7603 udp://127.0.0.1:7615",
             f"{ours} send udp://127.0.0.1:7613 --to 127.0.0.1:7603", 7613, 7615),

@@ -14,9 +14,10 @@ const OLD: &str = "cn = \"an end\"\ntls_www_server\ntls_www_client\n\
     activation_date = \"2020-01-01 00:00:00\"\nexpiration_date = \"2020-02-01 00:00:00\"\n";
 const HERE: &str = "ip_address = 127.0.0.1\n";
 
-fn certtool(dir: &Path, args: &str) {
+fn certtool(dir: &Path, args: &str) -> String {
     let out = Command::new("certtool").current_dir(dir).args(args.split(' ')).output().unwrap();
     assert!(out.status.success(), "certtool {args}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).unwrap()
 }
 
 /// Makes NAME.key and NAME.pem, signed by `authority` or by itself.
@@ -145,4 +146,40 @@ fn files_that_are_no_certificates_are_named_with_what_is_wrong() {
     }
     Test::new("receive 1 out.bin --cert a.pem --ca b.pem").run().says(2, &["--cert-key"]);
     Test::new("receive 1 out.bin --cert a --cert-key b --ca c --key d").run().says(2, &["--key"]);
+}
+
+#[test]
+fn a_list_says_which_certificates_send_what() {
+    if !is_installed() {
+        return;
+    }
+    let (dir, port) = (pki(), free_port());
+    certificate(dir.path(), "cam1", &format!("{GOOD}dns_name = cam1.example\n"), Some("ca"));
+    certificate(dir.path(), "false", &format!("{GOOD}dns_name = cam1.example\n"), Some("other-ca"));
+    let send =
+        |who: &str| Running::start(dir.path(), &format!("send in.bin --to 127.0.0.1:{port} {}", with(who))).finish();
+    let list = |text: &str| std::fs::write(dir.path().join("list"), text).unwrap();
+    list("dns:cam1.example door\n");
+    let run = format!("receive {port} {{name}}.bin --keep {} --authorized list", with("home"));
+    let receiver = Running::start(dir.path(), &run).wait_for("listening");
+    send("cam1").says(0, &["authenticated by its certificate"]);
+    // Good, and of nobody in the list; in the list, and of another authority.
+    send("camera").says(1, &["our certificate is good, and not in the list of the end that checks it"]);
+    send("false").says(1, &["our certificate is not of an authority"]);
+    let key = certtool(dir.path(), "--key-id --hash sha256 --infile camera.pem");
+    list(&format!("{} yard\n", key.trim()));
+    receiver.signal("HUP");
+    let receiver = receiver.wait_for("list was read again");
+    send("camera").says(0, &[]);
+    send("cam1").says(1, &["is good, and not in the list"]);
+    receiver.interrupt();
+    receiver.finish().says(0, &[]);
+    for file in ["door.bin", "yard.bin"] {
+        assert_eq!(std::fs::read(dir.path().join(file)).unwrap(), noise(5000), "{file}");
+    }
+    // Keys have no names.
+    list("dns:cam1.example door\n");
+    Running::start(dir.path(), "key identity home").finish().says(0, &[]);
+    let wrong = Running::start(dir.path(), "receive 1 {name}.bin --keep --identity home --authorized list").finish();
+    wrong.says(2, &["list:1: only certificates have names"]);
 }

@@ -66,8 +66,58 @@ fn what_is_encrypted_stays_so_and_only_the_comment_tells() {
     // 65: DTLS.
     let told = all.iter().filter(|line| line.starts_with("65;") && line.contains(" of frame ")).count();
     assert!(told > 30, "{all:?}");
+    // Records have no checksum (RFC 9653), and are well-formed without.
+    let sums = tshark(&dir.path().join("send.pcapng"), "sctp.chunk_type == 65", &["sctp.checksum"]);
+    assert!(!sums.is_empty() && sums.iter().all(|sum| sum == "0x00000000"), "{sums:?}");
+    assert!(tshark(&dir.path().join("send.pcapng"), "_ws.malformed", &["frame.number"]).is_empty());
     let ran = Running::start(dir.path(), "viz send.pcapng").finish();
     ran.says(0, &["packets of send.pcapng are encrypted", "--trace"]);
+}
+
+#[test]
+fn what_is_encrypted_is_shown_where_that_is_asked_for() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("send.pcapng"), "").unwrap(); // Which others could read.
+    captured(dir.path(), "--pcap-decrypted");
+    for file in ["send.pcapng", "receive.pcapng"] {
+        let file = dir.path().join(file);
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        let all = tshark(&file, "sctp", &["sctp.chunk_type", "sctp.checksum.status", "frame.comment"]);
+        assert!(all.iter().all(|line| !line.starts_with("65;") && line.split(';').nth(1) == Some("1")), "{all:?}");
+        let data = all.iter().filter(|line| line.starts_with("64;")).count();
+        assert!(data > 30, "{all:?}");
+        assert!(tshark(&file, "_ws.malformed", &["frame.number"]).is_empty());
+    }
+    // Transport stream packets begin with 0x47; the clip's first ones are in one message or another.
+    let clip = std::fs::read(dir.path().join("clip.ts")).unwrap();
+    let shows = |file: &str| {
+        let bytes = std::fs::read(dir.path().join(file)).unwrap();
+        clip.chunks(188).filter(|packet| bytes.windows(60).any(|window| window == &packet[60..120])).count()
+    };
+    assert!(shows("send.pcapng") * 10 > clip.len() / 188 * 9);
+    let ran = Running::start(dir.path(), "viz send.pcapng receive.pcapng --json").finish();
+    ran.says(0, &[]);
+    let packets = ran.json()["pages"][0]["packets"].as_f64().unwrap();
+    let of_traces = Running::start(dir.path(), "viz send.trace receive.trace --json").finish().json();
+    let traced = of_traces["pages"][0]["packets"].as_f64().unwrap();
+    assert!((packets / traced - 1.0).abs() < 0.05, "{packets} and {traced}");
+}
+
+#[test]
+fn encrypted_dccp_is_shown_where_that_is_asked_for() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    let server = Running::start(dir.path(), &format!("perf server 127.0.0.1:{port} --dccp ccid2"));
+    let server = server.wait_for("listening");
+    let client =
+        format!("perf client 127.0.0.1:{port} --dccp ccid2 --bytes 200kB --pcap client.pcapng --pcap-decrypted");
+    Running::start(dir.path(), &client).finish().says(0, &[]);
+    server.finish().says(0, &[]);
+    let all = tshark(&dir.path().join("client.pcapng"), "dccp", &["dccp.type", "dccp.checksum.status", "data.data"]);
+    assert!(all.len() > 140 && all.iter().all(|line| line.split(';').nth(1) == Some("1")), "{all:?}");
+    // Records begin with 001010EE and have a tag, so that no empty one would be without data.
+    let bare = all.iter().filter(|line| line.starts_with("3;") && line.ends_with(';')).count();
+    assert!(bare > 10, "acknowledgements hold nothing: {all:?}");
 }
 
 #[test]

@@ -81,6 +81,7 @@ fn a_tunnel_says_what_it_lacks_and_what_does_not_go_together() {
     refused("tunnel client --to a:1 --listen 1 --fec auto", &["--fec is for --over sctp", "leave out --fec"]);
     refused("tunnel server 9000 --forward 127.0.0.1:1 --over sctp --ccid ccid2", &["--ccid is for --over dccp"]);
     refused("tunnel server 9000 --forward 127.0.0.1:1 --authorized list", &["--identity <FILE>"]);
+    refused("send a.ts --to 127.0.0.1:1 --pcap-decrypted", &["--pcap <FILE>"]);
     refused("tunnel client --to a:1 --listen 1 --deadline 5004", &["5004=200ms"]);
     refused("tunnel server 9000 --listen 1 --deadline 2=1s", &["names port 2", "an application at this end"]);
 }

@@ -7,7 +7,7 @@ use braidcast_core::{Rng, Writer};
 use braidcast_secure::{Carrier, Disagreement, Offer as KeyOffer, Role, Roles, Transcript};
 
 use crate::wire::{
-    Cause, Entries, Parameter, Parameters, ParseError, RawTlv, UnknownAction,
+    BY_RECORD, Cause, Entries, Parameter, Parameters, ParseError, RawTlv, UnknownAction,
     cause::kind as cause,
     chunk::kind::{
         ASCONF, ASCONF_ACK, AUTH, FORWARD_TSN, I_DATA, I_FORWARD_TSN, INIT, INIT_ACK, NR_SACK, REDUNDANCY,
@@ -41,6 +41,8 @@ pub(crate) struct Offer {
     pub(crate) timestamps: bool,
     /// ASCONF and ASCONF-ACK (RFC 5061 §4.2.7).
     pub(crate) asconf: bool,
+    /// Records need no checksum (RFC 9653).
+    pub(crate) zero_checksum: bool,
     /// ECN (RFC 4960 appendix A).
     pub(crate) ecn: bool,
     /// AUTH as an extension (RFC 5061 §4.2.7). RFC 4895 itself goes by the three parameters: see
@@ -61,9 +63,10 @@ impl Offer {
     const MAX_CHUNKS: usize = 32;
     /// HMAC identifiers that an HMAC-ALGO parameter may list here; IANA knows two.
     const MAX_HMACS: usize = 8;
-    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, ECN, eleven extensions, RANDOM, CHUNKS, HMAC-ALGO and key management.
+    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, ECN, eleven extensions, RANDOM, CHUNKS, HMAC-ALGO, key management and
+    /// zero checksum.
     pub(crate) const MAX_EMITTED: usize =
-        4 + 4 + 16 + 4 + Self::RANDOM + 4 + Self::MAX_CHUNKS + 4 + 2 * Self::MAX_HMACS + 4 + 16;
+        4 + 4 + 16 + 4 + Self::RANDOM + 4 + Self::MAX_CHUNKS + 4 + 2 * Self::MAX_HMACS + 4 + 16 + 8;
 
     /// Everything that is implemented here; I-DATA only if `interleaving`, NR-SACK only if `nr_sack`, and
     /// neither ECN nor REDUNDANCY nor SLICE nor TIMESTAMP. Draws the random number.
@@ -82,6 +85,7 @@ impl Offer {
             slices: false,
             timestamps: false,
             asconf: true,
+            zero_checksum: false,
             auth: true,
             keys: None,
             random: Some(random),
@@ -105,7 +109,7 @@ impl Offer {
             None => offer,
             Some(security) => {
                 let keys = Some(KeyOffer::of(rng.u32(), Roles::Both, &*security.method));
-                Self { keys, auth: false, random: None, chunks: None, hmacs: None, ..offer }
+                Self { keys, zero_checksum: true, auth: false, random: None, chunks: None, hmacs: None, ..offer }
             }
         }
     }
@@ -143,6 +147,7 @@ impl Offer {
             nr_sack: self.nr_sack && peer.nr_sack,
             redundancy: self.redundancy && peer.redundancy,
             asconf: self.asconf && peer.asconf && (auth || (self.keys.is_some() && peer.keys.is_some())),
+            zero_checksum: self.zero_checksum && peer.zero_checksum,
             ecn: self.ecn && peer.ecn,
             slices: self.slices && peer.slices,
             timestamps: self.timestamps && peer.timestamps,
@@ -169,6 +174,7 @@ impl Offer {
                     let offer = KeyOffer::parse(value).map_err(|_| Refusal::TooLong { kind: kind::KEY_MANAGEMENT })?;
                     once(&mut offer_keys, Some(offer), kind::KEY_MANAGEMENT)?;
                 }
+                Parameter::ZeroChecksumAcceptable(method) => offer.zero_checksum |= method == BY_RECORD,
                 Parameter::ForwardTsnSupported => offer.forward_tsn = true,
                 Parameter::EcnCapable => offer.ecn = true,
                 Parameter::SupportedExtensions(kinds) => {
@@ -236,6 +242,9 @@ impl Offer {
         }
         if let Some(keys) = &self.keys {
             Parameter::KeyManagement(keys.value()).emit(w);
+        }
+        if self.zero_checksum {
+            Parameter::ZeroChecksumAcceptable(BY_RECORD).emit(w);
         }
         self.key_parameters().for_each(|parameter| parameter.emit(w));
     }

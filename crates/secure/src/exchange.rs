@@ -114,6 +114,8 @@ pub struct Peer {
     pub fingerprint: Option<Fingerprint>,
     /// Whether that is one we expected. If not, anybody may be there.
     pub authenticated: bool,
+    /// What it is let in by: that fingerprint, or what stands for a name that its certificate is for.
+    pub listed: Option<Fingerprint>,
 }
 
 /// What a key handshake came to.

@@ -101,7 +101,7 @@ impl Exchange for KnownExchange {
             iv.and_then(|iv| Keys::new(self.method.suite, &key[..len], &number_key[..len], iv))
                 .ok_or_else(|| Refused::Broken("keys of the wrong length".into()))
         };
-        let peer = Peer { fingerprint: None, authenticated: false };
+        let peer = Peer { fingerprint: None, authenticated: false, listed: None };
         Ok(Some(Agreement { client: keys(Role::Client)?, server: keys(Role::Server)?, peer }))
     }
 }

@@ -4,7 +4,7 @@
 use crate::aws::AwsLc;
 use crate::exchange::{Agreement, Exchange, Fingerprint, KeyKind, Method, Peer, Refused, Role, Transcript};
 use crate::identity::{Identity, fingerprint};
-use crate::x509::{Authority, Shows};
+use crate::x509::{Authority, Name, Shows};
 use crate::{Ciphers, Keys, NONCE, Suite};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, ResolvesClientCert, Resumption};
@@ -32,6 +32,8 @@ pub const METHOD: u8 = 192;
 pub enum Trust {
     /// Who has one of these keys.
     Only(Vec<Fingerprint>),
+    /// Who has a certificate that is good, and in it one of these keys or names.
+    Certified(Vec<Fingerprint>, Vec<Name>),
     /// Anybody: encrypted, and not authenticated.
     Anyone,
     /// Anybody for the first time; if that shows a key of its own, none but it from then on.
@@ -41,7 +43,9 @@ pub enum Trust {
 impl Trust {
     fn takes(&self, given: Fingerprint) -> bool {
         match self {
-            Self::Only(known) => known.iter().fold(false, |found, it| found | bool::from(it.0.ct_eq(&given.0))),
+            Self::Only(known) | Self::Certified(known, _) => {
+                known.iter().fold(false, |found, it| found | bool::from(it.0.ct_eq(&given.0)))
+            }
             Self::Anyone | Self::First => true,
         }
     }
@@ -199,31 +203,47 @@ struct Seen {
     trust: Trust,
     algorithms: WebPkiSupportedAlgorithms,
     authority: Option<Authority>,
-    shown: Mutex<Option<Fingerprint>>,
+    shown: Mutex<Shown>,
+}
+
+/// What the peer showed.
+#[derive(Clone, Copy, Default, Debug)]
+struct Shown {
+    key: Option<Fingerprint>,
+    /// What it is let in by.
+    listed: Option<Fingerprint>,
 }
 
 impl Seen {
     /// A raw public key, or a certificate and those between it and the authority.
     fn check(&self, shown: (&CertificateDer<'_>, &[CertificateDer<'_>]), now: UnixTime) -> Result<(), Error> {
         let Some(authority) = &self.authority else { return self.check_raw(shown.0) };
-        let (given, checked) = authority.check(shown, now);
+        let (key, checked) = authority.check(shown, now);
+        let in_list = |given: &Fingerprint| !matches!(self.trust, Trust::Certified(..)) || self.trust.takes(*given);
+        let listed = key.filter(in_list).or_else(|| match &self.trust {
+            Trust::Certified(_, names) => Name::first_in(names, shown.0),
+            _ => None,
+        });
+        self.set_shown(Shown { key, listed });
+        let unlisted = Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure);
+        checked.and_then(|()| listed.map(|_| ()).ok_or(unlisted))
+    }
+
+    fn set_shown(&self, it: Shown) {
         if let Ok(mut shown) = self.shown.lock() {
-            *shown = given;
+            *shown = it;
         }
-        checked
     }
 
     fn check_raw(&self, public: &CertificateDer<'_>) -> Result<(), Error> {
         let given = fingerprint(public);
-        if let Ok(mut shown) = self.shown.lock() {
-            *shown = Some(given);
-        }
+        self.set_shown(Shown { key: Some(given), listed: Some(given) });
         let refused = Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure);
         if self.trust.takes(given) { Ok(()) } else { Err(refused) }
     }
 
-    fn shown(&self) -> Option<Fingerprint> {
-        self.shown.lock().ok().and_then(|shown| *shown)
+    fn shown(&self) -> Shown {
+        self.shown.lock().map(|shown| *shown).unwrap_or_default()
     }
 
     fn verify(
@@ -322,7 +342,7 @@ impl TlsExchange {
 
     fn refusal(&self, error: &Error) -> Refused {
         use AlertDescription::{AccessDenied, BadCertificate, CertificateExpired, CertificateUnknown, UnknownCA};
-        match (error, self.seen.shown()) {
+        match (error, self.seen.shown().key) {
             (Error::InvalidCertificate(error), _) if let Some(authority) = &self.seen.authority => {
                 Refused::Certificate(authority.complaint(error))
             }
@@ -375,7 +395,8 @@ impl Exchange for TlsExchange {
         let (client, server) = (keys(Role::Client)?, keys(Role::Server)?);
         self.done = true;
         let authenticated = self.seen.authority.is_some() || matches!(self.seen.trust, Trust::Only(_));
-        let peer = Peer { fingerprint: self.seen.shown(), authenticated };
+        let Shown { key: fingerprint, listed } = self.seen.shown();
+        let peer = Peer { fingerprint, authenticated, listed };
         if let (Some(trust), Some(shown)) = (&self.pins, peer.fingerprint) {
             *lock(trust) = Trust::Only(vec![shown]);
         }

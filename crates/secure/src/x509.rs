@@ -2,8 +2,8 @@
 
 use crate::exchange::Fingerprint;
 use crate::identity::fingerprint;
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
@@ -63,6 +63,32 @@ impl Chain {
             Error::InconsistentKeys(_) => X509Error::Mismatch,
             other => X509Error::Broken(other.to_string()),
         })
+    }
+}
+
+/// A name that certificates are for (RFC 6125, RFC 5280 §4.2.1.6): of DNS, or an IP address.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Name(ServerName<'static>);
+
+impl Name {
+    /// `None` if it is neither.
+    pub fn parse(text: &str) -> Option<Self> {
+        ServerName::try_from(text.to_ascii_lowercase()).ok().map(Self)
+    }
+
+    /// What stands for it where others have the fingerprint of a key.
+    pub fn fingerprint(&self) -> Fingerprint {
+        fingerprint(format!("a certificate for {}", self.0.to_str()).as_bytes())
+    }
+
+    /// Whether `certificate` is for it; wildcards count.
+    fn is_in(&self, certificate: &CertificateDer<'_>) -> bool {
+        ParsedCertificate::try_from(certificate).is_ok_and(|it| verify_server_name(&it, &self.0).is_ok())
+    }
+
+    /// What stands for the first of `names` that `certificate` is for.
+    pub(crate) fn first_in(names: &[Self], certificate: &CertificateDer<'_>) -> Option<Fingerprint> {
+        names.iter().find(|name| name.is_in(certificate)).map(Self::fingerprint)
     }
 }
 
@@ -153,6 +179,7 @@ impl Authority {
                 format!("is not for {}", names.join(" or "))
             }
             E::InvalidPurpose | E::InvalidPurposeContext { .. } => "is not for this use (extended key usage)".into(),
+            E::ApplicationVerificationFailure => "is good, and not in the list of the end that checks it".into(),
             other => format!("is not good: {other}"),
         }
     }

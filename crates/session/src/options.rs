@@ -166,7 +166,8 @@ pub struct ReceiverOptions {
     pub hold: bool,
     /// Which streams are taken, by their names. Default: one, of any name.
     pub admission: Admission,
-    /// Only senders with these keys are taken, each with the name that its key has. Needs [`security`](Self::security) that lets in who
+    /// Only senders with these keys, or names of certificates, are taken ([`Peer::listed`](braidcast_secure::Peer::listed)), each with the
+    /// name that the list has for it. Needs [`security`](Self::security) that lets in who
     /// has one of them. Default: `None`, keys say nothing of names.
     pub permits: Option<BTreeMap<Fingerprint, Permit>>,
     /// Who is told of what happens inside, in the transport too. Default: nobody.

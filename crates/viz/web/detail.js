@@ -9,10 +9,15 @@ const detail = {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => { this.moving = false; redraw(); }, 180);
   },
-  // A drawing took so many ms, and the screen so many since the one before: what is painted later than in the script counts too.
+  // A drawing took so many ms, and the screen so many since the one before: what is painted later than in the script counts too. What was
+  // too much is not tried again for a second, and then little by little: else every sixth turn of the screen is missed.
+  steady: 0,
   took(ms, turn) {
     if (!this.moving) return;
-    if (ms > 11 || (turn > 20 && turn < 300)) this.share = Math.max(0.02, this.share * Math.min(0.8, 9 / ms)); else if (ms < 7) this.share = Math.min(1, this.share * 1.05);
+    if (ms > 11 || (turn > 20 && turn < 300)) {
+      this.share = Math.max(0.02, this.share * Math.min(0.8, 9 / ms));
+      this.steady = 0;
+    } else if (ms < 7 && ++this.steady > 60) this.share = Math.min(1, this.share * 1.02);
   },
 };
 // A value over rising times, with the least, the most and the last of each block of rows, so that a long time is drawn as quickly as a short one.

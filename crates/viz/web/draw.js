@@ -28,6 +28,31 @@ function text(words, x, y, colour, align = "left") {
 function segment(x0, y0, x1, y1, colour, width = 1) {
   pen.strokeStyle = colour; pen.lineWidth = width; pen.beginPath(); pen.moveTo(x0, y0); pen.lineTo(x1, y1); pen.stroke();
 }
+// Lines that are drawn together, those of a colour, width and dash at once: a stroke of its own takes longer than the line.
+function strokes() {
+  const dashes = [[], [5, 3], [2, 2]], all = dashes.map(() => new Map());
+  return {
+    add(x0, y0, x1, y1, colour, width = 1, dash = 0) {
+      let widths = all[dash].get(colour);
+      if (!widths) all[dash].set(colour, (widths = new Map()));
+      let lines = widths.get(width);
+      if (!lines) widths.set(width, (lines = []));
+      lines.push(x0, y0, x1, y1);
+    },
+    cross(x, y, r, colour, width = 1) { this.add(x - r, y - r, x + r, y + r, colour, width); this.add(x - r, y + r, x + r, y - r, colour, width); },
+    draw() {
+      all.forEach((colours, dash) => {
+        pen.setLineDash(dashes[dash]);
+        for (const [colour, widths] of colours) for (const [width, lines] of widths) {
+          pen.strokeStyle = colour; pen.lineWidth = width; pen.beginPath();
+          for (let n = 0; n < lines.length; n += 4) { pen.moveTo(lines[n], lines[n + 1]); pen.lineTo(lines[n + 2], lines[n + 3]); }
+          pen.stroke();
+        }
+      });
+      pen.setLineDash([]);
+    },
+  };
+}
 // A time axis along the width, with lines up to `top`; the place of a time.
 function across(left, right, top, bottom) {
   const scale = (right - left) / (state.to - state.from), x = (t) => left + (t - state.from) * scale;

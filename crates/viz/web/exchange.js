@@ -28,7 +28,7 @@ const exchange = {
     const first = lower(sent.at, state.from - whole.longest), last = lower(sent.at, state.to);
     const stride = Math.max(1, Math.ceil((last - first) / detail.rows(this.most)));
     this.stride = stride;
-    const batches = new Map(), crosses = [];
+    const arrows = strokes(), crosses = strokes();
     for (let i = first; i < last; i += stride) {
       if (!shown(i)) continue;
       const lane = lanes.get(sent.path[i]);
@@ -39,25 +39,12 @@ const exchange = {
       const share = lost ? 0.62 : 1, arrived = lost ? sent.at[i] + (whole.usual || 20) * share : sent.arrived[i];
       if (arrived < state.from) continue;
       const colour = what >= 3 ? c.extra : kindColour(i), width = what === 1 ? 2 : what >= 4 ? 0.6 : 1.1;
-      const key = `${colour} ${width} ${what === 2 || sent.reckoned[i] ? 1 : what === 3 ? 2 : 0}`;
-      let lines = batches.get(key);
-      if (!lines) batches.set(key, (lines = []));
-      const xe = x0 + (x1 - x0) * share;
-      lines.push(x0, y(sent.at[i]), xe, y(arrived));
-      if (lost && sent.fate[i] !== 0) crosses.push(xe, y(arrived), sent.fate[i]);
+      const xe = x0 + (x1 - x0) * share, ye = y(arrived);
+      arrows.add(x0, y(sent.at[i]), xe, ye, colour, width, what === 2 || sent.reckoned[i] ? 1 : what === 3 ? 2 : 0);
+      if (lost && sent.fate[i] !== 0) crosses.cross(xe, ye, 4, sent.fate[i] === 3 ? c.good : c.bad, 1.6);
     }
-    for (const [key, lines] of batches) {
-      const [colour, width, dash] = key.split(" ");
-      pen.strokeStyle = colour; pen.lineWidth = +width; pen.setLineDash([[], [5, 3], [2, 2]][dash]);
-      pen.beginPath();
-      for (let n = 0; n < lines.length; n += 4) { pen.moveTo(lines[n], lines[n + 1]); pen.lineTo(lines[n + 2], lines[n + 3]); }
-      pen.stroke();
-    }
-    pen.setLineDash([]);
-    for (let n = 0; n < crosses.length; n += 3) {
-      const [x, yy, fate] = crosses.slice(n, n + 3), colour = fate === 3 ? c.good : c.bad;
-      segment(x - 4, yy - 4, x + 4, yy + 4, colour, 1.6); segment(x - 4, yy + 4, x + 4, yy - 4, colour, 1.6);
-    }
+    arrows.draw();
+    crosses.draw();
     // What was given up, at the sender.
     for (const f of missed) {
       const t = frame.given_up[f];

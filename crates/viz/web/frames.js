@@ -32,6 +32,7 @@ const frames = {
         return row;
       });
       const height = Math.min(30, band.height / used);
+      const ticks = strokes();
       pen.save();
       pen.beginPath(); pen.rect(left, 0, right - left, size.height - 24); pen.clip();
       for (let n = 0; n < mine.length; n++) {
@@ -41,16 +42,18 @@ const frames = {
         if (f === state.frame) { pen.strokeStyle = c.ink; pen.lineWidth = 2; pen.strokeRect(x0, y, x1 - x0, h); }
         this.place.boxes.push({ f, x0, x1: Math.max(x1, x(frame.arrived[f] || 0)), y, h });
         const parts = rowsOf(f);
-        if (parts.length < (x1 - x0) * 4 || parts.length < 12) for (const i of parts) {
+        // In a bar that is hardly wider than a tick they would say nothing.
+        if (x1 - x0 >= 4 && (parts.length < (x1 - x0) * 4 || parts.length < 12)) for (const i of parts) {
           if (!state.paths.has(sent.path[i])) continue;
           const lost = sent.fate[i] === 2, colour = lost ? c.bad : sent.fate[i] === 3 ? c.good : pathColour(sent.path[i]);
           const px = x(lost || Number.isNaN(sent.arrived[i]) ? sent.at[i] : sent.arrived[i]);
-          segment(px, y, px, y + h, colour, sent.what[i] === 1 ? 2 : 1);
-          if (lost) { segment(px - 2, y + h / 2 - 2, px + 2, y + h / 2 + 2, c.bad); segment(px - 2, y + h / 2 + 2, px + 2, y + h / 2 - 2, c.bad); }
+          ticks.add(px, y, px, y + h, colour, sent.what[i] === 1 ? 2 : 1);
+          if (lost) ticks.cross(px, y + h / 2, 2, c.bad);
         }
-        if (frame.arrived[f] > 0) segment(x(frame.arrived[f]), y - 1, x(frame.arrived[f]), y + h + 1, outcomeColour(f), 2);
+        if (frame.arrived[f] > 0) ticks.add(x(frame.arrived[f]), y - 1, x(frame.arrived[f]), y + h + 1, outcomeColour(f), 2);
         if (x1 - x0 > 60 && h > 8) text(`${frame.number[f]}`, x1 - 4, y + h / 2 + 4, c.ink, "right");
       }
+      ticks.draw();
       pen.restore();
     }
   },

@@ -24,19 +24,17 @@ const sequence = {
     this.place = { x, y, left, right };
     pen.save();
     pen.beginPath(); pen.rect(left, 0, right - left, bottom); pen.clip();
-    const stride = Math.max(1, Math.ceil((last - first) / detail.rows(this.most))), late = [];
+    const stride = Math.max(1, Math.ceil((last - first) / detail.rows(this.most))), late = strokes();
     this.stride = stride;
     for (let i = first; i < last; i += stride) {
       if (!shown(i) || Number.isNaN(sent.number[i]) || (sent.end[i] !== about.left && sent.end[i] !== 255)) continue;
       const yy = y(sent.number[i]), what = sent.what[i];
       pen.fillStyle = what === 3 ? c.extra : pathColour(sent.path[i]);
       if (sent.at[i] >= state.from) { const s = what === 1 ? 5 : 3; pen.fillRect(x(sent.at[i]) - s / 2, yy - s / 2, s, s); }
-      if (sent.fate[i] === 2) late.push(x(sent.at[i]), yy);
+      if (sent.fate[i] === 2) late.cross(x(sent.at[i]), yy, 3, c.bad, 1.4);
       else if (!Number.isNaN(sent.arrived[i]) && stride < 4) { pen.globalAlpha = 0.45; pen.fillRect(x(sent.arrived[i]) - 1, yy - 1, 2, 2); pen.globalAlpha = 1; }
     }
-    for (let n = 0; n < late.length; n += 2) {
-      segment(late[n] - 3, late[n + 1] - 3, late[n] + 3, late[n + 1] + 3, c.bad, 1.4); segment(late[n] - 3, late[n + 1] + 3, late[n] + 3, late[n + 1] - 3, c.bad, 1.4);
-    }
+    late.draw();
     pen.restore();
   },
   find(px, py) {

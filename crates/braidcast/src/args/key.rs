@@ -1,6 +1,6 @@
 use super::values;
 use braidcast_secure::Fingerprint;
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use std::convert::Infallible;
 use std::fmt;
 use std::path::PathBuf;
@@ -47,6 +47,7 @@ impl fmt::Debug for Typed {
 
 /// What two ends share, for commands that talk to another one.
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("own").args(["identity", "cert"]))]
 pub(crate) struct SharedArgs {
     /// Talk only to who has the same key: words or braid1… of `braidcast key new`, or a passphrase. Without a key, what goes is
     /// encrypted too, but anybody may be the other end

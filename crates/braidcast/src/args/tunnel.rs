@@ -59,9 +59,9 @@ pub(crate) struct TunnelServerArgs {
     /// Where clients come in: PORT or :PORT for every address of this machine, or ADDR:PORT; several with commas
     #[arg(value_name = "LISTEN", value_parser = values::listen)]
     pub(crate) at: Listen,
-    /// Take only the clients in this file: a line for each has fingerprint and name, then what it reaches in place of --forward
+    /// Take only the clients in this file: a line for each has fingerprint (with --cert also dns:HOST) and name, then what it reaches in place of --forward
     /// (HOST:PORT, several with commas), and until=2027-01-31. SIGHUP has it read again
-    #[arg(long, value_name = "FILE", requires = "identity", conflicts_with = "peer_key")]
+    #[arg(long, value_name = "FILE", requires = "own", conflicts_with = "peer_key")]
     pub(crate) authorized: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) ends: TunnelEndArgs,

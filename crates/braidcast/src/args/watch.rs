@@ -14,6 +14,9 @@ pub(crate) struct WatchArgs {
     /// `braidcast viz`
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
+    /// Write into the --pcap file what packets hold when they are not encrypted: who has the file can watch and read all that goes
+    #[arg(long, requires = "pcap")]
+    pub(crate) pcap_decrypted: bool,
 }
 
 /// Live figures for programs and pages.

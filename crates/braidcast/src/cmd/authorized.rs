@@ -3,6 +3,7 @@
 use crate::args::values;
 use crate::failure::{Failure, Outcome};
 use braidcast_secure::Fingerprint;
+use braidcast_secure::x509::Name;
 use jiff::civil::Date;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,12 +20,41 @@ pub(crate) trait Rights: Default {
     fn add(&mut self, word: &str) -> Result<(), String>;
 }
 
+/// What somebody is known by.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Who {
+    /// Its key, or that in its certificate.
+    Key(Fingerprint),
+    /// A name that its certificate is for.
+    Name(Name),
+}
+
+impl Who {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.strip_prefix("dns:") {
+            Some(name) => {
+                let name = Name::parse(name).ok_or_else(|| format!("'{name}' is no name that a certificate is for"))?;
+                Ok(Self::Name(name))
+            }
+            None => values::fingerprint(text).map(Self::Key),
+        }
+    }
+
+    /// What a connection is known by that is let in by this line.
+    pub(crate) fn listed(&self) -> Fingerprint {
+        match self {
+            Self::Key(key) => *key,
+            Self::Name(name) => name.fingerprint(),
+        }
+    }
+}
+
 /// Who is let in.
 #[derive(Debug)]
 pub(crate) struct Line<R> {
     /// Its place in the file, from 1.
     pub(crate) number: usize,
-    pub(crate) key: Fingerprint,
+    pub(crate) who: Who,
     pub(crate) name: String,
     pub(crate) rights: R,
     /// The last day on which it is let in.
@@ -40,8 +70,8 @@ pub(crate) struct Authorized<R> {
 }
 
 impl<R: Rights> Authorized<R> {
-    /// Reads it.
-    pub(crate) fn read(path: &Path) -> Outcome<Self> {
+    /// Reads it. Without certificates everybody is known by a key.
+    pub(crate) fn read(path: &Path, certified: bool) -> Outcome<Self> {
         let text = fs::read_to_string(path).map_err(|error| {
             Failure::usage(
                 format!("cannot read --authorized {}: {error}", path.display()),
@@ -51,8 +81,11 @@ impl<R: Rights> Authorized<R> {
         let mut it = Self { path: path.to_owned(), lines: Vec::new(), in_force: 0 };
         for (number, text) in (1..).zip(text.lines()) {
             let Some(line) = Line::<R>::parse(number, text).map_err(|what| it.refused(number, what))? else { continue };
-            if it.lines.iter().any(|other| other.key == line.key) {
-                return Err(it.refused(number, "this fingerprint is there twice".into()));
+            if it.lines.iter().any(|other| other.who == line.who) {
+                return Err(it.refused(number, "this fingerprint or name is there twice".into()));
+            }
+            if matches!(line.who, Who::Name(_)) && !certified {
+                return Err(it.refused(number, "only certificates have names; give --cert, --cert-key and --ca".into()));
             }
             if it.lines.iter().any(|other| other.name == line.name) {
                 return Err(it.refused(number, format!("another line has the name '{}'", line.name)));
@@ -80,7 +113,8 @@ impl<R: Rights> Authorized<R> {
     /// Why whose key stands in `refusal` is not let in, if that is only because its last day is over.
     pub(crate) fn is_over(&self, refusal: &str) -> Option<String> {
         let today = jiff::Zoned::now().date();
-        let line = self.lines.iter().find(|line| refusal.contains(&line.key.to_string()))?;
+        let is_refused = |line: &&Line<R>| matches!(&line.who, Who::Key(key) if refusal.contains(&key.to_string()));
+        let line = self.lines.iter().find(is_refused)?;
         let last = line.until.filter(|last| *last < today)?;
         let (path, number, name) = (self.path.display(), line.number, &line.name);
         Some(format!("{path}:{number}: the last day of '{name}' was {last}, and by this machine's clock it is {today}"))
@@ -89,6 +123,11 @@ impl<R: Rights> Authorized<R> {
     fn valid(&self) -> impl Iterator<Item = &Line<R>> {
         let today = jiff::Zoned::now().date();
         self.lines.iter().filter(move |line| line.until.is_none_or(|last| today <= last))
+    }
+
+    /// What those are known by who are let in today.
+    pub(crate) fn trusted(&mut self) -> Vec<Who> {
+        self.in_force().map(|line| line.who.clone()).collect()
     }
 
     /// Whether a line has come to its last day since [`in_force`](Self::in_force) was called.
@@ -109,9 +148,9 @@ impl<R: Rights> Line<R> {
         let text = text.split_once(" #").map_or(text, |(before, _)| before);
         let mut words = text.split_whitespace();
         let Some(first) = words.next().filter(|word| !word.starts_with('#')) else { return Ok(None) };
-        let key = values::fingerprint(first)?;
+        let who = Who::parse(first)?;
         let name = values::name(words.next().ok_or("a name is missing")?)?;
-        let mut line = Self { number, key, name, rights: R::default(), until: None };
+        let mut line = Self { number, who, name, rights: R::default(), until: None };
         for word in words {
             if let Some(date) = word.strip_prefix("until=") {
                 let wrong = |_| format!("'{date}' is not a date; write it as 2027-01-31");

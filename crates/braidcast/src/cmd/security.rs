@@ -1,5 +1,6 @@
 //! How what goes is protected, by the flags that all share.
 
+use super::authorized::Who;
 use super::certificates::{Certificates, about};
 use super::key::{identity, no_randomness, read};
 use super::known::KnownPeers;
@@ -83,8 +84,20 @@ impl Security {
     }
 
     /// Lets in only these.
-    pub(crate) fn trust(&self, keys: Vec<Fingerprint>) {
-        self.method.iter().for_each(|method| method.set_trust(Trust::Only(keys.clone())));
+    pub(crate) fn trust(&self, whom: &[Who]) {
+        let Some(method) = &self.method else { return };
+        let keys: Vec<Fingerprint> = whom.iter().filter(|who| matches!(who, Who::Key(_))).map(Who::listed).collect();
+        let name = |who: &Who| if let Who::Name(name) = who { Some(name.clone()) } else { None };
+        method.set_trust(if self.is_certified() {
+            Trust::Certified(keys, whom.iter().filter_map(name).collect())
+        } else {
+            Trust::Only(keys)
+        });
+    }
+
+    /// Whether ends show certificates.
+    pub(crate) fn is_certified(&self) -> bool {
+        self.method.as_ref().is_some_and(|it| it.shows() == Some(KeyKind::Certified))
     }
 
     /// There is a connection: a key of its own that the other end showed for the first time is remembered.
@@ -104,7 +117,7 @@ impl Security {
         if reason.ends_with(&Disagreement::NoCommonMethod.to_string()) {
             return SAME_VERSION.into();
         }
-        if self.method.as_ref().is_some_and(|it| it.shows() == Some(KeyKind::Certified)) {
+        if self.is_certified() {
             return about(reason).into();
         }
         let own = self.method.as_ref().filter(|it| it.shows() == Some(KeyKind::Own)).and_then(|it| it.fingerprint());

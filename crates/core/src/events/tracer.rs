@@ -10,6 +10,17 @@ pub trait EventSink: Send + Sync {
     /// `event` happened at `now` to `connection`: an association's local verification tag, a DCCP connection's number, or the number of
     /// a media stream, which is the same at both ends.
     fn tell(&self, now: Instant, connection: u32, event: &TraceEvent);
+
+    /// Whether it wants what encrypted packets hold, too. Who listens need not know that, and few should.
+    fn wants_plain(&self) -> bool {
+        false
+    }
+
+    /// What an encrypted packet holds, with the header that it has on the wire but for its checksum: `parts`, one behind the other. One that
+    /// leaves is told before it is encrypted, in order; one that came when it was found to be authentic.
+    fn tell_plain(&self, leaves: bool, parts: [&[u8]; 2]) {
+        let _ = (leaves, parts);
+    }
 }
 
 /// The sink that a machine's options name, or none. Cloning it is cheap.
@@ -44,6 +55,14 @@ impl Tracer {
             sink.tell(now, connection, &event().into());
         }
     }
+
+    /// Tells what an encrypted packet holds, if anybody wants that: see [`EventSink::tell_plain`].
+    #[inline]
+    pub fn tell_plain<'a>(&self, leaves: bool, parts: impl FnOnce() -> [&'a [u8]; 2]) {
+        if let Some(sink) = self.0.as_ref().filter(|sink| sink.wants_plain()) {
+            sink.tell_plain(leaves, parts());
+        }
+    }
 }
 
 /// Two that listen.
@@ -53,6 +72,16 @@ impl EventSink for Both {
     fn tell(&self, now: Instant, connection: u32, event: &TraceEvent) {
         self.0.tell(now, connection, event);
         self.1.tell(now, connection, event);
+    }
+
+    fn wants_plain(&self) -> bool {
+        self.0.wants_plain() || self.1.wants_plain()
+    }
+
+    fn tell_plain(&self, leaves: bool, parts: [&[u8]; 2]) {
+        for sink in [&self.0, &self.1].into_iter().filter(|sink| sink.wants_plain()) {
+            sink.tell_plain(leaves, parts);
+        }
     }
 }
 
@@ -104,6 +133,12 @@ impl ConnectionTracer {
     #[inline]
     pub fn tell<E: Into<TraceEvent>>(&self, event: impl FnOnce() -> E) {
         self.tracer.tell(self.now, self.connection, event);
+    }
+
+    /// Tells what an encrypted packet holds, if anybody wants that: see [`EventSink::tell_plain`].
+    #[inline]
+    pub fn tell_plain<'a>(&self, leaves: bool, parts: impl FnOnce() -> [&'a [u8]; 2]) {
+        self.tracer.tell_plain(leaves, parts);
     }
 }
 

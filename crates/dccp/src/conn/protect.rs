@@ -8,7 +8,7 @@ use crate::wire::option::kind as option;
 use crate::wire::{Kind, Opt, Packet, Reset, ResetCode};
 use braidcast_core::{Instant, Rng};
 use braidcast_secure::{
-    Carrier, Content, Courier, Disagreement, Guard, GuardError, OVERHEAD, Offer, Opener, Refused, Role, Roles,
+    Carrier, Content, Courier, Disagreement, Guard, GuardError, HEADER, OVERHEAD, Offer, Opener, Refused, Role, Roles,
     Standing, State, Transcript,
 };
 use core::time::Duration;
@@ -298,7 +298,9 @@ impl Connection {
     /// up, nothing of the packet is left.
     pub(super) fn seal(&mut self, now: Instant, buf: &mut Vec<u8>, start: usize, record: usize, content: Content) {
         let Some(it) = &mut self.protection else { return };
-        authenticated(&buf[start..record], &mut it.before);
+        let [header, data] = [&buf[start..record], &buf[record + HEADER..]];
+        self.options.events.tell_plain(true, || [header, data]);
+        authenticated(header, &mut it.before);
         let Some(guard) = &mut it.guard else { return buf.truncate(start) };
         if let Err(error) = guard.seal_behind(now, &mut it.before, buf, record, content) {
             buf.truncate(start);
@@ -312,10 +314,12 @@ impl Connection {
         let Some(guard) = &mut it.guard else { return Opened::Clear };
         let payload = packet.payload;
         if guard.may_open() && Opener::low_bits(payload).is_some() {
-            authenticated(&packet.as_bytes()[..packet.as_bytes().len() - payload.len()], &mut it.before);
+            let header = &packet.as_bytes()[..packet.as_bytes().len() - payload.len()];
+            authenticated(header, &mut it.before);
             let opened = guard.open_behind(now, &mut it.before, payload, text);
             if opened.is_ok() {
                 it.doubt = None;
+                self.options.events.tell_plain(false, || [header, text.as_slice()]);
             }
             self.tend_keys();
             return opened.map_or(Opened::Nothing, Opened::Record);

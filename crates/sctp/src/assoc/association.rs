@@ -284,6 +284,9 @@ impl Association {
     /// A packet with our verification tag came over `route`; `bytes` is all of it.
     pub(crate) fn handle_packet(&mut self, now: Instant, route: Route, ecn: Ecn, packet: &Packet<'_>, bytes: &[u8]) {
         self.trace_at(now);
+        if !packet.has_checksum() && !self.takes_zero_checksum() {
+            return either!(&mut self.life, it => it.journal.stats.dropped_packets += 1);
+        }
         let mut inbound = Inbound::new(route, ecn, packet, bytes);
         if let Life::Opening(opening) = &mut self.life {
             let Some(open) = opening.handle_packet(now, &mut inbound) else { return };
@@ -294,6 +297,11 @@ impl Association {
             open.handle_packet(now, inbound);
         }
         self.watch();
+    }
+
+    /// Whether a record needs no checksum.
+    const fn takes_zero_checksum(&self) -> bool {
+        matches!(&self.life, Life::Open(open) if open.zero_checksum.taken)
     }
 
     /// A valid COOKIE ECHO for this association came over `route` (RFC 9260 §5.2.4). `restart`: case A, the peer

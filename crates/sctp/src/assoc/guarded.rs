@@ -26,6 +26,8 @@ impl Open {
                     // What somebody else may have put here in clear.
                     self.reassembly.forget_all();
                 }
+                let header = inbound.bytes.get(..Header::LEN).unwrap_or_default();
+                self.journal.trace.tell_plain(false, || [header, &text]);
                 self.handle_chunks(now, Inbound { chunks: Chunks::new(&text), authenticated: true, ..inbound });
             } else {
                 self.journal.stats.dropped_packets += 1;

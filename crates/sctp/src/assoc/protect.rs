@@ -139,22 +139,39 @@ impl Open {
         self.close(CloseReason::Insecure(error.to_string()));
     }
 
-    /// Completes the packet that begins at `start` in `buf`: its chunks become one record, where they must, and it gets its checksum.
-    pub(super) fn finish(&mut self, now: Instant, start: usize, buf: &mut Vec<u8>) {
+    /// Bytes that a packet leaves free before it, for what a record has before its chunks.
+    pub(super) fn room(&self) -> usize {
+        if self.framing() > 0 { BEFORE + HEADER } else { 0 }
+    }
+
+    /// Leaves that room in `buf`. Where the packet begins then.
+    pub(super) fn leave_room(&self, buf: &mut Vec<u8>) -> usize {
+        buf.resize(buf.len() + self.room(), 0);
+        buf.len()
+    }
+
+    /// Completes the packet for the path `index` that begins at `start` in `buf`, behind the room that was left: its chunks become one
+    /// record, where they must, and it gets its checksum, where a record does not do instead.
+    pub(super) fn finish(&mut self, now: Instant, index: PathIndex, start: usize, buf: &mut Vec<u8>) {
+        let mut begin = start;
         if let Some(protection) = self.protection.as_mut().filter(|it| it.guard.is_sealing()) {
-            let chunk = start + Header::LEN;
-            let (end, moved) = (buf.len(), BEFORE + HEADER);
-            buf.resize(end + moved, 0);
-            buf.copy_within(chunk..end, chunk + moved);
+            self.journal.trace.tell_plain(true, || [&buf[start..], &[]]);
+            // The header goes before the room, so that the chunks stay where they are.
+            begin = start - (BEFORE + HEADER);
+            buf.copy_within(start..start + Header::LEN, begin);
+            let chunk = begin + Header::LEN;
             if let Err(error) = protection.guard.seal(now, buf, chunk + BEFORE) {
-                buf.truncate(start);
+                buf.truncate(begin);
                 return self.refuse(&error);
             }
             let len = buf.len() - chunk;
             let [high, low] = (len as u16).to_be_bytes();
             buf[chunk..chunk + BEFORE].copy_from_slice(&[kind::DTLS, 0, high, low, 0]);
             buf.resize(chunk + padded(len), 0);
+            if self.zero_checksum.sent && !self.paths[index].needs_checksum() {
+                return;
+            }
         }
-        wire::seal(&mut buf[start..]);
+        wire::seal(&mut buf[begin..]);
     }
 }

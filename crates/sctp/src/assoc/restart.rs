@@ -63,7 +63,7 @@ impl Open {
         (self.timestamps, self.clocks) = (Timestamps::default(), Clocks::default());
         self.peer_tag = settled.peer_tag;
         self.peer_addresses = settled.peer_addresses;
-        self.agreed = settled.agreed;
+        (self.agreed, self.zero_checksum) = (settled.agreed, settled.zero_checksum);
         self.auth = settled.auth;
         self.outbound_streams = settled.outbound_streams;
     }

@@ -11,12 +11,28 @@ use crate::wire::chunk::Init;
 use braidcast_core::Instant;
 use braidcast_secure::{Role, Transcript};
 
+/// Which records may go without checksum: those to who said that it takes them (RFC 9653 §5.1).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ZeroChecksum {
+    /// We said so.
+    pub(super) taken: bool,
+    /// The peer did.
+    pub(super) sent: bool,
+}
+
+impl ZeroChecksum {
+    const fn new(ours: &Offer, theirs: &Offer) -> Self {
+        Self { taken: ours.zero_checksum, sent: theirs.zero_checksum }
+    }
+}
+
 /// What INIT and INIT ACK settle for an association, and what it begins with.
 #[derive(Debug)]
 pub(super) struct Settled {
     pub(super) peer_tag: u32,
     pub(super) peer_addresses: Addresses,
     pub(super) agreed: Agreed,
+    pub(super) zero_checksum: ZeroChecksum,
     pub(super) auth: Option<AuthKeys>,
     /// Our role in the key handshake, if the association is to be protected, and what keys depend on.
     pub(super) keys: Option<(Role, Transcript)>,
@@ -39,6 +55,7 @@ impl Settled {
             peer_tag: init_ack.initiate_tag,
             peer_addresses: Addresses::of_peer(options, init_ack.parameters),
             agreed: Agreed::new(offer, peer_offer),
+            zero_checksum: ZeroChecksum::new(offer, peer_offer),
             auth: AuthKeys::new(offer, peer_offer, &options.key),
             keys: offer.agree_on_keys(peer_offer).ok().flatten(),
             outbound_streams: options.limits.streams.min(init_ack.inbound_streams),
@@ -55,6 +72,7 @@ impl Settled {
             peer_tag: cookie.peer_tag,
             peer_addresses: cookie.peer_addresses,
             agreed: Agreed::new(&cookie.local_offer, &cookie.peer_offer),
+            zero_checksum: ZeroChecksum::new(&cookie.local_offer, &cookie.peer_offer),
             auth: AuthKeys::new(&cookie.local_offer, &cookie.peer_offer, &options.key),
             keys: cookie.local_offer.agree_on_keys(&cookie.peer_offer).ok().flatten(),
             outbound_streams: cookie.outbound_streams,

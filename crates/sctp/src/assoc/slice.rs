@@ -42,12 +42,13 @@ impl Open {
         let most = (limit - Header::LEN - Slice::HEADER) & !3;
         let mut packets = 0;
         for (n, bytes) in chunk.chunks(most).enumerate() {
-            let start = buf.len();
+            let begin = buf.len();
+            let start = self.leave_room(buf);
             wire::begin(buf, header);
             let (total, offset) = (chunk.len() as u16, (n * most) as u16);
             Slice { tsn: departure.tsn.wire(), total, offset, bytes }.emit(&mut Writer::new(buf));
-            self.finish(now, start, buf);
-            self.journal.tell(|| plan.as_told(self.paths[index].id(), buf.len() - start));
+            self.finish(now, index, start, buf);
+            self.journal.tell(|| plan.as_told(self.paths[index].id(), buf.len() - begin));
             packets += 1;
         }
         self.scratch.slices = chunk;

@@ -67,7 +67,8 @@ impl Open {
 
     /// Appends the packet that is planned, of at most `limit` bytes. Returns its length, 0 if there was nothing to put in.
     fn build_packet(&mut self, now: Instant, plan: Plan, limit: usize, buf: &mut Vec<u8>) -> usize {
-        let (start, index) = (buf.len(), plan.path);
+        let (begin, index) = (buf.len(), plan.path);
+        let start = self.leave_room(buf);
         let tag = self.control.next().filter(|&(path, _)| path == index).map_or(self.peer_tag, |(_, tag)| tag);
         let (source_port, destination_port) = (self.options.local_port, self.peer_port);
         wire::begin(buf, Header { source_port, destination_port, verification_tag: tag });
@@ -90,14 +91,14 @@ impl Open {
             }
         }
         if buf.len() == start + Header::LEN {
-            buf.truncate(start);
+            buf.truncate(begin);
             return 0;
         }
         if let (Some(at), Some(keys)) = (control.auth, &self.auth) {
             keys.seal(&mut buf[at..]);
         }
-        self.finish(now, start, buf);
-        let size = buf.len() - start;
+        self.finish(now, index, start, buf);
+        let size = buf.len() - begin;
         if plan.is_data() {
             let next = self.ledger.next_order(index);
             self.paths[index].on_packet_sent(next, size);
@@ -243,7 +244,7 @@ impl Open {
             let fits = buf.len() + padded(header + len) <= end;
             // A packet of its own may exceed the limit: a chunk cannot be cut again once it has a TSN. Only the first
             // packet of a batch may: its size is the size of all.
-            if !fits && (start > 0 || buf.len() > start + Header::LEN) {
+            if !fits && (start > self.room() || buf.len() > start + Header::LEN) {
                 break;
             }
             let leave = self.departs(now, index, len);

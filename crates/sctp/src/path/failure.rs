@@ -156,6 +156,7 @@ impl Path {
         let limit = self.options.paths.path_max_retrans;
         let avoided_after = self.options.paths.quick_failover.map_or(limit, |quick| quick.min(limit));
         self.errors += 1;
+        self.needs_checksum = true;
         self.stats.timeouts += 1;
         self.rtt.back_off();
         if self.state == PathState::Unconfirmed && others {

@@ -115,6 +115,9 @@ pub(crate) struct Path {
     cc_round: Order,
     /// Timeouts in a row (RFC 9260 §8.2).
     errors: u32,
+    /// There was one: perhaps somebody in between drops packets without checksum, and two timeouts are the most that this may cost
+    /// (RFC 9653 §3).
+    needs_checksum: bool,
     /// Since when nothing that was sent has been answered, past the probe timeout: new data prefers other paths.
     silent_since: Option<Instant>,
     /// Probes sent since the last answer (RFC 8985 §7.3).
@@ -171,6 +174,7 @@ impl Path {
             next_rtt_order: Order::FIRST,
             cc_round: Order::FIRST,
             errors: 0,
+            needs_checksum: false,
             silent_since: None,
             probes: 0,
             timers: TimerTable::default(),
@@ -192,6 +196,11 @@ impl Path {
 
     pub(crate) const fn state(&self) -> PathState {
         self.state
+    }
+
+    /// Whether packets over it have a checksum even where they could do without.
+    pub(crate) const fn needs_checksum(&self) -> bool {
+        self.needs_checksum
     }
 
     pub(crate) const fn rtt(&self) -> &RttEstimator {

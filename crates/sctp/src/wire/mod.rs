@@ -20,7 +20,7 @@ pub use cause::{Cause, Causes};
 pub use chunk::Chunk;
 pub use entries::{Entries, Entry};
 pub use error::{ParseError, Place};
-pub use packet::{Chunks, Header, PROTECTION, Packet, RawChunk, begin, seal};
+pub use packet::{BY_RECORD, Chunks, Header, PROTECTION, Packet, RawChunk, begin, seal};
 pub use param::{Address, Parameter, Parameters};
 pub use tlv::{RawTlv, Tlvs, UnknownAction};
 

@@ -41,7 +41,7 @@ impl Receiver {
     /// What the sender at the other end of an association may do.
     pub(super) fn permit(&self, id: AssociationId) -> Option<&Permit> {
         let peer = self.endpoint.association(id).and_then(Association::standing)?.peer;
-        self.options.permits.as_ref()?.get(&peer.fingerprint.filter(|_| peer.authenticated)?)
+        self.options.permits.as_ref()?.get(&peer.listed.filter(|_| peer.authenticated)?)
     }
 
     /// Gives guests that say no name the one that their key has.

@@ -29,7 +29,7 @@ impl Tunnel {
     /// What the client at the other end of a connection may do; `None` where nobody is asked, and of who is not in the list.
     pub(super) fn permit(&self, id: super::carrier::ConnectionId) -> Option<&Permit> {
         let peer = self.endpoint.standing(id)?.peer;
-        self.permits.as_ref()?.get(&peer.fingerprint.filter(|_| peer.authenticated)?)
+        self.permits.as_ref()?.get(&peer.listed.filter(|_| peer.authenticated)?)
     }
 
     /// Where flows of an end's n-th --listen go.

@@ -91,12 +91,12 @@ pub(super) fn run(args: &ReceiveArgs, common: &Common) -> Outcome {
     args.output.iter().chain(args.accept.iter().map(|it| &it.output)).try_for_each(check_folder)?;
     let mut authorized = None;
     if let Some(path) = &args.authorized {
-        let list = authorized.insert(senders::read(path, plan.needs_outputs())?);
+        let list = authorized.insert(senders::read(path, plan.needs_outputs(), security.is_certified())?);
         plan.set_accepted(senders::outputs(list))?;
         driver.reload_on_hangup();
     }
+    authorized.iter_mut().for_each(|list| security.trust(&list.trusted()));
     let permits = authorized.as_mut().map(senders::permits);
-    permits.iter().for_each(|permits| security.trust(permits.keys().copied().collect()));
     let log = args.log.as_deref().map(Log::create).transpose()?;
     let options = ReceiverOptions {
         early: args.early,
@@ -190,7 +190,7 @@ impl Session {
     /// SIGHUP: the file may have changed. If it makes no sense, what it said before still holds.
     fn reload(&mut self) {
         let Some(path) = self.authorized.as_ref().map(|it| it.path().to_owned()) else { return };
-        let read = senders::read(&path, self.plan.needs_outputs());
+        let read = senders::read(&path, self.plan.needs_outputs(), self.security.is_certified());
         match read.and_then(|list| self.plan.set_accepted(senders::outputs(&list)).map(|()| list)) {
             Ok(list) => {
                 self.authorized = Some(list);
@@ -205,9 +205,9 @@ impl Session {
 
     /// Lets in whom the list of keys has today, and nobody else.
     fn apply(&mut self) {
-        let Some(permits) = self.authorized.as_mut().map(senders::permits) else { return };
-        self.security.trust(permits.keys().copied().collect());
-        self.receiver.set_permits(self.driver.now(), permits);
+        let Some(list) = &mut self.authorized else { return };
+        self.security.trust(&list.trusted());
+        self.receiver.set_permits(self.driver.now(), senders::permits(list));
     }
 
     fn check_dates(&mut self, now: Instant) {

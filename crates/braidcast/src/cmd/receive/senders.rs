@@ -18,7 +18,7 @@ pub(super) struct MaySend {
 }
 
 impl Rights for MaySend {
-    const FORM: &str = "FINGERPRINT NAME [OUTPUT] [max-rate=5mbit] [until=2027-01-31]";
+    const FORM: &str = "FINGERPRINT|dns:HOST NAME [OUTPUT] [max-rate=5mbit] [until=2027-01-31]";
 
     fn add(&mut self, word: &str) -> Result<(), String> {
         if let Some(rate) = word.strip_prefix("max-rate=") {
@@ -35,9 +35,9 @@ impl Rights for MaySend {
 /// The list.
 pub(super) type Senders = Authorized<MaySend>;
 
-/// Reads it. `needs_output` if the command has no OUTPUT that each sender can use.
-pub(super) fn read(path: &Path, needs_output: bool) -> Outcome<Senders> {
-    let it = Senders::read(path)?;
+/// Reads it. `needs_output` if the command has no OUTPUT that each sender can use; `certified` if senders have certificates.
+pub(super) fn read(path: &Path, needs_output: bool, certified: bool) -> Outcome<Senders> {
+    let it = Senders::read(path, certified)?;
     for line in it.lines() {
         match &line.rights.output {
             None if needs_output => {
@@ -57,7 +57,7 @@ pub(super) fn read(path: &Path, needs_output: bool) -> Outcome<Senders> {
 /// Who is taken today, and as what.
 pub(super) fn permits(of: &mut Senders) -> BTreeMap<Fingerprint, Permit> {
     let permit = |line: &Line<MaySend>| Permit { name: line.name.clone(), max_rate: line.rights.max_rate };
-    of.in_force().map(|line| (line.key, permit(line))).collect()
+    of.in_force().map(|line| (line.who.listed(), permit(line))).collect()
 }
 
 /// Outputs that lines have of their own.

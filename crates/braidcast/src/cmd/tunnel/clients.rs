@@ -20,7 +20,7 @@ pub(super) struct MayReach {
 }
 
 impl Rights for MayReach {
-    const FORM: &str = "FINGERPRINT NAME [HOST:PORT[/HOW],…] [until=2027-01-31]";
+    const FORM: &str = "FINGERPRINT|dns:HOST NAME [HOST:PORT[/HOW],…] [until=2027-01-31]";
 
     fn add(&mut self, word: &str) -> Result<(), String> {
         if self.forwards.is_some() {
@@ -44,10 +44,10 @@ impl Work {
             let exits = line.rights.forwards.as_ref();
             let resolved = |exit: &Exit| Ok((resolve(&exit.to, |_| true)?, exit.class));
             let forwards = exits.map(|exits| exits.iter().map(resolved).collect::<Outcome<Vec<_>>>()).transpose()?;
-            permits.insert(line.key, Permit { name: line.name.clone(), forwards });
+            permits.insert(line.who.listed(), Permit { name: line.name.clone(), forwards });
         }
         self.look_at = now + LOOK;
-        self.security.trust(permits.keys().copied().collect());
+        self.security.trust(&clients.trusted());
         self.tunnel.set_permits(now, permits);
         Ok(())
     }
@@ -55,7 +55,7 @@ impl Work {
     /// SIGHUP: the list is read again. If it makes no sense, what it said before still holds.
     pub(super) fn reload(&mut self) {
         let Some(path) = self.clients.as_ref().map(|it| it.path().to_owned()) else { return };
-        let before = match Clients::read(&path) {
+        let before = match Clients::read(&path, self.security.is_certified()) {
             Ok(clients) => self.clients.replace(clients),
             Err(error) => return self.keep_list(&error),
         };

@@ -85,7 +85,7 @@ fn serve(args: &TunnelServerArgs, common: &Common) -> Outcome {
     options.max_connections = 2 * Settings::default().clients;
     let mut work = Work::new(&args.ends, options, None, common)?;
     if let Some(path) = &args.authorized {
-        work.clients = Some(Clients::read(path)?);
+        work.clients = Some(Clients::read(path, work.security.is_certified())?);
         work.admit_clients()?;
         work.driver.reload_on_hangup();
     }

@@ -2,8 +2,9 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::process;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,14 +34,18 @@ pub(super) struct BackgroundFile {
 
 impl Background {
     /// Makes the file anew. `what`: what it is, and the flag that asks for it.
-    pub(super) fn create(path: &Path, what: &'static str, flag: &str) -> Outcome<Self> {
+    pub(super) fn create(path: &Path, what: &'static str, flag: &str, private: bool) -> Outcome<Self> {
         let refused = |e: io::Error| {
             Failure::new(
                 format!("cannot write the {what} {}: {e}", path.display()),
                 format!("choose another file for {flag}"),
             )
         };
-        let out = File::create(path).map_err(refused)?;
+        let mode = if private { 0o600 } else { 0o666 };
+        let out = File::options().write(true).create(true).truncate(true).mode(mode).open(path).map_err(refused)?;
+        if private && out.metadata().is_ok_and(|it| it.is_file()) {
+            out.set_permissions(Permissions::from_mode(mode)).map_err(refused)?; // Of a file that was there.
+        }
         let (batches, waiting) = sync_channel(MOST_WAITING);
         let file = Arc::new(BackgroundFile {
             what,

@@ -6,6 +6,7 @@ mod load;
 mod meter;
 mod metrics;
 mod pcap;
+mod plain;
 mod purpose;
 mod site;
 mod stats;
@@ -80,7 +81,8 @@ impl Watch {
     ) -> Outcome<Self> {
         let now = driver.now();
         let trace = args.trace.as_deref().map(|path| TraceFile::create(path, command, now)).transpose()?;
-        let pcap = args.pcap.as_deref().map(|path| PcapFile::create(path, protocol, now)).transpose()?;
+        let pcap = args.pcap.as_deref().map(|path| PcapFile::create(path, protocol, now, args.pcap_decrypted));
+        let pcap = pcap.transpose()?;
         if let Some(pcap) = &pcap {
             driver.listen_in(pcap.tap());
         }

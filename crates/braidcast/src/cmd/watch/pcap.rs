@@ -4,6 +4,7 @@
 //! The UDP ports are in the name of the interface, of which each path has one.
 
 use super::background::{BATCH, Background, BackgroundFile, lock};
+use super::plain::Plain;
 use super::purpose::Purposes;
 use crate::failure::{Failure, Outcome};
 use braidcast_core::events::{EventSink, TraceEvent};
@@ -42,6 +43,8 @@ struct State {
     /// Sockets towards applications, whose datagrams are none of the protocol's.
     left_out: BTreeSet<SocketId>,
     purposes: Purposes,
+    /// What encrypted packets hold, where that is to be written in their place.
+    plain: Option<Plain>,
     /// The packet that came last: what it did is known when the next one passes.
     held: Option<Held>,
     /// A buffer.
@@ -59,8 +62,9 @@ struct Held {
 
 impl PcapFile {
     /// Makes the file anew, and begins it.
-    pub(crate) fn create(path: &Path, protocol: Protocol, now: Instant) -> Outcome<Self> {
-        let background = Background::create(path, "capture", "--pcap")?;
+    /// `decrypted`: with what encrypted packets hold, for nobody but the user.
+    pub(crate) fn create(path: &Path, protocol: Protocol, now: Instant, decrypted: bool) -> Outcome<Self> {
+        let background = Background::create(path, "capture", "--pcap", decrypted)?;
         let writer = PcapWriter::of(protocol, Vec::new(), Ports::Real);
         let writer = writer.map_err(|e| Failure::new(format!("cannot begin the capture: {e}"), "leave out --pcap"))?;
         let state = Mutex::new(State {
@@ -69,6 +73,7 @@ impl PcapFile {
             interfaces: BTreeMap::new(),
             left_out: BTreeSet::new(),
             purposes: Purposes::default(),
+            plain: decrypted.then(|| Plain::new(protocol)),
             held: None,
             packet: Vec::new(),
         });
@@ -132,6 +137,8 @@ impl Tap for Ear {
         let each = transmit.segment_size.filter(|&size| size > 0).unwrap_or(payload.len().max(1));
         for payload in payload.chunks(each) {
             let comment = state.purposes.of_sent(*protocol, payload);
+            let plain = state.plain.as_mut().and_then(|plain| plain.of_sent(payload));
+            let payload = plain.as_deref().unwrap_or(payload);
             state.write(
                 *protocol,
                 now,
@@ -162,6 +169,20 @@ impl EventSink for Shared {
     fn tell(&self, _now: Instant, _connection: u32, event: &TraceEvent) {
         if self.file.is_open() {
             lock(&self.state).purposes.tell(event);
+        }
+    }
+
+    fn wants_plain(&self) -> bool {
+        lock(&self.state).plain.is_some()
+    }
+
+    fn tell_plain(&self, leaves: bool, parts: [&[u8]; 2]) {
+        let State { plain, held, .. } = &mut *lock(&self.state);
+        let Some(plain) = plain.as_mut().filter(|_| self.file.is_open()) else { return };
+        if leaves {
+            plain.leaves(parts);
+        } else if let Some(held) = held {
+            plain.came(parts, &mut held.payload);
         }
     }
 }

@@ -32,7 +32,7 @@ struct State {
 impl TraceFile {
     /// Makes the file anew, and begins it.
     pub(crate) fn create(path: &Path, command: &str, now: Instant) -> Outcome<Self> {
-        let background = Background::create(path, "trace", "--trace")?;
+        let background = Background::create(path, "trace", "--trace", false)?;
         let age = jiff::SignedDuration::from_nanos(i64::try_from(now.as_nanos()).unwrap_or(i64::MAX));
         let wall_clock = jiff::Timestamp::now().checked_sub(age).map_or_else(|_| String::new(), |at| at.to_string());
         let title = format!("braidcast {command}");
