@@ -3,6 +3,7 @@
 use crate::identity::Identity;
 use crate::mapping::STREAMS;
 use crate::receiver::Permit;
+use crate::rate::RateLimits;
 use crate::redundancy::Redundancy;
 use braidcast_core::events::Tracer;
 use braidcast_sctp::{
@@ -65,6 +66,8 @@ pub struct SenderOptions {
     pub name: String,
     /// Bytes of all that is sent, if that is known. Default: `None`.
     pub size: Option<u64>,
+    /// The rates that the encoder is able to make ([`Sender::rate_report`](crate::Sender::rate_report)). Default: 100 kbit/s to 50 Mbit/s.
+    pub encoder: RateLimits,
     /// Who is told of what happens inside, in the transport too. Default: nobody.
     pub events: Tracer,
 }
@@ -94,6 +97,7 @@ impl Default for SenderOptions {
             identity: None,
             name: String::new(),
             size: None,
+            encoder: RateLimits::default(),
             events: Tracer::default(),
         }
     }
