@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// A camera that is gone is looked for so often.
 const AGAIN: Duration = Duration::from_secs(1);
 /// GST_PARAM_MUTABLE_PLAYING (gstparamspecs.h): the property can be set while it runs.
-const WHILE_PLAYING: u32 = 1 << 10;
+const WHILE_PLAYING: u32 = 1 << 12;
 
 /// How a pipeline ended.
 enum End {
@@ -208,7 +208,7 @@ fn watch(encoder: &gst::Element, out: &gst::Element, dial: Dial, shared: &Arc<Sh
     };
     let (sink, source) = (pad(encoder, "sink")?, pad(encoder, "src")?);
     let (it, refresh) = (Arc::clone(shared), source.clone());
-    sink.add_probe(gst::PadProbeType::BUFFER, move |_, _| {
+    sink.add_probe(gst::PadProbeType::BUFFER, move |_, info| {
         let (verdict, begins) = it.judge();
         if begins {
             // Whoever receives now has seen nothing before.
@@ -216,7 +216,10 @@ fn watch(encoder: &gst::Element, out: &gst::Element, dial: Dial, shared: &Arc<Sh
             refresh.send_event(gst::event::CustomUpstream::new(fields.build()));
         }
         match verdict {
-            Verdict::LeaveOut => return gst::PadProbeReturn::Drop,
+            Verdict::LeaveOut => {
+                drop(info.data.take());
+                return gst::PadProbeReturn::Handled;
+            }
             Verdict::Encode(Some(rate)) => dial.set(rate),
             Verdict::Encode(None) => {}
         }

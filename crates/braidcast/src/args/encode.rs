@@ -1,5 +1,6 @@
 use super::StreamArgs;
 use clap::{Args, ValueEnum};
+use std::path::PathBuf;
 
 /// `braidcast encode`.
 #[derive(Args, Debug)]
@@ -29,6 +30,9 @@ pub(crate) struct EncodeArgs {
     /// Pictures in a second, 1 to 240
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=240))]
     pub(crate) fps: u32,
+    /// Write what each picture might have, and had, as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) how: StreamArgs,
 }

@@ -47,6 +47,9 @@ fn start(args: &EncodeArgs, common: &Common) -> Outcome<Feed<'static>> {
     if let Some((width, height)) = args.size {
         command.args(["--size", &format!("{width}x{height}")]);
     }
+    if let Some(log) = &args.log {
+        command.arg("--log").arg(log);
+    }
     if common.quiet {
         command.arg("--quiet");
     }

@@ -30,10 +30,18 @@ const SHARE: f64 = 0.9;
 /// Before anything was full the rate grows by this in a second, as e^x.
 const GROWTH_AT_FIRST: f64 = 1.5;
 /// And then, far from the rate at which something was full, and near it.
-const GROWTH_FAR: f64 = 0.7;
-const GROWTH_NEAR: f64 = 0.1;
+const GROWTH_FAR: f64 = 0.9;
+const GROWTH_NEAR: f64 = 0.25;
 /// Near is from and to these shares of it.
 const NEAR: (f64, f64) = (0.85, 1.1);
+/// The rate at which something was full is forgotten with this time constant, s.
+const FORGET: f64 = 5.0;
+/// So many times what leaves comes in where the transport refuses it.
+const REFUSED: f64 = 3.0;
+/// A longer wait is not told apart, s.
+const LONGEST: f64 = 10.0;
+/// While no path has answered for longer than this the rate falls, s.
+const GONE: f64 = 0.5;
 /// The rate for people follows with this time constant, s.
 const SMOOTH: f64 = 2.0;
 /// An encoder that uses less of its rate says nothing of what more would do.
@@ -181,12 +189,12 @@ impl RateGuide {
         self.paths.retain(|_, path| path.seen_at() == now);
         let carried = self.carried();
         let queued: f64 = self.paths.values().map(PathMeter::backlog).sum();
-        self.lag = if carried > 0.0 {
-            ((view.waiting as f64 + queued) * 8.0 / carried).min(60.0)
-        } else if held_back {
-            self.latency.as_secs_f64()
-        } else {
-            0.0
+        let is_known = self.paths.values().any(PathMeter::is_known);
+        let stalled = self.stalled();
+        self.lag = match carried {
+            _ if !is_known => stalled,
+            0.0 => stalled.max(self.lag),
+            _ => ((view.waiting as f64 + queued) * 8.0 / carried).max(stalled).min(LONGEST),
         };
         self.follow(now, dt, carried);
         let weight = 1.0 - (-dt / SMOOTH).exp();
@@ -198,25 +206,52 @@ impl RateGuide {
         let (low, _) = self.bounds();
         // Frames that come at once make a queue of their own, which the next round trip takes away.
         self.over = if self.lag > low { self.over + 1 } else { 0 };
-        if self.over >= 2 && carried > 0.0 {
-            self.full = Some((now, carried));
-            self.rate = self.limits.clamp(self.rate.min(k("SHARE", SHARE) * carried));
+        if self.stalled() > GONE {
+            // Whatever comes back may be slower.
+            self.rate = self.limits.clamp(self.rate * (-dt).exp());
             return;
         }
-        let used = self.input.rate(now) >= k("USED", USED) * self.rate;
+        if self.over >= 2 && carried > 0.0 {
+            self.full = Some((now, carried.max(self.level(now).unwrap_or(0.0))));
+            self.rate = self.limits.clamp(self.rate.min(SHARE * carried));
+            return;
+        }
+        let (input, delivered) = (self.input.rate(now), self.delivered());
+        if self.lag < low && input > REFUSED * delivered.max(self.limits.least()) {
+            // What comes in does not leave: the transport takes the paths for slower, and is to be convinced step by step.
+            self.rate = self.limits.clamp(self.rate.min(1.5 * delivered));
+            return;
+        }
+        let used = input.min(delivered) >= USED * self.rate;
         if self.lag > low / 2.0 || !used {
             return;
         }
-        let growth = match self.full {
-            None => k("GROWTH_AT_FIRST", GROWTH_AT_FIRST),
-            Some((_, full)) if self.rate > NEAR.0 * full && self.rate < NEAR.1 * full => k("GROWTH_NEAR", GROWTH_NEAR),
-            Some(_) => k("GROWTH_FAR", GROWTH_FAR),
+        let growth = match self.level(now) {
+            None => GROWTH_AT_FIRST,
+            Some(full) if self.rate > NEAR.0 * full && self.rate < NEAR.1 * full => GROWTH_NEAR,
+            Some(_) => GROWTH_FAR,
         };
         // Where the latency is short there is less room for what turns out to be too much.
         let room = (self.latency.as_secs_f64() / 0.5).clamp(0.2, 1.0);
-        let most = 1.5 * carried.max(self.input.rate(now)) + 64_000.0;
+        let most = 1.5 * carried.max(input) + 64_000.0;
         let grown = (self.rate * (growth * room * dt).exp()).min(most);
         self.rate = self.limits.clamp(grown.max(self.rate));
+    }
+
+    /// The rate at which something was full last. It counts for less as time goes by.
+    fn level(&self, now: Instant) -> Option<f64> {
+        self.full.map(|(at, level)| level * (-now.since(at).as_secs_f64() / FORGET).exp())
+    }
+
+    /// What was acknowledged of late, bit/s.
+    fn delivered(&self) -> f64 {
+        self.paths.values().map(|path| path.delivered_rate() * 8.0).sum()
+    }
+
+    /// For so long, s, no path has answered that carries data.
+    fn stalled(&self) -> f64 {
+        let stalled = self.paths.values().filter(|path| path.carries()).map(PathMeter::stalled);
+        stalled.reduce(f64::min).unwrap_or(LONGEST)
     }
 
     /// What all paths deliver that carry data, as far as known, bit/s.
@@ -229,8 +264,8 @@ impl RateGuide {
         let way = self.paths.values().filter_map(PathMeter::one_way).fold(f64::INFINITY, f64::min);
         let way = if way.is_finite() { way } else { 0.0 };
         let room = self.latency.as_secs_f64() - self.input.age() - way;
-        let low = (room / k("LOW", 8.0)).clamp(0.02, 0.1).max(1.25 * self.input.interval());
-        (low, (room / k("HIGH", 2.0)).max(low + 0.02))
+        let low = (room / 8.0).clamp(0.02, 0.1).max(1.25 * self.input.interval());
+        (low, (room / 1.5).max(low + 0.02))
     }
 
     /// What an encoder may make.
@@ -324,8 +359,4 @@ impl Input {
         }
         pictures
     }
-}
-
-pub(crate) fn k(name: &str, default: f64) -> f64 {
-    std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default)
 }

@@ -254,7 +254,8 @@ impl Session {
         self.source.watch(now, &mut self.driver)?;
         if self.source.ended() && !self.finishing {
             self.finishing = true;
-            self.encoder.as_mut().map_or(Ok(()), Encoder::end)?;
+            // Ctrl-C ends the encoder too.
+            self.encoder.as_mut().filter(|_| !self.interrupted).map_or(Ok(()), Encoder::end)?;
             self.sender.finish(now);
         }
         Ok(())
