@@ -135,7 +135,11 @@ mod tests {
         assert_eq!(it.next(ms(33), Some((allowed(131_000), ms(33)))), Verdict::Encode(None), "hardly another one");
         assert_eq!(it.next(ms(66), Some((allowed(30_000), ms(66)))), Verdict::Encode(Some(rate(30_000))));
         assert_eq!(it.next(ms(99), Some((allowed(0), ms(99)))), Verdict::LeaveOut);
-        assert_eq!(it.next(ms(2000), Some((allowed(0), ms(99)))), Verdict::Encode(None), "nobody says anything any more");
+        assert_eq!(
+            it.next(ms(2000), Some((allowed(0), ms(99)))),
+            Verdict::Encode(None),
+            "nobody says anything any more"
+        );
     }
 
     #[test]

@@ -12,7 +12,8 @@ pub(crate) struct Log(Option<BufWriter<File>>);
 impl Log {
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, String> {
         let Some(path) = path else { return Ok(Self(None)) };
-        let file = File::create(path).map_err(|e| format!("cannot write {}: {e}\nhint: choose another file", path.display()))?;
+        let file = File::create(path)
+            .map_err(|e| format!("cannot write {}: {e}\nhint: choose another file", path.display()))?;
         let mut log = Self(Some(BufWriter::new(file)));
         log.line(format_args!("seconds,what,allowed_bits,bits"));
         Ok(log)

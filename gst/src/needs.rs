@@ -5,8 +5,8 @@ fn package(element: &str) -> Option<&'static str> {
     Some(match element {
         "videotestsrc" | "videoconvert" | "videoscale" | "videorate" | "decodebin" => "gstreamer1.0-plugins-base",
         "v4l2src" | "ximagesrc" | "v4l2h264enc" => "gstreamer1.0-plugins-good",
-        "mpegtsmux" | "h264parse" | "h265parse" | "openh264enc" | "vah264enc" | "vah265enc" | "nvh264enc" | "nvh265enc"
-        | "x265enc" | "qsvh264enc" => "gstreamer1.0-plugins-bad",
+        "mpegtsmux" | "h264parse" | "h265parse" | "openh264enc" | "vah264enc" | "vah265enc" | "nvh264enc"
+        | "nvh265enc" | "x265enc" | "qsvh264enc" => "gstreamer1.0-plugins-bad",
         "x264enc" => "gstreamer1.0-plugins-ugly",
         "vaapih264enc" => "gstreamer1.0-vaapi",
         _ if element.starts_with("avenc_") => "gstreamer1.0-libav",

@@ -47,7 +47,9 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     let input = Input::parse(&args.input);
     if let Input::File(path) = &input {
         std::fs::File::open(path).map_err(|e| {
-            format!("cannot open {path}: {e}\nhint: INPUT is test, camera, /dev/videoN, screen, a file, or gst:PIPELINE")
+            format!(
+                "cannot open {path}: {e}\nhint: INPUT is test, camera, /dev/videoN, screen, a file, or gst:PIPELINE"
+            )
         })?;
     }
     let parser = if args.encoder.contains("265") || args.encoder.contains("hevc") { "h265parse" } else { "h264parse" };
@@ -90,7 +92,9 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
                 std::thread::sleep(AGAIN);
             }
             // It was there once.
-            End::Failed(_, false) if input.may_come_back() && shared.pictures.load(Relaxed) > 0 => std::thread::sleep(AGAIN),
+            End::Failed(_, false) if input.may_come_back() && shared.pictures.load(Relaxed) > 0 => {
+                std::thread::sleep(AGAIN)
+            }
             End::Failed(why, _) => return Err(format!("{why}\nhint: {}", input.hint())),
         }
     }
@@ -130,7 +134,8 @@ fn description(args: &Args, input: &Input, parser: &str, first: u64) -> String {
 fn play(args: &Args, input: &Input, parser: &str, first: u64, shared: &Arc<Shared>) -> Result<End, String> {
     let before = shared.pictures.load(Relaxed);
     let words = description(args, input, parser, first);
-    let made = gst::parse::launch(&words).map_err(|e| format!("cannot make the pipeline: {e}\nhint: {}", input.hint()))?;
+    let made =
+        gst::parse::launch(&words).map_err(|e| format!("cannot make the pipeline: {e}\nhint: {}", input.hint()))?;
     let pipeline = made.downcast::<gst::Pipeline>().map_err(|_| "the description is no pipeline".to_owned())?;
     let by_name = |name: &str| pipeline.by_name(name).ok_or_else(|| format!("the pipeline has no {name}"));
     if let Some((property, value)) = input.property() {
@@ -181,11 +186,12 @@ impl Dial {
             eprintln!("warning: {name} does not say that its bitrate can change while it runs; it may not follow");
         }
         let in_bits = name == "openh264enc" || name.starts_with("avenc_") || name.starts_with("omx");
-        let greatest = match (spec.downcast_ref::<gst::glib::ParamSpecUInt>(), spec.downcast_ref::<gst::glib::ParamSpecInt>()) {
-            (Some(it), _) => u64::from(it.maximum()),
-            (_, Some(it)) => it.maximum().unsigned_abs().into(),
-            _ => i32::MAX as u64,
-        };
+        let greatest =
+            match (spec.downcast_ref::<gst::glib::ParamSpecUInt>(), spec.downcast_ref::<gst::glib::ParamSpecInt>()) {
+                (Some(it), _) => u64::from(it.maximum()),
+                (_, Some(it)) => it.maximum().unsigned_abs().into(),
+                _ => i32::MAX as u64,
+            };
         Ok(Self { encoder: encoder.clone(), unit: if in_bits { 1 } else { 1000 }, greatest, type_: spec.value_type() })
     }
 

@@ -2,8 +2,8 @@
 
 use crate::identity::Identity;
 use crate::mapping::STREAMS;
-use crate::receiver::Permit;
 use crate::rate::RateLimits;
+use crate::receiver::Permit;
 use crate::redundancy::Redundancy;
 use braidcast_core::events::Tracer;
 use braidcast_sctp::{

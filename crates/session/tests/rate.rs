@@ -56,7 +56,7 @@ fn the_rate_follows_a_path_down_and_up_again() {
     let next = encoder(&scene).told.iter().find(|(at, _)| *at >= just_after).unwrap().1;
     assert!(next.next_frame_bits < 48_000, "a quarter of a second after the fall: {next:?}");
     let (follows, fixed) = (on_time(&scene), on_time(&run(60, Some(2_400_000), RateLimits::default(), &links())));
-    assert!(follows > 97.5 && fixed < 80.0, "{follows:.2} %, at a fixed rate {fixed:.2} %");
+    assert!(follows > 98.0 && fixed < 80.0, "{follows:.2} %, at a fixed rate {fixed:.2} %");
 }
 
 #[test]
@@ -75,7 +75,8 @@ fn nothing_is_asked_that_the_encoder_cannot_do() {
     let limits = RateLimits { least: 500_000, greatest: 2_000_000 };
     let wide = run(20, None, limits, &[link("8mbit", 30)]);
     let all = |scene: &Scene| encoder(scene).told.iter().map(|(_, told)| *told).collect::<Vec<_>>();
-    assert!(all(&wide).iter().all(|told| told.rate <= 2e6 && told.next_frame_bits <= 80_000 && told.is_floor));
+    assert!(all(&wide).iter().all(|told| told.rate <= 2e6 && told.next_frame_bits <= 100_000 && !told.below_least));
+    assert!(all(&wide).last().unwrap().is_floor, "nothing has limited it");
     told(&wide, (8, 20), (1.99, 2.01));
     let narrow = run(20, None, limits, &[link("300kbit", 30)]);
     assert!(all(&narrow).iter().all(|told| told.rate >= 5e5));

@@ -45,7 +45,9 @@ pub(crate) fn rate_range(text: &str) -> Result<RateRange, String> {
     let rate = |text: &str| parse::rate(text.trim()).map_err(|error| error.to_string());
     let (least, greatest) = (rate(least)?, rate(greatest)?);
     if least == 0 || least > greatest {
-        return Err(format!("'{text}' is no range, as the first rate must be above 0 and no more than the second: {example}"));
+        return Err(format!(
+            "'{text}' is no range, as the first rate must be above 0 and no more than the second: {example}"
+        ));
     }
     Ok(RateRange(RateLimits { least, greatest }))
 }

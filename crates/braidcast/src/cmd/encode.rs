@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 /// The program.
 const PROGRAM: &str = "braidcast-encode";
 /// How to have it.
-const HINT: &str = "`make gst` builds it and says which packages it needs; put it beside braidcast or into PATH (docs/encode.md)";
+const HINT: &str =
+    "`make gst` builds it and says which packages it needs; put it beside braidcast or into PATH (docs/encode.md)";
 /// Once its input is closed it has so long to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 

@@ -8,6 +8,7 @@
 //! nothing is full the rate grows, slowly near the rate at which something was full last. A frame that would wait is made smaller at once,
 //! before any rate is measured anew.
 
+pub(crate) mod allowed;
 mod path;
 
 use braidcast_core::Instant;
@@ -334,17 +335,18 @@ impl Input {
         bytes as f64 * 8.0 / span.as_secs_f64()
     }
 
-    /// From one picture to the next, s; 40 ms before there were two.
+    /// From one picture to the next, s; 40 ms before there were two. Where one was left out is no measure.
     fn interval(&self) -> f64 {
-        let mut pictures = self.units.iter().filter(|(.., is_video)| *is_video).map(|(at, ..)| *at);
-        let (first, last) = (pictures.next(), pictures.next_back());
-        let between = self.units.iter().filter(|(.., is_video)| *is_video).count().saturating_sub(1);
-        match (first, last) {
-            (Some(first), Some(last)) if last > first => {
-                (last.since(first).as_secs_f64() / between as f64).clamp(0.004, 0.25)
-            }
-            _ => 0.04,
-        }
+        let mean = self.mean_gap(f64::INFINITY).unwrap_or(0.04);
+        self.mean_gap(1.5 * mean).unwrap_or(mean).clamp(0.004, 0.25)
+    }
+
+    /// The mean of the times between pictures that are no longer than `longest`, s.
+    fn mean_gap(&self, longest: f64) -> Option<f64> {
+        let times = || self.units.iter().filter(|(.., is_video)| *is_video).map(|(at, ..)| *at);
+        let gaps = times().zip(times().skip(1)).map(|(before, after)| after.since(before).as_secs_f64());
+        let (sum, count) = gaps.filter(|gap| *gap <= longest).fold((0.0, 0.0), |(sum, n), gap| (sum + gap, n + 1.0));
+        (sum > 0.0).then(|| sum / count)
     }
 
     /// How many of the latest pictures are whole among `waiting` bytes.

@@ -104,7 +104,8 @@ impl Encoder {
 
     /// The mean of what it was told between two times, in ms after the start, Mbit/s.
     pub(crate) fn mean_rate(&self, from: u64, to: u64) -> f64 {
-        let within = |at: &Instant| (*at >= Instant::from_millis(START + from)) && *at < Instant::from_millis(START + to);
+        let within =
+            |at: &Instant| (*at >= Instant::from_millis(START + from)) && *at < Instant::from_millis(START + to);
         let rates: Vec<f64> = self.told.iter().filter(|(at, _)| within(at)).map(|(_, told)| told.rate).collect();
         rates.iter().sum::<f64>() / rates.len() as f64 / 1e6
     }

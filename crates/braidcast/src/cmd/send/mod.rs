@@ -100,7 +100,12 @@ struct Session {
 pub(super) enum Feed<'a> {
     Input(&'a values::Input),
     /// What an encoder of ours writes, and where it is told what it may make.
-    Encoder { name: String, stream: File, told: Box<dyn Write + Send>, encoder: Encoder },
+    Encoder {
+        name: String,
+        stream: File,
+        told: Box<dyn Write + Send>,
+        encoder: Encoder,
+    },
 }
 
 pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {

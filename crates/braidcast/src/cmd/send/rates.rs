@@ -81,7 +81,13 @@ impl Rates {
     }
 
     /// Tells who asked, if that is due.
-    pub(super) fn tell(&mut self, now: Instant, connected: bool, live: &Live, report: impl FnOnce() -> Option<RateReport>) {
+    pub(super) fn tell(
+        &mut self,
+        now: Instant,
+        connected: bool,
+        live: &Live,
+        report: impl FnOnce() -> Option<RateReport>,
+    ) {
         if self.next().is_none_or(|at| now < at) {
             return;
         }
@@ -117,7 +123,9 @@ impl Hook {
                     return;
                 }
                 Ok(Some(status)) if !status.success() && !std::mem::replace(&mut self.warned, true) => {
-                    live.warn(format!("the command of --on-rate failed ({status}); it is run again when the rate changes"));
+                    live.warn(format!(
+                        "the command of --on-rate failed ({status}); it is run again when the rate changes"
+                    ));
                 }
                 _ => {}
             }

@@ -69,7 +69,10 @@ impl Meter {
             delivered_bits_per_second: self.load.delivered().filter(|_| sends).map(f64::round),
             capacity_bits_per_second: capacity.map(|it| it.rate.round()),
             capacity_is_floor: capacity.is_some_and(|it| it.is_floor),
-            suggested_encoder_bits_per_second: report.encoder.filter(|it| !it.is_floor).map(|it| two_digits(it.smoothed_rate)),
+            suggested_encoder_bits_per_second: report
+                .encoder
+                .filter(|it| !it.is_floor)
+                .map(|it| two_digits(it.smoothed_rate)),
             encoder: report.encoder,
             waiting_bytes: report.buffered_bytes,
             redundancy: RedundancyFigures {

@@ -104,7 +104,8 @@ impl Watch {
                     "give it a file: --stats 1s,FILE",
                 ));
             }
-            self.stats = Some((StatsFile::open(&stats.target, "statistics", "--stats")?, Pace { each: stats.each, last }));
+            self.stats =
+                Some((StatsFile::open(&stats.target, "statistics", "--stats")?, Pace { each: stats.each, last }));
         }
         if args.metrics.is_none() && args.web.is_none() {
             return Ok(());
