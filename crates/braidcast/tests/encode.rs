@@ -44,6 +44,8 @@ fn what_cannot_be_is_refused() {
     ] {
         Test::new(args).run().says(2, &[words]);
     }
+    let file = Test::new("send a.bin --to 127.0.0.1:1 --on-rate true").file("a.bin", "no transport stream").run();
+    file.says(2, &["nothing to tell of a reliable stream"]);
     let both = Test::new("send a.ts --to 127.0.0.1:1 --rate-report - --json").file("a.ts", [0x47; 1880]).run();
     both.says(2, &["--rate-report would go to stdout"]);
 }

@@ -12,15 +12,15 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The program.
 const PROGRAM: &str = "braidcast-encode";
 /// How to have it.
 const HINT: &str =
     "`make gst` builds it and says which packages it needs; put it beside braidcast or into PATH (docs/encode.md)";
-/// Once its input is closed it has so long to end.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Once its input is closed it has so long to end, 10 ms.
+const PATIENCE: u32 = 200;
 
 /// The program at work; it is killed when this is dropped.
 pub(super) struct Encoder {
@@ -93,12 +93,14 @@ impl Encoder {
 }
 
 impl Drop for Encoder {
-    #[allow(clippy::disallowed_methods, reason = "another process has its own time")]
+    #[allow(clippy::disallowed_methods, reason = "it waits for another process at the very end")]
     fn drop(&mut self) {
-        let begun = Instant::now();
         // Its input is closed, so it ends by itself unless it hangs.
-        while !self.ended && begun.elapsed() < PATIENCE {
-            self.ended = !matches!(self.child.try_wait(), Ok(None));
+        for _ in 0..PATIENCE {
+            self.ended = self.ended || !matches!(self.child.try_wait(), Ok(None));
+            if self.ended {
+                break;
+            }
             std::thread::sleep(Duration::from_millis(10));
         }
         if !self.ended {

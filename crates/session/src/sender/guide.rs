@@ -1,6 +1,7 @@
 use super::{Phase, Sender};
 use crate::rate::{PathSample, RateLimits, RateReport, View};
 use braidcast_core::Instant;
+use braidcast_media::Unit;
 use braidcast_sctp::{Association, PathReport, PathState};
 
 impl Sender {
@@ -15,6 +16,14 @@ impl Sender {
     pub fn set_rate_limits(&mut self, limits: RateLimits) {
         if let Some(guide) = &mut self.guide {
             guide.set_limits(limits);
+        }
+    }
+
+    /// A unit comes in. Paths are looked at before it waits itself.
+    pub(super) fn look_at(&mut self, now: Instant, unit: &Unit) {
+        self.look_ahead(now);
+        if let Some(guide) = &mut self.guide {
+            guide.on_unit(now, unit.bytes.len(), unit.kind.is_video(), now.since(unit.first_captured));
         }
     }
 

@@ -203,11 +203,7 @@ impl Sender {
         if let Some(chooser) = &mut self.chooser {
             chooser.on_unit(now.since(unit.first_captured));
         }
-        // Before it waits itself.
-        self.look_ahead(now);
-        if let Some(guide) = &mut self.guide {
-            guide.on_unit(now, unit.bytes.len(), unit.kind.is_video(), now.since(unit.first_captured));
-        }
+        self.look_at(now, &unit);
         let (sequence, bytes) = (self.next_sequence, unit.bytes.len() as u64);
         let stream = tell::number(&self.identity);
         self.options.events.tell(now, stream, || {

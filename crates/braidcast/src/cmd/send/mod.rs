@@ -132,6 +132,12 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
             source.name()
         ));
     }
+    if reliable && (args.rate_report.is_some() || args.on_rate.is_some()) {
+        return Err(Failure::usage(
+            "--rate-report and --on-rate have nothing to tell of a reliable stream: nothing of it has to be there in time",
+            "leave them out, or send a live stream",
+        ));
+    }
     let links = Links::open(plans, Carrier::Udp, &mut driver, &live)?;
     let mut watch = Watch::open(&args.watch, command, &mut driver, Carried::Sctp)?;
     watch.open_figures(&args.figures, common.json.then_some("--json"), &live)?;
