@@ -149,8 +149,7 @@ impl Live {
             Phase::Start { best, stale } => {
                 let rate = self.rate.get();
                 let (best, stale) = if rate > 1.25 * best { (rate, 0) } else { (best, stale + u32::from(was_full)) };
-                // Nothing of ours stands in a queue while the application has too little to fill the window: that is the link's jitter.
-                let full = (was_full && path.queueing > self.target / 2) || stale >= 3;
+                let full = path.queueing > self.target / 2 || stale >= 3;
                 if full { Phase::Alone } else { Phase::Start { best, stale } }
             }
             Phase::Alone => match self.standing {
