@@ -162,7 +162,7 @@ impl Driver {
     }
 
     /// Waits for `fd` too: [`Wake::Input`] comes again and again for as long as it is ready, so read or write some of
-    /// it each time, or [`pause`](Self::pause). Regular files are always ready.
+    /// it each time, say that it is [`drained`](Self::drained), or [`pause`](Self::pause). Regular files are always ready.
     ///
     /// `fd` must stay open until [`unregister`](Self::unregister), and no other registered one may be the same.
     pub fn register(&mut self, fd: RawFd, direction: Direction) -> io::Result<InputId> {
@@ -179,6 +179,14 @@ impl Driver {
         };
         self.inputs.push(Some(Input { fd, interest, always_ready, paused: false, reported: false }));
         Ok(id)
+    }
+
+    /// Says that `id` was read or written until it would have blocked: epoll tells by itself when that changes, and need not be asked
+    /// anew, which saves a system call each time.
+    pub fn drained(&mut self, id: InputId) {
+        if let Some(input) = self.inputs.get_mut(id.0).and_then(Option::as_mut) {
+            input.reported = false;
+        }
     }
 
     /// Stops waiting for `id`, until [`resume`](Self::resume).

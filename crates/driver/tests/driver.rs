@@ -198,6 +198,23 @@ fn an_input_is_reported_until_it_is_read() {
 }
 
 #[test]
+fn a_drained_input_is_reported_when_there_is_more() {
+    let (mut driver, ..) = bound("127.0.0.1:0");
+    let (mut near, mut far) = UnixStream::pair().unwrap();
+    let input = driver.register(near.as_raw_fd(), Direction::Read).unwrap();
+    let mut byte = [0];
+    for _ in 0..3 {
+        far.write_all(b"a").unwrap();
+        let until = driver.now() + Duration::from_secs(5);
+        assert_eq!(driver.drive(&mut Idle, Some(until)).unwrap(), Wake::Input(input));
+        near.read_exact(&mut byte).unwrap();
+        driver.drained(input);
+    }
+    let until = driver.now() + Duration::from_millis(20);
+    assert_eq!(driver.drive(&mut Idle, Some(until)).unwrap(), Wake::Until);
+}
+
+#[test]
 fn a_regular_file_is_always_ready() {
     let (mut driver, ..) = bound("127.0.0.1:0");
     let file = std::fs::File::open("/proc/self/exe").unwrap();

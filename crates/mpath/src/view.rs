@@ -61,6 +61,8 @@ impl Delay {
 pub struct Waiting {
     /// Bytes that wait, the head included.
     pub bytes: usize,
+    /// Bytes of the first message that waits, or what is left of it.
+    pub head: usize,
     /// When the first that waits is of no use any more at the receiver; `None` for never.
     pub deadline: Option<Instant>,
     /// How important the first that waits is, as the send queues number it: 0 the most.

@@ -1,3 +1,4 @@
+use crate::load::Load;
 use crate::{Discard, Limits, Outlook, Priority, Refused, SendQueue, Tag, Why};
 use core::fmt;
 use core::time::Duration;
@@ -18,7 +19,8 @@ const fn taken_at(level: usize) -> f64 {
     match level {
         0 | INTRA => 6.0,
         CHAIN => 1.0,
-        _ => 0.85,
+        // In overload these wait for those that matter more, and more of such will come: what has hardly time enough is late then.
+        _ => 0.5,
     }
 }
 
@@ -43,6 +45,10 @@ pub(crate) const fn finished_at(level: usize) -> Option<f64> {
 /// that in lasting overload those go missing that nothing leans on, then the ends of groups, and what others lean on has the most time
 /// to be sent again. A frame that would come too late at the rate that the path delivers lets others go first, and so does what leans on a
 /// frame that waits. What leans on a frame that is lost goes when nothing else waits.
+///
+/// Where the frames that others lean on are by themselves [more than the path carries](Load), leaving out the small ones that none leans
+/// on would save little and show less: all of a group goes in its order, its end is lost, and what leans on a lost frame is not sent, so
+/// that the next group finds the path empty.
 #[derive(Debug)]
 pub(crate) struct ByWorth<M> {
     /// In the order in which they came, which is that of decoding.
@@ -52,6 +58,7 @@ pub(crate) struct ByWorth<M> {
     broken: Broken,
     /// The place of what goes next, as chosen when something last came or went.
     next: Option<usize>,
+    load: Load,
     limits: Limits,
 }
 
@@ -107,6 +114,7 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
             bytes: 0,
             broken: Broken::default(),
             next: None,
+            load: Load::default(),
             limits: Limits { messages: limits.messages.max(1), ..limits },
         }
     }
@@ -117,7 +125,9 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
 
     /// What matters first: a lower rank goes before a higher one.
     fn rank(&self, place: usize) -> usize {
-        self.level(place) + if self.waiting[place].hopeless { Priority::LEVELS } else { 0 }
+        let level = self.level(place);
+        let level = if self.load.is_excessive() { level.min(CHAIN) } else { level };
+        level + if self.waiting[place].hopeless { Priority::LEVELS } else { 0 }
     }
 
     fn time_for(bytes: usize, rate: f64) -> Duration {
@@ -182,11 +192,12 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
         self.broken.lose(level);
     }
 
-    /// Gives up what is late whatever goes before it.
+    /// Gives up what is late whatever goes before it, and what is not worth its room on the path.
     fn drop_late(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) {
         let mut place = 0;
         while let Some(entry) = self.waiting.get(place) {
-            if Self::in_time(&entry.tag, 0, kept_at(entry.tag.priority.index()), outlook) {
+            let of_use = !(entry.hopeless && self.load.is_excessive());
+            if of_use && Self::in_time(&entry.tag, 0, kept_at(entry.tag.priority.index()), outlook) {
                 place += 1;
             } else {
                 self.give_up(place, Why::Expired, gone);
@@ -200,7 +211,9 @@ impl<M: fmt::Debug + Send> SendQueue<M> for ByWorth<M> {
         if tag.len > self.limits.bytes {
             return Err(Refused::TooLarge(message));
         }
-        let hopeless = self.broken.next(tag.priority.index());
+        let level = tag.priority.index();
+        self.load.on_push(outlook.now, if level <= CHAIN { tag.len } else { 0 }, outlook.rate);
+        let hopeless = self.broken.next(level);
         self.waiting.push_back(Entry { tag, hopeless, message });
         self.bytes += tag.len;
         while self.waiting.len() > self.limits.messages || self.bytes > self.limits.bytes {
@@ -323,5 +336,42 @@ mod tests {
         let mut bench = bench(100);
         assert!(bench.push([frame(1, 1, 40), frame(2, 4, 60)]).is_empty());
         assert_eq!(bench.pop(), ["2 expired", "1"]);
+    }
+
+    /// Two seconds of P frames, each with a B frame, at 25 KB a second, over a path of `rate` bytes in a second that takes nothing yet.
+    fn loaded(rate: f64) -> Bench {
+        let mut bench = Bench::new(Method::ByWorth, Limits::NONE);
+        bench.outlook.rate = Some(rate);
+        for n in 0..60 {
+            let expiry = 40 * u64::from(n) + 500;
+            bench.push([frame(2 * n, 2, expiry), frame(2 * n + 1, 4, expiry)]);
+            bench.pop();
+            bench.pop();
+            bench.pass(40);
+        }
+        bench
+    }
+
+    #[test]
+    fn where_leaving_out_what_none_leans_on_is_not_enough_a_group_goes_in_its_order() {
+        let next = |rate| {
+            let mut bench = loaded(rate);
+            bench.push([frame(200, 4, 2900), frame(201, 2, 2900)]);
+            bench.pop()
+        };
+        assert_eq!(next(40_000.0), ["201"], "the P frames are 25 KB a second");
+        assert_eq!(next(20_000.0), ["200"]);
+    }
+
+    #[test]
+    fn what_leans_on_a_lost_frame_is_not_sent_where_the_next_group_needs_the_room() {
+        let said = |rate| {
+            let mut bench = loaded(rate);
+            bench.push([frame(200, 2, 2900)]);
+            bench.queue.on_lost(&frame(199, 2, 2890).1);
+            bench.pop()
+        };
+        assert_eq!(said(40_000.0), ["200"]);
+        assert_eq!(said(20_000.0), ["200 expired"]);
     }
 }

@@ -28,6 +28,7 @@ mod in_time;
 mod keep_alive;
 mod lifo;
 mod lifo_priority;
+mod load;
 mod message;
 mod method;
 mod never_discard;

@@ -22,7 +22,8 @@ pub struct SenderOptions {
     pub latency: Duration,
     /// Deliver everything, in order, however long it takes. Default: no.
     pub reliable: bool,
-    /// How lost packets are made up for without waiting a round trip, if the receiver takes redundancy. Default: not at all.
+    /// How lost packets are made up for without waiting a round trip, if the receiver takes redundancy. Default: as loss,
+    /// round trip and latency ask for, which over clean paths is not at all.
     pub redundancy: Redundancy,
     /// What would be late over the path that it is on goes over a second one too, as far as that has room. Default: no.
     pub reinject: bool,
@@ -77,7 +78,7 @@ impl Default for SenderOptions {
         Self {
             latency: Duration::from_millis(500),
             reliable: false,
-            redundancy: Redundancy::None,
+            redundancy: Redundancy::Auto,
             reinject: false,
             queue: Some(Method::ByWorth),
             scheduler: SchedulerKind::EarliestDelivery,
@@ -104,10 +105,11 @@ impl Default for SenderOptions {
 }
 
 impl SenderOptions {
-    /// The defaults of a reliable session, which has no deadlines to go by: Veno, which leaves room for others, and lowest delay.
+    /// The defaults of a reliable session, which has no deadlines to go by: Veno, which leaves room for others, lowest delay, and no
+    /// redundancy, as there is time to repeat.
     pub fn reliable() -> Self {
         let (scheduler, congestion) = (SchedulerKind::default(), Algorithm::Veno);
-        Self { reliable: true, scheduler, congestion, ..Self::default() }
+        Self { reliable: true, scheduler, congestion, redundancy: Redundancy::None, ..Self::default() }
     }
 
     /// SCTP as such a session has it.

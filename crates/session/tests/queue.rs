@@ -77,9 +77,9 @@ fn more_pictures_come_in_time_where_the_queue_decides_and_no_sound_is_lost() {
         };
         let without = tell("streams", shares(None, &links));
         let with = tell("by-worth", shares(Some((Method::ByWorth, QueueScope::Alone)), &links));
-        assert!(with[2] >= without[2] - 0.05 && with[3] >= without[3] - 0.02, "{name}: I and P frames");
-        // Where one network is bad a B frame in time is one of more than fit, and pictures are a little fewer.
-        assert!(with[5] >= without[5] - 0.05, "{name}: pictures shown");
+        assert!(with[2] >= without[2] - 0.05, "{name}: I frames");
+        // Where even I and P frames are too much, P frames at the end of a group give way to B frames at its beginning.
+        assert!(with[5] >= without[5] - 0.02, "{name}: pictures shown");
         shown = [shown[0] + without[5], shown[1] + with[5]];
     }
     assert!(shown[1] > shown[0], "pictures shown over all scenes: {shown:?}");

@@ -83,8 +83,9 @@ pub(crate) struct StreamArgs {
     pub(crate) queue: values::MaybeQueue,
     /// Redundancy that repairs losses if a repetition would come too late: none, auto (chosen from loss, round trip
     /// and latency; nothing on clean paths), or a code such as tetrys:10,9,200 (one packet of ten is redundancy)
-    #[arg(long, value_name = "CODE", default_value_t = Redundancy::None)]
-    pub(crate) fec: Redundancy,
+    /// [default: auto; with --reliable: none]
+    #[arg(long, value_name = "CODE")]
+    pub(crate) fec: Option<Redundancy>,
     /// Write what an encoder may make, a line of JSON each time: to a file or named pipe, - is stdout
     #[arg(long, value_name = "FILE|-", value_parser = values::stats_target)]
     pub(crate) rate_report: Option<StatsTarget>,

@@ -77,10 +77,13 @@ impl UdpInput {
 
     /// The next datagram, if one is there.
     pub(crate) fn receive(&self, buf: &mut [u8]) -> io::Result<Option<usize>> {
-        match self.0.recv(buf) {
-            Ok(len) => Ok(Some(len)),
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock || e.kind() == io::ErrorKind::Interrupted => Ok(None),
-            Err(e) => Err(e),
+        loop {
+            match self.0.recv(buf) {
+                Ok(len) => return Ok(Some(len)),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 //! (draft-ietf-ccwg-bbr-05 §2), Copa's way of telling a queue of others from its own (Arun, Balakrishnan, "Copa: Practical Delay-Based
 //! Congestion Control for the Internet", NSDI 2018, §2.2), and SCReAM's bound on queueing (RFC 8298 §4.1).
 
+use super::recent::RecentRate;
 use super::{Acked, Conditions, Controller, Setup, Signal};
 use braidcast_core::Instant;
 use core::time::Duration;
@@ -18,6 +19,10 @@ const EMPTY_EACH: Duration = Duration::from_secs(4);
 const EMPTYING_ROUNDS: u32 = 2;
 /// A longer queue than this is no aim; times computed from it stay within their type.
 const LONGEST_QUEUE: Duration = Duration::from_secs(60);
+/// Packets may stand in queues for such a share of the bound where the path's rate is steady, and for so much more for each unit by which
+/// it is not: a link whose rate rises would stand idle until the next acknowledgement.
+const STEADY: f64 = 0.4;
+const UNSTEADY: f64 = 1.7;
 /// The highest rate of so long at least is taken.
 const LEAST_SPAN: Duration = Duration::from_millis(200);
 /// Share of a window that a loss leaves beside others, as CUBIC's (RFC 9438 §4.6).
@@ -32,13 +37,16 @@ const KNOWN_FOR: Duration = Duration::from_secs(1);
 pub(super) struct Live {
     window: usize,
     mtu: usize,
-    /// How long packets of ours may stand in queues.
+    /// How long packets of ours may stand in queues at most.
+    bound: Duration,
+    /// How long they are to stand there, as steady as the path is.
     target: Duration,
     rate: DeliveryRate,
+    recent: RecentRate,
     phase: Phase,
     /// How much of `target` is used, 0.1 to 1: less where a short queue runs over.
     share: f64,
-    /// Rounds and time in which a longer queue than `target` stood, one after the other.
+    /// Rounds and time in which a queue of twice the bound stood, one after the other.
     standing: Option<(Instant, u32, usize)>,
     /// When the path's queue was last empty, and for how many rounds it has been emptied since.
     empty_at: Instant,
@@ -99,11 +107,14 @@ impl DeliveryRate {
 
 impl Live {
     pub(super) fn new(setup: &Setup) -> Self {
+        let bound = setup.queueing.min(LONGEST_QUEUE);
         Self {
             window: setup.initial.max(setup.mtu),
-            target: setup.queueing.min(LONGEST_QUEUE),
+            bound,
+            target: bound.mul_f64(STEADY),
             mtu: setup.mtu,
             rate: DeliveryRate::default(),
+            recent: RecentRate::default(),
             phase: Phase::Start { best: 0.0, stale: 0 },
             share: 1.0,
             standing: None,
@@ -139,7 +150,7 @@ impl Live {
             Some(rounds) => Some(rounds + 1),
             None => (matches!(self.phase, Phase::Alone) && now - self.empty_at >= EMPTY_EACH).then_some(0),
         };
-        if path.queueing > 2 * self.target {
+        if path.queueing > 2 * self.bound {
             let (_, rounds, _) = self.standing.get_or_insert((now, 0, self.window));
             *rounds += 1;
         } else {
@@ -149,7 +160,7 @@ impl Live {
             Phase::Start { best, stale } => {
                 let rate = self.rate.get();
                 let (best, stale) = if rate > 1.25 * best { (rate, 0) } else { (best, stale + u32::from(was_full)) };
-                let full = path.queueing > self.target / 2 || stale >= 3;
+                let full = path.queueing > self.bound / 2 || stale >= 3;
                 if full { Phase::Alone } else { Phase::Start { best, stale } }
             }
             Phase::Alone => match self.standing {
@@ -186,18 +197,20 @@ impl Controller for Live {
         }
         let before = self.window();
         self.timed_out &= !acked.was_full;
+        let recent = self.recent.on_delivered(path.now, acked.bytes, acked.was_full);
+        self.target = self.bound.mul_f64((STEADY + UNSTEADY * self.recent.spread()).min(1.0));
         let span = path.srtt.map_or(Duration::ZERO, |srtt| 2 * srtt).max(LEAST_SPAN);
         if let Some(sample) = acked.rate {
             self.rate.observe(path.now, sample.rate(), sample.app_limited, span);
             if path.queueing > self.target * 3 / 2 && self.rate.latest < self.rate.get() {
-                // The path delivers what it can, and that has become less.
-                self.rate.set(path.now, self.rate.latest);
+                // The path delivers what it can, and that has become less. What it delivers at the moment is not: a fade is over.
+                self.rate.set(path.now, self.rate.latest.max(recent).min(self.rate.get()));
             }
         }
-        if acked.rtt.is_some_and(|rtt| rtt <= path.base_rtt + self.target / 8) {
-            (self.empty_at, self.emptying) = (path.now, None);
-        }
         if acked.ends_round {
+            if path.queueing <= self.bound / 8 {
+                (self.empty_at, self.emptying) = (path.now, None);
+            }
             self.on_round(path, acked.was_full);
         }
         match self.phase {
@@ -220,7 +233,7 @@ impl Controller for Live {
     fn on_lost(&mut self, path: &Conditions<'_>, lost: &Signal) {
         if let Phase::Beside { check_at, .. } = self.phase
             && lost.new_round
-            && path.queueing > self.target
+            && path.queueing > self.bound
         {
             self.window = ((self.window as f64 * KEPT) as usize).max(4 * path.mtu);
             self.phase = Phase::Beside { lost: true, check_at };

@@ -7,6 +7,7 @@
 mod algorithm;
 mod cubic;
 mod live;
+mod recent;
 mod reno;
 mod scream;
 mod standard;

@@ -11,14 +11,16 @@ const SILENT: Duration = Duration::from_millis(50);
 /// Of the paths with room, the one whose packet is expected to arrive first, if that is early enough: a packet that gets lost there can
 /// come in time once more. Else it waits for a quicker path that is full, if all that waits would be through over that one sooner
 /// (earliest completion first: Lim, Nahum, Towsley, Gibbens, "ECF: An MPTCP Path Scheduler to Manage Heterogeneous Paths", CoNEXT 2017,
-/// §4), or in time while this one loses packets.
+/// §4), or in time while this one loses packets, or if the rest of the message would be late over this path and in time over that one.
 #[derive(Debug)]
 pub(super) struct EarliestDelivery;
 
 impl EarliestDelivery {
+    /// From here to the receiver. A path whose answer is overdue, by more than round trips differ (as RFC 9260 §6.3.1 C3 reckons), is
+    /// expected to take as much longer.
     fn delay(path: &PathView) -> Duration {
         // An unmeasured path is tried at once: only traffic can measure it.
-        path.forward_delay.map_or(Duration::ZERO, |delay| delay.mean)
+        path.forward_delay.map_or(Duration::ZERO, |delay| delay.mean + path.silent.saturating_sub(4 * delay.deviation))
     }
 
     /// When all that waits would be through over `path`, from now on.
@@ -44,6 +46,14 @@ impl EarliestDelivery {
         let through = Self::all_through(other, view.waiting.bytes).is_some_and(|all| view.now + 2 * all < deadline);
         through && path.loss_rate > TRUSTED && view.now + srtt + srtt / 4 + Self::delay(other) >= deadline
     }
+
+    /// Whether the rest of the message, sent over `path`, would be late, but not all of it over `other`: the end of a large frame
+    /// belongs to the quicker path.
+    fn is_late(view: &View<'_>, path: &PathView, other: &PathView) -> bool {
+        let Some(deadline) = view.waiting.deadline else { return false };
+        let in_time = || Self::all_through(other, view.waiting.head).is_some_and(|all| view.now + all < deadline);
+        view.now + Self::delay(path) >= deadline && in_time()
+    }
 }
 
 impl Scheduler for EarliestDelivery {
@@ -58,7 +68,7 @@ impl Scheduler for EarliestDelivery {
             // With half as much time again: waiting for every small gain leaves the slow path idle (decision 19).
             let through =
                 || Self::all_through(it, view.waiting.bytes).is_some_and(|all| all * 3 / 2 <= Self::delay(path));
-            quicker && (through() || Self::is_last_chance(view, path, it))
+            quicker && (through() || Self::is_last_chance(view, path, it) || Self::is_late(view, path, it))
         };
         (!view.paths.iter().enumerate().any(better)).then_some(index)
     }

@@ -97,6 +97,39 @@ fn a_slow_path_helps_where_it_is_quicker_than_waiting() {
     );
 }
 
+/// The end of a large frame waits for the quick path where it would be late over the slow one, and only there.
+#[test]
+fn the_end_of_a_frame_goes_over_the_path_that_brings_it_in_time() {
+    let mut scheduler = SchedulerKind::EarliestDelivery.scheduler();
+    let quick = PathView { active: true, rate: Some(1e6), ..path(false, Some(20)) };
+    let slow = PathView { active: true, rate: Some(1e6), ..path(true, Some(300)) };
+    let mut pick = |quick, head, deadline| {
+        let deadline = Some(Instant::from_millis(deadline));
+        // Far more waits behind it.
+        let waiting = Waiting { bytes: 500_000, head, deadline, ..Waiting::default() };
+        scheduler.pick(&View { now: Instant::ZERO, paths: &[quick, slow], waiting })
+    };
+    assert_eq!(pick(quick, 30_000, 160), Some(1), "there after 150 ms");
+    assert_eq!(pick(quick, 30_000, 140), None, "there after 40 ms over the quick one");
+    assert_eq!(pick(quick, 200_000, 140), Some(1), "late over both");
+}
+
+/// What should have been answered and was not may be gone: the path is expected to go on as it does.
+#[test]
+fn a_path_whose_answer_is_overdue_is_left_for_another() {
+    let mut scheduler = SchedulerKind::EarliestDelivery.scheduler();
+    let ms = Duration::from_millis;
+    let other = PathView { active: true, ..path(true, Some(120)) };
+    let mut pick = |silent, deviation| {
+        let forward_delay = Some(Delay { mean: ms(30), deviation: ms(deviation) });
+        let overdue = PathView { active: true, silent: ms(silent), forward_delay, ..path(true, Some(60)) };
+        scheduler.pick(&view(&[overdue, other]))
+    };
+    assert_eq!(pick(0, 0), Some(0));
+    assert_eq!(pick(40, 0), Some(1), "70 ms instead of 60");
+    assert_eq!(pick(40, 10), Some(0), "its round trips differ by as much");
+}
+
 /// A scheduler with state, as one outside of this crate could be: each path gets bytes in proportion to its rate.
 #[derive(Debug, Default)]
 struct ByRate {

@@ -40,12 +40,12 @@ impl Open {
     fn waiting_data(&self) -> Waiting {
         let waiting =
             Waiting { bytes: self.queue.waiting_bytes(), peer_room: self.ledger.peer_room(), ..Waiting::default() };
-        if let Some((key, _)) = self.queue.peek() {
+        if let Some((key, head)) = self.queue.peek() {
             let message = self.queue.get(key);
-            return Waiting { deadline: message.expiry(), priority: message.priority.index() as u8, ..waiting };
+            return Waiting { head, deadline: message.expiry(), priority: message.priority.index() as u8, ..waiting };
         }
         match self.queue.front().and_then(|front| front.head()) {
-            Some(tag) => Waiting { deadline: tag.expiry, priority: tag.priority.get(), ..waiting },
+            Some(tag) => Waiting { head: tag.len, deadline: tag.expiry, priority: tag.priority.get(), ..waiting },
             None => waiting,
         }
     }
@@ -126,7 +126,7 @@ impl Open {
             chunk.map_or(waiting, |chunk| {
                 let message = queue.get(chunk.piece().message);
                 let (deadline, priority) = (message.expiry(), message.priority.index() as u8);
-                Waiting { bytes: chunk.len(), deadline, priority, ..waiting }
+                Waiting { bytes: chunk.len(), head: chunk.len(), deadline, priority, ..waiting }
             })
         };
         let targets = ledger.repeats().filter_map(|(origin, priority, tsn)| {

@@ -338,7 +338,8 @@ impl Path {
 
     /// What the controller is to know, with `in_flight` bytes out.
     fn conditions<'a>(&self, now: Instant, in_flight: usize, siblings: Siblings<'a>) -> Conditions<'a> {
-        let base_rtt = self.queueing.base().unwrap_or_default();
+        // Of the way round by which `queued` is measured.
+        let base_rtt = if self.detoured { self.detour.base() } else { self.queueing.base() }.unwrap_or_default();
         let (mtu, srtt, queueing) = (self.unit(), self.rtt.srtt(), self.queued());
         Conditions { now, mtu, in_flight, srtt, queueing, base_rtt, loss_rate: self.loss_rate, siblings }
     }

@@ -150,7 +150,7 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
     let defaults = if reliable { SenderOptions::reliable() } else { SenderOptions::default() };
     let options = SenderOptions {
         latency: args.latency,
-        redundancy: args.fec,
+        redundancy: args.fec.unwrap_or(defaults.redundancy),
         queue: args.queue.0,
         scheduler: args.scheduler.unwrap_or(defaults.scheduler),
         selection: args.path,

@@ -35,6 +35,8 @@ pub(super) struct Source {
     /// Set while the driver waits for the input; files are read whenever there is room.
     token: Option<InputId>,
     paused: bool,
+    /// Datagrams were read until there was none.
+    drained: bool,
     play: Play,
     units: Input,
     /// A unit for which there was no room.
@@ -97,6 +99,7 @@ impl Source {
             token: reader.register(driver)?,
             reader,
             paused: false,
+            drained: false,
             play: if reliable { Play::Freely } else { Play::AsItComes(Throttle::new()) },
             units: Input::new(if reliable { Format::Plain } else { Format::Auto }, framing),
             stuck: None,
@@ -269,6 +272,7 @@ impl Source {
     fn read_datagram(&mut self, now: Instant) -> Outcome<bool> {
         let Reader::Udp(socket) = &self.reader else { return Ok(false) };
         let len = socket.receive(&mut self.buf).map_err(|e| broken(&self.name, &e))?;
+        self.drained = len.is_none();
         if len.is_some() {
             self.last_read = now;
         }
@@ -321,6 +325,11 @@ impl Source {
             let done = if wanted { driver.resume(token) } else { driver.pause(token) };
             done.map_err(|e| broken(&self.name, &e))?;
             self.paused = !wanted;
+        }
+        if std::mem::take(&mut self.drained)
+            && let Some(token) = self.token
+        {
+            driver.drained(token);
         }
         Ok(())
     }
