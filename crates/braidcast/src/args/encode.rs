@@ -66,7 +66,7 @@ fn element(text: &str) -> Result<String, String> {
 fn size(text: &str) -> Result<(u32, u32), String> {
     let wrong = || format!("'{text}' is no size: write two even numbers of 16 to 8192, such as 1280x720");
     let (width, height) = text.split_once('x').ok_or_else(wrong)?;
-    let side = |text: &str| text.parse().ok().filter(|side: &u32| (16..=8192).contains(side) && side % 2 == 0);
+    let side = |text: &str| text.parse().ok().filter(|side: &u32| (16..=8192).contains(side) && side.is_multiple_of(2));
     Ok((side(width).ok_or_else(wrong)?, side(height).ok_or_else(wrong)?))
 }
 

@@ -15,14 +15,8 @@ pub(crate) fn rate_interval(text: &str) -> Result<Duration, String> {
 }
 
 /// What an encoder is able to make, bit/s.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct RateRange(pub(crate) RateLimits);
-
-impl Default for RateRange {
-    fn default() -> Self {
-        Self(RateLimits::default())
-    }
-}
 
 impl fmt::Display for RateRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,7 +28,7 @@ impl fmt::Display for RateRange {
 /// So many bit/s as they are typed.
 fn in_words(rate: u64) -> String {
     let units = [(1_000_000, "mbit"), (1_000, "kbit")];
-    let whole = units.into_iter().find(|(unit, _)| rate >= *unit && rate % unit == 0);
+    let whole = units.into_iter().find(|(unit, _)| rate >= *unit && rate.is_multiple_of(*unit));
     whole.map_or_else(|| format!("{rate}bit"), |(unit, name)| format!("{}{name}", rate / unit))
 }
 
