@@ -45,8 +45,10 @@ const LONGEST: f64 = 10.0;
 const GONE: f64 = 0.5;
 /// The rate for people follows with this time constant, s.
 const SMOOTH: f64 = 2.0;
-/// An encoder that uses less of its rate says nothing of what more would do.
-const USED: f64 = 0.6;
+/// An encoder that uses less of its rate says nothing of what more would do. x264 with a buffer of one picture uses half of little.
+const USED: f64 = 0.35;
+/// The rate is no more than so many times what is known to be carried, or comes in.
+const MOST: f64 = 2.5;
 /// Frames that wait; beyond, the next one is not worth encoding.
 const MOST_WAITING: u32 = 2;
 
@@ -234,7 +236,7 @@ impl RateGuide {
         };
         // Where the latency is short there is less room for what turns out to be too much.
         let room = (self.latency.as_secs_f64() / 0.5).clamp(0.2, 1.0);
-        let most = 1.5 * carried.max(input) + 64_000.0;
+        let most = MOST * carried.max(input) + 64_000.0;
         let grown = (self.rate * (growth * room * dt).exp()).min(most);
         self.rate = self.limits.clamp(grown.max(self.rate));
     }
