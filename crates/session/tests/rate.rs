@@ -75,7 +75,9 @@ fn nothing_is_asked_that_the_encoder_cannot_do() {
     let limits = RateLimits { least: 500_000, greatest: 2_000_000 };
     let wide = run(20, None, limits, &[link("8mbit", 30)]);
     let all = |scene: &Scene| encoder(scene).told.iter().map(|(_, told)| *told).collect::<Vec<_>>();
-    assert!(all(&wide).iter().all(|told| told.rate <= 2e6 && told.next_frame_bits <= 100_000 && !told.below_least));
+    for told in all(&wide) {
+        assert!(told.rate <= 2e6 && told.next_frame_bits <= 100_000 && !told.below_least, "{told:?}");
+    }
     assert!(all(&wide).last().unwrap().is_floor, "nothing has limited it");
     told(&wide, (8, 20), (1.99, 2.01));
     let narrow = run(20, None, limits, &[link("300kbit", 30)]);

@@ -49,6 +49,8 @@ const SMOOTH: f64 = 2.0;
 const USED: f64 = 0.35;
 /// The rate is no more than so many times what is known to be carried, or comes in.
 const MOST: f64 = 2.5;
+/// Too much has waited for so many looks in a row, a fifth of a second: it is not how a stream begins.
+const LASTING: u32 = 10;
 /// Frames that wait; beyond, the next one is not worth encoding.
 const MOST_WAITING: u32 = 2;
 
@@ -287,7 +289,7 @@ impl RateGuide {
             video_rate: video.round(),
             smoothed_rate: self.smoothed.round(),
             is_floor: self.full.is_none_or(|(at, _)| now.since(at) > path::FULL_OF_LATE),
-            below_least: self.full.is_some() && SHARE * carried < self.limits.least() && self.over > 0,
+            below_least: self.full.is_some() && SHARE * carried < self.limits.least() && self.over >= LASTING,
             waiting_ms: (self.lag * 1e4).round() / 10.0,
             waiting_frames,
             frame_interval_ms: (interval * 1e4).round() / 10.0,
