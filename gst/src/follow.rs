@@ -11,6 +11,16 @@ pub(crate) enum Profile {
     Quality,
 }
 
+impl Profile {
+    /// The size of the rate-control buffer, ms.
+    pub(crate) const fn buffer_ms(self, fps: i32) -> i32 {
+        match self {
+            Self::Live => (1000 + fps - 1) / fps,
+            Self::Quality => 1000,
+        }
+    }
+}
+
 /// What was said so long ago counts no more.
 const STALE: Duration = Duration::from_secs(1);
 /// A smaller change of the rate is not worth setting.
@@ -62,14 +72,6 @@ impl Follower {
     pub(crate) fn first(&mut self) -> u64 {
         self.set = (1_000_000.0_f64).clamp(self.limits.0, self.limits.1) / self.overhead;
         self.set as u64
-    }
-
-    /// The size of the rate-control buffer, ms.
-    pub(crate) fn buffer_ms(&self) -> u32 {
-        match self.profile {
-            Profile::Live => (1000.0 / self.fps).ceil() as u32,
-            Profile::Quality => 1000,
-        }
     }
 
     /// So many bytes came out of the encoder and of the multiplexer until now; once for each picture.
@@ -129,7 +131,7 @@ mod tests {
     fn the_very_next_picture_is_as_large_as_it_may_be() {
         let mut it = Follower::new(Profile::Live, 30, (100_000, 6_000_000));
         it.first();
-        assert_eq!(it.buffer_ms(), 34);
+        assert_eq!((Profile::Live.buffer_ms(30), Profile::Quality.buffer_ms(30)), (34, 1000));
         let rate = |bits: u64| (bits as f64 * 30.0 / OVERHEAD) as u64;
         assert_eq!(it.next(ms(0), Some((allowed(130_000), ms(0)))), Verdict::Encode(Some(rate(130_000))));
         assert_eq!(it.next(ms(33), Some((allowed(131_000), ms(33)))), Verdict::Encode(None), "hardly another one");

@@ -113,12 +113,13 @@ fn description(args: &Args, input: &Input, parser: &str, first: u64) -> String {
         ("x264enc", Profile::Live) => format!(
             "x264enc name=encoder tune=zerolatency speed-preset=veryfast intra-refresh=true key-int-max={fps} bitrate={} vbv-buf-capacity={}",
             first / 1000,
-            (1000 + fps - 1) / fps
+            args.profile.buffer_ms(fps)
         ),
         ("x264enc", Profile::Quality) => format!(
-            "x264enc name=encoder tune=zerolatency speed-preset=veryfast key-int-max={} bitrate={} vbv-buf-capacity=1000",
+            "x264enc name=encoder tune=zerolatency speed-preset=veryfast key-int-max={} bitrate={} vbv-buf-capacity={}",
             2 * fps,
-            first / 1000
+            first / 1000,
+            args.profile.buffer_ms(fps)
         ),
         (other, _) => format!("{other} name=encoder"),
     };

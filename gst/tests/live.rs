@@ -32,9 +32,9 @@ impl Running {
         let mut path = Path::new(ENCODER).parent().unwrap().as_os_str().to_owned();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
-        let child =
-            Command::new(program).args(args.split_whitespace()).arg("--json").env("PATH", path).stdout(Stdio::piped());
-        Self(child.spawn().unwrap())
+        let mut command = Command::new(program);
+        command.args(args.split_whitespace()).arg("--json").env("PATH", path).stdout(Stdio::piped());
+        Self(command.spawn().unwrap())
     }
 
     /// Ctrl-C.
@@ -127,7 +127,12 @@ fn what_is_missing_is_said_with_what_to_do() {
         ("test --size 7x7", "1280x720"),
     ];
     for (args, words) in cases {
-        let ran = Command::new(ENCODER).args(args.split_whitespace()).stdin(Stdio::piped()).output().unwrap();
+        let mut command = Command::new(ENCODER);
+        command.args(args.split_whitespace()).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // Its end would end the program.
+        let _stdin = child.stdin.take();
+        let ran = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&ran.stderr);
         assert!(!ran.status.success() && said.contains(words), "{args}: {said}");
     }
