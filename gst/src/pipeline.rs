@@ -59,6 +59,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
             return Err(needs::missing(element));
         }
     }
+    Dial::check(&args.encoder)?;
     let mut follower = Follower::new(args.profile, args.fps, args.rate_range);
     let first = follower.first();
     let shared = Arc::new(Shared {
@@ -180,12 +181,21 @@ struct Dial {
 }
 
 impl Dial {
+    /// Whether the encoder `name` has a rate at all, before anything is made of it.
+    fn check(name: &str) -> Result<(), String> {
+        let element =
+            gst::ElementFactory::make(name).build().map_err(|e| format!("cannot make the element {name}: {e}"))?;
+        Self::of(&element, name)?;
+        let follows = element.find_property("bitrate").is_some_and(|spec| spec.flags().bits() & WHILE_PLAYING != 0);
+        if !follows {
+            eprintln!("warning: {name} does not say that its bitrate can change while it runs; it may not follow");
+        }
+        Ok(())
+    }
+
     fn of(encoder: &gst::Element, name: &str) -> Result<Self, String> {
         let hint = "hint: `--encoder` takes one whose `bitrate` can change while it runs, such as x264enc, openh264enc, vah264enc or nvh264enc";
         let spec = encoder.find_property("bitrate").ok_or_else(|| format!("{name} has no property bitrate\n{hint}"))?;
-        if spec.flags().bits() & WHILE_PLAYING == 0 {
-            eprintln!("warning: {name} does not say that its bitrate can change while it runs; it may not follow");
-        }
         let in_bits = name == "openh264enc" || name.starts_with("avenc_") || name.starts_with("omx");
         let greatest =
             match (spec.downcast_ref::<gst::glib::ParamSpecUInt>(), spec.downcast_ref::<gst::glib::ParamSpecInt>()) {
