@@ -1,5 +1,5 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
-.PHONY: help demo test quick msrv miri deny reference book dist dist-test call field bench lab lint fuzz fuzz-smoke soak chaos gst encode format check clippy unit docs
+.PHONY: help demo test quick msrv miri deny reference book dist dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst encode format check clippy unit docs new-cases
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -28,6 +28,7 @@ help:
 	@echo "make field   live video beside other tools over the same emulated links, and beside what foresight could do (tools/field.sh)"
 	@echo "make bench   speed and CPU beside other protocols, in one run"
 	@echo "make lab     all experiments, beside published values and ns-2's; then the report lab-report.html"
+	@echo "make lab-check  every claim on fewer and shorter runs, in ten minutes; fails where a verdict is another one than in crates/lab/verdicts.toml"
 	@echo "make lint    formatting, layers, licences and clippy only"
 	@echo "make msrv    compiles with the oldest Rust that Cargo.toml promises"
 	@echo "make miri    the kernels' tests under Miri (nightly compiler)"
@@ -54,6 +55,7 @@ test:
 	$(call step,building the tests)
 	cargo test --locked --workspace --no-run --quiet
 	@tools/beside.sh '$(MAKE) --no-print-directory docs fuzz-smoke' '$(MAKE) --no-print-directory unit'
+	@$(MAKE) --no-print-directory new-cases
 	$(call step,all passed)
 
 # The protocols over the simulator; parsers, codes, queues; what the command line takes, refuses and prints.
@@ -105,6 +107,16 @@ unit: export PROPTEST_RNG_SEED ?= 1
 unit:
 	$(call step,tests)
 	cargo test --locked --workspace
+
+# Cases that nobody tried before, for NEW_CASES seconds: the seed is the clock's. One that fails is printed with the line that repeats it.
+NEW_CASES ?= 45
+new-cases: export SOAK_PROFILE := test
+new-cases: export SOAK_CASES := 40
+new-cases: export SOAK_TESTS := --package braidcast-sctp --package braidcast-dccp --package braidcast-queue --package braidcast-fec --package braidcast-session \
+	--test properties --test options --test codes --test recovery
+new-cases:
+	$(call step,new random cases for $(NEW_CASES) s)
+	@tools/soak.sh $(NEW_CASES)
 
 # Binaries and a Debian package in target/dist.
 dist:
@@ -159,6 +171,13 @@ lab:
 	@tools/setup.sh lab
 	cargo run --locked --release --quiet --package braidcast -- lab run all --runs 10
 	cargo run --locked --release --quiet --package braidcast -- lab report
+
+# The verdicts that are expected; after a change that is meant, make lab-check-update, and say in the commit why.
+lab-check:
+	cargo run --locked --release --quiet --package braidcast -- lab check
+
+lab-check-update:
+	cargo run --locked --release --quiet --package braidcast -- lab check --update
 
 fuzz-smoke:
 	$(call step,fuzz: $(FUZZ_SMOKE) s for each target)

@@ -28,6 +28,7 @@ help! {
     tunnel_server: "tunnel server --help",
     lab: "lab --help",
     lab_run: "lab run --help",
+    lab_check: "lab check --help",
     lab_clip: "lab clip --help",
     demo: "demo --help",
     key: "key --help",

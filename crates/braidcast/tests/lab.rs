@@ -61,6 +61,41 @@ fn a_clip_is_made_of_a_recording_and_of_nothing_else() {
     Test::new("lab clip").run().says(2, &["FILE"]);
 }
 
+/// Two runs of five seconds, of an experiment with one claim.
+const EXPECTED: &str = "[sctp-loss]\nruns = 2\nduration = \"5s\"\nclaims = []\n";
+
+#[test]
+fn a_verdict_that_is_another_one_fails_with_the_line_that_runs_it_again() {
+    let check = |list: &str, command: &str| Test::new(command).file("list.toml", list).run();
+    let ran = check(EXPECTED, "lab check --list list.toml --json --quiet");
+    ran.says(1, &["changed", "--update"]);
+    let document = ran.json();
+    let changed = &document["changed"][0];
+    assert_eq!((&changed["experiment"], &changed["expected"]), (&"sctp-loss".into(), &serde_json::Value::Null));
+    assert_eq!(changed["again"], "braidcast lab run sctp-loss --runs 6 --seed 1001 --duration 5s");
+    let (claim, found) = (changed["claim"].as_str().unwrap(), changed["found"].as_str().unwrap());
+    let right = EXPECTED.replace("[]", &format!("[[{found:?}, {claim:?}]]"));
+    let ran = check(&right, "lab check sctp-loss --list list.toml --quiet");
+    ran.says(0, &[]);
+    assert!(ran.out().contains("1 claims of 1 experiments: 0 changed"), "{}", ran.out());
+    let other = if found == "refuted" { "confirmed" } else { "refuted" };
+    let wrong = EXPECTED.replace("[]", &format!("[[{other:?}, {claim:?}]]"));
+    let ran = check(&wrong, "lab check --list list.toml --quiet");
+    ran.says(1, &["a verdict has changed"]);
+    assert!(ran.out().contains(&format!("was {other}, is {found}")), "{}", ran.out());
+}
+
+#[test]
+fn a_list_that_is_none_is_refused() {
+    Test::new("lab check --list gone.toml").run().says(2, &["cannot read gone.toml", "crates/lab/verdicts.toml"]);
+    let check = |list: &str, names: &str| {
+        Test::new(&format!("lab check {names} --list list.toml")).file("list.toml", list).run()
+    };
+    check(&EXPECTED.replace("= 2", "= 1"), "").says(2, &["list.toml: [sctp-loss]", "a single run has no verdict"]);
+    check(EXPECTED, "fairness").says(2, &["list.toml has no [fairness]"]);
+    check("nonsense", "").says(2, &["list.toml:1", "lab check --update"]);
+}
+
 #[test]
 fn ctrl_c_keeps_what_is_done() {
     let dir = tempfile::tempdir().unwrap();

@@ -3,6 +3,7 @@
 //! A [`Scenario`] is a TOML file (`scenarios/`) that names the code of an [`Experiment`](experiment::Experiment); a
 //! [`Job`] runs its points over seeds and gives [`Results`](results::Results). `docs/lab.md` says how to write both.
 
+pub mod check;
 pub mod clip;
 pub mod experiment;
 pub mod host;

@@ -65,6 +65,7 @@ mod tests {
             ci95: None,
             n: 1,
             published: None,
+            table: None,
             ns2: None,
             source: String::new(),
             values: Vec::new(),

@@ -65,9 +65,10 @@ impl<'a> References<'a> {
         scenario.references.iter().map(|reference| Table::read(reference, scenario)).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The value of `metric` at `point`, if somebody has one.
-    pub(crate) fn value(&self, against: Against, point: &Point, metric: &str) -> Option<f64> {
-        self.0.iter().filter(|table| table.reference.against == against).find_map(|table| table.value(point, metric))
+    /// The value of `metric` at `point` and the table that it stands in, if somebody has one.
+    pub(crate) fn value(&self, against: Against, point: &Point, metric: &str) -> Option<(f64, &str)> {
+        let mut of_them = self.0.iter().filter(|table| table.reference.against == against);
+        of_them.find_map(|table| Some((table.value(point, metric)?, table.name())))
     }
 }
 
@@ -112,6 +113,11 @@ impl<'a> Table<'a> {
             }
         }
         Ok(table)
+    }
+
+    fn name(&self) -> &str {
+        let stem = self.reference.file.strip_suffix(".csv").unwrap_or(&self.reference.file);
+        self.reference.table.as_deref().unwrap_or(stem)
     }
 
     fn column(&self, name: &str) -> Option<usize> {
@@ -182,7 +188,7 @@ rate = { column = "kBps", factor = 8 }
         let references = References(vec![table]);
         let points = scenario.points().unwrap();
         assert!(points.iter().all(|point| references.value(Against::Published, point, metric).is_none()));
-        points.iter().map(|point| references.value(Against::Ns2, point, metric)).collect()
+        points.iter().map(|point| Some(references.value(Against::Ns2, point, metric)?.0)).collect()
     }
 
     #[test]

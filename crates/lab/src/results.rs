@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+pub use crate::scenario::Found;
+
 /// The values of the swept parameters, by name.
 pub type Params = BTreeMap<String, Value>;
 
@@ -28,6 +30,9 @@ pub struct Row {
     pub n: u32,
     /// The value that the source publishes.
     pub published: Option<f64>,
+    /// The published table that `published` stands in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<String>,
     /// The value that ns-2 gives.
     pub ns2: Option<f64>,
     /// Document, section and figure of the experiment.
@@ -67,6 +72,22 @@ pub enum Outcome {
     /// The confidence intervals do not tell.
     #[serde(rename = "not distinguishable")]
     NotDistinguishable,
+    /// There is no interval: a single run, or none at its points.
+    #[serde(rename = "no verdict")]
+    NoVerdict,
+}
+
+impl Outcome {
+    /// Its name in results.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Confirmed => "confirmed",
+            Self::Refuted => "refuted",
+            Self::Mixed => "mixed",
+            Self::NotDistinguishable => "not distinguishable",
+            Self::NoVerdict => "no verdict",
+        }
+    }
 }
 
 /// A claim of the source and what the runs say about it.
@@ -104,6 +125,34 @@ pub struct Difference {
     pub theirs: f64,
     /// Why, written by a person; none is a gap that the report shows.
     pub reason: Option<String>,
+    /// How the reason was found; none if there is none.
+    #[serde(default)]
+    pub found: Option<Found>,
+    /// The command, or the switch, that shows the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<String>,
+}
+
+/// A published table: how many of its values ours are near to, how the others are explained, and what became of the claims about
+/// what it shows.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Table {
+    /// Source and number, such as `SBPN table 5.3`.
+    pub name: String,
+    /// Values that rows stand beside.
+    pub rows: usize,
+    /// Of those, within 15 %.
+    pub near: usize,
+    /// Farther off, for a reason that a run shows.
+    pub traced: usize,
+    /// Farther off, for a reason that follows from numbers or an equation.
+    pub arithmetic: usize,
+    /// Farther off, and nobody found why.
+    pub unknown: usize,
+    /// Farther off, and no reason stands for that point and size.
+    pub unexplained: usize,
+    /// What became of each claim that compares values of it.
+    pub claims: Vec<Outcome>,
 }
 
 /// What kind of picture a plot is.
@@ -168,6 +217,9 @@ pub struct Results {
     pub verdicts: Vec<Verdict>,
     /// Rows far from their references.
     pub differences: Vec<Difference>,
+    /// The published tables that rows stand beside.
+    #[serde(default)]
+    pub tables: Vec<Table>,
     /// Pictures to draw.
     pub plots: Vec<Plot>,
     /// Runs that failed, each with why and the command that runs it again.

@@ -278,6 +278,7 @@ impl<'a> Job<'a> {
         };
         let verdicts = judge::verdicts(scenario, &placed, &look_inside);
         let differences = judge::differences(scenario, &placed);
+        let tables = judge::tables(scenario, &placed, &verdicts, &differences);
         let rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
         let plots = match &scenario.plots[..] {
             [] => plots::without_asking(&rows, &series),
@@ -297,6 +298,7 @@ impl<'a> Job<'a> {
             series,
             verdicts,
             differences,
+            tables,
             plots,
             lost_runs,
         }
@@ -314,6 +316,7 @@ impl<'a> Job<'a> {
             let all = done.iter().flat_map(|measures| &measures.metrics).filter(|metric| metric.name == name);
             let values: Vec<f64> = all.map(|metric| metric.value).collect();
             let (mean, ci95) = mean_ci95(&values);
+            let published = self.references.value(Against::Published, point, name);
             Row {
                 experiment: self.scenario.name.clone(),
                 variant: point.variant.clone(),
@@ -323,8 +326,9 @@ impl<'a> Job<'a> {
                 mean,
                 ci95,
                 n: values.len() as u32,
-                published: self.references.value(Against::Published, point, name),
-                ns2: self.references.value(Against::Ns2, point, name),
+                published: published.map(|(value, _)| value),
+                table: published.map(|(_, table)| table.to_owned()),
+                ns2: self.references.value(Against::Ns2, point, name).map(|(value, _)| value),
                 source: self.scenario.source.clone(),
                 values: if values.len() == self.runs as usize { values } else { Vec::new() },
             }

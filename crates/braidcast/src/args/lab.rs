@@ -20,8 +20,32 @@ pub(crate) enum LabCommand {
     Run(LabRunArgs),
     /// Make one HTML page of all results
     Report(LabReportArgs),
+    /// Run few and short runs, and tell which verdicts are others than in a list
+    Check(LabCheckArgs),
     /// Make a clip, sizes and times of frames, of a recording, for `live` experiments
     Clip(LabClipArgs),
+}
+
+/// `braidcast lab check`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+A verdict that is another one is tried again with three times the seeds, and has changed if it is another one then, too.
+Exit status 1 if one has changed.
+
+Examples:
+  braidcast lab check
+  braidcast lab check cmt-loss fairness
+  braidcast lab check cmt-loss --update")]
+pub(crate) struct LabCheckArgs {
+    /// Experiments of the list [default: all]
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// The list of verdicts
+    #[arg(long, value_name = "FILE", default_value = "crates/lab/verdicts.toml")]
+    pub(crate) list: PathBuf,
+    /// Write the verdicts into the list
+    #[arg(long)]
+    pub(crate) update: bool,
 }
 
 /// `braidcast lab clip`.

@@ -4,11 +4,11 @@ use maud::{Markup, html};
 
 use super::number::{difference_pct, percent, short};
 use super::params::{labels, sentence};
-use crate::results::{Difference, Outcome, Results, Verdict};
+use crate::results::{Difference, Found, Outcome, Results, Verdict};
 
 /// All outcomes, in the order in which badges stand.
-pub(super) const OUTCOMES: [Outcome; 4] =
-    [Outcome::Confirmed, Outcome::Refuted, Outcome::Mixed, Outcome::NotDistinguishable];
+pub(super) const OUTCOMES: [Outcome; 5] =
+    [Outcome::Confirmed, Outcome::Refuted, Outcome::Mixed, Outcome::NotDistinguishable, Outcome::NoVerdict];
 
 /// Class, sign and words of an outcome; the sign tells it without colour.
 fn appearance(outcome: Outcome) -> (&'static str, &'static str, &'static str) {
@@ -17,6 +17,7 @@ fn appearance(outcome: Outcome) -> (&'static str, &'static str, &'static str) {
         Outcome::Refuted => ("refuted", "✗", "refuted"),
         Outcome::Mixed => ("mixed", "◐", "mixed"),
         Outcome::NotDistinguishable => ("undecided", "≈", "not distinguishable"),
+        Outcome::NoVerdict => ("undecided", "–", "no verdict"),
     }
 }
 
@@ -48,36 +49,62 @@ pub(super) fn claims(verdicts: &[Verdict]) -> Markup {
     }
 }
 
-/// Differences without a reason.
+/// Differences that no reason stands for.
 pub(super) fn unexplained(results: &Results) -> usize {
-    results.differences.iter().filter(|d| d.reason.is_none()).count()
+    of_kind(results, None)
 }
 
-/// The large differences, those that share a reason together; those without one first.
+/// Differences whose reason was found in this way; none for those without one.
+pub(super) fn of_kind(results: &Results, found: Option<Found>) -> usize {
+    results.differences.iter().filter(|d| how(d) == found).count()
+}
+
+/// How the reason was found: nobody knows what an older file does not say.
+fn how(d: &Difference) -> Option<Found> {
+    d.found.or_else(|| d.reason.as_ref().map(|_| Found::Unknown))
+}
+
+/// How a reason was found, in a word.
+fn kind(found: Option<Found>) -> &'static str {
+    match found {
+        Some(Found::Traced) => "traced",
+        Some(Found::Arithmetic) => "arithmetic",
+        Some(Found::Unknown) => "unknown",
+        None => "unexplained",
+    }
+}
+
+/// The large differences, those that share a reason together; those without one first, then those of which nobody knows why.
 pub(super) fn differences(results: &Results) -> Markup {
-    let mut reasons: Vec<Option<&str>> = Vec::new();
+    let mut reasons: Vec<(Option<Found>, Option<&str>, Option<&str>)> = Vec::new();
+    let of = |d: &Difference| (how(d), d.reason.clone(), d.shown.clone());
     for difference in &results.differences {
-        if !reasons.contains(&difference.reason.as_deref()) {
-            reasons.push(difference.reason.as_deref());
+        let reason = (how(difference), difference.reason.as_deref(), difference.shown.as_deref());
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
         }
     }
-    reasons.sort_by_key(Option::is_some);
+    reasons.sort_by_key(|(found, reason, _)| (reason.is_some(), *found != Some(Found::Unknown)));
     html! {
         @if !reasons.is_empty() {
             h3 { "Differences above 15 %" }
-            @for reason in reasons {
+            @for (found, reason, shown) in reasons {
                 div.difference {
                     @match reason {
-                        Some(reason) => p { (reason) },
-                        None => p.missing { "No reason is given." },
+                        Some(reason) => p { strong { (kind(found)) } ": " (reason) },
+                        None => p.missing { "No reason is given for these points and sizes." },
                     }
+                    @if let Some(shown) = shown { p.quiet { "Shown by: " code { (shown) } } }
                     div.wide { table {
                         thead { tr {
                             th { "metric" } th { "variant" } th { "at" } th { "against" }
                             th.number { "ours" } th.number { "theirs" } th.number { "difference" }
                         } }
                         tbody {
-                            @for d in results.differences.iter().filter(|d| d.reason.as_deref() == reason) { (row(d)) }
+                            @for d in results.differences.iter().filter(|d| {
+                                let (its_found, its_reason, its_shown) = of(d);
+                                (its_found, its_reason.as_deref(), its_shown.as_deref()) == (found, reason, shown)
+                            }) { (row(d)) }
                         }
                     } }
                 }

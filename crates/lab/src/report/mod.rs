@@ -9,6 +9,7 @@ mod findings;
 mod number;
 mod panel;
 mod params;
+mod published;
 mod rows;
 mod scale;
 mod tables;
@@ -17,9 +18,9 @@ mod tests;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use self::findings::{OUTCOMES, badge, unexplained};
+use self::findings::{OUTCOMES, badge, of_kind, unexplained};
 use self::number::short;
-use crate::results::Results;
+use crate::results::{Found, Outcome, Results};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -48,7 +49,7 @@ pub fn html(results: &[Results]) -> String {
                     h1 { "Braidcast lab report" }
                     p { (overview(results)) }
                 }
-                @if !results.is_empty() { (summary(results, &ids)) }
+                @if !results.is_empty() { (published::tables(results)) (summary(results, &ids)) }
                 main { @for (results, id) in results.iter().zip(&ids) { (experiment(results, id, most_points)) } }
             }
         }
@@ -78,14 +79,25 @@ fn overview(results: &[Results]) -> String {
     let mut versions: Vec<&str> = results.iter().map(|r| r.version.as_str()).collect();
     versions.sort_unstable();
     versions.dedup();
-    let sum = |of: fn(&Results) -> usize| results.iter().map(of).sum();
+    let sum = |of: &dyn Fn(&Results) -> usize| results.iter().map(of).sum::<usize>();
+    let outcome = |outcome: Outcome| sum(&|r| r.verdicts.iter().filter(|v| v.outcome == outcome).count());
+    let found = |found| sum(&|r| of_kind(r, found));
     format!(
-        "{}, {}, {} above 15 % ({} without a reason), {}. Braidcast {}.",
+        "{}; {}: {} confirmed, {} refuted, {} mixed, {} not distinguishable, {} without a verdict; {} above 15 %: {} traced, {} by arithmetic, \
+         {} unknown, {} unexplained; {}. Braidcast {}.",
         counted(results.len(), "experiment"),
-        counted(sum(|r| r.verdicts.len()), "claim"),
-        counted(sum(|r| r.differences.len()), "difference"),
-        sum(unexplained),
-        counted(sum(|r| r.lost_runs.len()), "lost run"),
+        counted(sum(&|r| r.verdicts.len()), "claim"),
+        outcome(Outcome::Confirmed),
+        outcome(Outcome::Refuted),
+        outcome(Outcome::Mixed),
+        outcome(Outcome::NotDistinguishable),
+        outcome(Outcome::NoVerdict),
+        counted(sum(&|r| r.differences.len()), "difference"),
+        found(Some(Found::Traced)),
+        found(Some(Found::Arithmetic)),
+        found(Some(Found::Unknown)),
+        found(None),
+        counted(sum(&|r| r.lost_runs.len()), "lost run"),
         versions.join(", "),
     )
 }
@@ -101,7 +113,7 @@ fn summary(results: &[Results], ids: &[String]) -> Markup {
                 td.number data-label="differences above 15 %" {
                     (results.differences.len())
                     @if unexplained(results) > 0 {
-                        " " span.missing { "(" (unexplained(results)) " without a reason)" }
+                        " " span.missing { "(" (unexplained(results)) " unexplained)" }
                     }
                 }
                 td.number.far[!results.lost_runs.is_empty()] data-label="lost runs" { (results.lost_runs.len()) }

@@ -1,9 +1,14 @@
 //! What a scenario says of its own variants, parameters and metrics must be there.
 
+use super::value::Settings;
 use super::wrong::{Places, Wrong, did_you_mean};
-use super::{Column, Scenario};
+use super::{Claim, Column, Found, Names, Scenario, Value};
+use crate::judge;
 use crate::results::{PlotKind, Results};
 use std::collections::BTreeSet;
+
+/// Where names of a kind are looked up.
+type Look<'a> = dyn Fn(Part<'_>, &str, &str) -> Result<(), Wrong> + 'a;
 
 /// What a `[[claim]]`, `[[difference]]`, `[[reference]]` or `[[plot]]` is called in messages, and its places.
 type Part<'a> = (&'static str, &'a Places);
@@ -27,23 +32,51 @@ impl Scenario {
         };
         for claim in &self.claims {
             let part = ("[[claim]]", &claim.places);
-            variant(part, "higher", &claim.higher)?;
-            variant(part, "lower", &claim.lower)?;
+            for (key, names) in [("higher", &claim.higher), ("lower", &claim.lower)] {
+                if names.is_empty() {
+                    let what = format!("the [[claim]] compares nothing: {key} is an empty list");
+                    return Err(Wrong::new(claim.places.of(key), what, "name a variant, or several"));
+                }
+                names.iter().try_for_each(|name| variant(part, key, name))?;
+            }
             claim.at.keys().try_for_each(|name| param(part, "where", name))?;
-            if let Some([least, most]) = claim.factor.filter(|[least, most]| least > most) {
-                let what = format!("no factor is between {least} and {most}");
-                return Err(Wrong::new(claim.places.of("factor"), what, format!("write [{most}, {least}]")));
+            for (key, range) in [("factor", claim.factor), ("by", claim.by)] {
+                if let Some([least, most]) = range.filter(|[least, most]| least > most) {
+                    let what = format!("no {key} is between {least} and {most}");
+                    return Err(Wrong::new(claim.places.of(key), what, format!("write [{most}, {least}]")));
+                }
             }
             if let Some(margin) = claim.margin.filter(|margin| !(*margin > 0.0 && *margin <= 1.0)) {
                 let what = format!("{margin} is no share of what the lower one has");
                 let mend = "write a number above 0 and at most 1, such as 0.98 for not below 98 %";
                 return Err(Wrong::new(claim.places.of("margin"), what, mend));
             }
+            self.check_links(claim)?;
+            check_quotes(part, "reason", &claim.reason, &variant, &param)?;
         }
         for it in &self.differences {
             let part = ("[[difference]]", &it.places);
-            it.variant.iter().try_for_each(|name| variant(part, "variant", name))?;
+            it.variant.iter().flat_map(Names::iter).try_for_each(|name| variant(part, "variant", name))?;
             it.at.keys().try_for_each(|name| param(part, "where", name))?;
+            for point in &it.points {
+                let mut inner = point.variant.iter().flat_map(Names::iter);
+                inner.try_for_each(|name| variant(part, "points", name))?;
+                point.at.keys().try_for_each(|name| param(part, "points", name))?;
+                check_extent(part, point.ratio, point.by)?;
+            }
+            let outside = it.ratio.is_some() || it.by.is_some();
+            if it.points.is_empty() {
+                check_extent(part, it.ratio, it.by)?;
+            } else if outside {
+                let what = "the [[difference]] says how far both for all of its points and for some";
+                return Err(Wrong::new(it.places.of("points"), what, "leave ratio and by, or points, out"));
+            }
+            if it.found == Found::Traced && it.shown.as_ref().is_none_or(|shown| shown.trim().is_empty()) {
+                let what = "the [[difference]] was traced, but nothing shows it";
+                let mend = "say in `shown` the command or the switch that shows it, or write found = \"unknown\"";
+                return Err(Wrong::new(it.places.of("found"), what, mend));
+            }
+            check_quotes(part, "text", &it.text, &variant, &param)?;
         }
         for it in &self.references {
             let part = ("[[reference]]", &it.places);
@@ -68,6 +101,38 @@ impl Scenario {
         Ok(())
     }
 
+    /// Those that a claim compares stand on the same links, but for what the claim is about.
+    fn check_links(&self, claim: &Claim) -> Result<(), Wrong> {
+        let of = |names: &Names| {
+            let variants = self.variants.iter().filter(|it| names.has(&it.name));
+            variants.map(|it| &it.settings).collect::<Vec<_>>()
+        };
+        let (higher, lower) = (of(&claim.higher), of(&claim.lower));
+        let both = || higher.iter().flat_map(|high| lower.iter().map(move |low| (high, low)));
+        let value = |key: &str, variant: &Settings| -> Option<Value> {
+            variant.get(key).or_else(|| self.settings.get(key)).map(|it| it.value.clone())
+        };
+        let differ = |key: &str| both().any(|(high, low)| value(key, high) != value(key, low));
+        let is_of =
+            |key: &str, part: &str| key.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let keys = both().flat_map(|(high, low)| high.0.iter().chain(&low.0)).map(|it| it.key.as_str());
+        let keys: BTreeSet<&str> =
+            keys.filter(|key| is_of(key, "link") || is_of(key, "network")).filter(|key| differ(key)).collect();
+        if let Some(key) = keys.iter().find(|key| !claim.varies.iter().any(|part| is_of(key, part))) {
+            let what = format!("the [[claim]] compares variants on different links: they differ in {key}");
+            let mend =
+                format!("compare variants on the same links, or, if the claim is about that, add varies = [\"{key}\"]");
+            return Err(Wrong::new(claim.places.of(""), what, mend));
+        }
+        match claim.varies.iter().find(|part| !keys.iter().any(|key| is_of(key, part))) {
+            Some(part) => {
+                let what = format!("the [[claim]] lets '{part}' vary, in which its variants do not differ");
+                Err(Wrong::new(claim.places.of("varies"), what, "leave it out"))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// What claims, reasons, references and plots say of metrics and curves that are not in `results`, which must be those
     /// of every point: a metric can be known by its name only once it was measured.
     pub(crate) fn unmeasured(&self, results: &Results) -> Vec<Wrong> {
@@ -79,7 +144,16 @@ impl Scenario {
         let mut wrong = Vec::new();
         wrong.extend(self.claims.iter().filter_map(|it| metric(("[[claim]]", &it.places), "metric", &it.metric)));
         let differences = self.differences.iter();
-        wrong.extend(differences.filter_map(|it| metric(("[[difference]]", &it.places), "metric", &it.metric)));
+        wrong.extend(differences.flat_map(|it| {
+            let inner = it.points.iter().flat_map(|point| &point.metric);
+            let names = [&it.metric].into_iter().chain(inner).flat_map(Names::iter);
+            names.filter_map(move |name| metric(("[[difference]]", &it.places), "metric", name)).collect::<Vec<_>>()
+        }));
+        let reasons = self.claims.iter().map(|it| ("[[claim]]", &it.places, "reason", &it.reason));
+        let texts = self.differences.iter().map(|it| ("[[difference]]", &it.places, "text", &it.text));
+        for (part, places, key, text) in reasons.chain(texts) {
+            wrong.extend(judge::quotes(text).flatten().filter_map(|quote| metric((part, places), key, quote.metric)));
+        }
         for it in &self.references {
             let part = ("[[reference]]", &it.places);
             wrong.extend(it.metrics.keys().filter_map(|name| metric(part, &format!("metrics.{name}"), name)));
@@ -93,6 +167,44 @@ impl Scenario {
         }
         wrong
     }
+}
+
+/// How far a [[difference]] is: ours over theirs, or ours less theirs, to one side.
+fn check_extent((part, places): Part<'_>, ratio: Option<[f64; 2]>, by: Option<[f64; 2]>) -> Result<(), Wrong> {
+    let wrong = |key, what: String, mend| Err(Wrong::new(places.of(key), what, mend));
+    let (key, [least, most], equal) = match (ratio, by) {
+        (Some(ratio), None) => ("ratio", ratio, 1.0),
+        (None, Some(by)) => ("by", by, 0.0),
+        _ => {
+            let mend = "write ratio = [LEAST, MOST] for ours over theirs, or by = [LEAST, MOST] for ours less theirs";
+            return wrong("", format!("the {part} does not say how far ours are off"), mend);
+        }
+    };
+    if least > most {
+        return wrong(key, format!("no {key} is between {least} and {most}"), "write the lesser one first");
+    }
+    if least <= equal && most >= equal {
+        let mend = "say on which side ours are; points on both sides need a reason for each";
+        return wrong(key, format!("a {key} from {least} to {most} holds {equal}, where there is no difference"), mend);
+    }
+    Ok(())
+}
+
+/// What a reason quotes are variants and parameters that there are.
+fn check_quotes(part: Part<'_>, key: &str, text: &str, variant: &Look<'_>, param: &Look<'_>) -> Result<(), Wrong> {
+    for quote in judge::quotes(text) {
+        let quote = quote.map_err(|nonsense| {
+            let what = format!("the {} quotes '{{{nonsense}}}', which means nothing", part.0);
+            Wrong::new(
+                part.1.of(key),
+                what,
+                "write {METRIC | VARIANT}, {METRIC | A - B} or {METRIC | VARIANT | NAME=VALUE; …}",
+            )
+        })?;
+        quote.variants().try_for_each(|name| variant(part, key, name))?;
+        quote.at.keys().try_for_each(|name| param(part, key, name))?;
+    }
+    Ok(())
 }
 
 fn known((part, places): Part<'_>, key: &str, kind: &str, name: &str, known: &[&str]) -> Result<(), Wrong> {

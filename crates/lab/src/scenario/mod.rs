@@ -3,6 +3,7 @@
 mod check;
 mod dccp;
 mod file;
+mod findings;
 mod flow;
 mod keys;
 mod link;
@@ -13,6 +14,7 @@ mod tcp;
 mod value;
 mod wrong;
 
+pub use findings::{Claim, Extent, Found, KnownDifference, Names};
 pub use flow::{Agent, FlowSpec, Traffic};
 pub use link::LinkSpec;
 pub use live::LiveSpec;
@@ -20,6 +22,7 @@ pub use network::{NetworkSpec, Wrap};
 pub use value::{Setting, Settings, Value};
 pub use wrong::{Places, Wrong};
 
+pub(crate) use findings::Compared;
 pub(crate) use wrong::did_you_mean;
 
 use link::Traces;
@@ -102,57 +105,6 @@ pub struct Variant {
 /// At which points something holds: the values of parameters; a list means any of them.
 pub type Where = BTreeMap<String, Value>;
 
-/// `[[claim]]`: an order that the source claims.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Claim {
-    /// The claim in words.
-    pub text: String,
-    /// Where it is made; the scenario's source if left out.
-    pub source: Option<String>,
-    /// Of which metric.
-    pub metric: String,
-    /// The metric of the lower one, where it is another: what was measured against what a model says.
-    pub lower_metric: Option<String>,
-    /// The variant whose value is claimed to be the higher one.
-    pub higher: String,
-    /// The variant whose value is claimed to be the lower one.
-    pub lower: String,
-    /// At which points.
-    #[serde(default, rename = "where")]
-    pub at: Where,
-    /// Between which factors the higher value is of the lower one, on the average over the points.
-    pub factor: Option<[f64; 2]>,
-    /// The higher one need only not be below this share of the lower one: above 0, at most 1.
-    pub margin: Option<f64>,
-    /// Why it came out as it did.
-    #[serde(default)]
-    pub reason: String,
-    /// Where its keys stand.
-    #[serde(skip)]
-    pub places: Places,
-}
-
-/// `[[difference]]`: why values are far from a reference.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct KnownDifference {
-    /// Which metric.
-    pub metric: String,
-    /// Which variant; all if left out.
-    pub variant: Option<String>,
-    /// At which points.
-    #[serde(default, rename = "where")]
-    pub at: Where,
-    /// Which reference.
-    pub against: Against,
-    /// The reason.
-    pub text: String,
-    /// Where its keys stand.
-    #[serde(skip)]
-    pub places: Places,
-}
-
 /// Whose values ours are compared with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -181,6 +133,8 @@ pub struct Reference {
     pub against: Against,
     /// The file: an embedded one by its name, or one beside the scenario.
     pub file: String,
+    /// What the table is called where it is published; the file's name if left out.
+    pub table: Option<String>,
     /// The column that names the variant, if there is one.
     pub variant: Option<String>,
     /// What the file calls our variants, where the names differ.
@@ -319,6 +273,7 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("ecmt-choices.toml"),
     embedded!("ecmt-fairness.toml"),
     embedded!("sbpn-loss.toml"),
+    embedded!("sbpn-baseline.toml"),
     embedded!("sbpn-congestion.toml"),
     embedded!("sbpn-faster-restart.toml"),
     embedded!("sbpn-lifo.toml"),

@@ -1,5 +1,6 @@
 //! `braidcast lab`: experiments by name.
 
+mod check;
 mod clip;
 mod inside;
 mod progress;
@@ -18,6 +19,7 @@ pub(super) fn run(args: &LabArgs, common: &Common) -> Outcome {
         LabCommand::List => list(common),
         LabCommand::Run(args) => run::run(args, common),
         LabCommand::Report(args) => store::report(args, common),
+        LabCommand::Check(args) => check::run(args, common),
         LabCommand::Clip(args) => clip::run(args),
     }
 }

@@ -4,7 +4,7 @@ use crate::failure::Outcome;
 use crate::out::style::Style;
 use crate::out::table::{Table, Tone};
 use crate::out::text;
-use braidcast_lab::results::{Outcome as Verdict, Results, Row};
+use braidcast_lab::results::{Found, Outcome as Verdict, Results, Row};
 use console::{Term, measure_text_width};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -22,20 +22,23 @@ pub(super) fn print(results: &Results, kept: Option<&PathBuf>) -> Outcome {
     text::print(&tables(&results.rows, width, style))?;
     for verdict in &results.verdicts {
         let outcome = match verdict.outcome {
-            Verdict::Confirmed => "confirmed".to_owned(),
-            Verdict::Refuted => style.red("refuted"),
-            Verdict::Mixed => style.yellow("mixed"),
-            Verdict::NotDistinguishable => style.yellow("not distinguishable"),
+            Verdict::Confirmed => verdict.outcome.words().to_owned(),
+            Verdict::Refuted => style.red(verdict.outcome.words()),
+            Verdict::Mixed | Verdict::NotDistinguishable | Verdict::NoVerdict => style.yellow(verdict.outcome.words()),
         };
         text::print(&format!("\n{outcome}: {}\n  {}", verdict.claim, verdict.evidence))?;
         if !verdict.reason.is_empty() {
             text::print(&format!("  {}", verdict.reason.replace('\n', " ")))?;
         }
     }
-    let (far, open) = (results.differences.len(), results.differences.iter().filter(|it| it.reason.is_none()).count());
+    let count = |found| results.differences.iter().filter(|it| it.found == found).count();
+    let (traced, arithmetic) = (count(Some(Found::Traced)), count(Some(Found::Arithmetic)));
+    let (far, unknown, open) = (results.differences.len(), count(Some(Found::Unknown)), count(None));
     let compared = results.rows.iter().any(|row| row.published.is_some() || row.ns2.is_some());
     let differences = if compared {
-        format!("{far} values are more than 15 % from a reference, {open} of them without a reason; ")
+        format!(
+            "{far} values are more than 15 % from a reference: {traced} traced, {arithmetic} by arithmetic, {unknown} unknown, {open} unexplained; "
+        )
     } else {
         String::new()
     };

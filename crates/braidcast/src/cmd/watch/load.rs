@@ -161,6 +161,13 @@ impl Load {
         Some(Carried { rate: sum / count + shared, is_floor: last.capacity_is_floor })
     }
 
+    /// What an encoder should make in all, bit/s, two digits of it; `None` while no path was full, so that nothing limits it.
+    pub(crate) fn suggestion(&self) -> Option<f64> {
+        let (_, last) = self.moments.back()?;
+        let capacity = self.capacity().filter(|_| !last.all_floors)?;
+        Some(two_digits(capacity.rate * (1.0 - RESERVE)))
+    }
+
     /// What is wrong now, if there is an overload.
     pub(crate) fn words(&self) -> Option<String> {
         let (input, capacity) = (self.input()?, self.capacity()?);
@@ -203,7 +210,7 @@ fn in_words(comes: &str, carry: &str, input: f64, capacity: f64) -> String {
 }
 
 /// `rate` to two digits, the rest left out.
-pub(super) fn two_digits(rate: f64) -> f64 {
+fn two_digits(rate: f64) -> f64 {
     if rate < 1.0 {
         return 0.0;
     }
@@ -236,11 +243,13 @@ mod tests {
     fn too_much_is_said_with_what_to_do_and_said_again_when_it_is_over() {
         let mut load = Load::default();
         assert_eq!(run(&mut load, 0, 10, 3_000_000, 3_900_000.0, 0), []);
+        assert_eq!(load.suggestion(), None, "nothing says how much the paths carry");
         let words = "what comes in is 6.40 Mbit/s, the paths carry about 3.90 Mbit/s: lower the encoder to 3.50 Mbit/s";
         // The mean of the last five seconds has to rise first.
         let said = run(&mut load, 10, 40, 6_400_000, 3_900_000.0, 12);
         assert_eq!(said.len(), 2, "at once and after half a minute: {said:?}");
         assert_eq!(said[1], Advice::Overload(words.into()));
+        assert_eq!(load.suggestion(), Some(3_500_000.0));
         let said = run(&mut load, 50, 30, 3_000_000, 3_900_000.0, 0);
         assert_eq!(said, [Advice::Over("the paths carry what comes in again".into())]);
         let summary = load.summary().unwrap();

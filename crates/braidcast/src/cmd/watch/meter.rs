@@ -1,7 +1,7 @@
 //! From a session's reports, one after another, to figures of what happened in between.
 
 use super::figures::{Health, KindCounts, KindFigures, PathFigures, RedundancyFigures, StreamFigures};
-use super::load::{Load, two_digits};
+use super::load::Load;
 use crate::out::json::round;
 use crate::out::session::End;
 use crate::out::units;
@@ -69,10 +69,7 @@ impl Meter {
             delivered_bits_per_second: self.load.delivered().filter(|_| sends).map(f64::round),
             capacity_bits_per_second: capacity.map(|it| it.rate.round()),
             capacity_is_floor: capacity.is_some_and(|it| it.is_floor),
-            suggested_encoder_bits_per_second: report
-                .encoder
-                .filter(|it| !it.is_floor)
-                .map(|it| two_digits(it.smoothed_rate)),
+            suggested_encoder_bits_per_second: self.load.suggestion().filter(|_| sends),
             encoder: report.encoder,
             waiting_bytes: report.buffered_bytes,
             redundancy: RedundancyFigures {

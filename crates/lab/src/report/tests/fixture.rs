@@ -23,6 +23,7 @@ pub(super) fn row(variant: &str, params: Params, metric: (&str, &str), mean: f64
         ci95,
         n: 10,
         published: None,
+        table: None,
         ns2: None,
         source: String::new(),
         values: Vec::new(),
@@ -50,6 +51,7 @@ pub(super) fn empty(name: &str) -> Results {
         series: Vec::new(),
         verdicts: Vec::new(),
         differences: Vec::new(),
+        tables: Vec::new(),
         plots: Vec::new(),
         lost_runs: Vec::new(),
     }
@@ -110,6 +112,8 @@ fn rtt_asymmetry() -> Results {
                     ours,
                     theirs: ns2,
                     reason: (queue == 20 || i % 3 == 0).then(|| reason.into()),
+                    found: None,
+                    shown: None,
                 });
             }
         }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use self::fixture::{empty, params, plot, realistic, row};
 use super::html;
-use crate::results::{Difference, Outcome, PlotKind, Results, Row, Series, Verdict};
+use crate::results::{Difference, Found, Outcome, PlotKind, Results, Row, Series, Verdict};
 
 /// Few results with something of each kind.
 fn small() -> Results {
@@ -39,6 +39,8 @@ fn small() -> Results {
             ours: 1301.7,
             theirs: 1000.0,
             reason,
+            found: None,
+            shown: None,
         });
     }
     results
@@ -148,6 +150,8 @@ fn what_others_wrote_stays_text() {
         ours: 1.0,
         theirs: 2.0,
         reason: Some(evil.into()),
+        found: Some(Found::Traced),
+        shown: Some(evil.into()),
     });
     results.plots.push(plot(evil, PlotKind::Line, evil, evil));
     let page = plotted(results);
@@ -188,8 +192,8 @@ fn odd_values_make_a_page_too() {
 #[test]
 fn what_is_missing_is_said() {
     let page = html(&[small()]);
-    assert!(page.contains("No reason is given."));
-    assert!(page.contains("(1 without a reason)"));
+    assert!(page.contains("No reason is given for these points and sizes."));
+    assert!(page.contains("(1 unexplained)"));
     let bare = Results { plots: vec![plot("Bare", PlotKind::Line, "speed", "x")], ..empty("bare") };
     assert!(html(&[bare]).contains("Nothing to draw: no values of speed."));
 }
