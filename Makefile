@@ -1,5 +1,5 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
-.PHONY: help demo test quick msrv miri deny reference book dist dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos format check clippy unit docs new-cases
+.PHONY: help demo test quick msrv miri deny reference book dist dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst encode format check clippy unit docs new-cases
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -32,6 +32,7 @@ help:
 	@echo "make lint    formatting, layers, licences and clippy only"
 	@echo "make msrv    compiles with the oldest Rust that Cargo.toml promises"
 	@echo "make miri    the kernels' tests under Miri (nightly compiler)"
+	@echo "make gst     the encoder's program for \`braidcast encode\`, beside braidcast in target/release; make encode tests it over emulated networks"
 	@echo "make dist    a Debian package and a tarball in target/dist; make dist-test installs it in a clean Debian"
 	@echo "make book    the manual as HTML in target/book (mdBook)"
 	@echo "make reference  writes the manual's generated page anew"
@@ -72,6 +73,7 @@ format:
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo fmt --manifest-path benches/peers/Cargo.toml --check
+	cargo fmt --manifest-path gst/Cargo.toml --check
 
 check:
 	$(call step,layers and file sizes)
@@ -140,6 +142,20 @@ call:
 	@tools/setup.sh demo
 	@tools/clip.sh target/demo/clip.mp4
 	cargo test --locked --package braidcast --test call -- --ignored --nocapture
+
+# A workspace of its own, as it needs GStreamer's libraries.
+gst:
+	@tools/setup.sh gst
+	cargo build --locked --release --manifest-path gst/Cargo.toml --target-dir target/gst
+	@mkdir -p target/release && cp target/gst/release/braidcast-encode target/release/
+	@echo 'target/release/braidcast-encode is there: `cargo build --release` puts braidcast beside it; else copy it beside braidcast'
+
+# x264 over emulated networks, some two minutes.
+encode:
+	@tools/setup.sh gst
+	cargo build --locked --package braidcast
+	cargo fmt --manifest-path gst/Cargo.toml --check
+	BRAIDCAST=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/braidcast cargo test --locked --manifest-path gst/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/gst -- --nocapture
 
 # Half an hour without peers, two hours with all of them.
 field:

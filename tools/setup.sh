@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing on Debian for: tools/setup.sh test | demo | bench | fuzz | soak | dist
+# Installs what is missing on Debian for: tools/setup.sh test | demo | bench | fuzz | soak | dist | gst
 # Looks first, so that it is silent and quick where everything is there. Says what it is about to install, and asks on a terminal.
 # BRAIDCAST_INSTALL=yes does not ask, BRAIDCAST_INSTALL=no installs nothing. The default toolchain of rustup is never changed.
 set -euo pipefail
@@ -72,6 +72,16 @@ look_for_packages() {
             has ip && has python3 || { want iproute2; want python3; }
         fi
         ;;
+    gst)
+        # GStreamer's headers for the encoder's program, and the elements that it uses; x264enc is in "ugly".
+        has pkg-config || want pkg-config
+        has gst-inspect-1.0 || want gstreamer1.0-tools
+        has ffprobe || want ffmpeg
+        if ! { pkg-config --exists gstreamer-1.0; } 2>/dev/null; then want libgstreamer1.0-dev; fi
+        for plugins in base good bad ugly; do
+            [ -e "/usr/share/doc/gstreamer1.0-plugins-$plugins" ] || want "gstreamer1.0-plugins-$plugins"
+        done
+        ;;
     dist)
         # For a static binary: docs/install.md names the target of rustup.
         has dpkg-deb || want dpkg
@@ -127,7 +137,7 @@ look_for_rust() {
     rustup component add rustfmt clippy
 }
 
-purpose=${1:?usage: tools/setup.sh test | demo | bench | fuzz | soak | dist}
+purpose=${1:?usage: tools/setup.sh test | demo | bench | fuzz | soak | dist | gst}
 look_for_packages "$purpose"
 [ ${#packages[@]} = 0 ] || install_packages
 look_for_rust "$purpose"

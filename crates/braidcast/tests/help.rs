@@ -17,6 +17,7 @@ macro_rules! help {
 help! {
     top: "--help",
     send: "send --help",
+    encode: "encode --help",
     receive: "receive --help",
     emulate: "emulate --help",
     perf: "perf --help",

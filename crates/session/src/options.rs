@@ -2,6 +2,7 @@
 
 use crate::identity::Identity;
 use crate::mapping::STREAMS;
+use crate::rate::RateLimits;
 use crate::receiver::Permit;
 use crate::redundancy::Redundancy;
 use braidcast_core::events::Tracer;
@@ -66,6 +67,8 @@ pub struct SenderOptions {
     pub name: String,
     /// Bytes of all that is sent, if that is known. Default: `None`.
     pub size: Option<u64>,
+    /// The rates that the encoder is able to make ([`Sender::rate_report`](crate::Sender::rate_report)). Default: 100 kbit/s to 50 Mbit/s.
+    pub encoder: RateLimits,
     /// Who is told of what happens inside, in the transport too. Default: nobody.
     pub events: Tracer,
 }
@@ -95,6 +98,7 @@ impl Default for SenderOptions {
             identity: None,
             name: String::new(),
             size: None,
+            encoder: RateLimits::default(),
             events: Tracer::default(),
         }
     }

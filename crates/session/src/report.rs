@@ -1,5 +1,6 @@
 //! What a session has done, as plain data.
 
+use crate::rate::RateReport;
 use crate::wire::{Feedback, KINDS};
 use braidcast_core::Instant;
 use braidcast_media::Kind;
@@ -45,6 +46,8 @@ pub struct Report {
     pub recovered_chunks: u64,
     /// Bytes that wait: at the sender unsent or unacknowledged, at the receiver until they are due.
     pub buffered_bytes: u64,
+    /// At the sender of a live stream: what an encoder may make now.
+    pub encoder: Option<RateReport>,
 }
 
 /// How an association is protected.

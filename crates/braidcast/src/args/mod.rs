@@ -3,12 +3,14 @@
 pub(crate) mod dccp;
 mod demo;
 mod emulate;
+mod encode;
 mod generate;
 mod key;
 mod lab;
 pub(crate) mod media;
 mod one_path;
 mod perf;
+mod rates;
 mod receive;
 mod send;
 mod tunnel;
@@ -18,12 +20,13 @@ mod watch;
 
 pub(crate) use demo::DemoArgs;
 pub(crate) use emulate::EmulateArgs;
+pub(crate) use encode::EncodeArgs;
 pub(crate) use generate::{GenerateArgs, Generated};
 pub(crate) use key::{KeyArgs, KeyCommand, SharedArgs};
 pub(crate) use lab::{LabArgs, LabCheckArgs, LabClipArgs, LabCommand, LabReportArgs, LabRunArgs};
 pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfDccpArgs, PerfServerArgs};
 pub(crate) use receive::ReceiveArgs;
-pub(crate) use send::SendArgs;
+pub(crate) use send::{SendArgs, StreamArgs};
 pub(crate) use tunnel::{TunnelArgs, TunnelClientArgs, TunnelCommand, TunnelEndArgs, TunnelServerArgs};
 pub(crate) use viz::VizArgs;
 pub(crate) use watch::{FiguresArgs, WatchArgs};
@@ -66,6 +69,8 @@ pub(crate) struct Common {
 pub(crate) enum Command {
     /// Send a stream over one or several networks
     Send(SendArgs),
+    /// Encode a camera, a screen, a file or a test picture at the rate that the networks carry, and send it
+    Encode(Box<EncodeArgs>),
     /// Receive a stream and write it out on time
     Receive(ReceiveArgs),
     /// Stand in for a bad network: a link in real time between UDP ports, no root needed

@@ -1,5 +1,6 @@
 use super::one_path;
-use super::values::{self, Input, Remote};
+use super::rates::{self, RateRange};
+use super::values::{self, Input, Remote, StatsTarget};
 use super::{FiguresArgs, SharedArgs, WatchArgs};
 use braidcast_mpath::{PathSelection, RetransmissionPolicy, SchedulerKind};
 use braidcast_sctp::Algorithm;
@@ -24,6 +25,13 @@ pub(crate) struct SendArgs {
     /// a FILE of it is paced by its own clock unless --reliable
     #[arg(value_name = "INPUT", value_parser = values::input)]
     pub(crate) input: Input,
+    #[command(flatten)]
+    pub(crate) how: StreamArgs,
+}
+
+/// How a stream goes, for all commands that send one.
+#[derive(Args, Debug)]
+pub(crate) struct StreamArgs {
     /// Where `braidcast receive` listens, as this path reaches it; repeat for more paths
     #[arg(long, required = true, value_name = "HOST:PORT", value_parser = values::peer)]
     pub(crate) to: Vec<Remote>,
@@ -78,6 +86,18 @@ pub(crate) struct SendArgs {
     /// [default: auto; with --reliable: none]
     #[arg(long, value_name = "CODE")]
     pub(crate) fec: Option<Redundancy>,
+    /// Write what an encoder may make, a line of JSON each time: to a file or named pipe, - is stdout
+    #[arg(long, value_name = "FILE|-", value_parser = values::stats_target)]
+    pub(crate) rate_report: Option<StatsTarget>,
+    /// Run this command with sh each time that the rate for an encoder has changed, in BRAIDCAST_RATE (bit/s, smoothed)
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) on_rate: Option<String>,
+    /// How often --rate-report and --on-rate look
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = rates::rate_interval)]
+    pub(crate) rate_interval: Duration,
+    /// Rates that the encoder is able to make, least and greatest
+    #[arg(long, value_name = "RATE-RATE", default_value_t = RateRange::default(), value_parser = rates::rate_range)]
+    pub(crate) rate_range: RateRange,
     /// End if no receiver has answered for this long; never: keep trying
     #[arg(long, value_name = "TIME|never", default_value = "never", value_parser = values::patience)]
     pub(crate) give_up: values::Patience,

@@ -285,6 +285,15 @@ pub(crate) fn stats(text: &str) -> Result<Stats, String> {
     Ok(Stats { each, target })
 }
 
+/// Where lines of JSON go: `-` or a file.
+pub(crate) fn stats_target(text: &str) -> Result<StatsTarget, String> {
+    match text.trim() {
+        "" => Err("give a file, or - for stdout".into()),
+        "-" => Ok(StatsTarget::Stdout),
+        file => Ok(StatsTarget::File(file.into())),
+    }
+}
+
 /// `PORT` of this machine alone, or `ADDR:PORT`.
 pub(crate) fn serve_at(text: &str) -> Result<SocketAddr, String> {
     let text = text.trim();

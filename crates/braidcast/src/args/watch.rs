@@ -1,4 +1,4 @@
-use super::values::{self, Stats};
+use super::values::{self, Stats, StatsTarget};
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -32,4 +32,11 @@ pub(crate) struct FiguresArgs {
     /// Serve a page with the same figures, to be kept open: a PORT of 127.0.0.1, or ADDR:PORT
     #[arg(long, value_name = "[ADDR:]PORT", value_parser = values::serve_at)]
     pub(crate) web: Option<SocketAddr>,
+}
+
+impl FiguresArgs {
+    /// Whether statistics go to stdout.
+    pub(crate) fn to_stdout(&self) -> bool {
+        self.stats.as_ref().is_some_and(|stats| stats.target == StatsTarget::Stdout)
+    }
 }

@@ -6,6 +6,7 @@ mod common;
 mod dccp;
 mod demo;
 mod emulate;
+mod encode;
 mod generate;
 mod key;
 mod known;
@@ -35,6 +36,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Lab(args) => lab::run(&args, &common),
         Command::Demo(args) => demo::run(&args, &common),
         Command::Send(args) => send::run(&args, &common),
+        Command::Encode(args) => encode::run(&args, &common),
         Command::Receive(args) => receive::run(&args, &common),
         Command::Tunnel(args) => tunnel::run(&args, &common),
         Command::Viz(args) => viz::run(&args, &common),

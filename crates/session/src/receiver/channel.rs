@@ -70,6 +70,7 @@ impl Channel {
             redundancy: None,
             recovered_chunks: stream.recovered_chunks,
             buffered_bytes: stream.held() as u64,
+            encoder: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod attempts;
 mod ending;
+mod guide;
 mod recent;
 mod transfer;
 mod transmit;
@@ -11,6 +12,7 @@ use crate::farewell::Farewell;
 use crate::identity::{Content, Digest, Identity};
 use crate::mapping::{self, STREAMS};
 use crate::options::SenderOptions;
+use crate::rate::RateGuide;
 use crate::redundancy::{Chooser, Redundancy};
 use crate::report::{Counts, PathHistories, Report, SecurityReport};
 use crate::start_error::StartError;
@@ -86,6 +88,8 @@ pub struct Sender {
     feedback: Option<Feedback>,
     paths: PathHistories,
     chooser: Option<Chooser>,
+    /// What an encoder may make; a reliable session has none.
+    guide: Option<RateGuide>,
     connected_at: Option<Instant>,
     security: Option<SecurityReport>,
     ended_at: Option<Instant>,
@@ -133,6 +137,7 @@ impl Sender {
         // What is reliable is worth something however late it comes.
         let deadline = (!options.reliable).then_some(options.latency);
         let chooser = (options.redundancy == Redundancy::Auto).then(|| Chooser::new(deadline));
+        let guide = deadline.map(|latency| RateGuide::new(now, latency, options.encoder));
         let mut names = rng.stream("session");
         let identity = options.identity.unwrap_or_else(|| Identity::random(&mut names));
         let mut endpoint = Endpoint::new(transport, rng)?;
@@ -158,6 +163,7 @@ impl Sender {
             feedback: None,
             paths: PathHistories::default(),
             chooser,
+            guide,
             connected_at: None,
             security: None,
             ended_at: None,
@@ -197,6 +203,7 @@ impl Sender {
         if let Some(chooser) = &mut self.chooser {
             chooser.on_unit(now.since(unit.first_captured));
         }
+        self.look_at(now, &unit);
         let (sequence, bytes) = (self.next_sequence, unit.bytes.len() as u64);
         let stream = tell::number(&self.identity);
         self.options.events.tell(now, stream, || {
@@ -329,6 +336,7 @@ impl Sender {
             redundancy: self.code().map(|code| code.to_string()),
             recovered_chunks: 0,
             buffered_bytes: in_association + waiting,
+            encoder: self.rate_report(now),
         }
     }
 
@@ -425,6 +433,7 @@ impl Sender {
                 self.id = id;
                 self.phase = Phase::Connecting;
                 self.paths.restart();
+                self.guide.iter_mut().for_each(RateGuide::restart);
                 self.open(now);
             }
             Err(ConnectError::AlreadyConnected) => self.attempts.postpone(now + SOON),
@@ -560,6 +569,7 @@ impl Machine for Sender {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         self.endpoint.handle_datagram(now, datagram);
         self.pump(now);
+        self.look_ahead(now);
     }
 
     fn heard(&self) -> Heard {
@@ -569,6 +579,7 @@ impl Machine for Sender {
     fn handle_timeout(&mut self, now: Instant) {
         self.endpoint.handle_timeout(now);
         self.pump(now);
+        self.look_ahead(now);
     }
 
     fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {

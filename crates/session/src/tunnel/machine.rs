@@ -8,6 +8,8 @@ use super::header::{self, FlowId, Header};
 use super::link::{Link, MAX_FLOWS};
 use super::permit::Permit;
 use super::settings::{SctpOptions, Settings};
+use crate::rate::allowed::{self, Allowed};
+use crate::rate::{RateLimits, RateReport};
 use crate::report::SecurityReport;
 use braidcast_core::{Datagram, Ecn, Heard, Instant, Machine, Misuse, Rng, Route, SocketId, Transmit};
 use braidcast_dccp::{ListenError, Options, Report};
@@ -241,6 +243,19 @@ impl Tunnel {
     /// How the DCCP connection to an end does, or did last.
     pub fn report(&self, now: Instant, link: &Link) -> Option<Report> {
         link.connection.and_then(|id| self.endpoint.report(now, id)).or(link.last_report)
+    }
+
+    /// What an encoder may make that sends through the tunnel to an end, a picture each `interval`: the rate that DCCP's congestion control allows,
+    /// and the next picture's share of it beside what waits. `None` while there is no rate: over SCTP, and with a CCID that has a window.
+    pub fn rate_report(&self, now: Instant, link: &Link, interval: Duration, limits: RateLimits) -> Option<RateReport> {
+        let id = link.connection?;
+        let report = self.endpoint.report(now, id)?;
+        let allowed = Allowed {
+            rate: report.ccid.allowed_rate?,
+            queued: (report.queued_bytes, report.queued_messages),
+            one_way: self.endpoint.one_way_delay(now, id),
+        };
+        Some(allowed::report(&allowed, interval, self.settings.lifetime, limits))
     }
 
     /// How the paths to an end do, or did last, over SCTP.

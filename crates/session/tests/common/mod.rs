@@ -6,7 +6,7 @@ use braidcast_media::ts::PACKET;
 use braidcast_media::{Kind, Run, Unit};
 use braidcast_sctp::Options;
 use braidcast_session::{
-    ChannelId, Content, Event, KindReport, Receiver, ReceiverOptions, Report, Sender, SenderOptions,
+    ChannelId, Content, Event, KindReport, RateReport, Receiver, ReceiverOptions, Report, Sender, SenderOptions,
 };
 use braidcast_sim::testing::{Seed, seed_from_env};
 use braidcast_sim::{Duplex, LinkId, LinkModel, Network, NodeId};
@@ -31,6 +31,84 @@ pub(crate) struct Source {
     pub(crate) ahead: Duration,
     blocked: bool,
     finished: bool,
+    /// Makes more units.
+    pub(crate) encoder: Option<Encoder>,
+}
+
+/// An encoder that makes of each picture what it may, a little less at times; one picture comes whole when the next one begins.
+pub(crate) struct Encoder {
+    pub(crate) interval: Duration,
+    pub(crate) next: Instant,
+    pub(crate) end: Instant,
+    /// Bits of each picture, whatever the paths carry.
+    pub(crate) fixed: Option<u64>,
+    /// Nothing smaller comes out of it, bits.
+    pub(crate) smallest: u64,
+    pub(crate) made: u64,
+    /// Pictures that were not encoded.
+    pub(crate) skipped: u64,
+    pub(crate) bits: u64,
+    /// What it was told: when, and what.
+    pub(crate) told: Vec<(Instant, RateReport)>,
+    packets: u64,
+    rng: Rng,
+}
+
+impl Encoder {
+    /// 25 pictures a second for so long.
+    pub(crate) fn of(seconds: u64, fixed: Option<u64>) -> Self {
+        let next = Instant::from_millis(START);
+        Self {
+            interval: ms(40),
+            next,
+            end: next + Duration::from_secs(seconds),
+            fixed: fixed.map(|rate| rate / 25),
+            smallest: 4_000,
+            made: 0,
+            skipped: 0,
+            bits: 0,
+            told: Vec::new(),
+            packets: 0,
+            rng: Rng::from_seed(7),
+        }
+    }
+
+    fn encode(&mut self, sender: &Sender, units: &mut VecDeque<(Instant, Unit)>) {
+        let at = self.next;
+        self.next += self.interval;
+        let told = sender.rate_report(at).unwrap();
+        self.told.push((at, told));
+        let allowed = self.fixed.unwrap_or(told.next_frame_bits);
+        if allowed == 0 {
+            self.skipped += 1;
+            return;
+        }
+        self.made += 1;
+        let bits = ((allowed as f64 * (0.85 + 0.15 * self.rng.f64())) as u64).max(self.smallest);
+        let packets = bits.div_ceil(8 * PACKET as u64);
+        self.bits += packets * 8 * PACKET as u64;
+        let unit = Unit {
+            kind: Kind::P,
+            reference: true,
+            pid: 256,
+            runs: vec![Run { first: self.packets, count: packets as u32, null: false }],
+            bytes: (self.packets..self.packets + packets).flat_map(|n| packet_of(Kind::P, n)).collect(),
+            first_captured: at,
+            last_captured: at,
+            pts: None,
+            dts: None,
+        };
+        self.packets += packets;
+        units.push_back((at + self.interval, unit));
+    }
+
+    /// The mean of what it was told between two times, in ms after the start, Mbit/s.
+    pub(crate) fn mean_rate(&self, from: u64, to: u64) -> f64 {
+        let within =
+            |at: &Instant| (*at >= Instant::from_millis(START + from)) && *at < Instant::from_millis(START + to);
+        let rates: Vec<f64> = self.told.iter().filter(|(at, _)| within(at)).map(|(_, told)| told.rate).collect();
+        rates.iter().sum::<f64>() / rates.len() as f64 / 1e6
+    }
 }
 
 /// Takes what comes out of a receiver and writes down when.
@@ -65,6 +143,9 @@ impl Source {
             }
             self.events.push(event);
         }
+        while let Some(encoder) = self.encoder.as_mut().filter(|it| it.next <= now && it.next < it.end) {
+            encoder.encode(&self.sender, &mut self.units);
+        }
         while !self.blocked && self.units.front().is_some_and(|(at, _)| *at + self.ahead <= now) {
             let (at, mut unit) = self.units.pop_front().unwrap();
             unit.first_captured += self.ahead;
@@ -76,7 +157,8 @@ impl Source {
                 self.blocked = true;
             }
         }
-        if self.units.is_empty() && !self.finished {
+        let over = self.encoder.as_ref().is_none_or(|it| it.next >= it.end);
+        if over && self.units.is_empty() && !self.finished {
             self.finished = true;
             self.sender.finish(now);
         }
@@ -173,7 +255,8 @@ impl Machine for Node {
             Self::Source(source) => {
                 let machine = source.sender.poll_timeout().map(|at| at - source.ahead);
                 let unit = source.units.front().filter(|_| !source.blocked).map(|(at, _)| *at);
-                [machine, unit].into_iter().flatten().min()
+                let picture = source.encoder.as_ref().filter(|it| it.next < it.end).map(|it| it.next);
+                [machine, unit, picture].into_iter().flatten().min()
             }
             Self::Sink(sink) => sink.receiver.poll_timeout(),
         }
@@ -225,6 +308,7 @@ pub(crate) fn source_with(
         ahead: Duration::ZERO,
         blocked: false,
         finished: false,
+        encoder: None,
     }))
 }
 
@@ -281,6 +365,13 @@ impl Scene {
         match self.net.node(self.sink) {
             Node::Sink(sink) => sink,
             Node::Source(_) => unreachable!("this node is the sink"),
+        }
+    }
+
+    pub(crate) fn source_mut(&mut self) -> &mut Source {
+        match self.net.node_mut(self.source) {
+            Node::Source(source) => source,
+            Node::Sink(_) => unreachable!("this node is the source"),
         }
     }
 

@@ -1,15 +1,17 @@
 //! `braidcast send`: a stream over one or several networks.
 
 mod past;
+mod rates;
 mod source;
 mod throttle;
 
+use super::encode::Encoder;
 use super::links::{Change, Links};
 use super::security::{SAME_VERSION, Security};
 use super::service::Service;
 use super::watch::{Advice, Carried, Load, Meter, Stream, Watch};
 use super::{common, paths};
-use crate::args::{Common, SendArgs, values};
+use crate::args::{Common, SendArgs, StreamArgs, values};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use crate::out::session::{self, End};
@@ -21,8 +23,11 @@ use braidcast_media::Format;
 use braidcast_sctp::CloseReason;
 use braidcast_session::{Event, Farewell, PathReport, Report, Sender, SenderOptions, StartError};
 use past::Past;
+use rates::Rates;
 use serde::Serialize;
 use source::Source;
+use std::fs::File;
+use std::io::Write;
 use std::time::Duration;
 
 /// A live input that gave nothing for so long is worth a word.
@@ -62,11 +67,14 @@ struct Session {
     /// For the figures of pages, and for the statistics.
     meters: [Meter; 2],
     load: Load,
+    rates: Rates,
     /// When the load was looked at last.
     looked_at: Instant,
     links: Links,
     security: Security,
     source: Source,
+    /// The program that makes the stream, if it is one of ours.
+    encoder: Option<Encoder>,
     sender: Sender,
     connected: bool,
     /// When there was a receiver for the first time.
@@ -88,23 +96,56 @@ struct Session {
     end: Option<(bool, CloseReason)>,
 }
 
+/// What is sent.
+pub(super) enum Feed<'a> {
+    Input(&'a values::Input),
+    /// What an encoder of ours writes, and where it is told what it may make.
+    Encoder {
+        name: String,
+        stream: File,
+        told: Box<dyn Write + Send>,
+        encoder: Encoder,
+    },
+}
+
 pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
+    stream("send", Feed::Input(&args.input), &args.how, common)
+}
+
+/// Sends `feed`. `command`: what it is called.
+pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, common: &Common) -> Outcome {
     let plans = paths::pair(&args.via, &args.to)?;
     let live = Live::new(common.quiet);
     let names: Vec<String> = args.to.iter().map(values::Remote::to_string).collect();
     let security = Security::client(&args.shared, &names, &live)?;
     let mut driver = common::driver()?;
-    let source = Source::open(&args.input, &mut driver, args.reliable)?;
+    let (source, told, encoder) = match feed {
+        Feed::Input(input) => (Source::open(input, &mut driver, args.reliable)?, None, None),
+        Feed::Encoder { name, stream, told, encoder } => {
+            (Source::live(name, stream, &mut driver)?, Some(told), Some(encoder))
+        }
+    };
     let reliable = args.reliable || source.goes_freely();
     if reliable && !args.reliable {
         live.note(format!(
             "{} is not MPEG-TS, so it has no clock to be paced by: sending it as with --reliable",
-            args.input
+            source.name()
+        ));
+    }
+    if reliable && (args.rate_report.is_some() || args.on_rate.is_some()) {
+        return Err(Failure::usage(
+            "--rate-report and --on-rate have nothing to tell of a reliable stream: nothing of it has to be there in time",
+            "leave them out, or send a live stream",
         ));
     }
     let links = Links::open(plans, Carrier::Udp, &mut driver, &live)?;
-    let mut watch = Watch::open(&args.watch, "send", &mut driver, Carried::Sctp)?;
+    let mut watch = Watch::open(&args.watch, command, &mut driver, Carried::Sctp)?;
     watch.open_figures(&args.figures, common.json.then_some("--json"), &live)?;
+    let stdout = common.json.then_some("--json").or_else(|| args.figures.to_stdout().then_some("--stats"));
+    let mut rates = Rates::open(driver.now(), args, stdout)?;
+    if let Some(told) = told {
+        rates.add_encoder(told);
+    }
     process::drop_privileges()?;
     let defaults = if reliable { SenderOptions::reliable() } else { SenderOptions::default() };
     let options = SenderOptions {
@@ -126,6 +167,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         identity: source.identity().filter(|_| reliable),
         size: source.size().filter(|_| reliable),
         name: args.name.clone().unwrap_or_default(),
+        encoder: args.rate_range.0,
         events: watch.tracer(),
         ..defaults
     };
@@ -144,10 +186,12 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         share: session::Share::default(),
         meters: Default::default(),
         load: Load::default(),
+        rates,
         looked_at: now,
         links,
         security,
         source,
+        encoder,
         sender,
         connected: false,
         began: None,
@@ -168,7 +212,7 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
         session.say_goodbye(Farewell::InputFailed);
     }
     worked?;
-    session.finish(args, common)
+    session.finish(command, args, common)
 }
 
 impl Session {
@@ -197,6 +241,7 @@ impl Session {
                 self.begin_by,
                 self.live.next(),
                 self.watch.next(),
+                self.rates.next(),
                 self.past.as_ref().map(|_| now),
                 alive,
             ]
@@ -220,6 +265,8 @@ impl Session {
         self.source.watch(now, &mut self.driver)?;
         if self.source.ended() && !self.finishing {
             self.finishing = true;
+            // Ctrl-C ends the encoder too.
+            self.encoder.as_mut().filter(|_| !self.interrupted).map_or(Ok(()), Encoder::end)?;
             self.sender.finish(now);
         }
         Ok(())
@@ -284,6 +331,7 @@ impl Session {
 
     fn show(&mut self, now: Instant) {
         self.watch.check(&self.live);
+        self.rates.check(&self.live);
         self.tell_figures(now);
         if !self.live.due(now) {
             return;
@@ -315,7 +363,8 @@ impl Session {
 
     /// Figures for who asked for them, and whether more comes in than the paths carry.
     fn tell_figures(&mut self, now: Instant) {
-        let Self { watch, meters, sender, links, connected, .. } = self;
+        let Self { watch, meters, sender, links, connected, rates, live, .. } = self;
+        rates.tell(now, *connected, live, || sender.rate_report(now));
         let stream = Stream { name: "", connected: *connected, end: End::Sender };
         watch.tell(now, |stats| {
             let name = |path: &PathReport| links.name(braidcast_core::SocketId(path.socket)).to_owned();
@@ -398,13 +447,14 @@ impl Session {
     }
 
     /// Tells how it went.
-    fn finish(mut self, args: &SendArgs, common: &Common) -> Outcome {
+    fn finish(mut self, command: &'static str, args: &StreamArgs, common: &Common) -> Outcome {
         self.live.close();
         self.service.ends();
         let now = self.driver.now();
         // One more turn sends the last packets.
         let _ = self.driver.drive(&mut self.sender, Some(now));
         self.watch.finish(&self.live);
+        self.rates.finish(&self.live);
         let reliable = self.reliable;
         let report = self.sender.report(now);
         let (complete, reason) = self.end.clone().unwrap_or((false, CloseReason::Aborted));
@@ -412,7 +462,7 @@ impl Session {
         let outcome = self.outcome(complete, &reason);
         if common.json {
             let document = Document {
-                input: args.input.to_string(),
+                input: self.source.name().to_owned(),
                 format: if stats.format == Format::Ts { "mpeg-ts" } else { "plain" },
                 reliable,
                 latency_ms: args.latency.as_secs_f64() * 1e3,
@@ -424,7 +474,7 @@ impl Session {
                     names: report.paths.iter().map(|path| self.path_name(path)).collect(),
                 },
             };
-            json::print("send", &document)?;
+            json::print(command, &document)?;
         } else if !common.quiet {
             self.print_summary(&report, stats.bytes, args.shared.plain);
         }

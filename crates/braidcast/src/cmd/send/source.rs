@@ -79,17 +79,23 @@ struct Recording {
 impl Source {
     /// Opens `input`. `reliable`: bytes go as they are, as fast as there is room.
     pub(super) fn open(input: &values::Input, driver: &mut Driver, reliable: bool) -> Outcome<Self> {
-        let reader = Reader::open(input)?;
-        let framing = match reader {
-            Reader::Udp(_) => Framing::Datagrams,
-            Reader::File(_) | Reader::Pipe(_) => Framing::Stream(PLAIN_MESSAGE),
-        };
-        let mut source = Self {
-            name: input.to_string(),
-            path: match input {
-                values::Input::File(path) if matches!(reader, Reader::File(_)) => Some(path.clone()),
-                _ => None,
-            },
+        let mut source = Self::of(input.to_string(), Reader::open(input)?, driver, reliable)?;
+        if matches!(source.reader, Reader::File(_)) {
+            if let values::Input::File(path) = input {
+                source.path = Some(path.clone());
+            }
+            if !reliable {
+                source.look_at_file()?;
+            }
+        }
+        Ok(source)
+    }
+
+    fn of(name: String, reader: Reader, driver: &mut Driver, reliable: bool) -> Outcome<Self> {
+        let framing = reader.framing();
+        Ok(Self {
+            name,
+            path: None,
             token: reader.register(driver)?,
             reader,
             paused: false,
@@ -101,15 +107,22 @@ impl Source {
             read_all: false,
             ended: false,
             last_read: Instant::ZERO,
-        };
-        if matches!(source.reader, Reader::File(_)) && !reliable {
-            source.look_at_file(framing)?;
-        }
-        Ok(source)
+        })
+    }
+
+    /// What a program of ours writes in real time into `pipe`.
+    pub(super) fn live(name: String, pipe: File, driver: &mut Driver) -> Outcome<Self> {
+        Self::of(name, Reader::Pipe(pipe), driver, false)
+    }
+
+    /// What it is called in messages.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// A file is a recording if it begins as a transport stream; any other has no clock and goes freely.
-    fn look_at_file(&mut self, framing: Framing) -> Outcome {
+    fn look_at_file(&mut self) -> Outcome {
+        let framing = self.reader.framing();
         let len = self.read_stream()?;
         if len == 0 {
             return Err(Failure::new(
@@ -389,6 +402,13 @@ impl Reader {
                 Ok(if is_file { Self::File(file) } else { Self::Pipe(file) })
             }
             values::Input::Udp(address) => UdpInput::open(address).map(Self::Udp),
+        }
+    }
+
+    const fn framing(&self) -> Framing {
+        match self {
+            Self::Udp(_) => Framing::Datagrams,
+            Self::File(_) | Self::Pipe(_) => Framing::Stream(PLAIN_MESSAGE),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Live figures: the document that `--stats`, `--metrics` and `--web` tell, each in its way. docs/figures.schema.json describes it.
 
+use braidcast_session::RateReport;
 use serde::Serialize;
 
 /// Members may be added under the same number; none is renamed or changes its meaning.
@@ -40,6 +41,8 @@ pub(crate) struct StreamFigures {
     pub(crate) capacity_is_floor: bool,
     /// What an encoder should make in all; null while nothing says how much the paths carry.
     pub(crate) suggested_encoder_bits_per_second: Option<f64>,
+    /// What it may make now; null at a receiver, of a reliable stream and of a tunnel.
+    pub(crate) encoder: Option<RateReport>,
     pub(crate) waiting_bytes: u64,
     pub(crate) redundancy: RedundancyFigures,
     pub(crate) paths: Vec<PathFigures>,

@@ -30,7 +30,7 @@ pub(crate) use braidcast_trace::Protocol as Carried;
 use figures::{Figures, VERSION};
 use pcap::PcapFile;
 use site::{Hub, Pages};
-use stats::StatsFile;
+pub(crate) use stats::StatsFile;
 use std::sync::Arc;
 use std::time::Duration;
 use trace::TraceFile;
@@ -106,7 +106,8 @@ impl Watch {
                     "give it a file: --stats 1s,FILE",
                 ));
             }
-            self.stats = Some((StatsFile::open(stats)?, Pace { each: stats.each, last }));
+            self.stats =
+                Some((StatsFile::open(&stats.target, "statistics", "--stats")?, Pace { each: stats.each, last }));
         }
         if args.metrics.is_none() && args.web.is_none() {
             return Ok(());

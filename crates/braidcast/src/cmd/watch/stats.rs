@@ -1,7 +1,6 @@
-//! `--stats`: a line of JSON for each interval, written by a thread of its own, so that a slow reader holds up nothing.
+//! `--stats`, `--rate-report`: a line of JSON for each interval, written by a thread of its own, so that a slow reader holds up nothing.
 
-use super::figures::Figures;
-use crate::args::values::{Stats, StatsTarget};
+use crate::args::values::StatsTarget;
 use crate::failure::{Failure, Outcome};
 use crate::process;
 use serde::Serialize;
@@ -20,9 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A line, and how many lines before it the reader was too slow for.
 #[derive(Serialize)]
-struct Line<'a> {
+struct Line<'a, T> {
     #[serde(flatten)]
-    figures: &'a Figures,
+    figures: &'a T,
     lost_lines: u64,
 }
 
@@ -35,33 +34,46 @@ pub(crate) struct StatsFile {
 }
 
 impl StatsFile {
-    /// Opens it. A named pipe waits for its reader in the thread.
-    pub(crate) fn open(stats: &Stats) -> Outcome<Self> {
+    /// Opens it. A named pipe waits for its reader in the thread. `what`: what is in it, and the flag that asks for it.
+    pub(crate) fn open(target: &StatsTarget, what: &'static str, flag: &str) -> Outcome<Self> {
+        let file = match target {
+            StatsTarget::File(path) if !is_pipe(path) => Some(File::create(path).map_err(|error| {
+                let refused = format!("cannot write the {what} {}: {error}", path.display());
+                Failure::new(refused, format!("choose another file for {flag}"))
+            })?),
+            _ => None,
+        };
+        let (target, name) = (target.clone(), format!("the {what} in {target}"));
+        Ok(Self::spawn(name, move || match (file, target) {
+            (Some(file), _) => Ok(Box::new(file)),
+            (None, StatsTarget::File(path)) => Ok(Box::new(OpenOptions::new().write(true).open(path)?)),
+            (None, StatsTarget::Stdout) => Ok(Box::new(io::stdout())),
+        }))
+    }
+
+    /// Writes into `pipe`, which `name` is for.
+    pub(crate) fn into_pipe(pipe: impl Write + Send + 'static, name: &str) -> Self {
+        Self::spawn(name.into(), move || Ok(Box::new(pipe)))
+    }
+
+    fn spawn(name: String, open: impl FnOnce() -> io::Result<Box<dyn Write>> + Send + 'static) -> Self {
         let (lines, waiting) = sync_channel::<String>(MOST_WAITING);
         let (told_done, done) = channel();
         let failure = Arc::new(Mutex::new(None));
         let failed = Arc::clone(&failure);
-        let target = stats.target.clone();
-        let file = match &target {
-            StatsTarget::File(path) if !is_pipe(path) => Some(File::create(path).map_err(|error| {
-                let what = format!("cannot write the statistics {}: {error}", path.display());
-                Failure::new(what, "choose another file for --stats")
-            })?),
-            _ => None,
-        };
         std::thread::spawn(move || {
-            if let Err(error) = write(file, &target, &waiting) {
-                let words = format!("the statistics in {target} end here: {error}; all else goes on");
+            if let Err(error) = write(open, &waiting) {
+                let words = format!("{name} end here: {error}; all else goes on");
                 failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(words);
             }
             drop(waiting);
             let _ = told_done.send(());
         });
-        Ok(Self { lines: Some(lines), done, lost: 0, failure })
+        Self { lines: Some(lines), done, lost: 0, failure }
     }
 
     /// Writes a line, or counts it where the reader is too far behind.
-    pub(crate) fn tell(&mut self, figures: &Figures) {
+    pub(crate) fn tell(&mut self, figures: &impl Serialize) {
         let Some(lines) = &self.lines else { return };
         let Ok(mut line) = serde_json::to_string(&Line { figures, lost_lines: self.lost }) else { return };
         line.push('\n');
@@ -90,13 +102,9 @@ fn is_pipe(path: &Path) -> bool {
 }
 
 /// The thread's work.
-fn write(file: Option<File>, target: &StatsTarget, lines: &Receiver<String>) -> io::Result<()> {
+fn write(open: impl FnOnce() -> io::Result<Box<dyn Write>>, lines: &Receiver<String>) -> io::Result<()> {
     process::drop_privileges().map_err(|failure| io::Error::other(failure.to_string()))?;
-    let mut out: Box<dyn Write> = match (file, target) {
-        (Some(file), _) => Box::new(file),
-        (None, StatsTarget::File(path)) => Box::new(OpenOptions::new().write(true).open(path)?),
-        (None, StatsTarget::Stdout) => Box::new(io::stdout()),
-    };
+    let mut out = open()?;
     for line in lines {
         out.write_all(line.as_bytes())?;
         out.flush()?;
@@ -106,6 +114,7 @@ fn write(file: Option<File>, target: &StatsTarget, lines: &Receiver<String>) -> 
 
 #[cfg(test)]
 mod tests {
+    use super::super::figures::Figures;
     use super::*;
     use std::io::{BufRead, BufReader};
     use std::process::Command;
@@ -115,8 +124,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("pipe");
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
-        let (each, target) = (Duration::from_secs(1), StatsTarget::File(path.clone()));
-        let mut file = StatsFile::open(&Stats { each, target }).unwrap();
+        let mut file = StatsFile::open(&StatsTarget::File(path.clone()), "statistics", "--stats").unwrap();
         let mut reader = BufReader::new(File::open(&path).unwrap());
         // Far more than a pipe and the lines that may wait hold.
         (0..5000).for_each(|_| file.tell(&Figures::default()));

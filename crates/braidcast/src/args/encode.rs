@@ -1,0 +1,85 @@
+use super::StreamArgs;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// `braidcast encode`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The encoder is the program braidcast-encode beside this one, or in PATH: `make gst` builds it. It needs GStreamer and the plugin of the \
+encoder (docs/encode.md).
+
+Examples:
+  braidcast encode camera --to home.example:9000 --via wlan0 --via wwan0
+  braidcast encode test --to 127.0.0.1:9000 --size 1280x720 --fps 30 --rate-range 300kbit-6mbit
+  braidcast encode film.mp4 --to 192.0.2.1:9000 --profile quality
+  braidcast encode 'gst:v4l2src device=/dev/video2 ! image/jpeg ! jpegdec' --to 192.0.2.1:9000")]
+pub(crate) struct EncodeArgs {
+    /// What to encode: test (a moving picture), camera or a device such as /dev/video0, screen, a FILE, or gst:PIPELINE, a
+    /// description as gst-launch-1.0 takes it, which gives raw video
+    #[arg(value_name = "INPUT")]
+    pub(crate) input: String,
+    /// How closely the encoder follows
+    #[arg(long, value_enum, default_value_t = Profile::Live)]
+    pub(crate) profile: Profile,
+    /// GStreamer's element that encodes; of others than x264enc only the rate is set, by its property `bitrate`
+    #[arg(long, value_name = "ELEMENT", default_value = "x264enc", value_parser = element)]
+    pub(crate) encoder: String,
+    /// Size of the picture [default: as it comes; of test, 1280x720]
+    #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
+    pub(crate) size: Option<(u32, u32)>,
+    /// Pictures in a second, 1 to 240
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=240))]
+    pub(crate) fps: u32,
+    /// Write what each picture might have, and had, as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) how: StreamArgs,
+}
+
+/// How an encoder follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Profile {
+    /// Each picture is as large as it may be: a rate-control buffer of one picture, intra refresh in place of key frames
+    Live,
+    /// The mean over a second is: better pictures on networks that change slowly, with more latency
+    Quality,
+}
+
+impl Profile {
+    /// Its name on command lines.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Quality => "quality",
+        }
+    }
+}
+
+/// The name of an element.
+fn element(text: &str) -> Result<String, String> {
+    let fits = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if fits { Ok(text.into()) } else { Err("name an element of GStreamer, such as x264enc or vah264enc".into()) }
+}
+
+/// `WIDTHxHEIGHT`, both even as 4:2:0 needs it.
+fn size(text: &str) -> Result<(u32, u32), String> {
+    let wrong = || format!("'{text}' is no size: write two even numbers of 16 to 8192, such as 1280x720");
+    let (width, height) = text.split_once('x').ok_or_else(wrong)?;
+    let side = |text: &str| text.parse().ok().filter(|side: &u32| (16..=8192).contains(side) && side.is_multiple_of(2));
+    Ok((side(width).ok_or_else(wrong)?, side(height).ok_or_else(wrong)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_even() {
+        assert_eq!(size("1280x720"), Ok((1280, 720)));
+        for wrong in ["1280", "1280x", "1281x720", "8x8", "99999x16", "axb"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+        assert!(element("x264enc").is_ok() && element("x264enc ! fakesink").is_err());
+    }
+}

@@ -1,0 +1,63 @@
+//! Rates of encoders.
+
+use braidcast_session::RateLimits;
+use braidcast_sim::link::parse;
+use std::fmt;
+use std::time::Duration;
+
+/// How often an encoder is told.
+pub(crate) fn rate_interval(text: &str) -> Result<Duration, String> {
+    let each = parse::duration(text.trim()).map_err(|error| error.to_string())?;
+    if each < Duration::from_millis(20) || each > Duration::from_secs(60) {
+        return Err("the rate is told every 20ms to 60s: write for example 100ms".into());
+    }
+    Ok(each)
+}
+
+/// What an encoder is able to make, bit/s.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct RateRange(pub(crate) RateLimits);
+
+impl fmt::Display for RateRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RateLimits { least, greatest } = self.0;
+        write!(f, "{}-{}", in_words(least), in_words(greatest))
+    }
+}
+
+/// So many bit/s as they are typed.
+fn in_words(rate: u64) -> String {
+    let units = [(1_000_000, "mbit"), (1_000, "kbit")];
+    let whole = units.into_iter().find(|(unit, _)| rate >= *unit && rate.is_multiple_of(*unit));
+    whole.map_or_else(|| format!("{rate}bit"), |(unit, name)| format!("{}{name}", rate / unit))
+}
+
+/// `LEAST-GREATEST`.
+pub(crate) fn rate_range(text: &str) -> Result<RateRange, String> {
+    let example = "write the least and the greatest rate, such as 300kbit-8mbit";
+    let (least, greatest) = text.split_once('-').ok_or_else(|| format!("'{text}' is no range: {example}"))?;
+    let rate = |text: &str| parse::rate(text.trim()).map_err(|error| error.to_string());
+    let (least, greatest) = (rate(least)?, rate(greatest)?);
+    if least == 0 || least > greatest {
+        return Err(format!(
+            "'{text}' is no range, as the first rate must be above 0 and no more than the second: {example}"
+        ));
+    }
+    Ok(RateRange(RateLimits { least, greatest }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_two_rates_and_the_first_is_no_more_than_the_second() {
+        let range = rate_range("300kbit-8mbit").unwrap();
+        assert_eq!((range.0.least, range.0.greatest, range.to_string()), (300_000, 8_000_000, "300kbit-8mbit".into()));
+        assert_eq!(rate_range(&RateRange::default().to_string()), Ok(RateRange::default()));
+        for wrong in ["8mbit", "8mbit-300kbit", "0bit-1mbit", "1-2", "-", ""] {
+            assert!(rate_range(wrong).is_err(), "{wrong}");
+        }
+        assert!(rate_interval("1ms").is_err() && rate_interval("2h").is_err() && rate_interval("20ms").is_ok());
+    }
+}

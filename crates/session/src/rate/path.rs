@@ -1,0 +1,156 @@
+use braidcast_core::Instant;
+use core::time::Duration;
+use std::collections::VecDeque;
+
+/// What was full so long ago may carry more, or less, by now.
+pub(super) const FULL_OF_LATE: Duration = Duration::from_secs(10);
+/// What a path delivers is measured over a round trip, and over these times at least and at most.
+const SPAN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_millis(400));
+/// Measurements that are kept; they come fifty times a second at most.
+const MOST: usize = 48;
+/// A shorter queue than this is none, s.
+const QUEUE: f64 = 0.025;
+/// A path that has not answered for so long is not reckoned with, s.
+const DEAD: f64 = 0.15;
+/// Bytes in the longest span that say how fast a path is.
+const ENOUGH: u64 = 4_800;
+/// The rate of a full path follows what it delivers with this time constant, s; that of another rises with the second.
+const FOLLOW: f64 = 0.08;
+const RISE: f64 = 0.25;
+
+/// What a path tells at one time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PathSample {
+    pub(crate) id: u16,
+    /// New data goes over it.
+    pub(crate) carries: bool,
+    /// Bytes acknowledged so far.
+    pub(crate) delivered: u64,
+    /// Bytes sent and neither acknowledged nor taken for lost.
+    pub(crate) in_flight: usize,
+    pub(crate) srtt: Option<Duration>,
+    pub(crate) min_rtt: Option<Duration>,
+}
+
+/// Follows what a path delivers.
+#[derive(Clone, Debug)]
+pub(super) struct PathMeter {
+    /// When, and bytes delivered so far; over the longest span.
+    samples: VecDeque<(Instant, u64)>,
+    seen_at: Instant,
+    /// When anything was acknowledged last, or nothing was out.
+    progress_at: Instant,
+    carries: bool,
+    /// Enough was delivered to say how fast it is, at least.
+    is_known: bool,
+    was_full: bool,
+    /// Bytes in a second: what it delivers when it is full, or has delivered at least.
+    rate: f64,
+    /// Bytes that stand in its queue.
+    backlog: f64,
+    /// Without any queue, s.
+    one_way: Option<f64>,
+    /// A round trip takes so long, s.
+    round_trip: f64,
+}
+
+impl PathMeter {
+    pub(super) const fn new(now: Instant) -> Self {
+        Self {
+            samples: VecDeque::new(),
+            seen_at: now,
+            progress_at: now,
+            carries: false,
+            is_known: false,
+            was_full: false,
+            rate: 0.0,
+            backlog: 0.0,
+            one_way: None,
+            round_trip: 0.0,
+        }
+    }
+
+    /// Takes a measurement. `held_back`: there is more to be sent than paths have room for. Less than `usual`, s, in a queue is none.
+    pub(super) fn look(&mut self, now: Instant, sample: &PathSample, held_back: bool, usual: f64) {
+        let dt = now.since(self.seen_at).as_secs_f64();
+        (self.seen_at, self.carries) = (now, sample.carries);
+        let before = self.samples.back().map_or(sample.delivered, |(_, delivered)| *delivered);
+        if sample.delivered > before || sample.in_flight == 0 {
+            self.progress_at = now;
+        }
+        while self.samples.len() >= MOST || self.samples.get(1).is_some_and(|(at, _)| now.since(*at) >= SPAN.1) {
+            self.samples.pop_front();
+        }
+        self.samples.push_back((now, sample.delivered));
+        let shortest = sample.min_rtt.unwrap_or_default().as_secs_f64();
+        self.round_trip = sample.srtt.unwrap_or_default().as_secs_f64().max(shortest);
+        self.one_way = sample.min_rtt.map(|_| shortest / 2.0);
+        self.is_known |= self.delivered(now, SPAN.1).is_some_and(|(bytes, _)| bytes >= ENOUGH);
+        let in_flight = sample.in_flight as f64;
+        let queue = |rate: f64| (in_flight - rate * shortest).max(0.0);
+        let span = sample.srtt.unwrap_or_default().clamp(SPAN.0, SPAN.1);
+        if let Some((bytes, seconds)) = self.delivered(now, span).filter(|(bytes, _)| *bytes > 0) {
+            let delivered = bytes as f64 / seconds;
+            let stands = self.is_known && queue(self.rate) > QUEUE.max(usual) * self.rate;
+            if stands || (self.is_known && held_back && sample.in_flight > 0) {
+                self.was_full = true;
+                self.rate += (delivered - self.rate) * (1.0 - (-dt / FOLLOW).exp());
+            } else if !self.was_full {
+                self.rate = self.rate.max(delivered);
+            } else if delivered > self.rate {
+                self.rate += (delivered - self.rate) * (1.0 - (-dt / RISE).exp());
+            }
+        }
+        self.backlog = match (self.stalled(), self.is_known) {
+            (0.0, true) => queue(self.rate),
+            (0.0, false) => 0.0,
+            _ => in_flight,
+        };
+    }
+
+    /// Bytes that were delivered in the last `span`, and what time it is exactly, s.
+    fn delivered(&self, now: Instant, span: Duration) -> Option<(u64, f64)> {
+        let (at, before) = self.samples.iter().rev().find(|(at, _)| now.since(*at) >= span).or(self.samples.front())?;
+        let (_, last) = self.samples.back()?;
+        let seconds = now.since(*at).as_secs_f64();
+        (seconds >= 0.06).then(|| (last.saturating_sub(*before), seconds))
+    }
+
+    pub(super) const fn seen_at(&self) -> Instant {
+        self.seen_at
+    }
+
+    /// Bytes in a second that were acknowledged of late, whatever it may carry.
+    pub(super) fn delivered_rate(&self) -> f64 {
+        self.delivered(self.seen_at, SPAN.1).map_or(0.0, |(bytes, seconds)| bytes as f64 / seconds)
+    }
+
+    /// For so long, s, nothing was acknowledged that should have been.
+    pub(super) fn stalled(&self) -> f64 {
+        (self.seen_at.since(self.progress_at).as_secs_f64() - self.round_trip - QUEUE).max(0.0)
+    }
+
+    /// Bytes in a second that may be reckoned with.
+    pub(super) fn rate(&self) -> f64 {
+        if self.carries && self.stalled() < DEAD { self.rate } else { 0.0 }
+    }
+
+    /// Whether new data may go over it.
+    pub(super) const fn carries(&self) -> bool {
+        self.carries
+    }
+
+    /// Whether its rate is worth anything.
+    pub(super) const fn is_known(&self) -> bool {
+        self.is_known
+    }
+
+    pub(super) const fn backlog(&self) -> f64 {
+        self.backlog
+    }
+
+    /// From here to the receiver without queues, s, if new data goes over it.
+    pub(super) fn one_way(&self) -> Option<f64> {
+        self.one_way.filter(|_| self.carries)
+    }
+}

@@ -1,0 +1,51 @@
+use super::{Phase, Sender};
+use crate::rate::{PathSample, RateLimits, RateReport, View};
+use braidcast_core::Instant;
+use braidcast_media::Unit;
+use braidcast_sctp::{Association, PathReport, PathState};
+
+impl Sender {
+    /// What an encoder may make now: its next picture, and in the next second. It is worked out from what the paths deliver, what waits before
+    /// the picture, and the latency, each time that anything is pushed or comes, every 20 ms at most. `None` in a reliable session, which has no
+    /// deadlines.
+    pub fn rate_report(&self, now: Instant) -> Option<RateReport> {
+        self.guide.as_ref().map(|guide| guide.report(now))
+    }
+
+    /// Says which rates the encoder is able to make, in place of [`SenderOptions::encoder`](crate::SenderOptions::encoder).
+    pub fn set_rate_limits(&mut self, limits: RateLimits) {
+        if let Some(guide) = &mut self.guide {
+            guide.set_limits(limits);
+        }
+    }
+
+    /// A unit comes in. Paths are looked at before it waits itself.
+    pub(super) fn look_at(&mut self, now: Instant, unit: &Unit) {
+        self.look_ahead(now);
+        if let Some(guide) = &mut self.guide {
+            guide.on_unit(now, unit.bytes.len(), unit.kind.is_video(), now.since(unit.first_captured));
+        }
+    }
+
+    /// Has the guide look at the paths, if that is due.
+    pub(super) fn look_ahead(&mut self, now: Instant) {
+        if self.phase == Phase::Up
+            && let Some(guide) = self.guide.as_mut().filter(|guide| guide.is_due(now))
+            && let Some(association) = self.endpoint.association(self.id)
+        {
+            guide.look(now, view(association));
+        }
+    }
+}
+
+fn view(association: &Association) -> View<impl Iterator<Item = PathSample> + '_> {
+    let sample = |path: PathReport| PathSample {
+        id: path.id.0,
+        carries: path.state == PathState::Active,
+        delivered: path.delivered_bytes,
+        in_flight: path.in_flight,
+        srtt: path.srtt,
+        min_rtt: path.min_rtt,
+    };
+    View { paths: association.paths().map(sample), waiting: association.waiting() }
+}

@@ -1,0 +1,164 @@
+//! From what the next picture may have to what the encoder is set to.
+
+use crate::told::Allowance;
+use clap::ValueEnum;
+use std::time::Duration;
+
+/// How closely the encoder follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum Profile {
+    Live,
+    Quality,
+}
+
+impl Profile {
+    /// The size of the rate-control buffer, ms.
+    pub(crate) const fn buffer_ms(self, fps: i32) -> i32 {
+        match self {
+            Self::Live => (1000 + fps - 1) / fps,
+            Self::Quality => 1000,
+        }
+    }
+}
+
+/// What was said so long ago counts no more.
+const STALE: Duration = Duration::from_secs(1);
+/// A smaller change of the rate is not worth setting.
+const LIVE_CHANGE: f64 = 0.02;
+const QUALITY_CHANGE: f64 = 0.05;
+/// The slow loop sets the rate so often at most.
+const QUALITY_EACH: Duration = Duration::from_millis(500);
+/// What packets of a transport stream and headers add to pictures, at first.
+const OVERHEAD: f64 = 1.06;
+/// It is measured over so many pictures.
+const MEASURED: u32 = 30;
+
+/// What becomes of the next picture.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Verdict {
+    /// It is not encoded: what waits has to leave first.
+    LeaveOut,
+    /// It is encoded; the rate, bit/s, if that is to be set.
+    Encode(Option<u64>),
+}
+
+/// Follows what is said.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    profile: Profile,
+    fps: f64,
+    limits: (f64, f64),
+    set: f64,
+    set_at: Duration,
+    overhead: f64,
+    /// Pictures since it was measured, and bytes out of the encoder and of the multiplexer then.
+    measured: (u32, u64, u64),
+}
+
+impl Follower {
+    pub(crate) fn new(profile: Profile, fps: i32, (least, greatest): (u64, u64)) -> Self {
+        Self {
+            profile,
+            fps: f64::from(fps),
+            limits: (least as f64, greatest as f64),
+            set: 0.0,
+            set_at: Duration::ZERO,
+            overhead: OVERHEAD,
+            measured: (0, 0, 0),
+        }
+    }
+
+    /// The rate to begin with, bit/s.
+    pub(crate) fn first(&mut self) -> u64 {
+        self.set = (1_000_000.0_f64).clamp(self.limits.0, self.limits.1) / self.overhead;
+        self.set as u64
+    }
+
+    /// So many bytes came out of the encoder and of the multiplexer until now; once for each picture.
+    pub(crate) fn measure(&mut self, encoded: u64, multiplexed: u64) {
+        let (pictures, before, before_multiplexed) = self.measured;
+        if pictures < MEASURED {
+            self.measured.0 += 1;
+            return;
+        }
+        self.measured = (0, encoded, multiplexed);
+        if encoded > before {
+            let ratio = multiplexed.saturating_sub(before_multiplexed) as f64 / (encoded - before) as f64;
+            self.overhead = ratio.clamp(1.0, 3.0);
+        }
+    }
+
+    /// What becomes of the picture of `now`, if `allowance` was said at `at`.
+    pub(crate) fn next(&mut self, now: Duration, said: Option<(Allowance, Duration)>) -> Verdict {
+        let Some((allowance, _)) = said.filter(|(_, at)| now.saturating_sub(*at) <= STALE) else {
+            return Verdict::Encode(None);
+        };
+        if allowance.connected && allowance.next_frame_bits == 0 {
+            return Verdict::LeaveOut;
+        }
+        let (rate, change) = match self.profile {
+            Profile::Live if allowance.connected => (allowance.next_frame_bits as f64 * self.fps, LIVE_CHANGE),
+            Profile::Live => (allowance.video_rate, LIVE_CHANGE),
+            // Down at once, up slowly.
+            Profile::Quality => (allowance.video_rate.min(allowance.smoothed_rate), QUALITY_CHANGE),
+        };
+        let due = self.profile == Profile::Live || now.saturating_sub(self.set_at) >= QUALITY_EACH;
+        let rate = rate.min(self.limits.1) / self.overhead;
+        // Below what the encoder is good for it does what it can.
+        let rate = rate.max(0.25 * self.limits.0);
+        if !due || (rate - self.set).abs() <= change * self.set {
+            return Verdict::Encode(None);
+        }
+        (self.set, self.set_at) = (rate, now);
+        Verdict::Encode(Some(rate as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn allowed(bits: u64) -> Allowance {
+        let rate = bits as f64 * 30.0;
+        Allowance { next_frame_bits: bits, video_rate: rate, smoothed_rate: rate, connected: true }
+    }
+
+    const fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    #[test]
+    fn the_very_next_picture_is_as_large_as_it_may_be() {
+        let mut it = Follower::new(Profile::Live, 30, (100_000, 6_000_000));
+        it.first();
+        assert_eq!((Profile::Live.buffer_ms(30), Profile::Quality.buffer_ms(30)), (34, 1000));
+        let rate = |bits: u64| (bits as f64 * 30.0 / OVERHEAD) as u64;
+        assert_eq!(it.next(ms(0), Some((allowed(130_000), ms(0)))), Verdict::Encode(Some(rate(130_000))));
+        assert_eq!(it.next(ms(33), Some((allowed(131_000), ms(33)))), Verdict::Encode(None), "hardly another one");
+        assert_eq!(it.next(ms(66), Some((allowed(30_000), ms(66)))), Verdict::Encode(Some(rate(30_000))));
+        assert_eq!(it.next(ms(99), Some((allowed(0), ms(99)))), Verdict::LeaveOut);
+        assert_eq!(
+            it.next(ms(2000), Some((allowed(0), ms(99)))),
+            Verdict::Encode(None),
+            "nobody says anything any more"
+        );
+    }
+
+    #[test]
+    fn the_slow_loop_sets_the_rate_twice_a_second() {
+        let mut it = Follower::new(Profile::Quality, 30, (100_000, 6_000_000));
+        it.first();
+        assert!(matches!(it.next(ms(600), Some((allowed(100_000), ms(600)))), Verdict::Encode(Some(_))));
+        assert_eq!(it.next(ms(700), Some((allowed(30_000), ms(700)))), Verdict::Encode(None));
+        assert!(matches!(it.next(ms(1100), Some((allowed(30_000), ms(1100)))), Verdict::Encode(Some(_))));
+    }
+
+    #[test]
+    fn what_the_multiplexer_adds_is_measured() {
+        let mut it = Follower::new(Profile::Live, 30, (100_000, 6_000_000));
+        it.first();
+        (0..=u64::from(MEASURED)).for_each(|n| it.measure(n * 1000, n * 1500));
+        let set = it.next(ms(0), Some((allowed(150_000), ms(0))));
+        assert_eq!(set, Verdict::Encode(Some(3_000_000)));
+    }
+}

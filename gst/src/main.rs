@@ -1,0 +1,66 @@
+//! `braidcast-encode`: pictures in, a transport stream on stdout, whose rate follows what stdin says. `braidcast encode` starts it.
+//!
+//! stdin: a line of JSON each time that something has changed, as `braidcast send --rate-report` writes it (version 1). Its end ends the
+//! program. Without a line it encodes at the greatest rate, so that it can be tried by itself:
+//! `braidcast-encode test </dev/tty | ffplay -`.
+
+mod follow;
+mod input;
+mod log;
+mod needs;
+mod pipeline;
+mod told;
+
+use clap::Parser;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Encodes pictures at the rate that it is told, into MPEG-TS on stdout
+#[derive(Parser, Debug)]
+#[command(version)]
+pub(crate) struct Args {
+    /// test, camera, a device such as /dev/video0, screen, a FILE, or gst:PIPELINE
+    pub(crate) input: String,
+    /// live: each picture is as large as it may be; quality: the mean over a second is
+    #[arg(long, value_enum, default_value_t = follow::Profile::Live)]
+    pub(crate) profile: follow::Profile,
+    /// GStreamer's element that encodes
+    #[arg(long, default_value = "x264enc")]
+    pub(crate) encoder: String,
+    /// WIDTHxHEIGHT of the picture
+    #[arg(long, value_parser = size)]
+    pub(crate) size: Option<(i32, i32)>,
+    /// Pictures in a second
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(i32).range(1..=240))]
+    pub(crate) fps: i32,
+    /// Least and greatest rate, bit/s
+    #[arg(long, default_value = "100000-6000000", value_parser = range)]
+    pub(crate) rate_range: (u64, u64),
+    /// Write what became of each picture, as CSV
+    #[arg(long)]
+    pub(crate) log: Option<PathBuf>,
+    /// Say nothing on stderr but errors
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+fn size(text: &str) -> Result<(i32, i32), String> {
+    let sides = text.split_once('x').and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
+    sides.filter(|(w, h)| (16..=8192).contains(w) && (16..=8192).contains(h)).ok_or("write for example 1280x720".into())
+}
+
+fn range(text: &str) -> Result<(u64, u64), String> {
+    let rates = text.split_once('-').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+    rates.filter(|(a, b)| 0 < *a && a <= b).ok_or("write for example 300000-6000000".into())
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match pipeline::run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

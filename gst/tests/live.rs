@@ -1,0 +1,153 @@
+//! x264 through `braidcast encode`, over an emulated network whose rate falls and rises, to `braidcast receive`. BRAIDCAST names the program.
+
+use serde_json::Value;
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The encoder's own program.
+const ENCODER: &str = env!("CARGO_BIN_EXE_braidcast-encode");
+
+fn braidcast() -> Option<PathBuf> {
+    let path = std::env::var_os("BRAIDCAST").map(PathBuf::from);
+    if path.is_none() {
+        eprintln!("left out: BRAIDCAST names no program; `make encode` sets it");
+    }
+    path
+}
+
+/// Killed when dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Running {
+    fn start(program: &Path, args: &str) -> Self {
+        let mut path = Path::new(ENCODER).parent().unwrap().as_os_str().to_owned();
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        let mut command = Command::new(program);
+        command.args(args.split_whitespace()).arg("--json").env("PATH", path).stdout(Stdio::piped());
+        Self(command.spawn().unwrap())
+    }
+
+    /// Ctrl-C.
+    fn interrupt(&self) {
+        assert!(Command::new("kill").args(["-INT", &self.0.id().to_string()]).status().unwrap().success());
+    }
+
+    /// Waits for its end and reads what it printed.
+    fn document(mut self) -> Value {
+        let begun = Instant::now();
+        while self.0.try_wait().unwrap().is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(30), "it does not end");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        serde_json::from_reader(self.0.stdout.take().unwrap()).unwrap()
+    }
+}
+
+fn free_port() -> u16 {
+    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// The pictures of a test clip that came on time, %, over a link of this rate, by what the encoder is started with; and its log.
+fn stream(program: &Path, seconds: u64, rate: &str, how: &str) -> (f64, Vec<(f64, u64)>) {
+    let dir = std::env::temp_dir().join(format!("braidcast-gst-{}", free_port()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let (port, link) = (free_port(), free_port());
+    let at = |name: &str| dir.join(name).display().to_string();
+    let receiver = Running::start(program, &format!("receive {port} {}", at("out.ts")));
+    let _link =
+        Running::start(program, &format!("emulate :{link} 127.0.0.1:{port} --rate {rate} --delay 30ms --queue 1s"));
+    std::thread::sleep(Duration::from_secs(1));
+    let sender = Running::start(
+        program,
+        &format!("encode test --size 640x360 --to 127.0.0.1:{link} --log {} {how}", at("log.csv")),
+    );
+    std::thread::sleep(Duration::from_secs(seconds));
+    sender.interrupt();
+    sender.document();
+    let received = receiver.document();
+    let sum = |field: &str| {
+        let kinds =
+            received["kinds"].as_array().unwrap().iter().filter(|kind| "IPB".contains(kind["kind"].as_str().unwrap()));
+        kinds.map(|kind| kind[field].as_f64().unwrap()).sum::<f64>()
+    };
+    let log = std::fs::read_to_string(dir.join("log.csv")).unwrap();
+    let encoded = log.lines().filter_map(|line| {
+        let fields: Vec<&str> = line.split(',').collect();
+        (fields[1] == "encoded").then(|| (fields[0].parse().unwrap(), fields[3].parse().unwrap()))
+    });
+    let encoded: Vec<(f64, u64)> = encoded.collect();
+    let left_out = log.lines().filter(|line| line.contains("left out")).count();
+    let share = 100.0 * sum("on_time") / (sum("captured") + left_out as f64);
+    println!("{how} {rate}: {share:.2} % of the pictures on time, {left_out} left out");
+    let _ = std::fs::remove_dir_all(dir);
+    (share, encoded)
+}
+
+/// Bit/s of the pictures between two times.
+fn rate(log: &[(f64, u64)], from: f64, to: f64) -> f64 {
+    log.iter().filter(|(at, _)| (from..to).contains(at)).map(|(_, bits)| *bits as f64).sum::<f64>() / (to - from)
+}
+
+#[test]
+fn pictures_follow_the_network_and_come_on_time() {
+    let Some(program) = braidcast() else { return };
+    let link = "0s:4mbit,13s:1mbit,24s:4mbit";
+    let (live, log) = stream(&program, 34, link, "--rate-range 100kbit-6mbit");
+    let (before, low, after) = (rate(&log, 6.0, 11.0), rate(&log, 14.0, 22.0), rate(&log, 29.0, 33.0));
+    println!("{:.2}, {:.2}, {:.2} Mbit/s", before / 1e6, low / 1e6, after / 1e6);
+    assert!(before > 2e6 && low < 1e6 && low > 4e5 && after > 1.8e6, "{before:.0}, {low:.0}, {after:.0} bit/s");
+    assert!(live > 95.0, "{live:.2} %");
+}
+
+#[test]
+fn other_encoders_follow_too() {
+    let Some(program) = braidcast() else { return };
+    let (share, log) = stream(&program, 14, "1500kbit", "--encoder openh264enc --profile quality");
+    assert!(share > 80.0 && rate(&log, 6.0, 12.0) < 1.7e6, "{share:.2} %");
+}
+
+#[test]
+fn what_is_missing_is_said_with_what_to_do() {
+    let cases = [
+        ("test --encoder nosuchenc", "no element nosuchenc"),
+        ("nowhere.mp4", "cannot open nowhere.mp4"),
+        ("/dev/video99", "v4l2-ctl"),
+        ("gst:nosuchsrc", "hint: try it"),
+        ("test --encoder identity", "no property bitrate"),
+        ("test --size 7x7", "1280x720"),
+    ];
+    for (args, words) in cases {
+        let mut command = Command::new(ENCODER);
+        command.args(args.split_whitespace()).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // Its end would end the program.
+        let _stdin = child.stdin.take();
+        let ran = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(!ran.status.success() && said.contains(words), "{args}: {said}");
+    }
+}
+
+#[test]
+fn without_lines_it_ends_with_its_input() {
+    let mut child = Command::new(ENCODER)
+        .args(["test", "--size", "320x180"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    drop(child.stdin.take());
+    let out = child.wait_with_output().unwrap();
+    assert!(out.status.success() && out.stdout.len() > 10_000 && out.stdout[0] == 0x47, "{} bytes", out.stdout.len());
+}
