@@ -33,6 +33,8 @@ const LOSSY: f32 = 0.1;
 /// now still hold a fade that is over.
 const RISE_FOR: Duration = Duration::from_millis(500);
 const RISE: f64 = 0.9;
+/// A window of which less than one part in so many is out is not used.
+const USED: usize = 4;
 /// What a path carried is known for so long once the application has had too little to fill it.
 const KNOWN_FOR: Duration = Duration::from_secs(1);
 
@@ -167,7 +169,7 @@ impl Live {
         self.target.mul_f64(self.share)
     }
 
-    fn on_round(&mut self, path: &Conditions<'_>, was_full: bool) {
+    fn on_round(&mut self, path: &Conditions<'_>, was_full: bool, used: bool) {
         self.share = if path.loss_rate > LOSSY { (self.share / 2.0).max(0.1) } else { (self.share + 0.05).min(1.0) };
         let now = path.now;
         self.emptying = match self.emptying {
@@ -188,7 +190,7 @@ impl Live {
             Phase::Start { best, stale } => {
                 let rate = self.rate.get();
                 let (best, stale) = if rate > 1.25 * best { (rate, 0) } else { (best, stale + u32::from(was_full)) };
-                let full = path.queueing > self.bound / 2 || stale >= 3;
+                let full = (used && path.queueing > self.bound / 2) || stale >= 3;
                 if full { Phase::Alone } else { Phase::Start { best, stale } }
             }
             Phase::Alone => match self.standing {
@@ -224,6 +226,8 @@ impl Controller for Live {
             return;
         }
         let before = self.window();
+        // Packets that leave most of the window empty met jitter, or a queue of others: they say nothing of what the path carries.
+        let used = acked.was_full || (path.in_flight + acked.bytes) * USED >= before;
         self.timed_out &= !acked.was_full;
         let recent = self.recent.on_delivered(path.now, acked.bytes, acked.was_full);
         self.target = self.bound.mul_f64((STEADY + UNSTEADY * self.recent.spread()).min(1.0));
@@ -232,7 +236,7 @@ impl Controller for Live {
             let rising = self.fall.is_recent(path.now, RISE_FOR);
             let at_the_moment = if rising { (RISE * recent).min(self.fall.from) } else { 0.0 };
             self.rate.observe(path.now, sample.rate().max(at_the_moment), sample.app_limited, span);
-            if path.queueing > self.target * 3 / 2 && self.rate.latest < self.rate.get() {
+            if used && path.queueing > self.target * 3 / 2 && self.rate.latest < self.rate.get() {
                 // The path delivers what it can, and that has become less. What it delivers at the moment is not: a fade is over.
                 self.fall.on_fall(path.now, self.rate.get());
                 self.rate.set(path.now, self.rate.latest.max(recent).min(self.rate.get()));
@@ -242,7 +246,7 @@ impl Controller for Live {
             if path.queueing <= self.bound / 8 {
                 (self.empty_at, self.emptying) = (path.now, None);
             }
-            self.on_round(path, acked.was_full);
+            self.on_round(path, acked.was_full, used);
         }
         match self.phase {
             Phase::Start { .. } => self.window += if acked.was_full { acked.bytes } else { 0 },
