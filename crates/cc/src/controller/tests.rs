@@ -172,6 +172,30 @@ fn benches(mtu: usize, initial: usize) -> impl Iterator<Item = (String, Bench)> 
     })
 }
 
+/// Clock messages before a stream begins: they meet jitter, and their own rate is next to nothing.
+#[test]
+fn small_messages_that_meet_jitter_do_not_end_the_slow_start_of_live() {
+    let mut bench = Bench::new(Algorithm::Live, Standard::RFC_9260, Congestion::PerPath, 1200, 12_000);
+    bench.queueing = Duration::from_millis(80);
+    for _ in 0..20 {
+        bench.now += Duration::from_secs(1);
+        let interval = Duration::from_millis(180);
+        let rate = Some(RateSample { delivered: 72, interval, prior_delivered: 0, app_limited: true });
+        let acked = Acked {
+            bytes: 72,
+            may_grow: true,
+            was_full: false,
+            ack_ratio: 2,
+            rtt: Some(interval),
+            ends_round: true,
+            rate,
+        };
+        bench.controller.on_acked(&bench.path(0), &acked);
+    }
+    assert!(bench.controller.in_slow_start());
+    assert_eq!(bench.controller.window(), 12_000);
+}
+
 proptest! {
     /// Whatever happens: a packet at least; nothing overflows; only an acknowledgement that may, or an undone timeout, lets the window
     /// grow, but for what a loss leaves at least; a timeout leaves a packet; the same again does the same.
