@@ -170,7 +170,7 @@ pub struct ReceiverOptions {
     pub hold: bool,
     /// Which streams are taken, by their names. Default: one, of any name.
     pub admission: Admission,
-    /// Only senders with these keys, or names of certificates, are taken ([`Peer::listed`](braidcast_secure::Peer::listed)), each with the
+    /// Only senders with these keys, or names of certificates, are taken (`braidcast_secure::Peer::listed`), each with the
     /// name that the list has for it. Needs [`security`](Self::security) that lets in who
     /// has one of them. Default: `None`, keys say nothing of names.
     pub permits: Option<BTreeMap<Fingerprint, Permit>>,

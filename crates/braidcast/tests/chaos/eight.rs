@@ -51,14 +51,17 @@ impl Crowd {
     fn start(dir: &Path) -> Self {
         let begun = Instant::now();
         let [home] = free_ports();
-        let (outputs, ports) = (free_ports::<STREAMS>(), free_ports::<LINKS>());
+        let ports = free_ports::<LINKS>();
+        // Bound at once: nobody else may take these ports meanwhile.
+        let sockets: [UdpSocket; STREAMS] = std::array::from_fn(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
+        let outputs = sockets.each_ref().map(|socket| socket.local_addr().unwrap().port());
         let accept: String = (0..STREAMS).map(|n| format!(" --accept s{n}=udp://127.0.0.1:{}", outputs[n])).collect();
         let mut receive = command(dir);
         receive.args(format!("receive 127.0.0.1:{home} --keep{accept}").split(' '));
         let over = Arc::new(AtomicBool::new(false));
-        let streams = outputs.map(|port| {
-            let sink = Arc::default();
-            listen(port, begun, Arc::clone(&sink), over.clone());
+        let streams = sockets.map(|socket| {
+            let (sink, port) = (Arc::default(), socket.local_addr().unwrap().port());
+            listen(socket, begun, Arc::clone(&sink), over.clone());
             let stdin: Arc<Mutex<Option<ChildStdin>>> = Arc::default();
             feed(PACKETS, begun, stdin.clone(), over.clone());
             Stream { sender: End::new(dir, &format!("send-{port}")), stdin, sink, faults: Vec::new() }
@@ -205,8 +208,7 @@ impl Drop for Crowd {
 }
 
 /// Reads what comes out for a stream.
-fn listen(port: u16, begun: Instant, sink: Arc<Mutex<Sink>>, over: Arc<AtomicBool>) {
-    let socket = UdpSocket::bind(("127.0.0.1", port)).unwrap();
+fn listen(socket: UdpSocket, begun: Instant, sink: Arc<Mutex<Sink>>, over: Arc<AtomicBool>) {
     socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     std::thread::spawn(move || {
         let mut datagram = [0; 10 * PACKET];

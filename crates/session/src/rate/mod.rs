@@ -97,7 +97,7 @@ pub struct RateReport {
     pub smoothed_rate: f64,
     /// No path was full in the last ten seconds: more may be possible, and is asked for as soon as the encoder uses this.
     pub is_floor: bool,
-    /// The paths carry less than the least that the encoder is able to make ([`RateLimits::least`]).
+    /// The paths carry less than the least that the encoder is able to make, by its [`RateLimits`].
     pub below_least: bool,
     /// What waits, here and in queues of the network, would take so long to arrive, ms.
     pub waiting_ms: f64,
