@@ -13,6 +13,7 @@ mod names;
 mod rng;
 mod roster;
 mod serial;
+mod sliding_sum;
 mod time;
 
 pub use bytes::{Reader, Truncated, Writer};
@@ -23,4 +24,5 @@ pub use names::UnknownName;
 pub use rng::Rng;
 pub use roster::{Key, Member, Roster, Turn};
 pub use serial::{Serial, Unwrapper};
+pub use sliding_sum::SlidingSum;
 pub use time::Instant;

@@ -114,7 +114,7 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
             bytes: 0,
             broken: Broken::default(),
             next: None,
-            load: Load::default(),
+            load: Load::new(),
             limits: Limits { messages: limits.messages.max(1), ..limits },
         }
     }

@@ -143,7 +143,7 @@ impl Live {
             target: bound.mul_f64(STEADY),
             mtu: setup.mtu,
             rate: DeliveryRate::default(),
-            recent: RecentRate::default(),
+            recent: RecentRate::new(),
             fall: Fall::default(),
             phase: Phase::Start { best: 0.0, stale: 0 },
             share: 1.0,

@@ -1,44 +1,32 @@
 //! What a path delivered a moment ago, and how much that changes from one moment to the next.
 
-use braidcast_core::Instant;
+use braidcast_core::{Instant, SlidingSum};
 use core::time::Duration;
 
 /// What counts as a moment: some packets of a slow link, and less than a fade of a cellular one lasts.
 const MOMENT: Duration = Duration::from_millis(60);
-const BUCKETS: u64 = 10;
 /// A moment's rate counts for so much in the mean, and its distance from that in the spread; about a second of acknowledgements.
 const MEAN_GAIN: f64 = 1.0 / 32.0;
 const SPREAD_GAIN: f64 = 1.0 / 64.0;
 
 /// The delivery rate of the last 60 ms. Samples over a whole flight ([`RateSampler`](crate::RateSampler)) still hold a fade that is
 /// over; this does not.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct RecentRate {
-    /// Bytes in each tenth of a moment, by their numbers modulo ten.
-    buckets: [usize; BUCKETS as usize],
-    /// The number of the newest bucket, counted from `began`.
-    newest: u64,
-    began: Option<Instant>,
+    delivered: SlidingSum<10>,
     mean: f64,
     spread: f64,
 }
 
 impl RecentRate {
+    pub(super) const fn new() -> Self {
+        Self { delivered: SlidingSum::new(MOMENT), mean: 0.0, spread: 0.0 }
+    }
+
     /// `bytes` were delivered, while the application had enough to send if `was_full`. The rate of the last moment, in bytes a second;
     /// 0 before the first one is over.
     pub(super) fn on_delivered(&mut self, now: Instant, bytes: usize, was_full: bool) -> f64 {
-        let bucket = MOMENT / BUCKETS as u32;
-        let age = now.since(*self.began.get_or_insert(now));
-        let number = (age.as_nanos() / bucket.as_nanos()) as u64;
-        (self.newest + 1..=number).take(BUCKETS as usize).for_each(|n| self.buckets[(n % BUCKETS) as usize] = 0);
-        self.newest = number;
-        self.buckets[(number % BUCKETS) as usize] += bytes;
-        if number + 1 < BUCKETS {
-            return 0.0;
-        }
-        // The newest bucket has only begun.
-        let time = MOMENT - bucket + (age - bucket * u32::try_from(number).unwrap_or(u32::MAX));
-        let rate = self.buckets.iter().sum::<usize>() as f64 / time.as_secs_f64();
+        let rate = self.delivered.add(now, bytes).unwrap_or_default();
         if was_full && rate > 0.0 {
             if self.mean == 0.0 {
                 self.mean = rate;
@@ -74,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_fade_that_is_over_is_forgotten_at_once() {
-        let mut recent = RecentRate::default();
+        let mut recent = RecentRate::new();
         assert!((play(&mut recent, 0, &[10; 50]) / 1e6 - 1.0).abs() < 0.05);
         assert!(play(&mut recent, 500, &[1; 10]) < 0.2e6);
         assert!((play(&mut recent, 600, &[10; 7]) / 1e6 - 1.0).abs() < 0.05);
@@ -82,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_steady_link_is_told_from_one_that_changes() {
-        let (mut steady, mut changing) = (RecentRate::default(), RecentRate::default());
+        let (mut steady, mut changing) = (RecentRate::new(), RecentRate::new());
         play(&mut steady, 0, &[5; 400]);
         let waves: Vec<usize> = (0..400).map(|n| if n / 15 % 2 == 0 { 10 } else { 1 }).collect();
         play(&mut changing, 0, &waves);
