@@ -4,9 +4,9 @@ mod common;
 
 use braidcast_media::Kind;
 use braidcast_sctp::SchedulerKind;
-use braidcast_session::{ReceiverOptions, SenderOptions};
+use braidcast_session::{ReceiverOptions, Redundancy, SenderOptions};
 use braidcast_sim::LinkModel;
-use braidcast_sim::link::Loss;
+use braidcast_sim::link::{Loss, Rate, parse};
 use common::*;
 
 /// A link of so many kbit/s and ms, which loses this share.
@@ -34,4 +34,27 @@ fn a_weak_link_drags_no_good_one_down() {
         println!("{good:?} alone {alone:.2} %, with {weak:?} {both:.2} %");
         assert!(both >= alone - 0.5, "{good:?} alone {alone:.2} %, with {weak:?} {both:.2} %");
     }
+}
+
+/// Reference frames on time, of 40 s of film, over a good link beside one that fades to a tenth each second second; and how many there were.
+fn references_on_time(seed: u64, reinject: bool) -> (u64, u64) {
+    let send = SenderOptions { reinject, redundancy: Redundancy::None, ..SenderOptions::default() };
+    let rate = Rate::Schedule(parse::rate_schedule("0s:3mbit,1s:300kbit,repeat:2s").unwrap());
+    let fading = LinkModel { rate, ..link((3000, 40, 0.0)) };
+    let links = [link((3500, 20, 0.0)), fading];
+    let mut scene = Scene::seeded(seed, send.transport(), send, ReceiverOptions::default(), film(40), &links);
+    scene.run_to_end(ms(80_000));
+    let kinds = [Kind::I, Kind::P].map(|kind| scene.sink().kind(kind));
+    (kinds.iter().map(|kind| kind.on_time).sum(), kinds.iter().map(|kind| kind.captured).sum())
+}
+
+#[test]
+fn what_a_fading_link_holds_of_a_reference_frame_goes_over_the_good_one_too() {
+    let sum = |reinject| {
+        let runs = (1..=4).map(|seed| references_on_time(seed, reinject));
+        runs.fold((0, 0), |(on_time, all), (more, of)| (on_time + more, all + of))
+    };
+    let ((with, all), (without, _)) = (sum(true), sum(false));
+    println!("{with} of {all} on time, {without} without");
+    assert!(all - with < (all - without) * 3 / 4, "{with} of {all} on time, {without} without");
 }

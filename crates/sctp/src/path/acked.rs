@@ -138,6 +138,7 @@ impl Path {
     /// A SACK said `news` of this path, whose window may depend on those of its `siblings`.
     pub(crate) fn on_acked(&mut self, now: Instant, news: &News, flight: &Flight, siblings: Siblings<'_>) {
         self.measure(now, news, flight);
+        self.recent.add(now, news.acked);
         // A window that has room for copied chunks alone would never grow, nor its recovery end: as far as the first window, with which
         // any path may begin, those count too.
         let copied = news.highest_copied.filter(|_| self.cwnd() < self.initial_window);

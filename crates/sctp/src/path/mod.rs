@@ -33,7 +33,7 @@ use braidcast_cc::{
     RttEstimator, Setup, Siblings, Signal, Standard, shows_congestion,
 };
 use braidcast_core::events::PathMetrics;
-use braidcast_core::{Instant, PathId, Route};
+use braidcast_core::{Instant, PathId, Route, SlidingSum};
 use braidcast_fec::LossMeter;
 use braidcast_mpath::{Delay, PathView};
 use core::time::Duration;
@@ -45,6 +45,11 @@ use sizes::PacketSizes;
 use std::sync::Arc;
 use timer::{Timer, TimerTable};
 use train::Trains;
+
+/// What a path delivers now is measured over this time.
+const MOMENT: Duration = Duration::from_millis(150);
+/// A path that delivers nothing now is taken to deliver one part in so many of its usual rate.
+const LEAST_SHARE: f64 = 20.0;
 
 /// How a path shows congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,6 +76,8 @@ pub(crate) struct Path {
     pacer: Pacer,
     rack: Rack,
     queueing: QueueingDelay,
+    /// Bytes acknowledged a moment ago.
+    recent: SlidingSum<10>,
     /// The same by acknowledgements that came back over other paths, as those of a slow path do: the way round is another, but
     /// how much longer than the shortest it takes is the time in queues there too.
     detour: QueueingDelay,
@@ -149,6 +156,7 @@ impl Path {
             pacer: Pacer::new(now, options.paths.base_mtu),
             rack: Rack::default(),
             queueing: QueueingDelay::default(),
+            recent: SlidingSum::new(MOMENT),
             detour: QueueingDelay::default(),
             detoured: false,
             next_detour_order: Order::FIRST,
@@ -310,6 +318,12 @@ impl Path {
             return Some(rate);
         }
         Some(self.cwnd() as f64 / self.rtt.srtt()?.as_secs_f64().max(1e-6))
+    }
+
+    /// Bytes per second that it delivers now, if it has enough to deliver: [`rate`](Self::rate) is slower to notice a fade. `None` before that is known.
+    pub(crate) fn rate_now(&mut self, now: Instant) -> Option<f64> {
+        let usual = self.rate()?;
+        Some(self.recent.add(now, 0)?.clamp(usual / LEAST_SHARE, usual))
     }
 
     /// What policies may know about it; `ready`: it has room.
