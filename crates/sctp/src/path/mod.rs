@@ -362,9 +362,10 @@ impl Path {
     /// What the controller is to know, with `in_flight` bytes out.
     fn conditions<'a>(&self, now: Instant, in_flight: usize, siblings: Siblings<'a>) -> Conditions<'a> {
         // Of the way round by which `queued` is measured.
-        let base_rtt = if self.detoured { self.detour.base() } else { self.queueing.base() }.unwrap_or_default();
+        let way = if self.detoured { &self.detour } else { &self.queueing };
+        let (base_rtt, shortest_rtt) = (way.base().unwrap_or_default(), way.shortest().unwrap_or_default());
         let (mtu, srtt, queueing) = (self.unit(), self.rtt.srtt(), self.queued());
-        Conditions { now, mtu, in_flight, srtt, queueing, base_rtt, loss_rate: self.loss_rate, siblings }
+        Conditions { now, mtu, in_flight, srtt, queueing, base_rtt, shortest_rtt, loss_rate: self.loss_rate, siblings }
     }
 
     /// Packets were lost or marked, the first since the window was last reduced: losses and marks of what was sent before `next` are of
