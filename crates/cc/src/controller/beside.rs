@@ -66,6 +66,12 @@ impl Beside {
         }
     }
 
+    pub(super) fn on_marked(&mut self, path: &Conditions<'_>, marked: &Signal) {
+        if let Step::Compete { .. } = self.step {
+            self.cubic.on_marked(path, marked);
+        }
+    }
+
     /// A round is over, in which the path delivered at `rate`. A check leaves the window `low`. Whether the queue is ours.
     pub(super) fn on_round(&mut self, path: &Conditions<'_>, rate: f64, low: usize) -> bool {
         self.step = match self.step {

@@ -246,7 +246,7 @@ impl Controller for Live {
             }
             self.on_round(path, acked.was_full, used);
         }
-        match self.phase {
+        match &mut self.phase {
             Phase::Start { .. } => self.window += if acked.was_full { acked.bytes } else { 0 },
             Phase::Alone if self.emptying.is_some() => {
                 self.window = (self.fill(path, Duration::ZERO) / 2).max(4 * path.mtu);
@@ -255,12 +255,10 @@ impl Controller for Live {
                 let queue = if path.queueing > self.target { self.allowed() / 2 } else { self.allowed() };
                 self.window = self.fill(path, queue);
             }
-            Phase::Beside(_) => {}
-        }
-        if let Phase::Beside(beside) = &mut self.phase {
-            beside.on_acked(path, acked);
-            self.window = beside.window();
-            return;
+            Phase::Beside(beside) => {
+                beside.on_acked(path, acked);
+                self.window = beside.window();
+            }
         }
         if !acked.was_full {
             self.window = self.window.min(before); // RFC 7661 §1.
@@ -272,7 +270,7 @@ impl Controller for Live {
             && path.queueing > self.bound
         {
             beside.on_lost(path, lost);
-            self.window = beside.window();
+            self.window = self.window.min(beside.window());
         }
     }
 
@@ -280,8 +278,10 @@ impl Controller for Live {
         if !marked.new_round {
             return;
         }
-        if let Phase::Start { .. } = self.phase {
-            self.phase = Phase::Alone;
+        match &mut self.phase {
+            Phase::Start { .. } => self.phase = Phase::Alone,
+            Phase::Alone => {}
+            Phase::Beside(beside) => beside.on_marked(path, marked),
         }
         self.rate.set(path.now, self.rate.get() * 0.85);
         self.window = ((self.window as f64 * 0.85) as usize).max(4 * path.mtu);
