@@ -3,7 +3,6 @@
 mod common;
 
 use braidcast_media::Kind;
-use braidcast_sctp::SchedulerKind;
 use braidcast_session::{ReceiverOptions, Redundancy, SenderOptions};
 use braidcast_sim::LinkModel;
 use braidcast_sim::link::{Loss, Rate, parse};
@@ -16,7 +15,10 @@ fn link((kbit, delay, loss): (u64, u64, f64)) -> LinkModel {
 
 /// The share of frames on time, of 30 s of film, %.
 fn on_time(seed: u64, links: &[LinkModel]) -> f64 {
-    let send = SenderOptions { scheduler: SchedulerKind::EarliestDelivery, ..SenderOptions::default() };
+    on_time_with(SenderOptions::default(), seed, links)
+}
+
+fn on_time_with(send: SenderOptions, seed: u64, links: &[LinkModel]) -> f64 {
     let mut scene = Scene::seeded(seed, send.transport(), send, ReceiverOptions::default(), film(30), links);
     scene.run_to_end(ms(60_000));
     let kinds = [Kind::I, Kind::P, Kind::B].map(|kind| scene.sink().kind(kind));
@@ -57,4 +59,17 @@ fn what_a_fading_link_holds_of_a_reference_frame_goes_over_the_good_one_too() {
     let ((with, all), (without, _)) = (sum(true), sum(false));
     println!("{with} of {all} on time, {without} without");
     assert!(all - with < (all - without) * 3 / 4, "{with} of {all} on time, {without} without");
+}
+
+/// Acknowledgements of what goes over the far link come back over the near one, sooner than a round trip over the far one takes.
+#[test]
+fn a_near_narrow_link_beside_a_far_wide_one_does_no_harm() {
+    let (near, far) = ((1000, 33, 0.0), (9700, 143, 0.0));
+    for (redundancy, least) in [(Redundancy::Auto, 98.0), (Redundancy::Code("tetrys:10,9,200".parse().unwrap()), 95.0)]
+    {
+        let send = SenderOptions { redundancy, ..SenderOptions::default() };
+        let both = on_time_with(send, 1, &[link(near), link(far)]);
+        println!("{redundancy:?}: {both:.2} %");
+        assert!(both >= least, "{redundancy:?}: {both:.2} %");
+    }
 }
