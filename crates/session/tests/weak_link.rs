@@ -6,7 +6,9 @@ use braidcast_media::Kind;
 use braidcast_session::{ReceiverOptions, Redundancy, SenderOptions};
 use braidcast_sim::LinkModel;
 use braidcast_sim::link::{Loss, Rate, parse};
+use braidcast_sim::testing::cases;
 use common::*;
+use proptest::prelude::*;
 
 /// A link of so many kbit/s and ms, which loses this share.
 fn link((kbit, delay, loss): (u64, u64, f64)) -> LinkModel {
@@ -59,6 +61,26 @@ fn what_a_fading_link_holds_of_a_reference_frame_goes_over_the_good_one_too() {
     let ((with, all), (without, _)) = (sum(true), sum(false));
     println!("{with} of {all} on time, {without} without");
     assert!(all - with < (all - without) * 3 / 4, "{with} of {all} on time, {without} without");
+}
+
+/// Of 400 such sets the worst is 6 points below its best link: two far links that lose 5 %.
+const MOST_LOST: f64 = 8.0;
+
+fn links() -> impl Strategy<Value = Vec<(u64, u64, f64)>> {
+    let loss = prop_oneof![Just(0.0), 0.01..0.05];
+    prop::collection::vec((500_u64..10_000, 5_u64..155, loss), 2..=3)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(12), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn all_links_together_are_hardly_worse_than_the_best_alone(seed in 1_u64..1_000_000, links in links()) {
+        let alone = links.iter().map(|&it| on_time(seed, &[link(it)])).fold(0.0, f64::max);
+        let all: Vec<_> = links.iter().map(|&it| link(it)).collect();
+        let together = on_time(seed, &all);
+        prop_assert!(together >= alone - MOST_LOST, "{links:?} together {together:.2} %, best alone {alone:.2} %");
+    }
 }
 
 /// Acknowledgements of what goes over the far link come back over the near one, sooner than a round trip over the far one takes.

@@ -6,8 +6,10 @@ use core::time::Duration;
 /// It looks so often whether the others are gone, for so many rounds.
 const CHECK_EACH: Duration = Duration::from_secs(5);
 const CHECK_ROUNDS: u32 = 2;
-/// The queue is ours if it falls by at least this share of what the bytes make up that are taken away.
-const OURS: f64 = 2.0 / 3.0;
+/// The queue is ours if a round trip falls by at least this share of the time that the bytes make up that are taken away,
+const OURS: f64 = 0.5;
+/// to the shortest one of late, or to one part in so many above it.
+const EMPTY: u32 = 8;
 /// Checks in a row that find so; others' windows change at such a moment by chance.
 const CHECKS: u32 = 3;
 
@@ -81,7 +83,8 @@ impl Beside {
             Step::Check { rounds, window, rtt, rate } if rounds >= CHECK_ROUNDS => {
                 let fell = rtt.saturating_sub(round_trip(path)).as_secs_f64() * rate;
                 let taken = self.cubic.window().saturating_sub(window) as f64;
-                self.ours = if fell > OURS * taken { self.ours + 1 } else { 0 };
+                let emptied = path.queueing <= rtt.saturating_sub(path.base_rtt) / EMPTY;
+                self.ours = if emptied && fell > OURS * taken { self.ours + 1 } else { 0 };
                 Step::Compete { check_at: path.now + CHECK_EACH }
             }
             Step::Check { rounds, window, rtt, rate } => Step::Check { rounds: rounds + 1, window, rtt, rate },

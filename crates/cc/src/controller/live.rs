@@ -89,7 +89,7 @@ enum Phase {
     /// The path's queue is ours alone.
     Alone,
     /// Others hold the queue full.
-    Beside(Beside),
+    Beside(Box<Beside>),
 }
 
 /// The highest rate at which the path delivered in the last one to two spans of time, bytes in a second.
@@ -197,7 +197,7 @@ impl Live {
                     && rounds >= ROUNDS_TO_COMPETE
                     && now - since >= TIME_TO_COMPETE
                 {
-                    self.phase = Phase::Beside(Beside::new(now, &self.setup, self.window.max(before)));
+                    self.phase = Phase::Beside(Box::new(Beside::new(now, &self.setup, self.window.max(before))));
                 }
             }
             Phase::Beside(_) if self.standing.is_none() => self.phase = Phase::Alone,
