@@ -16,7 +16,7 @@ pub(crate) struct Chunk {
     pub(super) sent: Instant,
     pub(super) repeats: u16,
     pub(super) lost_by: LossCause,
-    /// A copy of it went over another path since it was last sent.
+    /// A copy of it went over another path.
     pub(super) copied: bool,
     /// Before this no copy of it can have been acknowledged.
     pub(super) copy_answers: Instant,

@@ -86,7 +86,7 @@ impl Ledger {
         chunk.repeats += u16::from(again.is_some());
         chunk.missing = 0;
         chunk.held_until = None;
-        chunk.copied = false;
+        // It stays `copied` if it was: what is acknowledged from now on may be the copy, which proves nothing of what was sent after it here.
         chunk.stamp = stamp;
         let chunk = *chunk;
         books.journal.chunk_sent(tsn, &chunk, books.queue.get(chunk.piece.message), again);
