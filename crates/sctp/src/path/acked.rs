@@ -57,9 +57,11 @@ impl News {
         self.highest_order
     }
 
-    /// When the newest chunk was expected at the peer over `path`, as far as half of the round trip tells; `None` if no chunk says.
+    /// When the newest chunk was expected at the peer over `path`: the way back takes half of the shortest round trip, all queues are on the
+    /// way there. `None` if no chunk says.
     pub(crate) fn expected(&self, path: &Path) -> Option<Instant> {
-        self.newest.map(|(_, sent)| sent + path.rtt.srtt().unwrap_or_default() / 2)
+        let back = path.shortest_round_trip().unwrap_or_default() / 2;
+        self.newest.map(|(_, sent)| sent + path.rtt.srtt().unwrap_or_default().saturating_sub(back))
     }
 
     /// Whether what the newest chunk took until this SACK came measures `path`.
