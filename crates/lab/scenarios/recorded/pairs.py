@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every pair of recorded links: goodput and frames on time with the default scheduler, beside the best of the others.
 
-usage: BRAIDCAST_TRACES=FOLDER pairs.py BRAIDCAST [--runs N] [--duration 40s] [--out FOLDER] [--only WORD]
+usage: BRAIDCAST_TRACES=FOLDER pairs.py BRAIDCAST [--runs N] [--duration 40s] [--out FOLDER] [--kind bulk|live] [--only WORD]
 
 Writes a scenario for bulk data and one for live video at three quarters of what both links carry, has BRAIDCAST run them, and prints a
 line for each pair: the default's value, the best of the others and whose it is, and their ratio. Recordings: README.md beside this file;
@@ -91,6 +91,7 @@ def main():
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--duration", default="40s")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("target/pairs"))
+    parser.add_argument("--kind", choices=["bulk", "live"], help="one of the two scenarios only")
     parser.add_argument("--only", default="", help="pairs with this word in their name")
     args = parser.parse_args()
     folder = os.environ.get("BRAIDCAST_TRACES")
@@ -101,7 +102,9 @@ def main():
     if not pairs:
         sys.exit(f"no two recordings in {folder}{' with ' + args.only if args.only else ''}")
     args.out.mkdir(parents=True, exist_ok=True)
-    for experiment, name, metric in [("transfer", "pairs-bulk", "goodput"), ("live", "pairs-live", "on time")]:
+    for experiment, name, metric in [("live", "pairs-live", "on time"), ("transfer", "pairs-bulk", "goodput")]:
+        if args.kind and not name.endswith(args.kind):
+            continue
         path = args.out / f"{name}.toml"
         path.write_text(scenario(name, experiment, pairs, args.duration))
         rows = list(table(run(args.program, path, args.runs), metric))

@@ -59,10 +59,8 @@ impl Open {
             }
             self.gather(now, arrived, report, paths);
             let alone = paths.iter().filter(|it| it.news.proven().is_some()).count() == 1;
-            let last = self.expected_last(paths);
             for (place, it) in paths.iter().enumerate().filter(|(_, it)| it.news.any()) {
-                let index = PathIndex::new(place);
-                self.path_acked(now, index, it, (index == arrived, last == Some(index), report.moved));
+                self.path_acked(now, PathIndex::new(place), it, (place == arrived.get(), alone, report.moved));
             }
             self.paths.iter_mut().for_each(crate::path::Path::end_burst);
             self.scheduler.on_acknowledged();
@@ -96,29 +94,14 @@ impl Open {
         }
     }
 
-    /// Over which of the paths that a SACK says something of the peer was to get the newest chunk; `None` if that cannot be told.
-    fn expected_last(&self, paths: &[PathNews]) -> Option<PathIndex> {
-        let mut named = paths.iter().enumerate().filter(|(_, it)| it.news.proven().is_some());
-        let expected = |(place, it): (usize, &PathNews)| {
-            let index = PathIndex::new(place);
-            Some((it.news.expected(&self.paths[index])?, index))
-        };
-        let first = expected(named.next()?)?;
-        let last = named.try_fold(first, |last, it| {
-            let it = expected(it)?;
-            Some(if it.0 > last.0 { it } else { last })
-        })?;
-        Some(last.1)
-    }
-
-    /// The path `index` had chunks acknowledged by a SACK that came back over it or not, waited for it or not, and moved the cumulative
+    /// The path `index` had chunks acknowledged by a SACK that came back over it or not, for it alone or not, and moved the cumulative
     /// acknowledgement or not.
     fn path_acked(
         &mut self,
         now: Instant,
         index: PathIndex,
         it: &PathNews,
-        (returned_here, last, moved): (bool, bool, bool),
+        (returned_here, alone, moved): (bool, bool, bool),
     ) {
         if let Some(order) = it.news.proven() {
             self.paths[index].on_proven(order);
@@ -130,7 +113,7 @@ impl Open {
             next: self.ledger.next_order(index),
             oldest_is_gone: self.ledger.oldest_is_gone(index),
             returned_here,
-            last,
+            alone,
             moved,
         };
         let coupled = self.coupled(index);

@@ -40,8 +40,8 @@ pub(crate) struct Flight {
     pub(crate) oldest_is_gone: bool,
     /// The SACK came back over this path.
     pub(crate) returned_here: bool,
-    /// Of all that it newly acknowledges, what was sent over this path was expected last at the peer: nothing else was waited for.
-    pub(crate) last: bool,
+    /// It newly acknowledges what was sent over this path only.
+    pub(crate) alone: bool,
     /// It moved the cumulative acknowledgement.
     pub(crate) moved: bool,
 }
@@ -57,20 +57,16 @@ impl News {
         self.highest_order
     }
 
-    /// When the newest chunk was expected at the peer over `path`: the way back takes half of the shortest round trip, all queues are on the
-    /// way there. `None` if no chunk says.
-    pub(crate) fn expected(&self, path: &Path) -> Option<Instant> {
-        let back = path.shortest_round_trip().unwrap_or_default() / 2;
-        self.newest.map(|(_, sent)| sent + path.rtt.srtt().unwrap_or_default().saturating_sub(back))
-    }
-
-    /// Whether what the newest chunk took until this SACK came measures `path`.
+    /// Whether `rtt`, what the newest chunk took until this SACK came, measures `path`.
     ///
     /// A SACK that came back over another path says nothing about this path's round trip (THESIS §6.2.4). One that
-    /// acknowledges what came over several waited for what came last: it measures that path. Which one that is must not be told by what it
-    /// measures, or else the mean leans to one side.
-    fn measures(path: &Path, flight: &Flight) -> bool {
-        path.options.papers.rtt_samples == RttSamples::AnyReturn || (flight.returned_here && flight.last)
+    /// acknowledges what came over several may have waited for another path's packet, at most the peer's SACK delay: it serves only
+    /// if that does not explain what it says.
+    fn measures(&self, rtt: Duration, path: &Path, flight: &Flight) -> bool {
+        let delay = path.options.sack.delay;
+        let explained = path.rtt.srtt().is_some_and(|srtt| rtt >= srtt && rtt <= srtt + delay);
+        path.options.papers.rtt_samples == RttSamples::AnyReturn
+            || (flight.returned_here && (flight.alone || !explained))
     }
 }
 
@@ -196,14 +192,9 @@ impl Path {
         } else {
             self.detour.observe(now, rtt);
         }
-        let measures = News::measures(self, flight);
-        if measures && !any_return {
-            self.round_trips.add(rtt);
-        }
-        if order >= self.next_rtt_order && measures {
+        if order >= self.next_rtt_order && news.measures(rtt, self, flight) {
             self.next_rtt_order = flight.next;
-            self.rtt.sample(self.round_trips.take().unwrap_or(rtt));
-            self.rtt.observe(rtt);
+            self.rtt.sample(rtt);
             self.measured = now;
             self.heartbeats.postpone(now, self.heartbeat_pause());
             self.shorten_queue(now, flight.in_flight, false);

@@ -10,7 +10,6 @@ mod marks;
 mod one_way;
 mod paths;
 mod redundant;
-mod round_mean;
 mod sending;
 mod sizes;
 mod stats;
@@ -42,7 +41,6 @@ use ect::Ect;
 use heartbeat::Heartbeats;
 use marks::Marks;
 use redundant::Redundant;
-use round_mean::RoundMean;
 use sizes::PacketSizes;
 use std::sync::Arc;
 use timer::{Timer, TimerTable};
@@ -113,8 +111,6 @@ pub(crate) struct Path {
     awake_since: Instant,
     /// RTT is measured once each round trip: the next measurement comes from this place in the order on.
     next_rtt_order: Order,
-    /// What is measured until then.
-    round_trips: RoundMean,
     /// The controller's round trips: the present one ends when something sent from this place on is acknowledged.
     cc_round: Order,
     /// Timeouts in a row (RFC 9260 §8.2).
@@ -176,7 +172,6 @@ impl Path {
             answered: now,
             awake_since: Instant::ZERO,
             next_rtt_order: Order::FIRST,
-            round_trips: RoundMean::default(),
             cc_round: Order::FIRST,
             errors: 0,
             needs_checksum: false,
