@@ -14,6 +14,7 @@ mod oracle;
 pub mod plan;
 mod plots;
 mod real_time;
+mod receive_buffer;
 pub mod recording;
 mod reference;
 pub mod report;
