@@ -79,6 +79,8 @@ check:
 	$(call step,layers and file sizes)
 	@tools/layers.sh
 	@tools/circles.py crates/sctp/src/assoc && tools/circles.py crates/dccp/src/conn
+	$(call step,sentences of RFCs and the places that obey them)
+	@tools/requirements.py
 
 # cargo-deny where it is installed; it looks at advisories too, for which it needs the network.
 deny:
