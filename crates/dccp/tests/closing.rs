@@ -111,6 +111,45 @@ fn closing_over_a_link_without_delay_does_not_spin() {
 }
 
 #[test]
+fn who_closes_towards_a_peer_that_is_gone_gives_up_after_four_minutes() {
+    for (client, waiting) in [(true, false), (false, false), (true, true)] {
+        let mut pair = open();
+        pair.net.set_down(pair.links.0, true);
+        pair.net.set_down(pair.links.1, true);
+        if waiting {
+            // More than the window lets out.
+            for n in 0..30 {
+                pair.client_send(&message(n, 1000)).unwrap();
+            }
+            pair.run(ms(50));
+        }
+        let (begun, states) = (pair.net.now(), |pair: &Pair| pair.states());
+        match client {
+            true => pair.on_client(|it, now| it.close(now)),
+            false => pair.on_server(|it, now| it.close(now)),
+        }
+        pair.run(Duration::from_secs(230));
+        let (at_client, at_server) = states(&pair);
+        let still = if client { at_client } else { at_server };
+        let expected = if waiting {
+            State::Open
+        } else if client {
+            State::Closing
+        } else {
+            State::CloseReq
+        };
+        assert_eq!(still, Some(expected), "client {client}, {:?}", pair.net.now().since(begun));
+        pair.run(Duration::from_secs(20));
+        let (events, state) = match client {
+            true => (&pair.client_events, pair.states().0),
+            false => (&pair.server_events, pair.states().1),
+        };
+        assert!(events.contains(&Event::Closed(CloseReason::NoAnswer)), "{events:?}");
+        assert_eq!(state, None, "nothing is kept of it");
+    }
+}
+
+#[test]
 fn an_abort_is_told_to_the_other_end() {
     let mut pair = open();
     pair.on_server(|it, _| it.abort());

@@ -49,7 +49,7 @@ fn extreme() -> impl Strategy<Value = (usize, u64)> {
 }
 
 /// Every option that is a number or a time.
-const NUMBERS: [fn(&mut Options, u64); 22] = [
+const NUMBERS: [fn(&mut Options, u64); 23] = [
     |it, n| it.ccids = vec![Ccid::Two; n.min(20) as usize],
     |it, n| it.tfrc.dup_acks = n as usize,
     |it, n| it.tfrc.granularity = nanos(n),
@@ -70,6 +70,7 @@ const NUMBERS: [fn(&mut Options, u64); 22] = [
     |it, n| it.cookie_life = nanos(n),
     |it, n| it.request_timeout = nanos(n),
     |it, n| it.handshake_timeout = nanos(n),
+    |it, n| it.close_timeout = nanos(n),
     |it, n| it.time_wait = nanos(n),
     |it, n| it.max_connections = n as usize,
 ];

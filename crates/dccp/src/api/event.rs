@@ -35,7 +35,7 @@ pub enum CloseReason {
     Closed,
     /// [`abort`](crate::Connection::abort) was called.
     Aborted,
-    /// The handshake got no answer.
+    /// The handshake got no answer, or [`close`](crate::Connection::close).
     NoAnswer,
     /// The peer reset the connection, perhaps with a text.
     Reset(Reset, String),

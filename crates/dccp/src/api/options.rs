@@ -80,6 +80,9 @@ pub struct Options {
     pub request_timeout: Duration,
     /// How long a handshake may stay half done (§8.1.3, §8.1.5: 4 MSL). Default 480 s.
     pub handshake_timeout: Duration,
+    /// How long a connection that is to be closed hears nothing of its peer while it still sends what waits, and how long Close and CloseReq
+    /// are repeated (§8.3 names no end), before the peer counts as gone. Default 240 s (2 MSL).
+    pub close_timeout: Duration,
     /// How long the port pair of a closed connection rests (2 MSL). Default 240 s.
     pub time_wait: Duration,
     /// A server that closes keeps TIMEWAIT itself instead of asking the client to (§8.3). Default false.
@@ -120,6 +123,7 @@ impl Default for Options {
             cookie_life: Duration::from_secs(60),
             request_timeout: Duration::from_secs(180),
             handshake_timeout: Duration::from_secs(480),
+            close_timeout: Duration::from_secs(240),
             time_wait: Duration::from_secs(240),
             server_holds_time_wait: false,
             max_connections: 16_384,

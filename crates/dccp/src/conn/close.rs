@@ -13,7 +13,9 @@ impl Connection {
             Phase::Request { .. } | Phase::Respond { .. } => self.abort(),
             Phase::PartOpen { .. } | Phase::Open if !self.was_told() => self.abort(),
             Phase::PartOpen { .. } | Phase::Open => {
-                self.ending = Ending::WhenSent;
+                if self.ending == Ending::No {
+                    self.ending = Ending::WhenSent(now);
+                }
                 self.end_when_sent(now);
             }
             Phase::CloseReq { .. } | Phase::Closing { .. } | Phase::Closed { .. } => {}
@@ -43,7 +45,7 @@ impl Connection {
         // A server lets its client hold TIMEWAIT, unless told otherwise; but only from OPEN may it ask (§8.3).
         if self.is_server && !self.options.server_holds_time_wait {
             self.flush(now);
-            self.phase = Phase::CloseReq { retry: self.closing_timer(now) };
+            self.phase = Phase::CloseReq { retry: self.closing_timer(now), give_up: now + self.options.close_timeout };
             self.control(Control::CloseReq);
         } else {
             self.closing(now);
@@ -53,7 +55,7 @@ impl Connection {
     /// Sends Close and waits for the Reset.
     pub(super) fn closing(&mut self, now: Instant) {
         self.flush(now);
-        self.phase = Phase::Closing { retry: self.closing_timer(now) };
+        self.phase = Phase::Closing { retry: self.closing_timer(now), give_up: now + self.options.close_timeout };
         self.queue.clear();
         self.control(Control::Close);
     }
@@ -61,5 +63,17 @@ impl Connection {
     /// §8.3: two round trips at first.
     fn closing_timer(&self, now: Instant) -> Backoff {
         Backoff::new(now, self.rtt_or_default() * 2)
+    }
+
+    /// When the end is given up, if it was asked for: the peer says nothing to Close, or nothing at all while what waits is still to be
+    /// sent.
+    pub(super) fn close_due(&self) -> Option<Instant> {
+        match (&self.phase, self.ending) {
+            (Phase::CloseReq { give_up, .. } | Phase::Closing { give_up, .. }, _) => Some(*give_up),
+            (Phase::PartOpen { .. } | Phase::Open, Ending::WhenSent(since)) => {
+                Some(self.last_valid.max(since) + self.options.close_timeout)
+            }
+            _ => None,
+        }
     }
 }

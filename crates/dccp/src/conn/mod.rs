@@ -51,8 +51,8 @@ enum Phase {
     Respond { give_up: Instant, cookie: Vec<u8> },
     PartOpen { retry: Backoff, give_up: Instant, cookie: Vec<u8> },
     Open,
-    CloseReq { retry: Backoff },
-    Closing { retry: Backoff },
+    CloseReq { retry: Backoff, give_up: Instant },
+    Closing { retry: Backoff, give_up: Instant },
     Closed { time_wait: bool },
 }
 
@@ -94,7 +94,8 @@ enum Control {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ending {
     No,
-    WhenSent,
+    /// It was called then.
+    WhenSent(Instant),
 }
 
 /// Two half-connections between a client and a server, each with its own congestion control (RFC 4340 §4).
@@ -165,7 +166,7 @@ impl Connection {
     /// # Errors
     /// [`SendError`]; nothing was queued then.
     pub fn send(&mut self, now: Instant, payload: &[u8], how: SendOptions) -> Result<(), SendError> {
-        if self.ending == Ending::WhenSent
+        if matches!(self.ending, Ending::WhenSent(_))
             || matches!(self.phase, Phase::CloseReq { .. } | Phase::Closing { .. } | Phase::Closed { .. })
         {
             return Err(SendError::Closing);

@@ -1,4 +1,4 @@
-use super::{Connection, Control, Phase, ReorderBuffer};
+use super::{Connection, Control, Ending, Phase, ReorderBuffer};
 use crate::api::CloseReason;
 use crate::seq::Seq;
 use crate::wire::{Reset, ResetCode};
@@ -38,10 +38,11 @@ impl Connection {
             Phase::Request { retry, give_up } => Some(retry.at.min(give_up)),
             Phase::Respond { give_up, .. } => Some(give_up),
             Phase::PartOpen { retry, give_up, .. } => Some(retry.at.min(give_up)),
-            Phase::CloseReq { retry } | Phase::Closing { retry } => Some(retry.at),
+            Phase::CloseReq { retry, .. } | Phase::Closing { retry, .. } => Some(retry.at),
             Phase::Open => None,
             Phase::Closed { .. } => return None,
         };
+        let state = state.into_iter().chain(self.close_due()).min();
         if !self.transfers() {
             return state.into_iter().chain(self.key_timeout()).min();
         }
@@ -85,14 +86,14 @@ impl Connection {
             }
             _ => false,
         };
-        if given_up {
+        if given_up || self.close_due().is_some_and(|at| at <= now) {
             return self.give_up();
         }
         let (retry, control) = match &mut self.phase {
             Phase::Request { retry, .. } => (retry, Control::Request),
             Phase::PartOpen { retry, .. } => (retry, Control::Ack),
-            Phase::CloseReq { retry } => (retry, Control::CloseReq),
-            Phase::Closing { retry } => (retry, Control::Close),
+            Phase::CloseReq { retry, .. } => (retry, Control::CloseReq),
+            Phase::Closing { retry, .. } => (retry, Control::Close),
             Phase::Respond { .. } | Phase::Open | Phase::Closed { .. } => return,
         };
         if retry.is_due(now) {
@@ -104,14 +105,19 @@ impl Connection {
     pub(crate) fn handle_late_wake(&mut self, now: Instant, late: Duration) {
         self.sender.on_late_wake(now);
         match &mut self.phase {
-            Phase::Request { give_up, .. } | Phase::Respond { give_up, .. } | Phase::PartOpen { give_up, .. } => {
-                *give_up += late;
-            }
-            _ => {}
+            Phase::Request { give_up, .. }
+            | Phase::Respond { give_up, .. }
+            | Phase::PartOpen { give_up, .. }
+            | Phase::CloseReq { give_up, .. }
+            | Phase::Closing { give_up, .. } => *give_up += late,
+            Phase::Open | Phase::Closed { .. } => {}
+        }
+        if let Ending::WhenSent(since) = &mut self.ending {
+            *since = now;
         }
     }
 
-    /// The handshake takes too long: the peer is told, in case that it got something (RFC 4340 §8.1.1, §8.1.3, §8.1.5).
+    /// The handshake or the end takes too long: the peer is told, in case that it got something (RFC 4340 §8.1.1, §8.1.3, §8.1.5).
     fn give_up(&mut self) {
         let known = !matches!(self.phase, Phase::Request { .. });
         let ack = if known { self.numbers.acknowledgeable } else { Seq::default() };
