@@ -2,6 +2,7 @@
 
 mod counting;
 mod numbers;
+pub mod peers;
 
 pub use counting::Counting;
 pub use numbers::{extreme, nanos};
