@@ -306,14 +306,14 @@ fn who_takes_no_part_in_partial_reliability_does_not_know_forward_tsn() {
     let to_server = init_of(&init_ack).initiate_tag;
     let cookie = init_of(&init_ack).parameters.iter().flatten().find(|raw| raw.kind == 7).unwrap().value;
     hand.server_gets(0, &packet(to_server, &[Chunk::CookieEcho(CookieEcho { cookie })]));
-    assert_eq!(kinds(&hand.server_sends()[0]), [kind::COOKIE_ACK]);
+    assert_eq!(kinds(&hand.server_sends()[0])[0], kind::COOKIE_ACK);
     let forward = ForwardTsn { new_cumulative_tsn: tsn.wrapping_add(5), skips: Entries::EMPTY };
     hand.server_gets(0, &packet(to_server, &[Chunk::ForwardTsn(forward)]));
     let answer = hand.server_sends().remove(0);
     assert_eq!((kinds(&answer), cause(&answer)), (vec![kind::ERROR], Some(6)));
     // One that takes part skips.
-    let forward = ForwardTsn { new_cumulative_tsn: it.tsn.wrapping_add(5), skips: Entries::EMPTY };
-    it.hand.server_gets(0, &packet(it.to_server, &[Chunk::ForwardTsn(forward)]));
+    let forward = IForwardTsn { new_cumulative_tsn: it.tsn.wrapping_add(5), skips: Entries::EMPTY };
+    it.hand.server_gets(0, &packet(it.to_server, &[Chunk::IForwardTsn(forward)]));
     it.hand.now += ms(300);
     assert_eq!(kinds(&it.hand.server_sends()[0]), [kind::SACK]);
 }

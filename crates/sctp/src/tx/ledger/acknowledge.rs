@@ -66,6 +66,9 @@ pub(crate) enum Was {
 }
 
 impl Ledger {
+    /// Gap blocks with which the smallest packet may be full.
+    const FULL: usize = 64;
+
     /// The peer acknowledged (RFC 9260 §6.2.1; NR-SACK). Whether that was news: not of what was never sent, nor overtaken by later
     /// news on another way back.
     pub(crate) fn acknowledge(&mut self, mut books: Books<'_>, ack: &Ack<'_>, report: &mut AckReport) -> bool {
@@ -132,7 +135,12 @@ impl Ledger {
 
     /// Whether an acknowledgement that brought nothing new lacks something that an earlier one named: that one overtook it on another
     /// way back, and its window is the newer one.
+    ///
+    /// One with many blocks may leave out the highest for want of room (RFC 9260 §6.7), and is taken for the newest.
     fn is_overtaken(&self, ack: &Ack<'_>) -> bool {
+        if ack.gaps.len() + ack.kept.len() >= Self::FULL {
+            return false;
+        }
         let named = ack.gaps.iter().chain(ack.kept.iter()).filter(|gap| gap.start <= gap.end);
         let named: u64 = named.map(|GapBlock { start, end }| u64::from(end - start) + 1).sum();
         let known: u64 = self.acked.runs().map(|(first, last)| last - first + 1).sum();
