@@ -50,6 +50,10 @@ impl Addresses {
         self.list.iter().flatten().for_each(|&address| emit_address(w, address));
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.list.iter().flatten().copied()
+    }
+
     pub(crate) fn contains(&self, address: IpAddr) -> bool {
         self.list.contains(&Some(address))
     }

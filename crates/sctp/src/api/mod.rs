@@ -20,7 +20,7 @@ pub use buffer_split::BufferSplit;
 pub use errors::{ConnectError, JoinError, SendError};
 pub use event::{CloseReason, Event};
 pub use mark_response::MarkResponse;
-pub use message::{Priority, Reliability, SendOptions};
+pub use message::{AbandonmentPolicy, Priority, Reliability, SendOptions};
 pub use options::{
     CongestionOptions, LimitOptions, Options, PaperRules, PathOptions, QueueOptions, RedundancyOptions, SackOptions,
     SecurityOptions, TimerOptions,
@@ -28,6 +28,6 @@ pub use options::{
 pub use policy::{Abandonment, CwndUnit, CwndUpdate, LossDetection, RttSamples, SackPath, StreamOrder};
 pub use queue_scope::QueueScope;
 pub use redundancy::{Artx, ArtxFrom, FecLosses, FecWindow};
-pub use report::{PathReport, PathState, Stats};
+pub use report::{Abandoned, PathReport, PathState, Stats};
 pub use sack_policy::SackPolicy;
 pub use variant::PrVariant;

@@ -87,6 +87,15 @@ pub struct PathReport {
     pub mark_reductions: u64,
 }
 
+/// Messages that were given up, each counted once (RFC 7496 §4.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Abandoned {
+    /// Before any of them was sent.
+    pub unsent: u64,
+    /// After a part was.
+    pub sent: u64,
+}
+
 /// Counts over the life of an association.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]

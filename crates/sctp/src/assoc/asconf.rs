@@ -4,7 +4,7 @@ use super::control::Control;
 use super::{Open, State};
 use crate::api::{CloseReason, JoinError, PathState};
 use crate::path::PathIndex;
-use crate::wire::chunk::{Asconf, AsconfAck, kind};
+use crate::wire::chunk::{Asconf, AsconfAck, ErrorChunk, kind};
 use crate::wire::{Cause, Causes, Parameter, Parameters};
 use braidcast_core::{Instant, PathId, Route, Writer};
 use core::time::Duration;
@@ -23,6 +23,8 @@ pub(super) struct Reconfiguration {
     joins: VecDeque<PathId>,
     /// The peer is to be told that paths have left.
     leaves: bool,
+    /// How often in a row that was refused.
+    refused_leaves: u32,
     /// The path that the peer is asked to send over, before all others.
     primary: Option<PathId>,
     /// The peer does not know how to add and delete; how to be told of a primary path (RFC 5061 §5.3 F3a, F3b).
@@ -73,6 +75,8 @@ struct Request {
 impl Reconfiguration {
     /// Attempts over the path that wants to join; then the serial number must be settled over another one.
     const OWN_ATTEMPTS: u32 = 3;
+    /// How often in a row a request to delete is made again though it was refused.
+    const LEAVE_ATTEMPTS: u32 = 8;
     /// How long packets of a path that is deleted may still come.
     const UNDER_WAY: Duration = Duration::from_millis(500);
     /// Requests in a packet at most: what the smallest MTU has room for behind an AUTH chunk. When paths come and go more often than
@@ -85,6 +89,7 @@ impl Reconfiguration {
             next_serial: initial_tsn,
             joins: VecDeque::new(),
             leaves: false,
+            refused_leaves: 0,
             primary: None,
             unknown: NotUnderstood { add_and_delete: false, primary: false },
             requests: VecDeque::new(),
@@ -287,7 +292,10 @@ impl Open {
             Change::Leave => None,
         });
         let own_turn = self.reconfiguration.attempts < Reconfiguration::OWN_ATTEMPTS;
-        own.filter(|_| own_turn).or_else(|| self.paths.for_control(None)).or(own)
+        // A request to delete that was refused: the peer may have left the path that it came over. Over another one.
+        let refused = self.reconfiguration.refused_leaves as usize;
+        let another = || (refused > 0).then(|| self.paths.usable_in_turn(refused)).flatten();
+        own.filter(|_| own_turn).or_else(another).or_else(|| self.paths.for_control(None)).or(own)
     }
 
     /// When requests are sent again.
@@ -336,6 +344,19 @@ impl Open {
         }
     }
 
+    /// ERROR: one that does not know ASCONF after all is not asked any more (RFC 5061 §5.1 A9).
+    pub(super) fn heed_error(&mut self, error: &ErrorChunk<'_>) {
+        let mut causes = error.causes.iter().map_while(Result::ok).map_while(|raw| Cause::parse(raw).ok());
+        if causes.any(|cause| matches!(cause, Cause::UnrecognizedChunk([kind::ASCONF, ..]))) {
+            self.agreed.asconf = false;
+            self.reconfiguration.requests.clear();
+            self.reconfiguration.joins.clear();
+            self.reconfiguration.leaves = false;
+            self.reconfiguration.primary = None;
+            self.control.drop_where(is_asconf);
+        }
+    }
+
     /// ASCONF-ACK (RFC 5061 §5.1).
     pub(super) fn handle_asconf_ack(&mut self, now: Instant, arrived: PathIndex, ack: &AsconfAck<'_>) {
         let Some(settled) = self.reconfiguration.settle(ack.serial) else {
@@ -347,6 +368,7 @@ impl Open {
             }
             return;
         };
+        self.errors = 0; // RFC 5061 §5.1 A5.
         let more = !self.reconfiguration.requests.is_empty();
         let several = settled.len() > 1 || more || self.reconfiguration.scattered;
         self.reconfiguration.scattered &= more;
@@ -376,9 +398,17 @@ impl Open {
                     self.reconfiguration.primary = self.reconfiguration.primary.or(Some(id));
                 }
                 Change::Primary(_) => {}
-                // That packet came from a path that the peer did not know.
-                Change::Leave if several && refused => self.reconfiguration.leaves = true,
+                // That packet came from a path that the peer did not know, or that it was leaving itself at that moment.
+                Change::Leave
+                    if refused
+                        && !unknown
+                        && (several || self.reconfiguration.refused_leaves < Reconfiguration::LEAVE_ATTEMPTS) =>
+                {
+                    self.reconfiguration.leaves = true;
+                    self.reconfiguration.refused_leaves += u32::from(!several);
+                }
                 Change::Leave => {
+                    self.reconfiguration.refused_leaves = 0;
                     // All but the path that carried the request have left with it; the others come back.
                     let carrier = self.paths.for_control(None);
                     let others: Vec<PathIndex> = self.paths.indices().filter(|&index| Some(index) != carrier).collect();

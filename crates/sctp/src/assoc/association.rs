@@ -4,7 +4,8 @@ use super::intake::Intake;
 use super::receive::Inbound;
 use super::{Open, Opening};
 use crate::api::{
-    BlockingReport, CloseReason, Event, JoinError, Options, PathReport, Priority, SendError, SendOptions, Stats,
+    Abandoned, AbandonmentPolicy, BlockingReport, CloseReason, Event, JoinError, Options, PathReport, Priority,
+    SendError, SendOptions, Stats,
 };
 use crate::capabilities::Offer;
 use crate::cookie::Cookie;
@@ -16,6 +17,7 @@ use braidcast_fec::Code;
 use braidcast_mpath::SchedulerKind;
 use braidcast_secure::Standing;
 use core::time::Duration;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// An SCTP association (RFC 9260), over one path or several at once.
@@ -215,6 +217,12 @@ impl Association {
         either!(&self.life, it => it.journal.stats)
     }
 
+    /// How many messages of an outgoing stream, or of all, were given up by a rule, or by any (RFC 7496 §4.3, §4.4). What a queue
+    /// discarded for want of room, though nothing said that it may be given up, is in [`stats`](Self::stats) alone.
+    pub fn abandoned(&self, stream: Option<u16>, policy: Option<AbandonmentPolicy>) -> Abandoned {
+        either!(&self.life, it => it.journal.abandoned_by(stream, policy))
+    }
+
     /// How long data stood still for the sake of other data.
     pub const fn blocking(&self) -> BlockingReport {
         match &self.life {
@@ -331,6 +339,15 @@ impl Association {
         if let Life::Open(open) = &mut self.life {
             open.handle_shutdown_complete();
         }
+    }
+
+    /// Whether the peer has listed `address`, or is reached at it.
+    pub(crate) fn knows_address(&self, address: IpAddr) -> bool {
+        let listed = match &self.life {
+            Life::Opening(opening) => opening.stage.settled().is_some_and(|it| it.peer_addresses.contains(address)),
+            Life::Open(open) => open.peer_addresses.contains(address),
+        };
+        listed || either!(&self.life, it => &it.paths).iter().any(|path| path.route().remote.ip() == address)
     }
 
     /// INIT while we wait for SHUTDOWN COMPLETE: the peer never got our SHUTDOWN ACK (RFC 9260 §9.2).

@@ -1,10 +1,13 @@
 use super::Open;
 use crate::auth::AuthKeys;
 use crate::path::{PathIndex, Paths};
-use crate::wire::chunk::Abort;
+use crate::wire::chunk::{Abort, CookieAck};
 use crate::wire::{self, Causes, padded};
 use braidcast_core::Writer;
 use std::collections::VecDeque;
+
+/// What AUTH may take of a packet with answers, at most.
+const RESERVE: usize = 60;
 
 /// A control chunk that waits to be sent.
 #[derive(Debug)]
@@ -53,6 +56,11 @@ impl ControlQueue {
             chunk.emit(&mut Writer::new(&mut bytes));
             self.push(Control { path, tag, bytes, alone: false });
         }
+    }
+
+    /// Bytes that wait for `path`.
+    fn bytes_for(&self, path: PathIndex) -> usize {
+        self.waiting.iter().filter(|control| control.path == path).map(|control| control.bytes.len()).sum()
     }
 
     /// ABORT is the last thing that is sent; all that waited before it is void. Without the peer's `tag` none is sent.
@@ -115,5 +123,24 @@ impl Open {
     /// Queues a control chunk for `path`.
     pub(super) fn control_chunk(&mut self, path: PathIndex, chunk: &wire::Chunk<'_>) {
         self.control.push_chunk(path, self.peer_tag, chunk);
+    }
+
+    /// COOKIE ACK for `path`: the first chunk of its packet (RFC 9260 §5.1).
+    pub(super) fn cookie_ack(&mut self, path: PathIndex) {
+        let mut bytes = Vec::new();
+        wire::Chunk::CookieAck(CookieAck).emit(&mut Writer::new(&mut bytes));
+        self.control.waiting.push_front(Control { path, tag: self.peer_tag, bytes, alone: false });
+    }
+
+    /// Queues an answer for `path`, as long as all that waits for it fits one packet: what makes us answer much has the rest of the
+    /// answers dropped (RFC 9260 §12.4).
+    pub(super) fn answer(&mut self, path: PathIndex, chunk: &wire::Chunk<'_>) {
+        let mut bytes = Vec::new();
+        chunk.emit(&mut Writer::new(&mut bytes));
+        let waits = self.control.bytes_for(path);
+        let room = self.paths[path].mtu().saturating_sub(wire::Header::LEN + RESERVE);
+        if self.control.has_room() && (waits == 0 || waits + bytes.len() <= room) {
+            self.control.push(Control { path, tag: self.peer_tag, bytes, alone: false });
+        }
     }
 }

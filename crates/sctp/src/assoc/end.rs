@@ -2,7 +2,7 @@
 
 use super::{Open, State};
 use crate::api::{CloseReason, Event};
-use crate::wire::Cause;
+use crate::wire::{Cause, Causes};
 use braidcast_core::Writer;
 use braidcast_core::events::SctpEvent;
 
@@ -14,6 +14,12 @@ impl Open {
             self.journal.events.push_back(Event::Closed(reason));
             self.journal.tell(|| SctpEvent::Closed);
         }
+    }
+
+    /// The peer aborted, for `causes`: nothing answers that, not what waits of the same packet either (RFC 9260 §9.1).
+    pub(super) fn aborted(&mut self, causes: Causes<'_>) {
+        self.control.clear();
+        self.close(CloseReason::by_peer(causes));
     }
 
     /// ABORT with one cause.

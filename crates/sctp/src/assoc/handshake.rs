@@ -9,7 +9,7 @@ use crate::api::{CloseReason, JoinError, PathState};
 use crate::capabilities::{Offer, Refusal, Unrecognized};
 use crate::cookie::Cookie;
 use crate::path::PathIndex;
-use crate::wire::chunk::{CookieAck, CookieEcho, ErrorChunk, Init};
+use crate::wire::chunk::{Abort, CookieEcho, ErrorChunk, HeartbeatAck, Init};
 use crate::wire::{Cause, Causes, Chunk, Parameter, Parameters, UnknownAction, padded};
 use braidcast_core::{Ecn, Instant, PathId, Route, Writer};
 use core::mem;
@@ -115,7 +115,18 @@ impl Opening {
                         return open;
                     }
                 }
-                Chunk::Abort(abort) => self.close(CloseReason::by_peer(abort.causes)),
+                // With the T bit the tag would be the peer's own (RFC 9260 §8.5.1 B).
+                Chunk::Abort(abort) if !abort.reflected => {
+                    self.control.clear(); // RFC 9260 §9.1: nothing answers it.
+                    self.close(CloseReason::by_peer(abort.causes));
+                }
+                // RFC 9260 §8.3: from COOKIE-ECHOED on.
+                Chunk::Heartbeat(heartbeat) => {
+                    if let Some(tag) = self.stage.settled().map(|settled| settled.peer_tag) {
+                        let ack = HeartbeatAck { info: heartbeat.info };
+                        self.control.push_chunk(index, tag, &Chunk::HeartbeatAck(ack));
+                    }
+                }
                 Chunk::Error(error) => self.handle_error(now, &error),
                 Chunk::Redundancy(_) => redundancy = true,
                 // What was agreed on is for an association that is open, as all below.
@@ -144,8 +155,11 @@ impl Opening {
         if !matches!(self.stage, Stage::CookieWait(_)) {
             return; // RFC 9260 §5.2.3.
         }
-        if init.initiate_tag == 0 || init.outbound_streams == 0 || init.inbound_streams == 0 {
-            return self.close(CloseReason::Violation("INIT ACK with a tag or stream count of zero".into()));
+        if let Some(what) = self.refuse_values(index, &init) {
+            return self.close(CloseReason::Violation(what.into()));
+        }
+        if init.a_rwnd < Init::MIN_A_RWND {
+            return; // RFC 9260 §3.3.3: dropped; T1 goes on.
         }
         let peer_offer = match Offer::parse(init.parameters) {
             Ok(offer) => offer,
@@ -185,6 +199,28 @@ impl Opening {
         self.handle_timeout(now);
     }
 
+    /// Answers values that an INIT ACK must not have by ABORT (RFC 9260 §3.3.3); why no association comes of it, if so.
+    fn refuse_values(&mut self, index: PathIndex, init: &Init<'_>) -> Option<&'static str> {
+        if init.initiate_tag == 0 {
+            // The peer's tag is not known: ours goes back.
+            self.control.clear();
+            let abort = Abort { reflected: true, causes: Causes::new(&[]) };
+            self.control.push_chunk(index, self.local_tag, &Chunk::Abort(abort));
+            return Some("INIT ACK with a tag of zero");
+        }
+        let fatal = init.outbound_streams == 0 || init.inbound_streams == 0;
+        if fatal {
+            self.control.clear();
+        }
+        if fatal || init.a_rwnd < Init::MIN_A_RWND {
+            let mut causes = Vec::new();
+            Cause::InvalidMandatoryParameter.emit(&mut Writer::new(&mut causes));
+            let abort = Abort { reflected: false, causes: Causes::new(&causes) };
+            self.control.push_chunk(index, init.initiate_tag, &Chunk::Abort(abort));
+        }
+        fatal.then_some("INIT ACK with a stream count of zero")
+    }
+
     /// COOKIE ACK (RFC 9260 §5.1 E): the handshake is done. The other routes join now.
     fn handle_cookie_ack(&mut self, now: Instant, index: PathIndex) -> Option<Box<Open>> {
         let (tries, settled) = match mem::replace(&mut self.stage, Stage::Closed(None)) {
@@ -214,7 +250,7 @@ impl Opening {
         let mut open = Open::new(now, self.hand_over(), settled);
         open.establish(now);
         open.begin_joins(now, index, false);
-        open.control_chunk(index, &Chunk::CookieAck(CookieAck));
+        open.cookie_ack(index);
         Some(open)
     }
 

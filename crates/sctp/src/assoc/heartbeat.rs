@@ -9,7 +9,7 @@ impl Open {
     /// HEARTBEAT: sent back as it came (RFC 9260 §8.3), over the path it came from.
     pub(super) fn answer_heartbeat(&mut self, index: PathIndex, heartbeat: &Heartbeat<'_>) {
         if self.state.is_up() {
-            self.control_chunk(index, &Chunk::HeartbeatAck(HeartbeatAck { info: heartbeat.info }));
+            self.answer(index, &Chunk::HeartbeatAck(HeartbeatAck { info: heartbeat.info }));
         }
     }
 

@@ -1,4 +1,4 @@
-use crate::api::{Event, Options, SendError, SendOptions};
+use crate::api::{Event, Options, Reliability, SendError, SendOptions};
 use crate::journal::Journal;
 use crate::tx::Books;
 use braidcast_core::Instant;
@@ -27,6 +27,7 @@ pub(super) trait Intake {
         }
         if payload.len() > desk.room() {
             self.expire(now);
+            self.desk().make_room(payload.len(), how.reliability);
         }
         self.desk().push(now, payload, how)
     }
@@ -56,6 +57,15 @@ impl<'a> Desk<'a> {
 
     fn room(&self) -> usize {
         self.books.queue.room(self.options.limits.send_buffer)
+    }
+
+    /// Gives up less important messages if that makes room for one of `needed` bytes (RFC 7496 §3.2).
+    fn make_room(&mut self, needed: usize, reliability: Reliability) {
+        let free = self.room();
+        if needed > free {
+            let gone = self.books.queue.less_important(needed - free, reliability);
+            gone.into_iter().for_each(|key| self.books.give_up_unsent(key));
+        }
     }
 
     /// Puts a message at the end of its stream.
@@ -107,6 +117,7 @@ fn give_up_at_once(journal: &mut Journal, how: SendOptions) {
     let SendOptions { stream, ppid, context, .. } = how;
     journal.events.push_back(Event::Abandoned { stream, ppid, context, sent: false, why: Some(Why::Expired) });
     journal.message_abandoned((context, stream), false, Some(Why::Expired));
+    journal.count_abandoned(stream, how.policy(), true);
     journal.stats.messages_sent += 1;
     journal.stats.abandoned_unsent += 1;
     journal.stats.expired += 1;

@@ -4,7 +4,9 @@ use crate::auth::AuthKeys;
 use crate::number::Tsn;
 use crate::path::PathIndex;
 use crate::rx::{Arrival, Fragment, Key, ReassemblyError};
-use crate::wire::chunk::{Data, ErrorChunk, ForwardTsn, GapBlocks, IData, IForwardTsn, Slice};
+use crate::wire::chunk::{
+    Abort, Data, ErrorChunk, ForwardTsn, GapBlocks, IData, IForwardTsn, ShutdownComplete, Slice, kind,
+};
 use crate::wire::{Cause, Causes, Chunk, Chunks, Packet, ParseError, RawChunk, UnknownAction};
 use braidcast_core::events::SctpEvent;
 use braidcast_core::{Ecn, Instant, Route, Writer};
@@ -99,7 +101,10 @@ impl Open {
             let (raw, chunk) = match next {
                 Ok(chunk) => chunk,
                 Err(error) => {
-                    self.violation(&error.to_string());
+                    // RFC 9260 §9.1: nothing answers a packet with ABORT.
+                    if !inbound.chunks.clone().flatten().any(|raw| raw.kind == kind::ABORT) {
+                        self.violation(&error.to_string());
+                    }
                     break;
                 }
             };
@@ -133,10 +138,8 @@ impl Open {
             self.slices.settle(self.tracker.cumulative());
             self.note_window(now);
             self.ack.on_data_packet(now, id, arrivals.new, arrivals.disorder, arrivals.immediate);
-            if matches!(self.state, super::State::ShutdownSent(_)) {
-                self.ack.demand(now); // RFC 9260 §9.2: data in this state is answered at once.
-            }
         }
+        self.hear_in_shutdown(now, arrivals.any);
         self.note_mark(now, arrived, inbound.ecn == Ecn::Ce, carried);
         self.select_path(now);
         self.advance_shutdown(now);
@@ -194,6 +197,19 @@ impl Open {
             }
             Chunk::Heartbeat(heartbeat) => self.answer_heartbeat(arrived, &heartbeat),
             Chunk::HeartbeatAck(ack) => self.handle_heartbeat_ack(now, arrived, &ack),
+            // RFC 3758 §3.3: who does not take part says that it does not know the chunk.
+            Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) if !self.agreed.forward_tsn => {
+                return self.handle_unknown(raw);
+            }
+            // RFC 8260 §2.3.1: one goes with DATA, the other with I-DATA.
+            Chunk::ForwardTsn(_) if self.agreed.interleaving => {
+                self.violation("FORWARD-TSN where messages are interleaved");
+                return false;
+            }
+            Chunk::IForwardTsn(_) if !self.agreed.interleaving => {
+                self.violation("I-FORWARD-TSN where messages are not interleaved");
+                return false;
+            }
             Chunk::ForwardTsn(forward) => {
                 self.journal.tell(|| SctpEvent::ForwardReceived { path, tsn: forward.new_cumulative_tsn });
                 self.handle_forward_tsn(now, &forward, arrivals);
@@ -213,8 +229,12 @@ impl Open {
             Chunk::TimestampEcho(echo) if self.agreed.timestamps => self.handle_timestamp_echo(now, &echo),
             Chunk::Shutdown(shutdown) => self.handle_shutdown(now, arrived, shutdown.cumulative_tsn),
             Chunk::ShutdownAck(_) => self.handle_shutdown_ack(arrived),
+            // With the T bit the tag would be the peer's own (RFC 9260 §8.5.1 B, C).
+            Chunk::ShutdownComplete(ShutdownComplete { reflected: true })
+            | Chunk::Abort(Abort { reflected: true, .. }) => {}
             Chunk::ShutdownComplete(_) => self.handle_shutdown_complete(),
-            Chunk::Abort(abort) => self.close(CloseReason::by_peer(abort.causes)),
+            Chunk::Abort(abort) => self.aborted(abort.causes),
+            Chunk::Error(error) => self.heed_error(&error),
             Chunk::Asconf(asconf) if authenticated => {
                 self.handle_asconf(now, self.paths[arrived].route(), &asconf);
             }
@@ -226,7 +246,6 @@ impl Open {
             | Chunk::Init(_)
             | Chunk::InitAck(_)
             | Chunk::CookieAck(_)
-            | Chunk::Error(_)
             | Chunk::CookieEcho(_)
             | Chunk::Auth(_)
             | Chunk::Pad(_) => {}
@@ -322,7 +341,7 @@ impl Open {
     }
 
     fn handle_forward_tsn(&mut self, now: Instant, chunk: &ForwardTsn<'_>, arrivals: &mut Arrivals) {
-        if self.agreed.interleaving || !self.agreed.forward_tsn || !self.state.accepts_data() {
+        if !self.state.accepts_data() {
             return;
         }
         for skip in chunk.skips.iter() {
@@ -332,7 +351,7 @@ impl Open {
     }
 
     fn handle_i_forward_tsn(&mut self, now: Instant, chunk: &IForwardTsn<'_>, arrivals: &mut Arrivals) {
-        if !self.agreed.interleaving || !self.agreed.forward_tsn || !self.state.accepts_data() {
+        if !self.state.accepts_data() {
             return;
         }
         for skip in chunk.skips.iter() {
@@ -363,11 +382,11 @@ impl Open {
         action.skips()
     }
 
-    fn send_error(&mut self, cause: &Cause<'_>) {
+    pub(super) fn send_error(&mut self, cause: &Cause<'_>) {
         let mut causes = Vec::new();
         cause.emit(&mut Writer::new(&mut causes));
         if let Some(index) = self.paths.for_control(None) {
-            self.control_chunk(index, &Chunk::Error(ErrorChunk { causes: Causes::new(&causes) }));
+            self.answer(index, &Chunk::Error(ErrorChunk { causes: Causes::new(&causes) }));
         }
     }
 }

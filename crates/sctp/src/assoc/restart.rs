@@ -4,8 +4,7 @@ use crate::api::{Event, PathState};
 use crate::cookie::Cookie;
 use crate::path::PathIndex;
 use crate::rx::{Echoes, Slices, Timestamps};
-use crate::wire::Chunk;
-use crate::wire::chunk::CookieAck;
+use crate::wire::Cause;
 use braidcast_core::{Instant, Route};
 
 impl Open {
@@ -20,11 +19,17 @@ impl Open {
         if known.is_none() && !restart && self.state.is_up() {
             return false; // Anybody may have recorded it: a cookie does not let a new path join.
         }
+        if restart && self.awaits_shutdown_complete() {
+            // No new association: the peer is to hear that the old one ends (RFC 9260 §5.2.4 A).
+            self.send_shutdown();
+            self.send_error(&Cause::CookieWhileShuttingDown);
+            return true;
+        }
         let index = known.unwrap_or_else(|| self.paths.add(now, route, PathState::Active));
         if restart {
             self.restart(now, index, cookie);
         }
-        self.control_chunk(index, &Chunk::CookieAck(CookieAck));
+        self.cookie_ack(index);
         true
     }
 

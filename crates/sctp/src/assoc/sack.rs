@@ -34,12 +34,11 @@ impl Open {
     ///
     /// `kept`: the gap blocks of an NR-SACK that the peer cannot withdraw, which are not among those of `sack`.
     pub(super) fn handle_sack(&mut self, now: Instant, arrived: PathIndex, sack: &Sack<'_>, kept: GapBlocks<'_>) {
-        if self.ledger.unwrap(sack.cumulative_tsn) >= self.ledger.next_tsn() || !self.state.is_up() {
-            // Beyond what was ever sent: nonsense.
-            if self.options.limits.skip_tsns && self.state.is_up() {
-                self.violation(LIE);
-            }
+        if !self.state.is_up() {
             return;
+        }
+        if self.names_unsent(sack, kept) {
+            return self.violation(LIE); // RFC 9260 §12.4.
         }
         self.note_duplicates(sack);
         let (cumulative, window, gaps) = (sack.cumulative_tsn, sack.a_rwnd, sack.gaps.len().max(kept.len()) as u16);
@@ -74,6 +73,13 @@ impl Open {
             self.after_ack(now);
         }
         self.scratch.ack = scratch;
+    }
+
+    /// Whether it acknowledges what was never sent.
+    fn names_unsent(&self, sack: &Sack<'_>, kept: GapBlocks<'_>) -> bool {
+        let blocks = sack.gaps.iter().chain(kept.iter()).filter(|gap| gap.start <= gap.end);
+        let highest = blocks.map(|gap| u64::from(gap.end)).max().unwrap_or(0);
+        self.ledger.unwrap(sack.cumulative_tsn) + highest >= self.ledger.next_tsn()
     }
 
     /// Tells each path what became of its chunks.

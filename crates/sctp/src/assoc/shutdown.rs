@@ -58,6 +58,24 @@ impl Open {
         paths.into_iter().for_each(|index| self.control_chunk(index, &chunk));
     }
 
+    /// The peer was heard of; `data`: it had more to send. In SHUTDOWN-SENT it gets its time, and data is answered at once, by
+    /// SHUTDOWN too (RFC 9260 §9.2).
+    pub(super) fn hear_in_shutdown(&mut self, now: Instant, data: bool) {
+        if !matches!(self.state, State::ShutdownSent(_)) {
+            return;
+        }
+        let patient = self.closing(now);
+        if let State::ShutdownSent(closing) = &mut self.state {
+            (closing.repeat, closing.repeats) = (patient.repeat, 0);
+        }
+        self.errors = 0;
+        if data {
+            self.ack.demand(now);
+            self.control.drop_where(|chunk| chunk.first() == Some(&Shutdown::KIND));
+            self.send_shutdown();
+        }
+    }
+
     /// T2-shutdown or T5-shutdown-guard.
     pub(super) fn handle_shutdown_timeout(&mut self, now: Instant) {
         let rto_max = self.options.timers.rto.max;

@@ -22,8 +22,6 @@ struct Answer {
 impl Endpoint {
     /// Who sent nothing for so long may have to go when others come.
     const SILENT: Duration = Duration::from_millis(250);
-    /// Least a_rwnd that an INIT may name (RFC 9260 §3.3.2).
-    const MIN_A_RWND: u32 = 1500;
 
     /// INIT: answered by INIT ACK with all that is known in a cookie, and forgotten (RFC 9260 §5.1 B, §5.2.1, §5.2.2).
     /// The packet has `len` bytes.
@@ -41,7 +39,7 @@ impl Endpoint {
         if existing.and_then(|id| self.association(id)).is_some_and(|it| it.local_tag() == init.initiate_tag) {
             return; // Our own, which somebody sent back: an answer would end our handshake.
         }
-        if init.a_rwnd < Self::MIN_A_RWND || init.outbound_streams == 0 || init.inbound_streams == 0 {
+        if init.a_rwnd < Init::MIN_A_RWND || init.outbound_streams == 0 || init.inbound_streams == 0 {
             return self.refuse_init(route, port, init.initiate_tag, &Cause::InvalidMandatoryParameter);
         }
         if existing.is_none() && !self.listening {
@@ -68,6 +66,14 @@ impl Endpoint {
             }
             return;
         };
+        if let Some(new) = existing.and_then(|id| self.new_addresses(id, route, init.parameters)) {
+            return self.refuse_init(
+                route,
+                port,
+                init.initiate_tag,
+                &Cause::RestartWithNewAddresses(Parameters::new(&new)),
+            );
+        }
         if let Err(refusal) = answer.offer.agree_on_keys(&peer_offer) {
             let mut causes = Vec::new();
             refusal.emit(&mut Writer::new(&mut causes));
@@ -98,6 +104,17 @@ impl Endpoint {
         let offer = Offer::of(&mut rng, options);
         let tie_tags = (local_tag, peer_tag);
         Some(Answer { local_tag: nonzero(&mut rng), initial_tsn: rng.u32(), offer, tie_tags })
+    }
+
+    /// The addresses, as parameters, that an INIT lists and the association `id` does not know: whoever restarts it must not bring any
+    /// (RFC 9260 §5.2.1, §5.2.2). `None`: it brings none, or lists do not count.
+    fn new_addresses(&self, id: super::AssociationId, route: Route, listed: Parameters<'_>) -> Option<Vec<u8>> {
+        let association = self.association(id).filter(|it| it.peer_tag() != 0)?;
+        let mut bytes = Vec::new();
+        let new = Addresses::of_peer(&self.options, listed);
+        let new = new.iter().filter(|&it| it != route.remote.ip() && !association.knows_address(it));
+        new.for_each(|address| wire::param::emit_address(&mut Writer::new(&mut bytes), address));
+        (!bytes.is_empty()).then_some(bytes)
     }
 
     /// The INIT came in a packet of `len` bytes, from who knows where: the answer is no longer than [`Route::longest_answer`]. What does
@@ -169,7 +186,8 @@ impl Endpoint {
         let chunk = Init {
             initiate_tag: ours.local_tag,
             a_rwnd: self.options.limits.receive_buffer as u32,
-            outbound_streams: self.options.limits.streams,
+            // No more than the peer takes (RFC 9260 §3.3.3).
+            outbound_streams: cookie.outbound_streams,
             inbound_streams: self.options.limits.streams,
             initial_tsn: ours.initial_tsn,
             parameters: Parameters::new(&parameters),

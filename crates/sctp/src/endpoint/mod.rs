@@ -270,6 +270,9 @@ impl Machine for Endpoint {
             return;
         }
         let tag = packet.header.verification_tag;
+        if tag == 0 {
+            return; // Only INIT may have it (RFC 9260 §8.5.1 A).
+        }
         let first = packet.chunks().next().and_then(Result::ok).map(|raw| raw.kind);
         match first {
             Some(kind::COOKIE_ECHO) => self.handle_cookie_echo(now, route, &packet, payload),

@@ -1,16 +1,18 @@
 mod tell;
 
-use crate::api::{Event, Stats};
+use crate::api::{Abandoned, AbandonmentPolicy, Event, Stats};
 use crate::tx::Message;
 use braidcast_core::events::{ConnectionTracer, Tracer};
 use braidcast_queue::Why;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// What an association has to tell: events for the application, in order, and counts. Written where things happen.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     pub(crate) events: VecDeque<Event>,
     pub(crate) stats: Stats,
+    /// Messages given up by their stream and rule.
+    abandoned_by: BTreeMap<(u16, AbandonmentPolicy), Abandoned>,
     /// Who is told of what happens inside.
     pub(crate) trace: ConnectionTracer,
     /// What was told of the paths, by [`PathIndex`](crate::path::PathIndex); empty while nobody listens.
@@ -28,11 +30,32 @@ impl Journal {
         let &Message { stream, ppid, context, .. } = message;
         self.events.push_back(Event::Abandoned { stream, ppid, context, sent: !unsent, why });
         self.message_abandoned((context, stream), !unsent, why);
+        self.count_abandoned(stream, message.policy(), unsent);
         *(if unsent { &mut self.stats.abandoned_unsent } else { &mut self.stats.abandoned_sent }) += 1;
         match why {
             Some(Why::Expired) => self.stats.expired += 1,
             Some(Why::Replaced | Why::NoRoom) => self.stats.crowded_out += 1,
             None => {}
         }
+    }
+
+    /// A message that could be given up by the rule `policy` was.
+    pub(crate) fn count_abandoned(&mut self, stream: u16, policy: Option<AbandonmentPolicy>, unsent: bool) {
+        if let Some(policy) = policy {
+            let counts = self.abandoned_by.entry((stream, policy)).or_default();
+            *(if unsent { &mut counts.unsent } else { &mut counts.sent }) += 1;
+        }
+    }
+
+    /// How many messages of a stream, or of all, were given up by a rule, or by any.
+    pub(crate) fn abandoned_by(&self, stream: Option<u16>, policy: Option<AbandonmentPolicy>) -> Abandoned {
+        let is_meant = |&(known, by): &(u16, AbandonmentPolicy)| {
+            stream.is_none_or(|it| it == known) && policy.is_none_or(|it| it == by)
+        };
+        let counts = self.abandoned_by.iter().filter(|(key, _)| is_meant(key)).map(|(_, counts)| counts);
+        counts.fold(Abandoned::default(), |sum, it| Abandoned {
+            unsent: sum.unsent + it.unsent,
+            sent: sum.sent + it.sent,
+        })
     }
 }

@@ -1,8 +1,9 @@
 mod ahead;
+mod crowded;
 mod express;
 
 use super::{Front, Prospect, Way};
-use crate::api::{Abandonment, Options, Priority, Reliability, SendOptions, StreamOrder};
+use crate::api::{Abandonment, AbandonmentPolicy, Options, Priority, Reliability, SendOptions, StreamOrder};
 use crate::number::Tsn;
 use braidcast_core::Instant;
 use braidcast_queue::{Outlook, Refused, Tag, Why};
@@ -59,6 +60,8 @@ enum Promise {
     Always,
     Until(Instant),
     Repeats(u16),
+    /// Unless something more important wants its room.
+    Priority(u32),
 }
 
 impl Message {
@@ -71,7 +74,7 @@ impl Message {
     pub(crate) fn may_send(&self, now: Instant, repeats: u16) -> bool {
         !self.abandoned
             && match self.promise {
-                Promise::Always => true,
+                Promise::Always | Promise::Priority(_) => true,
                 Promise::Until(expiry) => now < expiry,
                 Promise::Repeats(limit) => repeats <= limit,
             }
@@ -105,6 +108,17 @@ impl Message {
     /// Whether it must be at the receiver by some time.
     pub(crate) const fn has_deadline(&self) -> bool {
         self.deadline.is_some()
+    }
+
+    /// By which rule it may be given up.
+    pub(crate) const fn policy(&self) -> Option<AbandonmentPolicy> {
+        match self.promise {
+            Promise::Until(_) => Some(AbandonmentPolicy::Timed),
+            Promise::Repeats(_) => Some(AbandonmentPolicy::Retransmissions),
+            Promise::Priority(_) => Some(AbandonmentPolicy::Priority),
+            Promise::Always if self.deadline.is_some() => Some(AbandonmentPolicy::Timed),
+            Promise::Always => None,
+        }
     }
 
     /// When it is of no use any more, wherever it is.
@@ -382,6 +396,7 @@ impl SendQueue {
             Reliability::Reliable => Promise::Always,
             Reliability::Lifetime(lifetime) => Promise::Until(now + lifetime),
             Reliability::Retransmissions(limit) => Promise::Repeats(limit),
+            Reliability::Priority(rank) => Promise::Priority(rank),
         };
         let own = self.front.as_ref().filter(|front| front.is_alone()).map(|front| front.rank(how.priority));
         let order = self.order;

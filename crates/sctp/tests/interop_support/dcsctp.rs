@@ -97,7 +97,7 @@ impl Stack for Dcsctp {
     fn send(&mut self, now: Instant, message: &Message, unordered: bool, reliability: Reliability) -> bool {
         self.socket.advance_time(at(now));
         let (lifetime, max_retransmissions) = match reliability {
-            Reliability::Reliable => (None, None),
+            Reliability::Reliable | Reliability::Priority(_) => (None, None),
             Reliability::Lifetime(lifetime) => (Some(lifetime), None),
             Reliability::Retransmissions(count) => (None, Some(count)),
         };

@@ -145,7 +145,7 @@ impl Stack for Proto {
     fn send(&mut self, _now: Instant, message: &Message, unordered: bool, reliability: Reliability) -> bool {
         let Some((_, association)) = &mut self.association else { return false };
         let (kind, value) = match reliability {
-            Reliability::Reliable => (ReliabilityType::Reliable, 0),
+            Reliability::Reliable | Reliability::Priority(_) => (ReliabilityType::Reliable, 0),
             Reliability::Lifetime(lifetime) => (ReliabilityType::Timed, lifetime.as_millis() as u32),
             Reliability::Retransmissions(count) => (ReliabilityType::Rexmit, u32::from(count)),
         };

@@ -66,6 +66,9 @@ pub(crate) enum Was {
 }
 
 impl Ledger {
+    /// Gap blocks with which the smallest packet may be full.
+    const FULL: usize = 64;
+
     /// The peer acknowledged (RFC 9260 §6.2.1; NR-SACK). Whether that was news: not of what was never sent, nor overtaken by later
     /// news on another way back.
     pub(crate) fn acknowledge(&mut self, mut books: Books<'_>, ack: &Ack<'_>, report: &mut AckReport) -> bool {
@@ -105,6 +108,7 @@ impl Ledger {
         for tsn in newly.iter().copied().map(Tsn::new) {
             self.chunk_acked(&mut books, tsn, tsn <= cumulative, report);
         }
+        let brings_news = report.moved || !newly.is_empty();
         report.highest = newly.iter().copied().max().map(Tsn::new);
         self.find_decoy(report.highest);
         while self.base() <= cumulative {
@@ -114,7 +118,9 @@ impl Ledger {
         blocks(ack.kept, &mut |from, to| self.kept.set_range(from, to, |tsn| newly.push(tsn)));
         newly.iter().for_each(|&tsn| self.chunk_kept(books.queue, Tsn::new(tsn)));
         self.newly = newly;
-        self.peer_window = ack.window as usize;
+        if brings_news || !self.is_overtaken(ack) {
+            self.peer_window = ack.window as usize;
+        }
         self.peer_room = self.peer_window.saturating_sub(self.in_flight);
         if self.chunks.is_empty() {
             for lane in &mut self.lanes {
@@ -125,6 +131,20 @@ impl Ledger {
         self.advance_forward();
         self.check(books.queue);
         true
+    }
+
+    /// Whether an acknowledgement that brought nothing new lacks something that an earlier one named: that one overtook it on another
+    /// way back, and its window is the newer one.
+    ///
+    /// One with many blocks may leave out the highest for want of room (RFC 9260 §6.7), and is taken for the newest.
+    fn is_overtaken(&self, ack: &Ack<'_>) -> bool {
+        if ack.gaps.len() + ack.kept.len() >= Self::FULL {
+            return false;
+        }
+        let named = ack.gaps.iter().chain(ack.kept.iter()).filter(|gap| gap.start <= gap.end);
+        let named: u64 = named.map(|GapBlock { start, end }| u64::from(end - start) + 1).sum();
+        let known: u64 = self.acked.runs().map(|(first, last)| last - first + 1).sum();
+        named < known
     }
 
     /// Drops what is not out any more from the front of the send order of `path`. Returns whether there was any: the oldest chunk

@@ -17,6 +17,7 @@ struct Desk {
     journal: Journal,
     report: AckReport,
     now: Instant,
+    window: u32,
 }
 
 impl Desk {
@@ -27,7 +28,7 @@ impl Desk {
         queue.settle(true, true);
         let ledger = Ledger::new(&options, FIRST, 1 << 20);
         let now = Instant::from_millis(1);
-        Self { ledger, queue, journal: Journal::default(), report: AckReport::default(), now }
+        Self { ledger, queue, journal: Journal::default(), report: AckReport::default(), now, window: 1 << 20 }
     }
 
     fn books(&mut self) -> (&mut Ledger, Books<'_>) {
@@ -51,11 +52,19 @@ impl Desk {
             gaps.iter().flat_map(|(start, end)| [start.to_be_bytes(), end.to_be_bytes()].concat()).collect();
         let (none, blocks) = (Entries::EMPTY, Entries::new(&blocks));
         let (gaps, kept) = if kept { (none, blocks) } else { (blocks, none) };
-        let ack = Ack { cumulative: FIRST + count - 1, window: 1 << 20, gaps, kept };
+        let ack = Ack { cumulative: FIRST + count - 1, window: self.window, gaps, kept };
         let mut report = core::mem::take(&mut self.report);
         let (ledger, books) = self.books();
         let news = ledger.acknowledge(books, &ack, &mut report);
         self.report = report;
+        news
+    }
+
+    /// Acknowledges all before FIRST + `count`, and the `gaps` behind it, with a window.
+    fn tell(&mut self, count: u32, gaps: &[(u16, u16)], window: u32) -> bool {
+        self.window = window;
+        let news = self.acknowledge(count, gaps, false);
+        self.window = 1 << 20;
         news
     }
 
@@ -145,6 +154,25 @@ fn an_acknowledgement_of_what_was_never_sent_or_long_known_is_no_news() {
     assert!(!desk.acknowledge(0, &[], false), "overtaken");
     assert_eq!(desk.journal.stats.overtaken_sacks, 1);
     assert_eq!(desk.ledger.iter().count(), 1);
+}
+
+#[test]
+fn a_window_that_was_overtaken_on_another_way_back_is_not_believed() {
+    let mut desk = Desk::new(Abandonment::default());
+    desk.send(0, 6000, Reliability::Reliable);
+    assert!(desk.tell(1, &[(2, 2), (4, 4)], 9000));
+    assert_eq!(desk.ledger.peer_room(), 9000 - 3000);
+    desk.tell(1, &[(2, 2)], 50_000);
+    assert_eq!(desk.ledger.peer_room(), 9000 - 3000, "it does not know of the fourth behind the first");
+    desk.tell(1, &[], 50_000);
+    assert_eq!(desk.ledger.peer_room(), 9000 - 3000);
+    assert!(desk.tell(1, &[(2, 4)], 9000));
+    desk.tell(1, &[(2, 2), (4, 4)], 50_000);
+    assert_eq!(desk.ledger.peer_room(), 9000 - 2000, "nor of the third");
+    desk.tell(1, &[(2, 4)], 20_000);
+    assert_eq!(desk.ledger.peer_room(), 20_000 - 2000, "the application has read: a newer one");
+    desk.tell(2, &[(1, 3)], 8000);
+    assert_eq!(desk.ledger.peer_room(), 8000 - 1000, "it goes on");
 }
 
 #[derive(Clone, Debug)]

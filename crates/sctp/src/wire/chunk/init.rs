@@ -34,6 +34,8 @@ pub struct Init<'a> {
 impl<'a> Init<'a> {
     /// The chunk type of INIT.
     pub const KIND: u8 = kind::INIT;
+    /// Least `a_rwnd` that either may name (RFC 9260 §3.3.2).
+    pub const MIN_A_RWND: u32 = 1500;
     /// The chunk type of INIT-ACK.
     pub const KIND_ACK: u8 = kind::INIT_ACK;
 
