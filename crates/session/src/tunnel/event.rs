@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// What the owner must do, or may say.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Happening {
+pub enum TunnelEvent {
     /// The handshake with an end is done.
     Connected(LinkId),
     /// The connection is over; a client makes another one by itself.
