@@ -10,7 +10,7 @@ use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_dccp::{
     Ccid, ConnectionId, Endpoint, Limits, Method, Options, Priority, ReorderOptions, SendOptions, ServiceCode, Wanted,
 };
-use braidcast_session::tunnel::{Class, FlowId, HEADER_LEN, TunnelEvent, Header, LinkId, MAX_FLOWS, Settings, Tunnel};
+use braidcast_session::tunnel::{Class, FlowId, HEADER_LEN, Header, LinkId, MAX_FLOWS, Settings, Tunnel, TunnelEvent};
 use core::time::Duration;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
