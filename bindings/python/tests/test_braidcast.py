@@ -73,8 +73,7 @@ class Sockets(unittest.TestCase):
                 while event := socket.poll(0):
                     if event.kind == "connected" and socket is client:
                         client.send(connection, b"x" * 50_000, unordered=True, ppid=7)
-                        break
-                    if event.kind == "readable":
+                    elif event.kind == "readable":
                         received.append(server.recv(event.connection))
             ready, _, _ = select.select([server, client], [], [], 20)
             self.assertTrue(ready, "neither was readable for 20 s")

@@ -400,6 +400,7 @@ impl Work {
             }
             TunnelEvent::BelowMinimum(_, true) => self.live.warn("the network allows less than --min-rate now"),
             TunnelEvent::BelowMinimum(_, false) => self.live.note("--min-rate is allowed again"),
+            _ => {}
         }
     }
 
