@@ -40,7 +40,6 @@ pub struct Standing {
 
 /// Why an association cannot go on.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum GuardError {
     /// The key handshake failed.
     #[error(transparent)]

@@ -208,7 +208,6 @@ pub enum SharedKey {
 
 /// A key that cannot be right. Says nothing of it but where it is wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum SecretError {
     /// Nothing but spaces.
     #[error("the key is empty; make one with: braidcast key new")]

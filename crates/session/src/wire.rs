@@ -44,7 +44,6 @@ pub const KINDS: usize = Kind::ALL.len();
 
 /// Why bytes are no message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum WireError {
     /// A field is cut off.
     #[error("message cut short: {0}")]

@@ -330,7 +330,6 @@ fn owned(names: &[&str]) -> Vec<String> {
 
 /// What is wrong with a topology.
 #[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
 pub enum TopologyError {
     /// A name was given twice.
     NameTaken(String),

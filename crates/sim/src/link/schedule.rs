@@ -161,7 +161,6 @@ impl Piece {
 
 /// Why points are not a schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
 pub enum ScheduleError {
     /// There is no point.
     Empty,
