@@ -111,7 +111,6 @@ unit:
 	$(call step,tests)
 	cargo test --locked --workspace
 	cargo test --locked --quiet --package braidcast-driver --features tokio --test tokio --example two_paths_tokio
-	@$(MAKE) --no-print-directory c-test
 
 # The C library, as docs/start/c.md has it.
 c:
