@@ -1,5 +1,5 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
-.PHONY: help demo test quick c c-test python-test msrv miri deny reference book dist dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst encode format check clippy unit docs new-cases
+.PHONY: help demo test quick c c-test python-test publish-check msrv miri deny reference book dist dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst encode format check clippy unit docs new-cases
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -36,6 +36,7 @@ help:
 	@echo "make c       the C library, its header and braidcast.pc in target/c; make c-test runs C programs against it"
 	@echo "make python-test  the Python wheel in target/python/wheels, tested in a clean environment with its notebook and a sweep by Dask"
 	@echo "make dist    a Debian package and a tarball in target/dist; make dist-test installs it in a clean Debian"
+	@echo "make publish-check  packs every crate as for the registry, and sends nothing (VERIFY=1 compiles each from its package)"
 	@echo "make book    the manual as HTML in target/book (mdBook)"
 	@echo "make reference  writes the manual's generated page anew"
 	@echo "make fuzz    $(FUZZ_TIME) s of fuzzing for each target (FUZZ_TIME=N for another time)"
@@ -139,6 +140,10 @@ new-cases:
 dist:
 	@tools/setup.sh dist
 	@tools/dist.sh
+
+# What the registry would refuse of any crate, without sending anything; verifying compiles each as it would be published.
+publish-check:
+	cargo publish --dry-run --locked --workspace $(if $(VERIFY),,--no-verify)
 
 # The package in a clean Debian; needs root and debootstrap.
 dist-test:
