@@ -10,6 +10,8 @@ use core::time::Duration;
 pub struct QueueingDelay {
     /// Shortest of the current 10 s, and of those before.
     base: (Option<Duration>, Option<Duration>),
+    /// Of all time.
+    shortest: Option<Duration>,
     since: Instant,
     round: Option<Duration>,
     samples: u32,
@@ -27,6 +29,7 @@ impl QueueingDelay {
             self.since = now;
         }
         self.base.0 = Some(self.base.0.map_or(rtt, |base| base.min(rtt)));
+        self.shortest = Some(self.shortest.map_or(rtt, |shortest| shortest.min(rtt)));
         self.samples += 1;
         self.round = Some(self.round.map_or(rtt, |round| round.min(rtt)));
     }
@@ -53,6 +56,11 @@ impl QueueingDelay {
     pub fn within(limit: Duration, window: usize, queueing: Duration, base: Duration) -> usize {
         let share = (base + limit).as_secs_f64() / (base + queueing).as_secs_f64();
         (window as f64 * share) as usize
+    }
+
+    /// The shortest round trip of all time. Where others never let the queue run empty, [`base`](Self::base) grows with it and this does not.
+    pub fn shortest(&self) -> Option<Duration> {
+        self.shortest
     }
 
     /// The shortest round trip of late.

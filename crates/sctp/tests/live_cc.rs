@@ -4,7 +4,7 @@ mod common;
 
 use braidcast_sctp::{Algorithm, Options};
 use braidcast_sim::Duplex;
-use braidcast_sim::link::{LinkModel, Loss};
+use braidcast_sim::link::{LinkModel, Loss, parse};
 use common::{Pair, bulk, link, ms};
 
 fn options() -> Options {
@@ -14,13 +14,11 @@ fn options() -> Options {
 /// A path with a queue of 300 ms there.
 fn path(rate: &str, delay: u64, loss: f64) -> Vec<Duplex> {
     let back = LinkModel { delay: ms(delay), ..LinkModel::default() };
-    let there = LinkModel {
-        rate: rate.parse().unwrap(),
-        queue: "300ms".parse().unwrap(),
-        loss: Loss::Uniform(loss),
-        ..link(1, delay)
-    };
-    vec![Duplex::new(there, back)]
+    vec![Duplex::new(LinkModel { loss: Loss::Uniform(loss), ..there(rate, delay) }, back)]
+}
+
+fn there(rate: &str, delay: u64) -> LinkModel {
+    LinkModel { rate: rate.parse().unwrap(), queue: "300ms".parse().unwrap(), ..link(1, delay) }
 }
 
 /// Mbit/s of messages of 1000 bytes.
@@ -73,4 +71,21 @@ fn a_rate_that_comes_back_is_filled_again_within_a_second() {
     let after = mbit(&mut pair, 3000);
     println!("{before:.2}, {low:.2}, {after:.2} Mbit/s");
     assert!(low > 0.85 && after > 0.9 * 4.6, "{before:.2}, {low:.2}, {after:.2} Mbit/s");
+}
+
+#[test]
+fn a_route_that_becomes_longer_is_taken_for_a_queue_of_others_for_half_a_minute_at_most() {
+    for extra in [150, 400] {
+        let longer = parse::delay_schedule(&format!("0s:25ms,10s:{}ms", 25 + extra)).unwrap();
+        let there = LinkModel { delay_schedule: Some(longer), ..there("4mbit", 25) };
+        let back = LinkModel { delay: ms(25), ..LinkModel::default() };
+        let mut pair = Pair::connected(&options(), vec![Duplex::new(there, back)]);
+        mbit(&mut pair, 10_000);
+        mbit(&mut pair, 40_000);
+        let rate = mbit(&mut pair, 10_000);
+        let round_trip = pair.client_path(0).unwrap().srtt.unwrap();
+        println!("{extra} ms: {rate:.2} Mbit/s, {round_trip:?}");
+        assert!(rate > 3.2, "{extra} ms more: {rate:.2} of 4 Mbit/s");
+        assert!(round_trip < ms(50 + extra + 130), "{extra} ms more: round trip {round_trip:?}");
+    }
 }

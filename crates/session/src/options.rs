@@ -25,7 +25,8 @@ pub struct SenderOptions {
     /// How lost packets are made up for without waiting a round trip, if the receiver takes redundancy. Default: as loss,
     /// round trip and latency ask for, which over clean paths is not at all.
     pub redundancy: Redundancy,
-    /// What would be late over the path that it is on goes over a second one too, as far as that has room. Default: no.
+    /// What would be late over the path that it is on goes over a second one too, as far as that has room, before frames that matter less. Default:
+    /// yes, but not in a reliable session (decision 19).
     pub reinject: bool,
     /// Which of the units that wait goes next, and which one never, by their kinds and deadlines. `None`: by kind alone. A reliable
     /// session does without. Default: `by-worth` (decision 19).
@@ -79,7 +80,7 @@ impl Default for SenderOptions {
             latency: Duration::from_millis(500),
             reliable: false,
             redundancy: Redundancy::Auto,
-            reinject: false,
+            reinject: true,
             queue: Some(Method::ByWorth),
             scheduler: SchedulerKind::EarliestDelivery,
             selection: None,

@@ -3,6 +3,7 @@
 //! (draft-ietf-ccwg-bbr-05 §2), Copa's way of telling a queue of others from its own (Arun, Balakrishnan, "Copa: Practical Delay-Based
 //! Congestion Control for the Internet", NSDI 2018, §2.2), and SCReAM's bound on queueing (RFC 8298 §4.1).
 
+use super::beside::Beside;
 use super::recent::RecentRate;
 use super::{Acked, Conditions, Controller, Setup, Signal};
 use braidcast_core::Instant;
@@ -11,9 +12,6 @@ use core::time::Duration;
 /// Beside these of another one a queue stands although this one has shrunk: so many rounds, and so long.
 const ROUNDS_TO_COMPETE: u32 = 6;
 const TIME_TO_COMPETE: Duration = Duration::from_secs(1);
-/// Beside others, it looks so often whether they are gone, for so many rounds.
-const CHECK_EACH: Duration = Duration::from_secs(5);
-const CHECK_ROUNDS: u32 = 2;
 /// A path whose queue has not been empty for so long is given less for so many rounds: nothing else tells how short its round trip is.
 const EMPTY_EACH: Duration = Duration::from_secs(4);
 const EMPTYING_ROUNDS: u32 = 2;
@@ -25,8 +23,6 @@ const STEADY: f64 = 0.4;
 const UNSTEADY: f64 = 1.7;
 /// The highest rate of so long at least is taken.
 const LEAST_SPAN: Duration = Duration::from_millis(200);
-/// Share of a window that a loss leaves beside others, as CUBIC's (RFC 9438 §4.6).
-const KEPT: f64 = 0.7;
 /// A larger share of lost packets than radio links have speaks of a short queue that runs over.
 const LOSSY: f32 = 0.1;
 /// For so long after the rate has fallen, such a share of what comes at the moment counts, up to what the rate was: the flights that end
@@ -41,8 +37,8 @@ const KNOWN_FOR: Duration = Duration::from_secs(1);
 /// See the page of this file.
 #[derive(Clone, Debug)]
 pub(super) struct Live {
+    setup: Setup,
     window: usize,
-    mtu: usize,
     /// How long packets of ours may stand in queues at most.
     bound: Duration,
     /// How long they are to stand there, as steady as the path is.
@@ -58,6 +54,8 @@ pub(super) struct Live {
     /// When the path's queue was last empty, and for how many rounds it has been emptied since.
     empty_at: Instant,
     emptying: Option<u32>,
+    /// The round trip is known to be longer than the shortest one ever measured, and to be this: the route has changed.
+    route: Option<Duration>,
     /// Nothing was acknowledged since the timer expired.
     timed_out: bool,
 }
@@ -84,16 +82,14 @@ impl Fall {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Phase {
     /// The window doubles each round trip until the path is full.
     Start { best: f64, stale: u32 },
     /// The path's queue is ours alone.
     Alone,
     /// Others hold the queue full.
-    Beside { lost: bool, check_at: Instant },
-    /// Looks whether they still do; goes on with the window `back`.
-    Check { rounds: u32, lost: bool, back: usize },
+    Beside(Box<Beside>),
 }
 
 /// The highest rate at which the path delivered in the last one to two spans of time, bytes in a second.
@@ -141,7 +137,7 @@ impl Live {
             window: setup.initial.max(setup.mtu),
             bound,
             target: bound.mul_f64(STEADY),
-            mtu: setup.mtu,
+            setup: *setup,
             rate: DeliveryRate::default(),
             recent: RecentRate::new(),
             fall: Fall::default(),
@@ -150,6 +146,7 @@ impl Live {
             standing: None,
             empty_at: Instant::ZERO,
             emptying: None,
+            route: None,
             timed_out: false,
         }
     }
@@ -172,6 +169,7 @@ impl Live {
     fn on_round(&mut self, path: &Conditions<'_>, was_full: bool, used: bool) {
         self.share = if path.loss_rate > LOSSY { (self.share / 2.0).max(0.1) } else { (self.share + 0.05).min(1.0) };
         let now = path.now;
+        let low = (self.fill(path, Duration::ZERO) / 2).max(4 * path.mtu);
         self.emptying = match self.emptying {
             Some(rounds) if rounds >= EMPTYING_ROUNDS => {
                 self.empty_at = now;
@@ -180,43 +178,43 @@ impl Live {
             Some(rounds) => Some(rounds + 1),
             None => (matches!(self.phase, Phase::Alone) && now - self.empty_at >= EMPTY_EACH).then_some(0),
         };
-        if path.queueing > 2 * self.bound {
+        if self.queue_beyond_the_route(path) > 2 * self.bound {
             let (_, rounds, _) = self.standing.get_or_insert((now, 0, self.window));
             *rounds += 1;
         } else {
             self.standing = None;
         }
-        self.phase = match self.phase {
+        match &mut self.phase {
             Phase::Start { best, stale } => {
                 let rate = self.rate.get();
-                let (best, stale) = if rate > 1.25 * best { (rate, 0) } else { (best, stale + u32::from(was_full)) };
-                let full = (used && path.queueing > self.bound / 2) || stale >= 3;
-                if full { Phase::Alone } else { Phase::Start { best, stale } }
-            }
-            Phase::Alone => match self.standing {
-                Some((since, rounds, before)) if rounds >= ROUNDS_TO_COMPETE && now - since >= TIME_TO_COMPETE => {
-                    self.window = self.window.max(before);
-                    Phase::Beside { lost: false, check_at: now + CHECK_EACH }
+                (*best, *stale) = if rate > 1.25 * *best { (rate, 0) } else { (*best, *stale + u32::from(was_full)) };
+                if (used && path.queueing > self.bound / 2) || *stale >= 3 {
+                    self.phase = Phase::Alone;
                 }
-                _ => Phase::Alone,
-            },
-            Phase::Beside { .. } | Phase::Check { .. } if self.standing.is_none() => Phase::Alone,
-            Phase::Beside { lost, check_at } if now >= check_at => {
-                let back = self.window;
-                self.window = (self.fill(path, Duration::ZERO) / 2).max(4 * path.mtu);
-                Phase::Check { rounds: 0, lost, back }
             }
-            Phase::Beside { lost: true, check_at } => {
-                self.window += if was_full { path.mtu } else { 0 };
-                Phase::Beside { lost: true, check_at }
+            Phase::Alone => {
+                if let Some((since, rounds, before)) = self.standing
+                    && rounds >= ROUNDS_TO_COMPETE
+                    && now - since >= TIME_TO_COMPETE
+                {
+                    self.phase = Phase::Beside(Box::new(Beside::new(now, &self.setup, self.window.max(before))));
+                }
             }
-            Phase::Check { rounds, lost, back } if rounds >= CHECK_ROUNDS => {
-                self.window = back;
-                Phase::Beside { lost, check_at: now + CHECK_EACH }
+            Phase::Beside(_) if self.standing.is_none() => self.phase = Phase::Alone,
+            Phase::Beside(beside) => {
+                if beside.on_round(path, self.rate.get(), low) {
+                    self.route = Some(path.base_rtt);
+                    self.phase = Phase::Alone;
+                }
             }
-            Phase::Check { rounds, lost, back } => Phase::Check { rounds: rounds + 1, lost, back },
-            same @ Phase::Beside { .. } => same,
-        };
+        }
+    }
+
+    /// How long packets stand in queues, be they as old as the connection: others' may be.
+    fn queue_beyond_the_route(&mut self, path: &Conditions<'_>) -> Duration {
+        self.route = self.route.map(|route| route.min(path.base_rtt));
+        let route = self.route.unwrap_or(path.shortest_rtt);
+        if route.is_zero() { path.queueing } else { (path.base_rtt + path.queueing).saturating_sub(route) }
     }
 }
 
@@ -248,7 +246,7 @@ impl Controller for Live {
             }
             self.on_round(path, acked.was_full, used);
         }
-        match self.phase {
+        match &mut self.phase {
             Phase::Start { .. } => self.window += if acked.was_full { acked.bytes } else { 0 },
             Phase::Alone if self.emptying.is_some() => {
                 self.window = (self.fill(path, Duration::ZERO) / 2).max(4 * path.mtu);
@@ -257,8 +255,10 @@ impl Controller for Live {
                 let queue = if path.queueing > self.target { self.allowed() / 2 } else { self.allowed() };
                 self.window = self.fill(path, queue);
             }
-            Phase::Beside { lost: false, .. } => self.window += if acked.was_full { acked.bytes / 4 } else { 0 },
-            Phase::Beside { .. } | Phase::Check { .. } => {}
+            Phase::Beside(beside) => {
+                beside.on_acked(path, acked);
+                self.window = beside.window();
+            }
         }
         if !acked.was_full {
             self.window = self.window.min(before); // RFC 7661 §1.
@@ -266,12 +266,11 @@ impl Controller for Live {
     }
 
     fn on_lost(&mut self, path: &Conditions<'_>, lost: &Signal) {
-        if let Phase::Beside { check_at, .. } = self.phase
-            && lost.new_round
+        if let Phase::Beside(beside) = &mut self.phase
             && path.queueing > self.bound
         {
-            self.window = ((self.window as f64 * KEPT) as usize).max(4 * path.mtu);
-            self.phase = Phase::Beside { lost: true, check_at };
+            beside.on_lost(path, lost);
+            self.window = self.window.min(beside.window());
         }
     }
 
@@ -279,8 +278,10 @@ impl Controller for Live {
         if !marked.new_round {
             return;
         }
-        if let Phase::Start { .. } = self.phase {
-            self.phase = Phase::Alone;
+        match &mut self.phase {
+            Phase::Start { .. } => self.phase = Phase::Alone,
+            Phase::Alone => {}
+            Phase::Beside(beside) => beside.on_marked(path, marked),
         }
         self.rate.set(path.now, self.rate.get() * 0.85);
         self.window = ((self.window as f64 * 0.85) as usize).max(4 * path.mtu);
@@ -300,7 +301,7 @@ impl Controller for Live {
     fn settle(&mut self, _: &Conditions<'_>, _: usize) {}
 
     fn window(&self) -> usize {
-        if self.timed_out { self.window.min(self.mtu) } else { self.window }
+        if self.timed_out { self.window.min(self.setup.mtu) } else { self.window }
     }
 
     fn ssthresh(&self) -> usize {
@@ -316,7 +317,7 @@ impl Controller for Live {
         Some(match self.phase {
             Phase::Start { .. } => 2.0 * by_window,
             Phase::Alone => (1.5 * self.rate.get()).max(by_window),
-            Phase::Beside { .. } | Phase::Check { .. } => 1.25 * by_window,
+            Phase::Beside(_) => 1.25 * by_window,
         })
     }
 

@@ -5,6 +5,7 @@
 //! of `algorithm.rs`. Options, scenarios, the command line and the property tests follow from that table.
 
 mod algorithm;
+mod beside;
 mod cubic;
 mod live;
 mod recent;
@@ -69,6 +70,8 @@ pub struct Conditions<'a> {
     pub queueing: Duration,
     /// The round trip without that; zero until measured.
     pub base_rtt: Duration,
+    /// The shortest round trip ever measured, by the same way as `base_rtt`, which is of late; zero where nobody measures it.
+    pub shortest_rtt: Duration,
     /// Share of the packets that were lost of late, 0 to 1.
     pub loss_rate: f32,
     /// The other paths of the same connection, for a [`Coupled`](crate::Coupled) controller.

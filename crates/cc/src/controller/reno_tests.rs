@@ -11,6 +11,7 @@ const PATH: Conditions<'_> = Conditions {
     srtt: None,
     queueing: Duration::ZERO,
     base_rtt: Duration::ZERO,
+    shortest_rtt: Duration::ZERO,
     loss_rate: 0.0,
     siblings: Siblings::new(&[], 0),
 };

@@ -73,6 +73,7 @@ impl Bench {
             srtt: Some(Duration::from_millis(100)),
             queueing: self.queueing,
             base_rtt: Duration::from_millis(100),
+            shortest_rtt: Duration::from_millis(100),
             loss_rate: 0.0,
             siblings: Siblings::default(),
         }

@@ -129,7 +129,7 @@ const LIVE: Words = &[
     ("cc", "as `send --cc`"),
     ("fec", "as `send --fec`"),
     ("early", "as `receive --early`"),
-    ("reinject", "what would be late over its path goes over another one too, if that has room"),
+    ("reinject", "what would be late over its path goes over another one too, if that has room, as `send` does (true)"),
     ("lead", "how long the session exists before the clip begins (3s)"),
     ("clip", "`test-1.7` (default), `test-3.6`, `bunny-1.7`, `bunny-3.6`, or a file beside the scenario"),
     ("rate", "scales the video so that the clip has this rate, such as 5mbit"),

@@ -1,8 +1,9 @@
-//! Re-injection: what is out over a path and would come too late there goes over a second one too, as far as that has room (as XLINK does by what
-//! its player holds: Zheng et al., "XLINK: QoE-Driven Multi-Path QUIC Transport in Large-scale Video Services", SIGCOMM 2021, §5).
+//! Re-injection: what is out over a path and would come too late there goes over a second one too. As XLINK does by what its player holds (Zheng et
+//! al., "XLINK: QoE-Driven Multi-Path QUIC Transport in Large-scale Video Services", SIGCOMM 2021, §5), copies go before new data that matters less.
 
 use super::Open;
 use super::choose::one_way_delay;
+use crate::Priority;
 use crate::path::PathIndex;
 use crate::tx::Chunk;
 use braidcast_core::Instant;
@@ -12,8 +13,12 @@ use core::time::Duration;
 const EACH: Duration = Duration::from_millis(5);
 /// The second path has to be quicker by this, and what is in time by less counts as late: delays are estimates.
 const MARGIN: Duration = Duration::from_millis(10);
+/// Packets stand in a path's queue if the oldest one out is older than the shortest round trip by this.
+const QUEUE: Duration = Duration::from_millis(40);
 /// Packets of copies that may leave in a row.
 const BURST: f64 = 8.0;
+/// Longest time that a path is reckoned to take, s.
+const LONGEST: f64 = 10.0;
 
 /// What copies may still take.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,33 +29,61 @@ pub(super) struct Reinjection {
 }
 
 impl Open {
-    /// Looks for what is about to be late, and puts it among what is to be copied. New data goes before copies.
+    /// Looks for what is about to be late, and puts it among what is to be copied.
     pub(super) fn reinject(&mut self, now: Instant) {
-        if !self.options.redundancy.reinject || now.since(self.reinjection.looked) < EACH || self.has_new_data() {
+        if !self.options.redundancy.reinject || now.since(self.reinjection.looked) < EACH {
             return;
         }
         let elapsed = now.since(self.reinjection.looked).as_secs_f64().min(1.0);
         self.reinjection.looked = now;
-        let size = self.paths.common_mtu();
+        let (waits, size) = (self.first_that_waits(), self.paths.common_mtu());
         for place in 0..self.paths.places() {
-            let Some(from) = self.paths.at(place) else { continue };
-            let Some(delay) = self.delay_at_least(now, from) else { continue };
-            let Some(to) = self.paths.best_other(from, size).filter(|&to| self.path_has_room(to)) else { continue };
-            let there = one_way_delay(&self.paths[to], self.ledger.in_flight_over(to));
-            let Some(rate) = self.paths[to].rate().filter(|_| there + MARGIN < delay) else { continue };
+            let Some(from) = self.paths.at(place).filter(|&from| self.has_queue(now, from)) else { continue };
+            let Some(to) = self.paths.best_other(from, size).filter(|&to| self.takes_copies(now, to)) else { continue };
+            let (Some(rate), Some(shortest)) = (self.paths[to].rate(), self.paths[from].shortest_round_trip()) else {
+                continue;
+            };
+            let Some(pace) = self.paths[from].rate_now(now) else { continue };
+            let there = now + one_way_delay(&self.paths[to], self.ledger.in_flight_over(to));
+            let mut through = 0;
+            let late = |chunk: &Chunk, priority, expiry| {
+                // All that is out takes so long until it is acknowledged, the way back of which is no matter.
+                through += chunk.len();
+                let here =
+                    now + Duration::from_secs_f64((through as f64 / pace).min(LONGEST)).saturating_sub(shortest / 2);
+                waits.is_none_or(|waits| priority < waits)
+                    && here + MARGIN > expiry
+                    && there < expiry
+                    && there + MARGIN < here
+            };
             let credit = (self.reinjection.credit + rate * elapsed).min(BURST * size as f64);
-            let late = |chunk: &Chunk, expiry| chunk.sent() + delay + MARGIN > expiry && now + there < expiry;
-            self.reinjection.credit = credit - self.ledger.copy_late(&self.queue, from, credit, late) as f64;
-            return;
+            let copied = self.ledger.copy_late(&self.queue, from, credit, late);
+            self.reinjection.credit = credit - copied as f64;
+            if copied > 0 {
+                return;
+            }
         }
     }
 
-    /// How long what is out over the path `index` takes to the receiver, at least: a path that fades acknowledges ever later, and what it has not
-    /// acknowledged yet says so before any sample does.
-    fn delay_at_least(&self, now: Instant, index: PathIndex) -> Option<Duration> {
-        let (_, _, oldest) = self.ledger.sent_over(index).next()?;
-        let path = &self.paths[index];
-        let so_far = now.since(oldest.sent()).saturating_sub(path.shortest_round_trip()? / 2);
-        Some(so_far.max(one_way_delay(path, self.ledger.in_flight_over(index))))
+    /// How long the oldest of what is out over the path `index` has been so; zero where nothing is.
+    fn waited(&self, now: Instant, index: PathIndex) -> Duration {
+        self.ledger.sent_over(index).next().map_or(Duration::ZERO, |(_, _, oldest)| now.since(oldest.sent()))
+    }
+
+    fn has_queue(&self, now: Instant, index: PathIndex) -> bool {
+        self.paths[index].shortest_round_trip().is_some_and(|shortest| self.waited(now, index) >= shortest + QUEUE)
+    }
+
+    /// A path that should have answered by now may be dead, and what goes over it too would then say nothing of its own path either.
+    fn takes_copies(&self, now: Instant, index: PathIndex) -> bool {
+        let rtt = self.paths[index].rtt();
+        self.path_has_room(index) && self.waited(now, index) <= rtt.srtt().unwrap_or_default() + 4 * rtt.rttvar()
+    }
+
+    /// The priority of what goes next of what was not sent yet.
+    fn first_that_waits(&self) -> Option<Priority> {
+        let cut = self.queue.peek().map(|(key, _)| self.queue.get(key).priority);
+        let front = self.queue.front().and_then(|front| front.head().map(|tag| front.rank(tag.priority)));
+        cut.into_iter().chain(front).min()
     }
 }

@@ -7,6 +7,7 @@ use crate::tx::{Ack, AckReport};
 use crate::wire::chunk::{GapBlocks, Sack};
 use braidcast_core::Instant;
 use braidcast_core::events::SctpEvent;
+use core::time::Duration;
 
 /// How a peer is told that its acknowledgements are not to be believed.
 const LIE: &str = "acknowledged data that was never sent";
@@ -60,7 +61,7 @@ impl Open {
             self.gather(now, arrived, report, paths);
             let alone = paths.iter().filter(|it| it.news.proven().is_some()).count() == 1;
             for (place, it) in paths.iter().enumerate().filter(|(_, it)| it.news.any()) {
-                self.path_acked(now, PathIndex::new(place), it, (place == arrived.get(), alone, report.moved));
+                self.path_acked(now, PathIndex::new(place), it, (arrived, alone, report.moved));
             }
             self.paths.iter_mut().for_each(crate::path::Path::end_burst);
             self.scheduler.on_acknowledged();
@@ -94,14 +95,14 @@ impl Open {
         }
     }
 
-    /// The path `index` had chunks acknowledged by a SACK that came back over it or not, for it alone or not, and moved the cumulative
+    /// The path `index` had chunks acknowledged by a SACK that came back over `back`, for it alone or not, and moved the cumulative
     /// acknowledgement or not.
     fn path_acked(
         &mut self,
         now: Instant,
         index: PathIndex,
         it: &PathNews,
-        (returned_here, alone, moved): (bool, bool, bool),
+        (back, alone, moved): (PathIndex, bool, bool),
     ) {
         if let Some(order) = it.news.proven() {
             self.paths[index].on_proven(order);
@@ -112,13 +113,22 @@ impl Open {
             in_flight: self.ledger.in_flight_over(index),
             next: self.ledger.next_order(index),
             oldest_is_gone: self.ledger.oldest_is_gone(index),
-            returned_here,
+            returned_here: back == index,
+            soonest: self.soonest(index, back),
             alone,
             moved,
         };
         let coupled = self.coupled(index);
         let siblings = coupled.as_ref().map(Coupled::siblings).unwrap_or_default();
         self.paths[index].on_acked(now, &it.news, &flight, siblings);
+    }
+
+    /// Half a round trip over each of both paths where redundancy goes over others; else what was measured counts.
+    fn soonest(&self, there: PathIndex, back: PathIndex) -> Duration {
+        if there == back || !self.sends_redundancy() {
+            return Duration::ZERO;
+        }
+        [there, back].iter().filter_map(|&path| self.paths[path].rtt().min()).sum::<Duration>() / 2
     }
 
     /// A chunk that went over the path `index` as number `order` was acknowledged after later ones: redundancy made up for it, if it

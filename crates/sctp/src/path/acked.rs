@@ -40,6 +40,8 @@ pub(crate) struct Flight {
     pub(crate) oldest_is_gone: bool,
     /// The SACK came back over this path.
     pub(crate) returned_here: bool,
+    /// A packet over this path cannot be acknowledged sooner, if it was and redundancy over a quicker path did not stand in for it.
+    pub(crate) soonest: Duration,
     /// It newly acknowledges what was sent over this path only.
     pub(crate) alone: bool,
     /// It moved the cumulative acknowledgement.
@@ -138,6 +140,7 @@ impl Path {
     /// A SACK said `news` of this path, whose window may depend on those of its `siblings`.
     pub(crate) fn on_acked(&mut self, now: Instant, news: &News, flight: &Flight, siblings: Siblings<'_>) {
         self.measure(now, news, flight);
+        self.recent.add(now, news.acked);
         // A window that has room for copied chunks alone would never grow, nor its recovery end: as far as the first window, with which
         // any path may begin, those count too.
         let copied = news.highest_copied.filter(|_| self.cwnd() < self.initial_window);
@@ -157,7 +160,7 @@ impl Path {
             // Another way back may be longer: its queue would be taken for one on this path.
             rtt: news.newest.filter(|_| flight.returned_here || any_return).map(|(_, sent)| now - sent),
             ends_round: news.newest.is_some_and(|(order, _)| order >= self.cc_round),
-            rate: self.rates.sample(self.rtt.min()),
+            rate: self.rates.sample(self.shortest_by_any_way()),
             ..cc::Acked::default()
         };
         acked.rate.iter().for_each(|sample| self.capacity.on_sample(now, sample));
@@ -190,7 +193,7 @@ impl Path {
             self.queueing.observe(now, rtt);
             self.rtt.observe(rtt);
         } else {
-            self.detour.observe(now, rtt);
+            self.detour.observe(now, rtt.max(flight.soonest));
         }
         if order >= self.next_rtt_order && news.measures(rtt, self, flight) {
             self.next_rtt_order = flight.next;
@@ -208,6 +211,12 @@ impl Path {
                 self.pending.heartbeat = !self.heartbeats.awaits_answer(now);
             }
         }
+    }
+
+    /// The shortest round trip known, be it back over another path: where that is quicker, acknowledgements come sooner than a round trip over
+    /// this path takes both ways.
+    fn shortest_by_any_way(&self) -> Option<Duration> {
+        self.rtt.min().into_iter().chain(self.detour.shortest()).min()
     }
 
     /// Whether `occupied` bytes used the window up ([`CwndUnit`](crate::CwndUnit)).

@@ -33,7 +33,7 @@ use braidcast_cc::{
     RttEstimator, Setup, Siblings, Signal, Standard, shows_congestion,
 };
 use braidcast_core::events::PathMetrics;
-use braidcast_core::{Instant, PathId, Route};
+use braidcast_core::{Instant, PathId, Route, SlidingSum};
 use braidcast_fec::LossMeter;
 use braidcast_mpath::{Delay, PathView};
 use core::time::Duration;
@@ -45,6 +45,11 @@ use sizes::PacketSizes;
 use std::sync::Arc;
 use timer::{Timer, TimerTable};
 use train::Trains;
+
+/// What a path delivers now is measured over this time.
+const MOMENT: Duration = Duration::from_millis(150);
+/// A path that delivers nothing now is taken to deliver one part in so many of its usual rate.
+const LEAST_SHARE: f64 = 20.0;
 
 /// How a path shows congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,6 +76,8 @@ pub(crate) struct Path {
     pacer: Pacer,
     rack: Rack,
     queueing: QueueingDelay,
+    /// Bytes acknowledged a moment ago.
+    recent: SlidingSum<10>,
     /// The same by acknowledgements that came back over other paths, as those of a slow path do: the way round is another, but
     /// how much longer than the shortest it takes is the time in queues there too.
     detour: QueueingDelay,
@@ -149,6 +156,7 @@ impl Path {
             pacer: Pacer::new(now, options.paths.base_mtu),
             rack: Rack::default(),
             queueing: QueueingDelay::default(),
+            recent: SlidingSum::new(MOMENT),
             detour: QueueingDelay::default(),
             detoured: false,
             next_detour_order: Order::FIRST,
@@ -312,6 +320,12 @@ impl Path {
         Some(self.cwnd() as f64 / self.rtt.srtt()?.as_secs_f64().max(1e-6))
     }
 
+    /// Bytes per second that it delivers now, if it has enough to deliver: [`rate`](Self::rate) is slower to notice a fade. `None` before that is known.
+    pub(crate) fn rate_now(&mut self, now: Instant) -> Option<f64> {
+        let usual = self.rate()?;
+        Some(self.recent.add(now, 0)?.clamp(usual / LEAST_SHARE, usual))
+    }
+
     /// What policies may know about it; `ready`: it has room.
     pub(crate) fn view(&self, in_flight: usize, active: bool, ready: bool) -> PathView {
         let srtt = self.rtt.srtt();
@@ -348,9 +362,10 @@ impl Path {
     /// What the controller is to know, with `in_flight` bytes out.
     fn conditions<'a>(&self, now: Instant, in_flight: usize, siblings: Siblings<'a>) -> Conditions<'a> {
         // Of the way round by which `queued` is measured.
-        let base_rtt = if self.detoured { self.detour.base() } else { self.queueing.base() }.unwrap_or_default();
+        let way = if self.detoured { &self.detour } else { &self.queueing };
+        let (base_rtt, shortest_rtt) = (way.base().unwrap_or_default(), way.shortest().unwrap_or_default());
         let (mtu, srtt, queueing) = (self.unit(), self.rtt.srtt(), self.queued());
-        Conditions { now, mtu, in_flight, srtt, queueing, base_rtt, loss_rate: self.loss_rate, siblings }
+        Conditions { now, mtu, in_flight, srtt, queueing, base_rtt, shortest_rtt, loss_rate: self.loss_rate, siblings }
     }
 
     /// Packets were lost or marked, the first since the window was last reduced: losses and marks of what was sent before `next` are of

@@ -195,6 +195,7 @@ impl Sender {
             srtt: self.rtt.srtt(),
             queueing: self.queueing.latest(),
             base_rtt: self.queueing.base().unwrap_or_default(),
+            shortest_rtt: self.queueing.shortest().unwrap_or_default(),
             loss_rate: 0.0,
             siblings: Siblings::default(),
         }

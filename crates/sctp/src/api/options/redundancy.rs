@@ -18,7 +18,7 @@ pub struct RedundancyOptions {
     /// Take redundancy from the peer even if `fec` sends none. Default false: with `fec` it is taken in any case.
     pub fec_receive: bool,
     /// Chunks of messages with a deadline that would miss it over the path that they are on go over another one too, at the rate of that and while it has
-    /// room. Default false.
+    /// room, before new data of a lower priority. Default false.
     pub reinject: bool,
 }
 

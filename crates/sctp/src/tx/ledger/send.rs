@@ -1,4 +1,5 @@
 use super::{Books, Chunk, ChunkState, Ledger, LossCause, Repeat};
+use crate::Priority;
 use crate::number::{Order, Tsn};
 use crate::path::PathIndex;
 use crate::tx::{Piece, SendQueue};
@@ -135,21 +136,22 @@ impl Ledger {
     }
 
     /// What is in flight over `path`, has a deadline for which `late` says that it should, and was not copied before, is to go over another path too:
-    /// the oldest first, until `bytes` are reached. Returns the bytes of all that.
+    /// the oldest first, until `bytes` are reached. `late` is asked of all that is in flight, in its order. Returns the bytes of the copies.
     pub(crate) fn copy_late(
         &mut self,
         queue: &SendQueue,
         path: PathIndex,
         bytes: f64,
-        late: impl Fn(&Chunk, Instant) -> bool,
+        mut late: impl FnMut(&Chunk, Priority, Instant) -> bool,
     ) -> usize {
         let (from, mut sum) = (self.copies.len(), 0);
         let mut copies = core::mem::take(&mut self.copies);
-        for (tsn, _, chunk) in self.sent_over(path).filter(|(_, _, chunk)| !chunk.copied && chunk.has_message()) {
+        for (tsn, _, chunk) in self.sent_over(path).filter(|(_, _, chunk)| chunk.has_message()) {
             if sum as f64 >= bytes {
                 break;
             }
-            if queue.get(chunk.piece.message).expiry().is_some_and(|expiry| late(chunk, expiry)) {
+            let message = queue.get(chunk.piece.message);
+            if message.expiry().is_some_and(|expiry| late(chunk, message.priority, expiry)) && !chunk.copied {
                 copies.push_back(tsn);
                 sum += chunk.len();
             }
