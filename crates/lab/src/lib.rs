@@ -18,6 +18,7 @@ mod real_time;
 #[cfg(not(target_os = "linux"))]
 #[path = "no_real_time.rs"]
 mod real_time;
+mod receive_buffer;
 pub mod recording;
 mod reference;
 pub mod report;

@@ -70,6 +70,8 @@ pub struct Plan {
     pub links: Vec<LinkSpec>,
     /// The paths.
     pub paths: Vec<PathPlan>,
+    /// When links begin to count for [`LinkDone::before`], if that is not at once.
+    pub warm: Option<Instant>,
     /// When the run ends, even if not all hosts have measured what they are to measure.
     pub limit: Instant,
 }
@@ -82,7 +84,8 @@ impl Plan {
     pub fn of(run: &Run<'_>) -> Self {
         let Point { network, flows, .. } = run.point;
         let rng = Rng::from_seed(run.seed);
-        let mut plan = Self { hosts: Vec::new(), links: Self::links(run), paths: Vec::new(), limit: Instant::ZERO };
+        let links = Self::links(run);
+        let mut plan = Self { hosts: Vec::new(), links, paths: Vec::new(), warm: None, limit: Instant::ZERO };
         for flow in flows {
             let name = |end: &str| format!("{}.{end}", flow.name);
             let stream = |end: &str| rng.stream(&name(end));
@@ -154,6 +157,8 @@ pub struct LinkDone {
     pub there: LinkStats,
     /// And back.
     pub back: LinkStats,
+    /// Both at the time that [`Plan::warm`] says; nothing without, and in real time.
+    pub before: [LinkStats; 2],
 }
 
 /// A run that is over.

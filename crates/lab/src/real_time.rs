@@ -27,7 +27,7 @@ pub(crate) fn run<R>(
 ) -> Result<R, Failed> {
     check(&plan)?;
     let rng = Rng::from_seed(seed);
-    let Plan { mut hosts, links, paths, limit } = plan;
+    let Plan { mut hosts, links, paths, limit, warm: _ } = plan;
     let mut drivers = hosts.iter().map(|_| Driver::new().map_err(broken)).collect::<Result<Vec<_>, _>>()?;
     let (mut routes, mut emulators) = (vec![Vec::new(); hosts.len()], Vec::new());
     for path in &paths {
@@ -115,7 +115,8 @@ fn carry((name, mut emulator): (String, Emulator), over: &(impl Fn() -> bool + S
         emulator.run(Some(until)).map_err(broken)?;
     }
     let report = emulator.report();
-    Ok(LinkDone { name, there: stats(&report.to_forward), back: stats(&report.to_clients) })
+    let before = Default::default();
+    Ok(LinkDone { name, there: stats(&report.to_forward), back: stats(&report.to_clients), before })
 }
 
 fn stats(report: &DirectionReport) -> LinkStats {

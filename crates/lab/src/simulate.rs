@@ -64,14 +64,19 @@ pub(crate) fn simulate<R>(
         let local: Vec<_> = (0..routes.len()).map(|at| net.address((node, at as u16))).collect();
         net.with(node, |host, _| host.open(routes, &local));
     }
+    let both = |net: &Network<Host>, there, back| [there, back].map(|link| net.link(link).stats());
+    let mut before = vec![Default::default(); links.len()];
+    if let Some(warm) = plan.warm {
+        run(&mut net, &nodes, warm.min(plan.limit), stop)?;
+        before = links.iter().map(|&(_, there, back)| both(&net, there, back)).collect();
+    }
     run(&mut net, &nodes, plan.limit, stop)?;
     let hosts = names.iter().map(String::as_str).zip(nodes.iter().map(|&node| net.node(node))).collect();
-    let done = |(name, there, back): (String, LinkId, LinkId)| LinkDone {
-        name,
-        there: net.link(there).stats(),
-        back: net.link(back).stats(),
+    let done = |((name, there, back), before): ((String, LinkId, LinkId), _)| {
+        let [there, back] = both(&net, there, back);
+        LinkDone { name, there, back, before }
     };
-    Ok(measure(&Done { hosts, links: links.into_iter().map(done).collect() }))
+    Ok(measure(&Done { hosts, links: links.into_iter().zip(before).map(done).collect() }))
 }
 
 /// Until all hosts are finished, or `limit`.

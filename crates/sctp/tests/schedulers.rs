@@ -6,7 +6,7 @@ use braidcast_sctp::wire::chunk::kind;
 use braidcast_sctp::{Options, Reliability, SchedulerKind, SendOptions};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Loss};
-use common::{CLIENT, Flow, Pair, SERVER, bulk, link, ms, pattern};
+use common::{CLIENT, Flow, Pair, SERVER, bulk, link, ms, pattern, route};
 
 fn with(scheduler: SchedulerKind) -> Options {
     Options::live().with(|it| it.paths.scheduler = scheduler)
@@ -142,4 +142,23 @@ fn a_peer_without_timestamps_gets_none() {
     let recording = pair.record();
     bulk(&mut pair, 1000, ms(1000));
     assert_eq!(recording.count(&CLIENT, kind::TIMESTAMP) + recording.count(&SERVER, kind::TIMESTAMP_ECHO), 0);
+}
+
+/// RFC 5061 §4.2.2: what was out over it goes over the others.
+#[test]
+fn an_address_is_removed_with_data_in_flight_whatever_the_scheduler() {
+    for (name, scheduler) in SchedulerKind::ALL {
+        for leaving in 0..2 {
+            let mut pair = Pair::connected(&with(scheduler), wifi_and_3g());
+            let mut flow = Flow::default();
+            flow.run(&mut pair, ms(1500));
+            let in_flight = pair.client_path(leaving).unwrap().in_flight;
+            pair.cut(leaving, true);
+            pair.on_client(|it, now| it.leave(now, route(leaving)));
+            flow.run(&mut pair, ms(500));
+            flow.finish(&mut pair);
+            assert!(in_flight > 0 || scheduler != SchedulerKind::RoundRobin, "{name} {leaving}");
+            assert_eq!(pair.on_server(|it, _| it.paths().count()), 1, "{name} {leaving}");
+        }
+    }
 }

@@ -10,6 +10,7 @@
 mod common;
 mod eight;
 mod files;
+mod handover;
 mod live;
 mod networks;
 mod outputs;

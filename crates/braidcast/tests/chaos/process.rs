@@ -134,6 +134,17 @@ impl Stalls {
         stalls
     }
 
+    /// How long the machine stood still within this time.
+    pub(crate) fn during(&self, from: Instant, to: Instant) -> Duration {
+        let within = |(at, late): &&(Instant, Duration)| *at > from && *at < to + *late;
+        self.0.lock().unwrap().iter().filter(within).map(|(_, late)| *late).sum()
+    }
+
+    /// How long it stood still all in all, short times apart.
+    pub(crate) fn longer_than(&self, least: Duration) -> Duration {
+        self.0.lock().unwrap().iter().map(|(_, late)| *late).filter(|late| *late > least).sum()
+    }
+
     /// How long the machine stood still since then.
     pub(crate) fn since(&self, then: Instant) -> Duration {
         self.0.lock().unwrap().iter().rev().take_while(|(at, _)| *at > then).map(|(_, late)| *late).sum()

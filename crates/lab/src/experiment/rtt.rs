@@ -4,15 +4,22 @@ use super::{Experiment, Measures, transfer};
 use crate::host::{Host, Snapshot};
 use crate::plan::{Done, LinkDone, Plan, Run};
 use crate::scenario::LinkSpec;
+use braidcast_core::Instant;
 use braidcast_sctp::PathReport;
 use braidcast_sim::link::{LinkModel, LinkStats};
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "rtt-estimate",
     text: "SRTT and RTO of each path, beside its true round trip with and without the time in queues",
-    build: Plan::of,
+    build,
     measure,
 };
+
+/// Links count as SRTT does: what slow start puts into queues belongs to neither.
+fn build(run: &Run<'_>) -> Plan {
+    let warm = run.point.flows.iter().map(|flow| flow.traffic.start + flow.traffic.warmup).max();
+    Plan { warm: warm.map(|warm| Instant::ZERO + warm), ..Plan::of(run) }
+}
 
 fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     let mut measures = (transfer::EXPERIMENT.measure)(run, done);
@@ -32,14 +39,21 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
             links.iter().map(|&link| time(&run.point.links[link], &done.links[link])).sum::<f64>() * 1e3
         };
         metric("empty RTT", sum(|spec, _| (spec.there.delay + spec.back.delay).as_secs_f64()));
-        metric("true RTT", sum(|spec, done| took(&spec.there, &done.there) + took(&spec.back, &done.back)));
+        metric(
+            "true RTT",
+            sum(|spec, done| {
+                let [there, back] = done.before;
+                took(&spec.there, &done.there, &there) + took(&spec.back, &done.back, &back)
+            }),
+        );
     }
     measures
 }
 
-/// Seconds that a packet took over a link on the average: from entering the queue to having left it, by Little's law (mean
+/// Seconds that a packet took over a link on the average since `before`: from entering the queue to having left it, by Little's law (mean
 /// length over rate of departures), and propagation.
-fn took(model: &LinkModel, stats: &LinkStats) -> f64 {
-    let left = stats.offered.saturating_sub(stats.dropped_queue).max(1) as f64;
-    stats.queue_packet_nanos as f64 / 1e9 / left + model.delay.as_secs_f64()
+fn took(model: &LinkModel, stats: &LinkStats, before: &LinkStats) -> f64 {
+    let left = |stats: &LinkStats| stats.offered.saturating_sub(stats.dropped_queue);
+    let nanos = stats.queue_packet_nanos - before.queue_packet_nanos;
+    nanos as f64 / 1e9 / (left(stats) - left(before)).max(1) as f64 + model.delay.as_secs_f64()
 }

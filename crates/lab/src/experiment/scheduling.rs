@@ -3,12 +3,14 @@
 use super::{Curve, Experiment, Measures, transfer};
 use crate::host::{Arrival, Host};
 use crate::plan::{Done, Plan, Run};
+use crate::receive_buffer;
+use crate::scenario::LinkSpec;
 use braidcast_core::Instant;
 use core::time::Duration;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "scheduling",
-    text: "transfer, and with `log` what the receiver holds that waits for other data, with `sample` what is in flight",
+    text: "transfer, and with `log` what the receiver holds that waits for other data, with `sample` what is in flight; the buffer of THESIS eq. 7.2 beside",
     build: Plan::of,
     measure,
 };
@@ -19,6 +21,10 @@ const SHOWN: Duration = Duration::from_secs(5);
 fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     let mut measures = (transfer::EXPERIMENT.measure)(run, done);
     let flow = &run.point.flows[0];
+    let links = flow.paths.iter().map(|links| links.iter().map(|&link| &run.point.links[link]));
+    if let Some(paths) = links.map(|path| path_of(path.collect())).collect::<Option<Vec<_>>>() {
+        measures.metric("buffer by eq. 7.2", "kB", receive_buffer::least(&paths) / 1e3);
+    }
     if let Some(receiver) = done.receiver(&flow.name).and_then(Host::sctp_receiver) {
         let held = held(&receiver.delivered.log);
         let seconds = receiver.delivered.seconds;
@@ -38,6 +44,12 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         measures.metric("mean in flight", "kB", in_flight.sum::<usize>() as f64 / sender.samples.len() as f64 / 1e3);
     }
     measures
+}
+
+/// Bits per second of the narrowest of these links one after the other, on the average, and their round trip; `None` if none has a rate.
+fn path_of(links: Vec<&LinkSpec>) -> Option<(f64, Duration)> {
+    let rates = links.iter().filter_map(|link| link.there.rate.mean_bits_per_second());
+    Some((rates.min()? as f64, links.iter().map(|link| link.there.delay + link.back.delay).sum()))
 }
 
 /// Bytes of whole messages that wait for their turn.

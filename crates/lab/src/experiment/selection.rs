@@ -2,7 +2,7 @@
 //! what they sound like.
 
 use super::{Curve, Experiment, Measures};
-use crate::host::{Host, SctpReceiver, SctpSender};
+use crate::host::{Arrival, Host, SctpReceiver, SctpSender};
 use crate::plan::{Done, Plan, Run};
 use crate::scenario::{Agent, FlowSpec, LinkSpec};
 use braidcast_core::Instant;
@@ -83,8 +83,9 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         measures.metric("load of a link", "", load);
         measures.metric("M/D/1 delay", "ms", delay * 1e3);
     }
-    if calls.calls.len() > 1 {
-        measures.curves.push(on_first_path(&calls));
+    match calls.calls[..] {
+        [(_, receiver)] => alone(receiver, &mut measures),
+        _ => measures.curves.push(on_first_path(&calls)),
     }
     measures
 }
@@ -120,6 +121,23 @@ fn m_d_1(run: &Run<'_>, call: &FlowSpec) -> Option<(f64, f64)> {
 /// Seconds in an M/D/1 system of this load whose service takes `service` seconds: `s + ρ s / (2 (1 - ρ))`.
 fn waiting(load: f64, service: f64) -> f64 {
     service + load * service / (2.0 * (1.0 - load))
+}
+
+/// The delay of each packet of the only call, and the path that it took, by when it was made (PATHS figs. 16 and 17).
+fn alone(receiver: &SctpReceiver, measures: &mut Measures) {
+    let log = &receiver.delivered.log;
+    let start = log.first().map_or(Instant::ZERO, |first| first.header.sent);
+    let curve = |name: &str, y, value: &dyn Fn(&Arrival) -> f64| {
+        let points = log.iter().map(|it| [it.header.sent.since(start).as_secs_f64(), value(it)]).collect();
+        Curve { name: name.to_owned(), x: "time (s)", y, points }
+    };
+    let ms = |it: &Arrival| it.at.since(it.header.sent).as_secs_f64() * 1e3;
+    let meter = &receiver.delivered.meter;
+    for (name, delay) in [("shortest delay", meter.delay_min()), ("longest delay", meter.delay_max())] {
+        delay.iter().for_each(|delay| measures.metric(name, "ms", delay.as_secs_f64() * 1e3));
+    }
+    measures.curves.push(curve("delay of each packet", "delay (ms)", &ms));
+    measures.curves.push(curve("path of each packet", "path", &|it| f64::from(it.path.0) + 1.0));
 }
 
 /// How many calls are on the first path, by the time; all begin there (PATHS fig. 5).

@@ -17,14 +17,22 @@ impl Daps {
     /// The longest delay that counts: more is an error of measurement.
     const LONGEST: Duration = Duration::from_secs(10);
 
+    /// A path that loses so much is no quick one.
+    const LOSES: f32 = 0.5;
+
     fn delay(path: &PathView) -> Duration {
         // An unmeasured path is tried at once: only traffic can measure it.
         path.forward_delay.map_or(Duration::ZERO, |delay| delay.mean).min(Self::LONGEST)
     }
 
+    /// What a path delivers that loses every second packet says nothing of when data arrives: it may answer heartbeats alone.
+    fn delivers(path: &PathView) -> bool {
+        path.active && path.loss_rate < Self::LOSES && !stands_still(path)
+    }
+
     /// Bytes that `quicker` paths deliver of what waits before a packet is there that leaves now over a path of this `delay`.
     fn delivered_before(view: &View<'_>, delay: Duration) -> usize {
-        let quicker = view.paths.iter().filter(|path| path.active && !stands_still(path));
+        let quicker = view.paths.iter().filter(|path| Self::delivers(path));
         let bytes = |path: &PathView| {
             let lead = delay.saturating_sub(Self::delay(path));
             path.rate.filter(|_| path.forward_delay.is_some()).unwrap_or_default().max(0.0) * lead.as_secs_f64()
@@ -34,17 +42,16 @@ impl Daps {
 
     /// Whether a packet that is to be repeated is there sooner over a path that is full now than over one of this `delay`.
     fn is_sooner_elsewhere(view: &View<'_>, delay: Duration) -> bool {
-        view.paths.iter().any(|path| {
-            let known = path.active && !stands_still(path) && path.forward_delay.is_some();
-            known && Self::delay(path) * 2 < delay
-        })
+        view.paths
+            .iter()
+            .any(|path| Self::delivers(path) && path.forward_delay.is_some() && Self::delay(path) * 2 < delay)
     }
 }
 
 impl Scheduler for Daps {
     fn pick(&mut self, view: &View<'_>) -> Option<usize> {
         let ready = view.paths.iter().enumerate().filter(|(_, path)| path.ready);
-        let (index, path) = ready.min_by_key(|(_, path)| Self::delay(path))?;
+        let (index, path) = ready.min_by_key(|(_, path)| (path.loss_rate >= Self::LOSES, Self::delay(path)))?;
         let delay = Self::delay(path);
         if view.waiting.again {
             return (!Self::is_sooner_elsewhere(view, delay)).then_some(index);

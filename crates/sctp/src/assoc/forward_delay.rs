@@ -18,11 +18,15 @@ use core::time::Duration;
 pub(super) struct Clocks {
     /// The first difference that was seen, µs, which all others are counted from; it wraps.
     first: Option<u32>,
+    /// Until then what the peer says is not believed.
+    doubted_until: Instant,
 }
 
 impl Open {
     /// Timestamps older than that are not believed, µs.
     const OLDEST: u32 = 10_000_000;
+    /// For how long timestamps are not believed after the receive window was shut.
+    const DOUBT: Duration = Duration::from_secs(30);
 
     /// Whether packets are stamped.
     fn stamps(&self) -> bool {
@@ -57,9 +61,17 @@ impl Open {
         }
     }
 
+    /// The receive window is shut. Perhaps that is because data was sent by delays that the peer made up, and comes out of order: round trips,
+    /// which it cannot make shorter, count for a while.
+    pub(super) fn doubt_timestamps(&mut self, now: Instant) {
+        if self.stamps() {
+            self.clocks.doubted_until = now + Self::DOUBT;
+        }
+    }
+
     /// Puts into `views` the forward delays that were measured one way.
     pub(super) fn fill_forward_delays(&self, now: Instant, views: &mut [PathView]) {
-        if !self.stamps() {
+        if !self.stamps() || now < self.clocks.doubted_until {
             return;
         }
         let measured = || self.paths.enumerate().filter_map(|(index, path)| Some((index, Bounds::of(now, path)?)));

@@ -21,6 +21,7 @@ impl Open {
             self.held_by_peer.observe(now, held);
             if held {
                 self.scheduler.on_held();
+                self.doubt_timestamps(now);
             }
             let plan = self.plan(now, may_wait)?;
             let waiting = self.queue.waiting_bytes();
