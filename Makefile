@@ -1,5 +1,5 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
-.PHONY: help demo test quick msrv miri deny reference book dist dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst encode format check clippy unit docs new-cases
+.PHONY: help demo test quick publish-check msrv miri deny reference book dist dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst encode format check clippy unit docs new-cases
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -34,6 +34,7 @@ help:
 	@echo "make miri    the kernels' tests under Miri (nightly compiler)"
 	@echo "make gst     the encoder's program for \`braidcast encode\`, beside braidcast in target/release; make encode tests it over emulated networks"
 	@echo "make dist    a Debian package and a tarball in target/dist; make dist-test installs it in a clean Debian"
+	@echo "make publish-check  packs every crate as for the registry, and sends nothing (VERIFY=1 compiles each from its package)"
 	@echo "make book    the manual as HTML in target/book (mdBook)"
 	@echo "make reference  writes the manual's generated page anew"
 	@echo "make fuzz    $(FUZZ_TIME) s of fuzzing for each target (FUZZ_TIME=N for another time)"
@@ -109,6 +110,7 @@ unit: export PROPTEST_RNG_SEED ?= 1
 unit:
 	$(call step,tests)
 	cargo test --locked --workspace
+	cargo test --locked --quiet --package braidcast-driver --features tokio --test tokio --example two_paths_tokio
 
 # Cases that nobody tried before, for NEW_CASES seconds: the seed is the clock's. One that fails is printed with the line that repeats it.
 NEW_CASES ?= 45
@@ -124,6 +126,10 @@ new-cases:
 dist:
 	@tools/setup.sh dist
 	@tools/dist.sh
+
+# What the registry would refuse of any crate, without sending anything; verifying compiles each as it would be published.
+publish-check:
+	cargo publish --dry-run --locked --workspace $(if $(VERIFY),,--no-verify)
 
 # The package in a clean Debian; needs root and debootstrap.
 dist-test:

@@ -10,9 +10,11 @@ declare -A may=(
     [sctp]="queue fec cc mpath secure"
     [dccp]="queue cc mpath secure"
     [sim]="cc trace"
-    [driver]="sim trace"
+    [driver]=""
+    [emulate]="driver sim"
+    [socket]="driver sctp secure"
     [session]="queue fec mpath media sctp dccp"
-    [lab]="session sctp dccp cc mpath sim driver media trace"
+    [lab]="session sctp dccp cc mpath sim driver emulate media trace"
     [viz]="trace sctp dccp"
     [testing]=""
 )

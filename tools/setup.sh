@@ -86,6 +86,9 @@ look_for_packages() {
         # For a static binary: docs/install.md names the target of rustup.
         has dpkg-deb || want dpkg
         has musl-gcc || want musl-tools
+        # For make dist-test.
+        has debootstrap || want debootstrap
+        has bwrap || want bubblewrap
         ;;
     demo)
         has ffmpeg && has ffprobe || want ffmpeg

@@ -10,7 +10,7 @@ use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_dccp::{
     Ccid, ConnectionId, Endpoint, Limits, Method, Options, Priority, ReorderOptions, SendOptions, ServiceCode, Wanted,
 };
-use braidcast_session::tunnel::{Class, FlowId, HEADER_LEN, Happening, Header, LinkId, MAX_FLOWS, Settings, Tunnel};
+use braidcast_session::tunnel::{Class, FlowId, HEADER_LEN, Header, LinkId, MAX_FLOWS, Settings, Tunnel, TunnelEvent};
 use core::time::Duration;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
@@ -195,14 +195,14 @@ impl World {
                 hostile.handle_datagram(self.now, Datagram { route, ecn: Ecn::NotEct, payload });
             }
         }
-        while let Some(happening) = self.ends[at].tunnel.poll_event() {
+        while let Some(event) = self.ends[at].tunnel.poll_event() {
             let end = &mut self.ends[at];
-            match happening {
-                Happening::WantSocket(link, flow, target) => end.wants.push_back((link, flow, target)),
-                Happening::FreeSocket(socket) => {
+            match event {
+                TunnelEvent::WantSocket(link, flow, target) => end.wants.push_back((link, flow, target)),
+                TunnelEvent::FreeSocket(socket) => {
                     assert!(end.exits.remove(&socket).is_some(), "a socket given back that is not in use");
                 }
-                Happening::TooLong(len, limit) => assert!(len > limit),
+                TunnelEvent::TooLong(len, limit) => assert!(len > limit),
                 _ => {}
             }
         }

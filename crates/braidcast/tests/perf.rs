@@ -21,6 +21,41 @@ fn a_server_says_ready_and_then_the_result() {
 }
 
 #[test]
+fn a_stream_does_not_take_a_measurement_for_a_receiver() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    let server = Running::start(dir.path(), &format!("perf server 127.0.0.1:{port} --keep")).wait_for("listening");
+    std::fs::write(dir.path().join("some.bin"), vec![1; 10_000]).unwrap();
+    let args = format!("send some.bin --reliable --to 127.0.0.1:{port} --give-up 10s");
+    let sender = Running::start(dir.path(), &args).wait_for("this is braidcast perf, and the other end is not");
+    sender.kill();
+    server.kill();
+}
+
+#[test]
+fn a_measurement_does_not_take_a_receiver_for_its_server() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    let receiver = Running::start(dir.path(), &format!("receive 127.0.0.1:{port} out.ts")).wait_for("listening");
+    let client = Running::start(dir.path(), &format!("perf client 127.0.0.1:{port} --bytes 1MB")).finish();
+    client.says(
+        1,
+        &["another version of braidcast", "check that `braidcast perf server` of the same version runs there"],
+    );
+    receiver.kill();
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "how long it takes is the question")]
+fn a_sender_without_a_receiver_soon_says_so() {
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    std::fs::write(dir.path().join("some.bin"), vec![1; 10_000]).unwrap();
+    let start = std::time::Instant::now();
+    let sender = Running::start(dir.path(), &format!("send some.bin --reliable --to 127.0.0.1:{port} --give-up 1min"));
+    let sender = sender.wait_for("no receiver answers yet");
+    assert!(start.elapsed() < std::time::Duration::from_secs(15), "{:?}", start.elapsed());
+    sender.kill();
+}
+
+#[test]
 fn redundancy_goes_on_top_of_the_rate() {
     let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
     let server = Running::start(dir.path(), &format!("perf server 127.0.0.1:{port} --json")).wait_for("listening");

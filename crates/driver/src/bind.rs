@@ -74,6 +74,7 @@ impl fmt::Display for Bind {
 
 /// Why a socket could not be opened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BindError {
     /// The machine has no such interface.
     #[error("there is no interface {device:?}; this machine has {available}")]

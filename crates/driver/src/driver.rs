@@ -10,7 +10,7 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
 const ALARM: Token = Token(0);
@@ -55,6 +55,15 @@ pub enum Direction {
     Read,
     /// Until it can be written, or its other end was closed.
     Write,
+}
+
+/// What one turn of the loop came to.
+enum Turn {
+    Woke(Wake),
+    /// There may be more to do at once.
+    Again,
+    /// There is nothing to do before the file descriptor is readable.
+    Idle,
 }
 
 #[derive(Debug)]
@@ -254,41 +263,72 @@ impl Driver {
     pub fn drive<M: Machine>(&mut self, machine: &mut M, until: Option<Instant>) -> io::Result<Wake> {
         let mut fed = false;
         loop {
-            let mut now = self.now();
-            if machine.poll_timeout().is_some_and(|at| now.since(at) > LATE_WAKE) {
-                fed |= self.read_first(machine)?;
-                now = self.now();
-            }
-            fed |= handle_due_timer(machine, now);
-            let more = self.flush(machine, now)?;
-            if let Some(wake) = self.wakes.pop_front() {
+            if let Turn::Woke(wake) = self.turn(machine, until, &mut fed, true)? {
                 return Ok(wake);
-            }
-            let deadline = [machine.poll_timeout(), until].into_iter().flatten().min();
-            let busy = fed || more || self.sockets.iter().flatten().any(Socket::is_readable);
-            self.wait(busy || deadline.is_some_and(|at| at <= now), deadline)?;
-            let now = self.now();
-            fed |= self.receive(machine, now);
-            if fed {
-                fed |= handle_due_timer(machine, now);
-                self.flush(machine, now)?;
-            }
-            if let Some(wake) = self.wakes.pop_front() {
-                return Ok(wake);
-            }
-            if until.is_some_and(|at| at <= now) {
-                return Ok(Wake::Until);
-            }
-            if fed {
-                return Ok(Wake::Machine);
             }
         }
+    }
+
+    /// The same without waiting, for programs that wait elsewhere. Call it until it returns `None`, after each call to the machine too;
+    /// then wait until this driver's file descriptor ([`AsRawFd`]) is readable. Datagrams, timers and `until` make it readable.
+    ///
+    /// # Errors
+    /// As [`drive`](Self::drive).
+    pub fn try_drive<M: Machine>(&mut self, machine: &mut M, until: Option<Instant>) -> io::Result<Option<Wake>> {
+        let mut fed = false;
+        loop {
+            match self.turn(machine, until, &mut fed, false)? {
+                Turn::Woke(wake) => return Ok(Some(wake)),
+                Turn::Idle => return Ok(None),
+                Turn::Again => {}
+            }
+        }
+    }
+
+    /// One turn of the loop. `fed`: whether the machine got anything in the turns so far.
+    fn turn<M: Machine>(
+        &mut self,
+        machine: &mut M,
+        until: Option<Instant>,
+        fed: &mut bool,
+        may_wait: bool,
+    ) -> io::Result<Turn> {
+        let mut now = self.now();
+        if machine.poll_timeout().is_some_and(|at| now.since(at) > LATE_WAKE) {
+            *fed |= self.read_first(machine)?;
+            now = self.now();
+        }
+        *fed |= handle_due_timer(machine, now);
+        let more = self.flush(machine, now)?;
+        if let Some(wake) = self.wakes.pop_front() {
+            return Ok(Turn::Woke(wake));
+        }
+        let deadline = [machine.poll_timeout(), until].into_iter().flatten().min();
+        let busy = *fed || more || self.sockets.iter().flatten().any(Socket::is_readable);
+        let busy = busy || deadline.is_some_and(|at| at <= now);
+        self.wait(busy, may_wait, deadline)?;
+        let now = self.now();
+        *fed |= self.receive(machine, now);
+        if *fed {
+            *fed |= handle_due_timer(machine, now);
+            self.flush(machine, now)?;
+        }
+        if let Some(wake) = self.wakes.pop_front() {
+            return Ok(Turn::Woke(wake));
+        }
+        if until.is_some_and(|at| at <= now) {
+            return Ok(Turn::Woke(Wake::Until));
+        }
+        if *fed {
+            return Ok(Turn::Woke(Wake::Machine));
+        }
+        Ok(if busy || !self.events.is_empty() { Turn::Again } else { Turn::Idle })
     }
 
     /// This process did not run for a while: what came meanwhile goes to the machine before its timers, which may wait for just that.
     /// Whether there was anything.
     fn read_first<M: Machine>(&mut self, machine: &mut M) -> io::Result<bool> {
-        self.wait(true, None)?;
+        self.wait(true, false, None)?;
         let mut fed = false;
         for _ in 0..READS_AFTER_A_PAUSE {
             let now = self.now();
@@ -323,14 +363,14 @@ impl Driver {
         Ok(true)
     }
 
-    /// Polls once, and notes what is ready. `busy`: without waiting.
-    fn wait(&mut self, busy: bool, deadline: Option<Instant>) -> io::Result<()> {
+    /// Polls once, and notes what is ready; waits only if it `may_wait` and is not `busy`.
+    fn wait(&mut self, busy: bool, may_wait: bool, deadline: Option<Instant>) -> io::Result<()> {
         let always_ready = self.renew_inputs()?;
         let busy = busy || always_ready;
         if !busy && let Some(at) = deadline {
             self.alarm.ring_by(at)?;
         }
-        match self.poll.poll(&mut self.events, busy.then_some(Duration::ZERO)) {
+        match self.poll.poll(&mut self.events, (busy || !may_wait).then_some(Duration::ZERO)) {
             Ok(()) => {}
             // A signal. Its pipe is seen in the next turn.
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
@@ -414,6 +454,20 @@ impl Driver {
             }
         }
         datagrams > 0
+    }
+}
+
+/// Readable when [`try_drive`](Driver::try_drive) has something to do. It is the driver's; do not close or change it.
+impl AsFd for Driver {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.poll.registry().as_fd()
+    }
+}
+
+/// The same as [`AsFd`] has it.
+impl AsRawFd for Driver {
+    fn as_raw_fd(&self) -> RawFd {
+        self.poll.as_raw_fd()
     }
 }
 

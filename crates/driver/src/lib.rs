@@ -1,24 +1,31 @@
 //! Runs Braidcast's machines, which do no I/O, on real sockets (UDP, or IP itself), timers and network interfaces.
 //!
 //! [`Driver`] is the event loop: it moves datagrams and time between the operating system and any
-//! [`Machine`](braidcast_core::Machine). This is the only crate that makes system calls or reads the real clock, and
+//! [`Machine`](braidcast_core::Machine); [`Links`] are its sockets on interfaces that come and go. This is the only crate that makes system calls or reads the real clock, and
 //! it does so through safe libraries, but for one socket option that none of them has. It needs Linux (epoll, timerfd, netlink).
 
+#[cfg(feature = "tokio")]
+mod async_driver;
 mod bind;
 mod clock;
 mod driver;
-pub mod emulate;
 pub mod http;
+mod links;
 mod outgoing;
 mod signal;
 mod socket;
+mod socket_pool;
 mod tap;
 mod watch;
 
+#[cfg(feature = "tokio")]
+pub use async_driver::AsyncDriver;
 pub use bind::{Bind, BindError, Carrier};
 pub use driver::{Direction, Driver, InputId, Wake};
+pub use links::{Link, LinkChange, Links, LinksError, Via};
 pub use signal::interrupt_flag;
 pub use socket::{Socket, SocketStats};
+pub use socket_pool::SocketPool;
 pub use tap::Tap;
 pub use watch::{InterfaceChange, Interfaces};
 

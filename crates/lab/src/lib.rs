@@ -13,6 +13,10 @@ mod multihomed;
 mod oracle;
 pub mod plan;
 mod plots;
+#[cfg(target_os = "linux")]
+mod real_time;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_real_time.rs"]
 mod real_time;
 mod receive_buffer;
 pub mod recording;

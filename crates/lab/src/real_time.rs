@@ -3,8 +3,8 @@
 use crate::plan::{Done, HostPlan, LinkDone, Plan};
 use crate::simulate::Failed;
 use braidcast_core::{Instant, Rng, Route};
-use braidcast_driver::emulate::{DirectionReport, Emulator};
 use braidcast_driver::{Bind, Driver};
+use braidcast_emulate::{DirectionReport, Emulator};
 use braidcast_sim::link::LinkStats;
 use core::net::{Ipv4Addr, SocketAddr};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

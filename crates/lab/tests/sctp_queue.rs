@@ -81,8 +81,8 @@ fn a_conference_is_measured_over_sctp_too() {
         let second = mean(&results, variant, "share of path 2");
         assert!((1.0..50.0).contains(&second), "{variant}: {second} % over the slower path");
     }
-    let sound = |variant| mean(&results, variant, "audio on time");
-    assert!(sound("ring-sbpn2") > 1.5 * sound("fifo"), "{} and {} %", sound("ring-sbpn2"), sound("fifo"));
+    let audio = |variant| mean(&results, variant, "audio on time");
+    assert!(audio("ring-sbpn2") > 1.5 * audio("fifo"), "{} and {} %", audio("ring-sbpn2"), audio("fifo"));
     assert!(mean(&results, "fifo", "refused") > 100.0 && mean(&results, "ring-sbpn2", "expired") > 100.0);
 }
 

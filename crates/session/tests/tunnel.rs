@@ -3,7 +3,7 @@
 
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
 use braidcast_dccp::{Ccid, Method, Options};
-use braidcast_session::tunnel::{Class, Discards, FLOWS_PER_HOST, Happening, Settings, Tunnel};
+use braidcast_session::tunnel::{Class, Discards, FLOWS_PER_HOST, Settings, Tunnel, TunnelEvent};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ struct Pair {
     /// What came out: at which end, where to.
     came: Vec<(usize, Route)>,
     /// What they and their owners were told.
-    told: Vec<Happening>,
+    told: Vec<TunnelEvent>,
 }
 
 impl Pair {
@@ -67,9 +67,9 @@ impl Pair {
                     let datagram = Datagram { route: Route::new(to, from), ecn: Ecn::NotEct, payload: &buf };
                     self.ends[1 - at].handle_datagram(self.now, datagram);
                 }
-                while let Some(happening) = self.ends[at].poll_event() {
-                    self.told.push(happening.clone());
-                    if let Happening::WantSocket(link, flow, _) = happening {
+                while let Some(event) = self.ends[at].poll_event() {
+                    self.told.push(event.clone());
+                    if let TunnelEvent::WantSocket(link, flow, _) = event {
                         self.ends[at].give_socket(link, flow, SocketId(self.exits));
                         self.exits += 1;
                         moved = true;
@@ -193,7 +193,7 @@ fn a_way_that_takes_longer_than_datagrams_live_is_said_once() {
             pair.put(0, Route::new(SocketId(ENTRANCE), address(8, 1)));
         }
         let too_far =
-            |it: &&Happening| matches!(it, Happening::TooFar(_, w, life) if (*w, life.as_millis()) == (way, 200));
+            |it: &&TunnelEvent| matches!(it, TunnelEvent::TooFar(_, w, life) if (*w, life.as_millis()) == (way, 200));
         assert_eq!(pair.told.iter().filter(too_far).count(), said, "{queue}");
     }
 }
@@ -273,8 +273,8 @@ impl Crowd {
                     let route = Route::new(SocketId(0), *from);
                     self.server.handle_datagram(self.now, Datagram { route, ecn: Ecn::NotEct, payload: &buf });
                 }
-                while let Some(happening) = client.poll_event() {
-                    if let Happening::WantSocket(link, flow, _) = happening {
+                while let Some(event) = client.poll_event() {
+                    if let TunnelEvent::WantSocket(link, flow, _) = event {
                         client.give_socket(link, flow, SocketId(500 + flow.number % 100));
                         moved = true;
                     }
@@ -291,15 +291,15 @@ impl Crowd {
                     client.handle_datagram(self.now, Datagram { route, ecn: Ecn::NotEct, payload: &buf });
                 }
             }
-            while let Some(happening) = self.server.poll_event() {
-                match happening {
-                    Happening::WantSocket(link, flow, _) => {
+            while let Some(event) = self.server.poll_event() {
+                match event {
+                    TunnelEvent::WantSocket(link, flow, _) => {
                         self.next_socket += 1;
                         self.held.insert(SocketId(self.next_socket));
                         self.server.give_socket(link, flow, SocketId(self.next_socket));
                         moved = true;
                     }
-                    Happening::FreeSocket(socket) => assert!(self.held.remove(&socket), "{socket:?} is not held"),
+                    TunnelEvent::FreeSocket(socket) => assert!(self.held.remove(&socket), "{socket:?} is not held"),
                     _ => {}
                 }
             }

@@ -3,7 +3,7 @@
 
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
 use braidcast_session::Redundancy;
-use braidcast_session::tunnel::{Class, Happening, SctpOptions, Settings, Tunnel};
+use braidcast_session::tunnel::{Class, SctpOptions, Settings, Tunnel, TunnelEvent};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -29,7 +29,7 @@ struct Pair {
     packets: [u64; PATHS],
     /// What came out for applications at each end, and when.
     came: [Vec<(Instant, Vec<u8>)>; 2],
-    told: Vec<Happening>,
+    told: Vec<TunnelEvent>,
 }
 
 impl Pair {
@@ -54,7 +54,7 @@ impl Pair {
         let mut pair =
             Self { now, ends, air, cut: [false; PATHS], loses: None, packets: [0; PATHS], came, told: Vec::new() };
         pair.run(Duration::from_secs(2));
-        assert!(pair.told.iter().any(|it| matches!(it, Happening::Connected(_))), "{:?}", pair.told);
+        assert!(pair.told.iter().any(|it| matches!(it, TunnelEvent::Connected(_))), "{:?}", pair.told);
         pair
     }
 
@@ -76,11 +76,11 @@ impl Pair {
                     }
                 }
             }
-            while let Some(happening) = self.ends[at].poll_event() {
-                if let Happening::WantSocket(link, flow, _) = happening {
+            while let Some(event) = self.ends[at].poll_event() {
+                if let TunnelEvent::WantSocket(link, flow, _) = event {
                     self.ends[at].give_socket(link, flow, EXIT);
                 }
-                self.told.push(happening);
+                self.told.push(event);
             }
         }
     }
@@ -139,11 +139,11 @@ fn datagrams_of_any_length_come_in_time_over_two_paths_of_which_one_is_cut() {
     assert!(longest <= Duration::from_millis(200), "{longest:?}: later they are of no use");
     pair.cut = [false, false];
     pair.run(Duration::from_secs(5));
-    let ups = pair.told.iter().filter(|it| matches!(it, Happening::Path(_, _, true))).count();
+    let ups = pair.told.iter().filter(|it| matches!(it, TunnelEvent::Path(_, _, true))).count();
     assert!(ups > 0, "{:?}", pair.told);
     pair.cut = [false, true];
     assert!(pair.speak(250, 160).0 >= 240);
-    assert!(!pair.told.iter().any(|it| matches!(it, Happening::Disconnected(..))), "{:?}", pair.told);
+    assert!(!pair.told.iter().any(|it| matches!(it, TunnelEvent::Disconnected(..))), "{:?}", pair.told);
 }
 
 #[test]
@@ -166,6 +166,6 @@ fn a_tunnel_says_goodbye() {
     pair.ends[0].close(now);
     pair.run(Duration::from_secs(1));
     assert!(pair.ends.iter().all(Tunnel::is_closed));
-    let agreed = |it: &Happening| matches!(it, Happening::Disconnected(_, farewell) if farewell.agreed);
+    let agreed = |it: &TunnelEvent| matches!(it, TunnelEvent::Disconnected(_, farewell) if farewell.agreed);
     assert_eq!(pair.told.iter().filter(|it| agreed(it)).count(), 2, "{:?}", pair.told);
 }

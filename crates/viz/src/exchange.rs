@@ -2,7 +2,7 @@
 
 use crate::clocks::Clocks;
 use crate::frames::Frames;
-use crate::rows::{Fate, Known, Mark, Sent, Sign, What};
+use crate::rows::{Known, Mark, PacketOutcome, Sent, Sign, What};
 use braidcast_core::events::{DccpEvent, PathCondition, Reduction, SctpEvent, Sending, TraceEvent};
 use braidcast_trace::Record;
 use std::collections::{HashMap, VecDeque};
@@ -239,14 +239,15 @@ impl Exchange {
     /// The last transmission of what nothing else is known of arrived.
     fn on_acked(&mut self, at: f64, key: Key) {
         let Some(places) = self.chunks.get(&key) else { return };
-        if let Some(&place) = places.iter().rev().find(|&&it| self.sent[it as usize].fate == Fate::Unknown) {
+        if let Some(&place) = places.iter().rev().find(|&&it| self.sent[it as usize].outcome == PacketOutcome::Unknown)
+        {
             let row = &mut self.sent[place as usize];
-            row.fate = Fate::Arrived;
+            row.outcome = PacketOutcome::Arrived;
             // Half way between: the acknowledgement took the other half.
             row.arrived = f64::midpoint(row.sent, at);
             row.reckoned = true;
         } else if let Some(&place) = places.last() {
-            self.sent[place as usize].fate = Fate::Arrived; // It had been taken for lost.
+            self.sent[place as usize].outcome = PacketOutcome::Arrived; // It had been taken for lost.
         }
     }
 
@@ -254,10 +255,10 @@ impl Exchange {
         let Some(places) = self.chunks.get(&key) else { return };
         let lost = |&&it: &&u32| {
             let row = &self.sent[it as usize];
-            row.what != What::Copy && row.fate == Fate::Unknown && path.is_none_or(|path| path == row.path)
+            row.what != What::Copy && row.outcome == PacketOutcome::Unknown && path.is_none_or(|path| path == row.path)
         };
         if let Some(&place) = places.iter().rev().find(lost) {
-            self.sent[place as usize].fate = Fate::Lost;
+            self.sent[place as usize].outcome = PacketOutcome::Lost;
         }
     }
 
@@ -281,10 +282,10 @@ impl Exchange {
                 let row = &mut self.sent[place as usize];
                 joined[place as usize] = true;
                 (row.arrived, row.reckoned) = (it.at, false);
-                row.fate = match (it.recovered, it.new) {
-                    (true, _) => Fate::Recovered,
-                    (_, false) => Fate::Duplicate,
-                    _ => Fate::Arrived,
+                row.outcome = match (it.recovered, it.new) {
+                    (true, _) => PacketOutcome::Recovered,
+                    (_, false) => PacketOutcome::Duplicate,
+                    _ => PacketOutcome::Arrived,
                 };
                 if !it.recovered {
                     if row.end == left { clocks.there(row.sent, it.at) } else { clocks.back(row.sent, it.at) }
@@ -292,9 +293,9 @@ impl Exchange {
             } else if places.is_none() && self.ends.len() == 1 {
                 let number = self.relative(it.flow, usize::MAX, it.number);
                 let what = if it.recovered { What::Redundancy } else { What::New };
-                let fate = if it.new { Fate::Arrived } else { Fate::Duplicate };
+                let outcome = if it.new { PacketOutcome::Arrived } else { PacketOutcome::Duplicate };
                 let row = Sent::new(it.at, usize::MAX, it.path, what, it.bytes);
-                self.sent.push(Sent { arrived: it.at, reckoned: true, number, flow: it.flow, fate, ..row });
+                self.sent.push(Sent { arrived: it.at, reckoned: true, number, flow: it.flow, outcome, ..row });
             }
         }
         self.join_others(&mut clocks, &paths, left);
@@ -303,7 +304,7 @@ impl Exchange {
             let told = heard.get(row.end).copied().unwrap_or(false);
             let data = matches!(row.what, What::New | What::Repeat | What::Copy | What::Control);
             if told && !joined && data {
-                (row.fate, row.arrived, row.reckoned) = (Fate::Lost, f64::NAN, false);
+                (row.outcome, row.arrived, row.reckoned) = (PacketOutcome::Lost, f64::NAN, false);
             }
             row.frame = self.frames.of_message(row.message);
         }
@@ -329,17 +330,17 @@ impl Exchange {
             let place = self.others.get_mut(&(record.connection, what as What2, key)).and_then(VecDeque::pop_front);
             if let Some(place) = place {
                 let row = &mut self.sent[place as usize];
-                (row.arrived, row.fate) = (at, Fate::Arrived);
+                (row.arrived, row.outcome) = (at, PacketOutcome::Arrived);
                 if row.end == left { clocks.there(row.sent, at) } else { clocks.back(row.sent, at) }
             } else if what == What::Sack && self.ends.len() == 1 {
                 let path = paths.get(&(end, path)).copied().unwrap_or(path);
                 let row = Sent::new(at, usize::MAX, path, what, 0);
-                self.sent.push(Sent { arrived: at, reckoned: true, fate: Fate::Arrived, ..row });
+                self.sent.push(Sent { arrived: at, reckoned: true, outcome: PacketOutcome::Arrived, ..row });
             }
         }
         for row in &mut self.sent {
-            if row.what == What::Redundancy && row.fate == Fate::Unknown && self.ends.len() > 1 {
-                row.fate = Fate::Lost;
+            if row.what == What::Redundancy && row.outcome == PacketOutcome::Unknown && self.ends.len() > 1 {
+                row.outcome = PacketOutcome::Lost;
             }
             if row.end != left && row.end < self.ends.len() {
                 row.path = paths.get(&(row.end, row.path)).copied().unwrap_or(row.path);

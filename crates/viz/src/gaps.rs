@@ -1,6 +1,6 @@
 //! What came while something before it was missing: where data is delivered in order, it waits in the receive buffer.
 
-use crate::rows::{Fate, Sent, What};
+use crate::rows::{PacketOutcome, Sent, What};
 use std::collections::{BTreeMap, HashMap};
 
 /// Bytes that wait for a gap to be filled, from a time on, in ms.
@@ -26,7 +26,7 @@ pub(crate) fn waiting(rows: &[Sent], left: usize) -> Vec<Waiting> {
         let order = orders.entry(row.flow).or_insert(Order { cumulative: i64::MAX, beyond: BTreeMap::new() });
         order.cumulative = order.cumulative.min(row.number as i64 - 1);
     }
-    let came = |row: &&Sent| !row.arrived.is_nan() && row.fate != Fate::Duplicate;
+    let came = |row: &&Sent| !row.arrived.is_nan() && row.outcome != PacketOutcome::Duplicate;
     let mut arrivals: Vec<&Sent> = rows.iter().filter(counts).filter(came).collect();
     arrivals.sort_by(|a, b| a.arrived.total_cmp(&b.arrived));
     let (mut changes, mut bytes): (Vec<Waiting>, u64) = (Vec::new(), 0);

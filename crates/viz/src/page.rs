@@ -69,7 +69,7 @@ impl Exchange {
         it.u8("sent.path", sent.iter().map(|row| path(row.path)));
         it.u8("sent.end", sent.iter().map(|row| end(row.end)));
         it.u8("sent.what", sent.iter().map(|row| row.what as u8));
-        it.u8("sent.fate", sent.iter().map(|row| row.fate as u8));
+        it.u8("sent.outcome", sent.iter().map(|row| row.outcome as u8));
         it.u8("sent.reckoned", sent.iter().map(|row| u8::from(row.reckoned)));
         it.f64("known.at", known.iter().map(|row| row.at));
         it.f32("known.cwnd", known.iter().map(|row| row.cwnd as f32));

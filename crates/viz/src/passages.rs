@@ -1,7 +1,7 @@
 //! What a simulator tells of packets: where and when they were sent, and when they came.
 
 use crate::exchange::{EndId, Exchange};
-use crate::rows::{Fate, Known, Sent, What};
+use crate::rows::{Known, PacketOutcome, Sent, What};
 use braidcast_core::Instant;
 use braidcast_trace::{Cargo, Passage};
 
@@ -23,15 +23,15 @@ impl Exchange {
         let arrived = it.arrived.map_or(f64::NAN, ms);
         let number =
             it.number.filter(|_| what != What::Control).map_or(f64::NAN, |number| self.relative(0, from, number));
-        let fate = match (it.arrived, it.lost) {
-            (Some(_), _) => Fate::Arrived,
-            (None, true) => Fate::Lost,
-            (None, false) => Fate::Unknown,
+        let outcome = match (it.arrived, it.lost) {
+            (Some(_), _) => PacketOutcome::Arrived,
+            (None, true) => PacketOutcome::Lost,
+            (None, false) => PacketOutcome::Unknown,
         };
         let path = u32::from(it.path);
         let row = Sent::new(sent, from, path, what, it.bytes);
         let stream = it.stream.map_or(row.stream, u32::from);
-        self.sent.push(Sent { arrived, number, fate, stream, ..row });
+        self.sent.push(Sent { arrived, number, outcome, stream, ..row });
         let last = if arrived.is_nan() { sent } else { arrived };
         self.last[from] = self.last[from].max(last);
         if it.arrived.is_some() && matches!(it.cargo, Cargo::Data | Cargo::DataAgain) {

@@ -2,7 +2,7 @@
 //! arrow for each packet that came, a bar for each frame.
 
 use crate::exchange::Exchange;
-use crate::rows::{Fate, Known, NONE, Outcome, Sent, What};
+use crate::rows::{Known, NONE, Outcome, PacketOutcome, Sent, What};
 use braidcast_core::events::FrameKind;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -139,16 +139,16 @@ impl<W: Write> Events<W> {
             What::Forward => "FORWARD-TSN",
             What::Control => "control",
         };
-        let fate = match row.fate {
-            Fate::Unknown => "unknown",
-            Fate::Arrived => "arrived",
-            Fate::Lost => "lost",
-            Fate::Recovered => "lost, made up for by redundancy",
-            Fate::Duplicate => "came twice",
+        let outcome = match row.outcome {
+            PacketOutcome::Unknown => "unknown",
+            PacketOutcome::Arrived => "arrived",
+            PacketOutcome::Lost => "lost",
+            PacketOutcome::Recovered => "lost, made up for by redundancy",
+            PacketOutcome::Duplicate => "came twice",
         };
         let frame = frames.get(row.frame as usize).filter(|_| row.frame != NONE).map(|it| it.number);
         let name = if row.number.is_nan() { what.to_owned() } else { format!("{what} {}", row.number) };
-        let args = json!({ "bytes": row.bytes, "fate": fate, "frame": frame, "reckoned": row.reckoned });
+        let args = json!({ "bytes": row.bytes, "outcome": outcome, "frame": frame, "reckoned": row.reckoned });
         let (pid, tid) = (process, row.path);
         self.write(&json!({ "ph": "X", "cat": what, "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": SLICE, "args": args }))?;
         if row.arrived.is_nan() || row.end == usize::MAX {

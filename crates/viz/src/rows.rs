@@ -20,7 +20,7 @@ pub(crate) enum What {
 /// What became of it. The numbers are the page's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub(crate) enum Fate {
+pub(crate) enum PacketOutcome {
     Unknown = 0,
     /// The other end says that it came, or acknowledged it.
     Arrived = 1,
@@ -45,7 +45,7 @@ pub(crate) struct Sent {
     pub(crate) number: f64,
     pub(crate) bytes: u32,
     pub(crate) what: What,
-    pub(crate) fate: Fate,
+    pub(crate) outcome: PacketOutcome,
     /// The stream that its data is of.
     pub(crate) stream: u32,
     /// The association that it is of.
@@ -68,7 +68,7 @@ impl Sent {
             number: f64::NAN,
             bytes,
             what,
-            fate: Fate::Unknown,
+            outcome: PacketOutcome::Unknown,
             stream: NONE,
             flow: 0,
             frame: NONE,

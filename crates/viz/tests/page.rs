@@ -134,13 +134,13 @@ fn joined(receiver_first: bool) -> String {
 fn what_both_ends_tell_comes_together_whichever_comes_first() {
     for receiver_first in [false, true] {
         let page = joined(receiver_first);
-        let [sent, arrived, path, fate, what] =
-            ["at", "arrived", "path", "fate", "what"].map(|it| column(&page, &format!("sent.{it}")));
+        let [sent, arrived, path, outcome, what] =
+            ["at", "arrived", "path", "outcome", "what"].map(|it| column(&page, &format!("sent.{it}")));
         // The five chunks, and the SACK by the sender's name of its path.
         assert_eq!(sent, [100.0, 100.0, 200.0, 200.0, 391.0, 430.0], "{receiver_first}");
         assert_eq!(path, [0.0, 1.0, 1.0, 0.0, 1.0, 1.0]);
         assert_eq!(what, [0.0, 0.0, 0.0, 0.0, 1.0, 4.0]);
-        assert_eq!(fate, [1.0, 1.0, 1.0, 2.0, 1.0, 1.0]);
+        assert_eq!(outcome, [1.0, 1.0, 1.0, 2.0, 1.0, 1.0]);
         let ways: Vec<_> = arrived.iter().zip(&sent).map(|(arrived, sent)| arrived - sent).collect();
         assert!(ways[3].is_nan());
         assert_eq!([ways[0], ways[1], ways[2], ways[4], ways[5]], [50.0, 20.0, 21.0, 20.0, 20.0]);
@@ -196,7 +196,7 @@ fn one_end_alone_shows_what_it_knows() {
         page_of(exchange, "one")
     };
     let page = alone(&sender);
-    assert_eq!(column(&page, "sent.fate"), [0.0, 0.0, 0.0, 2.0, 0.0, 1.0]);
+    assert_eq!(column(&page, "sent.outcome"), [0.0, 0.0, 0.0, 2.0, 0.0, 1.0]);
     assert_eq!(column(&page, "known.cwnd"), [12_000.0]);
     let page = alone(&receiver);
     assert_eq!(column(&page, "sent.arrived").len(), 5);

@@ -3,7 +3,7 @@
 const about = JSON.parse(document.getElementById("about").textContent);
 const kinds = ["tables", "audio", "I", "P", "B", "other", "data"];
 const whats = ["new", "repeated", "copy", "redundancy", "SACK", "FORWARD-TSN", "control"];
-const fates = ["unknown", "arrived", "lost", "lost, made up for by redundancy", "came twice"];
+const packetOutcomes = ["unknown", "arrived", "lost", "lost, made up for by redundancy", "came twice"];
 const outcomes = ["unknown", "on time", "late", "never sent", "given up on the way", "missing"];
 const reasons = ["", "it would have come too late", "the queue wanted its place for another one", "the queue had no room",
   "what was lost or left of it would have come too late"];
@@ -86,8 +86,8 @@ function explain(f) {
     if (sent.what[i] === 0) first++;
     if (sent.what[i] === 1) repeated++;
     if (sent.what[i] === 2) copies++;
-    if (sent.fate[i] === 2) { lost++; lostOn.set(sent.path[i], (lostOn.get(sent.path[i]) ?? 0) + 1); }
-    if (sent.fate[i] === 3) recovered++;
+    if (sent.outcome[i] === 2) { lost++; lostOn.set(sent.path[i], (lostOn.get(sent.path[i]) ?? 0) + 1); }
+    if (sent.outcome[i] === 3) recovered++;
     if (sent.at[i] < begun) begun = sent.at[i];
     if (sent.arrived[i] > latest) { latest = sent.arrived[i]; latestRow = i; }
     if (sent.arrived[i] > due) afterwards++;

@@ -35,13 +35,13 @@ const exchange = {
       if (!lane) continue;
       const what = sent.what[i], towards = sent.end[i] === about.left || (sent.end[i] === 255 && what !== 4);
       const x0 = towards ? lane.left : lane.right, x1 = towards ? lane.right : lane.left;
-      const lost = sent.fate[i] === 2 || sent.fate[i] === 3 || Number.isNaN(sent.arrived[i]);
+      const lost = sent.outcome[i] === 2 || sent.outcome[i] === 3 || Number.isNaN(sent.arrived[i]);
       const share = lost ? 0.62 : 1, arrived = lost ? sent.at[i] + (whole.usual || 20) * share : sent.arrived[i];
       if (arrived < state.from) continue;
       const colour = what >= 3 ? c.extra : kindColour(i), width = what === 1 ? 2 : what >= 4 ? 0.6 : 1.1;
       const xe = x0 + (x1 - x0) * share, ye = y(arrived);
       arrows.add(x0, y(sent.at[i]), xe, ye, colour, width, what === 2 || sent.reckoned[i] ? 1 : what === 3 ? 2 : 0);
-      if (lost && sent.fate[i] !== 0) crosses.cross(xe, ye, 4, sent.fate[i] === 3 ? c.good : c.bad, 1.6);
+      if (lost && sent.outcome[i] !== 0) crosses.cross(xe, ye, 4, sent.outcome[i] === 3 ? c.good : c.bad, 1.6);
     }
     arrows.draw();
     crosses.draw();
@@ -79,7 +79,7 @@ function describe(i) {
   const f = sent.frame[i];
   return [
     `${whats[sent.what[i]]}${Number.isNaN(sent.number[i]) ? "" : `, number ${sent.number[i]}`}${sent.bytes[i] ? `, ${sent.bytes[i]} bytes` : ""}, path ${sent.path[i]}`,
-    `${fates[sent.fate[i]]}; sent ${seconds(sent.at[i])}` + (Number.isNaN(sent.arrived[i]) ? "" : `, ${(sent.arrived[i] - sent.at[i]).toFixed(1)} ms on the way${sent.reckoned[i] ? " (reckoned)" : ""}`),
+    `${packetOutcomes[sent.outcome[i]]}; sent ${seconds(sent.at[i])}` + (Number.isNaN(sent.arrived[i]) ? "" : `, ${(sent.arrived[i] - sent.at[i]).toFixed(1)} ms on the way${sent.reckoned[i] ? " (reckoned)" : ""}`),
     f === NONE ? "" : `frame ${frame.number[f]}, ${kinds[frame.kind[f]]}: ${outcomes[frame.outcome[f]]}`,
   ].filter(Boolean).join("\n");
 }

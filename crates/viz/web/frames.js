@@ -45,7 +45,7 @@ const frames = {
         // In a bar that is hardly wider than a tick they would say nothing.
         if (x1 - x0 >= 4 && (parts.length < (x1 - x0) * 4 || parts.length < 12)) for (const i of parts) {
           if (!state.paths.has(sent.path[i])) continue;
-          const lost = sent.fate[i] === 2, colour = lost ? c.bad : sent.fate[i] === 3 ? c.good : pathColour(sent.path[i]);
+          const lost = sent.outcome[i] === 2, colour = lost ? c.bad : sent.outcome[i] === 3 ? c.good : pathColour(sent.path[i]);
           const px = x(lost || Number.isNaN(sent.arrived[i]) ? sent.at[i] : sent.arrived[i]);
           ticks.add(px, y, px, y + h, colour, sent.what[i] === 1 ? 2 : 1);
           if (lost) ticks.cross(px, y + h / 2, 2, c.bad);
@@ -101,7 +101,7 @@ function fillPanel() {
     table.append(head);
     for (const i of [...rowsOf(f)].slice(0, 400)) {
       const line = element("tr"), way = sent.arrived[i] - sent.at[i];
-      for (const word of [`+${(sent.at[i] - frame.captured[f]).toFixed(1)} ms`, Number.isNaN(way) ? "–" : `${way.toFixed(1)} ms`, `${sent.path[i]}`, whats[sent.what[i]], fates[sent.fate[i]]]) line.append(element("td", word));
+      for (const word of [`+${(sent.at[i] - frame.captured[f]).toFixed(1)} ms`, Number.isNaN(way) ? "–" : `${way.toFixed(1)} ms`, `${sent.path[i]}`, whats[sent.what[i]], packetOutcomes[sent.outcome[i]]]) line.append(element("td", word));
       table.append(line);
     }
     return panel.append(table);

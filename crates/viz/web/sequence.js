@@ -31,7 +31,7 @@ const sequence = {
       const yy = y(sent.number[i]), what = sent.what[i];
       pen.fillStyle = what === 3 ? c.extra : pathColour(sent.path[i]);
       if (sent.at[i] >= state.from) { const s = what === 1 ? 5 : 3; pen.fillRect(x(sent.at[i]) - s / 2, yy - s / 2, s, s); }
-      if (sent.fate[i] === 2) late.cross(x(sent.at[i]), yy, 3, c.bad, 1.4);
+      if (sent.outcome[i] === 2) late.cross(x(sent.at[i]), yy, 3, c.bad, 1.4);
       else if (!Number.isNaN(sent.arrived[i]) && stride < 4) { pen.globalAlpha = 0.45; pen.fillRect(x(sent.arrived[i]) - 1, yy - 1, 2, 2); pen.globalAlpha = 1; }
     }
     late.draw();

@@ -24,7 +24,7 @@ const timeline = {
     if (!this.bytes.has(path)) {
       const rows = [];
       for (let i = 0; i < count.sent; i++) if (sent.path[i] === path && sent.end[i] === about.left) rows.push(i);
-      this.bytes.set(path, [running(rows, sent.at), running(rows.filter((i) => sent.fate[i] === 1), sent.arrived)]);
+      this.bytes.set(path, [running(rows, sent.at), running(rows.filter((i) => sent.outcome[i] === 1), sent.arrived)]);
     }
     const width = (state.to - state.from) / bins, unit = 8 / 1e3 / width;
     return this.bytes.get(path).map((it) => Float64Array.from({ length: bins }, (_, b) => it.between(state.from + b * width, state.from + (b + 1) * width) * unit));

@@ -21,16 +21,16 @@ pub(crate) struct EncodeArgs {
     /// How closely the encoder follows
     #[arg(long, value_enum, default_value_t = Profile::Live)]
     pub(crate) profile: Profile,
-    /// GStreamer's element that encodes; of others than x264enc only the rate is set, by its property `bitrate`
+    /// GStreamer element that encodes. Of any but x264enc only the property `bitrate` is set
     #[arg(long, value_name = "ELEMENT", default_value = "x264enc", value_parser = element)]
     pub(crate) encoder: String,
-    /// Size of the picture [default: as it comes; of test, 1280x720]
+    /// Size of the picture [default: that of the source; of test, 1280x720]
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
     pub(crate) size: Option<(u32, u32)>,
     /// Pictures in a second, 1 to 240
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=240))]
     pub(crate) fps: u32,
-    /// Write what each picture might have, and had, as CSV
+    /// Write the allowed and the actual size of each picture as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
     #[command(flatten)]
@@ -40,9 +40,9 @@ pub(crate) struct EncodeArgs {
 /// How an encoder follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Profile {
-    /// Each picture is as large as it may be: a rate-control buffer of one picture, intra refresh in place of key frames
+    /// Every picture has the size that the network allows: a rate-control buffer of one picture, intra refresh in place of key frames
     Live,
-    /// The mean over a second is: better pictures on networks that change slowly, with more latency
+    /// Only the mean over a second follows: better pictures on networks that change slowly, with more latency
     Quality,
 }
 

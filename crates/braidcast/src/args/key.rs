@@ -17,9 +17,9 @@ pub(crate) struct KeyArgs {
 /// What to do with keys.
 #[derive(Subcommand, Debug)]
 pub(crate) enum KeyCommand {
-    /// Make a key that nobody can guess: twelve words, and the same in one short piece
+    /// Make a key that nobody can guess, as twelve words and as one short string
     New,
-    /// Make a private key in FILE for --identity, unless it is there; print the fingerprint, which others give to --peer-key
+    /// Print the fingerprint of the private key in FILE, which others give to --peer-key; make the key if FILE is not there
     Identity {
         /// Where the private key is kept
         #[arg(value_name = "FILE")]
@@ -49,30 +49,30 @@ impl fmt::Debug for Typed {
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("own").args(["identity", "cert"]))]
 pub(crate) struct SharedArgs {
-    /// Talk only to who has the same key: words or braid1… of `braidcast key new`, or a passphrase. Without a key, what goes is
-    /// encrypted too, but anybody may be the other end
+    /// Accept only an other end with the same key: words or braid1… of `braidcast key new`, or a passphrase. Without a key
+    /// everything is encrypted too, but anybody may be the other end
     #[arg(long, value_name = "SECRET", env = "BRAIDCAST_KEY", hide_env_values = true)]
     pub(crate) key: Option<Typed>,
-    /// The same with the key in a file, its first line, where `ps` does not show it
+    /// The same, with the key in the first line of a file, where `ps` does not show it
     #[arg(long, value_name = "FILE", conflicts_with = "key")]
     pub(crate) key_file: Option<PathBuf>,
-    /// Show the private key in this file, made by `braidcast key identity`, so that the other end can know this one
+    /// Identify this end by the private key in this file, made by `braidcast key identity`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "key_file", "plain"])]
     pub(crate) identity: Option<PathBuf>,
-    /// Talk only to who shows the key with this fingerprint; repeat for more [default: anybody; who connects remembers the key of
-    /// who has an --identity, and takes no other from then on]
+    /// Accept only an other end with this key, by its fingerprint; repeat for more [default: anybody; a client remembers a server's
+    /// --identity and accepts no other from then on]
     #[arg(long, value_name = "FINGERPRINT", conflicts_with_all = ["key", "key_file", "plain"], value_parser = values::fingerprint)]
     pub(crate) peer_key: Vec<Fingerprint>,
-    /// Show this X.509 certificate, for who has a PKI: PEM, those between it and the authority behind it
+    /// Identify this end by this X.509 certificate: PEM, followed by the intermediate certificates
     #[arg(long, value_name = "FILE", requires_all = ["cert_key", "ca"], conflicts_with_all = ["key", "key_file", "identity", "peer_key", "plain"])]
     pub(crate) cert: Option<PathBuf>,
     /// Its private key: PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) cert_key: Option<PathBuf>,
-    /// Talk only to who has a certificate of these authorities: PEM. Who connects takes only one for the host that it connects to
+    /// Accept only certificates of these authorities: PEM. A client accepts only one for the host that it connects to
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) ca: Option<PathBuf>,
-    /// Encrypt nothing, at both ends: whoever is on the way reads and changes what goes
+    /// Encrypt nothing, at both ends: anybody in between can read and change everything
     #[arg(long, conflicts_with_all = ["key", "key_file"])]
     pub(crate) plain: bool,
 }

@@ -52,17 +52,17 @@ pub(crate) struct StreamArgs {
     /// Which path the next packet takes [default: earliest-delivery; with --reliable: lowest-delay]
     #[arg(long, value_name = "NAME", value_parser = values::scheduler())]
     pub(crate) scheduler: Option<SchedulerKind>,
-    /// Send over one path at a time, the best by this: best-delay (round trip), one-way (way to the receiver),
+    /// Send over one path at a time, the best by this: best-delay (round trip), one-way (delay to the receiver),
     /// packet-pair or packet-train (bottleneck), echo (what a call would sound like) [default: all paths at once]
     #[arg(long, value_name = "METHOD", value_parser = one_path::selection())]
     pub(crate) path: Option<PathSelection>,
-    /// How much less another path's delay must be before --path goes over to it
+    /// How much shorter another path's delay must be before --path changes to it
     #[arg(long, value_name = "TIME", default_value = "30ms", value_parser = one_path::pause, requires = "path", allow_hyphen_values = true)]
     pub(crate) hysteresis: Duration,
-    /// Another path must be better for a random time of up to this before --path goes over to it
+    /// Another path must stay better for a random time of up to this before --path changes to it
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = one_path::pause, requires = "path", allow_hyphen_values = true)]
     pub(crate) time_guard: Duration,
-    /// How often --path measures paths that carry nothing
+    /// How often --path measures idle paths
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = one_path::probing, requires = "path", allow_hyphen_values = true)]
     pub(crate) probe_interval: Duration,
     /// Timeouts in a row after which new data avoids a path (RFC 7829); off: not before it has failed
@@ -71,7 +71,7 @@ pub(crate) struct StreamArgs {
     /// Timeouts in a row after which a path has failed (Path.Max.Retrans)
     #[arg(long, value_name = "N", default_value = "5", value_parser = one_path::timeouts, allow_hyphen_values = true)]
     pub(crate) path_max_retrans: u32,
-    /// Which path carries what was lost, when it is sent again
+    /// Which path carries retransmissions
     #[arg(long, value_name = "POLICY", default_value_t = RetransmissionPolicy::default(), value_parser = one_path::retransmission())]
     pub(crate) retransmission: RetransmissionPolicy,
     /// Congestion controller of each path [default: live; with --reliable: veno]
@@ -86,16 +86,16 @@ pub(crate) struct StreamArgs {
     /// [default: auto; with --reliable: none]
     #[arg(long, value_name = "CODE")]
     pub(crate) fec: Option<Redundancy>,
-    /// Write what an encoder may make, a line of JSON each time: to a file or named pipe, - is stdout
+    /// Write the rate for an encoder, a line of JSON each time, to a file or named pipe; - is stdout
     #[arg(long, value_name = "FILE|-", value_parser = values::stats_target)]
     pub(crate) rate_report: Option<StatsTarget>,
-    /// Run this command with sh each time that the rate for an encoder has changed, in BRAIDCAST_RATE (bit/s, smoothed)
+    /// Run this command with sh each time the rate for an encoder changes; BRAIDCAST_RATE has it (bit/s, smoothed)
     #[arg(long, value_name = "COMMAND")]
     pub(crate) on_rate: Option<String>,
-    /// How often --rate-report and --on-rate look
+    /// Interval of --rate-report and --on-rate
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = rates::rate_interval)]
     pub(crate) rate_interval: Duration,
-    /// Rates that the encoder is able to make, least and greatest
+    /// Lowest and highest rate that the encoder can make
     #[arg(long, value_name = "RATE-RATE", default_value_t = RateRange::default(), value_parser = rates::rate_range)]
     pub(crate) rate_range: RateRange,
     /// End if no receiver has answered for this long; never: keep trying

@@ -15,16 +15,16 @@ use std::time::Duration;
 /// `braidcast tunnel`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-What an application sends to the n-th --listen address of one end leaves at the other end for its n-th --forward, and \
-answers come back to who asked. Each end may have both, so either side's applications can begin.
+Datagrams to the n-th --listen address of one end go to the n-th --forward of the other end; answers go back to the \
+application that asked. Each end may have both, so that applications at either end can begin.
 
-All flows share what the network gives. Where that is less than they send, --queue decides what goes: unless told otherwise \
-what is more important, and only what still comes in time. Behind a slash stands how important a port's datagrams are and \
-how long they are of use: /audio (priority 0, 200ms), /video (1, 200ms), or a priority from /0 to /7 and a lifetime such \
-as /300ms. A port of which nothing is said is taken for sound, unless it sends datagrams of more than 400 bytes.
+All flows share the rate that congestion control allows. If they send more, --queue decides: by default the more important \
+datagrams go first, and late ones are discarded. After a slash, a port has a priority and a lifetime: /audio (priority 0, \
+200ms), /video (1, 200ms), or /0 to /7 and a time such as /300ms. A port without them counts as audio, unless it sends \
+datagrams of more than 400 bytes.
 
-Over DCCP a tunnel takes one path. With --over sctp, at both ends, it takes as many as --to and --via name: what is lost on
-one is repeated over another where it still comes in time, or made up for by --fec auto, and datagrams may be of any length.
+Over DCCP a tunnel uses one path. With --over sctp, at both ends, it uses every path that --to and --via name. Losses are \
+then retransmitted over another path as long as they are not late, or repaired by --fec auto; datagrams may be of any length.
 
 A telephone here, its exchange there, over a satellite:
   there:  braidcast tunnel server 9000 --forward 127.0.0.1:4569
@@ -32,10 +32,10 @@ A telephone here, its exchange there, over a satellite:
 A camera's RTP and RTCP:
   there:  braidcast tunnel server 9000 --forward 127.0.0.1:5004,127.0.0.1:5005
   here:   braidcast tunnel client --to there.example:9000 --listen 5004,5005
-Sound and pictures of a call, sound first:
+Audio and video of a call, audio first:
   there:  braidcast tunnel server 9000 --forward 127.0.0.1:5004,127.0.0.1:5006
   here:   braidcast tunnel client --to there.example:9000 --listen 5004/audio,5006/video/300ms
-WireGuard over two networks at once, every packet of use for 200 ms:
+WireGuard over two networks at once, every packet late after 200 ms:
   there:  braidcast tunnel server 9000 --over sctp --forward 127.0.0.1:51820 --deadline 51820=200ms
   here:   braidcast tunnel client --over sctp --to there.example:9000 --via wlan0 --via wwan0 --listen 51820 \\
             --deadline 51820=200ms --fec auto")]
@@ -47,16 +47,16 @@ pub(crate) struct TunnelArgs {
 /// The two ends of a tunnel.
 #[derive(Subcommand, Debug)]
 pub(crate) enum TunnelCommand {
-    /// Wait for clients and pass on what they send
+    /// Wait for clients and forward what they send
     Server(TunnelServerArgs),
-    /// Connect to a server, again and again if it must be
+    /// Connect to a server, and connect again after interruptions
     Client(TunnelClientArgs),
 }
 
 /// `braidcast tunnel server`.
 #[derive(Args, Debug)]
 pub(crate) struct TunnelServerArgs {
-    /// Where clients come in: PORT or :PORT for every address of this machine, or ADDR:PORT; several with commas
+    /// Where to listen for clients: PORT or :PORT for every address of this machine, or ADDR:PORT; several with commas
     #[arg(value_name = "LISTEN", value_parser = values::listen)]
     pub(crate) at: Listen,
     /// Take only the clients in this file: a line for each has fingerprint (with --cert also dns:HOST) and name, then what it reaches in place of --forward
@@ -89,14 +89,14 @@ pub(crate) struct TunnelEndArgs {
     /// Local UDP ports that applications here send to: PORT on 127.0.0.1, or ADDR:PORT; several with commas
     #[arg(long, value_name = "PORT[/HOW]", value_parser = values::entrance, value_delimiter = ',')]
     pub(crate) listen: Vec<Entrance>,
-    /// Where applications here listen, for what comes from the other end's n-th --listen; several with commas. HOW is about
-    /// what they answer
+    /// Where applications here listen: the n-th gets what comes from the other end's n-th --listen; several with commas.
+    /// HOW is for their answers
     #[arg(long, value_name = "HOST:PORT[/HOW]", value_parser = values::exit, value_delimiter = ',')]
     pub(crate) forward: Vec<Exit>,
-    /// How long the datagrams of a port of --listen or --forward are of use, as behind a slash there; several with commas
+    /// Lifetime of the datagrams of a port of --listen or --forward, as after a slash there; several with commas
     #[arg(long, value_name = "PORT=TIME", value_parser = values::deadline, value_delimiter = ',')]
     pub(crate) deadline: Vec<Deadline>,
-    /// Redundancy that makes up for lost packets where a repetition would come too late: none, auto, or a code (sctp)
+    /// Redundancy that repairs losses if a repetition would come too late: none, auto, or a code (sctp)
     #[arg(long, value_name = "CODE")]
     pub(crate) fec: Option<Redundancy>,
     /// Which path the next packet takes (sctp) [default: lowest-delay]
@@ -107,45 +107,45 @@ pub(crate) struct TunnelEndArgs {
     pub(crate) cc: Option<Algorithm>,
     #[command(flatten)]
     pub(crate) shared: SharedArgs,
-    /// Which of the datagrams that wait for congestion control goes next, and which not at all
+    /// Which datagram goes next, and which is discarded, if congestion control allows less than comes in
     #[arg(long, value_name = "METHOD", default_value_t = Settings::default().queue, value_parser = values::queue())]
     pub(crate) queue: Method,
     /// How many datagrams may wait (dccp; over SCTP it is 1 MiB)
     #[arg(long, value_name = "N", default_value_t = Settings::default().queue_length as u32, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) queue_length: u32,
-    /// How long the way from here to the other end takes, to judge what comes in time [default: by round trips]
+    /// One-way delay to the other end, to decide which datagrams would be late [default: estimated from round trips]
     #[arg(long, value_name = "TIME", value_parser = parse::duration)]
     pub(crate) one_way_delay: Option<Duration>,
-    /// Congestion control; a server prefers it, its clients decide. Ends that differ in CCID 4's variant disagree on its rate
+    /// Congestion control. A server only prefers it; its clients decide. With ccid4 both ends must name the same variant
     /// (dccp) [default: ccid3]
     #[arg(long, value_name = "CCID", value_parser = dccp::congestion())]
     pub(crate) ccid: Option<Congestion>,
-    /// Come back from silence faster: quadruple the rate each round trip, up to where it was (ccid3, ccid4)
+    /// Recover from a pause faster: quadruple the rate each round trip, up to where it was (ccid3, ccid4)
     #[arg(long)]
     pub(crate) faster_restart: bool,
     /// Wait up to this time for packets out of order before they count as lost (ccid3, ccid4)
     #[arg(long, value_name = "D_MAX", value_parser = parse::duration)]
     pub(crate) reorder: Option<Duration>,
-    /// Datagrams are of no use after this time, for ports of which no other is said; --queue decides what becomes of them
+    /// Lifetime of datagrams of all other ports: a datagram that would arrive later is late, and --queue decides about it
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::lifetime)]
     pub(crate) lifetime: Duration,
-    /// Warn when less than this rate is allowed (ccid3, ccid4)
+    /// Warn if congestion control allows less than this rate (ccid3, ccid4)
     #[arg(long, value_name = "RATE", value_parser = parse::rate)]
     pub(crate) min_rate: Option<u64>,
-    /// Never send faster, though allowed (ccid3, ccid4)
+    /// Never send faster than this (ccid3, ccid4)
     #[arg(long, value_name = "RATE", value_parser = parse::rate)]
     pub(crate) max_rate: Option<u64>,
-    /// The flows are telephone calls: show how each sounds and how many more would fit [possible values: g711, g711-plc, g729,
+    /// The flows are telephone calls: show the quality of each, and how many more would fit [possible values: g711, g711-plc, g729,
     /// g729a-vad, speex]
     #[arg(long, value_name = "CODEC", value_parser = |name: &str| name.parse::<Codec>())]
     pub(crate) calls: Option<Codec>,
-    /// The most that a listener's jitter buffer waits, for the figures "on time" and MOS
+    /// Longest delay of a listener's jitter buffer, for the figures "on time" and MOS
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse::duration)]
     pub(crate) jitter_buffer: Duration,
-    /// Largest IP packet that the network carries (dccp; SCTP finds out)
+    /// Largest IP packet that the network carries (dccp; SCTP measures it)
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(576..=9000))]
     pub(crate) mtu: u16,
-    /// Write DCCP's inner state at each packet as CSV: time, packet, allowed rate, window, RTT, loss event rate, queue
+    /// Write DCCP's state at each packet as CSV: time, packet, allowed rate, window, RTT, loss event rate, queue
     #[arg(long, value_name = "FILE")]
     pub(crate) probe: Option<PathBuf>,
     #[command(flatten)]

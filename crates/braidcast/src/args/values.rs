@@ -410,6 +410,7 @@ pub(crate) fn latency(text: &str) -> Result<Duration, String> {
                 .into(),
         ),
         Err(_) if text.starts_with('-') => Err("a latency is 10ms to 60s, and not below 0".into()),
+        Err(_) if text.parse() == Ok(0) => Err("a latency is 10ms to 60s: less than 10ms no network keeps to".into()),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -550,7 +551,7 @@ mod tests {
     #[test]
     fn a_latency_has_limits_and_says_why() {
         assert_eq!([latency("10ms"), latency("1min")], [Ok(Duration::from_millis(10)), Ok(Duration::from_secs(60))]);
-        for text in ["0ms", "9ms", "61s", "10h"] {
+        for text in ["0", "0ms", "9ms", "61s", "10h"] {
             assert!(latency(text).unwrap_err().contains("10ms to 60s"), "{text}");
         }
         assert!(latency("-5ms").unwrap_err().contains("not below 0"));

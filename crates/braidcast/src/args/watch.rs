@@ -10,11 +10,11 @@ pub(crate) struct WatchArgs {
     /// Write what happens inside, packet by packet and frame by frame, for `braidcast viz` and qlog's tools
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Write every packet as it leaves and comes, encrypted as it is, with a comment that says what it was for, for Wireshark and
-    /// `braidcast viz`
+    /// Capture every packet for Wireshark and `braidcast viz`, encrypted as on the network, with a comment that says what it
+    /// was for
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
-    /// Write into the --pcap file what packets hold when they are not encrypted: who has the file can watch and read all that goes
+    /// Capture decrypted packets in the --pcap file: anybody with the file can read and watch everything
     #[arg(long, requires = "pcap")]
     pub(crate) pcap_decrypted: bool,
 }
@@ -23,13 +23,13 @@ pub(crate) struct WatchArgs {
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "See inside")]
 pub(crate) struct FiguresArgs {
-    /// Write figures so often, a line of JSON each time: 1s to stdout, 1s,FILE to a file or named pipe
+    /// Write figures at this interval, a line of JSON each time: 1s to stdout, 1s,FILE to a file or named pipe
     #[arg(long, value_name = "TIME[,FILE]", value_parser = values::stats)]
     pub(crate) stats: Option<Stats>,
     /// Serve the same figures to Prometheus at http://ADDR/metrics: a PORT of 127.0.0.1, or ADDR:PORT
     #[arg(long, value_name = "[ADDR:]PORT", value_parser = values::serve_at)]
     pub(crate) metrics: Option<SocketAddr>,
-    /// Serve a page with the same figures, to be kept open: a PORT of 127.0.0.1, or ADDR:PORT
+    /// Serve a page with the same figures, to keep open: a PORT of 127.0.0.1, or ADDR:PORT
     #[arg(long, value_name = "[ADDR:]PORT", value_parser = values::serve_at)]
     pub(crate) web: Option<SocketAddr>,
 }

@@ -1,11 +1,8 @@
 //! What the commands that speak DCCP share.
-#![allow(clippy::disallowed_types, reason = "asking the routing table takes a socket; nothing is sent through it")]
 
-use crate::failure::{Failure, Outcome};
 use crate::out::json;
 use braidcast_dccp::{Ccid, Options, Report};
 use serde::Serialize;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 /// The protocol number of DCCP over IP itself.
 pub(crate) const IP_PROTOCOL: u8 = 33;
@@ -74,17 +71,4 @@ impl From<&Report> for ConnectionLine {
             reorder_delay_ms: report.reorder.map(|it| json::round(it.longest_delay.as_secs_f64() * 1e3)),
         }
     }
-}
-
-/// The local address that packets to `remote` leave from.
-pub(crate) fn local_address(remote: SocketAddr) -> Outcome<IpAddr> {
-    let any: SocketAddr = if remote.is_ipv4() { ([0; 4], 0).into() } else { ([0u16; 8], 0).into() };
-    let ask = || {
-        let socket = UdpSocket::bind(any)?;
-        socket.connect(remote)?;
-        socket.local_addr()
-    };
-    ask().map(|local| local.ip()).map_err(|e: std::io::Error| {
-        Failure::new(format!("no way leads to {}: {e}", remote.ip()), "give --via a local address")
-    })
 }

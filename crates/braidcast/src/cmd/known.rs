@@ -29,7 +29,7 @@ impl KnownPeers {
         let text = path.as_deref().map_or(Ok(String::new()), |path| match fs::read_to_string(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
             other => other.map_err(|error| {
-                Failure::new(format!("cannot read {}: {error}", path.display()), "mend it, or give --peer-key or --key")
+                Failure::new(format!("cannot read {}: {error}", path.display()), "fix it, or give --peer-key or --key")
             }),
         })?;
         let mut found = Vec::new();
@@ -40,7 +40,7 @@ impl KnownPeers {
                 let place = path.as_deref().map_or_else(String::new, |path| path.display().to_string());
                 return Err(Failure::usage(
                     format!("{place}:{line}: not HOST:PORT and a fingerprint"),
-                    "mend the line, or delete it",
+                    "fix the line, or delete it",
                 ));
             };
             if names.iter().any(|it| it == name) {

@@ -1,20 +1,9 @@
-//! Which paths `--via` and `--to` make, and opening them.
+//! Which paths `--via` and `--to` make.
 
 use crate::args::values::Remote;
 use crate::failure::{Failure, Outcome};
-use std::fmt;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-
-/// What a path leaves through.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Via {
-    /// Whatever the routing table says.
-    Any,
-    /// A local address.
-    Addr(IpAddr),
-    /// A network interface, by name.
-    Device(String),
-}
+use braidcast_driver::Via;
+use std::net::{SocketAddr, ToSocketAddrs};
 
 /// A path as it was asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,25 +16,9 @@ pub(crate) struct Plan {
     pub(crate) name: String,
 }
 
-impl Via {
-    fn parse(text: &str) -> Self {
-        text.parse().map_or_else(|_| Self::Device(text.to_owned()), Self::Addr)
-    }
-}
-
-impl fmt::Display for Via {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Any => f.write_str("any interface"),
-            Self::Addr(addr) => write!(f, "{addr}"),
-            Self::Device(name) => f.write_str(name),
-        }
-    }
-}
-
 /// Pairs every `--via` with every `--to` where one of them is single, or the n-th with the n-th.
 pub(crate) fn pair(via: &[String], to: &[Remote]) -> Outcome<Vec<Plan>> {
-    let vias: Vec<Via> = if via.is_empty() { vec![Via::Any] } else { via.iter().map(|v| Via::parse(v)).collect() };
+    let vias: Vec<Via> = if via.is_empty() { vec![Via::Any] } else { via.iter().map(|v| via_of(v)).collect() };
     let pairs: Vec<(Via, &Remote)> = match (vias.as_slice(), to) {
         ([one], many) => many.iter().map(|to| (one.clone(), to)).collect(),
         (many, [one]) => many.iter().map(|via| (via.clone(), one)).collect(),
@@ -74,6 +47,12 @@ pub(crate) fn pair(via: &[String], to: &[Remote]) -> Outcome<Vec<Plan>> {
         via => format!("{via} to {to}"),
     };
     Ok(pairs.iter().map(|(via, to)| Plan { name: name(via, to), via: via.clone(), to: (*to).clone() }).collect())
+}
+
+/// An address, or else the name of an interface.
+fn via_of(text: &str) -> Via {
+    let Ok(via) = text.parse::<Via>();
+    via
 }
 
 /// Asks the resolver for the address of `remote`: the first one that `fits`, or the first of all.

@@ -34,7 +34,7 @@ impl Security {
     /// Of an end that waits for others.
     pub(crate) fn server(args: &SharedArgs, live: &Live) -> Outcome<Self> {
         if args.plain {
-            live.note("--plain: nothing is encrypted; whoever is on the way can read and change it");
+            live.note("--plain: nothing is encrypted; anybody in between can read and change it");
             return Ok(Self { options: None, method: None, known: None });
         }
         if let Some(certificates) = Certificates::read(args, live)? {
@@ -58,7 +58,7 @@ impl Security {
 
     fn with(mut method: Tls, live: &Live) -> Self {
         if let Some(file) = std::env::var_os("SSLKEYLOGFILE").filter(|file| !file.is_empty()) {
-            live.warn(format!("SSLKEYLOGFILE: who has {} can read all that goes", file.display()));
+            live.warn(format!("SSLKEYLOGFILE: anybody with {} can read everything", file.display()));
             method = method.logging_keys();
         }
         let method = Arc::new(method);

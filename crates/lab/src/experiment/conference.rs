@@ -2,7 +2,7 @@
 //! (SBPN §4.6).
 
 use super::{Experiment, Measures, Metric, datagrams, transfer};
-use crate::host::{DccpHost, Frame, Host, Roll, SctpSender};
+use crate::host::{DccpHost, Frame, FrameLog, Host, SctpSender};
 use crate::plan::{Done, Plan, Run};
 use crate::scenario::{FlowSpec, Traffic};
 use braidcast_media::voice::Conditions;
@@ -11,7 +11,7 @@ use core::time::Duration;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "conference",
-    text: "sound and pictures on time, lost and late, and Ie, Id and MOS of video conferences, the mean over all calls over DCCP and SCTP (needs `log = true`)",
+    text: "audio and video on time, lost and late, and Ie, Id and MOS of video conferences, the mean over all calls over DCCP and SCTP (needs `log = true`)",
     build: Plan::of,
     measure,
 };
@@ -22,7 +22,7 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         let (sender, receiver) = (done.sender(&flow.name), done.receiver(&flow.name));
         if let Some(frames) = sender.zip(receiver).and_then(|(sender, receiver)| frames(sender, receiver, flow)) {
             let mut call = Measures::default();
-            rate_sound(&frames, &flow.traffic, &mut call);
+            rate_audio(&frames, &flow.traffic, &mut call);
             rate_pictures(&frames, &mut call);
             if let Some(sender) = sender.and_then(Host::dccp) {
                 queue(sender, &mut call);
@@ -58,18 +58,22 @@ fn means(calls: &[Measures]) -> Vec<Metric> {
 }
 
 /// A frame as it was sent, and what came of it.
-struct Fate {
+struct FrameOutcome {
     kind: Kind,
     sent: u32,
     came: Frame,
 }
 
 /// The frames that were sent while the window was open and had time to come before it closed; none if nobody kept a log.
-fn frames(sender: &Host, receiver: &Host, flow: &FlowSpec) -> Option<Vec<Fate>> {
-    let (sent, came, from) = (sender.roll()?, receiver.roll()?, sender.window().opens()?);
+fn frames(sender: &Host, receiver: &Host, flow: &FlowSpec) -> Option<Vec<FrameOutcome>> {
+    let (sent, came, from) = (sender.frame_log()?, receiver.frame_log()?, sender.window().opens()?);
     let until = from + sender.window().duration().saturating_sub(flow.traffic.deadline);
     let counts = sent.frames().filter(|((at, ..), _)| (from..until).contains(at));
-    Some(counts.map(|(id, frame)| Fate { kind: id.2, sent: frame.packets, came: Roll::frame(came, id) }).collect())
+    Some(
+        counts
+            .map(|(id, frame)| FrameOutcome { kind: id.2, sent: frame.packets, came: FrameLog::frame(came, id) })
+            .collect(),
+    )
 }
 
 /// Packets of some frames.
@@ -82,7 +86,7 @@ struct Packets {
 }
 
 impl Packets {
-    fn of<'a>(frames: impl Iterator<Item = &'a Fate>) -> Self {
+    fn of<'a>(frames: impl Iterator<Item = &'a FrameOutcome>) -> Self {
         frames.fold(Self::default(), |sum, it| Self {
             sent: sum.sent + it.sent,
             came: sum.came + it.came.packets,
@@ -107,27 +111,27 @@ impl Packets {
 }
 
 /// Each run is rated by its own loss and delay, where the source rates the means over all runs.
-fn rate_sound(frames: &[Fate], traffic: &Traffic, measures: &mut Measures) {
-    let sound = Packets::of(frames.iter().filter(|it| it.kind == Kind::Audio));
-    if sound.sent == 0 {
+fn rate_audio(frames: &[FrameOutcome], traffic: &Traffic, measures: &mut Measures) {
+    let audio = Packets::of(frames.iter().filter(|it| it.kind == Kind::Audio));
+    if audio.sent == 0 {
         return;
     }
-    sound.tell("audio", measures);
-    let delay = sound.delay.checked_div(sound.came).unwrap_or_default();
-    let loss = sound.share(sound.sent - sound.came);
+    audio.tell("audio", measures);
+    let delay = audio.delay.checked_div(audio.came).unwrap_or_default();
+    let loss = audio.share(audio.sent - audio.came);
     let quality = traffic.emodel.rate(&Conditions { delay, loss, burst_ratio: 1.0 });
     measures.metric("I_e", "", quality.equipment_impairment);
     measures.metric("I_d", "", quality.delay_impairment);
     measures.metric("MOS", "", quality.mos);
     // A listener who plays each packet at the deadline has no use for what comes later.
-    let loss = sound.share(sound.sent - sound.on_time);
+    let loss = audio.share(audio.sent - audio.on_time);
     let played = traffic.emodel.rate(&Conditions { delay: traffic.deadline, loss, burst_ratio: 1.0 });
     measures.metric("MOS, played at the deadline", "", played.mos);
 }
 
-fn rate_pictures(frames: &[Fate], measures: &mut Measures) {
+fn rate_pictures(frames: &[FrameOutcome], measures: &mut Measures) {
     let pictures = || frames.iter().filter(|it| matches!(it.kind, Kind::Video | Kind::I | Kind::P | Kind::B));
-    let whole = |it: &&Fate| it.came.on_time == it.sent;
+    let whole = |it: &&FrameOutcome| it.came.on_time == it.sent;
     let share = |kind: Option<Kind>| {
         let of_kind = || pictures().filter(|it| kind.is_none_or(|kind| it.kind == kind));
         (of_kind().count() > 0).then(|| 100.0 * of_kind().filter(whole).count() as f64 / of_kind().count() as f64)

@@ -1,7 +1,7 @@
 //! How calls sound and video looks that came over DCCP or as datagrams: R and MOS (ITU-T G.107), and the video part of G.1070.
 
 use super::{Experiment, Measures, datagrams};
-use crate::host::{Ears, Host};
+use crate::host::{Host, JitterBuffers};
 use crate::plan::{Done, Plan, Run};
 use crate::scenario::Traffic;
 use braidcast_media::video::Screen;
@@ -26,10 +26,10 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         let prefix = if flows.len() == 1 { String::new() } else { format!("{} ", flow.name) };
         let goodput = receiver.goodput().unwrap_or(0.0) / 1e3;
         measures.metric(format!("{prefix}goodput"), "kbit/s", goodput);
-        let Some(ears) = receiver.ears() else { continue };
+        let Some(jitter_buffers) = receiver.jitter_buffers() else { continue };
         match &flow.traffic.source {
-            Source::Voice(voice) => rate_calls(&prefix, ears, &flow.traffic, voice.packet, &mut measures),
-            _ => rate_video(&prefix, ears, goodput, &mut measures),
+            Source::Voice(voice) => rate_calls(&prefix, jitter_buffers, &flow.traffic, voice.packet, &mut measures),
+            _ => rate_video(&prefix, jitter_buffers, goodput, &mut measures),
         }
         if let Some(sender) = done.sender(&flow.name).and_then(Host::dccp) {
             datagrams::sent(&prefix, sender, &mut measures);
@@ -42,14 +42,20 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
 }
 
 /// The mean over calls.
-fn rate_calls(prefix: &str, ears: &Ears, traffic: &Traffic, packet: core::time::Duration, measures: &mut Measures) {
+fn rate_calls(
+    prefix: &str,
+    jitter_buffers: &JitterBuffers,
+    traffic: &Traffic,
+    packet: core::time::Duration,
+    measures: &mut Measures,
+) {
     let rate = |heard: Heard| {
         let delay = heard.delay() + traffic.emodel.codec.delay(packet);
         let call = Conditions { delay, loss: heard.loss(), burst_ratio: heard.burst_ratio() };
         let quality = traffic.emodel.rate(&call);
         [quality.r, quality.mos, 100.0 * call.loss, delay.as_secs_f64() * 1e3, call.burst_ratio]
     };
-    let (sums, calls) = ears
+    let (sums, calls) = jitter_buffers
         .heard()
         .map(rate)
         .fold(([0.0; 5], 0), |(sums, calls), values| (core::array::from_fn(|i| sums[i] + values[i]), calls + 1));
@@ -63,8 +69,9 @@ fn rate_calls(prefix: &str, ears: &Ears, traffic: &Traffic, packet: core::time::
 }
 
 /// Video at the rate that came through.
-fn rate_video(prefix: &str, ears: &Ears, goodput: f64, measures: &mut Measures) {
-    let (lost, all) = ears.heard().fold((0, 0), |(lost, all), it| (lost + it.lost, all + it.lost + it.played));
+fn rate_video(prefix: &str, jitter_buffers: &JitterBuffers, goodput: f64, measures: &mut Measures) {
+    let (lost, all) =
+        jitter_buffers.heard().fold((0, 0), |(lost, all), it| (lost + it.lost, all + it.lost + it.played));
     let loss = lost as f64 / (all as f64).max(1.0);
     measures.metric(format!("{prefix}loss seen"), "%", 100.0 * loss);
     measures.metric(format!("{prefix}MOS"), "", Screen::Mpeg4Qvga.mos(goodput, FPS, loss));

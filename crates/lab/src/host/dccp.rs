@@ -1,8 +1,8 @@
 //! DCCP with traffic on top. Either end may send; the one that a flow calls its sender is the client.
 
-use super::ears::Ears;
+use super::frame_log::FrameLog;
+use super::jitter_buffers::JitterBuffers;
 use super::rank::priority;
-use super::roll::Roll;
 use super::samples::Samples;
 use super::window::Window;
 use crate::scenario::FlowSpec;
@@ -61,9 +61,9 @@ pub struct DccpHost {
     /// Messages that came, while the window was open.
     pub arrived: DatagramSink,
     /// Who listens to them, if the scenario says how.
-    pub ears: Option<Ears>,
+    pub jitter_buffers: Option<JitterBuffers>,
     /// Its frames: those that its application sent, or those that came, if the scenario asks for a log.
-    pub roll: Option<Roll>,
+    pub frame_log: Option<FrameLog>,
     /// Messages that found the send queue full.
     pub refused: u64,
     /// The connection when the window opened.
@@ -115,8 +115,8 @@ impl DccpHost {
             buf: Vec::new(),
             departed: sink(),
             arrived: sink(),
-            ears: traffic.playout.map(Ears::new),
-            roll: traffic.log.then(|| Roll::new(traffic.deadline)),
+            jitter_buffers: traffic.playout.map(JitterBuffers::new),
+            frame_log: traffic.log.then(|| FrameLog::new(traffic.deadline)),
             refused: 0,
             opened: None,
             closed: None,
@@ -172,11 +172,11 @@ impl DccpHost {
             let Some(route) = self.route else { break };
             let datagram = Datagram { route, ecn: Ecn::NotEct, payload: &self.buf };
             if matches!(self.supply, Supply::Nothing) {
-                note(&mut self.roll, now, &self.buf);
+                note(&mut self.frame_log, now, &self.buf);
             }
             if self.window.counts(now) {
-                if let Some(ears) = &mut self.ears {
-                    ears.hear(now, &self.buf);
+                if let Some(jitter_buffers) = &mut self.jitter_buffers {
+                    jitter_buffers.arrive(now, &self.buf);
                 }
                 self.arrived.handle_datagram(now, datagram);
             } else if !self.window.is_over(now) {
@@ -211,7 +211,7 @@ impl DccpHost {
         if source.poll_transmit(now, &mut self.buf).is_none() {
             return false;
         }
-        note(&mut self.roll, now, &self.buf);
+        note(&mut self.frame_log, now, &self.buf);
         let kind = Stamp::read(&self.buf).map_or(Kind::Data, |stamp| stamp.kind);
         let priority = priority(kind, self.by_kind);
         let deadline = self.lifetime.map(|lifetime| now + lifetime);
@@ -254,9 +254,9 @@ impl DccpHost {
 }
 
 /// Notes the frame that a payload belongs to.
-fn note(roll: &mut Option<Roll>, now: Instant, payload: &[u8]) {
-    if let (Some(roll), Some(Stamp { flow, kind, sent, .. })) = (roll, Stamp::read(payload)) {
-        roll.note(now, (sent, flow, kind));
+fn note(frame_log: &mut Option<FrameLog>, now: Instant, payload: &[u8]) {
+    if let (Some(frame_log), Some(Stamp { flow, kind, sent, .. })) = (frame_log, Stamp::read(payload)) {
+        frame_log.note(now, (sent, flow, kind));
     }
 }
 

@@ -2,20 +2,20 @@
 //! simulator and on real sockets.
 
 mod dccp;
-mod ears;
+mod frame_log;
+mod jitter_buffers;
 mod live;
 mod plain;
 mod rank;
-mod roll;
 mod samples;
 mod sctp;
 mod window;
 
 pub use dccp::{DccpHost, DccpSample};
-pub use ears::Ears;
+pub use frame_log::{Frame, FrameId, FrameLog};
+pub use jitter_buffers::JitterBuffers;
 pub use live::{Came, LiveReceiver, LiveSample, LiveSender};
 pub use plain::PlainHost;
-pub use roll::{Frame, FrameId, Roll};
 pub use samples::Samples;
 pub use sctp::{Arrival, Delivered, Header, SctpHost, SctpReceiver, SctpSender, Snapshot};
 pub use window::Window;
@@ -88,11 +88,11 @@ impl Host {
     }
 
     /// The frames that its application sent over SCTP or DCCP, or those that came, if the scenario asks for a log.
-    pub fn roll(&self) -> Option<&Roll> {
+    pub fn frame_log(&self) -> Option<&FrameLog> {
         match self {
-            Self::SctpSender(host) => host.part().roll.as_ref(),
-            Self::SctpReceiver(host) => host.part().roll.as_ref(),
-            Self::Dccp(host) => host.roll.as_ref(),
+            Self::SctpSender(host) => host.part().frame_log.as_ref(),
+            Self::SctpReceiver(host) => host.part().frame_log.as_ref(),
+            Self::Dccp(host) => host.frame_log.as_ref(),
             Self::LiveSender(_) | Self::LiveReceiver(_) | Self::Plain(_) => None,
         }
     }
@@ -137,10 +137,10 @@ impl Host {
     }
 
     /// Who listens to what came over DCCP or as datagrams, if somebody does.
-    pub fn ears(&self) -> Option<&Ears> {
+    pub fn jitter_buffers(&self) -> Option<&JitterBuffers> {
         match self {
-            Self::Dccp(host) => host.ears.as_ref(),
-            Self::Plain(host) => host.ears(),
+            Self::Dccp(host) => host.jitter_buffers.as_ref(),
+            Self::Plain(host) => host.jitter_buffers(),
             Self::SctpSender(_) | Self::SctpReceiver(_) | Self::LiveSender(_) | Self::LiveReceiver(_) => None,
         }
     }

@@ -1,6 +1,6 @@
 //! The simulator's own agents as hosts: TCP, and datagrams without any control.
 
-use super::ears::Ears;
+use super::jitter_buffers::JitterBuffers;
 use super::window::Window;
 use crate::scenario::{Agent, FlowSpec};
 use braidcast_core::{Datagram, Instant, Machine, Rng, Route, Transmit};
@@ -16,7 +16,7 @@ pub struct PlainHost {
     /// What a sender does once it knows its route.
     plan: Option<(Traffic, Rng, Instant)>,
     connection: Option<FlowId>,
-    ears: Option<Ears>,
+    jitter_buffers: Option<JitterBuffers>,
 }
 
 impl PlainHost {
@@ -27,7 +27,7 @@ impl PlainHost {
             Agent::Udp | Agent::Sctp | Agent::Dccp | Agent::Live => Machinery::Sender(DatagramSender::default()),
         };
         let plan = Some((flow.traffic.source.clone(), rng.stream("traffic"), start));
-        Self { agent, window: Window::new(flow.traffic.warmup, duration), plan, connection: None, ears: None }
+        Self { agent, window: Window::new(flow.traffic.warmup, duration), plan, connection: None, jitter_buffers: None }
     }
 
     /// The receiving end of such a flow.
@@ -44,7 +44,7 @@ impl PlainHost {
             window: Window::new(flow.traffic.warmup, duration),
             plan: None,
             connection: None,
-            ears: flow.traffic.playout.map(Ears::new),
+            jitter_buffers: flow.traffic.playout.map(JitterBuffers::new),
         }
     }
 
@@ -76,8 +76,8 @@ impl PlainHost {
     }
 
     /// Who listens to datagrams, if somebody does.
-    pub const fn ears(&self) -> Option<&Ears> {
-        self.ears.as_ref()
+    pub const fn jitter_buffers(&self) -> Option<&JitterBuffers> {
+        self.jitter_buffers.as_ref()
     }
 
     /// Bits in a second that came while the window was open; none for a sender.
@@ -98,8 +98,8 @@ impl Machine for PlainHost {
 
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         self.window.begin(now);
-        if let Some(ears) = self.ears.as_mut().filter(|_| self.window.counts(now)) {
-            ears.hear(now, datagram.payload);
+        if let Some(jitter_buffers) = self.jitter_buffers.as_mut().filter(|_| self.window.counts(now)) {
+            jitter_buffers.arrive(now, datagram.payload);
         }
         self.agent.handle_datagram(now, datagram);
     }

@@ -1,7 +1,7 @@
 use braidcast_dccp::Priority;
 use braidcast_sim::traffic::Kind;
 
-/// How important data of a kind is to a send queue: pictures less than sound (SBPN §3.3.1), and with `layers` B less than P less
+/// How important data of a kind is to a send queue: video less than audio (SBPN §3.3.1), and with `layers` B less than P less
 /// than I (§8.4.4).
 pub(super) fn priority(kind: Kind, layers: bool) -> Priority {
     let level = match kind {

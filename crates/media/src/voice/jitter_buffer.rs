@@ -71,7 +71,7 @@ impl FromStr for Playout {
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum Arrival {
     /// It is played then.
     Played(Instant),
     /// Its turn is over.
@@ -93,7 +93,7 @@ pub struct JitterBuffer {
     adaptive: Option<Adaptive>,
     /// Packets that wait for their time, by number.
     waiting: VecDeque<Waiting>,
-    /// The first number whose fate is open.
+    /// The first number that may still come.
     next: u64,
     /// Which of the 128 numbers before `next` came, the last one in the lowest bit.
     came: u128,
@@ -130,7 +130,7 @@ impl JitterBuffer {
 
     /// Packet `number` arrives at `now`. Numbers go up by one from packet to packet; the first to arrive may have any. `sent` is
     /// when it was made, by the sender's clock, which may have another origin.
-    pub fn arrive(&mut self, number: u64, sent: Instant, now: Instant) -> Fate {
+    pub fn arrive(&mut self, number: u64, sent: Instant, now: Instant) -> Arrival {
         let transit = now.as_nanos().wrapping_sub(sent.as_nanos()).cast_signed();
         if self.last_transit.is_none() {
             self.next = number;
@@ -139,14 +139,14 @@ impl JitterBuffer {
         let place = self.waiting.partition_point(|it| it.number < number);
         if self.waiting.get(place).is_some_and(|it| it.number == number) || self.came_before(number) {
             self.heard.duplicates += 1;
-            return Fate::Duplicate;
+            return Arrival::Duplicate;
         }
         self.note_jitter(transit);
         let offset = self.offset(sent, transit);
         if number < self.next || transit > offset {
             self.heard.late += 1;
             self.came |= self.mark(number);
-            return Fate::Late;
+            return Arrival::Late;
         }
         let at = Instant::from_nanos(sent.as_nanos().saturating_add_signed(offset));
         let buffering = offset.saturating_sub(self.quickest);
@@ -154,7 +154,7 @@ impl JitterBuffer {
         if self.waiting.len() > Self::MAX {
             self.play_first();
         }
-        Fate::Played(at)
+        Arrival::Played(at)
     }
 
     /// What was heard so far: packets whose time has come. Losses show with the next packet after them.
@@ -285,12 +285,12 @@ mod tests {
         let mut buffer = JitterBuffer::new(FIXED);
         let mut arrive =
             |number, at| buffer.arrive(number, Instant::from_millis(20 * number), Instant::from_millis(at));
-        assert_eq!(arrive(7, 180), Fate::Played(Instant::from_millis(240)));
-        assert_eq!(arrive(7, 190), Fate::Duplicate);
-        assert_eq!(arrive(9, 220), Fate::Played(Instant::from_millis(280)));
-        assert_eq!(arrive(7, 270), Fate::Duplicate, "already played");
-        assert_eq!(arrive(8, 261), Fate::Late);
-        assert_eq!(arrive(10, 300), Fate::Played(Instant::from_millis(300)));
+        assert_eq!(arrive(7, 180), Arrival::Played(Instant::from_millis(240)));
+        assert_eq!(arrive(7, 190), Arrival::Duplicate);
+        assert_eq!(arrive(9, 220), Arrival::Played(Instant::from_millis(280)));
+        assert_eq!(arrive(7, 270), Arrival::Duplicate, "already played");
+        assert_eq!(arrive(8, 261), Arrival::Late);
+        assert_eq!(arrive(10, 300), Arrival::Played(Instant::from_millis(300)));
         assert_eq!((buffer.heard().played, buffer.heard().lost), (2, 1), "the count is up to date");
         let heard = buffer.finish();
         assert_eq!((heard.played, heard.lost, heard.late, heard.duplicates), (3, 1, 1, 2));
@@ -305,7 +305,7 @@ mod tests {
             let now = sent + Duration::from_millis(50 + rng.below(40));
             let there = ours.arrive(number, sent, now);
             let ahead = theirs.arrive(number, sent + Duration::from_secs(1_000_000), now);
-            assert_eq!(matches!(there, Fate::Late), matches!(ahead, Fate::Late));
+            assert_eq!(matches!(there, Arrival::Late), matches!(ahead, Arrival::Late));
         }
         let (ours, theirs) = (ours.finish(), theirs.finish());
         assert_eq!((ours.played, ours.lost, ours.buffering()), (theirs.played, theirs.lost, theirs.buffering()));

@@ -34,4 +34,4 @@ mod jitter_buffer;
 pub use codec::Codec;
 pub use emodel::{Access, Conditions, EModel, Form, Quality, Satisfaction, mos};
 pub use heard::Heard;
-pub use jitter_buffer::{Fate, JitterBuffer, Playout, UnknownPlayout};
+pub use jitter_buffer::{Arrival, JitterBuffer, Playout, UnknownPlayout};

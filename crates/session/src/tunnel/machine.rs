@@ -2,8 +2,8 @@
 
 use super::carrier::{Carrier, ConnectionId, Farewell, How, News, Refused};
 use super::class::Class;
+use super::event::TunnelEvent;
 use super::flow::Flow;
-use super::happening::Happening;
 use super::header::{self, FlowId, Header};
 use super::link::{Link, MAX_FLOWS};
 use super::permit::Permit;
@@ -69,7 +69,7 @@ pub struct Tunnel {
     scratch: Vec<u8>,
     /// What the last datagram was.
     heard: Heard,
-    pub(super) happenings: VecDeque<Happening>,
+    pub(super) events: VecDeque<TunnelEvent>,
     said_too_long: bool,
     said_no_forward: bool,
     pub(super) said_too_far: bool,
@@ -129,7 +129,7 @@ impl Tunnel {
             spare: Vec::new(),
             scratch: Vec::new(),
             heard: Heard::Nothing,
-            happenings: VecDeque::new(),
+            events: VecDeque::new(),
             said_too_long: false,
             said_no_forward: false,
             said_too_far: false,
@@ -199,7 +199,7 @@ impl Tunnel {
     pub fn give_socket(&mut self, link: LinkId, id: FlowId, socket: SocketId) {
         let port = self.links.get(&link).and_then(|link| link.flows.get(&id)).map(|flow| flow.port);
         let Some((target, _)) = port.and_then(|port| self.forward(link, port)) else {
-            return self.happenings.push_back(Happening::FreeSocket(socket));
+            return self.events.push_back(TunnelEvent::FreeSocket(socket));
         };
         let Some(flow) = self.links.get_mut(&link).and_then(|link| link.flows.get_mut(&id)) else { return };
         let route = Route::new(socket, target);
@@ -333,7 +333,7 @@ impl Tunnel {
                 link.dropped.too_long += 1;
                 if !std::mem::replace(&mut self.said_too_long, true) {
                     let limit = limit.saturating_sub(header::LEN);
-                    self.happenings.push_back(Happening::TooLong(payload.len(), limit));
+                    self.events.push_back(TunnelEvent::TooLong(payload.len(), limit));
                 }
             }
             Refused::QueueFull => link.dropped.queue_full += 1,
@@ -359,13 +359,13 @@ impl Tunnel {
             }
         }
         while let Some(farewell) = self.endpoint.poll_turned_away() {
-            self.happenings.push_back(Happening::TurnedAway(farewell));
+            self.events.push_back(TunnelEvent::TurnedAway(farewell));
         }
     }
 
     fn tell_path(&mut self, id: ConnectionId, route: Route, up: bool) {
         let link = self.by_connection.get(&id).copied();
-        self.happenings.extend(link.map(|link| Happening::Path(link, route, up)));
+        self.events.extend(link.map(|link| TunnelEvent::Path(link, route, up)));
     }
 
     fn on_connected(&mut self, now: Instant, id: ConnectionId) {
@@ -393,7 +393,7 @@ impl Tunnel {
         link.connections += 1;
         self.by_connection.insert(id, link_id);
         self.dial.iter_mut().for_each(|dial| dial.pause = RETRY.0);
-        self.happenings.push_back(Happening::Connected(link_id));
+        self.events.push_back(TunnelEvent::Connected(link_id));
         self.make_room_for_client(now, link_id);
         if self.closing {
             self.endpoint.close(now, id);
@@ -404,7 +404,7 @@ impl Tunnel {
         self.read(now, id);
         let Some(link_id) = self.by_connection.remove(&id) else {
             if reason.insecure {
-                self.happenings.push_back(Happening::TurnedAway(reason));
+                self.events.push_back(TunnelEvent::TurnedAway(reason));
             }
             return;
         };
@@ -415,7 +415,7 @@ impl Tunnel {
             dial.at = Some(now + dial.pause);
             dial.pause = (dial.pause * 2).min(RETRY.1);
         }
-        self.happenings.push_back(Happening::Disconnected(link_id, reason));
+        self.events.push_back(TunnelEvent::Disconnected(link_id, reason));
     }
 
     /// Takes what came over a connection.
@@ -453,7 +453,7 @@ impl Tunnel {
                 let link = self.links.get_mut(&link_id)?;
                 link.dropped.no_forward += 1;
                 if !std::mem::replace(&mut self.said_no_forward, true) {
-                    self.happenings.push_back(Happening::NoForward(port));
+                    self.events.push_back(TunnelEvent::NoForward(port));
                 }
                 return Some(message);
             };
@@ -464,7 +464,7 @@ impl Tunnel {
                 return Some(message);
             }
             link.flows.insert(id, Flow::new(now, port, class, None, self.settings.jitter_buffer));
-            self.happenings.push_back(Happening::WantSocket(link_id, id, target));
+            self.events.push_back(TunnelEvent::WantSocket(link_id, id, target));
         }
         let flow = self.links.get_mut(&link_id)?.flows.get_mut(&id)?;
         flow.arrive(now, number, stamp, message.len() - header::LEN);
@@ -504,7 +504,7 @@ impl Tunnel {
         if let Some(route) = flow.local.filter(|route| matches!(self.locals.get(&route.socket), Some(Local::Exit(..))))
         {
             self.locals.remove(&route.socket);
-            self.happenings.push_back(Happening::FreeSocket(route.socket));
+            self.events.push_back(TunnelEvent::FreeSocket(route.socket));
         }
     }
 
@@ -530,7 +530,7 @@ impl Tunnel {
 }
 
 impl Machine for Tunnel {
-    type Event = Happening;
+    type Event = TunnelEvent;
 
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         self.heard = Heard::Nothing;
@@ -574,7 +574,7 @@ impl Machine for Tunnel {
         [self.endpoint.poll_timeout(), redial, Some(self.next_tick)].into_iter().flatten().min()
     }
 
-    fn poll_event(&mut self) -> Option<Happening> {
-        self.happenings.pop_front()
+    fn poll_event(&mut self) -> Option<TunnelEvent> {
+        self.events.pop_front()
     }
 }

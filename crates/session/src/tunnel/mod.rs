@@ -2,12 +2,12 @@
 //!
 //! A [`Tunnel`] is a [`Machine`](braidcast_core::Machine) around DCCP's. Its sockets are those towards other ends
 //! ([`Tunnel::serve`], [`Tunnel::dial`]), those that applications send to ([`Tunnel::add_entrance`]), and one for each flow that
-//! leaves here, for which it asks with [`Happening::WantSocket`].
+//! leaves here, for which it asks with [`TunnelEvent::WantSocket`].
 
 mod carrier;
 mod class;
+mod event;
 mod flow;
-mod happening;
 mod header;
 mod link;
 mod machine;
@@ -18,8 +18,8 @@ mod tend;
 
 pub use carrier::Farewell;
 pub use class::Class;
+pub use event::TunnelEvent;
 pub use flow::{Count, Discards, Figures, Flow};
-pub use happening::Happening;
 pub use header::{FlowId, Header, LEN as HEADER_LEN, Malformed};
 pub use link::{Dropped, Link, MAX_FLOWS};
 pub use machine::{LinkId, Tunnel};

@@ -1,7 +1,7 @@
 //! What a tunnel does by the clock: it asks who is silent, and forgets what is idle.
 
 use super::carrier::How;
-use super::happening::Happening;
+use super::event::TunnelEvent;
 use super::header::Header;
 use super::machine::{LinkId, PING_CONTEXT, Tunnel};
 use braidcast_core::Instant;
@@ -71,7 +71,7 @@ impl Tunnel {
         }
         if let Some(report) = report.filter(|report| report.ccid.below_minimum != link.below_minimum) {
             link.below_minimum = report.ccid.below_minimum;
-            self.happenings.push_back(Happening::BelowMinimum(id, link.below_minimum));
+            self.events.push_back(TunnelEvent::BelowMinimum(id, link.below_minimum));
         }
         self.look_ahead(now, id);
         self.pump(now);
@@ -85,7 +85,7 @@ impl Tunnel {
         let (Some(way), Some(lifetime)) = (way, lifetimes.min()) else { return };
         link.too_far = if way >= lifetime { link.too_far.saturating_add(1) } else { 0 };
         if link.too_far >= TOO_FAR && !std::mem::replace(&mut self.said_too_far, true) {
-            self.happenings.push_back(Happening::TooFar(id, way, lifetime));
+            self.events.push_back(TunnelEvent::TooFar(id, way, lifetime));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::dccp::Dccp;
 use super::latency::{self, Latencies, Percentiles};
-use super::protocol::{Ending, Happening, PathState, Protocol, Purpose, State};
+use super::protocol::{ConnectionEvent, Ending, PathState, Protocol, Purpose, State};
 use crate::args::{Common, PerfClientArgs};
 use crate::cmd::dccp::{ConnectionLine, IP_PROTOCOL, PORT_IN_UDP};
 use crate::cmd::links::{Change, Links};
@@ -196,8 +196,8 @@ impl<P: Protocol> Test<P> {
             self.watch.check(&self.live);
             self.endpoint.probe()?;
             self.follow_the_end(now);
-            while let Some((_, happening)) = self.endpoint.poll() {
-                self.take(now, happening);
+            while let Some((_, event)) = self.endpoint.poll() {
+                self.take(now, event);
             }
             match wake {
                 Wake::Interrupt => self.interrupt(now),
@@ -271,19 +271,21 @@ impl<P: Protocol> Test<P> {
         }
     }
 
-    fn take(&mut self, now: Instant, happening: Happening) {
-        match happening {
-            Happening::Connected => {
+    fn take(&mut self, now: Instant, event: ConnectionEvent) {
+        match event {
+            ConnectionEvent::Connected => {
                 self.live.note("connected");
                 let report = self.endpoint.state(now, self.id).and_then(|state| state.security);
                 self.security.connected(report.as_ref(), &self.live);
                 self.started = Some(now);
                 self.next_message = now;
             }
-            Happening::Readable => self.read_echoes(now),
-            Happening::Silent(route) => self.live.warn(format!("{} does not answer", self.links.name(route.socket))),
-            Happening::Closed(ending) => self.end = Some(ending),
-            Happening::Other => {}
+            ConnectionEvent::Readable => self.read_echoes(now),
+            ConnectionEvent::Silent(route) => {
+                self.live.warn(format!("{} does not answer", self.links.name(route.socket)))
+            }
+            ConnectionEvent::Closed(ending) => self.end = Some(ending),
+            ConnectionEvent::Other => {}
         }
     }
 
@@ -361,7 +363,7 @@ impl<P: Protocol> Test<P> {
             let hint = if end.insecure {
                 self.security.hint(&end.reason)
             } else if self.started.is_some() {
-                "the server's own messages say more".into()
+                "check that `braidcast perf server` of the same version runs there; its own messages say more".into()
             } else {
                 "start `braidcast perf server` there first, with the same --key or --plain as here".into()
             };

@@ -1,6 +1,6 @@
 //! DCCP as a measurement sees it. What a client's messages are for is said once, by the service code.
 
-use super::protocol::{Ending, Happening, PathState, Protocol, Purpose, State};
+use super::protocol::{ConnectionEvent, Ending, PathState, Protocol, Purpose, State};
 use crate::args::PerfDccpArgs;
 use crate::args::dccp::Congestion;
 use crate::cmd::dccp::{ConnectionLine, MAX_PACKET};
@@ -120,19 +120,19 @@ impl Machine for Dccp {
 impl Protocol for Dccp {
     type Id = ConnectionId;
 
-    fn poll(&mut self) -> Option<(ConnectionId, Happening)> {
+    fn poll(&mut self) -> Option<(ConnectionId, ConnectionEvent)> {
         let (id, event) = self.poll_event()?;
-        let happening = match event {
-            Event::Connected => Happening::Connected,
-            Event::Readable => Happening::Readable,
+        let event = match event {
+            Event::Connected => ConnectionEvent::Connected,
+            Event::Readable => ConnectionEvent::Readable,
             Event::Closed(reason) => {
                 let orderly = reason == CloseReason::Closed;
                 let insecure = matches!(reason, CloseReason::Insecure(_));
-                Happening::Closed(Ending { orderly, insecure, reason: reason.to_string() })
+                ConnectionEvent::Closed(Ending { orderly, insecure, reason: reason.to_string() })
             }
-            _ => Happening::Other,
+            _ => ConnectionEvent::Other,
         };
-        Some((id, happening))
+        Some((id, event))
     }
 
     fn poll_turned_away(&mut self) -> Option<String> {

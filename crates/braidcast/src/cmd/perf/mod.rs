@@ -7,6 +7,8 @@ mod protocol;
 mod sctp;
 mod server;
 
+pub(super) use sctp::FOREIGN;
+
 use crate::args::{Common, PerfArgs, PerfCommand};
 use crate::failure::Outcome;
 

@@ -18,7 +18,7 @@ pub(super) enum Purpose {
 
 /// What happened to a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Happening {
+pub(super) enum ConnectionEvent {
     Connected,
     Readable,
     /// This path does not answer.
@@ -68,7 +68,7 @@ pub(super) trait Protocol: Machine {
     type Id: Copy + Ord;
 
     /// The next thing that happened, oldest first.
-    fn poll(&mut self) -> Option<(Self::Id, Happening)>;
+    fn poll(&mut self) -> Option<(Self::Id, ConnectionEvent)>;
 
     /// Why somebody could not be connected with, as protection was not to be agreed on.
     fn poll_turned_away(&mut self) -> Option<String> {

@@ -1,6 +1,6 @@
 //! SCTP as a measurement sees it. What the two ends say to each other fits into the payload protocol identifier.
 
-use super::protocol::{Ending, Happening, PathState, Protocol, Purpose, State};
+use super::protocol::{ConnectionEvent, Ending, PathState, Protocol, Purpose, State};
 use crate::cmd::links::Change;
 use crate::out::units;
 use braidcast_core::{Instant, Machine};
@@ -14,23 +14,26 @@ const TIMED: u32 = 0x4252_5054;
 /// The time that comes back: "BRPE".
 const ECHO: u32 = 0x4252_5045;
 
+/// What is told to who sends anything else.
+pub(in crate::cmd) const FOREIGN: &str = "this is braidcast perf, and the other end is not";
+
 impl Protocol for Endpoint {
     type Id = AssociationId;
 
-    fn poll(&mut self) -> Option<(AssociationId, Happening)> {
+    fn poll(&mut self) -> Option<(AssociationId, ConnectionEvent)> {
         let (id, event) = self.poll_event()?;
-        let happening = match event {
-            Event::Connected => Happening::Connected,
-            Event::Readable => Happening::Readable,
-            Event::PathDown(_, route) => Happening::Silent(route),
+        let event = match event {
+            Event::Connected => ConnectionEvent::Connected,
+            Event::Readable => ConnectionEvent::Readable,
+            Event::PathDown(_, route) => ConnectionEvent::Silent(route),
             Event::Closed(reason) => {
                 let orderly = reason == CloseReason::Shutdown;
                 let insecure = matches!(reason, CloseReason::Insecure(_));
-                Happening::Closed(Ending { orderly, insecure, reason: reason.to_string() })
+                ConnectionEvent::Closed(Ending { orderly, insecure, reason: reason.to_string() })
             }
-            _ => Happening::Other,
+            _ => ConnectionEvent::Other,
         };
-        Some((id, happening))
+        Some((id, event))
     }
 
     fn poll_turned_away(&mut self) -> Option<String> {
@@ -51,8 +54,15 @@ impl Protocol for Endpoint {
     }
 
     fn recv(&mut self, now: Instant, id: AssociationId, out: &mut Vec<u8>) -> Option<Purpose> {
-        let received = self.association_mut(id)?.recv(now, out)?;
-        Some(if matches!(received.ppid, TIMED | ECHO) { Purpose::Timed } else { Purpose::Bulk })
+        let association = self.association_mut(id)?;
+        match association.recv(now, out)?.ppid {
+            BULK => Some(Purpose::Bulk),
+            TIMED | ECHO => Some(Purpose::Timed),
+            _ => {
+                association.abort(now, FOREIGN);
+                None
+            }
+        }
     }
 
     fn close(&mut self, now: Instant, id: AssociationId) {

@@ -2,7 +2,7 @@
 
 use super::dccp::Dccp;
 use super::latency::{self, Latencies, Percentiles};
-use super::protocol::{Happening, Protocol, Purpose};
+use super::protocol::{ConnectionEvent, Protocol, Purpose};
 use crate::args::values::Listen;
 use crate::args::{Common, PerfServerArgs};
 use crate::cmd::common;
@@ -155,14 +155,14 @@ impl<P: Protocol> Server<P> {
             let now = driver.now();
             watch.check(live);
             self.endpoint.probe()?;
-            while let Some((id, happening)) = self.endpoint.poll() {
-                if let Happening::Closed(ending) = &happening
+            while let Some((id, event)) = self.endpoint.poll() {
+                if let ConnectionEvent::Closed(ending) = &event
                     && ending.insecure
                     && !self.clients.contains_key(&id)
                 {
                     live.warn_rarely(now, format!("a client was turned away: {}", ending.reason));
                 }
-                let Some(served) = self.take(now, id, happening) else { continue };
+                let Some(served) = self.take(now, id, event) else { continue };
                 live.note(format!(
                     "{} in {} messages in {:.2} s: {}",
                     units::bytes(served.bytes),
@@ -189,24 +189,24 @@ impl<P: Protocol> Server<P> {
     }
 
     /// The account of a client that has gone.
-    fn take(&mut self, now: Instant, id: P::Id, happening: Happening) -> Option<Served> {
-        match happening {
-            Happening::Connected => {
+    fn take(&mut self, now: Instant, id: P::Id, event: ConnectionEvent) -> Option<Served> {
+        match event {
+            ConnectionEvent::Connected => {
                 let security = self.endpoint.state(now, id).and_then(|state| state.security);
                 let one_way = Latencies::new();
                 let client = Client { bytes: 0, messages: 0, first: None, last: now, one_way, security };
                 self.clients.insert(id, client);
                 None
             }
-            Happening::Readable => {
+            ConnectionEvent::Readable => {
                 self.read(now, id);
                 None
             }
-            Happening::Closed(ending) => {
+            ConnectionEvent::Closed(ending) => {
                 self.read(now, id);
                 self.clients.remove(&id).map(|client| client.account(ending.orderly))
             }
-            Happening::Silent(_) | Happening::Other => None,
+            ConnectionEvent::Silent(_) | ConnectionEvent::Other => None,
         }
     }
 

@@ -7,6 +7,7 @@ mod throttle;
 
 use super::encode::Encoder;
 use super::links::{Change, Links};
+use super::perf::FOREIGN;
 use super::security::{SAME_VERSION, Security};
 use super::service::Service;
 use super::watch::{Advice, Carried, Load, Meter, Stream, Watch};
@@ -40,6 +41,8 @@ const OTHER_PATHS: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_secs(1);
 /// So often a sender that finds no receiver says so.
 const NO_ANSWER: Duration = Duration::from_secs(10);
+/// And for the first time after this.
+const FIRST_ANSWER: Duration = Duration::from_secs(3);
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -91,8 +94,8 @@ struct Session {
     past: Option<Past>,
     reliable: bool,
     silent: bool,
-    /// When it was last said that no receiver answers, or that it is gone.
-    asked_at: Instant,
+    /// When it is said next that no receiver answers.
+    say_by: Instant,
     end: Option<(bool, CloseReason)>,
 }
 
@@ -203,7 +206,7 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         past: None,
         reliable,
         silent: false,
-        asked_at: now,
+        say_by: now + FIRST_ANSWER,
         end: None,
     };
     session.live.note(format!("connecting to {}", names.join(", ")));
@@ -243,6 +246,7 @@ impl Session {
                 self.watch.next(),
                 self.rates.next(),
                 self.past.as_ref().map(|_| now),
+                (!self.connected && self.past.is_none()).then_some(self.say_by),
                 alive,
             ]
             .into_iter()
@@ -304,11 +308,14 @@ impl Session {
                 Event::PathRemoved(_, route) => self.live.note(format!("{} has left", name(route))),
                 Event::Lost(reason) => {
                     self.connected = false;
+                    self.say_by = now + NO_ANSWER;
                     self.up = 0;
                     let why = match (Farewell::of(&reason), &reason) {
                         (Some(farewell), _) => farewell.to_string(),
                         // What a receiver that was started anew says of packets it knows nothing of.
-                        (None, CloseReason::AbortedByPeer(_)) => "the receiver was started anew".into(),
+                        (None, CloseReason::AbortedByPeer(cause)) if !cause.contains(FOREIGN) => {
+                            "the receiver was started anew".into()
+                        }
                         (None, reason) => reason.to_string(),
                     };
                     self.live.warn(format!("{why}; reconnecting"));
@@ -333,6 +340,10 @@ impl Session {
         self.watch.check(&self.live);
         self.rates.check(&self.live);
         self.tell_figures(now);
+        if !self.connected && now >= self.say_by && self.past.is_none() {
+            self.say_by = now + NO_ANSWER;
+            self.live.note("no receiver answers yet; going on trying (is `braidcast receive` running there, and does UDP reach it?)");
+        }
         if !self.live.due(now) {
             return;
         }
@@ -344,10 +355,6 @@ impl Session {
         }
         self.silent = silent;
         if !self.connected {
-            if now.since(self.asked_at) >= NO_ANSWER && self.past.is_none() {
-                self.asked_at = now;
-                self.live.note("no receiver answers yet; going on trying (is `braidcast receive` running there, and does UDP reach it?)");
-            }
             return;
         }
         let report = self.sender.report(now);

@@ -21,15 +21,14 @@ use crate::out::units;
 use crate::process;
 use braidcast_core::{Instant, Machine, Route, SocketId};
 use braidcast_dccp::{Options, ReorderOptions, Wanted};
-use braidcast_driver::{Bind, BindError, Carrier, Driver, Wake};
+use braidcast_driver::{Bind, Carrier, Driver, SocketPool, Wake};
 use braidcast_session::Redundancy;
-use braidcast_session::tunnel::{Class, Farewell, Happening, LinkId, SctpOptions, Settings, Tunnel};
+use braidcast_session::tunnel::{Class, Farewell, LinkId, SctpOptions, Settings, Tunnel, TunnelEvent};
 use clients::Clients;
 use figures::Meter;
 use report::{LinkLine, Sight};
 use serde::Serialize;
-use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 /// How long the other end has to agree to the end.
@@ -62,8 +61,8 @@ struct Work {
     look_at: Instant,
     /// A client's path, or paths.
     links: Option<Links>,
-    /// Sockets of flows that ended, by the address that they are bound to.
-    spare: BTreeMap<IpAddr, Vec<SocketId>>,
+    /// Sockets towards applications.
+    pool: SocketPool,
     /// The reason why there is no connection, if it was said.
     said: Option<Farewell>,
     said_no_socket: bool,
@@ -266,7 +265,7 @@ impl Work {
             clients: None,
             look_at: Instant::ZERO,
             links: None,
-            spare: BTreeMap::new(),
+            pool: SocketPool::default(),
             said: None,
             said_no_socket: false,
             end: None,
@@ -318,8 +317,8 @@ impl Work {
             let now = self.driver.now();
             self.watch.check(&self.live);
             self.probe.as_ref().map_or(Ok(()), Probe::check)?;
-            while let Some(happening) = self.tunnel.poll_event() {
-                self.take(happening);
+            while let Some(event) = self.tunnel.poll_event() {
+                self.take(event);
             }
             match wake {
                 Wake::Interrupt => {
@@ -348,22 +347,22 @@ impl Work {
         watch.tell(now, |stats| meters[usize::from(stats)].take(now, *sight, tunnel, name));
     }
 
-    fn take(&mut self, happening: Happening) {
-        match happening {
-            Happening::Connected(link) => {
+    fn take(&mut self, event: TunnelEvent) {
+        match event {
+            TunnelEvent::Connected(link) => {
                 self.said = None;
                 self.live.note(format!("connected with {}", self.peer(link)));
                 let report = self.tunnel.links().find(|(id, _)| *id == link).and_then(|(_, it)| it.security.clone());
                 self.security.connected(report.as_ref(), &self.live);
             }
-            Happening::TurnedAway(reason) => {
+            TunnelEvent::TurnedAway(reason) => {
                 let now = self.driver.now();
                 let over = self.clients.as_ref().and_then(|list| list.is_over(&reason.to_string()));
                 let why = over.unwrap_or_else(|| reason.to_string());
                 self.live.warn_rarely(now, format!("a client was turned away: {why}"));
             }
-            Happening::Disconnected(link, reason) => self.say_disconnected(link, reason),
-            Happening::WantSocket(link, flow, target) => match self.exit_socket(target) {
+            TunnelEvent::Disconnected(link, reason) => self.say_disconnected(link, reason),
+            TunnelEvent::WantSocket(link, flow, target) => match self.pool.take(&mut self.driver, target) {
                 Ok(socket) => {
                     self.watch.leave_out(socket);
                     self.tunnel.give_socket(link, flow, socket);
@@ -379,32 +378,29 @@ impl Work {
                     }
                 }
             },
-            Happening::FreeSocket(socket) => {
-                if let Some(local) = self.driver.socket(socket) {
-                    self.spare.entry(local.local_addr().ip()).or_default().push(socket);
-                }
-            }
-            Happening::TooLong(len, limit) => self.live.warn(format!(
-                "a datagram of {len} bytes was dropped, and all others above {limit} will be: DCCP does not fragment (SCTP does). \
+            TunnelEvent::FreeSocket(socket) => self.pool.give_back(&self.driver, socket),
+            TunnelEvent::TooLong(len, limit) => self.live.warn(format!(
+                "a datagram of {len} bytes was discarded, as all above {limit} bytes will be: DCCP does not fragment (SCTP does). \
                  Make the application's packets smaller (ffmpeg: rtp://…?pkt_size={limit})"
             )),
-            Happening::NoForward(port) => self.live.warn(format!(
-                "the other end carries more ports than there is --forward for here: what comes for the {}. is dropped",
+            TunnelEvent::NoForward(port) => self.live.warn(format!(
+                "the other end has more --listen ports than this end has --forward: datagrams for the {}. are discarded",
                 usize::from(port) + 1
             )),
-            Happening::TooFar(link, way, lifetime) => self.live.warn(format!(
-                "the way to {} takes {}, and datagrams are of no use after {}: nearly all of them are discarded. \
-                 Give them longer: --lifetime, or --listen PORT/TIME",
+            TunnelEvent::TooFar(link, delay, lifetime) => self.live.warn(format!(
+                "the one-way delay to {} is {}, and datagrams are late after {}: nearly all of them are discarded. \
+                 Allow more time: --lifetime, or --listen PORT/TIME",
                 self.peer(link),
-                units::time(way),
+                units::time(delay),
                 units::time(lifetime)
             )),
-            Happening::Path(_, route, true) => self.live.note(format!("{} is up", self.path(route))),
-            Happening::Path(_, route, false) => {
+            TunnelEvent::Path(_, route, true) => self.live.note(format!("{} is up", self.path(route))),
+            TunnelEvent::Path(_, route, false) => {
                 self.live.warn(format!("{} does not answer; going on without it", self.path(route)));
             }
-            Happening::BelowMinimum(_, true) => self.live.warn("the network allows less than --min-rate now"),
-            Happening::BelowMinimum(_, false) => self.live.note("--min-rate is allowed again"),
+            TunnelEvent::BelowMinimum(_, true) => self.live.warn("the network allows less than --min-rate now"),
+            TunnelEvent::BelowMinimum(_, false) => self.live.note("--min-rate is allowed again"),
+            _ => {}
         }
     }
 
@@ -429,20 +425,6 @@ impl Work {
             (Some(_), None) => self.live.warn(format!("no connection with {peer}: {reason}{hint}; trying again")),
         }
         self.said = Some(reason);
-    }
-
-    /// A socket for one flow towards `target`, so that its answers can be told from others'.
-    fn exit_socket(&mut self, target: SocketAddr) -> Result<SocketId, BindError> {
-        let local: IpAddr = match target.ip() {
-            IpAddr::V4(ip) if ip.is_loopback() => Ipv4Addr::LOCALHOST.into(),
-            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            IpAddr::V6(ip) if ip.is_loopback() => Ipv6Addr::LOCALHOST.into(),
-            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        if let Some(socket) = self.spare.get_mut(&local).and_then(Vec::pop) {
-            return Ok(socket);
-        }
-        self.driver.bind(&Bind::to_addr(SocketAddr::new(local, 0)))
     }
 
     fn refresh_links(&mut self) -> Outcome {

@@ -1,4 +1,4 @@
-use crate::host::roll::FrameId;
+use crate::host::frame_log::FrameId;
 use braidcast_core::Instant;
 use braidcast_sim::traffic::{Emission, Kind};
 
@@ -27,7 +27,7 @@ impl Header {
         Self { sequence, sent: start + at, kind, flow, frame }
     }
 
-    /// The frame on a [`Roll`](crate::host::Roll) that it belongs to.
+    /// The frame on a [`FrameLog`](crate::host::FrameLog) that it belongs to.
     pub(super) const fn frame_id(&self) -> FrameId {
         (self.sent, self.flow, self.kind)
     }

@@ -1,6 +1,6 @@
 use super::message::Header;
 use super::{Part, SctpHost};
-use crate::host::roll::Roll;
+use crate::host::frame_log::FrameLog;
 use crate::host::window::Window;
 use crate::scenario::FlowSpec;
 use braidcast_core::{Instant, PathId, Rng, Route};
@@ -57,7 +57,7 @@ pub struct SctpReceiver {
     /// What it took.
     pub delivered: Delivered,
     /// The frames of all that came, if the scenario asks for a log.
-    pub roll: Option<Roll>,
+    pub frame_log: Option<FrameLog>,
     /// The paths when the window opened.
     pub opened: Vec<PathReport>,
     /// The paths when the window closed.
@@ -70,7 +70,7 @@ impl SctpReceiver {
     /// A host that counts the flow's messages for `duration`.
     pub fn host(flow: &FlowSpec, duration: Duration, rng: &Rng) -> SctpHost<Self> {
         let mut part = Self { keep_log: flow.traffic.log, ..Self::default() };
-        part.roll = flow.traffic.log.then(|| Roll::new(flow.traffic.deadline));
+        part.frame_log = flow.traffic.log.then(|| FrameLog::new(flow.traffic.deadline));
         part.delivered.seconds = duration.as_secs_f64();
         part.delivered.meter = FlowMeter::default().with_deadline(flow.traffic.deadline);
         SctpHost::new(flow, duration, rng.stream("endpoint"), part)
@@ -120,8 +120,8 @@ impl Part for SctpReceiver {
         }
         while let Some(received) = association.recv(now, &mut self.buf) {
             window.begin(now);
-            if let (Some(roll), Some(header)) = (&mut self.roll, Header::get(&self.buf)) {
-                roll.note(now, header.frame_id());
+            if let (Some(frame_log), Some(header)) = (&mut self.frame_log, Header::get(&self.buf)) {
+                frame_log.note(now, header.frame_id());
             }
             if window.counts(now) {
                 self.count(now, received);

@@ -1,7 +1,7 @@
 use super::message::Header;
 use super::{Part, SctpHost};
+use crate::host::frame_log::FrameLog;
 use crate::host::rank::priority;
-use crate::host::roll::Roll;
 use crate::host::samples::Samples;
 use crate::host::window::Window;
 use crate::scenario::{FlowSpec, Traffic};
@@ -60,7 +60,7 @@ pub struct SctpSender {
     /// Messages that it refused for good: longer than it takes, or while the queue that the scenario chose was full.
     pub refused: u64,
     /// The frames of its application, if the scenario asks for a log.
-    pub roll: Option<Roll>,
+    pub frame_log: Option<FrameLog>,
     /// When the window opened.
     pub opened: Option<Snapshot>,
     /// When the window closed.
@@ -96,7 +96,7 @@ impl SctpSender {
             next_edge: None,
             sent: 0,
             refused: 0,
-            roll: flow.traffic.log.then(|| Roll::new(flow.traffic.deadline)),
+            frame_log: flow.traffic.log.then(|| FrameLog::new(flow.traffic.deadline)),
             opened: None,
             closed: None,
             samples: Samples::new(flow.traffic.sample),
@@ -170,8 +170,8 @@ impl SctpSender {
             Err(SendError::QueueFull { .. }) if matches!(self.supply, Supply::Bulk) => return false,
             Err(_) => self.refused += 1,
         }
-        if let Some(roll) = &mut self.roll {
-            roll.note(now, header.frame_id());
+        if let Some(frame_log) = &mut self.frame_log {
+            frame_log.note(now, header.frame_id());
         }
         true
     }
@@ -205,7 +205,7 @@ impl SctpSender {
     }
 }
 
-/// Stream and rank of a kind of data where streams follow kinds: I frames, sound and what has no kind first, then P and pictures
+/// Stream and rank of a kind of data where streams follow kinds: I frames, audio and what has no kind first, then P and video
 /// without types, then B.
 const fn rank(kind: Kind) -> u16 {
     match kind {

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 
 /// Listens to what arrives, each stream through a jitter buffer of its own.
 #[derive(Debug)]
-pub struct Ears {
+pub struct JitterBuffers {
     playout: Playout,
     streams: BTreeMap<(u16, Kind), JitterBuffer>,
 }
 
-impl Ears {
+impl JitterBuffers {
     /// Nothing heard yet.
     pub const fn new(playout: Playout) -> Self {
         Self { playout, streams: BTreeMap::new() }
     }
 
     /// A payload arrives. What only marks a silence is not heard.
-    pub(super) fn hear(&mut self, now: Instant, payload: &[u8]) {
+    pub(super) fn arrive(&mut self, now: Instant, payload: &[u8]) {
         let Some(Stamp { flow, kind, sequence, sent }) = Stamp::read(payload).filter(|it| it.kind != Kind::Silence)
         else {
             return;

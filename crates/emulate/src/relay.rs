@@ -1,4 +1,4 @@
-use super::report::{DirectionReport, EmulatorReport};
+use crate::report::{DirectionReport, EmulatorReport};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
 use braidcast_sim::link::{Link, LinkModel, Offer, Outcome};
 use std::collections::{BTreeMap, VecDeque};
@@ -21,11 +21,11 @@ const MAX_BATCH: usize = 60_000;
 
 /// A client, by the order in which they came. Never used twice, so that packets of a forgotten client reach nobody.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct ClientId(u64);
+pub(crate) struct ClientId(u64);
 
 /// What the relay wants done about sockets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Request {
+pub(crate) enum Request {
     /// A socket for this client, to be told to [`Relay::opened`].
     Open(ClientId),
     /// This socket is not needed any more.
@@ -73,7 +73,7 @@ impl Direction {
 
 /// The NAT and the two links as a machine without I/O; who drives it opens the sockets that it asks for by events.
 #[derive(Debug)]
-pub(super) struct Relay {
+pub(crate) struct Relay {
     listen: SocketId,
     forward: SocketAddr,
     /// Towards `forward`, and back.
@@ -91,7 +91,7 @@ pub(super) struct Relay {
 }
 
 impl Relay {
-    pub(super) fn new(listen: SocketId, forward: SocketAddr, models: [LinkModel; 2], rng: &Rng) -> Self {
+    pub(crate) fn new(listen: SocketId, forward: SocketAddr, models: [LinkModel; 2], rng: &Rng) -> Self {
         let [to_forward, to_clients] = models;
         let direction = |model, name| Direction {
             // A link's streams depend on its generator's seed alone, so each link needs a seed of its own.
@@ -117,7 +117,7 @@ impl Relay {
     }
 
     /// The answer to [`Request::Open`]; `None`: there is no socket to be had, and the client is forgotten.
-    pub(super) fn opened(&mut self, client: ClientId, socket: Option<SocketId>) {
+    pub(crate) fn opened(&mut self, client: ClientId, socket: Option<SocketId>) {
         match (self.clients.get_mut(&client), socket) {
             (Some(entry), Some(socket)) => {
                 entry.socket = Some(socket);
@@ -128,7 +128,7 @@ impl Relay {
         }
     }
 
-    pub(super) fn report(&self, now: Instant, listen: SocketAddr) -> EmulatorReport {
+    pub(crate) fn report(&self, now: Instant, listen: SocketAddr) -> EmulatorReport {
         EmulatorReport {
             seconds: now.as_secs_f64(),
             listen,

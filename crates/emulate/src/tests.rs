@@ -1,4 +1,4 @@
-use super::relay::{Relay, Request};
+use crate::relay::{Relay, Request};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
 use braidcast_sim::link::LinkModel;
 use std::net::SocketAddr;

@@ -2,7 +2,7 @@ use braidcast_sim::link::LinkStats;
 use serde::Serialize;
 use std::net::SocketAddr;
 
-/// What an [`Emulator`](super::Emulator) has done so far.
+/// What an [`Emulator`](crate::Emulator) has done so far.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct EmulatorReport {
     /// Seconds since it was made.
@@ -63,7 +63,7 @@ pub struct DirectionReport {
 }
 
 impl DirectionReport {
-    pub(super) fn new(stats: &LinkStats, dropped_memory: u64, inside_packets: usize) -> Self {
+    pub(crate) fn new(stats: &LinkStats, dropped_memory: u64, inside_packets: usize) -> Self {
         Self {
             offered_packets: stats.offered,
             offered_bytes: stats.offered_bytes,

@@ -1,10 +1,11 @@
 //! The link emulator between real sockets of the loopback interface.
 
+#[path = "../../driver/tests/common/mod.rs"]
 mod common;
 
 use braidcast_core::{Instant, Rng};
-use braidcast_driver::emulate::{Emulator, EmulatorReport};
 use braidcast_driver::{Bind, Driver, Wake};
+use braidcast_emulate::{Emulator, EmulatorReport};
 use braidcast_sim::link::{LinkModel, Loss};
 use common::{Client, Echo};
 use std::net::SocketAddr;

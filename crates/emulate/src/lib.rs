@@ -8,9 +8,8 @@ mod tests;
 
 pub use report::{DirectionReport, EmulatorReport};
 
-use crate::bind::Bind;
-use crate::driver::{Driver, Wake};
 use braidcast_core::{Instant, Machine, Rng};
+use braidcast_driver::{Bind, Driver, Wake};
 use braidcast_sim::link::LinkModel;
 use relay::{Relay, Request};
 use std::io;

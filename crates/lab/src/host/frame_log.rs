@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 /// A frame: what a source hands over at one time, of one flow and kind.
 pub type FrameId = (Instant, u16, Kind);
 
-/// How many frames a roll has room for; those beyond are not noted.
+/// How many frames a log has room for; those beyond are not noted.
 const MAX_FRAMES: usize = 1 << 20;
 
-/// The packets of each frame, at one end of a flow. Beside each other, the rolls of both ends tell what became of every frame.
+/// The packets of each frame, at one end of a flow. Beside each other, the logs of both ends tell what became of every frame.
 #[derive(Debug)]
-pub struct Roll {
+pub struct FrameLog {
     deadline: Duration,
     frames: BTreeMap<FrameId, Frame>,
 }
@@ -27,7 +27,7 @@ pub struct Frame {
     pub delay: Duration,
 }
 
-impl Roll {
+impl FrameLog {
     pub(super) const fn new(deadline: Duration) -> Self {
         Self { deadline, frames: BTreeMap::new() }
     }

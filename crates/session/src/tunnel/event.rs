@@ -5,9 +5,10 @@ use braidcast_core::{Route, SocketId};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// What the owner must do, or may say.
+/// What a tunnel tells its owner to do, or to show.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Happening {
+#[non_exhaustive]
+pub enum TunnelEvent {
     /// The handshake with an end is done.
     Connected(LinkId),
     /// The connection is over; a client makes another one by itself.
@@ -22,10 +23,10 @@ pub enum Happening {
     TooLong(usize, usize),
     /// The other end has more --listen than we have --forward; said once.
     NoForward(u8),
-    /// The way to this end takes the first time, and the datagrams of a flow live only for the second, so that nearly all of them
-    /// are discarded; said once.
+    /// The one-way delay to this end is longer than the lifetime of a flow's datagrams, which comes second: nearly all of them
+    /// are discarded. Said once.
     TooFar(LinkId, Duration, Duration),
-    /// Less than the least rate of use is allowed, or no longer.
+    /// Congestion control allows less than the lowest useful rate, or no longer.
     BelowMinimum(LinkId, bool),
     /// One of several paths to this end carries data now, or answers no longer.
     Path(LinkId, Route, bool),

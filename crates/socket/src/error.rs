@@ -1,0 +1,42 @@
+use crate::ConnectionId;
+use braidcast_driver::{BindError, LinksError};
+use braidcast_sctp::{ConnectError, JoinError, Misuse, SendError};
+use braidcast_secure::SecretError;
+use std::io;
+
+/// Why a [`Socket`](crate::Socket) did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no such connection, or it is over.
+    #[error("there is no connection {}", .0.0)]
+    NoConnection(ConnectionId),
+    /// Nothing was taken. Of those, [`SendError::BufferFull`] and [`SendError::QueueFull`] pass: wait for
+    /// [`Event::Writable`](crate::Event::Writable).
+    #[error(transparent)]
+    Send(#[from] SendError),
+    /// The connection was not begun.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The path cannot join.
+    #[error(transparent)]
+    Join(#[from] JoinError),
+    /// A local address cannot be used.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The paths cannot be opened.
+    #[error(transparent)]
+    Links(#[from] LinksError),
+    /// The key cannot be used.
+    #[error("the key: {0}")]
+    Key(#[from] SecretError),
+    /// The cryptographic library has no randomness or no memory.
+    #[error("no randomness or no memory for keys")]
+    NoKey,
+    /// Options contradict each other.
+    #[error(transparent)]
+    Options(#[from] Misuse),
+    /// A system call failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}

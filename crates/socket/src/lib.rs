@@ -1,0 +1,60 @@
+//! One socket for messages over several networks at once: SCTP with concurrent multipath transfer over UDP, encrypted, without root.
+//!
+//! A [`Socket`] is like a one-to-many socket of SCTP (RFC 6458 §3): it listens, connects, and carries the messages of all its connections.
+//! It puts together what can be used by itself too: `braidcast_sctp::Endpoint`, the protocol without I/O, `braidcast_driver::Driver`,
+//! the event loop, and the keys of `braidcast_secure`.
+//!
+//! # A message over two paths
+//!
+//! ```
+//! use braidcast_socket::{Event, Path, Protection, SendOptions, Socket};
+//! use std::time::Duration;
+//!
+//! let key = Protection::Key("a passphrase that both ends know".into());
+//! let mut server = Socket::new(&key)?;
+//! let at = [server.bind("127.0.0.1:0".parse()?)?, server.bind("127.0.0.1:0".parse()?)?];
+//! server.listen();
+//! let server = std::thread::spawn(move || -> Result<Vec<u8>, braidcast_socket::Error> {
+//!     let mut message = Vec::new();
+//!     loop {
+//!         match server.poll(None)? {
+//!             Some((connection, Event::Readable)) => { server.recv(connection, &mut message)?; }
+//!             Some((_, Event::Closed(_))) => return Ok(message),
+//!             _ => {}
+//!         }
+//!     }
+//! });
+//!
+//! let mut client = Socket::new(&key)?;
+//! let connection = client.connect(&at.map(Path::to))?;
+//! let mut up = 0;
+//! while let Some((_, event)) = client.poll(Some(Duration::from_secs(10)))? {
+//!     match event {
+//!         Event::PathUp { .. } => up += 1,
+//!         Event::Closed(_) => break,
+//!         _ => {}
+//!     }
+//!     if up == 2 {
+//!         client.send(connection, b"hello over two paths", &SendOptions::default())?;
+//!         client.shutdown(connection)?;
+//!         up = 0;
+//!     }
+//! }
+//! assert_eq!(server.join().unwrap()?, b"hello over two paths");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod event;
+mod path;
+mod protection;
+mod socket;
+
+pub use error::Error;
+pub use event::Event;
+pub use path::{Path, PathReport, PathState};
+pub use protection::Protection;
+pub use socket::{ConnectionId, Received, SendOptions, Socket};
+
+pub use braidcast_driver::Via;
+pub use braidcast_sctp::{CloseReason, Options, SendError};

@@ -1,0 +1,178 @@
+//! Sockets on the loopback interface: both ends in this process, one thread for each.
+
+use braidcast_socket::{CloseReason, ConnectionId, Error, Event, Options, Path, Protection, SendOptions, Socket};
+use std::net::SocketAddr;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+const PATIENCE: Option<Duration> = Some(Duration::from_secs(20));
+
+fn loopback() -> SocketAddr {
+    "127.0.0.1:0".parse().unwrap()
+}
+
+/// A server with two addresses that sends back what comes, until its first client has gone; how many messages there were.
+fn echo(protection: &Protection) -> ([SocketAddr; 2], JoinHandle<usize>) {
+    let mut socket = Socket::new(protection).unwrap();
+    let at = [(); 2].map(|()| socket.bind(loopback()).unwrap());
+    socket.listen();
+    let thread = std::thread::spawn(move || {
+        let (mut message, mut count) = (Vec::new(), 0);
+        while let Some((connection, event)) = socket.poll(PATIENCE).unwrap() {
+            match event {
+                Event::Readable => {
+                    while let Some(received) = socket.recv(connection, &mut message).unwrap() {
+                        let how =
+                            SendOptions { stream: received.stream, ppid: received.ppid, ..SendOptions::default() };
+                        socket.send(connection, &message, &how).unwrap();
+                        count += 1;
+                    }
+                }
+                Event::Closed(_) => break,
+                _ => {}
+            }
+        }
+        count
+    });
+    (at, thread)
+}
+
+/// Polls until `wanted` says so of an event.
+fn wait(socket: &mut Socket, mut wanted: impl FnMut(ConnectionId, &Event) -> bool) {
+    loop {
+        let (connection, event) = socket.poll(PATIENCE).unwrap().expect("nothing happened for long");
+        if wanted(connection, &event) {
+            return;
+        }
+    }
+}
+
+#[test]
+fn messages_go_and_come_over_two_paths() {
+    let key = Protection::Key("correct horse battery staple".into());
+    let (at, server) = echo(&key);
+    let mut socket = Socket::new(&key).unwrap();
+    let connection = socket.connect(&at.map(Path::to)).unwrap();
+    let mut up = 0;
+    wait(&mut socket, |_, event| {
+        up += usize::from(matches!(event, Event::PathUp { .. }));
+        up == 2
+    });
+    let text = vec![7; 10_000];
+    let how = SendOptions { stream: 3, ppid: 42, ..SendOptions::default() };
+    for _ in 0..200 {
+        socket.send(connection, &text, &how).unwrap();
+    }
+    let (mut message, mut answers) = (Vec::new(), 0);
+    while answers < 200 {
+        wait(&mut socket, |_, event| *event == Event::Readable);
+        while let Some(received) = socket.recv(connection, &mut message).unwrap() {
+            assert_eq!((received.stream, received.ppid, &message), (3, 42, &text));
+            answers += 1;
+        }
+    }
+    let paths = socket.paths(connection).unwrap();
+    assert_eq!(paths.len(), 2);
+    assert!(paths.iter().all(|path| path.sent_bytes > 100_000 && path.rtt.is_some()), "{paths:?}");
+    assert!(paths.iter().all(|path| at.contains(&path.remote) && path.name == path.remote.to_string()));
+    assert!(socket.close(Duration::from_secs(20)).unwrap());
+    assert_eq!(server.join().unwrap(), 200);
+    assert!(matches!(socket.send(connection, b"late", &how), Err(Error::NoConnection(_))));
+}
+
+#[test]
+fn who_has_another_key_does_not_get_in() {
+    for other in [Protection::Key("another passphrase of some length".into()), Protection::Anyone, Protection::Plain] {
+        let (at, _) = echo(&Protection::Key("one passphrase of some length".into()));
+        let mut socket = Socket::new(&other).unwrap();
+        socket.connect(&at.map(Path::to)).unwrap();
+        let mut why = None;
+        wait(&mut socket, |_, event| {
+            assert_ne!(*event, Event::Connected);
+            if let Event::Closed(reason) = event {
+                why = Some(reason.clone());
+            }
+            why.is_some()
+        });
+        assert!(matches!(why, Some(CloseReason::Insecure(_))), "{other:?}: {why:?}");
+    }
+    assert_eq!(Socket::new(&Protection::Key(" ".into())).unwrap_err().to_string(), "the key: a key cannot be empty");
+}
+
+#[test]
+fn paths_leave_and_join_while_messages_go() {
+    let (at, server) = echo(&Protection::Plain);
+    let mut socket = Socket::new(&Protection::Plain).unwrap();
+    let connection = socket.connect(&[Path::to(at[0])]).unwrap();
+    wait(&mut socket, |_, event| *event == Event::Connected);
+    socket.join(connection, &Path::via(at[1], "127.0.0.1")).unwrap();
+    wait(&mut socket, |_, event| matches!(event, Event::PathUp { name, .. } if name == "127.0.0.1"));
+    assert!(socket.leave(connection, &at[0].to_string()).unwrap());
+    assert!(!socket.leave(connection, "wlan77").unwrap());
+    socket.send(connection, b"over the other", &SendOptions::default()).unwrap();
+    wait(&mut socket, |_, event| *event == Event::Readable);
+    let mut message = Vec::new();
+    assert!(socket.recv(connection, &mut message).unwrap().is_some());
+    assert_eq!(message, b"over the other");
+    let names: Vec<String> = socket.paths(connection).unwrap().into_iter().map(|path| path.name).collect();
+    assert_eq!(names, ["127.0.0.1"]);
+    assert!(socket.close(Duration::from_secs(20)).unwrap());
+    assert_eq!(server.join().unwrap(), 1);
+}
+
+#[test]
+fn what_is_too_late_is_discarded_and_said() {
+    let (at, _server) = echo(&Protection::Plain);
+    let mut socket = Socket::new(&Protection::Plain).unwrap();
+    let connection = socket.connect(&[Path::to(at[0])]).unwrap();
+    wait(&mut socket, |_, event| *event == Event::Connected);
+    let how = SendOptions { deadline: Some(Duration::ZERO), context: 17, ..SendOptions::default() };
+    socket.send(connection, b"too late", &how).unwrap();
+    wait(&mut socket, |_, event| *event == Event::Discarded { context: 17 });
+}
+
+#[test]
+fn without_waiting_poll_does_what_there_is_and_returns() {
+    let (at, server) = echo(&Protection::Plain);
+    let mut socket = Socket::new(&Protection::Plain).unwrap();
+    assert_eq!(socket.poll(Some(Duration::ZERO)).unwrap(), None);
+    assert_eq!(socket.poll(Some(Duration::from_millis(5))).unwrap(), None);
+    let connection = socket.connect(&[Path::to(at[0])]).unwrap();
+    // Only its file descriptor is waited for, as by a program with an event loop of its own.
+    let mut poll = mio::Poll::new().unwrap();
+    let fd = std::os::fd::AsRawFd::as_raw_fd(&socket);
+    poll.registry().register(&mut mio::unix::SourceFd(&fd), mio::Token(0), mio::Interest::READABLE).unwrap();
+    let (mut answers, mut message, mut ready) = (0, Vec::new(), mio::Events::with_capacity(4));
+    while answers < 100 {
+        while let Some((_, event)) = socket.poll(Some(Duration::ZERO)).unwrap() {
+            match event {
+                Event::Connected => socket.send(connection, b"ping", &SendOptions::default()).unwrap(),
+                Event::Readable => {
+                    while socket.recv(connection, &mut message).unwrap().is_some() {
+                        answers += 1;
+                        socket.send(connection, b"ping", &SendOptions::default()).unwrap();
+                    }
+                }
+                _ => {}
+            }
+        }
+        poll.poll(&mut ready, PATIENCE).unwrap();
+        assert!(!ready.is_empty(), "the file descriptor was never readable after {answers} answers");
+    }
+    assert!(socket.close(Duration::from_secs(20)).unwrap());
+    assert!(server.join().unwrap() > 100);
+}
+
+#[test]
+fn wrong_uses_are_refused_in_words() {
+    let mut socket = Socket::new(&Protection::Plain).unwrap();
+    let nobody = ConnectionId(5);
+    assert_eq!(socket.shutdown(nobody).unwrap_err().to_string(), "there is no connection 5");
+    assert!(socket.connect(&[]).unwrap_err().to_string().contains("no route"));
+    let missing = socket.connect(&[Path::via(loopback(), "nothere0")]).unwrap_err().to_string();
+    assert!(missing.starts_with("there is no nothere0; this machine has"), "{missing}");
+    let taken = socket.bind(loopback()).unwrap();
+    assert!(socket.bind(taken).unwrap_err().to_string().contains("in use"));
+    let odd = Options { local_port: 0, ..Options::live() };
+    assert!(matches!(Socket::with_options(odd), Err(Error::Options(_))));
+}
