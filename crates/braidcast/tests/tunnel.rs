@@ -231,8 +231,8 @@ fn what_is_too_long_is_counted_and_said_once() {
     asking.hears(&most, &most);
     let (ran, document) = interrupted(client);
     assert_eq!(document["ends"][0]["dropped"]["too_long"], 2, "{document}");
-    assert_eq!(ran.stderr.matches("1389 bytes was dropped, and all others above 1388").count(), 1, "{}", ran.stderr);
-    assert_eq!(ran.stderr.matches("was dropped").count(), 1, "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches("1389 bytes was discarded, as all above 1388").count(), 1, "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches("was discarded").count(), 1, "{}", ran.stderr);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn more_listen_than_forward_is_said_at_the_other_end() {
     let client = client(dir.path(), &format!("--to 127.0.0.1:{at} --listen {one},{two}"));
     Asking::at(one).hears("hello", "there hello");
     Asking::at(two).0.send(b"nobody").unwrap();
-    let server = server.wait_for("what comes for the 2. is dropped");
+    let server = server.wait_for("datagrams for the 2. are discarded");
     interrupted(client);
     assert_eq!(interrupted(server).1["ends"][0]["dropped"]["no_forward"], 1);
 }
