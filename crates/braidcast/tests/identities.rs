@@ -67,9 +67,7 @@ fn secrets_are_logged_only_where_that_is_asked_for_and_said() {
     let receiver = Running::start(dir.path(), &format!("receive {port} out.bin")).wait_for("listening");
     let log = dir.path().join("keys.log");
     let send = Test::new(&format!("send in.bin --to 127.0.0.1:{port}")).file("in.bin", [7; 5000]);
-    send.env("SSLKEYLOGFILE", log.to_str().unwrap())
-        .run()
-        .says(0, &["warning: SSLKEYLOGFILE", "can read everything"]);
+    send.env("SSLKEYLOGFILE", log.to_str().unwrap()).run().says(0, &["warning: SSLKEYLOGFILE", "can read everything"]);
     receiver.finish().says(0, &[]);
     // NSS key log format: a label, the client's random number, a secret.
     let text = std::fs::read_to_string(log).unwrap();

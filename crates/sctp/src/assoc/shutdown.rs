@@ -114,7 +114,10 @@ impl Open {
             gaps: crate::wire::Entries::EMPTY,
             duplicates: crate::wire::Entries::EMPTY,
         };
-        self.handle_sack(now, index, &ack, crate::wire::Entries::EMPTY);
+        // RFC 9260 §12.4 asks for an end by a SACK chunk only, and the crate sctp-proto names one TSN too many here.
+        if !self.names_unsent(&ack, crate::wire::Entries::EMPTY) {
+            self.handle_sack(now, index, &ack, crate::wire::Entries::EMPTY);
+        }
         self.advance_shutdown(now);
         match self.state {
             State::Established | State::ShutdownPending => {
