@@ -63,8 +63,9 @@ fn what_a_fading_link_holds_of_a_reference_frame_goes_over_the_good_one_too() {
     assert!(all - with < (all - without) * 3 / 4, "{with} of {all} on time, {without} without");
 }
 
-/// Of 400 such sets the worst is 6 points below its best link: two far links that lose 5 %.
-const MOST_LOST: f64 = 8.0;
+/// Of some thousand such sets three were 8 to 9 points below their best link, all of two far links of which one or both lose packets. The
+/// faults that this is to find cost 40 to 70.
+const MOST_LOST: f64 = 15.0;
 
 fn links() -> impl Strategy<Value = Vec<(u64, u64, f64)>> {
     let loss = prop_oneof![Just(0.0), 0.01..0.05];

@@ -57,7 +57,7 @@ impl Beside {
 
     pub(super) fn on_acked(&mut self, path: &Conditions<'_>, acked: &Acked) {
         if let Step::Compete { .. } = self.step {
-            // Whatever a queue elsewhere limits: this one is full of what others send.
+            // The transport may let no window grow while a queue stands. This queue is that of others.
             self.cubic.on_acked(path, &Acked { may_grow: acked.bytes > 0, ..*acked });
         }
     }

@@ -161,6 +161,11 @@ impl Live {
         (bytes as usize).max(4 * path.mtu)
     }
 
+    /// Bytes that leave the path half empty, so that its queue drains.
+    fn low(&self, path: &Conditions<'_>) -> usize {
+        (self.fill(path, Duration::ZERO) / 2).max(4 * path.mtu)
+    }
+
     /// How long the queue may be at the moment.
     fn allowed(&self) -> Duration {
         self.target.mul_f64(self.share)
@@ -169,7 +174,7 @@ impl Live {
     fn on_round(&mut self, path: &Conditions<'_>, was_full: bool, used: bool) {
         self.share = if path.loss_rate > LOSSY { (self.share / 2.0).max(0.1) } else { (self.share + 0.05).min(1.0) };
         let now = path.now;
-        let low = (self.fill(path, Duration::ZERO) / 2).max(4 * path.mtu);
+        let low = self.low(path);
         self.emptying = match self.emptying {
             Some(rounds) if rounds >= EMPTYING_ROUNDS => {
                 self.empty_at = now;
@@ -249,7 +254,7 @@ impl Controller for Live {
         match &mut self.phase {
             Phase::Start { .. } => self.window += if acked.was_full { acked.bytes } else { 0 },
             Phase::Alone if self.emptying.is_some() => {
-                self.window = (self.fill(path, Duration::ZERO) / 2).max(4 * path.mtu);
+                self.window = self.low(path);
             }
             Phase::Alone => {
                 let queue = if path.queueing > self.target { self.allowed() / 2 } else { self.allowed() };
