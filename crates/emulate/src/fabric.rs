@@ -206,7 +206,8 @@ mod tests {
             fabric.add_link(LinkModel::wire(8_000, Duration::from_millis(10)), Rng::from_seed(i));
         }
         for (own, entrance) in [(0, 0), (1, 2)] {
-            let path = MeshPath { entrance: route(entrance), exit: route(entrance + 1), links: vec![own, 2], headers: 28 };
+            let path =
+                MeshPath { entrance: route(entrance), exit: route(entrance + 1), links: vec![own, 2], headers: 28 };
             fabric.add_path(path);
         }
         fabric

@@ -135,8 +135,11 @@ fn carry(
             before = directions.iter().map(|(_, there, back)| [mesh.stats(*there), mesh.stats(*back)]).collect();
         }
     }
-    let done = |((name, there, back), before): (Directions, _)| {
-        LinkDone { name, there: mesh.stats(there), back: mesh.stats(back), before }
+    let done = |((name, there, back), before): (Directions, _)| LinkDone {
+        name,
+        there: mesh.stats(there),
+        back: mesh.stats(back),
+        before,
     };
     Ok(directions.into_iter().zip(before).map(done).collect())
 }
