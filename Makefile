@@ -1,5 +1,5 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
-.PHONY: help demo test quick publish-check msrv miri deny reference book dist dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst encode format check clippy unit docs new-cases
+.PHONY: help demo test quick publish-check msrv miri deny reference book dist dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst encode format check clippy unit docs neon new-cases
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -50,13 +50,16 @@ demo:
 # One profile for all tests, `dev` at opt-level 1: fast enough for real-time streams, and every overflow and debug
 # assertion checked. A tool that a test needs must be there: setup has installed it.
 test: export BRAIDCAST_REQUIRE_TOOLS = 1
+test: export BRAIDCAST_PEERS = $(abspath $(or $(CARGO_TARGET_DIR),target))/peers.log
 test:
 	@tools/setup.sh test
 	@$(MAKE) --no-print-directory lint
 	$(call step,building the tests)
 	cargo test --locked --workspace --no-run --quiet
-	@tools/beside.sh '$(MAKE) --no-print-directory docs fuzz-smoke' '$(MAKE) --no-print-directory unit'
+	@rm -f "$(BRAIDCAST_PEERS)"
+	@tools/beside.sh '$(MAKE) --no-print-directory docs neon fuzz-smoke' '$(MAKE) --no-print-directory unit'
 	@$(MAKE) --no-print-directory new-cases
+	@tools/peers.sh "$(BRAIDCAST_PEERS)"
 	$(call step,all passed)
 
 # The protocols over the simulator; parsers, codes, queues; what the command line takes, refuses and prints.
@@ -186,6 +189,11 @@ lab-check:
 
 lab-check-update:
 	cargo run --locked --release --quiet --package braidcast -- lab check --update
+
+# NEON, where a cross linker and an emulator are installed; else a line says what lacks.
+neon:
+	$(call step,kernels for 64-bit ARM)
+	@tools/neon.sh
 
 fuzz-smoke:
 	$(call step,fuzz: $(FUZZ_SMOKE) s for each target)
