@@ -1,5 +1,6 @@
 use crate::load::Load;
 use crate::{Discard, Limits, Outlook, Priority, Refused, SendQueue, Tag, Why};
+use braidcast_core::Instant;
 use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -10,6 +11,10 @@ const REFERENCE: usize = 3;
 const CHAIN: usize = 2;
 /// Of frames that lean on none and begin a group.
 const INTRA: usize = 1;
+/// A group that has not begun so long after its time is not waited for.
+const OVERDUE: Duration = Duration::from_millis(50);
+/// Its first frame needs all the path has if it takes so much of its time.
+const TIGHT: f64 = 0.6;
 /// Longest time that sending is reckoned to take.
 const LONGEST: f64 = 60.0;
 
@@ -59,6 +64,7 @@ pub(crate) struct ByWorth<M> {
     /// The place of what goes next, as chosen when something last came or went.
     next: Option<usize>,
     load: Load,
+    groups: Groups,
     limits: Limits,
 }
 
@@ -68,6 +74,40 @@ struct Entry<M> {
     /// What it leans on is lost.
     hopeless: bool,
     message: M,
+}
+
+/// When groups begin, which encoders do at even distances as a rule, and with what.
+#[derive(Clone, Copy, Debug, Default)]
+struct Groups {
+    /// The first frame of the last one.
+    last: Option<First>,
+    /// From the one before it.
+    length: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct First {
+    at: Instant,
+    bytes: usize,
+    /// It had to be there within this time.
+    lifetime: Option<Duration>,
+}
+
+impl Groups {
+    fn on_begin(&mut self, at: Instant, tag: &Tag) {
+        self.length = self.last.map(|last| at.since(last.at));
+        self.last = Some(First { at, bytes: tag.len, lifetime: tag.expiry.map(|expiry| expiry.since(at)) });
+    }
+
+    /// Whether what is sent now would still be on its way when the next group is to begin, whose first frame needs all the path has to be
+    /// in time. A group that does not come is not waited for.
+    fn needs_room(&self, outlook: &Outlook) -> bool {
+        let (Some(last), Some(length), Some(rate)) = (self.last, self.length, outlook.rate) else { return false };
+        let next = last.at + length;
+        let takes = ByWorth::<()>::time_for(last.bytes, rate);
+        let tight = |lifetime: Duration| takes > lifetime.saturating_sub(outlook.one_way_delay).mul_f64(TIGHT);
+        outlook.now + outlook.one_way_delay > next && outlook.now < next + OVERDUE && last.lifetime.is_some_and(tight)
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -115,6 +155,7 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
             broken: Broken::default(),
             next: None,
             load: Load::new(),
+            groups: Groups::default(),
             limits: Limits { messages: limits.messages.max(1), ..limits },
         }
     }
@@ -196,7 +237,8 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
     fn drop_late(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) {
         let mut place = 0;
         while let Some(entry) = self.waiting.get(place) {
-            let of_use = !(entry.hopeless && self.load.is_excessive());
+            let in_the_way = !matches!(entry.tag.priority.index(), 0 | INTRA) && self.groups.needs_room(outlook);
+            let of_use = !(entry.hopeless && self.load.is_excessive() || in_the_way);
             if of_use && Self::in_time(&entry.tag, 0, kept_at(entry.tag.priority.index()), outlook) {
                 place += 1;
             } else {
@@ -213,6 +255,9 @@ impl<M: fmt::Debug + Send> SendQueue<M> for ByWorth<M> {
         }
         let level = tag.priority.index();
         self.load.on_push(outlook.now, if level <= CHAIN { tag.len } else { 0 }, outlook.rate);
+        if level == INTRA {
+            self.groups.on_begin(outlook.now, &tag);
+        }
         let hopeless = self.broken.next(level);
         self.waiting.push_back(Entry { tag, hopeless, message });
         self.bytes += tag.len;
@@ -273,6 +318,7 @@ mod tests {
     use crate::testing::{Bench, Message, audio};
     use crate::{Limits, Method, Priority, Tag};
     use braidcast_core::Instant;
+    use core::time::Duration;
 
     /// 1000 bytes of a frame: I 1, P 2, a B that others lean on 3, other B 4.
     fn frame(number: u32, priority: u8, expiry: u64) -> Message {
@@ -373,5 +419,29 @@ mod tests {
         };
         assert_eq!(said(40_000.0), ["200"]);
         assert_eq!(said(20_000.0), ["200 expired"]);
+    }
+
+    /// A group in each second, of one I frame of `intra` bytes and P frames, over a path that delivers 100 KB in a second: whether a P frame
+    /// goes that comes 20 ms before the third group, and one 200 ms before.
+    fn ends_of_groups(intra: usize) -> [bool; 2] {
+        [20, 200].map(|before| {
+            let mut bench = bench(10);
+            bench.outlook.one_way_delay = Duration::from_millis(50);
+            for (number, at) in [(0, 0), (1, 1000)] {
+                bench.outlook.now = Instant::from_millis(at);
+                let (number, tag) = frame(number, 1, at + 500);
+                bench.push([(number, Tag { len: intra, ..tag })]);
+                bench.pop();
+            }
+            bench.outlook.now = Instant::from_millis(2000 - before);
+            bench.push([frame(9, 2, 2500 - before)]);
+            bench.pop() == ["9"]
+        })
+    }
+
+    #[test]
+    fn a_group_ends_early_where_the_next_one_needs_all_the_path_has() {
+        assert_eq!(ends_of_groups(40_000), [false, true], "0.4 s of the path for the I frame, which has 0.45");
+        assert_eq!(ends_of_groups(20_000), [true, true]);
     }
 }
