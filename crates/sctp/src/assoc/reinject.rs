@@ -44,17 +44,19 @@ impl Open {
                 continue;
             };
             let Some(pace) = self.paths[from].rate_now(now) else { continue };
+            let (answered, slack) = (self.paths[from].answered(), QUEUE.max(4 * self.paths[from].rtt().rttvar()));
             let there = now + one_way_delay(&self.paths[to], self.ledger.in_flight_over(to));
             let mut through = 0;
             let late = |chunk: &Chunk, priority, expiry| {
                 // All that is out takes so long until it is acknowledged, the way back of which is no matter.
                 through += chunk.len();
-                let here =
-                    now + Duration::from_secs_f64((through as f64 / pace).min(LONGEST)).saturating_sub(shortest / 2);
-                waits.is_none_or(|waits| priority < waits)
-                    && here + MARGIN > expiry
-                    && there < expiry
-                    && there + MARGIN < here
+                let takes = Duration::from_secs_f64((through as f64 / pace).min(LONGEST));
+                let here = now + takes.saturating_sub(shortest / 2);
+                // A path that delivers would have answered for it by now: it is lost, whenever that will be known.
+                let overdue = answered.max(chunk.sent() + shortest) + takes + slack < now;
+                let comes_late = here + MARGIN > expiry && there + MARGIN < here;
+                let goes_first = |waits| priority < waits || overdue && priority == waits;
+                waits.is_none_or(goes_first) && (comes_late || overdue) && there < expiry
             };
             let credit = (self.reinjection.credit + rate * elapsed).min(BURST * size as f64);
             let copied = self.ledger.copy_late(&self.queue, from, credit, late);

@@ -326,6 +326,11 @@ impl Path {
         Some(self.recent.add(now, 0)?.clamp(usual / LEAST_SHARE, usual))
     }
 
+    /// When it last answered.
+    pub(crate) const fn answered(&self) -> Instant {
+        self.answered
+    }
+
     /// What policies may know about it; `ready`: it has room.
     pub(crate) fn view(&self, in_flight: usize, active: bool, ready: bool) -> PathView {
         let srtt = self.rtt.srtt();
