@@ -44,7 +44,9 @@ impl Open {
                 continue;
             };
             let Some(pace) = self.paths[from].rate_now(now) else { continue };
-            let (answered, slack) = (self.paths[from].answered(), QUEUE.max(4 * self.paths[from].rtt().rttvar()));
+            let path = &self.paths[from];
+            let (answered, acked) = (path.answered(), path.acked_order());
+            let (srtt, slack) = (path.rtt().srtt().unwrap_or_default(), QUEUE.max(4 * path.rtt().rttvar()));
             let there = now + one_way_delay(&self.paths[to], self.ledger.in_flight_over(to));
             let mut through = 0;
             let late = |chunk: &Chunk, priority, expiry| {
@@ -52,11 +54,13 @@ impl Open {
                 through += chunk.len();
                 let takes = Duration::from_secs_f64((through as f64 / pace).min(LONGEST));
                 let here = now + takes.saturating_sub(shortest / 2);
-                // A path that delivers would have answered for it by now: it is lost, whenever that will be known.
-                let overdue = answered.max(chunk.sent() + shortest) + takes + slack < now;
                 let comes_late = here + MARGIN > expiry && there + MARGIN < here;
-                let goes_first = |waits| priority < waits || overdue && priority == waits;
-                waits.is_none_or(goes_first) && (comes_late || overdue) && there < expiry
+                // It is lost if the path answered for what was sent after it, or has had the time to answer. Loss detection is surer of that
+                // later, which may be too late.
+                let overtaken = chunk.place().is_some_and(|(_, order)| order < acked) && there + srtt / 2 > expiry;
+                let lost = overtaken || answered.max(chunk.sent() + shortest) + takes + slack < now;
+                let goes_first = |waits| priority < waits || lost && priority == waits;
+                waits.is_none_or(goes_first) && (comes_late || lost) && there < expiry
             };
             let credit = (self.reinjection.credit + rate * elapsed).min(BURST * size as f64);
             let copied = self.ledger.copy_late(&self.queue, from, credit, late);

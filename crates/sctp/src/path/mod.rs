@@ -326,6 +326,11 @@ impl Path {
         Some(self.recent.add(now, 0)?.clamp(usual / LEAST_SHARE, usual))
     }
 
+    /// The latest place in the order of what was sent over it that was acknowledged.
+    pub(crate) const fn acked_order(&self) -> Order {
+        self.acked_order
+    }
+
     /// When it last answered.
     pub(crate) const fn answered(&self) -> Instant {
         self.answered
