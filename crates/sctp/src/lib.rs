@@ -66,7 +66,7 @@ pub use api::{
     CongestionOptions, ConnectError, CwndUnit, CwndUpdate, Event, FecLosses, FecWindow, JoinError, LimitOptions,
     LossDetection, MarkResponse, Options, PaperRules, PathOptions, PathReport, PathState, PrVariant, Priority,
     QueueOptions, QueueScope, RedundancyOptions, Reliability, RttSamples, SackOptions, SackPath, SackPolicy,
-    SecurityOptions, SendError, SendOptions, Stats, StreamOrder, TimerOptions, Waits,
+    SecurityOptions, SendError, SendOptions, Stats, StreamOrder, TimerOptions, Waits, ReconfigurationResult, ReconfigureError, StreamChange, StreamRequest,
 };
 pub use assoc::Association;
 pub use braidcast_cc::{Algorithm, Congestion, RtoBounds};
