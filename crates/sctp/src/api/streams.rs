@@ -5,7 +5,7 @@ use core::fmt;
 #[non_exhaustive]
 pub enum StreamRequest {
     /// Number the messages of these outgoing streams from 0 again, once all that was given to [`send`](crate::Association::send) before has gone;
-    /// what is given after that waits until it is done.
+    /// what is given after that waits until it is done. A stream that waits for that already does so once.
     ResetOutgoing(Vec<u16>),
     /// The peer is to do that with streams of its own.
     ResetIncoming(Vec<u16>),

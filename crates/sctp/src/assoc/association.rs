@@ -160,7 +160,7 @@ impl Association {
         self.trace_at(now);
         match &mut self.life {
             Life::Opening(_) => Err(ReconfigureError::NotOpen),
-            Life::Open(open) => open.reconfigure(now, request),
+            Life::Open(open) => open.ask_for_streams(now, request),
         }
     }
 

@@ -74,8 +74,8 @@ use reinject::Reinjection;
 use sack::AckScratch;
 use settled::Settled;
 use state::State;
-use stream_changes::StreamChanges;
 use std::sync::Arc;
+use stream_changes::StreamChanges;
 
 /// What an association has from the first moment on, and takes along when it opens.
 #[derive(Debug)]

@@ -239,7 +239,9 @@ impl Open {
             Chunk::Asconf(asconf) if authenticated => {
                 self.handle_asconf(now, self.paths[arrived].route(), &asconf);
             }
-            Chunk::ReConfig(re_config) if self.stream_changes.is_some() => self.handle_re_config(now, arrived, &re_config),
+            Chunk::ReConfig(re_config) if self.stream_changes.is_some() => {
+                self.handle_re_config(now, arrived, &re_config)
+            }
             Chunk::AsconfAck(ack) if authenticated => self.handle_asconf_ack(now, arrived, &ack),
             // Without RFC 4895 agreed on nobody may change addresses; the other chunks are the endpoint's business or the
             // handshake's, which is over, or carry nothing.

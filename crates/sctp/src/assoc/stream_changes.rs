@@ -90,7 +90,10 @@ impl StreamChanges {
     /// Streams that were asked for and are not there yet.
     fn coming(&self) -> u16 {
         let jobs = self.jobs.iter().chain(self.out.iter().map(|request| &request.job));
-        jobs.fold(0, |sum, job| if let StreamRequest::AddOutgoing(more) = job.request { sum.saturating_add(more) } else { sum })
+        jobs.fold(
+            0,
+            |sum, job| if let StreamRequest::AddOutgoing(more) = job.request { sum.saturating_add(more) } else { sum },
+        )
     }
 
     /// Whether a chunk of `stream` with this TSN has to wait until the stream has begun anew (RFC 6525 §5.2.2 E2): it counts as lost.
@@ -101,7 +104,7 @@ impl StreamChanges {
 
 impl Open {
     /// Asks the peer for a change of streams.
-    pub(super) fn reconfigure(&mut self, now: Instant, request: StreamRequest) -> Result<(), ReconfigureError> {
+    pub(super) fn ask_for_streams(&mut self, now: Instant, request: StreamRequest) -> Result<(), ReconfigureError> {
         if !self.is_established() {
             return Err(ReconfigureError::NotOpen);
         }
@@ -114,9 +117,22 @@ impl Open {
                 check_streams(streams, self.outbound_streams)?;
             }
             StreamRequest::ResetIncoming(streams) => check_streams(streams, self.reassembly.stream_count())?,
-            &StreamRequest::AddOutgoing(more) => check_count(more, self.outbound_streams.saturating_add(changes.coming()))?,
+            &StreamRequest::AddOutgoing(more) => {
+                check_count(more, self.outbound_streams.saturating_add(changes.coming()))?
+            }
             &StreamRequest::AddIncoming(more) => check_count(more, self.reassembly.stream_count())?,
         }
+        let request = match request {
+            StreamRequest::ResetOutgoing(streams) if !streams.is_empty() => {
+                let new: Vec<u16> =
+                    streams.into_iter().filter(|&stream| !self.queue.is_stream_paused(stream)).collect();
+                if new.is_empty() {
+                    return Ok(());
+                }
+                StreamRequest::ResetOutgoing(new)
+            }
+            request => request,
+        };
         if let StreamRequest::ResetOutgoing(streams) = &request {
             self.pause_streams(streams);
         }
@@ -173,7 +189,8 @@ impl Open {
     fn resume_streams(&mut self, streams: &[u16], reset: bool) {
         for stream in named(streams, self.outbound_streams) {
             self.queue.resume(stream, reset);
-            if self.stream_changes.as_ref().is_some_and(|changes| changes.jobs.iter().any(|job| job.renumbers(stream))) {
+            if self.stream_changes.as_ref().is_some_and(|changes| changes.jobs.iter().any(|job| job.renumbers(stream)))
+            {
                 self.queue.pause_stream(stream);
             }
         }
@@ -194,7 +211,8 @@ impl Open {
             {
                 let rest = streams.split_off(StreamChanges::MOST_NAMED);
                 let now = Job { request: job.request.clone(), wanted_by: job.wanted_by };
-                if let StreamRequest::ResetOutgoing(streams) | StreamRequest::ResetIncoming(streams) = &mut job.request {
+                if let StreamRequest::ResetOutgoing(streams) | StreamRequest::ResetIncoming(streams) = &mut job.request
+                {
                     *streams = rest;
                 }
                 now
@@ -231,7 +249,8 @@ impl Open {
 
     /// When the request that is out goes again.
     pub(super) fn stream_request_timeout(&self) -> Option<Instant> {
-        let request = self.stream_changes.as_ref()?.out.as_ref().filter(|request| !request.done && self.state.is_up())?;
+        let request =
+            self.stream_changes.as_ref()?.out.as_ref().filter(|request| !request.done && self.state.is_up())?;
         self.paths.for_control(None).map(|_| request.due)
     }
 
@@ -253,9 +272,12 @@ impl Open {
 
     /// What became of our request `number` (RFC 6525 §5.2.7).
     fn handle_stream_response(&mut self, now: Instant, number: u32, result: ReconfigurationResult) {
-        let rto = self.paths.for_control(None).map_or(self.options.timers.rto.initial, |path| self.paths[path].rtt().rto());
+        let rto =
+            self.paths.for_control(None).map_or(self.options.timers.rto.initial, |path| self.paths[path].rtt().rto());
         let Some(changes) = &mut self.stream_changes else { return };
-        let Some(request) = changes.out.as_mut().filter(|request| request.number == number && !request.done) else { return };
+        let Some(request) = changes.out.as_mut().filter(|request| request.number == number && !request.done) else {
+            return;
+        };
         match result {
             ReconfigurationResult::InProgress => {
                 (request.in_progress, request.timeouts) = (true, 0);

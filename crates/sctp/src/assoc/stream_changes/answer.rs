@@ -128,7 +128,9 @@ impl Open {
                 let (last_tsn, streams) = (self.tracker.unwrap(last_tsn), streams.iter().collect());
                 self.answer_outgoing_reset(now, number, last_tsn, streams)
             }
-            Reconfiguration::IncomingReset { streams, .. } => self.answer_incoming_reset(number, streams.iter().collect())?,
+            Reconfiguration::IncomingReset { streams, .. } => {
+                self.answer_incoming_reset(number, streams.iter().collect())?
+            }
             // We keep TSNs as they are: what has gone wrong is not mended by other numbers.
             Reconfiguration::TsnReset { .. } => {
                 let next_tsns = Some((self.ledger.next_tsn().wire(), self.tracker.cumulative().next().wire()));
@@ -169,7 +171,9 @@ impl Open {
     pub(super) fn finish_deferred(&mut self, now: Instant) {
         let come = self.tracker.cumulative();
         let Some(answers) = self.stream_changes.as_mut().map(|changes| &mut changes.answers) else { return };
-        let Some(Deferred { request, last_tsn, streams }) = answers.deferred.take_if(|it| it.last_tsn <= come) else { return };
+        let Some(Deferred { request, last_tsn, streams }) = answers.deferred.take_if(|it| it.last_tsn <= come) else {
+            return;
+        };
         let answer = chunk(&[response(request, ReconfigurationResult::Performed)]);
         answers.note(request, &answer);
         self.reset_incoming(now, streams, last_tsn);

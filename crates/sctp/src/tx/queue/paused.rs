@@ -9,6 +9,11 @@ impl SendQueue {
         self.paused.entry(stream).or_default();
     }
 
+    /// Whether messages of `stream` wait for it to begin anew.
+    pub(crate) fn is_stream_paused(&self, stream: u16) -> bool {
+        self.paused.contains_key(&stream)
+    }
+
     /// Whether all that `stream` had before it was paused has got TSNs.
     pub(crate) fn is_drained(&self, stream: u16) -> bool {
         self.streams.get(usize::from(stream)).is_none_or(|it| it.waiting.is_empty())

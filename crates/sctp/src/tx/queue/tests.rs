@@ -239,7 +239,7 @@ fn a_packet_has_one_stream_where_turns_go_by_packet() {
         let mut packets = Vec::new();
         while queue.peek().is_some() {
             // Room for three pieces.
-            let packet: Vec<_> = (0..3).map_while(|_| queue.cut(10)).map(|it| queue.get(it.message).stream).collect();
+            let packet: Vec<_> = (0..3).map_while(|_| queue.cut(10).map(|it| queue.get(it.message).stream)).collect();
             packets.push(packet);
             queue.end_packet();
         }

@@ -37,7 +37,9 @@ impl SendQueue {
             let head = |stream: &u16| self.streams[usize::from(*stream)].waiting.front().copied();
             match self.order {
                 StreamOrder::RoundRobinPacket if self.packet_of.is_some() => head(self.packet_of.as_ref()?),
-                StreamOrder::Priority | StreamOrder::RoundRobin | StreamOrder::RoundRobinPacket => head(self.turns.iter().find_map(VecDeque::front)?),
+                StreamOrder::Priority | StreamOrder::RoundRobin | StreamOrder::RoundRobinPacket => {
+                    head(self.turns.iter().find_map(VecDeque::front)?)
+                }
                 StreamOrder::Fcfs => {
                     self.turns.iter().flatten().filter_map(head).min_by_key(|&key| self.get(key).arrival)
                 }

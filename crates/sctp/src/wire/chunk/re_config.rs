@@ -82,7 +82,10 @@ mod tests {
         let line = "RE-CONFIG response=7 result=6 out-reset=16909060 response=84281096 last_tsn=151653132 streams=3";
         check(&bytes, Chunk::ReConfig(ReConfig { parameters: Parameters::new(&parameters) }), line);
         for (parameter, bytes) in [
-            (Reconfiguration::IncomingReset { request: 1, streams: Entries::new(&streams[..2]) }, &[0, 14, 0, 10, 0, 0, 0, 1, 0, 1, 0, 0][..]),
+            (
+                Reconfiguration::IncomingReset { request: 1, streams: Entries::new(&streams[..2]) },
+                &[0, 14, 0, 10, 0, 0, 0, 1, 0, 1, 0, 0][..],
+            ),
             (Reconfiguration::TsnReset { request: 1 }, &[0, 15, 0, 8, 0, 0, 0, 1]),
             (Reconfiguration::AddOutgoing { request: 1, count: 258 }, &[0, 17, 0, 12, 0, 0, 0, 1, 1, 2, 0, 0]),
             (Reconfiguration::AddIncoming { request: 1, count: 2 }, &[0, 18, 0, 12, 0, 0, 0, 1, 0, 2, 0, 0]),
