@@ -1,5 +1,5 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
-.PHONY: help demo test quick publish-check msrv miri deny reference book dist dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst encode format check clippy unit docs new-cases
+.PHONY: help demo test quick c c-test python-test publish-check msrv miri deny reference book dist dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst encode format check clippy unit docs new-cases
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -33,6 +33,8 @@ help:
 	@echo "make msrv    compiles with the oldest Rust that Cargo.toml promises"
 	@echo "make miri    the kernels' tests under Miri (nightly compiler)"
 	@echo "make gst     the encoder's program for \`braidcast encode\`, beside braidcast in target/release; make encode tests it over emulated networks"
+	@echo "make c       the C library, its header and braidcast.pc in target/c; make c-test runs C programs against it"
+	@echo "make python-test  the Python wheel in target/python/wheels, tested in a clean environment with its notebook and a sweep by Dask"
 	@echo "make dist    a Debian package and a tarball in target/dist; make dist-test installs it in a clean Debian"
 	@echo "make publish-check  packs every crate as for the registry, and sends nothing (VERIFY=1 compiles each from its package)"
 	@echo "make book    the manual as HTML in target/book (mdBook)"
@@ -75,6 +77,7 @@ format:
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo fmt --manifest-path benches/peers/Cargo.toml --check
 	cargo fmt --manifest-path gst/Cargo.toml --check
+	cargo fmt --manifest-path bindings/Cargo.toml --all --check
 
 check:
 	$(call step,layers and file sizes)
@@ -111,6 +114,19 @@ unit:
 	$(call step,tests)
 	cargo test --locked --workspace
 	cargo test --locked --quiet --package braidcast-driver --features tokio --test tokio --example two_paths_tokio
+
+# The C library, as docs/start/c.md has it.
+c:
+	cargo build --locked --release --manifest-path bindings/Cargo.toml --package braidcast-c --target-dir $(or $(CARGO_TARGET_DIR),target)
+	@tools/c-install.sh $(or $(CARGO_TARGET_DIR),target)/release $(or $(CARGO_TARGET_DIR),target)/c
+
+c-test:
+	$(call step,C)
+	cargo test --locked --quiet --manifest-path bindings/Cargo.toml --package braidcast-c --target-dir $(abspath $(or $(CARGO_TARGET_DIR),target))
+
+# Some five minutes, and pip's packages.
+python-test:
+	@tools/python-test.sh
 
 # Cases that nobody tried before, for NEW_CASES seconds: the seed is the clock's. One that fails is printed with the line that repeats it.
 NEW_CASES ?= 45
