@@ -1,4 +1,4 @@
-//! The C library: [`braidcast_socket`](https://docs.rs/braidcast-socket) behind an opaque handle.
+//! The C library: `braidcast_socket` behind an opaque handle.
 //!
 //! `include/braidcast.h` is made of this file by a test (`UPDATE_HEADER=1 cargo test -p braidcast-c --test header`). No panic crosses the
 //! border: it becomes [`BRAIDCAST_ERROR_PANIC`].

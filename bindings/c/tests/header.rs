@@ -7,7 +7,6 @@ fn the_header_is_that_of_the_code() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut made = Vec::new();
     cbindgen::generate(root).unwrap().write(&mut made);
-    // What is for those who write the library, not for those who use it.
     let made = String::from_utf8(made).unwrap();
     let file = root.join("include/braidcast.h");
     if std::env::var_os("UPDATE_HEADER").is_some() {
