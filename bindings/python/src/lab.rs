@@ -32,7 +32,7 @@ struct Document<'a> {
 
 /// The names of the scenarios inside, and what each is about.
 #[pyfunction]
-pub fn scenario_names() -> PyResult<Vec<(String, String)>> {
+pub(crate) fn scenario_names() -> PyResult<Vec<(String, String)>> {
     let all = Scenario::all().map_err(|wrong| refused(&wrong))?;
     Ok(all.into_iter().map(|it| (it.name, it.title)).collect())
 }
@@ -40,7 +40,7 @@ pub fn scenario_names() -> PyResult<Vec<(String, String)>> {
 /// Whether a scenario can be read, by its name, its file, or its text.
 #[pyfunction]
 #[pyo3(signature = (name, text=None))]
-pub fn find_scenario(name: &str, text: Option<&str>) -> PyResult<String> {
+pub(crate) fn find_scenario(name: &str, text: Option<&str>) -> PyResult<String> {
     scenario(name, text).map(|it| it.name)
 }
 
@@ -48,7 +48,7 @@ pub fn find_scenario(name: &str, text: Option<&str>) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (name, text=None, runs=None, seed=1, duration=None, variant=None, params=None, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
-pub fn run_scenario(
+pub(crate) fn run_scenario(
     py: Python<'_>,
     name: &str,
     text: Option<&str>,
@@ -100,6 +100,12 @@ pub fn run_scenario(
     }
     let rows = results.rows.iter().map(|row| FullRow { row, values: &row.values }).collect();
     serde_json::to_string(&Document { scenario: &scenario.name, seed, rows, rest }).map_err(json)
+}
+
+/// Mean, and half the width of its 95 % confidence interval (Student's t); None for fewer than two values.
+#[pyfunction]
+pub(crate) fn mean_ci95(values: Vec<f64>) -> (f64, Option<f64>) {
+    braidcast_lab::mean_ci95(&values)
 }
 
 /// Waits until it is over, for Python's signals too, and tells how far it is.

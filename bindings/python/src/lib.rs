@@ -13,7 +13,7 @@ create_exception!(braidcast, NoConnection, Error, "There is no such connection, 
 #[pyo3::pymodule]
 mod _native {
     #[pymodule_export]
-    use super::lab::{find_scenario, run_scenario, scenario_names};
+    use super::lab::{find_scenario, mean_ci95, run_scenario, scenario_names};
     #[pymodule_export]
     use super::socket::{Event, Socket};
     #[pymodule_export]

@@ -1,8 +1,8 @@
 use rustix::net::{SendFlags, send};
 use rustix::time::{ClockId, clock_gettime};
+use signal_hook::SigId;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::{exit, register, unregister};
-use signal_hook::SigId;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;

@@ -89,13 +89,13 @@ def run(name="scenario.toml", *, text=None, runs=None, seed=1, duration=None, va
 
 def concat(parts):
     """One table of the runs of several Results of one scenario with different seeds, such as came from other machines: a DataFrame with
-    mean, ci95 (Student's t is left to who has it; here 1.96 standard errors) and n for each metric, variant and point."""
+    mean, ci95 (half of the 95 % interval, Student's t; None of a single run) and n for each metric, variant and point."""
     import pandas
 
-    parts = list(parts)
-    frame = pandas.concat([part.to_pandas(runs=True) for part in parts], ignore_index=True)
-    frame = frame.drop_duplicates()
+    frame = pandas.concat([part.to_pandas(runs=True) for part in parts], ignore_index=True).drop_duplicates()
     by = [name for name in frame.columns if name not in ("seed", "value")]
-    table = frame.groupby(by, dropna=False, sort=False)["value"].agg(["mean", "sem", "count"]).reset_index()
-    table["ci95"] = 1.96 * table.pop("sem")
-    return table.rename(columns={"count": "n"})
+    values = frame.groupby(by, dropna=False, sort=False)["value"].agg(list).reset_index()
+    means = [_native.mean_ci95(runs) for runs in values["value"]]
+    values["mean"], values["ci95"] = [mean for mean, _ in means], [ci95 for _, ci95 in means]
+    values["n"] = [len(runs) for runs in values.pop("value")]
+    return values
