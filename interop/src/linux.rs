@@ -1,9 +1,12 @@
 //! A Linux kernel in QEMU as the peer: `shared/interop/linux-peer`, beside the repository and no part of it.
 
+use braidcast_testing::peers;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output};
 
+/// What the summary calls it.
+const PEER: &str = "Linux";
 /// Set in the process that has the network namespace to itself.
 const INSIDE: &str = "BRAIDCAST_LINUX_PEER_INSIDE";
 /// The host's address on each of the two links.
@@ -40,9 +43,14 @@ pub fn with_guest(test: &str, out: &str, story: impl FnOnce(&Guest)) {
     let scripts = std::env::var_os("BRAIDCAST_LINUX_PEER")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/interop/linux-peer"), PathBuf::from);
     let outcome = if std::env::var_os(INSIDE).is_some() {
-        Guest::boot(scripts, out).map(|guest| story(&guest))
+        let guest = Guest::boot(scripts, out).inspect_err(|why| peers::fails(PEER, why));
+        guest.map(|guest| {
+            peers::met(PEER);
+            story(&guest);
+        })
     } else {
-        prepare(&scripts, &out).and_then(|unshare| again(unshare, test))
+        let prepared = prepare(&scripts, &out).inspect_err(|why| peers::lacks(PEER, why));
+        prepared.and_then(|unshare| again(unshare, test).inspect_err(|why| peers::fails(PEER, why)))
     };
     if let Err(why) = outcome {
         // Past the test harness, which keeps what passing tests print to itself.

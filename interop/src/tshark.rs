@@ -1,5 +1,6 @@
 //! Wireshark's dissector (Debian `tshark`) as a judge of what we send.
 
+use braidcast_testing::peers;
 use std::path::Path;
 use std::process::Command;
 
@@ -9,8 +10,10 @@ use std::process::Command;
 /// If it is not installed although `BRAIDCAST_REQUIRE_TOOLS` is set, as in `make test`.
 pub fn is_installed() -> bool {
     if Command::new("tshark").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        peers::met("tshark");
         return true;
     }
+    peers::lacks("tshark", "it is not installed");
     assert!(std::env::var_os("BRAIDCAST_REQUIRE_TOOLS").is_none(), "tshark is not installed");
     eprintln!("skipped: tshark is not installed (tools/setup.sh test installs it)");
     false

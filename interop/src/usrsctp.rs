@@ -1,11 +1,14 @@
 //! usrsctp's example programs (Debian `libusrsctp-examples`); `README.md` says what each prints and needs.
 
+use braidcast_testing::peers;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
+/// What the summary calls it.
+const PEER: &str = "usrsctp";
 const FOLDER: &str = "/usr/lib/usrsctp";
 
 /// Where `program` is, or `None` if it is not installed and the caller may skip.
@@ -15,8 +18,10 @@ const FOLDER: &str = "/usr/lib/usrsctp";
 pub fn find(program: &str) -> Option<PathBuf> {
     let path = Path::new(FOLDER).join(program);
     if path.exists() {
+        peers::met(PEER);
         return Some(path);
     }
+    peers::lacks(PEER, "libusrsctp-examples is not installed");
     assert!(std::env::var_os("BRAIDCAST_REQUIRE_TOOLS").is_none(), "{} is not installed", path.display());
     eprintln!("skipped: {} is not installed (tools/setup.sh test installs it)", path.display());
     None
@@ -44,7 +49,11 @@ pub fn build(name: &str, folder: &Path) -> Option<PathBuf> {
         }
         Err(_) => Some("there is no cc"),
     });
-    let Some(missing) = missing else { return Some(program) };
+    let Some(missing) = missing else {
+        peers::met(PEER);
+        return Some(program);
+    };
+    peers::lacks(PEER, missing);
     assert!(std::env::var_os("BRAIDCAST_REQUIRE_TOOLS").is_none(), "{missing}");
     eprintln!("skipped: {missing}");
     None

@@ -6,6 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "this test is about real processes")]
 
 mod common;
+use braidcast_testing::peers;
 use common::network::{Killed, There, in_namespace, runs};
 use common::{PATIENCE, Running};
 use std::fs::File;
@@ -133,13 +134,16 @@ fn tools_are_there() -> bool {
     let baresip = is_there("baresip") && Path::new(MODULES).is_dir();
     if !baresip {
         assert!(std::env::var_os("BRAIDCAST_REQUIRE_TOOLS").is_none(), "baresip is not installed");
+        peers::lacks("baresip", "it is not installed");
         eprintln!("skipped: baresip is not installed (tools/setup.sh test installs it)");
         return false;
     }
     if let Some(name) = ["ffmpeg", "ip", "nsenter"].into_iter().find(|name| !is_there(name)) {
+        peers::lacks("baresip", &format!("a call needs {name}"));
         eprintln!("skipped: a call needs {name}");
         return false;
     }
+    peers::lacks("baresip", "no network namespaces");
     true
 }
 
@@ -168,6 +172,7 @@ fn both_sides_of_a_call_over_a_satellite_hear_the_other() {
         let dial = format!("d sip:called@127.0.0.1:{}", called.ports[0]);
         caller.switch_on(Command::new("baresip"), &["-e", &dial]);
         caller.wait_for("Call established");
+        peers::met("baresip");
         // Whoever has said all hangs up.
         called.wait_for("terminated (duration");
         caller.wait_for("terminated (duration");

@@ -27,6 +27,7 @@ help! {
     tunnel_client: "tunnel client --help",
     tunnel_server: "tunnel server --help",
     lab: "lab --help",
+    lab_list: "lab list --help",
     lab_run: "lab run --help",
     lab_check: "lab check --help",
     lab_clip: "lab clip --help",

@@ -22,6 +22,28 @@ fn the_experiments_are_listed() {
 }
 
 #[test]
+fn what_scenarios_can_be_made_of_is_listed() {
+    let lists = [
+        ("measures", &["transfer ", "conference "][..]),
+        ("traffic", &["prcmt ", "bulk, bulk:10MB "]),
+        ("links", &["outage ", "10s-12s, every:3s,250ms"]),
+        ("keys", &["[sctp]\n", "[live]\n", "fec "]),
+        ("keys live", &["[live]\n", "as `send --fec`"]),
+    ];
+    for (what, words) in lists {
+        let ran = Test::new(&format!("lab list {what}")).run();
+        ran.says(0, &[]);
+        assert!(words.iter().all(|word| ran.out().contains(word)), "{what}: {}", ran.out());
+    }
+    assert!(!Test::new("lab list keys live").run().out().contains("[sctp]"));
+    let document = Test::new("lab list keys link --json").run().json();
+    assert_eq!(document["sections"][0]["keys"][0]["word"], "rate");
+    Test::new("lab list keys sctpp").run().says(2, &["no section [sctpp]", "sctp, dccp"]);
+    Test::new("lab list traffic voice").run().says(2, &["'voice' is one word too many"]);
+    Test::new("lab list codes").run().says(2, &["codes", "measures"]);
+}
+
+#[test]
 fn a_scenario_of_the_users_own_gives_a_row_for_each_metric_and_point() {
     let ran = Test::new("lab run mine.toml --runs 2 --seed 5 --json --quiet").file("mine.toml", SCENARIO).run();
     ran.says(0, &[]);

@@ -72,9 +72,18 @@ struct Input {
     interest: Interest,
     /// A regular file, or another one that epoll cannot wait for because it never blocks.
     always_ready: bool,
-    paused: bool,
+    watch: InputWatch,
     /// Reported ready, and not looked at again since.
     reported: bool,
+}
+
+/// Whether epoll watches an input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum InputWatch {
+    On,
+    Paused,
+    /// Not before this time.
+    Rests(Instant),
 }
 
 /// Runs a [`Machine`] on real sockets and the real clock, in the caller's thread.
@@ -186,7 +195,7 @@ impl Driver {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => true,
             Err(error) => return Err(error),
         };
-        self.inputs.push(Some(Input { fd, interest, always_ready, paused: false, reported: false }));
+        self.inputs.push(Some(Input { fd, interest, always_ready, watch: InputWatch::On, reported: false }));
         Ok(id)
     }
 
@@ -202,10 +211,10 @@ impl Driver {
     pub fn pause(&mut self, id: InputId) -> io::Result<()> {
         let Some(input) = self.inputs.get_mut(id.0).and_then(Option::as_mut) else { return Ok(()) };
         self.wakes.retain(|wake| *wake != Wake::Input(id));
-        if !input.paused && !input.always_ready {
+        if input.watch == InputWatch::On && !input.always_ready {
             self.poll.registry().deregister(&mut SourceFd(&input.fd))?;
         }
-        input.paused = true;
+        input.watch = InputWatch::Paused;
         input.reported = false;
         Ok(())
     }
@@ -213,10 +222,26 @@ impl Driver {
     /// Waits for `id` again.
     pub fn resume(&mut self, id: InputId) -> io::Result<()> {
         let Some(input) = self.inputs.get_mut(id.0).and_then(Option::as_mut) else { return Ok(()) };
-        if input.paused && !input.always_ready {
+        if input.watch != InputWatch::On && !input.always_ready {
             self.poll.registry().register(&mut SourceFd(&input.fd), input_token(id), input.interest)?;
         }
-        input.paused = false;
+        input.watch = InputWatch::On;
+        Ok(())
+    }
+
+    /// Waits for `id` again at `until`, as network cards moderate their interrupts: what comes before is read together then. Does
+    /// nothing for one that is [paused](Self::pause).
+    pub fn rest(&mut self, id: InputId, until: Instant) -> io::Result<()> {
+        let Some(input) = self.inputs.get_mut(id.0).and_then(Option::as_mut) else { return Ok(()) };
+        if input.watch == InputWatch::Paused || input.always_ready {
+            return Ok(());
+        }
+        if input.watch == InputWatch::On {
+            self.wakes.retain(|wake| *wake != Wake::Input(id));
+            self.poll.registry().deregister(&mut SourceFd(&input.fd))?;
+        }
+        input.watch = InputWatch::Rests(until);
+        input.reported = false;
         Ok(())
     }
 
@@ -303,7 +328,7 @@ impl Driver {
         if let Some(wake) = self.wakes.pop_front() {
             return Ok(Turn::Woke(wake));
         }
-        let deadline = [machine.poll_timeout(), until].into_iter().flatten().min();
+        let deadline = [machine.poll_timeout(), until, self.end_rests(now)?].into_iter().flatten().min();
         let busy = *fed || more || self.sockets.iter().flatten().any(Socket::is_readable);
         let busy = busy || deadline.is_some_and(|at| at <= now);
         self.wait(busy, may_wait, deadline)?;
@@ -420,12 +445,30 @@ impl Driver {
         Ok(())
     }
 
+    /// Watches again the inputs that have rested for long enough; when the next one has.
+    fn end_rests(&mut self, now: Instant) -> io::Result<Option<Instant>> {
+        let mut next = None;
+        for (number, input) in self.inputs.iter_mut().enumerate() {
+            let Some(input) = input else { continue };
+            match input.watch {
+                InputWatch::Rests(until) if until <= now => {
+                    let token = input_token(InputId(number));
+                    self.poll.registry().register(&mut SourceFd(&input.fd), token, input.interest)?;
+                    input.watch = InputWatch::On;
+                }
+                InputWatch::Rests(until) => next = Some(next.map_or(until, |at: Instant| at.min(until))),
+                InputWatch::On | InputWatch::Paused => {}
+            }
+        }
+        Ok(next)
+    }
+
     /// Asks epoll anew about the inputs that it reported, since it reports edges and callers want levels. Whether
     /// one of the inputs is always ready.
     fn renew_inputs(&mut self) -> io::Result<bool> {
         let mut always_ready = false;
         for (number, input) in self.inputs.iter_mut().enumerate() {
-            let Some(input) = input.as_mut().filter(|input| !input.paused) else { continue };
+            let Some(input) = input.as_mut().filter(|input| input.watch == InputWatch::On) else { continue };
             let id = InputId(number);
             if input.always_ready {
                 always_ready = true;

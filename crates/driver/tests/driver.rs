@@ -215,6 +215,33 @@ fn a_drained_input_is_reported_when_there_is_more() {
 }
 
 #[test]
+fn an_input_that_rests_is_reported_afterwards() {
+    let (mut driver, ..) = bound("127.0.0.1:0");
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let input = driver.register(near.as_raw_fd(), Direction::Read).unwrap();
+    far.write_all(b"a").unwrap();
+    let rested = driver.now() + Duration::from_millis(20);
+    driver.rest(input, rested).unwrap();
+    let wake = |driver: &mut Driver, until| driver.drive(&mut Idle, Some(until)).unwrap();
+    let before = driver.now() + Duration::from_millis(5);
+    assert_eq!(wake(&mut driver, before), Wake::Until);
+    let after = rested + Duration::from_secs(5);
+    assert_eq!(wake(&mut driver, after), Wake::Input(input));
+    assert!(driver.now() >= rested);
+
+    // What is paused stays so, however long it should have rested.
+    driver.pause(input).unwrap();
+    driver.rest(input, rested).unwrap();
+    let soon = driver.now() + Duration::from_millis(5);
+    assert_eq!(wake(&mut driver, soon), Wake::Until);
+    driver.resume(input).unwrap();
+    let after = driver.now() + Duration::from_secs(5);
+    assert_eq!(wake(&mut driver, after), Wake::Input(input));
+    driver.rest(input, after).unwrap();
+    driver.unregister(input).unwrap();
+}
+
+#[test]
 fn a_regular_file_is_always_ready() {
     let (mut driver, ..) = bound("127.0.0.1:0");
     let file = std::fs::File::open("/proc/self/exe").unwrap();

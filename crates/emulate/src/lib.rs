@@ -1,11 +1,14 @@
 //! A link in real time between UDP ports, without root or kernel modules: the simulator's own
 //! [`Link`](braidcast_sim::link::Link)s between real sockets.
 
+mod fabric;
+mod mesh;
 mod relay;
 mod report;
 #[cfg(test)]
 mod tests;
 
+pub use mesh::{Mesh, MeshLink};
 pub use report::{DirectionReport, EmulatorReport};
 
 use braidcast_core::{Instant, Machine, Rng};

@@ -1,4 +1,5 @@
-//! The page of the manual that is made from the code: every experiment, measure and scenario key.
+//! What scenarios can be made of, from the code: every experiment, measure, scenario key and word, and the page of the manual that
+//! has them all.
 
 mod words;
 
@@ -7,6 +8,66 @@ use crate::scenario::{self, Scenario, Wrong};
 use braidcast_sim::link::parse;
 use braidcast_sim::traffic;
 use std::fmt::Write;
+
+/// A section of a scenario.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Section {
+    /// Its name, such as `sctp`; empty for what stands at the top.
+    pub name: &'static str,
+    /// What it is about.
+    pub about: &'static str,
+    /// Its keys.
+    pub keys: Vec<Word>,
+}
+
+/// A key or word, and what it means.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Word {
+    /// The key, or how the word is written.
+    pub word: String,
+    /// What values it takes; empty for words that are values themselves.
+    pub value: String,
+    /// What it means.
+    pub meaning: String,
+}
+
+impl Word {
+    fn new(word: &str, value: &str, meaning: &str) -> Self {
+        Self { word: word.to_owned(), value: value.to_owned(), meaning: meaning.to_owned() }
+    }
+}
+
+/// Every section of a scenario with its keys.
+pub fn sections() -> Vec<Section> {
+    let top = words::TOP.iter().map(|(key, value, meaning)| Word::new(key, value, meaning)).collect();
+    let top = Section { name: "", about: "At the top.", keys: top };
+    let section = |(name, keys): (&'static str, Vec<(&'static str, String)>)| {
+        let key = |(key, value): (&'static str, String)| Word::new(key, &value, words::meaning(name, key));
+        Section { name, about: words::about(name), keys: keys.into_iter().map(key).collect() }
+    };
+    core::iter::once(top).chain(scenario::accepted().into_iter().map(section)).collect()
+}
+
+/// Words for `source` in `[traffic]`.
+pub fn traffic_words() -> Vec<Word> {
+    rows(traffic::WORDS)
+}
+
+/// Words for the keys of `[link.NAME]`.
+pub fn link_words() -> Vec<Word> {
+    rows(parse::WORDS)
+}
+
+/// The rows of a table in Markdown with two columns, words and meanings.
+fn rows(table: &str) -> Vec<Word> {
+    let plain = |text: &str| text.trim().replace('`', "").replace("\\|", "|");
+    let row = |line: &str| {
+        let (word, meaning) = line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ")?;
+        Some(Word::new(&plain(word), "", &plain(meaning)))
+    };
+    // The first row is the head.
+    table.lines().filter_map(row).skip(1).collect()
+}
 
 const HEAD: &str = "\
 <!-- Made by `braidcast generate reference`; `make reference` writes it anew. -->
@@ -43,13 +104,13 @@ pub fn markdown() -> Result<String, Wrong> {
         line(format!("| `{}` | {} |", it.name, cell(it.text)));
     }
     line("\n## Keys of a scenario\n\n### At the top\n\n| key | value | meaning |\n|---|---|---|".into());
-    for (key, value, meaning) in words::TOP {
-        line(format!("| `{key}` | {value} | {meaning} |"));
-    }
-    for (section, keys) in scenario::accepted() {
-        line(format!("\n### `[{section}]`\n\n{}\n\n| key | value | meaning |\n|---|---|---|", words::about(section)));
-        for (key, value) in keys {
-            line(format!("| `{key}` | {} | {} |", cell(&value), words::meaning(section, key)));
+    for section in sections() {
+        let Section { name, about, .. } = section;
+        if !name.is_empty() {
+            line(format!("\n### `[{name}]`\n\n{about}\n\n| key | value | meaning |\n|---|---|---|"));
+        }
+        for Word { word, value, meaning } in section.keys {
+            line(format!("| `{word}` | {} | {meaning} |", if name.is_empty() { value } else { cell(&value) }));
         }
     }
     line(format!(
@@ -90,6 +151,17 @@ mod tests {
                 assert_ne!(value, "", "{key} in [{section}]");
                 assert_ne!(words::meaning(section, key), "", "add a line for {key} in [{section}] to manual/words.rs");
             }
+        }
+    }
+
+    #[test]
+    fn words_are_read_from_the_tables_that_people_read() {
+        let words = traffic_words();
+        let bulk = Word::new("bulk, bulk:10MB", "", "always something to send, for ever or so much");
+        assert_eq!(words.first(), Some(&bulk));
+        for (words, table) in [(words, traffic::WORDS), (link_words(), parse::WORDS)] {
+            let lines = table.lines().filter(|line| line.starts_with("| ")).count();
+            assert_eq!(words.len(), lines - 1, "each line but the head: {table}");
         }
     }
 

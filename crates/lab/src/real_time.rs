@@ -1,11 +1,11 @@
-//! Runs a plan on real UDP sockets of this machine: hosts in threads, the link of each path as a real-time emulator.
+//! Runs a plan on real UDP sockets of this machine: hosts in threads, all links in one more, as real-time emulators.
 
 use crate::plan::{Done, HostPlan, LinkDone, Plan};
+use crate::scenario::Wrap;
 use crate::simulate::Failed;
 use braidcast_core::{Instant, Rng, Route};
 use braidcast_driver::{Bind, Driver};
-use braidcast_emulate::{DirectionReport, Emulator};
-use braidcast_sim::link::LinkStats;
+use braidcast_emulate::{Mesh, MeshLink};
 use core::net::{Ipv4Addr, SocketAddr};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
@@ -16,39 +16,55 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 const LOOPBACK: SocketAddr = SocketAddr::new(core::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
+/// A link's name and its two directions.
+type Directions = (String, MeshLink, MeshLink);
+
 /// Runs `plan` to its end, in as much time as it says, and hands it to `measure`.
 ///
-/// The hosts' clocks start within microseconds of each other. Packets are wrapped in UDP whatever the scenario says.
+/// The hosts' clocks start within microseconds of each other. Packets are wrapped in UDP whatever the scenario says; links count
+/// the headers that it says.
 pub(crate) fn run<R>(
     plan: Plan,
     seed: u64,
     stop: &AtomicBool,
     measure: impl FnOnce(&Done<'_>) -> R,
 ) -> Result<R, Failed> {
-    check(&plan)?;
     let rng = Rng::from_seed(seed);
-    let Plan { mut hosts, links, paths, limit, warm: _ } = plan;
+    let Plan { mut hosts, links, paths, limit, warm } = plan;
     let mut drivers = hosts.iter().map(|_| Driver::new().map_err(broken)).collect::<Result<Vec<_>, _>>()?;
-    let (mut routes, mut emulators) = (vec![Vec::new(); hosts.len()], Vec::new());
+    let mut mesh = Mesh::new().map_err(broken)?;
+    let directions: Vec<Directions> = links
+        .into_iter()
+        .map(|link| {
+            // A link's streams depend on its generator's seed alone, so each direction needs a seed of its own.
+            let seed = |direction: &str| Rng::from_seed(rng.stream(&format!("{} {direction}", link.name)).u64());
+            let (there, back) = (seed("there"), seed("back"));
+            (link.name, mesh.add_link(link.there, there), mesh.add_link(link.back, back))
+        })
+        .collect();
+    let mut routes = vec![Vec::new(); hosts.len()];
     for path in &paths {
-        let to = drivers[path.to].bind(&Bind::to_addr(LOOPBACK)).map_err(broken)?;
-        let from = drivers[path.from].bind(&Bind::to_addr(LOOPBACK)).map_err(broken)?;
-        let forward = drivers[path.to].socket(to).map_or(LOOPBACK, |socket| socket.local_addr());
-        let link = links[path.links[0]].clone();
-        let emulator =
-            Emulator::new(LOOPBACK, forward, link.there, link.back, &rng.stream(&link.name)).map_err(broken)?;
-        routes[path.from].push(Route::new(from, emulator.listen_addr()));
-        emulators.push((link.name, emulator));
+        let mut bind = |host: usize| -> Result<_, Failed> {
+            let socket = drivers[host].bind(&Bind::to_addr(LOOPBACK)).map_err(broken)?;
+            Ok((socket, drivers[host].socket(socket).map_or(LOOPBACK, |socket| socket.local_addr())))
+        };
+        let ((from, from_address), (to, to_address)) = (bind(path.from)?, bind(path.to)?);
+        let there: Vec<_> = path.links.iter().map(|&link| directions[link].1).collect();
+        let back: Vec<_> = path.links.iter().rev().map(|&link| directions[link].2).collect();
+        let headers = headers(&hosts[path.from]);
+        let ways = mesh.join([from_address, to_address], [&there, &back], headers).map_err(broken)?;
+        routes[path.from].push(Route::new(from, ways[0]));
+        routes[path.to].push(Route::new(to, ways[1]));
     }
     for ((host, routes), driver) in hosts.iter_mut().zip(&routes).zip(&drivers) {
         let local = |route: &Route| driver.socket(route.socket).map_or(LOOPBACK, |socket| socket.local_addr());
         host.host.open(routes, &routes.iter().map(local).collect::<Vec<_>>());
     }
-    // The last one to finish ends the run for the emulators.
+    // The last one to finish ends the run for the links.
     let unfinished = AtomicUsize::new(hosts.len());
     let over = || unfinished.load(Ordering::Relaxed) == 0 || stop.load(Ordering::Relaxed);
     let links = thread::scope(|scope| -> Result<Vec<LinkDone>, Failed> {
-        let emulators: Vec<_> = emulators.into_iter().map(|it| scope.spawn(|| carry(it, &over))).collect();
+        let carrying = scope.spawn(|| carry(mesh, directions, warm, &over));
         let threads: Vec<_> = hosts
             .iter_mut()
             .zip(drivers)
@@ -57,13 +73,17 @@ pub(crate) fn run<R>(
                 scope.spawn(move || drive(host, driver, limit, unfinished, over))
             })
             .collect();
+        let mut outcome = Ok(());
         for thread in threads {
-            thread.join().unwrap_or_else(|_| Err(Failed::Broken("a host panicked".to_owned())))?;
+            let ended = thread.join().unwrap_or_else(|_| {
+                // Nobody waits for it any more.
+                unfinished.store(0, Ordering::Relaxed);
+                Err(Failed::Broken("a host panicked".to_owned()))
+            });
+            outcome = outcome.and(ended);
         }
-        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
-            thread.join().unwrap_or_else(|_| Err(Failed::Broken("a link panicked".to_owned())))
-        };
-        emulators.into_iter().map(join).collect()
+        outcome?;
+        carrying.join().unwrap_or_else(|_| Err(Failed::Broken("the links panicked".to_owned())))
     })?;
     if stop.load(Ordering::Relaxed) {
         return Err(Failed::Stopped);
@@ -72,17 +92,9 @@ pub(crate) fn run<R>(
     Ok(measure(&Done { hosts, links }))
 }
 
-/// An emulated link stands between two sockets, so each path has one link, and no other path has it.
-fn check(plan: &Plan) -> Result<(), Failed> {
-    for (i, path) in plan.paths.iter().enumerate() {
-        let shared = plan.paths[..i].iter().any(|other| other.links == path.links);
-        if path.links.len() != 1 || shared {
-            let names: Vec<_> = path.links.iter().map(|&link| plan.links[link].name.as_str()).collect();
-            let what = format!("in real time each path has one link for itself, not {}", names.join(" and "));
-            return Err(Failed::Broken(what));
-        }
-    }
-    Ok(())
+/// Bytes of the headers that the scenario has before each packet of a host.
+const fn headers(host: &HostPlan) -> usize {
+    if host.port == 0 { Wrap::Ip.bytes() } else { Wrap::Udp.bytes() }
 }
 
 /// Runs a host until all have measured everything, as those that have not still need its answers.
@@ -108,33 +120,28 @@ fn drive(
     Ok(())
 }
 
-/// Runs a link until all hosts are done.
-fn carry((name, mut emulator): (String, Emulator), over: &(impl Fn() -> bool + Sync)) -> Result<LinkDone, Failed> {
+/// Runs the links until all hosts are done. What they had done by `warm` is told apart.
+fn carry(
+    mut mesh: Mesh,
+    directions: Vec<Directions>,
+    warm: Option<Instant>,
+    over: &(impl Fn() -> bool + Sync),
+) -> Result<Vec<LinkDone>, Failed> {
+    let mut before = vec![Default::default(); directions.len()];
+    let mut warm = warm;
     while !over() {
-        let until = emulator.driver().now() + LOOK_EVERY;
-        emulator.run(Some(until)).map_err(broken)?;
+        mesh.run(mesh.now() + LOOK_EVERY).map_err(broken)?;
+        if warm.take_if(|at| mesh.now() >= *at).is_some() {
+            before = directions.iter().map(|(_, there, back)| [mesh.stats(*there), mesh.stats(*back)]).collect();
+        }
     }
-    let report = emulator.report();
-    let before = Default::default();
-    Ok(LinkDone { name, there: stats(&report.to_forward), back: stats(&report.to_clients), before })
-}
-
-fn stats(report: &DirectionReport) -> LinkStats {
-    LinkStats {
-        offered: report.offered_packets,
-        offered_bytes: report.offered_bytes,
-        delivered: report.delivered_packets,
-        delivered_bytes: report.delivered_bytes,
-        duplicated: report.duplicated_packets,
-        corrupted: report.corrupted_packets,
-        dropped_too_big: report.dropped_too_big,
-        dropped_queue: report.dropped_queue,
-        dropped_outage: report.dropped_outage,
-        dropped_loss: report.dropped_loss,
-        queue_peak_packets: report.queue_peak_packets,
-        queue_peak_bytes: report.queue_peak_bytes,
-        ..LinkStats::default()
-    }
+    let done = |((name, there, back), before): (Directions, _)| LinkDone {
+        name,
+        there: mesh.stats(there),
+        back: mesh.stats(back),
+        before,
+    };
+    Ok(directions.into_iter().zip(before).map(done).collect())
 }
 
 fn broken(error: impl core::fmt::Display) -> Failed {

@@ -97,6 +97,8 @@ fn options_of_send_and_of_sctp_go_by_name() {
         ("latency = \"500ms\"", "latency = \"500ms\"\nfec = \"tetrys:5,4,100\""),
         ("latency = \"500ms\"", "latency = \"150ms\""),
         ("latency = \"500ms\"", "latency = \"500ms\"\nrate = \"3mbit\""),
+        ("latency = \"500ms\"", "latency = \"500ms\"\npath = \"best-delay\""),
+        ("latency = \"500ms\"", "latency = \"500ms\"\nquick_failover = \"off\"\nretransmission = \"rtx-same\""),
         ("[sweep]", "[sctp]\nmtu = 600\n[sweep]"),
     ] {
         let params = vec![("rate".into(), "1mbit".into())];
@@ -116,6 +118,8 @@ fn what_is_wrong_is_named_with_its_line_and_what_would_be_right() {
         ("\"500ms\"", "\"500ms\"\nrate = \"1kbit\"", 19, "a packet for each picture"),
         ("\"500ms\"", "\"500ms\"\nfec = \"much\"", 19, "none or auto"),
         ("\"500ms\"", "\"500ms\"\nscheduler = \"best\"", 19, "scheduler"),
+        ("\"500ms\"", "\"500ms\"\ntime_guard = \"2min\"", 19, "not a time from 0ns to 60s"),
+        ("\"500ms\"", "\"500ms\"\npath_max_retrans = 21", 19, "whole number from 0 to 20"),
         ("clip =", "clipp =", 17, "did you mean"),
         ("delay = \"40ms\"", "trace = \"lte-drive.up\"\ntrace-from = \"1h\"", 14, "behind the end"),
         ("delay = \"40ms\"", "trace-from = \"1s\"", 13, "without a trace"),

@@ -17,6 +17,7 @@ fn up(we_connect: bool, interleaving: bool, loss: &str) -> Link<Dcsctp> {
     };
     let mut link = Link::new(ours, theirs, loss);
     link.connected();
+    braidcast_testing::peers::met("dcsctp");
     assert_eq!(link.ours().interleaves(), interleaving);
     link
 }

@@ -16,6 +16,7 @@ fn up(we_connect: bool, loss: &str) -> Link<Proto> {
     };
     let mut link = Link::new(ours, theirs, loss);
     link.connected();
+    braidcast_testing::peers::met("sctp-proto");
     assert!(!link.ours().interleaves());
     link
 }

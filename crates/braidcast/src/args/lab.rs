@@ -1,6 +1,6 @@
 use super::values;
 use braidcast_sim::link::parse;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ pub(crate) struct LabArgs {
 /// What to do with experiments.
 #[derive(Subcommand, Debug)]
 pub(crate) enum LabCommand {
-    /// Name the experiments
-    List,
+    /// Name the experiments, or what scenarios can be made of
+    List(LabListArgs),
     /// Run experiments, many times each, and compare with published values and ns-2's
     Run(LabRunArgs),
     /// Make one HTML page of all results
@@ -24,6 +24,37 @@ pub(crate) enum LabCommand {
     Check(LabCheckArgs),
     /// Make a clip, sizes and times of frames, of a recording, for `live` experiments
     Clip(LabClipArgs),
+}
+
+/// `braidcast lab list`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  braidcast lab list
+  braidcast lab list traffic
+  braidcast lab list keys sctp")]
+pub(crate) struct LabListArgs {
+    /// What to name
+    #[arg(value_name = "WHAT", value_enum, default_value_t = LabKind::Experiments)]
+    pub(crate) what: LabKind,
+    /// Only this section of `keys`, such as live
+    #[arg(value_name = "SECTION")]
+    pub(crate) section: Option<String>,
+}
+
+/// What `braidcast lab list` names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum LabKind {
+    /// Scenarios inside, for `lab run NAME`
+    Experiments,
+    /// The code that measures, for `experiment = "NAME"`
+    Measures,
+    /// Words for `source` in [traffic]
+    Traffic,
+    /// Words for the values in [link.NAME]
+    Links,
+    /// Every section of a scenario and its keys: options of the protocols and of `send`
+    Keys,
 }
 
 /// `braidcast lab check`.

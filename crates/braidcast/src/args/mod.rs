@@ -23,7 +23,7 @@ pub(crate) use emulate::EmulateArgs;
 pub(crate) use encode::EncodeArgs;
 pub(crate) use generate::{GenerateArgs, Generated};
 pub(crate) use key::{KeyArgs, KeyCommand, SharedArgs};
-pub(crate) use lab::{LabArgs, LabCheckArgs, LabClipArgs, LabCommand, LabReportArgs, LabRunArgs};
+pub(crate) use lab::{LabArgs, LabCheckArgs, LabClipArgs, LabCommand, LabKind, LabListArgs, LabReportArgs, LabRunArgs};
 pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfDccpArgs, PerfServerArgs};
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use send::{SendArgs, StreamArgs};

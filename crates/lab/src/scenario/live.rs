@@ -1,6 +1,6 @@
 //! `[live]`: a clip that goes as `braidcast send` sends it, and how. The names are those of its flags.
 
-use super::keys::{self, Key, apply, flag, key, put, time, word};
+use super::keys::{self, Key, apply, flag, key, put, time, whole, word};
 use super::value::{Setting, Settings, Value};
 use super::wrong::Wrong;
 use crate::clip::Clip;
@@ -42,6 +42,19 @@ const KEYS: &[Key<Draft>] = &[
     key("cc", |it, v| put(&mut it.sender.congestion, word(v))),
     key("fec", |it, v| put(&mut it.sender.redundancy, word(v))),
     key("early", |it, v| put(&mut it.early, flag(v))),
+    key("path", |it, v| {
+        let selection = if v.says("off") { Ok(None) } else { word(v).map(Some) };
+        put(&mut it.sender.selection, selection)
+    }),
+    key("hysteresis", |it, v| put(&mut it.sender.hysteresis, within(v, Duration::ZERO))),
+    key("time_guard", |it, v| put(&mut it.sender.time_guard, within(v, Duration::ZERO))),
+    key("probe_interval", |it, v| put(&mut it.sender.probe_interval, within(v, Duration::from_millis(100)))),
+    key("quick_failover", |it, v| {
+        let after = if v.says("off") { Ok(None) } else { whole(v, 0, 20).map(Some) };
+        put(&mut it.sender.quick_failover, after)
+    }),
+    key("path_max_retrans", |it, v| put(&mut it.sender.path_max_retrans, whole(v, 0, 20))),
+    key("retransmission", |it, v| put(&mut it.sender.retransmission, word(v))),
     key("reinject", |it, v| put(&mut it.sender.reinject, flag(v))),
     key("lead", |it, v| put(&mut it.lead, time(v))),
     // Read by `Clips`.
@@ -128,6 +141,13 @@ impl<'a> Clips<'a> {
             recording::read_text(&self.folder.join(name)).map_err(|e| format!("there is no clip '{name}': {e}"))?;
         Clip::parse(name, &text).map_err(|e| e.to_string())
     }
+}
+
+/// A time from `least` to a minute, as the flags of `braidcast send` have it.
+fn within(value: &Value, least: Duration) -> Result<Duration, String> {
+    let most = Duration::from_secs(60);
+    let inside = time(value).map(|it| (least..=most).contains(&it).then_some(it))?;
+    inside.ok_or_else(|| format!("`{value}` is not a time from {least:?} to {most:?}"))
 }
 
 fn bits(value: &Value) -> Result<u64, String> {

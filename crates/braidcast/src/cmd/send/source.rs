@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::throttle::Throttle;
 
@@ -18,6 +19,9 @@ use super::throttle::Throttle;
 const READ: usize = 64 * 1024;
 /// The same of a pipe whose content goes as it comes: little, so that a stream that is held back comes evenly.
 const READ_LIVE: usize = 8 * 1024;
+/// How often datagrams that come one closely behind another are read, at most. It is nothing to a latency of tenths of a second, and at
+/// 20 Mbit/s saves seven wake-ups of eight.
+const READ_INTERVAL: Duration = Duration::from_millis(4);
 /// Longest UDP payload.
 const DATAGRAM: usize = 65_536;
 /// A byte stream that is no transport stream goes in messages of this size.
@@ -47,6 +51,8 @@ pub(super) struct Source {
     /// The last unit was handed out.
     ended: bool,
     last_read: Instant,
+    /// Datagrams follow each other within [`READ_INTERVAL`] or little more.
+    dense: bool,
 }
 
 enum Reader {
@@ -107,6 +113,7 @@ impl Source {
             read_all: false,
             ended: false,
             last_read: Instant::ZERO,
+            dense: false,
         })
     }
 
@@ -273,7 +280,8 @@ impl Source {
         let Reader::Udp(socket) = &self.reader else { return Ok(false) };
         let len = socket.receive(&mut self.buf).map_err(|e| broken(&self.name, &e))?;
         self.drained = len.is_none();
-        if len.is_some() {
+        if len.is_some() && now > self.last_read {
+            self.dense = now.since(self.last_read) < 2 * READ_INTERVAL;
             self.last_read = now;
         }
         // Without data too: units that wait for more must not wait for ever.
@@ -329,7 +337,12 @@ impl Source {
         if std::mem::take(&mut self.drained)
             && let Some(token) = self.token
         {
-            driver.drained(token);
+            let until = self.last_read + READ_INTERVAL;
+            if self.dense && until > now {
+                driver.rest(token, until).map_err(|e| broken(&self.name, &e))?;
+            } else {
+                driver.drained(token);
+            }
         }
         Ok(())
     }
