@@ -205,11 +205,7 @@ fn every_scheduler_works_with_usrsctp_over_two_paths() {
     let Some(program) = build("usrsctp_echo", folder.path()) else { return };
     let udp = free_port().unwrap();
     let peer = Telling::start(&program, &[&udp.to_string(), "7"]).unwrap();
-    let end = std::time::Instant::now() + LIMIT;
-    while peer.line().is_none() {
-        assert!(std::time::Instant::now() < end, "it does not listen");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    Ours::new(options()).until(LIMIT, "listening", |_| peer.line().is_some());
     let own: [SocketAddr; 2] = ["127.0.0.1:0", "127.0.0.2:0"].map(|at| at.parse().unwrap());
     for (name, scheduler) in SchedulerKind::ALL {
         let options = options().with(|it| {
