@@ -1,5 +1,5 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
-.PHONY: help demo test quick publish-check msrv miri deny reference book dist dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst encode format check clippy unit docs neon new-cases
+.PHONY: help demo test quick quick-starts c c-test python-test bindings publish-check msrv miri deny reference book dist dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst encode format check clippy unit docs neon new-cases
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -33,7 +33,11 @@ help:
 	@echo "make msrv    compiles with the oldest Rust that Cargo.toml promises"
 	@echo "make miri    the kernels' tests under Miri (nightly compiler)"
 	@echo "make gst     the encoder's program for \`braidcast encode\`, beside braidcast in target/release; make encode tests it over emulated networks"
+	@echo "make c       the C library, its header and braidcast.pc in target/c; make c-test runs C programs against it"
+	@echo "make python-test  the Python wheel in target/python/wheels, tested in a clean environment with its notebook and a sweep by Dask"
 	@echo "make dist    a Debian package and a tarball in target/dist; make dist-test installs it in a clean Debian"
+	@echo "make bindings  c-test and python-test, with clippy"
+	@echo "make quick-starts  follows each quick start of the manual word by word in a clean Debian, over networks of this machine (after make dist)"
 	@echo "make publish-check  packs every crate as for the registry, and sends nothing (VERIFY=1 compiles each from its package)"
 	@echo "make book    the manual as HTML in target/book (mdBook)"
 	@echo "make reference  writes the manual's generated page anew"
@@ -78,6 +82,7 @@ format:
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo fmt --manifest-path benches/peers/Cargo.toml --check
 	cargo fmt --manifest-path gst/Cargo.toml --check
+	cargo fmt --manifest-path bindings/Cargo.toml --all --check
 
 check:
 	$(call step,layers and file sizes)
@@ -115,6 +120,22 @@ unit:
 	cargo test --locked --workspace
 	cargo test --locked --quiet --package braidcast-driver --features tokio --test tokio --example two_paths_tokio
 
+# The C library, as docs/start/c.md has it.
+c:
+	cargo build --locked --release --manifest-path bindings/Cargo.toml --package braidcast-c --target-dir $(or $(CARGO_TARGET_DIR),target)
+	@tools/c-install.sh $(or $(CARGO_TARGET_DIR),target)/release $(or $(CARGO_TARGET_DIR),target)/c
+
+c-test:
+	$(call step,C)
+	cargo test --locked --quiet --manifest-path bindings/Cargo.toml --package braidcast-c --target-dir $(abspath $(or $(CARGO_TARGET_DIR),target))
+
+# Some five minutes, and pip's packages.
+python-test:
+	@tools/python-test.sh
+
+bindings: c-test python-test
+	cargo clippy --locked --manifest-path bindings/Cargo.toml --workspace --all-targets --quiet --target-dir $(abspath $(or $(CARGO_TARGET_DIR),target)) -- -D warnings
+
 # Cases that nobody tried before, for NEW_CASES seconds: the seed is the clock's. One that fails is printed with the line that repeats it.
 NEW_CASES ?= 45
 new-cases: export SOAK_PROFILE := test
@@ -137,6 +158,10 @@ publish-check:
 # The package in a clean Debian; needs root and debootstrap.
 dist-test:
 	@tools/dist-test.sh
+
+# The manual's commands in a clean Debian without compilers; needs root and debootstrap, and the wheel of `make python-test`.
+quick-starts:
+	@tools/quick-starts.py
 
 # The manual as HTML in target/book; needs mdBook (cargo install mdbook). Its links are checked by the tests.
 book:

@@ -1,8 +1,8 @@
 use rustix::net::{SendFlags, send};
 use rustix::time::{ClockId, clock_gettime};
+use signal_hook::SigId;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::{exit, register, unregister};
-use signal_hook::{SigId, flag};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -124,14 +124,21 @@ fn now() -> u64 {
     (t.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(t.tv_nsec as u64).max(1)
 }
 
-/// A flag that SIGINT and SIGTERM set, for work that no [`Driver`](crate::Driver) drives; the second one ends the process
-/// at once, with exit status 128 + signal.
+/// A flag that SIGINT, SIGTERM and SIGHUP set, for work that no [`Driver`](crate::Driver) drives. One within a second after another is
+/// the same one; the second that counts ends the process at once, with exit status 128 + signal.
 pub fn interrupt_flag() -> io::Result<Arc<AtomicBool>> {
-    let seen = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // Order matters: the shutdown tests the flag before the next action sets it.
-        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&seen))?;
-        flag::register(signal, Arc::clone(&seen))?;
+    let (seen, presses) = (Arc::new(AtomicBool::new(false)), Arc::new(Presses::default()));
+    for signal in SIGNALS {
+        let (seen, presses) = (Arc::clone(&seen), Arc::clone(&presses));
+        let action = move || match presses.count(now()) {
+            None => {}
+            Some(1) => seen.store(true, Ordering::Relaxed),
+            Some(_) => exit(128 + signal),
+        };
+        // SAFETY: the action uses atomics, clock_gettime(2) and _exit(2) only, which signal handlers may use (signal-safety(7)).
+        // It neither allocates nor locks nor panics.
+        #[allow(unsafe_code, reason = "what a signal does is unsafe to say")]
+        unsafe { register(signal, action) }?;
     }
     Ok(seen)
 }

@@ -30,3 +30,4 @@ mod stats;
 
 pub use run::{Job, Request, run_all};
 pub use scenario::{Scenario, Wrong};
+pub use stats::mean_ci95;

@@ -22,7 +22,7 @@ fn t975(degrees: usize) -> f64 {
 }
 
 /// Mean, and half the width of its 95 % confidence interval (Student's t); none for fewer than two values.
-pub(crate) fn mean_ci95(values: &[f64]) -> (f64, Option<f64>) {
+pub fn mean_ci95(values: &[f64]) -> (f64, Option<f64>) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n.max(1.0);
     if values.len() < 2 {

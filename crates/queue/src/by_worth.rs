@@ -11,12 +11,14 @@ const REFERENCE: usize = 3;
 const CHAIN: usize = 2;
 /// Of frames that lean on none and begin a group.
 const INTRA: usize = 1;
-/// A group that has not begun so long after its time is not waited for.
-const OVERDUE: Duration = Duration::from_millis(50);
-/// Its first frame needs all the path has if it takes so much of its time.
-const TIGHT: f64 = 0.6;
 /// Longest time that sending is reckoned to take.
 const LONGEST: f64 = 60.0;
+/// A group that has not begun so long after its time is not waited for.
+const OVERDUE: Duration = Duration::from_millis(50);
+/// Its first frame needs all the path has if it takes so much of the time that it has.
+const TIGHT: f64 = 0.6;
+/// In overload nothing that leans on a lost frame goes so shortly before the next group is due, as shares of a group's length.
+const CLEARED: f64 = 0.25;
 
 /// At so many times the rate a frame of this level must be in time to go before others. The more leans on it, the more is risked for it:
 /// the rate may rise, and nothing is won without it.
@@ -53,7 +55,7 @@ pub(crate) const fn finished_at(level: usize) -> Option<f64> {
 ///
 /// Where the frames that others lean on are by themselves [more than the path carries](Load), leaving out the small ones that none leans
 /// on would save little and show less: all of a group goes in its order, its end is lost, and what leans on a lost frame is not sent, so
-/// that the next group finds the path empty.
+/// that the next group finds the path empty. Until shortly before that it is sent all the same: only what is sent shows that the path carries more again.
 #[derive(Debug)]
 pub(crate) struct ByWorth<M> {
     /// In the order in which they came, which is that of decoding.
@@ -68,21 +70,15 @@ pub(crate) struct ByWorth<M> {
     limits: Limits,
 }
 
-#[derive(Debug)]
-struct Entry<M> {
-    tag: Tag,
-    /// What it leans on is lost.
-    hopeless: bool,
-    message: M,
-}
-
 /// When groups begin, which encoders do at even distances as a rule, and with what.
 #[derive(Clone, Copy, Debug, Default)]
 struct Groups {
-    /// The first frame of the last one.
-    last: Option<First>,
-    /// From the one before it.
+    /// The first frame of the latest one.
+    first: Option<First>,
+    /// From the one before it to the latest one.
     length: Option<Duration>,
+    /// All that came of it is its first frame, which may come in parts.
+    is_first: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -94,20 +90,44 @@ struct First {
 }
 
 impl Groups {
-    fn on_begin(&mut self, at: Instant, tag: &Tag) {
-        self.length = self.last.map(|last| at.since(last.at));
-        self.last = Some(First { at, bytes: tag.len, lifetime: tag.expiry.map(|expiry| expiry.since(at)) });
+    /// A message with this tag comes.
+    fn on_push(&mut self, now: Instant, tag: &Tag) {
+        let level = tag.priority.index();
+        match &mut self.first {
+            Some(first) if level == INTRA && self.is_first => first.bytes += tag.len,
+            first if level == INTRA => {
+                self.length = first.map(|first| now.since(first.at));
+                let lifetime = tag.expiry.map(|expiry| expiry.since(now));
+                *first = Some(First { at: now, bytes: tag.len, lifetime });
+            }
+            _ => {}
+        }
+        self.is_first = level == INTRA || (level < INTRA && self.is_first);
     }
 
-    /// Whether what is sent now would still be on its way when the next group is to begin, whose first frame needs all the path has to be
-    /// in time. A group that does not come is not waited for.
-    fn needs_room(&self, outlook: &Outlook) -> bool {
-        let (Some(last), Some(length), Some(rate)) = (self.last, self.length, outlook.rate) else { return false };
-        let next = last.at + length;
-        let takes = ByWorth::<()>::time_for(last.bytes, rate);
-        let tight = |lifetime: Duration| takes > lifetime.saturating_sub(outlook.one_way_delay).mul_f64(TIGHT);
-        outlook.now + outlook.one_way_delay > next && outlook.now < next + OVERDUE && last.lifetime.is_some_and(tight)
+    /// Whether the next one is far enough off that what is sent now is through by then.
+    fn is_next_far(&self, now: Instant) -> bool {
+        let far = |first: First, length: Duration| now.since(first.at) < length.mul_f64(1.0 - CLEARED);
+        self.first.zip(self.length).is_some_and(|(first, length)| far(first, length))
     }
+
+    /// Whether what is sent now would still be on its way when the next one is to begin, whose first frame needs all the path has to be
+    /// in time.
+    fn needs_room(&self, outlook: &Outlook) -> bool {
+        let (Some(first), Some(length), Some(rate)) = (self.first, self.length, outlook.rate) else { return false };
+        let next = first.at + length;
+        let takes = ByWorth::<()>::time_for(first.bytes, rate);
+        let tight = |lifetime: Duration| takes > lifetime.saturating_sub(outlook.one_way_delay).mul_f64(TIGHT);
+        outlook.now + outlook.one_way_delay > next && outlook.now < next + OVERDUE && first.lifetime.is_some_and(tight)
+    }
+}
+
+#[derive(Debug)]
+struct Entry<M> {
+    tag: Tag,
+    /// What it leans on is lost.
+    hopeless: bool,
+    message: M,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -236,9 +256,11 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
     /// Gives up what is late whatever goes before it, and what is not worth its room on the path.
     fn drop_late(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) {
         let mut place = 0;
+        let needs_room = self.groups.needs_room(outlook);
+        let clears = self.load.is_excessive() && !self.groups.is_next_far(outlook.now);
         while let Some(entry) = self.waiting.get(place) {
-            let in_the_way = !matches!(entry.tag.priority.index(), 0 | INTRA) && self.groups.needs_room(outlook);
-            let of_use = !(entry.hopeless && self.load.is_excessive() || in_the_way);
+            let in_the_way = needs_room && !matches!(entry.tag.priority.index(), 0 | INTRA);
+            let of_use = !(entry.hopeless && clears || in_the_way);
             if of_use && Self::in_time(&entry.tag, 0, kept_at(entry.tag.priority.index()), outlook) {
                 place += 1;
             } else {
@@ -255,9 +277,7 @@ impl<M: fmt::Debug + Send> SendQueue<M> for ByWorth<M> {
         }
         let level = tag.priority.index();
         self.load.on_push(outlook.now, if level <= CHAIN { tag.len } else { 0 }, outlook.rate);
-        if level == INTRA {
-            self.groups.on_begin(outlook.now, &tag);
-        }
+        self.groups.on_push(outlook.now, &tag);
         let hopeless = self.broken.next(level);
         self.waiting.push_back(Entry { tag, hopeless, message });
         self.bytes += tag.len;
@@ -421,17 +441,42 @@ mod tests {
         assert_eq!(said(20_000.0), ["200 expired"]);
     }
 
+    #[test]
+    fn what_leans_on_a_lost_frame_shows_that_the_path_carries_more_until_the_next_group_is_near() {
+        // Groups of 2 s, whose first frames come in parts. After so many frames one of the second group is lost.
+        let said = |frames| {
+            let mut bench = Bench::new(Method::ByWorth, Limits::NONE);
+            bench.outlook.rate = Some(20_000.0);
+            for n in 0..frames {
+                let (priority, expiry) = (if n % 50 == 0 { 1 } else { 2 }, 40 * u64::from(n) + 500);
+                bench.push([frame(2 * n, priority, expiry), frame(2 * n + 1, priority, expiry)]);
+                bench.pop();
+                bench.pop();
+                bench.pass(40);
+            }
+            let expiry = 40 * u64::from(frames) + 500;
+            bench.queue.on_lost(&frame(0, 2, expiry - 100).1);
+            bench.push([frame(1000, 2, expiry)]);
+            bench.pop()
+        };
+        assert_eq!(said(70), ["1000"]);
+        assert_eq!(said(90), ["1000 expired"]);
+    }
+
     /// A group in each second, of one I frame of `intra` bytes and P frames, over a path that delivers 100 KB in a second: whether a P frame
     /// goes that comes 20 ms before the third group, and one 200 ms before.
     fn ends_of_groups(intra: usize) -> [bool; 2] {
         [20, 200].map(|before| {
             let mut bench = bench(10);
             bench.outlook.one_way_delay = Duration::from_millis(50);
-            for (number, at) in [(0, 0), (1, 1000)] {
+            for at in [0, 1000] {
                 bench.outlook.now = Instant::from_millis(at);
-                let (number, tag) = frame(number, 1, at + 500);
-                bench.push([(number, Tag { len: intra, ..tag })]);
-                bench.pop();
+                let part = |number| {
+                    let (number, tag) = frame(number, 1, at + 500);
+                    (number, Tag { len: intra / 2, ..tag })
+                };
+                bench.push([part(1), part(2), frame(3, 2, at + 500)]);
+                bench.pop_all();
             }
             bench.outlook.now = Instant::from_millis(2000 - before);
             bench.push([frame(9, 2, 2500 - before)]);

@@ -2,7 +2,7 @@
 //!
 //! A [`Socket`] is like a one-to-many socket of SCTP (RFC 6458 §3): it listens, connects, and carries the messages of all its connections.
 //! It puts together what can be used by itself too: `braidcast_sctp::Endpoint`, the protocol without I/O, `braidcast_driver::Driver`,
-//! the event loop, and the keys of `braidcast_secure`.
+//! the event loop, and the keys of `braidcast_secure`. The C and the Python library (`bindings/`) are made of it.
 //!
 //! # A message over two paths
 //!

@@ -55,7 +55,10 @@ pub(crate) fn kinds(report: &Report, style: Style) -> Table {
 pub(crate) fn line(report: &Report, end: End, share: Option<f64>, name: impl Fn(&PathReport) -> String) -> String {
     let paths = report.paths.iter().filter(|path| path.state != "left");
     let paths = paths.map(|path| {
-        let rtt = path.rtt_ms.filter(|_| end == End::Sender).map_or_else(String::new, |ms| format!(", RTT {ms:.0} ms"));
+        let rtt = path
+            .rtt_ms
+            .filter(|_| end == End::Sender)
+            .map_or_else(String::new, |ms| format!(", RTT {}", units::time(Duration::from_secs_f64(ms / 1e3))));
         format!(" | {}: {}, {}{rtt}", name(path), path.state, units::rate(rate(path, end)))
     });
     headline(report, end, share) + &paths.collect::<String>()
@@ -149,6 +152,7 @@ fn state(path: &PathReport) -> (String, Tone) {
     };
     // Of what has been so for ever, the time since is of no interest.
     let since = (tone == Tone::Doubtful || tone == Tone::Bad).then(|| Duration::from_secs_f64(path.state_seconds));
+    let since = since.filter(|since| !since.is_zero());
     (since.map_or_else(|| path.state.to_owned(), |since| format!("{} {}", path.state, units::time(since))), tone)
 }
 

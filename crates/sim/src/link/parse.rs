@@ -100,6 +100,12 @@ pub fn share(text: &str) -> Result<f64, ParseError> {
     match number_and_unit(text) {
         Some((percent, "%")) if percent <= 100.0 => Ok(percent / 100.0),
         Some((_, "%")) => fail(text, "a share is at most 100%", EXAMPLE),
+        // tc takes 5 for 5 %, others 0.05: so it is not guessed.
+        Some((percent, "")) if percent <= 100.0 => Err(ParseError {
+            text: text.to_owned(),
+            wrong: "a share is a number in percent",
+            example: format!("{percent}%").into(),
+        }),
         _ => fail(text, "a share is a number in percent", EXAMPLE),
     }
 }

@@ -489,8 +489,11 @@ impl Session {
     }
 
     fn print_summary(&self, report: &Report, input_bytes: u64, plain: bool) {
-        let span = units::time(Duration::from_secs_f64(report.seconds));
-        say!("{} of input in {span}", units::bytes(input_bytes));
+        let input = units::bytes(input_bytes);
+        match self.began {
+            Some(_) => say!("{input} of input in {}", units::time(Duration::from_secs_f64(report.seconds))),
+            None => say!("{input} of input, none of it sent"),
+        }
         say!("{}", session::paths(report, End::Sender, |path| self.path_name(path), self.live.style()));
         if !report.kinds.is_empty() && !self.reliable {
             say!("{}", session::kinds(report, self.live.style()));

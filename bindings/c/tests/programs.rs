@@ -1,0 +1,44 @@
+//! C programs, compiled as a user would compile them, and run.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Compiles `source` against the shared library of this build and runs it.
+fn run(source: &str, name: &str) -> Output {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // Tests stand in target/PROFILE/deps, and so does the library that was built for them.
+    let deps = std::env::current_exe().unwrap().parent().unwrap().to_path_buf();
+    let program: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let compiled = Command::new(compiler)
+        .args(["-std=c99", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", "-g", "-I"])
+        .arg(root.join("include"))
+        .arg(root.join(source))
+        .arg("-L")
+        .arg(&deps)
+        .arg(format!("-Wl,-rpath,{}", deps.display()))
+        .args(["-lbraidcast", "-o"])
+        .arg(&program)
+        .output()
+        .expect("a C compiler");
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    Command::new(program).output().unwrap()
+}
+
+#[test]
+fn ten_messages_go_over_two_paths_and_back() {
+    let output = run("examples/two_paths.c", "two_paths");
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    assert_eq!(out.matches("is up").count(), 2, "{out}");
+    for number in 1..=10 {
+        assert!(out.contains(&format!("answer: message {number}\n")), "{out}");
+    }
+    assert!(out.ends_with("closed: shut down after everything was delivered\n"), "{out}");
+}
+
+#[test]
+fn wrong_uses_get_an_error_with_words() {
+    let output = run("tests/wrong_use.c", "wrong_use");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

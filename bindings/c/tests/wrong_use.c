@@ -1,0 +1,75 @@
+/* Wrong uses get an error with words; none crashes. */
+#include <assert.h>
+#include <braidcast.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SAYS(words) (assert(strstr(braidcast_last_error(), words) || !fprintf(stderr, "%s\n", braidcast_last_error())))
+
+int main(void)
+{
+    braidcast_event event;
+    braidcast_message message;
+    uint64_t connection;
+    uint16_t port = 0;
+
+    assert(!braidcast_socket_new("", 0));
+    SAYS("the key");
+    assert(!braidcast_socket_new("some passphrase", BRAIDCAST_PLAIN));
+    SAYS("a key needs encryption");
+    assert(!braidcast_socket_new(NULL, 64));
+    SAYS("flags 0x40");
+    assert(!braidcast_socket_new("\xff\xfe", 0));
+    SAYS("not UTF-8");
+
+    braidcast_socket *it = braidcast_socket_new(NULL, BRAIDCAST_PLAIN);
+    assert(it && braidcast_fd(it) >= 0);
+    assert(braidcast_fd(NULL) == BRAIDCAST_ERROR_ARGUMENT);
+    assert(braidcast_poll(NULL, 0, &event) == BRAIDCAST_ERROR_ARGUMENT);
+    SAYS("null pointer");
+    assert(braidcast_poll(it, 0, NULL) == BRAIDCAST_ERROR_ARGUMENT);
+    assert(braidcast_poll(it, 0, &event) == 0 && braidcast_poll(it, 5, &event) == 0);
+    assert(braidcast_bind(it, "here", &port) == BRAIDCAST_ERROR_ARGUMENT);
+    SAYS("'here' is not an address with a port");
+    assert(braidcast_bind(it, NULL, &port) == BRAIDCAST_ERROR_ARGUMENT);
+    assert(braidcast_bind(it, "192.0.2.77:1", NULL) == BRAIDCAST_ERROR_PATH);
+    SAYS("192.0.2.77 is not an address of this machine");
+    assert(braidcast_bind(it, "127.0.0.1:0", &port) == BRAIDCAST_OK && port != 0);
+    assert(braidcast_listen(NULL) == BRAIDCAST_ERROR_ARGUMENT);
+
+    braidcast_path path = {.remote = "127.0.0.1:9", .via = "nothere0"};
+    assert(braidcast_connect(it, &path, 1, &connection) == BRAIDCAST_ERROR_PATH);
+    SAYS("there is no nothere0");
+    assert(braidcast_connect(it, &path, 0, &connection) == BRAIDCAST_ERROR_ARGUMENT);
+    path.via = NULL;
+    assert(braidcast_connect(it, &path, 1, NULL) == BRAIDCAST_ERROR_ARGUMENT);
+    path.remote = NULL;
+    assert(braidcast_connect(it, &path, 1, &connection) == BRAIDCAST_ERROR_ARGUMENT);
+    SAYS("remote is NULL");
+
+    assert(braidcast_send(it, 5, (const uint8_t *)"x", 1, NULL) == BRAIDCAST_ERROR_NO_CONNECTION);
+    SAYS("there is no connection 5");
+    assert(braidcast_send(it, 5, NULL, 1, NULL) == BRAIDCAST_ERROR_ARGUMENT);
+    assert(braidcast_recv(it, 5, &message) == BRAIDCAST_ERROR_NO_CONNECTION);
+    assert(braidcast_join(it, 5, NULL) == BRAIDCAST_ERROR_ARGUMENT);
+    assert(braidcast_leave(it, 5, "wlan0") == BRAIDCAST_ERROR_NO_CONNECTION);
+    assert(braidcast_shutdown(it, 5) == BRAIDCAST_ERROR_NO_CONNECTION);
+    assert(braidcast_abort(it, 5, NULL) == BRAIDCAST_ERROR_NO_CONNECTION);
+
+    path.remote = "127.0.0.1:9";
+    assert(braidcast_connect(it, &path, 1, &connection) == BRAIDCAST_OK);
+    assert(braidcast_send(it, connection, (const uint8_t *)"", 0, NULL) == BRAIDCAST_ERROR_SEND);
+    SAYS("at least one byte");
+    static uint8_t much[1 << 16];
+    int code = BRAIDCAST_OK;
+    for (int i = 0; i < 10000 && code == BRAIDCAST_OK; i++)
+        code = braidcast_send(it, connection, much, sizeof much, NULL);
+    assert(code == BRAIDCAST_ERROR_FULL);
+    assert(braidcast_abort(it, connection, "enough") == BRAIDCAST_OK);
+    assert(braidcast_poll(it, 1000, &event) == 1 && event.kind == BRAIDCAST_CLOSED && strstr(event.text, "aborted"));
+    assert(braidcast_send(it, connection, much, 1, NULL) == BRAIDCAST_ERROR_NO_CONNECTION);
+
+    braidcast_socket_free(it);
+    braidcast_socket_free(NULL);
+    return 0;
+}

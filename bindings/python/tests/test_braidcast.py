@@ -1,0 +1,202 @@
+"""Run by `make python-test` with the built wheel in an environment of its own. Needs pandas, else nothing: python -m unittest."""
+
+import os
+import pathlib
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import braidcast
+
+EXAMPLES = pathlib.Path(__file__).resolve().parent.parent / "examples"
+
+LINKS = """
+name = "two-links"
+title = "Two links that lose packets"
+experiment = "transfer"
+duration = "5s"
+runs = 3
+
+[link.first]
+rate = "1mbit"
+rtt = "100ms"
+queue = "50p"
+loss = "$loss"
+
+[link.second]
+rate = "1mbit"
+rtt = "100ms"
+queue = "50p"
+loss = "$loss"
+
+[sweep]
+loss = ["0%", "3%"]
+
+[[variant]]
+name = "both"
+
+[[variant]]
+name = "one"
+flow.main.paths = [["first"]]
+"""
+
+
+def wait(socket, kind):
+    while event := socket.poll(timeout=20):
+        if event.kind == kind:
+            return event
+        assert event.kind != "closed", event
+    raise AssertionError(f"no {kind}")
+
+
+class Sockets(unittest.TestCase):
+    def test_the_example_sends_over_two_paths(self):
+        out = subprocess.run([sys.executable, EXAMPLES / "two_paths.py"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(out.returncode, 0, out.stdout + out.stderr)
+        self.assertEqual(out.stdout.count("is up"), 2)
+        for number in range(10):
+            self.assertIn(f"answer: message {number}\n", out.stdout)
+
+    def test_select_wakes_both_ends(self):
+        server, client = braidcast.Socket(plain=True), braidcast.Socket(plain=True)
+        address = server.bind("127.0.0.1:0")
+        server.listen()
+        connection = client.connect([(address, "127.0.0.1")])
+        received = []
+        while not received:
+            for socket in (server, client):
+                while event := socket.poll(0):
+                    if event.kind == "connected" and socket is client:
+                        client.send(connection, b"x" * 50_000, unordered=True, ppid=7)
+                    elif event.kind == "readable":
+                        received.append(server.recv(event.connection))
+            ready, _, _ = select.select([server, client], [], [], 20)
+            self.assertTrue(ready, "neither was readable for 20 s")
+        self.assertEqual(received, [b"x" * 50_000])
+        self.assertIsNone(server.recv(server.connections()[0]))
+        (path,) = client.paths(connection)
+        self.assertEqual((path["name"], path["remote"], path["state"]), ("127.0.0.1", address, "active"))
+        self.assertGreater(path["sent_bytes"], 50_000)
+
+    def test_another_key_does_not_get_in(self):
+        server, client = braidcast.Socket(key="a passphrase of some length"), braidcast.Socket(key="quite another passphrase")
+        address = server.bind("127.0.0.1:0")
+        server.listen()
+        threading.Thread(target=lambda: [server.poll(0.2) for _ in range(20)], daemon=True).start()
+        client.connect([address])
+        seen = []
+        while (event := client.poll(timeout=20)) and event.kind != "closed":
+            seen.append(event.kind)
+        self.assertIn("no secure connection", event.text)
+        self.assertNotIn("connected", seen)
+
+    def test_wrong_uses_say_what_is_wrong(self):
+        socket = braidcast.Socket(plain=True)
+        with self.assertRaisesRegex(ValueError, "not an address with a port"):
+            socket.bind("here")
+        with self.assertRaisesRegex(braidcast.NoConnection, "no connection 5"):
+            socket.send(5, b"x")
+        with self.assertRaisesRegex(braidcast.Error, "there is no nothere0"):
+            socket.connect([("127.0.0.1:9", "nothere0")])
+        with self.assertRaisesRegex(ValueError, "timeout is -1"):
+            socket.poll(-1)
+        with self.assertRaisesRegex(ValueError, "deadline is NaN"):
+            socket.send(5, b"x", deadline=float("nan"))
+        with self.assertRaisesRegex(ValueError, "leave out key, or plain"):
+            braidcast.Socket(key="a", plain=True)
+        with self.assertRaisesRegex(braidcast.Error, "key"):
+            braidcast.Socket(key="")
+        connection = socket.connect(["127.0.0.1:9"])
+        with self.assertRaises(BlockingIOError):
+            for _ in range(10_000):
+                socket.send(connection, bytes(60_000))
+
+    def test_ctrl_c_ends_a_wait(self):
+        socket = braidcast.Socket(plain=True)
+        threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        start = time.monotonic()
+        with self.assertRaises(KeyboardInterrupt):
+            socket.poll()
+        self.assertLess(time.monotonic() - start, 10)
+
+
+class Lab(unittest.TestCase):
+    def test_results_become_pandas(self):
+        results = braidcast.run("two-links.toml", text=LINKS)
+        frame = results.to_pandas()
+        goodput = frame[frame.metric == "goodput"].set_index(["variant", "loss"])["mean"]
+        self.assertEqual(len(goodput), 4)
+        self.assertGreater(goodput["both", "0%"], 1.5 * goodput["one", "0%"])
+        self.assertGreater(goodput["both", "0%"], goodput["both", "3%"])
+        self.assertEqual(set(frame.n), {3})
+        runs = results.to_pandas(runs=True)
+        self.assertEqual(sorted(set(runs.seed)), [1, 2, 3])
+        one = runs[(runs.metric == "goodput") & (runs.variant == "both") & (runs.loss == "3%")]
+        self.assertAlmostEqual(one.value.mean(), goodput["both", "3%"], places=6)
+
+    def test_seeds_apart_and_together_are_the_same(self):
+        together = braidcast.run("two-links.toml", text=LINKS, runs=3).to_pandas()
+        apart = braidcast.concat(braidcast.run("two-links.toml", text=LINKS, runs=1, seed=seed) for seed in (1, 2, 3))
+        self.assertEqual(len(together), len(apart))
+        key = ["variant", "loss", "metric"]
+        means = together.set_index(key)["mean"] - apart.set_index(key)["mean"]
+        self.assertLess(means.abs().max(), 1e-6)
+        widths = together.set_index(key)["ci95"] - apart.set_index(key)["ci95"]
+        self.assertLess(widths.abs().max(), 1e-6)
+
+    def test_choices_and_progress(self):
+        seen = []
+        results = braidcast.run("two-links.toml", text=LINKS, runs=2, duration=2, variant="one", params={"loss": "3%"},
+                                progress=lambda done, of: seen.append((done, of)))
+        self.assertEqual({row["variant"] for row in results.rows}, {"one"})
+        self.assertEqual({row["params"]["loss"] for row in results.rows}, {"3%"})
+        self.assertTrue(seen and all(of == 2 and done <= 2 for done, of in seen))
+
+    def test_scenarios_have_names_and_titles(self):
+        self.assertIn("cmt-loss", braidcast.scenarios())
+        self.assertTrue(all(braidcast.scenarios().values()))
+
+    def test_wrong_uses_say_what_is_wrong(self):
+        with self.assertRaisesRegex(braidcast.Error, "did you mean 'cmt-loss'"):
+            braidcast.run("cmt-lossy")
+        with self.assertRaisesRegex(braidcast.Error, "two-links.toml:"):
+            braidcast.run("two-links.toml", text=LINKS.replace("duration", "durration"))
+        with self.assertRaisesRegex(braidcast.Error, "no variant 'two'"):
+            braidcast.run("two-links.toml", text=LINKS, variant="two")
+        with self.assertRaisesRegex(ValueError, "seconds above 0"):
+            braidcast.run("two-links.toml", text=LINKS, duration=0)
+
+    def test_ctrl_c_stops_the_runs(self):
+        threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        start = time.monotonic()
+        with self.assertRaises(KeyboardInterrupt):
+            braidcast.run("cmt-loss", runs=10_000)
+        self.assertLess(time.monotonic() - start, 60)
+
+
+@unittest.skipUnless(os.environ.get("BRAIDCAST_EXAMPLES"), "make python-test has what the examples need")
+class Examples(unittest.TestCase):
+    def test_dask_spreads_seeds_over_two_workers(self):
+        out = subprocess.run([sys.executable, EXAMPLES / "sweep_dask.py"], capture_output=True, text=True, timeout=300)
+        self.assertEqual(out.returncode, 0, out.stdout + out.stderr)
+        self.assertIn("4 runs by 2 workers", out.stdout)
+        self.assertIn("goodput", out.stdout)
+
+    def test_the_notebook_runs_and_plots(self):
+        import nbclient
+        import nbformat
+
+        notebook = nbformat.read(EXAMPLES / "loss.ipynb", as_version=4)
+        with tempfile.TemporaryDirectory() as folder:
+            nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": folder}}).execute()
+            picture = (pathlib.Path(folder) / "loss.png").read_bytes()
+        self.assertTrue(picture.startswith(b"\x89PNG") and len(picture) > 10_000)
+
+
+if __name__ == "__main__":
+    unittest.main()

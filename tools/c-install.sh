@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Lays the C library out as a prefix: tools/c-install.sh RELEASE-FOLDER PREFIX     (`make c` does both)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+from=${1:?the folder with libbraidcast.so} to=${2:?where to put it}
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' bindings/Cargo.toml | head -n 1)
+mkdir -p "$to/lib/pkgconfig" "$to/include"
+to=$(cd "$to" && pwd)
+install -m 755 "$from/libbraidcast.so" "$to/lib/"
+install -m 644 "$from/libbraidcast.a" "$to/lib/"
+install -m 644 bindings/c/include/braidcast.h "$to/include/"
+cat >"$to/lib/pkgconfig/braidcast.pc" <<PC
+prefix=$to
+libdir=\${prefix}/lib
+includedir=\${prefix}/include
+
+Name: braidcast
+Description: messages over several networks at once, encrypted
+Version: $version
+Libs: -L\${libdir} -lbraidcast
+Libs.private: -lm -lpthread -ldl
+Cflags: -I\${includedir}
+PC
+echo "c: $to"
