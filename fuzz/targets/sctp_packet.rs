@@ -27,6 +27,7 @@ fn look_at(chunk: &Chunk<'_>) {
         Chunk::Init(c) | Chunk::InitAck(c) => parameters(c.parameters),
         Chunk::Asconf(c) => parameters(c.parameters),
         Chunk::AsconfAck(c) => parameters(c.parameters),
+        Chunk::ReConfig(c) => parameters(c.parameters),
         Chunk::Abort(c) => causes(c.causes),
         Chunk::Error(c) => causes(c.causes),
         _ => {}

@@ -21,20 +21,25 @@ const UDP_PORT: u16 = 9899;
 const ECHO: &str = "-m echo -D -Q -w 1000000 -W 1000000";
 
 fn ours(in_udp: bool) -> Ours {
+    // In turn: the quicker link of the two could carry nearly all of it alone.
+    ours_with(in_udp, SchedulerKind::RoundRobin)
+}
+
+fn ours_with(in_udp: bool, scheduler: SchedulerKind) -> Ours {
     let addresses: Vec<IpAddr> = HOST.iter().map(|host| host.parse().unwrap()).collect();
     let bind = |&addr: &IpAddr| match in_udp {
         true => Bind::to_addr(SocketAddr::new(addr, UDP_PORT)),
         false => Bind::to_ip(addr, SCTP),
     };
     let binds: Vec<Bind> = addresses.iter().map(bind).collect();
-    // In turn: the quicker link of the two could carry nearly all of it alone.
-    let scheduler = SchedulerKind::RoundRobin;
     let ecn = std::env::var_os("ECN").is_some();
     let options = Options::live().with(|it| {
         it.congestion.ecn = ecn;
         it.local_addresses = addresses;
         it.congestion.queueing_limit = None;
         it.paths.scheduler = scheduler;
+        // Linux knows no timestamps and gets none.
+        it.paths.forward_delay = true;
     });
     Ours::on(options, &binds)
 }
@@ -50,6 +55,11 @@ fn message(number: u32) -> (Vec<u8>, SendOptions) {
 
 /// Sends [`TOTAL`] bytes of messages over `id` and takes them back, each as it was; data went over both links.
 fn exchange(ours: &mut Ours, id: AssociationId) {
+    exchange_of(TOTAL, ours, id);
+}
+
+/// The same with so many bytes; few are not expected to go over both links, whoever chooses.
+fn exchange_of(total: usize, ours: &mut Ours, id: AssociationId) {
     let both_up = |ours: &mut Ours| {
         let up = |association: &mut braidcast_sctp::Association, _| {
             association.paths().filter(|path| path.state == PathState::Active).count() == 2
@@ -61,7 +71,7 @@ fn exchange(ours: &mut Ours, id: AssociationId) {
     let mut came: Vec<bool> = Vec::new();
     ours.until(LIMIT, "echo", |ours| {
         let outcome = ours.with(id, |association, now| {
-            while sent < TOTAL && sent - came_bytes < ON_THE_WAY {
+            while sent < total && sent - came_bytes < ON_THE_WAY {
                 match association.send(now, &next.0, next.1) {
                     Ok(()) => {
                         sent += next.0.len();
@@ -87,12 +97,12 @@ fn exchange(ours: &mut Ours, id: AssociationId) {
             }
         });
         assert!(outcome.is_some(), "{:?}", ours.events);
-        sent >= TOTAL && came_bytes == sent
+        sent >= total && came_bytes == sent
     });
     ours.with(id, |association, now| {
         for path in association.paths() {
             println!("  {} sent {} chunks, {} again", path.route, path.sent_chunks, path.retransmitted_chunks);
-            assert!(path.sent_chunks > 1_000, "{path:?}");
+            assert!(total < TOTAL || path.sent_chunks > 1_000, "{path:?}");
         }
         association.shutdown(now);
     });
@@ -129,6 +139,18 @@ fn linux_connects(guest: &Guest, in_udp: bool) {
     stop(guest);
 }
 
+/// Each scheduler with a megabyte.
+fn all_schedulers(guest: &Guest) {
+    for (name, scheduler) in SchedulerKind::ALL {
+        println!("native, {name}");
+        guest.start("peer", &format!("sctp_peer -l -p 5001 {ECHO}"));
+        let mut ours = ours_with(false, scheduler);
+        let id = ours.connect_to(5001, &GUEST.map(|addr| SocketAddr::new(addr.parse().unwrap(), 0)));
+        exchange_of(TOTAL / 10, &mut ours, id);
+        guest.stop("peer");
+    }
+}
+
 #[test]
 fn ten_megabytes_each_way_over_both_links() {
     with_guest(
@@ -139,6 +161,7 @@ fn ten_megabytes_each_way_over_both_links() {
             we_connect(guest, false);
             println!("native, Linux connects");
             linux_connects(guest, false);
+            all_schedulers(guest);
             // A socket of the guest takes the UDP port when it is made.
             let (said, status) = guest.shell(&format!("sysctl -w net.sctp.udp_port={UDP_PORT}"));
             assert!(status.success(), "{said}");

@@ -4,7 +4,9 @@ use braidcast_core::{Rng, Route, SocketId};
 use braidcast_driver::Bind;
 use braidcast_interop::Ours;
 use braidcast_interop::usrsctp::{Received, Running, Telling, build, find, free_port};
-use braidcast_sctp::{Association, AssociationId, CloseReason, Event, Options, PathState, SendError, SendOptions};
+use braidcast_sctp::{
+    Association, AssociationId, CloseReason, Event, Options, PathState, SchedulerKind, SendError, SendOptions,
+};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -191,4 +193,62 @@ fn we_send_over_the_path_that_usrsctp_asks_for() {
         sent(ours)[0] > 0
     });
     assert_eq!(ours.closed(id), None);
+}
+
+/// Bytes of the messages that each scheduler has there and back.
+const EACH: usize = 500_000;
+
+/// Whatever chooses between two paths, and with timestamps wanted, which usrsctp does not know: every message comes back as it was.
+#[test]
+fn every_scheduler_works_with_usrsctp_over_two_paths() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = build("usrsctp_echo", folder.path()) else { return };
+    let udp = free_port().unwrap();
+    let peer = Telling::start(&program, &[&udp.to_string(), "7"]).unwrap();
+    Ours::new(options()).until(LIMIT, "listening", |_| peer.line().is_some());
+    let own: [SocketAddr; 2] = ["127.0.0.1:0", "127.0.0.2:0"].map(|at| at.parse().unwrap());
+    for (name, scheduler) in SchedulerKind::ALL {
+        let options = options().with(|it| {
+            it.paths.scheduler = scheduler;
+            it.paths.forward_delay = true;
+            it.limits.send_buffer = 1 << 18;
+            it.limits.max_message = 1 << 18;
+        });
+        let mut ours = Ours::on(options, &own.map(Bind::to_addr));
+        let id = ours.connect(udp, 7);
+        let second = Route::new(SocketId(1), SocketAddr::from(([127, 0, 0, 1], udp)));
+        ours.with(id, |association, now| association.join(now, second)).unwrap().unwrap();
+        ours.until(LIMIT, "the second path", |ours| {
+            let up = |it: &mut Association, _| it.paths().filter(|path| path.state == PathState::Active).count() == 2;
+            ours.with(id, up).unwrap()
+        });
+        let (mut next, mut sent, mut came, mut buf) = (message(0), 0, 0, Vec::new());
+        ours.until(LIMIT, name, |ours| {
+            let outcome = ours.with(id, |association, now| {
+                while sent < EACH {
+                    match association.send(now, &next.0, next.1) {
+                        Ok(()) => {
+                            sent += next.0.len();
+                            next = message(next.1.ppid + 1);
+                        }
+                        Err(SendError::BufferFull { .. }) => break,
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+                while let Some(received) = association.recv(now, &mut buf) {
+                    assert!(buf == message(received.ppid).0, "{name}: message {} came back different", received.ppid);
+                    came += buf.len();
+                }
+            });
+            assert!(outcome.is_some(), "{name}: {:?}", ours.events);
+            sent >= EACH && came == sent
+        });
+        let carried =
+            ours.with(id, |it, _| it.paths().map(|path| path.sent_chunks + path.copied_chunks).collect::<Vec<_>>());
+        println!("{name}: {carried:?} chunks");
+        let both = matches!(scheduler, SchedulerKind::RoundRobin | SchedulerKind::Redundant | SchedulerKind::ByRate);
+        assert!(!both || carried.unwrap().iter().all(|&chunks| chunks > 50), "{name} uses both paths");
+        ours.with(id, |association, now| association.shutdown(now));
+        assert_shut_down(&mut ours, id);
+    }
 }

@@ -1,5 +1,6 @@
 use crate::load::Load;
 use crate::{Discard, Limits, Outlook, Priority, Refused, SendQueue, Tag, Why};
+use braidcast_core::Instant;
 use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -12,6 +13,8 @@ const CHAIN: usize = 2;
 const INTRA: usize = 1;
 /// Longest time that sending is reckoned to take.
 const LONGEST: f64 = 60.0;
+/// In overload nothing that leans on a lost frame goes so shortly before the next group is due, as shares of a group's length.
+const CLEARED: f64 = 0.25;
 
 /// At so many times the rate a frame of this level must be in time to go before others. The more leans on it, the more is risked for it:
 /// the rate may rise, and nothing is won without it.
@@ -48,7 +51,7 @@ pub(crate) const fn finished_at(level: usize) -> Option<f64> {
 ///
 /// Where the frames that others lean on are by themselves [more than the path carries](Load), leaving out the small ones that none leans
 /// on would save little and show less: all of a group goes in its order, its end is lost, and what leans on a lost frame is not sent, so
-/// that the next group finds the path empty.
+/// that the next group finds the path empty. Until shortly before that it is sent all the same: only what is sent shows that the path carries more again.
 #[derive(Debug)]
 pub(crate) struct ByWorth<M> {
     /// In the order in which they came, which is that of decoding.
@@ -59,7 +62,36 @@ pub(crate) struct ByWorth<M> {
     /// The place of what goes next, as chosen when something last came or went.
     next: Option<usize>,
     load: Load,
+    groups: Groups,
     limits: Limits,
+}
+
+/// When groups begin.
+#[derive(Clone, Copy, Debug, Default)]
+struct Groups {
+    /// The latest one did.
+    begun: Option<Instant>,
+    /// After the one before it.
+    length: Option<Duration>,
+    /// All that came of it is its first frame, which may come in parts.
+    is_first: bool,
+}
+
+impl Groups {
+    /// Something of this level comes.
+    fn on_push(&mut self, now: Instant, level: usize) {
+        if level == INTRA && !self.is_first {
+            self.length = self.begun.map(|begun| now.since(begun));
+            self.begun = Some(now);
+        }
+        self.is_first = level == INTRA || (level < INTRA && self.is_first);
+    }
+
+    /// Whether the next one is far enough off that what is sent now is through by then.
+    fn is_next_far(&self, now: Instant) -> bool {
+        let due = |begun: Instant, length: Duration| now.since(begun) < length.mul_f64(1.0 - CLEARED);
+        self.begun.zip(self.length).is_some_and(|(begun, length)| due(begun, length))
+    }
 }
 
 #[derive(Debug)]
@@ -115,6 +147,7 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
             broken: Broken::default(),
             next: None,
             load: Load::new(),
+            groups: Groups::default(),
             limits: Limits { messages: limits.messages.max(1), ..limits },
         }
     }
@@ -195,8 +228,9 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
     /// Gives up what is late whatever goes before it, and what is not worth its room on the path.
     fn drop_late(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) {
         let mut place = 0;
+        let clears = self.load.is_excessive() && !self.groups.is_next_far(outlook.now);
         while let Some(entry) = self.waiting.get(place) {
-            let of_use = !(entry.hopeless && self.load.is_excessive());
+            let of_use = !(entry.hopeless && clears);
             if of_use && Self::in_time(&entry.tag, 0, kept_at(entry.tag.priority.index()), outlook) {
                 place += 1;
             } else {
@@ -213,6 +247,7 @@ impl<M: fmt::Debug + Send> SendQueue<M> for ByWorth<M> {
         }
         let level = tag.priority.index();
         self.load.on_push(outlook.now, if level <= CHAIN { tag.len } else { 0 }, outlook.rate);
+        self.groups.on_push(outlook.now, level);
         let hopeless = self.broken.next(level);
         self.waiting.push_back(Entry { tag, hopeless, message });
         self.bytes += tag.len;
@@ -373,5 +408,27 @@ mod tests {
         };
         assert_eq!(said(40_000.0), ["200"]);
         assert_eq!(said(20_000.0), ["200 expired"]);
+    }
+
+    #[test]
+    fn what_leans_on_a_lost_frame_shows_that_the_path_carries_more_until_the_next_group_is_near() {
+        // Groups of 2 s, whose first frames come in parts. After so many frames one of the second group is lost.
+        let said = |frames| {
+            let mut bench = Bench::new(Method::ByWorth, Limits::NONE);
+            bench.outlook.rate = Some(20_000.0);
+            for n in 0..frames {
+                let (priority, expiry) = (if n % 50 == 0 { 1 } else { 2 }, 40 * u64::from(n) + 500);
+                bench.push([frame(2 * n, priority, expiry), frame(2 * n + 1, priority, expiry)]);
+                bench.pop();
+                bench.pop();
+                bench.pass(40);
+            }
+            let expiry = 40 * u64::from(frames) + 500;
+            bench.queue.on_lost(&frame(0, 2, expiry - 100).1);
+            bench.push([frame(1000, 2, expiry)]);
+            bench.pop()
+        };
+        assert_eq!(said(70), ["1000"]);
+        assert_eq!(said(90), ["1000 expired"]);
     }
 }

@@ -10,7 +10,7 @@ use crate::wire::{
     BY_RECORD, Cause, Entries, Parameter, Parameters, ParseError, RawTlv, UnknownAction,
     cause::kind as cause,
     chunk::kind::{
-        ASCONF, ASCONF_ACK, AUTH, FORWARD_TSN, I_DATA, I_FORWARD_TSN, INIT, INIT_ACK, NR_SACK, REDUNDANCY,
+        ASCONF, ASCONF_ACK, AUTH, FORWARD_TSN, I_DATA, I_FORWARD_TSN, INIT, INIT_ACK, NR_SACK, RE_CONFIG, REDUNDANCY,
         SHUTDOWN_COMPLETE, SLICE, TIMESTAMP, TIMESTAMP_ECHO,
     },
     padded,
@@ -41,6 +41,8 @@ pub(crate) struct Offer {
     pub(crate) timestamps: bool,
     /// ASCONF and ASCONF-ACK (RFC 5061 §4.2.7).
     pub(crate) asconf: bool,
+    /// RE-CONFIG (RFC 6525 §5.1.1).
+    pub(crate) reconfiguration: bool,
     /// Records need no checksum (RFC 9653).
     pub(crate) zero_checksum: bool,
     /// ECN (RFC 4960 appendix A).
@@ -63,13 +65,13 @@ impl Offer {
     const MAX_CHUNKS: usize = 32;
     /// HMAC identifiers that an HMAC-ALGO parameter may list here; IANA knows two.
     const MAX_HMACS: usize = 8;
-    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, ECN, eleven extensions, RANDOM, CHUNKS, HMAC-ALGO, key management and
+    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, ECN, twelve extensions, RANDOM, CHUNKS, HMAC-ALGO, key management and
     /// zero checksum.
     pub(crate) const MAX_EMITTED: usize =
         4 + 4 + 16 + 4 + Self::RANDOM + 4 + Self::MAX_CHUNKS + 4 + 2 * Self::MAX_HMACS + 4 + 16 + 8;
 
     /// Everything that is implemented here; I-DATA only if `interleaving`, NR-SACK only if `nr_sack`, and
-    /// neither ECN nor REDUNDANCY nor SLICE nor TIMESTAMP. Draws the random number.
+    /// neither ECN nor REDUNDANCY nor SLICE nor TIMESTAMP nor RE-CONFIG. Draws the random number.
     pub(crate) fn new(rng: &mut Rng, interleaving: bool, nr_sack: bool) -> Self {
         let mut random = [0; Self::RANDOM];
         rng.fill(&mut random);
@@ -85,6 +87,7 @@ impl Offer {
             slices: false,
             timestamps: false,
             asconf: true,
+            reconfiguration: false,
             zero_checksum: false,
             auth: true,
             keys: None,
@@ -103,6 +106,7 @@ impl Offer {
             redundancy,
             slices,
             timestamps,
+            reconfiguration: options.reconfiguration,
             ..Self::new(rng, options.interleaving, options.papers.nr_sack)
         };
         match &options.security {
@@ -147,6 +151,7 @@ impl Offer {
             nr_sack: self.nr_sack && peer.nr_sack,
             redundancy: self.redundancy && peer.redundancy,
             asconf: self.asconf && peer.asconf && (auth || (self.keys.is_some() && peer.keys.is_some())),
+            reconfiguration: self.reconfiguration && peer.reconfiguration,
             zero_checksum: self.zero_checksum && peer.zero_checksum,
             ecn: self.ecn && peer.ecn,
             slices: self.slices && peer.slices,
@@ -186,6 +191,7 @@ impl Offer {
                     offer.slices |= kinds.contains(&SLICE);
                     offer.timestamps |= kinds.contains(&TIMESTAMP);
                     seen_echo |= kinds.contains(&TIMESTAMP_ECHO);
+                    offer.reconfiguration |= kinds.contains(&RE_CONFIG);
                     offer.auth |= kinds.contains(&AUTH);
                     seen_asconf |= kinds.contains(&ASCONF);
                     seen_asconf_ack |= kinds.contains(&ASCONF_ACK);
@@ -232,8 +238,9 @@ impl Offer {
             (self.slices, SLICE),
             (self.timestamps, TIMESTAMP),
             (self.timestamps, TIMESTAMP_ECHO),
+            (self.reconfiguration, RE_CONFIG),
         ];
-        let mut kinds = [0; 11];
+        let mut kinds = [0; 12];
         let offered = extensions.iter().filter(|(offered, _)| *offered);
         let count = kinds.iter_mut().zip(offered).map(|(slot, &(_, kind))| *slot = kind).count();
         // FORWARD-TSN alone has been said.
@@ -299,6 +306,8 @@ pub(crate) struct Agreed {
     pub(crate) timestamps: bool,
     /// Addresses may come and go (RFC 5061).
     pub(crate) asconf: bool,
+    /// Streams may be numbered anew and added (RFC 6525).
+    pub(crate) reconfiguration: bool,
     /// Chunks can be authenticated (RFC 4895).
     pub(crate) auth: bool,
 }
@@ -316,6 +325,7 @@ impl Agreed {
             redundancy: a.redundancy && b.redundancy,
             slices: a.slices && b.slices,
             timestamps: a.timestamps && b.timestamps,
+            reconfiguration: a.reconfiguration && b.reconfiguration,
             asconf: (auth || (a.keys.is_some() && b.keys.is_some())) && a.asconf && b.asconf,
             auth,
         }

@@ -65,8 +65,9 @@ pub use api::{
     Abandoned, Abandonment, AbandonmentPolicy, Artx, ArtxFrom, BlockingReport, BufferSplit, CloseReason,
     CongestionOptions, ConnectError, CwndUnit, CwndUpdate, Event, FecLosses, FecWindow, JoinError, LimitOptions,
     LossDetection, MarkResponse, Options, PaperRules, PathOptions, PathReport, PathState, PrVariant, Priority,
-    QueueOptions, QueueScope, RedundancyOptions, Reliability, RttSamples, SackOptions, SackPath, SackPolicy,
-    SecurityOptions, SendError, SendOptions, Stats, StreamOrder, TimerOptions, Waits,
+    QueueOptions, QueueScope, ReconfigurationResult, ReconfigureError, RedundancyOptions, Reliability, RttSamples,
+    SackOptions, SackPath, SackPolicy, SecurityOptions, SendError, SendOptions, Stats, StreamChange, StreamOrder,
+    StreamRequest, TimerOptions, Waits,
 };
 pub use assoc::Association;
 pub use braidcast_cc::{Algorithm, Congestion, RtoBounds};

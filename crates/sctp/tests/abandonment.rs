@@ -14,7 +14,8 @@ fn options(abandonment: Abandonment) -> Options {
 
 #[test]
 fn what_expires_in_flight_is_forgotten_at_once_or_waited_for() {
-    for (abandonment, forgotten) in [(Abandonment::Immediate, true), (Abandonment::Delayed, false)] {
+    use Abandonment::{Delayed, Immediate, ImmediateCounted};
+    for (abandonment, forgotten, counted) in [(Immediate, true, 0), (ImmediateCounted, true, 2), (Delayed, false, 2)] {
         let mut pair = Pair::connected(&options(abandonment), vec![Duplex::both(link(10, 100))]);
         let recording = pair.record();
         let cwnd = pair.client_path(0).unwrap().cwnd;
@@ -25,7 +26,8 @@ fn what_expires_in_flight_is_forgotten_at_once_or_waited_for() {
         .unwrap();
         pair.run(ms(60));
         let path = pair.client_path(0).unwrap();
-        assert_eq!(path.in_flight, 2 * 1452, "{abandonment}: the network still holds them");
+        // The network still holds them; RFC 3758 §3.5 A2 has them outstanding no more.
+        assert_eq!(path.in_flight, counted * 1452, "{abandonment}");
         let abandoned = pair.client_events.iter().filter(|event| matches!(event, Event::Abandoned { .. })).count();
         assert_eq!(abandoned, if forgotten { 2 } else { 0 }, "{abandonment}");
         pair.run(ms(1000));
@@ -96,10 +98,10 @@ fn the_variants_are_made_of_three_choices() {
     assert_eq!(
         rows,
         [
-            "pr-sctp: concurrent false, lifetimes true, immediate, fcfs",
+            "pr-sctp: concurrent false, lifetimes true, immediate-counted, fcfs",
             "pr-sctpf: concurrent false, lifetimes true, delayed, fcfs",
             "cmt: concurrent true, lifetimes false, delayed, fcfs",
-            "pr-cmtf: concurrent true, lifetimes true, immediate, fcfs",
+            "pr-cmtf: concurrent true, lifetimes true, immediate-counted, fcfs",
             "pr-cmt: concurrent true, lifetimes true, delayed, priority",
         ]
     );

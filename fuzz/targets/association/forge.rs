@@ -4,9 +4,10 @@ use super::Hints;
 use braidcast_core::Writer;
 use braidcast_sctp::wire::chunk::{
     Abort, Asconf, Auth, CookieEcho, Cwr, Data, Ecne, ErrorChunk, ForwardTsn, GapBlock, Heartbeat, HeartbeatAck, IData,
-    IForwardTsn, ISkip, Init, Redundancy, Sack, Shutdown, ShutdownAck, ShutdownComplete, Skip, Slice,
+    IForwardTsn, ISkip, Init, ReConfig, Redundancy, Sack, Shutdown, ShutdownAck, ShutdownComplete, Skip, Slice,
 };
-use braidcast_sctp::wire::{Causes, Chunk, Entries, Entry, Parameters, RawChunk};
+use braidcast_sctp::wire::param::Reconfiguration;
+use braidcast_sctp::wire::{Causes, Chunk, Entries, Entry, Parameter, Parameters, RawChunk};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 
 /// A number near `base`, or seldom any number.
@@ -38,6 +39,36 @@ fn key_message(input: &mut Unstructured<'_>) -> Result<Vec<u8>> {
         *word = 1 + step / 250;
     }
     Ok(message)
+}
+
+/// Appends one to three parameters of RE-CONFIG, or any bytes.
+fn re_config(input: &mut Unstructured<'_>, hints: Hints, length: usize, out: &mut Vec<u8>) -> Result<()> {
+    for _ in 0..1 + input.arbitrary::<u8>()? % 3 {
+        let kind: u8 = input.arbitrary()?;
+        let request = near(input, hints.peer_tsn)?;
+        let streams = entries(input, |input| Ok(u16::from(input.arbitrary::<u8>()? % 6)))?;
+        let streams = Entries::new(&streams);
+        let parameter = match kind % 8 {
+            0 | 1 => {
+                let (response, last_tsn) = (near(input, hints.our_tsn)?, near(input, hints.peer_tsn)?);
+                Reconfiguration::OutgoingReset { request, response, last_tsn, streams }
+            }
+            2 => Reconfiguration::IncomingReset { request, streams },
+            3 => Reconfiguration::TsnReset { request },
+            4 => {
+                let (response, result) = (near(input, hints.our_tsn)?, u32::from(kind >> 5));
+                Reconfiguration::Response { response, result, next_tsns: None }
+            }
+            5 => Reconfiguration::AddOutgoing { request, count: u16::from(kind >> 5) },
+            6 => Reconfiguration::AddIncoming { request, count: u16::from(kind >> 5) },
+            _ => {
+                out.extend_from_slice(input.bytes(length.min(input.len()))?);
+                continue;
+            }
+        };
+        Parameter::Reconfiguration(parameter).emit(&mut Writer::new(out));
+    }
+    Ok(())
 }
 
 /// Appends a chunk.
@@ -76,6 +107,10 @@ pub fn forge(input: &mut Unstructured<'_>, hints: Hints, out: &mut Vec<u8>) -> R
             let (total, offset) = (u16::from(input.arbitrary::<u8>()?), u16::from(flags & 0x7f));
             let bytes = input.bytes(length.min(input.len()).max(1).min(input.len()))?;
             Chunk::Slice(Slice { tsn, total, offset, bytes })
+        }
+        0 if flags & 0x80 != 0 => {
+            re_config(input, hints, length, &mut more)?;
+            Chunk::ReConfig(ReConfig { parameters: Parameters::new(&more) })
         }
         0 | 1 => {
             let (tsn, stream, ssn) = (near(input, hints.peer_tsn)?, stream(input)?, input.arbitrary::<u8>()?.into());

@@ -12,7 +12,7 @@ use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId};
 use braidcast_sctp::wire::{Chunk, Header, Packet, begin, seal};
 use braidcast_sctp::{
     Artx, Association, AssociationId, Endpoint, Event, Limits, Method, Options, PathState, QueueScope, Reliability,
-    SchedulerKind, SendOptions,
+    SchedulerKind, SendOptions, StreamOrder,
 };
 use core::time::Duration;
 use sealed::Spy;
@@ -88,6 +88,8 @@ impl World {
         let options = base.with(|it| {
             it.congestion.ecn = true;
             it.interleaving = settings & 2 == 0;
+            it.reconfiguration = settings & 1 == 0;
+            it.papers.stream_order = StreamOrder::ALL[usize::from(settings >> 2) % StreamOrder::ALL.len()].1;
             it.paths.scheduler = if settings & 4 == 0 { SchedulerKind::default() } else { SchedulerKind::RoundRobin };
             it.papers.loss_detection = braidcast_sctp::LossDetection::ALL[usize::from(settings >> 3 & 1)].1;
             it.congestion.pacing = settings & 16 == 0;

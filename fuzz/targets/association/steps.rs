@@ -1,7 +1,7 @@
 //! Any sequence of calls, losses, changed packets and forged chunks.
 
 use super::{World, forge};
-use braidcast_sctp::{MessagePriority, Priority, Reliability, SendOptions};
+use braidcast_sctp::{MessagePriority, Priority, Reliability, SendOptions, StreamRequest};
 use core::time::Duration;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 
@@ -51,7 +51,15 @@ fn step(world: &mut World, input: &mut Unstructured<'_>, honest: bool) -> Result
         20 => world.leave(if honest { world.client() } else { side }, input.arbitrary::<u8>()?.into()),
         21 => {
             let (stream, rank) = (input.arbitrary()?, input.arbitrary()?);
-            world.association(side, |association, _| association.set_priority(stream, Priority::new(rank)));
+            let streams = if stream % 5 == 4 { vec![] } else { vec![stream % 4] };
+            world.association(side, |association, now| match rank {
+                0..200 => association.set_priority(stream, Priority::new(rank)),
+                // Refusals are among what may happen.
+                200..230 => drop(association.reconfigure(now, StreamRequest::ResetOutgoing(streams))),
+                230..250 => drop(association.reconfigure(now, StreamRequest::ResetIncoming(streams))),
+                250..253 => drop(association.reconfigure(now, StreamRequest::AddOutgoing(stream % 2))),
+                _ => drop(association.reconfigure(now, StreamRequest::AddIncoming(stream % 2))),
+            });
         }
         22 if input.ratio(1, 8)? => world.association(side, |association, now| association.shutdown(now)),
         23 if input.ratio(1, 8)? => world.association(side, |association, now| association.abort(now, "enough")),

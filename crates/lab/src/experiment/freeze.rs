@@ -1,4 +1,4 @@
-//! What a viewer sees of a clip when the last good picture stands for each that is missing, as PSNR (PRCMT fig. 17).
+//! What a viewer sees of a clip when the last good picture (PRCMT fig. 17) or a white one (THESIS §9.1) stands for each that is missing, as PSNR.
 //!
 //! ffmpeg makes, encodes and decodes the clip; without it there is no PSNR.
 
@@ -12,24 +12,39 @@ const PICTURES: usize = 905;
 /// PSNR of equal pictures, which is infinite (PRCMT §6.2: "the peak value of 100 dB is infinity").
 const EQUAL: f64 = 100.0;
 
+/// What stands for a picture that could not be shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Missing {
+    /// The last one that was shown; grey before the first.
+    LastShown,
+    /// A white one.
+    White,
+}
+
 /// Luma of the clip's pictures, as a decoder gives them when nothing is missing.
 static CLIP: OnceLock<Option<Vec<u8>>> = OnceLock::new();
 
 /// PSNR in dB of each picture of the clip, by which of them could be shown; none without ffmpeg.
 ///
 /// The picture after transmission is compared with the one before it, both decoded, so a picture that could be shown is equal.
-pub(super) fn psnr(shown: &[bool]) -> Option<Vec<f64>> {
-    let clip = CLIP.get_or_init(clip).as_ref()?;
-    let grey = vec![128; SIZE.0 * SIZE.1];
+pub(super) fn psnr(shown: &[bool], missing: Missing) -> Option<Vec<f64>> {
+    Some(seen(CLIP.get_or_init(clip).as_ref()?, SIZE.0 * SIZE.1, shown, missing))
+}
+
+/// The same of a `clip` whose pictures have `size` bytes each.
+fn seen(clip: &[u8], size: usize, shown: &[bool], missing: Missing) -> Vec<f64> {
+    let (grey, white) = (vec![128; size], vec![255; size]);
     let mut last: &[u8] = &grey;
-    let pictures = clip.chunks_exact(grey.len()).zip(shown);
+    let pictures = clip.chunks_exact(size).zip(shown);
     let psnr = pictures.map(|(picture, shown)| {
         if *shown {
             last = picture;
+        } else if missing == Missing::White {
+            last = &white;
         }
         difference(picture, last)
     });
-    Some(psnr.collect())
+    psnr.collect()
 }
 
 /// PSNR of two pictures in dB.
@@ -66,6 +81,15 @@ fn clip() -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_missing_picture_is_the_one_before_it_or_white() {
+        let clip = [100, 100, 110, 110, 120, 120];
+        let shown = [true, false, true];
+        let round = |missing| seen(&clip, 2, &shown, missing).into_iter().map(f64::round).collect::<Vec<_>>();
+        assert_eq!(round(Missing::LastShown), [EQUAL, 28.0, EQUAL]);
+        assert_eq!(round(Missing::White), [EQUAL, 5.0, EQUAL]);
+    }
 
     #[test]
     fn equal_pictures_reach_the_peak_and_opposite_ones_have_nothing_in_common() {

@@ -1,6 +1,7 @@
 //! A film over the flow `main`: which of its frames can be shown when they are due (PRCMT §6.2).
 
-use super::{Curve, Experiment, Measures, freeze};
+use super::freeze::{self, Missing};
+use super::{Curve, Experiment, Measures};
 use crate::host::Host;
 use crate::plan::{Done, Plan, Run};
 use braidcast_core::Rng;
@@ -40,7 +41,10 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     measures.metric("gaps over 1 s", "", gaps.iter().filter(|gap| **gap > 1.0).count() as f64);
     curves(&frames, &mut measures);
     let seen: Vec<bool> = frames.iter().map(|it| it.playable).collect();
-    if let Some(psnr) = freeze::psnr(&seen) {
+    if let Some(psnr) = freeze::psnr(&seen, Missing::White) {
+        measures.metric("PSNR, white for what is missing", "dB", psnr.iter().sum::<f64>() / psnr.len() as f64);
+    }
+    if let Some(psnr) = freeze::psnr(&seen, Missing::LastShown) {
         measures.metric("PSNR", "dB", psnr.iter().sum::<f64>() / psnr.len() as f64);
         let points = psnr.iter().enumerate().map(|(n, psnr)| [n as f64, *psnr]).collect();
         measures.curves.push(Curve { name: "PSNR".into(), x: "frame", y: "PSNR (dB)", points });

@@ -156,7 +156,7 @@ const SCTP: Words = &[
     ("cwnd_update", "how CMT updates windows: CUC, CUCv2, or plain SCTP"),
     ("rtt_samples", "which chunks give RTT samples"),
     ("abandonment", "when PR-SCTP gives a message up"),
-    ("stream_order", "what the receiver holds back for order"),
+    ("stream_order", "which of the streams that wait is served next (RFC 8260 §3)"),
     ("nr_sack", "non-renegable SACKs"),
     ("buffer_split", "how paths share the send buffer"),
     ("sack_path", "which path a SACK takes"),

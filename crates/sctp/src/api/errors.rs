@@ -84,3 +84,34 @@ pub enum JoinError {
         limit: usize,
     },
 }
+
+/// Why [`Association::reconfigure`](crate::Association::reconfigure) did not start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReconfigureError {
+    /// The association is not up, or about to end.
+    #[error("the association is not open")]
+    NotOpen,
+    /// Both ends must offer it.
+    #[error("not both ends offer RE-CONFIG (RFC 6525; `Options::reconfiguration`)")]
+    NotSupported,
+    /// Messages that wait in a queue have no place in their stream yet.
+    #[error("streams cannot be numbered anew where messages wait in a queue (`Options::queue`)")]
+    Queued,
+    /// Name streams that there are.
+    #[error("stream {stream} is not among the {count} that there are")]
+    NoSuchStream {
+        /// The stream asked for.
+        stream: u16,
+        /// How many there are.
+        count: u16,
+    },
+    /// There are 65,535 at most.
+    #[error("{more} streams more than {count} are too many: there are 65535 at most")]
+    TooManyStreams {
+        /// How many more were asked for.
+        more: u16,
+        /// How many there are, or were asked for before.
+        count: u16,
+    },
+}

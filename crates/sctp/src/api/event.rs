@@ -1,3 +1,4 @@
+use super::{ReconfigurationResult, StreamChange, StreamRequest};
 use crate::wire::Cause;
 use braidcast_core::{PathId, Route};
 use core::fmt;
@@ -36,6 +37,10 @@ pub enum Event {
         /// Why the queue discarded it ([`Options::queue`](crate::Options)); `None` if that had let it go, or there is none.
         why: Option<braidcast_queue::Why>,
     },
+    /// Streams begin anew, or there are more of them (RFC 6525): we or the peer wanted it.
+    StreamsChanged(StreamChange),
+    /// The peer did not do what we asked for ([`reconfigure`](crate::Association::reconfigure)).
+    StreamsRefused(StreamRequest, ReconfigurationResult),
     /// The peer lost its state and started over; messages in flight may be lost or repeated (RFC 9260 §5.2.4).
     Restarted,
     /// The association is over; nothing follows.

@@ -71,20 +71,29 @@ named! {
 /// What happens to a message whose lifetime ends while a part of it is in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Abandonment {
-    /// It is given up at once: FORWARD-TSN leaves, an acknowledgement that still comes earns the window nothing, and a loss
-    /// goes unnoticed (RFC 3758 §3.5 A2; PRCMT §3.1, §4.2: PR-SCTP). RFC 3758 has such data "no longer outstanding"; here it
-    /// fills the window until it is acknowledged or T3 expires, or else messages that expire as they leave would know no
-    /// congestion control (F5).
+    /// It is given up at once and no longer outstanding: FORWARD-TSN leaves, other data may take its room in the window, an acknowledgement that
+    /// still comes earns the window nothing, and a loss goes unnoticed (RFC 3758 §3.5 A2, F5). Messages that expire as they leave then know
+    /// no congestion control.
     Immediate,
+    /// The same, but it fills the window until it is acknowledged or T3 expires: the baseline of our experiments (PRCMT §3.1, §4.2: PR-SCTP).
+    ImmediateCounted,
     /// It is expired, and given up only once it is lost; what arrives after all counts for the window (PRCMT §4.2, fig. 5).
     #[default]
     Delayed,
 }
 
+impl Abandonment {
+    /// Whether a message whose lifetime ends is given up then, wherever it is.
+    pub(crate) fn is_immediate(self) -> bool {
+        self != Self::Delayed
+    }
+}
+
 named! {
-    /// Both, by the name that command line and scenarios use.
+    /// All, by the name that command line and scenarios use.
     Abandonment, "abandonment" {
         "immediate" => Immediate,
+        "immediate-counted" => ImmediateCounted,
         "delayed" => Delayed,
     }
 }
@@ -99,13 +108,26 @@ pub enum StreamOrder {
     /// The one whose message was given to us first, priorities or not (PRCMT fig. 7 a; RFC 8260 §3.1). For what is lost all
     /// messages are equal too. Each chunk looks at all streams that wait.
     Fcfs,
+    /// All take turns, priorities or not, by chunk with I-DATA and by message without (RFC 8260 §3.2).
+    RoundRobin,
+    /// The same, but a packet has chunks of one stream alone, so that a lost packet holds up one stream (RFC 8260 §3.3).
+    RoundRobinPacket,
+    /// The one that got fewest bytes since it waits (RFC 8260 §3.5). Each chunk looks at all streams that wait.
+    FairCapacity,
+    /// The same in proportion to the weights of streams ([`set_weight`](crate::Association::set_weight); RFC 8260 §3.6), as data channels of
+    /// WebRTC want it.
+    WeightedFair,
 }
 
 named! {
-    /// Both, by the name that command line and scenarios use.
+    /// All of them, by the name that scenarios use.
     StreamOrder, "stream order" {
         "priority" => Priority,
         "fcfs" => Fcfs,
+        "round-robin" => RoundRobin,
+        "round-robin-packet" => RoundRobinPacket,
+        "fair" => FairCapacity,
+        "weighted-fair" => WeightedFair,
     }
 }
 

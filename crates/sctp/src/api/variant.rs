@@ -24,10 +24,10 @@ impl PrVariant {
     #[must_use]
     pub fn apply(self, options: Options) -> Options {
         let (concurrent, abandonment, stream_order) = match self {
-            Self::PrSctp => (false, Abandonment::Immediate, StreamOrder::Fcfs),
+            Self::PrSctp => (false, Abandonment::ImmediateCounted, StreamOrder::Fcfs),
             Self::PrSctpF => (false, Abandonment::Delayed, StreamOrder::Fcfs),
             Self::Cmt => (true, Abandonment::Delayed, StreamOrder::Fcfs),
-            Self::PrCmtF => (true, Abandonment::Immediate, StreamOrder::Fcfs),
+            Self::PrCmtF => (true, Abandonment::ImmediateCounted, StreamOrder::Fcfs),
             Self::PrCmt => (true, Abandonment::Delayed, StreamOrder::Priority),
         };
         options.with(|it| {

@@ -5,7 +5,7 @@ use super::receive::Inbound;
 use super::{Open, Opening};
 use crate::api::{
     Abandoned, AbandonmentPolicy, BlockingReport, CloseReason, Event, JoinError, Options, PathReport, Priority,
-    SendError, SendOptions, Stats,
+    ReconfigureError, SendError, SendOptions, Stats, StreamRequest,
 };
 use crate::capabilities::Offer;
 use crate::cookie::Cookie;
@@ -16,6 +16,7 @@ use braidcast_core::{Ecn, Instant, PathId, Rng, Route, Transmit};
 use braidcast_fec::Code;
 use braidcast_mpath::SchedulerKind;
 use braidcast_secure::Standing;
+use core::num::NonZeroU16;
 use core::time::Duration;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -84,6 +85,12 @@ impl Association {
         }
     }
 
+    /// Gives `stream` `weight` times the capacity of one of weight 1, where streams share it by weight
+    /// ([`StreamOrder::WeightedFair`](crate::StreamOrder)). Default 1.
+    pub fn set_weight(&mut self, stream: u16, weight: NonZeroU16) {
+        either!(&mut self.life, it => it.queue.set_weight(stream, weight));
+    }
+
     /// Has another scheduler say from now on which path carries what, instead of that of the options. Whether that is possible: the association
     /// must be open.
     pub fn set_scheduler(&mut self, kind: SchedulerKind) -> bool {
@@ -144,6 +151,19 @@ impl Association {
         }
     }
 
+    /// Asks the peer for a change of streams (RFC 6525); one request after the other goes. [`Event::StreamsChanged`] says when it is in force,
+    /// [`Event::StreamsRefused`] that it will not be. What has not been asked for when the association shuts down is not done.
+    ///
+    /// # Errors
+    /// [`ReconfigureError`]; nothing was asked for then.
+    pub fn reconfigure(&mut self, now: Instant, request: StreamRequest) -> Result<(), ReconfigureError> {
+        self.trace_at(now);
+        match &mut self.life {
+            Life::Opening(_) => Err(ReconfigureError::NotOpen),
+            Life::Open(open) => open.ask_for_streams(now, request),
+        }
+    }
+
     /// Adds a path over `route`: at once if the association is up, else when it is. [`Event::PathUp`] follows
     /// when it can carry data; a join that gets no answer is tried again.
     ///
@@ -187,7 +207,7 @@ impl Association {
 
     /// Bytes of messages that wait and of which nothing was sent yet.
     pub const fn waiting(&self) -> usize {
-        either!(&self.life, it => it.queue.waiting_bytes())
+        either!(&self.life, it => it.queue.waiting_bytes() + it.queue.paused_bytes())
     }
 
     /// Bytes that [`send`](Self::send) would still take; with a queue, on any stream and without discarding a message.

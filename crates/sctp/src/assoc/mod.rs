@@ -41,6 +41,7 @@ mod shutdown;
 mod slice;
 mod split;
 mod state;
+mod stream_changes;
 #[cfg(test)]
 mod testing;
 mod timers;
@@ -74,6 +75,7 @@ use sack::AckScratch;
 use settled::Settled;
 use state::State;
 use std::sync::Arc;
+use stream_changes::StreamChanges;
 
 /// What an association has from the first moment on, and takes along when it opens.
 #[derive(Debug)]
@@ -136,6 +138,8 @@ struct Open {
     timestamps: Timestamps,
     clocks: Clocks,
     reconfiguration: Reconfiguration,
+    /// Once both ends agreed on RE-CONFIG.
+    stream_changes: Option<Box<StreamChanges>>,
     control: ControlQueue,
     /// Timeouts in a row over all paths (RFC 9260 §8.1).
     errors: u32,
@@ -223,6 +227,7 @@ impl Open {
             timestamps: Timestamps::default(),
             clocks: Clocks::default(),
             reconfiguration: settled.reconfiguration(now),
+            stream_changes: settled.stream_changes(),
             control,
             errors: 0,
             starved,

@@ -139,6 +139,7 @@ impl Open {
             self.note_window(now);
             self.ack.on_data_packet(now, id, arrivals.new, arrivals.disorder, arrivals.immediate);
         }
+        self.advance_stream_changes(now);
         self.hear_in_shutdown(now, arrivals.any);
         self.note_mark(now, arrived, inbound.ecn == Ecn::Ce, carried);
         self.select_path(now);
@@ -238,6 +239,9 @@ impl Open {
             Chunk::Asconf(asconf) if authenticated => {
                 self.handle_asconf(now, self.paths[arrived].route(), &asconf);
             }
+            Chunk::ReConfig(re_config) if self.stream_changes.is_some() => {
+                self.handle_re_config(now, arrived, &re_config)
+            }
             Chunk::AsconfAck(ack) if authenticated => self.handle_asconf_ack(now, arrived, &ack),
             // Without RFC 4895 agreed on nobody may change addresses; the other chunks are the endpoint's business or the
             // handshake's, which is over, or carry nothing.
@@ -258,6 +262,7 @@ impl Open {
             | Chunk::Slice(_)
             | Chunk::Timestamp(_)
             | Chunk::TimestampEcho(_)
+            | Chunk::ReConfig(_)
             | Chunk::Unknown(_) => {
                 return self.handle_unknown(raw);
             }
@@ -297,6 +302,10 @@ impl Open {
         if fragment.payload.is_empty() {
             self.send_abort(&Cause::NoUserData { tsn: fragment.tsn.wire() });
             return self.close(CloseReason::Violation("a data chunk without data".into()));
+        }
+        if self.stream_changes.as_ref().is_some_and(|it| it.is_too_early(fragment.stream, fragment.tsn)) {
+            arrivals.disorder = true;
+            return;
         }
         // With the buffer full, only what lets messages out is taken, with some slack: what fills a gap, or anything if
         // no message is whole, as the application can make no room then.
@@ -344,7 +353,11 @@ impl Open {
         if !self.state.accepts_data() {
             return;
         }
+        let until = self.tracker.unwrap(chunk.new_cumulative_tsn);
         for skip in chunk.skips.iter() {
+            if self.reassembly.is_outdated(skip.stream, until) {
+                continue;
+            }
             self.reassembly.skip_ssn(now, skip.stream, skip.ssn);
         }
         self.forward_to(now, chunk.new_cumulative_tsn, arrivals);
@@ -354,7 +367,11 @@ impl Open {
         if !self.state.accepts_data() {
             return;
         }
+        let until = self.tracker.unwrap(chunk.new_cumulative_tsn);
         for skip in chunk.skips.iter() {
+            if self.reassembly.is_outdated(skip.stream, until) {
+                continue;
+            }
             self.reassembly.skip_mid(now, skip.stream, skip.unordered, skip.mid);
         }
         self.forward_to(now, chunk.new_cumulative_tsn, arrivals);

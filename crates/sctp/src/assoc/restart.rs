@@ -63,6 +63,7 @@ impl Open {
         self.tracker = settled.tracker();
         self.fec = settled.fec(options, &self.ledger, &self.tracker);
         self.reconfiguration = settled.reconfiguration(now);
+        self.stream_changes = settled.stream_changes();
         self.echoes = Echoes::default();
         self.slices = Slices::default();
         (self.timestamps, self.clocks) = (Timestamps::default(), Clocks::default());

@@ -1,5 +1,6 @@
 use super::asconf::Reconfiguration;
 use super::fec::Fec;
+use super::stream_changes::StreamChanges;
 use crate::addresses::Addresses;
 use crate::api::Options;
 use crate::auth::AuthKeys;
@@ -101,6 +102,12 @@ impl Settled {
 
     pub(super) const fn reconfiguration(&self, now: Instant) -> Reconfiguration {
         Reconfiguration::new(now, self.local_initial_tsn, self.peer_initial_tsn)
+    }
+
+    /// What changes of streams begin with, if both ends agreed on them.
+    pub(super) fn stream_changes(&self) -> Option<Box<StreamChanges>> {
+        let changes = || Box::new(StreamChanges::new(self.local_initial_tsn, self.peer_initial_tsn));
+        self.agreed.reconfiguration.then(changes)
     }
 
     /// The code, if both ends agreed on redundancy.

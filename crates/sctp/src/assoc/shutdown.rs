@@ -17,6 +17,7 @@ const MOST_SHUTDOWN_ACKS: u32 = 5;
 impl Open {
     pub(super) fn begin_shutdown(&mut self, now: Instant) {
         if self.is_established() {
+            self.end_stream_changes();
             self.state = State::ShutdownPending;
             self.advance_shutdown(now);
         }
@@ -24,7 +25,7 @@ impl Open {
 
     /// Goes on with a shutdown once nothing is out any more.
     pub(super) fn advance_shutdown(&mut self, now: Instant) {
-        if !self.ledger.is_empty() || self.queue.waiting_bytes() > 0 {
+        if !self.ledger.is_empty() || self.queue.waiting_bytes() + self.queue.paused_bytes() > 0 {
             return;
         }
         match self.state {
@@ -121,6 +122,7 @@ impl Open {
         self.advance_shutdown(now);
         match self.state {
             State::Established | State::ShutdownPending => {
+                self.end_stream_changes();
                 self.state = State::ShutdownReceived;
                 self.advance_shutdown(now);
             }

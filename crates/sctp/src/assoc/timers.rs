@@ -16,6 +16,7 @@ impl Open {
         }
         self.expire(now);
         self.handle_asconf_timeout(now);
+        self.handle_stream_request_timeout(now);
         for place in 0..self.paths.places() {
             if let Some(index) = self.paths.at(place) {
                 self.handle_path_timeout(now, index);
@@ -56,6 +57,7 @@ impl Open {
             self.ack.poll_timeout().filter(|_| self.sack_path().is_some()),
             self.queue.next_expiry(),
             self.asconf_timeout(),
+            self.stream_request_timeout(),
             self.give_up_at(),
             self.selection_timeout(),
             self.pacing_timeout(),

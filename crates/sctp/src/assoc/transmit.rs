@@ -14,6 +14,7 @@ impl Open {
 
     /// Writes the next packets, all for one route, into `buf`.
     pub(super) fn transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
+        self.advance_stream_changes(now);
         let mut may_wait = true;
         loop {
             buf.clear();
@@ -88,6 +89,7 @@ impl Open {
             }
             if plan.is_data() {
                 self.put_data(now, index, start, start + limit, buf);
+                self.queue.end_packet();
                 self.put_timestamp(now, index, start + limit, buf);
             }
         }

@@ -46,6 +46,7 @@ fn two_of_us_agree_on_everything_and_a_plain_peer_on_nothing() {
         redundancy: true,
         slices: true,
         timestamps: true,
+        reconfiguration: true,
         ..Offer::new(&mut Rng::from_seed(seed), true, true)
     };
     let [a, b] = [1, 2].map(all);
@@ -60,6 +61,7 @@ fn two_of_us_agree_on_everything_and_a_plain_peer_on_nothing() {
             redundancy: true,
             slices: true,
             timestamps: true,
+            reconfiguration: true,
             asconf: true,
             auth: true
         }

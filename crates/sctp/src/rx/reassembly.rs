@@ -1,3 +1,5 @@
+mod renumber;
+
 use super::fragment::{Fragment, Key, ReassemblyError};
 use super::pool::Pool;
 use super::runs::{Label, Message, Piece, Runs, idata_position};
@@ -52,6 +54,8 @@ pub(crate) struct Reassembly {
     ready: VecDeque<Message>,
     /// So many of `ready`, from its front, are not what [`take`](Self::take) looks for.
     looked: usize,
+    /// Streams that began anew, and the last TSN of before: what skips messages up to there is of before too.
+    renumbered: BTreeMap<u16, Tsn>,
     pool: Pool,
     buffered: usize,
     assembling: Waits,
@@ -68,6 +72,7 @@ impl Reassembly {
             waiting: BTreeMap::new(),
             ready: VecDeque::new(),
             looked: 0,
+            renumbered: BTreeMap::new(),
             pool: Pool::default(),
             buffered: 0,
             assembling: Waits::default(),
@@ -82,6 +87,7 @@ impl Reassembly {
         for message in mem::take(&mut self.waiting).into_values() {
             self.pool.release(message.buffer);
         }
+        self.renumbered.clear();
         self.limits = limits;
         self.streams = Streams::new(limits.streams, limits.interleaving);
         self.runs = Runs::new(limits.interleaving);

@@ -91,6 +91,18 @@ impl Streams {
         self.streams.get_mut(usize::from(id))
     }
 
+    /// Stream `id` begins anew.
+    pub(super) fn reset(&mut self, id: u16) {
+        if let Some(stream) = self.streams.get_mut(usize::from(id)) {
+            *stream = Stream::new(self.interleaving);
+        }
+    }
+
+    /// There are `more` streams.
+    pub(super) const fn grow(&mut self, more: u16) {
+        self.count = self.count.saturating_add(more);
+    }
+
     /// Whether ordered message `number` of stream `id` was delivered or skipped.
     pub(super) fn has_passed(&self, id: u16, number: u64) -> bool {
         self.streams.get(usize::from(id)).is_some_and(|stream| number < stream.next())

@@ -1,6 +1,9 @@
 mod ahead;
 mod crowded;
 mod express;
+mod fair;
+mod paused;
+mod turns;
 
 use super::{Front, Prospect, Way};
 use crate::api::{Abandonment, AbandonmentPolicy, Options, Priority, Reliability, SendOptions, StreamOrder};
@@ -8,7 +11,7 @@ use crate::number::Tsn;
 use braidcast_core::Instant;
 use braidcast_queue::{Outlook, Refused, Tag, Why};
 use slab::Slab;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A message from [`send`](crate::Association::send) until all of it is acknowledged or given up.
 #[derive(Debug)]
@@ -176,10 +179,17 @@ pub(crate) struct SendQueue {
     skippable: bool,
     messages: Slab<Message>,
     streams: Vec<OutStream>,
+    /// What each stream was given, where that decides.
+    shares: fair::Shares,
+    /// The stream that the packet under way is for, where a packet has one.
+    packet_of: Option<u16>,
     /// Streams that have messages waiting, by priority.
     turns: [VecDeque<u16>; Priority::COUNT],
     /// Messages that go before all others: those of the key handshake.
     express: VecDeque<MessageKey>,
+    /// Messages of streams that are to begin anew, which wait for that, by stream.
+    paused: BTreeMap<u16, VecDeque<MessageKey>>,
+    paused_bytes: usize,
     /// Nothing but `express` goes.
     held_back: bool,
     /// The message under way, where messages must not be interleaved.
@@ -204,14 +214,18 @@ impl SendQueue {
         Self {
             order,
             front: None,
-            deadlines: (abandonment == Abandonment::Immediate).then(BTreeSet::new),
+            deadlines: abandonment.is_immediate().then(BTreeSet::new),
             arrivals: 0,
             interleaving: false,
             skippable: false,
             messages: Slab::new(),
             streams: Vec::new(),
+            shares: fair::Shares::default(),
+            packet_of: None,
             turns: Default::default(),
             express: VecDeque::new(),
+            paused: BTreeMap::new(),
+            paused_bytes: 0,
             held_back: false,
             under_way: None,
             spare: Vec::new(),
@@ -252,6 +266,7 @@ impl SendQueue {
                 (message.taken, message.fsn, message.chunks, message.numbered) = (0, 0, 0, false);
             }
         }
+        self.resume_all();
     }
 
     /// Bytes of messages that wait, in whole or in part.
@@ -302,27 +317,6 @@ impl SendQueue {
             self.streams.resize_with(needed, OutStream::default);
         }
         &mut self.streams[usize::from(id)]
-    }
-
-    pub(crate) fn set_priority(&mut self, id: u16, priority: Priority) {
-        self.stream(id).priority = priority;
-        if self.order == StreamOrder::Fcfs || self.front.as_ref().is_some_and(Front::is_alone) {
-            return;
-        }
-        for &key in &self.streams[usize::from(id)].waiting {
-            self.messages[key.place()].priority = priority;
-        }
-        self.move_turn(id, priority);
-    }
-
-    /// Puts a stream that has messages waiting behind the others of `priority`.
-    fn move_turn(&mut self, id: u16, priority: Priority) {
-        let stream = &mut self.streams[usize::from(id)];
-        if !stream.waiting.is_empty() {
-            let before = core::mem::replace(&mut stream.turn, priority);
-            self.turns[before.index()].retain(|&it| it != id);
-            self.turns[priority.index()].push_back(id);
-        }
     }
 
     /// For messages to come.
@@ -402,7 +396,7 @@ impl SendQueue {
         let order = self.order;
         let &mut OutStream { priority, copied, .. } = self.stream(how.stream);
         // Without priorities all that is lost ranks alike, too.
-        let rank = own.unwrap_or(if order == StreamOrder::Fcfs { Priority::default() } else { priority });
+        let rank = own.unwrap_or(if order == StreamOrder::Priority { priority } else { Priority::default() });
         let message = Message {
             stream: how.stream,
             ppid: how.ppid,
@@ -431,6 +425,9 @@ impl SendQueue {
 
     /// Puts a message that is held at the end of its stream.
     fn line_up(&mut self, key: MessageKey) {
+        if self.is_paused(key) {
+            return self.pause(key);
+        }
         let message = &mut self.messages[key.place()];
         message.arrival = self.arrivals;
         self.arrivals += 1;
@@ -446,28 +443,11 @@ impl SendQueue {
         if stream.waiting.len() == 1 {
             stream.turn = rank;
             self.turns[rank.index()].push_back(id);
+            self.shares.on_waiting(id);
         } else if rank < stream.turn {
             // What is before it in its stream must hurry.
             self.move_turn(id, rank);
         }
-    }
-
-    /// The message that the next chunk is cut from, and how many bytes of it wait.
-    pub(crate) fn peek(&self) -> Option<(MessageKey, usize)> {
-        let key = self.under_way.or_else(|| self.express.front().copied()).or_else(|| {
-            if self.held_back {
-                return None;
-            }
-            let head = |stream: &u16| self.streams[usize::from(*stream)].waiting.front().copied();
-            match self.order {
-                StreamOrder::Priority => head(self.turns.iter().find_map(VecDeque::front)?),
-                StreamOrder::Fcfs => {
-                    self.turns.iter().flatten().filter_map(head).min_by_key(|&key| self.get(key).arrival)
-                }
-            }
-        })?;
-        let message = self.get(key);
-        Some((key, message.payload.len() - message.taken))
     }
 
     /// Cuts `most` bytes off the message `key`, of which as many wait, and passes the turn on.
@@ -491,25 +471,21 @@ impl SendQueue {
         if piece.last {
             self.take_off(id, key);
         }
-        if self.under_way.is_none() {
+        match self.order {
+            StreamOrder::FairCapacity => self.shares.give(id, len, false),
+            StreamOrder::WeightedFair => self.shares.give(id, len, true),
+            _ => {}
+        }
+        let ends_turn = if self.order == StreamOrder::RoundRobinPacket {
+            self.packet_of = Some(id);
+            self.streams[usize::from(id)].waiting.is_empty()
+        } else {
+            self.under_way.is_none()
+        };
+        if ends_turn {
             self.pass_turn(id);
         }
         piece
-    }
-
-    /// Moves `id` behind the other streams of its priority, or out if it has nothing to send.
-    fn pass_turn(&mut self, id: u16) {
-        let stream = &self.streams[usize::from(id)];
-        let turns = &mut self.turns[stream.turn.index()];
-        let more = !stream.waiting.is_empty();
-        if turns.front() == Some(&id) {
-            turns.pop_front();
-            if more {
-                turns.push_back(id);
-            }
-        } else if !more {
-            turns.retain(|&it| it != id);
-        }
     }
 
     /// Takes a message that will not be cut any further off its stream: all of it was given up.

@@ -46,6 +46,9 @@ pub struct Options {
     pub local_addresses: Vec<IpAddr>,
     /// Offer I-DATA (RFC 8260), so that a long message does not hold up the others. Default true.
     pub interleaving: bool,
+    /// Offer RE-CONFIG (RFC 6525), so that either end may number streams anew and add some
+    /// ([`reconfigure`](crate::Association::reconfigure)). The peer may then, too, up to [`LimitOptions::streams`]. Default false.
+    pub reconfiguration: bool,
     /// Paths: how many, which carries what, how large packets are, when one has failed.
     pub paths: PathOptions,
     /// How much is held at most.
@@ -75,6 +78,7 @@ impl Default for Options {
             key: Vec::new(),
             local_addresses: Vec::new(),
             interleaving: true,
+            reconfiguration: false,
             paths: PathOptions::default(),
             limits: LimitOptions::default(),
             security: None,

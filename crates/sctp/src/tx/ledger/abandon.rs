@@ -27,12 +27,15 @@ impl Ledger {
                     self.repeats.remove(chunk.origin(), priority, tsn);
                     self.set_abandoned(tsn, ChunkState::Abandoned);
                 }
-                ChunkState::InFlight if self.abandonment == Abandonment::Immediate => {
+                ChunkState::InFlight if self.abandonment.is_immediate() => {
                     let rule = self.window_waits_for;
                     if let Some(path) = chunk.path {
                         self.lane_mut(path).cumack.on_lost(rule, tsn);
                     }
                     self.set_abandoned(tsn, ChunkState::AbandonedInFlight);
+                    if self.abandonment == Abandonment::Immediate {
+                        self.stop_counting(tsn);
+                    }
                 }
                 _ => {}
             }
@@ -50,6 +53,18 @@ impl Ledger {
             queue.release(key);
         }
         self.advance_forward();
+    }
+
+    /// The chunk `tsn`, given up in flight, is no longer outstanding (RFC 3758 §3.5 A2).
+    fn stop_counting(&mut self, tsn: Tsn) {
+        self.set_abandoned(tsn, ChunkState::Abandoned);
+        let Some(chunk) = self.get(tsn).copied() else { return };
+        self.in_flight -= chunk.len();
+        self.peer_room += chunk.len();
+        if let Some(path) = chunk.path {
+            self.lane_mut(path).in_flight -= chunk.len();
+            self.oldest_is_gone(path);
+        }
     }
 
     fn set_abandoned(&mut self, tsn: Tsn, state: ChunkState) {

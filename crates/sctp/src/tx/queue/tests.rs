@@ -1,4 +1,5 @@
 use super::*;
+use core::num::NonZeroU16;
 use core::time::Duration;
 
 impl SendQueue {
@@ -61,7 +62,7 @@ fn first_come_first_served_knows_no_priority() {
 
 #[test]
 fn with_immediate_abandonment_messages_expire_wherever_they_are() {
-    let mut queue = SendQueue::new(StreamOrder::Priority, Abandonment::Immediate);
+    let mut queue = SendQueue::new(StreamOrder::Priority, Abandonment::ImmediateCounted);
     queue.settle(true, true);
     for life in [30, 10, 20] {
         let reliability = Reliability::Lifetime(Duration::from_millis(life));
@@ -164,4 +165,86 @@ fn a_message_of_several_pieces_goes_on_where_it_was_cut() {
     (0..3).for_each(|n| whole.push(Instant::ZERO, &[n; 20], on(3)));
     // TSNs of a message are consecutive without interleaving: it is sent to its end.
     assert_eq!(ahead(&mut whole, &[20, 0, 0, 0]), [Some((1, 1)), Some((1, 1)), Some((0, 0)), Some((0, 0))]);
+}
+
+/// Bytes cut off each of the streams 1 to 3, of `pieces` of `room` bytes at most; each stream has more messages than that.
+fn shares(queue: &mut SendQueue, lengths: [usize; 3], room: usize, pieces: usize) -> [usize; 3] {
+    for (stream, len) in (1..).zip(lengths) {
+        for _ in 0..200 {
+            queue.push(Instant::ZERO, &vec![0; len], on(stream));
+        }
+    }
+    let mut bytes = [0; 3];
+    for _ in 0..pieces {
+        let piece = queue.cut(room).unwrap();
+        bytes[usize::from(queue.get(piece.message).stream) - 1] += usize::from(piece.len);
+    }
+    bytes
+}
+
+#[test]
+fn streams_in_turn_get_as_many_messages_or_chunks_whatever_their_priority() {
+    for (interleaving, expected) in [(false, [1000, 10_000, 5000]), (true, [1000, 5000, 5000])] {
+        let mut queue = ordered(interleaving, StreamOrder::RoundRobin);
+        queue.set_priority(2, Priority::new(0));
+        // Without I-DATA a message of 1000 bytes is two pieces.
+        let pieces = if interleaving { 30 } else { 40 };
+        assert_eq!(shares(&mut queue, [100, 1000, 500], 500, pieces), expected);
+    }
+}
+
+#[test]
+fn fair_streams_get_as_many_bytes_and_weighted_ones_by_their_weight() {
+    for interleaving in [false, true] {
+        let mut fair = ordered(interleaving, StreamOrder::FairCapacity);
+        let bytes = shares(&mut fair, [100, 1000, 700], 500, 200);
+        let (least, most) = (bytes.iter().min().unwrap(), bytes.iter().max().unwrap());
+        assert!(most - least <= 1000, "{bytes:?}");
+        let mut weighted = ordered(interleaving, StreamOrder::WeightedFair);
+        weighted.set_weight(2, NonZeroU16::new(3).unwrap());
+        weighted.set_weight(3, NonZeroU16::new(6).unwrap());
+        let bytes = shares(&mut weighted, [100, 1000, 700], 500, 160);
+        let one = bytes.iter().sum::<usize>() / 10;
+        for (got, weight) in bytes.into_iter().zip([1, 3, 6]) {
+            assert!(got.abs_diff(weight * one) <= 1000, "{bytes:?}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_had_nothing_to_send_has_saved_up_nothing() {
+    let mut queue = ordered(true, StreamOrder::FairCapacity);
+    for _ in 0..100 {
+        queue.push(Instant::ZERO, &[0; 100], on(1));
+    }
+    for _ in 0..50 {
+        queue.cut(100).unwrap();
+    }
+    for _ in 0..50 {
+        queue.push(Instant::ZERO, &[0; 100], on(2));
+    }
+    let next: Vec<u16> = order(&mut queue, 100).into_iter().take(10).collect();
+    assert_eq!(next.iter().filter(|&&stream| stream == 2).count(), 5, "{next:?}");
+}
+
+#[test]
+fn a_packet_has_one_stream_where_turns_go_by_packet() {
+    for interleaving in [false, true] {
+        let mut queue = ordered(interleaving, StreamOrder::RoundRobinPacket);
+        for stream in [1, 2, 3] {
+            for _ in 0..4 {
+                queue.push(Instant::ZERO, &[0; 10], on(stream));
+            }
+        }
+        let mut packets = Vec::new();
+        while queue.peek().is_some() {
+            // Room for three pieces.
+            let packet: Vec<_> = (0..3).map_while(|_| queue.cut(10).map(|it| queue.get(it.message).stream)).collect();
+            packets.push(packet);
+            queue.end_packet();
+        }
+        let whole = [1, 2, 3].map(|stream| vec![stream; 3]);
+        let rest = [1, 2, 3].map(|stream| vec![stream; 1]);
+        assert_eq!(packets, [whole, rest].concat());
+    }
 }

@@ -40,6 +40,8 @@ pub const DTLS: u8 = 0x41;
 pub const I_DATA: u8 = 64;
 /// ASCONF-ACK (RFC 5061 §4.1.2).
 pub const ASCONF_ACK: u8 = 0x80;
+/// RE-CONFIG (RFC 6525 §3.1).
+pub const RE_CONFIG: u8 = 0x82;
 /// PAD (RFC 4820 §3).
 pub const PAD: u8 = 0x84;
 /// REDUNDANCY, our own number (decision 14): its highest bits tell who does not know it to skip it.
@@ -80,6 +82,7 @@ pub const fn name(kind: u8) -> Option<&'static str> {
         I_DATA => "I-DATA",
         DTLS => "DTLS",
         ASCONF_ACK => "ASCONF-ACK",
+        RE_CONFIG => "RE-CONFIG",
         PAD => "PAD",
         REDUNDANCY => "REDUNDANCY",
         SLICE => "SLICE",

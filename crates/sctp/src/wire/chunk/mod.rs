@@ -24,6 +24,7 @@ mod init;
 pub mod kind;
 mod nr_sack;
 mod pad;
+mod re_config;
 mod redundancy;
 mod sack;
 mod shutdown;
@@ -50,6 +51,7 @@ pub use i_forward_tsn::{IForwardTsn, ISkip, ISkips};
 pub use init::Init;
 pub use nr_sack::NrSack;
 pub use pad::Pad;
+pub use re_config::ReConfig;
 pub use redundancy::Redundancy;
 pub use sack::{Duplicates, GapBlock, GapBlocks, Sack};
 pub use shutdown::Shutdown;
@@ -102,6 +104,8 @@ pub enum Chunk<'a> {
     Asconf(Asconf<'a>),
     /// Answer to changes of addresses.
     AsconfAck(AsconfAck<'a>),
+    /// Streams numbered anew, and more of them.
+    ReConfig(ReConfig<'a>),
     /// Filling.
     Pad(Pad),
     /// Packets came marked.
@@ -148,6 +152,7 @@ impl<'a> Chunk<'a> {
             kind::AUTH => Self::Auth(Auth::parse(raw)?),
             kind::ASCONF => Self::Asconf(Asconf::parse(raw)?),
             kind::ASCONF_ACK => Self::AsconfAck(AsconfAck::parse(raw)?),
+            kind::RE_CONFIG => Self::ReConfig(ReConfig::parse(raw)?),
             kind::PAD => Self::Pad(Pad::parse(raw)?),
             kind::ECNE => Self::Ecne(Ecne::parse(raw)?),
             kind::CWR => Self::Cwr(Cwr::parse(raw)?),
@@ -182,6 +187,7 @@ impl<'a> Chunk<'a> {
             Self::Auth(c) => c.emit(w),
             Self::Asconf(c) => c.emit(w),
             Self::AsconfAck(c) => c.emit(w),
+            Self::ReConfig(c) => c.emit(w),
             Self::Pad(c) => c.emit(w),
             Self::Ecne(c) => c.emit(w),
             Self::Cwr(c) => c.emit(w),
@@ -217,6 +223,7 @@ impl fmt::Display for Chunk<'_> {
             Self::Auth(c) => c.fmt(f),
             Self::Asconf(c) => c.fmt(f),
             Self::AsconfAck(c) => c.fmt(f),
+            Self::ReConfig(c) => c.fmt(f),
             Self::Pad(c) => c.fmt(f),
             Self::Ecne(c) => c.fmt(f),
             Self::Cwr(c) => c.fmt(f),

@@ -1,4 +1,4 @@
-//! Parameters of INIT, INIT-ACK, ASCONF and ASCONF-ACK (RFC 9260 §3.3.2.1, RFC 3758, RFC 4895, RFC 5061, RFC 9653).
+//! Parameters of INIT, INIT-ACK, ASCONF, ASCONF-ACK and RE-CONFIG (RFC 9260 §3.3.2.1, RFC 3758, RFC 4895, RFC 5061, RFC 6525, RFC 9653).
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -9,10 +9,12 @@ use super::{Causes, Entries, Entry, ParseError, RawTlv, tlv};
 mod address;
 pub mod kind;
 mod list;
+mod reconfiguration;
 
 pub use address::Address;
 pub(crate) use address::{emit_address, split_address};
 pub use list::Parameters;
+pub use reconfiguration::Reconfiguration;
 
 /// A parameter of any type. All of them are framed as [`RawTlv`] draws.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,6 +83,8 @@ pub enum Parameter<'a> {
     AdaptationLayer(u32),
     /// The sender takes packets with a checksum of zero if this error detection method is in use (RFC 9653 §4).
     ZeroChecksumAcceptable(u32),
+    /// A request or response about streams (RFC 6525 §4).
+    Reconfiguration(Reconfiguration<'a>),
     /// The sender understands ECN (RFC 4960 appendix A).
     EcnCapable,
     /// A type that is not known here; see [`UnknownAction`](super::UnknownAction).
@@ -149,6 +153,7 @@ impl<'a> Parameter<'a> {
                 Self::EcnCapable
             }
             kind::ZERO_CHECKSUM_ACCEPTABLE => Self::ZeroChecksumAcceptable(number(raw)?),
+            kind::OUTGOING_RESET..=kind::ADD_INCOMING => Self::Reconfiguration(Reconfiguration::parse(raw)?),
             kind => Self::Unknown { kind, value },
         })
     }
@@ -175,6 +180,7 @@ impl<'a> Parameter<'a> {
             Self::ErrorCauseIndication { .. } => kind::ERROR_CAUSE_INDICATION,
             Self::SuccessIndication { .. } => kind::SUCCESS_INDICATION,
             Self::AdaptationLayer(_) => kind::ADAPTATION_LAYER,
+            Self::Reconfiguration(it) => it.kind(),
             Self::EcnCapable => kind::ECN_CAPABLE,
             Self::ZeroChecksumAcceptable(_) => kind::ZERO_CHECKSUM_ACCEPTABLE,
             Self::Unknown { kind, .. } => kind,
@@ -207,6 +213,7 @@ impl<'a> Parameter<'a> {
                 w.u32(correlation);
                 w.bytes(causes.as_bytes());
             }),
+            Self::Reconfiguration(it) => tlv::emit(w, kind, |w| it.emit_value(w)),
             Self::CookiePreservative(n)
             | Self::SuccessIndication { correlation: n }
             | Self::AdaptationLayer(n)
