@@ -104,7 +104,7 @@ msrv:
 
 miri:
 	$(call step,Miri over the kernels)
-	MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --package braidcast-fec --lib kernel
+	PROPTEST_CASES=4 MIRIFLAGS=-Zmiri-disable-isolation RUSTFLAGS='-C target-feature=+avx2,+gfni' cargo +nightly miri test --package braidcast-fec --test kernels
 
 reference:
 	cargo run --locked --quiet --package braidcast -- generate reference >docs/reference.md

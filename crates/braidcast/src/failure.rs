@@ -38,8 +38,17 @@ impl Failure {
 
     /// Writing to stdout failed; a reader that went away counts as success.
     pub(crate) fn stdout(error: &io::Error) -> Self {
-        let kind = if error.kind() == io::ErrorKind::BrokenPipe { Kind::BrokenPipe } else { Kind::Failed };
-        Self { kind, what: format!("cannot write to stdout: {error}"), mend: "check where stdout leads".into() }
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self { kind: Kind::BrokenPipe, what: String::new(), mend: String::new() };
+        }
+        Self::new(format!("cannot write to stdout: {error}"), "check where stdout leads")
+    }
+
+    /// Whoever read a stream from our stdout, such as a player, went away, which counts as success too; but it is said, as the stream
+    /// ends with it.
+    pub(crate) fn reader_gone() -> Self {
+        let what = "the program that read the stream from stdout is gone, so receiving ends";
+        Self { kind: Kind::BrokenPipe, what: what.into(), mend: String::new() }
     }
 
     /// Whether something went wrong, and not only whoever read our stdout has seen enough.
@@ -49,11 +58,15 @@ impl Failure {
 
     /// Prints the failure to stderr and gives the exit status.
     pub(crate) fn report(&self) -> ExitCode {
-        if self.kind != Kind::BrokenPipe {
-            let style = Style::stderr();
-            say!("{} {}", style.red("error:"), self.what);
-            if !self.mend.is_empty() {
-                say!("{} {}", style.bold(" hint:"), self.mend);
+        let style = Style::stderr();
+        match self.kind {
+            Kind::BrokenPipe if self.what.is_empty() => {}
+            Kind::BrokenPipe => say!("{}", self.what),
+            Kind::Usage | Kind::Failed => {
+                say!("{} {}", style.red("error:"), self.what);
+                if !self.mend.is_empty() {
+                    say!("{} {}", style.bold(" hint:"), self.mend);
+                }
             }
         }
         ExitCode::from(match self.kind {

@@ -148,13 +148,15 @@ fn a_reader_that_goes_away_is_no_failure() {
     let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
     std::fs::write(dir.path().join("in.bin"), common::noise(2_000_000)).unwrap();
     let shell = format!(
-        "{} receive {port} - 2>/dev/null | head -c 1000 >/dev/null; exit ${{PIPESTATUS[0]}}",
+        "{} receive {port} - 2>messages | head -c 1000 >/dev/null; exit ${{PIPESTATUS[0]}}",
         env!("CARGO_BIN_EXE_braidcast")
     );
-    let mut reader = std::process::Command::new("bash").args(["-c", &shell]).spawn().unwrap();
+    let mut reader = std::process::Command::new("bash").args(["-c", &shell]).current_dir(dir.path()).spawn().unwrap();
     pause(Duration::from_millis(500));
     Running::start(dir.path(), &format!("send in.bin --to 127.0.0.1:{port}")).finish();
     assert!(reader.wait().unwrap().success());
+    let messages = std::fs::read_to_string(dir.path().join("messages")).unwrap();
+    assert!(messages.contains("the program that read the stream from stdout is gone"), "{messages}");
 }
 
 #[test]

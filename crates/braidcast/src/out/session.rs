@@ -51,6 +51,21 @@ pub(crate) fn kinds(report: &Report, style: Style) -> Table {
     table
 }
 
+/// A path that has not answered for so long is left out while others carry the stream.
+const DEAD: f64 = 15.0;
+
+/// Leaves out what people need not see while a stream runs: paths long dead beside one that works. Most often that is the address that a
+/// NAT gave before; a receiver cannot know. The summary and figures for programs have them.
+pub(crate) fn leave_out_dead(report: &mut Report) {
+    if report.paths.iter().any(|path| path.state == "active") {
+        report.paths.retain(|path| !is_long_dead(path.state, path.state_seconds));
+    }
+}
+
+fn is_long_dead(state: &str, seconds: f64) -> bool {
+    state == "inactive" && seconds >= DEAD
+}
+
 /// Everything in one line.
 pub(crate) fn line(report: &Report, end: End, share: Option<f64>, name: impl Fn(&PathReport) -> String) -> String {
     let paths = report.paths.iter().filter(|path| path.state != "left");
@@ -206,6 +221,13 @@ mod tests {
         let mut report = report(10, 6, 3);
         report.kinds[0].late_of_use = 2;
         assert!(kinds(&report, Style::of(false)).to_string().contains("3 (2 of use)"));
+    }
+
+    #[test]
+    fn only_paths_that_have_been_dead_for_long_are_left_out() {
+        let shown = [("inactive", 14.9), ("potentially failed", 60.0), ("active", 60.0), ("unconfirmed", 60.0)];
+        assert!(shown.iter().all(|&(state, seconds)| !is_long_dead(state, seconds)));
+        assert!(is_long_dead("inactive", DEAD));
     }
 
     #[test]

@@ -395,7 +395,8 @@ impl Session {
             return;
         }
         for (id, room) in self.rooms.iter_mut().filter(|(_, room)| room.connected) {
-            let report = self.receiver.report(now, *id);
+            let mut report = self.receiver.report(now, *id);
+            session::leave_out_dead(&mut report);
             let table = session::paths(&report, End::Receiver, path_name, self.live.style());
             let share = room.share.update(now, &report);
             let line = room.prefix() + &session::line(&report, End::Receiver, share, path_name);

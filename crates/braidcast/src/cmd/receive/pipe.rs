@@ -158,6 +158,7 @@ impl Pipe {
 
     fn failure(&self, error: &io::Error) -> Failure {
         match &self.path {
+            None if error.kind() == io::ErrorKind::BrokenPipe => Failure::reader_gone(),
             None => Failure::stdout(error),
             Some(_) => Failure::new(format!("cannot write {}: {error}", self.name), "check what the pipe leads to"),
         }

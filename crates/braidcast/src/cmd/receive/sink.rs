@@ -111,7 +111,7 @@ impl Sink {
 
 fn full(name: &str, error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::BrokenPipe {
-        return Failure::stdout(error);
+        return Failure::reader_gone();
     }
     Failure::new(format!("cannot write {name}: {error}"), "make room or choose another output")
 }

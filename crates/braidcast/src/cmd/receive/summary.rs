@@ -102,8 +102,11 @@ impl Session {
     }
 
     fn print_summary(&self, room: &Room, report: &Report) {
-        let span = units::time(Duration::from_secs_f64(report.seconds));
-        say!("{}{} written in {span}", room.prefix(), units::bytes(room.outputs.total));
+        let written = units::bytes(room.outputs.total);
+        match room.outputs.total {
+            0 => say!("{}nothing was written", room.prefix()),
+            _ => say!("{}{written} written in {}", room.prefix(), units::time(Duration::from_secs_f64(report.seconds))),
+        }
         if room.outputs.dropped > 0 {
             say!("{} dropped where an output took nothing", units::bytes(room.outputs.dropped));
         }
