@@ -2,12 +2,13 @@
 # Fuzzes with libFuzzer for a bounded time, with the stable compiler and without cargo-fuzz.
 #   tools/fuzz.sh SECONDS [TARGET...]      SECONDS for each target; all targets if none is named
 # A target that takes more than 512 MiB, or 128 MiB at once, is broken too: a bomb is a finding.
-# Inputs: fuzz/seeds/TARGET (committed) and fuzz/corpus/TARGET (what earlier runs found). Fails with the path of the
-# input that broke a target; run it again with: tools/fuzz.sh replay TARGET FILE
+#   tools/fuzz.sh keep [TARGET...]         what was found, less what covers nothing of its own, into fuzz/seeds/TARGET.tar.gz, to be committed
+# Inputs: fuzz/seeds (committed: single files in TARGET/, what earlier runs found in TARGET.tar.gz) and fuzz/corpus/TARGET (what runs here
+# found). Fails with the path of the input that broke a target; run it again with: tools/fuzz.sh replay TARGET FILE
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-seconds=${1:?usage: tools/fuzz.sh SECONDS [TARGET...] | tools/fuzz.sh replay TARGET FILE}
+seconds=${1:?usage: tools/fuzz.sh SECONDS [TARGET...] | tools/fuzz.sh keep [TARGET...] | tools/fuzz.sh replay TARGET FILE}
 shift
 host=$(rustc -vV | sed -n 's/^host: //p')
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
@@ -28,10 +29,32 @@ if [ $# = 0 ]; then
     set -- $(sed -n '/^\[\[bin\]\]/{n;s/^name = "\(.*\)"/\1/p}' fuzz/Cargo.toml)
 fi
 
+# The corpus of a target, with what earlier runs kept.
+corpus_of() {
+    mkdir -p "fuzz/corpus/$1" "fuzz/seeds/$1"
+    if [ -z "$(ls -A "fuzz/corpus/$1")" ] && [ -f "fuzz/seeds/$1.tar.gz" ]; then
+        tar -xzf "fuzz/seeds/$1.tar.gz" -C "fuzz/corpus/$1"
+    fi
+}
+
+if [ "$seconds" = keep ]; then
+    for target; do
+        corpus_of "$target"
+        least=$(mktemp -d)
+        "$bin/$target" -merge=1 -rss_limit_mb=2048 -max_len=32768 "$least" "fuzz/corpus/$target" "fuzz/seeds/$target" </dev/null >/dev/null 2>&1
+        # The same inputs make the same bytes.
+        tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -cf - -C "$least" . | gzip -9n >"fuzz/seeds/$target.tar.gz"
+        echo "fuzz $target: $(find "$least" -type f | wc -l) inputs, $(stat -c %s "fuzz/seeds/$target.tar.gz") bytes"
+        rm -rf "$least"
+    done
+    exit
+fi
+
 status=0
 for target; do
     corpus=fuzz/corpus/$target seeds=fuzz/seeds/$target artifacts=fuzz/artifacts/$target/ log=$(mktemp)
-    mkdir -p "$corpus" "$artifacts" "$seeds"
+    corpus_of "$target"
+    mkdir -p "$artifacts"
     if RUST_BACKTRACE=0 "$bin/$target" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=512 -malloc_limit_mb=128 -max_len=32768 -print_final_stats=1 \
         -artifact_prefix="$artifacts" "$corpus" "$seeds" </dev/null >"$log" 2>&1; then
         runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

@@ -49,7 +49,7 @@ pub(crate) enum LabKind {
     Experiments,
     /// The code that measures, for `experiment = "NAME"`
     Measures,
-    /// Words for `source` in [traffic]
+    /// Words for `source` in `[traffic]`
     Traffic,
     /// Words for the values in [link.NAME]
     Links,
