@@ -34,8 +34,9 @@ pub struct Tap {
 impl Tap {
     pub fn new(transcript: Transcript, client: usize) -> Self {
         let mut tap = Self { transcript, client, epochs: Default::default() };
-        tap.begin(0, FIRST_EPOCH);
-        tap.begin(1, FIRST_EPOCH);
+        for end in 0..2 {
+            tap.begin(end, tap.keys(end, FIRST_EPOCH, client));
+        }
         tap
     }
 
@@ -54,12 +55,17 @@ impl Tap {
         server.agreement().expect("the same word").expect("it is done")
     }
 
-    fn begin(&mut self, end: usize, epoch: u64) {
+    /// Keys of `end`'s records in `epoch`, for which `client` began the key handshake.
+    fn keys(&self, end: usize, epoch: u64, client: usize) -> (Opener, Sealer) {
         let agreement = self.agreement();
-        let keys: &Keys = if end == self.client { &agreement.client } else { &agreement.server };
+        let keys: &Keys = if end == client { &agreement.client } else { &agreement.server };
         let made = (Opener::new(&Pure, keys, epoch), Sealer::new(&Pure, keys, epoch));
         let (Ok(opener), Ok(sealer)) = made else { panic!("a suite that it has") };
-        self.epochs[end].push_back((opener, sealer));
+        (opener, sealer)
+    }
+
+    fn begin(&mut self, end: usize, keys: (Opener, Sealer)) {
+        self.epochs[end].push_back(keys);
         if self.epochs[end].len() > KEPT {
             self.epochs[end].pop_front();
         }
@@ -75,15 +81,18 @@ impl Tap {
         let low_bits = u64::from(Opener::low_bits(record)?);
         let next = self.epoch(end) + 1;
         if next & 3 == low_bits {
-            self.begin(end, next);
+            // Either end may have begun the handshake for new keys.
+            for client in [self.client, 1 - self.client] {
+                let mut keys = self.keys(end, next, client);
+                if let Some((content, text)) = opened(&mut keys.0, before, record) {
+                    self.begin(end, keys);
+                    return Some((next, content, text));
+                }
+            }
         }
         let (opener, _) = self.epochs[end].iter_mut().rev().find(|(opener, _)| opener.epoch() & 3 == low_bits)?;
-        let (epoch, mut text) = (opener.epoch(), Vec::new());
-        let content = match before {
-            Some(before) => opener.open_behind(&mut before.to_vec(), record, &mut text).ok()?,
-            None => opener.open(record, &mut text).map(|()| Content::Application).ok()?,
-        };
-        Some((epoch, content, text))
+        let epoch = opener.epoch();
+        opened(opener, before, record).map(|(content, text)| (epoch, content, text))
     }
 
     /// A record of `end` in `epoch`, or in its last one, with this in it.
@@ -100,4 +109,14 @@ impl Tap {
         sealed.expect("few records");
         record
     }
+}
+
+/// What is in `record`. `before` is what is authenticated with it, if anything is.
+fn opened(opener: &mut Opener, before: Option<&[u8]>, record: &[u8]) -> Option<(Content, Vec<u8>)> {
+    let mut text = Vec::new();
+    let content = match before {
+        Some(before) => opener.open_behind(&mut before.to_vec(), record, &mut text).ok()?,
+        None => opener.open(record, &mut text).map(|()| Content::Application).ok()?,
+    };
+    Some((content, text))
 }

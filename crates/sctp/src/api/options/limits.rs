@@ -4,7 +4,7 @@ use braidcast_core::Misuse;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LimitOptions {
     /// Bytes that may wait or be unacknowledged; [`SendError::BufferFull`](crate::SendError) beyond. 1 byte to 1 GiB,
-    /// default 4 MiB.
+    /// default 4 MiB. Messages of the key handshake, 3.5 kB at most, come on top.
     pub send_buffer: usize,
     /// Bytes received and not yet taken; the window that the peer is told. 1500 bytes (RFC 9260 §3.3.2) to 1 GiB, default 4 MiB.
     pub receive_buffer: usize,
