@@ -142,12 +142,20 @@ fn sent_bytes(report: &serde_json::Value, name: &str) -> u64 {
     paths.filter_map(|path| path["sent_bytes"].as_u64()).sum()
 }
 
-/// `count` different UDP ports of the loopback interface that are free now.
+/// Ports that no system gives to sockets that ask for any (Linux begins at 32,768, others at 49,152): one that is free now is not taken
+/// by another process of the demo before its own is up.
+const PORTS: core::ops::Range<u16> = 16_384..32_768;
+
+/// `count` different UDP ports of the loopback interface that are free now. Two demos begin their search in different places.
 #[allow(clippy::disallowed_types, reason = "real ports for real processes")]
 pub(super) fn free_ports(count: usize) -> Outcome<Vec<u16>> {
-    let open = || -> std::io::Result<Vec<u16>> {
-        let sockets = (0..count).map(|_| std::net::UdpSocket::bind("127.0.0.1:0")).collect::<Result<Vec<_>, _>>()?;
-        sockets.iter().map(|socket| Ok(socket.local_addr()?.port())).collect()
-    };
-    open().map_err(|e| Failure::new(format!("cannot open UDP ports on 127.0.0.1: {e}"), "check the loopback interface"))
+    let first = (std::process::id() as usize * 64) % PORTS.len();
+    let ports = PORTS.cycle().skip(first).take(PORTS.len());
+    let found: Vec<u16> =
+        ports.filter(|&port| std::net::UdpSocket::bind(("127.0.0.1", port)).is_ok()).take(count).collect();
+    if found.len() < count {
+        let reason = format!("cannot open {count} UDP ports from {} to {} on 127.0.0.1", PORTS.start, PORTS.end - 1);
+        return Err(Failure::new(reason, "check the loopback interface"));
+    }
+    Ok(found)
 }
