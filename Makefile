@@ -140,8 +140,8 @@ bindings: c-test python-test
 NEW_CASES ?= 45
 new-cases: export SOAK_PROFILE := test
 new-cases: export SOAK_CASES := 40
-new-cases: export SOAK_TESTS := --package braidcast-sctp --package braidcast-dccp --package braidcast-queue --package braidcast-fec --package braidcast-session \
-	--test properties --test options --test codes --test recovery
+# Of the whole workspace, so that no crate is built again with fewer features.
+new-cases: export SOAK_TESTS := --workspace --test properties --test options --test codes --test recovery
 new-cases:
 	$(call step,new random cases for $(NEW_CASES) s)
 	@tools/soak.sh $(NEW_CASES)
