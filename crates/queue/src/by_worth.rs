@@ -1,24 +1,13 @@
+use crate::groups::{Groups, INTRA};
 use crate::load::Load;
 use crate::{Discard, Limits, Outlook, Priority, Refused, SendQueue, Tag, Why};
-use braidcast_core::Instant;
 use core::fmt;
-use core::time::Duration;
 use std::collections::VecDeque;
 
 /// The priority of frames that others do not need to be shown: they lean on the last reference of their group.
 const REFERENCE: usize = 3;
 /// Of frames that lean on all before them of their group.
 const CHAIN: usize = 2;
-/// Of frames that lean on none and begin a group.
-const INTRA: usize = 1;
-/// Longest time that sending is reckoned to take.
-const LONGEST: f64 = 60.0;
-/// A group that has not begun so long after its time is not waited for.
-const OVERDUE: Duration = Duration::from_millis(50);
-/// Its first frame needs all the path has if it takes so much of the time that it has.
-const TIGHT: f64 = 0.6;
-/// In overload nothing that leans on a lost frame goes so shortly before the next group is due, as shares of a group's length.
-const CLEARED: f64 = 0.25;
 
 /// At so many times the rate a frame of this level must be in time to go before others. The more leans on it, the more is risked for it:
 /// the rate may rise, and nothing is won without it.
@@ -54,8 +43,9 @@ pub(crate) const fn finished_at(level: usize) -> Option<f64> {
 /// frame that waits. What leans on a frame that is lost goes when nothing else waits.
 ///
 /// Where the frames that others lean on are by themselves [more than the path carries](Load), leaving out the small ones that none leans
-/// on would save little and show less: all of a group goes in its order, its end is lost, and what leans on a lost frame is not sent, so
-/// that the next group finds the path empty. Until shortly before that it is sent all the same: only what is sent shows that the path carries more again.
+/// on would save little and show less: all of a group goes in its order, and its end is lost. What leans on a lost frame is sent all the
+/// same, since nothing else shows that the path carries more again, but not when the next group [is near](Groups): that is to find the path
+/// empty. Where its first frame needs all that the path has, a group ends early even if it is not too much.
 #[derive(Debug)]
 pub(crate) struct ByWorth<M> {
     /// In the order in which they came, which is that of decoding.
@@ -68,58 +58,6 @@ pub(crate) struct ByWorth<M> {
     load: Load,
     groups: Groups,
     limits: Limits,
-}
-
-/// When groups begin, which encoders do at even distances as a rule, and with what.
-#[derive(Clone, Copy, Debug, Default)]
-struct Groups {
-    /// The first frame of the latest one.
-    first: Option<First>,
-    /// From the one before it to the latest one.
-    length: Option<Duration>,
-    /// All that came of it is its first frame, which may come in parts.
-    is_first: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct First {
-    at: Instant,
-    bytes: usize,
-    /// It had to be there within this time.
-    lifetime: Option<Duration>,
-}
-
-impl Groups {
-    /// A message with this tag comes.
-    fn on_push(&mut self, now: Instant, tag: &Tag) {
-        let level = tag.priority.index();
-        match &mut self.first {
-            Some(first) if level == INTRA && self.is_first => first.bytes += tag.len,
-            first if level == INTRA => {
-                self.length = first.map(|first| now.since(first.at));
-                let lifetime = tag.expiry.map(|expiry| expiry.since(now));
-                *first = Some(First { at: now, bytes: tag.len, lifetime });
-            }
-            _ => {}
-        }
-        self.is_first = level == INTRA || (level < INTRA && self.is_first);
-    }
-
-    /// Whether the next one is far enough off that what is sent now is through by then.
-    fn is_next_far(&self, now: Instant) -> bool {
-        let far = |first: First, length: Duration| now.since(first.at) < length.mul_f64(1.0 - CLEARED);
-        self.first.zip(self.length).is_some_and(|(first, length)| far(first, length))
-    }
-
-    /// Whether what is sent now would still be on its way when the next one is to begin, whose first frame needs all the path has to be
-    /// in time.
-    fn needs_room(&self, outlook: &Outlook) -> bool {
-        let (Some(first), Some(length), Some(rate)) = (self.first, self.length, outlook.rate) else { return false };
-        let next = first.at + length;
-        let takes = ByWorth::<()>::time_for(first.bytes, rate);
-        let tight = |lifetime: Duration| takes > lifetime.saturating_sub(outlook.one_way_delay).mul_f64(TIGHT);
-        outlook.now + outlook.one_way_delay > next && outlook.now < next + OVERDUE && first.lifetime.is_some_and(tight)
-    }
 }
 
 #[derive(Debug)]
@@ -191,13 +129,9 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
         level + if self.waiting[place].hopeless { Priority::LEVELS } else { 0 }
     }
 
-    fn time_for(bytes: usize, rate: f64) -> Duration {
-        Duration::from_secs_f64((bytes as f64 / rate.max(1.0)).min(LONGEST))
-    }
-
     /// Whether a message would be in time if `before` bytes went before it at `share` of the rate.
     fn in_time(tag: &Tag, before: usize, share: f64, outlook: &Outlook) -> bool {
-        let time = outlook.rate.map_or(Duration::ZERO, |rate| Self::time_for(before + tag.len, share * rate));
+        let time = outlook.takes(before + tag.len, share).unwrap_or_default();
         !tag.is_expired(&Outlook { now: outlook.now + time, ..*outlook })
     }
 

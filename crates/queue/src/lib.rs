@@ -24,6 +24,7 @@ mod bag;
 mod by_worth;
 mod fifo;
 mod fifo_timed;
+mod groups;
 mod in_time;
 mod keep_alive;
 mod lifo;

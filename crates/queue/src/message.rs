@@ -79,6 +79,9 @@ impl Tag {
     }
 }
 
+/// Longest time that sending is reckoned to take, s.
+const LONGEST: f64 = 60.0;
+
 /// What the transport knows about the way at this moment.
 ///
 /// Queues keep no time of their own, so a clock that steps back makes messages look younger and does nothing else.
@@ -96,6 +99,13 @@ pub struct Outlook {
     pub packet_size: Option<f64>,
     /// Bytes that were taken out of the queue, or are to be sent again, and have to leave before what is taken out now.
     pub ahead: usize,
+}
+
+impl Outlook {
+    /// How long `bytes` take at `share` of the rate; `None` while there is none.
+    pub(crate) fn takes(&self, bytes: usize, share: f64) -> Option<Duration> {
+        self.rate.map(|rate| Duration::from_secs_f64((bytes as f64 / (share * rate).max(1.0)).min(LONGEST)))
+    }
 }
 
 /// How much a queue holds.

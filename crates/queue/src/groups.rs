@@ -1,0 +1,64 @@
+use crate::{Outlook, Tag};
+use braidcast_core::Instant;
+use core::time::Duration;
+
+/// The priority of frames that lean on none and begin a group.
+pub(crate) const INTRA: usize = 1;
+/// A group that has not begun so long after its time is not waited for.
+const OVERDUE: Duration = Duration::from_millis(50);
+/// Its first frame needs all the path has if it takes so much of the time that it has.
+const TIGHT: f64 = 0.6;
+/// The next group is near in this last share of a group's length.
+const CLEARED: f64 = 0.25;
+
+/// When groups begin, which encoders do at even distances as a rule, and with what.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Groups {
+    /// The first frame of the latest one.
+    first: Option<First>,
+    /// From the one before it to the latest one.
+    length: Option<Duration>,
+    /// All that came of it is its first frame, which may come in parts.
+    is_first: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct First {
+    at: Instant,
+    bytes: usize,
+    /// It had to be there within this time.
+    lifetime: Option<Duration>,
+}
+
+impl Groups {
+    /// A message with this tag comes.
+    pub(crate) fn on_push(&mut self, now: Instant, tag: &Tag) {
+        let level = tag.priority.index();
+        match &mut self.first {
+            Some(first) if level == INTRA && self.is_first => first.bytes += tag.len,
+            first if level == INTRA => {
+                self.length = first.map(|first| now.since(first.at));
+                let lifetime = tag.expiry.map(|expiry| expiry.since(now));
+                *first = Some(First { at: now, bytes: tag.len, lifetime });
+            }
+            _ => {}
+        }
+        self.is_first = level == INTRA || (level < INTRA && self.is_first);
+    }
+
+    /// Whether the next one is far enough off that what is sent now is through by then.
+    pub(crate) fn is_next_far(&self, now: Instant) -> bool {
+        let far = |first: First, length: Duration| now.since(first.at) < length.mul_f64(1.0 - CLEARED);
+        self.first.zip(self.length).is_some_and(|(first, length)| far(first, length))
+    }
+
+    /// Whether what is sent now would still be on its way when the next one is to begin, whose first frame needs all the path has to be
+    /// in time.
+    pub(crate) fn needs_room(&self, outlook: &Outlook) -> bool {
+        let Some((first, length)) = self.first.zip(self.length) else { return false };
+        let Some(takes) = outlook.takes(first.bytes, 1.0) else { return false };
+        let next = first.at + length;
+        let tight = |lifetime: Duration| takes > lifetime.saturating_sub(outlook.one_way_delay).mul_f64(TIGHT);
+        outlook.now + outlook.one_way_delay > next && outlook.now < next + OVERDUE && first.lifetime.is_some_and(tight)
+    }
+}
