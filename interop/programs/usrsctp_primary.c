@@ -3,22 +3,8 @@
  * usrsctp_primary UDP_PORT SCTP_PORT
  * Prints "listening", and "asked RESULT" for each message.
  */
-#include <arpa/inet.h>
+#include "server.h"
 #include <errno.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#include <usrsctp.h>
-
-static void quiet(const char *format, ...) { (void)format; }
-
-static void fail(const char *what) {
-    perror(what);
-    exit(1);
-}
 
 static void ask(struct socket *sock, const char *address) {
     struct sctp_setpeerprim wish;
@@ -31,25 +17,9 @@ static void ask(struct socket *sock, const char *address) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 3) {
-        fprintf(stderr, "usage: usrsctp_primary UDP_PORT SCTP_PORT\n");
-        return 2;
-    }
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    usrsctp_init((uint16_t)atoi(argv[1]), NULL, quiet);
-    /* Without it the association ends when a second address joins. */
-    usrsctp_sysctl_set_sctp_blackhole(2);
-    struct socket *server = usrsctp_socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP, NULL, NULL, 0, NULL);
-    if (server == NULL) fail("socket");
-    struct sockaddr_in at;
-    memset(&at, 0, sizeof at);
-    at.sin_family = AF_INET;
-    at.sin_port = htons((uint16_t)atoi(argv[2]));
-    if (usrsctp_bind(server, (struct sockaddr *)&at, sizeof at) < 0) fail("bind");
-    if (usrsctp_listen(server, 1) < 0) fail("listen");
-    printf("listening\n");
-    struct socket *sock = usrsctp_accept(server, NULL, NULL);
-    if (sock == NULL) fail("accept");
+    struct socket *server = server_socket(argc, argv);
+    serve_on(server, argv);
+    struct socket *sock = next_client(server);
     char message[100];
     for (;;) {
         struct sockaddr_in from;

@@ -4,21 +4,8 @@
  * Prints "listening", "got STREAM SSN" for each message, "reset in|out|denied|failed STREAM …" and "streams IN OUT [denied|failed]" for each
  * notification. Each message is sent back on its stream, unless it is an order: "reset-out S", "reset-in S", "add-out N", "add-in N".
  */
-#include <arpa/inet.h>
+#include "server.h"
 #include <errno.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <usrsctp.h>
-
-static void quiet(const char *format, ...) { (void)format; }
-
-static void fail(const char *what) {
-    perror(what);
-    exit(1);
-}
 
 static void reset(struct socket *sock, uint16_t flags, uint16_t stream) {
     char room[sizeof(struct sctp_reset_streams) + sizeof(uint16_t)];
@@ -63,27 +50,12 @@ static void set(struct socket *sock, int name, const void *value, socklen_t len,
 }
 
 int main(int argc, char **argv) {
-    if (argc != 3) {
-        fprintf(stderr, "usage: usrsctp_streams UDP_PORT SCTP_PORT\n");
-        return 2;
-    }
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    usrsctp_init((uint16_t)atoi(argv[1]), NULL, quiet);
-    usrsctp_sysctl_set_sctp_blackhole(2);
-    struct socket *server = usrsctp_socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP, NULL, NULL, 0, NULL);
-    if (server == NULL) fail("socket");
+    struct socket *server = server_socket(argc, argv);
     struct sctp_assoc_value allow = {.assoc_id = SCTP_FUTURE_ASSOC,
                                      .assoc_value = SCTP_ENABLE_RESET_STREAM_REQ | SCTP_ENABLE_CHANGE_ASSOC_REQ};
     set(server, SCTP_ENABLE_STREAM_RESET, &allow, sizeof allow, "SCTP_ENABLE_STREAM_RESET");
-    struct sockaddr_in at;
-    memset(&at, 0, sizeof at);
-    at.sin_family = AF_INET;
-    at.sin_port = htons((uint16_t)atoi(argv[2]));
-    if (usrsctp_bind(server, (struct sockaddr *)&at, sizeof at) < 0) fail("bind");
-    if (usrsctp_listen(server, 1) < 0) fail("listen");
-    printf("listening\n");
-    struct socket *sock = usrsctp_accept(server, NULL, NULL);
-    if (sock == NULL) fail("accept");
+    serve_on(server, argv);
+    struct socket *sock = next_client(server);
     const uint16_t kinds[] = {SCTP_STREAM_RESET_EVENT, SCTP_STREAM_CHANGE_EVENT};
     for (unsigned i = 0; i < 2; i++) {
         struct sctp_event event = {.se_assoc_id = SCTP_ALL_ASSOC, .se_type = kinds[i], .se_on = 1};

@@ -1,6 +1,6 @@
 //! usrsctp, in a process of its own, over UDP encapsulation on the loopback.
 
-use braidcast_core::{Rng, Route, SocketId};
+use braidcast_core::{Instant, Rng, Route, SocketId};
 use braidcast_driver::Bind;
 use braidcast_interop::Ours;
 use braidcast_interop::usrsctp::{Received, Running, Telling, build, find, free_port};
@@ -110,6 +110,53 @@ fn message(number: u32) -> (Vec<u8>, SendOptions) {
     (payload, SendOptions { stream, ppid: number, unordered, ..SendOptions::default() })
 }
 
+/// Messages sent one after the other, as far as the send buffer takes them, and what the peer gives back of them.
+struct Echo {
+    total: usize,
+    next: (Vec<u8>, SendOptions),
+    sent: usize,
+    came: Vec<bool>,
+    came_bytes: usize,
+    /// The latest of each stream.
+    last: [Option<u32>; 10],
+    buf: Vec<u8>,
+}
+
+impl Echo {
+    /// Of `total` bytes, at most.
+    fn of(total: usize) -> Self {
+        let (next, came) = (message(0), vec![false; 20_000]);
+        Self { total, next, sent: 0, came, came_bytes: 0, last: [None; 10], buf: Vec::new() }
+    }
+
+    /// Sends what goes and takes what came, which is each message once, as it was, and in order unless it may come in any; whether all did.
+    fn turn(&mut self, association: &mut Association, now: Instant) -> bool {
+        while self.sent < self.total {
+            match association.send(now, &self.next.0, self.next.1) {
+                Ok(()) => {
+                    self.sent += self.next.0.len();
+                    self.next = message(self.next.1.ppid + 1);
+                }
+                Err(SendError::BufferFull { .. }) => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        while let Some(received) = association.recv(now, &mut self.buf) {
+            let (payload, how) = message(received.ppid);
+            assert!(self.buf == payload, "message {} came back different", received.ppid);
+            assert_eq!((received.stream, received.unordered), (how.stream, how.unordered));
+            let twice = core::mem::replace(&mut self.came[received.ppid as usize], true);
+            assert!(!twice, "{} came twice", received.ppid);
+            if !how.unordered {
+                let before = self.last[usize::from(how.stream)].replace(received.ppid);
+                assert!(before < Some(received.ppid), "{} came after {before:?}", received.ppid);
+            }
+            self.came_bytes += self.buf.len();
+        }
+        self.sent >= self.total && self.came_bytes == self.sent
+    }
+}
+
 #[test]
 fn echo_server_gives_50_mb_of_random_bytes_back() {
     let Some(echo) = find("echo_server") else { return };
@@ -121,34 +168,10 @@ fn echo_server_gives_50_mb_of_random_bytes_back() {
         it.limits.max_message = 1 << 20;
     }));
     let id = ours.connect(udp, 7);
-    let (mut next, mut sent) = (message(0), 0);
-    let (mut came, mut came_bytes, mut last, mut buf) = (vec![false; 20_000], 0, [None; 10], Vec::new());
+    let mut flow = Echo::of(TOTAL);
     ours.until(LIMIT, "echo", |ours| {
-        let outcome = ours.with(id, |association, now| {
-            while sent < TOTAL {
-                match association.send(now, &next.0, next.1) {
-                    Ok(()) => {
-                        sent += next.0.len();
-                        next = message(next.1.ppid + 1);
-                    }
-                    Err(SendError::BufferFull { .. }) => break,
-                    Err(error) => panic!("{error}"),
-                }
-            }
-            while let Some(received) = association.recv(now, &mut buf) {
-                let (payload, how) = message(received.ppid);
-                assert!(buf == payload, "message {} came back different", received.ppid);
-                assert_eq!((received.stream, received.unordered), (how.stream, how.unordered));
-                assert!(!core::mem::replace(&mut came[received.ppid as usize], true), "{} came twice", received.ppid);
-                if !how.unordered {
-                    let before = last[usize::from(how.stream)].replace(received.ppid);
-                    assert!(before < Some(received.ppid), "{} came after {before:?}", received.ppid);
-                }
-                came_bytes += buf.len();
-            }
-        });
-        assert!(outcome.is_some(), "{:?}", ours.events);
-        sent >= TOTAL && came_bytes == sent
+        let outcome = ours.with(id, |association, now| flow.turn(association, now));
+        outcome.unwrap_or_else(|| panic!("{:?}", ours.events))
     });
     ours.with(id, |association, now| association.shutdown(now));
     assert_shut_down(&mut ours, id);
@@ -222,26 +245,10 @@ fn every_scheduler_works_with_usrsctp_over_two_paths() {
             let up = |it: &mut Association, _| it.paths().filter(|path| path.state == PathState::Active).count() == 2;
             ours.with(id, up).unwrap()
         });
-        let (mut next, mut sent, mut came, mut buf) = (message(0), 0, 0, Vec::new());
+        let mut flow = Echo::of(EACH);
         ours.until(LIMIT, name, |ours| {
-            let outcome = ours.with(id, |association, now| {
-                while sent < EACH {
-                    match association.send(now, &next.0, next.1) {
-                        Ok(()) => {
-                            sent += next.0.len();
-                            next = message(next.1.ppid + 1);
-                        }
-                        Err(SendError::BufferFull { .. }) => break,
-                        Err(error) => panic!("{error}"),
-                    }
-                }
-                while let Some(received) = association.recv(now, &mut buf) {
-                    assert!(buf == message(received.ppid).0, "{name}: message {} came back different", received.ppid);
-                    came += buf.len();
-                }
-            });
-            assert!(outcome.is_some(), "{name}: {:?}", ours.events);
-            sent >= EACH && came == sent
+            let outcome = ours.with(id, |association, now| flow.turn(association, now));
+            outcome.unwrap_or_else(|| panic!("{name}: {:?}", ours.events))
         });
         let carried =
             ours.with(id, |it, _| it.paths().map(|path| path.sent_chunks + path.copied_chunks).collect::<Vec<_>>());
