@@ -40,12 +40,16 @@ corpus_of() {
 if [ "$seconds" = keep ]; then
     for target; do
         corpus_of "$target"
-        least=$(mktemp -d)
-        "$bin/$target" -merge=1 -rss_limit_mb=2048 -max_len=32768 "$least" "fuzz/corpus/$target" "fuzz/seeds/$target" </dev/null >/dev/null 2>&1
+        least=$(mktemp -d) log=$(mktemp)
+        if ! "$bin/$target" -merge=1 -rss_limit_mb=2048 -max_len=32768 "$least" "fuzz/corpus/$target" "fuzz/seeds/$target" </dev/null >"$log" 2>&1; then
+            tail -n 40 "$log"
+            echo "fuzz $target: its corpus could not be merged; nothing was kept"
+            exit 1
+        fi
         # The same inputs make the same bytes.
         tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -cf - -C "$least" . | gzip -9n >"fuzz/seeds/$target.tar.gz"
         echo "fuzz $target: $(find "$least" -type f | wc -l) inputs, $(stat -c %s "fuzz/seeds/$target.tar.gz") bytes"
-        rm -rf "$least"
+        rm -rf "$least" "$log"
     done
     exit
 fi
