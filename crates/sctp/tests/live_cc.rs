@@ -42,6 +42,34 @@ fn five_per_cent_of_random_loss_cost_five_per_cent_of_the_rate() {
 }
 
 #[test]
+fn a_far_path_that_loses_a_seventh_of_whatever_is_sent_keeps_its_rate() {
+    let rates = [0.0, 0.15].map(|loss| {
+        let mut pair = Pair::connected(&options(), path("1mbit", 100, loss));
+        mbit(&mut pair, 8000);
+        mbit(&mut pair, 40_000)
+    });
+    let [clean, lossy] = rates;
+    println!("{clean:.2} Mbit/s, {lossy:.2} with loss");
+    assert!(lossy > 0.8 * 0.85 * clean, "{lossy:.2} of {clean:.2} Mbit/s");
+}
+
+#[test]
+fn a_queue_of_three_packets_is_not_overrun_for_long() {
+    for (rate, delay) in [("1mbit", 100), ("3mbit", 25), ("20mbit", 10)] {
+        let there = LinkModel { queue: "3p".parse().unwrap(), ..there(rate, delay) };
+        let back = LinkModel { delay: ms(delay), ..LinkModel::default() };
+        let mut pair = Pair::connected(&options(), vec![Duplex::new(there, back)]);
+        mbit(&mut pair, 8000);
+        let before = pair.client_path(0).unwrap();
+        mbit(&mut pair, 30_000);
+        let after = pair.client_path(0).unwrap();
+        let lost = (after.lost_chunks - before.lost_chunks) as f64 / (after.sent_chunks - before.sent_chunks) as f64;
+        println!("{rate}, {delay} ms: {:.1} % lost", 100.0 * lost);
+        assert!(lost < 0.15, "{rate}, {delay} ms: {:.1} % lost", 100.0 * lost);
+    }
+}
+
+#[test]
 fn packets_do_not_stand_in_queues_much_longer_than_they_may() {
     for delay in [10, 50] {
         let mut pair = Pair::connected(&options(), path("3mbit", delay, 0.0));

@@ -5,6 +5,7 @@
 
 use super::beside::Beside;
 use super::recent::RecentRate;
+use super::unloaded::UnloadedLoss;
 use super::{Acked, Conditions, Controller, Setup, Signal};
 use braidcast_core::Instant;
 use core::time::Duration;
@@ -23,8 +24,10 @@ const STEADY: f64 = 0.4;
 const UNSTEADY: f64 = 1.7;
 /// The highest rate of so long at least is taken.
 const LEAST_SPAN: Duration = Duration::from_millis(200);
-/// A larger share of lost packets than radio links have speaks of a short queue that runs over.
-const LOSSY: f32 = 0.1;
+/// A larger share of lost packets than this is much. As much more than the path loses of little speaks of a short queue that runs over.
+const LOSSY: f64 = 0.1;
+/// A path that loses as much is emptied, be its queue empty or not, to tell what it loses of little: that often until that is known.
+const LOOK_EACH: Duration = Duration::from_secs(1);
 /// For so long after the rate has fallen, such a share of what comes at the moment counts, up to what the rate was: the flights that end
 /// now still hold a fade that is over.
 const RISE_FOR: Duration = Duration::from_millis(500);
@@ -45,6 +48,7 @@ pub(super) struct Live {
     target: Duration,
     rate: DeliveryRate,
     recent: RecentRate,
+    unloaded: UnloadedLoss,
     fall: Fall,
     phase: Phase,
     /// How much of `target` is used, 0.1 to 1: less where a short queue runs over.
@@ -140,6 +144,7 @@ impl Live {
             setup: *setup,
             rate: DeliveryRate::default(),
             recent: RecentRate::new(),
+            unloaded: UnloadedLoss::default(),
             fall: Fall::default(),
             phase: Phase::Start { best: 0.0, stale: 0 },
             share: 1.0,
@@ -156,14 +161,19 @@ impl Live {
         if self.rate.get() <= 0.0 {
             return self.window.max(4 * path.mtu); // The transport measures no rates.
         }
+        (self.product(path, queue) as usize).max(4 * path.mtu)
+    }
+
+    /// The same without the least, 0 if no rate is known. Of what is sent, the path loses some and delivers the rest at its rate.
+    fn product(&self, path: &Conditions<'_>, queue: Duration) -> f64 {
         let base = if path.base_rtt.is_zero() { path.srtt.unwrap_or_default() } else { path.base_rtt };
-        let bytes = self.rate.get() * (base + queue).as_secs_f64();
-        (bytes as usize).max(4 * path.mtu)
+        self.rate.get() * (base + queue).as_secs_f64() / (1.0 - self.unloaded.of(path.loss_rate.into()))
     }
 
     /// Bytes that leave the path half empty, so that its queue drains.
     fn low(&self, path: &Conditions<'_>) -> usize {
-        (self.fill(path, Duration::ZERO) / 2).max(4 * path.mtu)
+        let least = if loses_much(path) { 2 } else { 4 };
+        (self.fill(path, Duration::ZERO) / 2).max(least * path.mtu)
     }
 
     /// How long the queue may be at the moment.
@@ -172,16 +182,19 @@ impl Live {
     }
 
     fn on_round(&mut self, path: &Conditions<'_>, was_full: bool, used: bool) {
-        self.share = if path.loss_rate > LOSSY { (self.share / 2.0).max(0.1) } else { (self.share + 0.05).min(1.0) };
+        let lost = path.loss_rate.into();
+        let excess = lost - self.unloaded.of(lost);
+        self.share = if excess > LOSSY { (self.share / 2.0).max(0.1) } else { (self.share + 0.05).min(1.0) };
         let now = path.now;
         let low = self.low(path);
+        let each = if loses_much(path) && !self.unloaded.is_known() { LOOK_EACH } else { EMPTY_EACH };
         self.emptying = match self.emptying {
             Some(rounds) if rounds >= EMPTYING_ROUNDS => {
                 self.empty_at = now;
                 None
             }
             Some(rounds) => Some(rounds + 1),
-            None => (matches!(self.phase, Phase::Alone) && now - self.empty_at >= EMPTY_EACH).then_some(0),
+            None => (matches!(self.phase, Phase::Alone) && now - self.empty_at >= each).then_some(0),
         };
         if self.queue_beyond_the_route(path) > 2 * self.bound {
             let (_, rounds, _) = self.standing.get_or_insert((now, 0, self.window));
@@ -223,6 +236,10 @@ impl Live {
     }
 }
 
+fn loses_much(path: &Conditions<'_>) -> bool {
+    f64::from(path.loss_rate) > LOSSY
+}
+
 impl Controller for Live {
     fn on_acked(&mut self, path: &Conditions<'_>, acked: &Acked) {
         if acked.bytes == 0 && acked.rate.is_none() {
@@ -245,8 +262,10 @@ impl Controller for Live {
                 self.rate.set(path.now, self.rate.latest.max(recent).min(self.rate.get()));
             }
         }
+        self.unloaded.on_flight(path.in_flight + acked.bytes, self.product(path, Duration::ZERO) + path.mtu as f64);
         if acked.ends_round {
-            if path.queueing <= self.bound / 8 {
+            self.unloaded.on_round(path.packets, path.lost_packets);
+            if path.queueing <= self.bound / 8 && !loses_much(path) {
                 (self.empty_at, self.emptying) = (path.now, None);
             }
             self.on_round(path, acked.was_full, used);

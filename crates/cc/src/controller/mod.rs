@@ -12,6 +12,7 @@ mod recent;
 mod reno;
 mod scream;
 mod standard;
+mod unloaded;
 mod veno;
 
 use crate::{RateSample, Siblings};
@@ -74,6 +75,10 @@ pub struct Conditions<'a> {
     pub shortest_rtt: Duration,
     /// Share of the packets that were lost of late, 0 to 1.
     pub loss_rate: f32,
+    /// Packets of which it is known whether they arrived, from the beginning, and how many did not; 0 where nobody counts them.
+    pub packets: u64,
+    /// See `packets`.
+    pub lost_packets: u64,
     /// The other paths of the same connection, for a [`Coupled`](crate::Coupled) controller.
     pub siblings: Siblings<'a>,
 }

@@ -13,6 +13,8 @@ const PATH: Conditions<'_> = Conditions {
     base_rtt: Duration::ZERO,
     shortest_rtt: Duration::ZERO,
     loss_rate: 0.0,
+    packets: 0,
+    lost_packets: 0,
     siblings: Siblings::new(&[], 0),
 };
 const LOSS: Signal = Signal { bytes: MTU, new_round: true };

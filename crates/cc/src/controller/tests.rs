@@ -75,6 +75,8 @@ impl Bench {
             base_rtt: Duration::from_millis(100),
             shortest_rtt: Duration::from_millis(100),
             loss_rate: 0.0,
+            packets: 0,
+            lost_packets: 0,
             siblings: Siblings::default(),
         }
     }

@@ -277,6 +277,7 @@ impl Path {
         self.loss_rate += (f32::from(u8::from(lost != Some(false))) - self.loss_rate) / 64.0;
         if let Some(lost) = lost {
             self.losses.on_packet(lost);
+            self.known = (self.known.0 + 1, self.known.1 + u64::from(lost));
         }
     }
 

@@ -106,6 +106,8 @@ pub(crate) struct Path {
     loss_rate: f32,
     /// How many were lost of late, and in what bursts.
     losses: LossMeter,
+    /// Packets of which it is known whether they arrived, and how many did not.
+    known: (u64, u64),
     /// Recovery lasts until something sent from this place on is acknowledged (RFC 9260 §7.2.4 fast recovery).
     recovery: Option<Order>,
     marks: Marks,
@@ -173,6 +175,7 @@ impl Path {
             burst: 0,
             loss_rate: 0.0,
             losses: LossMeter::default(),
+            known: (0, 0),
             recovery: None,
             marks: Marks::default(),
             ect: Ect::default(),
@@ -375,7 +378,20 @@ impl Path {
         let way = if self.detoured { &self.detour } else { &self.queueing };
         let (base_rtt, shortest_rtt) = (way.base().unwrap_or_default(), way.shortest().unwrap_or_default());
         let (mtu, srtt, queueing) = (self.unit(), self.rtt.srtt(), self.queued());
-        Conditions { now, mtu, in_flight, srtt, queueing, base_rtt, shortest_rtt, loss_rate: self.loss_rate, siblings }
+        let (loss_rate, (packets, lost_packets)) = (self.loss_rate, self.known);
+        Conditions {
+            now,
+            mtu,
+            in_flight,
+            srtt,
+            queueing,
+            base_rtt,
+            shortest_rtt,
+            loss_rate,
+            packets,
+            lost_packets,
+            siblings,
+        }
     }
 
     /// Packets were lost or marked, the first since the window was last reduced: losses and marks of what was sent before `next` are of

@@ -197,6 +197,8 @@ impl Sender {
             base_rtt: self.queueing.base().unwrap_or_default(),
             shortest_rtt: self.queueing.shortest().unwrap_or_default(),
             loss_rate: 0.0,
+            packets: 0,
+            lost_packets: 0,
             siblings: Siblings::default(),
         }
     }
