@@ -7,6 +7,7 @@ use braidcast_core::Instant;
 use braidcast_driver::{Direction, Driver, InputId};
 use braidcast_media::{Format, Framing, Input, InputStats, Pacer, Unit};
 use braidcast_session::Identity;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, AsRawFd};
@@ -22,6 +23,9 @@ const READ_LIVE: usize = 8 * 1024;
 /// How often datagrams that come one closely behind another are read, at most. It is nothing to a latency of tenths of a second, and at
 /// 20 Mbit/s saves seven wake-ups of eight.
 const READ_INTERVAL: Duration = Duration::from_millis(4);
+/// How far a recording is read ahead of its clock, so that a frame is there whole at the time of its first byte, as an encoder gives it,
+/// and not when its last byte has trickled in at the recording's rate.
+const AHEAD: Duration = Duration::from_secs(1);
 /// Longest UDP payload.
 const DATAGRAM: usize = 65_536;
 /// A byte stream that is no transport stream goes in messages of this size.
@@ -72,7 +76,8 @@ enum Play {
     Recording(Recording),
 }
 
-/// A recorded stream, and the packets that are due next.
+/// A recorded stream, and what is due next.
+#[derive(Default)]
 struct Recording {
     /// Set at the start; before, nothing is due.
     pacer: Option<Pacer>,
@@ -80,6 +85,31 @@ struct Recording {
     packets: Vec<u8>,
     /// What was read before the start.
     head: Vec<u8>,
+    /// Whole units, in the order in which they began and were completed.
+    ahead: BTreeMap<(Instant, u64), Unit>,
+    /// How many there were.
+    count: u64,
+    /// Everything was read, and is in `ahead`.
+    finished: bool,
+}
+
+impl Recording {
+    fn add(&mut self, unit: Unit) {
+        self.ahead.insert((unit.first_captured, self.count), unit);
+        self.count += 1;
+    }
+
+    /// The next unit that has begun by `now`.
+    fn take(&mut self, now: Instant) -> Option<Unit> {
+        let first = self.ahead.first_entry()?;
+        (first.key().0 <= now).then(|| first.remove())
+    }
+
+    /// When there is something to do next.
+    fn next(&self) -> Option<Instant> {
+        let unit = self.ahead.first_key_value().map(|((at, _), _)| *at);
+        [unit, self.due.map(|at| at - AHEAD / 2)].into_iter().flatten().min()
+    }
 }
 
 impl Source {
@@ -143,7 +173,7 @@ impl Source {
         if probe.stats().format == Format::Ts {
             self.units = Input::new(Format::Ts, framing);
             let head = self.buf[..len].to_vec();
-            self.play = Play::Recording(Recording { pacer: None, due: None, packets: Vec::new(), head });
+            self.play = Play::Recording(Recording { head, ..Recording::default() });
         } else {
             self.units = Input::new(Format::Plain, framing);
             self.units.push(Instant::ZERO, &self.buf[..len]);
@@ -207,7 +237,7 @@ impl Source {
     /// Hands on the units that are there or due at `now`, until `hand_on` gives one back for want of room.
     pub(super) fn pump(&mut self, now: Instant, mut hand_on: impl FnMut(Unit) -> Option<Unit>) -> Outcome {
         loop {
-            while let Some(unit) = self.stuck.take().or_else(|| self.units.poll()) {
+            while let Some(unit) = self.stuck.take().or_else(|| self.next_unit(now)) {
                 if let Some(unit) = hand_on(unit) {
                     self.stuck = Some(unit);
                     return Ok(());
@@ -220,6 +250,14 @@ impl Source {
                 return Ok(());
             }
         }
+    }
+
+    fn next_unit(&mut self, now: Instant) -> Option<Unit> {
+        let Play::Recording(recording) = &mut self.play else { return self.units.poll() };
+        while let Some(unit) = self.units.poll() {
+            recording.add(unit);
+        }
+        recording.take(now)
     }
 
     /// Gets what is there or due; whether there may be more.
@@ -236,21 +274,27 @@ impl Source {
         }
     }
 
-    /// Releases recorded packets that are due; whether it did anything.
+    /// Takes recorded packets that are soon due; whether it did anything.
     fn play_on(&mut self, now: Instant) -> Outcome<bool> {
-        let Play::Recording(Recording { pacer: Some(pacer), due, packets, .. }) = &mut self.play else {
+        let Play::Recording(Recording { pacer: Some(pacer), due, packets, ahead, finished, .. }) = &mut self.play
+        else {
             return Ok(false);
         };
         *due = due.or_else(|| pacer.poll(packets));
         match *due {
-            Some(at) if at > now => Ok(false),
+            Some(at) if at > now + AHEAD => Ok(false),
             Some(at) => {
                 self.units.push(at, packets);
                 *due = None;
                 Ok(true)
             }
-            None if self.read_all => {
+            None if self.read_all && !*finished => {
                 self.units.finish(now);
+                *finished = true;
+                Ok(true)
+            }
+            None if self.read_all && !ahead.is_empty() => Ok(false),
+            None if self.read_all => {
                 self.play = Play::Freely;
                 Ok(true)
             }
@@ -355,16 +399,16 @@ impl Source {
     pub(super) fn next_due(&self, now: Instant) -> Option<Instant> {
         match &self.play {
             _ if self.stuck.is_some() || self.ended => None,
-            Play::Recording(recording) => recording.due,
+            Play::Recording(recording) => recording.next(),
             Play::AsItComes(_) => self.throttled_until().filter(|at| *at > now),
             Play::Freely => None,
         }
     }
 
-    /// Ends the input early: what was read completes its units.
+    /// Ends the input early: what was read, and is due, completes its units.
     pub(super) fn stop(&mut self, now: Instant, mut hand_on: impl FnMut(Unit) -> Option<Unit>) {
         self.units.finish(now);
-        while let Some(unit) = self.stuck.take().or_else(|| self.units.poll()) {
+        while let Some(unit) = self.stuck.take().or_else(|| self.next_unit(now)) {
             let _no_room = hand_on(unit);
         }
         self.play = Play::Freely;
