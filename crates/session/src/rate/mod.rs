@@ -27,13 +27,13 @@ const INPUT: Duration = Duration::from_millis(500);
 /// Frames of the last second that are remembered at most.
 const MOST_FRAMES: usize = 256;
 /// Of what full paths deliver, an encoder gets this: frames vary.
-const SHARE: f64 = 0.9;
+const SHARE: f64 = 0.95;
 /// And this at most as soon as half of what may wait waits.
-const EARLY: f64 = 1.1;
+const EARLY: f64 = 1.15;
 /// Before anything was full the rate grows by this in a second, as e^x.
 const GROWTH_AT_FIRST: f64 = 1.5;
 /// And then, far from the rate at which something was full, and near it.
-const GROWTH_FAR: f64 = 0.9;
+const GROWTH_FAR: f64 = 1.2;
 const GROWTH_NEAR: f64 = 0.4;
 /// Near is from and to these shares of it.
 const NEAR: (f64, f64) = (0.85, 1.1);
