@@ -15,3 +15,11 @@ pub fn words(profile: Profile, fps: i32, first: u64) -> String {
         profile.buffer_ms(fps)
     )
 }
+
+/// The same with x264's usual key frames, every 250 pictures, and a rate-control buffer of a second (THESIS §9.1 names neither).
+pub fn thesis_words(first: u64) -> String {
+    format!(
+        "x264enc name=encoder tune=zerolatency speed-preset=veryfast key-int-max=250 bitrate={} vbv-buf-capacity=1000",
+        first / 1000
+    )
+}

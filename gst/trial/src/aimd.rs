@@ -60,7 +60,8 @@ impl Aimd {
         self.least_rtt = (self.least_rtt * 1.001).min(seen.rtt);
         let (mean, jitter) = (self.packets.mean, self.packets.jitter);
         // Thresholds of what waits: some jitters above the mean, 50 packets at least, and at the last one four times both.
-        let (first, second, third) = ((mean + 2.5 * jitter).max(50.0), (mean + (3.0 * jitter).max(mean)).max(50.0), 4.0 * (mean + jitter));
+        let (first, second, third) =
+            ((mean + 2.5 * jitter).max(50.0), (mean + (3.0 * jitter).max(mean)).max(50.0), 4.0 * (mean + jitter));
         let far = self.rtt.mean + (4.0 * self.rtt.jitter).max(0.15 * self.rtt.mean);
         let near = self.least_rtt + (2.0 * self.rtt.jitter).max(1.0);
         if self.rate > LEAST && (seen.rtt >= self.latency / 3.0 || seen.packets > third.max(50.0)) {

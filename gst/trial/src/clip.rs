@@ -20,7 +20,7 @@ impl Clip {
         Self::parse(bytes).map_err(|why| format!("{name}: {why}\n{hint}"))
     }
 
-    fn parse(bytes: Vec<u8>) -> Result<Self, String> {
+    pub(crate) fn parse(bytes: Vec<u8>) -> Result<Self, String> {
         let line = |from: usize| bytes[from.min(bytes.len())..].iter().take(256).position(|byte| *byte == b'\n');
         let end = line(0).ok_or("it has no first line")?;
         let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
@@ -51,7 +51,11 @@ impl Clip {
             pictures.push(at + length + 1);
             at += length + 1 + size;
         }
-        if pictures.is_empty() { Err("it has no whole picture".into()) } else { Ok(Self { width, height, bytes, pictures }) }
+        if pictures.is_empty() {
+            Err("it has no whole picture".into())
+        } else {
+            Ok(Self { width, height, bytes, pictures })
+        }
     }
 
     /// Picture `n`; behind the last one comes the first again.

@@ -1,8 +1,6 @@
 //! x264 in step with simulated time: a picture goes in, and what is made of it comes out before anything else happens.
 
 use crate::clip::Clip;
-use braidcast_gst::follow::Profile;
-use braidcast_gst::x264;
 use gst::prelude::*;
 use gstreamer as gst;
 
@@ -23,16 +21,15 @@ pub(crate) struct X264<'a> {
 }
 
 impl<'a> X264<'a> {
-    pub(crate) fn new(clip: &'a Clip, profile: Profile, fps: i32, first: u64) -> Result<Self, String> {
+    /// By `words`, as `gst-launch-1.0` takes an element named `encoder`.
+    pub(crate) fn new(clip: &'a Clip, words: &str, fps: i32) -> Result<Self, String> {
         gst::init().map_err(|e| format!("GStreamer does not start: {e}"))?;
-        let words = format!(
+        let pipeline = format!(
             "appsrc name=in format=time caps=video/x-raw,format=I420,width={},height={},framerate={fps}/1 ! {} threads=1 \
              ! video/x-h264,stream-format=byte-stream,alignment=au ! appsink name=out sync=false",
-            clip.width,
-            clip.height,
-            x264::words(profile, fps, first)
+            clip.width, clip.height, words
         );
-        let made = gst::parse::launch(&words).map_err(|e| format!("cannot make the pipeline: {e}"))?;
+        let made = gst::parse::launch(&pipeline).map_err(|e| format!("cannot make the pipeline: {e}"))?;
         let pipeline = made.downcast::<gst::Pipeline>().map_err(|_| "the description is no pipeline".to_owned())?;
         let by_name = |name: &str| pipeline.by_name(name).ok_or_else(|| format!("the pipeline has no {name}"));
         let (source, encoder, sink) = (by_name("in")?, by_name("encoder")?, by_name("out")?);
@@ -72,7 +69,7 @@ impl Drop for X264<'_> {
 /// Sizes as x264 has them, and nothing to look at: for runs where only time counts.
 ///
 /// With a rate-control buffer of one picture x264 keeps below what a picture may have, by another amount each time, as it does not foresee
-/// what a picture takes. How far off this is: `python3 tools/encode-trial.py model`.
+/// what a picture takes. How far off that is, a test below says.
 pub(crate) struct Model {
     fps: f64,
     rate: f64,
@@ -104,5 +101,65 @@ impl Coder for Model {
         self.rate = rate.map_or(self.rate, |it| it as f64);
         let share = SHARE + WIDTH * self.draw();
         Ok(vec![0; (self.rate / self.fps / 8.0 * share).max(SMALLEST) as usize])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use braidcast_gst::follow::Profile;
+    use braidcast_gst::x264;
+
+    /// Waves that move, and noise: 320x180.
+    fn clip(pictures: usize) -> Clip {
+        let (width, height) = (320_usize, 180_usize);
+        let mut file = format!("YUV4MPEG2 W{width} H{height} F30:1 C420jpeg\n").into_bytes();
+        let mut random = Model::new(30, 0);
+        for n in 0..pictures {
+            file.extend(b"FRAME\n");
+            for y in 0..height {
+                for x in 0..width {
+                    let wave =
+                        ((x + 3 * n) as f64 / 9.0).sin() + ((y + 2 * n) as f64 / 7.0 + (x as f64 / 40.0).sin()).cos();
+                    file.push((128.0 + 40.0 * wave + 6.0 * random.draw()) as u8);
+                }
+            }
+            file.extend(std::iter::repeat_n(128, width * height / 2));
+        }
+        Clip::parse(file).unwrap()
+    }
+
+    /// The mean share of what pictures may have that they take, and its standard deviation.
+    fn share(coder: &mut dyn Coder, rate: u64) -> (f64, f64) {
+        let may = rate as f64 / 30.0 / 8.0;
+        let shares: Vec<f64> =
+            (0..90).map(|n| coder.encode(n, Some(rate)).unwrap().len() as f64 / may).skip(30).collect();
+        let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+        let variance = shares.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / shares.len() as f64;
+        (mean, variance.sqrt())
+    }
+
+    #[test]
+    fn the_model_has_x264s_sizes() {
+        let clip = clip(90);
+        // What it was fitted to is a film of 640x360; of noise x264 makes less at high rates.
+        for rate in [600_000, 2_000_000] {
+            let words = x264::words(Profile::Live, 30, rate);
+            let (real, real_width) = share(&mut X264::new(&clip, &words, 30).unwrap(), rate);
+            let (model, model_width) = share(&mut Model::new(30, rate), rate);
+            println!("{rate} bit/s: x264 {real:.3} ± {real_width:.3}, the model {model:.3} ± {model_width:.3}");
+            assert!((real - model).abs() < 0.13, "{rate} bit/s: x264 {real:.3}, the model {model:.3}");
+            assert!(real_width < 0.25, "{rate} bit/s: ± {real_width:.3}");
+        }
+    }
+
+    #[test]
+    fn the_very_next_picture_has_the_new_rate() {
+        let clip = clip(60);
+        let words = x264::words(Profile::Live, 30, 4_000_000);
+        let mut coder = X264::new(&clip, &words, 30).unwrap();
+        (0..40).for_each(|n| assert!(!coder.encode(n, None).unwrap().is_empty()));
+        let next = coder.encode(40, Some(1_000_000)).unwrap().len() as f64 * 8.0 * 30.0;
+        assert!(next < 1.15e6, "{next:.0} bit/s after a fall to 1 Mbit/s");
     }
 }

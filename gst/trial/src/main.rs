@@ -9,9 +9,11 @@ mod oracle;
 mod rule;
 mod scene;
 mod shown;
+mod xstream;
 
 use aimd::Aimd;
 use braidcast_gst::follow::{Follower, Profile};
+use braidcast_gst::x264;
 use braidcast_session::RateLimits;
 use braidcast_sim::LinkModel;
 use braidcast_sim::link::{Rate, Trace};
@@ -30,8 +32,10 @@ use std::time::Duration;
 
 /// Encodes a clip for simulated links by a rule, and says what came on time
 #[derive(Parser, Debug)]
-#[command(version)]
+#[command(version, subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
 struct Args {
+    #[command(subcommand)]
+    other: Option<Other>,
     /// Recorded link (mahimahi's format, or .txt with "seconds Mbit/s"), or kbit/s; one for each path
     #[arg(long, required = true)]
     link: Vec<String>,
@@ -68,13 +72,23 @@ struct Args {
     out: Option<PathBuf>,
 }
 
+#[derive(clap::Subcommand, Debug)]
+enum Other {
+    Xstream(xstream::Xstream),
+}
+
 fn range(text: &str) -> Result<(u64, u64), String> {
     let rates = text.split_once('-').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
     rates.filter(|(a, b)| 0 < *a && a <= b).ok_or("write for example 100-6000".into())
 }
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
+    let args = Args::parse();
+    let line = match &args.other {
+        Some(Other::Xstream(args)) => xstream::run(args),
+        None => run(&args),
+    };
+    match line {
         Ok(line) => {
             println!("{line}");
             ExitCode::SUCCESS
@@ -90,7 +104,8 @@ fn run(args: &Args) -> Result<Value, String> {
     let length = START + args.seconds * 1000 + 2 * args.latency;
     let delay = |n: usize| args.delay.get(n).or(args.delay.last()).copied().unwrap_or(30);
     let chances = args.link.iter().map(|path| link::chances(path, args.from, length)).collect::<Result<Vec<_>, _>>()?;
-    let links = chances.iter().enumerate().map(|(n, it)| model(it, delay(n), args.queue)).collect::<Result<Vec<_>, _>>()?;
+    let links =
+        chances.iter().enumerate().map(|(n, it)| model(it, delay(n), args.queue)).collect::<Result<Vec<_>, _>>()?;
     let limits = RateLimits { least: args.rate_range.0 * 1000, greatest: args.rate_range.1 * 1000 };
     let count = args.seconds as usize * args.fps as usize;
     let clip = args.clip.as_deref().map(Clip::read).transpose()?;
@@ -108,13 +123,14 @@ fn run(args: &Args) -> Result<Value, String> {
         },
     };
     let coder: Box<dyn Coder + '_> = match &clip {
-        Some(clip) => Box::new(X264::new(clip, args.profile, args.fps, first)?),
+        Some(clip) => Box::new(X264::new(clip, &x264::words(args.profile, args.fps, first), args.fps)?),
         None => Box::new(Model::new(args.fps, first)),
     };
     let latency = Duration::from_millis(args.latency);
     let setup = Setup { seed: args.seed, latency, limits, fps: args.fps, count, coder, rule, first_rate: first, links };
     let pictures = scene::run(setup)?;
-    let with_delays: Vec<(Vec<u32>, u64)> = chances.into_iter().enumerate().map(|(n, it)| (it, delay(n) * 1000)).collect();
+    let with_delays: Vec<(Vec<u32>, u64)> =
+        chances.into_iter().enumerate().map(|(n, it)| (it, delay(n) * 1000)).collect();
     let interval = 1_000_000 / args.fps as u64;
     let foresight = Pictures {
         count,
@@ -145,7 +161,13 @@ fn longest_freeze(on_time: &[bool], fps: i32) -> u64 {
     if longest == 0 { 0 } else { (longest as u64 + 1) * 1000 / fps as u64 }
 }
 
-fn report(args: &Args, pictures: &[Picture], ideal: &[u64], limits: RateLimits, clip: Option<&Clip>) -> Result<Value, String> {
+fn report(
+    args: &Args,
+    pictures: &[Picture],
+    ideal: &[u64],
+    limits: RateLimits,
+    clip: Option<&Clip>,
+) -> Result<Value, String> {
     let on_time: Vec<bool> = pictures.iter().map(|it| it.on_time).collect();
     let mbit = |bytes: u64| bytes as f64 * 8.0 / args.seconds as f64 / 1e6;
     let good: u64 = pictures.iter().zip(&on_time).filter(|(_, it)| **it).map(|(it, _)| it.bytes as u64).sum();
@@ -171,7 +193,12 @@ fn report(args: &Args, pictures: &[Picture], ideal: &[u64], limits: RateLimits, 
     std::fs::create_dir_all(folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
     let mut each = Vec::new();
     if let Some(clip) = clip {
-        let came = pictures.iter().enumerate().filter(|(_, it)| it.used).map(|(n, it)| (n, it.coded.clone())).collect::<Vec<_>>();
+        let came = pictures
+            .iter()
+            .enumerate()
+            .filter(|(_, it)| it.used)
+            .map(|(n, it)| (n, it.coded.clone()))
+            .collect::<Vec<_>>();
         let shown;
         (shown, each) = shown::compare(clip, &came, pictures.len(), &on_time, folder)?;
         line["psnr"] = json!(shown.frozen);
@@ -183,7 +210,8 @@ fn report(args: &Args, pictures: &[Picture], ideal: &[u64], limits: RateLimits, 
         let psnr = each.get(n).map_or(",".into(), |[a, b]| format!("{a:.2},{b:.2}"));
         let bits = if it.made { it.bytes * 8 } else { 0 };
         let set = it.set / args.fps as u64;
-        let _ = writeln!(table, "{n},{},{},{set},{bits},{delay},{},{psnr}", ideal[n] * 8, it.allowed, u8::from(on_time[n]));
+        let _ =
+            writeln!(table, "{n},{},{},{set},{bits},{delay},{},{psnr}", ideal[n] * 8, it.allowed, u8::from(on_time[n]));
     }
     let path = folder.join("pictures.csv");
     std::fs::write(&path, table).map_err(|e| format!("cannot write {}: {e}", path.display()))?;

@@ -24,8 +24,10 @@ pub(crate) struct Pictures {
 /// Bytes of each picture.
 pub(crate) fn sizes(pictures: &Pictures, links: &[(Vec<u32>, u64)]) -> Vec<u64> {
     // When bytes arrive that leave at a chance, and when that was.
-    let mut chances: Vec<(u64, u64)> =
-        links.iter().flat_map(|(at, delay)| at.iter().map(move |ms| (u64::from(*ms) * 1000, u64::from(*ms) * 1000 + delay))).collect();
+    let mut chances: Vec<(u64, u64)> = links
+        .iter()
+        .flat_map(|(at, delay)| at.iter().map(move |ms| (u64::from(*ms) * 1000, u64::from(*ms) * 1000 + delay)))
+        .collect();
     chances.sort_unstable();
     let mut sizes = vec![0; pictures.count];
     let mut first = 0;
@@ -36,13 +38,13 @@ pub(crate) fn sizes(pictures: &Pictures, links: &[(Vec<u32>, u64)]) -> Vec<u64> 
             first += 1;
         }
         let mut left = PAYLOAD;
-        for n in first..pictures.count {
+        for (n, size) in sizes.iter_mut().enumerate().skip(first) {
             if captured(n) + pictures.whole > leaves || left == 0 {
                 break;
             }
             if captured(n) + pictures.latency >= arrives {
-                let bytes = left.min(pictures.most - sizes[n]);
-                sizes[n] += bytes;
+                let bytes = left.min(pictures.most - *size);
+                *size += bytes;
                 left -= bytes;
             }
         }
@@ -56,7 +58,8 @@ mod tests {
 
     #[test]
     fn bytes_go_to_the_earliest_picture_that_still_comes_on_time() {
-        let pictures = Pictures { count: 3, first: 0, interval: 40_000, whole: 40_000, latency: 100_000, most: 2 * PAYLOAD };
+        let pictures =
+            Pictures { count: 3, first: 0, interval: 40_000, whole: 40_000, latency: 100_000, most: 2 * PAYLOAD };
         // Before any is whole; three for the first one, which may have two; one that is too late for the first.
         let links = [(vec![10, 41, 42, 43, 81], 50_000)];
         assert_eq!(sizes(&pictures, &links), [2 * PAYLOAD, PAYLOAD, 0]);

@@ -2,6 +2,7 @@
 
 use crate::coder::Coder;
 use crate::rule::Rule;
+use crate::shown::is_key;
 use braidcast_core::{Datagram, Instant, Machine, Rng, Route, SocketId, Transmit};
 use braidcast_gst::follow::Verdict;
 use braidcast_media::ts::PACKET;
@@ -93,7 +94,14 @@ impl Source<'_> {
                 Ok(coded) => {
                     self.set = rate.unwrap_or(self.set);
                     let packets = (coded.len() + HEAD).div_ceil(PACKET - 4);
-                    picture = Picture { made: true, allowed, set: self.set, bytes: packets * PACKET, coded, ..Picture::default() };
+                    picture = Picture {
+                        made: true,
+                        allowed,
+                        set: self.set,
+                        bytes: packets * PACKET,
+                        coded,
+                        ..Picture::default()
+                    };
                     self.send(at, packets, is_key(&picture.coded));
                     self.sums = (self.sums.0 + picture.coded.len() as u64, self.sums.1 + picture.bytes as u64);
                     self.rule.measure(self.sums.0, self.sums.1);
@@ -123,13 +131,11 @@ impl Source<'_> {
 
     fn due(&self) -> Option<Instant> {
         let picture = (self.pictures.len() < self.count).then_some(self.next);
-        [self.sender.poll_timeout(), picture, self.unit.as_ref().map(|(at, _)| *at), self.rule.due()].into_iter().flatten().min()
+        [self.sender.poll_timeout(), picture, self.unit.as_ref().map(|(at, _)| *at), self.rule.due()]
+            .into_iter()
+            .flatten()
+            .min()
     }
-}
-
-/// Whether an access unit has a slice of an IDR picture.
-fn is_key(coded: &[u8]) -> bool {
-    coded.windows(4).take(4096).any(|it| it[..3] == [0, 0, 1] && it[3] & 0x1F == 5)
 }
 
 /// Packet `n` of the stream, which says so. Links carry sizes; what pictures hold stays here.
@@ -239,7 +245,8 @@ pub(crate) fn run(setup: Setup<'_>) -> Result<Vec<Picture>, String> {
         finished: false,
         failure: None,
     };
-    let receiver = Receiver::new(ReceiverOptions { log: true, ..ReceiverOptions::default() }, rng.stream("sink")).map_err(|e| format!("{e:?}"))?;
+    let receiver = Receiver::new(ReceiverOptions { log: true, ..ReceiverOptions::default() }, rng.stream("sink"))
+        .map_err(|e| format!("{e:?}"))?;
     let sink = Sink { receiver, buffer: Vec::new(), ended: false, came: Vec::new() };
     let addresses = |end: usize| (0..setup.links.len()).map(|n| address(n, end)).collect::<Vec<_>>();
     let source = net.add(Node::Source(Box::new(source)), addresses(1).iter().map(String::as_str));

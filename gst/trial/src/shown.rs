@@ -20,12 +20,30 @@ pub(crate) struct Shown {
 }
 
 /// Decodes `came`, numbered pictures of an H.264 stream, and compares what is shown of `count` with the clip. Files go into `folder`.
-pub(crate) fn compare(clip: &Clip, came: &[(usize, Vec<u8>)], count: usize, on_time: &[bool], folder: &Path) -> Result<(Shown, Vec<[f64; 2]>), String> {
+pub(crate) fn compare(
+    clip: &Clip,
+    came: &[(usize, Vec<u8>)],
+    count: usize,
+    on_time: &[bool],
+    folder: &Path,
+) -> Result<(Shown, Vec<[f64; 2]>), String> {
     let (stream, log) = (folder.join("came.ivf"), folder.join("decoder.log"));
     fs::write(&stream, ivf(clip, came)).map_err(|e| format!("cannot write {}: {e}", stream.display()))?;
     let told = fs::File::create(&log).map_err(|e| format!("cannot write {}: {e}", log.display()))?;
     let mut decoder = Command::new("ffmpeg")
-        .args(["-nostdin", "-v", "info", "-threads", "1", "-flags", "+output_corrupt", "-flags2", "+showall", "-copyts", "-i"])
+        .args([
+            "-nostdin",
+            "-v",
+            "info",
+            "-threads",
+            "1",
+            "-flags",
+            "+output_corrupt",
+            "-flags2",
+            "+showall",
+            "-copyts",
+            "-i",
+        ])
         .arg(from(&stream))
         .args(["-vf", "showinfo=checksum=0", "-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"])
         .stdout(Stdio::piped())
@@ -44,7 +62,12 @@ pub(crate) fn compare(clip: &Clip, came: &[(usize, Vec<u8>)], count: usize, on_t
     let words = fs::read_to_string(&log).map_err(|e| format!("cannot read {}: {e}", log.display()))?;
     let numbers: Vec<usize> = words.lines().filter_map(number).collect();
     if !status.success() || numbers.len() != pictures.len() {
-        return Err(format!("ffmpeg gave {} pictures and {} numbers ({status}); see {}", pictures.len(), numbers.len(), log.display()));
+        return Err(format!(
+            "ffmpeg gave {} pictures and {} numbers ({status}); see {}",
+            pictures.len(),
+            numbers.len(),
+            log.display()
+        ));
     }
     let (mut shown, white): (Option<usize>, _) = (None, vec![255_u8; luma]);
     let mut at = 0;
@@ -95,6 +118,11 @@ fn ivf(clip: &Clip, came: &[(usize, Vec<u8>)]) -> Vec<u8> {
         out.extend(bytes);
     }
     out
+}
+
+/// Whether an access unit has a slice of an IDR picture.
+pub(crate) fn is_key(coded: &[u8]) -> bool {
+    coded.windows(4).take(4096).any(|it| it[..3] == [0, 0, 1] && it[3] & 0x1F == 5)
 }
 
 /// PSNR of two pictures, dB.
