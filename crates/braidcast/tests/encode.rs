@@ -1,4 +1,5 @@
 //! What encoders are told. `braidcast encode` itself needs GStreamer: `make encode` (gst/tests).
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a reader of a real server over a real socket")]
 
 mod common;
 use common::{Running, Test, free_port, transport_stream};

@@ -71,10 +71,16 @@ impl Hub {
 
 /// Lines, and who reads them as they come.
 #[derive(Default)]
-pub(crate) struct Lines(Mutex<(Option<Arc<str>>, Vec<SyncSender<Arc<str>>>)>);
+pub(crate) struct Lines(Mutex<Readers>);
+
+#[derive(Default)]
+struct Readers {
+    latest: Option<Arc<str>>,
+    readers: Vec<SyncSender<Arc<str>>>,
+}
 
 impl Lines {
-    fn state(&self) -> MutexGuard<'_, (Option<Arc<str>>, Vec<SyncSender<Arc<str>>>)> {
+    fn state(&self) -> MutexGuard<'_, Readers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -82,14 +88,14 @@ impl Lines {
     pub(crate) fn publish(&self, line: &impl Serialize) {
         let Ok(line) = serde_json::to_string(line) else { return };
         let line: Arc<str> = line.into();
-        let (latest, readers) = &mut *self.state();
+        let Readers { latest, readers } = &mut *self.state();
         readers.retain(|reader| !matches!(reader.try_send(Arc::clone(&line)), Err(TrySendError::Disconnected(_))));
         *latest = Some(line);
     }
 
     /// The latest line, and all that come.
     fn subscribe(&self) -> Answer {
-        let (latest, readers) = &mut *self.state();
+        let Readers { latest, readers } = &mut *self.state();
         if readers.len() >= MOST_READERS {
             return Answer::Busy;
         }
@@ -172,7 +178,7 @@ mod tests {
         assert_eq!(late.try_iter().map(|it| it.to_string()).take(2).collect::<Vec<_>>(), ["\"before\"", "0"]);
         drop(late);
         lines.publish(&1);
-        assert!(lines.state().1.is_empty(), "who has gone is forgotten");
+        assert!(lines.state().readers.is_empty(), "who has gone is forgotten");
         let open: Vec<_> = (0..MOST_READERS).map(|_| hub.subscribe()).collect();
         assert!(matches!(hub.subscribe(), Answer::Busy), "{} are open", open.len());
     }
