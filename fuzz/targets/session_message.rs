@@ -3,8 +3,8 @@
 
 use braidcast_media::{Kind, Packets};
 use braidcast_session::wire::{
-    MAX_PACKETS, Message, check_name, write_clock, write_feedback, write_given_up, write_hello, write_start, write_unit, write_welcome,
-    write_written,
+    MAX_PACKETS, Message, check_name, write_clock, write_feedback, write_given_up, write_hello, write_start,
+    write_unit, write_welcome, write_written,
 };
 use libfuzzer_sys::fuzz_target;
 

@@ -309,9 +309,8 @@ impl FlowSpec {
             let what = format!("the flow '{name}' has traffic back, which only DCCP carries here");
             return Err(Wrong::new(place, what, "use agent = \"dccp\", or a second flow"));
         }
-        if flow.traffic.max_loss.is_some()
-            && !(draft.agent == Agent::Dccp && matches!(flow.traffic.source, Source::Voice(_)))
-        {
+        let has_calls = draft.agent == Agent::Dccp && matches!(flow.traffic.source, Source::Voice(_));
+        if flow.traffic.max_loss.is_some() && !has_calls {
             let mut tables = [own.table("traffic"), all.table("traffic")].into_iter();
             let place = tables.find_map(|it| it.get("max_loss").map(|setting| setting.place.clone()));
             let what = format!("the flow '{name}' has max_loss, but no calls over DCCP");
