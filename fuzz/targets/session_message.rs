@@ -3,8 +3,8 @@
 
 use braidcast_media::{Kind, Packets};
 use braidcast_session::wire::{
-    MAX_PACKETS, Message, check_name, write_clock, write_feedback, write_hello, write_start, write_unit, write_welcome,
-    write_written,
+    MAX_PACKETS, Message, check_name, write_clock, write_feedback, write_given_up, write_hello, write_start,
+    write_unit, write_welcome, write_written,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -29,6 +29,13 @@ fuzz_target!(|bytes: &[u8]| {
         Ok(Message::Feedback(feedback)) => {
             write_feedback(&mut out, &feedback);
             assert_eq!(Message::parse(&out), Ok(Message::Feedback(feedback)));
+        }
+        Ok(Message::GivenUp(runs)) => {
+            write_given_up(&mut out, &runs.clone().collect::<Vec<_>>());
+            let Ok(Message::GivenUp(again)) = Message::parse(&out) else {
+                panic!("written, but cannot be read: {runs:?}");
+            };
+            assert!(again.eq(runs));
         }
         Ok(Message::Hello(hello)) => {
             assert!(hello.name.is_empty() || check_name(&hello.name).is_ok());

@@ -20,8 +20,8 @@ mod seq;
 pub mod wire;
 
 pub use api::{
-    Call, CloseReason, ConnectError, Event, ListenError, OneWayDelay, Options, ReorderOptions, ReorderReport, Report,
-    SecurityOptions, SendError, SendOptions, State, Stats, TfrcOptions, Wanted,
+    Admission, Call, CloseReason, ConnectError, Event, ListenError, OneWayDelay, Options, ReorderOptions,
+    ReorderReport, Report, SecurityOptions, SendError, SendOptions, State, Stats, TfrcOptions, Verdict, Wanted,
 };
 pub use braidcast_cc::Algorithm;
 pub use braidcast_cc::tfrc::{FeedbackRate, Rules, Variant};

@@ -3,7 +3,7 @@
 mod common;
 
 use braidcast_sctp::wire::chunk::kind;
-use braidcast_sctp::{Abandonment, Event, Options, PaperRules, PrVariant, Priority, Reliability, SendOptions};
+use braidcast_sctp::{Abandonment, Event, Options, PrVariant, Priority, Reliability, SendOptions};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::{LinkModel, Loss};
 use common::{CLIENT, Pair, SERVER, link, ms, on, pattern};
@@ -90,7 +90,7 @@ fn the_variants_are_made_of_three_choices() {
             assert_eq!((name.parse(), variant.to_string().as_str()), (Ok(*variant), *name));
             let options = variant.apply(Options::default());
             let concurrent = options.paths.concurrent;
-            let PaperRules { abandonment, stream_order, .. } = options.papers;
+            let (abandonment, stream_order) = (options.papers.abandonment, options.queue.stream_order);
             let lifetimes = variant.is_partially_reliable();
             format!("{name}: concurrent {concurrent}, lifetimes {lifetimes}, {abandonment}, {stream_order}")
         })

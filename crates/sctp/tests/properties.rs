@@ -105,7 +105,7 @@ fn policies() -> impl Strategy<Value = Change> {
     let windows = (of(&Algorithm::ALL), of(&MarkResponse::ALL), any::<bool>(), of(&CwndUnit::ALL), any::<bool>());
     (scheduling, losses, returns, sharing, windows).prop_map(|(scheduling, losses, returns, sharing, windows)| {
         let change = move |it: &mut Options| {
-            (it.paths.scheduler, it.papers.retransmission, it.paths.concurrent, it.papers.stream_order) = scheduling;
+            (it.paths.scheduler, it.papers.retransmission, it.paths.concurrent, it.queue.stream_order) = scheduling;
             (it.papers.loss_detection, it.papers.cwnd_update, it.papers.abandonment, it.paths.probe) = losses;
             let (path, rtt_samples, sack, nr_sack) = returns;
             it.sack = SackOptions { path, delay: ms(20), ..sack.into() };

@@ -15,6 +15,8 @@ const TOO_EARLY: Duration = Duration::from_secs(2);
 pub(crate) const GRACE: Duration = Duration::from_millis(50);
 /// Elementary streams of which is known how far they were handed out.
 const MAX_PIDS: usize = 64;
+/// Ranges of packets that will not come that are remembered.
+const MAX_GIVEN_UP: usize = 4096;
 /// Runs of null packets in a row that are looked behind for one that is due.
 const NULL_RUNS: usize = 8;
 /// What the index costs for each run, roughly.
@@ -103,6 +105,8 @@ pub(crate) struct Playout {
     next_index: u64,
     /// The same for each elementary stream, by PID.
     next_of: Vec<(u16, u64)>,
+    /// Packets further on that will not come, from the first of a range to behind its last. Used for [`Release::Early`] alone.
+    given_up: BTreeMap<u64, u64>,
     held: usize,
 }
 
@@ -117,6 +121,7 @@ impl Playout {
             spare: Vec::new(),
             next_index: 0,
             next_of: Vec::new(),
+            given_up: BTreeMap::new(),
             held: 0,
         }
     }
@@ -129,6 +134,27 @@ impl Playout {
     /// Nothing more will come: what there is leaves now.
     pub(crate) fn finish(&mut self) {
         self.release = Release::AtOnce;
+    }
+
+    /// These packets will not come: what is behind them need not wait for them.
+    pub(crate) fn give_up(&mut self, runs: impl Iterator<Item = Run>) {
+        if self.release != Release::Early {
+            return;
+        }
+        for run in runs.filter(|run| run.end() > self.next_index) {
+            if self.given_up.len() < MAX_GIVEN_UP {
+                let end = self.given_up.entry(run.first).or_default();
+                *end = run.end().max(*end);
+            }
+        }
+        self.pass_given_up();
+    }
+
+    /// What comes next is behind what will not come.
+    fn pass_given_up(&mut self) {
+        while let Some(range) = self.given_up.first_entry().filter(|range| *range.key() <= self.next_index) {
+            self.next_index = self.next_index.max(range.remove());
+        }
     }
 
     /// Whether what comes next is there, whatever the time.
@@ -302,6 +328,7 @@ impl Playout {
         self.waiting.remove(&index);
         let next = index + u64::from(count);
         self.next_index = self.next_index.max(next);
+        self.pass_given_up();
         if let Some(pid) = self.slots[head.slot].pid.filter(|_| !head.null) {
             let has_room = self.next_of.len() < MAX_PIDS;
             match self.next_of.iter_mut().find(|(known, _)| *known == pid) {

@@ -238,7 +238,7 @@ impl Counts {
 
     /// The receiver's lines.
     pub(crate) fn kinds_received(&self) -> Vec<KindReport> {
-        self.kinds(&Feedback { captured: self.captured, on_time: self.on_time, late: self.late })
+        self.kinds(&Feedback { captured: self.captured, on_time: self.on_time, late: self.late, early: false })
     }
 
     /// The sender's lines; what arrived is as the receiver last said.

@@ -2,8 +2,10 @@
 //!
 //! A message parses as a whole or not at all, and what parses is consistent: as many bytes as its runs call for.
 
+mod given_up;
 mod opening;
 
+pub use given_up::write_given_up;
 pub use opening::{
     Hello, MAX_NAME, SESSION_VERSION, Start, Welcome, Written, check_name, write_hello, write_start, write_welcome,
     write_written,
@@ -28,6 +30,7 @@ const FLAG_REFERENCE: u8 = 0x01;
 const FLAG_PTS: u8 = 0x02;
 const FLAG_RELIABLE: u8 = 0x04;
 const FLAG_AGAIN: u8 = 0x08;
+const FLAG_EARLY: u16 = 0x01;
 
 /// Packets of one message at most, null packets included: 65,536. A short message must not stand for endless output.
 pub const MAX_PACKETS: u64 = 1 << 16;
@@ -151,7 +154,7 @@ pub struct Clock {
 ///
 /// ```text
 /// +---------------+---------------+-------------------------------+
-/// |  Version = 1  |   Type = 3    |               0               |
+/// |  Version = 1  |   Type = 3    |               0             |E|
 /// +---------------+---------------+-------------------------------+
 /// |   Units captured so far of each kind, as the sender last said |
 /// \                                                               \
@@ -160,6 +163,8 @@ pub struct Clock {
 /// |     Units late so far of each kind: 7 counters of 64 bits     |
 /// \                                                               \
 /// ```
+///
+/// E: tell me what will not come ([`write_given_up`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Feedback {
     /// Units captured when the others were counted, by [`Kind::index`].
@@ -168,6 +173,8 @@ pub struct Feedback {
     pub on_time: [u64; KINDS],
     /// Units that came too late, by [`Kind::index`].
     pub late: [u64; KINDS],
+    /// It hands units out as soon as all before them is there, so it wants to know what will not come.
+    pub early: bool,
 }
 
 /// A message that parsed.
@@ -188,6 +195,8 @@ pub enum Message<'a> {
     End(Clock),
     /// The receiver's counts.
     Feedback(Feedback),
+    /// Packets that will not come.
+    GivenUp(Runs<'a>),
     /// Whose stream it is.
     Hello(Hello),
     /// What the receiver has.
@@ -250,10 +259,11 @@ impl<'a> Message<'a> {
             CLOCK => Ok(Self::Clock(parse_clock(reader)?)),
             END => Ok(Self::End(parse_clock(reader)?)),
             FEEDBACK => {
-                let _zero = reader.u16()?;
+                let early = reader.u16()? & FLAG_EARLY != 0;
                 let (captured, on_time) = (counters(&mut reader)?, counters(&mut reader)?);
-                Ok(Self::Feedback(Feedback { captured, on_time, late: counters(&mut reader)? }))
+                Ok(Self::Feedback(Feedback { captured, on_time, late: counters(&mut reader)?, early }))
             }
+            given_up::GIVEN_UP => given_up::parse_given_up(reader),
             opening::HELLO => Ok(Self::Hello(opening::parse_hello(reader)?)),
             opening::WELCOME => Ok(Self::Welcome(opening::parse_welcome(reader)?)),
             opening::START => Ok(Self::Start(opening::parse_start(reader)?)),
@@ -423,7 +433,8 @@ pub fn write_clock(out: &mut Vec<u8>, clock: &Clock, end: bool) {
 pub fn write_feedback(out: &mut Vec<u8>, feedback: &Feedback) {
     out.clear();
     let mut w = Writer::new(out);
-    w.bytes(&[VERSION, FEEDBACK, 0, 0]);
+    w.bytes(&[VERSION, FEEDBACK]);
+    w.u16(if feedback.early { FLAG_EARLY } else { 0 });
     [feedback.captured, feedback.on_time, feedback.late].as_flattened().iter().for_each(|count| w.u64(*count));
 }
 
@@ -503,7 +514,7 @@ mod tests {
     #[test]
     fn clocks_and_feedback_are_read_as_written() {
         let clock = Clock { sent: 5, rtt: 6, captured: [1, 2, 3, 4, 5, 6, 7] };
-        let feedback = Feedback { captured: [9; KINDS], on_time: [1, 2, 3, 4, 5, 6, 7], late: [8; KINDS] };
+        let feedback = Feedback { captured: [9; KINDS], on_time: [1, 2, 3, 4, 5, 6, 7], late: [8; KINDS], early: true };
         let mut out = Vec::new();
         write_clock(&mut out, &clock, false);
         assert_eq!(Message::parse(&out), Ok(Message::Clock(clock)));

@@ -2,7 +2,7 @@
 #![allow(missing_docs, reason = "a test")]
 
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
-use braidcast_dccp::{Ccid, Method, Options};
+use braidcast_dccp::{Call, Ccid, Method, Options, Wanted};
 use braidcast_session::tunnel::{Class, Discards, FLOWS_PER_HOST, Settings, Tunnel, TunnelEvent};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -180,6 +180,35 @@ fn a_burst_of_pictures_takes_no_room_from_sound_and_its_own_losses_are_told() {
     let class = |level: &str| Class { priority: level.parse().ok(), lifetime: None };
     let (_, came, gone) = call(Method::RingSbpn2, 8, [class("7"), class("0")]);
     assert!(came[0] < 50 && gone[0].total() == 50 - came[0], "{came:?} {gone:?}");
+}
+
+#[test]
+fn a_call_too_many_is_refused_until_another_one_is_over_and_what_is_no_call_is_carried() {
+    // 25 kB/s are two calls.
+    let call = Call { payload: 200, rate: 50.0, max_loss: 0.02 };
+    let wanted = Wanted { max: Some(25_000.0), min: None };
+    let settings = Settings { wanted, admission: Some(call), ..Settings::default() };
+    let options = Options { ccids: vec![Ccid::Three], ..Options::default() };
+    let video = Class::named("video").unwrap();
+    let mut pair = Pair::with(options, settings, [Class::default(), video]);
+    let speak = |pair: &mut Pair, entrance, application| {
+        pair.put(0, Route::new(SocketId(ENTRANCE + entrance), address(8, application))).len()
+    };
+    let round = |pair: &mut Pair| [1, 2, 3].map(|application| speak(pair, 0, application));
+    assert_eq!(round(&mut pair), [1, 1, 0]);
+    assert_eq!((speak(&mut pair, 1, 4), speak(&mut pair, 1, 5)), (1, 1));
+    assert_eq!(round(&mut pair), [1, 1, 0]);
+    for _ in 0..11 {
+        assert_eq!(speak(&mut pair, 0, 1), 1);
+    }
+    // The second one was silent for ten seconds, and the third one has its place.
+    assert_eq!(speak(&mut pair, 0, 3), 1);
+    assert_eq!(round(&mut pair), [1, 0, 1]);
+    let refused: Vec<_> = pair.told.iter().filter(|it| matches!(it, TunnelEvent::CallRefused(..))).collect();
+    let [third, second] = [3, 2].map(|application| TunnelEvent::CallRefused(0, address(8, application)));
+    assert_eq!(refused, [&third, &second]);
+    let (_, link) = pair.ends[0].links().next().unwrap();
+    assert_eq!(link.dropped.refused_calls, 3);
 }
 
 #[test]

@@ -91,7 +91,7 @@ impl World {
             it.congestion.ecn = true;
             it.interleaving = settings & 2 == 0;
             it.reconfiguration = settings & 1 == 0;
-            it.papers.stream_order = StreamOrder::ALL[usize::from(settings >> 2) % StreamOrder::ALL.len()].1;
+            it.queue.stream_order = StreamOrder::ALL[usize::from(settings >> 2) % StreamOrder::ALL.len()].1;
             it.paths.scheduler = if settings & 4 == 0 { SchedulerKind::default() } else { SchedulerKind::RoundRobin };
             it.papers.loss_detection = braidcast_sctp::LossDetection::ALL[usize::from(settings >> 3 & 1)].1;
             it.congestion.pacing = settings & 16 == 0;

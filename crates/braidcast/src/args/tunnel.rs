@@ -139,6 +139,10 @@ pub(crate) struct TunnelEndArgs {
     /// g729a-vad, speex]
     #[arg(long, value_name = "CODEC", value_parser = |name: &str| name.parse::<Codec>())]
     pub(crate) calls: Option<Codec>,
+    /// Refuse a call that begins here while the loss event rate is higher, or the allowed rate carries no more calls with the codec of
+    /// --calls. Calls are what comes to ports of --listen of priority 0 or without one (ccid3, ccid4)
+    #[arg(long, value_name = "PERCENT", requires = "calls", value_parser = parse::share)]
+    pub(crate) max_loss: Option<f64>,
     /// Longest delay of a listener's jitter buffer, for the figures "on time" and MOS
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = parse::duration)]
     pub(crate) jitter_buffer: Duration,

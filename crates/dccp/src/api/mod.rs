@@ -8,7 +8,7 @@ mod reorder;
 mod report;
 mod tfrc;
 
-pub use admission::Call;
+pub use admission::{Admission, Call, Verdict};
 pub use braidcast_secure::SecurityOptions;
 pub use errors::{ConnectError, ListenError, SendError};
 pub use event::{CloseReason, Event};

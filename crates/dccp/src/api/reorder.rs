@@ -23,6 +23,8 @@ pub struct ReorderReport {
     pub held: usize,
     /// Q = X · D_max in bytes; none while X is not known.
     pub limit: Option<usize>,
+    /// The most bytes of data that waited at a time.
+    pub most_bytes: usize,
     /// Longest time that a packet waited.
     pub longest_delay: Duration,
     /// Times that the packet that the others waited for came.

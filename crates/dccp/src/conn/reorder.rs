@@ -87,6 +87,7 @@ impl ReorderBuffer {
             (bytes, verdict)
         });
         self.bytes += arrival.payload;
+        self.report.most_bytes = self.report.most_bytes.max(self.bytes);
         let place = self.held.partition_point(|it| it.arrival.seq < arrival.seq);
         self.held.insert(place, Held { at, arrival, data });
         self.order.push_back((at, arrival.seq));
@@ -195,6 +196,7 @@ mod tests {
         let (out, report) = run(None, None, vec![(1, 1), (10, 3), (50, 4), (120, 2)]);
         assert_eq!(out, [(1, 1), (110, 3), (110, 4), (120, 2)]);
         assert_eq!((report.given_up, report.late, report.longest_delay), (1, 1, D_MAX));
+        assert_eq!(report.most_bytes, 2000);
         // 20,000 bytes/s for 100 ms are two packets.
         let (out, report) = run(None, Some(20_000.0), vec![(1, 1), (10, 3), (20, 4), (30, 5), (40, 6)]);
         assert_eq!(out, [(1, 1), (30, 3), (30, 4), (30, 5), (40, 6)]);

@@ -1,5 +1,6 @@
 //! The code of the experiments: how hosts are put together, and what is measured when the run is over.
 
+mod admission;
 mod blocking;
 mod conference;
 mod datagrams;
@@ -95,6 +96,7 @@ impl Experiment {
         equation::EXPERIMENT,
         reordering::EXPERIMENT,
         quality::EXPERIMENT,
+        admission::EXPERIMENT,
         rates::EXPERIMENT,
         voice::EXPERIMENT,
         late::EXPERIMENT,

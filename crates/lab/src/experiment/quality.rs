@@ -5,8 +5,9 @@ use crate::host::{Host, JitterBuffers};
 use crate::plan::{Done, Plan, Run};
 use crate::scenario::Traffic;
 use braidcast_media::video::Screen;
-use braidcast_media::voice::{Conditions, Heard};
+use braidcast_media::voice::{Conditions, Heard, Quality};
 use braidcast_sim::traffic::Traffic as Source;
+use core::time::Duration;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "quality",
@@ -18,7 +19,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
 /// Pictures a second of video whose quality is asked for: what THESIS §8.2.2 says, and what fits its table 5.3.
 const FPS: f64 = 30.0;
 
-fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
+pub(super) fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     let mut measures = Measures::default();
     let flows = &run.point.flows;
     for flow in flows {
@@ -28,7 +29,7 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
         measures.metric(format!("{prefix}goodput"), "kbit/s", goodput);
         let Some(jitter_buffers) = receiver.jitter_buffers() else { continue };
         match &flow.traffic.source {
-            Source::Voice(voice) => rate_calls(&prefix, jitter_buffers, &flow.traffic, voice.packet, &mut measures),
+            Source::Voice(_) => rate_calls(&prefix, jitter_buffers, &flow.traffic, &mut measures),
             _ => rate_video(&prefix, jitter_buffers, goodput, &mut measures),
         }
         if let Some(sender) = done.sender(&flow.name).and_then(Host::dccp) {
@@ -41,23 +42,29 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     measures
 }
 
-/// The mean over calls.
-fn rate_calls(
-    prefix: &str,
-    jitter_buffers: &JitterBuffers,
-    traffic: &Traffic,
-    packet: core::time::Duration,
-    measures: &mut Measures,
-) {
-    let rate = |heard: Heard| {
+/// A call that was heard: what it met, and how it sounds.
+pub(super) struct Call {
+    met: Conditions,
+    pub(super) quality: Quality,
+}
+
+/// The calls of a flow that were heard.
+pub(super) fn calls(jitter_buffers: &JitterBuffers, traffic: &Traffic) -> impl Iterator<Item = Call> {
+    let packet = if let Source::Voice(voice) = &traffic.source { voice.packet } else { Duration::ZERO };
+    jitter_buffers.heard().map(move |heard: Heard| {
         let delay = heard.delay() + traffic.emodel.codec.delay(packet);
-        let call = Conditions { delay, loss: heard.loss(), burst_ratio: heard.burst_ratio() };
-        let quality = traffic.emodel.rate(&call);
-        [quality.r, quality.mos, 100.0 * call.loss, delay.as_secs_f64() * 1e3, call.burst_ratio]
+        let met = Conditions { delay, loss: heard.loss(), burst_ratio: heard.burst_ratio() };
+        Call { quality: traffic.emodel.rate(&met), met }
+    })
+}
+
+/// The mean over calls.
+fn rate_calls(prefix: &str, jitter_buffers: &JitterBuffers, traffic: &Traffic, measures: &mut Measures) {
+    let values = |Call { met, quality }: Call| {
+        [quality.r, quality.mos, 100.0 * met.loss, met.delay.as_secs_f64() * 1e3, met.burst_ratio]
     };
-    let (sums, calls) = jitter_buffers
-        .heard()
-        .map(rate)
+    let (sums, calls) = calls(jitter_buffers, traffic)
+        .map(values)
         .fold(([0.0; 5], 0), |(sums, calls), values| (core::array::from_fn(|i| sums[i] + values[i]), calls + 1));
     if calls == 0 {
         return;

@@ -1,6 +1,7 @@
 //! DCCP over a path that delivers out of order, with and without the reordering buffer (THESIS ch. 5).
 
 use super::equation::Felt;
+use super::scheduling::path_of;
 use super::{Experiment, Measures, datagrams};
 use crate::host::Host;
 use crate::plan::{Done, Plan, Run};
@@ -37,6 +38,11 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
             let most = flow.dccp.reorder.map_or(Duration::ZERO, |it| it.max_delay);
             measures.metric(format!("{prefix}D_max and 1 ms"), "ms", ms(most) + 1.0);
             measures.metric(format!("{prefix}longest wait"), "ms", ms(buffer.longest_delay));
+            measures.metric(format!("{prefix}most held"), "kB", buffer.most_bytes as f64 / 1e3);
+            // Q = R_peak · D_max (THESIS §5.1.1): nothing enters the buffer faster than the slowest link carries it.
+            if let Some((peak, _)) = path_of(flow.paths[0].iter().map(|&link| &run.point.links[link]).collect()) {
+                measures.metric(format!("{prefix}held by eq. 5.2"), "kB", peak / 8.0 * most.as_secs_f64() / 1e3);
+            }
             let holes = (buffer.filled + buffer.given_up).max(1) as f64;
             measures.metric(format!("{prefix}holes filled"), "%", 100.0 * buffer.filled as f64 / holes);
         }

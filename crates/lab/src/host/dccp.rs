@@ -7,7 +7,9 @@ use super::samples::Samples;
 use super::window::Window;
 use crate::scenario::FlowSpec;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, Transmit};
-use braidcast_dccp::{Connection, ConnectionId, Endpoint, Event, Report, SendOptions, ServiceCode};
+use braidcast_dccp::{
+    Admission, Call, Connection, ConnectionId, Endpoint, Event, Report, SendOptions, ServiceCode, Verdict,
+};
 use braidcast_sim::traffic::{self, DatagramSender, DatagramSink, FlowMeter, HEADER_BYTES, Kind, Stamp};
 use core::fmt;
 use core::time::Duration;
@@ -53,6 +55,8 @@ pub struct DccpHost {
     lifetime: Option<Duration>,
     by_kind: bool,
     supply: Supply,
+    /// Which calls of a source are carried, if the scenario has some refused.
+    pub admission: Option<Admission<u16>>,
     window: Window,
     next_edge: Option<Instant>,
     buf: Vec<u8>,
@@ -85,6 +89,10 @@ impl DccpHost {
     pub fn sender(flow: &FlowSpec, duration: Duration, start: Instant, rng: &Rng) -> Self {
         let mut host = Self::new(flow, duration, Some(flow.traffic.source.clone()), rng);
         host.connect_at = Some(start);
+        if let (Some(max_loss), traffic::Traffic::Voice(voice)) = (flow.traffic.max_loss, &flow.traffic.source) {
+            let payload = voice.payload().max(HEADER_BYTES);
+            host.admission = Some(Admission::new(Call { payload, rate: voice.packet.as_secs_f64().recip(), max_loss }));
+        }
         host.samples = Samples::new(flow.traffic.sample);
         host
     }
@@ -110,6 +118,7 @@ impl DccpHost {
             lifetime: traffic.lifetime,
             by_kind: traffic.by_kind,
             supply: Supply::Nothing,
+            admission: None,
             window: Window::new(traffic.warmup, duration),
             next_edge: None,
             buf: Vec::new(),
@@ -211,8 +220,15 @@ impl DccpHost {
         if source.poll_transmit(now, &mut self.buf).is_none() {
             return false;
         }
+        let stamp = Stamp::read(&self.buf);
+        if let (Some(admission), Some(stamp)) = (&mut self.admission, stamp)
+            && admission.take(now, stamp.flow, |call, carried| connection.more_calls(now, call, carried))
+                != Verdict::Carried
+        {
+            return true;
+        }
         note(&mut self.frame_log, now, &self.buf);
-        let kind = Stamp::read(&self.buf).map_or(Kind::Data, |stamp| stamp.kind);
+        let kind = stamp.map_or(Kind::Data, |stamp| stamp.kind);
         let priority = priority(kind, self.by_kind);
         let deadline = self.lifetime.map(|lifetime| now + lifetime);
         let how = SendOptions { deadline, priority, ..SendOptions::default() };

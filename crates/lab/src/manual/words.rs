@@ -119,6 +119,10 @@ const TRAFFIC: Words = &[
     ("emodel", "which form of the E-model rates calls"),
     ("codec", "the codec of calls, for the E-model"),
     ("advantage", "the E-model's advantage factor A"),
+    (
+        "max_loss",
+        "over DCCP, refuse a call that begins while the loss event rate is higher or no more fit, as `tunnel --max-loss`",
+    ),
     ("sample", "how often windows, RTT and rates are noted, for curves"),
 ];
 

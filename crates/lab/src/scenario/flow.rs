@@ -1,6 +1,6 @@
 //! `[flow.NAME]` and `[traffic]`: what goes from where to where.
 
-use super::keys::{self, Key, apply, each, flag, key, put, time, whole, word};
+use super::keys::{self, Key, apply, each, flag, key, put, share, time, whole, word};
 use super::link::LinkSpec;
 use super::live::{Clips, LiveSpec};
 use super::value::{Settings, Value};
@@ -94,6 +94,8 @@ pub struct Traffic {
     pub playout: Option<Playout>,
     /// How a call is rated.
     pub emodel: EModel,
+    /// Over DCCP, a call that begins is refused while the loss event rate is higher, or no more fit; none is all are carried.
+    pub max_loss: Option<f64>,
 }
 
 impl Default for Traffic {
@@ -113,6 +115,7 @@ impl Default for Traffic {
             sample: None,
             playout: None,
             emodel: EModel::new(Form::G107, Codec::G711Plc),
+            max_loss: None,
         }
     }
 }
@@ -133,6 +136,7 @@ const TRAFFIC: &[Key<Traffic>] = &[
     key("emodel", |t, v| put(&mut t.emodel.form, word(v))),
     key("codec", |t, v| put(&mut t.emodel.codec, word(v))),
     key("advantage", |t, v| put(&mut t.emodel.advantage, whole(v, 0, 40).map(|it: u8| it.into()))),
+    key("max_loss", |t, v| put(&mut t.max_loss, share(v).map(Some))),
     key("sample", |t, v| put(&mut t.sample, time(v).and_then(positive).map(Some))),
 ];
 
@@ -304,6 +308,14 @@ impl FlowSpec {
             let place = own.get("back").map_or_else(String::new, |setting| setting.place.clone());
             let what = format!("the flow '{name}' has traffic back, which only DCCP carries here");
             return Err(Wrong::new(place, what, "use agent = \"dccp\", or a second flow"));
+        }
+        let has_calls = draft.agent == Agent::Dccp && matches!(flow.traffic.source, Source::Voice(_));
+        if flow.traffic.max_loss.is_some() && !has_calls {
+            let mut tables = [own.table("traffic"), all.table("traffic")].into_iter();
+            let place = tables.find_map(|it| it.get("max_loss").map(|setting| setting.place.clone()));
+            let what = format!("the flow '{name}' has max_loss, but no calls over DCCP");
+            let mend = "use agent = \"dccp\" and a source such as \"g729:calls=20\", or leave it out";
+            return Err(Wrong::new(place.unwrap_or_default(), what, mend));
         }
         Ok((Self { agent: draft.agent, back: draft.back, paths: draft.paths, ..flow }, draft.copies))
     }

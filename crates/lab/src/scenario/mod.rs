@@ -266,6 +266,7 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("dccp-download.toml"),
     embedded!("dccp-fairness.toml"),
     embedded!("dccp-idle.toml"),
+    embedded!("dccp-admission.toml"),
     embedded!("ecmt-goodput.toml"),
     embedded!("ecmt-goodput-ecn.toml"),
     embedded!("ecmt-video.toml"),

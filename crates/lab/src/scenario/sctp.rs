@@ -24,7 +24,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("cwnd_update", |o, v| put(&mut o.papers.cwnd_update, word(v))),
     key("rtt_samples", |o, v| put(&mut o.papers.rtt_samples, word(v))),
     key("abandonment", |o, v| put(&mut o.papers.abandonment, word(v))),
-    key("stream_order", |o, v| put(&mut o.papers.stream_order, word(v))),
+    key("stream_order", |o, v| put(&mut o.queue.stream_order, word(v))),
     key("nr_sack", |o, v| put(&mut o.papers.nr_sack, flag(v))),
     key("buffer_split", |o, v| put(&mut o.papers.buffer_split, word(v))),
     key("sack_path", |o, v| put(&mut o.sack.path, word(v))),

@@ -33,7 +33,7 @@ impl PrVariant {
         options.with(|it| {
             it.paths.concurrent = concurrent;
             it.papers.abandonment = abandonment;
-            it.papers.stream_order = stream_order;
+            it.queue.stream_order = stream_order;
         })
     }
 

@@ -45,6 +45,8 @@ pub(super) struct Reconfiguration {
     answer: Vec<u8>,
     /// Routes that the peer had us delete, and when, the newest last.
     deleted: VecDeque<(Route, Instant)>,
+    /// How often in a row the peer's request to delete was put off because ours was out.
+    put_off: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,6 +79,8 @@ impl Reconfiguration {
     const OWN_ATTEMPTS: u32 = 3;
     /// How often in a row a request to delete is made again though it was refused.
     const LEAVE_ATTEMPTS: u32 = 8;
+    /// How often in a row the peer's request to delete is put off: ours may have gone over a path that it left.
+    const PUT_OFF: u32 = 2;
     /// How long packets of a path that is deleted may still come.
     const UNDER_WAY: Duration = Duration::from_millis(500);
     /// Requests in a packet at most: what the smallest MTU has room for behind an AUTH chunk. When paths come and go more often than
@@ -100,6 +104,7 @@ impl Reconfiguration {
             peer_serial: peer_initial_tsn.wrapping_sub(1),
             answer: Vec::new(),
             deleted: VecDeque::new(),
+            put_off: 0,
         }
     }
 
@@ -157,6 +162,14 @@ impl Reconfiguration {
     /// Whether a request to delete all paths but `id` is out: the peer may know that one alone.
     fn may_have_left_all_but(&self, id: PathId) -> bool {
         self.carrier == Some(id) && self.requests.iter().any(|request| request.change == Change::Leave)
+    }
+
+    /// Whether the peer, which wants all paths but one deleted, has to ask again because we ask for that too: each end would keep the
+    /// path that the other one's request came over, and they may have none in common.
+    fn puts_off(&mut self) -> bool {
+        let crossed = self.requests.iter().any(|request| request.change == Change::Leave);
+        self.put_off = if crossed && self.put_off < Self::PUT_OFF { self.put_off + 1 } else { 0 };
+        self.put_off > 0
     }
 
     /// Takes out what an answer with `serial` settles: the request of that number, and the older ones, whose answers were lost.
@@ -243,6 +256,13 @@ impl Open {
         if self.initiator && self.may_reconfigure() && failing && matches!(self.state, State::Established) {
             self.queue_join(now, index);
             self.next_request(now);
+        }
+    }
+
+    /// The path that our requests went over last has left at the peer's wish, and its answer would come over that: once more, over another one.
+    fn repeat_if_carrier_left(&mut self, now: Instant) {
+        if self.reconfiguration.carrier.is_some_and(|id| self.paths.by_id(id).is_none()) {
+            (self.reconfiguration.attempts, self.reconfiguration.due) = (0, now);
         }
     }
 

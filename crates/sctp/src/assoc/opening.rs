@@ -106,7 +106,8 @@ impl Opening {
 
     /// All that the association keeps when it opens. Nothing is left here but what says so: no paths, no messages, no events.
     pub(super) fn hand_over(&mut self) -> Parts {
-        let papers = &self.options.papers;
+        let options = &self.options;
+        let empty = SendQueue::new(options.queue.stream_order, options.papers.abandonment);
         Parts {
             options: self.options.clone(),
             rng: self.rng.clone(),
@@ -114,7 +115,7 @@ impl Opening {
             local_tag: self.local_tag,
             peer_port: self.peer_port,
             paths: mem::replace(&mut self.paths, Paths::new(self.options.clone())),
-            queue: mem::replace(&mut self.queue, SendQueue::new(papers.stream_order, papers.abandonment)),
+            queue: mem::replace(&mut self.queue, empty),
             control: mem::take(&mut self.control),
             journal: mem::take(&mut self.journal),
             starved: self.starved,

@@ -207,7 +207,7 @@ impl SendQueue {
 
     /// The queue that the options ask for.
     pub(crate) fn of(options: &Options) -> Self {
-        Self::new(options.papers.stream_order, options.papers.abandonment).behind(Front::new(options))
+        Self::new(options.queue.stream_order, options.papers.abandonment).behind(Front::new(options))
     }
 
     pub(crate) fn new(order: StreamOrder, abandonment: Abandonment) -> Self {

@@ -17,8 +17,8 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-pub(crate) const CLIENT: [&str; 3] = ["10.1.0.1:9899", "10.2.0.1:9899", "10.3.0.1:9899"];
-pub(crate) const SERVER: [&str; 3] = ["10.1.0.2:9899", "10.2.0.2:9899", "10.3.0.2:9899"];
+pub(crate) const CLIENT: [&str; 4] = ["10.1.0.1:9899", "10.2.0.1:9899", "10.3.0.1:9899", "10.4.0.1:9899"];
+pub(crate) const SERVER: [&str; 4] = ["10.1.0.2:9899", "10.2.0.2:9899", "10.3.0.2:9899", "10.4.0.2:9899"];
 
 pub(crate) const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)

@@ -140,6 +140,30 @@ fn early_release_waits_for_gaps_only_and_for_them_only_until_due() {
 }
 
 #[test]
+fn early_release_does_not_wait_for_what_will_not_come() {
+    let mut playout = Playout::new(Release::Early);
+    insert(&mut playout, 10, &header(0, 0), 0, 1);
+    insert(&mut playout, 20, &header(10, 0), 3, 1);
+    insert(&mut playout, 20, &header(10, 0), 5, 1);
+    assert_eq!(leave(&mut playout, 20), [0]);
+    let run = |first, count| Run { first, count, null: false };
+    playout.give_up([run(4, 1), run(8, 2), run(10, 1)].into_iter());
+    assert_eq!(leave(&mut playout, 20), [], "1 and 2 may come");
+    playout.give_up([run(1, 2)].into_iter());
+    assert_eq!(leave(&mut playout, 20), [3, 5]);
+    insert(&mut playout, 21, &header(10, 0), 6, 2);
+    insert(&mut playout, 21, &header(10, 0), 11, 1);
+    assert_eq!(leave(&mut playout, 21), [6, 7, 11]);
+    // Nobody can make it remember without bound.
+    playout.give_up((0..100_000).map(|n| run(100 + 2 * n, 1)));
+    assert_eq!(playout.given_up.len(), MAX_GIVEN_UP);
+    let mut steady = Playout::new(Release::OnTime);
+    steady.give_up([run(0, 9)].into_iter());
+    insert(&mut steady, 10, &header(0, 0), 0, 1);
+    assert_eq!(leave(&mut steady, 100), [0], "where each leaves when it is due it changes nothing");
+}
+
+#[test]
 fn in_order_release_knows_no_time() {
     let mut playout = Playout::new(Release::InOrder);
     let reliable = UnitHeader { reliable: true, latency: 0, ..header(0, 0) };

@@ -376,7 +376,8 @@ impl Receiver {
             if self.ticks.is_multiple_of(FEEDBACK_TICKS) {
                 let Counts { captured, on_time, late, .. } = stream.counts;
                 let association = stream.id;
-                wire::write_feedback(&mut self.message, &Feedback { captured, on_time, late });
+                let early = self.options.early && !stream.reliable;
+                wire::write_feedback(&mut self.message, &Feedback { captured, on_time, late, early });
                 self.send_feedback(now, association);
             }
             if untold {

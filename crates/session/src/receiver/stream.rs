@@ -291,6 +291,10 @@ impl Stream {
                 self.ended = true;
                 Ok(Taken { asks: self.progress.flushed, ..Taken::default() })
             }
+            Message::GivenUp(runs) if !self.reliable => {
+                self.playout.give_up(runs);
+                Ok(Taken::default())
+            }
             Message::Start(start) if self.reliable => self.take_start(&start),
             _ => Err(WireError::Field("direction")),
         }

@@ -2,6 +2,7 @@
 
 mod attempts;
 mod ending;
+mod given_up;
 mod guide;
 mod recent;
 mod transfer;
@@ -17,14 +18,13 @@ use crate::redundancy::{Chooser, Redundancy};
 use crate::report::{Counts, PathHistories, Report, SecurityReport};
 use crate::start_error::StartError;
 use crate::tell;
-use crate::wire::{Feedback, Message, PPID, Welcome};
+use crate::wire::{Feedback, Message, Welcome};
 use attempts::Attempts;
 use braidcast_core::{Datagram, Heard, Instant, Machine, Rng, Route, Transmit};
-use braidcast_media::{Kind, Unit};
-use braidcast_sctp::{
-    Association, AssociationId, CloseReason, Code, ConnectError, Endpoint, Event as Sctp, JoinError, Why,
-};
+use braidcast_media::Unit;
+use braidcast_sctp::{Association, AssociationId, CloseReason, Code, ConnectError, Endpoint, Event as Sctp, JoinError};
 use core::time::Duration;
+use given_up::GivenUp;
 use recent::{Newest, Recent};
 use std::collections::VecDeque;
 use transfer::{Resumption, Transfer};
@@ -81,6 +81,7 @@ pub struct Sender {
     wanted_room: Option<usize>,
     next_sequence: u64,
     last_abandoned: Option<u64>,
+    given_up: GivenUp,
     newest: Newest,
     transfer: Transfer,
     counts: Counts,
@@ -156,6 +157,7 @@ impl Sender {
             wanted_room: None,
             next_sequence: 0,
             last_abandoned: None,
+            given_up: GivenUp::default(),
             newest: Newest::default(),
             transfer: Transfer::default(),
             counts: Counts::default(),
@@ -224,6 +226,7 @@ impl Sender {
             self.options.events.tell(now, stream, || tell::unsent(sequence, unit.kind));
             // A part may have been taken.
             self.last_abandoned = self.next_sequence.checked_sub(1);
+            self.given_up.note(&unit);
         }
         self.pump(now);
         None
@@ -366,6 +369,7 @@ impl Sender {
         if matches!(self.phase, Phase::Waiting | Phase::Connecting) && self.attempts.due().is_some_and(|at| at <= now) {
             self.attempt(now);
         }
+        self.tell_given_up(now);
         if self.phase == Phase::Up {
             if self.options.reliable { self.advance_transfer(now) } else { self.end_stream(now) }
         }
@@ -450,6 +454,7 @@ impl Sender {
             }
         }
         self.heard = (0, now);
+        self.given_up = GivenUp::default();
         self.send_hello(now);
         self.transfer.ask();
         let latency = self.options.latency;
@@ -518,27 +523,15 @@ impl Sender {
         self.events.push_back(Event::Connected);
     }
 
-    /// SCTP gave up a message of ours. A unit of several parts counts once.
-    fn abandoned(&mut self, ppid: u32, context: u64, sent: bool, why: Option<Why>) {
-        let (sequence, kind) = (context >> 8, (context & 0xff) as usize);
-        if ppid == PPID && kind < Kind::ALL.len() && self.last_abandoned.replace(sequence) != Some(sequence) {
-            let counts = &mut self.counts;
-            if sent {
-                counts.abandoned[kind] += 1;
-                return;
-            }
-            counts.unsent[kind] += 1;
-            let crowded_out = matches!(why, Some(Why::Replaced | Why::NoRoom));
-            *(if crowded_out { &mut counts.crowded_out[kind] } else { &mut counts.expired[kind] }) += 1;
-        }
-    }
-
     fn take_messages(&mut self, now: Instant) {
         while let Some(association) = self.endpoint.association_mut(self.id)
             && association.recv(now, &mut self.received).is_some()
         {
             match Message::parse(&self.received) {
-                Ok(Message::Feedback(feedback)) => self.feedback = Some(feedback),
+                Ok(Message::Feedback(feedback)) => {
+                    self.given_up.want(feedback.early);
+                    self.feedback = Some(feedback);
+                }
                 Ok(Message::Welcome(Welcome::Wait)) => self.events.push_back(Event::InLine),
                 Ok(Message::Welcome(Welcome::GoOn { offset, digest })) => self.welcomed(now, offset, digest),
                 Ok(Message::Written(written)) if self.options.reliable => {

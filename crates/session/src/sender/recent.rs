@@ -43,6 +43,12 @@ impl Newest {
         }
     }
 
+    /// The unit of this number, if it is still of use.
+    pub(super) fn find(&self, sequence: u64) -> Option<&Unit> {
+        let at = self.units.binary_search_by_key(&sequence, |recent| recent.sequence).ok()?;
+        Some(&self.units[at].unit)
+    }
+
     /// All of them, oldest first.
     pub(super) fn take(&mut self) -> VecDeque<Recent> {
         self.bytes = 0;

@@ -28,6 +28,8 @@ pub enum TunnelEvent {
     TooFar(LinkId, Duration, Duration),
     /// Congestion control allows less than the lowest useful rate, or no longer.
     BelowMinimum(LinkId, bool),
+    /// No more calls fit to this end: that of the application at this address is not carried.
+    CallRefused(LinkId, SocketAddr),
     /// One of several paths to this end carries data now, or answers no longer.
     Path(LinkId, Route, bool),
 }

@@ -6,7 +6,7 @@ use super::header::FlowId;
 use super::permit::Permit;
 use crate::report::SecurityReport;
 use braidcast_core::{Instant, Route, SocketId};
-use braidcast_dccp::Report;
+use braidcast_dccp::{Admission, Report};
 use braidcast_sctp::PathReport;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -29,6 +29,8 @@ pub struct Dropped {
     pub no_forward: u64,
     /// They were no messages of a tunnel.
     pub malformed: u64,
+    /// They were of calls that were refused, as no more fit.
+    pub refused_calls: u64,
 }
 
 /// The other end.
@@ -53,6 +55,8 @@ pub struct Link {
     pub flows: BTreeMap<FlowId, Flow>,
     /// Flows that were opened here, by the socket and the application that their datagrams come from.
     by_application: BTreeMap<(SocketId, SocketAddr), FlowId>,
+    /// The calls that were begun here, where they are counted.
+    pub(super) calls: Option<Admission<(SocketId, SocketAddr)>>,
     next_flow: u16,
     /// Flows that were forgotten.
     pub ended_flows: u64,
@@ -82,6 +86,7 @@ impl Link {
             heard: (now, 0),
             flows: BTreeMap::new(),
             by_application: BTreeMap::new(),
+            calls: None,
             next_flow: first_flow,
             ended_flows: 0,
             dropped: Dropped::default(),

@@ -293,6 +293,9 @@ impl Tunnel {
             }
             Local::Entrance(port, class) => {
                 let Some(id) = self.outlet(now, socket, remote) else { return };
+                if !self.is_admitted(now, id, datagram.route, class) {
+                    return;
+                }
                 if self.links.get(&id).is_some_and(|link| !link.has_flow_from(socket, remote)) {
                     self.make_room_for_flow(id);
                 }

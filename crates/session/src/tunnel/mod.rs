@@ -4,6 +4,7 @@
 //! ([`Tunnel::serve`], [`Tunnel::dial`]), those that applications send to ([`Tunnel::add_entrance`]), and one for each flow that
 //! leaves here, for which it asks with [`TunnelEvent::WantSocket`].
 
+mod calls;
 mod carrier;
 mod class;
 mod event;

@@ -3,7 +3,7 @@
 use super::header;
 use crate::redundancy::Redundancy;
 use braidcast_core::events::Tracer;
-use braidcast_dccp::{Limits, Method, OneWayDelay, Options, Wanted};
+use braidcast_dccp::{Call, Limits, Method, OneWayDelay, Options, Wanted};
 use braidcast_sctp::{Algorithm, SchedulerKind, SecurityOptions};
 use std::time::Duration;
 
@@ -21,6 +21,9 @@ pub struct Settings {
     pub one_way_delay: Option<Duration>,
     /// The rates of use, with a CCID that has a rate. Default none.
     pub wanted: Wanted,
+    /// What applications send to entrances of priority 0, or of which no priority is said, are such calls: while no more fit, one that
+    /// begins is refused. With a CCID that has a rate. Default `None`: all are carried.
+    pub admission: Option<Call>,
     /// The most that a listener's jitter buffer waits. Default 200 ms.
     pub jitter_buffer: Duration,
     /// Clients that a server has at once, [`CLIENTS_PER_HOST`](super::CLIENTS_PER_HOST) of one host; one more takes the place of the one
@@ -94,6 +97,7 @@ impl Default for Settings {
             queue_length: 512,
             one_way_delay: None,
             wanted: Wanted::default(),
+            admission: None,
             jitter_buffer: Duration::from_millis(200),
             clients: 256,
             events: Tracer::default(),

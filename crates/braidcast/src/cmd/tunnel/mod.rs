@@ -141,6 +141,7 @@ fn options(args: &TunnelEndArgs, by_key: bool) -> Outcome<Options> {
         ("--reorder", args.reorder.is_some()),
         ("--min-rate", args.min_rate.is_some()),
         ("--max-rate", args.max_rate.is_some()),
+        ("--max-loss", args.max_loss.is_some()),
     ];
     if let Some((flag, _)) = needs_rate.iter().find(|(_, given)| *given && !is_rate_based(&options)) {
         return Err(Failure::usage(
@@ -174,6 +175,7 @@ fn refuse_what_the_other_has(args: &TunnelEndArgs) -> Outcome {
                 ("--reorder", args.reorder.is_some()),
                 ("--min-rate", args.min_rate.is_some()),
                 ("--max-rate", args.max_rate.is_some()),
+                ("--max-loss", args.max_loss.is_some()),
                 ("--one-way-delay", args.one_way_delay.is_some()),
                 ("--probe", args.probe.is_some()),
             ],
@@ -217,12 +219,14 @@ impl Work {
         watch.open_figures(&args.figures, common.json.then_some("--json"), &live)?;
         let probe = args.probe.as_deref().map(Probe::create).transpose()?;
         let bytes = |bits: Option<u64>| bits.map(|bits| bits as f64 / 8.0);
+        let sight = Sight { codec: args.calls, max_loss: args.max_loss };
         let settings = Settings {
             lifetime: args.lifetime,
             queue: args.queue,
             queue_length: args.queue_length as usize,
             one_way_delay: args.one_way_delay,
             wanted: Wanted { min: bytes(args.min_rate), max: bytes(args.max_rate) },
+            admission: args.max_loss.and_then(|_| sight.call()),
             jitter_buffer: args.jitter_buffer,
             events: probe.iter().fold(watch.tracer(), |events, probe| events.with(probe.sink())),
             ..Settings::default()
@@ -260,7 +264,7 @@ impl Work {
             plain: args.shared.plain,
             security,
             probe,
-            sight: Sight { codec: args.calls },
+            sight,
             meters: Default::default(),
             clients: None,
             look_at: Instant::ZERO,
@@ -394,6 +398,11 @@ impl Work {
                 units::time(delay),
                 units::time(lifetime)
             )),
+            TunnelEvent::CallRefused(link, from) => {
+                let (now, peer) = (self.driver.now(), self.peer(link));
+                let text = format!("no more calls fit to {peer}: that of {from} is refused, and carried once there is room");
+                self.live.warn_rarely(now, text);
+            }
             TunnelEvent::Path(_, route, true) => self.live.note(format!("{} is up", self.path(route))),
             TunnelEvent::Path(_, route, false) => {
                 self.live.warn(format!("{} does not answer; going on without it", self.path(route)));

@@ -19,7 +19,7 @@ const PACKET: Duration = Duration::from_millis(20);
 const PACKETS_PER_SECOND: f64 = 50.0;
 /// RTP's header without extensions (RFC 3550 §5.1).
 const RTP_HEADER: usize = 12;
-/// No more calls are taken from this loss event rate on.
+/// No more calls fit from this loss event rate on, if nothing else is said.
 const MAX_LOSS: f64 = 0.02;
 
 /// What is said of flows.
@@ -27,6 +27,8 @@ const MAX_LOSS: f64 = 0.02;
 pub(super) struct Sight {
     /// They are calls with this codec.
     pub(super) codec: Option<Codec>,
+    /// The loss event rate from which on no more fit, if it was said.
+    pub(super) max_loss: Option<f64>,
 }
 
 /// The other end in the JSON document.
@@ -169,11 +171,15 @@ impl Sight {
         }
     }
 
+    /// A call as a telephone makes it.
+    pub(super) fn call(self) -> Option<Call> {
+        let payload = speech_bytes(self.codec?) + RTP_HEADER + HEADER_LEN;
+        Some(Call { payload, rate: PACKETS_PER_SECOND, max_loss: self.max_loss.unwrap_or(MAX_LOSS) })
+    }
+
     /// How many more calls fit, besides the flows that carry one now.
     fn more_calls(self, now: Instant, link: &Link, report: &Report) -> Option<u32> {
-        let codec = self.codec?;
-        let payload = speech_bytes(codec) + RTP_HEADER + HEADER_LEN;
-        let call = Call { payload, rate: PACKETS_PER_SECOND, max_loss: MAX_LOSS };
+        let call = self.call()?;
         // Voice activity detection leaves out half of the packets or more; RTCP and signalling are far below.
         let is_call =
             |figures: &Figures| figures.sent.datagrams as f64 >= 0.2 * PACKETS_PER_SECOND * figures.seconds.max(1.0);
@@ -412,8 +418,8 @@ fn discarded_by_queue(report: Option<&Report>) -> u64 {
 }
 
 fn refused(link: &Link) -> u64 {
-    let Dropped { too_long, queue_full, unconnected, too_many, no_forward, malformed } = link.dropped;
-    too_long + queue_full + unconnected + too_many + no_forward + malformed
+    let Dropped { too_long, queue_full, unconnected, too_many, no_forward, malformed, refused_calls } = link.dropped;
+    too_long + queue_full + unconnected + too_many + no_forward + malformed + refused_calls
 }
 
 fn plain(text: Option<String>) -> (String, Tone) {

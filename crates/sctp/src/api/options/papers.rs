@@ -1,4 +1,4 @@
-use crate::api::{Abandonment, ArtxFrom, BufferSplit, CwndUnit, CwndUpdate, LossDetection, RttSamples, StreamOrder};
+use crate::api::{Abandonment, ArtxFrom, BufferSplit, CwndUnit, CwndUpdate, LossDetection, RttSamples};
 use braidcast_core::Misuse;
 use braidcast_mpath::RetransmissionPolicy;
 
@@ -37,8 +37,6 @@ pub struct PaperRules {
     pub buffer_split: BufferSplit,
     /// What happens to messages whose lifetime ends in flight. Default delayed abandonment.
     pub abandonment: Abandonment,
-    /// Which stream is served next. Default the most important.
-    pub stream_order: StreamOrder,
     /// Where the wait for the code ([`artx`](crate::RedundancyOptions::artx)) counts from. Default when the chunk was sent.
     pub artx_from: ArtxFrom,
     /// Schedulers take forward delays for longer than they are, by so many per cent, 0 to [1000](Self::MAX_DELAY_ERROR) (THESIS §7.2.1). Default 0.
@@ -60,7 +58,6 @@ impl Default for PaperRules {
             nr_sack: false,
             buffer_split: BufferSplit::default(),
             abandonment: Abandonment::default(),
-            stream_order: StreamOrder::default(),
             artx_from: ArtxFrom::default(),
             delay_error: 0,
         }

@@ -1,4 +1,4 @@
-use crate::api::QueueScope;
+use crate::api::{QueueScope, StreamOrder};
 use braidcast_core::Misuse;
 use braidcast_queue::{Limits, Method};
 
@@ -10,6 +10,8 @@ pub struct QueueOptions {
     /// waits for that, and the path takes the next one that it does bring in time. Padding (`keep-alive`) is never sent: a window that is not filled keeps.
     /// Default `None`: messages are sent in the order of their streams.
     pub method: Option<Method>,
+    /// Which of the streams that wait is served next (RFC 8260 §3). Default the most important.
+    pub stream_order: StreamOrder,
     /// How much waits in a queue at most, one message or more. Bytes are no more than half of
     /// [`send_buffer`](crate::LimitOptions::send_buffer), as the other half is for what was sent. Default no limit but that.
     pub limits: Limits,
@@ -19,7 +21,7 @@ pub struct QueueOptions {
 
 impl Default for QueueOptions {
     fn default() -> Self {
-        Self { method: None, limits: Limits::NONE, scope: QueueScope::default() }
+        Self { method: None, stream_order: StreamOrder::default(), limits: Limits::NONE, scope: QueueScope::default() }
     }
 }
 

@@ -199,12 +199,17 @@ impl Open {
         if itself || self.paths.by_route(source).is_none() {
             return Err(Refusal::SourceAddress);
         }
+        // One of the two gives way: the end that called.
+        if address.is_unspecified() && !self.initiator && self.reconfiguration.puts_off() {
+            return Err(Refusal::NoRoom);
+        }
         let leaves = |route: Route| route != source && (address.is_unspecified() || route.remote.ip() == address);
         let gone: Vec<(PathIndex, Route)> = self.paths.enumerate().map(|(index, path)| (index, path.route())).collect();
         for (index, route) in gone.into_iter().filter(|&(_, route)| leaves(route)) {
             self.remove_path(now, index);
             self.reconfiguration.note_deleted(now, route);
         }
+        self.repeat_if_carrier_left(now);
         // The peer may know that the path works when we do not yet: ask at once if it is all that is left.
         let unsure = self.paths.best_rank(None).is_none();
         if let Some(index) = self.paths.by_route(source).filter(|_| unsure) {

@@ -24,7 +24,7 @@ impl Desk {
     fn new(abandonment: Abandonment) -> Self {
         let mut options = Options::default();
         options.papers.abandonment = abandonment;
-        let mut queue = SendQueue::new(options.papers.stream_order, abandonment);
+        let mut queue = SendQueue::new(options.queue.stream_order, abandonment);
         queue.settle(true, true);
         let ledger = Ledger::new(&options, FIRST, 1 << 20);
         let now = Instant::from_millis(1);

@@ -1,0 +1,87 @@
+use super::Sender;
+use crate::mapping::{self, CONTROL};
+use crate::wire::{self, PPID};
+use braidcast_core::Instant;
+use braidcast_media::{Kind, Run, Unit};
+use braidcast_sctp::{Reliability, SendOptions, Why};
+
+/// Packets that will not come, for a receiver that asked to be told.
+#[derive(Debug, Default)]
+pub(super) struct GivenUp {
+    wanted: bool,
+    runs: Vec<Run>,
+}
+
+impl GivenUp {
+    /// Runs in a message at most; of more, the receiver waits until they are due.
+    const MAX_RUNS: usize = 1024;
+
+    /// The receiver wants to be told, or not.
+    pub(super) const fn want(&mut self, wanted: bool) {
+        self.wanted = wanted;
+    }
+
+    /// `unit` will not come. Of one in several parts some may: nothing is told of those.
+    pub(super) fn note(&mut self, unit: &Unit) {
+        let room = self.runs.len() + unit.runs.len() <= Self::MAX_RUNS;
+        if self.wanted && room && mapping::parts(unit).is_none() {
+            self.runs.extend_from_slice(&unit.runs);
+        }
+    }
+
+    /// Puts the runs in order, those side by side joined.
+    fn tidy(&mut self) {
+        self.runs.sort_unstable_by_key(|run| run.first);
+        self.runs.dedup_by(|later, run| {
+            let joins = later.first <= run.end();
+            if joins {
+                run.count = run.count.max(u32::try_from(later.end() - run.first).unwrap_or(u32::MAX));
+            }
+            joins
+        });
+    }
+}
+
+impl Sender {
+    /// SCTP gave up a message of ours. A unit of several parts counts once.
+    pub(super) fn abandoned(&mut self, ppid: u32, context: u64, sent: bool, why: Option<Why>) {
+        let (sequence, kind) = (context >> 8, (context & 0xff) as usize);
+        if ppid != PPID || kind >= Kind::ALL.len() || self.last_abandoned.replace(sequence) == Some(sequence) {
+            return;
+        }
+        if let Some(unit) = self.newest.find(sequence) {
+            self.given_up.note(unit);
+        }
+        let counts = &mut self.counts;
+        if sent {
+            counts.abandoned[kind] += 1;
+            return;
+        }
+        counts.unsent[kind] += 1;
+        let crowded_out = matches!(why, Some(Why::Replaced | Why::NoRoom));
+        *(if crowded_out { &mut counts.crowded_out[kind] } else { &mut counts.expired[kind] }) += 1;
+    }
+
+    /// Tells the receiver what was given up since it was told last.
+    pub(super) fn tell_given_up(&mut self, now: Instant) {
+        if self.given_up.runs.is_empty() {
+            return;
+        }
+        self.given_up.tidy();
+        wire::write_given_up(&mut self.message, &self.given_up.runs);
+        self.given_up.runs.clear();
+        let how = SendOptions {
+            stream: CONTROL,
+            ppid: PPID,
+            unordered: true,
+            // Then all of it is due, and nobody waits for it.
+            reliability: Reliability::Lifetime(self.options.latency),
+            context: u64::MAX,
+            ..SendOptions::default()
+        };
+        if let Some(association) = self.endpoint.association_mut(self.id) {
+            // Without room for it the receiver waits, as it does for what is under way.
+            let _sent = association.send(now, &self.message, how);
+        }
+    }
+}
