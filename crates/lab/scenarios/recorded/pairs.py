@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Every pair of recorded links: goodput and frames on time with the default scheduler, beside the best of the others.
 
-usage: BRAIDCAST_TRACES=FOLDER pairs.py BRAIDCAST [--runs N] [--duration 40s] [--out FOLDER] [--kind bulk|live] [--only WORD]
+usage: BRAIDCAST_TRACES=FOLDER pairs.py BRAIDCAST [--runs N] [--again M] [--duration 40s] [--out FOLDER] [--kind bulk|live] [--only WORD] [--every K]
 
 Writes a scenario for bulk data and one for live video at three quarters of what both links carry, has BRAIDCAST run them, and prints a
 line for each pair: the default's value, the best of the others and whose it is, and their ratio. Recordings: README.md beside this file;
-text files of "seconds Mbit/s" are taken too. No pair is chosen, none is left out.
+text files of "seconds Mbit/s" are taken too. No pair is chosen, none is left out without --only or --every.
+
+The best of eight that differ by chance is better than each of them is. --again M so runs each pair whose default was not the best M times more, on seeds
+of its own, beside the one that was the best before, and prints the mean ratio of the two with its 95 % interval.
 """
-import argparse, itertools, json, os, pathlib, subprocess, sys
+import argparse, itertools, json, os, pathlib, statistics, subprocess, sys
 
 DEFAULT = "earliest-delivery"
 OTHERS = ["lowest-delay", "daps", "blest", "ecf", "by-rate", "round-robin", "fill-in-turn", "redundant"]
@@ -56,7 +59,7 @@ def recordings(folder):
     return [Link(path) for path in sorted(files)]
 
 
-def scenario(name, experiment, pairs, duration):
+def scenario(name, experiment, pairs, duration, schedulers=(DEFAULT, *OTHERS)):
     live = experiment == "live"
     text = HEAD.format(name=name, experiment=experiment, duration=duration)
     text += '[live]\nclip = "test-3.6"\nlatency = "500ms"\n' if live else '[traffic]\nmessage = 1000\nwarmup = "5s"\n[sctp]\npreset = "live"\n'
@@ -64,41 +67,72 @@ def scenario(name, experiment, pairs, duration):
         text += f'[[case]]\nparams = {{ pair = "{first.name} + {second.name}" }}\n{first.lines("first")}{second.lines("second")}'
         if live:
             text += f'live.rate = "{max(round(750 * (first.mbit + second.mbit)), 300)}kbit"\n'
-    for scheduler in [DEFAULT, *OTHERS]:
+    for scheduler in schedulers:
         text += f'[[variant]]\nname = "{scheduler}"\n{"live" if live else "sctp"}.scheduler = "{scheduler}"\n'
     return text
 
 
-def run(program, path, runs):
-    command = [program, "lab", "run", str(path), "--runs", str(runs), "--seed", "1", "--json", "--quiet"]
+def run(program, path, runs, seed=1):
+    command = [program, "lab", "run", str(path), "--runs", str(runs), "--seed", str(seed), "--json", "--quiet"]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)["rows"]
 
 
-def table(rows, metric):
-    """(pair, default, best of the others, whose) for each pair."""
+def by_pair(rows, metric):
+    """The mean of each scheduler, by pair."""
     values = {}
     for row in rows:
         if row["metric"] == metric:
             values.setdefault(row["params"]["pair"], {})[row["variant"]] = row["mean"]
-    for pair, of in values.items():
+    return values
+
+
+def table(rows, metric):
+    """(pair, default, best of the others, whose) for each pair."""
+    for pair, of in by_pair(rows, metric).items():
         best = max(OTHERS, key=lambda name: of[name])
         yield pair, of[DEFAULT], of[best], best
+
+
+# Two-sided 95 % quantiles of Student's t by degrees of freedom, from 1; beyond, the last.
+T95 = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086]
+
+
+def again(args, name, experiment, metric, rivals, first_seed):
+    """Runs each pair of `rivals` beside its rival alone, and prints the mean ratio with its interval. `rivals`: (pair of links, whose) for each."""
+    print(f"\n{metric} of {DEFAULT} over that of the best other of before, {args.again} runs on seeds of their own")
+    lines = []
+    for whose in sorted({whose for _, whose in rivals}):
+        path = args.out / f"{name}-again-{whose}.toml"
+        path.write_text(scenario(f"{name}-again-{whose}", experiment, [pair for pair, it in rivals if it == whose], args.duration, (DEFAULT, whose)))
+        ratios = {}
+        for seed in range(first_seed, first_seed + args.again):
+            for pair, of in by_pair(run(args.program, path, 1, seed), metric).items():
+                ratios.setdefault(pair, []).append(of[DEFAULT] / max(of[whose], 1e-9))
+        for pair, of in ratios.items():
+            spread = T95[min(len(of) - 1, len(T95)) - 1] * statistics.stdev(of) / len(of) ** 0.5
+            lines.append((statistics.mean(of), spread, whose, pair))
+    for ratio, spread, whose, pair in sorted(lines):
+        print(f"{ratio:6.3f} ± {spread:5.3f} {whose:17} {pair}", flush=True)
+    print(f"of {len(lines)}: {sum(ratio + spread < 0.97 for ratio, spread, *_ in lines)} below 0.97 for certain, "
+          f"{sum(ratio < 0.97 for ratio, *_ in lines)} by their mean, {sum(ratio - spread >= 0.97 for ratio, spread, *_ in lines)} not below for certain")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", metavar="BRAIDCAST", help="the program, built for release")
     parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--again", type=int, default=0, metavar="M", help="runs of each pair whose default was not the best, 2 or more")
     parser.add_argument("--duration", default="40s")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("target/pairs"))
     parser.add_argument("--kind", choices=["bulk", "live"], help="one of the two scenarios only")
     parser.add_argument("--only", default="", help="pairs with this word in their name")
+    parser.add_argument("--every", type=int, default=1, metavar="K", help="every K-th pair in the order of their names")
     args = parser.parse_args()
     folder = os.environ.get("BRAIDCAST_TRACES")
     if not folder:
         sys.exit("BRAIDCAST_TRACES is not set: name the folder of the recordings (README.md says which)")
     links = recordings(pathlib.Path(folder))
-    pairs = [pair for pair in itertools.combinations(links, 2) if args.only in f"{pair[0].name} + {pair[1].name}"]
+    pairs = [pair for pair in itertools.combinations(links, 2) if args.only in f"{pair[0].name} + {pair[1].name}"][:: args.every]
     if not pairs:
         sys.exit(f"no two recordings in {folder}{' with ' + args.only if args.only else ''}")
     args.out.mkdir(parents=True, exist_ok=True)
@@ -114,7 +148,11 @@ def main():
             ratio = default / max(best, 1e-9)
             worse += ratio < 0.97
             print(f"{ratio:6.3f} {default:9.1f} {best:9.1f} {whose:17} {pair}", flush=True)
-        print(f"{worse} of {len(rows)} are more than 3 % below the best of the others")
+        print(f"{worse} of {len(rows)} are more than 3 % below the best of the others", flush=True)
+        if args.again > 1:
+            of_name = {f"{first.name} + {second.name}": (first, second) for first, second in pairs}
+            rivals = [(of_name[pair], whose) for pair, default, best, whose in rows if default < best]
+            again(args, name, experiment, metric, rivals, args.runs + 1)
 
 
 main()
