@@ -81,7 +81,7 @@ format:
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo fmt --manifest-path benches/peers/Cargo.toml --check
-	cargo fmt --manifest-path gst/Cargo.toml --check
+	cargo fmt --manifest-path gst/Cargo.toml --all --check
 	cargo fmt --manifest-path bindings/Cargo.toml --all --check
 
 check:
@@ -190,8 +190,8 @@ gst:
 encode:
 	@tools/setup.sh gst
 	cargo build --locked --package braidcast
-	cargo fmt --manifest-path gst/Cargo.toml --check
-	BRAIDCAST=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/braidcast cargo test --locked --manifest-path gst/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/gst -- --nocapture
+	cargo fmt --manifest-path gst/Cargo.toml --all --check
+	BRAIDCAST=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/braidcast cargo test --locked --manifest-path gst/Cargo.toml --workspace --target-dir $(or $(CARGO_TARGET_DIR),target)/gst -- --nocapture
 
 # Half an hour without peers, two hours with all of them.
 field:

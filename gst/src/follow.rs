@@ -6,14 +6,14 @@ use std::time::Duration;
 
 /// How closely the encoder follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum Profile {
+pub enum Profile {
     Live,
     Quality,
 }
 
 impl Profile {
     /// The size of the rate-control buffer, ms.
-    pub(crate) const fn buffer_ms(self, fps: i32) -> i32 {
+    pub const fn buffer_ms(self, fps: i32) -> i32 {
         match self {
             Self::Live => (1000 + fps - 1) / fps,
             Self::Quality => 1000,
@@ -30,12 +30,14 @@ const QUALITY_CHANGE: f64 = 0.05;
 const QUALITY_EACH: Duration = Duration::from_millis(500);
 /// What packets of a transport stream and headers add to pictures, at first.
 const OVERHEAD: f64 = 1.06;
-/// It is measured over so many pictures.
+/// It is measured over so many pictures, and so is what an encoder makes of what it may.
 const MEASURED: u32 = 30;
+/// An encoder that stays below what it may is asked for so much more at most: with a buffer of one picture x264 keeps 15 % below.
+const MOST_MORE: f64 = 1.2;
 
 /// What becomes of the next picture.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// It is not encoded: what waits has to leave first.
     LeaveOut,
     /// It is encoded; the rate, bit/s, if that is to be set.
@@ -44,19 +46,23 @@ pub(crate) enum Verdict {
 
 /// Follows what is said.
 #[derive(Debug)]
-pub(crate) struct Follower {
+pub struct Follower {
     profile: Profile,
     fps: f64,
     limits: (f64, f64),
     set: f64,
     set_at: Duration,
     overhead: f64,
+    /// How much more is asked for than there is to be, as the encoder stays below that.
+    more: f64,
+    /// Bits that were to be since it was measured.
+    wanted: f64,
     /// Pictures since it was measured, and bytes out of the encoder and of the multiplexer then.
     measured: (u32, u64, u64),
 }
 
 impl Follower {
-    pub(crate) fn new(profile: Profile, fps: i32, (least, greatest): (u64, u64)) -> Self {
+    pub fn new(profile: Profile, fps: i32, (least, greatest): (u64, u64)) -> Self {
         Self {
             profile,
             fps: f64::from(fps),
@@ -64,18 +70,20 @@ impl Follower {
             set: 0.0,
             set_at: Duration::ZERO,
             overhead: OVERHEAD,
+            more: 1.0,
+            wanted: 0.0,
             measured: (0, 0, 0),
         }
     }
 
     /// The rate to begin with, bit/s.
-    pub(crate) fn first(&mut self) -> u64 {
+    pub fn first(&mut self) -> u64 {
         self.set = (1_000_000.0_f64).clamp(self.limits.0, self.limits.1) / self.overhead;
         self.set as u64
     }
 
     /// So many bytes came out of the encoder and of the multiplexer until now; once for each picture.
-    pub(crate) fn measure(&mut self, encoded: u64, multiplexed: u64) {
+    pub fn measure(&mut self, encoded: u64, multiplexed: u64) {
         let (pictures, before, before_multiplexed) = self.measured;
         if pictures < MEASURED {
             self.measured.0 += 1;
@@ -85,11 +93,14 @@ impl Follower {
         if encoded > before {
             let ratio = multiplexed.saturating_sub(before_multiplexed) as f64 / (encoded - before) as f64;
             self.overhead = ratio.clamp(1.0, 3.0);
+            let share = (encoded - before) as f64 * 8.0 / self.wanted.max(1.0);
+            self.more = (self.more * (0.98 / share.max(0.1)).sqrt().clamp(0.9, 1.1)).clamp(1.0, MOST_MORE);
         }
+        self.wanted = 0.0;
     }
 
     /// What becomes of the picture of `now`, if `allowance` was said at `at`.
-    pub(crate) fn next(&mut self, now: Duration, said: Option<(Allowance, Duration)>) -> Verdict {
+    pub fn next(&mut self, now: Duration, said: Option<(Allowance, Duration)>) -> Verdict {
         let Some((allowance, _)) = said.filter(|(_, at)| now.saturating_sub(*at) <= STALE) else {
             return Verdict::Encode(None);
         };
@@ -104,8 +115,9 @@ impl Follower {
         };
         let due = self.profile == Profile::Live || now.saturating_sub(self.set_at) >= QUALITY_EACH;
         let rate = rate.min(self.limits.1) / self.overhead;
+        self.wanted += rate / self.fps;
         // Below what the encoder is good for it does what it can.
-        let rate = rate.max(0.25 * self.limits.0);
+        let rate = (rate * self.more).max(0.25 * self.limits.0);
         if !due || (rate - self.set).abs() <= change * self.set {
             return Verdict::Encode(None);
         }

@@ -4,13 +4,12 @@
 //! program. Without a line it encodes at the greatest rate, so that it can be tried by itself:
 //! `braidcast-encode test </dev/tty | ffplay -`.
 
-mod follow;
 mod input;
 mod log;
 mod needs;
 mod pipeline;
-mod told;
 
+use braidcast_gst::follow::Profile;
 use clap::Parser;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,8 +21,8 @@ pub(crate) struct Args {
     /// test, camera, a device such as /dev/video0, screen, a FILE, or gst:PIPELINE
     pub(crate) input: String,
     /// live: each picture is as large as it may be; quality: the mean over a second is
-    #[arg(long, value_enum, default_value_t = follow::Profile::Live)]
-    pub(crate) profile: follow::Profile,
+    #[arg(long, value_enum, default_value_t = Profile::Live)]
+    pub(crate) profile: Profile,
     /// GStreamer's element that encodes
     #[arg(long, default_value = "x264enc")]
     pub(crate) encoder: String,

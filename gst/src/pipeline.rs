@@ -1,11 +1,12 @@
 //! The pipeline: input, encoder, multiplexer, stdout.
 
 use crate::Args;
-use crate::follow::{Follower, Profile, Verdict};
 use crate::input::Input;
 use crate::log::Log;
 use crate::needs;
-use crate::told::Told;
+use braidcast_gst::follow::{Follower, Verdict};
+use braidcast_gst::told::Told;
+use braidcast_gst::x264;
 use gst::prelude::*;
 use gstreamer as gst;
 use std::io::BufReader;
@@ -110,18 +111,7 @@ fn description(args: &Args, input: &Input, parser: &str, first: u64) -> String {
     };
     let fps = args.fps;
     let encoder = match (&*args.encoder, args.profile) {
-        // As long as each picture is sent at once, refreshing a stripe at a time keeps them alike in size.
-        ("x264enc", Profile::Live) => format!(
-            "x264enc name=encoder tune=zerolatency speed-preset=veryfast intra-refresh=true key-int-max={fps} bitrate={} vbv-buf-capacity={}",
-            first / 1000,
-            args.profile.buffer_ms(fps)
-        ),
-        ("x264enc", Profile::Quality) => format!(
-            "x264enc name=encoder tune=zerolatency speed-preset=veryfast key-int-max={} bitrate={} vbv-buf-capacity={}",
-            2 * fps,
-            first / 1000,
-            args.profile.buffer_ms(fps)
-        ),
+        ("x264enc", profile) => x264::words(profile, fps, first),
         (other, _) => format!("{other} name=encoder"),
     };
     format!(

@@ -7,24 +7,24 @@ use std::time::Instant;
 
 /// What an encoder may make: what is of use here of a line of `--rate-report`.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
-pub(crate) struct Allowance {
+pub struct Allowance {
     /// The next picture, its share of the transport stream included.
-    pub(crate) next_frame_bits: u64,
+    pub next_frame_bits: u64,
     #[serde(rename = "video_bits_per_second")]
-    pub(crate) video_rate: f64,
+    pub video_rate: f64,
     #[serde(rename = "smoothed_bits_per_second")]
-    pub(crate) smoothed_rate: f64,
+    pub smoothed_rate: f64,
     /// Whether there is a receiver.
-    pub(crate) connected: bool,
+    pub connected: bool,
 }
 
 /// The latest, and when it came.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told(Arc<Mutex<Option<(Allowance, Instant)>>>);
+pub struct Told(Arc<Mutex<Option<(Allowance, Instant)>>>);
 
 impl Told {
     /// Reads lines until they end. What makes no sense is left out: the next line comes soon.
-    pub(crate) fn read(&self, lines: impl BufRead) {
+    pub fn read(&self, lines: impl BufRead) {
         for line in lines.lines().map_while(Result::ok) {
             if let Ok(allowance) = serde_json::from_str(&line) {
                 *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((allowance, Instant::now()));
@@ -32,7 +32,7 @@ impl Told {
         }
     }
 
-    pub(crate) fn latest(&self) -> Option<(Allowance, Instant)> {
+    pub fn latest(&self) -> Option<(Allowance, Instant)> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -151,3 +151,24 @@ fn without_lines_it_ends_with_its_input() {
     let out = child.wait_with_output().unwrap();
     assert!(out.status.success() && out.stdout.len() > 10_000 && out.stdout[0] == 0x47, "{} bytes", out.stdout.len());
 }
+
+#[test]
+fn a_source_that_changes_size_and_rate_goes_on() {
+    let sizes = "gst:videotestsrc num-buffers=60 ! video/x-raw,width=320,height=240,framerate=30/1 ! c. \
+                 videotestsrc num-buffers=60 pattern=ball ! video/x-raw,width=640,height=480,framerate=15/1 ! c. \
+                 concat name=c ! identity sync=true";
+    let mut command = Command::new(ENCODER);
+    let mut child = command.arg(sizes).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let _stdin = child.stdin.take();
+    let out = child.wait_with_output().unwrap();
+    assert!(out.status.success());
+    let path = std::env::temp_dir().join(format!("braidcast-gst-sizes-{}.ts", free_port()));
+    std::fs::write(&path, out.stdout).unwrap();
+    let probe = "-v error -select_streams v -show_entries frame=width -of csv=p=0";
+    let said = Command::new("ffprobe").args(probe.split(' ')).arg(&path).output().unwrap().stdout;
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let of = |width: &str| said.lines().filter(|line| line.starts_with(width)).count();
+    // A busy machine leaves some out.
+    assert!(of("320") > 30 && of("640") > 30, "{} and {}", of("320"), of("640"));
+    let _ = std::fs::remove_file(path);
+}

@@ -1,8 +1,12 @@
 //! What encoders are told. `braidcast encode` itself needs GStreamer: `make encode` (gst/tests).
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a reader of a real server over a real socket")]
 
 mod common;
 use common::{Running, Test, free_port, transport_stream};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 #[test]
 fn an_encoder_is_told_what_it_may_make() {
@@ -31,12 +35,47 @@ fn an_encoder_is_told_what_it_may_make() {
 }
 
 #[test]
+fn a_page_can_listen_to_the_rate_and_a_target_has_a_price() {
+    let (dir, port, events) = (tempfile::tempdir().unwrap(), free_port(), free_tcp_port());
+    transport_stream(dir.path(), 3);
+    let receiver = Running::start(dir.path(), &format!("receive {port} out.ts")).wait_for("listening");
+    let how = format!("--rate-report sse:{events} --target-quality 4 --rate-interval 50ms");
+    let sender = Running::start(dir.path(), &format!("send clip.ts --to 127.0.0.1:{port} {how}"));
+    let begun = Instant::now();
+    let mut page = loop {
+        if let Ok(page) = TcpStream::connect(("127.0.0.1", events)) {
+            break page;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(10), "nobody listens");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    page.write_all(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let data = |line: Result<String, _>| line.unwrap().strip_prefix("data: ").map(str::to_owned);
+    let lines = BufReader::new(page).lines().filter_map(data).take(5);
+    let lines: Vec<serde_json::Value> = lines.map(|line| serde_json::from_str(&line).unwrap()).collect();
+    assert!(lines.len() == 5 && lines.iter().all(|line| line["version"] == 1), "{lines:?}");
+    let quality = &lines[4]["quality"];
+    // G.1070, H.264 VGA: 4 takes 1 to 2 Mbit/s at 25 and at 30 pictures a second.
+    let price = quality["target_bits_per_second"].as_f64().unwrap();
+    assert!((5e5..3e6).contains(&price) && quality["target_mos"] == 4.0, "{quality}");
+    assert!((1.0..=5.0).contains(&quality["mos"].as_f64().unwrap()), "{quality}");
+    sender.finish().says(0, &[]);
+    receiver.finish().says(0, &[]);
+}
+
+fn free_tcp_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     for (args, words) in [
         ("send a.ts --to 127.0.0.1:1 --rate-range 3mbit", "such as 300kbit-8mbit"),
         ("send a.ts --to 127.0.0.1:1 --rate-range 3mbit-1mbit", "no more than the second"),
         ("send a.ts --to 127.0.0.1:1 --rate-interval 1ms", "every 20ms to 60s"),
         ("send a.ts --to 127.0.0.1:1 --rate-report", "--rate-report"),
+        ("send a.ts --to 127.0.0.1:1 --rate-report sse:x", "neither PORT nor ADDR:PORT"),
+        ("send a.ts --to 127.0.0.1:1 --target-quality 6", "such as 4"),
         ("encode test --to 127.0.0.1:1 --size 1279x720", "two even numbers"),
         ("encode test --to 127.0.0.1:1 --fps 0", "1..=240"),
         ("encode test --to 127.0.0.1:1 --encoder x264enc!", "name an element"),
@@ -46,6 +85,8 @@ fn what_cannot_be_is_refused() {
     }
     let file = Test::new("send a.bin --to 127.0.0.1:1 --on-rate true").file("a.bin", "no transport stream").run();
     file.says(2, &["nothing to tell of a reliable stream"]);
+    let nowhere = Test::new("send a.ts --to 127.0.0.1:1 --target-quality 4").file("a.ts", [0x47; 1880]).run();
+    nowhere.says(2, &["says nothing without --rate-report"]);
     let both = Test::new("send a.ts --to 127.0.0.1:1 --rate-report - --json").file("a.ts", [0x47; 1880]).run();
     both.says(2, &["--rate-report would go to stdout"]);
 }

@@ -10,7 +10,7 @@ mod lab;
 pub(crate) mod media;
 pub(crate) mod one_path;
 mod perf;
-mod rates;
+pub(crate) mod rates;
 mod receive;
 mod send;
 mod tunnel;

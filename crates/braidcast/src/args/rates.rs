@@ -1,8 +1,10 @@
 //! Rates of encoders.
 
+use super::values::{self, StatsTarget};
 use braidcast_session::RateLimits;
 use braidcast_sim::link::parse;
 use std::fmt;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// How often an encoder is told.
@@ -12,6 +14,31 @@ pub(crate) fn rate_interval(text: &str) -> Result<Duration, String> {
         return Err("the rate is told every 20ms to 60s: write for example 100ms".into());
     }
     Ok(each)
+}
+
+/// Where reports of the rate go.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum ReportTarget {
+    /// Lines of JSON.
+    Lines(StatsTarget),
+    /// Server-sent events at this address.
+    Events(SocketAddr),
+}
+
+/// `-`, a file, or `sse:[ADDR:]PORT`.
+pub(crate) fn report_target(text: &str) -> Result<ReportTarget, String> {
+    match text.trim().strip_prefix("sse:") {
+        Some(at) => values::serve_at(at).map(ReportTarget::Events),
+        None => values::stats_target(text).map(ReportTarget::Lines),
+    }
+}
+
+/// A mean opinion score to be reached.
+pub(crate) fn target_quality(text: &str) -> Result<f64, String> {
+    let mos = text.trim().parse().ok().filter(|mos: &f64| (1.0..=5.0).contains(mos));
+    mos.ok_or_else(|| {
+        format!("'{text}' is no mean opinion score: write a number of 1 (bad) to 5 (excellent), such as 4")
+    })
 }
 
 /// What an encoder is able to make, bit/s.
@@ -58,6 +85,10 @@ mod tests {
         for wrong in ["8mbit", "8mbit-300kbit", "0bit-1mbit", "1-2", "-", ""] {
             assert!(rate_range(wrong).is_err(), "{wrong}");
         }
+        assert!(target_quality("4.2") == Ok(4.2) && target_quality("0").is_err() && target_quality("good").is_err());
+        assert_eq!(report_target("sse:8081"), Ok(ReportTarget::Events(([127, 0, 0, 1], 8081).into())));
+        assert!(report_target("sse:").is_err() && report_target("sse:nowhere").is_err());
+        assert_eq!(report_target("-"), Ok(ReportTarget::Lines(StatsTarget::Stdout)));
         assert!(rate_interval("1ms").is_err() && rate_interval("2h").is_err() && rate_interval("20ms").is_ok());
     }
 }

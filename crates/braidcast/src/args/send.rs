@@ -1,6 +1,6 @@
 use super::one_path;
 use super::rates::{self, RateRange};
-use super::values::{self, Input, Remote, StatsTarget};
+use super::values::{self, Input, Remote};
 use super::{FiguresArgs, SharedArgs, WatchArgs};
 use braidcast_mpath::{RetransmissionPolicy, SchedulerKind};
 use braidcast_sctp::Algorithm;
@@ -89,9 +89,13 @@ pub(crate) struct StreamArgs {
     /// [default: auto; with --reliable: none]
     #[arg(long, value_name = "CODE")]
     pub(crate) fec: Option<Redundancy>,
-    /// Write the rate for an encoder, a line of JSON each time, to a file or named pipe; - is stdout
-    #[arg(long, value_name = "FILE|-", value_parser = values::stats_target)]
-    pub(crate) rate_report: Option<StatsTarget>,
+    /// Write the rate for an encoder, a line of JSON each time, to a file or named pipe; - is stdout, sse:8081 serves
+    /// them as server-sent events on this machine (sse:ADDR:PORT elsewhere)
+    #[arg(long, value_name = "FILE|-|sse:PORT", value_parser = rates::report_target)]
+    pub(crate) rate_report: Option<rates::ReportTarget>,
+    /// Say in --rate-report which mean opinion score (1 to 5, ITU-T G.1070) the rate buys, and which rate this one takes
+    #[arg(long, value_name = "MOS", value_parser = rates::target_quality)]
+    pub(crate) target_quality: Option<f64>,
     /// Run this command with sh each time the rate for an encoder changes; BRAIDCAST_RATE has it (bit/s, smoothed)
     #[arg(long, value_name = "COMMAND")]
     pub(crate) on_rate: Option<String>,

@@ -20,7 +20,7 @@ pub(crate) fn report(allowed: &Allowed, interval: Duration, lifetime: Duration, 
     let (rate, interval) = (limits.clamp(bits), interval.as_secs_f64());
     let waiting = if bits > 0.0 { (allowed.queued.0 as f64 * 8.0 / bits).min(super::LONGEST) } else { super::LONGEST };
     let room = lifetime.saturating_sub(allowed.one_way.unwrap_or_default()).as_secs_f64();
-    // Full size while less waits than an eighth of what is left, none from two thirds on, as over SCTP.
+    // Full size while less waits than an eighth of what is left, none from two thirds on.
     let (low, high) = ((room / 8.0).max(interval), (room / 1.5).max(1.5 * interval));
     let share = ((high - waiting) / (high - low)).clamp(0.0, 1.0);
     RateReport {

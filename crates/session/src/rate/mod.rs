@@ -27,12 +27,14 @@ const INPUT: Duration = Duration::from_millis(500);
 /// Frames of the last second that are remembered at most.
 const MOST_FRAMES: usize = 256;
 /// Of what full paths deliver, an encoder gets this: frames vary.
-const SHARE: f64 = 0.9;
+const SHARE: f64 = 0.95;
+/// And this at most as soon as half of what may wait waits.
+const EARLY: f64 = 1.15;
 /// Before anything was full the rate grows by this in a second, as e^x.
 const GROWTH_AT_FIRST: f64 = 1.5;
 /// And then, far from the rate at which something was full, and near it.
-const GROWTH_FAR: f64 = 0.9;
-const GROWTH_NEAR: f64 = 0.25;
+const GROWTH_FAR: f64 = 1.2;
+const GROWTH_NEAR: f64 = 0.4;
 /// Near is from and to these shares of it.
 const NEAR: (f64, f64) = (0.85, 1.1);
 /// The rate at which something was full is forgotten with this time constant, s.
@@ -51,8 +53,9 @@ const USED: f64 = 0.35;
 const MOST: f64 = 2.5;
 /// Too much has waited for so many looks in a row, a fifth of a second: it is not how a stream begins.
 const LASTING: u32 = 10;
-/// Frames that wait; beyond, the next one is not worth encoding.
+/// Frames that wait, and so many times what may wait; beyond both, the next one is not worth encoding.
 const MOST_WAITING: u32 = 2;
+const MUCH: f64 = 1.5;
 
 /// The rates that an encoder is able to make, bit/s of all that comes in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -221,6 +224,13 @@ impl RateGuide {
             self.rate = self.limits.clamp(self.rate.min(SHARE * carried));
             return;
         }
+        if self.lag > low / 2.0 && carried > 0.0 && self.paths.values().all(|path| !path.carries() || path.is_full()) {
+            // Not too much yet: the rate comes down to what is carried before it is.
+            let near = (2.0 * self.lag / low - 1.0).clamp(0.0, 1.0);
+            let most = carried * (EARLY + (SHARE - EARLY) * near);
+            self.rate = self.limits.clamp(self.rate.min(most));
+            return;
+        }
         let (input, delivered) = (self.input.rate(now), self.delivered());
         if self.lag < low && input > REFUSED * delivered.max(self.limits.least()) {
             // What comes in does not leave: the transport takes the paths for slower, and is to be convinced step by step.
@@ -269,7 +279,7 @@ impl RateGuide {
         let way = self.paths.values().filter_map(PathMeter::one_way).fold(f64::INFINITY, f64::min);
         let way = if way.is_finite() { way } else { 0.0 };
         let room = self.latency.as_secs_f64() - self.input.age() - way;
-        let low = (room / 8.0).clamp(0.02, 0.1).max(1.25 * self.input.interval());
+        let low = (room / 4.0).clamp(0.02, 0.1).max(1.25 * self.input.interval());
         (low, (room / 1.5).max(low + 0.02))
     }
 
@@ -281,7 +291,8 @@ impl RateGuide {
         let (low, high) = self.bounds();
         let room = ((high - self.lag) / (high - low)).clamp(0.0, 1.0);
         let carried = self.carried();
-        let worth_it = self.is_connected && waiting_frames < MOST_WAITING && room > 0.0;
+        let waits = waiting_frames >= MOST_WAITING && self.lag > MUCH * low;
+        let worth_it = self.is_connected && !waits && room > 0.0;
         let bits = if worth_it { (video * interval * room).max(0.25 * self.limits.least() * interval) } else { 0.0 };
         RateReport {
             next_frame_bits: bits.round() as u64,

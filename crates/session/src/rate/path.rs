@@ -15,8 +15,8 @@ const DEAD: f64 = 0.15;
 /// Bytes in the longest span that say how fast a path is.
 const ENOUGH: u64 = 4_800;
 /// The rate of a full path follows what it delivers with this time constant, s; that of another rises with the second.
-const FOLLOW: f64 = 0.08;
-const RISE: f64 = 0.25;
+const FOLLOW: f64 = 0.1;
+const RISE: f64 = 0.5;
 
 /// What a path tells at one time.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +30,8 @@ pub(crate) struct PathSample {
     pub(crate) in_flight: usize,
     pub(crate) srtt: Option<Duration>,
     pub(crate) min_rtt: Option<Duration>,
+    /// Bytes of data per second that it was seen to carry in a flight.
+    pub(crate) capacity: Option<u64>,
 }
 
 /// Follows what a path delivers.
@@ -96,7 +98,8 @@ impl PathMeter {
                 self.was_full = true;
                 self.rate += (delivered - self.rate) * (1.0 - (-dt / FOLLOW).exp());
             } else if !self.was_full {
-                self.rate = self.rate.max(delivered);
+                // One flight says more than a time in which little was sent.
+                self.rate = self.rate.max(delivered).max(sample.capacity.unwrap_or(0) as f64);
             } else if delivered > self.rate {
                 self.rate += (delivered - self.rate) * (1.0 - (-dt / RISE).exp());
             }
@@ -138,6 +141,11 @@ impl PathMeter {
     /// Whether new data may go over it.
     pub(super) const fn carries(&self) -> bool {
         self.carries
+    }
+
+    /// Whether it was ever full, so that its rate is more than a lower bound.
+    pub(super) const fn is_full(&self) -> bool {
+        self.was_full
     }
 
     /// Whether its rate is worth anything.

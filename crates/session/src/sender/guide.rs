@@ -46,6 +46,7 @@ fn view(association: &Association) -> View<impl Iterator<Item = PathSample> + '_
         in_flight: path.in_flight,
         srtt: path.srtt,
         min_rtt: path.min_rtt,
+        capacity: path.capacity,
     };
     View { paths: association.paths().map(sample), waiting: association.waiting() }
 }

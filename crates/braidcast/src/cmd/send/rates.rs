@@ -1,16 +1,19 @@
 //! Tells encoders what they may make: lines of JSON for programs that follow each frame, a command for the others.
 
 use crate::args::StreamArgs;
+use crate::args::rates::ReportTarget;
 use crate::args::values::StatsTarget;
-use crate::cmd::watch::StatsFile;
+use crate::cmd::watch::{Lines, Pages, StatsFile, serve};
 use crate::failure::{Failure, Outcome};
 use crate::out::json::round;
 use crate::out::live::Live;
 use braidcast_core::Instant;
+use braidcast_media::video::Screen;
 use braidcast_session::RateReport;
 use serde::Serialize;
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Members may be added under the same number; none is renamed or changes its meaning.
@@ -19,6 +22,8 @@ const VERSION: u32 = 1;
 const EACH_PICTURE: Duration = Duration::from_millis(20);
 /// A command is run again when the rate has changed by this share.
 const CHANGE: f64 = 0.05;
+/// No rate beyond this is looked for, bit/s.
+const MOST_RATE: f64 = 100e6;
 /// One that has not ended after this time is worth a word.
 const LONG: Duration = Duration::from_secs(10);
 
@@ -31,12 +36,44 @@ struct Line {
     connected: bool,
     #[serde(flatten)]
     report: RateReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quality: Option<Quality>,
+}
+
+/// `--target-quality`: mean opinion scores, 1 to 5, by ITU-T G.1070 for H.264 of 640x480 where nothing is missing.
+#[derive(Serialize)]
+struct Quality {
+    /// What the rate of pictures buys.
+    mos: f64,
+    target_mos: f64,
+    /// What the target takes; `None` if no rate does.
+    #[serde(rename = "target_bits_per_second")]
+    target_rate: Option<f64>,
+}
+
+impl Quality {
+    fn of(report: &RateReport, target: f64) -> Self {
+        let fps = 1000.0 / report.frame_interval_ms.max(1.0);
+        let mos = |rate: f64| Screen::H264Vga.mos(rate / 1e3, fps, 0.0);
+        // More is better at the same frame rate, up to what the model ends at.
+        let (mut low, mut high) = (0.0, MOST_RATE);
+        let target_rate = (mos(high) >= target).then(|| {
+            for _ in 0..30 {
+                let middle = f64::midpoint(low, high);
+                *(if mos(middle) < target { &mut low } else { &mut high }) = middle;
+            }
+            high.round()
+        });
+        Self { mos: (mos(report.video_rate) * 100.0).round() / 100.0, target_mos: target, target_rate }
+    }
 }
 
 /// Who is told.
 pub(super) struct Rates {
     files: Vec<StatsFile>,
+    events: Option<Arc<Lines>>,
     hook: Option<Hook>,
+    target: Option<f64>,
     each: Duration,
     began: Instant,
     told_at: Option<Instant>,
@@ -54,7 +91,13 @@ impl Rates {
     /// Opens what the flags ask for. `stdout`: what else goes there.
     pub(super) fn open(now: Instant, args: &StreamArgs, stdout: Option<&str>) -> Outcome<Self> {
         let mut files = Vec::new();
-        if let Some(target) = &args.rate_report {
+        let mut events = None;
+        if let Some(ReportTarget::Events(at)) = args.rate_report {
+            let lines = Arc::new(Lines::default());
+            serve(at, Pages::Lines(Arc::clone(&lines)), "--rate-report")?;
+            events = Some(lines);
+        }
+        if let Some(ReportTarget::Lines(target)) = &args.rate_report {
             if let (StatsTarget::Stdout, Some(other)) = (target, stdout) {
                 return Err(Failure::usage(
                     format!("--rate-report would go to stdout, where {other} goes"),
@@ -65,7 +108,14 @@ impl Rates {
         }
         let hook = args.on_rate.clone();
         let hook = hook.map(|command| Hook { command, running: None, told: 0.0, warned: false });
-        Ok(Self { files, hook, each: args.rate_interval, began: now, told_at: None })
+        let target = args.target_quality;
+        if target.is_some() && args.rate_report.is_none() {
+            return Err(Failure::usage(
+                "--target-quality says nothing without --rate-report",
+                "say where it goes: --rate-report FILE, - or sse:PORT",
+            ));
+        }
+        Ok(Self { files, events, hook, target, each: args.rate_interval, began: now, told_at: None })
     }
 
     /// Tells an encoder of ours, too, as often as it makes pictures.
@@ -76,7 +126,7 @@ impl Rates {
 
     /// When somebody is to be told next.
     pub(super) fn next(&self) -> Option<Instant> {
-        let anybody = !self.files.is_empty() || self.hook.is_some();
+        let anybody = !self.files.is_empty() || self.events.is_some() || self.hook.is_some();
         anybody.then(|| self.told_at.map_or(self.began, |at| at + self.each))
     }
 
@@ -93,7 +143,12 @@ impl Rates {
         }
         self.told_at = Some(now);
         let Some(report) = report() else { return };
-        let line = Line { version: VERSION, seconds: round(now.since(self.began).as_secs_f64()), connected, report };
+        let quality = self.target.map(|target| Quality::of(&report, target));
+        let seconds = round(now.since(self.began).as_secs_f64());
+        let line = Line { version: VERSION, seconds, connected, report, quality };
+        if let Some(events) = &self.events {
+            events.publish(&line);
+        }
         self.files.iter_mut().for_each(|file| file.tell(&line));
         if let Some(hook) = &mut self.hook {
             hook.tell(now, &line, live);

@@ -29,7 +29,8 @@ use braidcast_driver::Driver;
 pub(crate) use braidcast_trace::Protocol as Carried;
 use figures::{Figures, VERSION};
 use pcap::PcapFile;
-use site::{Hub, Pages};
+use site::Hub;
+pub(crate) use site::{Lines, Pages, serve};
 pub(crate) use stats::StatsFile;
 use std::sync::Arc;
 use std::time::Duration;
@@ -114,11 +115,11 @@ impl Watch {
         }
         let hub = Arc::new(Hub::default());
         if let Some(addr) = args.metrics {
-            let at = site::serve(addr, Pages::Metrics(Arc::clone(&hub)), "--metrics")?;
+            let at = serve(addr, Pages::Metrics(Arc::clone(&hub)), "--metrics")?;
             live.note(format!("metrics at http://{at}/metrics"));
         }
         if let Some(addr) = args.web {
-            let at = site::serve(addr, Pages::Web(Arc::clone(&hub)), "--web")?;
+            let at = serve(addr, Pages::Web(Arc::clone(&hub)), "--web")?;
             live.note(format!("figures at http://{at}/"));
             if !at.ip().is_loopback() {
                 live.warn("whoever reaches that address sees the figures: there is no password");

@@ -1,10 +1,11 @@
-//! `--metrics` and `--web`: what the small server answers.
+//! `--metrics`, `--web` and `--rate-report sse:`: what the small server answers.
 
 use super::figures::Figures;
 use super::metrics;
 use crate::failure::{Failure, Outcome};
 use crate::process;
 use braidcast_driver::http::{Answer, Hosts, Server, Site};
+use serde::Serialize;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
@@ -68,8 +69,49 @@ impl Hub {
     }
 }
 
+/// Lines, and who reads them as they come.
+#[derive(Default)]
+pub(crate) struct Lines(Mutex<Readers>);
+
+#[derive(Default)]
+struct Readers {
+    latest: Option<Arc<str>>,
+    readers: Vec<SyncSender<Arc<str>>>,
+}
+
+impl Lines {
+    fn state(&self) -> MutexGuard<'_, Readers> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells everybody. A reader that is too slow loses lines.
+    pub(crate) fn publish(&self, line: &impl Serialize) {
+        let Ok(line) = serde_json::to_string(line) else { return };
+        let line: Arc<str> = line.into();
+        let Readers { latest, readers } = &mut *self.state();
+        readers.retain(|reader| !matches!(reader.try_send(Arc::clone(&line)), Err(TrySendError::Disconnected(_))));
+        *latest = Some(line);
+    }
+
+    /// The latest line, and all that come.
+    fn subscribe(&self) -> Answer {
+        let Readers { latest, readers } = &mut *self.state();
+        if readers.len() >= MOST_READERS {
+            return Answer::Busy;
+        }
+        let (reader, events) = sync_channel(MOST_WAITING);
+        if let Some(line) = latest {
+            // There is room for one.
+            let _ = reader.try_send(Arc::clone(line));
+        }
+        readers.push(reader);
+        Answer::Events(events)
+    }
+}
+
 /// What one address serves.
 pub(crate) enum Pages {
+    Lines(Arc<Lines>),
     Metrics(Arc<Hub>),
     Web(Arc<Hub>),
 }
@@ -89,6 +131,7 @@ impl Site for Pages {
             (Self::Web(_), "/page.js") => document("text/javascript; charset=utf-8", SCRIPT),
             (Self::Web(_), "/style.css") => document("text/css; charset=utf-8", STYLE),
             (Self::Web(hub), "/events") => hub.subscribe(),
+            (Self::Lines(lines), "/" | "/events") => lines.subscribe(),
             _ => Answer::Nothing,
         }
     }
@@ -128,6 +171,14 @@ mod tests {
         drop((slow, new));
         hub.publish(Figures::default());
         assert!(hub.state().readers.is_empty(), "who has gone is forgotten");
+        let lines = Lines::default();
+        lines.publish(&"before");
+        let Answer::Events(late) = lines.subscribe() else { panic!("there is room") };
+        (0..200).for_each(|n| lines.publish(&n));
+        assert_eq!(late.try_iter().map(|it| it.to_string()).take(2).collect::<Vec<_>>(), ["\"before\"", "0"]);
+        drop(late);
+        lines.publish(&1);
+        assert!(lines.state().readers.is_empty(), "who has gone is forgotten");
         let open: Vec<_> = (0..MOST_READERS).map(|_| hub.subscribe()).collect();
         assert!(matches!(hub.subscribe(), Answer::Busy), "{} are open", open.len());
     }

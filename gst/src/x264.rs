@@ -1,0 +1,25 @@
+//! How x264enc is told to follow.
+
+use crate::follow::Profile;
+
+/// The element as `gst-launch-1.0` takes it, named `encoder`, beginning at `first` bit/s.
+pub fn words(profile: Profile, fps: i32, first: u64) -> String {
+    // As long as each picture is sent at once, refreshing a stripe at a time keeps them alike in size.
+    let keys = match profile {
+        Profile::Live => format!("intra-refresh=true key-int-max={fps}"),
+        Profile::Quality => format!("key-int-max={}", 2 * fps),
+    };
+    format!(
+        "x264enc name=encoder tune=zerolatency speed-preset=veryfast {keys} bitrate={} vbv-buf-capacity={}",
+        first / 1000,
+        profile.buffer_ms(fps)
+    )
+}
+
+/// The same with x264's usual key frames, every 250 pictures, and a rate-control buffer of a second (THESIS §9.1 names neither).
+pub fn thesis_words(first: u64) -> String {
+    format!(
+        "x264enc name=encoder tune=zerolatency speed-preset=veryfast key-int-max=250 bitrate={} vbv-buf-capacity=1000",
+        first / 1000
+    )
+}

@@ -1,0 +1,193 @@
+//! Xstream (THESIS §9.1): a clip over DCCP's CCID 3 and a link whose rate falls, encoded at a fixed rate, at the rate that DCCP allows, and at
+//! the rate that the link has, which only foresight knows.
+//!
+//! As in the thesis: 42 s; 1 Mbit/s, from 15 s on 700 kbit/s, from 30 s on 400 kbit/s; 10 ms round trip; packets of 1400 bytes, several for
+//! a picture that is longer; a picture is lost if one of its packets is; white stands for it in PSNR. What the thesis leaves open:
+//! the router's queue (50 packets), the sender's (64 messages, our default; with Linux's five no I frame fits), I frames each 250 pictures (x264's default), no B frames
+//! (an encoder in step with time has none), luma only.
+
+use crate::clip::Clip;
+use crate::coder::{Coder, X264};
+use crate::shown;
+use braidcast_core::{Instant, Rng, Route, SocketId};
+use braidcast_dccp::{Ccid, Connection, Endpoint, Event, Options, SendOptions, ServiceCode};
+use braidcast_gst::x264;
+use braidcast_sim::link::{Rate, parse};
+use braidcast_sim::{Duplex, LinkModel, Network};
+use clap::Args;
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const FPS: i32 = 24;
+const SECONDS: usize = 42;
+/// Where the link's rate falls, s, and what it carries from there on, kbit/s.
+const RATES: [(usize, u64); 3] = [(0, 1000), (15, 700), (30, 400)];
+const DELAY: Duration = Duration::from_millis(5);
+/// The handshake is done by then.
+const START: Duration = Duration::from_millis(500);
+/// Of each packet: number of the picture, of the part, of parts.
+const HEAD: usize = 8;
+/// Of 1400 bytes, what DCCP (12 + Ack Vector and options) and HEAD leave.
+const PART: usize = 1300;
+const LEAST: f64 = 100_000.0;
+const MOST: f64 = 1_000_000.0;
+/// IP, UDP and DCCP take this share of the link.
+const PAYLOAD: f64 = 0.93;
+const PORT: u16 = 5001;
+const SERVICE: ServiceCode = ServiceCode(0x5853_5452);
+
+/// The tables of THESIS §9.1 for one clip
+#[derive(Args, Debug)]
+pub(crate) struct Xstream {
+    /// The clip, YUV4MPEG2
+    #[arg(long)]
+    clip: PathBuf,
+    /// standard, cross-layer, or ideal
+    #[arg(long, default_value = "cross-layer")]
+    how: How,
+    /// Rate to begin with, kbit/s
+    #[arg(long, default_value_t = 1000)]
+    first: u64,
+    /// Packets that the router holds
+    #[arg(long, default_value_t = 50)]
+    queue: usize,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Folder for what came
+    #[arg(long)]
+    out: PathBuf,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum How {
+    Standard,
+    CrossLayer,
+    Ideal,
+}
+
+/// A picture: whether it is an I frame, its parts that came of those it has.
+struct Sent {
+    is_key: bool,
+    coded: Vec<u8>,
+    came: usize,
+    parts: usize,
+}
+
+pub(crate) fn run(args: &Xstream) -> Result<Value, String> {
+    let clip = Clip::read(&args.clip)?;
+    std::fs::create_dir_all(&args.out).map_err(|e| format!("cannot make {}: {e}", args.out.display()))?;
+    let sent = stream(args, &clip)?;
+    tables(&sent, &clip, &args.out)
+}
+
+fn stream(args: &Xstream, clip: &Clip) -> Result<Vec<Sent>, String> {
+    let fail = |e: &dyn std::fmt::Debug| format!("{e:?}");
+    let options = Options { ccids: vec![Ccid::Three], ecn: false, ..Options::default() };
+    let (mut net, rng) = (Network::new(args.seed), Rng::from_seed(args.seed));
+    let address = |n: u8| SocketAddr::from(([10, 0, 0, n], 6511));
+    let endpoint = |name: &str| Endpoint::new(options.clone(), rng.stream(name)).map_err(|e| fail(&e));
+    let (source, sink) =
+        (net.add(endpoint("source")?, ["10.0.0.1:6511"]), net.add(endpoint("sink")?, ["10.0.0.2:6511"]));
+    let begin = START.as_secs() as usize;
+    let words: Vec<String> =
+        RATES.iter().map(|(at, kbit)| format!("{}s:{kbit}kbit", if *at == 0 { 0 } else { at + begin })).collect();
+    let schedule = parse::rate_schedule(&words.join(",")).map_err(|e| e.to_string())?;
+    let queue = format!("{}p", args.queue).parse().map_err(|e| fail(&e))?;
+    let there = LinkModel { rate: Rate::Schedule(schedule), queue, delay: DELAY, ..LinkModel::default() };
+    let back = LinkModel { delay: DELAY, ..LinkModel::default() };
+    net.connect((source, 0), (sink, 0), Duplex::new(there, back));
+    net.with(sink, |it, _| {
+        it.set_local_address(SocketId(0), address(2).ip());
+        it.listen(PORT, SERVICE)
+    })
+    .map_err(|e| fail(&e))?;
+    let route = Route::new(SocketId(0), address(2));
+    let id = net
+        .with(source, |it, now| {
+            it.set_local_address(SocketId(0), address(1).ip());
+            it.connect(now, route, 4001, PORT, SERVICE)
+        })
+        .map_err(|e| fail(&e))?;
+    let mut rate = args.first as f64 * 1000.0;
+    let mut coder = X264::new(clip, &x264::thesis_words(rate as u64), FPS)?;
+    let mut sent: Vec<Sent> = Vec::new();
+    let mut buffer = Vec::new();
+    for n in 0..SECONDS * FPS as usize {
+        net.run_until(Instant::ZERO + START + Duration::from_secs(1) * n as u32 / FPS as u32);
+        let allowed = net.node(source).connection(id).and_then(|it| it.report(net.now()).ccid.allowed_rate);
+        let kbit = RATES.iter().rev().find(|(at, _)| n >= at * FPS as usize).map_or(0, |(_, kbit)| *kbit);
+        rate = match args.how {
+            How::Standard => rate,
+            How::Ideal => kbit as f64 * 1000.0 * PAYLOAD,
+            // The first second goes at the rate to begin with: nothing is known before data has flowed.
+            How::CrossLayer if n < FPS as usize => rate,
+            How::CrossLayer => allowed.map_or(rate, |bytes| (bytes * 8.0 * PAYLOAD).clamp(LEAST, MOST)),
+        };
+        let coded = coder.encode(n, Some(rate as u64))?;
+        let parts = coded.len().div_ceil(PART);
+        net.with(source, |it, now| {
+            let Some(connection) = it.connection_mut(id) else { return };
+            for (part, bytes) in coded.chunks(PART).enumerate() {
+                send(connection, now, n, part, bytes);
+            }
+        });
+        sent.push(Sent { is_key: shown::is_key(&coded), coded, came: 0, parts });
+        receive(&mut net, sink, &mut buffer, &mut sent);
+    }
+    net.run_for(Duration::from_secs(5));
+    receive(&mut net, sink, &mut buffer, &mut sent);
+    Ok(sent)
+}
+
+/// What finds no room in the queue is lost.
+fn send(connection: &mut Connection, now: Instant, n: usize, part: usize, bytes: &[u8]) {
+    let mut packet = Vec::with_capacity(HEAD + bytes.len());
+    packet.extend((n as u32).to_be_bytes());
+    packet.extend((part as u32).to_be_bytes());
+    packet.extend(bytes);
+    let _full = connection.send(now, &packet, SendOptions::default());
+}
+
+fn receive(net: &mut Network<Endpoint>, sink: braidcast_sim::NodeId, buffer: &mut Vec<u8>, sent: &mut [Sent]) {
+    while let Some((_, _event)) = net.poll_event(sink) as Option<(_, Event)> {}
+    net.with(sink, |it, _| {
+        let ids: Vec<_> = it.connections().collect();
+        for id in ids {
+            let Some(connection) = it.connection_mut(id) else { continue };
+            while connection.recv(buffer) {
+                let number = buffer.get(..4).and_then(|it| it.try_into().ok()).map(u32::from_be_bytes);
+                if let Some(picture) = number.and_then(|n| sent.get_mut(n as usize)) {
+                    picture.came += 1;
+                }
+            }
+        }
+    });
+}
+
+fn tables(sent: &[Sent], clip: &Clip, folder: &Path) -> Result<Value, String> {
+    let whole: Vec<bool> = sent.iter().map(|it| it.came == it.parts).collect();
+    let came: Vec<(usize, Vec<u8>)> =
+        sent.iter().enumerate().filter(|(n, _)| whole[*n]).map(|(n, it)| (n, it.coded.clone())).collect();
+    let (_, each) = shown::compare(clip, &came, sent.len(), &whole, folder)?;
+    let white: Vec<f64> = each.iter().map(|it| it[1]).collect();
+    let percent = |which: &dyn Fn(&Sent) -> bool| {
+        100.0 * sent.iter().zip(&whole).filter(|(it, whole)| !**whole && which(it)).count() as f64 / sent.len() as f64
+    };
+    let region = |n: usize| {
+        let until = RATES.get(n + 1).map_or(SECONDS, |(at, _)| *at);
+        let part = &white[RATES[n].0 * FPS as usize..until * FPS as usize];
+        let mean = part.iter().sum::<f64>() / part.len() as f64;
+        let variance = part.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / part.len() as f64;
+        json!({ "kbit": RATES[n].1, "psnr": mean, "cv": variance.sqrt() / mean })
+    };
+    Ok(json!({
+        "psnr": white.iter().sum::<f64>() / white.len() as f64,
+        "regions": [region(0), region(1), region(2)],
+        "lost_pct": percent(&|_| true),
+        "lost_i_pct": percent(&|it| it.is_key),
+        "lost_p_pct": percent(&|it| !it.is_key),
+        "encoded_mbit": sent.iter().map(|it| it.coded.len()).sum::<usize>() as f64 * 8.0 / SECONDS as f64 / 1e6,
+    }))
+}
