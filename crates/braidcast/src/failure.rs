@@ -84,6 +84,7 @@ impl From<Misuse> for Failure {
             "key" => "--key",
             "paths.scheduler" => "--scheduler",
             "paths.selection" => "--path",
+            "paths.switchover" => "--switchover",
             "redundancy.fec" => "--fec",
             "queue.method" => "--queue",
             "send_queue.messages" => "--queue-length",

@@ -144,6 +144,58 @@ fn quick_failover_leaves_a_path_at_the_first_timeout_whatever_its_limit() {
     }
 }
 
+/// RFC 7829 §5: data stays where it is when the old primary path answers again, and goes back when this one fails.
+#[test]
+fn after_a_switchover_nothing_goes_back_to_the_old_primary_path() {
+    for switchover in [None, Some(0), Some(2)] {
+        let options = options(4, RetransmissionPolicy::RtxSame).with(|it| {
+            it.paths.quick_failover = Some(0);
+            it.paths.switchover = switchover;
+        });
+        let mut pair = pair(&options);
+        trickle(&mut pair, 1);
+        let [old, new] = [0, 1].map(|i| pair.client_path(i).unwrap().id);
+        pair.cut(0, true);
+        trickle(&mut pair, 10);
+        let selected = |pair: &Pair, i: usize| {
+            let path = if i == 0 { old } else { new };
+            pair.client_events.contains(&Event::PathSelected(path, route(i)))
+        };
+        assert_eq!(selected(&pair, 1), switchover.is_some(), "{switchover:?}");
+        pair.cut(0, false);
+        pair.client_events.clear();
+        pair.until(ms(130_000), "the old one's return", |pair| {
+            pair.client_events.contains(&Event::PathUp(old, route(0)))
+        });
+        let before = counts(&mut pair);
+        trickle(&mut pair, 2);
+        let after = counts(&mut pair);
+        let used = usize::from(switchover.is_some());
+        assert!(after[used].0 > before[used].0 + 90, "{switchover:?}: {before:?} {after:?}");
+        assert_eq!(after[1 - used].0, before[1 - used].0, "{switchover:?}");
+        if switchover.is_some() {
+            pair.cut(1, true);
+            trickle(&mut pair, 10);
+            assert!(selected(&pair, 0), "{switchover:?}: {:?}", pair.client_events);
+        }
+    }
+}
+
+#[test]
+fn a_switchover_before_the_path_is_avoided_is_refused() {
+    let options = |quick_failover, switchover| {
+        Options::classic().with(|it| {
+            it.paths.path_max_retrans = 5;
+            (it.paths.quick_failover, it.paths.switchover) = (quick_failover, Some(switchover));
+        })
+    };
+    for (quick_failover, least) in [(None, 5), (Some(3), 3), (Some(9), 5)] {
+        assert_eq!(options(quick_failover, least).check(), Ok(()));
+        let refused = options(quick_failover, least - 1).check().unwrap_err();
+        assert_eq!(refused.option(), "paths.switchover", "{refused}");
+    }
+}
+
 fn trickle_once(pair: &mut Pair) -> bool {
     pair.on_client(|it, now| it.send(now, &pattern(1000, 1), SendOptions::default())).is_ok()
 }

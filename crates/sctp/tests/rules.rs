@@ -143,6 +143,38 @@ fn the_t_bit_belongs_to_the_peers_tag_only() {
     assert!(closed(&it.hand.client_events()).is_some(), "the peer knows of no association");
 }
 
+/// RFC 5061 §4.1.1: an address that the peer knows, by which it may look for the association; the wildcard where lists would be wrong.
+#[test]
+fn a_request_to_join_names_an_address_that_was_listed() {
+    for listed in [None, Some(std::net::IpAddr::from([192, 0, 2, 77]))] {
+        let options = Options::default().with(|it| it.local_addresses = listed.into_iter().collect());
+        let mut it = up(&options);
+        it.hand.client.association_mut(it.id).unwrap().join(it.hand.now, route(1)).unwrap();
+        let sent = it.hand.client_sends();
+        let named = sent.iter().find_map(|bytes| {
+            let packet = Packet::parse(bytes).unwrap();
+            packet.chunks().flatten().find_map(|raw| match Chunk::parse(raw) {
+                Ok(Chunk::Asconf(asconf)) => Some(asconf.address),
+                _ => None,
+            })
+        });
+        assert_eq!(named, Some(listed.unwrap_or(std::net::IpAddr::from([0, 0, 0, 0]))));
+    }
+}
+
+/// Linux looks for the association by addresses, and a path that is yet to join has one that it does not know.
+#[test]
+fn a_reflected_abort_from_where_nobody_has_joined_yet_ends_that_path_alone() {
+    let mut it = up(&Options::default());
+    it.hand.client.association_mut(it.id).unwrap().join(it.hand.now, route(1)).unwrap();
+    let asconf = it.hand.client_sends();
+    assert!(!asconf.is_empty());
+    it.hand.client_gets(1, &packet(it.to_server, &[Chunk::Abort(Abort { reflected: true, causes: Causes::new(&[]) })]));
+    let events = it.hand.client_events();
+    assert_eq!(closed(&events), None);
+    assert!(events.iter().any(|it| matches!(it, Event::PathRemoved(_, path) if *path == route(1))), "{events:?}");
+}
+
 #[test]
 fn a_shutdown_complete_with_the_t_bit_and_our_own_tag_ends_nothing() {
     let mut it = up(&Options::default());

@@ -36,6 +36,8 @@ pub struct SenderOptions {
     /// By what the one path is chosen that carries everything; what one path cannot carry is not sent. Default: `None`, all paths carry at
     /// once.
     pub selection: Option<PathSelection>,
+    /// All paths carry at once. Default: yes; no: the first one alone, as long as it works, unless `selection` says which.
+    pub concurrent: bool,
     /// How much less another path's delay must be, for `selection`. Default: 30 ms, more than receivers wait with a SACK.
     pub hysteresis: Duration,
     /// Another path must be better for so long at most before it is gone to, a time drawn anew each time. Default: 0.
@@ -44,6 +46,9 @@ pub struct SenderOptions {
     pub probe_interval: Duration,
     /// Timeouts in a row after which new data avoids a path ([`PathOptions::quick_failover`](braidcast_sctp::PathOptions::quick_failover)). Default: 0.
     pub quick_failover: Option<u32>,
+    /// Timeouts in a row after which the first path is not gone back to ([`PathOptions::switchover`](braidcast_sctp::PathOptions::switchover)), where
+    /// paths do not carry at once. Default: `None`, it is.
+    pub switchover: Option<u32>,
     /// Timeouts in a row after which a path has failed. Default: 5.
     pub path_max_retrans: u32,
     /// Which path carries what was lost. Default: any that has room.
@@ -84,10 +89,12 @@ impl Default for SenderOptions {
             queue: Some(Method::ByWorth),
             scheduler: SchedulerKind::EarliestDelivery,
             selection: None,
+            concurrent: true,
             hysteresis: Duration::from_millis(30),
             time_guard: Duration::ZERO,
             probe_interval: Duration::from_secs(1),
             quick_failover: Some(0),
+            switchover: None,
             path_max_retrans: 5,
             retransmission: RetransmissionPolicy::default(),
             congestion: Algorithm::Live,
@@ -118,6 +125,7 @@ impl SenderOptions {
         let mut transport = live(self.local_port, self.security.as_ref());
         transport.paths.scheduler = self.scheduler;
         transport.paths.forward_delay = self.scheduler.scheduler().heeds_forward_delay();
+        transport.paths.concurrent = self.concurrent;
         if let Some(by) = self.selection {
             let paths = &mut transport.paths;
             (paths.selection, paths.concurrent) = (Some(by), false);
@@ -126,6 +134,7 @@ impl SenderOptions {
             paths.forward_delay |= by.heeds_forward_delay();
         }
         transport.paths.quick_failover = self.quick_failover;
+        transport.paths.switchover = self.switchover;
         transport.paths.path_max_retrans = self.path_max_retrans;
         transport.papers.retransmission = self.retransmission;
         transport.congestion.algorithm = self.congestion;

@@ -8,7 +8,7 @@ mod generate;
 mod key;
 mod lab;
 pub(crate) mod media;
-mod one_path;
+pub(crate) mod one_path;
 mod perf;
 pub(crate) mod rates;
 mod receive;

@@ -6,9 +6,32 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::fmt;
 use std::time::Duration;
 
+/// Which one path carries everything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum OnePath {
+    /// The first one, while it works.
+    Primary,
+    /// The best one by this.
+    Best(PathSelection),
+}
+
+impl OnePath {
+    pub(crate) const fn selection(self) -> Option<PathSelection> {
+        match self {
+            Self::Primary => None,
+            Self::Best(by) => Some(by),
+        }
+    }
+}
+
 /// The name of a way to choose one path; help lists them all.
-pub(crate) fn selection() -> impl TypedValueParser<Value = PathSelection> {
-    PossibleValuesParser::new(PathSelection::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<PathSelection>())
+pub(crate) fn selection() -> impl TypedValueParser<Value = OnePath> {
+    const PRIMARY: &str = "primary";
+    let names = core::iter::once(PRIMARY).chain(PathSelection::ALL.map(|(name, _)| name));
+    PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
+        PRIMARY => Ok(OnePath::Primary),
+        name => name.parse().map(OnePath::Best),
+    })
 }
 
 /// The name of a retransmission policy; help lists them all.

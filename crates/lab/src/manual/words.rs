@@ -165,6 +165,10 @@ const SCTP: Words = &[
     ("buffer_split", "how paths share the send buffer"),
     ("sack_path", "which path a SACK takes"),
     ("quick_failover", "potentially-failed after this many timeouts (RFC 7829); off by default"),
+    (
+        "switchover",
+        "the primary path is another one after this many timeouts (RFC 7829 §5, needs `concurrent = false`); off by default",
+    ),
     ("initial_ssthresh", "first slow-start threshold, bytes"),
     ("min_ssthresh", "least slow-start threshold, packets"),
     ("cwnd_unit", "what the window counts"),

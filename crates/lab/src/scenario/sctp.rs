@@ -29,6 +29,7 @@ pub(super) const KEYS: &[Key<Options>] = &[
     key("buffer_split", |o, v| put(&mut o.papers.buffer_split, word(v))),
     key("sack_path", |o, v| put(&mut o.sack.path, word(v))),
     key("quick_failover", quick_failover),
+    key("switchover", switchover),
     key("initial_ssthresh", |o, v| put(&mut o.papers.initial_ssthresh, whole(v, 1, 1 << 30).map(Some))),
     key("min_ssthresh", |o, v| put(&mut o.papers.min_ssthresh, whole(v, 1, 1000))),
     key("cwnd_unit", |o, v| put(&mut o.papers.cwnd_unit, word(v))),
@@ -115,6 +116,12 @@ fn preset(options: &mut Options, value: &Value) -> Result<(), String> {
 fn quick_failover(options: &mut Options, value: &Value) -> Result<(), String> {
     let after = if value.says("off") { Ok(None) } else { whole(value, 0, 1000).map(Some) };
     put(&mut options.paths.quick_failover, after)
+}
+
+/// `off`, or after how many timeouts the primary path is another one.
+fn switchover(options: &mut Options, value: &Value) -> Result<(), String> {
+    let after = if value.says("off") { Ok(None) } else { whole(value, 0, 1000).map(Some) };
+    put(&mut options.paths.switchover, after)
 }
 
 /// `off`, or packets for one acknowledgement.

@@ -16,7 +16,8 @@ pub enum Event {
     /// A path loses packets of [`PathOptions::base_mtu`](crate::PathOptions::base_mtu) bytes while smaller ones get through: those are
     /// sent from now on.
     PathNarrow(PathId, Route),
-    /// Data goes over this path from now on, as it is better than the others ([`PathOptions::selection`](crate::PathOptions::selection)).
+    /// Data goes over this path from now on, as it is better than the others ([`PathOptions::selection`](crate::PathOptions::selection)), or as the
+    /// one before it failed ([`PathOptions::switchover`](crate::PathOptions::switchover)).
     PathSelected(PathId, Route),
     /// A path left, or could not join.
     PathRemoved(PathId, Route),

@@ -11,7 +11,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// The address in every ASCONF parameter of ours: the receiver takes the packet's source, which is the only address
+/// The address of what every request of ours asks for: the receiver takes the packet's source, which is the only address
 /// that is right behind NATs (RFC 5061 §4.2.1, §4.2.2).
 const WILDCARD: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
@@ -27,6 +27,9 @@ pub(super) struct Reconfiguration {
     refused_leaves: u32,
     /// The path that the peer is asked to send over, before all others.
     primary: Option<PathId>,
+    /// An address of ours that the peer knows, by which it may find the association of a packet from a new one; the wildcard where there is none for
+    /// sure: then it has to go by the tag, which it may, and Linux does not (RFC 5061 §4.1.1).
+    known: IpAddr,
     /// The peer does not know how to add and delete; how to be told of a primary path (RFC 5061 §5.3 F3a, F3b).
     unknown: NotUnderstood,
     /// What has not been answered, the oldest first. More than one only after the path that the oldest went over has left
@@ -88,13 +91,15 @@ impl Reconfiguration {
     const MAX_REQUESTS: usize = 12;
 
     /// Serial numbers begin at the initial TSN (RFC 5061 §4.1.1).
-    pub(super) const fn new(now: Instant, initial_tsn: u32, peer_initial_tsn: u32) -> Self {
+    /// `listed`: an address that our INIT or INIT ACK lists.
+    pub(super) fn new(now: Instant, initial_tsn: u32, peer_initial_tsn: u32, listed: Option<IpAddr>) -> Self {
         Self {
             next_serial: initial_tsn,
             joins: VecDeque::new(),
             leaves: false,
             refused_leaves: 0,
             primary: None,
+            known: listed.unwrap_or(WILDCARD),
             unknown: NotUnderstood { add_and_delete: false, primary: false },
             requests: VecDeque::new(),
             carrier: None,
@@ -129,7 +134,7 @@ impl Reconfiguration {
         let mut parameters = Vec::new();
         parameter.emit(&mut Writer::new(&mut parameters));
         let mut bytes = Vec::new();
-        Asconf { serial, address: WILDCARD, parameters: Parameters::new(&parameters) }
+        Asconf { serial, address: self.known, parameters: Parameters::new(&parameters) }
             .emit(&mut Writer::new(&mut bytes));
         self.next_serial = serial.wrapping_add(1);
         self.requests.push_back(Request { serial, change, bytes });
@@ -429,6 +434,8 @@ impl Open {
                 }
                 Change::Leave => {
                     self.reconfiguration.refused_leaves = 0;
+                    // Which of our addresses that was nobody can tell here.
+                    self.reconfiguration.known = WILDCARD;
                     // All but the path that carried the request have left with it; the others come back.
                     let carrier = self.paths.for_control(None);
                     let others: Vec<PathIndex> = self.paths.indices().filter(|&index| Some(index) != carrier).collect();

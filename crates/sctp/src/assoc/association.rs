@@ -346,11 +346,11 @@ impl Association {
         }
     }
 
-    /// ABORT with our own tag sent back: the peer knows no association (RFC 9260 §8.5.1 B).
-    pub(crate) fn handle_reflected_abort(&mut self, now: Instant, causes: Causes<'_>) {
+    /// ABORT over `route` with our own tag sent back: the peer knows no association (RFC 9260 §8.5.1 B).
+    pub(crate) fn handle_reflected_abort(&mut self, now: Instant, route: Route, causes: Causes<'_>) {
         match &mut self.life {
             Life::Opening(opening) => opening.close(CloseReason::by_peer(causes)),
-            Life::Open(open) => open.handle_reflected_abort(now, causes),
+            Life::Open(open) => open.handle_reflected_abort(now, route, causes),
         }
     }
 

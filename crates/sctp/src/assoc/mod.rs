@@ -226,7 +226,7 @@ impl Open {
             slices: Slices::default(),
             timestamps: Timestamps::default(),
             clocks: Clocks::default(),
-            reconfiguration: settled.reconfiguration(now),
+            reconfiguration: settled.reconfiguration(now, &options),
             stream_changes: settled.stream_changes(),
             control,
             errors: 0,
@@ -310,11 +310,16 @@ impl Open {
         self.agreed.interleaving
     }
 
-    fn handle_reflected_abort(&mut self, now: Instant, causes: crate::wire::Causes<'_>) {
+    fn handle_reflected_abort(&mut self, now: Instant, route: Route, causes: crate::wire::Causes<'_>) {
         // To one that has sent SHUTDOWN ACK it says no more than the SHUTDOWN COMPLETE that was lost.
         let done = self.awaits_shutdown_complete();
         if !done && self.is_protected() {
             return self.doubt_peer(now); // Anybody may have sent it.
+        }
+        // From a path that is yet to join it says that the peer did not find the association by that address: one that looks by addresses alone, as Linux.
+        let stranger = self.paths.by_route(route).filter(|&index| !self.paths[index].is_usable());
+        if let Some(index) = stranger.filter(|_| !done && self.paths.iter().any(crate::path::Path::is_usable)) {
+            return self.remove_path(now, index);
         }
         self.close(if done { CloseReason::Shutdown } else { CloseReason::by_peer(causes) });
     }

@@ -44,10 +44,25 @@ impl Open {
         if missed.down {
             self.journal.events.push_back(Event::PathDown(path.id(), path.route()));
         }
+        self.switch_over(index);
         self.errors = self.errors.saturating_add(u32::from(best && missed.counts));
         if self.options.timers.association_max_retrans.is_some_and(|most| self.errors > most) {
             self.end_unanswered();
         }
+    }
+
+    /// The primary path `index` missed one answer too many: the path that data takes meanwhile is the primary one from now on (RFC 7829 §5).
+    fn switch_over(&mut self, index: PathIndex) {
+        let paths = &self.options.paths;
+        let missed =
+            paths.switchover.filter(|_| !paths.concurrent).is_some_and(|most| self.paths[index].errors() > most);
+        if !missed || self.paths.primary() != Some(index) {
+            return;
+        }
+        let Some(other) = self.paths.data_path().filter(|&other| other != index) else { return };
+        self.paths.set_primary(other);
+        let path = &self.paths[other];
+        self.journal.events.push_back(Event::PathSelected(path.id(), path.route()));
     }
 
     /// Ends the association if no path has answered for as long as that is waited for.

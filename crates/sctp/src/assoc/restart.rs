@@ -62,7 +62,7 @@ impl Open {
         self.ledger = settled.ledger(options);
         self.tracker = settled.tracker();
         self.fec = settled.fec(options, &self.ledger, &self.tracker);
-        self.reconfiguration = settled.reconfiguration(now);
+        self.reconfiguration = settled.reconfiguration(now, &self.options);
         self.stream_changes = settled.stream_changes();
         self.echoes = Echoes::default();
         self.slices = Slices::default();

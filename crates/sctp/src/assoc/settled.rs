@@ -100,8 +100,9 @@ impl Settled {
         }
     }
 
-    pub(super) const fn reconfiguration(&self, now: Instant) -> Reconfiguration {
-        Reconfiguration::new(now, self.local_initial_tsn, self.peer_initial_tsn)
+    pub(super) fn reconfiguration(&self, now: Instant, options: &Options) -> Reconfiguration {
+        let listed = options.local_addresses.first().copied();
+        Reconfiguration::new(now, self.local_initial_tsn, self.peer_initial_tsn, listed)
     }
 
     /// What changes of streams begin with, if both ends agreed on them.

@@ -15,7 +15,7 @@ impl Endpoint {
                 let reflects = first.flags & 1 == 1 && self.association(id).is_some_and(|it| it.peer_tag() == tag);
                 if let (true, Some(entry)) = (reflects, self.roster.get_mut(id)) {
                     match Chunk::parse(first) {
-                        Ok(Chunk::Abort(abort)) => entry.association.handle_reflected_abort(now, abort.causes),
+                        Ok(Chunk::Abort(abort)) => entry.association.handle_reflected_abort(now, route, abort.causes),
                         _ => entry.association.handle_reflected_shutdown_complete(),
                     }
                     self.settle(id);

@@ -154,7 +154,7 @@ impl Path {
     /// The path missed an answer (RFC 9260 §8.2; RFC 7829 §3). `others`: there is a path that may be used.
     pub(crate) fn on_missed_answer(&mut self, others: bool) -> Missed {
         let limit = self.options.paths.path_max_retrans;
-        let avoided_after = self.options.paths.quick_failover.map_or(limit, |quick| quick.min(limit));
+        let avoided_after = self.options.paths.avoided_after();
         self.errors += 1;
         self.needs_checksum = true;
         self.stats.timeouts += 1;

@@ -12,6 +12,7 @@ use super::security::{SAME_VERSION, Security};
 use super::service::Service;
 use super::watch::{Advice, Carried, Load, Meter, Stream, Watch};
 use super::{common, paths};
+use crate::args::one_path::OnePath;
 use crate::args::{Common, SendArgs, StreamArgs, values};
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
@@ -118,6 +119,12 @@ pub(super) fn run(args: &SendArgs, common: &Common) -> Outcome {
 /// Sends `feed`. `command`: what it is called.
 pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, common: &Common) -> Outcome {
     let plans = paths::pair(&args.via, &args.to)?;
+    if args.switchover.0.is_some() && args.path != Some(OnePath::Primary) {
+        return Err(Failure::usage(
+            "--switchover is about the first path, and only with --path primary everything goes over that",
+            "add --path primary, or leave --switchover out",
+        ));
+    }
     let live = Live::new(common.quiet);
     let names: Vec<String> = args.to.iter().map(values::Remote::to_string).collect();
     let security = Security::client(&args.shared, &names, &live)?;
@@ -156,11 +163,13 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         redundancy: args.fec.unwrap_or(defaults.redundancy),
         queue: args.queue.0,
         scheduler: args.scheduler.unwrap_or(defaults.scheduler),
-        selection: args.path,
+        selection: args.path.and_then(OnePath::selection),
+        concurrent: args.path.is_none(),
         hysteresis: args.hysteresis,
         time_guard: args.time_guard,
         probe_interval: args.probe_interval,
         quick_failover: args.quick_failover.0,
+        switchover: args.switchover.0,
         path_max_retrans: args.path_max_retrans,
         retransmission: args.retransmission,
         congestion: args.cc.unwrap_or(defaults.congestion),
@@ -304,7 +313,7 @@ impl Session {
                     "{} loses packets of 1200 bytes, which any network should carry; sending smaller ones, which costs some of its rate",
                     name(route)
                 )),
-                Event::PathSelected(_, route) => self.live.note(format!("{} is the best path now", name(route))),
+                Event::PathSelected(_, route) => self.live.note(format!("data goes over {} now", name(route))),
                 Event::PathRemoved(_, route) => self.live.note(format!("{} has left", name(route))),
                 Event::Lost(reason) => {
                     self.connected = false;

@@ -44,6 +44,10 @@ pub struct PathOptions {
     /// RFC 7829 §3). Default 0: the first timeout. `None`: as in RFC 9260 it carries data until it is inactive, and is asked
     /// each `heartbeat_interval`.
     pub quick_failover: Option<u32>,
+    /// Timeouts in a row of the primary path after which the one that carries data in its place becomes the primary path (Primary.Switchover.Max.Retrans,
+    /// RFC 7829 §5), where one is used at a time. Not below `quick_failover`, nor below `path_max_retrans` without that. Default `None`: data goes back
+    /// as soon as the primary path answers.
+    pub switchover: Option<u32>,
     /// A path that does not answer is asked again after so long at most, even where its RTO has backed off further, 1 ms or more. Not
     /// sooner than an RTO without back-off. Default `None`: each RTO (RFC 7829 §4).
     pub longest_silence: Option<Duration>,
@@ -69,6 +73,7 @@ impl Default for PathOptions {
             heartbeat_jitter: false,
             path_max_retrans: 5,
             quick_failover: Some(0),
+            switchover: None,
             longest_silence: None,
             probe: true,
         }
@@ -83,6 +88,11 @@ impl PathOptions {
     pub const MAX_MTU: usize = 65_507;
     /// The largest `max_paths`.
     pub const MAX_PATHS: usize = 32;
+
+    /// Timeouts in a row after which new data avoids a path.
+    pub(crate) fn avoided_after(&self) -> u32 {
+        self.quick_failover.map_or(self.path_max_retrans, |quick| quick.min(self.path_max_retrans))
+    }
 
     /// What chooses the one path that carries data, if something does.
     pub(crate) fn selector(&self) -> Option<Selector> {
@@ -102,6 +112,10 @@ impl PathOptions {
         if let Some(by) = self.selection.filter(|by| by.heeds_forward_delay() && !self.forward_delay) {
             let (value, limit) = (by.to_string(), "another one while forward delays are not measured");
             return Err(Misuse::other("paths.selection", value, limit, "set paths.forward_delay to true"));
+        }
+        if let Some(after) = self.switchover {
+            // RFC 7829 §5 1: "Implementations MUST reject any other values of PSMR."
+            Misuse::below("paths.switchover", after, self.avoided_after())?;
         }
         self.longest_silence.map_or(Ok(()), |it| Misuse::below("paths.longest_silence", it, LEAST_TIME))
     }
