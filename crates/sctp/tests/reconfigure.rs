@@ -139,6 +139,28 @@ fn the_peer_resets_its_streams_when_it_is_asked_to() {
 }
 
 #[test]
+fn each_end_asks_the_other_for_a_reset_at_the_same_time() {
+    let mut pair = Pair::connected(&options(true), lossy("10%"));
+    for round in 1..=10_usize {
+        pair.client_send(&[1; 5000], on(3, Reliability::Reliable));
+        pair.on_server(|it, now| it.send(now, &[1; 5000], on(3, Reliability::Reliable))).unwrap();
+        ask(&mut pair, StreamRequest::ResetIncoming(vec![3]));
+        pair.on_server(|it, now| it.reconfigure(now, StreamRequest::ResetIncoming(vec![3]))).unwrap();
+        // It waits for the reset.
+        pair.run(ms(20));
+        pair.client_send(&[2; 10], on(3, Reliability::Reliable));
+        pair.on_server(|it, now| it.send(now, &[2; 10], on(3, Reliability::Reliable))).unwrap();
+        let (mut at_server, mut at_client) = (0, 0);
+        pair.until(ms(60_000), "both", |pair| {
+            at_server += pair.server_recv().len();
+            at_client += pair.client_recv().len();
+            (at_server, at_client) == (2, 2)
+                && [&pair.client_events, &pair.server_events].iter().all(|events| changes(events).len() >= 2 * round)
+        });
+    }
+}
+
+#[test]
 fn both_ends_reset_the_same_stream_in_each_direction_at_once() {
     for interleaving in [true, false] {
         let mut pair = Pair::connected(&options(interleaving), lossy("10%"));

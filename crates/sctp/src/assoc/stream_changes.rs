@@ -198,7 +198,17 @@ impl Open {
 
     /// Makes the next request, if none is out and what it waits for has happened.
     fn next_stream_request(&mut self, now: Instant) {
-        let Some(changes) = self.stream_changes.as_deref_mut().filter(|changes| changes.out.is_none()) else { return };
+        let Some(changes) = self.stream_changes.as_deref_mut() else { return };
+        // Each end may have asked the other one for a reset, which takes a request of that end's, and each may have one out only (RFC 6525
+        // §5.1.1). What the peer said that it will do need not be asked for again.
+        let is_heard =
+            |out: &mut Request| out.in_progress && matches!(out.job.request, StreamRequest::ResetIncoming(_));
+        if changes.jobs.iter().any(|job| job.wanted_by.is_some()) {
+            changes.out.take_if(is_heard);
+        }
+        if changes.out.is_some() {
+            return;
+        }
         let Some(job) = changes.jobs.front_mut() else { return };
         if let StreamRequest::ResetOutgoing(streams) = &job.request
             && !named(streams, self.outbound_streams).all(|stream| self.queue.is_drained(stream))
