@@ -43,10 +43,7 @@ fn values_are_refused_with_an_example() {
     refused("send x.ts --to a:1 --path echo --probe-interval 1ms", &["paths are measured each 100ms to 60s"]);
     refused("send x.ts --to a:1 --quick-failover 21", &["timeouts in a row are 0 to 20"]);
     refused("send x.ts --to a:1 --path echo --switchover 3", &["--switchover", "--path primary"]);
-    refused(
-        "send x.ts --to 127.0.0.1:1 --path primary --quick-failover 4 --switchover 3",
-        &["--switchover", "4 or more"],
-    );
+    refused("send - --to 127.0.0.1:1 --path primary --quick-failover 4 --switchover 3", &["--switchover", "4 or more"]);
     refused("send x.ts --to a:1 --path-max-retrans never", &["timeouts in a row are 0 to 20"]);
     refused("send x.ts --to a:1 --retransmission best", &["possible values", "rtx-asap", "all-rtx-alt"]);
     refused("send x.ts --to a:1 --queue best", &["possible values", "ring-sbpn2", "off"]);
