@@ -14,12 +14,14 @@ impl Tunnel {
         let Some(call) = self.settings.admission.filter(|_| is_call) else { return true };
         let Some(link) = self.links.get_mut(&link_id) else { return true };
         // Without a connection it is dropped as all is.
-        let Some(report) = link.connection.and_then(|id| self.endpoint.report(now, id)) else { return true };
-        let most = self.settings.wanted.max.unwrap_or(f64::INFINITY);
-        let mut ccid = report.ccid;
-        ccid.allowed_rate = ccid.allowed_rate.map(|rate| rate.min(most));
+        let Some(connection) = link.connection else { return true };
+        let (endpoint, most) = (&self.endpoint, self.settings.wanted.max.unwrap_or(f64::INFINITY));
+        let more = |call: &Call, carried| {
+            let mut report = endpoint.report(now, connection)?;
+            report.ccid.allowed_rate = report.ccid.allowed_rate.map(|rate| rate.min(most));
+            call.more_that_fit(report.sending, &report.ccid, carried)
+        };
         let calls = link.calls.get_or_insert_with(|| Admission::new(call));
-        let more = |call: &Call, carried| call.more_that_fit(report.sending, &ccid, carried);
         let verdict = calls.take(now, (from.socket, from.remote), more);
         if verdict == Verdict::NewlyRefused {
             self.events.push_back(TunnelEvent::CallRefused(link_id, from.remote));

@@ -24,7 +24,7 @@ const READ_LIVE: usize = 8 * 1024;
 /// 20 Mbit/s saves seven wake-ups of eight.
 const READ_INTERVAL: Duration = Duration::from_millis(4);
 /// How far a recording is read ahead of its clock, so that a frame is there whole at the time of its first byte, as an encoder gives it,
-/// and not when its last byte has trickled in at the recording's rate.
+/// and not when its last byte has trickled in at the recording's rate. Memory: so much of the recording.
 const AHEAD: Duration = Duration::from_secs(1);
 /// Longest UDP payload.
 const DATAGRAM: usize = 65_536;
@@ -481,4 +481,29 @@ impl Reader {
 
 fn broken(name: &str, error: &io::Error) -> Failure {
     Failure::new(format!("reading {name} failed: {error}"), "check the device or the program that it comes from")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use braidcast_media::Kind;
+
+    fn unit(kind: Kind, began: u64, ended: u64) -> Unit {
+        let (first_captured, last_captured) = (Instant::from_millis(began), Instant::from_millis(ended));
+        let (pid, runs, bytes) = (256, Vec::new(), Vec::new());
+        Unit { kind, reference: true, pid, runs, bytes, first_captured, last_captured, pts: None, dts: None }
+    }
+
+    #[test]
+    fn a_recorded_frame_goes_when_it_begins_and_audio_within_it_holds_it_up_no_longer() {
+        let mut recording = Recording::default();
+        // In the order in which they are completed.
+        for (kind, began, ended) in [(Kind::Audio, 30, 30), (Kind::I, 0, 70), (Kind::P, 80, 90)] {
+            recording.add(unit(kind, began, ended));
+        }
+        let mut at = |ms| std::iter::from_fn(|| recording.take(Instant::from_millis(ms))).map(|it| it.kind).collect();
+        let gone: [Vec<Kind>; 4] = [0, 29, 30, 80].map(&mut at);
+        assert_eq!(gone, [vec![Kind::I], vec![], vec![Kind::Audio], vec![Kind::P]]);
+        assert_eq!(recording.next(), None);
+    }
 }

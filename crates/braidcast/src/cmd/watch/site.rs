@@ -22,6 +22,35 @@ const PAGE: &str = include_str!("web/page.html");
 const SCRIPT: &str = include_str!("web/page.js");
 const STYLE: &str = include_str!("web/style.css");
 
+/// Who reads lines as they come. One that is too slow loses some.
+#[derive(Default)]
+struct Readers(Vec<SyncSender<Arc<str>>>);
+
+impl Readers {
+    /// Tells everybody.
+    fn tell(&mut self, line: &Arc<str>) {
+        self.0.retain(|reader| !matches!(reader.try_send(Arc::clone(line)), Err(TrySendError::Disconnected(_))));
+    }
+
+    /// One more, who gets what was told before, `most` lines, and all that comes.
+    fn add<'a>(&mut self, before: impl Iterator<Item = &'a Arc<str>>, most: usize) -> Answer {
+        if self.0.len() >= MOST_READERS {
+            return Answer::Busy;
+        }
+        let (reader, events) = sync_channel(most + MOST_WAITING);
+        for line in before {
+            // There is room for all of it.
+            let _ = reader.try_send(Arc::clone(line));
+        }
+        self.0.push(reader);
+        Answer::Events(events)
+    }
+}
+
+fn locked<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// What was told last, and who is to be told what comes next.
 #[derive(Default)]
 pub(crate) struct Hub(Mutex<State>);
@@ -30,12 +59,12 @@ pub(crate) struct Hub(Mutex<State>);
 struct State {
     latest: Option<Arc<Figures>>,
     history: VecDeque<Arc<str>>,
-    readers: Vec<SyncSender<Arc<str>>>,
+    readers: Readers,
 }
 
 impl Hub {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 
     /// Tells everybody.
@@ -47,65 +76,35 @@ impl Hub {
             state.history.pop_front();
         }
         state.history.push_back(Arc::clone(&line));
-        state
-            .readers
-            .retain(|reader| !matches!(reader.try_send(Arc::clone(&line)), Err(TrySendError::Disconnected(_))));
+        state.readers.tell(&line);
         state.latest = Some(Arc::new(figures));
     }
 
     /// The history, and all that comes.
     fn subscribe(&self) -> Answer {
-        let mut state = self.state();
-        if state.readers.len() >= MOST_READERS {
-            return Answer::Busy;
-        }
-        let (reader, events) = sync_channel(HISTORY + MOST_WAITING);
-        for line in &state.history {
-            // There is room for all of it.
-            let _ = reader.try_send(Arc::clone(line));
-        }
-        state.readers.push(reader);
-        Answer::Events(events)
+        let State { history, readers, .. } = &mut *self.state();
+        readers.add(history.iter(), HISTORY)
     }
 }
 
-/// Lines, and who reads them as they come.
+/// Lines as they come, of which a new reader gets the latest.
 #[derive(Default)]
-pub(crate) struct Lines(Mutex<Readers>);
-
-#[derive(Default)]
-struct Readers {
-    latest: Option<Arc<str>>,
-    readers: Vec<SyncSender<Arc<str>>>,
-}
+pub(crate) struct Lines(Mutex<(Option<Arc<str>>, Readers)>);
 
 impl Lines {
-    fn state(&self) -> MutexGuard<'_, Readers> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Tells everybody. A reader that is too slow loses lines.
+    /// Tells everybody.
     pub(crate) fn publish(&self, line: &impl Serialize) {
         let Ok(line) = serde_json::to_string(line) else { return };
         let line: Arc<str> = line.into();
-        let Readers { latest, readers } = &mut *self.state();
-        readers.retain(|reader| !matches!(reader.try_send(Arc::clone(&line)), Err(TrySendError::Disconnected(_))));
+        let (latest, readers) = &mut *locked(&self.0);
+        readers.tell(&line);
         *latest = Some(line);
     }
 
     /// The latest line, and all that come.
     fn subscribe(&self) -> Answer {
-        let Readers { latest, readers } = &mut *self.state();
-        if readers.len() >= MOST_READERS {
-            return Answer::Busy;
-        }
-        let (reader, events) = sync_channel(MOST_WAITING);
-        if let Some(line) = latest {
-            // There is room for one.
-            let _ = reader.try_send(Arc::clone(line));
-        }
-        readers.push(reader);
-        Answer::Events(events)
+        let (latest, readers) = &mut *locked(&self.0);
+        readers.add(latest.iter(), 1)
     }
 }
 
@@ -170,7 +169,7 @@ mod tests {
         assert!(first.contains("\"uptime_seconds\":1400.0"), "{first}");
         drop((slow, new));
         hub.publish(Figures::default());
-        assert!(hub.state().readers.is_empty(), "who has gone is forgotten");
+        assert!(hub.state().readers.0.is_empty(), "who has gone is forgotten");
         let lines = Lines::default();
         lines.publish(&"before");
         let Answer::Events(late) = lines.subscribe() else { panic!("there is room") };
@@ -178,7 +177,7 @@ mod tests {
         assert_eq!(late.try_iter().map(|it| it.to_string()).take(2).collect::<Vec<_>>(), ["\"before\"", "0"]);
         drop(late);
         lines.publish(&1);
-        assert!(lines.state().readers.is_empty(), "who has gone is forgotten");
+        assert!(locked(&lines.0).1.0.is_empty(), "who has gone is forgotten");
         let open: Vec<_> = (0..MOST_READERS).map(|_| hub.subscribe()).collect();
         assert!(matches!(hub.subscribe(), Answer::Busy), "{} are open", open.len());
     }
