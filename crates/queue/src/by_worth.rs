@@ -45,7 +45,8 @@ pub(crate) const fn finished_at(level: usize) -> Option<f64> {
 /// Where the frames that others lean on are by themselves [more than the path carries](Load), leaving out the small ones that none leans
 /// on would save little and show less: all of a group goes in its order, and its end is lost. What leans on a lost frame is sent all the
 /// same, since nothing else shows that the path carries more again, but not when the next group [is near](Groups): that is to find the path
-/// empty. Where its first frame needs all that the path has, a group ends early even if it is not too much.
+/// empty. Where its first frame needs all that the path has, a group ends early even if it is not too much, and a little where small frames
+/// are left out of one group after the other.
 #[derive(Debug)]
 pub(crate) struct ByWorth<M> {
     /// In the order in which they came, which is that of decoding.
@@ -65,6 +66,8 @@ struct Entry<M> {
     tag: Tag,
     /// What it leans on is lost.
     hopeless: bool,
+    /// It is of the end of its group that is cut off.
+    cut: bool,
     message: M,
 }
 
@@ -166,7 +169,11 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
 
     /// Gives up the message at `place`, and hope for what leans on it.
     fn give_up(&mut self, place: usize, why: Why, gone: &mut Vec<Discard<M>>) {
+        let hopeless = self.waiting.get(place).is_some_and(|entry| entry.hopeless);
         let Some((tag, message)) = self.remove(place) else { return };
+        if tag.priority.index() >= REFERENCE && !hopeless {
+            self.groups.on_left_out(tag.len);
+        }
         gone.push(Discard { why, tag, message });
         self.lose_after(place, tag.priority.index());
     }
@@ -194,7 +201,7 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
         let clears = self.load.is_excessive() && !self.groups.is_next_far(outlook.now);
         while let Some(entry) = self.waiting.get(place) {
             let in_the_way = needs_room && !matches!(entry.tag.priority.index(), 0 | INTRA);
-            let of_use = !(entry.hopeless && clears || in_the_way);
+            let of_use = !(entry.hopeless && clears || in_the_way || entry.cut);
             if of_use && Self::in_time(&entry.tag, 0, kept_at(entry.tag.priority.index()), outlook) {
                 place += 1;
             } else {
@@ -213,7 +220,8 @@ impl<M: fmt::Debug + Send> SendQueue<M> for ByWorth<M> {
         self.load.on_push(outlook.now, if level <= CHAIN { tag.len } else { 0 }, outlook.rate);
         self.groups.on_push(outlook.now, &tag);
         let hopeless = self.broken.next(level);
-        self.waiting.push_back(Entry { tag, hopeless, message });
+        let cut = level > INTRA && self.groups.is_cut(outlook.now);
+        self.waiting.push_back(Entry { tag, hopeless, cut, message });
         self.bytes += tag.len;
         while self.waiting.len() > self.limits.messages || self.bytes > self.limits.bytes {
             let worst = (0..self.waiting.len()).max_by_key(|&place| (self.rank(place), core::cmp::Reverse(place)));
@@ -416,6 +424,33 @@ mod tests {
             bench.push([frame(9, 2, 2500 - before)]);
             bench.pop() == ["9"]
         })
+    }
+
+    #[test]
+    fn a_group_ends_a_little_early_where_small_frames_of_groups_are_left_out() {
+        // Three groups of a second, of 25 P and 25 B frames, over a path that delivers so many bytes in a second: when the last P frame of
+        // the third goes, in ms from its begin.
+        let ends = |rate| {
+            let mut bench = Bench::new(Method::ByWorth, Limits::NONE);
+            bench.outlook.rate = Some(f64::from(rate));
+            let mut last = 0;
+            for n in 0..75_u64 {
+                let expiry = 40 * n + 200;
+                bench.push([
+                    frame(2 * n as u32, if n % 25 == 0 { 1 } else { 2 }, expiry),
+                    frame(2 * n as u32 + 1, 4, expiry),
+                ]);
+                for _ in 0..40 * rate / 1000 / 1000 {
+                    if bench.pop().last().is_some_and(|it| it.parse().is_ok_and(|it: u64| it == 2 * n)) {
+                        last = 40 * n % 1000;
+                    }
+                }
+                bench.pass(40);
+            }
+            last
+        };
+        assert_eq!(ends(50_000), 960);
+        assert_eq!(ends(25_000), 800, "what comes in the last 200 ms is cut off");
     }
 
     #[test]

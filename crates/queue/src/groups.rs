@@ -11,6 +11,10 @@ const TIGHT: f64 = 0.6;
 /// The next group is near in this last share of a group's length.
 const CLEARED: f64 = 0.25;
 
+/// What is cut off the end of a group, in shares of it, for each share that is left out of its middle; and how long that is at most.
+const CUT: f64 = 2.0;
+const LONGEST_CUT: Duration = Duration::from_millis(200);
+
 /// When groups begin, which encoders do at even distances as a rule, and with what.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Groups {
@@ -20,6 +24,11 @@ pub(crate) struct Groups {
     length: Option<Duration>,
     /// All that came of it is its first frame, which may come in parts.
     is_first: bool,
+    /// Bytes of the latest one, and those of them that were left out for want of time though nothing that they lean on was lost.
+    bytes: usize,
+    left_out: usize,
+    /// Which share was left out of the one before it and of the one before that.
+    shares: [f64; 2],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -38,12 +47,29 @@ impl Groups {
             Some(first) if level == INTRA && self.is_first => first.bytes += tag.len,
             first if level == INTRA => {
                 self.length = first.map(|first| now.since(first.at));
+                self.shares = [self.left_out as f64 / self.bytes.max(1) as f64, self.shares[0]];
+                (self.bytes, self.left_out) = (0, 0);
                 let lifetime = tag.expiry.map(|expiry| expiry.since(now));
                 *first = Some(First { at: now, bytes: tag.len, lifetime });
             }
             _ => {}
         }
+        self.bytes += if level < INTRA { 0 } else { tag.len };
         self.is_first = level == INTRA || (level < INTRA && self.is_first);
+    }
+
+    /// `bytes` were left out for want of time though nothing that they lean on was lost.
+    pub(crate) fn on_left_out(&mut self, bytes: usize) {
+        self.left_out += bytes;
+    }
+
+    /// Whether what comes now is of the end that is cut off, as of each of the last two groups some was left out: the frames that others
+    /// lean on are the large ones, and the last of them leave room for more others than they show.
+    pub(crate) fn is_cut(&self, now: Instant) -> bool {
+        let Some((first, length)) = self.first.zip(self.length) else { return false };
+        let next = first.at + length;
+        let share = self.shares[0].min(self.shares[1]).min(1.0);
+        now + length.mul_f64(CUT * share).min(LONGEST_CUT) > next && now < next + OVERDUE
     }
 
     /// Whether the next one is far enough off that what is sent now is through by then.

@@ -1,6 +1,5 @@
-use super::{Scheduler, stands_still};
+use super::{Scheduler, nanos, stands_still};
 use crate::{PathView, View};
-use core::time::Duration;
 
 /// Delay-aware packet scheduling, DAPS (THESIS §7.1.2): what goes over a slow path is what will be due at the receiver when it arrives,
 /// behind all that the quicker paths deliver until then.
@@ -14,15 +13,16 @@ use core::time::Duration;
 pub(super) struct Daps;
 
 impl Daps {
-    /// The longest delay that counts: more is an error of measurement.
-    const LONGEST: Duration = Duration::from_secs(10);
+    /// The longest delay that counts, in nanoseconds: more is an error of measurement.
+    const LONGEST: f64 = 10e9;
 
     /// A path that loses so much is no quick one.
     const LOSES: f32 = 0.5;
 
-    fn delay(path: &PathView) -> Duration {
+    /// From here to the receiver, in nanoseconds.
+    fn delay(path: &PathView) -> f64 {
         // An unmeasured path is tried at once: only traffic can measure it.
-        path.forward_delay.map_or(Duration::ZERO, |delay| delay.mean).min(Self::LONGEST)
+        path.forward_delay.map_or(0.0, |delay| nanos(delay.mean)).min(Self::LONGEST)
     }
 
     /// What a path delivers that loses every second packet says nothing of when data arrives: it may answer heartbeats alone.
@@ -31,28 +31,29 @@ impl Daps {
     }
 
     /// Bytes that `quicker` paths deliver of what waits before a packet is there that leaves now over a path of this `delay`.
-    fn delivered_before(view: &View<'_>, delay: Duration) -> usize {
+    fn delivered_before(view: &View<'_>, delay: f64) -> usize {
         let quicker = view.paths.iter().filter(|path| Self::delivers(path));
         let bytes = |path: &PathView| {
-            let lead = delay.saturating_sub(Self::delay(path));
-            path.rate.filter(|_| path.forward_delay.is_some()).unwrap_or_default().max(0.0) * lead.as_secs_f64()
+            let lead = (delay - Self::delay(path)).max(0.0);
+            path.rate.filter(|_| path.forward_delay.is_some()).unwrap_or_default().max(0.0) * lead
         };
-        quicker.map(bytes).sum::<f64>().round() as usize
+        (quicker.map(bytes).sum::<f64>() * 1e-9).round() as usize
     }
 
     /// Whether a packet that is to be repeated is there sooner over a path that is full now than over one of this `delay`.
-    fn is_sooner_elsewhere(view: &View<'_>, delay: Duration) -> bool {
+    fn is_sooner_elsewhere(view: &View<'_>, delay: f64) -> bool {
         view.paths
             .iter()
-            .any(|path| Self::delivers(path) && path.forward_delay.is_some() && Self::delay(path) * 2 < delay)
+            .any(|path| Self::delivers(path) && path.forward_delay.is_some() && Self::delay(path) * 2.0 < delay)
     }
 }
 
 impl Scheduler for Daps {
     fn pick(&mut self, view: &View<'_>) -> Option<usize> {
         let ready = view.paths.iter().enumerate().filter(|(_, path)| path.ready);
-        let (index, path) = ready.min_by_key(|(_, path)| (path.loss_rate >= Self::LOSES, Self::delay(path)))?;
-        let delay = Self::delay(path);
+        let order = |path: &PathView| (path.loss_rate >= Self::LOSES, Self::delay(path));
+        let best = ready.map(|(index, path)| (order(path), index));
+        let ((_, delay), index) = best.min_by(|((a, one), _), ((b, other), _)| a.cmp(b).then(one.total_cmp(other)))?;
         if view.waiting.again {
             return (!Self::is_sooner_elsewhere(view, delay)).then_some(index);
         }

@@ -1,4 +1,4 @@
-use super::Scheduler;
+use super::{Scheduler, nanos};
 use crate::{PathView, View};
 use core::time::Duration;
 
@@ -23,14 +23,14 @@ impl EarliestDelivery {
         path.forward_delay.map_or(Duration::ZERO, |delay| delay.mean + path.silent.saturating_sub(4 * delay.deviation))
     }
 
-    /// When all that waits would be through over `path`, from now on.
-    fn all_through(path: &PathView, bytes: usize) -> Option<Duration> {
-        let steady = bytes as f64 / path.rate.filter(|rate| *rate > 0.0)?;
+    /// Whether `bytes` that are sent over `path` from now on would all be through `within` that time.
+    fn is_through(path: &PathView, bytes: usize, within: Duration) -> bool {
+        let Some(rate) = path.rate else { return false };
+        let time = nanos(within) - nanos(Self::delay(path));
         // In slow start the window doubles each round trip.
         let rounds = || (bytes as f64 / path.cwnd.max(1) as f64 + 1.0).log2();
-        let starting = path.srtt.filter(|_| path.ssthresh == usize::MAX).map(|srtt| rounds() * srtt.as_secs_f64());
-        let time = starting.map_or(steady, |starting| steady.min(starting));
-        Some(Self::delay(path) + Duration::from_secs_f64(time.min(60.0)))
+        let starting = path.srtt.filter(|_| path.ssthresh == usize::MAX);
+        bytes as f64 * 1e9 <= rate * time || starting.is_some_and(|srtt| rate > 0.0 && rounds() * nanos(srtt) <= time)
     }
 
     /// Whether a packet that `path` loses would come in time when it is sent over it once more.
@@ -42,17 +42,17 @@ impl EarliestDelivery {
     /// Whether a packet that `path` loses would come too late by the time it came over `other`.
     fn is_last_chance(view: &View<'_>, path: &PathView, other: &PathView) -> bool {
         let Some((deadline, srtt)) = view.waiting.deadline.zip(path.srtt) else { return false };
-        // With as much time again: a path that is needed must not stand idle until the last moment.
-        let through = Self::all_through(other, view.waiting.bytes).is_some_and(|all| view.now + 2 * all < deadline);
-        through && path.loss_rate > TRUSTED && view.now + srtt + srtt / 4 + Self::delay(other) >= deadline
+        path.loss_rate > TRUSTED
+            && view.now + srtt + srtt / 4 + Self::delay(other) >= deadline
+            // With as much time again: a path that is needed must not stand idle until the last moment.
+            && Self::is_through(other, view.waiting.bytes, deadline.since(view.now) / 2)
     }
 
     /// Whether the rest of the message, sent over `path`, would be late, but not all of it over `other`: the end of a large frame
     /// belongs to the quicker path.
     fn is_late(view: &View<'_>, path: &PathView, other: &PathView) -> bool {
         let Some(deadline) = view.waiting.deadline else { return false };
-        let in_time = || Self::all_through(other, view.waiting.head).is_some_and(|all| view.now + all < deadline);
-        view.now + Self::delay(path) >= deadline && in_time()
+        view.now + Self::delay(path) >= deadline && Self::is_through(other, view.waiting.head, deadline.since(view.now))
     }
 }
 
@@ -63,11 +63,12 @@ impl Scheduler for EarliestDelivery {
         if Self::is_safe(view, path) {
             return Some(index);
         }
+        let delay = Self::delay(path);
+        // With half as much time again: waiting for every small gain leaves the slow path idle (decision 19).
+        let soon = delay * 2 / 3;
         let better = |(other, it): (usize, &PathView)| {
-            let quicker = it.active && it.silent <= SILENT && other != index && Self::delay(it) < Self::delay(path);
-            // With half as much time again: waiting for every small gain leaves the slow path idle (decision 19).
-            let through =
-                || Self::all_through(it, view.waiting.bytes).is_some_and(|all| all * 3 / 2 <= Self::delay(path));
+            let quicker = it.active && it.silent <= SILENT && other != index && Self::delay(it) < delay;
+            let through = || Self::is_through(it, view.waiting.bytes, soon);
             quicker && (through() || Self::is_last_chance(view, path, it) || Self::is_late(view, path, it))
         };
         (!view.paths.iter().enumerate().any(better)).then_some(index)

@@ -56,6 +56,8 @@ struct Request {
     in_progress: bool,
     /// The peer has done it.
     done: bool,
+    /// FORWARD-TSN has more to say once all with the old numbers is acknowledged.
+    holds_forward: bool,
 }
 
 impl StreamChanges {
@@ -167,6 +169,10 @@ impl Open {
         }
         self.finish_deferred(now);
         let acknowledged = self.ledger.base();
+        let out = self.stream_changes.as_mut().and_then(|changes| changes.out.as_mut());
+        if out.is_some_and(|out| acknowledged > out.last_tsn && core::mem::take(&mut out.holds_forward)) {
+            self.request_forward();
+        }
         let is_settled = |request: &mut Request| {
             let renumbers = matches!(request.job.request, StreamRequest::ResetOutgoing(_));
             request.done && (!renumbers || acknowledged > request.last_tsn)
@@ -178,6 +184,18 @@ impl Open {
         if self.is_established() {
             self.next_stream_request(now);
         }
+    }
+
+    /// How far FORWARD-TSN may go that would go up to `point`: not beyond the last TSN with the old numbers, until all of those are
+    /// acknowledged. It names messages by their numbers, and would come to a peer that has begun anew if it came late: those with the same
+    /// new numbers would count as skipped there. One that ends before that TSN is too old then.
+    pub(super) fn forward_before_reset(&mut self, point: Tsn) -> Tsn {
+        let base = self.ledger.base();
+        let out = self.stream_changes.as_mut().and_then(|changes| changes.out.as_mut());
+        let renumbers = |out: &&mut Request| matches!(out.job.request, StreamRequest::ResetOutgoing(_));
+        let Some(out) = out.filter(renumbers).filter(|out| (base..point).contains(&out.last_tsn)) else { return point };
+        out.holds_forward = true;
+        out.last_tsn
     }
 
     fn pause_streams(&mut self, streams: &[u16]) {
@@ -239,8 +257,17 @@ impl Open {
         if let Some(wanted_by) = job.wanted_by {
             changes.answers.note(wanted_by, &bytes);
         }
-        changes.out =
-            Some(Request { number, job, bytes, last_tsn, due: now, timeouts: 0, in_progress: false, done: false });
+        changes.out = Some(Request {
+            number,
+            job,
+            bytes,
+            last_tsn,
+            due: now,
+            timeouts: 0,
+            in_progress: false,
+            done: false,
+            holds_forward: false,
+        });
         self.send_stream_request(now);
     }
 

@@ -114,6 +114,7 @@ impl Open {
     fn put_announcements(&mut self, now: Instant, index: PathIndex, start: usize, limit: usize, buf: &mut Vec<u8>) {
         let pending = self.paths[index].take_pending();
         if let Some(point) = self.ledger.forward_point().filter(|_| pending.forward && self.ledger.is_forwarding()) {
+            let point = self.forward_before_reset(point);
             self.put_forward(point, start + limit, buf);
             self.journal.tell(|| SctpEvent::ForwardSent { path: self.paths[index].id(), tsn: point.wire() });
             self.paths[index].on_forward_sent(now);
