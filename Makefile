@@ -1,5 +1,5 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
-.PHONY: help demo test quick quick-starts c c-test python-test bindings publish-check msrv miri deny reference book dist dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst encode format check clippy unit docs neon new-cases
+.PHONY: help demo test quick quick-starts c c-test python-test bindings publish-check msrv miri deny reference book dist dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst gst-plugin plugin-build plugin-test encode format check clippy unit docs neon new-cases
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -33,6 +33,7 @@ help:
 	@echo "make msrv    compiles with the oldest Rust that Cargo.toml promises"
 	@echo "make miri    the kernels' tests under Miri (nightly compiler)"
 	@echo "make gst     the encoder's program for \`braidcast encode\`, beside braidcast in target/release; make encode tests it over emulated networks"
+	@echo "make gst-plugin  GStreamer's elements braidcastsink and braidcastsrc, installed for this user; make plugin-test tests them"
 	@echo "make c       the C library, its header and braidcast.pc in target/c; make c-test runs C programs against it"
 	@echo "make python-test  the Python wheel in target/python/wheels, tested in a clean environment with its notebook and a sweep by Dask"
 	@echo "make dist    a Debian package and a tarball in target/dist; make dist-test installs it in a clean Debian"
@@ -61,8 +62,8 @@ test:
 	$(call step,building the tests)
 	cargo test --locked --workspace --no-run --quiet
 	@rm -f "$(BRAIDCAST_PEERS)"
-	@tools/beside.sh '$(MAKE) --no-print-directory docs neon fuzz-smoke' '$(MAKE) --no-print-directory unit'
-	@$(MAKE) --no-print-directory new-cases
+	@tools/beside.sh '$(MAKE) --no-print-directory docs neon plugin-build fuzz-smoke' '$(MAKE) --no-print-directory unit'
+	@$(MAKE) --no-print-directory new-cases plugin-test
 	@tools/peers.sh "$(BRAIDCAST_PEERS)"
 	$(call step,all passed)
 
@@ -185,6 +186,15 @@ gst:
 	cargo build --locked --release --manifest-path gst/Cargo.toml --target-dir target/gst
 	@mkdir -p target/release && cp target/gst/release/braidcast-encode target/release/
 	@echo 'target/release/braidcast-encode is there: `cargo build --release` puts braidcast beside it; else copy it beside braidcast'
+
+# GStreamer's elements, for whoever calls it.
+gst-plugin:
+	@tools/setup.sh gst
+	@tools/gst-plugin.sh install
+
+# The elements over emulated links, and at the other end of the commands; half a minute. Where GStreamer lacks, a line says so.
+plugin-build plugin-test:
+	@tools/gst-plugin.sh $(@:plugin-%=%)
 
 # x264 over emulated networks, some two minutes.
 encode:

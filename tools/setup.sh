@@ -73,13 +73,13 @@ look_for_packages() {
         fi
         ;;
     gst)
-        # GStreamer's headers for the encoder's program, and the elements that it uses; x264enc is in "ugly".
+        # GStreamer's headers for the encoder's program and the plugin, and the elements that are used; x264enc is in "ugly", decoders are libav's.
         has pkg-config || want pkg-config
         has gst-inspect-1.0 || want gstreamer1.0-tools
         has ffprobe || want ffmpeg
         if ! { pkg-config --exists gstreamer-1.0; } 2>/dev/null; then want libgstreamer1.0-dev; fi
-        for plugins in base good bad ugly; do
-            [ -e "/usr/share/doc/gstreamer1.0-plugins-$plugins" ] || want "gstreamer1.0-plugins-$plugins"
+        for plugins in plugins-base plugins-good plugins-bad plugins-ugly libav; do
+            [ -e "/usr/share/doc/gstreamer1.0-$plugins" ] || want "gstreamer1.0-$plugins"
         done
         ;;
     dist)

@@ -27,6 +27,8 @@ fn mean(delays: &[(u64, Duration)]) -> Duration {
 fn two_lossy_links_carry_a_stream_that_comes_out_whole_and_on_time() {
     let units = camera(6);
     let mut scene = Scene::new(SenderOptions::default(), ReceiverOptions::default(), units.clone(), &two_bad_links());
+    scene.net.run_until(Instant::from_millis(START + 2_000));
+    assert_eq!(scene.sink().receiver.latency(CHANNEL), Some(SenderOptions::default().latency));
     scene.run_to_end(ms(20_000));
     let sink = scene.sink();
     let packets: u64 = units.iter().map(|(_, unit)| u64::from(unit.runs[0].count)).sum();

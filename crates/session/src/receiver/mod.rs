@@ -205,6 +205,12 @@ impl Receiver {
         self.channels.get(&channel).map_or_else(Report::default, |channel| channel.report(now, self.malformed))
     }
 
+    /// How long after its capture what comes out of a channel does so, as its sender has it; `None` before anything came and where the
+    /// stream is reliable.
+    pub fn latency(&self, channel: ChannelId) -> Option<Duration> {
+        self.channels.get(&channel)?.stream.as_ref()?.latency
+    }
+
     /// The SCTP endpoint, for statistics that the report leaves out.
     pub const fn endpoint(&self) -> &Endpoint {
         &self.endpoint

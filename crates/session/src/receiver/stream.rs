@@ -78,6 +78,8 @@ pub(crate) struct Stream {
     remains: Option<Playout>,
     early: bool,
     partial: BTreeMap<u32, Partial>,
+    /// Of the last unit.
+    pub(crate) latency: Option<Duration>,
     /// The sender said that this was all.
     ended: bool,
     closed: Option<CloseReason>,
@@ -111,6 +113,7 @@ impl Stream {
             remains: None,
             early,
             partial: BTreeMap::new(),
+            latency: None,
             ended: false,
             closed: None,
             closed_at: now,
@@ -341,13 +344,15 @@ impl Stream {
         self.paths.arrived(path.0, on_time);
         self.counts.bytes[header.kind.index()] += bytes.len() as u64;
         let due = Playout::due(&header, offset);
+        let latency = Duration::from_micros(u64::from(header.latency));
+        self.latency = (!header.reliable).then_some(latency);
         let entry = LogEntry {
             sequence: header.sequence,
             kind: header.kind,
             reference: header.reference,
             bytes: bytes.len(),
             pts: header.pts,
-            captured: due - Duration::from_micros(u64::from(header.latency)),
+            captured: due - latency,
             due,
             arrived: now,
             path,

@@ -1,0 +1,126 @@
+//! Addresses as properties have them: `to` and `via` make paths, `listen` sockets.
+
+use crate::failure::Failure;
+use braidcast_driver::{Bind, Interfaces, Link, Via};
+use gst::ResourceError as Code;
+use gstreamer as gst;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+
+/// Several with commas between.
+fn parts(text: &str) -> Vec<&str> {
+    text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
+}
+
+/// One of `via` goes with each of `to`, or one of `to` with each of `via`, or the n-th with the n-th, as in `braidcast send`.
+pub(crate) fn links(to: &str, via: &str) -> Result<Vec<Link>, Failure> {
+    let (to, via) = (parts(to), parts(via));
+    if to.is_empty() {
+        return Err(Failure::property("to", "it is empty", "say where the receiver listens: to=home.example:9000"));
+    }
+    let of = |text: &&str| {
+        let Ok(via) = text.parse::<Via>();
+        via
+    };
+    let vias: Vec<Via> = if via.is_empty() { vec![Via::Any] } else { via.iter().map(of).collect() };
+    let pairs: Vec<(Via, &str)> = match (vias.as_slice(), to.as_slice()) {
+        ([one], many) => many.iter().map(|to| (one.clone(), *to)).collect(),
+        (many, [one]) => many.iter().map(|via| (via.clone(), *one)).collect(),
+        (many, others) if many.len() == others.len() => many.iter().cloned().zip(others.iter().copied()).collect(),
+        (many, others) => {
+            let why = format!("{} do not pair up with {} of to", many.len(), others.len());
+            return Err(Failure::property("via", why, "give one of via or one of to, or as many of both"));
+        }
+    };
+    let interfaces = Interfaces::list().map_err(|error| Failure::broken(&error))?;
+    let mut links: Vec<Link> = Vec::new();
+    for (nth, (via, to)) in pairs.iter().enumerate() {
+        if pairs[..nth].contains(&(via.clone(), to)) {
+            return Err(Failure::property(
+                "to",
+                format!("the path from {via} to {to} is there twice"),
+                "leave one out",
+            ));
+        }
+        let name = match via {
+            Via::Any => (*to).to_owned(),
+            via if pairs.iter().filter(|(other, _)| other == via).count() == 1 => via.to_string(),
+            via => format!("{via} to {to}"),
+        };
+        let local = via.addrs(&interfaces).unwrap_or_default();
+        links.push(Link { via: via.clone(), remote: resolve(to, &local)?, name });
+    }
+    Ok(links)
+}
+
+/// The address of HOST:PORT, of a family that one of `local` has if there is one.
+fn resolve(to: &str, local: &[IpAddr]) -> Result<SocketAddr, Failure> {
+    let how = "write HOST:PORT, such as home.example:9000 or [2001:db8::1]:9000";
+    let port = to.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?)));
+    let Some((host, 1..)) = port else {
+        return Err(Failure::property("to", format!("'{to}' is no address with a port"), how));
+    };
+    let all: Vec<SocketAddr> = to
+        .to_socket_addrs()
+        .map_err(|error| {
+            let what = format!("cannot find the address of {host}: {error}");
+            Failure::new(Code::NotFound, what, "check the name and the network")
+        })?
+        .collect();
+    let fits = all.iter().find(|to| local.iter().any(|local| local.is_ipv4() == to.is_ipv4()));
+    let address = fits.or(all.first()).copied();
+    let address = address.ok_or_else(|| Failure::new(Code::NotFound, format!("{host} has no address"), "check it"))?;
+    if address.ip().is_unspecified() || address.ip().is_multicast() {
+        return Err(Failure::property("to", format!("{host} is not the address of one machine"), how));
+    }
+    Ok(address)
+}
+
+/// `PORT`, `:PORT`, `ADDR:PORT`, or several.
+pub(crate) fn binds(listen: &str) -> Result<Vec<Bind>, Failure> {
+    let how = "write 9000, 192.0.2.1:9000 or [2001:db8::1]:9000, or several with commas";
+    let all = parts(listen);
+    if all.is_empty() {
+        return Err(Failure::property("listen", "it is empty", how));
+    }
+    let bind = |part: &&str| {
+        let digits = part.strip_prefix(':').unwrap_or(part);
+        if let Ok(port) = digits.parse() {
+            return Ok(Bind { port, ..Bind::default() });
+        }
+        let address = part.parse::<SocketAddr>();
+        let wrong = |_| Failure::property("listen", format!("'{part}' is neither PORT nor ADDR:PORT"), how);
+        address.map(Bind::to_addr).map_err(wrong)
+    };
+    all.iter().map(bind).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_goes_with_each_and_equal_numbers_go_in_order() {
+        let names = |to, via| links(to, via).map(|links| links.into_iter().map(|it| it.name).collect::<Vec<_>>());
+        assert_eq!(names("127.0.0.1:1,127.0.0.2:1", "").unwrap(), ["127.0.0.1:1", "127.0.0.2:1"]);
+        assert_eq!(names("127.0.0.1:1", "lo, 127.0.0.1").unwrap(), ["lo", "127.0.0.1"]);
+        assert_eq!(names("127.0.0.1:1,127.0.0.2:1", "lo").unwrap()[1], "lo to 127.0.0.2:1");
+        for (to, via, words) in [
+            ("", "", "to=home.example:9000"),
+            ("127.0.0.1", "", "HOST:PORT"),
+            ("127.0.0.1:0", "", "HOST:PORT"),
+            ("0.0.0.0:9", "", "not the address of one machine"),
+            ("127.0.0.1:1,127.0.0.2:1", "a,b,c", "do not pair up"),
+            ("127.0.0.1:1,127.0.0.1:1", "", "there twice"),
+        ] {
+            let failure = names(to, via).unwrap_err();
+            assert!(failure.to_string().contains(words) && failure.code == Code::Settings, "{failure}");
+        }
+    }
+
+    #[test]
+    fn sockets_are_ports_and_addresses() {
+        let all = binds("9000, 127.0.0.1:9001,:9002").unwrap();
+        assert_eq!(all.iter().map(|it| it.port).collect::<Vec<_>>(), [9000, 9001, 9002]);
+        assert!(binds("").is_err() && binds("home:9000").is_err() && binds("70000").is_err());
+    }
+}

@@ -1,0 +1,115 @@
+//! How what goes is protected, by the properties that both elements share. Encrypted unless `plain` is set.
+
+use crate::failure::Failure;
+use braidcast_sctp::SecurityOptions;
+use braidcast_secure::identity::Identity;
+use braidcast_secure::tls::{Tls, Trust};
+use braidcast_secure::{Failed, Fingerprint, Limits, PrivateKey, SharedKey, Suite};
+use gst::ResourceError as Code;
+use gstreamer as gst;
+use std::fs;
+use std::sync::Arc;
+
+/// What `braidcast send` and `receive` call `--key`, `--key-file`, `--identity`, `--peer-key` and `--plain`.
+#[derive(Clone, Default)]
+pub(crate) struct Protection {
+    pub(crate) key: Option<String>,
+    pub(crate) key_file: Option<String>,
+    pub(crate) identity: Option<String>,
+    pub(crate) peer_key: Option<String>,
+    pub(crate) plain: bool,
+}
+
+impl Protection {
+    /// `first`: whether a key of its own that the other end shows is the only one from then on, where none is named.
+    pub(crate) fn options(&self, first: bool) -> Result<Option<SecurityOptions>, Failure> {
+        let shared = self.key.is_some() || self.key_file.is_some();
+        if self.plain {
+            let more = shared || self.identity.is_some() || self.peer_key.is_some();
+            return if more {
+                Err(Failure::property("plain", "nothing is encrypted with it, and a key is set", "leave one out"))
+            } else {
+                Ok(None)
+            };
+        }
+        if shared && (self.identity.is_some() || self.peer_key.is_some()) {
+            let why = "a shared key is who one is and whom one trusts";
+            return Err(Failure::property("key", why, "leave out either key and key-file, or identity and peer-key"));
+        }
+        let (identity, trust) = if shared {
+            let identity = self.shared()?;
+            let trust = Trust::Only(vec![identity.fingerprint()]);
+            (identity, trust)
+        } else {
+            let open = if first { Trust::First } else { Trust::Anyone };
+            (self.own()?, self.peer_key.as_deref().map_or(Ok(open), |text| Ok(Trust::Only(vec![fingerprint(text)?])))?)
+        };
+        let method = Arc::new(Tls::new(identity, trust, &Suite::ALL));
+        Ok(Some(SecurityOptions { method, limits: Limits::default() }))
+    }
+
+    fn shared(&self) -> Result<Identity, Failure> {
+        let (name, text) = match (&self.key, &self.key_file) {
+            (Some(_), Some(_)) => {
+                return Err(Failure::property("key", "key-file is set too", "leave one of them out"));
+            }
+            (Some(key), _) => ("key", key.clone()),
+            (_, file) => ("key-file", read("key-file", file.as_deref().unwrap_or_default())?),
+        };
+        let how = "give both ends the same key, made by: braidcast key new";
+        let key: SharedKey = text.parse().map_err(|error| Failure::property(name, error, how))?;
+        Identity::shared(&key).map_err(no_randomness)
+    }
+
+    fn own(&self) -> Result<Identity, Failure> {
+        let Some(file) = &self.identity else { return Identity::ephemeral().map_err(no_randomness) };
+        let how = "make one with: braidcast key identity FILE";
+        let key: PrivateKey = read("identity", file)?
+            .parse()
+            .map_err(|error| Failure::property("identity", format!("{file}: {error}"), how))?;
+        Identity::own(&key).map_err(no_randomness)
+    }
+}
+
+fn fingerprint(text: &str) -> Result<Fingerprint, Failure> {
+    let how = "it has 64 hexadecimal digits; `braidcast key identity FILE` prints it";
+    text.parse().map_err(|()| Failure::property("peer-key", "that is no fingerprint", how))
+}
+
+/// The first line of a file.
+fn read(property: &str, path: &str) -> Result<String, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| {
+        let what = format!("property {property}: cannot read the key in {path}: {error}");
+        Failure::new(Code::OpenRead, what, "name a text file with the key in its first line")
+    })?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+fn no_randomness(_: Failed) -> Failure {
+    Failure::new(Code::Failed, "the cryptographic library failed", "check that the system has randomness to give")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        let it = || Protection::default();
+        let text = |text: &str| Some(text.to_owned());
+        assert!(
+            it().options(true).unwrap().is_some()
+                && Protection { plain: true, ..it() }.options(true).unwrap().is_none()
+        );
+        for (wrong, words) in [
+            (Protection { plain: true, key: text("a passphrase"), ..it() }, "nothing is encrypted"),
+            (Protection { key: text("a passphrase"), key_file: text("x"), ..it() }, "key-file is set too"),
+            (Protection { key: text("a passphrase"), identity: text("x"), ..it() }, "a shared key is who one is"),
+            (Protection { key_file: text("/nowhere/key"), ..it() }, "cannot read the key in /nowhere/key"),
+            (Protection { peer_key: text("12"), ..it() }, "64 hexadecimal digits"),
+        ] {
+            let failure = wrong.options(true).unwrap_err().to_string();
+            assert!(failure.contains(words), "{failure}");
+        }
+    }
+}

@@ -1,0 +1,481 @@
+//! The thread behind `braidcastsink`: bytes of a transport stream in, a session over all paths out.
+
+use crate::failure::Failure;
+use crate::thread::{self, Bell, Tell, lock};
+use braidcast_core::{Instant, Machine, Rng, Route, SocketId};
+use braidcast_driver::{Carrier, Driver, Link, LinkChange, Links, LinksError, Wake, entropy};
+use braidcast_media::{Format, Framing, Input};
+use braidcast_sctp::{CloseReason, SchedulerKind, SecurityOptions};
+use braidcast_session::{
+    Event, Farewell, PathReport, RateLimits, RateReport, Redundancy, Report, Sender, SenderOptions,
+};
+use gst::ResourceError as Code;
+use gstreamer as gst;
+use serde_json::Value;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Bytes that wait for the thread before more is refused; it takes them at once, so there are more only if it hardly runs.
+const MAX_WAITING: usize = 4 << 20;
+/// So often the rate for an encoder is looked at.
+const RATE_EACH: Duration = Duration::from_millis(20);
+/// A change of the rate by this share is told.
+const RATE_CHANGE: f64 = 0.05;
+/// What packets of a transport stream and their headers add to pictures.
+const OVERHEAD: f64 = 1.06;
+/// So often statistics are brought up to date.
+const REPORT_EACH: Duration = Duration::from_millis(200);
+/// If no receiver answers for so long, a word about it.
+const NO_ANSWER: Duration = Duration::from_secs(3);
+/// Without EOS before it the end may take so long.
+const CLOSING: Duration = Duration::from_millis(500);
+
+/// How to send.
+pub(crate) struct Settings {
+    pub(crate) links: Vec<Link>,
+    pub(crate) security: Option<SecurityOptions>,
+    pub(crate) latency: Duration,
+    pub(crate) redundancy: Redundancy,
+    pub(crate) scheduler: SchedulerKind,
+    pub(crate) name: String,
+    pub(crate) encoder: RateLimits,
+    pub(crate) give_up: Option<Duration>,
+}
+
+/// What an encoder may make.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Suggestion {
+    /// Of an encoder of video: without audio, tables and what the transport stream adds, bit/s.
+    pub(crate) bitrate: u32,
+    pub(crate) report: RateReport,
+}
+
+impl Suggestion {
+    fn of(report: RateReport) -> Self {
+        let rate = report.video_rate.min(report.smoothed_rate) / OVERHEAD;
+        Self { bitrate: rate.clamp(1.0, f64::from(u32::MAX)) as u32, report }
+    }
+}
+
+/// What happened.
+#[derive(Debug)]
+pub(crate) enum Said {
+    Connected,
+    /// The receiver is gone, or does not answer at all; it is tried on.
+    Trouble(String),
+    Note(String),
+    Rate(Suggestion),
+    /// It is over before its end.
+    Failed(Failure),
+}
+
+/// Statistics.
+#[derive(Clone, Default)]
+pub(crate) struct Stats {
+    connected: bool,
+    report: Report,
+    /// What [`Report::paths`] are called, in the same order.
+    names: Vec<String>,
+}
+
+impl Stats {
+    /// As `braidcast send --json` has them.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut json = serde_json::to_value(&self.report).unwrap_or_default();
+        json["connected"] = self.connected.into();
+        if let Some(paths) = json["paths"].as_array_mut() {
+            paths.iter_mut().zip(&self.names).for_each(|(path, name)| path["name"] = name.as_str().into());
+        }
+        json
+    }
+}
+
+/// Why bytes were not taken.
+pub(crate) enum Refused {
+    /// Someone wants the caller back.
+    Interrupted,
+    Over(Failure),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ending {
+    Not,
+    /// After all that came.
+    Orderly,
+    /// After all that came, and soon.
+    Soon,
+}
+
+struct State {
+    waiting: Vec<Vec<u8>>,
+    bytes: usize,
+    ending: Ending,
+    interrupted: bool,
+    /// There is, or was, a receiver.
+    begun: bool,
+    /// It has ended, and how.
+    over: Option<Result<(), Failure>>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    bell: Bell,
+    stats: Mutex<Stats>,
+}
+
+/// A session that sends.
+pub(crate) struct Sending {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sending {
+    pub(crate) fn start(settings: Settings, tell: Tell<Said>) -> Result<Self, Failure> {
+        let state =
+            State { waiting: Vec::new(), bytes: 0, ending: Ending::Not, interrupted: false, begun: false, over: None };
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            bell: Bell::new()?,
+            stats: Mutex::default(),
+        });
+        let (inside, on_panic, worker_tell) = (Arc::clone(&shared), Arc::clone(&shared), Arc::clone(&tell));
+        let thread = thread::start(
+            "braidcastsink",
+            move || Worker::open(settings, inside, worker_tell),
+            Worker::run,
+            move || {
+                on_panic.end(Err(thread::panicked()));
+                tell(Said::Failed(thread::panicked()));
+            },
+        )?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Takes bytes of the stream; waits while too many wait.
+    pub(crate) fn push(&self, bytes: &[u8]) -> Result<(), Refused> {
+        let full = |it: &mut State| it.bytes >= MAX_WAITING && it.over.is_none() && !it.interrupted;
+        let mut state = self.shared.wait(full);
+        if let Some(over) = &state.over {
+            return Err(Refused::Over(over.clone().err().unwrap_or_else(ended)));
+        }
+        if state.bytes >= MAX_WAITING {
+            return Err(Refused::Interrupted);
+        }
+        state.bytes += bytes.len();
+        state.waiting.push(bytes.to_vec());
+        drop(state);
+        self.shared.bell.ring();
+        Ok(())
+    }
+
+    /// Waits until there is, or was, a receiver.
+    pub(crate) fn wait_for_receiver(&self) -> Result<(), Refused> {
+        let state = self.shared.wait(|it| !it.begun && it.over.is_none() && !it.interrupted);
+        match &state.over {
+            Some(over) => Err(Refused::Over(over.clone().err().unwrap_or_else(ended))),
+            None if state.begun => Ok(()),
+            None => Err(Refused::Interrupted),
+        }
+    }
+
+    /// The stream has ended: waits until what was promised is delivered, or cannot be; `None` if `leave` says so before.
+    pub(crate) fn finish(&self, leave: impl Fn() -> bool) -> Option<Result<(), Failure>> {
+        self.end(Ending::Orderly);
+        self.shared.wait(|it| it.over.is_none() && !(it.interrupted && leave())).over.clone()
+    }
+
+    /// Whoever waits in a call is to come back, or may wait again.
+    pub(crate) fn interrupt(&self, interrupted: bool) {
+        lock(&self.shared.state).interrupted = interrupted;
+        self.shared.changed.notify_all();
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        lock(&self.shared.stats).clone()
+    }
+
+    fn end(&self, how: Ending) {
+        lock(&self.shared.state).ending = how;
+        self.shared.bell.ring();
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.end(Ending::Soon);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn ended() -> Failure {
+    Failure::new(Code::Write, "the stream has ended already", "bring the element to READY and back to begin anew")
+}
+
+impl Shared {
+    /// Waits while `so` holds.
+    fn wait(&self, so: impl FnMut(&mut State) -> bool) -> std::sync::MutexGuard<'_, State> {
+        let state = lock(&self.state);
+        self.changed.wait_while(state, so).unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn end(&self, how: Result<(), Failure>) {
+        lock(&self.state).over.get_or_insert(how);
+        self.changed.notify_all();
+    }
+}
+
+/// What the thread has.
+struct Worker {
+    shared: Arc<Shared>,
+    tell: Tell<Said>,
+    driver: Driver,
+    links: Links,
+    sender: Sender,
+    input: Input,
+    suggested: u32,
+    rate_at: Instant,
+    report_at: Instant,
+    /// When a word is due that nobody answers.
+    say_at: Option<Instant>,
+    connected: bool,
+    ending: Ending,
+    /// When it is ended in any case.
+    end_by: Option<Instant>,
+}
+
+impl Worker {
+    fn open(settings: Settings, shared: Arc<Shared>, tell: Tell<Said>) -> Result<Self, Failure> {
+        let mut driver = Driver::new().map_err(|error| Failure::broken(&error))?;
+        shared.bell.wake(&mut driver)?;
+        let opened = Links::open(settings.links, Carrier::Udp, &mut driver);
+        let (links, warnings) = opened.map_err(|error| cannot_open(&error))?;
+        warnings.into_iter().for_each(|words| tell(Said::Note(words)));
+        for via in links.missing() {
+            tell(Said::Note(format!("there is no {via} now; it joins when it appears")));
+        }
+        let options = SenderOptions {
+            latency: settings.latency,
+            redundancy: settings.redundancy,
+            scheduler: settings.scheduler,
+            give_up: settings.give_up,
+            security: settings.security,
+            skip_tsns: true,
+            name: settings.name,
+            encoder: settings.encoder,
+            ..SenderOptions::default()
+        };
+        let seed = entropy().map_err(|error| Failure::broken(&error))?;
+        let (now, port) = (driver.now(), options.local_port);
+        let sender = Sender::new(now, options, Rng::from_entropy(seed), port, &links.routes());
+        let sender = sender.map_err(|error| {
+            Failure::new(Code::Settings, format!("cannot begin a session: {error}"), "look at the element's properties")
+        })?;
+        Ok(Self {
+            shared,
+            tell,
+            driver,
+            links,
+            sender,
+            input: Input::new(Format::Ts, Framing::Datagrams),
+            suggested: 0,
+            rate_at: now,
+            report_at: now,
+            say_at: Some(now + NO_ANSWER),
+            connected: false,
+            ending: Ending::Not,
+            end_by: None,
+        })
+    }
+
+    fn run(mut self) {
+        let how = self.work();
+        let now = self.driver.now();
+        self.publish(now);
+        if let Err(failure) = &how
+            && self.ending == Ending::Not
+        {
+            (self.tell)(Said::Failed(failure.clone()));
+        }
+        self.shared.end(how);
+    }
+
+    /// Runs until the session has ended.
+    fn work(&mut self) -> Result<(), Failure> {
+        loop {
+            let now = self.driver.now();
+            self.take_input(now);
+            if let Some((complete, reason)) = self.take_events() {
+                // The last packets leave in one more turn.
+                let _ = self.driver.drive(&mut self.sender, Some(now));
+                return if complete { Ok(()) } else { Err(self.broke_off(&reason)) };
+            }
+            if self.end_by.is_some_and(|at| at <= now) {
+                self.sender.abort(now, Farewell::SenderStopped);
+                let _ = self.driver.drive(&mut self.sender, Some(now));
+                return Ok(());
+            }
+            self.suggest(now);
+            if now >= self.report_at {
+                self.publish(now);
+            }
+            if self.say_at.is_some_and(|at| at <= now) {
+                self.say_at = None;
+                self.say_no_answer();
+            }
+            let until = [Some(self.rate_at), self.input.poll_timeout(), self.say_at, self.end_by];
+            match self.driver.drive(&mut self.sender, until.into_iter().flatten().min()) {
+                Ok(Wake::Input(_)) => self.shared.bell.silence(),
+                Ok(Wake::Interfaces(_)) => self.refresh()?,
+                Ok(_) => {}
+                Err(error) => return Err(Failure::broken(&error)),
+            }
+        }
+    }
+
+    /// Moves what came into the session.
+    fn take_input(&mut self, now: Instant) {
+        let (pieces, ending) = {
+            let mut state = lock(&self.shared.state);
+            state.bytes = 0;
+            (std::mem::take(&mut state.waiting), state.ending)
+        };
+        if !pieces.is_empty() {
+            self.shared.changed.notify_all();
+        }
+        pieces.iter().for_each(|piece| self.input.push(now, piece));
+        if self.input.poll_timeout().is_some_and(|at| at <= now) {
+            self.input.push(now, &[]);
+        }
+        let ends = ending != Ending::Not && self.ending == Ending::Not;
+        if ends {
+            self.input.finish(now);
+        }
+        while let Some(unit) = self.input.poll() {
+            // A live session gives nothing back.
+            let _none = self.sender.push(now, unit);
+        }
+        if ends {
+            self.sender.stop(now);
+        }
+        if ending == Ending::Soon && self.end_by.is_none() {
+            self.end_by = Some(now + CLOSING);
+        }
+        self.ending = ending;
+    }
+
+    /// How it ended, if it has.
+    fn take_events(&mut self) -> Option<(bool, CloseReason)> {
+        let mut end = None;
+        while let Some(event) = self.sender.poll_event() {
+            let name = |route: Route| self.links.name(route.socket).unwrap_or("a path").to_owned();
+            match event {
+                Event::Connected => {
+                    self.set_connected(true);
+                    self.say_at = None;
+                    (self.tell)(Said::Connected);
+                }
+                Event::PathUp(_, route) => (self.tell)(Said::Note(format!("{} is up", name(route)))),
+                Event::PathDown(_, route) => (self.tell)(Said::Note(format!("{} does not answer", name(route)))),
+                Event::PathRemoved(_, route) => (self.tell)(Said::Note(format!("{} has left", name(route)))),
+                Event::Lost(reason) => {
+                    self.set_connected(false);
+                    (self.tell)(Said::Trouble(format!("{}; reconnecting", words(&reason))));
+                }
+                Event::InLine => {
+                    (self.tell)(Said::Trouble("another sender is being received; waiting for its end".into()));
+                }
+                Event::Ended { complete, reason } => end = Some((complete, reason)),
+                _ => {}
+            }
+        }
+        if end.is_some() {
+            self.set_connected(false);
+        }
+        end
+    }
+
+    fn set_connected(&mut self, connected: bool) {
+        self.connected = connected;
+        lock(&self.shared.state).begun |= connected;
+        self.shared.changed.notify_all();
+    }
+
+    fn say_no_answer(&self) {
+        if !self.connected {
+            let words = "no receiver answers yet; going on trying (does `braidcast receive` or braidcastsrc run there, with the same key, and does UDP reach it?)";
+            (self.tell)(Said::Trouble(words.into()));
+        }
+    }
+
+    /// Tells what an encoder may make, if that has changed.
+    fn suggest(&mut self, now: Instant) {
+        if now < self.rate_at {
+            return;
+        }
+        self.rate_at = now + RATE_EACH;
+        let Some(report) = self.sender.rate_report(now) else { return };
+        let suggestion = Suggestion::of(report);
+        let (old, new) = (f64::from(self.suggested), f64::from(suggestion.bitrate));
+        if (new - old).abs() >= RATE_CHANGE * old.max(1.0) {
+            self.suggested = suggestion.bitrate;
+            (self.tell)(Said::Rate(suggestion));
+        }
+    }
+
+    fn publish(&mut self, now: Instant) {
+        self.report_at = now + REPORT_EACH;
+        let report = self.sender.report(now);
+        let name = |path: &PathReport| self.links.name(SocketId(path.socket)).unwrap_or_default().to_owned();
+        let names = report.paths.iter().map(name).collect();
+        *lock(&self.shared.stats) = Stats { connected: self.connected, report, names };
+    }
+
+    /// Interfaces came or went.
+    fn refresh(&mut self) -> Result<(), Failure> {
+        for change in self.links.refresh(&mut self.driver).map_err(|error| cannot_open(&error))? {
+            let now = self.driver.now();
+            match change {
+                LinkChange::Joined { name, route, .. } => {
+                    let joined = self.sender.join(now, route);
+                    (self.tell)(Said::Note(match joined {
+                        Ok(()) => format!("{name} is there and joins"),
+                        Err(error) => format!("{name} is there and cannot join: {error}"),
+                    }));
+                }
+                LinkChange::Left { name, route } => {
+                    self.sender.leave(now, route);
+                    self.driver.unbind(route.socket);
+                    (self.tell)(Said::Note(format!("{name} is gone")));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn broke_off(&self, reason: &CloseReason) -> Failure {
+        let how = match Farewell::of(reason) {
+            Some(Farewell::Busy) => "wait for its end, or start the receiver with --keep or keep-listening",
+            Some(Farewell::UnknownName) => "set stream-name as one of the receiver's --accept has it",
+            Some(Farewell::NotPermitted) => "the receiver's --authorized file needs this end's identity",
+            _ => "the receiver's own messages say more; both ends need the same key, or none",
+        };
+        let connected = self.sender.report(self.driver.now()).seconds > 0.0;
+        let (code, what) = match connected {
+            true => (Code::Write, "the stream was not delivered to its end"),
+            false => (Code::OpenWrite, "no connection"),
+        };
+        Failure::new(code, format!("{what}: {}", words(reason)), how)
+    }
+}
+
+fn words(reason: &CloseReason) -> String {
+    Farewell::of(reason).map_or_else(|| reason.to_string(), |farewell| farewell.to_string())
+}
+
+fn cannot_open(error: &LinksError) -> Failure {
+    Failure::new(Code::OpenWrite, error.to_string(), "look at the properties to and via")
+}

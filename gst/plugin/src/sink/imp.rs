@@ -1,0 +1,389 @@
+use crate::failure::Failure;
+use crate::protection::Protection;
+use crate::sending::{Refused, Said, Sending, Settings, Suggestion};
+use crate::thread::lock;
+use crate::{places, structure};
+use braidcast_sctp::SchedulerKind;
+use braidcast_session::{RateLimits, Redundancy, SenderOptions, wire};
+use gst::{ResourceError, glib};
+use gstreamer as gst;
+use gstreamer_base::prelude::*;
+use gstreamer_base::subclass::prelude::*;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Duration;
+
+static CATEGORY: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new("braidcastsink", gst::DebugColorFlags::empty(), Some("Braidcast, sending"))
+});
+
+/// What the properties say.
+#[derive(Clone)]
+struct Properties {
+    to: String,
+    via: String,
+    latency: u32,
+    fec: String,
+    scheduler: String,
+    stream_name: String,
+    min_bitrate: u32,
+    max_bitrate: u32,
+    give_up: u32,
+    wait_for_connection: bool,
+    protection: Protection,
+}
+
+impl Default for Properties {
+    fn default() -> Self {
+        let RateLimits { least, greatest } = RateLimits::default();
+        let SenderOptions { latency, redundancy, scheduler, .. } = SenderOptions::default();
+        Self {
+            to: String::new(),
+            via: String::new(),
+            latency: latency.as_millis() as u32,
+            fec: redundancy.to_string(),
+            scheduler: scheduler.to_string(),
+            stream_name: String::new(),
+            min_bitrate: least as u32,
+            max_bitrate: greatest as u32,
+            give_up: 0,
+            wait_for_connection: true,
+            protection: Protection::default(),
+        }
+    }
+}
+
+impl Properties {
+    fn settings(&self) -> Result<Settings, Failure> {
+        if self.min_bitrate > self.max_bitrate {
+            let why = format!("{} is more than max-bitrate, {}", self.min_bitrate, self.max_bitrate);
+            return Err(Failure::property("min-bitrate", why, "set both in bit/s"));
+        }
+        let names = SchedulerKind::ALL.map(|(name, _)| name).join(", ");
+        let scheduler = SchedulerKind::from_str(&self.scheduler);
+        let scheduler = scheduler.map_err(|_| {
+            Failure::property("scheduler", format!("there is no '{}'", self.scheduler), format!("there are {names}"))
+        })?;
+        let redundancy = Redundancy::from_str(&self.fec)
+            .map_err(|why| Failure::property("fec", why, "set auto, none, or a code such as tetrys:10,9,200"))?;
+        if !self.stream_name.is_empty() {
+            wire::check_name(&self.stream_name).map_err(|why| Failure::property("stream-name", why, "give another"))?;
+        }
+        Ok(Settings {
+            links: places::links(&self.to, &self.via)?,
+            security: self.protection.options(true)?,
+            latency: Duration::from_millis(self.latency.into()),
+            redundancy,
+            scheduler,
+            name: self.stream_name.clone(),
+            encoder: RateLimits { least: self.min_bitrate.into(), greatest: self.max_bitrate.into() },
+            give_up: (self.give_up > 0).then(|| Duration::from_millis(self.give_up.into())),
+        })
+    }
+}
+
+/// The element's own part.
+#[derive(Default)]
+pub struct Sink {
+    properties: Mutex<Properties>,
+    session: Mutex<Option<Arc<Sending>>>,
+    suggested: AtomicU32,
+}
+
+impl Sink {
+    fn session(&self) -> Option<Arc<Sending>> {
+        lock(&self.session).clone()
+    }
+
+    /// Hears what the thread says, in the thread.
+    fn hear(&self, said: Said) {
+        let it = self.obj();
+        match said {
+            Said::Connected => {
+                gst::info!(CATEGORY, imp = self, "connected");
+                // Whoever receives now has seen nothing before.
+                let fields = gst::Structure::builder("GstForceKeyUnit").field("all-headers", true).field("count", 0u32);
+                let _nobody = it.sink_pad().push_event(gst::event::CustomUpstream::new(fields.build()));
+            }
+            Said::Note(words) => gst::info!(CATEGORY, imp = self, "{words}"),
+            Said::Trouble(words) => gst::element_imp_warning!(self, ResourceError::Write, ("{words}")),
+            Said::Rate(suggestion) => self.suggest(&suggestion),
+            Said::Failed(failure) => {
+                it.post_message(gst::message::Error::builder(failure.code, &failure.to_string()).src(&*it).build())
+                    .ok();
+            }
+        }
+    }
+
+    fn suggest(&self, suggestion: &Suggestion) {
+        self.suggested.store(suggestion.bitrate, Relaxed);
+        let it = self.obj();
+        it.notify("suggested-bitrate");
+        let report = &suggestion.report;
+        let words = gst::Structure::builder("braidcast-suggested-bitrate")
+            .field("suggested-bitrate", suggestion.bitrate)
+            .field("next-frame-bits", report.next_frame_bits)
+            .field("bitrate", report.rate as u64)
+            .field("below-least", report.below_least)
+            .field("waiting-ms", report.waiting_ms);
+        let _ = it.post_message(gst::message::Element::builder(words.build()).src(&*it).build());
+    }
+
+    /// Holds up the beginning of a pipeline until somebody receives. One that is live is in PLAYING when its first buffer comes: it has
+    /// begun already.
+    fn wait_for_receiver(&self) -> Result<(), gst::FlowError> {
+        let waits = lock(&self.properties).wait_for_connection && self.obj().current_state() != gst::State::Playing;
+        let Some(session) = self.session().filter(|_| waits) else { return Ok(()) };
+        session.wait_for_receiver().map_err(|refused| match refused {
+            Refused::Interrupted => gst::FlowError::Flushing,
+            Refused::Over(_) => gst::FlowError::Error,
+        })
+    }
+
+    /// What becomes of a call that was refused; its pad's lock is held, as [`wait_preroll`](BaseSinkExt::wait_preroll) wants it.
+    fn refused(&self, refused: Refused) -> Result<(), gst::FlowError> {
+        match refused {
+            Refused::Interrupted => self.obj().wait_preroll().map(|_| ()),
+            Refused::Over(failure) => {
+                // The thread has said why.
+                gst::debug!(CATEGORY, imp = self, "not taken: {failure}");
+                Err(gst::FlowError::Error)
+            }
+        }
+    }
+}
+
+#[glib::object_subclass]
+impl ObjectSubclass for Sink {
+    const NAME: &'static str = "GstBraidcastSink";
+    type Type = super::Sink;
+    type ParentType = gstreamer_base::BaseSink;
+}
+
+impl ObjectImpl for Sink {
+    fn properties() -> &'static [glib::ParamSpec] {
+        static ALL: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
+            let default = Properties::default();
+            let text = |name: &'static str, blurb: &'static str| {
+                glib::ParamSpecString::builder(name).nick(name).blurb(blurb).mutable_ready()
+            };
+            let number = |name: &'static str, blurb: &'static str, value: u32| {
+                glib::ParamSpecUInt::builder(name).nick(name).blurb(blurb).default_value(value).mutable_ready()
+            };
+            let flag = |name: &'static str, blurb: &'static str, value: bool| {
+                glib::ParamSpecBoolean::builder(name)
+                    .nick(name)
+                    .blurb(blurb)
+                    .default_value(value)
+                    .mutable_ready()
+                    .build()
+            };
+            vec![
+                text("to", "Where the receiver listens, HOST:PORT; several with commas make several paths").build(),
+                text("via", "Network interfaces or local addresses to send from, with commas; each makes a path")
+                    .build(),
+                number(
+                    "latency",
+                    "End-to-end delay: each frame is played so long after its capture, ms",
+                    default.latency,
+                )
+                .minimum(10)
+                .maximum(60_000)
+                .build(),
+                text("fec", "Redundancy: auto, none, or a code such as tetrys:10,9,200")
+                    .default_value(Some(default.fec.as_str()))
+                    .build(),
+                text("scheduler", "Which path the next packet takes")
+                    .default_value(Some(default.scheduler.as_str()))
+                    .build(),
+                text("stream-name", "What the stream is called, for a receiver that serves several").build(),
+                number("min-bitrate", "Least that the encoder can make, bit/s", default.min_bitrate).minimum(1).build(),
+                number("max-bitrate", "Most that the encoder can make, bit/s", default.max_bitrate).minimum(1).build(),
+                number("give-up", "End with an error if no receiver has answered for so long, ms; 0: never", 0).build(),
+                flag(
+                    "wait-for-connection",
+                    "A pipeline that is not live begins when the receiver is there",
+                    default.wait_for_connection,
+                ),
+                text("key", "Key that both ends share, of `braidcast key new`, or a passphrase").write_only().build(),
+                text("key-file", "File with that key in its first line").build(),
+                text("identity", "File with this end's private key, of `braidcast key identity`").build(),
+                text("peer-key", "Fingerprint of the receiver's key; nobody else is sent to").build(),
+                flag("plain", "Do not encrypt; the receiver must not either", false),
+                glib::ParamSpecUInt::builder("suggested-bitrate")
+                    .nick("suggested-bitrate")
+                    .blurb("What a video encoder may make now, bit/s; notified when it changes by a twentieth")
+                    .read_only()
+                    .build(),
+                glib::ParamSpecBoxed::builder::<gst::Structure>("stats")
+                    .nick("stats")
+                    .blurb("Statistics, as `braidcast send --json` has them")
+                    .read_only()
+                    .build(),
+            ]
+        });
+        &ALL
+    }
+
+    fn set_property(&self, _id: usize, value: &glib::Value, spec: &glib::ParamSpec) {
+        let mut it = lock(&self.properties);
+        let text = || value.get::<Option<String>>().ok().flatten().filter(|text| !text.is_empty());
+        let number = || value.get::<u32>().unwrap_or_default();
+        let flag = || value.get::<bool>().unwrap_or_default();
+        match spec.name() {
+            "to" => it.to = text().unwrap_or_default(),
+            "via" => it.via = text().unwrap_or_default(),
+            "latency" => it.latency = number(),
+            "fec" => it.fec = text().unwrap_or_else(|| Properties::default().fec),
+            "scheduler" => it.scheduler = text().unwrap_or_else(|| Properties::default().scheduler),
+            "stream-name" => it.stream_name = text().unwrap_or_default(),
+            "min-bitrate" => it.min_bitrate = number(),
+            "max-bitrate" => it.max_bitrate = number(),
+            "give-up" => it.give_up = number(),
+            "wait-for-connection" => it.wait_for_connection = flag(),
+            "key" => it.protection.key = text(),
+            "key-file" => it.protection.key_file = text(),
+            "identity" => it.protection.identity = text(),
+            "peer-key" => it.protection.peer_key = text(),
+            "plain" => it.protection.plain = flag(),
+            _ => {}
+        }
+    }
+
+    fn property(&self, _id: usize, spec: &glib::ParamSpec) -> glib::Value {
+        let it = lock(&self.properties).clone();
+        match spec.name() {
+            "to" => it.to.to_value(),
+            "via" => it.via.to_value(),
+            "latency" => it.latency.to_value(),
+            "fec" => it.fec.to_value(),
+            "scheduler" => it.scheduler.to_value(),
+            "stream-name" => it.stream_name.to_value(),
+            "min-bitrate" => it.min_bitrate.to_value(),
+            "max-bitrate" => it.max_bitrate.to_value(),
+            "give-up" => it.give_up.to_value(),
+            "wait-for-connection" => it.wait_for_connection.to_value(),
+            "key-file" => it.protection.key_file.to_value(),
+            "identity" => it.protection.identity.to_value(),
+            "peer-key" => it.protection.peer_key.to_value(),
+            "plain" => it.protection.plain.to_value(),
+            "suggested-bitrate" => self.suggested.load(Relaxed).to_value(),
+            "stats" => {
+                let stats = self.session().map(|session| session.stats()).unwrap_or_default();
+                structure::of(stats.to_json()).to_value()
+            }
+            _ => spec.default_value().clone(),
+        }
+    }
+}
+
+impl GstObjectImpl for Sink {}
+
+impl ElementImpl for Sink {
+    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
+        static IT: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
+            gst::subclass::ElementMetadata::new(
+                "Braidcast sink",
+                "Sink/Network",
+                "Sends an MPEG transport stream over several networks at once, on time",
+                "Braidcast <https://github.com/braidcast/braidcast>",
+            )
+        });
+        Some(&IT)
+    }
+
+    fn pad_templates() -> &'static [gst::PadTemplate] {
+        static ALL: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
+            let caps = gst::Caps::builder("video/mpegts").field("systemstream", true).build();
+            gst::PadTemplate::new("sink", gst::PadDirection::Sink, gst::PadPresence::Always, &caps)
+                .into_iter()
+                .collect()
+        });
+        &ALL
+    }
+}
+
+impl BaseSinkImpl for Sink {
+    fn start(&self) -> Result<(), gst::ErrorMessage> {
+        let settings = lock(&self.properties).settings().map_err(|failure| failure.message())?;
+        let it = self.obj().downgrade();
+        let tell = move |said| {
+            if let Some(it) = it.upgrade() {
+                it.imp().hear(said);
+            }
+        };
+        let session = Sending::start(settings, Arc::new(tell)).map_err(|failure| failure.message())?;
+        *lock(&self.session) = Some(Arc::new(session));
+        Ok(())
+    }
+
+    fn stop(&self) -> Result<(), gst::ErrorMessage> {
+        // Its end waits for its thread, which may be telling us something: not under the lock.
+        let session = lock(&self.session).take();
+        drop(session);
+        Ok(())
+    }
+
+    fn set_caps(&self, caps: &gst::Caps) -> Result<(), gst::LoggableError> {
+        let size = caps.structure(0).and_then(|it| it.get::<i32>("packetsize").ok());
+        match size {
+            None | Some(188) => self.parent_set_caps(caps),
+            Some(size) => {
+                let failure = Failure::new(
+                    ResourceError::Settings,
+                    format!("packets of {size} bytes are not MPEG-TS as networks carry it"),
+                    "let the multiplexer make packets of 188 bytes: mpegtsmux m2ts-mode=false",
+                );
+                self.hear(Said::Failed(failure.clone()));
+                Err(gst::loggable_error!(CATEGORY, "{failure}"))
+            }
+        }
+    }
+
+    fn prepare(&self, buffer: &gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
+        self.wait_for_receiver()?;
+        self.parent_prepare(buffer)
+    }
+
+    fn prepare_list(&self, list: &gst::BufferList) -> Result<gst::FlowSuccess, gst::FlowError> {
+        self.wait_for_receiver()?;
+        self.parent_prepare_list(list)
+    }
+
+    fn render(&self, buffer: &gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let session = self.session().ok_or(gst::FlowError::Flushing)?;
+        let bytes = buffer.map_readable().map_err(|error| {
+            gst::element_imp_error!(self, gst::CoreError::Failed, ("a buffer cannot be read: {error}"));
+            gst::FlowError::Error
+        })?;
+        while let Err(refused) = session.push(&bytes) {
+            self.refused(refused)?;
+        }
+        Ok(gst::FlowSuccess::Ok)
+    }
+
+    fn event(&self, event: gst::Event) -> bool {
+        if event.type_() == gst::EventType::Eos
+            && let Some(session) = self.session()
+        {
+            let pad = self.obj().sink_pad().clone();
+            match session.finish(|| pad.pad_flags().contains(gst::PadFlags::FLUSHING)) {
+                Some(Ok(())) => gst::info!(CATEGORY, imp = self, "delivered to its end"),
+                Some(Err(failure)) => gst::element_imp_warning!(self, ResourceError::Write, ("{failure}")),
+                None => return false,
+            }
+        }
+        self.parent_event(event)
+    }
+
+    fn unlock(&self) -> Result<(), gst::ErrorMessage> {
+        self.session().iter().for_each(|session| session.interrupt(true));
+        Ok(())
+    }
+
+    fn unlock_stop(&self) -> Result<(), gst::ErrorMessage> {
+        self.session().iter().for_each(|session| session.interrupt(false));
+        Ok(())
+    }
+}

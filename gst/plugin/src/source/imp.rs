@@ -1,0 +1,283 @@
+use crate::failure::Failure;
+use crate::protection::Protection;
+use crate::receiving::{Next, Output, Receiving, Said, Settings};
+use crate::thread::lock;
+use crate::{places, structure};
+use gst::{ResourceError, glib};
+use gstreamer as gst;
+use gstreamer_base::prelude::*;
+use gstreamer_base::subclass::base_src::CreateSuccess;
+use gstreamer_base::subclass::prelude::*;
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Duration;
+
+static CATEGORY: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new("braidcastsrc", gst::DebugColorFlags::empty(), Some("Braidcast, receiving"))
+});
+
+/// A sender's latency unless it says another one.
+const LATENCY: Duration = Duration::from_millis(500);
+/// So long a sender that was lost is waited for, ms.
+const GIVE_UP: u32 = 300_000;
+
+/// What the properties say.
+#[derive(Clone)]
+struct Properties {
+    listen: String,
+    keep_listening: bool,
+    give_up: u32,
+    protection: Protection,
+}
+
+impl Default for Properties {
+    fn default() -> Self {
+        Self { listen: "9000".into(), keep_listening: false, give_up: GIVE_UP, protection: Protection::default() }
+    }
+}
+
+impl Properties {
+    fn settings(&self) -> Result<Settings, Failure> {
+        let never = self.keep_listening || self.give_up == 0;
+        Ok(Settings {
+            binds: places::binds(&self.listen)?,
+            security: self.protection.options(false)?,
+            keep: self.keep_listening,
+            give_up: (!never).then(|| Duration::from_millis(self.give_up.into())),
+        })
+    }
+}
+
+/// The element's own part.
+pub struct Source {
+    properties: Mutex<Properties>,
+    session: Mutex<Option<Arc<Receiving>>>,
+    /// What latency queries were last answered, or would be.
+    latency: Mutex<Duration>,
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Self { properties: Mutex::default(), session: Mutex::default(), latency: Mutex::new(LATENCY) }
+    }
+}
+
+impl Source {
+    fn session(&self) -> Option<Arc<Receiving>> {
+        lock(&self.session).clone()
+    }
+
+    /// Hears what the thread says, in the thread.
+    fn hear(&self, said: Said) {
+        let it = self.obj();
+        match said {
+            Said::Note(words) => gst::info!(CATEGORY, imp = self, "{words}"),
+            Said::Trouble(words) => gst::element_imp_warning!(self, ResourceError::Read, ("{words}")),
+            Said::Failed(failure) => {
+                it.post_message(gst::message::Error::builder(failure.code, &failure.to_string()).src(&*it).build())
+                    .ok();
+            }
+        }
+    }
+
+    /// The pipeline has to know how long after its capture the stream comes.
+    fn follow_latency(&self, latency: Duration) {
+        let old = std::mem::replace(&mut *lock(&self.latency), latency);
+        if old != latency {
+            let it = self.obj();
+            let _ = it.post_message(gst::message::Latency::builder().src(&*it).build());
+        }
+    }
+
+    /// A buffer with the time of its capture, in the pipeline's clock.
+    fn stamp(&self, output: Output) -> gst::Buffer {
+        let age = output.at.elapsed() + output.latency.unwrap_or_default();
+        output.latency.iter().for_each(|latency| self.follow_latency(*latency));
+        let captured = self.obj().current_running_time().map(|now| {
+            now.saturating_sub(gst::ClockTime::from_nseconds(u64::try_from(age.as_nanos()).unwrap_or(u64::MAX)))
+        });
+        let mut buffer = gst::Buffer::from_mut_slice(output.bytes);
+        if let Some(buffer) = buffer.get_mut() {
+            buffer.set_pts(captured);
+            buffer.set_dts(captured);
+        }
+        buffer
+    }
+}
+
+#[glib::object_subclass]
+impl ObjectSubclass for Source {
+    const NAME: &'static str = "GstBraidcastSrc";
+    type Type = super::Source;
+    type ParentType = gstreamer_base::PushSrc;
+}
+
+impl ObjectImpl for Source {
+    fn constructed(&self) {
+        self.parent_constructed();
+        let it = self.obj();
+        it.set_live(true);
+        it.set_format(gst::Format::Time);
+    }
+
+    fn properties() -> &'static [glib::ParamSpec] {
+        static ALL: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
+            let default = Properties::default();
+            let text = |name: &'static str, blurb: &'static str| {
+                glib::ParamSpecString::builder(name).nick(name).blurb(blurb).mutable_ready()
+            };
+            let flag = |name: &'static str, blurb: &'static str| {
+                glib::ParamSpecBoolean::builder(name).nick(name).blurb(blurb).mutable_ready().build()
+            };
+            vec![
+                text("listen", "UDP ports or addresses to listen on: 9000, 192.0.2.1:9000, several with commas")
+                    .default_value(Some(default.listen.as_str()))
+                    .build(),
+                flag(
+                    "keep-listening",
+                    "Wait for the next sender when one has ended; otherwise that is the end of the stream",
+                ),
+                glib::ParamSpecUInt::builder("give-up")
+                    .nick("give-up")
+                    .blurb("A sender that was lost is waited for so long, ms; 0: for ever, as with keep-listening")
+                    .default_value(default.give_up)
+                    .mutable_ready()
+                    .build(),
+                text("key", "Key that both ends share, of `braidcast key new`, or a passphrase").write_only().build(),
+                text("key-file", "File with that key in its first line").build(),
+                text("identity", "File with this end's private key, of `braidcast key identity`").build(),
+                text("peer-key", "Fingerprint of the sender's key; nobody else is let in").build(),
+                flag("plain", "Do not encrypt; the sender must not either"),
+                glib::ParamSpecUInt::builder("latency")
+                    .nick("latency")
+                    .blurb("How long after its capture the stream comes out, as the sender has it, ms")
+                    .default_value(LATENCY.as_millis() as u32)
+                    .read_only()
+                    .build(),
+                glib::ParamSpecBoxed::builder::<gst::Structure>("stats")
+                    .nick("stats")
+                    .blurb("Statistics, as `braidcast receive --json` has them")
+                    .read_only()
+                    .build(),
+            ]
+        });
+        &ALL
+    }
+
+    fn set_property(&self, _id: usize, value: &glib::Value, spec: &glib::ParamSpec) {
+        let mut it = lock(&self.properties);
+        let text = || value.get::<Option<String>>().ok().flatten().filter(|text| !text.is_empty());
+        match spec.name() {
+            "listen" => it.listen = text().unwrap_or_else(|| Properties::default().listen),
+            "keep-listening" => it.keep_listening = value.get().unwrap_or_default(),
+            "give-up" => it.give_up = value.get().unwrap_or(GIVE_UP),
+            "key" => it.protection.key = text(),
+            "key-file" => it.protection.key_file = text(),
+            "identity" => it.protection.identity = text(),
+            "peer-key" => it.protection.peer_key = text(),
+            "plain" => it.protection.plain = value.get().unwrap_or_default(),
+            _ => {}
+        }
+    }
+
+    fn property(&self, _id: usize, spec: &glib::ParamSpec) -> glib::Value {
+        let it = lock(&self.properties).clone();
+        match spec.name() {
+            "listen" => it.listen.to_value(),
+            "keep-listening" => it.keep_listening.to_value(),
+            "give-up" => it.give_up.to_value(),
+            "key-file" => it.protection.key_file.to_value(),
+            "identity" => it.protection.identity.to_value(),
+            "peer-key" => it.protection.peer_key.to_value(),
+            "plain" => it.protection.plain.to_value(),
+            "latency" => (lock(&self.latency).as_millis() as u32).to_value(),
+            "stats" => {
+                let stats = self.session().map(|session| session.stats()).unwrap_or_default();
+                structure::of(stats.to_json()).to_value()
+            }
+            _ => spec.default_value().clone(),
+        }
+    }
+}
+
+impl GstObjectImpl for Source {}
+
+impl ElementImpl for Source {
+    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
+        static IT: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
+            gst::subclass::ElementMetadata::new(
+                "Braidcast source",
+                "Source/Network",
+                "Receives an MPEG transport stream over several networks at once, on time",
+                "Braidcast <https://github.com/braidcast/braidcast>",
+            )
+        });
+        Some(&IT)
+    }
+
+    fn pad_templates() -> &'static [gst::PadTemplate] {
+        static ALL: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
+            let caps =
+                gst::Caps::builder("video/mpegts").field("systemstream", true).field("packetsize", 188i32).build();
+            gst::PadTemplate::new("src", gst::PadDirection::Src, gst::PadPresence::Always, &caps).into_iter().collect()
+        });
+        &ALL
+    }
+}
+
+impl BaseSrcImpl for Source {
+    fn start(&self) -> Result<(), gst::ErrorMessage> {
+        let settings = lock(&self.properties).settings().map_err(|failure| failure.message())?;
+        let it = self.obj().downgrade();
+        let tell = move |said| {
+            if let Some(it) = it.upgrade() {
+                it.imp().hear(said);
+            }
+        };
+        let session = Receiving::start(settings, Arc::new(tell)).map_err(|failure| failure.message())?;
+        *lock(&self.session) = Some(Arc::new(session));
+        Ok(())
+    }
+
+    fn stop(&self) -> Result<(), gst::ErrorMessage> {
+        // Its end waits for its thread, which may be telling us something: not under the lock.
+        let session = lock(&self.session).take();
+        drop(session);
+        Ok(())
+    }
+
+    fn is_seekable(&self) -> bool {
+        false
+    }
+
+    fn query(&self, query: &mut gst::QueryRef) -> bool {
+        if let gst::QueryViewMut::Latency(query) = query.view_mut() {
+            let latency = u64::try_from(lock(&self.latency).as_nanos()).unwrap_or(u64::MAX);
+            // Buffers have the time of their capture, and come so long after it.
+            query.set(true, gst::ClockTime::from_nseconds(latency), gst::ClockTime::NONE);
+            return true;
+        }
+        BaseSrcImplExt::parent_query(self, query)
+    }
+
+    fn unlock(&self) -> Result<(), gst::ErrorMessage> {
+        self.session().iter().for_each(|session| session.interrupt(true));
+        Ok(())
+    }
+
+    fn unlock_stop(&self) -> Result<(), gst::ErrorMessage> {
+        self.session().iter().for_each(|session| session.interrupt(false));
+        Ok(())
+    }
+}
+
+impl PushSrcImpl for Source {
+    fn create(&self, _buffer: Option<&mut gst::BufferRef>) -> Result<CreateSuccess, gst::FlowError> {
+        let session = self.session().ok_or(gst::FlowError::Flushing)?;
+        match session.next() {
+            Next::Output(output) => Ok(CreateSuccess::NewBuffer(self.stamp(output))),
+            Next::Ended => Err(gst::FlowError::Eos),
+            Next::Interrupted => Err(gst::FlowError::Flushing),
+            Next::Failed => Err(gst::FlowError::Error),
+        }
+    }
+}
