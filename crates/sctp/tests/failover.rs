@@ -2,9 +2,10 @@
 
 mod common;
 
-use braidcast_sctp::{Event, Options, PathState, RetransmissionPolicy, SendOptions};
+use braidcast_sctp::{Event, Options, PathOptions, PathState, RetransmissionPolicy, SendOptions};
 use braidcast_sim::Duplex;
 use common::{Pair, link, ms, pattern, route, transfer};
+use core::time::Duration;
 
 fn options(path_max_retrans: u32, retransmission: RetransmissionPolicy) -> Options {
     let heartbeat_interval = ms(5000);
@@ -145,6 +146,35 @@ fn quick_failover_leaves_a_path_at_the_first_timeout_whatever_its_limit() {
 }
 
 /// RFC 7829 §5: data stays where it is when the old primary path answers again, and goes back when this one fails.
+#[test]
+fn a_path_that_did_not_answer_is_asked_often_and_back_at_once() {
+    let options = Options::live();
+    let back_after = |silent_interval| {
+        let mut pair =
+            pair(&Options { paths: PathOptions { silent_interval, ..options.paths.clone() }, ..options.clone() });
+        trickle(&mut pair, 2);
+        let mut waited = Duration::ZERO;
+        for n in 0..20 {
+            pair.cut(0, true);
+            trickle(&mut pair, 1);
+            pair.run(ms(30 * n));
+            pair.cut(0, false);
+            let (back, before) = (pair.now(), counts(&mut pair)[0].0);
+            while counts(&mut pair)[0].0 == before {
+                assert!(pair.now() - back < ms(5000));
+                let _ = pair.on_client(|it, now| it.send(now, &[0; 1000], SendOptions::default()));
+                pair.run(ms(5));
+                pair.server_recv();
+            }
+            waited += pair.now() - back;
+            trickle(&mut pair, 1);
+        }
+        waited / 20
+    };
+    let (often, seldom) = (back_after(options.paths.silent_interval), back_after(None));
+    assert!(often < ms(120) && seldom > ms(200), "{often:?}, and each half second {seldom:?}");
+}
+
 #[test]
 fn after_a_switchover_nothing_goes_back_to_the_old_primary_path() {
     for switchover in [None, Some(0), Some(2)] {

@@ -175,7 +175,7 @@ fn extreme() -> impl Strategy<Value = (usize, u64)> {
 }
 
 /// Every option that is a number or a time.
-const NUMBERS: [fn(&mut Options, u64); 35] = [
+const NUMBERS: [fn(&mut Options, u64); 36] = [
     |it, n| it.local_port = n as u16,
     |it, n| it.local_addresses = vec![[10, 0, 0, 1].into(); n.min(20) as usize],
     |it, n| it.paths.max_paths = n as usize,
@@ -197,6 +197,7 @@ const NUMBERS: [fn(&mut Options, u64); 35] = [
     |it, n| it.timers.association_max_retrans = Some(n as u32),
     |it, n| it.timers.give_up = Some(nanos(n)),
     |it, n| it.paths.longest_silence = Some(nanos(n)),
+    |it, n| it.paths.silent_interval = Some(nanos(n)),
     |it, n| it.timers.max_init_retransmits = n as u32,
     |it, n| it.timers.open_over_all = Some(nanos(n)),
     |it, n| it.timers.cookie_life = nanos(n),

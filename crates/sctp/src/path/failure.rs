@@ -68,6 +68,7 @@ impl Path {
             }
             self.pending.heartbeat = true;
         }
+        self.pending.heartbeat |= self.heartbeats.asked_again(now).is_some();
         if let Some(train) = self.train() {
             if self.state == PathState::Active {
                 self.trains.start(now);

@@ -40,6 +40,8 @@ pub(crate) struct Heartbeats {
     next: Option<Instant>,
     /// The one that has not been answered: its nonce and when it counts as failed.
     outstanding: Option<(u64, Instant)>,
+    /// When the same goes once more.
+    again: Option<Instant>,
     /// When the last one left.
     sent: Instant,
     /// The last one that failed.
@@ -54,7 +56,7 @@ impl Heartbeats {
 
     /// None is due before [`start`](Self::start).
     pub(crate) const fn new() -> Self {
-        Self { next: None, outstanding: None, sent: Instant::ZERO, failed: None, drawn: u64::MAX / 2 }
+        Self { next: None, outstanding: None, again: None, sent: Instant::ZERO, failed: None, drawn: u64::MAX / 2 }
     }
 
     /// The peer knows the path: the first one is due at once.
@@ -63,7 +65,8 @@ impl Heartbeats {
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.outstanding.map(|(_, deadline)| deadline).or(self.next)
+        let asked = self.outstanding.map(|(_, deadline)| self.again.map_or(deadline, |again| again.min(deadline)));
+        asked.or(self.next)
     }
 
     /// Whether a heartbeat should leave at `now`.
@@ -79,7 +82,17 @@ impl Heartbeats {
     /// A heartbeat left.
     pub(crate) fn sent(&mut self, now: Instant, nonce: u64, rto: Duration) {
         self.outstanding = Some((nonce, now + rto));
-        (self.sent, self.drawn) = (now, nonce);
+        (self.sent, self.drawn, self.again) = (now, nonce, None);
+    }
+
+    /// The one that is not answered goes once more after a `pause`; `None`: not.
+    pub(crate) fn ask_again(&mut self, now: Instant, pause: Option<Duration>) {
+        self.again = pause.map(|pause| now + pause);
+    }
+
+    /// The nonce of the one that goes once more, if it is time.
+    pub(crate) fn asked_again(&self, now: Instant) -> Option<u64> {
+        self.outstanding.filter(|_| self.again.is_some_and(|again| again <= now)).map(|(nonce, _)| nonce)
     }
 
     /// A share of the pause that is drawn anew with each heartbeat, uniformly from 0.5 to 1.5 (RFC 9260 §8.3).

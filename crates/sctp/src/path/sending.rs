@@ -61,7 +61,12 @@ impl Path {
 
     /// A heartbeat leaves, marked with `nonce`. Returns what stands in it.
     pub(crate) fn send_heartbeat(&mut self, now: Instant, nonce: u64) -> Info {
-        self.heartbeats.sent(now, nonce, self.heartbeat_timeout());
+        let again = self.heartbeats.asked_again(now);
+        if again.is_none() {
+            self.heartbeats.sent(now, nonce, self.heartbeat_timeout());
+        }
+        let nonce = again.unwrap_or(nonce);
+        self.heartbeats.ask_again(now, self.silent_pause(now));
         Info { path: self.id, sent: now, nonce, probe_size: 0, place: None }
     }
 
@@ -72,6 +77,12 @@ impl Path {
             return paths.heartbeat_interval;
         }
         self.rtt.rto() + paths.heartbeat_interval.mul_f64(self.heartbeats.jitter())
+    }
+
+    /// After which a path that does not answer is asked again, though what it was asked may still be answered.
+    fn silent_pause(&self, now: Instant) -> Option<Duration> {
+        let least = self.options.paths.silent_interval?.max(self.rtt.srtt().unwrap_or_default());
+        (self.rank() != Some(0)).then(|| least.max((now - self.answered) / 16))
     }
 
     /// How long a heartbeat is waited for.

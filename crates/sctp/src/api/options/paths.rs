@@ -51,6 +51,10 @@ pub struct PathOptions {
     /// A path that does not answer is asked again after so long at most, even where its RTO has backed off further, 1 ms or more. Not
     /// sooner than an RTO without back-off. Default `None`: each RTO (RFC 7829 §4).
     pub longest_silence: Option<Duration>,
+    /// A path that does not answer is asked again so often, or each round trip if that is longer, besides the heartbeats that are missed when
+    /// they are not answered: the first that comes through brings it back. The pause grows to a sixteenth of the silence. 1 ms or more.
+    /// Default `None`: not (RFC 7829 §4).
+    pub silent_interval: Option<Duration>,
     /// Probe a silent path after two round trips (RFC 8985 §7), and meanwhile repeat what it owes over the other
     /// paths. Default true.
     pub probe: bool,
@@ -75,6 +79,7 @@ impl Default for PathOptions {
             quick_failover: Some(0),
             switchover: None,
             longest_silence: None,
+            silent_interval: None,
             probe: true,
         }
     }
@@ -117,6 +122,7 @@ impl PathOptions {
             // RFC 7829 §5 1: "Implementations MUST reject any other values of PSMR."
             Misuse::below("paths.switchover", after, self.avoided_after())?;
         }
+        self.silent_interval.map_or(Ok(()), |it| Misuse::below("paths.silent_interval", it, LEAST_TIME))?;
         self.longest_silence.map_or(Ok(()), |it| Misuse::below("paths.longest_silence", it, LEAST_TIME))
     }
 }
