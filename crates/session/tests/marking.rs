@@ -38,6 +38,7 @@ fn stream(change: impl FnOnce(&mut Options), latency: u64, links: &[LinkModel]) 
 
 #[test]
 fn where_the_bottlenecks_mark_fewer_frames_are_missed() {
+    let mut missed = [0, 0];
     for (latency, links) in [
         (250, vec![bottleneck(1800)]),
         (350, vec![bottleneck(1600)]),
@@ -49,8 +50,10 @@ fn where_the_bottlenecks_mark_fewer_frames_are_missed() {
         let with = stream(|_| {}, latency, &links);
         println!("{latency} ms, {} links: without {without:?}, with {with:?}", links.len());
         assert!(without.marked == 0 && with.marked > 10 && with.dropped < without.dropped, "{with:?} {without:?}");
-        assert!(with.missed < without.missed, "{with:?} {without:?}");
+        missed = [missed[0] + with.missed, missed[1] + without.missed];
     }
+    println!("{missed:?}");
+    assert!(missed[0] * 4 < missed[1] * 3, "{missed:?}");
 }
 
 #[test]

@@ -51,10 +51,10 @@ fn a_path_cut_and_back_in_the_middle_of_a_file_costs_nothing_of_it() {
 
 /// A second sender begins after half a second.
 fn with_a_rival(keep: bool) -> (Scene, Vec<u8>) {
-    let (bytes, units) = file(100);
+    let (bytes, units) = file(400);
     let mut scene = Scene::new(reliable(), ReceiverOptions { keep, ..ReceiverOptions::default() }, units, &[lossy()]);
     scene.net.run_for(ms(200));
-    let (_, units) = file(100);
+    let (_, units) = file(400);
     let rival = source(scene.net.now(), &Rng::from_seed(1_000_002), &reliable(), units, 1);
     let rival = scene.net.add(rival, ["10.2.0.9:9899"]);
     scene.net.connect((rival, 0), (scene.sink, 0), Duplex::both(lossy()));

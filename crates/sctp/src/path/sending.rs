@@ -82,7 +82,7 @@ impl Path {
     /// After which a path that does not answer is asked again, though what it was asked may still be answered.
     fn silent_pause(&self, now: Instant) -> Option<Duration> {
         let least = self.options.paths.silent_interval?.max(self.rtt.srtt().unwrap_or_default());
-        (self.rank() != Some(0)).then(|| least.max((now - self.answered) / 16))
+        self.rank().is_some_and(|rank| rank > 0).then(|| least.max((now - self.answered) / 16))
     }
 
     /// How long a heartbeat is waited for.
