@@ -1,12 +1,12 @@
 //! Our end of DCCP, straight over IP; it keeps a record of all packets.
 
 use crate::host::Host;
-use crate::linux::{GUEST, HOST};
+use crate::linux::{GUEST, GUEST_V6, HOST, HOST_V6};
 use braidcast_core::{Datagram, Instant, Machine, Rng, Route, SocketId, Transmit};
 use braidcast_dccp::wire::{Checksum, Packet};
 use braidcast_dccp::{CloseReason, Connection, ConnectionId, Endpoint, Event, Options, ServiceCode};
 use braidcast_driver::{Bind, entropy};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 /// The IP protocol number of DCCP.
 const DCCP: u8 = 33;
@@ -20,13 +20,20 @@ pub struct Seen {
     pub sent: bool,
     /// Its bytes above IP.
     pub bytes: Vec<u8>,
+    ends: Ends,
+}
+
+/// Our address and the guest's.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    ours: IpAddr,
+    guest: IpAddr,
 }
 
 impl Seen {
     /// The packet; `None` if there is something wrong with it. To the checksum both directions are the same.
     pub fn packet(&self) -> Option<Packet<'_>> {
-        let address = |text: &str| IpAddr::V4(text.parse().unwrap_or(Ipv4Addr::UNSPECIFIED));
-        Packet::parse(&self.bytes, Checksum::Ip(address(HOST[0]), address(GUEST[0]))).ok()
+        Packet::parse(&self.bytes, Checksum::Ip(self.ends.ours, self.ends.guest)).ok()
     }
 }
 
@@ -35,13 +42,20 @@ impl Seen {
 pub struct Recorder {
     endpoint: Endpoint,
     seen: Vec<Seen>,
+    ends: Ends,
+}
+
+impl Recorder {
+    fn saw(&mut self, at: Instant, sent: bool, bytes: &[u8]) {
+        self.seen.push(Seen { at, sent, bytes: bytes.to_vec(), ends: self.ends });
+    }
 }
 
 impl Machine for Recorder {
     type Event = (ConnectionId, Event);
 
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
-        self.seen.push(Seen { at: now, sent: false, bytes: datagram.payload.to_vec() });
+        self.saw(now, false, datagram.payload);
         self.endpoint.handle_datagram(now, datagram);
     }
 
@@ -51,7 +65,7 @@ impl Machine for Recorder {
 
     fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         let transmit = self.endpoint.poll_transmit(now, buf)?;
-        self.seen.push(Seen { at: now, sent: true, bytes: buf.clone() });
+        self.saw(now, true, buf);
         Some(transmit)
     }
 
@@ -73,11 +87,29 @@ impl Host<Recorder> {
     /// # Panics
     /// If the socket cannot be opened.
     pub fn new(options: Options) -> Self {
-        let address: IpAddr = HOST[0].parse().expect("an address");
+        Self::between(HOST[0], GUEST[0], options)
+    }
+
+    /// The same over IPv6.
+    ///
+    /// # Panics
+    /// If the socket cannot be opened.
+    pub fn over_ipv6(options: Options) -> Self {
+        Self::between(HOST_V6, GUEST_V6, options)
+    }
+
+    fn between(ours: &str, guest: &str, options: Options) -> Self {
+        let [ours, guest] = [ours, guest].map(|text| text.parse::<IpAddr>().expect("an address"));
         let mut endpoint =
             Endpoint::new(options, Rng::from_entropy(entropy().expect("randomness"))).expect("options that work");
-        endpoint.set_local_address(SocketId(0), address);
-        Self::run(Recorder { endpoint, seen: Vec::new() }, &[Bind::to_ip(address, DCCP)])
+        endpoint.set_local_address(SocketId(0), ours);
+        let recorder = Recorder { endpoint, seen: Vec::new(), ends: Ends { ours, guest } };
+        Self::run(recorder, &[Bind::to_ip(ours, DCCP)])
+    }
+
+    /// Our address.
+    pub const fn address(&self) -> IpAddr {
+        self.machine.ends.ours
     }
 
     /// Accepts connections to `port` for `service`.
@@ -93,7 +125,7 @@ impl Host<Recorder> {
     /// # Panics
     /// If it cannot begin.
     pub fn connect(&mut self, port: u16, service: ServiceCode) -> ConnectionId {
-        let route = Route::new(SocketId(0), SocketAddr::new(GUEST[0].parse().expect("an address"), 0));
+        let route = Route::new(SocketId(0), SocketAddr::new(self.machine.ends.guest, 0));
         self.machine.endpoint.connect(self.driver.now(), route, 0, port, service).expect("the ports are free")
     }
 

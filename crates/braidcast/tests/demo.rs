@@ -21,9 +21,21 @@ fn the_summary_has_the_form_that_scripts_rely_on() {
         let keys: Vec<_> = run.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(
             keys,
-            ["name", "seconds", "on_time", "playable_share", "psnr_db", "longest_freeze_s", "paths", "output"]
+            [
+                "name",
+                "seconds",
+                "on_time",
+                "playable_share",
+                "psnr_db",
+                "psnr_white_db",
+                "longest_freeze_s",
+                "paths",
+                "output"
+            ]
         );
         assert_eq!(run["seconds"], 5);
+        let table = out.join(format!("{}.psnr.csv", run["name"].as_str().unwrap()));
+        assert_eq!(std::fs::read_to_string(table).unwrap().lines().count(), 1 + 5 * 25, "a line for each picture");
         for kind in ["audio", "frames", "I", "P", "B"] {
             assert!((0.0..=1.0).contains(&run["on_time"][kind].as_f64().unwrap()), "{run}");
         }

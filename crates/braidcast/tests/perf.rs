@@ -23,12 +23,12 @@ fn a_server_says_ready_and_then_the_result() {
 #[test]
 fn a_stream_does_not_take_a_measurement_for_a_receiver() {
     let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
-    let server = Running::start(dir.path(), &format!("perf server 127.0.0.1:{port} --keep")).wait_for("listening");
+    let server = Running::start(dir.path(), &format!("perf server 127.0.0.1:{port}")).wait_for("listening");
     std::fs::write(dir.path().join("some.bin"), vec![1; 10_000]).unwrap();
     let args = format!("send some.bin --reliable --to 127.0.0.1:{port} --give-up 10s");
     let sender = Running::start(dir.path(), &args).wait_for("this is braidcast perf, and the other end is not");
     sender.kill();
-    server.kill();
+    server.wait_for("a client ended before it sent anything to measure").kill();
 }
 
 #[test]
@@ -38,9 +38,12 @@ fn a_measurement_does_not_take_a_receiver_for_its_server() {
     let client = Running::start(dir.path(), &format!("perf client 127.0.0.1:{port} --bytes 1MB")).finish();
     client.says(
         1,
-        &["another version of braidcast", "check that `braidcast perf server` of the same version runs there"],
+        &[
+            "this is braidcast receive, and the other end is not braidcast send",
+            "check that `braidcast perf server` of the same version runs there",
+        ],
     );
-    receiver.kill();
+    receiver.wait_for("a sender was turned away: this is braidcast receive").kill();
 }
 
 #[test]

@@ -66,6 +66,9 @@ impl Conditions {
     const MOST: f64 = 0.5;
     /// Packets that a repair covers at most.
     const WINDOW: f64 = 512.0;
+    /// The last packets of a large frame leave after this share of the deadline: they wait for those before them, and so does what is sent
+    /// again.
+    const LEAVING: f64 = 0.2;
     /// How many times as fast as on the average packets may leave for a while: a picture that all others lean on is some ten times as
     /// large as others, and a repair is to cover all of it.
     const BURSTS: f64 = 4.0;
@@ -102,13 +105,18 @@ impl Conditions {
     }
 
     /// The share that stays lost if nothing but retransmission helps: a loss is known a round trip and a quarter after it was sent
-    /// (RFC 8985 §6.2), and what is sent again arrives half a round trip later.
+    /// (RFC 8985 §6.2), and what is sent again arrives half a round trip later. The mean over packets that leave at once and later ones,
+    /// evenly up to [`LEAVING`](Self::LEAVING).
     pub fn lost_with_retransmission(&self) -> f64 {
         let Some(deadline) = self.deadline else { return 0.0 };
         let rtt = self.rtt.as_secs_f64().max(1e-6);
-        let turns = ((deadline.as_secs_f64() / rtt - 0.5) / 1.25).floor().clamp(-1.0, 100.0);
-        // Losses of one burst are behind it by then: turns are independent.
-        libm::pow(self.loss, turns + 1.0)
+        let lost = |late: f64| {
+            let left = deadline.as_secs_f64() * (1.0 - late);
+            let turns = ((left / rtt - 0.5) / 1.25).floor().clamp(-1.0, 100.0);
+            // Losses of one burst are behind it by then: turns are independent.
+            libm::pow(self.loss, turns + 1.0)
+        };
+        [0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0].map(|part| lost(part * Self::LEAVING)).iter().sum::<f64>() / 4.0
     }
 
     /// How long after a packet a repair may leave and still be of use to it.
@@ -235,6 +243,8 @@ mod tests {
             (0.001, 1.0, 100, 150, "none"),
             // Time for two retransmissions.
             (0.03, 1.0, 40, 150, "none"),
+            // For one, for which there is hardly time.
+            (0.03, 1.0, 250, 500, "tetrys:17,16,512"),
             // The papers' path: none comes in time.
             (0.01, 1.0, 100, 150, "tetrys:25,24,512"),
             (0.05, 1.0, 100, 150, "tetrys:15,13,512"),

@@ -81,6 +81,42 @@ fn a_claim_with_a_figure_in_its_words_tests_it() {
     }
 }
 
+/// How far two of our own values are apart is quoted from the run, in braces; written out it may be of ns-2 and of the source only.
+#[test]
+fn how_far_values_are_apart_comes_from_the_run() {
+    for scenario in Scenario::all().unwrap() {
+        let reasons = scenario.claims.iter().map(|it| &it.reason).chain(scenario.differences.iter().map(|it| &it.text));
+        for reason in reasons {
+            for sentence in reason.split(". ") {
+                let is_theirs = sentence.contains("ns-2") || sentence.contains("source");
+                assert!(
+                    is_theirs || degree(sentence).is_none(),
+                    "{}: {:?} in {sentence}",
+                    scenario.name,
+                    degree(sentence)
+                );
+            }
+        }
+    }
+}
+
+/// "by 5 %", "within 20 ms", "25 against 17": a degree that is written out.
+fn degree(sentence: &str) -> Option<String> {
+    let words: Vec<&str> = sentence.split_whitespace().collect();
+    let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+    let is_unit = |word: &str| {
+        ["%", "ms", "kbit/s", "kB/s", "Mbit/s"].contains(&word.trim_end_matches(['.', ',', ';', ':', ')']))
+    };
+    let is_by = |words: &&[&str]| {
+        ["by", "By", "within", "Within"].contains(&words[0]) && is_number(words[1]) && is_unit(words[2])
+    };
+    let is_against =
+        |words: &&[&str]| words[1] == "against" && is_number(words[0].trim_start_matches('(')) && is_number(words[2]);
+    let three = || words.windows(3);
+    let (by, against) = (three().find(is_by), three().find(is_against));
+    by.or(against).map(|words| words.join(" "))
+}
+
 #[test]
 fn no_scenario_has_two_claims_in_the_same_words() {
     for scenario in Scenario::all().unwrap() {

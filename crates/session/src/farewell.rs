@@ -31,7 +31,7 @@ pub enum Farewell {
     Replaced,
     /// It was silent, and another sender took its place.
     Silent,
-    /// No hello came: this is no sender of streams.
+    /// No hello came, or something that no sender of streams says.
     NoHello,
     /// The other end speaks another version of sessions.
     Version,
@@ -75,7 +75,7 @@ impl Farewell {
             Self::InputFailed => "the sender cannot read its input",
             Self::Replaced => "replaced: the same stream was started again",
             Self::Silent => "replaced: silent while another sender waited",
-            Self::NoHello => "no hello came: this is a receiver of braidcast send",
+            Self::NoHello => "this is braidcast receive, and the other end is not braidcast send",
             Self::Version => "the other end speaks another version of braidcast",
             Self::NotPermitted => "the receiver's list does not have the sender's key",
             Self::TooMuch => "the sender sends more than the receiver's list allows it",

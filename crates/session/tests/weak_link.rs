@@ -40,6 +40,17 @@ fn a_weak_link_drags_no_good_one_down() {
     }
 }
 
+#[test]
+fn a_far_link_that_loses_packets_drags_no_clean_one_down() {
+    // What it loses can be sent again in time, but for the end of a large frame: that is for redundancy to make up for.
+    for (clean, lossy) in [((2000, 134, 0.0), (6600, 129, 0.037)), ((3800, 126, 0.0), (5600, 132, 0.045))] {
+        let mean = |links: &[LinkModel]| (1..=3).map(|seed| on_time(seed, links)).sum::<f64>() / 3.0;
+        let (alone, both) = (mean(&[link(clean)]), mean(&[link(clean), link(lossy)]));
+        println!("{clean:?} alone {alone:.2} %, with {lossy:?} {both:.2} %");
+        assert!(both >= alone - 0.5 && both > 97.0, "{clean:?} alone {alone:.2} %, with {lossy:?} {both:.2} %");
+    }
+}
+
 /// Reference frames on time, of 40 s of film over `links`, and how many there were.
 fn references_on_time(seed: u64, links: &[LinkModel], reinject: bool) -> (u64, u64) {
     let send = SenderOptions { reinject, redundancy: Redundancy::None, ..SenderOptions::default() };
@@ -75,9 +86,9 @@ fn what_a_fading_link_holds_of_a_reference_frame_goes_over_the_good_one_too() {
     assert!(all - with < (all - without) * 3 / 4, "{with} of {all} on time, {without} without");
 }
 
-/// Of some thousand such sets three were 8 to 9 points below their best link, all of two far links of which one or both lose packets. The
-/// faults that this is to find cost 40 to 70.
-const MOST_LOST: f64 = 15.0;
+/// Of 900 such sets, 400 of them of links of 90 ms and more, 29 were more than half a point below their best link, three of those more than
+/// 1.5, and one 4.5. The faults that this is to find cost 40 to 70.
+const MOST_LOST: f64 = 8.0;
 
 fn links() -> impl Strategy<Value = Vec<(u64, u64, f64)>> {
     let loss = prop_oneof![Just(0.0), 0.01..0.05];

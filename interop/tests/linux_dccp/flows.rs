@@ -2,7 +2,7 @@
 
 use super::{LIMIT, SERVICE, connect, linux_client, number, options, until_closed};
 use braidcast_core::{Instant, Rng};
-use braidcast_dccp::{Ccid, Connection, ConnectionId, SendError, SendOptions};
+use braidcast_dccp::{Ccid, Connection, ConnectionId, Options, SendError, SendOptions};
 use braidcast_interop::dccp::Dccp;
 use braidcast_interop::linux::Guest;
 
@@ -107,19 +107,43 @@ fn counted(said: &str) {
     assert_eq!((number(said, "gaps"), number(said, "late")), (0, 0), "{said}");
 }
 
-fn we_connect(guest: &Guest, ccid: Ccid) {
+/// The version of IP below.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ip {
+    V4,
+    V6,
+}
+
+impl Ip {
+    const fn ours(self) -> fn(Options) -> Dccp {
+        match self {
+            Self::V4 => Dccp::new,
+            Self::V6 => Dccp::over_ipv6,
+        }
+    }
+
+    /// What makes `dccp_peer -l` listen there.
+    const fn flag(self) -> &'static str {
+        match self {
+            Self::V4 => "",
+            Self::V6 => "-6",
+        }
+    }
+}
+
+fn we_connect(guest: &Guest, ip: Ip, ccid: Ccid) {
     let number = u16::from(ccid.number());
     let modes = ["sink", "echo", "source"];
     let start: Vec<String> = (0..)
         .zip(modes)
         .map(|(n, mode)| {
             let port = 5000 + number * 10 + n;
-            format!("lp-start {mode} dccp_peer -l -p {port} -m {mode} -C {number} -S TEST -Q -q 64")
+            format!("lp-start {mode} dccp_peer -l {} -p {port} -m {mode} -C {number} -S TEST -Q -q 64", ip.flag())
         })
         .collect();
     let (said, status) = guest.shell(&start.join("; "));
     assert!(status.success(), "{said}");
-    let mut ours = Dccp::new(options(&[ccid]));
+    let mut ours = ip.ours()(options(&[ccid]));
     let ids: Vec<_> = (0..).zip(modes).map(|(n, _)| connect(&mut ours, 5000 + number * 10 + n)).collect();
     for &id in &ids {
         let report = ours.with(id, |connection, now| connection.report(now)).unwrap();
@@ -138,8 +162,8 @@ fn we_connect(guest: &Guest, ccid: Ccid) {
     counted(echo);
 }
 
-fn linux_connects(guest: &Guest, ccid: Ccid) {
-    let mut ours = Dccp::new(options(&[ccid]));
+fn linux_connects(guest: &Guest, ip: Ip, ccid: Ccid) {
+    let mut ours = ip.ours()(options(&[ccid]));
     for port in [6001, 6002, 6003] {
         ours.listen(port, SERVICE);
     }
@@ -190,10 +214,10 @@ fn linux_connects(guest: &Guest, ccid: Ccid) {
 }
 
 pub(crate) fn all(guest: &Guest) {
-    for ccid in [Ccid::Two, Ccid::Three] {
-        println!("{ccid}: we connect");
-        we_connect(guest, ccid);
-        println!("{ccid}: Linux connects");
-        linux_connects(guest, ccid);
+    for (ip, ccid) in [(Ip::V4, Ccid::Two), (Ip::V4, Ccid::Three), (Ip::V6, Ccid::Two), (Ip::V6, Ccid::Three)] {
+        println!("{ccid}, {ip:?}: we connect");
+        we_connect(guest, ip, ccid);
+        println!("{ccid}, {ip:?}: Linux connects");
+        linux_connects(guest, ip, ccid);
     }
 }

@@ -11,7 +11,7 @@ mod throughput;
 use braidcast_dccp::wire::Kind;
 use braidcast_dccp::{Ccid, CloseReason, ConnectionId, Options, ServiceCode};
 use braidcast_interop::dccp::Dccp;
-use braidcast_interop::linux::{Guest, HOST, with_guest};
+use braidcast_interop::linux::{Guest, with_guest};
 use std::time::Duration;
 
 /// `-S TEST` of `dccp_peer`.
@@ -48,7 +48,7 @@ fn number(said: &str, key: &str) -> u64 {
 
 /// Runs `dccp_peer` with these arguments against us until it ends by itself; what it said.
 fn linux_client(ours: &mut Dccp, guest: &Guest, arguments: &str, each: impl FnMut(&mut Dccp)) -> String {
-    let command = format!("dccp_peer -h {} -S TEST {arguments}", HOST[0]);
+    let command = format!("dccp_peer -h {} -S TEST {arguments}", ours.address());
     ours.meanwhile(|| guest.shell(&command), each).0
 }
 

@@ -66,6 +66,7 @@ Exit status 1 if one has changed.
 Examples:
   braidcast lab check
   braidcast lab check cmt-loss fairness
+  braidcast lab check --seed 501
   braidcast lab check cmt-loss --update")]
 pub(crate) struct LabCheckArgs {
     /// Experiments of the list [default: all]
@@ -74,6 +75,9 @@ pub(crate) struct LabCheckArgs {
     /// The list of verdicts
     #[arg(long, value_name = "FILE", default_value = "crates/lab/verdicts.toml")]
     pub(crate) list: PathBuf,
+    /// Seed of the first run at each point; the second try has others
+    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true, value_parser = values::seed)]
+    pub(crate) seed: u64,
     /// Write the verdicts into the list
     #[arg(long)]
     pub(crate) update: bool,

@@ -48,14 +48,12 @@ pub(super) struct Call {
     pub(super) quality: Quality,
 }
 
-/// The calls of a flow that were heard.
-pub(super) fn calls(jitter_buffers: &JitterBuffers, traffic: &Traffic) -> impl Iterator<Item = Call> {
+/// How a call of this traffic sounds of which so much was heard.
+pub(super) fn call(heard: &Heard, traffic: &Traffic) -> Call {
     let packet = if let Source::Voice(voice) = &traffic.source { voice.packet } else { Duration::ZERO };
-    jitter_buffers.heard().map(move |heard: Heard| {
-        let delay = heard.delay() + traffic.emodel.codec.delay(packet);
-        let met = Conditions { delay, loss: heard.loss(), burst_ratio: heard.burst_ratio() };
-        Call { quality: traffic.emodel.rate(&met), met }
-    })
+    let delay = heard.delay() + traffic.emodel.codec.delay(packet);
+    let met = Conditions { delay, loss: heard.loss(), burst_ratio: heard.burst_ratio() };
+    Call { quality: traffic.emodel.rate(&met), met }
 }
 
 /// The mean over calls.
@@ -63,8 +61,9 @@ fn rate_calls(prefix: &str, jitter_buffers: &JitterBuffers, traffic: &Traffic, m
     let values = |Call { met, quality }: Call| {
         [quality.r, quality.mos, 100.0 * met.loss, met.delay.as_secs_f64() * 1e3, met.burst_ratio]
     };
-    let (sums, calls) = calls(jitter_buffers, traffic)
-        .map(values)
+    let (sums, calls) = jitter_buffers
+        .heard()
+        .map(|heard| values(call(&heard, traffic)))
         .fold(([0.0; 5], 0), |(sums, calls), values| (core::array::from_fn(|i| sums[i] + values[i]), calls + 1));
     if calls == 0 {
         return;

@@ -8,7 +8,8 @@ use super::window::Window;
 use crate::scenario::FlowSpec;
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, Transmit};
 use braidcast_dccp::{
-    Admission, Call, Connection, ConnectionId, Endpoint, Event, Report, SendOptions, ServiceCode, Verdict,
+    Admission, Call, Ccid, CcidReport, Connection, ConnectionId, Endpoint, Event, Report, SendOptions, ServiceCode,
+    Verdict,
 };
 use braidcast_sim::traffic::{self, DatagramSender, DatagramSink, FlowMeter, HEADER_BYTES, Kind, Stamp};
 use core::fmt;
@@ -76,6 +77,12 @@ pub struct DccpHost {
     pub closed: Option<DccpSample>,
     /// The connection at regular times, if the scenario asks for it.
     pub samples: Samples<DccpSample>,
+}
+
+/// What its congestion control allows, for who counts calls.
+fn allowed(connection: &Connection, now: Instant) -> Option<(Ccid, CcidReport)> {
+    let report = connection.report(now);
+    Some((report.sending, report.ccid))
 }
 
 impl fmt::Debug for DccpHost {
@@ -222,8 +229,7 @@ impl DccpHost {
         }
         let stamp = Stamp::read(&self.buf);
         if let (Some(admission), Some(stamp)) = (&mut self.admission, stamp)
-            && admission.take(now, stamp.flow, |call, carried| connection.more_calls(now, call, carried))
-                != Verdict::Carried
+            && admission.take(now, stamp.flow, || allowed(connection, now)) != Verdict::Carried
         {
             return true;
         }

@@ -26,8 +26,13 @@ impl JitterBuffers {
         stream.arrive(sequence.into(), sent, now);
     }
 
+    /// The number of each call or other stream, and what was heard of it.
+    pub fn streams(&self) -> impl Iterator<Item = (u16, Heard)> + '_ {
+        self.streams.iter().map(|((flow, _), stream)| (*flow, stream.clone().finish()))
+    }
+
     /// What was heard of each stream.
     pub fn heard(&self) -> impl Iterator<Item = Heard> + '_ {
-        self.streams.values().map(|stream| stream.clone().finish())
+        self.streams().map(|(_, heard)| heard)
     }
 }

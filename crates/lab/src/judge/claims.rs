@@ -91,7 +91,7 @@ fn verdict(
         source,
         outcome,
         evidence: format!("{} at {points}{}", compared(claim), degree(claim, &pairs)),
-        reason: words::filled(&claim.reason, rows),
+        reason: words::filled(&claim.reason, rows, &claim.at),
         inside,
     }
 }

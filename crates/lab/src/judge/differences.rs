@@ -20,7 +20,7 @@ pub(crate) fn differences(scenario: &Scenario, rows: &[Placed<'_>]) -> Vec<Diffe
                 against: against.name().to_owned(),
                 ours,
                 theirs,
-                reason: known.map(|it| words::filled(&it.text, rows)),
+                reason: known.map(|it| words::filled(&it.text, rows, &it.at)),
                 found: known.map(|it| it.found),
                 shown: known.and_then(|it| it.shown.clone()),
             });

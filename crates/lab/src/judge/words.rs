@@ -1,7 +1,8 @@
 //! Numbers in reasons: `{METRIC | VARIANT | NAME=VALUE, …}` becomes what the run measured.
 //!
 //! In place of a variant there may be two with `-`, `/` or `%` between them: their difference, their ratio, and by how many per
-//! cent the first one is above the second. Where several points are meant, the least and the most stand there.
+//! cent the first one is above the second; a name that has such a sign in it stands between backticks. A value may be several, `1,2`. Without points those of the claim are meant, or all. Where they are several, the
+//! least and the most stand there.
 
 use super::Placed;
 use crate::scenario::{Point, Value, Where};
@@ -32,15 +33,29 @@ impl<'a> Quote<'a> {
         let at = parts.next().unwrap_or_default();
         let one = |pair: &str| {
             let (name, value) = pair.split_once('=')?;
-            Some((name.trim().to_owned(), Value::Text(value.trim().to_owned())))
+            let text = |value: &str| Value::Text(value.trim().to_owned());
+            let values: Vec<Value> = value.split(',').map(text).collect();
+            let value = if values.len() == 1 { text(value) } else { Value::List(values) };
+            Some((name.trim().to_owned(), value))
         };
         let at: Option<BTreeMap<_, _>> = at.split(';').filter(|it| !it.trim().is_empty()).map(one).collect();
-        let two = [(" - ", Told::Difference), (" / ", Told::Ratio), (" % ", Told::PerCent)];
-        let two = two.into_iter().find_map(|(sign, told)| {
-            let (a, b) = variants.split_once(sign)?;
-            Some((a.trim(), Some((told, b.trim()))))
-        });
-        let (variant, other) = two.unwrap_or((variants, None));
+        let two = [("-", Told::Difference), ("/", Told::Ratio), ("%", Told::PerCent)];
+        let (variant, other) = match variants.strip_prefix('`') {
+            Some(quoted) => {
+                let (variant, rest) = quoted.split_once('`')?;
+                let other =
+                    |(sign, told): (&str, Told)| Some((told, rest.trim().strip_prefix(sign)?.trim().trim_matches('`')));
+                let other = two.into_iter().find_map(other);
+                (rest.trim().is_empty() || other.is_some()).then_some((variant, other))?
+            }
+            None => {
+                let split = |(sign, told): (&str, Told)| {
+                    let (a, b) = variants.split_once(&format!(" {sign} "))?;
+                    Some((a.trim(), Some((told, b.trim()))))
+                };
+                two.into_iter().find_map(split).unwrap_or((variants, None))
+            }
+        };
         let complete = parts.next().is_none() && !metric.is_empty() && !variant.is_empty();
         complete.then_some(Self { metric, variant, other, at: at? })
     }
@@ -50,13 +65,14 @@ impl<'a> Quote<'a> {
         [Some(self.variant), self.other.map(|(_, other)| other)].into_iter().flatten()
     }
 
-    /// What the rows say; none if they do not have it.
-    fn told(&self, rows: &[Placed<'_>]) -> Option<String> {
+    /// What the rows say, where it names no points those that `here` describes; none if they do not have it.
+    fn told(&self, rows: &[Placed<'_>], here: &Where) -> Option<String> {
+        let points = if self.at.is_empty() { here } else { &self.at };
         let mean = |variant: &str, point: Option<&Point>| {
             let is_it = |(at, row): &&Placed<'_>| {
                 row.metric == self.metric
                     && row.variant == variant
-                    && at.is_at(&self.at)
+                    && at.is_at(points)
                     && point.is_none_or(|point| point.params == at.params)
             };
             rows.iter().filter(is_it).map(|(at, row)| (*at, row.mean)).collect::<Vec<_>>()
@@ -105,13 +121,13 @@ pub(crate) fn quotes(text: &str) -> impl Iterator<Item = Result<Quote<'_>, &str>
     parts(text).filter_map(|(_, quote)| quote)
 }
 
-/// `text` with the numbers of the run in place of what is between braces; `?` for what was not run.
-pub(crate) fn filled(text: &str, rows: &[Placed<'_>]) -> String {
+/// `text`, which is about the points `here`, with the numbers of the run in place of what is between braces; `?` for what was not run.
+pub(crate) fn filled(text: &str, rows: &[Placed<'_>], here: &Where) -> String {
     let mut out = String::new();
     for (words, quote) in parts(text.trim()) {
         out.push_str(words);
         match quote {
-            Some(Ok(quote)) => out += quote.told(rows).as_deref().unwrap_or("?"),
+            Some(Ok(quote)) => out += quote.told(rows, here).as_deref().unwrap_or("?"),
             Some(Err(nonsense)) => out += nonsense,
             None => {}
         }
@@ -131,20 +147,24 @@ mod tests {
         let scenario = read("");
         let points = scenario.points().unwrap();
         let rows = rows(&points, &MEANS);
-        filled(text, &placed(&points, &rows))
+        filled(text, &placed(&points, &rows), &Where::from([("n".to_owned(), Value::Text("2".to_owned()))]))
     }
 
     #[test]
     fn braces_become_what_was_measured() {
         assert_eq!(fill("By {m | a - b | n=1} of {m | a | n=1}; no braces."), "By 2 of 12; no braces.");
         assert_eq!(fill("{m | a / b | n=2} times, {m | a % b | n=2} %"), "1.5 times, 50 %");
-        assert_eq!(fill("{m | a}, {m|b}"), "12 to 1235, 10");
+        assert_eq!(fill("{m | a}, {m|b}"), "15, 10");
+        assert_eq!(fill("{m | `a`}, {m | `a` / `b`}, {m | `a` % b}"), "15, 1.5, 50");
+        let quote = Quote::parse("m | `10 % of it` - `b - c`").unwrap();
+        assert_eq!((quote.variant, quote.other), ("10 % of it", Some((Told::Difference, "b - c"))));
+        assert_eq!(fill("{m | a | n=1,2,3}, {m|b|n=3,1}"), "12 to 1235, 10");
         assert_eq!(fill("{m | a | n=7}; {other | a}"), "?; ?");
     }
 
     #[test]
     fn what_means_nothing_is_told() {
-        let wrong: Vec<_> = quotes("{m | a} {m} {} {m | a | n} {open").filter_map(Result::err).collect();
-        assert_eq!(wrong, ["m", "", "m | a | n", "open"]);
+        let wrong: Vec<_> = quotes("{m | a} {m} {} {m | a | n} {m | `a` b} {open").filter_map(Result::err).collect();
+        assert_eq!(wrong, ["m", "", "m | a | n", "m | `a` b", "open"]);
     }
 }

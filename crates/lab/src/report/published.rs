@@ -34,7 +34,7 @@ const PUBLISHED: [(&str, &str); 26] = [
     ("PRCMT fig. 18", ""),
 ];
 
-const XSTREAM: &str = "no experiment of the lab encodes video";
+const XSTREAM: &str = "no experiment of the lab encodes video: `braidcast-encode-trial xstream` does (docs/encode.md)";
 
 /// The tables of all results under their names: one may be compared in several experiments.
 fn joined(results: &[Results]) -> Vec<Table> {

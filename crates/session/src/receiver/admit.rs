@@ -80,7 +80,7 @@ impl Receiver {
                 Decision::Refuse(why) => {
                     let guest = self.guests.remove(place);
                     self.send_away(now, &guest, why);
-                    if guest.hello.is_some() || guest.is_foreign {
+                    if guest.hello.is_some() || guest.foreign.is_some() {
                         let name = guest.hello.map_or_else(String::new, |hello| hello.name);
                         self.events.push_back((None, Event::Refused { name, why }));
                     }
@@ -95,8 +95,8 @@ impl Receiver {
 
     fn decide(&self, now: Instant, guest: &Guest) -> Decision {
         let Some(hello) = &guest.hello else {
-            if guest.is_foreign {
-                return Decision::Refuse(Farewell::Version);
+            if let Some(why) = guest.foreign {
+                return Decision::Refuse(why);
             }
             let late = now.since(guest.since) >= NO_HELLO;
             return if late { Decision::Refuse(Farewell::NoHello) } else { Decision::Later };

@@ -1,5 +1,6 @@
 use crate::event::Event;
-use crate::wire::{Hello, Message, WireError};
+use crate::farewell::Farewell;
+use crate::wire::{Hello, Message, PPID, WireError};
 use braidcast_core::{Instant, PathId};
 use braidcast_sctp::{Association, AssociationId};
 use std::net::IpAddr;
@@ -17,8 +18,8 @@ pub(super) struct Guest {
     pub(super) id: AssociationId,
     pub(super) since: Instant,
     pub(super) hello: Option<Hello>,
-    /// Its first message is one of another version.
-    pub(super) is_foreign: bool,
+    /// It said something that no sender of this version says.
+    pub(super) foreign: Option<Farewell>,
     /// When the hello came.
     pub(super) asked_at: Instant,
     /// It was told that it waits for its turn; meanwhile what it sends passes unseen.
@@ -38,7 +39,7 @@ impl Guest {
             id,
             since: now,
             hello: None,
-            is_foreign: false,
+            foreign: None,
             asked_at: now,
             in_line: false,
             ended: false,
@@ -57,6 +58,10 @@ impl Guest {
         }
         while self.in_line || self.early_bytes < self.early_limit() {
             let Some(received) = association.recv(now, buf) else { break };
+            if received.ppid != PPID {
+                self.foreign = Some(Farewell::NoHello);
+                continue;
+            }
             let message = Message::parse(buf);
             self.ended |= matches!(message, Ok(Message::End(_)));
             match message {
@@ -69,7 +74,7 @@ impl Guest {
                     self.early_bytes += buf.len();
                     self.early.push((now, received.path, buf.clone()));
                 }
-                Err(WireError::Version(_)) if self.hello.is_none() => self.is_foreign = true,
+                Err(WireError::Version(_)) if self.hello.is_none() => self.foreign = Some(Farewell::Version),
                 _ => malformed += 1,
             }
         }

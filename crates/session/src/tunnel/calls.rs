@@ -4,7 +4,7 @@ use super::class::Class;
 use super::event::TunnelEvent;
 use super::machine::{LinkId, Tunnel};
 use braidcast_core::{Instant, Route};
-use braidcast_dccp::{Admission, Call, Verdict};
+use braidcast_dccp::{Admission, Verdict};
 
 impl Tunnel {
     /// Whether a datagram of an application at `from` is carried to the end `link`, where calls are counted
@@ -16,13 +16,13 @@ impl Tunnel {
         // Without a connection it is dropped as all is.
         let Some(connection) = link.connection else { return true };
         let (endpoint, most) = (&self.endpoint, self.settings.wanted.max.unwrap_or(f64::INFINITY));
-        let more = |call: &Call, carried| {
+        let allowed = || {
             let mut report = endpoint.report(now, connection)?;
             report.ccid.allowed_rate = report.ccid.allowed_rate.map(|rate| rate.min(most));
-            call.more_that_fit(report.sending, &report.ccid, carried)
+            Some((report.sending, report.ccid))
         };
         let calls = link.calls.get_or_insert_with(|| Admission::new(call));
-        let verdict = calls.take(now, (from.socket, from.remote), more);
+        let verdict = calls.take(now, (from.socket, from.remote), allowed);
         if verdict == Verdict::NewlyRefused {
             self.events.push_back(TunnelEvent::CallRefused(link_id, from.remote));
         }

@@ -10,6 +10,7 @@ mod networks;
 mod picture;
 mod run;
 mod score;
+mod white;
 
 use crate::args::{Common, DemoArgs};
 use crate::failure::{Failure, Outcome};
@@ -55,6 +56,8 @@ struct RunSummary {
     playable_share: f64,
     /// `null` if not a single picture came through.
     psnr_db: Option<f64>,
+    /// The mean of all pictures' PSNR, a white one for each that did not come; each is in `NAME.psnr.csv`.
+    psnr_white_db: f64,
     longest_freeze_s: f64,
     paths: Vec<PathUse>,
     output: PathBuf,
@@ -90,7 +93,8 @@ pub(super) fn run(args: &DemoArgs, common: &Common) -> Outcome {
         progress.say(&format!("measuring the picture of {name}"));
         let score = source.score(&log)?;
         let psnr = picture::psnr(&clip.path, &output)?;
-        runs.push(summarise(name, args.seconds, score, psnr, paths, output));
+        let white = white::psnr(&clip.path, &output, &args.out.join(format!("{name}.psnr.csv")))?;
+        runs.push(summarise(name, args.seconds, score, (psnr, white), paths, output));
     }
     progress.close();
     let summary = Summary { runs };
@@ -134,7 +138,7 @@ fn summarise(
     name: &'static str,
     seconds: u32,
     score: Score,
-    psnr: Option<f64>,
+    (psnr, psnr_white): (Option<f64>, f64),
     paths: Vec<PathUse>,
     output: PathBuf,
 ) -> RunSummary {
@@ -147,6 +151,7 @@ fn summarise(
         on_time: OnTime { audio: share(audio), frames: share(frames), i: share(i), p: share(p), b: share(b) },
         playable_share: share(score.playable_share),
         psnr_db: psnr.map(round),
+        psnr_white_db: round(psnr_white),
         longest_freeze_s: round(score.longest_freeze_s),
         paths,
         output,

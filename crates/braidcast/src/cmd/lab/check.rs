@@ -14,8 +14,8 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The first seed of the second try: those of the first are not among them.
-const SECOND_SEED: u64 = 1001;
+/// So much is added to the first seed for the second try: the seeds of the first are not among its own.
+const SECOND_SEEDS: u64 = 1000;
 
 #[derive(Serialize)]
 struct Document {
@@ -54,7 +54,7 @@ pub(super) fn run(args: &LabCheckArgs, common: &Common) -> Outcome {
     let is_wanted = |it: &Expected| args.names.is_empty() || args.names.contains(&it.experiment);
     let wanted: Vec<Expected> = list.iter().filter(|it| is_wanted(it)).cloned().collect();
     let stop = braidcast_driver::interrupt_flag().map_err(|e| broken(&e))?;
-    let results = try_all(&wanted, 1, 1, common, &stop)?;
+    let results = try_all(&wanted, 1, args.seed, common, &stop)?;
     if args.update {
         for (expected, results) in wanted.iter().zip(&results) {
             let place = list.iter().position(|it| it.experiment == expected.experiment);
@@ -66,17 +66,19 @@ pub(super) fn run(args: &LabCheckArgs, common: &Common) -> Outcome {
             .map_err(|e| Failure::new(format!("cannot write {file}: {e}"), "check its permissions"))?;
         return text::print(&format!("{} experiments in {file}", wanted.len()));
     }
+    let second_seed = args.seed.wrapping_add(SECOND_SEEDS);
     let (mut changed, mut chance) = (Vec::new(), Vec::new());
     for (expected, results) in wanted.iter().zip(&results) {
         let first = expected.changed(results);
         if first.is_empty() {
             continue;
         }
-        let more = try_all(core::slice::from_ref(expected), SECOND_TRY, SECOND_SEED, common, &stop)?;
+        let more = try_all(core::slice::from_ref(expected), SECOND_TRY, second_seed, common, &stop)?;
         let second = more.iter().flat_map(|results| expected.changed(results)).collect::<Vec<_>>();
         for it in first {
             let stays = second.iter().any(|other| other.claim == it.claim);
-            let (runs, seed) = if stays { (expected.runs * SECOND_TRY, SECOND_SEED) } else { (expected.runs, 1) };
+            let (runs, seed) =
+                if stays { (expected.runs * SECOND_TRY, second_seed) } else { (expected.runs, args.seed) };
             let told = told(expected, it, expected.command(runs, seed));
             if stays { changed.push(told) } else { chance.push(told) }
         }

@@ -162,6 +162,17 @@ impl<P: Protocol> Server<P> {
                 {
                     live.warn_rarely(now, format!("a client was turned away: {}", ending.reason));
                 }
+                // It is no client of a measurement, and has to hear so before this end goes.
+                if let ConnectionEvent::Closed(ending) = &event
+                    && !ending.orderly
+                    && self.clients.get(&id).is_some_and(|client| client.messages == 0)
+                {
+                    live.warn_rarely(
+                        now,
+                        format!("a client ended before it sent anything to measure: {}", ending.reason),
+                    );
+                    self.clients.remove(&id);
+                }
                 let Some(served) = self.take(now, id, event) else { continue };
                 live.note(format!(
                     "{} in {} messages in {:.2} s: {}",
