@@ -1,5 +1,7 @@
 //! Where pictures come from.
 
+use crate::audio;
+
 /// An input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Input {
@@ -34,9 +36,17 @@ impl Input {
             Self::Test => "videotestsrc is-live=true pattern=zone-plate kx2=20 ky2=20 kt=2".into(),
             Self::Camera(_) => "v4l2src name=input ! decodebin".into(),
             Self::Screen => "ximagesrc use-damage=false".into(),
-            Self::File(_) => "filesrc name=input ! decodebin ! identity sync=true".into(),
+            Self::File(_) => {
+                "filesrc name=input ! decodebin name=decoded ! videoconvert ! queue ! identity sync=true".into()
+            }
             Self::Gst(description) => description.clone(),
         }
+    }
+
+    /// The beginning of the branch of its own audio, if it has some.
+    pub(crate) fn own_audio(&self) -> Result<Option<&'static str>, String> {
+        let Self::File(path) = self else { return Ok(None) };
+        Ok(audio::has_audio(path)?.then_some("decoded. ! audioconvert ! queue ! identity sync=true"))
     }
 
     /// The property of the element `input` that says what is meant, and its value.

@@ -4,6 +4,7 @@
 //! program. Without a line it encodes at the greatest rate, so that it can be tried by itself:
 //! `braidcast-encode test </dev/tty | ffplay -`.
 
+mod audio;
 mod input;
 mod log;
 mod needs;
@@ -35,6 +36,15 @@ pub(crate) struct Args {
     /// Least and greatest rate, bit/s
     #[arg(long, default_value = "100000-6000000", value_parser = range)]
     pub(crate) rate_range: (u64, u64),
+    /// auto (a FILE's own track), none, test, mic, or gst:PIPELINE
+    #[arg(long, default_value = "auto")]
+    pub(crate) audio: String,
+    /// GStreamer's element that encodes audio
+    #[arg(long, default_value = "opusenc")]
+    pub(crate) audio_encoder: String,
+    /// Its rate, bit/s
+    #[arg(long, default_value_t = 64_000, value_parser = clap::value_parser!(u32).range(6_000..=512_000))]
+    pub(crate) audio_rate: u32,
     /// Write what became of each picture, as CSV
     #[arg(long)]
     pub(crate) log: Option<PathBuf>,

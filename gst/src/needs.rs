@@ -3,10 +3,12 @@
 /// Debian's package of an element.
 fn package(element: &str) -> Option<&'static str> {
     Some(match element {
-        "videotestsrc" | "videoconvert" | "videoscale" | "videorate" | "decodebin" => "gstreamer1.0-plugins-base",
-        "v4l2src" | "ximagesrc" | "v4l2h264enc" => "gstreamer1.0-plugins-good",
+        "videotestsrc" | "videoconvert" | "videoscale" | "videorate" | "decodebin" | "audiotestsrc"
+        | "audioconvert" | "audioresample" | "opusenc" => "gstreamer1.0-plugins-base",
+        "v4l2src" | "ximagesrc" | "v4l2h264enc" | "autoaudiosrc" | "aacparse" | "mpegaudioparse" | "lamemp3enc"
+        | "twolamemp2enc" => "gstreamer1.0-plugins-good",
         "mpegtsmux" | "h264parse" | "h265parse" | "openh264enc" | "vah264enc" | "vah265enc" | "nvh264enc"
-        | "nvh265enc" | "x265enc" | "qsvh264enc" => "gstreamer1.0-plugins-bad",
+        | "nvh265enc" | "x265enc" | "qsvh264enc" | "opusparse" | "voaacenc" | "fdkaacenc" => "gstreamer1.0-plugins-bad",
         "x264enc" => "gstreamer1.0-plugins-ugly",
         "vaapih264enc" => "gstreamer1.0-vaapi",
         _ if element.starts_with("avenc_") => "gstreamer1.0-libav",

@@ -1,6 +1,7 @@
 //! The pipeline: input, encoder, multiplexer, stdout.
 
 use crate::Args;
+use crate::audio::{self, Audio};
 use crate::input::Input;
 use crate::log::Log;
 use crate::needs;
@@ -35,6 +36,8 @@ struct Shared {
     log: Mutex<Log>,
     /// Bytes out of the encoder and of the multiplexer.
     encoded: AtomicU64,
+    /// What audio has of the latter, as far as that can be reckoned.
+    heard: AtomicU64,
     multiplexed: AtomicU64,
     pictures: AtomicU64,
     left_out: AtomicU64,
@@ -61,6 +64,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         }
     }
     Dial::check(&args.encoder)?;
+    let audio = audio(args, &input)?;
     let mut follower = Follower::new(args.profile, args.fps, args.rate_range);
     let first = follower.first();
     let shared = Arc::new(Shared {
@@ -69,6 +73,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         follower: Mutex::new(follower),
         log: Mutex::new(Log::open(args.log.as_deref())?),
         encoded: AtomicU64::new(0),
+        heard: AtomicU64::new(0),
         multiplexed: AtomicU64::new(0),
         pictures: AtomicU64::new(0),
         left_out: AtomicU64::new(0),
@@ -84,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         std::process::exit(0);
     });
     loop {
-        match play(args, &input, parser, first, &shared)? {
+        match play(args, &input, &audio, parser, first, &shared)? {
             End::Over => {
                 shared.summary(quiet);
                 return Ok(());
@@ -102,8 +107,28 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
     }
 }
 
+/// The words of the branch of audio; empty without any.
+fn audio(args: &Args, input: &Input) -> Result<String, String> {
+    let audio = Audio::parse(&args.audio)?;
+    let own = if audio == Audio::Own { input.own_audio()? } else { None };
+    let Some(beginning) = audio.description(own) else { return Ok(String::new()) };
+    let parser = audio::parser(&args.audio_encoder);
+    let common = ["audioconvert", "audioresample", &*args.audio_encoder];
+    for element in audio.needs().iter().copied().chain(common).chain(parser) {
+        if gst::ElementFactory::find(element).is_none() {
+            return Err(needs::missing(element));
+        }
+    }
+    let encoder = gst::ElementFactory::make(&args.audio_encoder).build();
+    if encoder.is_ok_and(|encoder| encoder.find_property("bitrate").is_none()) {
+        let hint = "hint: `--audio-encoder` takes one with such a property, as opusenc, avenc_aac or voaacenc";
+        return Err(format!("{} has no property bitrate\n{hint}", args.audio_encoder));
+    }
+    Ok(audio::branch(&beginning, &args.audio_encoder, args.audio_rate))
+}
+
 /// The words of the pipeline.
-fn description(args: &Args, input: &Input, parser: &str, first: u64) -> String {
+fn description(args: &Args, input: &Input, audio: &str, parser: &str, first: u64) -> String {
     let size = match (args.size, input) {
         (Some((width, height)), _) => format!(",width={width},height={height}"),
         (None, Input::Test) => ",width=1280,height=720".into(),
@@ -117,15 +142,22 @@ fn description(args: &Args, input: &Input, parser: &str, first: u64) -> String {
     format!(
         "{} ! videoconvert ! videoscale ! videorate ! video/x-raw,format=I420,framerate={fps}/1{size} \
          ! queue max-size-buffers=1 max-size-bytes=0 max-size-time=0 leaky=downstream \
-         ! {encoder} ! {parser} config-interval=1 ! mpegtsmux name=mux ! fdsink name=out fd=1 sync=false",
+         ! {encoder} ! {parser} config-interval=1 ! mpegtsmux name=mux ! fdsink name=out fd=1 sync=false{audio}",
         input.description()
     )
 }
 
 /// Makes the pipeline and runs it to its end.
-fn play(args: &Args, input: &Input, parser: &str, first: u64, shared: &Arc<Shared>) -> Result<End, String> {
+fn play(
+    args: &Args,
+    input: &Input,
+    audio: &str,
+    parser: &str,
+    first: u64,
+    shared: &Arc<Shared>,
+) -> Result<End, String> {
     let before = shared.pictures.load(Relaxed);
-    let words = description(args, input, parser, first);
+    let words = description(args, input, audio, parser, first);
     let made =
         gst::parse::launch(&words).map_err(|e| format!("cannot make the pipeline: {e}\nhint: {}", input.hint()))?;
     let pipeline = made.downcast::<gst::Pipeline>().map_err(|_| "the description is no pipeline".to_owned())?;
@@ -137,6 +169,9 @@ fn play(args: &Args, input: &Input, parser: &str, first: u64, shared: &Arc<Share
     let dial = Dial::of(&encoder, &args.encoder)?;
     dial.set(first);
     watch(&encoder, &by_name("out")?, dial, shared)?;
+    if let Some(queue) = pipeline.by_name("heard") {
+        listen(&queue, shared)?;
+    }
     let bus = pipeline.bus().ok_or("the pipeline has no bus")?;
     let failed = |why: String| Ok(End::Failed(why, shared.pictures.load(Relaxed) > before));
     if pipeline.set_state(gst::State::Playing).is_err() {
@@ -217,6 +252,7 @@ fn watch(encoder: &gst::Element, out: &gst::Element, dial: Dial, shared: &Arc<Sh
     let (it, refresh) = (Arc::clone(shared), source.clone());
     sink.add_probe(gst::PadProbeType::BUFFER, move |_, info| {
         let (verdict, begins) = it.judge();
+        let pts = info.buffer().and_then(|buffer| Some((buffer.pts()?, buffer.duration())));
         if begins {
             // Whoever receives now has seen nothing before.
             let fields = gst::Structure::builder("GstForceKeyUnit").field("all-headers", true).field("count", 0u32);
@@ -224,6 +260,10 @@ fn watch(encoder: &gst::Element, out: &gst::Element, dial: Dial, shared: &Arc<Sh
         }
         match verdict {
             Verdict::LeaveOut => {
+                // The multiplexer would have audio wait for this picture.
+                if let Some((pts, duration)) = pts.filter(|_| it.pictures.load(Relaxed) > 0) {
+                    refresh.push_event(gst::event::Gap::builder(pts).duration(duration).build());
+                }
                 drop(info.data.take());
                 return gst::PadProbeReturn::Handled;
             }
@@ -246,6 +286,17 @@ fn watch(encoder: &gst::Element, out: &gst::Element, dial: Dial, shared: &Arc<Sh
     Ok(())
 }
 
+/// Has audio counted.
+fn listen(queue: &gst::Element, shared: &Arc<Shared>) -> Result<(), String> {
+    let it = Arc::clone(shared);
+    let pad = queue.static_pad("sink").ok_or("the queue of audio has no pad")?;
+    pad.add_probe(gst::PadProbeType::BUFFER, move |_, info| {
+        it.heard.fetch_add(info.buffer().map_or(0, |buffer| audio::multiplexed(buffer.size())), Relaxed);
+        gst::PadProbeReturn::Ok
+    });
+    Ok(())
+}
+
 impl Shared {
     /// What becomes of the next picture, and whether a receiver has just come.
     fn judge(&self) -> (Verdict, bool) {
@@ -255,7 +306,8 @@ impl Shared {
         let begins = connected && !self.connected.swap(connected, Relaxed);
         self.connected.store(connected, Relaxed);
         let mut follower = self.follower.lock().unwrap_or_else(PoisonError::into_inner);
-        follower.measure(self.encoded.load(Relaxed), self.multiplexed.load(Relaxed));
+        let pictures = self.multiplexed.load(Relaxed).saturating_sub(self.heard.load(Relaxed));
+        follower.measure(self.encoded.load(Relaxed), pictures);
         let verdict = follower.next(now, said);
         if verdict == Verdict::LeaveOut {
             self.left_out.fetch_add(1, Relaxed);

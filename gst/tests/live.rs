@@ -125,6 +125,9 @@ fn what_is_missing_is_said_with_what_to_do() {
         ("gst:nosuchsrc", "hint: try it"),
         ("test --encoder identity", "no property bitrate"),
         ("test --size 7x7", "1280x720"),
+        ("test --audio microphone", "auto, none, test, mic, or gst:PIPELINE"),
+        ("test --audio test --audio-encoder nosuchenc", "no element nosuchenc"),
+        ("test --audio test --audio-encoder identity", "no property bitrate"),
     ];
     for (args, words) in cases {
         let mut command = Command::new(ENCODER);
@@ -171,4 +174,61 @@ fn a_source_that_changes_size_and_rate_goes_on() {
     // A busy machine leaves some out.
     assert!(of("320") > 30 && of("640") > 30, "{} and {}", of("320"), of("640"));
     let _ = std::fs::remove_file(path);
+}
+
+/// Streams that ffprobe finds in a file: codec and packets.
+fn streams(path: &Path) -> Vec<(String, u32)> {
+    let probe = "-v error -count_packets -show_entries stream=codec_name,nb_read_packets -of json";
+    let said = Command::new("ffprobe").args(probe.split(' ')).arg(path).output().unwrap().stdout;
+    let said: Value = serde_json::from_slice(&said).unwrap();
+    let stream = |it: &Value| {
+        (it["codec_name"].as_str().unwrap().to_owned(), it["nb_read_packets"].as_str().unwrap().parse().unwrap())
+    };
+    said["streams"].as_array().unwrap().iter().map(stream).collect()
+}
+
+#[test]
+fn the_audio_of_a_file_goes_along_and_before_pictures() {
+    let Some(program) = braidcast() else { return };
+    let dir = std::env::temp_dir().join(format!("braidcast-gst-audio-{}", free_port()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let (film, silent) = (dir.join("film.mkv"), dir.join("silent.mkv"));
+    let make = |more: &str, path: &Path| {
+        let words = format!(
+            "-q videotestsrc num-buffers=240 pattern=snow ! video/x-raw,format=I420,width=320,height=240,framerate=30/1 \
+             ! x264enc speed-preset=ultrafast bitrate=8000 ! h264parse ! mux. {more} matroskamux name=mux ! filesink location={}",
+            path.display()
+        );
+        assert!(Command::new("gst-launch-1.0").args(words.split_whitespace()).status().unwrap().success());
+    };
+    make("audiotestsrc num-buffers=375 ! audio/x-raw,rate=48000 ! opusenc ! mux.", &film);
+    make("", &silent);
+    // Snow takes whatever the link has, and more.
+    for (path, encoder, codec) in
+        [(&film, "opusenc", Some("opus")), (&film, "voaacenc", Some("aac")), (&silent, "opusenc", None)]
+    {
+        let (port, link, out) = (free_port(), free_port(), dir.join("out.ts"));
+        let _ = std::fs::remove_file(&out);
+        let receiver = Running::start(&program, &format!("receive {port} {}", out.display()));
+        let _link = Running::start(&program, &format!("emulate :{link} 127.0.0.1:{port} --rate 700kbit --delay 30ms"));
+        std::thread::sleep(Duration::from_millis(500));
+        let how = format!("--to 127.0.0.1:{link} --audio-encoder {encoder} --rate-range 100kbit-3mbit");
+        let sender = Running::start(&program, &format!("encode {} {how}", path.display())).document();
+        let received = receiver.document();
+        let streams = streams(&out);
+        let kinds = received["kinds"].as_array().unwrap();
+        let audio = kinds.iter().find(|kind| kind["kind"] == "audio");
+        println!("{encoder}: {streams:?}, {audio:?}");
+        assert_eq!(sender["complete"], true, "{sender}");
+        assert!(streams.iter().any(|(codec, packets)| codec == "h264" && *packets > 100), "{streams:?}");
+        assert_eq!(streams.len(), 1 + usize::from(codec.is_some()), "{streams:?}");
+        assert_eq!(audio.is_some(), codec.is_some(), "{kinds:?}");
+        if let (Some(codec), Some(audio)) = (codec, audio) {
+            // Seven seconds and more, in packets of 20 or 23 ms.
+            assert!(streams.iter().any(|(it, packets)| it == codec && *packets > 280), "{streams:?}");
+            let (came, all) = (audio["on_time"].as_f64().unwrap(), audio["captured"].as_f64().unwrap());
+            assert!(came > 0.97 * all, "{audio}");
+        }
+    }
+    let _ = std::fs::remove_dir_all(dir);
 }

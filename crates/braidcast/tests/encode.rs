@@ -58,6 +58,8 @@ fn a_page_can_listen_to_the_rate_and_a_target_has_a_price() {
     // G.1070, H.264 VGA: 4 takes 1 to 2 Mbit/s at 25 and at 30 pictures a second.
     let price = quality["target_bits_per_second"].as_f64().unwrap();
     assert!((5e5..3e6).contains(&price) && quality["target_mos"] == 4.0, "{quality}");
+    // Audio as well, once the receiver has said what came of it.
+    assert!(quality["audio"].is_null() || quality["audio"]["listening_mos"].as_f64() > Some(1.0), "{quality}");
     assert!((1.0..=5.0).contains(&quality["mos"].as_f64().unwrap()), "{quality}");
     sender.finish().says(0, &[]);
     receiver.finish().says(0, &[]);
@@ -79,6 +81,8 @@ fn what_cannot_be_is_refused() {
         ("encode test --to 127.0.0.1:1 --size 1279x720", "two even numbers"),
         ("encode test --to 127.0.0.1:1 --fps 0", "1..=240"),
         ("encode test --to 127.0.0.1:1 --encoder x264enc!", "name an element"),
+        ("encode test --to 127.0.0.1:1 --audio microphone", "auto, none, test, mic, or gst:PIPELINE"),
+        ("encode test --to 127.0.0.1:1 --audio-rate 1mbit", "6kbit to 512kbit"),
         ("encode test --to 127.0.0.1:1 --reliable", "no use for --reliable"),
     ] {
         Test::new(args).run().says(2, &[words]);

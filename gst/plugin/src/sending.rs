@@ -171,6 +171,11 @@ impl Sending {
         Ok(())
     }
 
+    /// Whether there is, or was, a receiver.
+    pub(crate) fn has_begun(&self) -> bool {
+        lock(&self.shared.state).begun
+    }
+
     /// Waits until there is, or was, a receiver.
     pub(crate) fn wait_for_receiver(&self) -> Result<(), Refused> {
         let state = self.shared.wait(|it| !it.begun && it.over.is_none() && !it.interrupted);

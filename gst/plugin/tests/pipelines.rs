@@ -237,6 +237,15 @@ fn every_picture_crosses_two_links_and_is_decoded() {
     assert!((140..=150).contains(&shown), "{shown} of 150 pictures");
 }
 
+/// How much of a live stream came out: its packets in their order, and nothing else.
+fn share(stream: &[u8], out: &[u8]) -> f64 {
+    let mut packets = stream.chunks(188);
+    for packet in out.chunks(188) {
+        assert!(packets.any(|it| it == packet), "a packet that was not sent, or not in its order");
+    }
+    out.len() as f64 / stream.len() as f64
+}
+
 #[test]
 fn the_commands_are_at_the_other_end_too() {
     let Some(program) = braidcast() else { return };
@@ -244,6 +253,7 @@ fn the_commands_are_at_the_other_end_too() {
     let dir = folder().join("interop");
     std::fs::create_dir_all(&dir).unwrap();
     let at = |name: &str| dir.join(name).display().to_string();
+    let of = |a: &str, b: &str| share(&std::fs::read(at(a)).unwrap(), &std::fs::read(at(b)).unwrap());
     let same = |a: &str, b: &str| std::fs::read(at(a)).unwrap() == std::fs::read(at(b)).unwrap();
     // To `receive`, with a copy of what went in.
     let port = free_port();
@@ -256,7 +266,7 @@ fn the_commands_are_at_the_other_end_too() {
     let document = receiver.document();
     assert_eq!(document["malformed"], 0, "{document}");
     drop(sender);
-    assert!(same("in.ts", "out.ts"), "what `receive` wrote is not what went into braidcastsink");
+    assert!(of("in.ts", "out.ts") > 0.9, "what `receive` wrote is not what went into braidcastsink: {document}");
     // From `send`.
     let port = free_port();
     let words = format!("braidcastsrc listen={port} key=\"{KEY}\" ! filesink location={}", at("back.ts"));
@@ -266,7 +276,7 @@ fn the_commands_are_at_the_other_end_too() {
     assert_eq!(document["complete"], true, "{document}");
     assert_eq!(receiver.end(), [] as [String; 0]);
     drop(receiver);
-    assert!(same("in.ts", "back.ts"), "what braidcastsrc gave is not what `send` sent");
+    assert!(of("in.ts", "back.ts") > 0.9, "what braidcastsrc gave is not what `send` sent");
     // What has no clock goes as it is, all of it.
     let port = free_port();
     std::fs::write(at("plain.bin"), vec![7; 3_000_000]).unwrap();
@@ -384,6 +394,16 @@ fn who_waits_is_let_go() {
         it.0.set_state(gst::State::Null).unwrap();
         assert!(begun.elapsed() < Duration::from_secs(2), "{words}: {:?}", begun.elapsed());
     }
+}
+
+#[test]
+fn a_live_pipeline_does_not_wait_for_a_receiver_and_ends_without_one() {
+    let words = format!("{} ! braidcastsink to=127.0.0.1:{}", pictures(30, 500, "is-live=true"), free_port());
+    let it = Playing::start(&words);
+    let begun = Instant::now();
+    let said = it.end();
+    assert!(said.iter().any(|words| words.contains("no connection")), "{said:?}");
+    assert!((1..20).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -1,4 +1,5 @@
 use super::StreamArgs;
+use braidcast_sim::link::parse;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ Examples:
   braidcast encode camera --to home.example:9000 --via wlan0 --via wwan0
   braidcast encode test --to 127.0.0.1:9000 --size 1280x720 --fps 30 --rate-range 300kbit-6mbit
   braidcast encode film.mp4 --to 192.0.2.1:9000 --profile quality
+  braidcast encode camera --audio mic --to 192.0.2.1:9000
   braidcast encode 'gst:v4l2src device=/dev/video2 ! image/jpeg ! jpegdec' --to 192.0.2.1:9000")]
 pub(crate) struct EncodeArgs {
     /// What to encode: test (a moving picture), camera or a device such as /dev/video0, screen, a FILE, or gst:PIPELINE, a
@@ -30,6 +32,15 @@ pub(crate) struct EncodeArgs {
     /// Pictures in a second, 1 to 240
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=240))]
     pub(crate) fps: u32,
+    /// Audio: auto (the track of a FILE that has one), none, test (ticks), mic (the system's), or gst:PIPELINE, which gives raw audio
+    #[arg(long, value_name = "SOURCE", default_value = "auto", value_parser = audio)]
+    pub(crate) audio: String,
+    /// GStreamer element that encodes audio, such as avenc_aac
+    #[arg(long, value_name = "ELEMENT", default_value = "opusenc", value_parser = element)]
+    pub(crate) audio_encoder: String,
+    /// Rate of the audio, 6kbit to 512kbit; it does not change, as audio goes before pictures
+    #[arg(long, value_name = "RATE", default_value = "64kbit", value_parser = audio_rate)]
+    pub(crate) audio_rate: AudioRate,
     /// Write the allowed and the actual size of each picture as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
@@ -56,6 +67,23 @@ impl Profile {
     }
 }
 
+/// Bit/s of audio.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct AudioRate(pub(crate) u64);
+
+/// A rate that encoders of audio are able to make.
+fn audio_rate(text: &str) -> Result<AudioRate, String> {
+    let rate = parse::rate(text.trim()).map_err(|error| error.to_string())?;
+    let fits = (6_000..=512_000).contains(&rate);
+    fits.then_some(AudioRate(rate)).ok_or_else(|| format!("'{text}' is no rate of audio: write 6kbit to 512kbit"))
+}
+
+/// Where audio comes from.
+fn audio(text: &str) -> Result<String, String> {
+    let fits = ["auto", "none", "test", "mic"].contains(&text) || text.starts_with("gst:");
+    if fits { Ok(text.into()) } else { Err("write auto, none, test, mic, or gst:PIPELINE".into()) }
+}
+
 /// The name of an element.
 fn element(text: &str) -> Result<String, String> {
     let fits = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
@@ -80,6 +108,9 @@ mod tests {
         for wrong in ["1280", "1280x", "1281x720", "8x8", "99999x16", "axb"] {
             assert!(size(wrong).is_err(), "{wrong}");
         }
+        assert!(audio("mic").is_ok() && audio("gst:x").is_ok() && audio("microphone").is_err());
+        assert_eq!(audio_rate("96kbit"), Ok(AudioRate(96_000)));
+        assert!(audio_rate("1kbit").is_err() && audio_rate("1mbit").is_err());
         assert!(element("x264enc").is_ok() && element("x264enc ! fakesink").is_err());
     }
 }

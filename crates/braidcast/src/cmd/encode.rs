@@ -45,6 +45,8 @@ fn start(args: &EncodeArgs, common: &Common) -> Outcome<Feed<'static>> {
     let mut command = Command::new(program());
     command.arg(&args.input).args(["--profile", args.profile.name(), "--encoder", &args.encoder]);
     command.args(["--fps", &args.fps.to_string(), "--rate-range", &format!("{}-{}", range.least, range.greatest)]);
+    command.args(["--audio", &args.audio, "--audio-encoder", &args.audio_encoder]);
+    command.args(["--audio-rate", &args.audio_rate.0.to_string()]);
     if let Some((width, height)) = args.size {
         command.args(["--size", &format!("{width}x{height}")]);
     }

@@ -130,15 +130,22 @@ impl Sink {
         let _ = it.post_message(gst::message::Element::builder(words.build()).src(&*it).build());
     }
 
-    /// Holds up the beginning of a pipeline until somebody receives. One that is live is in PLAYING when its first buffer comes: it has
-    /// begun already.
+    /// Holds up the beginning of a pipeline until somebody receives, unless it is live: then what cannot be sent is late soon.
     fn wait_for_receiver(&self) -> Result<(), gst::FlowError> {
-        let waits = lock(&self.properties).wait_for_connection && self.obj().current_state() != gst::State::Playing;
-        let Some(session) = self.session().filter(|_| waits) else { return Ok(()) };
+        let Some(session) = self.session().filter(|session| !session.has_begun()) else { return Ok(()) };
+        let begins = self.obj().current_state() != gst::State::Playing;
+        if !begins || !lock(&self.properties).wait_for_connection || self.is_live() {
+            return Ok(());
+        }
         session.wait_for_receiver().map_err(|refused| match refused {
             Refused::Interrupted => gst::FlowError::Flushing,
             Refused::Over(_) => gst::FlowError::Error,
         })
+    }
+
+    fn is_live(&self) -> bool {
+        let mut query = gst::query::Latency::new();
+        self.obj().sink_pad().peer_query(&mut query) && query.result().0
     }
 
     /// What becomes of a call that was refused; its pad's lock is held, as [`wait_preroll`](BaseSinkExt::wait_preroll) wants it.

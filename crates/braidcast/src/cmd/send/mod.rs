@@ -380,7 +380,7 @@ impl Session {
     /// Figures for who asked for them, and whether more comes in than the paths carry.
     fn tell_figures(&mut self, now: Instant) {
         let Self { watch, meters, sender, links, connected, rates, live, .. } = self;
-        rates.tell(now, *connected, live, || sender.rate_report(now));
+        rates.tell(now, *connected, live, sender);
         let stream = Stream { name: "", connected: *connected, end: End::Sender };
         watch.tell(now, |stats| {
             let name = |path: &PathReport| links.name(braidcast_core::SocketId(path.socket)).to_owned();
