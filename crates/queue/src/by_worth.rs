@@ -426,31 +426,45 @@ mod tests {
         })
     }
 
-    #[test]
-    fn a_group_ends_a_little_early_where_small_frames_of_groups_are_left_out() {
-        // Three groups of a second, of 25 P and 25 B frames, over a path that delivers so many bytes in a second: when the last P frame of
-        // the third goes, in ms from its begin.
-        let ends = |rate| {
-            let mut bench = Bench::new(Method::ByWorth, Limits::NONE);
-            bench.outlook.rate = Some(f64::from(rate));
-            let mut last = 0;
-            for n in 0..75_u64 {
+    /// Groups of P and B frames, over a path that delivers so many bytes in a second: when the last P frame of the last group goes, in ms
+    /// from its begin. Each group is so many times 40 ms long.
+    fn last_p_frame(rate: u32, groups: &[u64]) -> u64 {
+        let mut bench = Bench::new(Method::ByWorth, Limits::NONE);
+        bench.outlook.rate = Some(f64::from(rate));
+        let (mut n, mut last) = (0, 0);
+        for length in groups {
+            for place in 0..*length {
                 let expiry = 40 * n + 200;
                 bench.push([
-                    frame(2 * n as u32, if n % 25 == 0 { 1 } else { 2 }, expiry),
+                    frame(2 * n as u32, if place == 0 { 1 } else { 2 }, expiry),
                     frame(2 * n as u32 + 1, 4, expiry),
                 ]);
                 for _ in 0..40 * rate / 1000 / 1000 {
                     if bench.pop().last().is_some_and(|it| it.parse().is_ok_and(|it: u64| it == 2 * n)) {
-                        last = 40 * n % 1000;
+                        last = 40 * place;
                     }
                 }
                 bench.pass(40);
+                n += 1;
             }
-            last
-        };
-        assert_eq!(ends(50_000), 960);
-        assert_eq!(ends(25_000), 800, "what comes in the last 200 ms is cut off");
+        }
+        last
+    }
+
+    #[test]
+    fn a_group_ends_a_little_early_where_small_frames_of_groups_are_left_out() {
+        assert_eq!(last_p_frame(50_000, &[25; 4]), 960);
+        assert_eq!(last_p_frame(25_000, &[25; 4]), 800, "what comes in the last 200 ms is cut off");
+    }
+
+    #[test]
+    fn nothing_is_cut_off_where_groups_begin_when_they_like() {
+        assert_eq!(last_p_frame(25_000, &[25, 20, 25, 30]), 29 * 40);
+        assert_eq!(
+            last_p_frame(50_000, &[25, 25, 25, 30]),
+            29 * 40,
+            "enough room: a group may be longer than those before it"
+        );
     }
 
     #[test]

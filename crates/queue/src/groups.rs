@@ -14,6 +14,8 @@ const CLEARED: f64 = 0.25;
 /// What is cut off the end of a group, in shares of it, for each share that is left out of its middle; and how long that is at most.
 const CUT: f64 = 2.0;
 const LONGEST_CUT: Duration = Duration::from_millis(200);
+/// Groups whose lengths differ by more than this share begin with changes of the scene, and nobody knows when the next one does.
+const UNEVEN: f64 = 0.05;
 
 /// When groups begin, which encoders do at even distances as a rule, and with what.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,6 +24,8 @@ pub(crate) struct Groups {
     first: Option<First>,
     /// From the one before it to the latest one.
     length: Option<Duration>,
+    /// That is about as long as the one before took: the next will be, too.
+    is_even: bool,
     /// All that came of it is its first frame, which may come in parts.
     is_first: bool,
     /// Bytes of the latest one, and those of them that were left out for want of time though nothing that they lean on was lost.
@@ -46,7 +50,10 @@ impl Groups {
         match &mut self.first {
             Some(first) if level == INTRA && self.is_first => first.bytes += tag.len,
             first if level == INTRA => {
-                self.length = first.map(|first| now.since(first.at));
+                let length = first.map(|first| now.since(first.at));
+                let both = self.length.zip(length);
+                self.is_even = both.is_some_and(|(before, length)| length.abs_diff(before) <= before.mul_f64(UNEVEN));
+                self.length = length;
                 self.shares = [self.left_out as f64 / self.bytes.max(1) as f64, self.shares[0]];
                 (self.bytes, self.left_out) = (0, 0);
                 let lifetime = tag.expiry.map(|expiry| expiry.since(now));
@@ -69,7 +76,8 @@ impl Groups {
         let Some((first, length)) = self.first.zip(self.length) else { return false };
         let next = first.at + length;
         let share = self.shares[0].min(self.shares[1]).min(1.0);
-        now + length.mul_f64(CUT * share).min(LONGEST_CUT) > next && now < next + OVERDUE
+        let cut = length.mul_f64(CUT * share).min(LONGEST_CUT);
+        self.is_even && !cut.is_zero() && now + cut > next && now < next + OVERDUE
     }
 
     /// Whether the next one is far enough off that what is sent now is through by then.
