@@ -160,6 +160,25 @@ impl Guest {
         );
     }
 
+    /// Builds the program of ours in `programs/NAME.c` and puts it into the guest; its path there.
+    ///
+    /// # Panics
+    /// If it cannot be built, or the guest does not take it.
+    pub fn program(&self, name: &str) -> String {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(name).with_extension("c");
+        let built = self.run.join(name);
+        // Static, as the guest has no libraries.
+        let status = Command::new("cc").args(["-O1", "-static", "-s", "-o"]).arg(&built).arg(&source).status();
+        assert!(status.is_ok_and(|status| status.success()), "cc {}", source.display());
+        let there = format!("/tmp/{name}");
+        let input = std::fs::File::open(&built).expect("what was built");
+        let put = format!("cat > {there} && chmod +x {there}");
+        let output = self.script("guest").args(["-i", "-t", "30", &put]).stdin(input).output();
+        let output = output.expect("the guest script runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        there
+    }
+
     /// Starts `program` in the guest, in the background; [`stop`](Self::stop) ends it.
     ///
     /// # Panics

@@ -54,7 +54,40 @@ impl Addresses {
         self.list.iter().flatten().copied()
     }
 
+    /// One more, if there is room.
+    pub(crate) fn add(&mut self, address: IpAddr) {
+        if !self.contains(address)
+            && let Some(free) = self.list.iter_mut().find(|slot| slot.is_none())
+        {
+            *free = Some(address);
+        }
+    }
+
+    /// Without those that are not `kept`.
+    pub(crate) fn retain(&mut self, kept: impl Fn(IpAddr) -> bool) {
+        self.list.iter_mut().filter(|slot| slot.is_some_and(|address| !kept(address))).for_each(|slot| *slot = None);
+    }
+
     pub(crate) fn contains(&self, address: IpAddr) -> bool {
         self.list.contains(&Some(address))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_come_and_go() {
+        let [a, b, c] = [1, 2, 3].map(|n| IpAddr::from([192, 0, 2, n]));
+        let mut all = Addresses::new([a, b]);
+        all.add(b);
+        all.add(c);
+        assert_eq!(all.iter().collect::<Vec<_>>(), [a, b, c]);
+        all.retain(|address| address != b);
+        assert!(!all.contains(b));
+        assert_eq!(all.iter().collect::<Vec<_>>(), [a, c]);
+        (0..20).for_each(|n| all.add([198, 51, 100, n].into()));
+        assert_eq!(all.iter().count(), Addresses::MAX);
     }
 }

@@ -127,24 +127,35 @@ fn two_subpaths_of_one_bottleneck_take_about_what_one_connection_takes() {
     }
 }
 
+/// Goodput over two links of 4 Mbit/s, 20 ms and up to 5 more, in Mbit/s, and the ratio of what both sent.
+fn disjoint(congestion: Congestion, seed: u64) -> (f64, f64) {
+    let options = Options::default().with(|it| {
+        it.congestion.coupling = congestion;
+        it.paths.scheduler = SchedulerKind::RoundRobin;
+    });
+    let mut rng = Rng::from_seed(seed);
+    let links = (0..2).map(|_| {
+        let delay = ms(20) + Duration::from_micros(rng.below(5000));
+        Duplex::both(LinkModel { delay, queue: QueueLimit::Packets(50).into(), ..link(4, 20) })
+    });
+    let mut pair = Pair::connected(&options, links.collect());
+    let goodput = bulk(&mut pair, Duration::from_secs(10), Duration::from_secs(40));
+    let sent = [0, 1].map(|i| pair.client_path(i).unwrap().sent_bytes as f64);
+    (goodput, sent[0] / sent[1])
+}
+
 #[test]
 fn over_disjoint_links_all_rules_use_both() {
-    const ONE_LINK: f64 = 4.0;
-    // CMT/RPv2 takes half of both windows off the one path that had a loss, here down to a packet; so two links that lose
-    // by themselves are not quite filled.
-    let least = |rule| if rule == Congestion::RpV2 { 1.45 } else { 1.85 };
     for (_, congestion) in Congestion::ALL {
-        let options = Options::default().with(|it| {
-            it.congestion.coupling = congestion;
-            it.paths.scheduler = SchedulerKind::RoundRobin;
-        });
-        let model = LinkModel { queue: QueueLimit::Packets(50).into(), ..link(4, 20) };
-        let mut pair = Pair::connected(&options, vec![Duplex::both(model.clone()), Duplex::both(model)]);
-        let goodput = bulk(&mut pair, Duration::from_secs(10), Duration::from_secs(40));
-        let sent = [0, 1].map(|i| pair.client_path(i).unwrap().sent_bytes as f64);
-        println!("{congestion}: {goodput:.2} Mbit/s");
-        assert!(goodput > least(congestion) * ONE_LINK, "{congestion}: {goodput:.2} Mbit/s");
-        assert!((0.8..1.25).contains(&(sent[0] / sent[1])), "{congestion}: {sent:?} bytes");
+        let count = if congestion == Congestion::RpV2 { 10 } else { 3 };
+        let runs: Vec<_> = (1..=count).map(|seed| disjoint(congestion, seed)).collect();
+        let mean = runs.iter().map(|run| run.0).sum::<f64>() / count as f64;
+        println!("{congestion}: {mean:.2} Mbit/s");
+        // CMT/RPv2 takes half of both windows off the one path that had a loss, here down to a packet; so two links that lose
+        // by themselves are not quite filled. Over 20 such runs: 6.69 Mbit/s with a standard deviation of 0.39, the others 7.61 with 0.01.
+        let (least, unlike) = if congestion == Congestion::RpV2 { (6.2, 1.4) } else { (7.5, 1.05) };
+        assert!(mean > least, "{congestion}: {runs:?}");
+        assert!(runs.iter().all(|run| (1.0 / unlike..unlike).contains(&run.1)), "{congestion}: {runs:?}");
     }
 }
 

@@ -155,7 +155,8 @@ pub enum RttSamples {
     /// All, over whatever path they come back: the papers' rule, by which a short path looks as long as the way back
     /// (THESIS §6.2.4).
     AnyReturn,
-    /// Those that come back over the path itself, and of them first those that did not wait for another path's packet.
+    /// Those that come back over the path itself and waited for no other path's packet: they are for this path alone, or for a packet that asked for its
+    /// SACK at once.
     #[default]
     SameReturn,
 }

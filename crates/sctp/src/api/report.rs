@@ -56,7 +56,7 @@ pub struct PathReport {
     pub sent_packets: u64,
     /// Bytes in them.
     pub sent_bytes: u64,
-    /// Data chunks sent over this path that were taken for lost.
+    /// Data chunks sent over this path that were taken for lost, other than because it fell silent.
     pub lost_chunks: u64,
     /// Data chunks sent again over this path.
     pub retransmitted_chunks: u64,

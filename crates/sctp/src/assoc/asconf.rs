@@ -434,10 +434,11 @@ impl Open {
                 }
                 Change::Leave => {
                     self.reconfiguration.refused_leaves = 0;
-                    // Which of our addresses that was nobody can tell here.
-                    self.reconfiguration.known = WILDCARD;
                     // All but the path that carried the request have left with it; the others come back.
                     let carrier = self.paths.for_control(None);
+                    let kept = carrier.map(|index| usize::from(self.paths[index].route().socket.0));
+                    let listed = kept.and_then(|socket| self.options.local_addresses.get(socket));
+                    self.reconfiguration.known = listed.copied().unwrap_or(WILDCARD);
                     let others: Vec<PathIndex> = self.paths.indices().filter(|&index| Some(index) != carrier).collect();
                     others.into_iter().for_each(|index| self.queue_join(now, index));
                 }

@@ -11,10 +11,13 @@ impl Open {
         if self.agreed.interleaving { IData::HEADER } else { Data::HEADER }
     }
 
-    /// Appends the chunk `tsn` as it stands on the wire.
-    pub(super) fn put_chunk(&self, tsn: Tsn, chunk: &Chunk, buf: &mut Vec<u8>) {
-        // The last chunk before a pause asks for its SACK at once (RFC 7053 §4).
-        let immediate = chunk.piece().last && self.queue.waiting_bytes() == 0 && self.ledger.has_no_repeats();
+    /// Whether `chunk` is the last before a pause, which asks for its SACK at once (RFC 7053 §4).
+    pub(super) fn ends_burst(&self, chunk: &Chunk) -> bool {
+        chunk.piece().last && self.queue.waiting_bytes() == 0 && self.ledger.has_no_repeats()
+    }
+
+    /// Appends the chunk `tsn` as it stands on the wire; `immediate`: it asks for its SACK at once.
+    pub(super) fn put_chunk(&self, tsn: Tsn, chunk: &Chunk, immediate: bool, buf: &mut Vec<u8>) {
         let payload = self.put_chunk_header(tsn, chunk, immediate, buf);
         let mut w = Writer::new(buf);
         w.bytes(payload);

@@ -40,7 +40,7 @@ impl Open {
             let answers = Some(now + self.paths[index].rtt().min().unwrap_or_default());
             let paths = self.paths.best().count() as u32;
             let Some(chunk) = self.ledger.send_everywhere(tsn, index, answers, paths) else { return };
-            self.put_chunk(tsn, &chunk, buf);
+            self.put_chunk(tsn, &chunk, self.ends_burst(&chunk), buf);
             self.journal.chunk_copied(index, tsn, &chunk, self.queue.get(chunk.piece().message));
             self.paths[index].on_paced_copy_sent(size);
         }

@@ -32,7 +32,8 @@ impl Open {
         let departure = ledger.repeat(books, leave, repeat);
         let mut chunk = core::mem::take(&mut self.scratch.slices);
         chunk.clear();
-        self.put_chunk(departure.tsn, &departure.chunk, &mut chunk);
+        let immediate = self.ends_burst(&departure.chunk);
+        self.put_chunk(departure.tsn, &departure.chunk, immediate, &mut chunk);
         chunk.truncate(self.data_header() + len);
         let header = Header {
             source_port: self.options.local_port,

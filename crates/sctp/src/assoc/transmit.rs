@@ -306,7 +306,12 @@ impl Open {
 
     /// Writes a chunk that leaves now over the path `index`.
     fn put_departure(&mut self, now: Instant, index: PathIndex, departure: &Departure, buf: &mut Vec<u8>) {
-        self.put_chunk(departure.tsn, &departure.chunk, buf);
+        let order = self.ledger.next_order(index).before();
+        let immediate = self.ends_burst(&departure.chunk) || self.paths[index].wants_answer(now, order);
+        self.put_chunk(departure.tsn, &departure.chunk, immediate, buf);
+        if immediate {
+            self.paths[index].on_asking();
+        }
         self.paths[index].on_chunk_sent(now, departure);
     }
 
@@ -318,7 +323,7 @@ impl Open {
                 return;
             }
             let Some((tsn, chunk)) = self.ledger.copy() else { return };
-            self.put_chunk(tsn, &chunk, buf);
+            self.put_chunk(tsn, &chunk, self.ends_burst(&chunk), buf);
             self.journal.chunk_copied(index, tsn, &chunk, self.queue.get(chunk.piece().message));
             self.paths[index].on_copy_sent();
         }

@@ -59,16 +59,14 @@ impl News {
         self.highest_order
     }
 
-    /// Whether `rtt`, what the newest chunk took until this SACK came, measures `path`.
+    /// Whether what the newest chunk took until this SACK came measures the path; `answered`: its packet asked for that SACK; `shared`: SACKs of late
+    /// were for several paths.
     ///
     /// A SACK that came back over another path says nothing about this path's round trip (THESIS §6.2.4). One that
-    /// acknowledges what came over several may have waited for another path's packet, at most the peer's SACK delay: it serves only
-    /// if that does not explain what it says.
-    fn measures(&self, rtt: Duration, path: &Path, flight: &Flight) -> bool {
-        let delay = path.options.sack.delay;
-        let explained = path.rtt.srtt().is_some_and(|srtt| rtt >= srtt && rtt <= srtt + delay);
-        path.options.papers.rtt_samples == RttSamples::AnyReturn
-            || (flight.returned_here && (flight.alone || !explained))
+    /// acknowledges what came over several may have waited for another path's packet, unless ours made it leave; and which ones are for one path
+    /// alone is no chance then: those late in a burst are, which find the queue longer.
+    const fn measures(samples: RttSamples, flight: &Flight, answered: bool, shared: bool) -> bool {
+        matches!(samples, RttSamples::AnyReturn) || (flight.returned_here && (answered || (flight.alone && !shared)))
     }
 }
 
@@ -187,7 +185,12 @@ impl Path {
     /// What the newest chunk acknowledged says about the round trip and the queues.
     fn measure(&mut self, now: Instant, news: &News, flight: &Flight) {
         let Some((order, sent)) = news.newest else { return };
-        let any_return = self.options.papers.rtt_samples == RttSamples::AnyReturn;
+        let samples = self.options.papers.rtt_samples;
+        let any_return = samples == RttSamples::AnyReturn;
+        let answered = self.asked.is_answered(order);
+        if !flight.alone {
+            self.shared = Some(now);
+        }
         let rtt = now - sent;
         if flight.returned_here || any_return {
             self.queueing.observe(now, rtt);
@@ -195,22 +198,26 @@ impl Path {
         } else {
             self.detour.observe(now, rtt.max(flight.soonest));
         }
-        if order >= self.next_rtt_order && news.measures(rtt, self, flight) {
+        if order >= self.next_rtt_order && News::measures(samples, flight, answered, self.shares_sacks(now)) {
             self.next_rtt_order = flight.next;
             self.rtt.sample(rtt);
             self.measured = now;
             self.heartbeats.postpone(now, self.heartbeat_pause());
-            self.shorten_queue(now, flight.in_flight, false);
-        } else if !any_return {
-            if !flight.returned_here && order >= self.next_detour_order {
-                self.next_detour_order = flight.next;
-                self.shorten_queue(now, flight.in_flight, true);
-            }
-            if now - self.measured >= MEASURED_EACH {
-                self.measured = now;
-                self.pending.heartbeat = !self.heartbeats.awaits_answer(now);
-            }
+        } else if !any_return && now - self.measured >= MEASURED_EACH {
+            self.measured = now;
+            self.pending.heartbeat = !self.heartbeats.awaits_answer(now);
         }
+        let next =
+            if flight.returned_here || any_return { &mut self.next_queue_order } else { &mut self.next_detour_order };
+        if order >= *next {
+            *next = flight.next;
+            self.shorten_queue(now, flight.in_flight, !flight.returned_here && !any_return);
+        }
+    }
+
+    /// Whether SACKs of late told of other paths too.
+    pub(super) fn shares_sacks(&self, now: Instant) -> bool {
+        self.shared.is_some_and(|at| now - at < MEASURED_EACH)
     }
 
     /// The shortest round trip known, be it back over another path: where that is quicker, acknowledgements come sooner than a round trip over

@@ -2,6 +2,7 @@
 //! others change it by verbs that say what happened. What is out over it is the ledger's ([`crate::tx::Ledger`]).
 
 mod acked;
+mod asked;
 mod ect;
 mod failure;
 mod heartbeat;
@@ -28,6 +29,7 @@ use crate::api::{CwndUnit, MarkResponse, Options, PathReport, PathState};
 use crate::number::Order;
 use crate::wire::Header;
 use crate::wire::chunk::{Data, Redundancy};
+use asked::Asked;
 use braidcast_cc::{
     Capacity, Conditions, Congestion, Controller, Coupled, Pacer, PathMtu, QueueingDelay, Rack, RateSampler,
     RttEstimator, Setup, Siblings, Signal, Standard, shows_congestion,
@@ -120,6 +122,11 @@ pub(crate) struct Path {
     awake_since: Instant,
     /// RTT is measured once each round trip: the next measurement comes from this place in the order on.
     next_rtt_order: Order,
+    /// A round of [`queueing`](Self::queueing) ends by what went from this place on.
+    next_queue_order: Order,
+    asked: Asked,
+    /// When a SACK told of other paths too.
+    shared: Option<Instant>,
     /// The controller's round trips: the present one ends when something sent from this place on is acknowledged.
     cc_round: Order,
     /// Timeouts in a row (RFC 9260 §8.2).
@@ -183,6 +190,9 @@ impl Path {
             answered: now,
             awake_since: Instant::ZERO,
             next_rtt_order: Order::FIRST,
+            next_queue_order: Order::FIRST,
+            asked: Asked::None,
+            shared: None,
             cc_round: Order::FIRST,
             errors: 0,
             needs_checksum: false,

@@ -1,5 +1,5 @@
 use super::{Info, Path, Timer};
-use crate::api::FecWindow;
+use crate::api::{FecWindow, RttSamples};
 use crate::number::Order;
 use crate::tx::{Departure, LossCause};
 use braidcast_cc::{Siblings, Stamp};
@@ -19,6 +19,15 @@ impl Pending {
     pub(crate) const fn any(self) -> bool {
         self.heartbeat || self.forward || self.mtu_probe || self.train
     }
+}
+
+/// One place of four, as by chance: the next packet would often be the first of a burst, which finds the queue at its shortest.
+const fn is_drawn(order: Order) -> bool {
+    // SplitMix64's finalizer, so that no pattern of bursts keeps step with it.
+    let n = order.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (n ^ (n >> 31)) & 3 == 0
 }
 
 impl Path {
@@ -158,8 +167,21 @@ impl Path {
         self.timers.set_or_stop(Timer::Probe, timeout.map(|timeout| now + timeout));
     }
 
+    /// Whether the packet with the chunk in place `order` is to ask for its SACK at once, as others share SACKs with it: one each round trip does,
+    /// which is how often SRTT is to be measured (RFC 6298 §3).
+    pub(crate) fn wants_answer(&self, now: Instant, order: Order) -> bool {
+        let same_return = self.options.papers.rtt_samples == RttSamples::SameReturn;
+        same_return && self.asked.is_none() && is_drawn(order) && self.shares_sacks(now)
+    }
+
+    /// A chunk that asks for its SACK at once is written.
+    pub(crate) const fn on_asking(&mut self) {
+        self.asked.ask();
+    }
+
     /// A packet of `size` bytes leaves with the data before the place `next`.
     pub(crate) fn on_packet_sent(&mut self, next: Order, size: usize) {
+        self.asked.end_packet(next);
         self.sizes.on_sent(next, size);
     }
 
@@ -201,8 +223,14 @@ impl Path {
     }
 
     /// Bytes per second to spread packets at. `None`: at once.
+    ///
+    /// Where SACKs are shared SRTT lags: after a window that fell to a packet it says for seconds how long the queue was. What the quickest packet of the last round
+    /// took is no less than the round trip is now, whichever packet its SACK waited for.
     fn pacing_rate(&self) -> Option<f64> {
-        self.cc.pacing_rate(self.rtt.srtt()).filter(|_| self.options.congestion.pacing)
+        let srtt = self.rtt.srtt()?;
+        let quickest = self.queueing.base().filter(|_| self.shared.is_some()).map(|base| base + self.queueing.latest());
+        let round_trip = quickest.map_or(srtt, |quickest| quickest.min(srtt));
+        self.cc.pacing_rate(Some(round_trip)).filter(|_| self.options.congestion.pacing)
     }
 
     /// Whether pacing lets a packet go now.

@@ -39,10 +39,10 @@ pub struct Options {
     /// Secret that both ends share (RFC 4895 endpoint pair shared key). Empty, the default: joins are bound to the
     /// handshake, but whoever saw the handshake could forge them.
     pub key: Vec<u8>,
-    /// Addresses of our sockets, eight at most, listed in INIT and INIT ACK (RFC 9260 §5.1.2) for peers whose paths do not
-    /// join by ASCONF: Linux, as it comes. Where there are some, what the peer lists counts too: a route between listed
-    /// addresses needs no join, and a packet from a listed address makes a path of its route. Default none, since lists are
-    /// wrong behind NATs.
+    /// Addresses of our sockets from the first one on, in their order, eight at most, listed in INIT and INIT ACK (RFC 9260 §5.1.2) for peers whose
+    /// paths do not join by ASCONF: Linux, as it comes. A request by ASCONF names one that the peer still has; Linux finds the association by nothing
+    /// else. Where there are some, what the peer lists counts too: a route between listed addresses needs no join, and a packet from a
+    /// listed address makes a path of its route. Default none, since lists are wrong behind NATs.
     pub local_addresses: Vec<IpAddr>,
     /// Offer I-DATA (RFC 8260), so that a long message does not hold up the others. Default true.
     pub interleaving: bool,

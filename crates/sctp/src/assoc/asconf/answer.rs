@@ -168,9 +168,10 @@ impl Open {
             Parameter::DeleteIp { address, .. } => self.delete_address(now, source, address),
             Parameter::SetPrimary { address, .. } => {
                 let named = named(source, address);
-                let elsewhere = || self.paths.enumerate().find(|(_, path)| path.route().remote.ip() == address);
-                let index = self.paths.by_route(named).or_else(|| elsewhere().map(|(index, _)| index));
-                self.paths.set_primary(index.ok_or(Refusal::NoSuchAddress)?);
+                let there = self.paths.enumerate().filter(|(_, path)| path.route().remote.ip() == named.remote.ip());
+                // From any of ours that gets there, best from where the request came in.
+                let best = there.min_by_key(|(_, path)| (!path.is_usable(), path.route() != named));
+                self.paths.set_primary(best.ok_or(Refusal::NoSuchAddress)?.0);
                 Ok(())
             }
             _ => Ok(()),
@@ -178,6 +179,10 @@ impl Open {
     }
 
     fn add_address(&mut self, now: Instant, route: Route) -> Result<(), Refusal> {
+        if !self.options.local_addresses.is_empty() {
+            // It counts as listed: the peer may use it towards any of ours.
+            self.peer_addresses.add(route.remote.ip());
+        }
         if self.paths.by_route(route).is_some() {
             return Ok(());
         }
@@ -203,6 +208,8 @@ impl Open {
         if address.is_unspecified() && !self.initiator && self.reconfiguration.puts_off() {
             return Err(Refusal::NoRoom);
         }
+        self.peer_addresses
+            .retain(|it| if address.is_unspecified() { it == source.remote.ip() } else { it != address });
         let leaves = |route: Route| route != source && (address.is_unspecified() || route.remote.ip() == address);
         let gone: Vec<(PathIndex, Route)> = self.paths.enumerate().map(|(index, path)| (index, path.route())).collect();
         for (index, route) in gone.into_iter().filter(|&(_, route)| leaves(route)) {

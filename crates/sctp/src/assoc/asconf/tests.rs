@@ -1,6 +1,7 @@
 //! Answers to requests, without packets.
 
 use super::*;
+use crate::Options;
 use crate::assoc::testing::{Pair, route};
 
 /// The answer to what the peer asks for over the first path, a name and what came of it for each that is named.
@@ -190,4 +191,52 @@ fn a_request_for_thousands_of_changes_costs_no_more_than_a_few() {
     let refused = answer(&mut pair, &(0..4000).map(add).collect::<Vec<_>>());
     assert_eq!(refused, [(most, false)]);
     assert!(pair.open().paths.len() <= pair.open().options.paths.max_paths);
+}
+
+/// Two ends that list the client's addresses, over `paths` paths.
+fn listing(paths: u8) -> Pair {
+    let ours = (0..2).map(|path| route(1, path).remote.ip()).collect();
+    Pair::with(Options::default().with(|it| it.local_addresses = ours), paths)
+}
+
+#[test]
+fn an_address_that_the_peer_adds_counts_as_listed_until_it_is_deleted() {
+    let mut pair = listing(1);
+    let other = route(0, 1).remote.ip();
+    assert_eq!(answer(&mut pair, &[Parameter::AddIp { correlation: 1, address: other }]), []);
+    assert!(pair.open().peer_addresses.contains(other));
+    assert_eq!(answer(&mut pair, &[delete(2, other)]), []);
+    assert!(!pair.open().peer_addresses.contains(other));
+    // Where we list none, what the peer has does not count.
+    let mut pair = Pair::over(1);
+    assert_eq!(answer(&mut pair, &[Parameter::AddIp { correlation: 1, address: other }]), []);
+    assert!(!pair.open().peer_addresses.contains(other));
+}
+
+#[test]
+fn a_primary_address_is_reached_over_a_path_that_works() {
+    let mut pair = Pair::over(2);
+    let (now, works) = (pair.now, route(0, 1));
+    // From the socket that the request comes in by, nothing has answered yet.
+    pair.open().take_in(now, Route::new(route(0, 0).socket, works.remote));
+    assert_eq!(answer(&mut pair, &[Parameter::SetPrimary { correlation: 1, address: works.remote.ip() }]), []);
+    let open = pair.open();
+    assert_eq!(open.paths.primary(), open.paths.by_route(works));
+}
+
+#[test]
+fn requests_name_an_address_that_the_peer_still_has() {
+    for left in 0..2 {
+        let mut pair = listing(2);
+        let now = pair.now;
+        pair.association().leave(now, route(0, left));
+        pair.settle();
+        let kept = route(1, 1 - left).remote.ip();
+        assert_eq!(pair.open().reconfiguration.known, kept);
+    }
+    let mut pair = Pair::over(2);
+    let now = pair.now;
+    pair.association().leave(now, route(0, 0));
+    pair.settle();
+    assert_eq!(pair.open().reconfiguration.known, WILDCARD);
 }

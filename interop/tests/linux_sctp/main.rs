@@ -1,5 +1,7 @@
 //! Linux's SCTP, in a kernel of its own, over two links: native and in UDP, either side first.
 
+mod addresses;
+
 use braidcast_core::Rng;
 use braidcast_driver::Bind;
 use braidcast_interop::Ours;
@@ -62,7 +64,7 @@ fn exchange(ours: &mut Ours, id: AssociationId) {
 fn exchange_of(total: usize, ours: &mut Ours, id: AssociationId) {
     let both_up = |ours: &mut Ours| {
         let up = |association: &mut braidcast_sctp::Association, _| {
-            association.paths().filter(|path| path.state == PathState::Active).count() == 2
+            association.paths().filter(|path| path.state == PathState::Active).count() >= 2
         };
         ours.with(id, up).unwrap_or_default()
     };
@@ -162,6 +164,7 @@ fn ten_megabytes_each_way_over_both_links() {
             println!("native, Linux connects");
             linux_connects(guest, false);
             all_schedulers(guest);
+            addresses::come_and_go(guest);
             // A socket of the guest takes the UDP port when it is made.
             let (said, status) = guest.shell(&format!("sysctl -w net.sctp.udp_port={UDP_PORT}"));
             assert!(status.success(), "{said}");
