@@ -100,5 +100,6 @@ fn a_code_of_ones_own_choice_is_used_all_the_time() {
     let code = "tetrys:5,4,100".parse().unwrap();
     let [without, with] = [Redundancy::None, code].map(|it| stream(20, it, &far(0.03)));
     let (came, sent) = (on_time(&with), [&with, &without].map(sent_bytes));
-    assert!(came >= 0.98 && sent[0] as f64 > 1.2 * sent[1] as f64, "{came} {sent:?}");
+    // The code adds a quarter; without it some hundredths are sent again or copied.
+    assert!(came >= 0.98 && sent[0] as f64 > 1.15 * sent[1] as f64, "{came} {sent:?}");
 }
