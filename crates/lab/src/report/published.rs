@@ -27,7 +27,7 @@ const PUBLISHED: [(&str, &str); 26] = [
     ("SBPN table 7.4", ""),
     ("SBPN table 7.5", ""),
     ("PATHS table 8.4", ""),
-    ("PATHS table 8.5, 8.6", "words, no values: paths-stability has a claim for each of them"),
+    ("PATHS table 8.5, 8.6", "words, no values; decision 22 has what paths-stability shows"),
     ("PATHS table 8.7", "the delays that were set, not results: paths-one-way uses them"),
     ("PRCMT fig. 13", ""),
     ("PRCMT fig. 14", "the film that was sent, not a result: prcmt-video sends it"),
