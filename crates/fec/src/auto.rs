@@ -106,7 +106,7 @@ impl Conditions {
 
     /// The share that stays lost if nothing but retransmission helps: a loss is known a round trip and a quarter after it was sent
     /// (RFC 8985 §6.2), and what is sent again arrives half a round trip later. The mean over packets that leave at once and later ones,
-    /// evenly up to [`LEAVING`](Self::LEAVING).
+    /// evenly up to a fifth of the deadline.
     pub fn lost_with_retransmission(&self) -> f64 {
         let Some(deadline) = self.deadline else { return 0.0 };
         let rtt = self.rtt.as_secs_f64().max(1e-6);
