@@ -71,8 +71,8 @@ look_for_packages() {
             [ -e /usr/include/netinet/sctp.h ] || want libsctp-dev
             has ip && has python3 || { want iproute2; want python3; }
         fi
-        ;;
-    gst)
+        ;;&
+    gst | test)
         # GStreamer's headers for the encoder's program and the plugin, and the elements that are used; x264enc is in "ugly", decoders are libav's.
         has pkg-config || want pkg-config
         has gst-inspect-1.0 || want gstreamer1.0-tools

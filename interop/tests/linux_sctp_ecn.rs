@@ -58,8 +58,8 @@ fn echo(guest: &Guest, in_udp: bool) -> PathReport {
 }
 
 #[test]
-fn linux_hears_our_marks_and_we_hear_its() {
-    with_guest("linux_hears_our_marks_and_we_hear_its", concat!(env!("CARGO_TARGET_TMPDIR"), "/linux-peer"), |guest| {
+fn linux_guest_hears_our_marks_and_we_hear_its() {
+    with_guest("linux_guest_hears_our_marks_and_we_hear_its", concat!(env!("CARGO_TARGET_TMPDIR"), "/linux-peer"), |guest| {
         guest.take_in_through_ifb0();
         guest.run("sysctl -w net.sctp.ecn_enable=1");
         // With `ecn`, netem marks what it would lose if it may. The handshake may not, so it comes first.

@@ -214,7 +214,8 @@ fn linux_connects(guest: &Guest, ip: Ip, ccid: Ccid) {
 }
 
 pub(crate) fn all(guest: &Guest) {
-    for (ip, ccid) in [(Ip::V4, Ccid::Two), (Ip::V4, Ccid::Three), (Ip::V6, Ccid::Two), (Ip::V6, Ccid::Three)] {
+    // What is below changes nothing of a CCID's own: one is enough over IPv6.
+    for (ip, ccid) in [(Ip::V4, Ccid::Two), (Ip::V4, Ccid::Three), (Ip::V6, Ccid::Three)] {
         println!("{ccid}, {ip:?}: we connect");
         we_connect(guest, ip, ccid);
         println!("{ccid}, {ip:?}: Linux connects");

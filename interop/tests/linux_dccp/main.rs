@@ -79,8 +79,8 @@ fn trail(ours: &Dccp, port: u16, expected: &[&str]) {
 }
 
 #[test]
-fn with_linux() {
-    with_guest("with_linux", concat!(env!("CARGO_TARGET_TMPDIR"), "/linux-peer"), |guest| {
+fn linux_guest_dccp() {
+    with_guest("linux_guest_dccp", concat!(env!("CARGO_TARGET_TMPDIR"), "/linux-peer"), |guest| {
         // A Linux that is slow to read drops what exceeds its receive buffer, unseen by DCCP.
         let settings = format!("net.core.rmem_default=4000000 net.dccp.default.seq_window={LINUX_WINDOW}");
         let (said, status) = guest.shell(&format!("sysctl -w {settings}"));
@@ -96,7 +96,7 @@ fn with_linux() {
 /// Prints how much ours and Linux carry over the same link: see `interop/README.md`.
 #[test]
 #[ignore = "takes minutes and asserts nothing: for the table in README.md"]
-fn throughput_beside_linux_to_linux() {
+fn linux_guest_throughput_beside_linux_to_linux() {
     let out = concat!(env!("CARGO_TARGET_TMPDIR"), "/linux-peer");
-    with_guest("throughput_beside_linux_to_linux", out, throughput::table);
+    with_guest("linux_guest_throughput_beside_linux_to_linux", out, throughput::table);
 }

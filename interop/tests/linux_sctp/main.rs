@@ -154,9 +154,9 @@ fn all_schedulers(guest: &Guest) {
 }
 
 #[test]
-fn ten_megabytes_each_way_over_both_links() {
+fn linux_guest_sctp() {
     with_guest(
-        "ten_megabytes_each_way_over_both_links",
+        "linux_guest_sctp",
         concat!(env!("CARGO_TARGET_TMPDIR"), "/linux-peer"),
         |guest| {
             println!("native, we connect");
