@@ -59,30 +59,34 @@ fn echo(guest: &Guest, in_udp: bool) -> PathReport {
 
 #[test]
 fn linux_guest_hears_our_marks_and_we_hear_its() {
-    with_guest("linux_guest_hears_our_marks_and_we_hear_its", concat!(env!("CARGO_TARGET_TMPDIR"), "/linux-peer"), |guest| {
-        guest.take_in_through_ifb0();
-        guest.run("sysctl -w net.sctp.ecn_enable=1");
-        // With `ecn`, netem marks what it would lose if it may. The handshake may not, so it comes first.
-        for in_udp in [false, true] {
-            if in_udp {
-                guest.run(&format!("sysctl -w net.sctp.udp_port={UDP_PORT}"));
+    with_guest(
+        "linux_guest_hears_our_marks_and_we_hear_its",
+        concat!(env!("CARGO_TARGET_TMPDIR"), "/linux-peer"),
+        |guest| {
+            guest.take_in_through_ifb0();
+            guest.run("sysctl -w net.sctp.ecn_enable=1");
+            // With `ecn`, netem marks what it would lose if it may. The handshake may not, so it comes first.
+            for in_udp in [false, true] {
+                if in_udp {
+                    guest.run(&format!("sysctl -w net.sctp.udp_port={UDP_PORT}"));
+                }
+                guest.run("tc qdisc replace dev net1 root netem delay 10ms");
+                guest.run("tc qdisc replace dev ifb0 root netem delay 10ms loss 3% ecn");
+                let there = echo(guest, in_udp);
+                println!("marks on the way there, in UDP {in_udp}: {there:?}");
+                assert!(there.mark_reductions > 0 && there.lost_chunks == 0, "{there:?}");
+                guest.run("tc qdisc replace dev ifb0 root netem delay 10ms");
+                guest.run("tc qdisc replace dev net1 root netem delay 10ms loss 3% ecn");
+                let back = echo(guest, in_udp);
+                println!("marks on the way back: {back:?}");
+                assert!(back.marked_packets > 0, "{back:?}");
+                assert_eq!(back.mark_reductions, 0);
             }
+            guest.run("sysctl -w net.sctp.ecn_enable=0");
             guest.run("tc qdisc replace dev net1 root netem delay 10ms");
             guest.run("tc qdisc replace dev ifb0 root netem delay 10ms loss 3% ecn");
-            let there = echo(guest, in_udp);
-            println!("marks on the way there, in UDP {in_udp}: {there:?}");
-            assert!(there.mark_reductions > 0 && there.lost_chunks == 0, "{there:?}");
-            guest.run("tc qdisc replace dev ifb0 root netem delay 10ms");
-            guest.run("tc qdisc replace dev net1 root netem delay 10ms loss 3% ecn");
-            let back = echo(guest, in_udp);
-            println!("marks on the way back: {back:?}");
-            assert!(back.marked_packets > 0, "{back:?}");
-            assert_eq!(back.mark_reductions, 0);
-        }
-        guest.run("sysctl -w net.sctp.ecn_enable=0");
-        guest.run("tc qdisc replace dev net1 root netem delay 10ms");
-        guest.run("tc qdisc replace dev ifb0 root netem delay 10ms loss 3% ecn");
-        let deaf = echo(guest, true);
-        assert_eq!((deaf.mark_reductions, deaf.marked_packets), (0, 0), "Linux declined: {deaf:?}");
-    });
+            let deaf = echo(guest, true);
+            assert_eq!((deaf.mark_reductions, deaf.marked_packets), (0, 0), "Linux declined: {deaf:?}");
+        },
+    );
 }

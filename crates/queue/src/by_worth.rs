@@ -9,6 +9,9 @@ const REFERENCE: usize = 3;
 /// Of frames that lean on all before them of their group.
 const CHAIN: usize = 2;
 
+/// At so many times the rate all that matters more must be in time for what came before it to go first.
+const SPARE: f64 = 0.5;
+
 /// At so many times the rate a frame of this level must be in time to go before others. The more leans on it, the more is risked for it:
 /// the rate may rise, and nothing is won without it.
 const fn taken_at(level: usize) -> f64 {
@@ -41,6 +44,9 @@ pub(crate) const fn finished_at(level: usize) -> Option<f64> {
 /// that in lasting overload those go missing that nothing leans on, then the ends of groups, and what others lean on has the most time
 /// to be sent again. A frame that would come too late at the rate that the path delivers lets others go first, and so does what leans on a
 /// frame that waits. What leans on a frame that is lost goes when nothing else waits.
+///
+/// While all frames that matter more would be in time at half of the rate, they go in the order in which they came: what is too much for less
+/// than the latency is only late then, and nothing goes missing.
 ///
 /// Where the frames that others lean on are by themselves [more than the path carries](Load), leaving out the small ones that none leans
 /// on would save little and show less: all of a group goes in its order, and its end is lost. What leans on a lost frame is sent all the
@@ -149,16 +155,39 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
         Self::in_time(&entry.tag, outlook.ahead, taken_at(entry.tag.priority.index()), outlook)
     }
 
-    /// Chooses what goes next: what is in time and leans on nothing that waits, or where there is no such, what matters most.
+    /// Chooses what goes next of what is in time and leans on nothing that waits: what came first if all that matters more can wait for it,
+    /// else what matters most. Where there is no such, what matters most of all.
     fn choose(&mut self, outlook: &Outlook) {
         let mut waits = Broken::default();
-        let fit = |entry: &Entry<M>| {
+        let (mut oldest, mut most) = (None, None);
+        for (place, entry) in self.waiting.iter().enumerate() {
             let level = entry.tag.priority.index();
-            let leans = waits.next(level) && !entry.hopeless;
+            let leans = waits.next(level);
             waits.lose(level);
-            !leans && Self::is_in_time(entry, outlook)
-        };
-        self.next = self.first(fit).or_else(|| self.first(|_| true));
+            if (leans && !entry.hopeless) || !Self::is_in_time(entry, outlook) {
+                continue;
+            }
+            if !entry.hopeless {
+                oldest.get_or_insert(place);
+            }
+            let worth = (self.rank(place), place);
+            most = Some(most.map_or(worth, |other| worth.min(other)));
+        }
+        let oldest = oldest.filter(|&place| self.can_wait_for(place, outlook));
+        self.next = oldest.or(most.map(|(_, place)| place)).or_else(|| self.first(|_| true));
+    }
+
+    /// Whether all that matters more than what is at `place` would be in time behind it, with time to spare. Audio waits for nothing.
+    fn can_wait_for(&self, place: usize, outlook: &Outlook) -> bool {
+        let rank = self.rank(place);
+        let mut before = outlook.ahead + self.waiting[place].tag.len;
+        let mut more = (0..self.waiting.len()).filter(|&other| self.rank(other) < rank);
+        more.all(|other| {
+            let tag = &self.waiting[other].tag;
+            let can_wait = tag.priority != Priority::FIRST && Self::in_time(tag, before, SPARE, outlook);
+            before += tag.len;
+            can_wait
+        })
     }
 
     fn remove(&mut self, place: usize) -> Option<(Tag, M)> {
@@ -322,6 +351,20 @@ mod tests {
     }
 
     #[test]
+    fn frames_go_in_their_order_while_those_that_matter_more_have_time() {
+        let next = |expiry| {
+            let mut bench = bench(10);
+            // A B frame of 10 ms, or 20 at half of the rate, with two P frames and audio behind it.
+            assert!(bench.push([frame(1, 4, 300), frame(2, 2, expiry), frame(3, 2, 340)]).is_empty());
+            let first = bench.pop();
+            assert!(bench.push([frame(4, 4, 360), frame(5, 2, 380), audio(6, 380)]).is_empty());
+            (first, bench.pop())
+        };
+        assert_eq!(next(41), (vec!["1".into()], vec!["6".into()]), "audio waits for nothing");
+        assert_eq!(next(39), (vec!["2".into()], vec!["6".into()]), "2 would be late behind 1 at half of the rate");
+    }
+
+    #[test]
     fn what_leans_on_a_lost_frame_goes_when_nothing_else_waits() {
         let mut bench = bench(10);
         assert!(bench.push([frame(1, 1, 500), frame(2, 2, 540), frame(3, 4, 580)]).is_empty());
@@ -364,7 +407,9 @@ mod tests {
     fn where_leaving_out_what_none_leans_on_is_not_enough_a_group_goes_in_its_order() {
         let next = |rate| {
             let mut bench = loaded(rate);
-            bench.push([frame(200, 4, 2900), frame(201, 2, 2900)]);
+            bench.push([frame(200, 4, 2900)]);
+            // At half of the rate these are not in time behind it.
+            bench.push([201, 202, 203, 204, 205, 206, 207, 208, 209, 210].map(|number| frame(number, 2, 2900)));
             bench.pop()
         };
         assert_eq!(next(40_000.0), ["201"], "the P frames are 25 KB a second");
@@ -428,27 +473,25 @@ mod tests {
 
     /// Groups of P and B frames, over a path that delivers so many bytes in a second: when the last P frame of the last group goes, in ms
     /// from its begin. Each group is so many times 40 ms long.
-    fn last_p_frame(rate: u32, groups: &[u64]) -> u64 {
+    fn last_p_frame(rate: u32, groups: &[u64]) -> u32 {
         let mut bench = Bench::new(Method::ByWorth, Limits::NONE);
         bench.outlook.rate = Some(f64::from(rate));
-        let (mut n, mut last) = (0, 0);
+        let (mut n, mut first, mut last) = (0, 0, 0);
         for length in groups {
+            first = n;
             for place in 0..*length {
-                let expiry = 40 * n + 200;
-                bench.push([
-                    frame(2 * n as u32, if place == 0 { 1 } else { 2 }, expiry),
-                    frame(2 * n as u32 + 1, 4, expiry),
-                ]);
+                let expiry = 40 * u64::from(n) + 200;
+                bench.push([frame(2 * n, if place == 0 { 1 } else { 2 }, expiry), frame(2 * n + 1, 4, expiry)]);
                 for _ in 0..40 * rate / 1000 / 1000 {
-                    if bench.pop().last().is_some_and(|it| it.parse().is_ok_and(|it: u64| it == 2 * n)) {
-                        last = 40 * place;
-                    }
+                    let went = bench.pop().last().and_then(|it| it.parse().ok());
+                    last = went.filter(|it: &u32| it % 2 == 0).map_or(last, |it| it / 2);
                 }
                 bench.pass(40);
                 n += 1;
             }
         }
-        last
+        let rest = bench.pop_all().into_iter().filter_map(|it| it.parse().ok()).filter(|it: &u32| it % 2 == 0);
+        40 * (rest.map(|it| it / 2).fold(last, u32::max) - first)
     }
 
     #[test]

@@ -155,23 +155,19 @@ fn all_schedulers(guest: &Guest) {
 
 #[test]
 fn linux_guest_sctp() {
-    with_guest(
-        "linux_guest_sctp",
-        concat!(env!("CARGO_TARGET_TMPDIR"), "/linux-peer"),
-        |guest| {
-            println!("native, we connect");
-            we_connect(guest, false);
-            println!("native, Linux connects");
-            linux_connects(guest, false);
-            all_schedulers(guest);
-            addresses::come_and_go(guest);
-            // A socket of the guest takes the UDP port when it is made.
-            let (said, status) = guest.shell(&format!("sysctl -w net.sctp.udp_port={UDP_PORT}"));
-            assert!(status.success(), "{said}");
-            println!("in UDP, we connect");
-            we_connect(guest, true);
-            println!("in UDP, Linux connects");
-            linux_connects(guest, true);
-        },
-    );
+    with_guest("linux_guest_sctp", concat!(env!("CARGO_TARGET_TMPDIR"), "/linux-peer"), |guest| {
+        println!("native, we connect");
+        we_connect(guest, false);
+        println!("native, Linux connects");
+        linux_connects(guest, false);
+        all_schedulers(guest);
+        addresses::come_and_go(guest);
+        // A socket of the guest takes the UDP port when it is made.
+        let (said, status) = guest.shell(&format!("sysctl -w net.sctp.udp_port={UDP_PORT}"));
+        assert!(status.success(), "{said}");
+        println!("in UDP, we connect");
+        we_connect(guest, true);
+        println!("in UDP, Linux connects");
+        linux_connects(guest, true);
+    });
 }
