@@ -71,6 +71,9 @@ impl<'a> Inbound<'a> {
                 self.authenticated = true;
             } else if !self.authenticated && keys.is_some_and(|keys| keys.requires(raw.kind)) {
                 stats.dropped_packets += 1;
+                if raw.kind == kind::ASCONF {
+                    return None; // With the rest of the packet (RFC 5061 §5.2).
+                }
             } else {
                 return Some(Ok((raw, chunk)));
             }
