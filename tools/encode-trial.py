@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What an encoder brings that follows the network: x264 over every pair of recorded links, beside fixed rates and `aimd-rtt`.
 
-usage: BRAIDCAST_TRACES=FOLDER encode-trial.py TRIAL --clip CLIP.y4m [--every N] [--seconds 40] [--out FILE.json] [--jobs N]
+usage: BRAIDCAST_TRACES=FOLDER encode-trial.py TRIAL --clip CLIP.y4m [--every N] [--others-every N] [--seconds 40] [--out FILE.json] [--jobs N]
        encode-trial.py TRIAL --report FILE.json
 
 TRIAL is `braidcast-encode-trial`, built for release (gst/trial; docs/encode.md has the command). Without --clip a model of x264's sizes
@@ -12,11 +12,15 @@ It prints for each rule: pictures on time, the longest freeze, the rate that cam
 (the oracle, trial/src/oracle.rs), PSNR with the last picture shown for one that is missing and with a white one; then what `follow` has
 more than each other rule, pair by pair, with 95 % intervals (Student's t). "best fixed" is for each pair the fixed rate with the highest
 PSNR among those tried (without a clip: with the most that came on time), chosen with hindsight.
+
+Pairs are run in an order that mixes recordings, so that the rows of a run that was stopped early are a sample of all of them (--report prints them, --resume goes on).
 """
 import argparse, concurrent.futures, itertools, json, math, os, pathlib, statistics, subprocess, sys, tempfile
 
 FIXED = [500, 1000, 2000, 3500, 5500]
 BEST = "best fixed"
+# Multiples of it, without their whole part, spread evenly from the first on.
+GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def recordings(folder):
@@ -37,10 +41,12 @@ def run(args, index, pair, rule):
     return json.loads(done.stdout)
 
 
-def one(args, index, pair):
-    rules = {rule: run(args, index, pair, rule) for rule in ["follow", "aimd-rtt"]}
-    fixed = [run(args, index, pair, f"fixed:{kbit}") for kbit in FIXED]
-    rules[BEST] = max(fixed, key=lambda row: row.get("psnr", row["mbit"]))
+def one(args, place, index, pair):
+    rules = {"follow": run(args, index, pair, "follow")}
+    if place % args.others_every == 0:
+        rules["aimd-rtt"] = run(args, index, pair, "aimd-rtt")
+        fixed = [run(args, index, pair, f"fixed:{kbit}") for kbit in FIXED]
+        rules[BEST] = max(fixed, key=lambda row: row.get("psnr", row["mbit"]))
     return {"pair": " + ".join(pathlib.Path(it).name for it in pair), "rules": rules}
 
 
@@ -65,19 +71,20 @@ def report(rows):
     has_psnr = all("psnr" in row["rules"]["follow"] for row in rows)
     print(f"{'rule':11} on time, mean  worst  >=99 %  freeze <=300 ms  share, mean  median  >=85 %  all three" + ("   PSNR, frozen  white" if has_psnr else ""))
     for rule in ["follow", "aimd-rtt", BEST]:
-        of = [row["rules"][rule] for row in rows]
+        of = [row["rules"][rule] for row in rows if rule in row["rules"]]
         column = lambda key: [it[key] for it in of]
         met = [(it["on_time"] >= 99, it["freeze_ms"] <= 300, it["share"] >= 85) for it in of]
         line = f"{rule:11} {statistics.mean(column('on_time')):13.2f} {min(column('on_time')):6.1f} {sum(m[0] for m in met):7} {sum(m[1] for m in met):16}"
         line += f" {statistics.mean(column('share')):12.1f} {statistics.median(column('share')):7.1f} {sum(m[2] for m in met):7} {sum(all(m) for m in met):10}"
         if has_psnr:
             line += f" {statistics.mean(column('psnr')):14.2f} {statistics.mean(column('psnr_white')):6.2f}"
-        print(line)
+        print(line + ("" if len(of) == len(rows) else f"   on {len(of)} pairs"))
     for rule in ["aimd-rtt", BEST]:
         print(f"follow less {rule}, pair by pair:")
         for key, what in [("on_time", "on time, points"), ("share", "share, points"), ("psnr", "PSNR, dB"), ("psnr_white", "PSNR with white, dB")]:
             if key == "on_time" or key == "share" or has_psnr:
-                differences = [row["rules"]["follow"][key] - row["rules"][rule][key] for row in rows]
+                both = [row["rules"] for row in rows if rule in row["rules"]]
+                differences = [it["follow"][key] - it[rule][key] for it in both]
                 better = sum(it > 0 for it in differences)
                 print(f"  {what:20} {interval(differences)}; more on {better}, less on {sum(it < 0 for it in differences)}")
     print("the pairs with the fewest pictures on time (oracle), freeze (oracle), share of Mbit/s:")
@@ -91,9 +98,11 @@ def main():
     parser.add_argument("trial", metavar="TRIAL")
     parser.add_argument("--clip")
     parser.add_argument("--every", type=int, default=1, help="every Nth pair only")
+    parser.add_argument("--others-every", type=int, default=1, help="the other rules on every Nth of these only")
     parser.add_argument("--seconds", type=int, default=40)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("target/encode-trial.json"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--resume", action="store_true", help="go on with what stands in the file of --out")
     parser.add_argument("--report", type=pathlib.Path, help="print the table of a file written before, and run nothing")
     args = parser.parse_args()
     if args.report:
@@ -104,10 +113,12 @@ def main():
     pairs = list(enumerate(itertools.combinations(recordings(pathlib.Path(folder)), 2)))[:: args.every]
     if not pairs:
         sys.exit(f"no two recordings in {folder}")
+    # Neighbours in the list share a recording.
+    pairs.sort(key=lambda it: it[0] * GOLDEN % 1)
     args.out.parent.mkdir(parents=True, exist_ok=True)
-    rows = []
+    rows = json.loads(args.out.read_text()) if args.resume else []
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for row in pool.map(lambda it: one(args, *it), pairs):
+        for row in pool.map(lambda it: one(args, it[0], *it[1]), list(enumerate(pairs))[len(rows) :]):
             rows.append(row)
             args.out.write_text(json.dumps(rows))
     report(rows)

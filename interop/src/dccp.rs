@@ -95,7 +95,7 @@ impl Host<Recorder> {
     /// # Panics
     /// If the socket cannot be opened.
     pub fn over_ipv6(options: Options) -> Self {
-        Self::between(HOST_V6, GUEST_V6, options)
+        Self::between(HOST_V6[0], GUEST_V6[0], options)
     }
 
     fn between(ours: &str, guest: &str, options: Options) -> Self {

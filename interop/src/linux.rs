@@ -13,10 +13,10 @@ const INSIDE: &str = "BRAIDCAST_LINUX_PEER_INSIDE";
 pub const HOST: [&str; 2] = ["10.77.1.1", "10.77.2.1"];
 /// The guest's address on each of the two links.
 pub const GUEST: [&str; 2] = ["10.77.1.2", "10.77.2.2"];
-/// The host's IPv6 address on the first link.
-pub const HOST_V6: &str = "fd77:1::1";
-/// The guest's IPv6 address on the first link.
-pub const GUEST_V6: &str = "fd77:1::2";
+/// The host's IPv6 address on each of the two links.
+pub const HOST_V6: [&str; 2] = ["fd77:1::1", "fd77:2::1"];
+/// The guest's IPv6 address on each of the two links.
+pub const GUEST_V6: [&str; 2] = ["fd77:1::2", "fd77:2::2"];
 
 /// The guest's network cards: `linux-peer`'s own choice but for `event_idx`.
 ///

@@ -46,6 +46,9 @@ const EMBEDDED: &[(&str, &str)] = &embedded![
     "published/sbpn-t5.1-loss-80ms-unbounded.csv",
     "published/sbpn-5.2-loss-80ms-queue5.csv",
     "published/sbpn-t5.2-t7.5-congestion.csv",
+    "published/xstream-t9.2-frame-loss-pct.csv",
+    "published/xstream-t9.3-frame-loss.csv",
+    "published/xstream-t9.4-frame-loss-by-kind.csv",
 ];
 
 /// The references of a scenario, read.

@@ -18,6 +18,8 @@ pub(crate) struct X264<'a> {
     encoder: gst::Element,
     source: gst::Element,
     sink: gst::Element,
+    /// When the first picture that came out is shown.
+    first_at: Option<gst::ClockTime>,
 }
 
 impl<'a> X264<'a> {
@@ -34,12 +36,13 @@ impl<'a> X264<'a> {
         let by_name = |name: &str| pipeline.by_name(name).ok_or_else(|| format!("the pipeline has no {name}"));
         let (source, encoder, sink) = (by_name("in")?, by_name("encoder")?, by_name("out")?);
         pipeline.set_state(gst::State::Playing).map_err(|e| format!("the pipeline does not start: {e}"))?;
-        Ok(Self { clip, fps, pipeline, encoder, source, sink })
+        Ok(Self { clip, fps, pipeline, encoder, source, sink, first_at: None })
     }
 }
 
-impl Coder for X264<'_> {
-    fn encode(&mut self, n: usize, rate: Option<u64>) -> Result<Vec<u8>, String> {
+impl X264<'_> {
+    /// Gives it picture `n`, to be encoded at `rate`, bit/s, or as before.
+    pub(crate) fn give(&mut self, n: usize, rate: Option<u64>) -> Result<(), String> {
         if let Some(rate) = rate {
             self.encoder.set_property("bitrate", u32::try_from(rate / 1000).unwrap_or(u32::MAX).clamp(1, 2_048_000));
         }
@@ -53,10 +56,32 @@ impl Coder for X264<'_> {
         if pushed != gst::FlowReturn::Ok {
             return Err(format!("x264enc takes no picture: {pushed:?}"));
         }
+        Ok(())
+    }
+
+    /// No picture comes any more: what is left comes out.
+    pub(crate) fn end(&mut self) {
+        let _ = self.source.emit_by_name::<gst::FlowReturn>("end-of-stream", &[]);
+    }
+
+    /// What comes out next, in coding order, and the number of that picture.
+    pub(crate) fn take(&mut self) -> Result<(usize, Vec<u8>), String> {
         let wait = gst::ClockTime::from_seconds(20);
         let sample = self.sink.emit_by_name::<Option<gst::Sample>>("try-pull-sample", &[&wait.nseconds()]);
-        let made = sample.as_ref().and_then(|it| it.buffer()).and_then(|it| it.map_readable().ok());
-        made.map(|it| it.to_vec()).ok_or_else(|| format!("x264enc gives nothing for picture {n}"))
+        let buffer = sample.as_ref().and_then(|it| it.buffer()).ok_or("x264enc gives no picture")?;
+        let shown_at = buffer.pts().ok_or("x264enc gives a picture without a time")?;
+        let bytes = buffer.map_readable().map_err(|e| format!("x264enc gives a picture that cannot be read: {e}"))?;
+        // GStreamer's times do not begin at zero; the first picture that comes out is picture 0.
+        let since = shown_at.saturating_sub(*self.first_at.get_or_insert(shown_at)).nseconds();
+        let interval = gst::ClockTime::SECOND.nseconds() / self.fps as u64;
+        Ok((((since + interval / 2) / interval) as usize, bytes.to_vec()))
+    }
+}
+
+impl Coder for X264<'_> {
+    fn encode(&mut self, n: usize, rate: Option<u64>) -> Result<Vec<u8>, String> {
+        self.give(n, rate)?;
+        Ok(self.take()?.1)
     }
 }
 

@@ -125,6 +125,40 @@ pub(crate) fn is_key(coded: &[u8]) -> bool {
     coded.windows(4).take(4096).any(|it| it[..3] == [0, 0, 1] && it[3] & 0x1F == 5)
 }
 
+/// What a picture leans on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    I,
+    P,
+    B,
+}
+
+/// The kind of an access unit, by the type of its first slice (H.264 §7.4.3); none if it has no slice.
+pub(crate) fn kind(coded: &[u8]) -> Option<Kind> {
+    let at = coded.windows(4).position(|it| it[..3] == [0, 0, 1] && matches!(it[3] & 0x1F, 1 | 5))? + 4;
+    let (_first_macroblock, next) = unsigned(&coded[at..], 0)?;
+    match unsigned(&coded[at..], next)?.0 % 5 {
+        0 | 3 => Some(Kind::P),
+        1 => Some(Kind::B),
+        _ => Some(Kind::I),
+    }
+}
+
+/// The number at bit `from` in Exp-Golomb code (H.264 §9.1), and where the next one begins.
+fn unsigned(bytes: &[u8], from: usize) -> Option<(u32, usize)> {
+    let bit = |at: usize| Some(u32::from(bytes.get(at / 8)? >> (7 - at % 8) & 1));
+    let mut zeros = 0;
+    while bit(from + zeros)? == 0 {
+        zeros += 1;
+    }
+    if zeros > 30 {
+        return None;
+    }
+    let begin = from + zeros;
+    let value = (begin..=begin + zeros).try_fold(0, |value, at| Some(value << 1 | bit(at)?))?;
+    Some((value - 1, begin + zeros + 1))
+}
+
 /// PSNR of two pictures, dB.
 fn difference(one: &[u8], other: &[u8]) -> f64 {
     let squares: u64 = one.iter().zip(other).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
@@ -142,5 +176,16 @@ mod tests {
         assert_eq!(difference(&[1, 2], &[1, 2]), EQUAL);
         assert_eq!(number("[Parsed_showinfo_0 @ 0x5] n:   3 pts:     17 pts_time:0.56 fmt:yuv420p"), Some(17));
         assert_eq!(number("Stream #0:0 pts: 4"), None);
+    }
+
+    #[test]
+    fn the_kind_of_a_picture_is_that_of_its_first_slice() {
+        // first_mb_in_slice 0 is the bit 1, then slice_type: 7 is 0001000, 5 is 00110, 6 is 00111.
+        for (bits, wanted) in [(0b1000_1000, Kind::I), (0b1001_1000, Kind::P), (0b1001_1100, Kind::B)] {
+            assert_eq!(kind(&[0, 0, 0, 1, 0x09, 0x10, 0, 0, 1, 0x41, bits, 0]), Some(wanted));
+        }
+        assert_eq!(kind(&[0, 0, 1, 0x65, 0b1000_1000, 0]), Some(Kind::I));
+        assert_eq!(kind(&[0, 0, 1, 0x67, 0x88]), None);
+        assert_eq!(kind(&[0, 0, 1, 0x41, 0]), None, "it ends too early");
     }
 }

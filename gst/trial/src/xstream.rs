@@ -3,14 +3,14 @@
 //!
 //! As in the thesis: 42 s; 1 Mbit/s, from 15 s on 700 kbit/s, from 30 s on 400 kbit/s; 10 ms round trip; packets of 1400 bytes, several for
 //! a picture that is longer; a picture is lost if one of its packets is; white stands for it in PSNR. What the thesis leaves open:
-//! the router's queue (50 packets), the sender's (64 messages, our default; with Linux's five no I frame fits), I frames each 250 pictures (x264's default), no B frames
-//! (an encoder in step with time has none), luma only.
+//! the router's queue (50 packets), the sender's (64 messages, our default; with Linux's five no I frame fits), I frames each 250 pictures and three B frames in a row at
+//! most (x264's defaults), luma only.
 
 use crate::clip::Clip;
-use crate::coder::{Coder, X264};
-use crate::shown;
+use crate::coder::X264;
+use crate::shown::{self, Kind};
 use braidcast_core::{Instant, Rng, Route, SocketId};
-use braidcast_dccp::{Ccid, Connection, Endpoint, Event, Options, SendOptions, ServiceCode};
+use braidcast_dccp::{Ccid, Connection, Endpoint, Event, Limits, Options, SendOptions, ServiceCode};
 use braidcast_gst::x264;
 use braidcast_sim::link::{Rate, parse};
 use braidcast_sim::{Duplex, LinkModel, Network};
@@ -53,6 +53,12 @@ pub(crate) struct Xstream {
     /// Packets that the router holds
     #[arg(long, default_value_t = 50)]
     queue: usize,
+    /// Messages that wait at the sender at most
+    #[arg(long, default_value_t = 64)]
+    send_queue: usize,
+    /// B frames in a row at most; each lets a picture leave one later
+    #[arg(long, default_value_t = 3)]
+    b_frames: u32,
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Folder for what came
@@ -67,9 +73,10 @@ enum How {
     Ideal,
 }
 
-/// A picture: whether it is an I frame, its parts that came of those it has.
+/// A picture: its number, its kind, its parts that came of those it has.
 struct Sent {
-    is_key: bool,
+    number: usize,
+    kind: Kind,
     coded: Vec<u8>,
     came: usize,
     parts: usize,
@@ -84,7 +91,8 @@ pub(crate) fn run(args: &Xstream) -> Result<Value, String> {
 
 fn stream(args: &Xstream, clip: &Clip) -> Result<Vec<Sent>, String> {
     let fail = |e: &dyn std::fmt::Debug| format!("{e:?}");
-    let options = Options { ccids: vec![Ccid::Three], ecn: false, ..Options::default() };
+    let send_queue = Limits::messages(args.send_queue);
+    let options = Options { ccids: vec![Ccid::Three], ecn: false, send_queue, ..Options::default() };
     let (mut net, rng) = (Network::new(args.seed), Rng::from_seed(args.seed));
     let address = |n: u8| SocketAddr::from(([10, 0, 0, n], 6511));
     let endpoint = |name: &str| Endpoint::new(options.clone(), rng.stream(name)).map_err(|e| fail(&e));
@@ -111,10 +119,11 @@ fn stream(args: &Xstream, clip: &Clip) -> Result<Vec<Sent>, String> {
         })
         .map_err(|e| fail(&e))?;
     let mut rate = args.first as f64 * 1000.0;
-    let mut coder = X264::new(clip, &x264::thesis_words(rate as u64), FPS)?;
+    let mut coder = X264::new(clip, &x264::thesis_words(args.b_frames, rate as u64), FPS)?;
     let mut sent: Vec<Sent> = Vec::new();
     let mut buffer = Vec::new();
-    for n in 0..SECONDS * FPS as usize {
+    let (count, late) = (SECONDS * FPS as usize, args.b_frames as usize);
+    for n in 0..count + late {
         net.run_until(Instant::ZERO + START + Duration::from_secs(1) * n as u32 / FPS as u32);
         let allowed = net.node(source).connection(id).and_then(|it| it.report(net.now()).ccid.allowed_rate);
         let kbit = RATES.iter().rev().find(|(at, _)| n >= at * FPS as usize).map_or(0, |(_, kbit)| *kbit);
@@ -125,15 +134,24 @@ fn stream(args: &Xstream, clip: &Clip) -> Result<Vec<Sent>, String> {
             How::CrossLayer if n < FPS as usize => rate,
             How::CrossLayer => allowed.map_or(rate, |bytes| (bytes * 8.0 * PAYLOAD).clamp(LEAST, MOST)),
         };
-        let coded = coder.encode(n, Some(rate as u64))?;
+        if n < count {
+            coder.give(n, Some(rate as u64))?;
+        } else if n == count {
+            coder.end();
+        }
+        if n < late {
+            continue;
+        }
+        let (number, coded) = coder.take()?;
         let parts = coded.len().div_ceil(PART);
         net.with(source, |it, now| {
             let Some(connection) = it.connection_mut(id) else { return };
             for (part, bytes) in coded.chunks(PART).enumerate() {
-                send(connection, now, n, part, bytes);
+                send(connection, now, sent.len(), part, bytes);
             }
         });
-        sent.push(Sent { is_key: shown::is_key(&coded), coded, came: 0, parts });
+        let kind = shown::kind(&coded).ok_or_else(|| format!("picture {number} has no slice"))?;
+        sent.push(Sent { number, kind, coded, came: 0, parts });
         receive(&mut net, sink, &mut buffer, &mut sent);
     }
     net.run_for(Duration::from_secs(5));
@@ -167,27 +185,45 @@ fn receive(net: &mut Network<Endpoint>, sink: braidcast_sim::NodeId, buffer: &mu
 }
 
 fn tables(sent: &[Sent], clip: &Clip, folder: &Path) -> Result<Value, String> {
-    let whole: Vec<bool> = sent.iter().map(|it| it.came == it.parts).collect();
+    let whole = |it: &Sent| it.came == it.parts;
     let came: Vec<(usize, Vec<u8>)> =
-        sent.iter().enumerate().filter(|(n, _)| whole[*n]).map(|(n, it)| (n, it.coded.clone())).collect();
-    let (_, each) = shown::compare(clip, &came, sent.len(), &whole, folder)?;
+        sent.iter().filter(|it| whole(it)).map(|it| (it.number, it.coded.clone())).collect();
+    // They were sent as they are decoded, and are looked at as they are shown.
+    let mut is_there = vec![false; sent.len()];
+    for it in sent {
+        *is_there.get_mut(it.number).ok_or("x264enc gives more pictures than it took")? = whole(it);
+    }
+    let (_, each) = shown::compare(clip, &came, sent.len(), &is_there, folder)?;
     let white: Vec<f64> = each.iter().map(|it| it[1]).collect();
-    let percent = |which: &dyn Fn(&Sent) -> bool| {
-        100.0 * sent.iter().zip(&whole).filter(|(it, whole)| !**whole && which(it)).count() as f64 / sent.len() as f64
-    };
+    let percent =
+        |which: &dyn Fn(&Sent) -> bool| 100.0 * sent.iter().filter(|it| which(it)).count() as f64 / sent.len() as f64;
+    let lost = |kind: Kind| percent(&|it| it.kind == kind && !whole(it));
+    let (mean, cv) = spread(&white);
     let region = |n: usize| {
         let until = RATES.get(n + 1).map_or(SECONDS, |(at, _)| *at);
-        let part = &white[RATES[n].0 * FPS as usize..until * FPS as usize];
-        let mean = part.iter().sum::<f64>() / part.len() as f64;
-        let variance = part.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / part.len() as f64;
-        json!({ "kbit": RATES[n].1, "psnr": mean, "cv": variance.sqrt() / mean })
+        let pictures = RATES[n].0 * FPS as usize..until * FPS as usize;
+        let (psnr, cv) = spread(&white[pictures.clone()]);
+        let bits: usize = sent.iter().filter(|it| pictures.contains(&it.number)).map(|it| it.coded.len() * 8).sum();
+        let seconds = pictures.len() as f64 / f64::from(FPS);
+        json!({ "kbit": RATES[n].1, "psnr": psnr, "cv": cv, "encoded_mbit": bits as f64 / seconds / 1e6 })
     };
     Ok(json!({
-        "psnr": white.iter().sum::<f64>() / white.len() as f64,
+        "psnr": mean,
+        "cv": cv,
         "regions": [region(0), region(1), region(2)],
-        "lost_pct": percent(&|_| true),
-        "lost_i_pct": percent(&|it| it.is_key),
-        "lost_p_pct": percent(&|it| !it.is_key),
+        "lost_pct": percent(&|it| !whole(it)),
+        "lost_i_pct": lost(Kind::I),
+        "lost_p_pct": lost(Kind::P),
+        "lost_b_pct": lost(Kind::B),
+        "i_pct": percent(&|it| it.kind == Kind::I),
+        "b_pct": percent(&|it| it.kind == Kind::B),
         "encoded_mbit": sent.iter().map(|it| it.coded.len()).sum::<usize>() as f64 * 8.0 / SECONDS as f64 / 1e6,
     }))
+}
+
+/// The mean, and the standard deviation as a share of it.
+fn spread(values: &[f64]) -> (f64, f64) {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let variance = values.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / values.len() as f64;
+    (mean, variance.sqrt() / mean)
 }

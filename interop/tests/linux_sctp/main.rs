@@ -1,17 +1,19 @@
-//! Linux's SCTP, in a kernel of its own, over two links: native and in UDP, either side first.
+//! Linux's SCTP, in a kernel of its own, over two links: native and in UDP, over IPv4 and IPv6, either side first.
 
 mod addresses;
 
 use braidcast_core::Rng;
 use braidcast_driver::Bind;
 use braidcast_interop::Ours;
-use braidcast_interop::linux::{GUEST, Guest, HOST, with_guest};
+use braidcast_interop::linux::{GUEST, GUEST_V6, Guest, HOST, HOST_V6, with_guest};
 use braidcast_sctp::{AssociationId, CloseReason, Options, PathState, SchedulerKind, SendError, SendOptions};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// Bytes each way.
 const TOTAL: usize = 10_000_000;
+/// Where a tenth says the same.
+const LESS: usize = TOTAL / 10;
 /// An emulated guest with the processors shared carries 14 Mbit/s, or less.
 const LIMIT: Duration = Duration::from_secs(240);
 /// Bytes on their way there and back, at most. A full receive buffer makes Linux deliver messages in parts (RFC 6458
@@ -22,13 +24,46 @@ const UDP_PORT: u16 = 9899;
 /// Large buffers, no Nagle, everything that comes goes back.
 const ECHO: &str = "-m echo -D -Q -w 1000000 -W 1000000";
 
-fn ours(in_udp: bool) -> Ours {
-    // In turn: the quicker link of the two could carry nearly all of it alone.
-    ours_with(in_udp, SchedulerKind::RoundRobin)
+/// The version of IP on the two links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ip {
+    V4,
+    V6,
+    /// IPv4 on the first link, IPv6 on the second one.
+    Mixed,
 }
 
-fn ours_with(in_udp: bool, scheduler: SchedulerKind) -> Ours {
-    let addresses: Vec<IpAddr> = HOST.iter().map(|host| host.parse().unwrap()).collect();
+impl Ip {
+    /// Of these addresses on both links that of each.
+    const fn of([v4, v6]: [[&'static str; 2]; 2], ip: Self) -> [&'static str; 2] {
+        match ip {
+            Self::V4 => v4,
+            Self::V6 => v6,
+            Self::Mixed => [v4[0], v6[1]],
+        }
+    }
+
+    const fn hosts(self) -> [&'static str; 2] {
+        Self::of([HOST, HOST_V6], self)
+    }
+
+    const fn guests(self) -> [&'static str; 2] {
+        Self::of([GUEST, GUEST_V6], self)
+    }
+
+    /// The guest's addresses as `sctp_peer` takes them, which else binds to all of IPv4.
+    fn bind(self) -> String {
+        format!("-B {}", self.guests().join(","))
+    }
+}
+
+fn ours(ip: Ip, in_udp: bool) -> Ours {
+    // In turn: the quicker link of the two could carry nearly all of it alone.
+    ours_with(ip, in_udp, SchedulerKind::RoundRobin)
+}
+
+fn ours_with(ip: Ip, in_udp: bool, scheduler: SchedulerKind) -> Ours {
+    let addresses: Vec<IpAddr> = ip.hosts().iter().map(|host| host.parse().unwrap()).collect();
     let bind = |&addr: &IpAddr| match in_udp {
         true => Bind::to_addr(SocketAddr::new(addr, UDP_PORT)),
         false => Bind::to_ip(addr, SCTP),
@@ -55,13 +90,15 @@ fn message(number: u32) -> (Vec<u8>, SendOptions) {
     (payload, SendOptions { stream, ppid: number, unordered: number % 7 == 3, ..SendOptions::default() })
 }
 
-/// Sends [`TOTAL`] bytes of messages over `id` and takes them back, each as it was; data went over both links.
-fn exchange(ours: &mut Ours, id: AssociationId) {
-    exchange_of(TOTAL, ours, id);
+/// Sends `total` bytes of messages over `id` and takes them back, each as it was; data went over both links in turn.
+fn exchange(total: usize, ours: &mut Ours, id: AssociationId) {
+    for sent in exchange_of(total, ours, id) {
+        assert!(sent > total / 10_000, "{sent} chunks of {total} bytes");
+    }
 }
 
-/// The same with so many bytes; few are not expected to go over both links, whoever chooses.
-fn exchange_of(total: usize, ours: &mut Ours, id: AssociationId) {
+/// The same, over whichever link; the chunks that each path sent.
+fn exchange_of(total: usize, ours: &mut Ours, id: AssociationId) -> Vec<usize> {
     let both_up = |ours: &mut Ours| {
         let up = |association: &mut braidcast_sctp::Association, _| {
             association.paths().filter(|path| path.state == PathState::Active).count() >= 2
@@ -101,44 +138,52 @@ fn exchange_of(total: usize, ours: &mut Ours, id: AssociationId) {
         assert!(outcome.is_some(), "{:?}", ours.events);
         sent >= total && came_bytes == sent
     });
-    ours.with(id, |association, now| {
-        for path in association.paths() {
+    let sent = ours.with(id, |association, now| {
+        let sent = |path: braidcast_sctp::PathReport| {
             println!("  {} sent {} chunks, {} again", path.route, path.sent_chunks, path.retransmitted_chunks);
-            assert!(total < TOTAL || path.sent_chunks > 1_000, "{path:?}");
-        }
+            path.sent_chunks as usize
+        };
+        let sent = association.paths().map(sent).collect();
         association.shutdown(now);
+        sent
     });
     ours.until(LIMIT, "shutdown", |ours| ours.closed(id).is_some());
     assert_eq!(ours.closed(id), Some(&CloseReason::Shutdown), "{:?}", ours.events);
+    sent.unwrap()
 }
 
 /// Ends the guest's program, which knew both of our addresses.
-fn stop(guest: &Guest) {
+fn stop(guest: &Guest, ip: Ip) {
     let said = guest.stop("peer");
-    for host in HOST {
-        assert!(said.contains(&format!("addr={host} ")), "{said}");
+    for host in ip.hosts() {
+        // Beside IPv6 Linux says an IPv4 address as one of IPv6.
+        let known = |prefix: &str| said.contains(&format!("addr={prefix}{host} "));
+        assert!(known("") || known("::ffff:"), "{said}");
     }
 }
 
-fn we_connect(guest: &Guest, in_udp: bool) {
-    guest.start("peer", &format!("sctp_peer -l -p 5001 {ECHO}"));
+fn we_connect(guest: &Guest, ip: Ip, in_udp: bool, total: usize) {
+    println!("{ip:?}, in UDP {in_udp}: we connect");
+    guest.start("peer", &format!("sctp_peer -l -p 5001 {} {ECHO}", ip.bind()));
     let port = if in_udp { UDP_PORT } else { 0 };
-    let remotes = GUEST.map(|addr| SocketAddr::new(addr.parse().unwrap(), port));
-    let mut ours = ours(in_udp);
+    let remotes = ip.guests().map(|addr| SocketAddr::new(addr.parse().unwrap(), port));
+    let mut ours = ours(ip, in_udp);
     let id = ours.connect_to(5001, &remotes);
-    exchange(&mut ours, id);
-    stop(guest);
+    exchange(total, &mut ours, id);
+    stop(guest, ip);
 }
 
-fn linux_connects(guest: &Guest, in_udp: bool) {
-    let mut ours = ours(in_udp);
+fn linux_connects(guest: &Guest, ip: Ip, in_udp: bool, total: usize) {
+    println!("{ip:?}, in UDP {in_udp}: Linux connects");
+    let mut ours = ours(ip, in_udp);
     ours.listen();
     let encapsulation = if in_udp { format!("-e {UDP_PORT}") } else { String::new() };
-    guest.start("peer", &format!("sctp_peer -h {} -p 9899 {encapsulation} -o 10 -x {ECHO}", HOST[0]));
+    let to = format!("-h {} -p 9899 {} {encapsulation}", ip.hosts()[0], ip.bind());
+    guest.start("peer", &format!("sctp_peer {to} -o 10 -x {ECHO}"));
     ours.until(Duration::from_secs(10), "association", |ours| ours.first().is_some());
     let id = ours.first().unwrap();
-    exchange(&mut ours, id);
-    stop(guest);
+    exchange(total, &mut ours, id);
+    stop(guest, ip);
 }
 
 /// Each scheduler with a megabyte.
@@ -146,28 +191,34 @@ fn all_schedulers(guest: &Guest) {
     for (name, scheduler) in SchedulerKind::ALL {
         println!("native, {name}");
         guest.start("peer", &format!("sctp_peer -l -p 5001 {ECHO}"));
-        let mut ours = ours_with(false, scheduler);
+        let mut ours = ours_with(Ip::V4, false, scheduler);
         let id = ours.connect_to(5001, &GUEST.map(|addr| SocketAddr::new(addr.parse().unwrap(), 0)));
-        exchange_of(TOTAL / 10, &mut ours, id);
+        exchange_of(LESS, &mut ours, id);
         guest.stop("peer");
+    }
+}
+
+/// Over IPv6, and over IPv4 and IPv6 at once.
+fn newer_ip(guest: &Guest, in_udp: bool) {
+    for ip in [Ip::V6, Ip::Mixed] {
+        we_connect(guest, ip, in_udp, LESS);
+        linux_connects(guest, ip, in_udp, LESS);
     }
 }
 
 #[test]
 fn linux_guest_sctp() {
     with_guest("linux_guest_sctp", concat!(env!("CARGO_TARGET_TMPDIR"), "/linux-peer"), |guest| {
-        println!("native, we connect");
-        we_connect(guest, false);
-        println!("native, Linux connects");
-        linux_connects(guest, false);
+        we_connect(guest, Ip::V4, false, TOTAL);
+        linux_connects(guest, Ip::V4, false, TOTAL);
         all_schedulers(guest);
+        newer_ip(guest, false);
         addresses::come_and_go(guest);
         // A socket of the guest takes the UDP port when it is made.
         let (said, status) = guest.shell(&format!("sysctl -w net.sctp.udp_port={UDP_PORT}"));
         assert!(status.success(), "{said}");
-        println!("in UDP, we connect");
-        we_connect(guest, true);
-        println!("in UDP, Linux connects");
-        linux_connects(guest, true);
+        we_connect(guest, Ip::V4, true, TOTAL);
+        linux_connects(guest, Ip::V4, true, TOTAL);
+        newer_ip(guest, true);
     });
 }

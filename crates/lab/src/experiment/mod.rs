@@ -5,6 +5,7 @@ mod blocking;
 mod conference;
 mod datagrams;
 mod emission;
+mod encoder;
 mod equation;
 mod failover;
 mod fairness;
@@ -103,6 +104,7 @@ impl Experiment {
         model::EXPERIMENT,
         conference::EXPERIMENT,
         emission::EXPERIMENT,
+        encoder::EXPERIMENT,
         scheduling::EXPERIMENT,
         selection::EXPERIMENT,
         live::EXPERIMENT,

@@ -1,5 +1,6 @@
 //! DCCP with traffic on top. Either end may send; the one that a flow calls its sender is the client.
 
+use super::encoder::Encoder;
 use super::frame_log::FrameLog;
 use super::jitter_buffers::JitterBuffers;
 use super::rank::priority;
@@ -56,6 +57,8 @@ pub struct DccpHost {
     lifetime: Option<Duration>,
     by_kind: bool,
     supply: Supply,
+    /// What makes the frames of a source larger or smaller, if the scenario has it.
+    encoder: Option<Encoder>,
     /// Which calls of a source are carried, if the scenario has some refused.
     pub admission: Option<Admission<u16>>,
     window: Window,
@@ -100,6 +103,9 @@ impl DccpHost {
             let payload = voice.payload().max(HEADER_BYTES);
             host.admission = Some(Admission::new(Call { payload, rate: voice.packet.as_secs_f64().recip(), max_loss }));
         }
+        if let (Some(rate), traffic::Traffic::Gop(gop)) = (&flow.traffic.encoder, &flow.traffic.source) {
+            host.encoder = Some(Encoder::new(rate.clone(), gop.rate()));
+        }
         host.samples = Samples::new(flow.traffic.sample);
         host
     }
@@ -125,6 +131,7 @@ impl DccpHost {
             lifetime: traffic.lifetime,
             by_kind: traffic.by_kind,
             supply: Supply::Nothing,
+            encoder: None,
             admission: None,
             window: Window::new(traffic.warmup, duration),
             next_edge: None,
@@ -224,6 +231,9 @@ impl DccpHost {
     fn supply_next(&mut self, now: Instant) -> bool {
         let Some(connection) = self.connection.and_then(|id| self.endpoint.connection_mut(id)) else { return false };
         let Supply::Paced(source) = &mut self.supply else { return false };
+        if let Some(encoder) = self.encoder.as_mut().filter(|_| source.poll_timeout().is_some_and(|at| at <= now)) {
+            source.scale(encoder.scale(now, connection.report(now).ccid.allowed_rate));
+        }
         if source.poll_transmit(now, &mut self.buf).is_none() {
             return false;
         }

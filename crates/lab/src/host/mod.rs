@@ -2,6 +2,7 @@
 //! simulator and on real sockets.
 
 mod dccp;
+mod encoder;
 mod frame_log;
 mod jitter_buffers;
 mod live;
@@ -12,6 +13,7 @@ mod sctp;
 mod window;
 
 pub use dccp::{DccpHost, DccpSample};
+pub use encoder::Rate;
 pub use frame_log::{Frame, FrameId, FrameLog};
 pub use jitter_buffers::JitterBuffers;
 pub use live::{Came, LiveReceiver, LiveSample, LiveSender};

@@ -123,6 +123,10 @@ const TRAFFIC: Words = &[
         "max_loss",
         "over DCCP, refuse a call that begins while the loss event rate is higher or no more fit, as `tunnel --max-loss`",
     ),
+    (
+        "encoder",
+        "over DCCP, makes the frames of `gop:` smaller: to the rate that congestion control allows, beginning at a rate, or to a known one",
+    ),
     ("sample", "how often windows, RTT and rates are noted, for curves"),
 ];
 

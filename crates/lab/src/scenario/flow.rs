@@ -6,7 +6,7 @@ use super::live::{Clips, LiveSpec};
 use super::value::{Settings, Value};
 use super::wrong::{Wrong, did_you_mean};
 use super::{dccp, sctp, tcp};
-use crate::host::Header;
+use crate::host::{Header, Rate as EncoderRate};
 use braidcast_dccp::{OneWayDelay, Options as DccpOptions};
 use braidcast_media::voice::{Codec, EModel, Form, Playout};
 use braidcast_sctp::{Options, Reliability};
@@ -96,6 +96,8 @@ pub struct Traffic {
     pub emodel: EModel,
     /// Over DCCP, a call that begins is refused while the loss event rate is higher, or no more fit; none is all are carried.
     pub max_loss: Option<f64>,
+    /// Over DCCP, the rate that an encoder of frames follows; none is that of its source.
+    pub encoder: Option<EncoderRate>,
 }
 
 impl Default for Traffic {
@@ -116,6 +118,7 @@ impl Default for Traffic {
             playout: None,
             emodel: EModel::new(Form::G107, Codec::G711Plc),
             max_loss: None,
+            encoder: None,
         }
     }
 }
@@ -137,6 +140,7 @@ const TRAFFIC: &[Key<Traffic>] = &[
     key("codec", |t, v| put(&mut t.emodel.codec, word(v))),
     key("advantage", |t, v| put(&mut t.emodel.advantage, whole(v, 0, 40).map(|it: u8| it.into()))),
     key("max_loss", |t, v| put(&mut t.max_loss, share(v).map(Some))),
+    key("encoder", |t, v| put(&mut t.encoder, word(v).map(Some))),
     key("sample", |t, v| put(&mut t.sample, time(v).and_then(positive).map(Some))),
 ];
 
@@ -315,6 +319,15 @@ impl FlowSpec {
             let place = tables.find_map(|it| it.get("max_loss").map(|setting| setting.place.clone()));
             let what = format!("the flow '{name}' has max_loss, but no calls over DCCP");
             let mend = "use agent = \"dccp\" and a source such as \"g729:calls=20\", or leave it out";
+            return Err(Wrong::new(place.unwrap_or_default(), what, mend));
+        }
+        let has_frames = draft.agent == Agent::Dccp && matches!(flow.traffic.source, Source::Gop(_));
+        if flow.traffic.encoder.is_some() && !has_frames {
+            let mut tables = [own.table("traffic"), all.table("traffic")].into_iter();
+            let place = tables.find_map(|it| it.get("encoder").map(|setting| setting.place.clone()));
+            let what = format!("the flow '{name}' has an encoder, but no frames by type over DCCP");
+            let mend =
+                "use agent = \"dccp\" and a source such as \"gop:IPPP,25fps,I=20kB,P=5kB,B=5kB\", or leave it out";
             return Err(Wrong::new(place.unwrap_or_default(), what, mend));
         }
         Ok((Self { agent: draft.agent, back: draft.back, paths: draft.paths, ..flow }, draft.copies))

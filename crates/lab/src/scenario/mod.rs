@@ -290,6 +290,8 @@ const EMBEDDED: &[(&str, &str)] = &[
     embedded!("sbpn-rfc5348.toml"),
     embedded!("sbpn-codecs.toml"),
     embedded!("sbpn-bonded.toml"),
+    embedded!("xstream-film.toml"),
+    embedded!("xstream-sequences.toml"),
     embedded!("live-s3.toml"),
     embedded!("live-s4.toml"),
     embedded!("live-s5.toml"),

@@ -47,6 +47,8 @@ struct Flow {
     source: Box<dyn Source>,
     /// What is handed over next, with the bytes that are not sent yet.
     next: Emission,
+    /// Whether a part of it is.
+    begun: bool,
 }
 
 /// Sends what sources emit, at once and without any control: UDP.
@@ -54,6 +56,8 @@ struct Flow {
 pub struct DatagramSender {
     /// What is longer goes in parts.
     max_payload: usize,
+    /// So many times as large as its source says is what is handed over next.
+    scale: f64,
     flows: Vec<Flow>,
     due: BinaryHeap<Reverse<(Instant, usize)>>,
     /// Packets sent by flow and kind.
@@ -71,6 +75,7 @@ impl DatagramSender {
     pub fn with_max_payload(max_payload: usize) -> Self {
         Self {
             max_payload: max_payload.max(HEADER_BYTES),
+            scale: 1.0,
             flows: Vec::new(),
             due: BinaryHeap::new(),
             sent: BTreeMap::new(),
@@ -96,9 +101,15 @@ impl DatagramSender {
         let mut source = traffic.source(rng);
         if let Some(next) = source.next() {
             self.due.push(Reverse((start + next.at, self.flows.len())));
-            self.flows.push(Flow { route, first_flow, start, source, next });
+            self.flows.push(Flow { route, first_flow, start, source, next, begun: false });
         }
         Ok(())
+    }
+
+    /// From now on what sources emit is `factor` times as large as they say, a byte at least: an encoder whose rate is changed. What is
+    /// handed over in part already stays as it is.
+    pub const fn scale(&mut self, factor: f64) {
+        self.scale = factor;
     }
 
     /// Datagrams sent of a flow and kind.
@@ -123,6 +134,9 @@ impl Machine for DatagramSender {
         let &Reverse((_, index)) = self.due.peek().filter(|Reverse((at, _))| *at <= now)?;
         let flow = &mut self.flows[index];
         let (number, kind) = (flow.first_flow.wrapping_add(flow.next.flow), flow.next.kind);
+        if !core::mem::replace(&mut flow.begun, true) && self.scale != 1.0 {
+            flow.next.bytes = ((flow.next.bytes as f64 * self.scale) as usize).max(1);
+        }
         let size = flow.next.bytes.min(self.max_payload);
         flow.next.bytes -= size;
         let sent = self.sent.entry((number, kind)).or_default();
@@ -131,7 +145,7 @@ impl Machine for DatagramSender {
         if flow.next.bytes == 0 {
             self.due.pop();
             if let Some(next) = flow.source.next() {
-                flow.next = next;
+                (flow.next, flow.begun) = (next, false);
                 self.due.push(Reverse((flow.start + next.at, index)));
             }
         }

@@ -45,6 +45,12 @@ impl Gop {
         Self { pattern, fps: 30.0, i, p, b, frames: Some(905) }
     }
 
+    /// Bits in a second, on the average over the group.
+    pub fn rate(&self) -> f64 {
+        let bytes: f64 = self.pattern.iter().map(|kind| self.size(*kind).mean).sum();
+        bytes * 8.0 * self.fps / self.pattern.len().max(1) as f64
+    }
+
     fn size(&self, kind: Kind) -> FrameSize {
         match kind {
             Kind::I => self.i,
@@ -103,6 +109,8 @@ mod tests {
             assert!((rate - kbit_s).abs() < 0.1, "{kind}: {rate} kbit/s");
         }
         assert_eq!(frames[904].at, Duration::from_secs_f64(904.0 / 30.0));
+        // The last group is not whole, hence a little less than the table's 978.13.
+        assert!((Gop::prcmt().rate() / 978.13e3 - 1.0).abs() < 0.01, "{}", Gop::prcmt().rate());
     }
 
     #[test]

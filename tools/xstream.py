@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""THESIS tables 9.1 to 9.4 with real x264 over DCCP, beside what is published.
+
+usage: xstream.py TRIAL CLIP.y4m… [--first 100,200,…] [--out FILE.json] [--jobs N] [-- FLAG…]
+       xstream.py TRIAL --report FILE.json
+
+TRIAL is `braidcast-encode-trial`, built for release (docs/encode.md has the command and how to make clips). A clip whose file is named as a
+sequence of table 9.3 stands beside that sequence, every other one beside the film of tables 9.1 and 9.2. Cross-layer rows are means over the rates
+to begin with (--first, kbit/s), as in the source. FLAGs, such as --queue 20, go to every run. Time is simulated: the same command prints the same.
+"""
+import argparse, concurrent.futures, csv, json, os, pathlib, statistics, subprocess, sys, tempfile
+
+PUBLISHED = pathlib.Path(__file__).parent.parent / "crates/lab/reference/published"
+HOWS = ["standard", "cross-layer", "ideal"]
+
+
+def published(name, *keys):
+    with open(PUBLISHED / name) as file:
+        return {tuple(row[key] for key in keys): row for row in csv.DictReader(file)}
+
+
+def run(args, clip, how, first):
+    with tempfile.TemporaryDirectory() as folder:
+        command = [args.trial, "xstream", "--clip", clip, "--how", how, "--first", str(first), "--out", folder] + args.flags
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def mean(rows):
+    """The means of rows of numbers, lists and objects of the same form."""
+    first = rows[0]
+    if isinstance(first, dict):
+        return {key: mean([row[key] for row in rows]) for key in first}
+    if isinstance(first, list):
+        return [mean(list(column)) for column in zip(*rows)]
+    return statistics.mean(rows)
+
+
+def line(*cells):
+    print("| " + " | ".join(cells) + " |")
+
+
+def report(rows):
+    film = published("xstream-t9.1-psnr-db.csv", "variant")
+    lost = published("xstream-t9.2-frame-loss-pct.csv", "variant")
+    totals = published("xstream-t9.3-frame-loss.csv", "sequence", "variant")
+    kinds = published("xstream-t9.4-frame-loss-by-kind.csv", "sequence", "variant")
+    print("PSNR, dB, a white picture for a lost one (coefficient of variation): table 9.1\n")
+    line("", "all", "1000 kbit/s", "700 kbit/s", "400 kbit/s", "x264 made, Mbit/s in each")
+    line(*["---"] * 6)
+    for how in HOWS:
+        it = film[(how,)]
+        cells = [f"{it[f'at_{kbit}k_mean']} ({it[f'at_{kbit}k_cv']})" for kbit in (1000, 700, 400)]
+        line(f"**{how}**, thesis' film", it["overall"], *cells, "")
+        for name, hows in rows.items():
+            row = hows[how]
+            cells = [f"{it['psnr']:.2f} ({it['cv']:.2f})" for it in row["regions"]]
+            line(f"{how}, {name}", f"{row['psnr']:.2f}", *cells, ", ".join(f"{it['encoded_mbit']:.2f}" for it in row["regions"]))
+    print("\nLost pictures, % of all; of these I, P and B: tables 9.2, 9.3 and 9.4\n")
+    line("", "lost", "I", "P", "B", "of all pictures B", "runs")
+    line(*["---"] * 7)
+    for how in HOWS:
+        if (how,) in lost:
+            it = lost[(how,)]
+            line(f"**{how}**, thesis' film", it["total"], it["i"], it["p"], it["b"], "", "")
+        for name, hows in rows.items():
+            row = hows[how]
+            line(f"{how}, {name}", f"{row['lost_pct']:.2f}", *(f"{row[f'lost_{kind}_pct']:.2f}" for kind in "ipb"), f"{row['b_pct']:.0f}", str(row["runs"]))
+            if (name, how) in kinds:
+                it = kinds[(name, how)]
+                line(f"**{how}**, thesis' {name}", totals[(name, how)]["total"], it["i"], it["p"], it["b"], "", "")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("trial", metavar="TRIAL")
+    parser.add_argument("clips", metavar="CLIP", nargs="*")
+    parser.add_argument("--first", default=",".join(str(kbit) for kbit in range(100, 1001, 100)), help="rates to begin with, kbit/s")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("target/xstream.json"))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--report", type=pathlib.Path, help="print the tables of a file written before, and run nothing")
+    words = sys.argv[1:]
+    at = words.index("--") if "--" in words else len(words)
+    args = parser.parse_args(words[:at])
+    args.flags = words[at + 1 :]
+    if args.report:
+        return report(json.loads(args.report.read_text()))
+    if not args.clips:
+        sys.exit("no clip is named; docs/encode.md says how to make one")
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    rows = {}
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for clip in args.clips:
+            firsts = {how: [1000] for how in HOWS} | {"cross-layer": [int(kbit) for kbit in args.first.split(",")]}
+            jobs = {how: [pool.submit(run, args, clip, how, first) for first in firsts[how]] for how in HOWS}
+            done = {how: [job.result() for job in jobs[how]] for how in HOWS}
+            rows[pathlib.Path(clip).stem] = {how: mean(runs) | {"runs": len(runs)} for how, runs in done.items()}
+            args.out.write_text(json.dumps(rows))
+    report(rows)
+
+
+main()
