@@ -8,7 +8,9 @@ root=${1:?ROOT} name=${2:?NAME} arch=${3:?ARCH} depends=${4:-}
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/Cargo.toml" | head -n 1)
 
 mapfile -t programs < <(find "$root/usr" -type f \( -path '*/bin/*' -o -name '*.so' \))
-if readelf -d "${programs[@]}" | grep -q NEEDED; then
+[ "${#programs[@]}" -gt 0 ] || { echo "dist: no program in $root" >&2; exit 1; }
+# Not grep -q: it would end before readelf does, which pipefail takes for an error.
+if readelf -d "${programs[@]}" | grep NEEDED >/dev/null; then
     # The newest symbol version of glibc that they use.
     libc=$(readelf -V "${programs[@]}" | grep -o 'GLIBC_[0-9.]*' | sort -u -V | tail -n 1)
     depends="libc6 (>= ${libc#GLIBC_}), libgcc-s1${depends:+, $depends}"
