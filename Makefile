@@ -210,7 +210,7 @@ plugin-build plugin-test:
 encode:
 	@tools/setup.sh gst
 	cargo build --locked --package braidcast
-	cargo fmt --manifest-path gst/Cargo.toml --all --check
+	cargo clippy --locked --manifest-path gst/Cargo.toml --workspace --all-targets --quiet --target-dir $(or $(CARGO_TARGET_DIR),target)/gst -- -D warnings
 	BRAIDCAST=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/braidcast cargo test --locked --manifest-path gst/Cargo.toml --workspace --target-dir $(or $(CARGO_TARGET_DIR),target)/gst -- --nocapture
 
 # Half an hour without peers, two hours with all of them.

@@ -9,32 +9,17 @@ cargo build --locked --release --manifest-path gst/Cargo.toml --package braidcas
 
 arch=$(dpkg --print-architecture)
 triplet=$(dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null || gcc -print-multiarch)
-version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 root=$target/dist/gst-root
 rm -rf "$root"
 install -D -m 755 --strip "$target/gst/release/libgstbraidcast.so" "$root/usr/lib/$triplet/gstreamer-1.0/libgstbraidcast.so"
 install -D -m 755 --strip "$target/gst/release/braidcast-encode" "$root/usr/bin/braidcast-encode"
 install -D -m 644 packaging/copyright "$root/usr/share/doc/braidcast-gstreamer/copyright"
-# The newest symbol version of glibc that they use.
-libc=$(readelf -V "$root/usr/bin/braidcast-encode" "$root/usr/lib/$triplet/gstreamer-1.0/libgstbraidcast.so" | grep -o 'GLIBC_[0-9.]*' | sort -u -V | tail -n 1)
-install -d "$root/DEBIAN"
-cat >"$root/DEBIAN/control" <<CONTROL
-Package: braidcast-gstreamer
-Version: $version
-Architecture: $arch
-Maintainer: Braidcast <https://github.com/braidcast/braidcast>
+tools/deb.sh "$root" braidcast-gstreamer "$arch" "libglib2.0-0, libgstreamer1.0-0 (>= 1.20)" <<FIELDS
 Section: video
-Priority: optional
-Homepage: https://github.com/braidcast/braidcast
-Depends: libc6 (>= ${libc#GLIBC_}), libgcc-s1, libglib2.0-0, libgstreamer1.0-0 (>= 1.20)
 Recommends: gstreamer1.0-plugins-base, gstreamer1.0-plugins-good, gstreamer1.0-plugins-bad, gstreamer1.0-plugins-ugly
 Suggests: braidcast, gstreamer1.0-libav
-Installed-Size: $(du -sk --exclude DEBIAN "$root" | cut -f 1)
 Description: live video over several bad networks at once, for GStreamer
  The elements braidcastsink and braidcastsrc send and receive an MPEG
  transport stream over several networks at once, and say what an encoder may
  make; braidcast-encode is the program that "braidcast encode" starts.
-CONTROL
-deb=$target/dist/braidcast-gstreamer_${version}_$arch.deb
-dpkg-deb --root-owner-group --build "$root" "$deb" >/dev/null
-echo "dist: $deb $(du -h "$deb" | cut -f 1)"
+FIELDS

@@ -45,7 +45,7 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 out=$build/dist
 root=$out/root
 rm -rf "$root"
-install -d "$root/usr/bin" "$root/usr/share/man/man1" "$root/usr/share/doc/braidcast" "$root/lib/systemd/system" "$root/DEBIAN" \
+install -d "$root/usr/bin" "$root/usr/share/man/man1" "$root/usr/share/doc/braidcast" "$root/lib/systemd/system" \
     "$root/usr/share/bash-completion/completions" "$root/usr/share/zsh/vendor-completions" "$root/usr/share/fish/vendor_completions.d"
 install -m 755 "$binary" "$root/usr/bin/braidcast"
 strip=strip
@@ -62,32 +62,12 @@ install -m 644 README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$root/usr/shar
 cp packaging/copyright "$root/usr/share/doc/braidcast/copyright"
 cp -r docs "$root/usr/share/doc/braidcast/manual"
 
-depends=
-if ! readelf -d "$root/usr/bin/braidcast" | grep -q NEEDED; then
-    echo "dist: the binary is static"
-else
-    # The newest symbol version of glibc that it uses.
-    libc=$(readelf -V "$root/usr/bin/braidcast" | grep -o 'GLIBC_[0-9.]*' | sort -u -V | tail -n 1)
-    depends="Depends: libc6 (>= ${libc#GLIBC_}), libgcc-s1"
-    echo "dist: the binary needs glibc ${libc#GLIBC_} or newer"
-fi
-cat >"$root/DEBIAN/control" <<CONTROL
-Package: braidcast
-Version: $version
-Architecture: $arch
-Maintainer: Braidcast <https://github.com/braidcast/braidcast>
+tools/deb.sh "$root" braidcast "$arch" <<FIELDS
 Section: net
-Priority: optional
-Homepage: https://github.com/braidcast/braidcast
-${depends:+$depends
-}Installed-Size: $(du -sk --exclude DEBIAN "$root" | cut -f 1)
 Description: live video and voice over several bad networks at once
  Braidcast sends live video over several networks at once, each of which may
  be bad: every frame is played at a fixed time after its capture, or skipped.
  It carries files and any application's UDP as well, encrypted, without root.
-CONTROL
-deb=$out/braidcast_${version}_$arch.deb
-dpkg-deb --root-owner-group --build "$root" "$deb" >/dev/null
+FIELDS
 tar -C "$root/usr/bin" --owner 0 --group 0 -czf "$out/braidcast-$version-$target.tar.gz" braidcast
-echo "dist: $deb $(du -h "$deb" | cut -f 1)"
 echo "dist: $out/braidcast-$version-$target.tar.gz"

@@ -1,60 +1,27 @@
 //! x264 through `braidcast encode`, over an emulated network whose rate falls and rises, to `braidcast receive`. BRAIDCAST names the program.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "real pipelines and processes, in real time")]
 
+mod common;
+
+use common::{Running, braidcast, free_port};
 use serde_json::Value;
-use std::net::UdpSocket;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// The encoder's own program.
 const ENCODER: &str = env!("CARGO_BIN_EXE_braidcast-encode");
 
-fn braidcast() -> Option<PathBuf> {
-    let path = std::env::var_os("BRAIDCAST").map(PathBuf::from);
-    if path.is_none() {
-        eprintln!("left out: BRAIDCAST names no program; `make encode` sets it");
-    }
-    path
+/// Starts a command that finds the encoder's program.
+fn start(program: &Path, args: &str) -> Running {
+    let beside = Path::new(ENCODER).parent().unwrap().display();
+    let path = format!("{beside}:{}", std::env::var("PATH").unwrap_or_default());
+    Running::start(program, args, ("PATH", &path))
 }
 
-/// Killed when dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Running {
-    fn start(program: &Path, args: &str) -> Self {
-        let mut path = Path::new(ENCODER).parent().unwrap().as_os_str().to_owned();
-        path.push(":");
-        path.push(std::env::var_os("PATH").unwrap_or_default());
-        let mut command = Command::new(program);
-        command.args(args.split_whitespace()).arg("--json").env("PATH", path).stdout(Stdio::piped());
-        Self(command.spawn().unwrap())
-    }
-
-    /// Ctrl-C.
-    fn interrupt(&self) {
-        assert!(Command::new("kill").args(["-INT", &self.0.id().to_string()]).status().unwrap().success());
-    }
-
-    /// Waits for its end and reads what it printed.
-    fn document(mut self) -> Value {
-        let begun = Instant::now();
-        while self.0.try_wait().unwrap().is_none() {
-            assert!(begun.elapsed() < Duration::from_secs(30), "it does not end");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        serde_json::from_reader(self.0.stdout.take().unwrap()).unwrap()
-    }
-}
-
-fn free_port() -> u16 {
-    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+/// Ctrl-C.
+fn interrupt(it: &Running) {
+    assert!(Command::new("kill").args(["-INT", &it.0.id().to_string()]).status().unwrap().success());
 }
 
 /// The pictures of a test clip that came on time, %, over a link of this rate, by what the encoder is started with; and its log.
@@ -63,16 +30,13 @@ fn stream(program: &Path, seconds: u64, rate: &str, how: &str) -> (f64, Vec<(f64
     std::fs::create_dir_all(&dir).unwrap();
     let (port, link) = (free_port(), free_port());
     let at = |name: &str| dir.join(name).display().to_string();
-    let receiver = Running::start(program, &format!("receive {port} {}", at("out.ts")));
-    let _link =
-        Running::start(program, &format!("emulate :{link} 127.0.0.1:{port} --rate {rate} --delay 30ms --queue 1s"));
+    let receiver = start(program, &format!("receive {port} {}", at("out.ts")));
+    let _link = start(program, &format!("emulate :{link} 127.0.0.1:{port} --rate {rate} --delay 30ms --queue 1s"));
     std::thread::sleep(Duration::from_secs(1));
-    let sender = Running::start(
-        program,
-        &format!("encode test --size 640x360 --to 127.0.0.1:{link} --log {} {how}", at("log.csv")),
-    );
+    let sender =
+        start(program, &format!("encode test --size 640x360 --to 127.0.0.1:{link} --log {} {how}", at("log.csv")));
     std::thread::sleep(Duration::from_secs(seconds));
-    sender.interrupt();
+    interrupt(&sender);
     sender.document();
     let received = receiver.document();
     let sum = |field: &str| {
@@ -209,11 +173,11 @@ fn the_audio_of_a_file_goes_along_and_before_pictures() {
     {
         let (port, link, out) = (free_port(), free_port(), dir.join("out.ts"));
         let _ = std::fs::remove_file(&out);
-        let receiver = Running::start(&program, &format!("receive {port} {}", out.display()));
-        let _link = Running::start(&program, &format!("emulate :{link} 127.0.0.1:{port} --rate 700kbit --delay 30ms"));
+        let receiver = start(&program, &format!("receive {port} {}", out.display()));
+        let _link = start(&program, &format!("emulate :{link} 127.0.0.1:{port} --rate 700kbit --delay 30ms"));
         std::thread::sleep(Duration::from_millis(500));
         let how = format!("--to 127.0.0.1:{link} --audio-encoder {encoder} --rate-range 100kbit-3mbit");
-        let sender = Running::start(&program, &format!("encode {} {how}", path.display())).document();
+        let sender = start(&program, &format!("encode {} {how}", path.display())).document();
         let received = receiver.document();
         let streams = streams(&out);
         let kinds = received["kinds"].as_array().unwrap();

@@ -74,6 +74,21 @@ fn redundancy_goes_on_top_of_the_rate() {
 }
 
 #[test]
+fn a_test_of_some_seconds_ends_soon_after_them() {
+    let (dir, port, link) = (tempfile::tempdir().unwrap(), free_port(), free_port());
+    let server = Running::start(dir.path(), &format!("perf server 127.0.0.1:{port} --json")).wait_for("listening");
+    let args = format!("emulate 127.0.0.1:{link} 127.0.0.1:{port} --rate 4mbit --queue 100ms");
+    let _link = Running::start(dir.path(), &args).wait_for("listening");
+    let client = Running::start(dir.path(), &format!("perf client 127.0.0.1:{link} --duration 1s --json")).finish();
+    client.says(0, &[]);
+    let document = client.json();
+    // All that the send buffer holds, 4 MiB, would take eight seconds.
+    let seconds = document["seconds"].as_f64().unwrap();
+    assert!((1.0..4.0).contains(&seconds), "{document}");
+    assert_eq!(server.finish().json()["clients"][0]["bytes"], document["bytes"]);
+}
+
+#[test]
 fn a_latency_test_knows_both_ways_and_one() {
     let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
     let server = Running::start(dir.path(), &format!("perf server 127.0.0.1:{port} --json")).wait_for("listening");

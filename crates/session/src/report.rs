@@ -84,7 +84,7 @@ impl From<&Standing> for SecurityReport {
 }
 
 /// What became of the units of one kind.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, Default, PartialEq, Debug, Serialize)]
 pub struct KindReport {
     /// [`Kind::name`].
     pub kind: &'static str,

@@ -9,12 +9,13 @@
 
 mod failure;
 mod places;
+mod properties;
 mod protection;
 mod receiving;
 mod sending;
 mod sink;
 mod source;
-mod structure;
+mod stats;
 mod thread;
 
 use gstreamer as gst;

@@ -1,11 +1,13 @@
 //! How what goes is protected, by the properties that both elements share. Encrypted unless `plain` is set.
 
 use crate::failure::Failure;
+use crate::properties::{self, given};
 use braidcast_sctp::SecurityOptions;
 use braidcast_secure::identity::Identity;
 use braidcast_secure::tls::{Tls, Trust};
 use braidcast_secure::{Failed, Fingerprint, Limits, PrivateKey, SharedKey, Suite};
 use gst::ResourceError as Code;
+use gst::glib::{self, prelude::*};
 use gstreamer as gst;
 use std::fs;
 use std::sync::Arc;
@@ -13,14 +15,49 @@ use std::sync::Arc;
 /// What `braidcast send` and `receive` call `--key`, `--key-file`, `--identity`, `--peer-key` and `--plain`.
 #[derive(Clone, Default)]
 pub(crate) struct Protection {
-    pub(crate) key: Option<String>,
-    pub(crate) key_file: Option<String>,
-    pub(crate) identity: Option<String>,
-    pub(crate) peer_key: Option<String>,
-    pub(crate) plain: bool,
+    key: Option<String>,
+    key_file: Option<String>,
+    identity: Option<String>,
+    peer_key: Option<String>,
+    plain: bool,
 }
 
 impl Protection {
+    /// The properties of an element that speaks with `other`, a receiver or a sender.
+    pub(crate) fn properties(other: &str) -> [glib::ParamSpec; 5] {
+        let fingerprint = format!("Fingerprint of the {other}'s key; no other key is trusted");
+        [
+            properties::secret("key", "Key that both ends share, of `braidcast key new`, or a passphrase"),
+            properties::text("key-file", "File with that key in its first line", ""),
+            properties::text("identity", "File with this end's private key, of `braidcast key identity`", ""),
+            properties::text("peer-key", &fingerprint, ""),
+            properties::flag("plain", &format!("Do not encrypt; the {other} must not either"), false),
+        ]
+    }
+
+    /// Sets a property, if it is one of these.
+    pub(crate) fn set(&mut self, name: &str, value: &glib::Value) {
+        match name {
+            "key" => self.key = given(value),
+            "key-file" => self.key_file = given(value),
+            "identity" => self.identity = given(value),
+            "peer-key" => self.peer_key = given(value),
+            "plain" => self.plain = value.get().unwrap_or_default(),
+            _ => {}
+        }
+    }
+
+    /// A property's value, if it is one of these and may be known.
+    pub(crate) fn get(&self, name: &str) -> Option<glib::Value> {
+        match name {
+            "key-file" => Some(self.key_file.to_value()),
+            "identity" => Some(self.identity.to_value()),
+            "peer-key" => Some(self.peer_key.to_value()),
+            "plain" => Some(self.plain.to_value()),
+            _ => None,
+        }
+    }
+
     /// `first`: whether a key of its own that the other end shows is the only one from then on, where none is named.
     pub(crate) fn options(&self, first: bool) -> Result<Option<SecurityOptions>, Failure> {
         let shared = self.key.is_some() || self.key_file.is_some();

@@ -1,16 +1,16 @@
 //! The thread behind `braidcastsrc`: a session over all paths in, bytes of a transport stream out, each when it is due.
 
 use crate::failure::Failure;
-use crate::thread::{self, Bell, Tell, lock};
+use crate::stats::Stats;
+use crate::thread::{Shared, Tell};
 use braidcast_core::{Instant, Machine, Rng};
 use braidcast_driver::{Bind, Driver, Wake, entropy};
 use braidcast_sctp::SecurityOptions;
-use braidcast_session::{ChannelId, Content, Event, Farewell, Receiver, ReceiverOptions, Report};
+use braidcast_session::{ChannelId, Content, Event, Farewell, Receiver, ReceiverOptions};
 use gst::ResourceError as Code;
 use gstreamer as gst;
-use serde_json::Value;
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant as Clock};
 
@@ -40,22 +40,6 @@ pub(crate) enum Said {
     Failed(Failure),
 }
 
-/// Statistics.
-#[derive(Clone, Default)]
-pub(crate) struct Stats {
-    connected: bool,
-    report: Report,
-}
-
-impl Stats {
-    /// As `braidcast receive --json` has them.
-    pub(crate) fn to_json(&self) -> Value {
-        let mut json = serde_json::to_value(&self.report).unwrap_or_default();
-        json["connected"] = self.connected.into();
-        json
-    }
-}
-
 /// Bytes that are due.
 pub(crate) struct Output {
     pub(crate) bytes: Vec<u8>,
@@ -74,62 +58,45 @@ pub(crate) enum Next {
     Failed,
 }
 
+/// What comes out of the thread, and what it is told about that.
 #[derive(Default)]
-struct State {
+struct Passing {
     ready: VecDeque<Output>,
     bytes: usize,
     /// The thread wants to know when something is taken.
     watched: bool,
-    interrupted: bool,
     closing: bool,
-    over: Option<Result<(), Failure>>,
-}
-
-struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
-    bell: Bell,
-    stats: Mutex<Stats>,
 }
 
 /// A session that receives.
 pub(crate) struct Receiving {
-    shared: Arc<Shared>,
+    shared: Arc<Shared<Passing>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Receiving {
     pub(crate) fn start(settings: Settings, tell: Tell<Said>) -> Result<Self, Failure> {
-        let shared = Arc::new(Shared {
-            state: Mutex::default(),
-            changed: Condvar::new(),
-            bell: Bell::new()?,
-            stats: Mutex::default(),
-        });
-        let (inside, on_panic, worker_tell) = (Arc::clone(&shared), Arc::clone(&shared), Arc::clone(&tell));
-        let thread = thread::start(
+        let worker_tell = Arc::clone(&tell);
+        let (shared, thread) = Shared::start(
             "braidcastsrc",
-            move || Worker::open(settings, inside, worker_tell),
+            |shared| Worker::open(settings, shared, worker_tell),
             Worker::run,
-            move || {
-                on_panic.end(Err(thread::panicked()));
-                tell(Said::Failed(thread::panicked()));
-            },
+            move |failure| tell(Said::Failed(failure)),
         )?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
     /// Waits for what is due next.
     pub(crate) fn next(&self) -> Next {
-        let mut state = self.shared.wait(|it| it.ready.is_empty() && it.over.is_none() && !it.interrupted);
+        let mut state = self.shared.wait(|it| it.ready.is_empty());
         if state.interrupted {
             return Next::Interrupted;
         }
-        let Some(output) = state.ready.pop_front() else {
+        let Some(output) = state.data.ready.pop_front() else {
             return if state.over == Some(Ok(())) { Next::Ended } else { Next::Failed };
         };
-        state.bytes -= output.bytes.len();
-        if state.watched {
+        state.data.bytes -= output.bytes.len();
+        if state.data.watched {
             self.shared.bell.ring();
         }
         Next::Output(output)
@@ -137,37 +104,25 @@ impl Receiving {
 
     /// Whoever waits is to come back, or may wait again.
     pub(crate) fn interrupt(&self, interrupted: bool) {
-        lock(&self.shared.state).interrupted = interrupted;
-        self.shared.changed.notify_all();
+        self.shared.interrupt(interrupted);
     }
 
     pub(crate) fn stats(&self) -> Stats {
-        lock(&self.shared.stats).clone()
+        self.shared.stats()
     }
 }
 
 impl Drop for Receiving {
     fn drop(&mut self) {
-        lock(&self.shared.state).closing = true;
+        self.shared.state().data.closing = true;
         self.shared.bell.ring();
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-impl Shared {
-    fn wait(&self, so: impl FnMut(&mut State) -> bool) -> MutexGuard<'_, State> {
-        self.changed.wait_while(lock(&self.state), so).unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn end(&self, how: Result<(), Failure>) {
-        lock(&self.state).over.get_or_insert(how);
-        self.changed.notify_all();
-    }
-}
-
 /// What the thread has.
 struct Worker {
-    shared: Arc<Shared>,
+    shared: Arc<Shared<Passing>>,
     tell: Tell<Said>,
     driver: Driver,
     receiver: Receiver,
@@ -183,7 +138,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn open(settings: Settings, shared: Arc<Shared>, tell: Tell<Said>) -> Result<Self, Failure> {
+    fn open(settings: Settings, shared: Arc<Shared<Passing>>, tell: Tell<Said>) -> Result<Self, Failure> {
         let mut driver = Driver::new().map_err(|error| Failure::broken(&error))?;
         shared.bell.wake(&mut driver)?;
         for bind in &settings.binds {
@@ -239,7 +194,7 @@ impl Worker {
             if ended && !self.keep {
                 return Ok(());
             }
-            if lock(&self.shared.state).closing {
+            if self.shared.state().data.closing {
                 self.receiver.abort(now, Farewell::ReceiverStopped);
                 // The senders are told in one more turn.
                 let _ = self.driver.drive(&mut self.receiver, Some(now));
@@ -304,24 +259,24 @@ impl Worker {
         reason = "how long bytes wait for the pipeline is asked in its thread, which has no driver"
     )]
     fn hand_out(&mut self, now: Instant) {
-        let mut waiting = lock(&self.shared.state).bytes;
+        let mut waiting = self.shared.state().data.bytes;
         let latency = self.receiver.latency(self.channel);
         let mut any = false;
         while waiting < MAX_WAITING && self.receiver.poll_output(now, self.channel, &mut self.output) {
-            let mut state = lock(&self.shared.state);
-            state.bytes += self.output.len();
+            let passing = &mut self.shared.state().data;
+            passing.bytes += self.output.len();
             self.handed += self.output.len() as u64;
-            waiting = state.bytes;
+            waiting = passing.bytes;
             let bytes = std::mem::take(&mut self.output);
-            state.ready.push_back(Output { bytes, at: Clock::now(), latency });
+            passing.ready.push_back(Output { bytes, at: Clock::now(), latency });
             any = true;
         }
         if any {
-            self.shared.changed.notify_all();
+            self.shared.notify();
         }
         let full = waiting >= MAX_WAITING;
         self.receiver.pause_output(self.channel, full);
-        lock(&self.shared.state).watched = full || self.reliable;
+        self.shared.state().data.watched = full || self.reliable;
         if self.reliable {
             self.receiver.written(now, self.channel, self.handed.saturating_sub(waiting as u64));
         }
@@ -333,7 +288,7 @@ impl Worker {
 
     fn publish(&mut self, now: Instant) {
         self.report_at = now + REPORT_EACH;
-        *lock(&self.shared.stats) =
-            Stats { connected: self.connected, report: self.receiver.report(now, self.channel) };
+        let report = self.receiver.report(now, self.channel);
+        self.shared.publish(Stats { connected: self.connected, report, names: Vec::new() });
     }
 }

@@ -1,18 +1,16 @@
 //! The thread behind `braidcastsink`: bytes of a transport stream in, a session over all paths out.
 
 use crate::failure::Failure;
-use crate::thread::{self, Bell, Tell, lock};
+use crate::stats::Stats;
+use crate::thread::{Shared, State, Tell};
 use braidcast_core::{Instant, Machine, Rng, Route, SocketId};
 use braidcast_driver::{Carrier, Driver, Link, LinkChange, Links, LinksError, Wake, entropy};
 use braidcast_media::{Format, Framing, Input};
 use braidcast_sctp::{CloseReason, SchedulerKind, SecurityOptions};
-use braidcast_session::{
-    Event, Farewell, PathReport, RateLimits, RateReport, Redundancy, Report, Sender, SenderOptions,
-};
+use braidcast_session::{Event, Farewell, PathReport, RateLimits, RateReport, Redundancy, Sender, SenderOptions};
 use gst::ResourceError as Code;
 use gstreamer as gst;
-use serde_json::Value;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -70,27 +68,6 @@ pub(crate) enum Said {
     Failed(Failure),
 }
 
-/// Statistics.
-#[derive(Clone, Default)]
-pub(crate) struct Stats {
-    connected: bool,
-    report: Report,
-    /// What [`Report::paths`] are called, in the same order.
-    names: Vec<String>,
-}
-
-impl Stats {
-    /// As `braidcast send --json` has them.
-    pub(crate) fn to_json(&self) -> Value {
-        let mut json = serde_json::to_value(&self.report).unwrap_or_default();
-        json["connected"] = self.connected.into();
-        if let Some(paths) = json["paths"].as_array_mut() {
-            paths.iter_mut().zip(&self.names).for_each(|(path, name)| path["name"] = name.as_str().into());
-        }
-        json
-    }
-}
-
 /// Why bytes were not taken.
 pub(crate) enum Refused {
     /// Someone wants the caller back.
@@ -98,8 +75,9 @@ pub(crate) enum Refused {
     Over(Failure),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Ending {
+    #[default]
     Not,
     /// After all that came.
     Orderly,
@@ -107,65 +85,44 @@ enum Ending {
     Soon,
 }
 
-struct State {
+/// What goes into the thread, and what it says about that.
+#[derive(Default)]
+struct Passing {
     waiting: Vec<Vec<u8>>,
     bytes: usize,
     ending: Ending,
-    interrupted: bool,
     /// There is, or was, a receiver.
     begun: bool,
-    /// It has ended, and how.
-    over: Option<Result<(), Failure>>,
-}
-
-struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
-    bell: Bell,
-    stats: Mutex<Stats>,
 }
 
 /// A session that sends.
 pub(crate) struct Sending {
-    shared: Arc<Shared>,
+    shared: Arc<Shared<Passing>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Sending {
     pub(crate) fn start(settings: Settings, tell: Tell<Said>) -> Result<Self, Failure> {
-        let state =
-            State { waiting: Vec::new(), bytes: 0, ending: Ending::Not, interrupted: false, begun: false, over: None };
-        let shared = Arc::new(Shared {
-            state: Mutex::new(state),
-            changed: Condvar::new(),
-            bell: Bell::new()?,
-            stats: Mutex::default(),
-        });
-        let (inside, on_panic, worker_tell) = (Arc::clone(&shared), Arc::clone(&shared), Arc::clone(&tell));
-        let thread = thread::start(
+        let worker_tell = Arc::clone(&tell);
+        let (shared, thread) = Shared::start(
             "braidcastsink",
-            move || Worker::open(settings, inside, worker_tell),
+            |shared| Worker::open(settings, shared, worker_tell),
             Worker::run,
-            move || {
-                on_panic.end(Err(thread::panicked()));
-                tell(Said::Failed(thread::panicked()));
-            },
+            move |failure| tell(Said::Failed(failure)),
         )?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
     /// Takes bytes of the stream; waits while too many wait.
     pub(crate) fn push(&self, bytes: &[u8]) -> Result<(), Refused> {
-        let full = |it: &mut State| it.bytes >= MAX_WAITING && it.over.is_none() && !it.interrupted;
-        let mut state = self.shared.wait(full);
-        if let Some(over) = &state.over {
-            return Err(Refused::Over(over.clone().err().unwrap_or_else(ended)));
-        }
-        if state.bytes >= MAX_WAITING {
+        let mut state = self.shared.wait(|it| it.bytes >= MAX_WAITING);
+        refused_when_over(&state)?;
+        let passing = &mut state.data;
+        if passing.bytes >= MAX_WAITING {
             return Err(Refused::Interrupted);
         }
-        state.bytes += bytes.len();
-        state.waiting.push(bytes.to_vec());
+        passing.bytes += bytes.len();
+        passing.waiting.push(bytes.to_vec());
         drop(state);
         self.shared.bell.ring();
         Ok(())
@@ -173,37 +130,33 @@ impl Sending {
 
     /// Whether there is, or was, a receiver.
     pub(crate) fn has_begun(&self) -> bool {
-        lock(&self.shared.state).begun
+        self.shared.state().data.begun
     }
 
     /// Waits until there is, or was, a receiver.
     pub(crate) fn wait_for_receiver(&self) -> Result<(), Refused> {
-        let state = self.shared.wait(|it| !it.begun && it.over.is_none() && !it.interrupted);
-        match &state.over {
-            Some(over) => Err(Refused::Over(over.clone().err().unwrap_or_else(ended))),
-            None if state.begun => Ok(()),
-            None => Err(Refused::Interrupted),
-        }
+        let state = self.shared.wait(|it| !it.begun);
+        refused_when_over(&state)?;
+        if state.data.begun { Ok(()) } else { Err(Refused::Interrupted) }
     }
 
     /// The stream has ended: waits until what was promised is delivered, or cannot be; `None` if `leave` says so before.
     pub(crate) fn finish(&self, leave: impl Fn() -> bool) -> Option<Result<(), Failure>> {
         self.end(Ending::Orderly);
-        self.shared.wait(|it| it.over.is_none() && !(it.interrupted && leave())).over.clone()
+        self.shared.wait_for_end(leave)
     }
 
     /// Whoever waits in a call is to come back, or may wait again.
     pub(crate) fn interrupt(&self, interrupted: bool) {
-        lock(&self.shared.state).interrupted = interrupted;
-        self.shared.changed.notify_all();
+        self.shared.interrupt(interrupted);
     }
 
     pub(crate) fn stats(&self) -> Stats {
-        lock(&self.shared.stats).clone()
+        self.shared.stats()
     }
 
     fn end(&self, how: Ending) {
-        lock(&self.shared.state).ending = how;
+        self.shared.state().data.ending = how;
         self.shared.bell.ring();
     }
 }
@@ -215,26 +168,19 @@ impl Drop for Sending {
     }
 }
 
-fn ended() -> Failure {
-    Failure::new(Code::Write, "the stream has ended already", "bring the element to READY and back to begin anew")
-}
-
-impl Shared {
-    /// Waits while `so` holds.
-    fn wait(&self, so: impl FnMut(&mut State) -> bool) -> std::sync::MutexGuard<'_, State> {
-        let state = lock(&self.state);
-        self.changed.wait_while(state, so).unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
-    fn end(&self, how: Result<(), Failure>) {
-        lock(&self.state).over.get_or_insert(how);
-        self.changed.notify_all();
+fn refused_when_over(state: &State<Passing>) -> Result<(), Refused> {
+    let ended = || {
+        Failure::new(Code::Write, "the stream has ended already", "bring the element to READY and back to begin anew")
+    };
+    match &state.over {
+        Some(over) => Err(Refused::Over(over.clone().err().unwrap_or_else(ended))),
+        None => Ok(()),
     }
 }
 
 /// What the thread has.
 struct Worker {
-    shared: Arc<Shared>,
+    shared: Arc<Shared<Passing>>,
     tell: Tell<Said>,
     driver: Driver,
     links: Links,
@@ -252,7 +198,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn open(settings: Settings, shared: Arc<Shared>, tell: Tell<Said>) -> Result<Self, Failure> {
+    fn open(settings: Settings, shared: Arc<Shared<Passing>>, tell: Tell<Said>) -> Result<Self, Failure> {
         let mut driver = Driver::new().map_err(|error| Failure::broken(&error))?;
         shared.bell.wake(&mut driver)?;
         let opened = Links::open(settings.links, Carrier::Udp, &mut driver);
@@ -343,12 +289,12 @@ impl Worker {
     /// Moves what came into the session.
     fn take_input(&mut self, now: Instant) {
         let (pieces, ending) = {
-            let mut state = lock(&self.shared.state);
-            state.bytes = 0;
-            (std::mem::take(&mut state.waiting), state.ending)
+            let passing = &mut self.shared.state().data;
+            passing.bytes = 0;
+            (std::mem::take(&mut passing.waiting), passing.ending)
         };
         if !pieces.is_empty() {
-            self.shared.changed.notify_all();
+            self.shared.notify();
         }
         pieces.iter().for_each(|piece| self.input.push(now, piece));
         if self.input.poll_timeout().is_some_and(|at| at <= now) {
@@ -404,8 +350,8 @@ impl Worker {
 
     fn set_connected(&mut self, connected: bool) {
         self.connected = connected;
-        lock(&self.shared.state).begun |= connected;
-        self.shared.changed.notify_all();
+        self.shared.state().data.begun |= connected;
+        self.shared.notify();
     }
 
     fn say_no_answer(&self) {
@@ -435,7 +381,7 @@ impl Worker {
         let report = self.sender.report(now);
         let name = |path: &PathReport| self.links.name(SocketId(path.socket)).unwrap_or_default().to_owned();
         let names = report.paths.iter().map(name).collect();
-        *lock(&self.shared.stats) = Stats { connected: self.connected, report, names };
+        self.shared.publish(Stats { connected: self.connected, report, names });
     }
 
     /// Interfaces came or went.

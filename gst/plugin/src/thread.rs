@@ -1,6 +1,7 @@
 //! A thread with an event loop in it, and how others reach it.
 
 use crate::failure::Failure;
+use crate::stats::Stats;
 use braidcast_driver::{Direction, Driver};
 use gst::ResourceError as Code;
 use gstreamer as gst;
@@ -9,7 +10,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 /// Wakes an event loop. Both ends live as long as it does, so that no write ever raises SIGPIPE, which would end a program that is not ours.
@@ -46,49 +47,119 @@ impl Bell {
     }
 }
 
+/// What is known of a session on both sides of its thread.
+#[derive(Default)]
+pub(crate) struct State<S> {
+    /// What goes from one side to the other.
+    pub(crate) data: S,
+    /// Whoever waits is to come back.
+    pub(crate) interrupted: bool,
+    /// It has ended, and how.
+    pub(crate) over: Option<Result<(), Failure>>,
+}
+
+/// What a session's thread shares with the element's functions.
+pub(crate) struct Shared<S> {
+    state: Mutex<State<S>>,
+    changed: Condvar,
+    pub(crate) bell: Bell,
+    stats: Mutex<Stats>,
+}
+
+impl<S: Default + Send + 'static> Shared<S> {
+    /// Starts a thread that opens something and then works with it until it is over; opening is waited for.
+    ///
+    /// # Errors
+    /// What `open` said.
+    pub(crate) fn start<W>(
+        name: &str,
+        open: impl FnOnce(Arc<Self>) -> Result<W, Failure> + Send + 'static,
+        work: impl FnOnce(W) + Send + 'static,
+        on_panic: impl FnOnce(Failure) + Send + 'static,
+    ) -> Result<(Arc<Self>, JoinHandle<()>), Failure> {
+        let (state, changed, stats) = (Mutex::default(), Condvar::new(), Mutex::default());
+        let shared = Arc::new(Self { state, changed, bell: Bell::new()?, stats });
+        let (inside, worker) = (Arc::clone(&shared), Arc::clone(&shared));
+        let (say, hear) = mpsc::channel();
+        let run = move || {
+            let worked = catch_unwind(AssertUnwindSafe(|| match open(worker) {
+                Ok(opened) => {
+                    let _ = say.send(Ok(()));
+                    work(opened);
+                }
+                Err(failure) => {
+                    let _ = say.send(Err(failure));
+                }
+            }));
+            if worked.is_err() {
+                inside.end(Err(panicked()));
+                on_panic(panicked());
+            }
+        };
+        let thread = Builder::new().name(name.into()).spawn(run).map_err(|error| Failure::broken(&error))?;
+        // Nothing is said if opening panicked.
+        match hear.recv().unwrap_or_else(|_| Err(panicked())) {
+            Ok(()) => Ok((shared, thread)),
+            Err(failure) => {
+                let _ = thread.join();
+                Err(failure)
+            }
+        }
+    }
+}
+
+impl<S> Shared<S> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State<S>> {
+        lock(&self.state)
+    }
+
+    /// Waits while `so` holds, at most until the end or until someone interrupts.
+    pub(crate) fn wait(&self, so: impl Fn(&S) -> bool) -> MutexGuard<'_, State<S>> {
+        self.wait_while(|it| so(&it.data) && it.over.is_none() && !it.interrupted)
+    }
+
+    /// Waits for the end, and returns how it came; `None` if someone interrupts and `leave` agrees.
+    pub(crate) fn wait_for_end(&self, leave: impl Fn() -> bool) -> Option<Result<(), Failure>> {
+        self.wait_while(|it| it.over.is_none() && !(it.interrupted && leave())).over.clone()
+    }
+
+    fn wait_while(&self, so: impl FnMut(&mut State<S>) -> bool) -> MutexGuard<'_, State<S>> {
+        self.changed.wait_while(self.state(), so).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has whoever waits look again.
+    pub(crate) fn notify(&self) {
+        self.changed.notify_all();
+    }
+
+    /// Whoever waits in a call is to come back, or may wait again.
+    pub(crate) fn interrupt(&self, interrupted: bool) {
+        self.state().interrupted = interrupted;
+        self.notify();
+    }
+
+    /// It is over; the first word about how counts.
+    pub(crate) fn end(&self, how: Result<(), Failure>) {
+        self.state().over.get_or_insert(how);
+        self.notify();
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        lock(&self.stats).clone()
+    }
+
+    pub(crate) fn publish(&self, stats: Stats) {
+        *lock(&self.stats) = stats;
+    }
+}
+
 /// What a panic says instead.
-pub(crate) fn panicked() -> Failure {
+fn panicked() -> Failure {
     Failure::new(
         Code::Failed,
         "braidcast's own thread failed",
         "this is a fault of braidcast: please report what stderr says",
     )
-}
-
-/// Starts a thread that opens something and then works with it until it is over; opening is waited for.
-///
-/// # Errors
-/// What `open` said.
-pub(crate) fn start<T>(
-    name: &str,
-    open: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-    work: impl FnOnce(T) + Send + 'static,
-    on_panic: impl FnOnce() + Send + 'static,
-) -> Result<JoinHandle<()>, Failure> {
-    let (say, hear) = mpsc::channel();
-    let run = move || {
-        let worked = catch_unwind(AssertUnwindSafe(|| match open() {
-            Ok(opened) => {
-                let _ = say.send(Ok(()));
-                work(opened);
-            }
-            Err(failure) => {
-                let _ = say.send(Err(failure));
-            }
-        }));
-        if worked.is_err() {
-            on_panic();
-        }
-    };
-    let thread = Builder::new().name(name.into()).spawn(run).map_err(|error| Failure::broken(&error))?;
-    // Nothing is said if opening panicked.
-    match hear.recv().unwrap_or_else(|_| Err(panicked())) {
-        Ok(()) => Ok(thread),
-        Err(failure) => {
-            let _ = thread.join();
-            Err(failure)
-        }
-    }
 }
 
 /// The value inside, also after a panic of who held it: each change of it is whole.

@@ -2,12 +2,15 @@
 //! `make plugin-test` sets it.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "real pipelines and processes, in real time")]
 
+#[path = "../../tests/common/mod.rs"]
+mod common;
+
+use common::{Running, braidcast, free_port};
 use gst::prelude::*;
 use gstreamer as gst;
-use serde_json::Value;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Once};
 use std::time::{Duration, Instant};
@@ -39,50 +42,15 @@ fn load() {
     assert!(gst::ElementFactory::find("braidcastsink").is_some(), "GStreamer does not load the plugin");
 }
 
-fn braidcast() -> Option<PathBuf> {
-    let path = std::env::var_os("BRAIDCAST").map(PathBuf::from);
-    if path.is_none() {
-        eprintln!("left out: BRAIDCAST names no program; `make plugin-test` sets it");
-    }
-    path
-}
-
-/// Killed when dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Running {
-    fn start(program: &Path, args: &str) -> Self {
-        let mut command = Command::new(program);
-        command.args(args.split_whitespace()).arg("--json").stdout(Stdio::piped()).env("BRAIDCAST_KEY", KEY);
-        Self(command.spawn().unwrap())
-    }
-
-    /// Waits for its end, and reads what it printed.
-    fn document(mut self) -> Value {
-        let begun = Instant::now();
-        while self.0.try_wait().unwrap().is_none() {
-            assert!(begun.elapsed() < Duration::from_secs(60), "it does not end");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        serde_json::from_reader(self.0.stdout.take().unwrap()).unwrap()
-    }
-}
-
-fn free_port() -> u16 {
-    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+/// Starts a command that has the tests' key.
+fn start(program: &Path, args: &str) -> Running {
+    Running::start(program, args, ("BRAIDCAST_KEY", KEY))
 }
 
 /// Two links to `port`, and where they begin.
 fn links(program: &Path, port: u16, how: &str) -> ([Running; 2], String) {
     let at = [free_port(), free_port()];
-    let links = at.map(|at| Running::start(program, &format!("emulate :{at} 127.0.0.1:{port} {how}")));
+    let links = at.map(|at| start(program, &format!("emulate :{at} 127.0.0.1:{port} {how}")));
     (links, at.map(|at| format!("127.0.0.1:{at}")).join(","))
 }
 
@@ -257,7 +225,7 @@ fn the_commands_are_at_the_other_end_too() {
     let same = |a: &str, b: &str| std::fs::read(at(a)).unwrap() == std::fs::read(at(b)).unwrap();
     // To `receive`, with a copy of what went in.
     let port = free_port();
-    let receiver = Running::start(&program, &format!("receive {port} {}", at("out.ts")));
+    let receiver = start(&program, &format!("receive {port} {}", at("out.ts")));
     let words = pictures(60, 500, "");
     let copy = format!("tee name=t ! queue ! filesink location={} t. ! queue", at("in.ts"));
     let sender =
@@ -271,8 +239,7 @@ fn the_commands_are_at_the_other_end_too() {
     let port = free_port();
     let words = format!("braidcastsrc listen={port} key=\"{KEY}\" ! filesink location={}", at("back.ts"));
     let receiver = Playing::start(&words);
-    let document =
-        Running::start(&program, &format!("send {} --to 127.0.0.1:{port} --latency 2s", at("in.ts"))).document();
+    let document = start(&program, &format!("send {} --to 127.0.0.1:{port} --latency 2s", at("in.ts"))).document();
     assert_eq!(document["complete"], true, "{document}");
     assert_eq!(receiver.end(), [] as [String; 0]);
     drop(receiver);
@@ -282,8 +249,7 @@ fn the_commands_are_at_the_other_end_too() {
     std::fs::write(at("plain.bin"), vec![7; 3_000_000]).unwrap();
     let receiver =
         Playing::start(&format!("braidcastsrc listen={port} key=\"{KEY}\" ! filesink location={}", at("plain.out")));
-    let document =
-        Running::start(&program, &format!("send {} --to 127.0.0.1:{port} --reliable", at("plain.bin"))).document();
+    let document = start(&program, &format!("send {} --to 127.0.0.1:{port} --reliable", at("plain.bin"))).document();
     assert_eq!(document["complete"], true, "{document}");
     receiver.end();
     drop(receiver);

@@ -23,7 +23,7 @@ pub(crate) struct EncodeArgs {
     /// How closely the encoder follows
     #[arg(long, value_enum, default_value_t = Profile::Live)]
     pub(crate) profile: Profile,
-    /// GStreamer element that encodes. Of any but x264enc only the property `bitrate` is set
+    /// GStreamer element that encodes. If it is not x264enc, only its property `bitrate` is set
     #[arg(long, value_name = "ELEMENT", default_value = "x264enc", value_parser = element)]
     pub(crate) encoder: String,
     /// Size of the picture [default: that of the source; of test, 1280x720]

@@ -14,15 +14,15 @@ pub(crate) struct LabArgs {
 /// What to do with experiments.
 #[derive(Subcommand, Debug)]
 pub(crate) enum LabCommand {
-    /// Name the experiments, or what scenarios can be made of
+    /// List the experiments, or what a scenario can contain
     List(LabListArgs),
     /// Run experiments, many times each, and compare with published values and ns-2's
     Run(LabRunArgs),
     /// Make one HTML page of all results
     Report(LabReportArgs),
-    /// Run few and short runs, and tell which verdicts are others than in a list
+    /// Try every claim in fewer and shorter runs, and say which verdicts differ from a list
     Check(LabCheckArgs),
-    /// Make a clip, sizes and times of frames, of a recording, for `live` experiments
+    /// Make a clip (sizes and times of frames) from a recording, for `live` experiments
     Clip(LabClipArgs),
 }
 
@@ -60,8 +60,7 @@ pub(crate) enum LabKind {
 /// `braidcast lab check`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-A verdict that is another one is tried again with three times the seeds, and has changed if it is another one then, too.
-Exit status 1 if one has changed.
+A verdict that differs is tried again with three times the seeds. If it still differs, it has changed: then the exit status is 1.
 
 Examples:
   braidcast lab check
@@ -137,11 +136,11 @@ pub(crate) struct LabRunArgs {
     /// Where to keep results
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
     pub(crate) results: PathBuf,
-    /// Only the first run that --variant, --param and --seed leave, and write what happens inside each host, for `braidcast viz`:
-    /// run.trace gives run.FLOW.sender.trace and run.FLOW.receiver.trace. Results are printed, not kept
+    /// Do only the first run that --variant, --param and --seed leave, and write what happens inside each host, for `braidcast viz`.
+    /// With run.trace the files are run.FLOW.sender.trace and run.FLOW.receiver.trace. Results are printed, not kept
     #[arg(long, value_name = "FILE", help_heading = "See inside")]
     pub(crate) trace: Option<PathBuf>,
-    /// The same run as a page for each flow [traces: DIR/NAME.trace unless --trace says where]
+    /// Show that run on a page for each flow [traces: DIR/NAME.trace unless --trace says where]
     #[arg(long, help_heading = "See inside")]
     pub(crate) viz: bool,
     /// Open the pages in the browser

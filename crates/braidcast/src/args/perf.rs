@@ -29,7 +29,7 @@ pub(crate) enum PerfCommand {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "DCCP")]
 pub(crate) struct PerfDccpArgs {
-    /// Measure DCCP, not SCTP, with this congestion control; a server prefers it, its client decides
+    /// Measure DCCP, not SCTP, with this congestion control. A server only prefers it: the client decides
     #[arg(long, value_name = "CCID", value_parser = dccp::congestion())]
     pub(crate) dccp: Option<Congestion>,
     /// Straight over IP (protocol 33) instead of in UDP: needs root, and an address of its own for each end

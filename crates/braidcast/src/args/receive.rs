@@ -8,8 +8,9 @@ use std::time::Duration;
 /// `braidcast receive`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-A file that is there already is neither overwritten nor continued, unless it is what an interrupted `receive` left: that goes on. \
-While a stream is being written, FILE.braidcast beside it says which; a sender of a file (--reliable) goes on from there.
+An existing file is neither overwritten nor continued, unless an interrupted `receive` left it: then it is continued. While a \
+stream is being written, FILE.braidcast beside the file says which stream it is. With it a sender of a file (--reliable) can \
+continue where the receiver's file ends.
 
 Examples:
   braidcast receive 9000 show.ts

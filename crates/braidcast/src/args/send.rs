@@ -93,7 +93,7 @@ pub(crate) struct StreamArgs {
     /// them as server-sent events on this machine (sse:ADDR:PORT elsewhere)
     #[arg(long, value_name = "FILE|-|sse:PORT", value_parser = rates::report_target)]
     pub(crate) rate_report: Option<rates::ReportTarget>,
-    /// Say in --rate-report which mean opinion score (1 to 5, ITU-T G.1070) the rate buys, and which rate this one takes
+    /// Add to --rate-report the mean opinion score (1 to 5, ITU-T G.1070) of the rate, and the rate that MOS takes
     #[arg(long, value_name = "MOS", value_parser = rates::target_quality)]
     pub(crate) target_quality: Option<f64>,
     /// Run this command with sh each time the rate for an encoder changes; BRAIDCAST_RATE has it (bit/s, smoothed)

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 FILE is a trace that --trace wrote, a capture of SCTP or DCCP, also in UDP (pcapng, pcap), or a wired trace of ns-2: its content says \
-which. With those of both ends, arrows go from one clock to the other: the shortest way is taken to last as \
-long in both directions.
+which. With the traces of both ends, arrows show how long each packet took. The \
+two clocks are compared by assuming that the shortest one-way delay is equal in both directions.
 
 Example:
   braidcast send camera.ts --to home.example:9000 --trace send.trace
   braidcast viz send.trace receive.trace --open
-Of many traces, those of the two ends of one association share a page:
+Several traces; the two ends of an association share a page:
   braidcast viz target/demo/*.trace")]
 pub(crate) struct VizArgs {
     /// The trace of one end, or those of both
@@ -21,7 +21,7 @@ pub(crate) struct VizArgs {
     /// Where the page goes [default: beside the first FILE of an association, with .html]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Which flow of a trace of ns-2 [default: the largest, SCTP's before others]
+    /// Which flow of a trace of ns-2 [default: the largest of SCTP, else the largest]
     #[arg(long, value_name = "PROTOCOL/FID", value_parser = flow)]
     pub(crate) flow: Option<FlowName>,
     /// Write Chrome's trace format instead of a page, for Perfetto (ui.perfetto.dev) and its like, with packets as arrows

@@ -202,16 +202,10 @@ mod tests {
         let kind = KindReport {
             kind: "audio",
             captured,
-            unsent: 0,
-            expired: 0,
-            crowded_out: 0,
-            abandoned: 0,
             on_time,
             late,
-            late_of_use: 0,
             missing: captured - on_time - late,
-            on_time_share: None,
-            bytes: 0,
+            ..KindReport::default()
         };
         Report { kinds: vec![kind], ..Report::default() }
     }

@@ -1,8 +1,9 @@
 use crate::failure::Failure;
+use crate::places;
+use crate::properties::{self, flag, given, number, text, told};
 use crate::protection::Protection;
 use crate::sending::{Refused, Said, Sending, Settings, Suggestion};
 use crate::thread::lock;
-use crate::{places, structure};
 use braidcast_sctp::SchedulerKind;
 use braidcast_session::{RateLimits, Redundancy, SenderOptions, wire};
 use gst::{ResourceError, glib};
@@ -172,72 +173,48 @@ impl ObjectImpl for Sink {
     fn properties() -> &'static [glib::ParamSpec] {
         static ALL: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
             let default = Properties::default();
-            let text = |name: &'static str, blurb: &'static str| {
-                glib::ParamSpecString::builder(name).nick(name).blurb(blurb).mutable_ready()
-            };
-            let number = |name: &'static str, blurb: &'static str, value: u32| {
-                glib::ParamSpecUInt::builder(name).nick(name).blurb(blurb).default_value(value).mutable_ready()
-            };
-            let flag = |name: &'static str, blurb: &'static str, value: bool| {
-                glib::ParamSpecBoolean::builder(name)
-                    .nick(name)
-                    .blurb(blurb)
-                    .default_value(value)
-                    .mutable_ready()
-                    .build()
-            };
-            vec![
-                text("to", "Where the receiver listens, HOST:PORT; several with commas make several paths").build(),
-                text("via", "Network interfaces or local addresses to send from, with commas; each makes a path")
-                    .build(),
+            let mut all = vec![
+                text("to", "Where the receiver listens, HOST:PORT; several with commas make several paths", ""),
+                text("via", "Network interfaces or local addresses to send from, with commas; each makes a path", ""),
                 number(
                     "latency",
                     "End-to-end delay: each frame is played so long after its capture, ms",
                     default.latency,
-                )
-                .minimum(10)
-                .maximum(60_000)
-                .build(),
-                text("fec", "Redundancy: auto, none, or a code such as tetrys:10,9,200")
-                    .default_value(Some(default.fec.as_str()))
-                    .build(),
-                text("scheduler", "Which path the next packet takes")
-                    .default_value(Some(default.scheduler.as_str()))
-                    .build(),
-                text("stream-name", "What the stream is called, for a receiver that serves several").build(),
-                number("min-bitrate", "Least that the encoder can make, bit/s", default.min_bitrate).minimum(1).build(),
-                number("max-bitrate", "Most that the encoder can make, bit/s", default.max_bitrate).minimum(1).build(),
-                number("give-up", "End with an error if no receiver has answered for so long, ms; 0: never", 0).build(),
+                    10..=60_000,
+                ),
+                text("fec", "Redundancy: auto, none, or a code such as tetrys:10,9,200", &default.fec),
+                text("scheduler", "Which path the next packet takes", &default.scheduler),
+                text("stream-name", "What the stream is called, for a receiver that serves several", ""),
+                number("min-bitrate", "Least that the encoder can make, bit/s", default.min_bitrate, 1..=u32::MAX),
+                number("max-bitrate", "Most that the encoder can make, bit/s", default.max_bitrate, 1..=u32::MAX),
+                number(
+                    "give-up",
+                    "End with an error if no receiver has answered for so long, ms; 0: never",
+                    default.give_up,
+                    0..=u32::MAX,
+                ),
                 flag(
                     "wait-for-connection",
                     "A pipeline that is not live begins when the receiver is there",
                     default.wait_for_connection,
                 ),
-                text("key", "Key that both ends share, of `braidcast key new`, or a passphrase").write_only().build(),
-                text("key-file", "File with that key in its first line").build(),
-                text("identity", "File with this end's private key, of `braidcast key identity`").build(),
-                text("peer-key", "Fingerprint of the receiver's key; nobody else is sent to").build(),
-                flag("plain", "Do not encrypt; the receiver must not either", false),
-                glib::ParamSpecUInt::builder("suggested-bitrate")
-                    .nick("suggested-bitrate")
-                    .blurb("What a video encoder may make now, bit/s; notified when it changes by a twentieth")
-                    .read_only()
-                    .build(),
-                glib::ParamSpecBoxed::builder::<gst::Structure>("stats")
-                    .nick("stats")
-                    .blurb("Statistics, as `braidcast send --json` has them")
-                    .read_only()
-                    .build(),
-            ]
+                told(
+                    "suggested-bitrate",
+                    "What a video encoder may make now, bit/s; notified when it changes by a twentieth",
+                    0,
+                ),
+                properties::stats("send"),
+            ];
+            all.extend(Protection::properties("receiver"));
+            all
         });
         &ALL
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, spec: &glib::ParamSpec) {
         let mut it = lock(&self.properties);
-        let text = || value.get::<Option<String>>().ok().flatten().filter(|text| !text.is_empty());
+        let text = || given(value);
         let number = || value.get::<u32>().unwrap_or_default();
-        let flag = || value.get::<bool>().unwrap_or_default();
         match spec.name() {
             "to" => it.to = text().unwrap_or_default(),
             "via" => it.via = text().unwrap_or_default(),
@@ -248,13 +225,8 @@ impl ObjectImpl for Sink {
             "min-bitrate" => it.min_bitrate = number(),
             "max-bitrate" => it.max_bitrate = number(),
             "give-up" => it.give_up = number(),
-            "wait-for-connection" => it.wait_for_connection = flag(),
-            "key" => it.protection.key = text(),
-            "key-file" => it.protection.key_file = text(),
-            "identity" => it.protection.identity = text(),
-            "peer-key" => it.protection.peer_key = text(),
-            "plain" => it.protection.plain = flag(),
-            _ => {}
+            "wait-for-connection" => it.wait_for_connection = value.get().unwrap_or_default(),
+            name => it.protection.set(name, value),
         }
     }
 
@@ -271,16 +243,12 @@ impl ObjectImpl for Sink {
             "max-bitrate" => it.max_bitrate.to_value(),
             "give-up" => it.give_up.to_value(),
             "wait-for-connection" => it.wait_for_connection.to_value(),
-            "key-file" => it.protection.key_file.to_value(),
-            "identity" => it.protection.identity.to_value(),
-            "peer-key" => it.protection.peer_key.to_value(),
-            "plain" => it.protection.plain.to_value(),
             "suggested-bitrate" => self.suggested.load(Relaxed).to_value(),
             "stats" => {
                 let stats = self.session().map(|session| session.stats()).unwrap_or_default();
-                structure::of(stats.to_json()).to_value()
+                stats.to_structure().to_value()
             }
-            _ => spec.default_value().clone(),
+            name => it.protection.get(name).unwrap_or_else(|| spec.default_value().clone()),
         }
     }
 }

@@ -1,8 +1,9 @@
 use crate::failure::Failure;
+use crate::places;
+use crate::properties::{self, flag, given, number, text, told};
 use crate::protection::Protection;
 use crate::receiving::{Next, Output, Receiving, Said, Settings};
 use crate::thread::lock;
-use crate::{places, structure};
 use gst::{ResourceError, glib};
 use gstreamer as gst;
 use gstreamer_base::prelude::*;
@@ -122,60 +123,43 @@ impl ObjectImpl for Source {
     fn properties() -> &'static [glib::ParamSpec] {
         static ALL: LazyLock<Vec<glib::ParamSpec>> = LazyLock::new(|| {
             let default = Properties::default();
-            let text = |name: &'static str, blurb: &'static str| {
-                glib::ParamSpecString::builder(name).nick(name).blurb(blurb).mutable_ready()
-            };
-            let flag = |name: &'static str, blurb: &'static str| {
-                glib::ParamSpecBoolean::builder(name).nick(name).blurb(blurb).mutable_ready().build()
-            };
-            vec![
-                text("listen", "UDP ports or addresses to listen on: 9000, 192.0.2.1:9000, several with commas")
-                    .default_value(Some(default.listen.as_str()))
-                    .build(),
+            let mut all = vec![
+                text(
+                    "listen",
+                    "UDP ports or addresses to listen on: 9000, 192.0.2.1:9000, several with commas",
+                    &default.listen,
+                ),
                 flag(
                     "keep-listening",
                     "Wait for the next sender when one has ended; otherwise that is the end of the stream",
+                    default.keep_listening,
                 ),
-                glib::ParamSpecUInt::builder("give-up")
-                    .nick("give-up")
-                    .blurb("A sender that was lost is waited for so long, ms; 0: for ever, as with keep-listening")
-                    .default_value(default.give_up)
-                    .mutable_ready()
-                    .build(),
-                text("key", "Key that both ends share, of `braidcast key new`, or a passphrase").write_only().build(),
-                text("key-file", "File with that key in its first line").build(),
-                text("identity", "File with this end's private key, of `braidcast key identity`").build(),
-                text("peer-key", "Fingerprint of the sender's key; nobody else is let in").build(),
-                flag("plain", "Do not encrypt; the sender must not either"),
-                glib::ParamSpecUInt::builder("latency")
-                    .nick("latency")
-                    .blurb("How long after its capture the stream comes out, as the sender has it, ms")
-                    .default_value(LATENCY.as_millis() as u32)
-                    .read_only()
-                    .build(),
-                glib::ParamSpecBoxed::builder::<gst::Structure>("stats")
-                    .nick("stats")
-                    .blurb("Statistics, as `braidcast receive --json` has them")
-                    .read_only()
-                    .build(),
-            ]
+                number(
+                    "give-up",
+                    "A sender that was lost is waited for so long, ms; 0: for ever, as with keep-listening",
+                    default.give_up,
+                    0..=u32::MAX,
+                ),
+                told(
+                    "latency",
+                    "How long after its capture the stream comes out, as the sender has it, ms",
+                    LATENCY.as_millis() as u32,
+                ),
+                properties::stats("receive"),
+            ];
+            all.extend(Protection::properties("sender"));
+            all
         });
         &ALL
     }
 
     fn set_property(&self, _id: usize, value: &glib::Value, spec: &glib::ParamSpec) {
         let mut it = lock(&self.properties);
-        let text = || value.get::<Option<String>>().ok().flatten().filter(|text| !text.is_empty());
         match spec.name() {
-            "listen" => it.listen = text().unwrap_or_else(|| Properties::default().listen),
+            "listen" => it.listen = given(value).unwrap_or_else(|| Properties::default().listen),
             "keep-listening" => it.keep_listening = value.get().unwrap_or_default(),
             "give-up" => it.give_up = value.get().unwrap_or(GIVE_UP),
-            "key" => it.protection.key = text(),
-            "key-file" => it.protection.key_file = text(),
-            "identity" => it.protection.identity = text(),
-            "peer-key" => it.protection.peer_key = text(),
-            "plain" => it.protection.plain = value.get().unwrap_or_default(),
-            _ => {}
+            name => it.protection.set(name, value),
         }
     }
 
@@ -185,16 +169,12 @@ impl ObjectImpl for Source {
             "listen" => it.listen.to_value(),
             "keep-listening" => it.keep_listening.to_value(),
             "give-up" => it.give_up.to_value(),
-            "key-file" => it.protection.key_file.to_value(),
-            "identity" => it.protection.identity.to_value(),
-            "peer-key" => it.protection.peer_key.to_value(),
-            "plain" => it.protection.plain.to_value(),
             "latency" => (lock(&self.latency).as_millis() as u32).to_value(),
             "stats" => {
                 let stats = self.session().map(|session| session.stats()).unwrap_or_default();
-                structure::of(stats.to_json()).to_value()
+                stats.to_structure().to_value()
             }
-            _ => spec.default_value().clone(),
+            name => it.protection.get(name).unwrap_or_else(|| spec.default_value().clone()),
         }
     }
 }

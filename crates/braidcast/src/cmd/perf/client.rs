@@ -255,6 +255,10 @@ impl<P: Protocol> Test<P> {
                 }
                 self.next_message += spacing;
             }
+            // What was taken has to be delivered: a test of some seconds would last until all of the send buffer is.
+            if self.goal.is_none() && self.spacing.is_none() && self.endpoint.has_enough(self.id) {
+                return;
+            }
             if self.purpose == Purpose::Timed {
                 self.payload[..8].copy_from_slice(&latency::clock().to_be_bytes());
             }

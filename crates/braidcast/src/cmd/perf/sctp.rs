@@ -14,6 +14,9 @@ const TIMED: u32 = 0x4252_5054;
 /// The time that comes back: "BRPE".
 const ECHO: u32 = 0x4252_5045;
 
+/// Bytes that may wait whatever is in flight: a burst of the driver and more; half a second at 1 Mbit/s.
+const LEAST_WAITING: usize = 64 << 10;
+
 /// What is told to who sends anything else.
 pub(in crate::cmd) const FOREIGN: &str = "this is braidcast perf, and the other end is not";
 
@@ -44,6 +47,14 @@ impl Protocol for Endpoint {
         let timed = purpose == Purpose::Timed;
         let how = SendOptions { ppid: if timed { TIMED } else { BULK }, unordered: timed, ..SendOptions::default() };
         self.association_mut(id).is_some_and(|association| association.send(now, payload, how).is_ok())
+    }
+
+    /// As much as is in flight fills a window that doubles within a round trip, and is gone within two.
+    fn has_enough(&self, id: AssociationId) -> bool {
+        self.association(id).is_some_and(|association| {
+            let (waiting, held) = (association.waiting(), association.buffered());
+            waiting >= LEAST_WAITING.max(held.saturating_sub(waiting))
+        })
     }
 
     fn echo(&mut self, now: Instant, id: AssociationId, stamp: &[u8]) {

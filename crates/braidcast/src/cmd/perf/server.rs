@@ -156,24 +156,14 @@ impl<P: Protocol> Server<P> {
             watch.check(live);
             self.endpoint.probe()?;
             while let Some((id, event)) = self.endpoint.poll() {
-                if let ConnectionEvent::Closed(ending) = &event
-                    && ending.insecure
-                    && !self.clients.contains_key(&id)
-                {
-                    live.warn_rarely(now, format!("a client was turned away: {}", ending.reason));
-                }
-                // It is no client of a measurement, and has to hear so before this end goes.
-                if let ConnectionEvent::Closed(ending) = &event
-                    && !ending.orderly
-                    && self.clients.get(&id).is_some_and(|client| client.messages == 0)
-                {
-                    live.warn_rarely(
-                        now,
-                        format!("a client ended before it sent anything to measure: {}", ending.reason),
-                    );
-                    self.clients.remove(&id);
-                }
-                let Some(served) = self.take(now, id, event) else { continue };
+                let served = match self.take(now, id, event) {
+                    None => continue,
+                    Some(Err(why)) => {
+                        live.warn_rarely(now, why);
+                        continue;
+                    }
+                    Some(Ok(served)) => served,
+                };
                 live.note(format!(
                     "{} in {} messages in {:.2} s: {}",
                     units::bytes(served.bytes),
@@ -199,8 +189,8 @@ impl<P: Protocol> Server<P> {
         }
     }
 
-    /// The account of a client that has gone.
-    fn take(&mut self, now: Instant, id: P::Id, event: ConnectionEvent) -> Option<Served> {
+    /// Of a connection that has gone: the account, or a warning if it measured nothing.
+    fn take(&mut self, now: Instant, id: P::Id, event: ConnectionEvent) -> Option<Result<Served, String>> {
         match event {
             ConnectionEvent::Connected => {
                 let security = self.endpoint.state(now, id).and_then(|state| state.security);
@@ -215,7 +205,14 @@ impl<P: Protocol> Server<P> {
             }
             ConnectionEvent::Closed(ending) => {
                 self.read(now, id);
-                self.clients.remove(&id).map(|client| client.account(ending.orderly))
+                match self.clients.remove(&id) {
+                    None => ending.insecure.then(|| Err(format!("a client was turned away: {}", ending.reason))),
+                    // Not a client of a measurement; it has to hear so before this end goes.
+                    Some(client) if client.messages == 0 && !ending.orderly => {
+                        Some(Err(format!("a client ended before it sent anything to measure: {}", ending.reason)))
+                    }
+                    Some(client) => Some(Ok(client.account(ending.orderly))),
+                }
             }
             ConnectionEvent::Silent(_) | ConnectionEvent::Other => None,
         }

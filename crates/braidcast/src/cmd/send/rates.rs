@@ -274,16 +274,10 @@ mod tests {
         let kind = KindReport {
             kind: Kind::Audio.name(),
             captured,
-            unsent: 0,
-            expired: 0,
-            crowded_out: 0,
-            abandoned: 0,
             on_time,
-            late: 0,
-            late_of_use: 0,
             missing: captured - on_time,
             on_time_share: share,
-            bytes: 0,
+            ..KindReport::default()
         };
         Report { kinds: vec![kind], ..Report::default() }
     }

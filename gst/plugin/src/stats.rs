@@ -1,5 +1,6 @@
-//! Reports as GStreamer's structures, with the members that `--json` has (docs/fields.md).
+//! Statistics, and how they become GStreamer's structures, with the members that `--json` has (docs/fields.md).
 
+use braidcast_session::Report;
 use gst::glib::SendValue;
 use gst::prelude::*;
 use gstreamer as gst;
@@ -7,8 +8,29 @@ use serde_json::{Map, Value};
 
 const NAME: &str = "application/x-braidcast-stats";
 
-/// Statistics. Members that are not known are left out.
-pub(crate) fn of(report: Value) -> gst::Structure {
+/// Statistics of a session.
+#[derive(Clone, Default)]
+pub(crate) struct Stats {
+    pub(crate) connected: bool,
+    pub(crate) report: Report,
+    /// What [`Report::paths`] are called, in the same order; nothing at a receiver.
+    pub(crate) names: Vec<String>,
+}
+
+impl Stats {
+    /// As `braidcast send --json` or `receive --json` has them.
+    pub(crate) fn to_structure(&self) -> gst::Structure {
+        let mut json = serde_json::to_value(&self.report).unwrap_or_default();
+        json["connected"] = self.connected.into();
+        if let Some(paths) = json["paths"].as_array_mut() {
+            paths.iter_mut().zip(&self.names).for_each(|(path, name)| path["name"] = name.as_str().into());
+        }
+        of(json)
+    }
+}
+
+/// Members that are not known are left out.
+fn of(report: Value) -> gst::Structure {
     let Value::Object(members) = report else { return gst::Structure::new_empty(NAME) };
     from_members(NAME, members)
 }
