@@ -98,10 +98,11 @@ deny:
 	@if command -v cargo-deny >/dev/null; then cargo deny --all-features check licenses bans sources; else tools/deny.py; fi
 
 # The version is in one place. It must be installed: rustup toolchain install VERSION --profile minimal
+# Tests are not promised: a peer that they meet needs a newer compiler.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 msrv:
 	$(call step,Rust $(MSRV))
-	cargo +$(MSRV) check --locked --workspace --all-targets --quiet
+	cargo +$(MSRV) check --locked --workspace --quiet
 
 miri:
 	$(call step,Miri over the kernels)

@@ -484,13 +484,13 @@ mod tests {
                 bench.push([frame(2 * n, if place == 0 { 1 } else { 2 }, expiry), frame(2 * n + 1, 4, expiry)]);
                 for _ in 0..40 * rate / 1000 / 1000 {
                     let went = bench.pop().last().and_then(|it| it.parse().ok());
-                    last = went.filter(|it: &u32| it % 2 == 0).map_or(last, |it| it / 2);
+                    last = went.filter(|it: &u32| it.is_multiple_of(2)).map_or(last, |it| it / 2);
                 }
                 bench.pass(40);
                 n += 1;
             }
         }
-        let rest = bench.pop_all().into_iter().filter_map(|it| it.parse().ok()).filter(|it: &u32| it % 2 == 0);
+        let rest = bench.pop_all().into_iter().filter_map(|it| it.parse().ok()).filter(|it: &u32| it.is_multiple_of(2));
         40 * (rest.map(|it| it / 2).fold(last, u32::max) - first)
     }
 

@@ -342,10 +342,10 @@ impl TlsExchange {
 
     fn refusal(&self, error: &Error) -> Refused {
         use AlertDescription::{AccessDenied, BadCertificate, CertificateExpired, CertificateUnknown, UnknownCA};
+        if let (Error::InvalidCertificate(error), Some(authority)) = (error, &self.seen.authority) {
+            return Refused::Certificate(authority.complaint(error));
+        }
         match (error, self.seen.shown().key) {
-            (Error::InvalidCertificate(error), _) if let Some(authority) = &self.seen.authority => {
-                Refused::Certificate(authority.complaint(error))
-            }
             (Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure), Some(shown)) => {
                 Refused::WrongKey(shown)
             }
