@@ -323,6 +323,30 @@ fn what_does_not_fit_is_refused_and_room_is_told_of() {
     }
 }
 
+/// What a queue shows may be late when it is to go, so that another message goes, which may be longer.
+#[test]
+fn the_buffer_has_room_for_whatever_the_queue_gives() {
+    for (name, method) in Method::ALL {
+        let options = options(method, 1000).with(|it| {
+            it.limits.send_buffer = 20_000;
+            it.limits.max_message = 20_000;
+        });
+        let mut pair = Pair::connected(&options, vec![thin(10_000, 20)]);
+        pair.cut(0, true);
+        for n in 0..9 {
+            pair.client_send(&pattern(1000, n), message(1, 9000));
+            pair.run(ms(5));
+        }
+        pair.on_client(|it, now| {
+            it.send(now, &[1; 300], message(1, 1)).unwrap();
+            it.send(now, &[1; 9000], message(1, 9000)).unwrap();
+        });
+        pair.run(ms(5));
+        let _ = pair.on_client(|it, now| it.send(now, &[1; 10_000], message(1, 9000)));
+        assert!(pair.on_client(|it, _| it.buffered()) <= 20_000, "{name}");
+    }
+}
+
 #[test]
 fn an_association_ends_when_the_queue_is_empty() {
     let mut pair = Pair::connected(&options(Method::RingSbpn2, 100), vec![thin(500, 20)]);

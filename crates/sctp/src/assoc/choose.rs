@@ -7,7 +7,7 @@ use crate::path::{Path, PathIndex};
 use crate::tx::{Books, MessageKey, Prospect, Way};
 use braidcast_cc::RoundTrips;
 use braidcast_core::Instant;
-use braidcast_queue::{Outlook, Tag};
+use braidcast_queue::Outlook;
 use core::time::Duration;
 
 /// Paths that have room, but nothing that waits is for them: it would come too late over them and not over another one, or the buffer
@@ -95,7 +95,7 @@ impl Open {
             return;
         }
         let (way, prospect) = (self.way_over(now, index), self.prospect(now));
-        while let Some((level, tag)) = self.queue.next_in_front(&way).filter(|(_, tag)| self.may_leave(tag)) {
+        while let Some((level, tag)) = self.queue.next_in_front(&way).filter(|&(level, _)| self.may_leave(level, &way)) {
             if !room(tag.len) || self.queue.admit(level, &way, prospect) {
                 break;
             }
@@ -109,7 +109,7 @@ impl Open {
             return true;
         }
         let way = self.way_over(now, index);
-        if self.queue.next_in_front(&way).is_some_and(|(_, tag)| self.may_leave(tag)) {
+        if self.queue.next_in_front(&way).is_some_and(|(level, _)| self.may_leave(level, &way)) {
             return true;
         }
         // The rest of a message that is under way.
@@ -130,11 +130,11 @@ impl Open {
         }
     }
 
-    /// Whether the part of the buffer that is for what was sent has room for the message.
-    fn may_leave(&self, tag: &Tag) -> bool {
+    /// Whether the part of the buffer that is for what was sent has room for the message that goes next out of a level of the queue.
+    fn may_leave(&self, level: usize, way: &Way) -> bool {
         let Some(front) = self.queue.front() else { return false };
         let sent = self.queue.held_bytes() - front.bytes();
-        sent == 0 || sent + tag.len <= self.options.limits.send_buffer - front.most_bytes()
+        sent == 0 || sent + front.longest_next(level, way) <= self.options.limits.send_buffer - front.most_bytes()
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Front {
     gone: Vec<Discard<MessageKey>>,
     len: usize,
     bytes: usize,
+    /// Bytes of the longest message since none waited.
+    longest_of_late: usize,
 }
 
 impl Front {
@@ -43,7 +45,7 @@ impl Front {
         let most = options.limits.send_buffer / 2 / count;
         let limits = Limits { messages: asked.messages.max(1), bytes: asked.bytes.min(most) };
         let levels = (0..count).map(|_| method.queue(limits)).collect();
-        Some(Self { scope, method, limits, levels, gone: Vec::new(), len: 0, bytes: 0 })
+        Some(Self { scope, method, limits, levels, gone: Vec::new(), len: 0, bytes: 0, longest_of_late: 0 })
     }
 
     pub(crate) fn is_alone(&self) -> bool {
@@ -82,6 +84,7 @@ impl Front {
     ) -> Result<(), Refused<MessageKey>> {
         let level = if self.is_alone() { 0 } else { rank.index() };
         self.levels[level].push(outlook, tag, key, &mut self.gone)?;
+        self.longest_of_late = if self.len == 0 { tag.len } else { self.longest_of_late.max(tag.len) };
         self.note(&tag, true);
         Ok(())
     }
@@ -99,6 +102,13 @@ impl Front {
             return (self.rank(tag.priority).index() < before).then_some((0, tag));
         }
         self.levels[..before].iter().enumerate().find_map(|(level, queue)| Some((level, way.next(&**queue)?)))
+    }
+
+    /// Bytes that go over `way` next out of a level, at most: a queue may have discarded what it shows by then, and give another message.
+    pub(crate) fn longest_next(&self, level: usize, way: &Way) -> usize {
+        let queue = &self.levels[level];
+        let next = if way.quickest { queue.certain(&way.outlook) } else { queue.peek_on_time(&way.outlook) };
+        next.map_or(self.longest_of_late, |tag| tag.len)
     }
 
     /// The first message of all, if there is one.
