@@ -72,6 +72,8 @@ fn wrong_scenarios_are_refused_with_their_line() {
     ran.says(2, &["mine.toml:6", "rate", "8mbit"]);
     Test::new("lab run cmt-rtt-asymetry").run().says(2, &["no such experiment", "did you mean 'cmt-rtt-asymmetry'?"]);
     Test::new("lab run fairness --variant tpc").run().says(2, &["no variant 'tpc'", "sctp"]);
+    Test::new("lab run daps-table --duration 20s").run().says(2, &["daps-table", "always last 0.1s", "--duration"]);
+    Test::new("lab run daps-table --duration 100ms").run().says(0, &["5 of 5 runs"]);
     Test::new("lab report").run().says(1, &["lab-results", "lab run all"]);
 }
 

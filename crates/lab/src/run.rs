@@ -113,8 +113,8 @@ impl<'a> Job<'a> {
     /// The runs of `scenario` that `request` asks for, by the experiment that the scenario names.
     ///
     /// # Errors
-    /// [`Wrong`] if there is no such experiment, a variant or parameter that `request` names is none, or a reference cannot be
-    /// read.
+    /// [`Wrong`] if there is no such experiment, a variant or parameter that `request` names is none, it has a fixed length and
+    /// `request` another, or a reference cannot be read.
     pub fn new(scenario: &'a Scenario, request: &Request) -> Result<Self, Wrong> {
         let name = &scenario.experiment;
         let experiment = Experiment::find(name).ok_or_else(|| {
@@ -162,6 +162,11 @@ impl<'a> Job<'a> {
             ));
         }
         let duration = request.duration.unwrap_or(scenario.duration);
+        if experiment.has_fixed_length() && duration != scenario.duration {
+            let what =
+                format!("its runs always last {}s: its values are those of moments", scenario.duration.as_secs_f64());
+            return Err(Wrong::new(&scenario.name, what, "leave out --duration"));
+        }
         let whole = request.variant.is_none() && request.params.is_empty() && duration >= scenario.duration;
         let (seed, real_time) = (request.seed, request.real_time);
         let listeners = Listeners::new();

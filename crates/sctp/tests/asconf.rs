@@ -2,7 +2,7 @@
 
 mod common;
 
-use braidcast_core::Writer;
+use braidcast_core::{Route, Writer};
 use braidcast_sctp::wire::chunk::{Asconf, AsconfAck, Auth, Heartbeat, kind};
 use braidcast_sctp::wire::{Chunk, Packet, Parameter, Parameters};
 use braidcast_sctp::{Options, PathState, SendOptions};
@@ -223,4 +223,52 @@ fn a_recorded_join_that_is_sent_from_elsewhere_brings_no_data_there() {
     assert!(there.iter().flat_map(Seen::kinds).all(|kind| harmless.contains(&kind)));
     let bytes = |seen: &[Seen]| seen.iter().map(|it| it.bytes.len()).sum::<usize>();
     assert!(bytes(&there) <= 3 * 20 * joined.len(), "{} bytes", bytes(&there));
+}
+
+/// The stranger's path ends where one that never answers has failed (RFC 9260 §8.2), and gets no more than the heartbeats until then.
+#[test]
+fn a_join_that_nobody_answers_for_ends_after_path_max_retrans() {
+    let mut pair = pair();
+    let recording = pair.record();
+    pair.on_client(|it, now| it.leave(now, route(1)));
+    pair.run(ms(500));
+    pair.on_client(|it, now| it.join(now, route(1)).map(drop)).unwrap();
+    let joined = next_asconf(&mut pair, &recording);
+    pair.run(ms(1000));
+    let known = server_paths(&mut pair);
+    recording.clear();
+    pair.inject_server(0, STRANGER, &joined);
+    assert_eq!(server_paths(&mut pair).len(), known.len() + 1);
+    pair.run(ms(60_000));
+    assert_eq!(server_paths(&mut pair), known);
+    let heartbeats =
+        packets_to(&recording, STRANGER).iter().flat_map(Seen::kinds).filter(|&it| it == kind::HEARTBEAT).count();
+    let most = Options::live().paths.path_max_retrans as usize + 1;
+    assert!((1..=most).contains(&heartbeats), "{heartbeats} heartbeats");
+}
+
+/// The peer is there, but what we ask does not reach it at first: whichever end wants the path asks again.
+#[test]
+fn a_path_that_works_one_way_for_a_minute_joins_when_it_works_both_ways() {
+    for server_asks in [false, true] {
+        let mut pair = pair();
+        pair.on_client(|it, now| it.leave(now, route(1)));
+        pair.run(ms(1000));
+        assert_eq!(server_paths(&mut pair).len(), 1);
+        let (there, back) = pair.links[1];
+        let deaf = if server_asks { there } else { back };
+        pair.net.set_down(deaf, true);
+        if server_asks {
+            let towards = Route::new(route(1).socket, CLIENT[1].parse().unwrap());
+            pair.on_server(|it, now| it.join(now, towards).map(drop)).unwrap();
+        } else {
+            pair.on_client(|it, now| it.join(now, route(1)).map(drop)).unwrap();
+        }
+        pair.run(ms(60_000));
+        pair.net.set_down(deaf, false);
+        pair.run(ms(10_000));
+        let both = [CLIENT[0], CLIENT[1]].map(|at| (at.parse().unwrap(), PathState::Active));
+        assert_eq!(server_paths(&mut pair), both, "the server asks: {server_asks}");
+        assert_eq!(pair.client_path(1).map(|path| path.state), Some(PathState::Active));
+    }
 }

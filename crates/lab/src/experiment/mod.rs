@@ -110,6 +110,11 @@ impl Experiment {
         live::EXPERIMENT,
     ];
 
+    /// Whether what it measures are moments of a run that is as long as the scenario says, so that there is no other length.
+    pub fn has_fixed_length(&self) -> bool {
+        self.name == emission::EXPERIMENT.name
+    }
+
     /// The experiment of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         Self::ALL.iter().find(|it| it.name == name)

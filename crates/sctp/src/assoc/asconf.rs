@@ -255,10 +255,14 @@ impl Open {
         }
     }
 
-    /// A path of ours fails: perhaps a NAT forgot it and the peer sees another address now. Join anew.
+    /// A path of ours fails: perhaps a NAT forgot it and the peer sees another address now; or the peer has never heard from us there and
+    /// took it out. Join anew.
     pub(super) fn rejoin(&mut self, now: Instant, index: PathIndex) {
-        let failing = self.paths[index].errors() >= 2;
-        if self.initiator && self.may_reconfigure() && failing && matches!(self.state, State::Established) {
+        let path = &self.paths[index];
+        let listed = self.peer_addresses.contains(path.route().remote.ip());
+        let ours = !path.is_unproved_hearsay() && (self.initiator || (!path.is_usable() && !listed));
+        let failing = ours && path.errors() >= 2;
+        if failing && self.may_reconfigure() && matches!(self.state, State::Established) {
             self.queue_join(now, index);
             self.next_request(now);
         }

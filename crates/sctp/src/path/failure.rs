@@ -39,6 +39,22 @@ impl Path {
         self.state = PathState::Active;
     }
 
+    /// The peer's request to take it in named no address but its packet's source, which anybody can choose who sends the packet on
+    /// (RFC 5061 §4.2.1).
+    pub(crate) const fn take_for_hearsay(&mut self) {
+        self.hearsay = true;
+    }
+
+    /// Whether nobody has ever answered where the peer only seemed to be, for Path.Max.Retrans heartbeats and one more (RFC 9260 §8.2).
+    pub(crate) fn is_disproved(&self) -> bool {
+        self.is_unproved_hearsay() && self.errors > self.options.paths.path_max_retrans
+    }
+
+    /// Whether the peer only seems to be there.
+    pub(crate) fn is_unproved_hearsay(&self) -> bool {
+        self.hearsay && self.state == PathState::Unconfirmed
+    }
+
     /// The association is up: the path it was set up over is asked and measured from now on.
     pub(crate) fn start(&mut self, now: Instant) {
         self.heartbeats.start(now);

@@ -67,6 +67,8 @@ pub(crate) struct Path {
     id: PathId,
     route: Route,
     state: PathState,
+    /// Only the source of a packet says that the peer is there.
+    hearsay: bool,
     rtt: RttEstimator,
     cc: Box<dyn Controller>,
     /// The first window, bytes.
@@ -156,6 +158,7 @@ impl Path {
             id,
             route,
             state,
+            hearsay: false,
             rtt: RttEstimator::new(options.timers.rto),
             cc: controller(&options, &setup),
             initial_window: setup.initial,

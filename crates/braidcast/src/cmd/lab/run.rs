@@ -7,6 +7,7 @@ use crate::args::{Common, LabRunArgs};
 use crate::cmd::common::broken;
 use crate::failure::{Failure, Outcome};
 use crate::out::{json, text};
+use braidcast_lab::experiment::Experiment;
 use braidcast_lab::results::{Results, Row};
 use braidcast_lab::{Job, Request, Scenario, run_all};
 use serde::Serialize;
@@ -33,7 +34,16 @@ pub(super) fn run(args: &LabRunArgs, common: &Common) -> Outcome {
         real_time: args.real_time,
         params: args.param.clone(),
     };
-    let jobs = scenarios.iter().map(|scenario| Job::new(scenario, &request)).collect::<Result<Vec<_>, _>>();
+    let all = args.names.iter().any(|name| name == "all");
+    let jobs = scenarios.iter().map(|scenario| {
+        // Who asks for all does not mean one that has no other length.
+        let keeps = all && Experiment::find(&scenario.experiment).is_some_and(Experiment::has_fixed_length);
+        if keeps && args.duration.is_some() && !common.quiet {
+            say!("{} keeps its length of {}s", scenario.name, scenario.duration.as_secs_f64());
+        }
+        Job::new(scenario, &Request { duration: args.duration.filter(|_| !keeps), ..request.clone() })
+    });
+    let jobs = jobs.collect::<Result<Vec<_>, _>>();
     let mut jobs = jobs.map_err(|e| refused(&e))?;
     let mut inside = None;
     if args.trace.is_some() || args.viz {

@@ -164,7 +164,7 @@ impl Open {
     /// Does what one parameter of an ASCONF from `source` asks for, or says why not.
     fn reconfigure(&mut self, now: Instant, source: Route, parameter: &Parameter<'_>) -> Result<(), Refusal> {
         match *parameter {
-            Parameter::AddIp { address, .. } => self.add_address(now, named(source, address)),
+            Parameter::AddIp { address, .. } => self.add_address(now, source, address),
             Parameter::DeleteIp { address, .. } => self.delete_address(now, source, address),
             Parameter::SetPrimary { address, .. } => {
                 let named = named(source, address);
@@ -178,7 +178,8 @@ impl Open {
         }
     }
 
-    fn add_address(&mut self, now: Instant, route: Route) -> Result<(), Refusal> {
+    fn add_address(&mut self, now: Instant, source: Route, address: IpAddr) -> Result<(), Refusal> {
+        let route = named(source, address);
         if !self.options.local_addresses.is_empty() {
             // It counts as listed: the peer may use it towards any of ours.
             self.peer_addresses.add(route.remote.ip());
@@ -191,7 +192,10 @@ impl Open {
             let worst = self.paths.worst().ok_or(Refusal::NoRoom)?;
             self.remove_path(now, worst);
         }
-        self.take_in(now, route);
+        let index = self.take_in(now, route);
+        if address.is_unspecified() {
+            self.paths[index].take_for_hearsay();
+        }
         Ok(())
     }
 
