@@ -95,7 +95,8 @@ impl Open {
             return;
         }
         let (way, prospect) = (self.way_over(now, index), self.prospect(now));
-        while let Some((level, tag)) = self.queue.next_in_front(&way).filter(|&(level, _)| self.may_leave(level, &way)) {
+        while let Some((level, tag)) = self.queue.next_in_front(&way).filter(|&(level, _)| self.may_leave(level, &way))
+        {
             if !room(tag.len) || self.queue.admit(level, &way, prospect) {
                 break;
             }
