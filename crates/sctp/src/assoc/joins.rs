@@ -15,7 +15,8 @@ impl Open {
     }
 
     pub(super) fn join_all(&mut self, now: Instant, index: PathIndex, rejoin: bool) {
-        if rejoin && self.agreed.asconf {
+        // The path may have left while the keys were agreed on.
+        if rejoin && self.agreed.asconf && self.paths.indices().any(|other| other == index) {
             self.queue_join(now, index);
         }
         self.join_others(now, index);
