@@ -1,8 +1,7 @@
 use crate::relay::{Relay, Request};
-use crate::{Stopped, threaded};
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
 use braidcast_sim::link::LinkModel;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 const LISTEN: SocketId = SocketId(0);
@@ -152,65 +151,4 @@ fn the_queues_marks_go_out() {
     let expected = [false, false, true, true, true, true, true, true, false, false];
     assert_eq!(marks, expected);
     assert_eq!(relay.report(Instant::ZERO, forward()).to_forward.marked_packets, 6);
-}
-
-/// What serves other systems than Linux, here.
-#[test]
-fn threads_carry_datagrams_there_and_back_for_each_client_and_no_longer_than_the_emulator_lives() {
-    let here = SocketAddr::from(([127, 0, 0, 1], 0));
-    let echo = UdpSocket::bind(here).unwrap();
-    let delay = LinkModel { delay: Duration::from_millis(30), ..LinkModel::default() };
-    let models = (delay.clone(), delay);
-    let echo_at = echo.local_addr().unwrap();
-    let mut emulator = threaded::Emulator::new(here, echo_at, models.0, models.1, &Rng::from_seed(1)).unwrap();
-    let at = emulator.listen_addr();
-    let echoing = std::thread::spawn(move || {
-        echo.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        let (mut buffer, mut from) = ([0; 2048], Vec::new());
-        for _ in 0..200 {
-            let (len, who) = echo.recv_from(&mut buffer).unwrap();
-            echo.send_to(&buffer[..len], who).unwrap();
-            from.push(who);
-        }
-        from.sort_unstable();
-        from.dedup();
-        from.len()
-    });
-    let clients = std::thread::spawn(move || {
-        let clients = [here; 2].map(|addr| UdpSocket::bind(addr).unwrap());
-        let began = std::time::Instant::now();
-        for (number, client) in clients.iter().enumerate() {
-            client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-            (0..100_u8).for_each(|n| assert_eq!(client.send_to(&[number as u8, n], at).unwrap(), 2));
-        }
-        for (number, client) in clients.iter().enumerate() {
-            let mut buffer = [0; 2048];
-            let mut got: Vec<u8> = (0..100)
-                .map(|_| {
-                    let (len, from) = client.recv_from(&mut buffer).unwrap();
-                    assert_eq!((len, from, buffer[0]), (2, at, number as u8));
-                    buffer[1]
-                })
-                .collect();
-            got.sort_unstable();
-            assert!(got.into_iter().eq(0..100));
-        }
-        began.elapsed()
-    });
-    while !clients.is_finished() {
-        let until = emulator.now() + Duration::from_millis(20);
-        assert_eq!(emulator.run(Some(until)).unwrap(), Stopped::Until);
-    }
-    assert!(clients.join().unwrap() >= Duration::from_millis(60), "30 ms each way");
-    assert_eq!(echoing.join().unwrap(), 2, "a socket for each client");
-    let report = emulator.report();
-    let [there, back] = [&report.to_forward, &report.to_clients].map(|it| it.delivered_packets);
-    assert_eq!((report.clients, there, back), (2, 200, 200));
-    drop(emulator);
-    // Its readers end, and with them its sockets.
-    let free_again = |_: &u32| {
-        std::thread::sleep(Duration::from_millis(50));
-        UdpSocket::bind(at).is_ok()
-    };
-    assert!((0..100).find(free_again).is_some());
 }

@@ -1,9 +1,9 @@
 //! `braidcast emulate`: a link in real time between UDP ports.
 
-use super::paths::resolve;
+use super::resolve::resolve;
 use crate::args::values::Listen;
 use crate::args::{Common, EmulateArgs};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, broken};
 use crate::out::live::Live;
 use crate::out::table::{Table, Tone};
 use crate::out::{json, units};
@@ -170,8 +170,4 @@ pub(super) fn dropped(direction: &DirectionReport) -> u64 {
         + direction.dropped_outage
         + direction.dropped_too_big
         + direction.dropped_memory
-}
-
-fn broken(error: &std::io::Error) -> Failure {
-    Failure::new(format!("a system call failed: {error}"), "check limits on open files (`ulimit -n`)")
 }

@@ -1,7 +1,7 @@
 //! Media that comes and goes as plain UDP datagrams: `udp://` inputs and outputs.
 #![allow(clippy::disallowed_types, reason = "the media's own sockets belong to the command line, not to a protocol")]
 
-use super::paths::resolve;
+use super::resolve::resolve;
 use crate::args::media::{Local, UdpMedia};
 use crate::failure::{Failure, Outcome};
 use braidcast_driver::Interfaces;

@@ -6,8 +6,8 @@ mod report;
 
 use super::dccp::{IPV6_AND_UDP, PORT_IN_UDP, is_rate_based};
 use super::links::{Change, Links};
-use super::paths::resolve;
 use super::probe::Probe;
+use super::resolve::resolve;
 use super::security::Security;
 use super::watch::{Carried, Watch};
 use super::{common, paths};
