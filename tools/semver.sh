@@ -30,19 +30,21 @@ mapfile -t both < <(comm -12 <(libraries "$old") <(libraries .))
 [ ${#both[@]} != 0 ] || die "no library is in both revisions"
 comm -23 <(libraries "$old") <(libraries .) | sed 's/^/semver: gone since then: /'
 
-# rustdoc's JSON is for nightly compilers; the variable lets the stable one, which cargo-semver-checks knows, write it.
+# rustdoc's JSON is for nightly compilers; the variable lets the stable one, which cargo-semver-checks knows, write it. Both revisions share a
+# folder, so that dependencies are compiled once.
 document() {
-    for library in "${both[@]}"; do
-        RUSTC_BOOTSTRAP=1 cargo rustdoc --locked --offline --quiet --manifest-path "$1/Cargo.toml" --package "$library" --lib --all-features \
-            --target-dir "$2" -- -Z unstable-options --output-format json --document-hidden-items --cap-lints allow
-    done
+    rm -rf "$build/semver/doc" "$build/semver/$2"
+    RUSTC_BOOTSTRAP=1 RUSTDOCFLAGS="-Z unstable-options --output-format json --document-hidden-items --cap-lints allow" \
+        cargo doc --locked --offline --quiet --no-deps --lib --all-features --manifest-path "$1/Cargo.toml" "${both[@]/#/--package=}" \
+        --target-dir "$build/semver"
+    mv "$build/semver/doc" "$build/semver/$2"
 }
-document "$old" "$build/semver/baseline"
-document . "$build/semver/current"
+document "$old" baseline
+document . current
 
 broken=()
 for library in "${both[@]}"; do
-    json=doc/${library//-/_}.json
+    json=${library//-/_}.json
     cargo semver-checks --only-explicit-features --baseline-rustdoc "$build/semver/baseline/$json" --current-rustdoc "$build/semver/current/$json" ||
         broken+=("$library")
 done

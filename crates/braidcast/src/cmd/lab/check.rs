@@ -157,7 +157,7 @@ fn try_all(list: &[Expected], times: u32, seed: u64, common: &Common, stop: &Ato
     if let Some(first) = lost.first() {
         return Err(Failure::new(
             format!("{} runs were lost, the first: {first}", lost.len()),
-            "a run that fails is a fault of the lab",
+            "a failed run is a fault of the lab: please report it",
         ));
     }
     Ok(finished.into_iter().map(|(_, results)| results).collect())
