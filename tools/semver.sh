@@ -45,7 +45,7 @@ document . current
 broken=()
 for library in "${both[@]}"; do
     json=${library//-/_}.json
-    cargo semver-checks --only-explicit-features --baseline-rustdoc "$build/semver/baseline/$json" --current-rustdoc "$build/semver/current/$json" ||
+    cargo semver-checks --baseline-rustdoc "$build/semver/baseline/$json" --current-rustdoc "$build/semver/current/$json" ||
         broken+=("$library")
 done
 if [ ${#broken[@]} != 0 ]; then
