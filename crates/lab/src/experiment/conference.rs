@@ -1,4 +1,4 @@
-//! Sound and pictures over one connection whose queue decides what goes next: what came on time, and how the call sounds
+//! Audio and video over one connection whose queue decides what goes next: what came on time, and how the call sounds
 //! (SBPN §4.6).
 
 use super::{Experiment, Measures, Metric, datagrams, transfer};

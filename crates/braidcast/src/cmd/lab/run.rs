@@ -4,8 +4,8 @@ use super::inside::{self, Seen};
 use super::progress::Progress;
 use super::{refused, show, store};
 use crate::args::{Common, LabRunArgs};
-use crate::cmd::common::broken;
-use crate::failure::{Failure, Outcome};
+use crate::cmd::interrupt::interrupt_flag;
+use crate::failure::{Failure, Outcome, broken};
 use crate::out::{json, text};
 use braidcast_lab::results::{Results, Row};
 use braidcast_lab::{Job, Request, Scenario, run_all};
@@ -40,7 +40,7 @@ pub(super) fn run(args: &LabRunArgs, common: &Common) -> Outcome {
         let (job, traces) = inside::traced(args, common, jobs)?;
         (jobs, inside) = (vec![job], Some(traces));
     }
-    let stop = braidcast_driver::interrupt_flag().map_err(|e| broken(&e))?;
+    let stop = interrupt_flag().map_err(|e| broken(&e))?;
     let one_run = inside.is_some();
     let progress = Progress::new(common.quiet, jobs.iter().map(Job::runs).sum());
     let (finished, unwritten) = (Mutex::new(Vec::new()), Mutex::new(None));
