@@ -1,5 +1,5 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
-.PHONY: help demo test quick quick-starts c c-test python-test bindings publish-check msrv miri deny reference book dist dist-gst dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases
+.PHONY: help demo test quick quick-starts c c-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -31,6 +31,8 @@ help:
 	@echo "make lab-check  every claim on fewer and shorter runs, in ten minutes; fails where a verdict is another one than in crates/lab/verdicts.toml"
 	@echo "make lint    formatting, layers, licences and clippy only"
 	@echo "make msrv    compiles with the oldest Rust that Cargo.toml promises"
+	@echo "make semver  what broke in the libraries' public items since the last version, by cargo-semver-checks (BASELINE=REVISION for another one)"
+	@echo "make other-systems  compiles for macOS and Windows what does not need Linux"
 	@echo "make miri    the kernels' tests under Miri (nightly compiler)"
 	@echo "make gst     the encoder's program for \`braidcast encode\`, beside braidcast in target/release; make encode tests it over emulated networks"
 	@echo "make gst-plugin  GStreamer's elements braidcastsink and braidcastsrc, installed for this user; make plugin-test tests them"
@@ -103,6 +105,13 @@ MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 msrv:
 	$(call step,Rust $(MSRV))
 	cargo +$(MSRV) check --locked --workspace --quiet
+
+# Before a release: what breaks users must go with a higher minor version (before 1.0), and into the changelog.
+semver:
+	@tools/semver.sh $(BASELINE)
+
+other-systems:
+	@tools/other-systems.sh
 
 miri:
 	$(call step,Miri over the kernels)

@@ -34,11 +34,14 @@ if [ -z "$binary" ]; then
     cargo build --locked --release --package braidcast --bin braidcast --target "$target"
     binary=$build/$target/release/braidcast
 fi
-# Man pages and completions are made by a program that runs here.
-runs=$binary
-if [ "$target" != "$host" ] && ! "$binary" --version >/dev/null 2>&1; then
-    cargo build --locked --quiet --package braidcast --bin braidcast
-    runs=$build/debug/braidcast
+# Man pages and completions are made by a program that runs here: this one, by itself or in emulation, or one built for this machine.
+runs=("$binary")
+if [ "$target" != "$host" ] && ! "${runs[@]}" --version >/dev/null 2>&1; then
+    runs=(qemu-aarch64 -L /usr/aarch64-linux-gnu "$binary")
+    if ! "${runs[@]}" --version >/dev/null 2>&1; then
+        cargo build --locked --quiet --package braidcast --bin braidcast
+        runs=("$build/debug/braidcast")
+    fi
 fi
 
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
@@ -52,11 +55,11 @@ strip=strip
 case $target in aarch64-*) [ "$(uname -m)" = aarch64 ] || strip=aarch64-linux-gnu-strip ;; esac
 "$strip" "$root/usr/bin/braidcast"
 
-"$runs" generate man "$root/usr/share/man/man1"
+"${runs[@]}" generate man "$root/usr/share/man/man1"
 gzip -9 -n "$root"/usr/share/man/man1/*.1
-"$runs" generate completions bash >"$root/usr/share/bash-completion/completions/braidcast"
-"$runs" generate completions zsh >"$root/usr/share/zsh/vendor-completions/_braidcast"
-"$runs" generate completions fish >"$root/usr/share/fish/vendor_completions.d/braidcast.fish"
+"${runs[@]}" generate completions bash >"$root/usr/share/bash-completion/completions/braidcast"
+"${runs[@]}" generate completions zsh >"$root/usr/share/zsh/vendor-completions/_braidcast"
+"${runs[@]}" generate completions fish >"$root/usr/share/fish/vendor_completions.d/braidcast.fish"
 install -m 644 packaging/*.service "$root/lib/systemd/system/"
 install -m 644 README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$root/usr/share/doc/braidcast/"
 cp packaging/copyright "$root/usr/share/doc/braidcast/copyright"

@@ -9,7 +9,6 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 use std::ops::Range;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -106,7 +105,13 @@ impl<'a> File<'a> {
         format!("{}:{}", self.path.display(), before.matches('\n').count() + 1)
     }
 
+    /// On systems with such rights.
     fn warn_if_others_read_it(&self) {
+        #[cfg(unix)]
+        use std::os::unix::fs::PermissionsExt;
+        #[cfg(not(unix))]
+        let mode = 0;
+        #[cfg(unix)]
         let mode = std::fs::metadata(self.path).map_or(0, |it| it.permissions().mode());
         if mode & 0o077 != 0 {
             let (path, style) = (self.path.display(), Style::stderr());

@@ -100,3 +100,8 @@ impl fmt::Display for Failure {
         write!(f, "{}", self.what)
     }
 }
+
+/// The operating system refused something that it never refuses.
+pub(crate) fn broken(error: &io::Error) -> Failure {
+    Failure::new(format!("a system call failed: {error}"), "check limits on open files (`ulimit -n`)")
+}

@@ -2,6 +2,10 @@
 //!
 //! Exit status: 0 done, 1 failed, 2 wrong use. `--json` puts exactly one JSON document on stdout; everything
 //! else goes to stderr.
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, unused_imports, reason = "arguments and tables of commands that need Linux")
+)]
 
 #[macro_use]
 mod out;
@@ -10,6 +14,7 @@ mod args;
 mod cmd;
 mod config;
 mod failure;
+#[cfg(target_os = "linux")]
 mod process;
 
 use std::process::ExitCode;
@@ -25,6 +30,7 @@ fn main() -> ExitCode {
         }
         Err(config::Refused::File(failure)) => return failure.report(),
     };
+    #[cfg(target_os = "linux")]
     if let Some(error) = process::hide_key(&argv) {
         let (what, mend) = ("cannot hide --key from the process list", "give it as BRAIDCAST_KEY or by --key-file");
         return failure::Failure::new(format!("{what}: {error}"), mend).report();

@@ -83,16 +83,16 @@ fn what_cannot_be_is_refused() {
         ("encode test --to 127.0.0.1:1 --encoder x264enc!", "name an element"),
         ("encode test --to 127.0.0.1:1 --audio microphone", "auto, none, test, mic, or gst:PIPELINE"),
         ("encode test --to 127.0.0.1:1 --audio-rate 1mbit", "6kbit to 512kbit"),
-        ("encode test --to 127.0.0.1:1 --reliable", "no use for --reliable"),
+        ("encode test --to 127.0.0.1:1 --reliable", "--reliable does not go with encode"),
     ] {
         Test::new(args).run().says(2, &[words]);
     }
     let file = Test::new("send a.bin --to 127.0.0.1:1 --on-rate true").file("a.bin", "no transport stream").run();
-    file.says(2, &["nothing to tell of a reliable stream"]);
+    file.says(2, &["need a live stream"]);
     let nowhere = Test::new("send a.ts --to 127.0.0.1:1 --target-quality 4").file("a.ts", [0x47; 1880]).run();
-    nowhere.says(2, &["says nothing without --rate-report"]);
+    nowhere.says(2, &["--target-quality needs --rate-report"]);
     let both = Test::new("send a.ts --to 127.0.0.1:1 --rate-report - --json").file("a.ts", [0x47; 1880]).run();
-    both.says(2, &["--rate-report would go to stdout"]);
+    both.says(2, &["cannot both go to stdout"]);
 }
 
 #[test]

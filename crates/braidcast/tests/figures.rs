@@ -248,7 +248,7 @@ fn what_cannot_be_meant_is_refused_in_words() {
     refused("send x --to a:1 --stats 1s,", &["no file behind the comma"]);
     refused("send x --to a:1 --web here", &["neither PORT nor ADDR:PORT"]);
     refused("send x --to a:1 --metrics :80", &["neither PORT nor ADDR:PORT"]);
-    let stdout = ["--stats would go to stdout", "give it a file"];
+    let stdout = ["cannot both go to stdout", "give it a file"];
     Test::new("send clip.ts --to 127.0.0.1:9 --stats 1s --json").file("clip.ts", [0x47; 1880]).run().says(2, &stdout);
     refused("receive 127.0.0.1:0 - --stats 1s", &stdout);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

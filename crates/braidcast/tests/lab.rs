@@ -39,7 +39,7 @@ fn what_scenarios_can_be_made_of_is_listed() {
     let document = Test::new("lab list keys link --json").run().json();
     assert_eq!(document["sections"][0]["keys"][0]["word"], "rate");
     Test::new("lab list keys sctpp").run().says(2, &["no section [sctpp]", "sctp, dccp"]);
-    Test::new("lab list traffic voice").run().says(2, &["'voice' is one word too many"]);
+    Test::new("lab list traffic voice").run().says(2, &["'voice' is not expected here"]);
     Test::new("lab list codes").run().says(2, &["codes", "measures"]);
 }
 

@@ -7,7 +7,7 @@ use braidcast_core::{Ecn, Writer};
 use braidcast_sctp::wire::chunk::Abort;
 use braidcast_sctp::wire::{Cause, Causes, Chunk, Header, Packet, begin, seal};
 use braidcast_trace::{Captured, Direction, PcapWriter, Ports, Protocol};
-use common::between::{Between, Fate, From};
+use common::between::{Action, Between, From};
 use common::{Ran, Running, free_port, noise};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -24,7 +24,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(flags: &'static str, meddle: impl FnMut(From, &mut Vec<u8>) -> Fate + Send + 'static) -> Self {
+    fn new(flags: &'static str, meddle: impl FnMut(From, &mut Vec<u8>) -> Action + Send + 'static) -> Self {
         let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
         std::fs::write(dir.path().join("in.bin"), noise(5000)).unwrap();
         let receiver =
@@ -70,8 +70,8 @@ fn a_forged_refusal_ends_nothing_and_the_second_in_a_row_does() {
         let count = Arc::new(AtomicU32::new(0));
         let counted = Arc::clone(&count);
         let scene = Scene::new("--key right", move |_, datagram| match refusal_of(datagram) {
-            Some(refusal) if counted.fetch_add(1, Ordering::Relaxed) < refused => Fate::Answer(refusal),
-            _ => Fate::Pass,
+            Some(refusal) if counted.fetch_add(1, Ordering::Relaxed) < refused => Action::Answer(refusal),
+            _ => Action::Pass,
         });
         let sent = scene.send();
         if ends {
@@ -91,14 +91,14 @@ fn a_refusal_after_an_attempt_that_nobody_answered_is_the_first() {
     let scene = Scene::new("", move |_, datagram| {
         // Long enough for the first attempt to be given up.
         if begun.elapsed() < Duration::from_millis(4500) {
-            return Fate::Drop;
+            return Action::Drop;
         }
         match refusal_of(datagram).filter(|_| !refused) {
             Some(refusal) => {
                 refused = true;
-                Fate::Answer(refusal)
+                Action::Answer(refusal)
             }
-            None => Fate::Pass,
+            None => Action::Pass,
         }
     });
     scene.send().says(0, &[]);
@@ -122,7 +122,7 @@ fn ends_of_different_versions_say_so_at_both_ends() {
                 datagram[at + place] = 2;
                 seal(datagram);
             }
-            Fate::Pass
+            Action::Pass
         });
         let differs = "the other end speaks another version of braidcast";
         scene.send().says(1, &[differs, "use the same version at both ends"]);
@@ -136,7 +136,7 @@ fn ends_of_different_versions_say_so_at_both_ends() {
             datagram[at + 9] = 193;
             seal(datagram);
         }
-        Fate::Pass
+        Action::Pass
     });
     let differs = "no secure connection: no way to agree on keys that both ends know: their versions differ";
     scene.send().says(1, &["no connection", differs, "use the same version at both ends"]);
@@ -234,7 +234,7 @@ fn shown(file: &Path) -> usize {
 #[test]
 fn tshark_shows_nothing_of_a_stream_unless_both_ends_say_plain() {
     for (flags, readable) in [("", false), ("--key some-long-passphrase", false), ("--plain", true)] {
-        let scene = Scene::new(flags, |_, _| Fate::Pass);
+        let scene = Scene::new(flags, |_, _| Action::Pass);
         let secret = SECRET.repeat(4000);
         std::fs::write(scene.dir.path().join("in.bin"), &secret).unwrap();
         scene.send().says(0, &[]);

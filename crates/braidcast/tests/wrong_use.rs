@@ -74,14 +74,14 @@ fn a_tunnel_says_what_it_lacks_and_what_does_not_go_together() {
     refused("tunnel server 9000 --forward 5004", &["a port is missing"]);
     refused("tunnel client --to a:1 --listen 1 --ccid ccid9", &["possible values", "ccid4-n100"]);
     refused("tunnel client --to a:1 --listen 1 --calls opus", &["no codec is called 'opus'", "g729"]);
-    refused("tunnel client --to a:1 --listen 1 --ccid ccid2 --reorder 50ms", &["--reorder is of no use with ccid2"]);
+    refused("tunnel client --to a:1 --listen 1 --ccid ccid2 --reorder 50ms", &["--reorder has no effect with ccid2"]);
     refused("tunnel server 9000 --listen 1 --ccid ccid2 --max-rate 1mbit", &["--max-rate", "--ccid ccid3"]);
     refused("tunnel client --to a:1 --listen 1 --min-rate 2mbit --max-rate 1mbit", &["--min-rate is more than"]);
     refused("tunnel client --to a:1 --listen 1 --max-loss 2%", &["--calls <CODEC>"]);
     refused("tunnel client --to a:1 --listen 1 --calls g729 --max-loss 200%", &["--max-loss <PERCENT>"]);
     refused(
         "tunnel client --to a:1 --listen 1 --ccid ccid2 --calls g729 --max-loss 2%",
-        &["--max-loss is of no use with ccid2", "--ccid ccid3"],
+        &["--max-loss has no effect with ccid2", "--ccid ccid3"],
     );
     refused(
         "tunnel client --to a:1 --listen 1 --over sctp --calls g729 --max-loss 2%",
@@ -89,7 +89,7 @@ fn a_tunnel_says_what_it_lacks_and_what_does_not_go_together() {
     );
     refused("tunnel client --to a:1 --listen 1 --mtu 100", &["576..=9000"]);
     refused("tunnel client --to a:1 --listen 1 --over tcp", &["possible values: dccp, sctp"]);
-    refused("tunnel client --to 127.0.0.1:1 --to 127.0.0.1:2 --listen 1", &["DCCP takes one path", "--over sctp"]);
+    refused("tunnel client --to 127.0.0.1:1 --to 127.0.0.1:2 --listen 1", &["DCCP uses one path", "--over sctp"]);
     refused("tunnel client --to a:1 --listen 1 --fec auto", &["--fec is for --over sctp", "leave out --fec"]);
     refused("tunnel server 9000 --forward 127.0.0.1:1 --over sctp --ccid ccid2", &["--ccid is for --over dccp"]);
     refused("tunnel server 9000 --forward 127.0.0.1:1 --authorized list", &["--identity <FILE>"]);

@@ -1,4 +1,4 @@
-//! What goes next when not all can go: sound and pictures of a call over a link that carries less than both.
+//! What goes next when not all can go: audio and video of a call over a link that carries less than both.
 
 mod common;
 

@@ -5,7 +5,7 @@ mod common;
 
 use braidcast_core::{Instant, Rng};
 use braidcast_driver::{Bind, Driver, Wake};
-use braidcast_emulate::{Emulator, EmulatorReport};
+use braidcast_emulate::{Emulator, EmulatorReport, Stopped};
 use braidcast_sim::link::{LinkModel, Loss};
 use common::{Client, Echo};
 use std::net::SocketAddr;
@@ -43,8 +43,8 @@ impl Behind {
         let running = Arc::clone(&stop);
         let emulator = std::thread::spawn(move || {
             while !running.load(Ordering::Relaxed) {
-                let until = emulator.driver().now() + Duration::from_millis(20);
-                assert_eq!(emulator.run(Some(until)).unwrap(), Wake::Until);
+                let until = emulator.now() + Duration::from_millis(20);
+                assert_eq!(emulator.run(Some(until)).unwrap(), Stopped::Until);
             }
             emulator.report()
         });

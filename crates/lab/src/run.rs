@@ -162,7 +162,7 @@ impl<'a> Job<'a> {
             ));
         }
         let duration = request.duration.unwrap_or(scenario.duration);
-        if experiment.has_fixed_length() && duration != scenario.duration {
+        if experiment.fixed_length && duration != scenario.duration {
             let what =
                 format!("its runs always last {}s: its values are those of moments", scenario.duration.as_secs_f64());
             return Err(Wrong::new(&scenario.name, what, "leave out --duration"));

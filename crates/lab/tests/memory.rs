@@ -29,7 +29,8 @@ preset = "live"
 "#;
 
 /// How much the hosts keep in the end, as metrics.
-const SIZES: Experiment = Experiment { name: "sizes", text: "", build: Plan::of, measure: |_, done| sizes(done) };
+const SIZES: Experiment =
+    Experiment { name: "sizes", text: "", fixed_length: false, build: Plan::of, measure: |_, done| sizes(done) };
 
 fn sizes(done: &Done<'_>) -> Measures {
     let mut measures = Measures::default();

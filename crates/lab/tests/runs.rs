@@ -117,6 +117,7 @@ fn all_scenarios_inside_run() {
 const FRAGILE: Experiment = Experiment {
     name: "fragile",
     text: "",
+    fixed_length: false,
     build: |run| if run.seed == 2 { panic!("seed 2 is unlucky") } else { Plan::of(run) },
     measure: |_, _| {
         let mut measures = Measures::default();

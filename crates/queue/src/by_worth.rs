@@ -9,6 +9,9 @@ const REFERENCE: usize = 3;
 /// Of frames that lean on all before them of their group.
 const CHAIN: usize = 2;
 
+/// The rate is the highest of late. What comes next goes at about so much of it: 0.7 is the median over recorded cellular links.
+const FORECAST: f64 = 0.65;
+
 /// At so many times the rate all that matters more must be in time for what came before it to go first.
 const SPARE: f64 = 0.5;
 
@@ -36,7 +39,7 @@ const fn kept_at(level: usize) -> f64 {
 pub(crate) const fn finished_at(level: usize) -> Option<f64> {
     match level {
         0 | INTRA => None,
-        _ => Some(kept_at(level)),
+        _ => Some(FORECAST * kept_at(level)),
     }
 }
 
@@ -240,8 +243,14 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
     }
 }
 
+/// The same with the rate at which what comes next will go.
+fn forecast(outlook: &Outlook) -> Outlook {
+    Outlook { rate: outlook.rate.map(|rate| FORECAST * rate), ..*outlook }
+}
+
 impl<M: fmt::Debug + Send> SendQueue<M> for ByWorth<M> {
     fn push(&mut self, outlook: &Outlook, tag: Tag, message: M, gone: &mut Vec<Discard<M>>) -> Result<(), Refused<M>> {
+        let outlook = &forecast(outlook);
         if tag.len > self.limits.bytes {
             return Err(Refused::TooLarge(message));
         }
@@ -272,6 +281,7 @@ impl<M: fmt::Debug + Send> SendQueue<M> for ByWorth<M> {
     }
 
     fn pop(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)> {
+        let outlook = &forecast(outlook);
         self.drop_late(outlook, gone);
         self.choose(outlook);
         let taken = self.next.and_then(|place| self.remove(place));
@@ -280,10 +290,12 @@ impl<M: fmt::Debug + Send> SendQueue<M> for ByWorth<M> {
     }
 
     fn peek_on_time(&self, outlook: &Outlook) -> Option<&Tag> {
+        let outlook = &forecast(outlook);
         self.first(|entry| Self::is_in_time(entry, outlook)).map(|place| &self.waiting[place].tag)
     }
 
     fn pop_on_time(&mut self, outlook: &Outlook) -> Option<(Tag, M)> {
+        let outlook = &forecast(outlook);
         let place = self.first(|entry| Self::is_in_time(entry, outlook))?;
         let taken = self.remove(place);
         self.choose(outlook);
@@ -320,7 +332,7 @@ mod tests {
     /// A queue whose path delivers 1000 bytes in so many ms.
     fn bench(millis: u32) -> Bench {
         let mut bench = Bench::new(Method::ByWorth, Limits::NONE);
-        bench.outlook.rate = Some(1e6 / f64::from(millis));
+        bench.outlook.rate = Some(1e6 / f64::from(millis) / super::FORECAST);
         bench
     }
 
@@ -371,7 +383,7 @@ mod tests {
         bench.queue.on_lost(&frame(2, 2, 540).1);
         assert!(bench.push([frame(4, 2, 600), frame(5, 1, 640), frame(6, 2, 680)]).is_empty());
         // 3 and 4 lean on 2, which was lost; 6 does not.
-        bench.outlook.rate = Some(1000.0 / 0.15);
+        bench.outlook.rate = Some(1000.0 / 0.15 / super::FORECAST);
         assert_eq!(bench.pop(), ["1"]);
         bench.pass(150);
         assert_eq!(bench.pop(), ["5"], "3 and 4 had less time left");
@@ -392,7 +404,7 @@ mod tests {
     /// Two seconds of P frames, each with a B frame, at 25 KB a second, over a path of `rate` bytes in a second that takes nothing yet.
     fn loaded(rate: f64) -> Bench {
         let mut bench = Bench::new(Method::ByWorth, Limits::NONE);
-        bench.outlook.rate = Some(rate);
+        bench.outlook.rate = Some(rate / super::FORECAST);
         for n in 0..60 {
             let expiry = 40 * u64::from(n) + 500;
             bench.push([frame(2 * n, 2, expiry), frame(2 * n + 1, 4, expiry)]);
@@ -433,7 +445,7 @@ mod tests {
         // Groups of 2 s, whose first frames come in parts. After so many frames one of the second group is lost.
         let said = |frames| {
             let mut bench = Bench::new(Method::ByWorth, Limits::NONE);
-            bench.outlook.rate = Some(20_000.0);
+            bench.outlook.rate = Some(20_000.0 / super::FORECAST);
             for n in 0..frames {
                 let (priority, expiry) = (if n % 50 == 0 { 1 } else { 2 }, 40 * u64::from(n) + 500);
                 bench.push([frame(2 * n, priority, expiry), frame(2 * n + 1, priority, expiry)]);
@@ -475,7 +487,7 @@ mod tests {
     /// from its begin. Each group is so many times 40 ms long.
     fn last_p_frame(rate: u32, groups: &[u64]) -> u32 {
         let mut bench = Bench::new(Method::ByWorth, Limits::NONE);
-        bench.outlook.rate = Some(f64::from(rate));
+        bench.outlook.rate = Some(f64::from(rate) / super::FORECAST);
         let (mut n, mut first, mut last) = (0, 0, 0);
         for length in groups {
             first = n;

@@ -89,6 +89,14 @@ fn next_asconf(pair: &mut Pair, recording: &Recording) -> Vec<u8> {
     recording.last(&CLIENT, kind::ASCONF).expect("the client asks")
 }
 
+/// The client's second path leaves and joins anew; the packet that asks for it.
+fn recorded_join(pair: &mut Pair, recording: &Recording) -> Vec<u8> {
+    pair.on_client(|it, now| it.leave(now, route(1)));
+    pair.run(ms(500));
+    pair.on_client(|it, now| it.join(now, route(1)).map(drop)).unwrap();
+    next_asconf(pair, recording)
+}
+
 #[test]
 fn an_asconf_that_nobody_vouches_for_is_dropped_with_the_rest_of_its_packet() {
     let mut pair = pair();
@@ -201,10 +209,7 @@ fn a_recorded_asconf_that_is_sent_again_changes_nothing() {
 fn a_recorded_join_that_is_sent_from_elsewhere_brings_no_data_there() {
     let mut pair = pair();
     let recording = pair.record();
-    pair.on_client(|it, now| it.leave(now, route(1)));
-    pair.run(ms(500));
-    pair.on_client(|it, now| it.join(now, route(1)).map(drop)).unwrap();
-    let joined = next_asconf(&mut pair, &recording);
+    let joined = recorded_join(&mut pair, &recording);
     recording.clear();
     for _ in 0..20 {
         pair.inject_server(0, STRANGER, &joined);
@@ -230,10 +235,7 @@ fn a_recorded_join_that_is_sent_from_elsewhere_brings_no_data_there() {
 fn a_join_that_nobody_answers_for_ends_after_path_max_retrans() {
     let mut pair = pair();
     let recording = pair.record();
-    pair.on_client(|it, now| it.leave(now, route(1)));
-    pair.run(ms(500));
-    pair.on_client(|it, now| it.join(now, route(1)).map(drop)).unwrap();
-    let joined = next_asconf(&mut pair, &recording);
+    let joined = recorded_join(&mut pair, &recording);
     pair.run(ms(1000));
     let known = server_paths(&mut pair);
     recording.clear();

@@ -275,7 +275,7 @@ fn keeps_order(options: &Options, earlier: &Message, later: &Message) -> bool {
 
 /// What became of messages otherwise than by delivery.
 #[derive(Default)]
-struct Fates {
+struct Outcomes {
     given_up: BTreeSet<u64>,
     /// Of those, the ones that the queue discarded.
     discarded: BTreeSet<u64>,
@@ -287,9 +287,9 @@ fn check(
     messages: &[Message],
     got: &[(braidcast_sctp::Received, Vec<u8>)],
     by_client: bool,
-    fates: &Fates,
+    outcomes: &Outcomes,
 ) {
-    let Fates { given_up, discarded, refused } = fates;
+    let Outcomes { given_up, discarded, refused } = outcomes;
     let mut seen = BTreeSet::new();
     let mut last = BTreeMap::new();
     for (info, bytes) in got {
@@ -307,8 +307,8 @@ fn check(
     }
     for (n, message) in messages.iter().enumerate().filter(|(_, it)| it.by_client == by_client) {
         let n = n as u64;
-        let fates = [seen.contains(&n), discarded.contains(&n), refused.contains(&n)];
-        assert!(fates.iter().filter(|it| **it).count() <= 1, "{n}: came, discarded, refused: {fates:?}");
+        let outcomes = [seen.contains(&n), discarded.contains(&n), refused.contains(&n)];
+        assert!(outcomes.iter().filter(|it| **it).count() <= 1, "{n}: came, discarded, refused: {outcomes:?}");
         if refused.contains(&n) {
             assert!(!given_up.contains(&n), "{n} was not taken");
             continue;
@@ -320,17 +320,17 @@ fn check(
     }
 }
 
-fn fates(events: &[Event], refused: &BTreeSet<u64>) -> Fates {
-    let mut fates = Fates { refused: refused.clone(), ..Fates::default() };
+fn outcomes(events: &[Event], refused: &BTreeSet<u64>) -> Outcomes {
+    let mut outcomes = Outcomes { refused: refused.clone(), ..Outcomes::default() };
     for event in events {
         if let Event::Abandoned { context, why, .. } = event {
-            assert!(fates.given_up.insert(*context), "{context} given up twice");
+            assert!(outcomes.given_up.insert(*context), "{context} given up twice");
             if why.is_some() {
-                fates.discarded.insert(*context);
+                outcomes.discarded.insert(*context);
             }
         }
     }
-    fates
+    outcomes
 }
 
 /// What has not been acknowledged, and the paths that should carry it.
@@ -382,8 +382,8 @@ fn story(options: &Options, links: Vec<Duplex>, messages: &[Message]) -> u64 {
     pair.run(ms(500));
     at_server.extend(pair.server_recv());
     at_client.extend(pair.client_recv());
-    check(options, messages, &at_server, true, &fates(&pair.client_events, &refused));
-    check(options, messages, &at_client, false, &fates(&pair.server_events, &refused));
+    check(options, messages, &at_server, true, &outcomes(&pair.client_events, &refused));
+    check(options, messages, &at_client, false, &outcomes(&pair.server_events, &refused));
     for path in pair.on_client(|association, _| association.paths().collect::<Vec<_>>()) {
         assert_eq!(path.in_flight, 0);
     }

@@ -238,29 +238,29 @@ fn every_message_comes_or_is_told_of_once() {
         for scope in [QueueScope::Alone, QueueScope::Under] {
             let options = options(method, 20).with(|it| it.queue.scope = scope);
             let mut pair = Pair::connected(&options, vec![thin(400, 10), thin(200, 60)]);
-            let (mut refused, mut fates) = (0, vec![0_u32; messages as usize]);
+            let (mut refused, mut outcomes) = (0, vec![0_u32; messages as usize]);
             for n in 0..messages {
                 let (level, life) = kinds[n as usize % 3];
                 let how = SendOptions { stream: level.into(), context: n, ..message(level, life) };
                 let outcome = pair.on_client(|it, now| it.send(now, &[&n.to_be_bytes()[..], &[0; 492]].concat(), how));
                 if let Err(error) = outcome {
                     assert!(matches!(error, SendError::QueueFull { .. }), "{error}");
-                    (refused, fates[n as usize]) = (refused + 1, 1);
+                    (refused, outcomes[n as usize]) = (refused + 1, 1);
                 }
                 pair.run(ms(4));
             }
             pair.run(ms(3000));
             for (_, bytes) in pair.server_recv() {
-                fates[u64::from_be_bytes(bytes[..8].try_into().unwrap()) as usize] += 1;
+                outcomes[u64::from_be_bytes(bytes[..8].try_into().unwrap()) as usize] += 1;
             }
             for event in &pair.client_events {
                 // What was given up in flight may have come after all; that is told by SCTP, not by the queue.
                 if let Event::Abandoned { context, why, .. } = event {
-                    let fate = &mut fates[*context as usize];
-                    *fate = if why.is_some() { *fate + 1 } else { 1 };
+                    let outcome = &mut outcomes[*context as usize];
+                    *outcome = if why.is_some() { *outcome + 1 } else { 1 };
                 }
             }
-            assert!(fates.iter().all(|&fate| fate == 1), "{name} {scope}: {fates:?}");
+            assert!(outcomes.iter().all(|&outcome| outcome == 1), "{name} {scope}: {outcomes:?}");
             let never_refuses = !matches!(name, "fifo" | "fifo-timed" | "sbpn1" | "sbpn2" | "lifo" | "lifo-priority");
             assert_eq!(refused > 0, !never_refuses, "{name} {scope}");
             assert_eq!(pair.on_client(|it, _| (it.buffered(), it.waiting())), (0, 0), "{name} {scope}");

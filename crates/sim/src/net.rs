@@ -11,8 +11,8 @@ use std::net::SocketAddr;
 /// A datagram inside the network.
 #[derive(Clone, Debug)]
 pub struct Packet {
-    way: usize,
-    /// Which link of its way it is on.
+    path: usize,
+    /// Which link of its path it is on.
     hop: usize,
     ecn: Ecn,
     payload: Vec<u8>,
@@ -20,7 +20,7 @@ pub struct Packet {
 
 /// How datagrams from one interface to one remote address travel.
 #[derive(Debug)]
-struct Way {
+struct Path {
     from: SocketAddr,
     remote: SocketAddr,
     links: Vec<LinkId>,
@@ -34,7 +34,7 @@ struct Node<M: Machine> {
     machine: M,
     addresses: Vec<SocketAddr>,
     /// A handful; comparing is quicker than hashing.
-    ways: BTreeMap<Route, usize>,
+    paths: BTreeMap<Route, usize>,
     events: VecDeque<M::Event>,
     /// The earliest event queued for this node; later ones are stale.
     wake: Option<Instant>,
@@ -63,7 +63,7 @@ pub struct Network<M: Machine> {
     due: EventQueue,
     nodes: Vec<Node<M>>,
     links: Vec<LinkSlot>,
-    ways: Vec<Way>,
+    paths: Vec<Path>,
     scripts: Vec<Option<Script<M>>>,
     /// Places in `scripts` that are free again.
     done_scripts: Vec<usize>,
@@ -101,7 +101,7 @@ impl<M: Machine> Network<M> {
             due: EventQueue::default(),
             nodes: Vec::new(),
             links: Vec::new(),
-            ways: Vec::new(),
+            paths: Vec::new(),
             scripts: Vec::new(),
             done_scripts: Vec::new(),
             tap: None,
@@ -120,7 +120,7 @@ impl<M: Machine> Network<M> {
     pub fn add<'a>(&mut self, machine: M, addresses: impl IntoIterator<Item = &'a str>) -> NodeId {
         let id = self.nodes.len();
         let addresses = addresses.into_iter().map(parse_address).collect();
-        self.nodes.push(Node { machine, addresses, ways: BTreeMap::new(), events: VecDeque::new(), wake: None });
+        self.nodes.push(Node { machine, addresses, paths: BTreeMap::new(), events: VecDeque::new(), wake: None });
         self.schedule_node(id, self.now);
         NodeId(id)
     }
@@ -156,10 +156,10 @@ impl<M: Machine> Network<M> {
     pub fn route(&mut self, from: Interface, remote: SocketAddr, links: &[LinkId], to: Interface, seen_as: SocketAddr) {
         self.address(to);
         let links = if links.is_empty() { vec![self.add_link(LinkModel::default())] } else { links.to_vec() };
-        let way = Way { from: self.address(from), remote, links, to, seen_as };
+        let path = Path { from: self.address(from), remote, links, to, seen_as };
         let route = Route::new(SocketId(from.1), remote);
-        self.nodes[from.0.0].ways.insert(route, self.ways.len());
-        self.ways.push(way);
+        self.nodes[from.0.0].paths.insert(route, self.paths.len());
+        self.paths.push(path);
     }
 
     /// The address of an interface.
@@ -251,7 +251,7 @@ impl<M: Machine> Network<M> {
     /// Cuts a link from now on, or mends it ([`Link::set_down`]).
     pub fn set_down(&mut self, id: LinkId, down: bool) {
         let link = &mut self.links[id.0].link;
-        link.settle_watched(self.now, &mut watcher(&mut self.link_tap, &self.ways, id));
+        link.settle_watched(self.now, &mut watcher(&mut self.link_tap, &self.paths, id));
         link.set_down(self.now, down);
         self.schedule_link(id.0);
     }
@@ -259,7 +259,7 @@ impl<M: Machine> Network<M> {
     /// Changes the largest packet of a link from now on ([`Link::set_mtu`]).
     pub fn set_mtu(&mut self, id: LinkId, mtu: usize) {
         let link = &mut self.links[id.0].link;
-        link.settle_watched(self.now, &mut watcher(&mut self.link_tap, &self.ways, id));
+        link.settle_watched(self.now, &mut watcher(&mut self.link_tap, &self.paths, id));
         link.set_mtu(self.now, mtu);
         self.schedule_link(id.0);
     }
@@ -324,7 +324,7 @@ impl<M: Machine> Network<M> {
     /// Brings the counters of all links up to the present.
     fn settle(&mut self) {
         for (id, slot) in self.links.iter_mut().enumerate() {
-            slot.link.settle_watched(self.now, &mut watcher(&mut self.link_tap, &self.ways, LinkId(id)));
+            slot.link.settle_watched(self.now, &mut watcher(&mut self.link_tap, &self.paths, LinkId(id)));
         }
     }
 
@@ -390,7 +390,7 @@ impl<M: Machine> Network<M> {
 
     fn send(&mut self, id: usize, route: Route, ecn: Ecn, datagram: &[u8]) {
         let node = &self.nodes[id];
-        let Some(&way) = node.ways.get(&route) else {
+        let Some(&path) = node.paths.get(&route) else {
             self.unroutable += 1;
             if let (Some(tap), Some(&from)) = (&mut self.tap, node.addresses.get(usize::from(route.socket.0))) {
                 let (at, to, action) = (self.now, route.remote, TapAction::Unroutable);
@@ -401,19 +401,19 @@ impl<M: Machine> Network<M> {
         let mut payload = self.pool.pop().unwrap_or_default();
         payload.clear();
         payload.extend_from_slice(datagram);
-        let packet = Packet { way, hop: 0, ecn, payload };
+        let packet = Packet { path, hop: 0, ecn, payload };
         self.tap_at_sender(TapAction::Sent, &packet);
         self.offer(packet);
     }
 
     /// Puts a packet on the link that its hop says.
     fn offer(&mut self, packet: Packet) {
-        let way = &self.ways[packet.way];
-        let LinkId(id) = way.links[packet.hop];
-        let (len, ecn) = (packet.payload.len() + header_bytes(way.remote), packet.ecn);
+        let path = &self.paths[packet.path];
+        let LinkId(id) = path.links[packet.hop];
+        let (len, ecn) = (packet.payload.len() + header_bytes(path.remote), packet.ecn);
         let link = &mut self.links[id].link;
         let offer =
-            link.offer_watched(self.now, len, ecn, packet, &mut watcher(&mut self.link_tap, &self.ways, LinkId(id)));
+            link.offer_watched(self.now, len, ecn, packet, &mut watcher(&mut self.link_tap, &self.paths, LinkId(id)));
         if let Offer::Dropped(reason, packet) = offer {
             self.discard(TapAction::Dropped(LinkId(id), reason), packet);
         }
@@ -440,7 +440,7 @@ impl<M: Machine> Network<M> {
         self.links[id].wake = None;
         loop {
             let link = &mut self.links[id].link;
-            let exit = link.poll_watched(self.now, &mut watcher(&mut self.link_tap, &self.ways, LinkId(id)));
+            let exit = link.poll_watched(self.now, &mut watcher(&mut self.link_tap, &self.paths, LinkId(id)));
             let Some(exit) = exit else { break };
             match exit.outcome {
                 Outcome::Arrived(packet) => self.forward(Packet { ecn: exit.ecn, ..packet }),
@@ -457,7 +457,7 @@ impl<M: Machine> Network<M> {
     /// A packet came out of the link that its hop says.
     fn forward(&mut self, mut packet: Packet) {
         packet.hop += 1;
-        if packet.hop < self.ways[packet.way].links.len() {
+        if packet.hop < self.paths[packet.path].links.len() {
             self.offer(packet);
         } else {
             self.deliver(packet);
@@ -465,9 +465,9 @@ impl<M: Machine> Network<M> {
     }
 
     fn deliver(&mut self, packet: Packet) {
-        let way = &self.ways[packet.way];
-        let (NodeId(id), interface) = way.to;
-        let (from, ecn, payload) = (way.seen_as, packet.ecn, &packet.payload);
+        let path = &self.paths[packet.path];
+        let (NodeId(id), interface) = path.to;
+        let (from, ecn, payload) = (path.seen_as, packet.ecn, &packet.payload);
         let node = &mut self.nodes[id];
         if let Some(tap) = &mut self.tap {
             let to = node.addresses[usize::from(interface)];
@@ -487,7 +487,7 @@ impl<M: Machine> Network<M> {
 
     fn tap_at_sender(&mut self, action: TapAction, packet: &Packet) {
         if let Some(tap) = &mut self.tap {
-            let Way { from, remote, .. } = self.ways[packet.way];
+            let Path { from, remote, .. } = self.paths[packet.path];
             let (at, ecn, payload) = (self.now, packet.ecn, &packet.payload);
             tap(&TapEvent { at, action, from, to: remote, ecn, payload });
         }
@@ -497,13 +497,13 @@ impl<M: Machine> Network<M> {
 /// What shows `tap` the events of a link.
 fn watcher<'a>(
     tap: &'a mut Option<LinkTap>,
-    ways: &'a [Way],
+    paths: &'a [Path],
     link: LinkId,
 ) -> impl FnMut(LinkEvent<'_, Packet>) + use<'a> {
     move |event| {
         if let Some(tap) = tap {
             let LinkEvent { at, action, ecn, len, queue_packets, queue_bytes, packet } = event;
-            let Way { from, remote: to, .. } = ways[packet.way];
+            let Path { from, remote: to, .. } = paths[packet.path];
             let payload = &packet.payload;
             tap(&LinkTapEvent { at, link, action, from, to, ecn, len, queue_packets, queue_bytes, payload });
         }

@@ -155,7 +155,7 @@ impl<W: Write> Events<W> {
             return Ok(());
         }
         let phase = if leaves { "s" } else { "f" };
-        self.write(&json!({ "ph": phase, "bp": "e", "cat": "way", "name": "way", "id": place, "pid": pid, "tid": tid, "ts": ts }))
+        self.write(&json!({ "ph": phase, "bp": "e", "cat": "transit", "name": "transit", "id": place, "pid": pid, "tid": tid, "ts": ts }))
     }
 
     fn known(&mut self, it: &Known) -> io::Result<()> {

@@ -49,17 +49,17 @@ impl fmt::Debug for Typed {
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("own").args(["identity", "cert"]))]
 pub(crate) struct SharedArgs {
-    /// Accept only an other end with the same key: words or braid1… of `braidcast key new`, or a passphrase. Without a key
-    /// everything is encrypted too, but anybody may be the other end
+    /// Accept the other end only if it has the same key: words or braid1… of `braidcast key new`, or a passphrase. Without a key
+    /// everything is still encrypted, but the other end may be anybody
     #[arg(long, value_name = "SECRET", env = "BRAIDCAST_KEY", hide_env_values = true)]
     pub(crate) key: Option<Typed>,
-    /// The same, with the key in the first line of a file, where `ps` does not show it
+    /// Read the key from the first line of this file, so that `ps` does not show it
     #[arg(long, value_name = "FILE", conflicts_with = "key")]
     pub(crate) key_file: Option<PathBuf>,
     /// Identify this end by the private key in this file, made by `braidcast key identity`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "key_file", "plain"])]
     pub(crate) identity: Option<PathBuf>,
-    /// Accept only an other end with this key, by its fingerprint; repeat for more [default: anybody; a client remembers a server's
+    /// Accept the other end only if its key has this fingerprint; repeat for more [default: anybody; a client remembers a server's
     /// --identity and accepts no other from then on]
     #[arg(long, value_name = "FINGERPRINT", conflicts_with_all = ["key", "key_file", "plain"], value_parser = values::fingerprint)]
     pub(crate) peer_key: Vec<Fingerprint>,

@@ -31,7 +31,7 @@ pub(crate) enum Local {
 
 /// Whether datagrams come in or go out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     In,
     Out,
 }
@@ -52,20 +52,20 @@ impl fmt::Display for Local {
 }
 
 /// Reads `udp://HOST:PORT?key=value&…`; `None` for what has another scheme or none. Each option is obeyed or refused.
-pub(crate) fn udp(text: &str, way: Way) -> Option<Result<UdpMedia, String>> {
+pub(crate) fn udp(text: &str, direction: Direction) -> Option<Result<UdpMedia, String>> {
     let rest = text.strip_prefix("udp://")?;
     let (at, options) = rest.split_once('?').unwrap_or((rest, ""));
     let at = at.strip_suffix('/').unwrap_or(at);
     // ffmpeg writes udp://@:5000 and udp://@239.0.0.1:5000 for "listen here".
     let at = at.strip_prefix('@').unwrap_or(at);
     let at = if at.starts_with(':') { remote(&format!("0.0.0.0{at}")) } else { remote(at) };
-    Some(at.and_then(|at| with_options(UdpMedia { at, local: None, pkt_size: None, ttl: None }, options, way)))
+    Some(at.and_then(|at| with_options(UdpMedia { at, local: None, pkt_size: None, ttl: None }, options, direction)))
 }
 
-fn with_options(mut media: UdpMedia, options: &str, way: Way) -> Result<UdpMedia, String> {
+fn with_options(mut media: UdpMedia, options: &str, direction: Direction) -> Result<UdpMedia, String> {
     for option in options.split('&').filter(|option| !option.is_empty()) {
         let (key, value) = option.split_once('=').unwrap_or((option, ""));
-        match (key, way) {
+        match (key, direction) {
             // As ffmpeg, SRT's tools and librist call it.
             ("localaddr" | "adapter" | "miface", _) if !value.is_empty() => {
                 media.local = Some(value.parse().map_or_else(|_| Local::Interface(value.to_owned()), Local::Addr));
@@ -79,11 +79,11 @@ fn with_options(mut media: UdpMedia, options: &str, way: Way) -> Result<UdpMedia
                     ));
                 }
             },
-            ("ttl", Way::Out) => match value.parse() {
+            ("ttl", Direction::Out) => match value.parse() {
                 Ok(ttl) if ttl > 0 => media.ttl = Some(ttl),
                 _ => return Err(format!("ttl={value} is not a number of routers from 1 to 255")),
             },
-            ("ttl", Way::In) => return Err("ttl= is for outputs: leave it out here".into()),
+            ("ttl", Direction::In) => return Err("ttl= is for outputs: leave it out here".into()),
             _ => {
                 return Err(format!(
                     "'{option}' is not supported behind udp://: leave it out; there are localaddr=ADDR|IFACE, pkt_size=BYTES \
@@ -99,31 +99,31 @@ fn with_options(mut media: UdpMedia, options: &str, way: Way) -> Result<UdpMedia
 mod tests {
     use super::*;
 
-    fn read(text: &str, way: Way) -> Result<UdpMedia, String> {
-        udp(text, way).unwrap()
+    fn read(text: &str, direction: Direction) -> Result<UdpMedia, String> {
+        udp(text, direction).unwrap()
     }
 
     #[test]
     fn what_ffmpeg_users_paste_is_obeyed() {
-        let media = read("udp://239.1.1.1:5600?localaddr=127.0.0.1&pkt_size=1316", Way::In).unwrap();
+        let media = read("udp://239.1.1.1:5600?localaddr=127.0.0.1&pkt_size=1316", Direction::In).unwrap();
         assert_eq!(media.at.to_string(), "239.1.1.1:5600");
         assert_eq!(media.local, Some(Local::Addr("127.0.0.1".parse().unwrap())));
-        let media = read("udp://239.1.1.1:5600/?ttl=3&miface=eth0&pkt_size=188", Way::Out).unwrap();
+        let media = read("udp://239.1.1.1:5600/?ttl=3&miface=eth0&pkt_size=188", Direction::Out).unwrap();
         assert_eq!((media.ttl, media.pkt_size), (Some(3), Some(188)));
         assert_eq!(media.local, Some(Local::Interface("eth0".into())));
-        assert_eq!(read("udp://@:5000", Way::In).unwrap().to_string(), "udp://0.0.0.0:5000");
-        assert!(udp("srt://host:1", Way::In).is_none());
+        assert_eq!(read("udp://@:5000", Direction::In).unwrap().to_string(), "udp://0.0.0.0:5000");
+        assert!(udp("srt://host:1", Direction::In).is_none());
     }
 
     #[test]
     fn an_option_that_is_not_obeyed_is_refused() {
-        let refused = |text, way| read(text, way).unwrap_err();
-        assert!(refused("udp://a:1?foo=bar", Way::Out).contains("'foo=bar' is not supported"));
-        assert!(refused("udp://a:1?fifo_size=1000", Way::In).contains("leave it out"));
-        assert!(refused("udp://a:1?localaddr=", Way::In).contains("localaddr=ADDR|IFACE"));
-        assert!(refused("udp://a:1?pkt_size=100", Way::Out).contains("188 to 65507"));
-        assert!(refused("udp://a:1?ttl=0", Way::Out).contains("1 to 255"));
-        assert!(refused("udp://a:1?ttl=3", Way::In).contains("for outputs"));
-        assert!(refused("udp://a:1/path", Way::In).contains("not a port"));
+        let refused = |text, direction| read(text, direction).unwrap_err();
+        assert!(refused("udp://a:1?foo=bar", Direction::Out).contains("'foo=bar' is not supported"));
+        assert!(refused("udp://a:1?fifo_size=1000", Direction::In).contains("leave it out"));
+        assert!(refused("udp://a:1?localaddr=", Direction::In).contains("localaddr=ADDR|IFACE"));
+        assert!(refused("udp://a:1?pkt_size=100", Direction::Out).contains("188 to 65507"));
+        assert!(refused("udp://a:1?ttl=0", Direction::Out).contains("1 to 255"));
+        assert!(refused("udp://a:1?ttl=3", Direction::In).contains("for outputs"));
+        assert!(refused("udp://a:1/path", Direction::In).contains("not a port"));
     }
 }

@@ -59,8 +59,8 @@ pub(crate) struct TunnelServerArgs {
     /// Where to listen for clients: PORT or :PORT for every address of this machine, or ADDR:PORT; several with commas
     #[arg(value_name = "LISTEN", value_parser = values::listen)]
     pub(crate) at: Listen,
-    /// Take only the clients in this file: a line for each has fingerprint (with --cert also dns:HOST) and name, then what it reaches in place of --forward
-    /// (HOST:PORT, several with commas), and until=2027-01-31. SIGHUP has it read again
+    /// Accept only the clients in this file. Each line has a fingerprint (with --cert also dns:HOST) and a name, then, if wanted, targets that
+    /// replace --forward (HOST:PORT, several with commas) and a last day (until=2027-01-31). SIGHUP reads the file again
     #[arg(long, value_name = "FILE", requires = "own", conflicts_with = "peer_key")]
     pub(crate) authorized: Option<PathBuf>,
     #[command(flatten)]
@@ -83,26 +83,28 @@ pub(crate) struct TunnelClientArgs {
 /// What both ends take.
 #[derive(Args, Debug)]
 pub(crate) struct TunnelEndArgs {
-    /// What carries the datagrams, the same at both ends: dccp, over one path, or sctp, over as many as there are
+    /// Protocol that carries the datagrams, the same at both ends: dccp uses one path, sctp every path there is
     #[arg(long, value_name = "PROTOCOL", default_value_t = Over::Dccp, value_parser = values::over())]
     pub(crate) over: Over,
-    /// Local UDP ports that applications here send to: PORT on 127.0.0.1, or ADDR:PORT; several with commas
+    /// Local UDP ports that applications here send to: PORT on 127.0.0.1, or ADDR:PORT; several with commas. HOW is priority and lifetime:
+    /// audio, video, or 0 to 7 and a time, as in 5004/audio or 5006/1/300ms
     #[arg(long, value_name = "PORT[/HOW]", value_parser = values::entrance, value_delimiter = ',')]
     pub(crate) listen: Vec<Entrance>,
-    /// Where applications here listen: the n-th gets what comes from the other end's n-th --listen; several with commas.
-    /// HOW is for their answers
+    /// Where applications here listen: the n-th address gets what reaches the other end's n-th --listen; several with commas. HOW
+    /// applies to the replies
     #[arg(long, value_name = "HOST:PORT[/HOW]", value_parser = values::exit, value_delimiter = ',')]
     pub(crate) forward: Vec<Exit>,
-    /// Lifetime of the datagrams of a port of --listen or --forward, as after a slash there; several with commas
+    /// Lifetime of one port's datagrams, for example 51820=200ms; the same as /200ms after that port of --listen or --forward.
+    /// Several with commas
     #[arg(long, value_name = "PORT=TIME", value_parser = values::deadline, value_delimiter = ',')]
     pub(crate) deadline: Vec<Deadline>,
-    /// Redundancy that repairs losses if a repetition would come too late: none, auto, or a code (sctp)
+    /// Redundancy, which repairs losses if a retransmission would come too late: none, auto, or a code (sctp)
     #[arg(long, value_name = "CODE")]
     pub(crate) fec: Option<Redundancy>,
     /// Which path the next packet takes (sctp) [default: lowest-delay]
     #[arg(long, value_name = "NAME", value_parser = values::scheduler())]
     pub(crate) scheduler: Option<SchedulerKind>,
-    /// How much each path may carry: its congestion controller (sctp) [default: veno]
+    /// Congestion controller of each path (sctp) [default: veno]
     #[arg(long, value_name = "NAME", value_parser = values::controller())]
     pub(crate) cc: Option<Algorithm>,
     #[command(flatten)]
@@ -110,14 +112,14 @@ pub(crate) struct TunnelEndArgs {
     /// Which datagram goes next, and which is discarded, if congestion control allows less than comes in
     #[arg(long, value_name = "METHOD", default_value_t = Settings::default().queue, value_parser = values::queue())]
     pub(crate) queue: Method,
-    /// How many datagrams may wait (dccp; over SCTP it is 1 MiB)
+    /// How many datagrams the queue holds (dccp; over sctp it holds 1 MiB)
     #[arg(long, value_name = "N", default_value_t = Settings::default().queue_length as u32, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) queue_length: u32,
     /// One-way delay to the other end, to decide which datagrams would be late [default: estimated from round trips]
     #[arg(long, value_name = "TIME", value_parser = parse::duration)]
     pub(crate) one_way_delay: Option<Duration>,
-    /// Congestion control. A server only prefers it; its clients decide. With ccid4 both ends must name the same variant
-    /// (dccp) [default: ccid3]
+    /// Congestion control (dccp). The client decides; the server's value is a preference. With ccid4 both ends must name the same
+    /// variant [default: ccid3]
     #[arg(long, value_name = "CCID", value_parser = dccp::congestion())]
     pub(crate) ccid: Option<Congestion>,
     /// Recover from a pause faster: quadruple the rate each round trip, up to where it was (ccid3, ccid4)
@@ -126,7 +128,8 @@ pub(crate) struct TunnelEndArgs {
     /// Wait up to this time for packets out of order before they count as lost (ccid3, ccid4)
     #[arg(long, value_name = "D_MAX", value_parser = parse::duration)]
     pub(crate) reorder: Option<Duration>,
-    /// Lifetime of datagrams of all other ports: a datagram that would arrive later is late, and --queue decides about it
+    /// Lifetime of datagrams of all ports that have none of their own. A datagram that would arrive later is late, and --queue decides
+    /// what happens to it
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::lifetime)]
     pub(crate) lifetime: Duration,
     /// Warn if congestion control allows less than this rate (ccid3, ccid4)
@@ -139,8 +142,8 @@ pub(crate) struct TunnelEndArgs {
     /// g729a-vad, speex]
     #[arg(long, value_name = "CODEC", value_parser = |name: &str| name.parse::<Codec>())]
     pub(crate) calls: Option<Codec>,
-    /// Refuse a call that begins here while the loss event rate is higher, or the allowed rate carries no more calls with the codec of
-    /// --calls. Calls are what comes to ports of --listen of priority 0 or without one (ccid3, ccid4)
+    /// Refuse new calls from this end while the loss event rate is higher than this, or while the allowed rate has no room for one more
+    /// call with the codec of --calls. A call is a flow to a --listen port that has priority 0 or no priority (ccid3, ccid4)
     #[arg(long, value_name = "PERCENT", requires = "calls", value_parser = parse::share)]
     pub(crate) max_loss: Option<f64>,
     /// Longest delay of a listener's jitter buffer, for the figures "on time" and MOS

@@ -1,6 +1,6 @@
 //! The values that flags take, and how they are written.
 
-use super::media::{UdpMedia, Way, udp};
+use super::media::{Direction, UdpMedia, udp};
 use braidcast_dccp::Method;
 use braidcast_mpath::SchedulerKind;
 use braidcast_sctp::Algorithm;
@@ -427,7 +427,7 @@ fn no_other_scheme(text: &str) -> Result<(), String> {
 
 /// `FILE`, `-` or `udp://HOST:PORT`.
 pub(crate) fn input(text: &str) -> Result<Input, String> {
-    match (text, udp(text, Way::In)) {
+    match (text, udp(text, Direction::In)) {
         ("-", _) => Ok(Input::Stdin),
         (_, Some(address)) => address.map(Input::Udp),
         _ => no_other_scheme(text).map(|()| Input::File(text.into())),
@@ -436,7 +436,7 @@ pub(crate) fn input(text: &str) -> Result<Input, String> {
 
 /// `FILE`, `-` or `udp://HOST:PORT`.
 pub(crate) fn output(text: &str) -> Result<Output, String> {
-    match (text, udp(text, Way::Out)) {
+    match (text, udp(text, Direction::Out)) {
         ("-", _) => Ok(Output::Stdout),
         (_, Some(address)) => address.map(Output::Udp),
         _ => no_other_scheme(text).map(|()| Output::File(text.into())),

@@ -32,7 +32,7 @@ impl Certificates {
     pub(super) fn of_hosts(self, names: &[String]) -> Outcome<Self> {
         let hosts: Vec<_> = names.iter().map(|name| host(name).to_owned()).collect();
         let authority = self.authority.of_hosts(&hosts).map_err(|host| {
-            Failure::usage(format!("no certificate can be for '{host}'"), "connect to a name of DNS or an IP address")
+            Failure::usage(format!("no certificate can be for '{host}'"), "connect to a DNS name or an IP address")
         })?;
         Ok(Self { authority, ..self })
     }

@@ -1,24 +1,19 @@
 //! What `send`, `receive` and `perf` share.
 
 use super::security::Security;
+pub(crate) use crate::failure::broken;
 use crate::failure::{Failure, Outcome};
 use braidcast_core::Rng;
 use braidcast_driver::{Driver, entropy};
 use braidcast_session::{PathReport, Report};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use std::io;
 
 /// A driver that Ctrl-C reaches.
 pub(crate) fn driver() -> Outcome<Driver> {
     let mut driver = Driver::new().map_err(|e| broken(&e))?;
     driver.catch_interrupts().map_err(|e| broken(&e))?;
     Ok(driver)
-}
-
-/// The operating system refused something that it never refuses.
-pub(crate) fn broken(error: &io::Error) -> Failure {
-    Failure::new(format!("a system call failed: {error}"), "check limits on open files (`ulimit -n`)")
 }
 
 /// Randomness: repeatable from `seed`, else from the system.

@@ -1,15 +1,14 @@
 //! `braidcast emulate`: a link in real time between UDP ports.
 
-use super::paths::resolve;
+use super::resolve::resolve;
 use crate::args::values::Listen;
 use crate::args::{Common, EmulateArgs};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, broken};
 use crate::out::live::Live;
 use crate::out::table::{Table, Tone};
 use crate::out::{json, units};
 use braidcast_core::{Instant, Rng};
-use braidcast_driver::{Interfaces, Wake};
-use braidcast_emulate::{DirectionReport, Emulator, EmulatorReport};
+use braidcast_emulate::{DirectionReport, Emulator, EmulatorReport, Stopped, is_local};
 use braidcast_sim::link::{LinkModel, Rate, Trace};
 use serde::Serialize;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -31,16 +30,16 @@ pub(super) fn run(args: &EmulateArgs, common: &Common) -> Outcome {
     refuse_circle(listen, forward)?;
     let mut emulator = Emulator::new(listen, forward, to_forward, to_clients, &Rng::from_seed(args.seed))
         .map_err(|e| Failure::new(format!("cannot emulate at {listen}: {e}"), "choose another LISTEN"))?;
-    emulator.driver().catch_interrupts().map_err(|e| broken(&e))?;
+    emulator.catch_interrupts().map_err(|e| broken(&e))?;
     let mut live = Live::new(common.quiet);
     live.note(format!("listening on {}, forwarding to {forward}; Ctrl-C ends", emulator.listen_addr()));
     let end = args.duration.map(|duration| Instant::ZERO + duration);
     let mut before = (Instant::ZERO, emulator.report());
     loop {
         let until = [end, live.next()].into_iter().flatten().min();
-        let wake = emulator.run(until).map_err(|e| broken(&e))?;
-        let now = emulator.driver().now();
-        if wake == Wake::Interrupt || end.is_some_and(|end| end <= now) {
+        let stopped = emulator.run(until).map_err(|e| broken(&e))?;
+        let now = emulator.now();
+        if stopped == Stopped::Interrupt || end.is_some_and(|end| end <= now) {
             break;
         }
         if live.due(now) {
@@ -70,8 +69,8 @@ fn one_address(listen: &Listen) -> Outcome<SocketAddr> {
 
 /// What goes to where it came in would go round for ever.
 fn refuse_circle(listen: SocketAddr, forward: SocketAddr) -> Outcome {
-    let here = || Interfaces::list().is_ok_and(|all| all.iter().any(|(_, addrs)| addrs.contains(&forward.ip())));
-    let same = listen.ip() == forward.ip() || (listen.ip().is_unspecified() && (forward.ip().is_loopback() || here()));
+    let same = listen.ip() == forward.ip()
+        || (listen.ip().is_unspecified() && (forward.ip().is_loopback() || is_local(forward.ip())));
     if same && listen.port() == forward.port() {
         return Err(Failure::usage(
             format!("FORWARD {forward} is where this emulator listens: datagrams would go round for ever"),
@@ -171,8 +170,4 @@ pub(super) fn dropped(direction: &DirectionReport) -> u64 {
         + direction.dropped_outage
         + direction.dropped_too_big
         + direction.dropped_memory
-}
-
-fn broken(error: &std::io::Error) -> Failure {
-    Failure::new(format!("a system call failed: {error}"), "check limits on open files (`ulimit -n`)")
 }

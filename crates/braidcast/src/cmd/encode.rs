@@ -31,7 +31,7 @@ pub(super) struct Encoder {
 pub(super) fn run(args: &EncodeArgs, common: &Common) -> Outcome {
     if args.how.reliable {
         return Err(Failure::usage(
-            "encode has no use for --reliable: what is live comes on time or not at all",
+            "--reliable does not go with encode: live frames arrive on time or are discarded",
             "leave --reliable out, or encode into a file and `send` that",
         ));
     }
@@ -90,7 +90,7 @@ impl Encoder {
         if status.success() {
             return Ok(());
         }
-        Err(Failure::new(format!("{PROGRAM} failed ({status})"), "what it said above tells why, and what to do"))
+        Err(Failure::new(format!("{PROGRAM} failed ({status})"), "its messages above say why, and what to do"))
     }
 }
 

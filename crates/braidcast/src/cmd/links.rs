@@ -1,6 +1,7 @@
 //! The sockets of the paths, in the words of the command line.
 
-use super::paths::{Plan, resolve};
+use super::paths::Plan;
+use super::resolve::resolve;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use braidcast_core::{Route, SocketId};

@@ -3,7 +3,6 @@
 use crate::args::values::Remote;
 use crate::failure::{Failure, Outcome};
 use braidcast_driver::Via;
-use std::net::{SocketAddr, ToSocketAddrs};
 
 /// A path as it was asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,21 +52,6 @@ pub(crate) fn pair(via: &[String], to: &[Remote]) -> Outcome<Vec<Plan>> {
 fn via_of(text: &str) -> Via {
     let Ok(via) = text.parse::<Via>();
     via
-}
-
-/// Asks the resolver for the address of `remote`: the first one that `fits`, or the first of all.
-pub(crate) fn resolve(remote: &Remote, fits: impl Fn(&SocketAddr) -> bool) -> Outcome<SocketAddr> {
-    let all: Vec<SocketAddr> = (remote.host.as_str(), remote.port)
-        .to_socket_addrs()
-        .map_err(|e| {
-            Failure::new(format!("cannot find the address of {}: {e}", remote.host), "check the name and the network")
-        })?
-        .collect();
-    all.iter()
-        .find(|a| fits(a))
-        .or(all.first())
-        .copied()
-        .ok_or_else(|| Failure::new(format!("{} has no address", remote.host), "check the name"))
 }
 
 #[cfg(test)]

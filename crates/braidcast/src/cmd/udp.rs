@@ -1,7 +1,7 @@
 //! Media that comes and goes as plain UDP datagrams: `udp://` inputs and outputs.
 #![allow(clippy::disallowed_types, reason = "the media's own sockets belong to the command line, not to a protocol")]
 
-use super::paths::resolve;
+use super::resolve::resolve;
 use crate::args::media::{Local, UdpMedia};
 use crate::failure::{Failure, Outcome};
 use braidcast_driver::Interfaces;
@@ -175,15 +175,15 @@ fn here(local: &Local, peer: SocketAddr) -> Outcome<Here> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::media::{Way, udp};
+    use crate::args::media::{Direction, udp};
 
     #[test]
     fn a_group_is_joined_and_sent_to_on_the_interface_that_is_named_in_datagrams_of_the_length_asked_for() {
-        let media = |text: &str, way| udp(text, way).unwrap().unwrap();
+        let media = |text: &str, direction| udp(text, direction).unwrap().unwrap();
         let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let input = UdpInput::open(&media(&format!("udp://239.255.77.1:{port}?localaddr=lo"), Way::In)).unwrap();
+        let input = UdpInput::open(&media(&format!("udp://239.255.77.1:{port}?localaddr=lo"), Direction::In)).unwrap();
         let to = format!("udp://239.255.77.1:{port}?localaddr=127.0.0.1&pkt_size=400&ttl=1");
-        let mut output = UdpOutput::open(&media(&to, Way::Out)).unwrap();
+        let mut output = UdpOutput::open(&media(&to, Direction::Out)).unwrap();
         output.send(&[0x47; 3 * TS_PACKET]);
         let (mut buf, mut lengths) = ([0; 2000], Vec::new());
         for _ in 0..200 {
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn an_address_that_is_not_here_is_named_with_what_is() {
-        let media = udp("udp://239.255.77.1:5000?localaddr=192.0.2.77", Way::In).unwrap().unwrap();
+        let media = udp("udp://239.255.77.1:5000?localaddr=192.0.2.77", Direction::In).unwrap().unwrap();
         let failure = UdpInput::open(&media).err().unwrap().to_string();
         assert!(failure.contains("there is no 192.0.2.77 with an IPv4 address; this machine has"), "{failure}");
     }

@@ -1,4 +1,4 @@
-//! A call with sound and pictures through `braidcast tunnel`, over a bottleneck that it shares with TCP (iperf3): two network
+//! A call with audio and video through `braidcast tunnel`, over a bottleneck that it shares with TCP (iperf3): two network
 //! namespaces, a cable between them that `tc` makes slow, and `braidcast emulate` for the distance.
 //!
 //! Recordings stay in `target/call`. `make call` is the longer version, with more queues.

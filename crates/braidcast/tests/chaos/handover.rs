@@ -24,12 +24,12 @@ const GAP: Duration = Duration::from_millis(20);
 const ON_TIME: Duration = Duration::from_millis(200);
 
 /// One way of a call: when each packet left, and when it came.
-struct Way {
+struct Direction {
     left: Vec<Instant>,
     came: Vec<Option<Instant>>,
 }
 
-impl Way {
+impl Direction {
     /// The longest that a packet took, and all that were late or did not come at all, by number: time in which the machine stood still
     /// does not count.
     fn judge(&self, stalls: &Stalls) -> (Duration, Vec<usize>) {
@@ -124,7 +124,7 @@ impl Call {
     }
 
     /// Both ways, from the field and from home.
-    fn end(mut self) -> [Way; 2] {
+    fn end(mut self) -> [Direction; 2] {
         self.over.store(true, Ordering::Relaxed);
         let left = self.speakers.map(|it| it.join().unwrap());
         std::thread::sleep(2 * ON_TIME);
@@ -135,7 +135,7 @@ impl Call {
         self.listeners.map(|it| {
             let (left, mut came) = (left.next().unwrap(), it.join().unwrap());
             came.resize(left.len(), None);
-            Way { left, came }
+            Direction { left, came }
         })
     }
 }

@@ -13,7 +13,7 @@ pub(crate) enum From {
 }
 
 /// What is to become of a datagram.
-pub(crate) enum Fate {
+pub(crate) enum Action {
     /// It goes on, as it is now.
     Pass,
     /// Nobody gets it.
@@ -35,11 +35,11 @@ pub(crate) struct Between {
 impl Between {
     /// Passes everything on to the server at this port, and back to who sent last.
     pub(crate) fn listening(server: u16) -> Self {
-        Self::meddling(server, |_, _| Fate::Pass)
+        Self::meddling(server, |_, _| Action::Pass)
     }
 
     /// The same, where `meddle` may change each datagram and says what becomes of it.
-    pub(crate) fn meddling(server: u16, mut meddle: impl FnMut(From, &mut Vec<u8>) -> Fate + Send + 'static) -> Self {
+    pub(crate) fn meddling(server: u16, mut meddle: impl FnMut(From, &mut Vec<u8>) -> Action + Send + 'static) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let (port, heard) = (socket.local_addr().unwrap().port(), Arc::default());
         let kept: Arc<Mutex<Heard>> = Arc::clone(&heard);
@@ -56,8 +56,8 @@ impl Between {
                 kept.lock().unwrap().push((from, datagram.clone()));
                 // Nobody is there any more: as on any network, nothing comes of it.
                 let _ = match (meddle(from, &mut datagram), to) {
-                    (Fate::Pass, Some(to)) => socket.send_to(&datagram, to),
-                    (Fate::Answer(answer), _) => socket.send_to(&answer, sender),
+                    (Action::Pass, Some(to)) => socket.send_to(&datagram, to),
+                    (Action::Answer(answer), _) => socket.send_to(&answer, sender),
                     _ => Ok(0),
                 };
             }

@@ -149,9 +149,9 @@ mod tests {
     use std::sync::Mutex;
 
     #[derive(Default)]
-    struct Ears(Mutex<Vec<(Instant, u32, TraceEvent)>>);
+    struct Recorder(Mutex<Vec<(Instant, u32, TraceEvent)>>);
 
-    impl EventSink for Ears {
+    impl EventSink for Recorder {
         fn tell(&self, now: Instant, connection: u32, event: &TraceEvent) {
             self.0.lock().unwrap().push((now, connection, *event));
         }
@@ -161,14 +161,14 @@ mod tests {
     fn an_event_is_made_only_where_somebody_listens() {
         let frame = MediaEvent::FrameUnsent { frame: 7, kind: FrameKind::B };
         ConnectionTracer::default().tell(|| -> MediaEvent { panic!("nobody listens") });
-        let ears = Arc::new(Ears::default());
-        let mut it = ConnectionTracer::new(Tracer::new(ears.clone()), 5);
+        let recorder = Arc::new(Recorder::default());
+        let mut it = ConnectionTracer::new(Tracer::new(recorder.clone()), 5);
         it.at(Instant::from_millis(3));
         it.tell(|| frame);
-        assert_eq!(*ears.0.lock().unwrap(), [(Instant::from_millis(3), 5, TraceEvent::Media(frame))]);
-        let others = Arc::new(Ears::default());
-        let both = Tracer::default().with(ears.clone()).with(others.clone());
+        assert_eq!(*recorder.0.lock().unwrap(), [(Instant::from_millis(3), 5, TraceEvent::Media(frame))]);
+        let others = Arc::new(Recorder::default());
+        let both = Tracer::default().with(recorder.clone()).with(others.clone());
         both.tell(Instant::ZERO, 6, || frame);
-        assert_eq!((ears.0.lock().unwrap().len(), others.0.lock().unwrap().len()), (2, 1));
+        assert_eq!((recorder.0.lock().unwrap().len(), others.0.lock().unwrap().len()), (2, 1));
     }
 }

@@ -7,6 +7,7 @@ use core::marker::PhantomData;
 /// Products of each element with the low and the high halves of a byte, 16 of each.
 pub(super) static HALVES: [[u8; 32]; 256] = halves();
 /// Multiplication by each element as a matrix of bits, as GF2P8AFFINEQB takes it.
+#[cfg(target_arch = "x86_64")]
 pub(super) static MATRICES: [u64; 256] = matrices();
 
 const fn halves() -> [[u8; 32]; 256] {
@@ -25,6 +26,7 @@ const fn halves() -> [[u8; 32]; 256] {
 }
 
 /// Byte 7 − i of a matrix has the bits of the factor that add up to bit i of the product.
+#[cfg(target_arch = "x86_64")]
 const fn matrices() -> [u64; 256] {
     let mut table = [0; 256];
     let mut a = 0;
@@ -154,6 +156,7 @@ macro_rules! accumulate {
     };
 }
 
+#[cfg(target_arch = "x86_64")]
 accumulate!(with_16_registers, 4, 1 by 4, 2 by 4, 3 by 2, 4 by 2);
 accumulate!(with_32_registers, 10, 1 by 4, 2 by 4, 3 by 4, 4 by 4, 5 by 4, 6 by 2, 7 by 2, 8 by 2, 9 by 2, 10 by 2);
 

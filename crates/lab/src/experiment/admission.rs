@@ -8,6 +8,7 @@ use braidcast_dccp::Admission;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "admission",
     text: "what `quality` measures of calls, how many are carried to the end, how they sound, and how many were turned out again",
+    fixed_length: false,
     build: Plan::of,
     measure,
 };

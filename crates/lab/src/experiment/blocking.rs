@@ -9,6 +9,7 @@ use core::time::Duration;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "blocking",
     text: "how long the receiver holds data that waits for the slower path, beside the model's lower bound",
+    fixed_length: false,
     build: Plan::of,
     measure,
 };

@@ -1,4 +1,4 @@
-//! Sound and pictures over one connection whose queue decides what goes next: what came on time, and how the call sounds
+//! Audio and video over one connection whose queue decides what goes next: what came on time, and how the call sounds
 //! (SBPN §4.6).
 
 use super::{Experiment, Measures, Metric, datagrams, transfer};
@@ -12,6 +12,7 @@ use core::time::Duration;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "conference",
     text: "audio and video on time, lost and late, and Ie, Id and MOS of video conferences, the mean over all calls over DCCP and SCTP (needs `log = true`)",
+    fixed_length: false,
     build: Plan::of,
     measure,
 };

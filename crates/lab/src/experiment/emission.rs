@@ -11,6 +11,7 @@ use std::collections::{BTreeSet, VecDeque};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "emission-model",
     text: "THESIS's model of two paths (§7.2): each emits B_i·D_i/S packets every D_i; what is handed over and held by then, packet by packet",
+    fixed_length: true,
     build: Plan::of,
     measure,
 };

@@ -8,6 +8,7 @@ use braidcast_sim::traffic::Kind;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "encoder",
     text: "frames of which a part is lost, by kind, in % of all frames, of a source over DCCP (needs `log = true`)",
+    fixed_length: false,
     build: Plan::of,
     measure,
 };

@@ -12,6 +12,7 @@ use core::time::Duration;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "equation",
     text: "bulk data over DCCP beside TCP's throughput equation, for the loss events that it felt and for the link's loss",
+    fixed_length: false,
     build: Plan::of,
     measure,
 };

@@ -13,6 +13,7 @@ use core::time::Duration;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "failover",
     text: "how long the receiver waits once the first path is cut, when the sender gives it up, what is lost",
+    fixed_length: false,
     build: Plan::of,
     measure,
 };

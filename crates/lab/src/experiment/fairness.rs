@@ -4,8 +4,13 @@ use super::{Experiment, Measures};
 use crate::host::Host;
 use crate::plan::{Done, Plan, Run};
 
-pub(super) const EXPERIMENT: Experiment =
-    Experiment { name: "fairness", text: "goodput of each flow, and Jain's index of all", build: Plan::of, measure };
+pub(super) const EXPERIMENT: Experiment = Experiment {
+    name: "fairness",
+    text: "goodput of each flow, and Jain's index of all",
+    fixed_length: false,
+    build: Plan::of,
+    measure,
+};
 
 fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     let mut measures = Measures::default();

@@ -11,6 +11,7 @@ use braidcast_sim::traffic::{Histogram, Kind, Stream, Traffic};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "head-of-line",
     text: "delay of messages, its quantiles and distribution, for each kind of message; the delay that a model expects",
+    fixed_length: false,
     build: Plan::of,
     measure,
 };

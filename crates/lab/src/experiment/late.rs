@@ -12,6 +12,7 @@ use core::time::Duration;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "late-loss",
     text: "messages of paced SCTP flows that come later than `deadline` or not at all (needs `log`), their jitter, and MOS (G.1070)",
+    fixed_length: false,
     build: Plan::of,
     measure,
 };

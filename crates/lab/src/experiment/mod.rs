@@ -76,6 +76,8 @@ pub struct Experiment {
     pub name: &'static str,
     /// What it measures, for `lab list` and the manual.
     pub text: &'static str,
+    /// Whether what it measures are moments of a run that is as long as the scenario says, so that there is no other length.
+    pub fixed_length: bool,
     /// Puts a run together.
     pub build: fn(&Run<'_>) -> Plan,
     /// Measures a run that is over.
@@ -109,11 +111,6 @@ impl Experiment {
         selection::EXPERIMENT,
         live::EXPERIMENT,
     ];
-
-    /// Whether what it measures are moments of a run that is as long as the scenario says, so that there is no other length.
-    pub fn has_fixed_length(&self) -> bool {
-        self.name == emission::EXPERIMENT.name
-    }
 
     /// The experiment of this name.
     pub fn find(name: &str) -> Option<&'static Self> {

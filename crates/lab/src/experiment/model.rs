@@ -13,6 +13,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "multihomed-model",
     text: "bulk goodput of the SCTP flow `main` beside the model of ECMT eq. 6 to 11, fed with the links' loss or, where there is a flow \
            `unreliable`, with what it loses",
+    fixed_length: false,
     build: Plan::of,
     measure,
 };

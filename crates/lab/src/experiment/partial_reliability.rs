@@ -8,6 +8,7 @@ use braidcast_sctp::PathReport;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "partial-reliability",
     text: "throughput and window of the SCTP flow `main`, messages given up, losses noticed",
+    fixed_length: false,
     build: Plan::of,
     measure,
 };

@@ -11,6 +11,7 @@ use braidcast_sim::traffic::{self, Emission};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "playable-frames",
     text: "frames of a film that can be shown in time, gaps between them, PSNR if ffmpeg is there",
+    fixed_length: false,
     build: Plan::of,
     measure,
 };

@@ -10,6 +10,7 @@ use core::time::Duration;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "progression",
     text: "packets that arrived over each path and that were handed over, over the first 10 s; stalls, unevenness",
+    fixed_length: false,
     build: Plan::of,
     measure,
 };

@@ -12,6 +12,7 @@ use core::time::Duration;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "quality",
     text: "R and mean opinion score of calls (E-model) and the score of video (G.1070), as a listener with `playout` has it",
+    fixed_length: false,
     build: Plan::of,
     measure,
 };

@@ -9,6 +9,7 @@ use braidcast_sim::traffic::Traffic;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "rates",
     text: "how long a DCCP sender takes in slow start, after its first losses, and after a silence of its source",
+    fixed_length: false,
     build: Plan::of,
     measure,
 };

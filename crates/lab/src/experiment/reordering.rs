@@ -11,6 +11,7 @@ use core::time::Duration;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "reordering",
     text: "what out-of-order delivery costs DCCP; with flows named 'buffer' and 'plain', THESIS's efficiency ratios",
+    fixed_length: false,
     build: Plan::of,
     measure,
 };

@@ -11,6 +11,7 @@ use braidcast_sim::link::{LinkModel, LinkStats};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "rtt-estimate",
     text: "SRTT and RTO of each path, beside its true round trip with and without the time in queues",
+    fixed_length: false,
     build,
     measure,
 };

@@ -11,6 +11,7 @@ use core::time::Duration;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "scheduling",
     text: "transfer, and with `log` what the receiver holds that waits for other data, with `sample` what is in flight; the buffer of THESIS eq. 7.2 beside",
+    fixed_length: false,
     build: Plan::of,
     measure,
 };

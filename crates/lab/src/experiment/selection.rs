@@ -13,6 +13,7 @@ use core::time::Duration;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "selection",
     text: "handovers of calls between paths, whether they come to rest, delay and MOS; M/D/1's delay beside (needs `log = true`)",
+    fixed_length: false,
     build: Plan::of,
     measure,
 };

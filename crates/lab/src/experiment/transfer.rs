@@ -9,6 +9,7 @@ use braidcast_sctp::{PathReport, Reliability};
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "transfer",
     text: "goodput, throughput, losses, retransmissions, delay and jitter of each flow",
+    fixed_length: false,
     build: Plan::of,
     measure,
 };

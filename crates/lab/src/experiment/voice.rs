@@ -12,6 +12,7 @@ const ADVANTAGE: f64 = 40.0;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "voice",
     text: "what `transfer` measures, and R and MOS of calls that are played at the deadline",
+    fixed_length: false,
     build: Plan::of,
     measure,
 };

@@ -174,7 +174,7 @@ fn a_scheduler_with_state_can_be_added() {
 
 /// What may happen to a scheduler. Paths are any, be they there or not.
 #[derive(Clone, Debug)]
-enum Happening {
+enum Event {
     /// A pick with these paths (ready, round trip), and whether a packet goes over the one that was picked.
     Pick(Vec<(bool, Option<u64>)>, bool),
     Sent(usize),
@@ -183,16 +183,16 @@ enum Happening {
     Restarted(usize),
 }
 
-fn happenings() -> impl Strategy<Value = Vec<Happening>> {
+fn events() -> impl Strategy<Value = Vec<Event>> {
     let paths = prop::collection::vec((any::<bool>(), prop::option::of(0_u64..4)), 0..=8);
-    let happening = prop_oneof![
-        6 => (paths, any::<bool>()).prop_map(|(paths, sent)| Happening::Pick(paths, sent)),
-        1 => (0_usize..10).prop_map(Happening::Sent),
-        1 => (0_usize..10).prop_map(Happening::Extra),
-        2 => Just(Happening::Acknowledged),
-        1 => (0_usize..10).prop_map(Happening::Restarted),
+    let event = prop_oneof![
+        6 => (paths, any::<bool>()).prop_map(|(paths, sent)| Event::Pick(paths, sent)),
+        1 => (0_usize..10).prop_map(Event::Sent),
+        1 => (0_usize..10).prop_map(Event::Extra),
+        2 => Just(Event::Acknowledged),
+        1 => (0_usize..10).prop_map(Event::Restarted),
     ];
-    prop::collection::vec(happening, 0..60)
+    prop::collection::vec(event, 0..60)
 }
 
 /// The rules by the whole record of what was sent: the path used last, and the packets over each since an acknowledgement.
@@ -220,15 +220,15 @@ proptest! {
     /// Whatever happens, paths that come and go included: what is picked is ready, something is if anything is, asking twice
     /// changes nothing, and the pick is what the whole record gives.
     #[test]
-    fn picks_follow_the_record(first in 0_usize..10, happenings in happenings()) {
+    fn picks_follow_the_record(first in 0_usize..10, events in events()) {
         for (_, kind) in SchedulerKind::ALL {
             let mut scheduler = kind.scheduler();
             scheduler.reset(first);
             let mut record = Record { last: first, bursts: [0; 10] };
-            for happening in &happenings {
+            for event in &events {
                 let mut sent = None;
-                match happening {
-                    Happening::Pick(paths, goes) => {
+                match event {
+                    Event::Pick(paths, goes) => {
                         // The path used last may have left, and the list have become shorter than its index.
                         let paths: Vec<_> = paths.iter().map(|&(ready, srtt)| path(ready, srtt)).collect();
                         let picked = scheduler.pick(&view(&paths));
@@ -240,16 +240,16 @@ proptest! {
                         }
                         sent = picked.filter(|_| *goes);
                     }
-                    Happening::Sent(path) => sent = Some(*path),
-                    Happening::Extra(path) => {
+                    Event::Sent(path) => sent = Some(*path),
+                    Event::Extra(path) => {
                         scheduler.on_extra(*path, 1200);
                         record.bursts[*path] += 1;
                     }
-                    Happening::Acknowledged => {
+                    Event::Acknowledged => {
                         scheduler.on_acknowledged();
                         record.bursts = [0; 10];
                     }
-                    Happening::Restarted(path) => {
+                    Event::Restarted(path) => {
                         scheduler.on_restarted(*path);
                         record.bursts[*path] = 0;
                     }

@@ -11,9 +11,9 @@ pub struct BlockingReport {
     /// For each message received: from when it was whole until its turn came in its stream (head-of-line blocking);
     /// 0 for unordered messages.
     pub ordering: Waits,
-    /// Spells in which the window that we advertise was less than a packet (`a_rwnd`; THESIS §6.2.1, receive buffer blocking).
+    /// Intervals in which the window that we advertise was less than a packet (`a_rwnd`; THESIS §6.2.1, receive buffer blocking).
     pub window_shut: Waits,
-    /// Spells in which data waited here because the peer's window, less what is in flight, was too small for it.
+    /// Intervals in which data waited here because the peer's window, less what is in flight, was too small for it.
     pub held_by_peer: Waits,
 }
 
@@ -51,12 +51,12 @@ impl Waits {
 
 /// Measures for how long a condition holds each time that it does.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Spells {
+pub(crate) struct Intervals {
     since: Option<Instant>,
     past: Waits,
 }
 
-impl Spells {
+impl Intervals {
     /// The condition holds, or does not, from `now` on.
     pub(crate) fn observe(&mut self, now: Instant, holds: bool) {
         match self.since {
@@ -71,7 +71,7 @@ impl Spells {
         }
     }
 
-    /// The spells that are over.
+    /// The intervals that are over.
     pub(crate) const fn past(&self) -> Waits {
         self.past
     }
@@ -82,15 +82,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spell_counts_once_it_is_over_and_one_of_no_length_never() {
-        let mut spells = Spells::default();
+    fn an_interval_counts_once_it_is_over_and_one_of_no_length_never() {
+        let mut intervals = Intervals::default();
         for (ms, holds) in [(5, false), (10, true), (12, true), (30, false), (31, true), (31, false), (40, true)] {
-            spells.observe(Instant::from_millis(ms), holds);
+            intervals.observe(Instant::from_millis(ms), holds);
         }
         let ms = Duration::from_millis;
-        assert_eq!(spells.past(), Waits { count: 1, total: ms(20), longest: ms(20) });
-        spells.observe(Instant::from_millis(44), false);
-        let past = spells.past();
+        assert_eq!(intervals.past(), Waits { count: 1, total: ms(20), longest: ms(20) });
+        intervals.observe(Instant::from_millis(44), false);
+        let past = intervals.past();
         assert_eq!((past.count, past.mean(), past.longest), (2, ms(12), ms(20)));
         assert_eq!(Waits::default().mean(), ms(0));
     }

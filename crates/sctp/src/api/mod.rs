@@ -15,7 +15,7 @@ mod sack_policy;
 mod streams;
 mod variant;
 
-pub(crate) use blocking::Spells;
+pub(crate) use blocking::Intervals;
 pub use blocking::{BlockingReport, Waits};
 pub use buffer_split::BufferSplit;
 pub use errors::{ConnectError, JoinError, ReconfigureError, SendError};

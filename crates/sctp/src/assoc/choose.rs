@@ -4,7 +4,7 @@
 use super::Open;
 use super::intake::{Desk, Intake};
 use crate::path::{Path, PathIndex};
-use crate::tx::{Books, MessageKey, Prospect, Way};
+use crate::tx::{Books, MessageKey, PathView, Prospect};
 use braidcast_cc::RoundTrips;
 use braidcast_core::Instant;
 use braidcast_queue::Outlook;
@@ -81,11 +81,11 @@ impl Open {
     }
 
     /// The path `index`, as the queue sees it.
-    fn way_over(&self, now: Instant, index: PathIndex) -> Way {
+    fn view_of(&self, now: Instant, index: PathIndex) -> PathView {
         let heeded = self.queue.front().is_some_and(|front| front.heeds_delay());
         let outlook = self.outlook(now, Some(index));
         let quicker = |quickest| self.delay_over(quickest) < outlook.one_way_delay;
-        Way { outlook, quickest: !heeded || !self.quickest().is_some_and(quicker) }
+        PathView { outlook, quickest: !heeded || !self.quickest().is_some_and(quicker) }
     }
 
     /// Takes the message that goes next out of the queue, to be cut for the path `index`, unless what is cut already goes first.
@@ -94,10 +94,11 @@ impl Open {
         if self.queue.front().is_none() {
             return;
         }
-        let (way, prospect) = (self.way_over(now, index), self.prospect(now));
-        while let Some((level, tag)) = self.queue.next_in_front(&way).filter(|&(level, _)| self.may_leave(level, &way))
+        let (view, prospect) = (self.view_of(now, index), self.prospect(now));
+        while let Some((level, tag)) =
+            self.queue.next_in_front(&view).filter(|&(level, _)| self.may_leave(level, &view))
         {
-            if !room(tag.len) || self.queue.admit(level, &way, prospect) {
+            if !room(tag.len) || self.queue.admit(level, &view, prospect) {
                 break;
             }
         }
@@ -109,15 +110,15 @@ impl Open {
         if self.queue.front().is_none() {
             return true;
         }
-        let way = self.way_over(now, index);
-        if self.queue.next_in_front(&way).is_some_and(|(level, _)| self.may_leave(level, &way)) {
+        let view = self.view_of(now, index);
+        if self.queue.next_in_front(&view).is_some_and(|(level, _)| self.may_leave(level, &view)) {
             return true;
         }
         // The rest of a message that is under way.
         let Some(expiry) = self.queue.peek().map(|(key, _)| self.queue.get(key).expiry()) else { return false };
         let late = |delay| expiry.is_some_and(|expiry| now + delay >= expiry);
         let by_another = self.quickest().is_some_and(|quickest| !late(self.delay_over(quickest)));
-        way.quickest || !late(way.outlook.one_way_delay) || !by_another
+        view.quickest || !late(view.outlook.one_way_delay) || !by_another
     }
 
     /// Looks for which of the paths that are `ready` there is nothing.
@@ -132,10 +133,10 @@ impl Open {
     }
 
     /// Whether the part of the buffer that is for what was sent has room for the message that goes next out of a level of the queue.
-    fn may_leave(&self, level: usize, way: &Way) -> bool {
+    fn may_leave(&self, level: usize, view: &PathView) -> bool {
         let Some(front) = self.queue.front() else { return false };
         let sent = self.queue.held_bytes() - front.bytes();
-        sent == 0 || sent + front.longest_next(level, way) <= self.options.limits.send_buffer - front.most_bytes()
+        sent == 0 || sent + front.longest_next(level, view) <= self.options.limits.send_buffer - front.most_bytes()
     }
 }
 

@@ -6,7 +6,7 @@
 //! of clocks fits all paths somebody does not tell the truth, and round trips alone count.
 
 use super::Open;
-use crate::path::{Path, PathIndex, Way};
+use crate::path::{ForwardDelay, Path, PathIndex};
 use crate::rx::micros;
 use crate::wire::chunk::{Timestamp, TimestampEcho};
 use braidcast_core::{Instant, PathId, Writer};
@@ -78,17 +78,17 @@ impl Open {
         if measured().count() < 2 {
             return; // One alone has nothing to be compared with.
         }
-        let least = measured().map(|(_, it)| it.way.mean - it.longest).max().unwrap_or_default();
-        let most = measured().map(|(_, it)| it.way.mean + it.way.deviation).min().unwrap_or_default();
+        let least = measured().map(|(_, it)| it.delay.mean - it.longest).max().unwrap_or_default();
+        let most = measured().map(|(_, it)| it.delay.mean + it.delay.deviation).min().unwrap_or_default();
         let Some((quickest, reference)) = measured().min_by_key(|(_, it)| it.longest) else { return };
         if least > most {
             return;
         }
         let usual = views.get(quickest.get()).and_then(|view| view.forward_delay).unwrap_or_default();
-        let difference = (reference.way.mean - usual.mean.as_micros() as i64).clamp(least, most);
+        let difference = (reference.delay.mean - usual.mean.as_micros() as i64).clamp(least, most);
         for (index, it) in measured() {
             let us = |n: i64| Duration::from_micros(n.clamp(0, it.longest).unsigned_abs());
-            let delay = Delay { mean: us(it.way.mean - difference), deviation: us(it.way.deviation) };
+            let delay = Delay { mean: us(it.delay.mean - difference), deviation: us(it.delay.deviation) };
             if let Some(view) = views.get_mut(index.get()) {
                 view.forward_delay = Some(delay);
             }
@@ -99,16 +99,16 @@ impl Open {
 /// What one path allows.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
-    way: Way,
+    delay: ForwardDelay,
     /// The way there is no longer than the round trip, as far as that is certain, µs.
     longest: i64,
 }
 
 impl Bounds {
     fn of(now: Instant, path: &Path) -> Option<Self> {
-        let (way, srtt) = (path.one_way().way(now)?, path.rtt().srtt()?);
-        let longest = (srtt + path.queued() + 2 * path.rtt().rttvar()).as_micros() as i64 + way.deviation;
-        Some(Self { way, longest })
+        let (delay, srtt) = (path.one_way().delay(now)?, path.rtt().srtt()?);
+        let longest = (srtt + path.queued() + 2 * path.rtt().rttvar()).as_micros() as i64 + delay.deviation;
+        Some(Self { delay, longest })
     }
 }
 

@@ -51,7 +51,7 @@ mod window;
 pub use association::Association;
 
 use crate::addresses::Addresses;
-use crate::api::{BlockingReport, CloseReason, Event, Options, PathState, Priority, SackOptions, Spells};
+use crate::api::{BlockingReport, CloseReason, Event, Intervals, Options, PathState, Priority, SackOptions};
 use crate::auth::AuthKeys;
 use crate::capabilities::Agreed;
 use crate::cookie::Cookie;
@@ -147,8 +147,8 @@ struct Open {
     starved: bool,
     readable_told: bool,
     journal: Journal,
-    window_shut: Spells,
-    held_by_peer: Spells,
+    window_shut: Intervals,
+    held_by_peer: Intervals,
     /// Once both ends agreed on redundancy.
     fec: Option<Box<Fec>>,
     scratch: Scratch,
@@ -233,8 +233,8 @@ impl Open {
             starved,
             readable_told: false,
             journal,
-            window_shut: Spells::default(),
-            held_by_peer: Spells::default(),
+            window_shut: Intervals::default(),
+            held_by_peer: Intervals::default(),
             fec: settled.fec(&options, &ledger, &tracker),
             auth: settled.auth,
             ledger,

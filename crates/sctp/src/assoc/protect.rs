@@ -6,7 +6,7 @@ use crate::api::{CloseReason, Event, Options, Reliability, SendOptions};
 use crate::path::PathIndex;
 use crate::wire::chunk::kind;
 use crate::wire::{self, Cause, Causes, Chunk, Header, PROTECTION, padded};
-use braidcast_core::Instant;
+use braidcast_core::{Instant, PathId};
 use braidcast_secure::{Disagreement, Guard, GuardError, HEADER, Refused, Role, Standing, State, Transcript};
 use core::time::Duration;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) struct Protection {
     /// The application was told that data may flow.
     pub(super) told: bool,
     /// What [`Open::join_all`] is to do once packets are protected.
-    pub(super) joins: Option<(PathIndex, bool)>,
+    pub(super) joins: Option<(PathId, bool)>,
     /// What was in the last record.
     pub(super) text: Vec<u8>,
     /// Unless a record comes before this, the peer has lost its state, as an ABORT in clear said.
@@ -92,8 +92,8 @@ impl Open {
         let joins = protection.joins.take();
         self.queue.hold_back(false);
         self.journal.events.push_back(Event::Connected);
-        if let Some((index, rejoin)) = joins {
-            self.join_all(now, index, rejoin);
+        if let Some((first, rejoin)) = joins {
+            self.join_all(now, first, rejoin);
         }
     }
 

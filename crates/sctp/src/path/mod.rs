@@ -20,7 +20,7 @@ mod train;
 pub(crate) use acked::{Flight, News};
 pub(crate) use heartbeat::Info;
 pub(crate) use index::PathIndex;
-pub(crate) use one_way::{OneWay, Way};
+pub(crate) use one_way::{ForwardDelay, OneWay};
 pub(crate) use paths::Paths;
 pub(crate) use sending::Pending;
 pub(crate) use stats::PathStats;
@@ -388,8 +388,8 @@ impl Path {
     /// What the controller is to know, with `in_flight` bytes out.
     fn conditions<'a>(&self, now: Instant, in_flight: usize, siblings: Siblings<'a>) -> Conditions<'a> {
         // Of the way round by which `queued` is measured.
-        let way = if self.detoured { &self.detour } else { &self.queueing };
-        let (base_rtt, shortest_rtt) = (way.base().unwrap_or_default(), way.shortest().unwrap_or_default());
+        let delays = if self.detoured { &self.detour } else { &self.queueing };
+        let (base_rtt, shortest_rtt) = (delays.base().unwrap_or_default(), delays.shortest().unwrap_or_default());
         let (mtu, srtt, queueing) = (self.unit(), self.rtt.srtt(), self.queued());
         let (loss_rate, (packets, lost_packets)) = (self.loss_rate, self.known);
         Conditions {

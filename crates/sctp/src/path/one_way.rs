@@ -1,7 +1,7 @@
 use braidcast_core::Instant;
 use core::time::Duration;
 
-/// What timestamps say of the way to the peer over one path: its delay and the difference of the two clocks together, which is the same for
+/// What timestamps say of the forward delay over one path, plus the difference of the two clocks, which is the same for
 /// all paths (decision 21). In microseconds, since the clocks have no beginning in common.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OneWay {
@@ -13,9 +13,9 @@ pub(crate) struct OneWay {
     next: Instant,
 }
 
-/// A measured way, with what is uncertain about it.
+/// The measured forward delay and its uncertainty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Way {
+pub(crate) struct ForwardDelay {
     /// Delay and difference of clocks, µs.
     pub(crate) mean: i64,
     /// µs.
@@ -46,7 +46,7 @@ impl OneWay {
     /// A timestamp was echoed.
     pub(crate) fn observe(&mut self, now: Instant, measured: i64) {
         let distance = measured - self.mean;
-        if self.way(now).is_some() {
+        if self.delay(now).is_some() {
             self.deviation += (distance.abs() - self.deviation) / Self::WEIGHT;
             self.mean += distance / Self::WEIGHT;
         } else {
@@ -56,10 +56,10 @@ impl OneWay {
     }
 
     /// What is known, if it is of now.
-    pub(crate) fn way(&self, now: Instant) -> Option<Way> {
+    pub(crate) fn delay(&self, now: Instant) -> Option<ForwardDelay> {
         let age = self.measured.map(|at| now - at).filter(|age| *age <= Self::KEPT)?;
         let drift = age.as_micros() as i64 * Self::DRIFT / 1_000_000;
-        Some(Way { mean: self.mean, deviation: self.deviation + drift })
+        Some(ForwardDelay { mean: self.mean, deviation: self.deviation + drift })
     }
 }
 
@@ -69,28 +69,28 @@ mod tests {
 
     #[test]
     fn it_follows_a_jump_and_says_how_sure_it_is() {
-        let mut way = OneWay::default();
+        let mut one_way = OneWay::default();
         let at = |n: u64| Instant::from_millis(10 * n);
-        assert_eq!(way.way(at(0)), None);
-        (0..20).for_each(|n| way.observe(at(n), 1_000_000));
-        assert_eq!(way.way(at(19)), Some(Way { mean: 1_000_000, deviation: 0 }));
+        assert_eq!(one_way.delay(at(0)), None);
+        (0..20).for_each(|n| one_way.observe(at(n), 1_000_000));
+        assert_eq!(one_way.delay(at(19)), Some(ForwardDelay { mean: 1_000_000, deviation: 0 }));
         // Ten times the delay.
-        (20..32).for_each(|n| way.observe(at(n), 1_090_000));
-        let jumped = way.way(at(31)).unwrap();
+        (20..32).for_each(|n| one_way.observe(at(n), 1_090_000));
+        let jumped = one_way.delay(at(31)).unwrap();
         assert!((1_086_000..=1_090_000).contains(&jumped.mean) && jumped.deviation > 2000, "{jumped:?}");
-        let later = way.way(at(31) + Duration::from_secs(10)).unwrap();
+        let later = one_way.delay(at(31) + Duration::from_secs(10)).unwrap();
         assert_eq!(later.deviation, jumped.deviation + 2000, "200 ppm of ten seconds");
-        assert_eq!(way.way(at(31) + Duration::from_secs(66)), None);
+        assert_eq!(one_way.delay(at(31) + Duration::from_secs(66)), None);
     }
 
     #[test]
     fn two_packets_of_a_round_trip_are_stamped() {
-        let mut way = OneWay::default();
+        let mut one_way = OneWay::default();
         let ms = Duration::from_millis;
-        assert!(way.is_due(Instant::ZERO));
-        way.on_stamped(Instant::ZERO, Some(ms(100)));
-        assert!(!way.is_due(Instant::from_millis(49)) && way.is_due(Instant::from_millis(50)));
-        way.on_stamped(Instant::ZERO, Some(ms(1)));
-        assert!(way.is_due(Instant::from_millis(10)));
+        assert!(one_way.is_due(Instant::ZERO));
+        one_way.on_stamped(Instant::ZERO, Some(ms(100)));
+        assert!(!one_way.is_due(Instant::from_millis(49)) && one_way.is_due(Instant::from_millis(50)));
+        one_way.on_stamped(Instant::ZERO, Some(ms(1)));
+        assert!(one_way.is_due(Instant::from_millis(10)));
     }
 }

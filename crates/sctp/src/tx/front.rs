@@ -4,14 +4,14 @@ use braidcast_queue::{Discard, Limits, Method, Outlook, Refused, SendQueue, Tag,
 
 /// A path that has room, as a queue sees it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
+pub(crate) struct PathView {
     pub(crate) outlook: Outlook,
     /// No other path in use is quicker. What would come too late over the others stays for it, and only it is to tell the
     /// queue that a message is too late for all.
     pub(crate) quickest: bool,
 }
 
-impl Way {
+impl PathView {
     /// The message of a queue that goes over it next.
     fn next<'a>(&self, queue: &'a dyn SendQueue<MessageKey>) -> Option<&'a Tag> {
         if self.quickest { queue.peek() } else { queue.peek_on_time(&self.outlook) }
@@ -52,7 +52,7 @@ impl Front {
         self.scope == QueueScope::Alone
     }
 
-    /// Whether the method heeds how long a message is on the way, so that it matters which path has room.
+    /// Whether the method heeds the one-way delay, so that it matters which path has room.
     pub(crate) const fn heeds_delay(&self) -> bool {
         self.method.heeds_delay()
     }
@@ -94,20 +94,20 @@ impl Front {
         (self.len, self.bytes) = (add(self.len, 1), add(self.bytes, tag.len));
     }
 
-    /// The most important level of those before `before` that has a message to go over `way`, and the message. Where there is one
+    /// The most important level of those before `before` that has a message to go over `view`, and the message. Where there is one
     /// level only, the message's own rank must be before `before`.
-    pub(crate) fn first_level(&self, before: usize, way: &Way) -> Option<(usize, &Tag)> {
+    pub(crate) fn first_level(&self, before: usize, view: &PathView) -> Option<(usize, &Tag)> {
         if self.is_alone() {
-            let tag = way.next(&*self.levels[0])?;
+            let tag = view.next(&*self.levels[0])?;
             return (self.rank(tag.priority).index() < before).then_some((0, tag));
         }
-        self.levels[..before].iter().enumerate().find_map(|(level, queue)| Some((level, way.next(&**queue)?)))
+        self.levels[..before].iter().enumerate().find_map(|(level, queue)| Some((level, view.next(&**queue)?)))
     }
 
-    /// Bytes that go over `way` next out of a level, at most: a queue may have discarded what it shows by then, and give another message.
-    pub(crate) fn longest_next(&self, level: usize, way: &Way) -> usize {
+    /// Bytes that go over the path next out of a level, at most: a queue may have discarded what it shows by then, and give another message.
+    pub(crate) fn longest_next(&self, level: usize, view: &PathView) -> usize {
         let queue = &self.levels[level];
-        let next = if way.quickest { queue.certain(&way.outlook) } else { queue.peek_on_time(&way.outlook) };
+        let next = if view.quickest { queue.certain(&view.outlook) } else { queue.peek_on_time(&view.outlook) };
         next.map_or(self.longest_of_late, |tag| tag.len)
     }
 
@@ -116,10 +116,11 @@ impl Front {
         self.levels.iter().find_map(|level| level.peek())
     }
 
-    /// Takes the message that goes over `way` now out of a level.
-    pub(crate) fn pop(&mut self, level: usize, way: &Way) -> Option<MessageKey> {
+    /// Takes the message that goes over `view` now out of a level.
+    pub(crate) fn pop(&mut self, level: usize, view: &PathView) -> Option<MessageKey> {
         let queue = &mut self.levels[level];
-        let next = if way.quickest { queue.pop(&way.outlook, &mut self.gone) } else { queue.pop_on_time(&way.outlook) };
+        let next =
+            if view.quickest { queue.pop(&view.outlook, &mut self.gone) } else { queue.pop_on_time(&view.outlook) };
         let (tag, key) = next?;
         self.note(&tag, false);
         Some(key)

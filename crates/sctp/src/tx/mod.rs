@@ -5,7 +5,7 @@ mod ledger;
 mod prospect;
 mod queue;
 
-pub(crate) use front::{Front, Way};
+pub(crate) use front::{Front, PathView};
 pub(crate) use ledger::{
     Ack, AckReport, Acked, Books, Chunk, Departure, Leave, Ledger, LossCause, Origin, Repeat, Was,
 };

@@ -5,7 +5,7 @@ mod fair;
 mod paused;
 mod turns;
 
-use super::{Front, Prospect, Way};
+use super::{Front, PathView, Prospect};
 use crate::api::{Abandonment, AbandonmentPolicy, Options, Priority, Reliability, SendOptions, StreamOrder};
 use crate::number::Tsn;
 use braidcast_core::Instant;
@@ -349,18 +349,18 @@ impl SendQueue {
     }
 
     /// The message in `front` that goes over `way` before all that is here, and where it is, if there is one.
-    pub(crate) fn next_in_front(&self, way: &Way) -> Option<(usize, &Tag)> {
+    pub(crate) fn next_in_front(&self, view: &PathView) -> Option<(usize, &Tag)> {
         let front = self.front.as_ref().filter(|_| !self.held_back && self.express.is_empty())?;
         let here =
             if self.under_way.is_some() { Some(0) } else { self.turns.iter().position(|turns| !turns.is_empty()) };
         // Without interleaving, a message is sent to its end.
         let before = here.map_or(Priority::COUNT, |here| if self.interleaving { here } else { 0 });
-        front.first_level(before, way)
+        front.first_level(before, view)
     }
 
     /// Takes the message to send next out of that place in `front`; whether there was one that is worth it.
-    pub(crate) fn admit(&mut self, level: usize, way: &Way, prospect: Prospect) -> bool {
-        let Some(key) = self.front.as_mut().and_then(|front| front.pop(level, way)) else { return false };
+    pub(crate) fn admit(&mut self, level: usize, view: &PathView, prospect: Prospect) -> bool {
+        let Some(key) = self.front.as_mut().and_then(|front| front.pop(level, view)) else { return false };
         let message = &mut self.messages[key.place()];
         if message.expiry().is_some_and(|expiry| expiry <= prospect.now)
             || message.deadline.is_some_and(|deadline| deadline <= prospect.soonest)

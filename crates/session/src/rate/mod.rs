@@ -276,9 +276,9 @@ impl RateGuide {
 
     /// What may wait, s: from the first on frames get smaller, from the second on there is none.
     fn bounds(&self) -> (f64, f64) {
-        let way = self.paths.values().filter_map(PathMeter::one_way).fold(f64::INFINITY, f64::min);
-        let way = if way.is_finite() { way } else { 0.0 };
-        let room = self.latency.as_secs_f64() - self.input.age() - way;
+        let one_way = self.paths.values().filter_map(PathMeter::one_way).fold(f64::INFINITY, f64::min);
+        let one_way = if one_way.is_finite() { one_way } else { 0.0 };
+        let room = self.latency.as_secs_f64() - self.input.age() - one_way;
         let low = (room / 4.0).clamp(0.02, 0.1).max(1.25 * self.input.interval());
         (low, (room / 1.5).max(low + 0.02))
     }

@@ -81,11 +81,11 @@ impl Tunnel {
     fn look_ahead(&mut self, now: Instant, id: LinkId) {
         let Some(link) = self.links.get_mut(&id).filter(|_| self.settings.reckons_with_the_way()) else { return };
         let lifetimes = link.flows.values().map(|flow| flow.lifetime().unwrap_or(self.settings.lifetime));
-        let way = link.connection.and_then(|id| self.endpoint.one_way_delay(now, id));
-        let (Some(way), Some(lifetime)) = (way, lifetimes.min()) else { return };
-        link.too_far = if way >= lifetime { link.too_far.saturating_add(1) } else { 0 };
+        let one_way = link.connection.and_then(|id| self.endpoint.one_way_delay(now, id));
+        let (Some(one_way), Some(lifetime)) = (one_way, lifetimes.min()) else { return };
+        link.too_far = if one_way >= lifetime { link.too_far.saturating_add(1) } else { 0 };
         if link.too_far >= TOO_FAR && !std::mem::replace(&mut self.said_too_far, true) {
-            self.events.push_back(TunnelEvent::TooFar(id, way, lifetime));
+            self.events.push_back(TunnelEvent::TooFar(id, one_way, lifetime));
         }
     }
 }

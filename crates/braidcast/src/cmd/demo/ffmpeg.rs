@@ -19,7 +19,7 @@ fn call<S: AsRef<OsStr>>(program: &str, args: &[S]) -> Outcome<(String, String)>
     let out = Command::new(program).args(args).stdin(Stdio::null()).output().map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => Failure::new(
             format!("{program} is not installed"),
-            "install it, such as by `apt-get install ffmpeg`, or run `make demo`, which does",
+            "install it, for example with `apt-get install ffmpeg`, or run `make demo`, which does",
         ),
         _ => Failure::new(format!("cannot start {program}: {e}"), "check that it runs at all"),
     })?;

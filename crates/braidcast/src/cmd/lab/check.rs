@@ -3,8 +3,8 @@
 use super::progress::Progress;
 use super::refused;
 use crate::args::{Common, LabCheckArgs};
-use crate::cmd::common::broken;
-use crate::failure::{Failure, Outcome};
+use crate::cmd::interrupt::interrupt_flag;
+use crate::failure::{Failure, Outcome, broken};
 use crate::out::{json, text};
 use braidcast_lab::check::{self, Changed, Expected, SECOND_TRY};
 use braidcast_lab::results::Results;
@@ -53,7 +53,7 @@ pub(super) fn run(args: &LabCheckArgs, common: &Common) -> Outcome {
     }
     let is_wanted = |it: &Expected| args.names.is_empty() || args.names.contains(&it.experiment);
     let wanted: Vec<Expected> = list.iter().filter(|it| is_wanted(it)).cloned().collect();
-    let stop = braidcast_driver::interrupt_flag().map_err(|e| broken(&e))?;
+    let stop = interrupt_flag().map_err(|e| broken(&e))?;
     let results = try_all(&wanted, 1, args.seed, common, &stop)?;
     if args.update {
         for (expected, results) in wanted.iter().zip(&results) {
@@ -157,7 +157,7 @@ fn try_all(list: &[Expected], times: u32, seed: u64, common: &Common, stop: &Ato
     if let Some(first) = lost.first() {
         return Err(Failure::new(
             format!("{} runs were lost, the first: {first}", lost.len()),
-            "a run that fails is a fault of the lab",
+            "a failed run is a fault of the lab: please report it",
         ));
     }
     Ok(finished.into_iter().map(|(_, results)| results).collect())

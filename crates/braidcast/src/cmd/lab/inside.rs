@@ -99,7 +99,7 @@ pub(super) fn traced<'a>(args: &LabRunArgs, common: &Common, mut jobs: Vec<Job<'
     })?;
     if hosts.is_empty() {
         return Err(Failure::usage(
-            "there is nothing to look into: no flow of that run is of SCTP or DCCP",
+            "there is nothing to trace: that run has no flow over SCTP or DCCP",
             "choose another variant or experiment",
         ));
     }

@@ -12,8 +12,8 @@ use serde::Serialize;
 pub(super) fn run(args: &LabListArgs, common: &Common) -> Outcome {
     if let (Some(section), true) = (&args.section, args.what != LabKind::Keys) {
         return Err(Failure::usage(
-            format!("'{section}' is one word too many"),
-            "a section goes with keys: lab list keys sctp",
+            format!("'{section}' is not expected here"),
+            "a section comes after `keys`: lab list keys sctp",
         ));
     }
     match args.what {

@@ -4,8 +4,8 @@ use super::inside::{self, Seen};
 use super::progress::Progress;
 use super::{refused, show, store};
 use crate::args::{Common, LabRunArgs};
-use crate::cmd::common::broken;
-use crate::failure::{Failure, Outcome};
+use crate::cmd::interrupt::interrupt_flag;
+use crate::failure::{Failure, Outcome, broken};
 use crate::out::{json, text};
 use braidcast_lab::experiment::Experiment;
 use braidcast_lab::results::{Results, Row};
@@ -37,7 +37,7 @@ pub(super) fn run(args: &LabRunArgs, common: &Common) -> Outcome {
     let all = args.names.iter().any(|name| name == "all");
     let jobs = scenarios.iter().map(|scenario| {
         // Who asks for all does not mean one that has no other length.
-        let keeps = all && Experiment::find(&scenario.experiment).is_some_and(Experiment::has_fixed_length);
+        let keeps = all && Experiment::find(&scenario.experiment).is_some_and(|it| it.fixed_length);
         if keeps && args.duration.is_some() && !common.quiet {
             say!("{} keeps its length of {}s", scenario.name, scenario.duration.as_secs_f64());
         }
@@ -50,7 +50,7 @@ pub(super) fn run(args: &LabRunArgs, common: &Common) -> Outcome {
         let (job, traces) = inside::traced(args, common, jobs)?;
         (jobs, inside) = (vec![job], Some(traces));
     }
-    let stop = braidcast_driver::interrupt_flag().map_err(|e| broken(&e))?;
+    let stop = interrupt_flag().map_err(|e| broken(&e))?;
     let one_run = inside.is_some();
     let progress = Progress::new(common.quiet, jobs.iter().map(Job::runs).sum());
     let (finished, unwritten) = (Mutex::new(Vec::new()), Mutex::new(None));

@@ -106,7 +106,7 @@ impl Outputs {
         if self.reliable && lengths.any(|length| length != first) {
             return Err(Failure::new(
                 "the files hold different amounts of an unfinished transfer",
-                "go on with one of them alone, or start again with --overwrite",
+                "continue with one of them only, or start again with --overwrite",
             ));
         }
         Ok(())
@@ -149,7 +149,7 @@ impl Outputs {
         self.stream_bytes = 0;
         if self.recordings().next().is_none() {
             return Err(Failure::new(
-                "the sender's file has changed, and what came of it is written already",
+                "the sender's file has changed, and a part of the old one is already written",
                 "start both ends again",
             ));
         }

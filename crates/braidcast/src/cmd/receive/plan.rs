@@ -52,7 +52,7 @@ impl Plan {
             if twice && (!named || self.accept.is_empty()) {
                 return Err(Failure::usage(
                     format!("the output {output} is there twice"),
-                    "leave one out; a FILE with {name} in it is another one for each stream",
+                    "leave one out, or put {name} into FILE: each stream then has its own",
                 ));
             }
         }
@@ -60,7 +60,7 @@ impl Plan {
             && self.outputs.iter().any(|output| !is_named(output) && matches!(output, Output::File(_) | Output::Stdout))
         {
             return Err(Failure::usage(
-                "one output has {name} and another, a file or stdout, has not: several streams would be mixed there",
+                "one output has {name} and another one does not: several streams would be mixed in that file or on stdout",
                 "put {name} into each FILE",
             ));
         }

@@ -121,7 +121,7 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
     let plans = paths::pair(&args.via, &args.to)?;
     if args.switchover.0.is_some() && args.path != Some(OnePath::Primary) {
         return Err(Failure::usage(
-            "--switchover is about the first path, and only with --path primary everything goes over that",
+            "--switchover needs --path primary, which prefers the first path",
             "add --path primary, or leave --switchover out",
         ));
     }
@@ -144,7 +144,7 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
     }
     if reliable && (args.rate_report.is_some() || args.on_rate.is_some()) {
         return Err(Failure::usage(
-            "--rate-report and --on-rate have nothing to tell of a reliable stream: nothing of it has to be there in time",
+            "--rate-report and --on-rate need a live stream: a reliable one has no deadlines",
             "leave them out, or send a live stream",
         ));
     }

@@ -162,7 +162,7 @@ impl Rates {
         if let Some(ReportTarget::Lines(target)) = &args.rate_report {
             if let (StatsTarget::Stdout, Some(other)) = (target, stdout) {
                 return Err(Failure::usage(
-                    format!("--rate-report would go to stdout, where {other} goes"),
+                    format!("--rate-report and {other} cannot both go to stdout"),
                     "give it a file: --rate-report FILE",
                 ));
             }
@@ -173,8 +173,8 @@ impl Rates {
         let target = args.target_quality.map(|mos| (mos, Heard::new(now, args.latency)));
         if target.is_some() && args.rate_report.is_none() {
             return Err(Failure::usage(
-                "--target-quality says nothing without --rate-report",
-                "say where it goes: --rate-report FILE, - or sse:PORT",
+                "--target-quality needs --rate-report",
+                "say where the report goes: --rate-report FILE, - or sse:PORT",
             ));
         }
         Ok(Self { files, events, hook, target, each: args.rate_interval, began: now, told_at: None })

@@ -3,7 +3,7 @@
 use super::Work;
 use crate::args::values::{self, Exit};
 use crate::cmd::authorized::{Authorized, Rights};
-use crate::cmd::paths::resolve;
+use crate::cmd::resolve::resolve;
 use crate::failure::{Failure, Outcome};
 use braidcast_secure::Fingerprint;
 use braidcast_session::tunnel::Permit;

@@ -6,8 +6,8 @@ mod report;
 
 use super::dccp::{IPV6_AND_UDP, PORT_IN_UDP, is_rate_based};
 use super::links::{Change, Links};
-use super::paths::resolve;
 use super::probe::Probe;
+use super::resolve::resolve;
 use super::security::Security;
 use super::watch::{Carried, Watch};
 use super::{common, paths};
@@ -104,7 +104,7 @@ fn connect(args: &TunnelClientArgs, common: &Common) -> Outcome {
     let plans = paths::pair(&args.via, &args.to)?;
     if args.ends.over == Over::Dccp && plans.len() > 1 {
         return Err(Failure::usage(
-            format!("DCCP takes one path, and here are {}", plans.len()),
+            format!("DCCP uses one path, and {} were given", plans.len()),
             "give --over sctp at both ends, or one --to and one --via",
         ));
     }
@@ -145,7 +145,7 @@ fn options(args: &TunnelEndArgs, by_key: bool) -> Outcome<Options> {
     ];
     if let Some((flag, _)) = needs_rate.iter().find(|(_, given)| *given && !is_rate_based(&options)) {
         return Err(Failure::usage(
-            format!("{flag} is of no use with {ccid}, which has no rate"),
+            format!("{flag} has no effect with {ccid}, which has no rate"),
             "give --ccid ccid3 or ccid4",
         ));
     }

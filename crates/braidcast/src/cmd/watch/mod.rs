@@ -103,7 +103,7 @@ impl Watch {
         if let Some(stats) = &args.stats {
             if let (StatsTarget::Stdout, Some(other)) = (&stats.target, stdout) {
                 return Err(Failure::usage(
-                    format!("--stats would go to stdout, where {other} goes"),
+                    format!("--stats and {other} cannot both go to stdout"),
                     "give it a file: --stats 1s,FILE",
                 ));
             }

@@ -17,6 +17,7 @@ use core::time::Duration;
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "live",
     text: "frames of a clip in time and fit to be shown, audio, freezes, cost, and what an oracle could have done",
+    fixed_length: false,
     build,
     measure,
 };

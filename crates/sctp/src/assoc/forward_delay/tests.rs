@@ -73,5 +73,5 @@ fn nonsense_is_passed_over() {
         StampArrival { path, sent, arrived: 5, elapsed }.emit(&mut Writer::new(&mut bytes));
     }
     pair.open().handle_timestamp_echo(now, &TimestampEcho { arrivals: Entries::new(&bytes) });
-    assert!(pair.open().paths.iter().all(|path| path.one_way().way(now).is_none()));
+    assert!(pair.open().paths.iter().all(|path| path.one_way().delay(now).is_none()));
 }

@@ -471,10 +471,10 @@ proptest! {
     #[test]
     fn with_abandoned_messages_the_others_come_out_and_nothing_is_left(
         sent in messages(), interleaving: bool, initial_tsn: u32, order in arrivals(),
-        fates in prop::collection::vec((any::<bool>(), prop::bool::weighted(0.2)), 400),
+        outcomes in prop::collection::vec((any::<bool>(), prop::bool::weighted(0.2)), 400),
     ) {
         let mut run = Run::new(sent, interleaving, initial_tsn);
-        for (chunk, (lost, forward)) in order.into_iter().zip(fates) {
+        for (chunk, (lost, forward)) in order.into_iter().zip(outcomes) {
             let chunk = run.chunks.get(chunk).copied();
             if let Some(chunk) = chunk.filter(|chunk| !(lost && run.sent[chunk.message].abandoned)) {
                 run.arrive(chunk);
