@@ -80,10 +80,13 @@ impl Groups {
         self.is_even && !cut.is_zero() && now + cut > next && now < next + OVERDUE
     }
 
-    /// Whether the next one is far enough off that what is sent now is through by then.
-    pub(crate) fn is_next_far(&self, now: Instant) -> bool {
-        let far = |first: First, length: Duration| now.since(first.at) < length.mul_f64(1.0 - CLEARED);
-        self.first.zip(self.length).is_some_and(|(first, length)| far(first, length))
+    /// Whether the next one is to begin so soon that what is sent now may stand in its way.
+    pub(crate) fn is_next_near(&self, now: Instant) -> bool {
+        let near = |first: First, length: Duration| {
+            let since = now.since(first.at);
+            since >= length.mul_f64(1.0 - CLEARED) && since < length + OVERDUE
+        };
+        self.first.zip(self.length).is_some_and(|(first, length)| near(first, length))
     }
 
     /// Whether what is sent now would still be on its way when the next one is to begin, whose first frame needs all the path has to be

@@ -67,20 +67,27 @@ fn more_pictures_come_in_time_where_the_queue_decides_and_no_sound_is_lost() {
         ("one bad", links([(1100, 15, 0.0), (200, 80, 0.01)])),
         ("enough", links([(1100, 15, 0.01), (700, 80, 0.01)])),
     ];
-    let mut shown = [0.0; 2];
+    let mut sums = [[0.0; 2]; 2];
     for (name, links) in scenes {
         let tell = |what: &str, shares: [f64; 6]| {
             println!("{name:13} {what:10} tables, audio, I, P, B on time, pictures shown: {shares:.4?}");
-            // Of what goes over both paths one in 5000 is lost on both, where they lose 2 and 1 %, and has to be repeated in time.
-            assert!(shares[..2].iter().all(|it| *it > 0.999), "{name}, {what}: tables and sound");
+            // Of what goes over both paths one in 5000 is lost on both, where they lose 2 and 1 %, and has to be repeated in time. Where a
+            // queue has more to send than they carry, it goes once if a repeat would be in time.
+            let least = if what == "streams" { 0.999 } else { 0.997 };
+            assert!(shares[..2].iter().all(|it| *it > least), "{name}, {what}: tables and sound");
             shares
         };
         let without = tell("streams", shares(None, &links));
         let with = tell("by-worth", shares(Some((Method::ByWorth, QueueScope::Alone)), &links));
-        assert!(with[2] >= without[2] - 0.05, "{name}: I frames");
         // Where even I and P frames are too much, P frames at the end of a group give way to B frames at its beginning.
         assert!(with[5] >= without[5] - 0.02, "{name}: pictures shown");
-        shown = [shown[0] + without[5], shown[1] + with[5]];
+        for (sum, shares) in sums.iter_mut().zip([without, with]) {
+            *sum = [sum[0] + shares[2], sum[1] + shares[5]];
+        }
     }
-    assert!(shown[1] > shown[0], "pictures shown over all scenes: {shown:?}");
+    let [without, with] = sums;
+    assert!(
+        with[0] > without[0] && with[1] > without[1],
+        "I frames and pictures shown, over all scenes: {without:?}, {with:?}"
+    );
 }

@@ -56,7 +56,7 @@ fn the_rate_follows_a_path_down_and_up_again() {
     let next = encoder(&scene).told.iter().find(|(at, _)| *at >= just_after).unwrap().1;
     assert!(next.next_frame_bits < 48_000, "a quarter of a second after the fall: {next:?}");
     let (follows, fixed) = (on_time(&scene), on_time(&run(60, Some(2_400_000), RateLimits::default(), &links())));
-    assert!(follows > 98.0 && fixed < 80.0, "{follows:.2} %, at a fixed rate {fixed:.2} %");
+    assert!(follows > 98.0 && fixed < 85.0, "{follows:.2} %, at a fixed rate {fixed:.2} %");
 }
 
 #[test]

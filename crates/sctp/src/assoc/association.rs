@@ -104,7 +104,8 @@ impl Association {
     }
 
     /// Sends each chunk of `stream` over a second path as well, where there is one, outside of its congestion window: for
-    /// what is small and must not wait for a loss to be noticed. For messages to come.
+    /// what is small and must not wait for a loss to be noticed. With a queue that chooses, while more than 4 KiB
+    /// wait, it goes once if a repeat would be in time: copies would delay what waits. For messages to come.
     pub fn set_copied(&mut self, stream: u16, copied: bool) {
         either!(&mut self.life, it => it.queue.set_copied(stream, copied));
     }

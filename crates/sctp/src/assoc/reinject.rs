@@ -5,7 +5,7 @@ use super::Open;
 use super::choose::one_way_delay;
 use crate::Priority;
 use crate::path::PathIndex;
-use crate::tx::Chunk;
+use crate::tx::{Chunk, MessageKey};
 use braidcast_core::Instant;
 use core::time::Duration;
 
@@ -19,6 +19,9 @@ const QUEUE: Duration = Duration::from_millis(40);
 const BURST: f64 = 8.0;
 /// Longest time that a path is reckoned to take, s.
 const LONGEST: f64 = 10.0;
+
+/// More bytes than a frame of audio has.
+const SPARE: usize = 4096;
 
 /// What copies may still take.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,6 +72,17 @@ impl Open {
                 return;
             }
         }
+    }
+
+    /// Whether what leaves over the path `index` and goes over two paths where it can (`Association::set_copied`) does so now. It is spared
+    /// where a queue that chooses has more to send, which would leave later by what the copies take, and a repeat would be in time.
+    pub(super) fn owes_copy(&self, now: Instant, index: PathIndex, key: MessageKey) -> bool {
+        let message = self.queue.get(key);
+        let repeated = now + 3 * self.paths[index].rtt().srtt().unwrap_or_default() + MARGIN;
+        let is_spared = self.queue.front().is_some()
+            && self.queue.waiting_bytes() > SPARE
+            && message.expiry().is_none_or(|expiry| repeated < expiry);
+        message.copied && !is_spared
     }
 
     /// How long the oldest of what is out over the path `index` has been so; zero where nothing is.

@@ -294,6 +294,9 @@ impl Open {
             if self.scheduler.is_everywhere() {
                 self.ledger.owe_everywhere(departure.tsn);
             }
+            if self.owes_copy(now, index, key) {
+                self.ledger.owe_copy(departure.tsn);
+            }
             self.put_departure(now, index, &departure, buf);
         }
     }

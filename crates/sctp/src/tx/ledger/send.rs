@@ -32,16 +32,10 @@ impl Departure {
     }
 }
 
-/// What goes over two paths goes over one while more bytes wait than a frame of audio has: they would leave later by what the copies take.
-const SPARE: usize = 4096;
-
 impl Ledger {
     /// A piece of a message leaves for the first time.
     pub(crate) fn send(&mut self, books: Books<'_>, leave: Leave, piece: Piece) -> Departure {
         let tsn = self.give_tsn(books.queue, Chunk::new(piece, ChunkState::Lost));
-        if books.queue.get(piece.message).copied && books.queue.waiting_bytes() <= SPARE {
-            self.copies.push_back(tsn);
-        }
         let stats = &mut books.journal.stats;
         stats.new_chunks += 1;
         stats.new_bytes += u64::from(piece.len);
@@ -103,6 +97,11 @@ impl Ledger {
         self.chunks.push_back(chunk);
         queue.get_mut(chunk.piece.message).on_chunk(tsn);
         tsn
+    }
+
+    /// The chunk `tsn`, which has just left, goes over a second path too.
+    pub(crate) fn owe_copy(&mut self, tsn: Tsn) {
+        self.copies.push_back(tsn);
     }
 
     /// The next chunk of which a copy is owed, and the path that `carrier` names for it. Where it names none there is no copy.
