@@ -4,17 +4,23 @@ use crate::tap::Tap;
 use braidcast_dccp::wire::{Kind, Packet};
 use braidcast_secure::{Carrier, Content, Offer, Opener, Transcript};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
+use std::collections::VecDeque;
 
 /// First byte of a fragment of key messages, and bytes before its own.
 const FRAGMENT: u8 = 22;
 /// Records that the honest end may have sealed since the last forged one, so that the numbers of neither shut out the other's.
 const AHEAD: usize = 40;
 
-/// What both ends offered, and the keys that follow.
+/// Connections whose keys are kept: a Request that comes again may begin one of its own, with the same keys where all that follows comes again
+/// too. That these are the same is a matter of this method, which draws nothing at random.
+const CONNECTIONS: usize = 4;
+
+/// What both ends offered, and the keys that follow, of the last few connections.
 #[derive(Default)]
 pub struct Spy {
     offered: Option<Offer>,
-    tap: Option<Tap>,
+    /// The last one is that of the last record.
+    taps: VecDeque<Tap>,
 }
 
 /// What a packet offers: Mandatory, the option's type, its length, the offer.
@@ -40,20 +46,34 @@ impl Spy {
         match packet.header.kind {
             Kind::Request { .. } => self.offered = offer(header),
             Kind::Response { .. } => {
-                if let (Some(client), Some(server), None) = (self.offered, offer(header), &self.tap) {
-                    self.tap = Some(Tap::new(Transcript { carrier: Carrier::Dccp, client, server }, 0));
+                if let (Some(client), Some(server)) = (self.offered, offer(header)) {
+                    self.begin(client, server);
                 }
             }
             _ => {}
         }
-        let (Some(tap), true) = (&mut self.tap, Opener::low_bits(packet.payload).is_some()) else { return true };
-        tap.open(end, Some(&authenticated(header)), packet.payload).is_some()
+        if self.taps.is_empty() || Opener::low_bits(packet.payload).is_none() {
+            return true;
+        }
+        let before = authenticated(header);
+        let opened = self.taps.iter_mut().rposition(|tap| tap.open(end, Some(&before), packet.payload).is_some());
+        if let Some(tap) = opened.and_then(|place| self.taps.remove(place)) {
+            self.taps.push_back(tap);
+        }
+        opened.is_some()
+    }
+
+    fn begin(&mut self, client: Offer, server: Offer) {
+        if self.taps.len() == CONNECTIONS {
+            self.taps.pop_front();
+        }
+        self.taps.push_front(Tap::new(Transcript { carrier: Carrier::Dccp, client, server }, 0));
     }
 
     /// Puts an authentic record of `end` in place of the data of the packet `bytes`, whose data are three bytes: data, or a fragment
     /// of key messages. Some packets stay as they are.
     pub fn forge(&mut self, end: usize, bytes: &mut Vec<u8>, input: &mut Unstructured<'_>) -> Result<()> {
-        let Some(tap) = self.tap.as_mut().filter(|_| !input.ratio(1, 8).unwrap_or(true)) else { return Ok(()) };
+        let Some(tap) = self.taps.back_mut().filter(|_| !input.ratio(1, 8).unwrap_or(true)) else { return Ok(()) };
         let content = if input.arbitrary()? { Content::Handshake } else { Content::Application };
         let len = usize::from(input.arbitrary::<u8>()?).min(input.len());
         let mut text = input.bytes(len)?.to_vec();
