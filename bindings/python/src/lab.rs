@@ -134,5 +134,5 @@ fn scenario(name: &str, text: Option<&str>) -> PyResult<Scenario> {
 }
 
 fn refused(wrong: &Wrong) -> PyErr {
-    Error::new_err(format!("{wrong}; {}", wrong.mend))
+    Error::new_err(format!("{wrong}; {}", wrong.fix))
 }

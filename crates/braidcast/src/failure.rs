@@ -4,12 +4,12 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
-/// Why a command did not do what it was asked: what happened and where, and how to mend it.
+/// Why a command did not do what it was asked: what happened and where, and how to fix it.
 #[derive(Debug)]
 pub(crate) struct Failure {
     kind: Kind,
     what: String,
-    mend: String,
+    fix: String,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -26,20 +26,20 @@ enum Kind {
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
-    /// Something failed while running: `what` names the thing and the place, `mend` what to do about it.
-    pub(crate) fn new(what: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { kind: Kind::Failed, what: what.into(), mend: mend.into() }
+    /// Something failed while running: `what` names the thing and the place, `fix` what to do about it.
+    pub(crate) fn new(what: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { kind: Kind::Failed, what: what.into(), fix: fix.into() }
     }
 
     /// The arguments or the configuration cannot be meant.
-    pub(crate) fn usage(what: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { kind: Kind::Usage, what: what.into(), mend: mend.into() }
+    pub(crate) fn usage(what: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { kind: Kind::Usage, what: what.into(), fix: fix.into() }
     }
 
     /// Writing to stdout failed; a reader that went away counts as success.
     pub(crate) fn stdout(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self { kind: Kind::BrokenPipe, what: String::new(), mend: String::new() };
+            return Self { kind: Kind::BrokenPipe, what: String::new(), fix: String::new() };
         }
         Self::new(format!("cannot write to stdout: {error}"), "check where stdout leads")
     }
@@ -48,7 +48,7 @@ impl Failure {
     /// ends with it.
     pub(crate) fn reader_gone() -> Self {
         let what = "the program that read the stream from stdout is gone, so receiving ends";
-        Self { kind: Kind::BrokenPipe, what: what.into(), mend: String::new() }
+        Self { kind: Kind::BrokenPipe, what: what.into(), fix: String::new() }
     }
 
     /// Whether something went wrong, and not only whoever read our stdout has seen enough.
@@ -64,8 +64,8 @@ impl Failure {
             Kind::BrokenPipe => say!("{}", self.what),
             Kind::Usage | Kind::Failed => {
                 say!("{} {}", style.red("error:"), self.what);
-                if !self.mend.is_empty() {
-                    say!("{} {}", style.bold(" hint:"), self.mend);
+                if !self.fix.is_empty() {
+                    say!("{} {}", style.bold(" hint:"), self.fix);
                 }
             }
         }
@@ -91,7 +91,7 @@ impl From<Misuse> for Failure {
             "max_packet" => "--mtu less headers",
             other => other,
         };
-        Self::usage(misuse.what(flag), misuse.mend(flag))
+        Self::usage(misuse.what(flag), misuse.fix(flag))
     }
 }
 

@@ -32,8 +32,8 @@ fn main() -> ExitCode {
     };
     #[cfg(target_os = "linux")]
     if let Some(error) = process::hide_key(&argv) {
-        let (what, mend) = ("cannot hide --key from the process list", "give it as BRAIDCAST_KEY or by --key-file");
-        return failure::Failure::new(format!("{what}: {error}"), mend).report();
+        let (what, fix) = ("cannot hide --key from the process list", "give it as BRAIDCAST_KEY or by --key-file");
+        return failure::Failure::new(format!("{what}: {error}"), fix).report();
     }
     if let Some(words) = cmd::watch::words::init(cli.common.verbose) {
         out::live::Live::new(true).warn(words);

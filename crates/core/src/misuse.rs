@@ -11,11 +11,11 @@ pub struct Misuse {
     limit: String,
     /// The option whose value that is.
     against: Option<&'static str>,
-    mend: Mend,
+    fix: Fix,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Mend {
+enum Fix {
     Raise,
     Lower,
     Other(&'static str),
@@ -34,9 +34,9 @@ impl Misuse {
         if range.contains(&value) {
             return Ok(());
         }
-        let mend = if value < *range.start() { Mend::Raise } else { Mend::Lower };
+        let fix = if value < *range.start() { Fix::Raise } else { Fix::Lower };
         let limit = format!("{:?} to {:?}", range.start(), range.end());
-        Err(Self { option, value: format!("{value:?}"), limit, against: None, mend })
+        Err(Self { option, value: format!("{value:?}"), limit, against: None, fix })
     }
 
     /// `value`, which must be `least` or more.
@@ -48,7 +48,7 @@ impl Misuse {
             return Ok(());
         }
         let limit = format!("{least:?} or more");
-        Err(Self { option, value: format!("{value:?}"), limit, against: None, mend: Mend::Raise })
+        Err(Self { option, value: format!("{value:?}"), limit, against: None, fix: Fix::Raise })
     }
 
     /// `value`, which must not be more than the option `other` says, `most`.
@@ -65,12 +65,12 @@ impl Misuse {
             return Ok(());
         }
         let limit = format!("{most:?} at most");
-        Err(Self { option, value: format!("{value:?}"), limit, against: Some(other), mend: Mend::Lower })
+        Err(Self { option, value: format!("{value:?}"), limit, against: Some(other), fix: Fix::Lower })
     }
 
-    /// A value that is none of those that there may be; `limit` says which these are, `mend` what to do.
-    pub fn other(option: &'static str, value: impl Into<String>, limit: impl Into<String>, mend: &'static str) -> Self {
-        Self { option, value: value.into(), limit: limit.into(), against: None, mend: Mend::Other(mend) }
+    /// A value that is none of those that there may be; `limit` says which these are, `fix` what to do.
+    pub fn other(option: &'static str, value: impl Into<String>, limit: impl Into<String>, fix: &'static str) -> Self {
+        Self { option, value: value.into(), limit: limit.into(), against: None, fix: Fix::Other(fix) }
     }
 
     /// The option, as a program spells it: `paths.base_mtu`.
@@ -90,21 +90,21 @@ impl Misuse {
     }
 
     /// What to do about it, likewise.
-    pub fn mend<'a>(&self, name: impl Fn(&'static str) -> &'a str) -> String {
+    pub fn fix<'a>(&self, name: impl Fn(&'static str) -> &'a str) -> String {
         let option = name(self.option);
-        match (self.mend, self.against.map(name)) {
-            (Mend::Raise, None) => format!("raise {option}"),
-            (Mend::Lower, None) => format!("lower {option}"),
-            (Mend::Raise, Some(other)) => format!("raise {option} or lower {other}"),
-            (Mend::Lower, Some(other)) => format!("lower {option} or raise {other}"),
-            (Mend::Other(mend), _) => mend.to_owned(),
+        match (self.fix, self.against.map(name)) {
+            (Fix::Raise, None) => format!("raise {option}"),
+            (Fix::Lower, None) => format!("lower {option}"),
+            (Fix::Raise, Some(other)) => format!("raise {option} or lower {other}"),
+            (Fix::Lower, Some(other)) => format!("lower {option} or raise {other}"),
+            (Fix::Other(fix), _) => fix.to_owned(),
         }
     }
 }
 
 impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.what(|name| name), self.mend(|name| name))
+        write!(f, "{}: {}", self.what(|name| name), self.fix(|name| name))
     }
 }
 
@@ -142,6 +142,6 @@ mod tests {
         let wrong = Misuse::above("limits.message", 9, "limits.buffer", 5).unwrap_err();
         let flag = |option| if option == "limits.message" { "--message" } else { "--buffer" };
         assert_eq!(wrong.what(flag), "--message is 9, and must be 5 at most, the value of --buffer");
-        assert_eq!(wrong.mend(flag), "lower --message or raise --buffer");
+        assert_eq!(wrong.fix(flag), "lower --message or raise --buffer");
     }
 }

@@ -54,18 +54,18 @@ struct Entry {
 pub fn read(file: &str, text: &str) -> Result<Vec<Expected>, Wrong> {
     let entries: BTreeMap<String, Entry> = toml::from_str(text).map_err(|e| {
         let line = e.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-        let mend = "write [EXPERIMENT], runs, duration and claims = [[\"VERDICT\", \"CLAIM\"], …], or let `lab check --update` write it";
-        Wrong::new(format!("{file}:{line}"), e.message().trim().replace('\n', ", "), mend)
+        let fix = "write [EXPERIMENT], runs, duration and claims = [[\"VERDICT\", \"CLAIM\"], …], or let `lab check --update` write it";
+        Wrong::new(format!("{file}:{line}"), e.message().trim().replace('\n', ", "), fix)
     })?;
     let known: Vec<Scenario> = Scenario::all()?;
     let place = |name: &str| known.iter().position(|it| it.name == name);
     let mut list = Vec::new();
     for (experiment, entry) in entries {
-        let wrong = |what: String, mend: String| Wrong::new(format!("{file}: [{experiment}]"), what, mend);
+        let wrong = |what: String, fix: String| Wrong::new(format!("{file}: [{experiment}]"), what, fix);
         // A scenario that is not inside is named by its file, which is read when it is run.
         if place(&experiment).is_none() && !experiment.ends_with(".toml") {
-            let mend = did_you_mean(&experiment, known.iter().map(|it| it.name.as_str()));
-            return Err(wrong("there is no such experiment".to_owned(), mend));
+            let fix = did_you_mean(&experiment, known.iter().map(|it| it.name.as_str()));
+            return Err(wrong("there is no such experiment".to_owned(), fix));
         }
         if entry.runs < 2 {
             return Err(wrong(
@@ -192,7 +192,7 @@ mod tests {
         ] {
             let wrong = read("x.toml", text).unwrap_err();
             assert_eq!(wrong.place, place, "{text}: {wrong}");
-            assert!(!wrong.mend.is_empty());
+            assert!(!wrong.fix.is_empty());
         }
     }
 }

@@ -111,8 +111,8 @@ impl<'a> Table<'a> {
         for (key, column) in metrics.chain(params).chain(fixed).chain(variant) {
             if table.column(column).is_none() {
                 let what = format!("{} has no column '{column}'", reference.file);
-                let mend = did_you_mean(column, table.head.iter().map(String::as_str));
-                return Err(Wrong::new(reference.places.of(&key), what, mend));
+                let fix = did_you_mean(column, table.head.iter().map(String::as_str));
+                return Err(Wrong::new(reference.places.of(&key), what, fix));
             }
         }
         Ok(table)

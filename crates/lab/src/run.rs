@@ -118,8 +118,8 @@ impl<'a> Job<'a> {
     pub fn new(scenario: &'a Scenario, request: &Request) -> Result<Self, Wrong> {
         let name = &scenario.experiment;
         let experiment = Experiment::find(name).ok_or_else(|| {
-            let mend = did_you_mean(name, Experiment::ALL.iter().map(|it| it.name));
-            Wrong::new(scenario.places.of("experiment"), format!("no experiment is called '{name}'"), mend)
+            let fix = did_you_mean(name, Experiment::ALL.iter().map(|it| it.name));
+            Wrong::new(scenario.places.of("experiment"), format!("no experiment is called '{name}'"), fix)
         })?;
         Self::by(experiment, scenario, request)
     }
@@ -143,11 +143,11 @@ impl<'a> Job<'a> {
             if !points.iter().any(has) {
                 let what = format!("no point has {name}={value}");
                 let params = points.first().map_or(&[][..], |point| &point.params);
-                let mend = match params.iter().any(|(known, _)| known == name) {
+                let fix = match params.iter().any(|(known, _)| known == name) {
                     true => format!("its values are: {}", values(&points, name)),
                     false => did_you_mean(name, params.iter().map(|(known, _)| known.as_str())),
                 };
-                return Err(Wrong::new(&scenario.name, what, mend));
+                return Err(Wrong::new(&scenario.name, what, fix));
             }
             points.retain(has);
         }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 /// Two seeds of the scenario `name`, each of so many seconds, where the parameters have these values.
 fn run(name: &str, seconds: u64, params: &[(&str, &str)]) -> Results {
-    let scenario = Scenario::find(name).unwrap_or_else(|e| panic!("{e}; {}", e.mend));
+    let scenario = Scenario::find(name).unwrap_or_else(|e| panic!("{e}; {}", e.fix));
     let params = params.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
     let request = Request { runs: Some(2), duration: Some(Duration::from_secs(seconds)), params, ..Request::default() };
     let results = Job::new(&scenario, &request).unwrap().run(&AtomicBool::new(false), &|| {});

@@ -36,7 +36,7 @@ flow.main.paths = [["a"]]
 "#;
 
 fn run(text: &str, request: &Request) -> Results {
-    let scenario = Scenario::read("my.toml", text, Path::new(".")).unwrap_or_else(|e| panic!("{e}; {}", e.mend));
+    let scenario = Scenario::read("my.toml", text, Path::new(".")).unwrap_or_else(|e| panic!("{e}; {}", e.fix));
     Job::new(&scenario, request).unwrap().run(&AtomicBool::new(false), &|| {})
 }
 
@@ -126,7 +126,7 @@ fn what_is_wrong_is_named_with_its_line_and_what_would_be_right() {
     ] {
         let text = TWO_LINKS.replacen(old, new, 1);
         let wrong = Scenario::read("my.toml", &text, Path::new("/nowhere")).expect_err(new);
-        assert_eq!(wrong.place, format!("my.toml:{line}"), "{wrong}; {}", wrong.mend);
-        assert!(format!("{wrong}; {}", wrong.mend).contains(words), "{wrong}; {}", wrong.mend);
+        assert_eq!(wrong.place, format!("my.toml:{line}"), "{wrong}; {}", wrong.fix);
+        assert!(format!("{wrong}; {}", wrong.fix).contains(words), "{wrong}; {}", wrong.fix);
     }
 }

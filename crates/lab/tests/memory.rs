@@ -51,7 +51,7 @@ fn sizes(done: &Done<'_>) -> Measures {
 
 #[test]
 fn an_hour_of_samples_and_meters_is_bounded() {
-    let scenario = Scenario::read("my.toml", HOUR, Path::new(".")).unwrap_or_else(|e| panic!("{e}; {}", e.mend));
+    let scenario = Scenario::read("my.toml", HOUR, Path::new(".")).unwrap_or_else(|e| panic!("{e}; {}", e.fix));
     let results = Job::by(&SIZES, &scenario, &Request::default()).unwrap().run(&AtomicBool::new(false), &|| {});
     assert_eq!(results.lost_runs, Vec::<String>::new());
     let size = |name: &str| results.rows.iter().find(|row| row.metric == name).unwrap().mean as usize;

@@ -36,7 +36,7 @@ first = ["sctp", "dccp", "tcp"]
 "#;
 
 fn run(text: &str) -> Results {
-    let scenario = Scenario::read("my.toml", text, Path::new(".")).unwrap_or_else(|e| panic!("{e}; {}", e.mend));
+    let scenario = Scenario::read("my.toml", text, Path::new(".")).unwrap_or_else(|e| panic!("{e}; {}", e.fix));
     let request = Request { real_time: true, ..Request::default() };
     let results = Job::new(&scenario, &request).unwrap().run(&AtomicBool::new(false), &|| {});
     assert_eq!(results.lost_runs, Vec::<String>::new());

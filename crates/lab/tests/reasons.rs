@@ -13,7 +13,7 @@ fn run(file: &str, (was, is): (&str, &str), variant: &str, param: (&str, &str)) 
     let text = std::fs::read_to_string(path).unwrap();
     assert!(text.contains(was), "{file} has no {was}");
     let scenario =
-        Scenario::read(file, &text.replace(was, is), Path::new(".")).unwrap_or_else(|e| panic!("{e}; {}", e.mend));
+        Scenario::read(file, &text.replace(was, is), Path::new(".")).unwrap_or_else(|e| panic!("{e}; {}", e.fix));
     let request = Request {
         runs: Some(2),
         seed: SEED,
@@ -141,7 +141,7 @@ fn reasons_quote_the_run_and_tables_count_it() {
 fn the_list_of_verdicts_names_every_claim() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("verdicts.toml");
     let text = std::fs::read_to_string(path).unwrap();
-    let list = braidcast_lab::check::read("verdicts.toml", &text).unwrap_or_else(|e| panic!("{e}; {}", e.mend));
+    let list = braidcast_lab::check::read("verdicts.toml", &text).unwrap_or_else(|e| panic!("{e}; {}", e.fix));
     for scenario in Scenario::all().unwrap() {
         let claims: Vec<&str> = scenario.claims.iter().map(|it| it.text.as_str()).collect();
         let listed = list.iter().find(|it| it.experiment == scenario.name);

@@ -44,7 +44,7 @@ lower = "one"
 "#;
 
 fn run(text: &str, request: &Request) -> Results {
-    let scenario = Scenario::read("my.toml", text, Path::new(".")).unwrap_or_else(|e| panic!("{e}; {}", e.mend));
+    let scenario = Scenario::read("my.toml", text, Path::new(".")).unwrap_or_else(|e| panic!("{e}; {}", e.fix));
     Job::new(&scenario, request).unwrap().run(&AtomicBool::new(false), &|| {})
 }
 
@@ -105,7 +105,7 @@ fn stopping_keeps_what_is_done() {
 
 #[test]
 fn all_scenarios_inside_run() {
-    for scenario in Scenario::all().unwrap_or_else(|e| panic!("{e}; {}", e.mend)) {
+    for scenario in Scenario::all().unwrap_or_else(|e| panic!("{e}; {}", e.fix)) {
         let request =
             Request { runs: Some(1), duration: Some(core::time::Duration::from_secs(3)), ..Request::default() };
         let results = Job::new(&scenario, &request).unwrap().run(&AtomicBool::new(false), &|| {});
@@ -180,7 +180,7 @@ fn an_association_that_gives_up_ends_its_transfer_and_not_the_run() {
 
 /// One point of a scenario inside, two runs.
 fn embedded(name: &str, variant: &str, params: &[(&str, &str)], seconds: u64) -> Results {
-    let scenario = Scenario::find(name).unwrap_or_else(|e| panic!("{e}; {}", e.mend));
+    let scenario = Scenario::find(name).unwrap_or_else(|e| panic!("{e}; {}", e.fix));
     let request = Request {
         runs: Some(2),
         duration: Some(core::time::Duration::from_secs(seconds)),

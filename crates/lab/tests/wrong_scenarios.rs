@@ -191,8 +191,8 @@ fn each_error_names_its_line_and_what_would_be_right() {
         let line = wrong.place.strip_prefix("my.toml:").and_then(|line| line.parse::<usize>().ok());
         let line = line.and_then(|line| text.lines().nth(line - 1)).unwrap_or_else(|| panic!("{case}: {wrong}"));
         writeln!(page, "{case}: {line}\n  {wrong}").unwrap();
-        if !wrong.mend.is_empty() {
-            writeln!(page, "  {}", wrong.mend).unwrap();
+        if !wrong.fix.is_empty() {
+            writeln!(page, "  {}", wrong.fix).unwrap();
         }
         page.push('\n');
     }
@@ -220,7 +220,7 @@ fn what_would_take_for_ever_or_all_memory_is_refused() {
     ] {
         let wrong = judge(&text).expect("must be refused");
         assert_eq!(wrong.place, format!("my.toml:{line}"), "{wrong}");
-        assert!(format!("{wrong}; {}", wrong.mend).contains(words), "{wrong}; {}", wrong.mend);
+        assert!(format!("{wrong}; {}", wrong.fix).contains(words), "{wrong}; {}", wrong.fix);
     }
     let long = judge(&format!("{GOOD}#{}", " ".repeat(1 << 20))).expect("must be refused");
     assert!(long.to_string().contains("more than 1048576"), "{long}");

@@ -248,7 +248,7 @@ impl<M: Machine> Network<M> {
         &self.links[id.0].link
     }
 
-    /// Cuts a link from now on, or mends it ([`Link::set_down`]).
+    /// Cuts a link from now on, or fixes it ([`Link::set_down`]).
     pub fn set_down(&mut self, id: LinkId, down: bool) {
         let link = &mut self.links[id.0].link;
         link.settle_watched(self.now, &mut watcher(&mut self.link_tap, &self.paths, id));

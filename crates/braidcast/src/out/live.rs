@@ -61,7 +61,7 @@ impl Live {
         }
     }
 
-    /// Something that the user may have to mend; said even when quiet.
+    /// Something that the user may have to fix; said even when quiet.
     pub(crate) fn warn(&self, text: impl AsRef<str>) {
         self.line(&format!("{} {}", self.style.yellow("warning:"), text.as_ref()));
     }

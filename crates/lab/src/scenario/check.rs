@@ -48,8 +48,8 @@ impl Scenario {
             }
             if let Some(margin) = claim.margin.filter(|margin| !(*margin > 0.0 && *margin <= 1.0)) {
                 let what = format!("{margin} is no share of what the lower one has");
-                let mend = "write a number above 0 and at most 1, such as 0.98 for not below 98 %";
-                return Err(Wrong::new(claim.places.of("margin"), what, mend));
+                let fix = "write a number above 0 and at most 1, such as 0.98 for not below 98 %";
+                return Err(Wrong::new(claim.places.of("margin"), what, fix));
             }
             self.check_links(claim)?;
             check_quotes(part, "reason", &claim.reason, &variant, &param)?;
@@ -73,8 +73,8 @@ impl Scenario {
             }
             if it.found == Found::Traced && it.shown.as_ref().is_none_or(|shown| shown.trim().is_empty()) {
                 let what = "the [[difference]] was traced, but nothing shows it";
-                let mend = "say in `shown` the command or the switch that shows it, or write found = \"unknown\"";
-                return Err(Wrong::new(it.places.of("found"), what, mend));
+                let fix = "say in `shown` the command or the switch that shows it, or write found = \"unknown\"";
+                return Err(Wrong::new(it.places.of("found"), what, fix));
             }
             check_quotes(part, "text", &it.text, &variant, &param)?;
         }
@@ -120,9 +120,9 @@ impl Scenario {
             keys.filter(|key| is_of(key, "link") || is_of(key, "network")).filter(|key| differ(key)).collect();
         if let Some(key) = keys.iter().find(|key| !claim.varies.iter().any(|part| is_of(key, part))) {
             let what = format!("the [[claim]] compares variants on different links: they differ in {key}");
-            let mend =
+            let fix =
                 format!("compare variants on the same links, or, if the claim is about that, add varies = [\"{key}\"]");
-            return Err(Wrong::new(claim.places.of(""), what, mend));
+            return Err(Wrong::new(claim.places.of(""), what, fix));
         }
         match claim.varies.iter().find(|part| !keys.iter().any(|key| is_of(key, part))) {
             Some(part) => {
@@ -171,21 +171,21 @@ impl Scenario {
 
 /// How far a [[difference]] is: ours over theirs, or ours less theirs, to one side.
 fn check_extent((part, places): Part<'_>, ratio: Option<[f64; 2]>, by: Option<[f64; 2]>) -> Result<(), Wrong> {
-    let wrong = |key, what: String, mend| Err(Wrong::new(places.of(key), what, mend));
+    let wrong = |key, what: String, fix| Err(Wrong::new(places.of(key), what, fix));
     let (key, [least, most], equal) = match (ratio, by) {
         (Some(ratio), None) => ("ratio", ratio, 1.0),
         (None, Some(by)) => ("by", by, 0.0),
         _ => {
-            let mend = "write ratio = [LEAST, MOST] for ours over theirs, or by = [LEAST, MOST] for ours less theirs";
-            return wrong("", format!("the {part} does not say how far ours are off"), mend);
+            let fix = "write ratio = [LEAST, MOST] for ours over theirs, or by = [LEAST, MOST] for ours less theirs";
+            return wrong("", format!("the {part} does not say how far ours are off"), fix);
         }
     };
     if least > most {
         return wrong(key, format!("no {key} is between {least} and {most}"), "write the lesser one first");
     }
     if least <= equal && most >= equal {
-        let mend = "say on which side ours are; points on both sides need a reason for each";
-        return wrong(key, format!("a {key} from {least} to {most} holds {equal}, where there is no difference"), mend);
+        let fix = "say on which side ours are; points on both sides need a reason for each";
+        return wrong(key, format!("a {key} from {least} to {most} holds {equal}, where there is no difference"), fix);
     }
     Ok(())
 }

@@ -52,11 +52,11 @@ pub(super) fn read(name: &str, text: &str, folder: &Path) -> Result<Scenario, Wr
         return Err(Wrong::new(name, what, "a scenario is a short TOML file; put long lists into files of their own"));
     }
     let root = DeTable::parse(text).map_err(|e| {
-        let mend = match e.message().contains("duplicate key") {
+        let fix = match e.message().contains("duplicate key") {
             true => "say everything once; tables of a list have two brackets: [[variant]]",
             false => "the file must be TOML: [section] and key = \"value\", each on a line",
         };
-        Wrong { mend: mend.to_owned(), ..file.toml(&e) }
+        Wrong { fix: fix.to_owned(), ..file.toml(&e) }
     })?;
     root.get_ref().values().try_for_each(|value| file.finite(value))?;
     let mut scenario = Scenario {
@@ -106,19 +106,19 @@ pub(super) fn read(name: &str, text: &str, folder: &Path) -> Result<Scenario, Wr
             section if SETTINGS.contains(&section) => file.flatten(section, value, &mut scenario.settings)?,
             unknown => {
                 let what = format!("unknown key '{unknown}'");
-                let mend = did_you_mean(unknown, TOP.into_iter().chain(SETTINGS));
-                return Err(Wrong::new(file.place(&key.span()), what, mend));
+                let fix = did_you_mean(unknown, TOP.into_iter().chain(SETTINGS));
+                return Err(Wrong::new(file.place(&key.span()), what, fix));
             }
         }
     }
     for needed in ["name", "title", "experiment", "duration", "link"] {
         if !seen.iter().any(|key| key == needed) {
-            let mend = match needed {
+            let fix = match needed {
                 "link" => "add a [link.NAME] with rate and delay".to_owned(),
                 "duration" => "add at the top, for example: duration = \"60s\"".to_owned(),
                 _ => format!("add at the top: {needed} = \"…\""),
             };
-            return Err(Wrong::new(format!("{name}:1"), format!("'{needed}' is missing"), mend));
+            return Err(Wrong::new(format!("{name}:1"), format!("'{needed}' is missing"), fix));
         }
     }
     if scenario.variants.is_empty() {
@@ -134,8 +134,8 @@ impl File<'_> {
         format!("{}:{}", self.name, before.matches('\n').count() + 1)
     }
 
-    fn wrong(&self, value: &Node<'_>, what: impl Into<String>, mend: &str) -> Wrong {
-        Wrong::new(self.place(&value.span()), what, mend)
+    fn wrong(&self, value: &Node<'_>, what: impl Into<String>, fix: &str) -> Wrong {
+        Wrong::new(self.place(&value.span()), what, fix)
     }
 
     fn toml(&self, error: &toml::de::Error) -> Wrong {
@@ -263,8 +263,8 @@ impl File<'_> {
             } else if SETTINGS.contains(&name) {
                 self.flatten(name, value, &mut settings)?;
             } else {
-                let mend = did_you_mean(name, [own].into_iter().chain(SETTINGS));
-                return Err(Wrong::new(self.place(&key.span()), format!("unknown key '{name}'"), mend));
+                let fix = did_you_mean(name, [own].into_iter().chain(SETTINGS));
+                return Err(Wrong::new(self.place(&key.span()), format!("unknown key '{name}'"), fix));
             }
         }
         Ok((special, settings))

@@ -318,17 +318,17 @@ impl FlowSpec {
             let mut tables = [own.table("traffic"), all.table("traffic")].into_iter();
             let place = tables.find_map(|it| it.get("max_loss").map(|setting| setting.place.clone()));
             let what = format!("the flow '{name}' has max_loss, but no calls over DCCP");
-            let mend = "use agent = \"dccp\" and a source such as \"g729:calls=20\", or leave it out";
-            return Err(Wrong::new(place.unwrap_or_default(), what, mend));
+            let fix = "use agent = \"dccp\" and a source such as \"g729:calls=20\", or leave it out";
+            return Err(Wrong::new(place.unwrap_or_default(), what, fix));
         }
         let has_frames = draft.agent == Agent::Dccp && matches!(flow.traffic.source, Source::Gop(_));
         if flow.traffic.encoder.is_some() && !has_frames {
             let mut tables = [own.table("traffic"), all.table("traffic")].into_iter();
             let place = tables.find_map(|it| it.get("encoder").map(|setting| setting.place.clone()));
             let what = format!("the flow '{name}' has an encoder, but no frames by type over DCCP");
-            let mend =
+            let fix =
                 "use agent = \"dccp\" and a source such as \"gop:IPPP,25fps,I=20kB,P=5kB,B=5kB\", or leave it out";
-            return Err(Wrong::new(place.unwrap_or_default(), what, mend));
+            return Err(Wrong::new(place.unwrap_or_default(), what, fix));
         }
         Ok((Self { agent: draft.agent, back: draft.back, paths: draft.paths, ..flow }, draft.copies))
     }

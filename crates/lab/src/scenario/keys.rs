@@ -40,7 +40,7 @@ pub(crate) fn misused(misuse: &Misuse, tables: [&Settings; 2], name: fn(&'static
     let setting = |option| tables.into_iter().find_map(|table| table.get(name(option)));
     let blamed = setting(misuse.option()).or_else(|| setting(misuse.against()?));
     let place = blamed.map_or("", |setting| setting.place.as_str());
-    Wrong::new(place, misuse.what(name), misuse.mend(name))
+    Wrong::new(place, misuse.what(name), misuse.fix(name))
 }
 
 /// A value given by its word, such as a rate or the name of a scheduler.

@@ -146,11 +146,11 @@ impl<'a> Traces<'a> {
             false => Trace::load(&recording::find(self.folder, name)),
         };
         let trace = read.map_err(|e| {
-            let mend = format!(
+            let fix = format!(
                 "give a recording in mahimahi's format, its path from the scenario's folder or from that which {} names",
                 recording::FOLDER
             );
-            Wrong::new(&setting.place, e.to_string(), mend)
+            Wrong::new(&setting.place, e.to_string(), fix)
         })?;
         let period = trace.period_millis();
         let trace = Arc::new(trace.beginning_at(key.1).ok_or_else(|| {

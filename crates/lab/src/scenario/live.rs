@@ -112,11 +112,11 @@ impl<'a> Clips<'a> {
             None => {
                 let clip = Arc::new(self.read(&text).map_err(|what| {
                     let names: Vec<_> = Clip::names().collect();
-                    let mend = format!(
+                    let fix = format!(
                         "clips inside: {}; `braidcast lab clip FILE.ts` makes one of a recording",
                         names.join(", ")
                     );
-                    Wrong::new(place(name), what, mend)
+                    Wrong::new(place(name), what, fix)
                 })?);
                 self.read.insert(text.clone(), Arc::clone(&clip));
                 clip

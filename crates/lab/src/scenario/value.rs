@@ -191,7 +191,7 @@ impl Settings {
     pub fn filled(&self, params: &[(String, Value)]) -> Result<Self, Wrong> {
         let fill = |setting: &Setting| match setting.value.filled(params) {
             Ok(value) => Ok(Setting { value, ..setting.clone() }),
-            Err((what, mend)) => Err(Wrong::new(&setting.place, what, mend)),
+            Err((what, fix)) => Err(Wrong::new(&setting.place, what, fix)),
         };
         Ok(Self(self.0.iter().map(fill).collect::<Result<_, _>>()?))
     }

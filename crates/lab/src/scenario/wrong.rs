@@ -8,7 +8,7 @@ pub struct Wrong {
     /// What is wrong.
     pub what: String,
     /// What would be right; may be empty.
-    pub mend: String,
+    pub fix: String,
 }
 
 impl fmt::Display for Wrong {
@@ -19,8 +19,8 @@ impl fmt::Display for Wrong {
 
 impl Wrong {
     /// Something wrong at `place`.
-    pub fn new(place: impl Into<String>, what: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { place: place.into(), what: what.into(), mend: mend.into() }
+    pub fn new(place: impl Into<String>, what: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self { place: place.into(), what: what.into(), fix: fix.into() }
     }
 }
 

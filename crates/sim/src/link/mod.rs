@@ -198,7 +198,7 @@ impl<P: Clone> Link<P> {
         self.poll_watched(now, &mut |_| {})
     }
 
-    /// Cuts the link from `now` on, or mends it. While it is cut it drops all that is offered or leaves the
+    /// Cuts the link from `now` on, or fixes it. While it is cut it drops all that is offered or leaves the
     /// queue; what is on the way arrives.
     pub fn set_down(&mut self, now: Instant, down: bool) {
         self.settle(now);

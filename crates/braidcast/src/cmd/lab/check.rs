@@ -92,12 +92,12 @@ pub(super) fn run(args: &LabCheckArgs, common: &Common) -> Outcome {
     }
     match document.changed.len() {
         0 => Ok(()),
-        1 => Err(Failure::new("a verdict has changed", mend(&file))),
-        n => Err(Failure::new(format!("{n} verdicts have changed"), mend(&file))),
+        1 => Err(Failure::new("a verdict has changed", fix(&file))),
+        n => Err(Failure::new(format!("{n} verdicts have changed"), fix(&file))),
     }
 }
 
-fn mend(file: &str) -> String {
+fn fix(file: &str) -> String {
     format!("if it was meant, `braidcast lab check --list {file} --update` writes the list anew; say in the commit why")
 }
 

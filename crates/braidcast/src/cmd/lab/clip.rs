@@ -11,11 +11,11 @@ pub(super) fn run(args: &LabClipArgs) -> Outcome {
     let file = File::open(&args.input)
         .map_err(|e| Failure::new(format!("cannot open {name}: {e}"), "check the path and its permissions"))?;
     let clip = Clip::of_ts(file).map_err(|e| {
-        let mend = match e {
+        let fix = match e {
             NotTs::Io(_) => "check the disk that it comes from",
             NotTs::NoVideo => "give an MPEG transport stream with H.264, H.265 or MPEG-2 video; ffmpeg -i FILE -c copy -f mpegts OUT.ts makes one",
         };
-        Failure::new(format!("{name}: {e}"), mend)
+        Failure::new(format!("{name}: {e}"), fix)
     })?;
     let file_name = args.input.file_name().unwrap_or_default().to_string_lossy();
     let head = format!(

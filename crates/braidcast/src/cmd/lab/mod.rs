@@ -25,5 +25,5 @@ pub(super) fn run(args: &LabArgs, common: &Common) -> Outcome {
 
 /// What is wrong with a scenario, as wrong use.
 fn refused(wrong: &Wrong) -> Failure {
-    Failure::usage(wrong.to_string(), wrong.mend.clone())
+    Failure::usage(wrong.to_string(), wrong.fix.clone())
 }

@@ -90,7 +90,7 @@ pub(super) fn run(args: &LabRunArgs, common: &Common) -> Outcome {
     match &wrong[..] {
         [] => Ok(()),
         [first, others @ ..] => {
-            others.iter().for_each(|it| say!("{it}; {}", it.mend));
+            others.iter().for_each(|it| say!("{it}; {}", it.fix));
             Err(refused(first))
         }
     }

@@ -58,7 +58,7 @@ impl Session {
         if self.interrupted.is_some() {
             return Ok(());
         }
-        // What was followed by a stream that ended well has been mended.
+        // What was followed by a stream that ended well has been fixed.
         let broken = self.rooms.values().find_map(|room| match &room.end {
             Some((false, reason)) => Some((room, reason)),
             _ => None,

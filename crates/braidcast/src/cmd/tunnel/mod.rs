@@ -276,8 +276,8 @@ impl Work {
         })
     }
 
-    fn bind(&mut self, bind: &Bind, mend: &str) -> Outcome<SocketId> {
-        self.driver.bind(bind).map_err(|e| Failure::new(e.to_string(), mend))
+    fn bind(&mut self, bind: &Bind, fix: &str) -> Outcome<SocketId> {
+        self.driver.bind(bind).map_err(|e| Failure::new(e.to_string(), fix))
     }
 
     /// The port of the protocol itself, at both ends.
