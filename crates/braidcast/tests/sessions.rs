@@ -212,7 +212,7 @@ fn names_that_lead_elsewhere_are_refused() {
         ("receive 9000 --accept a", "NAME=OUTPUT"),
         ("receive 9000 x.ts x.ts", "there twice"),
         ("receive 9000 show-%k.ts", "%k, which is no part of a time"),
-        ("receive 9000 {name}.ts all.ts", "would be mixed there"),
+        ("receive 9000 {name}.ts all.ts", "would be mixed in that file"),
         ("receive 9000 x.ts --segment 10ms", "too short"),
     ] {
         Test::new(args).run().says(2, &[words]);
