@@ -111,7 +111,7 @@ fn nr_sack_frees_what_lies_above_a_gap_and_sack_does_not() {
         for n in 2..=4 {
             pair.client_send(&pattern(1000, n), SendOptions::default());
         }
-        // A round trip, and too little for the loss to be fixed.
+        // A round trip, and too little for the loss to be repaired.
         pair.run(ms(40));
         let left = pair.on_client(|association, _| association.buffered());
         assert_eq!(left, if nr_sack { 1000 } else { 4000 });

@@ -20,8 +20,10 @@ const BURST: f64 = 8.0;
 /// Longest time that a path is reckoned to take, s.
 const LONGEST: f64 = 10.0;
 
-/// More bytes than a frame of audio has.
+/// Copies are spared while more waits: this is more than a frame of audio has.
 const SPARE: usize = 4096;
+/// A repeat takes so many round trips at most: one until the loss shows, and time for a path that is slow at this moment.
+const REPEAT: u32 = 3;
 
 /// What copies may still take.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,7 +80,7 @@ impl Open {
     /// where a queue that chooses has more to send, which would leave later by what the copies take, and a repeat would be in time.
     pub(super) fn owes_copy(&self, now: Instant, index: PathIndex, key: MessageKey) -> bool {
         let message = self.queue.get(key);
-        let repeated = now + 3 * self.paths[index].rtt().srtt().unwrap_or_default() + MARGIN;
+        let repeated = now + REPEAT * self.paths[index].rtt().srtt().unwrap_or_default() + MARGIN;
         let is_spared = self.queue.front().is_some()
             && self.queue.waiting_bytes() > SPARE
             && message.expiry().is_none_or(|expiry| repeated < expiry);

@@ -94,7 +94,7 @@ impl Front {
         (self.len, self.bytes) = (add(self.len, 1), add(self.bytes, tag.len));
     }
 
-    /// The most important level of those before `before` that has a message to go over `view`, and the message. Where there is one
+    /// The most important level of those before `before` that has a message to go over its path, and the message. Where there is one
     /// level only, the message's own rank must be before `before`.
     pub(crate) fn first_level(&self, before: usize, view: &PathView) -> Option<(usize, &Tag)> {
         if self.is_alone() {
@@ -116,7 +116,7 @@ impl Front {
         self.levels.iter().find_map(|level| level.peek())
     }
 
-    /// Takes the message that goes over `view` now out of a level.
+    /// Takes the message that goes over the path of `view` now out of a level.
     pub(crate) fn pop(&mut self, level: usize, view: &PathView) -> Option<MessageKey> {
         let queue = &mut self.levels[level];
         let next =

@@ -348,7 +348,7 @@ impl SendQueue {
         })
     }
 
-    /// The message in `front` that goes over `way` before all that is here, and where it is, if there is one.
+    /// The message in `front` that goes over the path of `view` before all that is here, and where it is, if there is one.
     pub(crate) fn next_in_front(&self, view: &PathView) -> Option<(usize, &Tag)> {
         let front = self.front.as_ref().filter(|_| !self.held_back && self.express.is_empty())?;
         let here =

@@ -48,7 +48,7 @@ impl Open {
             };
             // What goes over two paths needs nothing else.
             let chunk = self.ledger.get(tsn).filter(|chunk| chunk.has_message());
-            let chunk = chunk.filter(|chunk| !self.queue.get(chunk.piece().message).copied);
+            let chunk = chunk.filter(|_| !self.ledger.owes_copy(tsn));
             if let Some((index, _)) = chunk.and_then(Chunk::place) {
                 credit.on_source(now, self.paths[index].redundancy_owed());
             }

@@ -131,7 +131,7 @@ impl Open {
             Reconfiguration::IncomingReset { streams, .. } => {
                 self.answer_incoming_reset(number, streams.iter().collect())?
             }
-            // We keep TSNs as they are: what has gone wrong is not fixed by other numbers.
+            // We keep TSNs as they are: what has gone wrong is not repaired by other numbers.
             Reconfiguration::TsnReset { .. } => {
                 let next_tsns = Some((self.ledger.next_tsn().wire(), self.tracker.cumulative().next().wire()));
                 let result = Said::Denied.wire();

@@ -104,6 +104,11 @@ impl Ledger {
         self.copies.push_back(tsn);
     }
 
+    /// Whether a copy of the chunk `tsn` has still to leave.
+    pub(crate) fn owes_copy(&self, tsn: Tsn) -> bool {
+        self.copies.contains(&tsn)
+    }
+
     /// The next chunk of which a copy is owed, and the path that `carrier` names for it. Where it names none there is no copy.
     pub(crate) fn next_copy(
         &mut self,
