@@ -17,8 +17,22 @@ const MARK: &[u8] = b"the rest of the packet";
 
 /// Two ends over two paths, one at a time.
 fn pair() -> Pair {
-    let options = Options::live().with(|it| it.paths.concurrent = false);
-    Pair::connected(&options, vec![Duplex::both(link(10, 15)); 2])
+    Pair::connected(&options(), vec![Duplex::both(link(10, 15)); 2])
+}
+
+/// The same where each end lists its addresses.
+fn listing_pair() -> Pair {
+    let listing = |addresses: &[&str]| {
+        let ours = addresses.iter().map(|at| at.parse::<SocketAddr>().unwrap().ip()).collect();
+        options().with(|it| it.local_addresses = ours)
+    };
+    let mut pair = Pair::with(listing(&CLIENT[..2]), listing(&SERVER[..2]), vec![Duplex::both(link(10, 15)); 2]);
+    pair.connect();
+    pair
+}
+
+fn options() -> Options {
+    Options::live().with(|it| it.paths.concurrent = false)
 }
 
 /// The server's paths, by where they lead.
@@ -247,6 +261,27 @@ fn a_join_that_nobody_answers_for_ends_after_path_max_retrans() {
         packets_to(&recording, STRANGER).iter().flat_map(Seen::kinds).filter(|&it| it == kind::HEARTBEAT).count();
     let most = Options::live().paths.path_max_retrans as usize + 1;
     assert!((1..=most).contains(&heartbeats), "{heartbeats} heartbeats");
+}
+
+/// It does not count as an address that the peer listed either: nothing but a request makes a path to it.
+#[test]
+fn a_stranger_who_never_answers_is_not_listed() {
+    let mut pair = listing_pair();
+    let recording = pair.record();
+    let joined = recorded_join(&mut pair, &recording);
+    pair.run(ms(1000));
+    let known = server_paths(&mut pair);
+    let heartbeat = recording.last(&CLIENT, kind::HEARTBEAT).expect("the client asks whether the path works");
+    for wait in [0, 60_000] {
+        pair.inject_server(0, STRANGER, &joined);
+        pair.run(ms(wait));
+        let before = server_paths(&mut pair);
+        assert_eq!(before.len(), known.len() + usize::from(wait == 0));
+        pair.inject_server(1, STRANGER, &heartbeat);
+        assert_eq!(server_paths(&mut pair), before, "after {wait} ms");
+        pair.run(ms(60_000));
+        assert_eq!(server_paths(&mut pair), known);
+    }
 }
 
 /// The peer is there, but what we ask does not reach it at first: whichever end wants the path asks again.

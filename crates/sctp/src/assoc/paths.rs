@@ -23,10 +23,14 @@ impl Open {
         self.errors = 0;
         self.paths.note_answer(now);
         let path = &mut self.paths[index];
+        let (proved, route) = (path.is_unproved_hearsay(), path.route());
         let answer = path.on_answer(now, self.ledger.is_forwarding());
+        if proved {
+            self.list_address(route);
+        }
         self.scheduler.on_restarted(index.get());
         if answer.up {
-            self.journal.events.push_back(Event::PathUp(path.id(), path.route()));
+            self.journal.events.push_back(Event::PathUp(self.paths[index].id(), route));
         }
         if answer.revived {
             self.ledger.copy_urgent(&self.queue, index);

@@ -180,11 +180,11 @@ impl Open {
 
     fn add_address(&mut self, now: Instant, source: Route, address: IpAddr) -> Result<(), Refusal> {
         let route = named(source, address);
-        if !self.options.local_addresses.is_empty() {
-            // It counts as listed: the peer may use it towards any of ours.
-            self.peer_addresses.add(route.remote.ip());
+        let known = self.paths.by_route(route);
+        if !address.is_unspecified() || known.is_some_and(|index| !self.paths[index].is_unproved_hearsay()) {
+            self.list_address(route);
         }
-        if self.paths.by_route(route).is_some() {
+        if known.is_some() {
             return Ok(());
         }
         if self.paths.len() >= self.options.paths.max_paths {
@@ -197,6 +197,13 @@ impl Open {
             self.paths[index].take_for_hearsay();
         }
         Ok(())
+    }
+
+    /// Where addresses are listed, that of `route` counts as one that the peer listed: it may use it towards any of ours.
+    pub(in crate::assoc) fn list_address(&mut self, route: Route) {
+        if !self.options.local_addresses.is_empty() {
+            self.peer_addresses.add(route.remote.ip());
+        }
     }
 
     /// The wildcard stands for all but the source (RFC 5061 §4.2.2). That there is no such address is no refusal: it is as was wished.

@@ -6,10 +6,15 @@ use crate::assoc::testing::{Pair, route};
 
 /// The answer to what the peer asks for over the first path, a name and what came of it for each that is named.
 fn answer(pair: &mut Pair, wanted: &[Parameter<'_>]) -> Vec<(u32, bool)> {
+    answer_from(pair, route(0, 0), wanted)
+}
+
+/// The same for a packet that came over `source`.
+fn answer_from(pair: &mut Pair, source: Route, wanted: &[Parameter<'_>]) -> Vec<(u32, bool)> {
     let mut bytes = Vec::new();
     wanted.iter().for_each(|parameter| parameter.emit(&mut Writer::new(&mut bytes)));
     let now = pair.now;
-    let answer = pair.open().reconfigure_all(now, route(0, 0), Parameters::new(&bytes));
+    let answer = pair.open().reconfigure_all(now, source, Parameters::new(&bytes));
     let parameters = Parameters::new(&answer);
     let named = parameters.iter().map(|raw| match Parameter::parse(raw.unwrap()).unwrap() {
         Parameter::ErrorCauseIndication { correlation, .. } => (correlation, false),
@@ -211,6 +216,21 @@ fn an_address_that_the_peer_adds_counts_as_listed_until_it_is_deleted() {
     let mut pair = Pair::over(1);
     assert_eq!(answer(&mut pair, &[Parameter::AddIp { correlation: 1, address: other }]), []);
     assert!(!pair.open().peer_addresses.contains(other));
+}
+
+/// Anybody can send a recorded request on from an address of his own (RFC 5061 §4.2.1).
+#[test]
+fn the_source_of_a_request_counts_as_listed_once_it_has_answered() {
+    let mut pair = listing(1);
+    let (now, there) = (pair.now, route(0, 1));
+    for correlation in 1..3 {
+        let join = Parameter::AddIp { correlation, address: WILDCARD };
+        assert_eq!(answer_from(&mut pair, there, &[join]), []);
+        assert!(!pair.open().peer_addresses.contains(there.remote.ip()));
+    }
+    let index = pair.open().paths.by_route(there).unwrap();
+    pair.open().path_answers(now, index);
+    assert!(pair.open().peer_addresses.contains(there.remote.ip()));
 }
 
 #[test]
