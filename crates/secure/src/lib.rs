@@ -3,7 +3,8 @@
 //! [`Guard`] stands beside an association: it takes and gives key messages (draft-porfiri-tsvwg-sctp-dtls-handshake), seals and
 //! opens records (RFC 9147 §4), and changes keys in time. It knows neither which [`Cipher`] seals nor how keys are agreed on
 //! ([`Method`]), so that the protocols, their simulator and their fuzzers need no C. Feature `tls` has what binaries use: TLS 1.3
-//! with raw public keys by `rustls` and `aws-lc-rs`. Feature `pure` has slow ciphers, and keys that everybody knows, for tests.
+//! with raw public keys by `rustls` and `aws-lc-rs`. Feature `pure` has slow ciphers, and keys that everybody knows, for tests. Feature
+//! `known-peers` keeps the file of servers whose keys a user has seen; nothing else here does I/O.
 //!
 //! [`Secret`] is a shared secret as people keep it: words, a short string or a passphrase.
 
@@ -17,6 +18,8 @@ mod guard;
 pub mod identity;
 #[cfg(feature = "pure")]
 pub mod known;
+#[cfg(feature = "known-peers")]
+pub mod known_peers;
 mod limits;
 mod offer;
 mod options;

@@ -7,7 +7,7 @@ use gstreamer as gst;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 /// Several with commas between.
-fn parts(text: &str) -> Vec<&str> {
+pub(crate) fn parts(text: &str) -> Vec<&str> {
     text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 

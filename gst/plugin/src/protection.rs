@@ -4,8 +4,10 @@ use crate::failure::Failure;
 use crate::properties::{self, given};
 use braidcast_sctp::SecurityOptions;
 use braidcast_secure::identity::Identity;
+use braidcast_secure::known_peers::{KnownPeers, KnownPeersError};
 use braidcast_secure::tls::{Tls, Trust};
 use braidcast_secure::{Failed, Fingerprint, Limits, PrivateKey, SharedKey, Suite};
+use braidcast_session::SecurityReport;
 use gst::ResourceError as Code;
 use gst::glib::{self, prelude::*};
 use gstreamer as gst;
@@ -58,8 +60,21 @@ impl Protection {
         }
     }
 
-    /// `first`: whether a key of its own that the other end shows is the only one from then on, where none is named.
-    pub(crate) fn options(&self, first: bool) -> Result<Option<SecurityOptions>, Failure> {
+    /// Of an end that waits for others.
+    pub(crate) fn server(&self) -> Result<Option<SecurityOptions>, Failure> {
+        self.options(Trust::Anyone)
+    }
+
+    /// Of an end that connects to another one, which is called `names`: if that showed a key of its own there, it has to show it again.
+    pub(crate) fn client(&self, names: &[String]) -> Result<ClientSecurity, Failure> {
+        let named = self.plain || self.key.is_some() || self.key_file.is_some() || self.peer_key.is_some();
+        let known = if named { None } else { Some(KnownPeers::of_user(names).map_err(unusable)?) };
+        let options = self.options(known.as_ref().map_or(Trust::First, KnownPeers::trust))?;
+        Ok(ClientSecurity { options, known })
+    }
+
+    /// `open`: whom to trust where no key is named.
+    fn options(&self, open: Trust) -> Result<Option<SecurityOptions>, Failure> {
         let shared = self.key.is_some() || self.key_file.is_some();
         if self.plain {
             let more = shared || self.identity.is_some() || self.peer_key.is_some();
@@ -78,7 +93,6 @@ impl Protection {
             let trust = Trust::Only(vec![identity.fingerprint()]);
             (identity, trust)
         } else {
-            let open = if first { Trust::First } else { Trust::Anyone };
             (self.own()?, self.peer_key.as_deref().map_or(Ok(open), |text| Ok(Trust::Only(vec![fingerprint(text)?])))?)
         };
         let method = Arc::new(Tls::new(identity, trust, &Suite::ALL));
@@ -108,6 +122,33 @@ impl Protection {
     }
 }
 
+/// Protection of an end that connects.
+#[derive(Default)]
+pub(crate) struct ClientSecurity {
+    pub(crate) options: Option<SecurityOptions>,
+    /// Whom this user connected with before.
+    known: Option<KnownPeers>,
+}
+
+impl ClientSecurity {
+    /// There is a connection: a key of its own that the other end showed for the first time is remembered. A sentence about that, as an
+    /// error if it cannot be.
+    pub(crate) fn connected(&mut self, report: Option<&SecurityReport>) -> Option<Result<String, String>> {
+        let report = report.filter(|it| it.peer_key == Some("own") && !it.authenticated)?;
+        let key = report.peer_fingerprint.as_ref()?.parse().ok()?;
+        Some(self.known.as_mut()?.remember(key))
+    }
+
+    /// What the user may do where the other end shows another key than before.
+    pub(crate) fn hint(&self) -> Option<String> {
+        self.known.as_ref()?.hint()
+    }
+}
+
+fn unusable(error: KnownPeersError) -> Failure {
+    Failure::new(Code::OpenRead, error.to_string(), "fix it, or set peer-key or key")
+}
+
 fn fingerprint(text: &str) -> Result<Fingerprint, Failure> {
     let how = "it has 64 hexadecimal digits; `braidcast key identity FILE` prints it";
     text.parse().map_err(|()| Failure::property("peer-key", "that is no fingerprint", how))
@@ -134,10 +175,7 @@ mod tests {
     fn what_contradicts_itself_is_refused() {
         let it = || Protection::default();
         let text = |text: &str| Some(text.to_owned());
-        assert!(
-            it().options(true).unwrap().is_some()
-                && Protection { plain: true, ..it() }.options(true).unwrap().is_none()
-        );
+        assert!(it().server().unwrap().is_some() && Protection { plain: true, ..it() }.server().unwrap().is_none());
         for (wrong, words) in [
             (Protection { plain: true, key: text("a passphrase"), ..it() }, "nothing is encrypted"),
             (Protection { key: text("a passphrase"), key_file: text("x"), ..it() }, "key-file is set too"),
@@ -145,7 +183,7 @@ mod tests {
             (Protection { key_file: text("/nowhere/key"), ..it() }, "cannot read the key in /nowhere/key"),
             (Protection { peer_key: text("12"), ..it() }, "64 hexadecimal digits"),
         ] {
-            let failure = wrong.options(true).unwrap_err().to_string();
+            let failure = wrong.server().unwrap_err().to_string();
             assert!(failure.contains(words), "{failure}");
         }
     }

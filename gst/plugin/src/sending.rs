@@ -1,12 +1,13 @@
 //! The thread behind `braidcastsink`: bytes of a transport stream in, a session over all paths out.
 
 use crate::failure::Failure;
+use crate::protection::ClientSecurity;
 use crate::stats::Stats;
 use crate::thread::{Shared, State, Tell};
 use braidcast_core::{Instant, Machine, Rng, Route, SocketId};
 use braidcast_driver::{Carrier, Driver, Link, LinkChange, Links, LinksError, Wake, entropy};
 use braidcast_media::{Format, Framing, Input};
-use braidcast_sctp::{CloseReason, SchedulerKind, SecurityOptions};
+use braidcast_sctp::{CloseReason, SchedulerKind};
 use braidcast_session::{Event, Farewell, PathReport, RateLimits, RateReport, Redundancy, Sender, SenderOptions};
 use gst::ResourceError as Code;
 use gstreamer as gst;
@@ -32,7 +33,7 @@ const CLOSING: Duration = Duration::from_millis(500);
 /// How to send.
 pub(crate) struct Settings {
     pub(crate) links: Vec<Link>,
-    pub(crate) security: Option<SecurityOptions>,
+    pub(crate) security: ClientSecurity,
     pub(crate) latency: Duration,
     pub(crate) redundancy: Redundancy,
     pub(crate) scheduler: SchedulerKind,
@@ -185,6 +186,7 @@ struct Worker {
     driver: Driver,
     links: Links,
     sender: Sender,
+    security: ClientSecurity,
     input: Input,
     suggested: u32,
     rate_at: Instant,
@@ -212,7 +214,7 @@ impl Worker {
             redundancy: settings.redundancy,
             scheduler: settings.scheduler,
             give_up: settings.give_up,
-            security: settings.security,
+            security: settings.security.options.clone(),
             skip_tsns: true,
             name: settings.name,
             encoder: settings.encoder,
@@ -230,6 +232,7 @@ impl Worker {
             driver,
             links,
             sender,
+            security: settings.security,
             input: Input::new(Format::Ts, Framing::Datagrams),
             suggested: 0,
             rate_at: now,
@@ -327,6 +330,7 @@ impl Worker {
                     self.set_connected(true);
                     self.say_at = None;
                     (self.tell)(Said::Connected);
+                    self.remember();
                 }
                 Event::PathUp(_, route) => (self.tell)(Said::Note(format!("{} is up", name(route)))),
                 Event::PathDown(_, route) => (self.tell)(Said::Note(format!("{} does not answer", name(route)))),
@@ -352,6 +356,16 @@ impl Worker {
         self.connected = connected;
         self.shared.state().data.begun |= connected;
         self.shared.notify();
+    }
+
+    /// Says whose key was seen for the first time.
+    fn remember(&mut self) {
+        let report = self.sender.report(self.driver.now());
+        match self.security.connected(report.security.as_ref()) {
+            Some(Ok(words)) => (self.tell)(Said::Note(words)),
+            Some(Err(words)) => (self.tell)(Said::Trouble(words)),
+            None => {}
+        }
     }
 
     fn say_no_answer(&self) {
@@ -408,12 +422,13 @@ impl Worker {
     }
 
     fn broke_off(&self, reason: &CloseReason) -> Failure {
-        let how = match Farewell::of(reason) {
+        let known = self.security.hint().filter(|_| matches!(reason, CloseReason::Insecure(_)));
+        let how = known.as_deref().unwrap_or_else(|| match Farewell::of(reason) {
             Some(Farewell::Busy) => "wait for its end, or start the receiver with --keep or keep-listening",
             Some(Farewell::UnknownName) => "set stream-name as one of the receiver's --accept has it",
             Some(Farewell::NotPermitted) => "the receiver's --authorized file needs this end's identity",
             _ => "the receiver's own messages say more; both ends need the same key, or none",
-        };
+        });
         let connected = self.sender.report(self.driver.now()).seconds > 0.0;
         let (code, what) = match connected {
             true => (Code::Write, "the stream was not delivered to its end"),

@@ -343,6 +343,41 @@ fn what_cannot_be_is_said_with_what_to_do() {
     }
 }
 
+/// As `braidcast send` does, and in the same file: whom either knows the other one knows.
+#[test]
+fn a_receiver_s_key_is_remembered_and_another_one_is_not_taken_any_more() {
+    let Some(program) = braidcast() else { return };
+    let dir = folder().join("known");
+    std::fs::create_dir_all(&dir).unwrap();
+    let at = |name: &str| dir.join(name).display().to_string();
+    let port = free_port();
+    let home = ("XDG_CONFIG_HOME", dir.to_str().unwrap());
+    let receive = |identity: &str| {
+        assert!(Command::new(&program).args(["key", "identity", &at(identity)]).output().unwrap().status.success());
+        let args = format!("receive {port} {} --overwrite --identity {}", at("out.ts"), at(identity));
+        Running::start(&program, &args, home)
+    };
+    let send = || {
+        let words = format!("-m {} ! braidcastsink to=127.0.0.1:{port} give-up=20000", pictures(10, 300, ""));
+        let mut command = Command::new("gst-launch-1.0");
+        command.args(words.split_whitespace()).env(home.0, home.1).env("GST_PLUGIN_PATH", folder());
+        let out = command.env("GST_REGISTRY", at("registry")).output().unwrap();
+        (out.status.success(), String::from_utf8_lossy(&out.stderr).into_owned())
+    };
+    for _ in 0..2 {
+        let receiver = receive("first");
+        let (delivered, said) = send();
+        assert!(delivered, "{said}");
+        receiver.document();
+        let known = std::fs::read_to_string(dir.join("braidcast/known_peers")).unwrap();
+        assert!(known.starts_with(&format!("127.0.0.1:{port} ")) && known.lines().count() == 1, "{known}");
+    }
+    let _stranger = receive("second");
+    let (delivered, said) = send();
+    assert!(!delivered && said.contains("known_peers:1 says that its key was"), "{said}");
+    let _ = std::fs::remove_dir_all(dir);
+}
+
 #[test]
 fn who_waits_is_let_go() {
     load();

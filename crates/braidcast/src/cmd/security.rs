@@ -3,12 +3,12 @@
 use super::authorized::Who;
 use super::certificates::{Certificates, about};
 use super::key::{identity, no_randomness, read};
-use super::known::KnownPeers;
 use crate::args::SharedArgs;
 use crate::failure::{Failure, Outcome};
 use crate::out::live::Live;
 use braidcast_sctp::SecurityOptions;
 use braidcast_secure::identity::Identity;
+use braidcast_secure::known_peers::{KnownPeers, KnownPeersError};
 use braidcast_secure::tls::{Tls, Trust};
 use braidcast_secure::{Disagreement, Fingerprint, KeyKind, Limits, Method, Passphrase, Refused, SharedKey, Suite};
 use braidcast_session::SecurityReport;
@@ -75,9 +75,8 @@ impl Security {
         let mut it = Self::server(args, live)?;
         let has_key = args.key.is_some() || args.key_file.is_some() || !args.peer_key.is_empty();
         if let Some(method) = it.method.as_ref().filter(|_| !has_key) {
-            let known = KnownPeers::read(names)?;
-            let keys = known.keys();
-            method.set_trust(if keys.is_empty() { Trust::First } else { Trust::Only(keys) });
+            let known = KnownPeers::of_user(names).map_err(unusable)?;
+            method.set_trust(known.trust());
             it.known = Some(known);
         }
         Ok(it)
@@ -105,7 +104,7 @@ impl Security {
         let Some(report) = report.filter(|it| it.peer_key == Some("own") && !it.authenticated) else { return };
         let fingerprint = report.peer_fingerprint.as_ref().and_then(|text| text.parse().ok());
         if let (Some(known), Some(fingerprint)) = (&mut self.known, fingerprint) {
-            match known.add(fingerprint) {
+            match known.remember(fingerprint) {
                 Ok(text) => live.note(text),
                 Err(text) => live.warn(text),
             }
@@ -128,6 +127,14 @@ impl Security {
         }
         let known = self.known.as_ref().and_then(KnownPeers::hint);
         known.unwrap_or_else(|| SAME_KEY.into())
+    }
+}
+
+/// The file of known peers cannot be used.
+fn unusable(error: KnownPeersError) -> Failure {
+    match error {
+        KnownPeersError::Line { .. } => Failure::usage(error.to_string(), "fix the line, or delete it"),
+        _ => Failure::new(error.to_string(), "fix it, or give --peer-key or --key"),
     }
 }
 

@@ -71,9 +71,10 @@ impl Properties {
         if !self.stream_name.is_empty() {
             wire::check_name(&self.stream_name).map_err(|why| Failure::property("stream-name", why, "give another"))?;
         }
+        let names: Vec<String> = places::parts(&self.to).into_iter().map(String::from).collect();
         Ok(Settings {
             links: places::links(&self.to, &self.via)?,
-            security: self.protection.options(true)?,
+            security: self.protection.client(&names)?,
             latency: Duration::from_millis(self.latency.into()),
             redundancy,
             scheduler,

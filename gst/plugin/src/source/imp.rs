@@ -41,7 +41,7 @@ impl Properties {
         let never = self.keep_listening || self.give_up == 0;
         Ok(Settings {
             binds: places::binds(&self.listen)?,
-            security: self.protection.options(false)?,
+            security: self.protection.server()?,
             keep: self.keep_listening,
             give_up: (!never).then(|| Duration::from_millis(self.give_up.into())),
         })
