@@ -1,9 +1,10 @@
 //! Verdicts that are expected: a list that is kept with the sources, and what has changed since.
 //!
 //! An experiment of the list is run with fewer and shorter runs than it deserves. A verdict that is another one then is tried again with
-//! more seeds, and has changed only if it is another one with those, too.
+//! other seeds, and has changed only if it is another one each time. Each try has as many runs as the list says: with more, intervals
+//! are narrower, and what the list calls "not distinguishable" would get another verdict though nothing changed.
 
-use crate::results::{Outcome, Results};
+use crate::results::{Outcome, Results, Verdict};
 use crate::scenario::{Scenario, Wrong, did_you_mean};
 use braidcast_sim::link::parse;
 use core::fmt::Write as _;
@@ -11,8 +12,8 @@ use core::time::Duration;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// How many times the seeds of the first try the second one has.
-pub const SECOND_TRY: u32 = 3;
+/// How often a verdict that is another one is tried again, at most.
+pub const FURTHER_TRIES: u32 = 4;
 
 /// What is expected of an experiment.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -113,17 +114,27 @@ impl Expected {
         gone.chain(new).collect()
     }
 
-    /// The same with the verdicts of `results`.
-    pub fn updated(&self, results: &Results) -> Self {
-        let claims = results.verdicts.iter().map(|it| (it.outcome, it.claim.clone())).collect();
+    /// The same with the verdict on each claim that most of `tries` came to; of two that came as often, the one that came first. What the
+    /// first seeds happened to say would differ from most others.
+    pub fn updated(&self, tries: &[&Results]) -> Self {
+        let verdicts = || tries.iter().flat_map(|results| &results.verdicts);
+        let times = |of: &Verdict| verdicts().filter(|it| it.claim == of.claim && it.outcome == of.outcome).count();
+        let mut claims: Vec<(Outcome, String)> = Vec::new();
+        for verdict in tries.first().into_iter().flat_map(|results| &results.verdicts) {
+            let all = verdicts().filter(|it| it.claim == verdict.claim);
+            // `max_by_key` gives the last of equals.
+            let most = all.rev().max_by_key(|it| times(it)).unwrap_or(verdict);
+            claims.push((most.outcome, most.claim.clone()));
+        }
         Self { claims, ..self.clone() }
     }
 
-    /// The command line that runs it as the list asks, with `runs` at each point from `seed` on.
-    pub fn command(&self, runs: u32, seed: u64) -> String {
+    /// The command line that runs it as the list asks, from `seed` on.
+    pub fn command(&self, seed: u64) -> String {
         format!(
-            "braidcast lab run {} --runs {runs} --seed {seed} --duration {}s",
+            "braidcast lab run {} --runs {} --seed {seed} --duration {}s",
             self.experiment,
+            self.runs,
             self.duration.as_secs_f64()
         )
     }
@@ -177,8 +188,22 @@ mod tests {
             ("c", None, Some(Outcome::Refuted)),
         ];
         assert_eq!(changed, wanted.map(|(claim, expected, found)| (claim.to_owned(), expected, found)));
-        assert_eq!(list[0].updated(&other).changed(&other), []);
-        assert_eq!(list[0].command(9, 4), "braidcast lab run fairness --runs 9 --seed 4 --duration 20s");
+        assert_eq!(list[0].updated(&[&other]).changed(&other), []);
+        assert_eq!(list[0].command(4), "braidcast lab run fairness --runs 3 --seed 4 --duration 20s");
+    }
+
+    #[test]
+    fn a_list_has_what_most_tries_came_to_or_the_first_of_two_that_are_as_many() {
+        let list = read("x.toml", LIST).unwrap_or_else(|e| panic!("{e}"));
+        let tries = [
+            [(Outcome::Confirmed, "a"), (Outcome::Refuted, "b")],
+            [(Outcome::Mixed, "a"), (Outcome::Mixed, "b")],
+            [(Outcome::Mixed, "a"), (Outcome::Mixed, "b")],
+            [(Outcome::Confirmed, "a"), (Outcome::Mixed, "b")],
+        ];
+        let tries = tries.map(|it| results(&it));
+        let updated = list[0].updated(&tries.iter().collect::<Vec<_>>());
+        assert_eq!(updated.claims, [(Outcome::Confirmed, "a".to_owned()), (Outcome::Mixed, "b".to_owned())]);
     }
 
     #[test]

@@ -60,7 +60,7 @@ pub(crate) enum LabKind {
 /// `braidcast lab check`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-A verdict that differs is tried again with three times the seeds. If it still differs, it has changed: then the exit status is 1.
+A verdict that differs is tried again with other seeds, four times at most. If it differs each time, it has changed: then the exit status is 1.
 
 Examples:
   braidcast lab check
@@ -74,10 +74,10 @@ pub(crate) struct LabCheckArgs {
     /// The list of verdicts
     #[arg(long, value_name = "FILE", default_value = "crates/lab/verdicts.toml")]
     pub(crate) list: PathBuf,
-    /// Seed of the first run at each point; the second try has others
+    /// Seed of the first run at each point; further tries have others
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true, value_parser = values::seed)]
     pub(crate) seed: u64,
-    /// Write the verdicts into the list
+    /// Write into the list the verdicts that most of five tries come to
     #[arg(long)]
     pub(crate) update: bool,
 }

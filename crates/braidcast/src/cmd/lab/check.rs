@@ -6,7 +6,7 @@ use crate::args::{Common, LabCheckArgs};
 use crate::cmd::interrupt::interrupt_flag;
 use crate::failure::{Failure, Outcome, broken};
 use crate::out::{json, text};
-use braidcast_lab::check::{self, Changed, Expected, SECOND_TRY};
+use braidcast_lab::check::{self, Changed, Expected, FURTHER_TRIES};
 use braidcast_lab::results::Results;
 use braidcast_lab::{Job, Request, Scenario, run_all};
 use serde::Serialize;
@@ -14,15 +14,15 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// So much is added to the first seed for the second try: the seeds of the first are not among its own.
-const SECOND_SEEDS: u64 = 1000;
+/// So much is added to the first seed for each further try, so that no two have a seed in common.
+const SEEDS_APART: u64 = 1000;
 
 #[derive(Serialize)]
 struct Document {
     experiments: usize,
     claims: usize,
     changed: Vec<Told>,
-    /// Claims whose verdict was another one with few seeds, and the expected one with more.
+    /// Claims whose verdict was another one at first, and the expected one in a further try.
     chance: Vec<Told>,
 }
 
@@ -54,32 +54,38 @@ pub(super) fn run(args: &LabCheckArgs, common: &Common) -> Outcome {
     let is_wanted = |it: &Expected| args.names.is_empty() || args.names.contains(&it.experiment);
     let wanted: Vec<Expected> = list.iter().filter(|it| is_wanted(it)).cloned().collect();
     let stop = interrupt_flag().map_err(|e| broken(&e))?;
-    let results = try_all(&wanted, 1, args.seed, common, &stop)?;
+    let seed_of = |nth: u32| args.seed.wrapping_add(u64::from(nth) * SEEDS_APART);
+    let results = try_all(&wanted, seed_of(0), common, &stop)?;
     if args.update {
-        for (expected, results) in wanted.iter().zip(&results) {
-            let place = list.iter().position(|it| it.experiment == expected.experiment);
-            if let Some(place) = place {
-                list[place] = expected.updated(results);
+        let mut tries = vec![results];
+        for nth in 1..=FURTHER_TRIES {
+            tries.push(try_all(&wanted, seed_of(nth), common, &stop)?);
+        }
+        for (nth, expected) in wanted.iter().enumerate() {
+            let of = tries.iter().filter_map(|results| results.get(nth)).collect::<Vec<_>>();
+            if let Some(place) = list.iter().position(|it| it.experiment == expected.experiment) {
+                list[place] = expected.updated(&of);
             }
         }
         std::fs::write(&args.list, check::write(&list))
             .map_err(|e| Failure::new(format!("cannot write {file}: {e}"), "check its permissions"))?;
         return text::print(&format!("{} experiments in {file}", wanted.len()));
     }
-    let second_seed = args.seed.wrapping_add(SECOND_SEEDS);
     let (mut changed, mut chance) = (Vec::new(), Vec::new());
     for (expected, results) in wanted.iter().zip(&results) {
         let first = expected.changed(results);
-        if first.is_empty() {
-            continue;
+        let mut still = first.clone();
+        for nth in 1..=FURTHER_TRIES {
+            if still.is_empty() {
+                break;
+            }
+            let more = try_all(core::slice::from_ref(expected), seed_of(nth), common, &stop)?;
+            let again: Vec<Changed> = more.iter().flat_map(|results| expected.changed(results)).collect();
+            still.retain(|it| again.iter().any(|other| other.claim == it.claim));
         }
-        let more = try_all(core::slice::from_ref(expected), SECOND_TRY, second_seed, common, &stop)?;
-        let second = more.iter().flat_map(|results| expected.changed(results)).collect::<Vec<_>>();
         for it in first {
-            let stays = second.iter().any(|other| other.claim == it.claim);
-            let (runs, seed) =
-                if stays { (expected.runs * SECOND_TRY, second_seed) } else { (expected.runs, args.seed) };
-            let told = told(expected, it, expected.command(runs, seed));
+            let stays = still.contains(&it);
+            let told = told(expected, it, expected.command(args.seed));
             if stays { changed.push(told) } else { chance.push(told) }
         }
     }
@@ -131,12 +137,12 @@ fn words(document: &Document) -> String {
     lines.join("\n")
 }
 
-/// The results of each of `list`, run `times` as often as it says.
-fn try_all(list: &[Expected], times: u32, seed: u64, common: &Common, stop: &AtomicBool) -> Outcome<Vec<Results>> {
+/// The results of each of `list`.
+fn try_all(list: &[Expected], seed: u64, common: &Common, stop: &AtomicBool) -> Outcome<Vec<Results>> {
     let scenarios = list.iter().map(|it| Scenario::find(&it.experiment)).collect::<Result<Vec<_>, _>>();
     let scenarios = scenarios.map_err(|e| refused(&e))?;
     let jobs = scenarios.iter().zip(list).map(|(scenario, it)| {
-        let request = Request { runs: Some(it.runs * times), seed, duration: Some(it.duration), ..Request::default() };
+        let request = Request { runs: Some(it.runs), seed, duration: Some(it.duration), ..Request::default() };
         Job::new(scenario, &request)
     });
     let jobs = jobs.collect::<Result<Vec<_>, _>>().map_err(|e| refused(&e))?;
