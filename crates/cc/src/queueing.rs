@@ -16,11 +16,21 @@ pub struct QueueingDelay {
     round: Option<Duration>,
     samples: u32,
     latest: Duration,
+    /// The last packet's round trip, and when it ended.
+    last: Option<(Instant, Duration)>,
 }
 
 impl QueueingDelay {
     const WINDOW: Duration = Duration::from_secs(10);
     const SAMPLES: u32 = 8;
+    const LAST: Duration = Duration::from_secs(1);
+
+    /// Where nothing was observed yet, `base` is the shortest round trip.
+    pub fn begin(&mut self, now: Instant, base: Duration) {
+        if self.shortest.is_none() {
+            (self.since, self.base.0, self.shortest) = (now, Some(base), Some(base));
+        }
+    }
 
     /// A packet's round trip took `rtt`.
     pub fn observe(&mut self, now: Instant, rtt: Duration) {
@@ -30,6 +40,7 @@ impl QueueingDelay {
         }
         self.base.0 = Some(self.base.0.map_or(rtt, |base| base.min(rtt)));
         self.shortest = Some(self.shortest.map_or(rtt, |shortest| shortest.min(rtt)));
+        self.last = Some((now, rtt));
         self.samples += 1;
         self.round = Some(self.round.map_or(rtt, |round| round.min(rtt)));
     }
@@ -49,6 +60,12 @@ impl QueueingDelay {
             (Some(round), Some(base)) if self.samples >= Self::SAMPLES => round.saturating_sub(base),
             _ => self.latest,
         }
+    }
+
+    /// How long the last packet stood in queues, if it was acknowledged within the last second; else nothing.
+    pub fn of_last(&self, now: Instant) -> Duration {
+        let last = self.last.filter(|(at, _)| now - *at <= Self::LAST);
+        last.zip(self.base()).map_or(Duration::ZERO, |((_, rtt), base)| rtt.saturating_sub(base))
     }
 
     /// The bytes of a window of `window` that would have kept packets from standing in queues longer than `limit`. They stood
@@ -89,6 +106,21 @@ mod tests {
         [400, 200, 41].into_iter().for_each(|rtt| delay.observe(at(500), ms(rtt)));
         assert_eq!(delay.end_round(), Some((ms(1), ms(40))));
         assert_eq!(delay.end_round(), None, "nothing was measured");
+    }
+
+    #[test]
+    fn a_way_that_is_seen_first_with_a_queue_is_shorter_than_that() {
+        let (mut direct, mut detour) = (QueueingDelay::default(), QueueingDelay::default());
+        let at = Instant::from_millis;
+        direct.observe(at(0), ms(40));
+        direct.observe(at(300), ms(340));
+        let queue = direct.of_last(at(400));
+        assert_eq!((queue, direct.of_last(at(1400))), (ms(300), ms(0)));
+        detour.begin(at(400), ms(380) - queue);
+        detour.observe(at(400), ms(380));
+        assert_eq!(detour.end_round(), Some((ms(300), ms(80))));
+        detour.begin(at(500), ms(10));
+        assert_eq!(detour.base(), Some(ms(80)), "it has begun");
     }
 
     #[test]

@@ -110,10 +110,29 @@ fn a_route_that_becomes_longer_is_taken_for_a_queue_of_others_for_half_a_minute_
         let mut pair = Pair::connected(&options(), vec![Duplex::new(there, back)]);
         mbit(&mut pair, 10_000);
         mbit(&mut pair, 40_000);
-        let rate = mbit(&mut pair, 10_000);
+        // Over a minute: ten seconds of it have 2.8 to 3.9 Mbit/s, as the path is emptied now and then to see how long it is.
+        let rate = mbit(&mut pair, 60_000);
         let round_trip = pair.client_path(0).unwrap().srtt.unwrap();
         println!("{extra} ms: {rate:.2} Mbit/s, {round_trip:?}");
-        assert!(rate > 3.2, "{extra} ms more: {rate:.2} of 4 Mbit/s");
+        assert!(rate > 3.1, "{extra} ms more: {rate:.2} of 4 Mbit/s");
         assert!(round_trip < ms(50 + extra + 130), "{extra} ms more: round trip {round_trip:?}");
+    }
+}
+
+#[test]
+fn a_slow_path_is_not_overrun_while_it_is_new() {
+    // A round trip is three packets long: what the first ones say of the queue comes when many more are under way.
+    for delay in [10, 40, 150] {
+        let mut pair = Pair::connected(&options(), path("320kbit", delay, 0.0));
+        mbit(&mut pair, 5000);
+        let path = pair.client_path(0).unwrap();
+        let lost = path.lost_chunks;
+        println!("{delay} ms: {lost} of {} lost", path.sent_chunks);
+        assert!(lost < 15, "{delay} ms: {lost} lost");
+        // What a long queue dropped is not what redundancy is for.
+        let id = path.id;
+        let (share, _) = pair.on_client(|association, _| association.recent_losses(id)).unwrap();
+        let told = share * path.sent_chunks as f64;
+        assert!(told <= 0.6 * lost as f64, "{delay} ms: {told:.1} of {lost} told");
     }
 }

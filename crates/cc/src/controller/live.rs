@@ -240,6 +240,12 @@ fn loses_much(path: &Conditions<'_>) -> bool {
     f64::from(path.loss_rate) > LOSSY
 }
 
+/// How long the newest packet acknowledged stood in queues, as far as that is known.
+fn queued(path: &Conditions<'_>, acked: &Acked) -> Duration {
+    let rtt = acked.rtt.filter(|_| !path.base_rtt.is_zero());
+    rtt.map_or(Duration::ZERO, |rtt| rtt.saturating_sub(path.base_rtt))
+}
+
 impl Controller for Live {
     fn on_acked(&mut self, path: &Conditions<'_>, acked: &Acked) {
         if acked.bytes == 0 && acked.rate.is_none() {
@@ -271,6 +277,8 @@ impl Controller for Live {
             self.on_round(path, acked.was_full, used);
         }
         match &mut self.phase {
+            // On a slow path a round ends late: what stood in a queue for too long says so before.
+            Phase::Start { .. } if queued(path, acked) > self.bound => {}
             Phase::Start { .. } => self.window += if acked.was_full { acked.bytes } else { 0 },
             Phase::Alone if self.emptying.is_some() => {
                 self.window = self.low(path);

@@ -148,12 +148,11 @@ impl Path {
             self.rack.on_recovered();
         }
         let grows = news.advanced || (flight.moved && self.options.papers.cwnd_update == CwndUpdate::Plain);
-        let queued = self.options.congestion.queueing_limit.is_some_and(|limit| self.queued() > limit);
         let steady = self.recovery.is_none() || self.options.papers.growth_in_recovery;
         let any_return = self.options.papers.rtt_samples == RttSamples::AnyReturn;
         let acked = cc::Acked {
             bytes: news.acked,
-            may_grow: steady && grows && reached.is_some() && !queued,
+            may_grow: steady && grows && reached.is_some() && !self.has_long_queue(),
             was_full: self.was_full(flight.occupied_before),
             // Another way back may be longer: its queue would be taken for one on this path.
             rtt: news.newest.filter(|_| flight.returned_here || any_return).map(|(_, sent)| now - sent),
@@ -196,6 +195,9 @@ impl Path {
             self.queueing.observe(now, rtt);
             self.rtt.observe(rtt);
         } else {
+            // As often as not, a queue stands when the other way back is seen for the first time.
+            let without_queue = rtt.saturating_sub(self.queueing.of_last(now));
+            self.detour.begin(now, without_queue.max(flight.soonest));
             self.detour.observe(now, rtt.max(flight.soonest));
         }
         if order >= self.next_rtt_order && News::measures(samples, flight, answered, self.shares_sacks(now)) {
@@ -279,11 +281,12 @@ impl Path {
     }
 
     /// A chunk sent over this path was acknowledged or lost, or `None`: nothing was heard of it in time. What a path does with
-    /// packets that does not answer cannot be told: most may arrive yet.
+    /// packets that does not answer cannot be told: most may arrive yet. What is lost while a queue stands was dropped there: redundancy
+    /// would make the queue longer.
     pub(crate) fn note_fate(&mut self, lost: Option<bool>) {
         self.loss_rate += (f32::from(u8::from(lost != Some(false))) - self.loss_rate) / 64.0;
         if let Some(lost) = lost {
-            self.losses.on_packet(lost);
+            self.losses.on_packet(lost && !self.has_long_queue());
             self.known = (self.known.0 + 1, self.known.1 + u64::from(lost));
         }
     }

@@ -323,6 +323,11 @@ impl Path {
         if self.detoured { self.detour.latest() } else { self.queueing.latest() }
     }
 
+    /// Packets stood in queues for longer than they are to.
+    pub(super) fn has_long_queue(&self) -> bool {
+        self.options.congestion.queueing_limit.is_some_and(|limit| self.queued() > limit)
+    }
+
     /// The shortest round trip by what took the path both ways, if that is known.
     pub(crate) fn shortest_round_trip(&self) -> Option<Duration> {
         self.queueing.base().or(self.rtt.min())
