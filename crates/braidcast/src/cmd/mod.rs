@@ -22,7 +22,6 @@ mod encode;
 #[cfg(target_os = "linux")]
 mod key;
 #[cfg(target_os = "linux")]
-#[cfg(target_os = "linux")]
 mod links;
 #[cfg(target_os = "linux")]
 mod paths;
