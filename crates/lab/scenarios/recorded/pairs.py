@@ -2,8 +2,9 @@
 """Every pair of recorded links: goodput and frames on time with the default scheduler, beside the best of the others.
 
 usage: BRAIDCAST_TRACES=FOLDER pairs.py BRAIDCAST [--runs N] [--again M] [--duration 40s] [--out FOLDER] [--kind bulk|live] [--only WORD] [--every K]
+       [--load 0.75] [--playable]
 
-Writes a scenario for bulk data and one for live video at three quarters of what both links carry, has BRAIDCAST run them, and prints a
+Writes a scenario for bulk data and one for live video at three quarters of what both links carry (--load), has BRAIDCAST run them, and prints a
 line for each pair: the default's value, the best of the others and whose it is, and their ratio. Recordings: README.md beside this file;
 text files of "seconds Mbit/s" are taken too. No pair is chosen, none is left out without --only or --every.
 
@@ -59,14 +60,14 @@ def recordings(folder):
     return [Link(path) for path in sorted(files)]
 
 
-def scenario(name, experiment, pairs, duration, schedulers=(DEFAULT, *OTHERS)):
+def scenario(name, experiment, pairs, args, schedulers=(DEFAULT, *OTHERS)):
     live = experiment == "live"
-    text = HEAD.format(name=name, experiment=experiment, duration=duration)
+    text = HEAD.format(name=name, experiment=experiment, duration=args.duration)
     text += '[live]\nclip = "test-3.6"\nlatency = "500ms"\n' if live else '[traffic]\nmessage = 1000\nwarmup = "5s"\n[sctp]\npreset = "live"\n'
     for first, second in pairs:
         text += f'[[case]]\nparams = {{ pair = "{first.name} + {second.name}" }}\n{first.lines("first")}{second.lines("second")}'
         if live:
-            text += f'live.rate = "{max(round(750 * (first.mbit + second.mbit)), 300)}kbit"\n'
+            text += f'live.rate = "{max(round(1000 * args.load * (first.mbit + second.mbit)), 300)}kbit"\n'
     for scheduler in schedulers:
         text += f'[[variant]]\nname = "{scheduler}"\n{"live" if live else "sctp"}.scheduler = "{scheduler}"\n'
     return text
@@ -103,7 +104,7 @@ def again(args, name, experiment, metric, rivals, first_seed):
     lines = []
     for whose in sorted({whose for _, whose in rivals}):
         path = args.out / f"{name}-again-{whose}.toml"
-        path.write_text(scenario(f"{name}-again-{whose}", experiment, [pair for pair, it in rivals if it == whose], args.duration, (DEFAULT, whose)))
+        path.write_text(scenario(f"{name}-again-{whose}", experiment, [pair for pair, it in rivals if it == whose], args, (DEFAULT, whose)))
         ratios = {}
         for seed in range(first_seed, first_seed + args.again):
             for pair, of in by_pair(run(args.program, path, 1, seed), metric).items():
@@ -127,6 +128,8 @@ def main():
     parser.add_argument("--kind", choices=["bulk", "live"], help="one of the two scenarios only")
     parser.add_argument("--only", default="", help="pairs with this word in their name")
     parser.add_argument("--every", type=int, default=1, metavar="K", help="every K-th pair in the order of their names")
+    parser.add_argument("--load", type=float, default=0.75, metavar="SHARE", help="video of such a share of what both links carry on the average")
+    parser.add_argument("--playable", action="store_true", help="compare playable frames, not those on time: where more comes in than the links carry")
     args = parser.parse_args()
     folder = os.environ.get("BRAIDCAST_TRACES")
     if not folder:
@@ -136,11 +139,11 @@ def main():
     if not pairs:
         sys.exit(f"no two recordings in {folder}{' with ' + args.only if args.only else ''}")
     args.out.mkdir(parents=True, exist_ok=True)
-    for experiment, name, metric in [("live", "pairs-live", "on time"), ("transfer", "pairs-bulk", "goodput")]:
+    for experiment, name, metric in [("live", "pairs-live", "playable" if args.playable else "on time"), ("transfer", "pairs-bulk", "goodput")]:
         if args.kind and not name.endswith(args.kind):
             continue
         path = args.out / f"{name}.toml"
-        path.write_text(scenario(name, experiment, pairs, args.duration))
+        path.write_text(scenario(name, experiment, pairs, args))
         rows = list(table(run(args.program, path, args.runs), metric))
         print(f"\n{metric} of {DEFAULT}, of the best other one, ratio ({len(rows)} pairs, {args.runs} run(s) of {args.duration})")
         worse = 0
