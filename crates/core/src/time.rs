@@ -49,6 +49,23 @@ impl Instant {
     }
 }
 
+/// Timers are asked for many times for each packet.
+impl Instant {
+    /// The first of `times`, if there is any.
+    #[inline]
+    pub fn first_of<const N: usize>(times: [Option<Self>; N]) -> Option<Self> {
+        let mut first = None;
+        for &at in &times {
+            first = match (first, at) {
+                (Some(first), Some(at)) if at < first => Some(at),
+                (None, at) => at,
+                _ => first,
+            };
+        }
+        first
+    }
+}
+
 /// Nanoseconds of `d`, at most `u64::MAX`.
 fn nanos(d: Duration) -> u64 {
     u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)
@@ -101,5 +118,15 @@ mod tests {
         assert_eq!(late - early, Duration::from_millis(7));
         assert_eq!(early - late, Duration::ZERO);
         assert_eq!(early - Duration::from_secs(1), Instant::ZERO);
+    }
+
+    #[test]
+    fn the_first_of_times_is_the_earliest_that_is_there() {
+        let [early, late] = [5, 7].map(|millis| Some(Instant::from_millis(millis)));
+        for times in [[early, late, None], [late, None, early], [None, early, late], [early, early, None]] {
+            assert_eq!(Instant::first_of(times), early, "{times:?}");
+        }
+        assert_eq!(Instant::first_of([None, None]), None);
+        assert_eq!(Instant::first_of([None, Some(Instant::from_nanos(u64::MAX))]), Some(Instant::from_nanos(u64::MAX)));
     }
 }

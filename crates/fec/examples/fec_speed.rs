@@ -37,6 +37,8 @@ fn main() {
         println!("{what:<21}{}", decoded.map(|rates| format!(" {:>10.2}", rates[at])).concat());
     }
     println!("tetrys     {:>10.2}  (1 Gbit/s is 0.125)", tetrys(&symbols));
+    let [first, parts] = keep(&symbols);
+    println!("keep       {parts:>10.2}  with the flags apart; {first:.2} copied once more for them");
 }
 
 /// Multiply-add, and the encoding of [`BLOCKS`].
@@ -134,6 +136,26 @@ fn tetrys(symbols: &[Vec<u8>]) -> f64 {
     });
     assert!(back * 100 > lost * 99, "{back} of {lost} came back");
     rate
+}
+
+/// Keeping what comes, as SCTP's receiver does: 1024 symbols behind the newest, whose second byte has a flag that is no part of them.
+/// First with a copy of all for that, then with the first two bytes apart.
+fn keep(symbols: &[Vec<u8>]) -> [f64; 2] {
+    let come = |take: &mut dyn FnMut(&mut LinearDecoder, u64, &[u8])| {
+        let (mut decoder, mut id) = (LinearDecoder::new(DecoderLimits::default(), 0), 0);
+        rate(LEN, || {
+            take(&mut decoder, id, &symbols[id as usize % symbols.len()]);
+            id += 1;
+        })
+    };
+    let mut copy = Vec::new();
+    let first = come(&mut |decoder, id, symbol| {
+        copy.clear();
+        copy.extend_from_slice(symbol);
+        copy[1] &= 7;
+        decoder.on_source(id, &copy);
+    });
+    [first, come(&mut |decoder, id, symbol| decoder.on_source_of(id, &[symbol[0], symbol[1] & 7], &symbol[2..]))]
 }
 
 /// Bytes in a nanosecond: the best of many short rounds, as others disturb.

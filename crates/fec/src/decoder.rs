@@ -209,8 +209,13 @@ impl LinearDecoder {
 impl LinearDecoder {
     /// The source symbol `id` came.
     pub fn on_source(&mut self, id: u64, symbol: &[u8]) {
+        self.on_source_of(id, &[], symbol);
+    }
+
+    /// The source symbol `id` came, in two parts: who has to change the first bytes need not copy all of it for that.
+    pub fn on_source_of(&mut self, id: u64, head: &[u8], body: &[u8]) {
         self.stats.sources += 1;
-        if symbol.len() > self.limits.symbol.min(usize::from(u16::MAX)) {
+        if head.len() + body.len() > self.limits.symbol.min(usize::from(u16::MAX)) {
             return;
         }
         let base = self.sources.base();
@@ -218,11 +223,11 @@ impl LinearDecoder {
         if self.sources.base() != base {
             self.stats.given_up += self.equations.forget_below(self.sources.base());
         }
-        if !self.sources.insert(id, symbol) {
+        if !self.sources.insert(id, [head, body]) {
             if id >= self.sources.base() || !self.equations.misses(id) {
                 return;
             }
-            let stored = self.sources.stored(symbol);
+            let stored = self.sources.stored([head, body]);
             self.equations.absorb(id, &stored);
             self.sources.give_back(stored);
         }

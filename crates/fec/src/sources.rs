@@ -100,8 +100,8 @@ impl Sources {
         self.settled = self.settled.max(below);
     }
 
-    /// Puts it in; false if it is there already, left behind, or too far ahead.
-    pub(crate) fn insert(&mut self, id: u64, symbol: &[u8]) -> bool {
+    /// Puts it in, which lies in two parts; false if it is there already, left behind, or too far ahead.
+    pub(crate) fn insert(&mut self, id: u64, symbol: [&[u8]; 2]) -> bool {
         let takes = self.takes(id);
         if takes {
             let stored = self.stored(symbol);
@@ -111,11 +111,13 @@ impl Sources {
     }
 
     /// The symbol with its length in front, in [`storage`](Self::storage).
-    pub(crate) fn stored(&mut self, symbol: &[u8]) -> Vec<u8> {
+    pub(crate) fn stored(&mut self, [head, body]: [&[u8]; 2]) -> Vec<u8> {
         let mut stored = self.storage();
-        stored.reserve(PREFIX + symbol.len());
-        stored.extend_from_slice(&(symbol.len() as u16).to_be_bytes());
-        stored.extend_from_slice(symbol);
+        let len = head.len() + body.len();
+        stored.reserve(PREFIX + len);
+        stored.extend_from_slice(&(len as u16).to_be_bytes());
+        stored.extend_from_slice(head);
+        stored.extend_from_slice(body);
         stored
     }
 

@@ -54,7 +54,9 @@ fn a_block_makes_up_for_as_many_as_it_has_repairs_whichever_they_are() {
         let lost = order.split_off(order.len() - (r.min(k) as usize));
         let base = 1000 * seed;
         for &id in &order {
-            decoder.on_source(base + id, &symbol(base + id));
+            let whole = symbol(base + id);
+            let (head, body) = whole.split_at(rng.below(whole.len() as u64 + 1) as usize);
+            decoder.on_source_of(base + id, head, body);
         }
         for key in 0..r as u16 {
             let combination = Combination { coefficients: Coefficients::Cauchy, first: base, count: k as u16, key };

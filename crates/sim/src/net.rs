@@ -47,6 +47,10 @@ struct LinkSlot {
     wake: Option<Instant>,
 }
 
+/// A buffer that one datagram was written into travels itself if it has no more capacity than this; larger ones, as those that hold
+/// many datagrams at times, would stay as large for each small packet.
+const SWAPPED: usize = 4096;
+
 type Tap = Box<dyn FnMut(&TapEvent<'_>)>;
 type LinkTap = Box<dyn FnMut(&LinkTapEvent<'_>)>;
 type Script<M> = Box<dyn FnOnce(&mut Network<M>)>;
@@ -369,8 +373,16 @@ impl<M: Machine> Network<M> {
             while let Some(transmit) = self.nodes[id].machine.poll_transmit(self.now, &mut buf) {
                 idle = false;
                 self.count_step(id, false);
+                if transmit.segment_size.is_none() && !buf.is_empty() && buf.capacity() <= SWAPPED {
+                    let payload = core::mem::replace(&mut buf, self.pool.pop().unwrap_or_default());
+                    self.send(id, transmit.route, transmit.ecn, payload);
+                    continue;
+                }
                 for datagram in transmit.datagrams(&buf) {
-                    self.send(id, transmit.route, transmit.ecn, datagram);
+                    let mut payload = self.pool.pop().unwrap_or_default();
+                    payload.clear();
+                    payload.extend_from_slice(datagram);
+                    self.send(id, transmit.route, transmit.ecn, payload);
                 }
             }
             let node = &mut self.nodes[id];
@@ -388,19 +400,17 @@ impl<M: Machine> Network<M> {
         }
     }
 
-    fn send(&mut self, id: usize, route: Route, ecn: Ecn, datagram: &[u8]) {
+    fn send(&mut self, id: usize, route: Route, ecn: Ecn, payload: Vec<u8>) {
         let node = &self.nodes[id];
         let Some(&path) = node.paths.get(&route) else {
             self.unroutable += 1;
             if let (Some(tap), Some(&from)) = (&mut self.tap, node.addresses.get(usize::from(route.socket.0))) {
                 let (at, to, action) = (self.now, route.remote, TapAction::Unroutable);
-                tap(&TapEvent { at, action, from, to, ecn, payload: datagram });
+                tap(&TapEvent { at, action, from, to, ecn, payload: &payload });
             }
+            self.pool.push(payload);
             return;
         };
-        let mut payload = self.pool.pop().unwrap_or_default();
-        payload.clear();
-        payload.extend_from_slice(datagram);
         let packet = Packet { path, hop: 0, ecn, payload };
         self.tap_at_sender(TapAction::Sent, &packet);
         self.offer(packet);

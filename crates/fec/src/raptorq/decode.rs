@@ -84,7 +84,7 @@ impl Decoder {
         let gone = self.blocks.iter().filter(|block| block.first < base);
         self.stats.given_up += gone.map(|block| block.repairs.len() as u64).sum::<u64>();
         self.blocks.retain(|block| block.first >= base);
-        if self.sources.insert(id, symbol) {
+        if self.sources.insert(id, [&[], symbol]) {
             self.solve(|block| block.ids().contains(&id));
         }
     }
@@ -134,7 +134,7 @@ impl Decoder {
         let symbols: Option<Vec<_>> = found.iter().map(|(id, symbol)| Some((*id, unpadded(symbol)?))).collect();
         let Some(symbols) = symbols.filter(|it| !it.is_empty()) else { return false };
         for (id, data) in symbols {
-            self.sources.insert(id, data);
+            self.sources.insert(id, [&[], data]);
             self.stats.recovered += 1;
             self.recovered.push_back((id, data.to_vec()));
         }

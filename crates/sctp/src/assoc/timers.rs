@@ -50,7 +50,7 @@ impl Open {
             State::Established | State::ShutdownPending | State::ShutdownReceived => None,
         };
         let paths = self.paths.iter().filter_map(crate::path::Path::poll_timeout).min();
-        [
+        Instant::first_of([
             state,
             paths,
             // With no path to send it over, a SACK waits for one.
@@ -62,9 +62,6 @@ impl Open {
             self.selection_timeout(),
             self.pacing_timeout(),
             self.key_timeout(),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        ])
     }
 }

@@ -379,10 +379,7 @@ impl Path {
     /// When the first timer expires.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let train = self.train().and_then(|train| self.trains.poll_timeout(&train));
-        [self.timers.next(), self.heartbeats.poll_timeout(), self.pmtu.poll_timeout(), train]
-            .into_iter()
-            .flatten()
-            .min()
+        Instant::first_of([self.timers.next(), self.heartbeats.poll_timeout(), self.pmtu.poll_timeout(), train])
     }
 
     /// Whether a loss now speaks of congestion, as TCP Veno sees it.

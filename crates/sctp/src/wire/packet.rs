@@ -202,5 +202,8 @@ fn checksum(packet: &[u8]) -> u32 {
     let Some((&header, chunks)) = packet.split_first_chunk::<{ Header::LEN }>() else { return 0 };
     let mut header = header;
     header[CHECKSUM].fill(0);
-    crc32c::crc32c_append(crc32c::crc32c(&header), chunks)
+    let mut sum = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi); // CRC32c by its other name.
+    sum.update(&header);
+    sum.update(chunks);
+    sum.finalize() as u32
 }

@@ -128,7 +128,7 @@ impl<P> Link<P> {
         let arrival = self.on_the_way.front().map(|packet| packet.at);
         let departure = self.head_leaves.filter(|at| at.as_nanos() < u64::MAX).map(|at| at + self.line.shortest());
         let loss = self.lost.front().map(|packet| packet.at);
-        [arrival, departure, loss].into_iter().flatten().min()
+        Instant::first_of([arrival, departure, loss])
     }
 
     /// When something next happens inside; [`poll_timeout`](Self::poll_timeout) may be later, as nobody outside

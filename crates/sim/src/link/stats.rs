@@ -76,10 +76,13 @@ impl LinkStats {
 
     /// The queue held so much from `as_of` until `at`.
     pub(super) fn occupied(&mut self, at: Instant, packets: usize, bytes: usize) {
+        if at <= self.as_of {
+            return;
+        }
         let nanos = at.since(self.as_of).as_nanos();
         self.queue_packet_nanos += packets as u128 * nanos;
         self.queue_byte_nanos += bytes as u128 * nanos;
-        self.as_of = self.as_of.max(at);
+        self.as_of = at;
     }
 
     /// The queue grew to this.

@@ -26,7 +26,7 @@ pub fn emit_protection(offer: &[u8], w: &mut Writer<'_>) {
 
 /// Appends a Data Checksum for `payload` (RFC 4340 §9.3).
 pub fn emit_data_checksum(payload: &[u8], w: &mut Writer<'_>) {
-    RawOption { kind: kind::DATA_CHECKSUM, value: &crc32c::crc32c(payload).to_be_bytes() }.emit(w);
+    RawOption { kind: kind::DATA_CHECKSUM, value: &crc_fast::crc32_iscsi(payload).to_be_bytes() }.emit(w);
 }
 
 pub(super) fn parse_checksum(value: &[u8]) -> Option<u32> {

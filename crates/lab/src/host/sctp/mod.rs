@@ -118,7 +118,7 @@ impl<P: Part> Machine for SctpHost<P> {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        [self.endpoint.poll_timeout(), self.part.next()].into_iter().flatten().min()
+        Instant::first_of([self.endpoint.poll_timeout(), self.part.next()])
     }
 
     fn poll_event(&mut self) -> Option<Self::Event> {

@@ -148,7 +148,7 @@ impl SctpSender {
 
     /// Sends the message of an emission; `false` if there is no room for it now.
     fn send(&mut self, now: Instant, association: &mut Association, emission: &Emission, begun: Instant) -> bool {
-        self.message.clear();
+        // Nothing is ever written behind the header: what is there is zeros.
         self.message.resize(emission.bytes.max(Header::LEN), 0);
         let header = Header::of(emission, self.sent, begun);
         header.put(&mut self.message);
@@ -259,6 +259,6 @@ impl Part for SctpSender {
 
     fn next(&self) -> Option<Instant> {
         let start = (!self.connecting).then_some(self.start);
-        [start, self.samples.next(), self.next_edge, self.next_message].into_iter().flatten().min()
+        Instant::first_of([start, self.samples.next(), self.next_edge, self.next_message])
     }
 }

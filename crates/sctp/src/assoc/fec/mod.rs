@@ -25,8 +25,6 @@ pub(super) struct Fec {
     /// Chunks that the range of random coefficients may have.
     range: u16,
     decoder: LinearDecoder,
-    /// A chunk without its I bit, where it had one.
-    symbol: Vec<u8>,
     /// Solutions that the decoder did not believe, as far as they are counted.
     inconsistent: u64,
 }
@@ -82,7 +80,7 @@ impl Fec {
             is_data_chunk::<{ Data::KIND }, { Data::HEADER }>
         };
         let decoder = LinearDecoder::with_check(limits, peer.get(), check);
-        Self { sender: Sender::of(options.redundancy.fec, local), decoder, symbol: Vec::new(), inconsistent: 0, range }
+        Self { sender: Sender::of(options.redundancy.fec, local), decoder, inconsistent: 0, range }
     }
 
     /// Goes on with another code, or none, from the TSN `next` on.

@@ -1,4 +1,4 @@
-use super::{Fec, SYMBOL_FLAGS};
+use super::SYMBOL_FLAGS;
 use crate::assoc::Open;
 use crate::assoc::receive::Arrivals;
 use crate::number::Tsn;
@@ -9,32 +9,25 @@ use braidcast_core::Instant;
 use braidcast_core::events::SctpEvent;
 use braidcast_fec::{Coefficients, Combination, Evicted, Unusable};
 
-impl Fec {
-    /// The data chunk in `bytes`, without what may differ from one transmission to the next.
-    fn symbol<'a>(scratch: &'a mut Vec<u8>, bytes: &'a [u8]) -> &'a [u8] {
-        if bytes.get(1).is_none_or(|flags| flags & !SYMBOL_FLAGS == 0) {
-            return bytes;
-        }
-        scratch.clear();
-        scratch.extend_from_slice(bytes);
-        scratch[1] &= SYMBOL_FLAGS;
-        scratch
-    }
+/// The data chunk in `bytes`, its type and flags without what may differ from one transmission to the next, and the rest.
+fn symbol(bytes: &[u8]) -> Option<([u8; 2], &[u8])> {
+    let (&[kind, flags], body) = bytes.split_first_chunk()?;
+    Some(([kind, flags & SYMBOL_FLAGS], body))
 }
 
 impl Open {
     /// The data chunk `tsn` came, `bytes`, and is new.
     pub(in crate::assoc) fn note_symbol(&mut self, tsn: Tsn, bytes: &[u8]) {
-        if let Some(fec) = &mut self.fec {
-            fec.decoder.on_source(tsn.get(), Fec::symbol(&mut fec.symbol, bytes));
+        if let (Some(fec), Some((head, body))) = (&mut self.fec, symbol(bytes)) {
+            fec.decoder.on_source_of(tsn.get(), &head, body);
         }
     }
 
     /// The data chunk `tsn` came again, or after it was made up for: it should say the same.
     pub(in crate::assoc) fn compare_symbol(&mut self, tsn: Tsn, bytes: &[u8]) {
-        if let Some(fec) = &mut self.fec {
-            let symbol = Fec::symbol(&mut fec.symbol, bytes);
-            let differs = fec.decoder.source(tsn.get()).is_some_and(|known| known != symbol);
+        if let (Some(fec), Some((head, body))) = (&self.fec, symbol(bytes)) {
+            let known = fec.decoder.source(tsn.get());
+            let differs = known.is_some_and(|known| known.split_first_chunk() != Some((&head, body)));
             self.journal.stats.contradicting_chunks += u64::from(differs);
         }
     }
