@@ -47,15 +47,12 @@ impl Instant {
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
-}
 
-/// Timers are asked for many times for each packet.
-impl Instant {
-    /// The first of `times`, if there is any.
+    /// The earliest of `times`; `None` if none is set. A machine asks for its next timer several times for each packet.
     #[inline]
     pub fn first_of<const N: usize>(times: [Option<Self>; N]) -> Option<Self> {
         let mut first = None;
-        for &at in &times {
+        for at in times {
             first = match (first, at) {
                 (Some(first), Some(at)) if at < first => Some(at),
                 (None, at) => at,
