@@ -216,9 +216,9 @@ gst-plugin:
 plugin-build plugin-test:
 	@tools/gst-plugin.sh $(@:plugin-%=%)
 
-# x264 over emulated networks, some two minutes.
+# x264 over emulated networks; a camera, a microphone and a display. Some three minutes.
 encode:
-	@tools/setup.sh gst
+	@tools/setup.sh encode
 	cargo build --locked --package braidcast
 	cargo clippy --locked --manifest-path gst/Cargo.toml --workspace --all-targets --quiet --target-dir $(or $(CARGO_TARGET_DIR),target)/gst -- -D warnings
 	BRAIDCAST=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/braidcast cargo test --locked --manifest-path gst/Cargo.toml --workspace --target-dir $(or $(CARGO_TARGET_DIR),target)/gst -- --nocapture

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing on Debian for: tools/setup.sh test | demo | bench | fuzz | soak | dist | gst
+# Installs what is missing on Debian for: tools/setup.sh test | demo | bench | fuzz | soak | dist | gst | encode
 # Looks first, so that it is silent and quick where everything is there. Says what it is about to install, and asks on a terminal.
 # BRAIDCAST_INSTALL=yes does not ask, BRAIDCAST_INSTALL=no installs nothing. The default toolchain of rustup is never changed.
 set -euo pipefail
@@ -72,7 +72,12 @@ look_for_packages() {
             has ip && has python3 || { want iproute2; want python3; }
         fi
         ;;&
-    gst | test)
+    encode)
+        # A display to encode. A microphone needs pulseaudio, which is not installed where another server of audio may run: its test says so.
+        has Xvfb || want xvfb
+        [ -e /usr/share/doc/gstreamer1.0-x ] || want gstreamer1.0-x
+        ;;&
+    gst | test | encode)
         # GStreamer's headers for the encoder's program and the plugin, and the elements that are used; x264enc is in "ugly", decoders are libav's.
         has pkg-config || want pkg-config
         has gst-inspect-1.0 || want gstreamer1.0-tools
@@ -140,7 +145,7 @@ look_for_rust() {
     rustup component add rustfmt clippy
 }
 
-purpose=${1:?usage: tools/setup.sh test | demo | bench | fuzz | soak | dist | gst}
+purpose=${1:?usage: tools/setup.sh test | demo | bench | fuzz | soak | dist | gst | encode}
 look_for_packages "$purpose"
 [ ${#packages[@]} = 0 ] || install_packages
 look_for_rust "$purpose"

@@ -43,8 +43,19 @@ impl Audio {
             Self::Own => own.map(str::to_owned),
             Self::None => None,
             Self::Test => Some("audiotestsrc is-live=true wave=ticks".into()),
-            Self::Microphone => Some("autoaudiosrc".into()),
+            Self::Microphone => Some("autoaudiosrc name=microphone".into()),
             Self::Gst(description) => Some(description.clone()),
+        }
+    }
+
+    /// What to do if it does not work.
+    pub(crate) const fn hint(&self) -> &'static str {
+        match self {
+            Self::Microphone => {
+                "`pactl list short sources` lists microphones of PulseAudio and PipeWire, `arecord -l` those of ALSA; `--audio none` does without"
+            }
+            Self::Gst(_) => "try it as gst-launch-1.0 takes it, with ` ! autoaudiosink` behind it",
+            Self::Own | Self::None | Self::Test => "`gst-inspect-1.0` says which plugins do not load",
         }
     }
 

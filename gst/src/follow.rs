@@ -82,6 +82,11 @@ impl Follower {
         self.set as u64
     }
 
+    /// What the encoder was set to last, bit/s.
+    pub const fn rate(&self) -> u64 {
+        self.set as u64
+    }
+
     /// So many bytes came out of the encoder and of the multiplexer until now; once for each picture.
     pub fn measure(&mut self, encoded: u64, multiplexed: u64) {
         let (pictures, before, before_multiplexed) = self.measured;

@@ -78,7 +78,7 @@ impl Input {
     pub(crate) const fn hint(&self) -> &'static str {
         match self {
             Self::Camera(_) => "`v4l2-ctl --list-devices` lists cameras; another program may be using this one",
-            Self::Screen => "it needs an X11 display in DISPLAY; with Wayland: gst:pipewiresrc …",
+            Self::Screen => "it needs an X11 display in DISPLAY; with Wayland `gst:pipewiresrc`",
             Self::File(_) => "`ffprobe FILE` says what is in it; for most codecs install gstreamer1.0-libav",
             Self::Gst(_) => "try it as gst-launch-1.0 takes it, with ` ! autovideosink` behind it",
             Self::Test => "`gst-inspect-1.0` says which plugins do not load",

@@ -9,6 +9,7 @@ mod audio;
 mod input;
 mod log;
 mod needs;
+mod parts;
 mod pipeline;
 
 use braidcast_gst::follow::Profile;

@@ -5,6 +5,7 @@ use crate::audio::{self, Audio};
 use crate::input::Input;
 use crate::log::Log;
 use crate::needs;
+use crate::parts::{self, AGAIN, Part, Parts};
 use braidcast_gst::follow::{Follower, Verdict};
 use braidcast_gst::told::Told;
 use braidcast_gst::x264;
@@ -12,11 +13,9 @@ use gst::prelude::*;
 use gstreamer as gst;
 use std::io::BufReader;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
-/// A camera that is gone is looked for so often.
-const AGAIN: Duration = Duration::from_secs(1);
 /// GST_PARAM_MUTABLE_PLAYING (gstparamspecs.h): the property can be set while it runs.
 const WHILE_PLAYING: u32 = 1 << 12;
 
@@ -24,8 +23,10 @@ const WHILE_PLAYING: u32 = 1 << 12;
 enum End {
     /// The input is over.
     Over,
-    /// Why it failed, and whether pictures had come.
-    Failed(String, bool),
+    /// What failed, if it is an input, and why.
+    Failed(Option<Part>, String),
+    /// An input that was gone is there again.
+    Back(Part),
 }
 
 /// What the probes share.
@@ -43,6 +44,10 @@ struct Shared {
     left_out: AtomicU64,
     allowed: AtomicU64,
     connected: AtomicBool,
+    /// When the first pipeline began to play: the times in the stream count from then on.
+    played: OnceLock<Instant>,
+    /// Width and height of the pictures.
+    size: OnceLock<(i32, i32)>,
 }
 
 /// Runs until the input is over or stdin ends.
@@ -64,7 +69,8 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         }
     }
     Dial::check(&args.encoder)?;
-    let audio = audio(args, &input)?;
+    let source = Audio::parse(&args.audio)?;
+    let audio = audio(args, &source, &input)?;
     let mut follower = Follower::new(args.profile, args.fps, args.rate_range);
     let first = follower.first();
     let shared = Arc::new(Shared {
@@ -79,6 +85,8 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         left_out: AtomicU64::new(0),
         allowed: AtomicU64::new(first),
         connected: AtomicBool::new(false),
+        played: OnceLock::new(),
+        size: OnceLock::new(),
     });
     let reader = Arc::clone(&shared);
     let quiet = args.quiet;
@@ -88,29 +96,39 @@ pub(crate) fn run(args: &Args) -> Result<(), String> {
         // Who started us is gone, or wants no more.
         std::process::exit(0);
     });
+    let mut there = Parts::new(&input, &source, !audio.is_empty());
     loop {
-        match play(args, &input, &audio, parser, first, &shared)? {
+        if there.nothing() {
+            std::thread::sleep(AGAIN.into());
+            if let Some(part) = there.look() {
+                there.back(part, quiet);
+            }
+            continue;
+        }
+        match play(args, &input, &audio, parser, &mut there, &shared)? {
             End::Over => {
                 shared.summary(quiet);
                 return Ok(());
             }
-            End::Failed(why, true) if input.may_come_back() => {
-                eprintln!("warning: {why}; looking for the camera again");
-                std::thread::sleep(AGAIN);
+            End::Back(part) => there.back(part, quiet),
+            End::Failed(part, why) => {
+                // What never worked will not come back.
+                let worked = |part: &Part| match part {
+                    Part::Video => shared.pictures.load(Relaxed) > 0,
+                    Part::Audio => shared.heard.load(Relaxed) > 0,
+                };
+                match part.filter(|part| worked(part) && there.may_go_on_without(*part)) {
+                    Some(part) => there.gone(part, &why),
+                    None => return Err(format!("{why}\nhint: {}", there.hint(part))),
+                }
             }
-            // It was there once.
-            End::Failed(_, false) if input.may_come_back() && shared.pictures.load(Relaxed) > 0 => {
-                std::thread::sleep(AGAIN)
-            }
-            End::Failed(why, _) => return Err(format!("{why}\nhint: {}", input.hint())),
         }
     }
 }
 
 /// The words of the branch of audio; empty without any.
-fn audio(args: &Args, input: &Input) -> Result<String, String> {
-    let audio = Audio::parse(&args.audio)?;
-    let own = if audio == Audio::Own { input.own_audio()? } else { None };
+fn audio(args: &Args, audio: &Audio, input: &Input) -> Result<String, String> {
+    let own = if *audio == Audio::Own { input.own_audio()? } else { None };
     let Some(beginning) = audio.description(own) else { return Ok(String::new()) };
     let parser = audio::parser(&args.audio_encoder);
     let common = ["audioconvert", "audioresample", &*args.audio_encoder];
@@ -127,64 +145,89 @@ fn audio(args: &Args, input: &Input) -> Result<String, String> {
     Ok(audio::branch(&beginning, &args.audio_encoder, args.audio_rate))
 }
 
-/// The words of the pipeline.
-fn description(args: &Args, input: &Input, audio: &str, parser: &str, first: u64) -> String {
-    let size = match (args.size, input) {
+/// The words of the pipeline, at so many bit/s to begin with; black pictures if `black`, of the size of those before.
+fn description(args: &Args, input: &Input, audio: &str, parser: &str, first: u64, black: Option<(i32, i32)>) -> String {
+    let size = match (black.or(args.size), input) {
         (Some((width, height)), _) => format!(",width={width},height={height}"),
         (None, Input::Test) => ",width=1280,height=720".into(),
         (None, _) => String::new(),
     };
+    let begin = if black.is_some() { parts::BLACK.into() } else { input.description() };
     let fps = args.fps;
     let encoder = match (&*args.encoder, args.profile) {
         ("x264enc", profile) => x264::words(profile, fps, first),
         (other, _) => format!("{other} name=encoder"),
     };
     format!(
-        "{} ! videoconvert ! videoscale ! videorate ! video/x-raw,format=I420,framerate={fps}/1{size} \
+        "{begin} ! videoconvert ! videoscale ! videorate ! video/x-raw,format=I420,framerate={fps}/1{size} \
          ! queue max-size-buffers=1 max-size-bytes=0 max-size-time=0 leaky=downstream \
-         ! {encoder} ! {parser} config-interval=1 ! mpegtsmux name=mux ! fdsink name=out fd=1 sync=false{audio}",
-        input.description()
+         ! {encoder} ! {parser} name=parser config-interval=1 ! mpegtsmux name=mux ! fdsink name=out fd=1 sync=false{audio}"
     )
 }
 
-/// Makes the pipeline and runs it to its end.
+/// Makes the pipeline of what is there and runs it to its end, or until more is there.
 fn play(
     args: &Args,
     input: &Input,
     audio: &str,
     parser: &str,
-    first: u64,
+    there: &mut Parts<'_>,
     shared: &Arc<Shared>,
 ) -> Result<End, String> {
-    let before = shared.pictures.load(Relaxed);
-    let words = description(args, input, audio, parser, first);
+    let rate = shared.follower.lock().unwrap_or_else(PoisonError::into_inner).rate();
+    let black = if there.video { None } else { shared.size.get().copied() };
+    let words = description(args, input, if there.audio { audio } else { "" }, parser, rate, black);
     let made =
         gst::parse::launch(&words).map_err(|e| format!("cannot make the pipeline: {e}\nhint: {}", input.hint()))?;
     let pipeline = made.downcast::<gst::Pipeline>().map_err(|_| "the description is no pipeline".to_owned())?;
     let by_name = |name: &str| pipeline.by_name(name).ok_or_else(|| format!("the pipeline has no {name}"));
-    if let Some((property, value)) = input.property() {
+    if let Some((property, value)) = input.property().filter(|_| black.is_none()) {
         by_name("input")?.set_property(property, value);
     }
     let encoder = by_name("encoder")?;
     let dial = Dial::of(&encoder, &args.encoder)?;
-    dial.set(first);
+    dial.set(rate);
     watch(&encoder, &by_name("out")?, dial, shared)?;
     if let Some(queue) = pipeline.by_name("heard") {
         listen(&queue, shared)?;
     }
+    // A microphone's own clock would jump, and go with it.
+    pipeline.use_clock(Some(&gst::SystemClock::obtain()));
     let bus = pipeline.bus().ok_or("the pipeline has no bus")?;
-    let failed = |why: String| Ok(End::Failed(why, shared.pictures.load(Relaxed) > before));
-    if pipeline.set_state(gst::State::Playing).is_err() {
+    let failed = |there: &Parts<'_>, message: &gst::Message| {
+        let part = message.src().and_then(|from| there.part(&pipeline, from));
+        End::Failed(part, in_words(message))
+    };
+    // Devices are opened while it pauses, which takes a while; its clock begins when it plays.
+    let begins = pipeline.set_state(gst::State::Paused).and_then(|_| {
+        let since = shared.played.get_or_init(Instant::now).elapsed();
+        for pad in by_name("mux").iter().flat_map(|mux| mux.sink_pads()) {
+            pad.set_offset(since.as_nanos() as i64);
+        }
+        pipeline.set_state(gst::State::Playing)
+    });
+    if begins.is_err() {
         let why = bus.timed_pop_filtered(gst::ClockTime::from_mseconds(200), &[gst::MessageType::Error]);
+        let end = why
+            .map_or_else(|| End::Failed(Some(Part::Video), "the input does not start".into()), |it| failed(there, &it));
         let _ = pipeline.set_state(gst::State::Null);
-        return failed(why.map_or_else(|| "the input does not start".into(), |message| in_words(&message)));
+        return Ok(end);
     }
-    let end = bus.timed_pop_filtered(None, &[gst::MessageType::Error, gst::MessageType::Eos]);
+    there.remember(&pipeline);
+    let patience = there.patience();
+    let end = loop {
+        match bus.timed_pop_filtered(patience, &[gst::MessageType::Error, gst::MessageType::Eos]) {
+            Some(message) if message.type_() == gst::MessageType::Error => break failed(there, &message),
+            Some(_) => break End::Over,
+            None => {
+                if let Some(part) = there.look() {
+                    break End::Back(part);
+                }
+            }
+        }
+    };
     let _ = pipeline.set_state(gst::State::Null);
-    match end {
-        Some(message) if message.type_() == gst::MessageType::Error => failed(in_words(&message)),
-        _ => Ok(End::Over),
-    }
+    Ok(end)
 }
 
 /// What an error says.
@@ -192,7 +235,9 @@ fn in_words(message: &gst::Message) -> String {
     let gst::MessageView::Error(error) = message.view() else { return "the pipeline failed".into() };
     let from = message.src().map_or_else(String::new, |it| format!("{}: ", it.name()));
     let details = error.debug().unwrap_or_default();
-    let last = details.lines().last().filter(|it| !it.is_empty()).map_or_else(String::new, |it| format!(" ({it})"));
+    // What is only a place in GStreamer's source is of no use.
+    let last = details.lines().last().filter(|it| !it.is_empty() && !it.contains(".c("));
+    let last = last.map_or_else(String::new, |it| format!(" ({it})"));
     format!("{from}{}{last}", error.error())
 }
 
@@ -273,8 +318,14 @@ fn watch(encoder: &gst::Element, out: &gst::Element, dial: Dial, shared: &Arc<Sh
         gst::PadProbeReturn::Ok
     });
     let it = Arc::clone(shared);
-    source.add_probe(gst::PadProbeType::BUFFER, move |_, info| {
+    source.add_probe(gst::PadProbeType::BUFFER, move |pad, info| {
         it.on_encoded(info.buffer().map_or(0, |buffer| buffer.size() as u64));
+        if it.size.get().is_none()
+            && let Some(caps) = pad.current_caps()
+            && let Some(Ok(size)) = caps.structure(0).map(|it| it.get("width").and_then(|w| Ok((w, it.get("height")?))))
+        {
+            let _ = it.size.set(size);
+        }
         gst::PadProbeReturn::Ok
     });
     let it = Arc::clone(shared);

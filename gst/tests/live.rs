@@ -19,9 +19,9 @@ fn start(program: &Path, args: &str) -> Running {
     Running::start(program, args, ("PATH", &path))
 }
 
-/// Ctrl-C.
+/// Ctrl-C, which a terminal sends to the whole group of processes.
 fn interrupt(it: &Running) {
-    assert!(Command::new("kill").args(["-INT", &it.0.id().to_string()]).status().unwrap().success());
+    assert!(Command::new("kill").args(["-INT", "--", &format!("-{}", it.0.id())]).status().unwrap().success());
 }
 
 /// The pictures of a test clip that came on time, %, over a link of this rate, by what the encoder is started with; and its log.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use std::net::UdpSocket;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -29,7 +30,7 @@ impl Running {
     /// Starts it with a variable of its environment.
     pub(crate) fn start(program: &Path, args: &str, (name, value): (&str, &str)) -> Self {
         let mut command = Command::new(program);
-        command.args(args.split_whitespace()).arg("--json").env(name, value).stdout(Stdio::piped());
+        command.args(args.split_whitespace()).arg("--json").env(name, value).stdout(Stdio::piped()).process_group(0);
         Self(command.spawn().unwrap())
     }
 

@@ -10,6 +10,7 @@ use crate::failure::{Failure, Outcome};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -56,6 +57,8 @@ fn start(args: &EncodeArgs, common: &Common) -> Outcome<Feed<'static>> {
     if common.quiet {
         command.arg("--quiet");
     }
+    // Ctrl-C is for us: what is encoded then still goes out. Its input closes when we end.
+    command.process_group(0);
     // It needs no secret of ours.
     command.env_remove(crate::process::VARIABLE).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().map_err(|error| match error.kind() {
