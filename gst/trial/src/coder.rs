@@ -18,6 +18,7 @@ pub(crate) struct X264<'a> {
     encoder: gst::Element,
     source: gst::Element,
     sink: gst::Element,
+    plays: bool,
     /// When the first picture that came out is shown.
     first_at: Option<gst::ClockTime>,
 }
@@ -35,8 +36,7 @@ impl<'a> X264<'a> {
         let pipeline = made.downcast::<gst::Pipeline>().map_err(|_| "the description is no pipeline".to_owned())?;
         let by_name = |name: &str| pipeline.by_name(name).ok_or_else(|| format!("the pipeline has no {name}"));
         let (source, encoder, sink) = (by_name("in")?, by_name("encoder")?, by_name("out")?);
-        pipeline.set_state(gst::State::Playing).map_err(|e| format!("the pipeline does not start: {e}"))?;
-        Ok(Self { clip, fps, pipeline, encoder, source, sink, first_at: None })
+        Ok(Self { clip, fps, pipeline, encoder, source, sink, plays: false, first_at: None })
     }
 }
 
@@ -45,6 +45,11 @@ impl X264<'_> {
     pub(crate) fn give(&mut self, n: usize, rate: Option<u64>) -> Result<(), String> {
         if let Some(rate) = rate {
             self.encoder.set_property("bitrate", u32::try_from(rate / 1000).unwrap_or(u32::MAX).clamp(1, 2_048_000));
+        }
+        if !self.plays {
+            // Only now: else it is a matter of chance whether x264 is opened at the first rate or changes to it.
+            self.pipeline.set_state(gst::State::Playing).map_err(|e| format!("the pipeline does not start: {e}"))?;
+            self.plays = true;
         }
         let mut picture = gst::Buffer::from_slice(self.clip.picture(n).to_vec());
         let interval = gst::ClockTime::SECOND / self.fps as u64;
