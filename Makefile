@@ -1,5 +1,5 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
-.PHONY: help demo test quick quick-starts c c-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases
+.PHONY: help demo test quick quick-starts c c-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-gst-test dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -38,7 +38,7 @@ help:
 	@echo "make gst-plugin  GStreamer's elements braidcastsink and braidcastsrc, installed for this user; make plugin-test tests them"
 	@echo "make c       the C library, its header and braidcast.pc in target/c; make c-test runs C programs against it"
 	@echo "make python-test  the Python wheel in target/python/wheels, tested in a clean environment with its notebook and a sweep by Dask"
-	@echo "make dist    a Debian package and a tarball in target/dist; make dist-test installs it in a clean Debian; make dist-gst a second one, of what needs GStreamer"
+	@echo "make dist    a Debian package and a tarball in target/dist; make dist-test installs it in a clean Debian; make dist-gst and dist-gst-test the same of what needs GStreamer"
 	@echo "make bindings  c-test and python-test, with clippy"
 	@echo "make quick-starts  follows each quick start of the manual word by word in a clean Debian, over networks of this machine (after make dist)"
 	@echo "make publish-check  packs every crate as for the registry, and sends nothing (VERIFY=1 compiles each from its package)"
@@ -171,6 +171,10 @@ dist:
 dist-gst:
 	@tools/setup.sh gst
 	@tools/dist-gst.sh
+
+# Both packages in a clean Debian with its GStreamer; needs root and debootstrap.
+dist-gst-test:
+	@tools/dist-gst-test.sh
 
 # What the registry would refuse of any crate, without sending anything; verifying compiles each as it would be published.
 publish-check:

@@ -16,7 +16,7 @@ install -D -m 755 --strip "$target/gst/release/braidcast-encode" "$root/usr/bin/
 install -D -m 644 packaging/copyright "$root/usr/share/doc/braidcast-gstreamer/copyright"
 tools/deb.sh "$root" braidcast-gstreamer "$arch" "libglib2.0-0, libgstreamer1.0-0 (>= 1.20)" <<FIELDS
 Section: video
-Recommends: gstreamer1.0-plugins-base, gstreamer1.0-plugins-good, gstreamer1.0-plugins-bad, gstreamer1.0-plugins-ugly
+Recommends: gstreamer1.0-plugins-base, gstreamer1.0-plugins-good, gstreamer1.0-plugins-bad, gstreamer1.0-plugins-ugly, gstreamer1.0-alsa, gstreamer1.0-tools
 Suggests: braidcast, gstreamer1.0-libav
 Description: live video over several bad networks at once, for GStreamer
  The elements braidcastsink and braidcastsrc send and receive an MPEG
