@@ -3,8 +3,10 @@
 
 mod common;
 use common::{Running, Test, free_port, transport_stream};
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -93,6 +95,23 @@ fn what_cannot_be_is_refused() {
     nowhere.says(2, &["--target-quality needs --rate-report"]);
     let both = Test::new("send a.ts --to 127.0.0.1:1 --rate-report - --json").file("a.ts", [0x47; 1880]).run();
     both.says(2, &["cannot both go to stdout"]);
+}
+
+#[test]
+fn an_encoder_that_ends_is_no_cause_for_a_warning() {
+    // It takes no more lines while its last pictures are still on their way.
+    let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
+    transport_stream(dir.path(), 2);
+    let (copy, encoder) = (dir.path().join("braidcast"), dir.path().join("braidcast-encode"));
+    std::fs::copy(env!("CARGO_BIN_EXE_braidcast"), &copy).unwrap();
+    std::fs::write(&encoder, "#!/bin/sh\ncat clip.ts\nexec <&-\nsleep 1\n").unwrap();
+    std::fs::set_permissions(&encoder, Permissions::from_mode(0o755)).unwrap();
+    let receiver = Running::start(dir.path(), &format!("receive {port} out.ts")).wait_for("listening");
+    let args = ["encode", "test", "--to", &format!("127.0.0.1:{port}")];
+    let ran = Command::new(copy).args(args).current_dir(dir.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success() && !said.contains("warning"), "{said}");
+    receiver.finish().says(0, &[]);
 }
 
 #[test]

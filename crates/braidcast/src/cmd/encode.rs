@@ -18,8 +18,7 @@ use std::time::Duration;
 /// The program.
 const PROGRAM: &str = "braidcast-encode";
 /// How to have it.
-const HINT: &str =
-    "`make gst` builds it and says which packages it needs; put it beside braidcast or into PATH (docs/encode.md)";
+const HINT: &str = "install the package braidcast-gstreamer, or have `make gst` build it, beside braidcast or in PATH (docs/encode.md)";
 /// Once its input is closed it has so long to end, 10 ms.
 const PATIENCE: u32 = 200;
 

@@ -132,6 +132,8 @@ impl Quality {
 /// Who is told.
 pub(super) struct Rates {
     files: Vec<StatsFile>,
+    /// An encoder of ours.
+    encoder: Option<StatsFile>,
     events: Option<Arc<Lines>>,
     hook: Option<Hook>,
     /// The target of quality, and what there is of audio.
@@ -177,18 +179,18 @@ impl Rates {
                 "say where the report goes: --rate-report FILE, - or sse:PORT",
             ));
         }
-        Ok(Self { files, events, hook, target, each: args.rate_interval, began: now, told_at: None })
+        Ok(Self { files, encoder: None, events, hook, target, each: args.rate_interval, began: now, told_at: None })
     }
 
     /// Tells an encoder of ours, too, as often as it makes pictures.
     pub(super) fn add_encoder(&mut self, pipe: impl Write + Send + 'static) {
-        self.files.push(StatsFile::into_pipe(pipe, "the rate reports for the encoder"));
+        self.encoder = Some(StatsFile::into_pipe(pipe, "the rate reports for the encoder"));
         self.each = EACH_PICTURE;
     }
 
     /// When somebody is to be told next.
     pub(super) fn next(&self) -> Option<Instant> {
-        let anybody = !self.files.is_empty() || self.events.is_some() || self.hook.is_some();
+        let anybody = !self.files.is_empty() || self.encoder.is_some() || self.events.is_some() || self.hook.is_some();
         anybody.then(|| self.told_at.map_or(self.began, |at| at + self.each))
     }
 
@@ -208,20 +210,20 @@ impl Rates {
         if let Some(events) = &self.events {
             events.publish(&line);
         }
-        self.files.iter_mut().for_each(|file| file.tell(&line));
+        self.files.iter_mut().chain(&mut self.encoder).for_each(|file| file.tell(&line));
         if let Some(hook) = &mut self.hook {
             hook.tell(now, &line, live);
         }
     }
 
-    /// Says what has failed, once.
+    /// Says what has failed, once. That an encoder of ours takes no more lines is not news: it says why it ends.
     pub(super) fn check(&self, live: &Live) {
         self.files.iter().filter_map(StatsFile::take_failure).for_each(|words| live.warn(words));
     }
 
     /// Writes what waits. A command that still runs is left to itself.
     pub(super) fn finish(&mut self, live: &Live) {
-        self.files.iter_mut().for_each(StatsFile::finish);
+        self.files.iter_mut().chain(&mut self.encoder).for_each(StatsFile::finish);
         self.check(live);
     }
 }
