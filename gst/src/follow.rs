@@ -19,6 +19,12 @@ impl Profile {
             Self::Quality => 1000,
         }
     }
+
+    /// The least rate at which x264enc has a rate-control buffer, bit/s. It reckons in whole kbit: where the buffer has none, x264 keeps the one
+    /// that it had, and so the size of its pictures.
+    pub const fn least_rate(self, fps: i32) -> u64 {
+        1000 * 1000_u64.div_ceil(self.buffer_ms(fps) as u64)
+    }
 }
 
 /// What was said so long ago counts no more.
@@ -50,6 +56,8 @@ pub struct Follower {
     profile: Profile,
     fps: f64,
     limits: (f64, f64),
+    /// Nothing less is set, bit/s.
+    least: f64,
     set: f64,
     set_at: Duration,
     overhead: f64,
@@ -67,6 +75,7 @@ impl Follower {
             profile,
             fps: f64::from(fps),
             limits: (least as f64, greatest as f64),
+            least: (0.25 * least as f64).max(profile.least_rate(fps) as f64),
             set: 0.0,
             set_at: Duration::ZERO,
             overhead: OVERHEAD,
@@ -78,7 +87,7 @@ impl Follower {
 
     /// The rate to begin with, bit/s.
     pub fn first(&mut self) -> u64 {
-        self.set = (1_000_000.0_f64).clamp(self.limits.0, self.limits.1) / self.overhead;
+        self.set = ((1_000_000.0_f64).clamp(self.limits.0, self.limits.1) / self.overhead).max(self.least);
         self.set as u64
     }
 
@@ -122,7 +131,7 @@ impl Follower {
         let rate = rate.min(self.limits.1) / self.overhead;
         self.wanted += rate / self.fps;
         // Below what the encoder is good for it does what it can.
-        let rate = (rate * self.more).max(0.25 * self.limits.0);
+        let rate = (rate * self.more).max(self.least);
         if !due || (rate - self.set).abs() <= change * self.set {
             return Verdict::Encode(None);
         }
@@ -159,6 +168,17 @@ mod tests {
             Verdict::Encode(None),
             "nobody says anything any more"
         );
+    }
+
+    #[test]
+    fn the_rate_stays_where_x264_has_a_buffer() {
+        for (fps, least) in [(10, 10_000), (30, 30_000), (60, 59_000), (240, 200_000)] {
+            assert_eq!(Profile::Live.least_rate(fps), least);
+            assert!(least / 1000 * Profile::Live.buffer_ms(fps) as u64 >= 1000);
+            let mut it = Follower::new(Profile::Live, fps, (10_000, 6_000_000));
+            it.first();
+            assert_eq!(it.next(ms(0), Some((allowed(1), ms(0)))), Verdict::Encode(Some(least)));
+        }
     }
 
     #[test]

@@ -192,4 +192,22 @@ mod tests {
         let next = coder.encode(40, Some(1_000_000)).unwrap().len() as f64 * 8.0 * 30.0;
         assert!(next < 1.15e6, "{next:.0} bit/s after a fall to 1 Mbit/s");
     }
+
+    #[test]
+    fn below_its_least_rate_x264_keeps_the_size_that_pictures_had() {
+        let clip = clip(90);
+        let after = |rate: u64| {
+            let words = x264::words(Profile::Live, 30, 2_000_000);
+            let mut coder = X264::new(&clip, &words, 30).unwrap();
+            let mut sum = |pictures: std::ops::Range<usize>, rate| {
+                pictures.map(|n| coder.encode(n, rate).unwrap().len()).sum::<usize>()
+            };
+            sum(0..50, None);
+            sum(50..60, Some(rate)) as f64 * 8.0 * 3.0
+        };
+        let least = Profile::Live.least_rate(30);
+        let (at, below) = (after(least), after(least - 1000));
+        println!("set to {least} bit/s x264 makes {at:.0}, to 1 kbit/s less {below:.0}");
+        assert!(below > 3.0 * at, "{below:.0} bit/s, {at:.0}");
+    }
 }
