@@ -13,14 +13,21 @@ fuzz_target!(|bytes: &[u8]| {
     match Message::parse(bytes) {
         Ok(Message::Unit { header, runs, bytes }) => {
             let runs: Vec<_> = runs.collect();
-            let packets = Packets::new(&runs, bytes, header.kind == Kind::Data).count();
+            let mut whole = Vec::new();
+            bytes.append_to(&mut whole);
+            assert_eq!(whole.len(), bytes.len());
+            let packets = Packets::new(&runs, &whole, header.kind == Kind::Data).count();
             assert_eq!(packets as u64, runs.iter().map(|run| u64::from(run.count)).sum::<u64>());
             assert!(packets as u64 <= MAX_PACKETS);
-            write_unit(&mut out, &header, &runs, bytes);
-            let Ok(Message::Unit { header: again, runs: runs_again, bytes: bytes_again }) = Message::parse(&out) else {
-                panic!("written, but cannot be read: {header:?} {runs:?}");
-            };
-            assert_eq!((again, runs_again.collect::<Vec<_>>(), bytes_again), (header, runs, bytes));
+            for packed in [false, true] {
+                write_unit(&mut out, &header, &runs, &whole, packed);
+                let Ok(Message::Unit { header: again, runs: runs_again, bytes: bytes_again }) = Message::parse(&out) else {
+                    panic!("written, but cannot be read: {header:?} {runs:?} {packed}");
+                };
+                let mut whole_again = Vec::new();
+                bytes_again.append_to(&mut whole_again);
+                assert_eq!((again, runs_again.collect::<Vec<_>>(), &whole_again), (header, runs.clone(), &whole));
+            }
         }
         Ok(message @ (Message::Clock(clock) | Message::End(clock))) => {
             write_clock(&mut out, &clock, matches!(message, Message::End(_)));

@@ -1,6 +1,6 @@
 //! The receiver's buffer: packets wait here, in the order of the input, until they are due.
 
-use crate::wire::UnitHeader;
+use crate::wire::{Bytes, UnitHeader};
 use braidcast_core::Instant;
 use braidcast_media::ts::{NULL_PACKET, PACKET, Packet};
 use braidcast_media::{Kind, Run};
@@ -195,7 +195,7 @@ impl Playout {
         offset: i64,
         header: &UnitHeader,
         runs: impl Iterator<Item = Run> + Clone,
-        bytes: &[u8],
+        bytes: Bytes<'_>,
     ) -> Arrival {
         // Null packets only travel with a unit; its own packets say when it is due.
         let mut carried = runs.clone().filter(|run| !run.null);
@@ -206,18 +206,19 @@ impl Playout {
         let latency = Duration::from_micros(u64::from(header.latency));
         let out_of_time = !header.reliable && (due <= now || due > now + latency + TOO_EARLY);
         let late = first.first < self.next_index || out_of_time;
-        let pid = if header.kind == Kind::Data { None } else { pid_of(bytes) };
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        bytes.append_to(&mut buffer);
+        let pid = if header.kind == Kind::Data { None } else { pid_of(&buffer) };
         let is_there = header.again && self.waiting.contains_key(&first.first);
         if is_there || late && !(due <= now + latency + TOO_EARLY && self.is_of_use(now, due, header, pid, first.first))
         {
+            self.keep_spare(buffer);
             return if header.again { Arrival::Again } else { Arrival::Late };
         }
         let id = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             self.slots.len() - 1
         });
-        let mut buffer = self.spare.pop().unwrap_or_default();
-        buffer.extend_from_slice(bytes);
         let (mut at, mut runs_left) = (0, 0);
         for run in runs {
             let waiting = Waiting { count: run.count, null: run.null, slot: id, at };
@@ -353,13 +354,18 @@ impl Playout {
         slot.runs_left = slot.runs_left.saturating_sub(1);
         self.held = self.held.saturating_sub(RUN_COST);
         if slot.runs_left == 0 {
-            let mut bytes = core::mem::take(&mut slot.bytes);
+            let bytes = core::mem::take(&mut slot.bytes);
             self.held = self.held.saturating_sub(SLOT_COST + bytes.len());
             self.free.push(id);
-            if self.spare.len() < MAX_SPARE && bytes.capacity() <= MAX_SPARE_BYTES {
-                bytes.clear();
-                self.spare.push(bytes);
-            }
+            self.keep_spare(bytes);
+        }
+    }
+
+    /// Keeps a buffer for reuse.
+    fn keep_spare(&mut self, mut bytes: Vec<u8>) {
+        if self.spare.len() < MAX_SPARE && bytes.capacity() <= MAX_SPARE_BYTES {
+            bytes.clear();
+            self.spare.push(bytes);
         }
     }
 }

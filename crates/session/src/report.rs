@@ -238,7 +238,8 @@ impl Counts {
 
     /// The receiver's lines.
     pub(crate) fn kinds_received(&self) -> Vec<KindReport> {
-        self.kinds(&Feedback { captured: self.captured, on_time: self.on_time, late: self.late, early: false })
+        let Self { captured, on_time, late, .. } = *self;
+        self.kinds(&Feedback { captured, on_time, late, ..Feedback::default() })
     }
 
     /// The sender's lines; what arrived is as the receiver last said.

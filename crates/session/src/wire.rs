@@ -4,12 +4,14 @@
 
 mod given_up;
 mod opening;
+mod packed;
 
 pub use given_up::write_given_up;
 pub use opening::{
     Hello, MAX_NAME, SESSION_VERSION, Start, Welcome, Written, check_name, write_hello, write_start, write_welcome,
     write_written,
 };
+pub use packed::Packed;
 
 use braidcast_core::{Reader, Truncated, Writer};
 use braidcast_media::ts::{NULL_PACKET, PACKET};
@@ -30,7 +32,9 @@ const FLAG_REFERENCE: u8 = 0x01;
 const FLAG_PTS: u8 = 0x02;
 const FLAG_RELIABLE: u8 = 0x04;
 const FLAG_AGAIN: u8 = 0x08;
+const FLAG_PACKED: u8 = 0x10;
 const FLAG_EARLY: u16 = 0x01;
+const FLAG_UNPACKS: u16 = 0x02;
 
 /// Packets of one message at most, null packets included: 65,536. A short message must not stand for endless output.
 pub const MAX_PACKETS: u64 = 1 << 16;
@@ -68,7 +72,7 @@ pub enum WireError {
 ///  0                   1                   2                   3
 ///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 /// +---------------+---------------+---------------+---------------+
-/// |  Version = 1  |   Type = 0    |     Kind      |  Flags|A|L|T|R|
+/// |  Version = 1  |   Type = 0    |     Kind      |Flags|C|A|L|T|R|
 /// +---------------+---------------+---------------+---------------+
 /// |                     Unit sequence number                      |
 /// +-------------------------------+-------------------------------+
@@ -91,12 +95,13 @@ pub enum WireError {
 /// +-------------------------------+                               |
 /// |                                                               |
 /// +---------------------------------------------------------------+
-/// |  The packets that are not null, 188 bytes each, or the bytes  |
+/// |  The packets that are not null, 188 bytes each or packed, or the bytes
 /// \                                                               \
 /// ```
 ///
 /// R: other pictures are predicted from this one. T: a presentation time is there. L: reliable, nothing is ever
-/// late. A: it may have come before, over an earlier association. A run is two numbers in LEB128 (seven bits a byte, lowest first): twice the gap between the run before and
+/// late. A: it may have come before, over an earlier association. C: the packets are [`Packed`], as the receiver [understands](Feedback::unpacks)
+/// that. A run is two numbers in LEB128 (seven bits a byte, lowest first): twice the gap between the run before and
 /// this one, plus one if its packets are null packets; and its length in packets. The first run's gap is zero. There are at most
 /// [`NULLS_PER_PACKET`] null packets for each packet that is carried. A unit too large for a message goes in several parts, each of
 /// which stands on its own.
@@ -154,7 +159,7 @@ pub struct Clock {
 ///
 /// ```text
 /// +---------------+---------------+-------------------------------+
-/// |  Version = 1  |   Type = 3    |               0             |E|
+/// |  Version = 1  |   Type = 3    |             0             |P|E|
 /// +---------------+---------------+-------------------------------+
 /// |   Units captured so far of each kind, as the sender last said |
 /// \                                                               \
@@ -164,7 +169,7 @@ pub struct Clock {
 /// \                                                               \
 /// ```
 ///
-/// E: tell me what will not come ([`write_given_up`]).
+/// E: tell me what will not come ([`write_given_up`]). P: packets may come [`Packed`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Feedback {
     /// Units captured when the others were counted, by [`Kind::index`].
@@ -175,6 +180,8 @@ pub struct Feedback {
     pub late: [u64; KINDS],
     /// It hands units out as soon as all before them is there, so it wants to know what will not come.
     pub early: bool,
+    /// It understands packets that are [`Packed`].
+    pub unpacks: bool,
 }
 
 /// A message that parsed.
@@ -187,7 +194,7 @@ pub enum Message<'a> {
         /// Where its packets stood in the input.
         runs: Runs<'a>,
         /// Its bytes, in the order of `runs`.
-        bytes: &'a [u8],
+        bytes: Bytes<'a>,
     },
     /// The sender's clock and counts.
     Clock(Clock),
@@ -205,6 +212,38 @@ pub enum Message<'a> {
     Start(Start),
     /// What the receiver has written.
     Written(Written),
+}
+
+/// The bytes of a unit message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bytes<'a> {
+    /// As they are.
+    Plain(&'a [u8]),
+    /// Packets that are packed.
+    Packed(Packed<'a>),
+}
+
+impl Bytes<'_> {
+    /// How many they are.
+    pub const fn len(&self) -> usize {
+        match self {
+            Self::Plain(bytes) => bytes.len(),
+            Self::Packed(packets) => packets.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Appends them to `out`.
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Plain(bytes) => out.extend_from_slice(bytes),
+            Self::Packed(packets) => packets.append_to(out),
+        }
+    }
 }
 
 /// The runs of a unit message, already checked; ascending, disjoint, at least one.
@@ -259,9 +298,10 @@ impl<'a> Message<'a> {
             CLOCK => Ok(Self::Clock(parse_clock(reader)?)),
             END => Ok(Self::End(parse_clock(reader)?)),
             FEEDBACK => {
-                let early = reader.u16()? & FLAG_EARLY != 0;
+                let flags = reader.u16()?;
+                let (early, unpacks) = (flags & FLAG_EARLY != 0, flags & FLAG_UNPACKS != 0);
                 let (captured, on_time) = (counters(&mut reader)?, counters(&mut reader)?);
-                Ok(Self::Feedback(Feedback { captured, on_time, late: counters(&mut reader)?, early }))
+                Ok(Self::Feedback(Feedback { captured, on_time, late: counters(&mut reader)?, early, unpacks }))
             }
             given_up::GIVEN_UP => given_up::parse_given_up(reader),
             opening::HELLO => Ok(Self::Hello(opening::parse_hello(reader)?)),
@@ -299,12 +339,12 @@ fn parse_unit(mut reader: Reader<'_>) -> Result<Message<'_>, WireError> {
     };
     let left = reader.u16()?;
     let runs = Runs { reader: Encoded(reader.rest()), left, at: first };
-    let bytes = check_runs(kind, runs.clone())?;
+    let bytes = check_runs(kind, flags & FLAG_PACKED != 0, runs.clone())?;
     Ok(Message::Unit { header, runs, bytes })
 }
 
 /// Walks all runs once, so that nobody has to doubt them later; gives the bytes behind them.
-fn check_runs(kind: Kind, mut runs: Runs<'_>) -> Result<&[u8], WireError> {
+fn check_runs(kind: Kind, packed: bool, mut runs: Runs<'_>) -> Result<Bytes<'_>, WireError> {
     let (mut packets, mut carried) = (0_u64, 0_u64);
     while runs.left > 0 {
         let run = runs.next().ok_or(WireError::Field("run"))?;
@@ -316,14 +356,18 @@ fn check_runs(kind: Kind, mut runs: Runs<'_>) -> Result<&[u8], WireError> {
         below_max(run.end(), "packet index")?;
     }
     let bytes = runs.reader.0;
-    let fits = match kind {
-        Kind::Data => (packets, carried) == (1, 1),
-        _ => packets > 0 && bytes.len() as u64 == carried * PACKET as u64,
-    };
     if packets - carried > carried * NULLS_PER_PACKET {
         return Err(WireError::Field("number of null packets"));
     }
-    if fits { Ok(bytes) } else { Err(WireError::Field("length")) }
+    let plain = Some(Bytes::Plain(bytes));
+    let bytes = match kind {
+        Kind::Data => plain.filter(|_| (packets, carried, packed) == (1, 1, false)),
+        _ if packed => Packed::parse(carried as usize, (packets - carried) as usize, bytes)
+            .filter(|it| !it.is_empty())
+            .map(Bytes::Packed),
+        _ => plain.filter(|bytes| packets > 0 && bytes.len() as u64 == carried * PACKET as u64),
+    };
+    bytes.ok_or(WireError::Field("length"))
 }
 
 fn parse_clock(mut reader: Reader<'_>) -> Result<Clock, WireError> {
@@ -344,11 +388,11 @@ fn below_max(number: u64, field: &'static str) -> Result<u64, WireError> {
     if number < MAX_NUMBER { Ok(number) } else { Err(WireError::Field(field)) }
 }
 
-/// Writes a unit message into `out`, which is cleared first.
+/// Writes a unit message into `out`, which is cleared first; its packets `packed` where that makes it shorter.
 ///
 /// `runs` are ascending and disjoint, at most 65,535, and `bytes` are as many as they call for. Where more null packets are left out
 /// than a message may leave out, the first of them are carried like others.
-pub fn write_unit(out: &mut Vec<u8>, header: &UnitHeader, runs: &[Run], bytes: &[u8]) {
+pub fn write_unit(out: &mut Vec<u8>, header: &UnitHeader, runs: &[Run], bytes: &[u8], packed: bool) {
     out.clear();
     let mut w = Writer::new(out);
     let flag = |set: bool, flag: u8| if set { flag } else { 0 };
@@ -378,6 +422,12 @@ pub fn write_unit(out: &mut Vec<u8>, header: &UnitHeader, runs: &[Run], bytes: &
     if header.kind == Kind::Data {
         return w.bytes(bytes);
     }
+    let nulls = shown().filter(|(_, run)| run.null).map(|(_, run)| run.count as usize).sum();
+    if packed && packed::pack(out, nulls, carried(runs, bytes)) {
+        out[3] |= FLAG_PACKED;
+        return;
+    }
+    let mut w = Writer::new(out);
     let mut rest = bytes;
     for (was_null, run) in shown().filter(|(_, run)| !run.null) {
         let wanted = run.count as usize * PACKET;
@@ -394,7 +444,7 @@ pub fn write_unit(out: &mut Vec<u8>, header: &UnitHeader, runs: &[Run], bytes: &
 
 /// The runs as they are written, and whether each was one of null packets: so many of the first null packets are carried that the
 /// others may be left out.
-fn carry(runs: &[Run]) -> impl Iterator<Item = (bool, Run)> {
+fn carry(runs: &[Run]) -> impl Iterator<Item = (bool, Run)> + Clone {
     let mut surplus = literal_nulls(runs);
     runs.iter().flat_map(move |&run| {
         let carried = if run.null { surplus.min(u64::from(run.count)) as u32 } else { 0 };
@@ -402,6 +452,17 @@ fn carry(runs: &[Run]) -> impl Iterator<Item = (bool, Run)> {
         let first = Run { count: carried, null: false, ..run };
         let rest = Run { first: run.first + u64::from(carried), count: run.count - carried, ..run };
         [first, rest].into_iter().filter(|part| part.count > 0).map(move |part| (run.null, part))
+    })
+}
+
+/// The packets that a message carries, of which `bytes` has those that are not null.
+fn carried<'a>(runs: &'a [Run], bytes: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + Clone {
+    let mut next = 0;
+    carry(runs).filter(|(_, run)| !run.null).flat_map(move |(was_null, run)| {
+        let first = next;
+        next += if was_null { 0 } else { run.count as usize };
+        let packet = move |place| bytes.get(place * PACKET..(place + 1) * PACKET).unwrap_or_default();
+        (0..run.count as usize).map(move |n| if was_null { &NULL_PACKET[..] } else { packet(first + n) })
     })
 }
 
@@ -434,7 +495,8 @@ pub fn write_feedback(out: &mut Vec<u8>, feedback: &Feedback) {
     out.clear();
     let mut w = Writer::new(out);
     w.bytes(&[VERSION, FEEDBACK]);
-    w.u16(if feedback.early { FLAG_EARLY } else { 0 });
+    let flag = |set: bool, flag: u16| if set { flag } else { 0 };
+    w.u16(flag(feedback.early, FLAG_EARLY) | flag(feedback.unpacks, FLAG_UNPACKS));
     [feedback.captured, feedback.on_time, feedback.late].as_flattened().iter().for_each(|count| w.u64(*count));
 }
 
@@ -461,7 +523,7 @@ mod tests {
     fn a_unit_message_stands_on_the_wire_as_drawn() {
         let runs = [Run { first: 1000, count: 1, null: false }, Run { first: 1200, count: 16, null: true }];
         let mut out = Vec::new();
-        write_unit(&mut out, &HEADER, &runs, &[0x47; PACKET]);
+        write_unit(&mut out, &HEADER, &runs, &[0x47; PACKET], false);
         #[rustfmt::skip]
         let expected = [
             1, 0, 3, 0b011, // version, unit, P, T and R
@@ -476,7 +538,30 @@ mod tests {
         ];
         assert_eq!(out[..expected.len()], expected);
         let Ok(Message::Unit { header, runs: read, bytes }) = Message::parse(&out) else { panic!("does not parse") };
-        assert_eq!((header, read.collect::<Vec<_>>(), bytes), (HEADER, runs.to_vec(), &[0x47; PACKET][..]));
+        let plain = Bytes::Plain(&[0x47; PACKET]);
+        assert_eq!((header, read.collect::<Vec<_>>(), bytes), (HEADER, runs.to_vec(), plain));
+    }
+
+    #[test]
+    fn packets_are_packed_where_that_makes_the_message_shorter() {
+        let mut bytes = [[0x47; PACKET]; 2];
+        bytes[1][4..100].fill(0xff);
+        for (nulls, packed) in [(0, true), (8, true), (30, false)] {
+            let runs = [
+                Run { first: 3, count: nulls, null: true },
+                Run { first: 3 + u64::from(nulls), count: 2, null: false },
+            ];
+            let runs: Vec<Run> = runs.into_iter().filter(|run| run.count > 0).collect();
+            let (mut out, mut whole) = (Vec::new(), Vec::new());
+            write_unit(&mut out, &HEADER, &runs, bytes.as_flattened(), true);
+            let Ok(Message::Unit { header, runs: read, bytes: read_bytes }) = Message::parse(&out) else {
+                panic!("refused")
+            };
+            assert_eq!((header, read.collect::<Vec<_>>()), (HEADER, runs));
+            assert_eq!(matches!(read_bytes, Bytes::Packed(_)), packed, "{nulls}");
+            read_bytes.append_to(&mut whole);
+            assert_eq!((whole.len(), &whole[..]), (read_bytes.len(), bytes.as_flattened()));
+        }
     }
 
     #[test]
@@ -484,15 +569,16 @@ mod tests {
         let mut out = Vec::new();
         for (nulls, carried) in [(16, 0), (17, 1), (33, 1), (34, 2), (512, 30)] {
             let runs = [Run { first: 5, count: nulls, null: true }, Run::one(5 + u64::from(nulls), false)];
-            write_unit(&mut out, &HEADER, &runs, &[9; PACKET]);
+            write_unit(&mut out, &HEADER, &runs, &[9; PACKET], false);
             let Ok(Message::Unit { runs: read, bytes, .. }) = Message::parse(&out) else { panic!("{nulls}: refused") };
+            let Bytes::Plain(bytes) = bytes else { panic!("{nulls}: packed") };
             assert_eq!(bytes.len(), (carried + 1) * PACKET, "{nulls}");
             assert_eq!(bytes[carried * PACKET..], [9; PACKET]);
             assert!(bytes[..carried * PACKET].chunks(PACKET).all(|packet| packet == NULL_PACKET));
             assert_eq!(read.map(|run| run.count).sum::<u32>(), nulls + 1);
         }
         // Those that found no unit to travel with.
-        write_unit(&mut out, &HEADER, &[Run { first: 0, count: 512, null: true }], &[]);
+        write_unit(&mut out, &HEADER, &[Run { first: 0, count: 512, null: true }], &[], false);
         let Ok(Message::Unit { bytes, .. }) = Message::parse(&out) else { panic!("refused") };
         assert_eq!(bytes.len(), 31 * PACKET);
     }
@@ -500,7 +586,7 @@ mod tests {
     #[test]
     fn a_message_cannot_stand_for_many_more_packets_than_it_carries() {
         let mut bomb = Vec::new();
-        write_unit(&mut bomb, &UnitHeader { pts: None, ..HEADER }, &[Run::one(0, false)], &[0; PACKET]);
+        write_unit(&mut bomb, &UnitHeader { pts: None, ..HEADER }, &[Run::one(0, false)], &[0; PACKET], false);
         let runs = UNIT_HEADER - 8;
         for (more, refused) in [(&[1, 16][..], false), (&[1, 17], true), (&[1, 0x80, 0x80, 3], true)] {
             let mut message = bomb.clone();
@@ -514,7 +600,13 @@ mod tests {
     #[test]
     fn clocks_and_feedback_are_read_as_written() {
         let clock = Clock { sent: 5, rtt: 6, captured: [1, 2, 3, 4, 5, 6, 7] };
-        let feedback = Feedback { captured: [9; KINDS], on_time: [1, 2, 3, 4, 5, 6, 7], late: [8; KINDS], early: true };
+        let feedback = Feedback {
+            captured: [9; KINDS],
+            on_time: [1, 2, 3, 4, 5, 6, 7],
+            late: [8; KINDS],
+            early: true,
+            unpacks: true,
+        };
         let mut out = Vec::new();
         write_clock(&mut out, &clock, false);
         assert_eq!(Message::parse(&out), Ok(Message::Clock(clock)));
@@ -528,13 +620,13 @@ mod tests {
     fn what_cannot_be_is_refused() {
         let one = [Run::one(1, false)];
         let mut out = Vec::new();
-        write_unit(&mut out, &HEADER, &one, &[0x47; PACKET - 1]);
+        write_unit(&mut out, &HEADER, &one, &[0x47; PACKET - 1], false);
         assert_eq!(Message::parse(&out), Err(WireError::Field("length")));
-        write_unit(&mut out, &HEADER, &[Run { first: 0, count: 70_000, null: true }], &[]);
+        write_unit(&mut out, &HEADER, &[Run { first: 0, count: 70_000, null: true }], &[], false);
         assert_eq!(Message::parse(&out), Err(WireError::Field("number of packets")));
-        write_unit(&mut out, &HEADER, &[], &[]);
+        write_unit(&mut out, &HEADER, &[], &[], false);
         assert_eq!(Message::parse(&out), Err(WireError::Field("length")));
-        write_unit(&mut out, &UnitHeader { part: 1, ..HEADER }, &one, &[0x47; PACKET]);
+        write_unit(&mut out, &UnitHeader { part: 1, ..HEADER }, &one, &[0x47; PACKET], false);
         assert_eq!(Message::parse(&out), Err(WireError::Field("part number")));
         assert_eq!(Message::parse(&[2]), Err(WireError::Version(2)));
         assert_eq!(Message::parse(&[1, 9]), Err(WireError::Type(9)));

@@ -16,6 +16,10 @@ const IDLE: Duration = Duration::from_millis(100);
 const MAX_SHOTS: usize = 1 << 18;
 /// Bytes of a packet that hold a picture.
 const PAYLOAD: u64 = 184;
+/// Where a packet says its number.
+const NUMBER: usize = PACKET - 8;
+/// Of the tables that ffmpeg writes, this much of each packet is stuffing, in the mean.
+const TABLE_STUFFING: usize = 160;
 /// The PIDs of pictures and audio.
 const VIDEO: u16 = 256;
 const AUDIO: u16 = 257;
@@ -51,12 +55,21 @@ impl Shot {
         self.captured + taking(u64::from(n / DATAGRAM) * u64::from(DATAGRAM))
     }
 
-    /// The unit that it makes if the clip begins at `start`. Each packet says its number.
+    /// The unit that it makes if the clip begins at `start`. Each packet says its number. Headers and stuffing are as a multiplexer writes
+    /// them; what they hold is not.
     pub fn unit(&self, start: Instant) -> Unit {
         let mut bytes = vec![0x47; self.bytes() as usize];
         for (index, packet) in (self.first..).zip(bytes.chunks_exact_mut(PACKET)) {
-            packet[1..3].copy_from_slice(&self.pid().to_be_bytes());
-            packet[4..12].copy_from_slice(&index.to_be_bytes());
+            let [high, low] = self.pid().to_be_bytes();
+            let starts = if index == self.first { 0x40 } else { 0 };
+            packet[1..4].copy_from_slice(&[high | starts, low, 0x10 | index as u8 & 0x0f]);
+            let stuffing = self.stuffing(index);
+            if stuffing > 0 {
+                packet[3] |= 0x20;
+                packet[4..6].copy_from_slice(&[1 + stuffing as u8, 0]);
+                packet[6..6 + stuffing].fill(0xff);
+            }
+            packet[NUMBER..].copy_from_slice(&index.to_be_bytes());
         }
         Unit {
             kind: self.kind.kind(),
@@ -71,6 +84,15 @@ impl Shot {
         }
     }
 
+    /// Bytes of a packet that only fill it up: in the last one of a frame what is left, in each one of tables the most.
+    fn stuffing(&self, index: u64) -> usize {
+        match self.kind {
+            FrameKind::Tables => TABLE_STUFFING,
+            _ if index + 1 < self.first + u64::from(self.packets) => 0,
+            _ => (left_in_last(self.first) as usize).saturating_sub(2).min(NUMBER - 6),
+        }
+    }
+
     const fn pid(&self) -> u16 {
         match self.kind {
             FrameKind::Tables => 0,
@@ -81,13 +103,13 @@ impl Shot {
 
     /// The number that `packet`, one of a [unit](Self::unit)'s, says.
     pub fn number(packet: &[u8]) -> Option<u64> {
-        Some(u64::from_be_bytes(packet.get(4..12)?.try_into().ok()?))
+        Some(u64::from_be_bytes(packet.get(NUMBER..)?.try_into().ok()?))
     }
 }
 
-/// Whether the picture whose first packet has this number leaves no room in its last one. The clips do not say; one in 184 does.
-const fn fills_its_packets(first: u64) -> bool {
-    first.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 & 0xffff < 0x10000 / PAYLOAD
+/// The room that the frame whose first packet has this number leaves in its last one. The clips do not say; one in 184 leaves none.
+const fn left_in_last(first: u64) -> u64 {
+    (first.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 & 0xffff) * PAYLOAD / 0x10000
 }
 
 /// The time that so many packets take.
@@ -134,7 +156,7 @@ impl Timeline {
                 // Its length stands in its header.
                 FrameKind::Audio => last,
                 FrameKind::Tables => end(next),
-                _ if !fills_its_packets(shot.first) => {
+                _ if left_in_last(shot.first) > 0 => {
                     next_picture = Some(shot.captured);
                     last
                 }
@@ -191,7 +213,7 @@ mod tests {
         let packet = Duration::from_nanos(50_133);
         assert_eq!(of(0), (us(0), us(40_000)));
         assert_eq!(of(1), (packet * 8, packet * 8));
-        assert!(fills_its_packets(0) && !fills_its_packets(9));
+        assert!(left_in_last(0) == 0 && left_in_last(9) > 0);
         assert_eq!(of(2), (us(40_000), us(40_000)));
         assert_eq!(line.shots()[0].packet(7), packet * 7);
         let order: Vec<_> = (0..4).map(|n| line.ready(n).unwrap().kind).collect();

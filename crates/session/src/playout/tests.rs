@@ -28,7 +28,7 @@ fn packet(index: u8) -> [u8; PACKET] {
 fn insert(playout: &mut Playout, now_ms: u64, header: &UnitHeader, first: u64, count: u32) -> Arrival {
     let bytes: Vec<u8> = (0..count).flat_map(|n| packet((first + u64::from(n)) as u8)).collect();
     let runs = [Run { first, count, null: false }];
-    playout.insert(Instant::from_millis(now_ms), 0, header, runs.into_iter(), &bytes)
+    playout.insert(Instant::from_millis(now_ms), 0, header, runs.into_iter(), Bytes::Plain(&bytes))
 }
 
 /// The indexes of the packets that leave at `now_ms`.
@@ -63,7 +63,7 @@ fn units_that_were_interleaved_are_interleaved_again() {
         Run { first: 5, count: 1, null: false },
     ];
     let bytes: Vec<u8> = [0, 1, 5].iter().flat_map(|index| [*index; PACKET]).collect();
-    playout.insert(Instant::ZERO, 0, &header(0, 20), runs.into_iter(), &bytes);
+    playout.insert(Instant::ZERO, 0, &header(0, 20), runs.into_iter(), Bytes::Plain(&bytes));
     assert_eq!(leave(&mut playout, 500), [0, 1, 2, 0x47, 0x47, 5]);
     assert_eq!(playout.held(), 0);
 }
@@ -72,7 +72,7 @@ fn units_that_were_interleaved_are_interleaved_again() {
 fn null_packets_that_travel_with_a_later_unit_hold_up_nothing() {
     let mut playout = Playout::new(Release::OnTime);
     let runs = [Run { first: 0, count: 2, null: true }, Run::one(9, false)];
-    playout.insert(Instant::ZERO, 0, &header(40, 0), runs.into_iter(), &[9; PACKET]);
+    playout.insert(Instant::ZERO, 0, &header(40, 0), runs.into_iter(), Bytes::Plain(&[9; PACKET]));
     insert(&mut playout, 0, &header(10, 0), 2, 1);
     assert_eq!(playout.next_due(0), Some(Instant::from_millis(110)));
     assert_eq!(leave(&mut playout, 110), [0x47, 0x47, 2]);
@@ -114,12 +114,12 @@ fn what_leaves_of_another_stream_makes_nothing_useless() {
     let mut playout = Playout::new(Release::OnTime);
     let runs = |first| [Run::one(first, false)].into_iter();
     let at = Instant::from_millis;
-    assert_eq!(playout.insert(at(0), 0, &header(20, 0), runs(1), &[9; PACKET]), Arrival::OnTime);
+    assert_eq!(playout.insert(at(0), 0, &header(20, 0), runs(1), Bytes::Plain(&[9; PACKET])), Arrival::OnTime);
     assert_eq!(leave(&mut playout, 120), [9]);
     assert_eq!(insert(&mut playout, 130, &header(0, 0), 0, 1), Arrival::LateOfUse);
     let data = UnitHeader { kind: Kind::Data, ..header(20, 0) };
     assert_eq!(
-        playout.insert(at(130), 0, &data, runs(2), &packet(2)),
+        playout.insert(at(130), 0, &data, runs(2), Bytes::Plain(&packet(2))),
         Arrival::Late,
         "nothing is known of plain messages"
     );
@@ -190,7 +190,7 @@ proptest! {
         for (first, count, null, at) in units {
             let runs = [Run { first, count, null }, Run { first: first + 10, count: 1, null: !null }];
             let carried = if null { 1 } else { count as usize };
-            playout.insert(Instant::from_millis(at), 0, &header(at, 10), runs.into_iter(), &vec![0; carried * PACKET]);
+            playout.insert(Instant::from_millis(at), 0, &header(at, 10), runs.into_iter(), Bytes::Plain(&vec![0; carried * PACKET]));
             leave(&mut playout, at);
         }
         leave(&mut playout, 100_000);

@@ -383,7 +383,7 @@ impl Receiver {
                 let Counts { captured, on_time, late, .. } = stream.counts;
                 let association = stream.id;
                 let early = self.options.early && !stream.reliable;
-                wire::write_feedback(&mut self.message, &Feedback { captured, on_time, late, early });
+                wire::write_feedback(&mut self.message, &Feedback { captured, on_time, late, early, unpacks: true });
                 self.send_feedback(now, association);
             }
             if untold {

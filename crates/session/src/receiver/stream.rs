@@ -6,7 +6,7 @@ use crate::identity::{Content, Identity};
 use crate::log::LogEntry;
 use crate::playout::{Arrival, Playout, Release};
 use crate::report::{Counts, PathHistories};
-use crate::wire::{Hello, KINDS, Message, Runs, Start, UnitHeader, WireError};
+use crate::wire::{Bytes, Hello, KINDS, Message, Runs, Start, UnitHeader, WireError};
 use braidcast_core::{Instant, PathId};
 use braidcast_sctp::{Association, AssociationId, CloseReason};
 use core::time::Duration;
@@ -331,7 +331,7 @@ impl Stream {
         path: PathId,
         header: UnitHeader,
         runs: Runs<'_>,
-        bytes: &[u8],
+        bytes: Bytes<'_>,
     ) -> Option<LogEntry> {
         let span = u64::from(header.span);
         self.clock.guess(now, header.captured.saturating_add(span));

@@ -82,6 +82,8 @@ pub struct Sender {
     next_sequence: u64,
     last_abandoned: Option<u64>,
     given_up: GivenUp,
+    /// The receiver understands packets that are packed.
+    packs: bool,
     newest: Newest,
     transfer: Transfer,
     counts: Counts,
@@ -158,6 +160,7 @@ impl Sender {
             next_sequence: 0,
             last_abandoned: None,
             given_up: GivenUp::default(),
+            packs: false,
             newest: Newest::default(),
             transfer: Transfer::default(),
             counts: Counts::default(),
@@ -455,6 +458,7 @@ impl Sender {
         }
         self.heard = (0, now);
         self.given_up = GivenUp::default();
+        self.packs = false;
         self.send_hello(now);
         self.transfer.ask();
         let latency = self.options.latency;
@@ -530,6 +534,7 @@ impl Sender {
             match Message::parse(&self.received) {
                 Ok(Message::Feedback(feedback)) => {
                     self.given_up.want(feedback.early);
+                    self.packs = feedback.unpacks;
                     self.feedback = Some(feedback);
                 }
                 Ok(Message::Welcome(Welcome::Wait)) => self.events.push_back(Event::InLine),

@@ -112,7 +112,7 @@ impl Sender {
             latency: if self.options.reliable { 0 } else { micros(self.options.latency) },
             pts: unit.pts,
         };
-        wire::write_unit(&mut self.message, &header, runs, bytes);
+        wire::write_unit(&mut self.message, &header, runs, bytes, self.packs);
         let stream = if self.options.reliable { CONTROL } else { mapping::stream(unit.kind, unit.reference) };
         // So late the receiver still hands it out.
         let grace = if unit.reference { GRACE } else { Duration::ZERO };
