@@ -5,8 +5,9 @@
 
 use crate::link::CHANCE;
 
-/// Of the bytes of a full packet, so many are payload: IP and UDP (28), SCTP (12), I-DATA (20); what is left holds parts of messages.
-const PAYLOAD: u64 = CHANCE - 60;
+/// Of the bytes of a full packet, so many are payload: IP and UDP (28), SCTP (12), I-DATA (20); what is left holds parts of messages, which
+/// stand for packets of the transport stream with four bytes more.
+const PAYLOAD: u64 = (CHANCE - 60) * 188 / 184;
 
 /// The pictures that an encoder was to make.
 pub(crate) struct Pictures {

@@ -102,7 +102,7 @@ impl Source<'_> {
                         coded,
                         ..Picture::default()
                     };
-                    self.send(at, packets, is_key(&picture.coded));
+                    self.send(at, packets, picture.coded.len() + HEAD, is_key(&picture.coded));
                     self.sums = (self.sums.0 + picture.coded.len() as u64, self.sums.1 + picture.bytes as u64);
                     self.rule.measure(self.sums.0, self.sums.1);
                 }
@@ -112,9 +112,12 @@ impl Source<'_> {
         self.pictures.push(picture);
     }
 
-    fn send(&mut self, at: Instant, packets: usize, is_key: bool) {
+    /// So many packets that hold so many bytes.
+    fn send(&mut self, at: Instant, packets: usize, held: usize, is_key: bool) {
         let first = self.packets;
         self.packets += packets as u64;
+        let left = packets * (PACKET - 4) - held;
+        let packet = |n| packet(n, n == first, if n + 1 == self.packets { left } else { 0 });
         let unit = Unit {
             kind: if is_key { Kind::I } else { Kind::P },
             reference: true,
@@ -138,11 +141,16 @@ impl Source<'_> {
     }
 }
 
-/// Packet `n` of the stream, which says so. Links carry sizes; what pictures hold stays here.
-fn packet(n: u64) -> [u8; PACKET] {
+/// Packet `n` of the stream: whether a picture starts with it, and what it leaves free. Links carry sizes; what pictures hold stays here.
+fn packet(n: u64, starts: bool, left: usize) -> [u8; PACKET] {
     let mut packet = [0x47; PACKET];
-    packet[1..3].copy_from_slice(&256_u16.to_be_bytes());
-    packet[4..12].copy_from_slice(&n.to_be_bytes());
+    let starts = if starts { 0x40 } else { 0 };
+    packet[1..4].copy_from_slice(&[1 | starts, 0, 0x10 | n as u8 & 0x0f]);
+    if left > 2 {
+        packet[3] |= 0x20;
+        packet[4..6].copy_from_slice(&[left as u8 - 1, 0]);
+        packet[6..4 + left].fill(0xff);
+    }
     packet
 }
 
