@@ -21,7 +21,8 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(packets as u64 <= MAX_PACKETS);
             for packed in [false, true] {
                 write_unit(&mut out, &header, &runs, &whole, packed);
-                let Ok(Message::Unit { header: again, runs: runs_again, bytes: bytes_again }) = Message::parse(&out) else {
+                let Ok(Message::Unit { header: again, runs: runs_again, bytes: bytes_again }) = Message::parse(&out)
+                else {
                     panic!("written, but cannot be read: {header:?} {runs:?} {packed}");
                 };
                 let mut whole_again = Vec::new();

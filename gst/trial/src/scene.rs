@@ -5,7 +5,7 @@ use crate::rule::Rule;
 use crate::shown::is_key;
 use braidcast_core::{Datagram, Instant, Machine, Rng, Route, SocketId, Transmit};
 use braidcast_gst::follow::Verdict;
-use braidcast_media::ts::PACKET;
+use braidcast_media::ts::{PACKET, sham_packet};
 use braidcast_media::{Kind, Run, Unit};
 use braidcast_session::{ChannelId, Event, LogEntry, RateLimits, Receiver, ReceiverOptions, Sender, SenderOptions};
 use braidcast_sim::{Duplex, LinkModel, Network, NodeId};
@@ -14,6 +14,8 @@ use core::time::Duration;
 const PORT: u16 = 9899;
 /// When the camera begins: the handshake is done by then, and the sender has seen its paths.
 pub(crate) const START: u64 = 3_000;
+/// The pictures' PID.
+const PID: u16 = 256;
 /// Bytes of PES and adaptation fields in the first packet of a picture.
 const HEAD: usize = 26;
 
@@ -117,11 +119,12 @@ impl Source<'_> {
         let first = self.packets;
         self.packets += packets as u64;
         let left = packets * (PACKET - 4) - held;
-        let packet = |n| packet(n, n == first, if n + 1 == self.packets { left } else { 0 });
+        // Links carry sizes; what pictures hold stays here.
+        let packet = |n| sham_packet(PID, n == first, n as u8, if n + 1 == self.packets { left } else { 0 });
         let unit = Unit {
             kind: if is_key { Kind::I } else { Kind::P },
             reference: true,
-            pid: 256,
+            pid: PID,
             runs: vec![Run { first, count: packets as u32, null: false }],
             bytes: (first..self.packets).flat_map(packet).collect(),
             first_captured: at,
@@ -139,19 +142,6 @@ impl Source<'_> {
             .flatten()
             .min()
     }
-}
-
-/// Packet `n` of the stream: whether a picture starts with it, and what it leaves free. Links carry sizes; what pictures hold stays here.
-fn packet(n: u64, starts: bool, left: usize) -> [u8; PACKET] {
-    let mut packet = [0x47; PACKET];
-    let starts = if starts { 0x40 } else { 0 };
-    packet[1..4].copy_from_slice(&[1 | starts, 0, 0x10 | n as u8 & 0x0f]);
-    if left > 2 {
-        packet[3] |= 0x20;
-        packet[4..6].copy_from_slice(&[left as u8 - 1, 0]);
-        packet[6..4 + left].fill(0xff);
-    }
-    packet
 }
 
 impl Sink {

@@ -2,7 +2,7 @@
 
 use super::{Clip, FrameKind};
 use braidcast_core::Instant;
-use braidcast_media::ts::PACKET;
+use braidcast_media::ts::{PACKET, sham_packet};
 use braidcast_media::{Run, Unit};
 use core::time::Duration;
 
@@ -18,8 +18,8 @@ const MAX_SHOTS: usize = 1 << 18;
 const PAYLOAD: u64 = 184;
 /// Where a packet says its number.
 const NUMBER: usize = PACKET - 8;
-/// Of the tables that ffmpeg writes, this much of each packet is stuffing, in the mean.
-const TABLE_STUFFING: usize = 160;
+/// Of each packet of the tables that ffmpeg writes so much is left, in the mean.
+const TABLES_LEAVE: usize = 162;
 /// The PIDs of pictures and audio.
 const VIDEO: u16 = 256;
 const AUDIO: u16 = 257;
@@ -58,18 +58,11 @@ impl Shot {
     /// The unit that it makes if the clip begins at `start`. Each packet says its number. Headers and stuffing are as a multiplexer writes
     /// them; what they hold is not.
     pub fn unit(&self, start: Instant) -> Unit {
-        let mut bytes = vec![0x47; self.bytes() as usize];
-        for (index, packet) in (self.first..).zip(bytes.chunks_exact_mut(PACKET)) {
-            let [high, low] = self.pid().to_be_bytes();
-            let starts = if index == self.first { 0x40 } else { 0 };
-            packet[1..4].copy_from_slice(&[high | starts, low, 0x10 | index as u8 & 0x0f]);
-            let stuffing = self.stuffing(index);
-            if stuffing > 0 {
-                packet[3] |= 0x20;
-                packet[4..6].copy_from_slice(&[1 + stuffing as u8, 0]);
-                packet[6..6 + stuffing].fill(0xff);
-            }
+        let mut bytes = Vec::with_capacity(self.bytes() as usize);
+        for index in self.first..self.first + u64::from(self.packets) {
+            let mut packet = sham_packet(self.pid(), index == self.first, index as u8, self.left(index));
             packet[NUMBER..].copy_from_slice(&index.to_be_bytes());
+            bytes.extend_from_slice(&packet);
         }
         Unit {
             kind: self.kind.kind(),
@@ -84,12 +77,12 @@ impl Shot {
         }
     }
 
-    /// Bytes of a packet that only fill it up: in the last one of a frame what is left, in each one of tables the most.
-    fn stuffing(&self, index: u64) -> usize {
+    /// Bytes of a packet that hold nothing: in the last one of a frame what is left, in each one of tables the most.
+    fn left(&self, index: u64) -> usize {
         match self.kind {
-            FrameKind::Tables => TABLE_STUFFING,
+            FrameKind::Tables => TABLES_LEAVE,
             _ if index + 1 < self.first + u64::from(self.packets) => 0,
-            _ => (left_in_last(self.first) as usize).saturating_sub(2).min(NUMBER - 6),
+            _ => (left_in_last(self.first) as usize).min(NUMBER - 4),
         }
     }
 

@@ -10,7 +10,7 @@ mod sync;
 
 pub use demux::{Demux, DemuxStats};
 pub use latest::LatestTables;
-pub use packet::{NULL_PACKET, NULL_PID, PACKET, Packet, Pcr};
+pub use packet::{NULL_PACKET, NULL_PID, PACKET, Packet, Pcr, SYNC, sham_packet};
 pub use psi::Codec;
 pub use sync::PacketSync;
 pub(crate) use sync::looks_like_ts;

@@ -1,5 +1,7 @@
 /// Bytes of a transport packet.
 pub const PACKET: usize = 188;
+/// The first byte of each.
+pub const SYNC: u8 = 0x47;
 
 /// The PID of null packets.
 pub const NULL_PID: u16 = 0x1fff;
@@ -8,11 +10,27 @@ pub const NULL_PID: u16 = 0x1fff;
 /// at the far end; one that differs is carried like any other.
 pub const NULL_PACKET: [u8; PACKET] = {
     let mut packet = [0xff; PACKET];
-    packet[0] = 0x47;
+    packet[0] = SYNC;
     packet[1] = 0x1f;
     packet[3] = 0x10;
     packet
 };
+
+/// A packet as a multiplexer writes it, with a payload that says nothing, for streams of which sizes matter alone. It begins a PES packet if it
+/// `starts` one; `left` bytes that the payload does not need, up to 184, are stuffing in an adaptation field, but for one or two.
+pub fn sham_packet(pid: u16, starts: bool, counter: u8, left: usize) -> [u8; PACKET] {
+    let mut packet = [SYNC; PACKET];
+    let [high, low] = (pid & NULL_PID).to_be_bytes();
+    let starts = if starts { 0x40 } else { 0 };
+    packet[1..4].copy_from_slice(&[high | starts, low, 0x10 | counter & 0x0f]);
+    let left = left.min(PACKET - 4);
+    if left > 2 {
+        packet[3] |= 0x20;
+        packet[4..6].copy_from_slice(&[left as u8 - 1, 0]);
+        packet[6..4 + left].fill(0xff);
+    }
+    packet
+}
 
 /// A program clock reference, in units of 27 MHz, below 2³³ · 300.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,6 +1,5 @@
-use super::PACKET;
+use super::{PACKET, SYNC};
 
-const SYNC: u8 = 0x47;
 /// Sync bytes in a row that prove a packet boundary.
 const PROOF: usize = 3;
 

@@ -190,7 +190,8 @@ proptest! {
         for (first, count, null, at) in units {
             let runs = [Run { first, count, null }, Run { first: first + 10, count: 1, null: !null }];
             let carried = if null { 1 } else { count as usize };
-            playout.insert(Instant::from_millis(at), 0, &header(at, 10), runs.into_iter(), Bytes::Plain(&vec![0; carried * PACKET]));
+            let bytes = vec![0; carried * PACKET];
+            playout.insert(Instant::from_millis(at), 0, &header(at, 10), runs.into_iter(), Bytes::Plain(&bytes));
             leave(&mut playout, at);
         }
         leave(&mut playout, 100_000);

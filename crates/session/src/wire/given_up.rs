@@ -1,6 +1,7 @@
 //! The message about what will not come.
 
-use super::{Encoded, Message, Runs, VERSION, WireError, below_max, number};
+use super::unit::{Encoded, number};
+use super::{Message, Runs, VERSION, WireError, below_max};
 use braidcast_core::{Reader, Writer};
 use braidcast_media::Run;
 

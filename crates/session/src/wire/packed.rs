@@ -3,14 +3,14 @@
 //! Of a picture's packets all but the first and the last have four bytes of header that follow from the packet before; the last one is
 //! filled up with stuffing, as tables are. All of it is put back where it was, byte by byte.
 
-use braidcast_media::ts::PACKET;
+use super::NULLS_PER_PACKET;
+use braidcast_media::ts::{PACKET, SYNC};
 
 /// Bytes of a packet behind its header.
 const BODY: usize = PACKET - 4;
-const SYNC: u8 = 0x47;
 const STUFFING: u8 = 0xff;
-/// What comes out is never more than so many times what came in.
-const MOST_FOR_A_BYTE: usize = 17;
+/// What comes out is never more than so many times what came in, as of packets that are not packed.
+const MOST_FOR_A_BYTE: usize = NULLS_PER_PACKET as usize + 1;
 
 /// Packed packets, already checked: how many they are, one bit for each, and the packets.
 ///
