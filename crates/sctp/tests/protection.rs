@@ -4,12 +4,13 @@ mod common;
 
 use braidcast_sctp::wire::chunk::{Abort, Shutdown, kind};
 use braidcast_sctp::wire::{Causes, Chunk, PROTECTION};
-use braidcast_sctp::{CloseReason, Event, Options, SecurityOptions, SendOptions};
+use braidcast_sctp::{CloseReason, Event, Options, Reliability, SecurityOptions, SendOptions, StreamRequest};
 use braidcast_secure::known::Known;
 use braidcast_secure::{Limits, Suite};
 use braidcast_sim::Duplex;
 use braidcast_sim::link::LinkModel;
-use common::{CLIENT, Pair, Recording, SERVER, bulk, link, ms, packet, pattern, tag, transfer};
+use common::{CLIENT, Pair, Recording, SERVER, bulk, link, ms, on, packet, pattern, tag, transfer};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 fn protected(word: u8, limits: Limits) -> Options {
@@ -30,6 +31,12 @@ fn closed(events: &[Event]) -> Option<&CloseReason> {
         Event::Closed(reason) => Some(reason),
         _ => None,
     })
+}
+
+/// What two bits tell of the epochs in which the client sent.
+fn epochs(recording: &Recording) -> BTreeSet<u8> {
+    // 001 0 1 0 EE, after common header, chunk header and a zero byte.
+    recording.sent(&CLIENT).iter().filter_map(|seen| seen.bytes.get(17)).map(|flags| flags & 3).collect()
 }
 
 /// Packets with a chunk that is none of protection's, from both ends.
@@ -160,11 +167,40 @@ fn keys_change_under_loss_and_nothing_is_lost_by_it() {
     let mut pair = Pair::connected(&protected(1, limits), vec![Duplex::both(lossy.clone()), Duplex::both(lossy)]);
     let recording = pair.record();
     transfer(&mut pair, 3_000_000, 10_000);
-    // 001 0 1 0 EE, after common header, chunk header and a zero byte.
-    let epochs: std::collections::BTreeSet<u8> =
-        recording.sent(&CLIENT).iter().filter_map(|seen| seen.bytes.get(17)).map(|flags| flags & 3).collect();
-    assert_eq!(epochs.len(), 4, "all that two bits tell apart");
+    assert_eq!(epochs(&recording).len(), 4, "all that two bits tell apart");
     assert_eq!(in_clear(&recording), 0);
+}
+
+/// Key messages go before all others, on a stream that applications send on too: they take no number of it that is over.
+#[test]
+fn keys_change_while_their_stream_begins_anew_and_nothing_is_lost_by_it() {
+    for interleaving in [true, false] {
+        let often = Limits { records: 60, drain: ms(100), ..Limits::default() };
+        let options = protected(1, often).with(|it| (it.interleaving, it.reconfiguration) = (interleaving, true));
+        let lossy = || Duplex::both(LinkModel { loss: "10%".parse().unwrap(), ..link(10, 15) });
+        let mut pair = Pair::connected(&options, vec![lossy(), lossy()]);
+        let recording = pair.record();
+        let (mut next, mut came) = ([0_u8; 2], [0_u8; 2]);
+        for round in 0..40 {
+            for n in 0..40 {
+                if n == 10 {
+                    pair.on_client(|it, now| it.reconfigure(now, StreamRequest::ResetOutgoing(vec![0]))).unwrap();
+                }
+                let stream = usize::from(n > 15);
+                pair.client_send(&[next[stream]; 900], on(stream as u16, Reliability::Reliable));
+                next[stream] = next[stream].wrapping_add(1);
+            }
+            pair.until(ms(60_000), &format!("all of round {round}"), |pair| {
+                for (info, message) in pair.server_recv() {
+                    let came = &mut came[usize::from(info.stream)];
+                    assert_eq!(message, [*came; 900], "interleaving: {interleaving}, round {round}");
+                    *came = came.wrapping_add(1);
+                }
+                came == next
+            });
+        }
+        assert_eq!(epochs(&recording).len(), 4, "all that two bits tell apart");
+    }
 }
 
 #[test]

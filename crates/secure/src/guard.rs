@@ -181,7 +181,9 @@ impl Guard {
             }
             return Ok(());
         }
-        self.answer_opening(first, payload);
+        if self.settle_opening(first, payload) {
+            return Ok(());
+        }
         let Some(running) = self.running.as_mut().filter(|running| running.epoch as u8 & 0x7F == first) else {
             return Ok(()); // Of a handshake that is over.
         };
@@ -193,11 +195,11 @@ impl Guard {
     }
 
     /// Where the peer begins to change keys: which of two handshakes goes on if we began as well (draft, "Simultaneous Rekey
-    /// Resolution").
-    fn answer_opening(&mut self, epoch: u8, payload: &[u8]) {
-        let Some(current) = self.sealer.as_ref().map(Sealer::epoch) else { return };
+    /// Resolution"). Whether its message opens the other one, which nobody answers then.
+    fn settle_opening(&mut self, epoch: u8, payload: &[u8]) -> bool {
+        let Some(current) = self.sealer.as_ref().map(Sealer::epoch) else { return false };
         if (current + 1) as u8 & 0x7F != epoch || self.next_sealer.is_some() || !self.method.is_opening(payload) {
-            return;
+            return false;
         }
         let ours_goes_on = self.running.is_some() && self.role == Role::Client;
         if !ours_goes_on {
@@ -205,6 +207,7 @@ impl Guard {
             self.running = Some(Running { exchange, role: Role::Server, epoch: current + 1 });
             self.outbox.clear();
         }
+        ours_goes_on
     }
 
     /// The next key message to send.

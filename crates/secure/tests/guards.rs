@@ -234,6 +234,9 @@ fn who_begins_at_once_at_both_ends_makes_one_change() {
         assert_eq!(pair.talk(), Ok(()));
     }
     pair.wait(Duration::ZERO); // Both begin now.
+    let openings = [pair.client.poll_message(), pair.server.poll_message()].map(|it| it.expect("an opening"));
+    assert_eq!(pair.client.handle_message(pair.now, &openings[1]), Ok(()));
+    assert_eq!(pair.server.handle_message(pair.now, &openings[0]), Ok(()));
     assert_eq!(pair.run(), Ok(()));
     assert_eq!(pair.epochs(), (Some(4), Some(4)));
     assert_eq!(pair.talk(), Ok(()));

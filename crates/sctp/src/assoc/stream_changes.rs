@@ -250,6 +250,9 @@ impl Open {
                 None => return,
             },
         };
+        if let StreamRequest::ResetOutgoing(streams) = &job.request {
+            named(streams, self.outbound_streams).for_each(|stream| self.queue.end_numbers(stream));
+        }
         let (number, last_tsn) = (changes.next, self.ledger.next_tsn().before());
         changes.next = number.wrapping_add(1);
         let response = job.wanted_by.unwrap_or_else(|| changes.answers.last());

@@ -10,6 +10,7 @@ use crate::api::{Abandonment, AbandonmentPolicy, Options, Priority, Reliability,
 use crate::number::Tsn;
 use braidcast_core::Instant;
 use braidcast_queue::{Outlook, Refused, Tag, Why};
+use paused::Paused;
 use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -188,7 +189,7 @@ pub(crate) struct SendQueue {
     /// Messages that go before all others: those of the key handshake.
     express: VecDeque<MessageKey>,
     /// Messages of streams that are to begin anew, which wait for that, by stream.
-    paused: BTreeMap<u16, VecDeque<MessageKey>>,
+    paused: BTreeMap<u16, Paused>,
     paused_bytes: usize,
     /// Nothing but `express` goes.
     held_back: bool,

@@ -11,7 +11,7 @@ impl SendQueue {
         if self.order != StreamOrder::Priority || self.front.as_ref().is_some_and(Front::is_alone) {
             return;
         }
-        let paused = self.paused.get(&id).into_iter().flatten();
+        let paused = self.paused.get(&id).into_iter().flat_map(|it| &it.waiting);
         for &key in self.streams[usize::from(id)].waiting.iter().chain(paused) {
             self.messages[key.place()].priority = priority;
         }
