@@ -14,16 +14,17 @@ impl Open {
         }
         let mut candidates = core::mem::take(&mut self.scratch.candidates);
         self.fill_candidates(now, &mut candidates);
-        let current = self.paths.data_path();
+        let in_use = self.paths.primary();
         let chosen = self.selector.as_mut().and_then(|selector| {
-            selector.choose(now, current.map(PathIndex::get), &candidates, &mut self.rng).map(PathIndex::new)
+            selector.choose(now, in_use.map(PathIndex::get), &candidates, &mut self.rng).map(PathIndex::new)
         });
         self.scratch.candidates = candidates;
-        let Some(chosen) = chosen.filter(|&chosen| Some(chosen) != self.paths.primary()) else { return };
-        self.paths.set_primary(chosen);
-        if Some(chosen) != current {
-            self.journal.stats.handovers += 1;
+        let Some(chosen) = chosen.filter(|&chosen| Some(chosen) != in_use) else { return };
+        match in_use.filter(|&it| !self.paths.is_best(it)) {
+            Some(failed) => self.paths[failed].on_left(now),
+            None => self.journal.stats.handovers += 1,
         }
+        self.paths.set_primary(chosen);
         let path = &self.paths[chosen];
         self.journal.events.push_back(Event::PathSelected(path.id(), path.route()));
     }
@@ -32,7 +33,7 @@ impl Open {
     fn fill_candidates(&mut self, now: Instant, candidates: &mut Vec<Candidate>) {
         candidates.clear();
         candidates.resize_with(self.paths.places(), Candidate::default);
-        let best = self.paths.best_rank(None);
+        let (best, in_use) = (self.paths.best_rank(None), self.paths.primary());
         for (index, path) in self.paths.enumerate() {
             candidates[index.get()] = Candidate {
                 active: path.rank().is_some() && path.rank() == best,
@@ -49,6 +50,10 @@ impl Open {
                 candidate.forward_delay = view.forward_delay.map(|delay| delay.mean);
             }
             self.scratch.views = views;
+        }
+        // A path that is not measured is not gone to while another one is.
+        for (index, _) in self.paths.enumerate().filter(|&(it, path)| Some(it) != in_use && path.is_mistrusted(now)) {
+            candidates[index.get()] = Candidate { active: candidates[index.get()].active, ..Candidate::default() };
         }
     }
 

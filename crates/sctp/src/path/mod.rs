@@ -8,6 +8,7 @@ mod failure;
 mod heartbeat;
 mod index;
 mod marks;
+mod mistrust;
 mod one_way;
 mod paths;
 mod redundant;
@@ -42,6 +43,7 @@ use core::time::Duration;
 use ect::Ect;
 use heartbeat::Heartbeats;
 use marks::Marks;
+use mistrust::Mistrust;
 use redundant::Redundant;
 use sizes::PacketSizes;
 use std::sync::Arc;
@@ -138,6 +140,7 @@ pub(crate) struct Path {
     needs_checksum: bool,
     /// Since when nothing that was sent has been answered, past the probe timeout: new data prefers other paths.
     silent_since: Option<Instant>,
+    mistrust: Mistrust,
     /// Probes sent since the last answer (RFC 8985 §7.3).
     probes: u32,
     timers: TimerTable,
@@ -200,6 +203,7 @@ impl Path {
             errors: 0,
             needs_checksum: false,
             silent_since: None,
+            mistrust: Mistrust::default(),
             probes: 0,
             timers: TimerTable::default(),
             pending: Pending::default(),
