@@ -41,6 +41,8 @@ const EMBEDDED: &[(&str, &str)] = &embedded![
     "published/dccp-t5.3-reorder-mos-video.csv",
     "published/ecmt-text-goodput.csv",
     "published/paths-t8.4-hysteresis.csv",
+    "published/paths-t8.5-t8.6-stability.csv",
+    "published/paths-t8.7-one-way.csv",
     "published/prcmt-f13-throughput.csv",
     "published/prcmt-f18-playable-pct.csv",
     "published/sbpn-t5.1-loss-80ms-unbounded.csv",

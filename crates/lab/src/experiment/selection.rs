@@ -5,14 +5,15 @@ use super::{Curve, Experiment, Measures};
 use crate::host::{Arrival, Host, SctpReceiver, SctpSender};
 use crate::plan::{Done, Plan, Run};
 use crate::scenario::{Agent, FlowSpec, LinkSpec};
-use braidcast_core::Instant;
+use braidcast_core::{Instant, PathId};
 use braidcast_media::voice::{Codec, Conditions, EModel, Form};
+use braidcast_sctp::PathReport;
 use braidcast_sim::traffic::Traffic;
 use core::time::Duration;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "selection",
-    text: "handovers of calls between paths, whether they come to rest, delay and MOS; M/D/1's delay beside (needs `log = true`)",
+    text: "handovers of calls between paths, whether they come to rest, delay and MOS; beside Poisson traffic the delay of all packets and M/D/1's (needs `log = true`)",
     fixed_length: false,
     build: Plan::of,
     measure,
@@ -72,17 +73,17 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     measures.metric("at rest", "", f64::from(u8::from(last <= calls.seconds * (1.0 - REST))));
     let by_path = calls.calls.iter().map(|(sender, _)| sender.grown_by_path(|path| path.sent_chunks));
     let sums = by_path.fold([0_u64; 2], |sum, path| [0, 1].map(|i| sum[i] + path.get(i).copied().unwrap_or_default()));
-    measures.metric("path 2 to path 1", "", sums[1] as f64 / sums[0].max(1) as f64);
+    measures.metric("share of path 2", "", sums[1] as f64 / (sums[0] + sums[1]).max(1) as f64);
     let ms = |it: Duration| it.as_secs_f64() * 1e3;
     if let Some(delay) = calls.mean(|_, receiver| receiver.delivered.meter.delay_mean().map(ms)) {
         measures.metric("delay", "ms", delay);
     }
-    if let Some(score) = calls.mean(|_, receiver| Some(opinion(receiver, calls.seconds))) {
+    let talks = flows.iter().all(|flow| matches!(flow.traffic.source, Traffic::Voice(_)));
+    if let Some(score) = calls.mean(|_, receiver| talks.then(|| opinion(receiver, calls.seconds))) {
         measures.metric("MOS", "", score);
     }
-    if let Some((load, delay)) = flows.first().and_then(|call| m_d_1(run, call)) {
-        measures.metric("load of a link", "", load);
-        measures.metric("M/D/1 delay", "ms", delay * 1e3);
+    if let (Some(call), [(sender, receiver)]) = (flows.first(), &calls.calls[..]) {
+        crossing(run, done, (call, sender, receiver), &mut measures);
     }
     match calls.calls[..] {
         [(_, receiver)] => alone(receiver, &mut measures),
@@ -101,22 +102,47 @@ fn opinion(receiver: &SctpReceiver, seconds: f64) -> f64 {
     EModel::new(Form::G107, codec).rate(&Conditions { delay, loss, burst_ratio: 1.0 }).mos
 }
 
-/// The load of the first link of `call` by what crosses it, and the mean delay that an M/D/1 queue with that load has for packets of the
-/// crossing traffic's size, propagation included (PATHS §5.2). `None` without such traffic.
-fn m_d_1(run: &Run<'_>, call: &FlowSpec) -> Option<(f64, f64)> {
-    let first = *call.paths.first()?.first()?;
-    let link: &LinkSpec = run.point.links.get(first)?;
-    let rate = link.there.rate.mean_bits_per_second()? as f64;
-    let crossing = run.point.flows.iter().filter(|flow| flow.agent == Agent::Udp && flow.paths[0].contains(&first));
-    let (mut bits, mut service) = (0.0, 0.0);
-    for flow in crossing {
+/// The load of the first link of a call by the call itself and the Poisson traffic that crosses it, the delay that an M/D/1 queue with that load
+/// has for packets of the crossing traffic's size, propagation included, and the mean delay of all packets of both (PATHS §5.2, fig. 7).
+/// Nothing without such traffic.
+fn crossing(
+    run: &Run<'_>,
+    done: &Done<'_>,
+    (call, sender, receiver): (&FlowSpec, &SctpSender, &SctpReceiver),
+    measures: &mut Measures,
+) {
+    let Some(&first) = call.paths.first().and_then(|path| path.first()) else { return };
+    let link: &LinkSpec = &run.point.links[first];
+    let Some(rate) = link.there.rate.mean_bits_per_second().map(|rate| rate as f64) else { return };
+    let (mut bits, mut service, mut delays) = (0.0, 0.0, (0.0, 0_u64));
+    for flow in run.point.flows.iter().filter(|flow| flow.agent == Agent::Udp && flow.paths[0].contains(&first)) {
         let Traffic::Poisson(stream) = &flow.traffic.source else { continue };
         let packet = (stream.size + UDP_AND_IP) as f64 * 8.0;
         bits += packet / stream.gap().as_secs_f64();
         service = packet / rate;
+        let sink = done.receiver(&flow.name).and_then(Host::plain).and_then(|host| host.sink());
+        for meter in sink.iter().flat_map(|sink| sink.meters().values()) {
+            let mean = meter.delay_mean().unwrap_or_default().as_secs_f64();
+            delays = (delays.0 + mean * meter.received() as f64, delays.1 + meter.received());
+        }
     }
-    let load = bits / rate;
-    (load > 0.0 && load < 1.0).then(|| (load, waiting(load, service) + link.there.delay.as_secs_f64()))
+    if bits <= 0.0 {
+        return;
+    }
+    let of_first =
+        |count: &dyn Fn(&PathReport) -> u64| sender.grown_by_path(count).first().copied().unwrap_or_default();
+    let wrapped =
+        of_first(&|path| path.sent_bytes) + of_first(&|path| path.sent_packets) * run.point.network.wrap.bytes() as u64;
+    let load = (bits + wrapped as f64 * 8.0 / run.duration.as_secs_f64()) / rate;
+    measures.metric("load of the first link", "", load);
+    if load < 1.0 {
+        let delay = waiting(load, service) + link.there.delay.as_secs_f64();
+        measures.metric("M/D/1 delay", "ms", delay * 1e3);
+    }
+    for it in receiver.delivered.log.iter().filter(|it| it.path == PathId(0)) {
+        delays = (delays.0 + it.at.since(it.header.sent).as_secs_f64(), delays.1 + 1);
+    }
+    measures.metric("delay of all packets", "ms", delays.0 * 1e3 / delays.1.max(1) as f64);
 }
 
 /// Seconds in an M/D/1 system of this load whose service takes `service` seconds: `s + ρ s / (2 (1 - ρ))`.
