@@ -65,7 +65,7 @@ fn verdict(
     let outcome = match (holds, fails, off) {
         _ if single == pairs.len() => Outcome::NoVerdict,
         (0, 0, 0) => Outcome::NotDistinguishable,
-        (holds, 0, 0) if holds >= open + single => Outcome::Confirmed,
+        (holds, 0, 0) if holds == pairs.len() => Outcome::Confirmed,
         (0, fails, 0) if fails >= open + single => Outcome::Refuted,
         _ => Outcome::Mixed,
     };

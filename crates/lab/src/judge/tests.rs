@@ -74,7 +74,7 @@ fn points_decide_by_their_intervals() {
     use Outcome::{Confirmed, Mixed, NotDistinguishable, Refuted};
     for (means, outcome) in [
         ([ABOVE, ABOVE, ABOVE], Confirmed),
-        ([ABOVE, ABOVE, OPEN], Confirmed),
+        ([ABOVE, ABOVE, OPEN], Mixed),
         ([ABOVE, OPEN, OPEN], Mixed),
         ([ABOVE, ABOVE, BELOW], Mixed),
         ([BELOW, BELOW, OPEN], Refuted),
