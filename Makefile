@@ -16,7 +16,7 @@ CHAOS_HOURS ?= 24
 CHAOS_MINUTES ?= 60
 
 # Crates whose unit tests `make quick` runs.
-QUICK := $(foreach crate,core queue fec cc mpath media secure sctp dccp sim session trace viz lab,--package braidcast-$(crate))
+QUICK := $(foreach crate,core queue fec cc mpath rate media secure sctp dccp sim session trace viz lab,--package braidcast-$(crate))
 
 step = @printf '\n==> %s\n' '$(1)'
 

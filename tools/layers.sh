@@ -6,14 +6,14 @@ cd "$(dirname "$0")/.."
 
 # Crate: what it may use besides `core`. Lower floors only; dev-dependencies are free, and `testing` is for them alone.
 declare -A may=(
-    [core]="" [queue]="" [fec]="" [cc]="" [mpath]="" [trace]="" [media]="" [secure]=""
-    [sctp]="queue fec cc mpath secure"
+    [core]="" [queue]="" [fec]="" [cc]="" [mpath]="" [rate]="" [trace]="" [media]="" [secure]=""
+    [sctp]="queue fec cc mpath rate secure"
     [dccp]="queue cc mpath secure"
     [sim]="cc trace"
     [driver]=""
     [emulate]="driver sim"
     [socket]="driver sctp secure"
-    [session]="queue fec mpath media sctp dccp"
+    [session]="queue fec mpath rate media sctp dccp"
     [lab]="session sctp dccp cc mpath sim driver emulate media trace"
     [viz]="trace sctp dccp"
     [testing]=""

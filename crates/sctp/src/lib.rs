@@ -75,6 +75,7 @@ pub use braidcast_core::Misuse;
 pub use braidcast_fec::Code;
 pub use braidcast_mpath::{PathSelection, RetransmissionPolicy, SchedulerKind};
 pub use braidcast_queue::{Limits, Method, Priority as MessagePriority, Why};
+pub use braidcast_rate::{RateLimits, RateOptions, RateReport};
 pub use braidcast_secure::{Fingerprint, KeyKind, Standing};
 pub use endpoint::{AssociationId, Endpoint};
 pub use rx::Received;

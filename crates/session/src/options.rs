@@ -2,10 +2,10 @@
 
 use crate::identity::Identity;
 use crate::mapping::STREAMS;
-use crate::rate::RateLimits;
 use crate::receiver::Permit;
 use crate::redundancy::Redundancy;
 use braidcast_core::events::Tracer;
+use braidcast_rate::RateLimits;
 use braidcast_sctp::{
     Algorithm, Fingerprint, Method, Options, PathSelection, RetransmissionPolicy, SchedulerKind, SecurityOptions,
 };

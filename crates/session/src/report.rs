@@ -1,9 +1,9 @@
 //! What a session has done, as plain data.
 
-use crate::rate::RateReport;
 use crate::wire::{Feedback, KINDS};
 use braidcast_core::Instant;
 use braidcast_media::Kind;
+use braidcast_rate::RateReport;
 use braidcast_sctp::{Association, KeyKind, PathReport as Path, Standing};
 use core::time::Duration;
 use serde::Serialize;

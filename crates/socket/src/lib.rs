@@ -43,6 +43,27 @@
 //! assert_eq!(server.join().unwrap()?, b"hello over two paths");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Messages as large as the networks carry
+//!
+//! An encoder asks before each picture, and sends what comes out with a deadline:
+//!
+//! ```no_run
+//! use braidcast_socket::{ConnectionId, Error, RateLimits, RateOptions, SendOptions, Socket};
+//! use std::time::Duration;
+//!
+//! # fn encode(bits: u64) -> Vec<u8> { vec![0; bits as usize / 8] }
+//! fn begin(socket: &mut Socket, connection: ConnectionId) -> Result<(), Error> {
+//!     let limits = RateLimits { least: 300_000, greatest: 8_000_000 };
+//!     socket.follow_rate(connection, &RateOptions { limits, ..RateOptions::default() })
+//! }
+//!
+//! fn next_picture(socket: &mut Socket, connection: ConnectionId) -> Result<(), Error> {
+//!     let Some(report) = socket.rate_report(connection)?.filter(|it| it.next_frame_bits > 0) else { return Ok(()) };
+//!     let how = SendOptions { deadline: Some(RateOptions::default().latency), ..SendOptions::default() };
+//!     socket.send(connection, &encode(report.next_frame_bits), &how)
+//! }
+//! ```
 
 mod error;
 mod event;
@@ -57,4 +78,4 @@ pub use protection::Protection;
 pub use socket::{ConnectionId, Received, SendOptions, Socket};
 
 pub use braidcast_driver::Via;
-pub use braidcast_sctp::{CloseReason, Options, SendError};
+pub use braidcast_sctp::{CloseReason, Options, RateLimits, RateOptions, RateReport, SendError};

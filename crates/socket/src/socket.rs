@@ -2,7 +2,7 @@ use crate::path::{Path, PathReport};
 use crate::{Error, Event, Protection};
 use braidcast_core::{Instant, Machine, Rng, Route};
 use braidcast_driver::{Bind, Carrier, Driver, LinkChange, Links, Wake, entropy};
-use braidcast_sctp::{AssociationId, Endpoint, Options, Reliability};
+use braidcast_sctp::{AssociationId, Endpoint, Options, RateLimits, RateOptions, RateReport, Reliability};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -304,6 +304,38 @@ impl Socket {
             lost_chunks: path.lost_chunks,
         };
         Ok(association.paths().map(report).collect())
+    }
+
+    /// Says from now on what messages of a connection may have, in [`rate_report`](Self::rate_report). Called again, it begins anew. It takes
+    /// some 10 kB, and nothing that is sent depends on it.
+    ///
+    /// # Errors
+    /// [`Error::NoConnection`].
+    pub fn follow_rate(&mut self, connection: ConnectionId, options: &RateOptions) -> Result<(), Error> {
+        let now = self.driver.now();
+        self.association(connection)?.follow_rate(now, options);
+        Ok(())
+    }
+
+    /// Other rates that the application is able to make. What is known of the paths stays.
+    ///
+    /// # Errors
+    /// [`Error::NoConnection`].
+    pub fn set_rate_limits(&mut self, connection: ConnectionId, limits: RateLimits) -> Result<(), Error> {
+        self.association(connection)?.set_rate_limits(limits);
+        Ok(())
+    }
+
+    /// How many bits the next message to the other end may have, so that it comes in time with what waits before it, and which rate will hold for
+    /// the next second. While no path is full it grows only as far as it is used, from 1 Mbit/s on. Ask before each message. `None` before
+    /// [`follow_rate`](Self::follow_rate), before [`Event::Connected`], and after [`shutdown`](Self::shutdown).
+    ///
+    /// # Errors
+    /// [`Error::NoConnection`].
+    pub fn rate_report(&self, connection: ConnectionId) -> Result<Option<RateReport>, Error> {
+        let entry = self.connections.get(&connection).ok_or(Error::NoConnection(connection))?;
+        let association = self.endpoint.association(entry.association).ok_or(Error::NoConnection(connection))?;
+        Ok(association.rate_report(self.driver.now()))
     }
 
     /// What did not go as asked since the last call, in words, such as binding to an address in place of an interface.

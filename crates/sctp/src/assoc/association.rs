@@ -15,6 +15,7 @@ use crate::wire::{Causes, Packet};
 use braidcast_core::{Ecn, Instant, PathId, Rng, Route, Transmit};
 use braidcast_fec::Code;
 use braidcast_mpath::SchedulerKind;
+use braidcast_rate::RateGuide;
 use braidcast_secure::Standing;
 use core::num::NonZeroU16;
 use core::time::Duration;
@@ -30,6 +31,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Association {
     pub(super) life: Life,
+    /// Where the application asked for it.
+    pub(super) guide: Option<Box<RateGuide>>,
 }
 
 /// What an association is: until the handshake is done, and from then on. Each keeps its data when it is closed.
@@ -52,12 +55,12 @@ macro_rules! either {
 impl Association {
     /// The client's side, about to send INIT over `routes` in turn.
     pub(crate) fn connect(now: Instant, options: Arc<Options>, rng: Rng, peer_port: u16, routes: &[Route]) -> Self {
-        Self { life: Life::Opening(Box::new(Opening::connect(now, options, rng, peer_port, routes))) }
+        Self { life: Life::Opening(Box::new(Opening::connect(now, options, rng, peer_port, routes))), guide: None }
     }
 
     /// The server's side, from a cookie that came back over `route`.
     pub(crate) fn accept(now: Instant, options: Arc<Options>, rng: Rng, cookie: &Cookie, route: Route) -> Self {
-        Self { life: Life::Open(Open::accept(now, options, rng, cookie, route)) }
+        Self { life: Life::Open(Open::accept(now, options, rng, cookie, route)), guide: None }
     }
 
     /// Takes a message of 1 to [`LimitOptions::max_message`](crate::LimitOptions::max_message) bytes. May be called before [`Event::Connected`].
@@ -66,7 +69,10 @@ impl Association {
     /// [`SendError`]; nothing was taken then.
     pub fn send(&mut self, now: Instant, payload: &[u8], how: SendOptions) -> Result<(), SendError> {
         self.trace_at(now);
-        either!(&mut self.life, it => it.send(now, payload, how))
+        self.look(now);
+        either!(&mut self.life, it => it.send(now, payload, how))?;
+        self.count(now, payload.len());
+        Ok(())
     }
 
     /// Exchanges the storage of `buf` for that of the next message, so that no byte is copied and none allocated.
@@ -326,6 +332,7 @@ impl Association {
             open.handle_packet(now, inbound);
         }
         self.watch();
+        self.look(now);
     }
 
     /// Whether a record needs no checksum.
@@ -393,6 +400,7 @@ impl Association {
         self.trace_at(now);
         either!(&mut self.life, it => it.handle_timeout(now));
         self.watch();
+        self.look(now);
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) has something to do next.

@@ -30,6 +30,7 @@ mod opening;
 mod paths;
 mod plan;
 mod protect;
+mod rate;
 mod receive;
 mod reinject;
 mod restart;

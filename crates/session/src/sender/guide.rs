@@ -1,8 +1,7 @@
 use super::{Phase, Sender};
-use crate::rate::{PathSample, RateLimits, RateReport, View};
 use braidcast_core::Instant;
 use braidcast_media::Unit;
-use braidcast_sctp::{Association, PathReport, PathState};
+use braidcast_rate::{RateLimits, RateReport};
 
 impl Sender {
     /// What an encoder may make now: its next picture, and in the next second. It is worked out from what the paths deliver, what waits before
@@ -33,20 +32,7 @@ impl Sender {
             && let Some(guide) = self.guide.as_mut().filter(|guide| guide.is_due(now))
             && let Some(association) = self.endpoint.association(self.id)
         {
-            guide.look(now, view(association));
+            guide.look(now, association.rate_view());
         }
     }
-}
-
-fn view(association: &Association) -> View<impl Iterator<Item = PathSample> + '_> {
-    let sample = |path: PathReport| PathSample {
-        id: path.id.0,
-        carries: path.state == PathState::Active,
-        delivered: path.delivered_bytes,
-        in_flight: path.in_flight,
-        srtt: path.srtt,
-        min_rtt: path.min_rtt,
-        capacity: path.capacity,
-    };
-    View { paths: association.paths().map(sample), waiting: association.waiting() }
 }

@@ -5,6 +5,7 @@ use crate::redundancy::{Chooser, Redundancy};
 use braidcast_core::{Datagram, Heard, Instant, Machine, Misuse, Rng, Route, Transmit};
 use braidcast_dccp::{self as dccp, Report, ServiceCode};
 use braidcast_dccp::{Priority, Why};
+use braidcast_rate::{Allowed, RateReport};
 use braidcast_sctp::{self as sctp, PathReport, Standing};
 use core::fmt;
 use std::collections::BTreeMap;
@@ -133,12 +134,14 @@ impl Carrier {
     }
 
     /// The handshake is done. Where the other end is; of several paths the first.
-    pub(super) fn on_connected(&mut self, id: ConnectionId, settings: &Settings) -> Option<Route> {
+    pub(super) fn on_connected(&mut self, now: Instant, id: ConnectionId, settings: &Settings) -> Option<Route> {
         if let Some(connection) = self.connection_mut(id) {
             connection.set_wanted(settings.wanted);
             return Some(connection.route());
         }
-        let route = self.association(id)?.paths().next()?.route;
+        let association = self.association_mut(id)?;
+        association.follow_rate(now, &settings.rate_options());
+        let route = association.paths().next()?.route;
         if let (Self::Sctp(it), ConnectionId::Sctp(id)) = (self, id)
             && it.redundancy == Redundancy::Auto
         {
@@ -236,6 +239,21 @@ impl Carrier {
     /// From here to the other end, as DCCP reckons.
     pub(super) fn one_way_delay(&self, now: Instant, id: ConnectionId) -> Option<core::time::Duration> {
         self.connection(id)?.one_way_delay(now)
+    }
+
+    /// What may be sent in the next picture, and in the next second.
+    pub(super) fn rate_report(&self, now: Instant, id: ConnectionId, settings: &Settings) -> Option<RateReport> {
+        if let Some(association) = self.association(id) {
+            return association.rate_report(now);
+        }
+        let connection = self.connection(id)?;
+        let report = connection.report(now);
+        let allowed = Allowed {
+            rate: report.ccid.allowed_rate?,
+            queued: (report.queued_bytes, report.queued_messages),
+            one_way: connection.one_way_delay(now),
+        };
+        Some(allowed.report(settings.picture_interval, settings.lifetime, settings.encoder))
     }
 
     /// What is to be looked at now and then.

@@ -8,11 +8,10 @@ use super::header::{self, FlowId, Header};
 use super::link::{Link, MAX_FLOWS};
 use super::permit::Permit;
 use super::settings::{SctpOptions, Settings};
-use crate::rate::allowed::{self, Allowed};
-use crate::rate::{RateLimits, RateReport};
 use crate::report::SecurityReport;
 use braidcast_core::{Datagram, Ecn, Heard, Instant, Machine, Misuse, Rng, Route, SocketId, Transmit};
 use braidcast_dccp::{ListenError, Options, Report};
+use braidcast_rate::RateReport;
 use braidcast_sctp::{Fingerprint, PathReport};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -245,17 +244,11 @@ impl Tunnel {
         link.connection.and_then(|id| self.endpoint.report(now, id)).or(link.last_report)
     }
 
-    /// What an encoder may make that sends through the tunnel to an end, a picture each `interval`: the rate that DCCP's congestion control allows,
-    /// and the next picture's share of it beside what waits. `None` while there is no rate: over SCTP, and with a CCID that has a window.
-    pub fn rate_report(&self, now: Instant, link: &Link, interval: Duration, limits: RateLimits) -> Option<RateReport> {
-        let id = link.connection?;
-        let report = self.endpoint.report(now, id)?;
-        let allowed = Allowed {
-            rate: report.ccid.allowed_rate?,
-            queued: (report.queued_bytes, report.queued_messages),
-            one_way: self.endpoint.one_way_delay(now, id),
-        };
-        Some(allowed::report(&allowed, interval, self.settings.lifetime, limits))
+    /// What all applications together may send through the tunnel to an end, in the next picture and in the next second, if what they send has to be
+    /// there after [`Settings::lifetime`]. Over DCCP it is the rate that congestion control allows, over SCTP what the paths carry, as far as they
+    /// were used. `None` while there is no rate: without a connection, and with a CCID that has a window.
+    pub fn rate_report(&self, now: Instant, link: &Link) -> Option<RateReport> {
+        self.endpoint.rate_report(now, link.connection?, &self.settings)
     }
 
     /// How the paths to an end do, or did last, over SCTP.
@@ -372,7 +365,7 @@ impl Tunnel {
     }
 
     fn on_connected(&mut self, now: Instant, id: ConnectionId) {
-        let Some(route) = self.endpoint.on_connected(id, &self.settings) else { return };
+        let Some(route) = self.endpoint.on_connected(now, id, &self.settings) else { return };
         let link_id = match self.by_connection.get(&id) {
             Some(&link) => link,
             // A client that comes back from where it was gets its flows again.

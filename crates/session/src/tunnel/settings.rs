@@ -4,6 +4,7 @@ use super::header;
 use crate::redundancy::Redundancy;
 use braidcast_core::events::Tracer;
 use braidcast_dccp::{Call, Limits, Method, OneWayDelay, Options, Wanted};
+use braidcast_rate::{RateLimits, RateOptions};
 use braidcast_sctp::{Algorithm, SchedulerKind, SecurityOptions};
 use std::time::Duration;
 
@@ -26,6 +27,11 @@ pub struct Settings {
     pub admission: Option<Call>,
     /// The most that a listener's jitter buffer waits. Default 200 ms.
     pub jitter_buffer: Duration,
+    /// The rates that applications here are able to make, all together ([`Tunnel::rate_report`](super::Tunnel::rate_report)). Default:
+    /// 100 kbit/s to 50 Mbit/s.
+    pub encoder: RateLimits,
+    /// From one of their pictures to the next, 4 ms to 1 s, which a tunnel does not know by itself. Default 40 ms.
+    pub picture_interval: Duration,
     /// Clients that a server has at once, [`CLIENTS_PER_HOST`](super::CLIENTS_PER_HOST) of one host; one more takes the place of the one
     /// that was silent longest. Default 256.
     pub clients: usize,
@@ -99,6 +105,8 @@ impl Default for Settings {
             wanted: Wanted::default(),
             admission: None,
             jitter_buffer: Duration::from_millis(200),
+            encoder: RateLimits::default(),
+            picture_interval: Duration::from_millis(40),
             clients: 256,
             events: Tracer::default(),
         }
@@ -112,6 +120,11 @@ impl Settings {
         let one_way_delay = self.one_way_delay.map_or(OneWayDelay::Measured, OneWayDelay::Known);
         let (padding, events) = (Some(header::PADDING.into()), self.events.clone());
         Options { queue: self.queue, send_queue, one_way_delay, padding, events, ..options }
+    }
+
+    /// What a guide reckons with that looks at the paths itself.
+    pub(super) const fn rate_options(&self) -> RateOptions {
+        RateOptions { latency: self.lifetime, limits: self.encoder, interval: Some(self.picture_interval) }
     }
 
     /// Whether the queue discards what would come too late by the way that is before it.

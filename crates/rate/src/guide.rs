@@ -1,31 +1,14 @@
-//! What an encoder may make: one number, from all that a sender knows of its paths.
-//!
-//! The sender knows how fast each path delivers, what waits before a frame, and when the frame has to be there. From that the guide says, for each
-//! frame, how many bits it may have, and which rate will hold for the next second. It is read only: nothing that is sent depends on it.
-//!
-//! How it works, in the terms of RFC 8836 (requirements of congestion control for interactive media): what is *full* is measured, what is not
-//! full is tried. A path is full when more is in flight than it carries in a round trip; then its delivery rate is what it carries. While
-//! nothing is full the rate grows, slowly near the rate at which something was full last. A frame that would wait is made smaller at once,
-//! before any rate is measured anew.
-
-pub(crate) mod allowed;
-mod path;
-
+use crate::input::Input;
+use crate::path::{self, PathMeter, PathSample};
+use crate::{RateLimits, RateOptions, RateReport};
 use braidcast_core::Instant;
 use core::time::Duration;
-use path::PathMeter;
-pub(crate) use path::PathSample;
-use serde::Serialize;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// The guide looks at the paths so often at most.
-pub(crate) const STEP: Duration = Duration::from_millis(20);
+const STEP: Duration = Duration::from_millis(20);
 /// Until anything is known, bit/s.
 const START: f64 = 1_000_000.0;
-/// What came in is measured over this time.
-const INPUT: Duration = Duration::from_millis(500);
-/// Frames of the last second that are remembered at most.
-const MOST_FRAMES: usize = 256;
 /// Of what full paths deliver, an encoder gets this: frames vary.
 const SHARE: f64 = 0.95;
 /// And this at most as soon as half of what may wait waits.
@@ -42,7 +25,7 @@ const FORGET: f64 = 5.0;
 /// So many times what leaves comes in where the transport refuses it.
 const REFUSED: f64 = 3.0;
 /// A longer wait is not told apart, s.
-const LONGEST: f64 = 10.0;
+pub(crate) const LONGEST: f64 = 10.0;
 /// While no path has answered for longer than this the rate falls, s.
 const GONE: f64 = 0.5;
 /// The rate for people follows with this time constant, s.
@@ -57,69 +40,20 @@ const LASTING: u32 = 10;
 const MOST_WAITING: u32 = 2;
 const MUCH: f64 = 1.5;
 
-/// The rates that an encoder is able to make, bit/s of all that comes in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RateLimits {
-    /// Less is of no use. Default: 100 kbit/s.
-    pub least: u64,
-    /// More is never asked for. Default: 50 Mbit/s.
-    pub greatest: u64,
-}
-
-impl Default for RateLimits {
-    fn default() -> Self {
-        Self { least: 100_000, greatest: 50_000_000 }
-    }
-}
-
-impl RateLimits {
-    fn clamp(&self, rate: f64) -> f64 {
-        rate.clamp(self.least(), self.greatest.max(self.least) as f64)
-    }
-
-    const fn least(&self) -> f64 {
-        self.least as f64
-    }
-}
-
-/// What an encoder may make now.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
-#[non_exhaustive]
-pub struct RateReport {
-    /// The next picture may have so many bits, its share of the transport stream included, and comes in time with what waits before it.
-    /// 0: it is not worth encoding, as others wait that have not left.
-    pub next_frame_bits: u64,
-    /// What will hold for the next second, bit/s of all that comes in; follows the paths at once.
-    #[serde(rename = "rate_bits_per_second")]
-    pub rate: f64,
-    /// Of that, what is left for pictures beside audio, tables and the like.
-    #[serde(rename = "video_bits_per_second")]
-    pub video_rate: f64,
-    /// `rate`, smoothed over two seconds for people and slow encoders.
-    #[serde(rename = "smoothed_bits_per_second")]
-    pub smoothed_rate: f64,
-    /// No path was full in the last ten seconds: more may be possible, and is asked for as soon as the encoder uses this.
-    pub is_floor: bool,
-    /// The paths carry less than the least that the encoder is able to make, by its [`RateLimits`].
-    pub below_least: bool,
-    /// What waits, here and in queues of the network, would take so long to arrive, ms.
-    pub waiting_ms: f64,
-    /// Pictures of which nothing has left yet.
-    pub waiting_frames: u32,
-    /// From one picture to the next, ms, as they come in.
-    pub frame_interval_ms: f64,
-}
-
 /// What the guide looks at.
-pub(crate) struct View<P> {
-    pub(crate) paths: P,
+///
+/// It is generic over the paths so that none is copied into a list first.
+#[derive(Clone, Copy, Debug)]
+pub struct View<P> {
+    /// All paths that there are, each once.
+    pub paths: P,
     /// Bytes of messages of which nothing was sent yet.
-    pub(crate) waiting: usize,
+    pub waiting: usize,
 }
 
 /// Follows the paths of a sender and what comes in. Memory: some 10 kB.
 #[derive(Clone, Debug)]
-pub(crate) struct RateGuide {
+pub struct RateGuide {
     limits: RateLimits,
     latency: Duration,
     paths: BTreeMap<u16, PathMeter>,
@@ -141,7 +75,8 @@ pub(crate) struct RateGuide {
 }
 
 impl RateGuide {
-    pub(crate) fn new(now: Instant, latency: Duration, limits: RateLimits) -> Self {
+    /// Of frames that have to be at the other end `latency` after they began. Each [`on_unit`](Self::on_unit) is told of one.
+    pub fn new(now: Instant, latency: Duration, limits: RateLimits) -> Self {
         let rate = limits.clamp(START);
         Self {
             limits,
@@ -159,19 +94,25 @@ impl RateGuide {
         }
     }
 
+    /// Of messages, each of which is a frame, or a part of one that others follow at once: what comes within 4 ms, or within half of the interval
+    /// that `options` name, is taken together.
+    pub fn of_messages(now: Instant, options: &RateOptions) -> Self {
+        Self { input: Input::of_messages(options.interval), ..Self::new(now, options.latency, options.limits) }
+    }
+
     /// The encoder is able to make these rates.
-    pub(crate) fn set_limits(&mut self, limits: RateLimits) {
+    pub fn set_limits(&mut self, limits: RateLimits) {
         self.limits = limits;
         (self.rate, self.smoothed) = (limits.clamp(self.rate), limits.clamp(self.smoothed));
     }
 
-    /// A unit of `bytes` came in, so long after its first packet.
-    pub(crate) fn on_unit(&mut self, now: Instant, bytes: usize, is_video: bool, age: Duration) {
+    /// A unit of `bytes` came in, so long after its first packet. Look at the paths before, where that [is due](Self::is_due).
+    pub fn on_unit(&mut self, now: Instant, bytes: usize, is_video: bool, age: Duration) {
         self.input.add(now, bytes, is_video, age);
     }
 
     /// The association is over. The next one may go over other networks.
-    pub(crate) fn restart(&mut self) {
+    pub fn restart(&mut self) {
         self.paths.clear();
         self.full = None;
         self.is_connected = false;
@@ -180,12 +121,12 @@ impl RateGuide {
     }
 
     /// Whether it is time to [`look`](Self::look) again.
-    pub(crate) fn is_due(&self, now: Instant) -> bool {
+    pub fn is_due(&self, now: Instant) -> bool {
         !self.is_connected || now.since(self.looked_at) >= STEP
     }
 
     /// Looks at the paths of an association that is up.
-    pub(crate) fn look(&mut self, now: Instant, view: View<impl Iterator<Item = PathSample>>) {
+    pub fn look(&mut self, now: Instant, view: View<impl Iterator<Item = PathSample>>) {
         let dt = if self.is_connected { now.since(self.looked_at).as_secs_f64() } else { 0.0 };
         (self.is_connected, self.looked_at, self.waiting) = (true, now, view.waiting);
         let held_back = view.waiting > 0;
@@ -284,7 +225,7 @@ impl RateGuide {
     }
 
     /// What an encoder may make.
-    pub(crate) fn report(&self, now: Instant) -> RateReport {
+    pub fn report(&self, now: Instant) -> RateReport {
         let interval = self.input.interval();
         let waiting_frames = self.input.unsent(self.waiting);
         let video = (self.rate - self.input.other_rate(now)).max(self.limits.least().min(self.rate));
@@ -305,75 +246,5 @@ impl RateGuide {
             waiting_frames,
             frame_interval_ms: (interval * 1e4).round() / 10.0,
         }
-    }
-}
-
-/// What came in of late.
-#[derive(Clone, Debug, Default)]
-struct Input {
-    /// When, bytes, and whether it is a picture; over a second.
-    units: VecDeque<(Instant, usize, bool)>,
-    /// How long units take to come in, s, smoothed.
-    age: f64,
-}
-
-impl Input {
-    fn add(&mut self, now: Instant, bytes: usize, is_video: bool, age: Duration) {
-        let old = |at: Instant| now.since(at) > Duration::from_secs(1);
-        while self.units.len() >= MOST_FRAMES || self.units.front().is_some_and(|(at, ..)| old(*at)) {
-            self.units.pop_front();
-        }
-        self.units.push_back((now, bytes, is_video));
-        if is_video {
-            let age = age.as_secs_f64().min(1.0);
-            self.age += (age - self.age) * if self.age == 0.0 { 1.0 } else { 0.1 };
-        }
-    }
-
-    const fn age(&self) -> f64 {
-        self.age
-    }
-
-    /// Bit/s over the last half second.
-    fn rate(&self, now: Instant) -> f64 {
-        self.rate_of(now, INPUT, |_| true)
-    }
-
-    /// The same of all that is no picture, over a second: it is little and comes seldom.
-    fn other_rate(&self, now: Instant) -> f64 {
-        self.rate_of(now, Duration::from_secs(1), |is_video| !is_video)
-    }
-
-    fn rate_of(&self, now: Instant, span: Duration, which: impl Fn(bool) -> bool) -> f64 {
-        let recent = self.units.iter().rev().take_while(|(at, ..)| now.since(*at) < span);
-        let bytes: usize = recent.filter(|(.., is_video)| which(*is_video)).map(|(_, bytes, _)| bytes).sum();
-        bytes as f64 * 8.0 / span.as_secs_f64()
-    }
-
-    /// From one picture to the next, s; 40 ms before there were two. Where one was left out is no measure.
-    fn interval(&self) -> f64 {
-        let mean = self.mean_gap(f64::INFINITY).unwrap_or(0.04);
-        self.mean_gap(1.5 * mean).unwrap_or(mean).clamp(0.004, 0.25)
-    }
-
-    /// The mean of the times between pictures that are no longer than `longest`, s.
-    fn mean_gap(&self, longest: f64) -> Option<f64> {
-        let times = || self.units.iter().filter(|(.., is_video)| *is_video).map(|(at, ..)| *at);
-        let gaps = times().zip(times().skip(1)).map(|(before, after)| after.since(before).as_secs_f64());
-        let (sum, count) = gaps.filter(|gap| *gap <= longest).fold((0.0, 0.0), |(sum, n), gap| (sum + gap, n + 1.0));
-        (sum > 0.0).then(|| sum / count)
-    }
-
-    /// How many of the latest pictures are whole among `waiting` bytes.
-    fn unsent(&self, mut waiting: usize) -> u32 {
-        let mut pictures = 0;
-        for (_, bytes, is_video) in self.units.iter().rev() {
-            if waiting < *bytes {
-                break;
-            }
-            waiting -= bytes;
-            pictures += u32::from(*is_video);
-        }
-        pictures
     }
 }

@@ -3,7 +3,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 /// What was full so long ago may carry more, or less, by now.
-pub(super) const FULL_OF_LATE: Duration = Duration::from_secs(10);
+pub(crate) const FULL_OF_LATE: Duration = Duration::from_secs(10);
 /// What a path delivers is measured over a round trip, and over these times at least and at most.
 const SPAN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_millis(400));
 /// Measurements that are kept; they come fifty times a second at most.
@@ -20,23 +20,26 @@ const RISE: f64 = 0.5;
 
 /// What a path tells at one time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PathSample {
-    pub(crate) id: u16,
+pub struct PathSample {
+    /// Its number, which no other path of the same guide has.
+    pub id: u16,
     /// New data goes over it.
-    pub(crate) carries: bool,
+    pub carries: bool,
     /// Bytes acknowledged so far.
-    pub(crate) delivered: u64,
+    pub delivered: u64,
     /// Bytes sent and neither acknowledged nor taken for lost.
-    pub(crate) in_flight: usize,
-    pub(crate) srtt: Option<Duration>,
-    pub(crate) min_rtt: Option<Duration>,
+    pub in_flight: usize,
+    /// Smoothed round-trip time.
+    pub srtt: Option<Duration>,
+    /// Smallest round-trip time.
+    pub min_rtt: Option<Duration>,
     /// Bytes of data per second that it was seen to carry in a flight.
-    pub(crate) capacity: Option<u64>,
+    pub capacity: Option<u64>,
 }
 
 /// Follows what a path delivers.
 #[derive(Clone, Debug)]
-pub(super) struct PathMeter {
+pub(crate) struct PathMeter {
     /// When, and bytes delivered so far; over the longest span.
     samples: VecDeque<(Instant, u64)>,
     seen_at: Instant,
@@ -57,7 +60,7 @@ pub(super) struct PathMeter {
 }
 
 impl PathMeter {
-    pub(super) const fn new(now: Instant) -> Self {
+    pub(crate) const fn new(now: Instant) -> Self {
         Self {
             samples: VecDeque::new(),
             seen_at: now,
@@ -73,7 +76,7 @@ impl PathMeter {
     }
 
     /// Takes a measurement. `held_back`: there is more to be sent than paths have room for. Less than `usual`, s, in a queue is none.
-    pub(super) fn look(&mut self, now: Instant, sample: &PathSample, held_back: bool, usual: f64) {
+    pub(crate) fn look(&mut self, now: Instant, sample: &PathSample, held_back: bool, usual: f64) {
         let dt = now.since(self.seen_at).as_secs_f64();
         (self.seen_at, self.carries) = (now, sample.carries);
         let before = self.samples.back().map_or(sample.delivered, |(_, delivered)| *delivered);
@@ -119,46 +122,46 @@ impl PathMeter {
         (seconds >= 0.06).then(|| (last.saturating_sub(*before), seconds))
     }
 
-    pub(super) const fn seen_at(&self) -> Instant {
+    pub(crate) const fn seen_at(&self) -> Instant {
         self.seen_at
     }
 
     /// Bytes in a second that were acknowledged of late, whatever it may carry.
-    pub(super) fn delivered_rate(&self) -> f64 {
+    pub(crate) fn delivered_rate(&self) -> f64 {
         self.delivered(self.seen_at, SPAN.1).map_or(0.0, |(bytes, seconds)| bytes as f64 / seconds)
     }
 
     /// For so long, s, nothing was acknowledged that should have been.
-    pub(super) fn stalled(&self) -> f64 {
+    pub(crate) fn stalled(&self) -> f64 {
         (self.seen_at.since(self.progress_at).as_secs_f64() - self.round_trip - QUEUE).max(0.0)
     }
 
     /// Bytes in a second that may be reckoned with.
-    pub(super) fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         if self.carries && self.stalled() < DEAD { self.rate } else { 0.0 }
     }
 
     /// Whether new data may go over it.
-    pub(super) const fn carries(&self) -> bool {
+    pub(crate) const fn carries(&self) -> bool {
         self.carries
     }
 
     /// Whether it was ever full, so that its rate is more than a lower bound.
-    pub(super) const fn is_full(&self) -> bool {
+    pub(crate) const fn is_full(&self) -> bool {
         self.was_full
     }
 
     /// Whether its rate is worth anything.
-    pub(super) const fn is_known(&self) -> bool {
+    pub(crate) const fn is_known(&self) -> bool {
         self.is_known
     }
 
-    pub(super) const fn backlog(&self) -> f64 {
+    pub(crate) const fn backlog(&self) -> f64 {
         self.backlog
     }
 
     /// From here to the receiver without queues, s, if new data goes over it.
-    pub(super) fn one_way(&self) -> Option<f64> {
+    pub(crate) fn one_way(&self) -> Option<f64> {
         self.one_way.filter(|_| self.carries)
     }
 }

@@ -1,0 +1,72 @@
+use core::time::Duration;
+use serde::Serialize;
+
+/// The rates that an encoder is able to make, bit/s of all that comes in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RateLimits {
+    /// Less is of no use. Default: 100 kbit/s.
+    pub least: u64,
+    /// More is never asked for. Default: 50 Mbit/s.
+    pub greatest: u64,
+}
+
+impl Default for RateLimits {
+    fn default() -> Self {
+        Self { least: 100_000, greatest: 50_000_000 }
+    }
+}
+
+impl RateLimits {
+    pub(crate) fn clamp(&self, rate: f64) -> f64 {
+        rate.clamp(self.least(), self.greatest.max(self.least) as f64)
+    }
+
+    pub(crate) const fn least(&self) -> f64 {
+        self.least as f64
+    }
+}
+
+/// What is to be reckoned with where messages are sent, not units of a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RateOptions {
+    /// From when a message is sent until it has to be at the other end. Default: 250 ms.
+    pub latency: Duration,
+    /// The rates that the encoder is able to make.
+    pub limits: RateLimits,
+    /// From one frame to the next, 4 ms to 1 s. `None`, the default: the times of messages tell, where each frame is one message or leaves at once.
+    pub interval: Option<Duration>,
+}
+
+impl Default for RateOptions {
+    fn default() -> Self {
+        Self { latency: Duration::from_millis(250), limits: RateLimits::default(), interval: None }
+    }
+}
+
+/// What an encoder may make now.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct RateReport {
+    /// The next picture may have so many bits, its share of the transport stream included, and comes in time with what waits before it.
+    /// 0: it is not worth encoding, as others wait that have not left.
+    pub next_frame_bits: u64,
+    /// What will hold for the next second, bit/s of all that comes in; follows the paths at once.
+    #[serde(rename = "rate_bits_per_second")]
+    pub rate: f64,
+    /// Of that, what is left for pictures beside audio, tables and the like.
+    #[serde(rename = "video_bits_per_second")]
+    pub video_rate: f64,
+    /// `rate`, smoothed over two seconds for people and slow encoders.
+    #[serde(rename = "smoothed_bits_per_second")]
+    pub smoothed_rate: f64,
+    /// No path was full in the last ten seconds: more may be possible, and is asked for as soon as the encoder uses this.
+    pub is_floor: bool,
+    /// The paths carry less than the least that the encoder is able to make, by its [`RateLimits`].
+    pub below_least: bool,
+    /// What waits, here and in queues of the network, would take so long to arrive, ms.
+    pub waiting_ms: f64,
+    /// Pictures of which nothing has left yet.
+    pub waiting_frames: u32,
+    /// From one picture to the next, ms, as they come in.
+    pub frame_interval_ms: f64,
+}
