@@ -4,6 +4,7 @@
 //! border: it becomes [`BRAIDCAST_ERROR_PANIC`].
 
 mod error;
+mod rate;
 mod text;
 
 use braidcast_socket::{ConnectionId, Event, Path, Protection, SendOptions, Socket};
@@ -14,6 +15,9 @@ use std::time::Duration;
 use text::{required, to_c};
 
 pub use error::braidcast_last_error;
+pub use rate::{
+    BraidcastRate, BraidcastRateOptions, braidcast_follow_rate, braidcast_rate_report, braidcast_set_rate_limits,
+};
 
 /// It was done.
 pub const BRAIDCAST_OK: c_int = 0;

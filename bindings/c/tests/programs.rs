@@ -38,6 +38,12 @@ fn ten_messages_go_over_two_paths_and_back() {
 }
 
 #[test]
+fn a_program_is_told_what_it_may_send() {
+    let output = run("tests/rate.c", "rate");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn wrong_uses_get_an_error_with_words() {
     let output = run("tests/wrong_use.c", "wrong_use");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

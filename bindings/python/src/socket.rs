@@ -1,5 +1,7 @@
 use crate::{Error, NoConnection};
-use braidcast_socket::{ConnectionId, Path, PathState, Protection, SendError, SendOptions};
+use braidcast_socket::{
+    ConnectionId, Path, PathState, Protection, RateLimits, RateOptions, RateReport, SendError, SendOptions,
+};
 use pyo3::exceptions::{PyBlockingIOError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -164,6 +166,51 @@ impl Socket {
         self.with(py, |socket| Ok(socket.connections().map(|id| id.0).collect()))
     }
 
+    /// Says from now on what messages of a connection may have, in rate_report. least and greatest: bit/s that the program is able to make.
+    /// latency: seconds from when a message is sent until it has to be at the other end. interval: seconds from one picture to the next, 0.004 to 1;
+    /// None: the times of messages tell, where each picture is one message or leaves at once. Called again, it begins anew.
+    #[pyo3(signature = (connection, *, least=100_000, greatest=50_000_000, latency=0.5, interval=None))]
+    fn follow_rate(
+        &self,
+        py: Python<'_>,
+        connection: u64,
+        least: u64,
+        greatest: u64,
+        latency: f64,
+        interval: Option<f64>,
+    ) -> PyResult<()> {
+        let (limits, latency) = (limits(least, greatest)?, duration("latency", latency)?);
+        let interval = interval.map(|seconds| duration("interval", seconds)).transpose()?;
+        let options = RateOptions { latency, limits, interval };
+        self.with(py, |socket| socket.follow_rate(ConnectionId(connection), &options))
+    }
+
+    /// Other rates that the program is able to make, bit/s. What is known of the paths stays.
+    fn set_rate_limits(&self, py: Python<'_>, connection: u64, least: u64, greatest: u64) -> PyResult<()> {
+        let limits = limits(least, greatest)?;
+        self.with(py, |socket| socket.set_rate_limits(ConnectionId(connection), limits))
+    }
+
+    /// How many bits the next message of a connection may have (next_frame_bits; 0: leave it out), and which rate will hold for the next second
+    /// (rate_bits_per_second; smoothed_bits_per_second for people), a dict with what else is known. Ask before each message. None before
+    /// follow_rate, and while the connection is not up.
+    fn rate_report<'py>(&self, py: Python<'py>, connection: u64) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let report = self.with(py, |socket| socket.rate_report(ConnectionId(connection)))?;
+        let dict = |report: RateReport| {
+            let dict = PyDict::new(py);
+            dict.set_item("next_frame_bits", report.next_frame_bits)?;
+            dict.set_item("rate_bits_per_second", report.rate)?;
+            dict.set_item("smoothed_bits_per_second", report.smoothed_rate)?;
+            dict.set_item("is_floor", report.is_floor)?;
+            dict.set_item("below_least", report.below_least)?;
+            dict.set_item("waiting_ms", report.waiting_ms)?;
+            dict.set_item("waiting_frames", report.waiting_frames)?;
+            dict.set_item("frame_interval_ms", report.frame_interval_ms)?;
+            Ok(dict)
+        };
+        report.map(dict).transpose()
+    }
+
     /// The paths of a connection as they are now, a dict each.
     fn paths<'py>(&self, py: Python<'py>, connection: u64) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let paths = self.with(py, |socket| socket.paths(ConnectionId(connection)))?;
@@ -263,6 +310,15 @@ fn parse(address: &str) -> PyResult<SocketAddr> {
 fn duration(name: &str, seconds: f64) -> PyResult<Duration> {
     let what = || PyValueError::new_err(format!("{name} is {seconds}; give seconds, 0 or more"));
     Duration::try_from_secs_f64(seconds).map_err(|_| what()).map(|it| it.min(Duration::from_secs(u32::MAX.into())))
+}
+
+fn limits(least: u64, greatest: u64) -> PyResult<RateLimits> {
+    if least > greatest {
+        return Err(PyValueError::new_err(format!(
+            "least is {least}, more than greatest, {greatest}; give a lower least"
+        )));
+    }
+    Ok(RateLimits { least, greatest })
 }
 
 fn exception(error: braidcast_socket::Error) -> PyErr {

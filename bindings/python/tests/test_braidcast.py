@@ -83,6 +83,38 @@ class Sockets(unittest.TestCase):
         self.assertEqual((path["name"], path["remote"], path["state"]), ("127.0.0.1", address, "active"))
         self.assertGreater(path["sent_bytes"], 50_000)
 
+    def test_pictures_are_as_large_as_they_may_be(self):
+        server, client = braidcast.Socket(plain=True), braidcast.Socket(plain=True)
+        address = server.bind("127.0.0.1:0")
+        server.listen()
+        connection = client.connect([address])
+        client.follow_rate(connection, least=500_000, greatest=4_000_000, interval=0.02)
+        self.assertIsNone(client.rate_report(connection), "it is not connected yet")
+        received, pictures, report = 0, 0, None
+        for _ in range(500):
+            while event := client.poll(0):
+                pass
+            while event := server.poll(0):
+                while event.kind == "readable" and (message := server.recv(event.connection)):
+                    received += len(message)
+            if report := client.rate_report(connection):
+                self.assertTrue(500_000 <= report["rate_bits_per_second"] <= 4_000_000, report)
+                self.assertEqual((report["frame_interval_ms"], report["below_least"]), (20, False))
+                if bits := report["next_frame_bits"]:
+                    client.send(connection, bytes(bits // 8), deadline=0.25)
+                    pictures += 1
+                if report["rate_bits_per_second"] == 4_000_000 and pictures > 25:
+                    break
+            time.sleep(0.02)
+        self.assertEqual(report["rate_bits_per_second"], 4_000_000, report)
+        self.assertGreater(received, 50_000)
+        client.set_rate_limits(connection, 100_000, 600_000)
+        self.assertEqual(client.rate_report(connection)["rate_bits_per_second"], 600_000)
+        with self.assertRaisesRegex(ValueError, "least is 2, more than greatest, 1"):
+            client.follow_rate(connection, least=2, greatest=1)
+        with self.assertRaisesRegex(braidcast.NoConnection, "no connection 77"):
+            client.rate_report(77)
+
     def test_another_key_does_not_get_in(self):
         server, client = braidcast.Socket(key="a passphrase of some length"), braidcast.Socket(key="quite another passphrase")
         address = server.bind("127.0.0.1:0")

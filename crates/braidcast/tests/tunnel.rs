@@ -167,6 +167,42 @@ fn over_sctp_a_tunnel_takes_two_networks_and_goes_on_over_one() {
 }
 
 #[test]
+fn an_encoder_is_told_what_it_may_send_through_a_tunnel() {
+    for over in ["dccp", "sctp"] {
+        let (dir, [at, entrance]) = (tempfile::tempdir().unwrap(), free_ports());
+        let there = answering("there ");
+        let server =
+            server(dir.path(), &format!("127.0.0.1:{at} --over {over} --forward 127.0.0.1:{there} --rate-report back"));
+        let how = "--rate-report rates --rate-interval 50ms --rate-range 200kbit-3mbit --stats 100ms,stats";
+        let client = client(dir.path(), &format!("--over {over} --to 127.0.0.1:{at} --listen {entrance} {how}"));
+        let asking = Asking::at(entrance);
+        for round in 0..30 {
+            asking.hears(&format!("{round}"), &format!("there {round}"));
+            std::thread::sleep(Duration::from_millis(40));
+        }
+        interrupted(client);
+        interrupted(server);
+        let lines = |file: &str| -> Vec<Value> {
+            let text = std::fs::read_to_string(dir.path().join(file)).unwrap();
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        };
+        for (file, least, most) in [("rates", 200e3, 3e6), ("back", 100e3, 50e6)] {
+            let told = lines(file);
+            assert!(told.len() > 5, "{over}: {} lines of {file}", told.len());
+            for line in &told {
+                let rate = line["rate_bits_per_second"].as_f64().unwrap();
+                assert!((least..=most).contains(&rate) && line["version"] == 1, "{over}: {line}");
+                assert!(line["end"].as_str().unwrap().starts_with("127.0.0.1:"), "{over}: {line}");
+            }
+            let up = told.iter().find(|line| line["connected"] == true).expect("it was connected");
+            assert!(up["next_frame_bits"].as_u64() > Some(0), "{over}: {up}");
+        }
+        let figures = lines("stats");
+        assert!(figures.iter().any(|it| it["streams"][0]["encoder"]["rate_bits_per_second"].is_number()), "{over}");
+    }
+}
+
+#[test]
 fn over_sctp_a_key_lets_in_who_has_it() {
     let (dir, [at, entrance, elsewhere]) = (tempfile::tempdir().unwrap(), free_ports());
     let there = answering("there ");

@@ -178,6 +178,10 @@ impl RateGuide {
             self.rate = self.limits.clamp(self.rate.min(1.5 * delivered));
             return;
         }
+        if self.input.is_of_messages() && self.lag <= low / 2.0 {
+            // Not all who send messages do what they are told: what comes in time is carried, whatever the rate was.
+            self.rate = self.limits.clamp(self.rate.max(SHARE * input.min(delivered)));
+        }
         let used = input.min(delivered) >= USED * self.rate;
         if self.lag > low / 2.0 || !used {
             return;

@@ -49,6 +49,11 @@ impl Input {
         }
     }
 
+    /// Whether messages come in, not units of a stream.
+    pub(crate) const fn is_of_messages(&self) -> bool {
+        !self.together.is_zero()
+    }
+
     /// How long units take to come in, s.
     pub(crate) const fn age(&self) -> f64 {
         self.age

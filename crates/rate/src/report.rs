@@ -29,7 +29,7 @@ impl RateLimits {
 /// What is to be reckoned with where messages are sent, not units of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateOptions {
-    /// From when a message is sent until it has to be at the other end. Default: 250 ms.
+    /// From when a message is sent until it has to be at the other end. Default: 500 ms.
     pub latency: Duration,
     /// The rates that the encoder is able to make.
     pub limits: RateLimits,
@@ -39,7 +39,7 @@ pub struct RateOptions {
 
 impl Default for RateOptions {
     fn default() -> Self {
-        Self { latency: Duration::from_millis(250), limits: RateLimits::default(), interval: None }
+        Self { latency: Duration::from_millis(500), limits: RateLimits::default(), interval: None }
     }
 }
 
@@ -69,4 +69,12 @@ pub struct RateReport {
     pub waiting_frames: u32,
     /// From one picture to the next, ms, as they come in.
     pub frame_interval_ms: f64,
+}
+
+impl RateReport {
+    /// For an encoder that makes a picture each `interval` where nothing can be sent at present: the least rate, and no picture.
+    pub fn nothing(limits: RateLimits, interval: Duration) -> Self {
+        let (rate, frame_interval_ms) = (limits.least(), (interval.as_secs_f64() * 1e4).round() / 10.0);
+        Self { rate, video_rate: rate, smoothed_rate: rate, below_least: true, frame_interval_ms, ..Self::default() }
+    }
 }

@@ -60,7 +60,6 @@ fn each_end_is_told_what_its_own_direction_carries() {
         assert_eq!(pair.on_client(|it, now| it.rate_report(now)), None, "nobody has asked");
         follow(&mut pair, &RateOptions::default());
         let (told, rate) = pictures(&mut pair, by_client, longest, 8_000, 15_000);
-        println!("{by_client} {longest}: {rate}");
         let last = told.last().unwrap();
         assert!((0.75e6..1.1e6).contains(&rate), "{rate}, {last:?}");
         assert_eq!((last.frame_interval_ms, last.below_least), (40.0, false));
@@ -68,7 +67,6 @@ fn each_end_is_told_what_its_own_direction_carries() {
         let just_after = told.last().unwrap();
         assert!(just_after.next_frame_bits < 15_000, "0.4 s after the fall: {just_after:?}");
         let (told, rate) = pictures(&mut pair, by_client, longest, 18_000, 26_000);
-        println!("{by_client} {longest}: {rate}");
         assert!((0.22e6..0.36e6).contains(&rate), "{rate}, {:?}", told.last());
     }
 }
@@ -88,4 +86,37 @@ fn what_the_application_can_do_bounds_what_it_is_told() {
     let (told, rate) = pictures(&mut pair, true, 2_000, 28_000, 35_000);
     assert!((0.2e6..0.36e6).contains(&rate), "{rate}");
     assert!(!told.iter().any(|it| it.below_least), "{:?}", told.last());
+}
+
+/// Pictures of the other direction hold up acknowledgements, which looks like a queue: each end is told less than its direction carries, but it
+/// does not end at the least.
+#[test]
+fn both_ends_may_send_pictures_at_once() {
+    let wide = LinkModel { rate: "2mbit".parse().unwrap(), ..narrows() };
+    let mut pair = Pair::connected(&Options::live(), vec![Duplex::new(narrows(), wide)]);
+    follow(&mut pair, &RateOptions::default());
+    let (mut there, mut back) = (Vec::new(), Vec::new());
+    let speak = |it: &mut Association, now, told: &mut Vec<(Instant, f64)>| {
+        let report = it.rate_report(now).unwrap();
+        told.push((now, report.rate));
+        let how = SendOptions { deadline: Some(now + ms(500)), ..SendOptions::default() };
+        let picture = vec![7; report.next_frame_bits as usize / 8];
+        if !picture.is_empty() {
+            it.send(now, &picture, how).unwrap();
+        }
+    };
+    while pair.now() < Instant::from_millis(26_000) {
+        pair.on_client(|it, now| speak(it, now, &mut there));
+        pair.on_server(|it, now| speak(it, now, &mut back));
+        pair.run(ms(40));
+        (pair.server_recv(), pair.client_recv());
+    }
+    let mean = |told: &[(Instant, f64)], from, until| {
+        let within = |at: &Instant| (Instant::from_millis(from)..Instant::from_millis(until)).contains(at);
+        let rates: Vec<f64> = told.iter().filter(|(at, _)| within(at)).map(|(_, rate)| *rate).collect();
+        rates.iter().sum::<f64>() / rates.len() as f64
+    };
+    let rates = [mean(&there, 8_000, 15_000), mean(&there, 18_000, 26_000), mean(&back, 8_000, 26_000)];
+    assert!((0.3e6..1.1e6).contains(&rates[0]) && (0.15e6..0.36e6).contains(&rates[1]), "{rates:?}");
+    assert!((1.4e6..2.2e6).contains(&rates[2]), "{rates:?}");
 }

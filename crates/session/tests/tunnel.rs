@@ -3,6 +3,7 @@
 
 use braidcast_core::{Datagram, Ecn, Instant, Machine, Rng, Route, SocketId, Transmit};
 use braidcast_dccp::{Call, Ccid, Method, Options, Wanted};
+use braidcast_session::RateLimits;
 use braidcast_session::tunnel::{Class, Discards, FLOWS_PER_HOST, Settings, Tunnel, TunnelEvent};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -209,6 +210,20 @@ fn a_call_too_many_is_refused_until_another_one_is_over_and_what_is_no_call_is_c
     assert_eq!(refused, [&third, &second]);
     let (_, link) = pair.ends[0].links().next().unwrap();
     assert_eq!(link.dropped.refused_calls, 3);
+}
+
+#[test]
+fn applications_are_told_what_congestion_control_allows() {
+    let limits = RateLimits { least: 200_000, greatest: 2_000_000 };
+    let settings = Settings { encoder: limits, ..Settings::default() };
+    let options = Options { ccids: vec![Ccid::Three], ..Options::default() };
+    let mut pair = Pair::with(options, settings, [Class::default(); 2]);
+    pair.put(0, Route::new(SocketId(ENTRANCE), address(8, 1)));
+    let (_, link) = pair.ends[0].links().next().unwrap();
+    let allowed = pair.ends[0].report(pair.now, link).unwrap().ccid.allowed_rate.unwrap() * 8.0;
+    let told = pair.ends[0].rate_report(pair.now, link).unwrap();
+    assert_eq!(told.rate, allowed.clamp(2e5, 2e6).round(), "{told:?}");
+    assert_eq!((told.waiting_ms, told.frame_interval_ms, told.below_least), (0.0, 40.0, allowed < 2e5), "{told:?}");
 }
 
 #[test]

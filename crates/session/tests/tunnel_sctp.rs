@@ -159,6 +159,30 @@ fn answers_come_back_and_redundancy_makes_up_for_losses() {
 }
 
 #[test]
+fn applications_are_told_what_they_may_send() {
+    let mut pair = Pair::new(&SctpOptions::default());
+    let told = |pair: &Pair, end: usize| {
+        let (_, link) = pair.ends[end].links().next().unwrap();
+        pair.ends[end].rate_report(pair.now, link)
+    };
+    let before = told(&pair, 0).unwrap();
+    assert_eq!((before.rate, before.frame_interval_ms, before.is_floor), (1e6, 40.0, true));
+    // 4 Mbit/s, whatever was told: the network carries them. Who sends nothing is told no more than at first.
+    for _ in 0..3_000 {
+        let route = Route::new(ENTRANCE, address(8, 1));
+        pair.ends[0].handle_datagram(pair.now, Datagram { route, ecn: Ecn::NotEct, payload: &[0; 500] });
+        pair.run(Duration::from_millis(1));
+    }
+    let (sends, listens) = (told(&pair, 0).unwrap(), told(&pair, 1).unwrap());
+    assert!(sends.rate > 4e6 && sends.next_frame_bits > 150_000, "{sends:?}");
+    assert_eq!(listens.rate, 1e6, "{listens:?}");
+    pair.ends[0].close(pair.now);
+    pair.run(Duration::from_secs(1));
+    assert_eq!(told(&pair, 0), None);
+    assert_eq!((pair.ends[0].no_rate().next_frame_bits, pair.ends[0].no_rate().rate), (0, 1e5));
+}
+
+#[test]
 fn a_tunnel_says_goodbye() {
     let mut pair = Pair::new(&SctpOptions::default());
     pair.speak(5, 100);

@@ -3,9 +3,25 @@
 use super::values::{self, StatsTarget};
 use braidcast_session::RateLimits;
 use braidcast_sim::link::parse;
+use clap::Args;
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
+
+/// What encoders are told, for all commands that know.
+#[derive(Args, Debug)]
+pub(crate) struct RateArgs {
+    /// Write the rate for an encoder, a line of JSON each time, to a file or named pipe; - is stdout, sse:8081 serves
+    /// them as server-sent events on this machine (sse:ADDR:PORT elsewhere)
+    #[arg(long, value_name = "FILE|-|sse:PORT", value_parser = report_target)]
+    pub(crate) rate_report: Option<ReportTarget>,
+    /// How often the rate for an encoder is reported
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = rate_interval)]
+    pub(crate) rate_interval: Duration,
+    /// Lowest and highest rate that the encoder can make
+    #[arg(long, value_name = "RATE-RATE", default_value_t = RateRange::default(), value_parser = rate_range)]
+    pub(crate) rate_range: RateRange,
+}
 
 /// How often an encoder is told.
 pub(crate) fn rate_interval(text: &str) -> Result<Duration, String> {

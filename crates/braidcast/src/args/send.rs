@@ -1,5 +1,5 @@
 use super::one_path;
-use super::rates::{self, RateRange};
+use super::rates::{self, RateArgs};
 use super::values::{self, Input, Remote};
 use super::{FiguresArgs, SharedArgs, WatchArgs};
 use braidcast_mpath::{RetransmissionPolicy, SchedulerKind};
@@ -89,22 +89,14 @@ pub(crate) struct StreamArgs {
     /// [default: auto; with --reliable: none]
     #[arg(long, value_name = "CODE")]
     pub(crate) fec: Option<Redundancy>,
-    /// Write the rate for an encoder, a line of JSON each time, to a file or named pipe; - is stdout, sse:8081 serves
-    /// them as server-sent events on this machine (sse:ADDR:PORT elsewhere)
-    #[arg(long, value_name = "FILE|-|sse:PORT", value_parser = rates::report_target)]
-    pub(crate) rate_report: Option<rates::ReportTarget>,
+    #[command(flatten)]
+    pub(crate) rates: RateArgs,
     /// Add to --rate-report the mean opinion score (1 to 5, ITU-T G.1070) of the rate, and the rate that MOS takes
     #[arg(long, value_name = "MOS", value_parser = rates::target_quality)]
     pub(crate) target_quality: Option<f64>,
     /// Run this command with sh each time the rate for an encoder changes; BRAIDCAST_RATE has it (bit/s, smoothed)
     #[arg(long, value_name = "COMMAND")]
     pub(crate) on_rate: Option<String>,
-    /// Interval of --rate-report and --on-rate
-    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = rates::rate_interval)]
-    pub(crate) rate_interval: Duration,
-    /// Lowest and highest rate that the encoder can make
-    #[arg(long, value_name = "RATE-RATE", default_value_t = RateRange::default(), value_parser = rates::rate_range)]
-    pub(crate) rate_range: RateRange,
     /// End if no receiver has answered for this long; never: keep trying
     #[arg(long, value_name = "TIME|never", default_value = "never", value_parser = values::patience)]
     pub(crate) give_up: values::Patience,

@@ -1,4 +1,5 @@
 use super::dccp::{self, Congestion};
+use super::rates::RateArgs;
 use super::values::{self, Deadline, Entrance, Exit, Listen, Over, Remote};
 use super::{FiguresArgs, SharedArgs, WatchArgs};
 use braidcast_dccp::Method;
@@ -152,6 +153,8 @@ pub(crate) struct TunnelEndArgs {
     /// Largest IP packet that the network carries (dccp; SCTP measures it)
     #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(576..=9000))]
     pub(crate) mtu: u16,
+    #[command(flatten)]
+    pub(crate) rates: RateArgs,
     /// Write DCCP's state at each packet as CSV: time, packet, allowed rate, window, RTT, loss event rate, queue
     #[arg(long, value_name = "FILE")]
     pub(crate) probe: Option<PathBuf>,

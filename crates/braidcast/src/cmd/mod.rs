@@ -30,6 +30,8 @@ mod perf;
 #[cfg(target_os = "linux")]
 mod probe;
 #[cfg(target_os = "linux")]
+mod rates;
+#[cfg(target_os = "linux")]
 mod receive;
 #[cfg(target_os = "linux")]
 pub(crate) mod security;

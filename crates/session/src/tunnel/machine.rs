@@ -251,6 +251,11 @@ impl Tunnel {
         self.endpoint.rate_report(now, link.connection?, &self.settings)
     }
 
+    /// The same while nothing is to be sent, as there is no connection: the least rate, and no picture.
+    pub fn no_rate(&self) -> RateReport {
+        RateReport::nothing(self.settings.encoder, self.settings.picture_interval)
+    }
+
     /// How the paths to an end do, or did last, over SCTP.
     pub fn paths(&self, link: &Link) -> Vec<PathReport> {
         let paths = link.connection.map(|id| self.endpoint.paths(id)).unwrap_or_default();

@@ -1,13 +1,14 @@
 //! `braidcast send`: a stream over one or several networks.
 
 mod past;
-mod rates;
+mod quality;
 mod source;
 mod throttle;
 
 use super::encode::Encoder;
 use super::links::{Change, Links};
 use super::perf::FOREIGN;
+use super::rates::{Rates, Told};
 use super::security::{SAME_VERSION, Security};
 use super::service::Service;
 use super::watch::{Advice, Carried, Load, Meter, Stream, Watch};
@@ -25,7 +26,7 @@ use braidcast_media::Format;
 use braidcast_sctp::CloseReason;
 use braidcast_session::{Event, Farewell, PathReport, Report, Sender, SenderOptions, StartError};
 use past::Past;
-use rates::Rates;
+use quality::Target;
 use serde::Serialize;
 use source::Source;
 use std::fs::File;
@@ -72,6 +73,8 @@ struct Session {
     meters: [Meter; 2],
     load: Load,
     rates: Rates,
+    /// Of quality, for the rate's reports.
+    target: Option<Target>,
     /// When the load was looked at last.
     looked_at: Instant,
     links: Links,
@@ -142,7 +145,7 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
             source.name()
         ));
     }
-    if reliable && (args.rate_report.is_some() || args.on_rate.is_some()) {
+    if reliable && (args.rates.rate_report.is_some() || args.on_rate.is_some()) {
         return Err(Failure::usage(
             "--rate-report and --on-rate need a live stream: a reliable one has no deadlines",
             "leave them out, or send a live stream",
@@ -152,7 +155,8 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
     let mut watch = Watch::open(&args.watch, command, &mut driver, Carried::Sctp)?;
     watch.open_figures(&args.figures, common.json.then_some("--json"), &live)?;
     let stdout = common.json.then_some("--json").or_else(|| args.figures.to_stdout().then_some("--stats"));
-    let mut rates = Rates::open(driver.now(), args, stdout)?;
+    let target = Target::of(driver.now(), args)?;
+    let mut rates = Rates::open(driver.now(), &args.rates, args.on_rate.as_deref(), stdout)?;
     if let Some(told) = told {
         rates.add_encoder(told);
     }
@@ -179,7 +183,7 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         identity: source.identity().filter(|_| reliable),
         size: source.size().filter(|_| reliable),
         name: args.name.clone().unwrap_or_default(),
-        encoder: args.rate_range.0,
+        encoder: args.rates.rate_range.0,
         events: watch.tracer(),
         ..defaults
     };
@@ -199,6 +203,7 @@ pub(super) fn stream(command: &'static str, feed: Feed<'_>, args: &StreamArgs, c
         meters: Default::default(),
         load: Load::default(),
         rates,
+        target,
         looked_at: now,
         links,
         security,
@@ -379,8 +384,13 @@ impl Session {
 
     /// Figures for who asked for them, and whether more comes in than the paths carry.
     fn tell_figures(&mut self, now: Instant) {
-        let Self { watch, meters, sender, links, connected, rates, live, .. } = self;
-        rates.tell(now, *connected, live, sender);
+        let Self { watch, meters, sender, links, connected, rates, target, live, .. } = self;
+        if rates.take_due(now)
+            && let Some(report) = sender.rate_report(now)
+        {
+            let quality = target.as_mut().map(|it| it.judge(now, &report, sender));
+            rates.tell(now, live, &Told { end: None, connected: *connected, report, quality });
+        }
         let stream = Stream { name: "", connected: *connected, end: End::Sender };
         watch.tell(now, |stats| {
             let name = |path: &PathReport| links.name(braidcast_core::SocketId(path.socket)).to_owned();

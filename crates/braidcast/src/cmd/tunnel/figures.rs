@@ -75,6 +75,7 @@ impl Meter {
             connected: link.connected,
             reconnections: link.connections.saturating_sub(1),
             input_bits_per_second: Some(flows.iter().map(|flow| flow.sent_bits_per_second).sum()),
+            encoder: tunnel.rate_report(now, link),
             flows,
             ..StreamFigures::default()
         };

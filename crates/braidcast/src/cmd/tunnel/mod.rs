@@ -7,6 +7,7 @@ mod report;
 use super::dccp::{IPV6_AND_UDP, PORT_IN_UDP, is_rate_based};
 use super::links::{Change, Links};
 use super::probe::Probe;
+use super::rates::{Rates, Told};
 use super::resolve::resolve;
 use super::security::Security;
 use super::watch::{Carried, Watch};
@@ -49,6 +50,7 @@ struct Work {
     watch: Watch,
     tunnel: Tunnel,
     probe: Option<Probe>,
+    rates: Rates,
     sight: Sight,
     /// For the figures of pages, and for the statistics.
     meters: [Meter; 2],
@@ -142,6 +144,7 @@ fn options(args: &TunnelEndArgs, by_key: bool) -> Outcome<Options> {
         ("--min-rate", args.min_rate.is_some()),
         ("--max-rate", args.max_rate.is_some()),
         ("--max-loss", args.max_loss.is_some()),
+        ("--rate-report", args.rates.rate_report.is_some()),
     ];
     if let Some((flag, _)) = needs_rate.iter().find(|(_, given)| *given && !is_rate_based(&options)) {
         return Err(Failure::usage(
@@ -217,6 +220,8 @@ impl Work {
         let protocol = if args.over == Over::Dccp { Carried::Dccp } else { Carried::Sctp };
         let mut watch = Watch::open(&args.watch, "tunnel", &mut driver, protocol)?;
         watch.open_figures(&args.figures, common.json.then_some("--json"), &live)?;
+        let stdout = common.json.then_some("--json").or_else(|| args.figures.to_stdout().then_some("--stats"));
+        let rates = Rates::open(driver.now(), &args.rates, None, stdout)?;
         let probe = args.probe.as_deref().map(Probe::create).transpose()?;
         let bytes = |bits: Option<u64>| bits.map(|bits| bits as f64 / 8.0);
         let sight = Sight { codec: args.calls, max_loss: args.max_loss };
@@ -228,6 +233,7 @@ impl Work {
             wanted: Wanted { min: bytes(args.min_rate), max: bytes(args.max_rate) },
             admission: args.max_loss.and_then(|_| sight.call()),
             jitter_buffer: args.jitter_buffer,
+            encoder: args.rates.rate_range.0,
             events: probe.iter().fold(watch.tracer(), |events, probe| events.with(probe.sink())),
             ..Settings::default()
         };
@@ -264,6 +270,7 @@ impl Work {
             plain: args.shared.plain,
             security,
             probe,
+            rates,
             sight,
             meters: Default::default(),
             clients: None,
@@ -316,10 +323,12 @@ impl Work {
         while self.end.is_none_or(|end| self.driver.now() < end && !self.tunnel.is_closed()) {
             self.look_at_days();
             let look = self.clients.is_some().then_some(self.look_at);
-            let until = [self.live.next(), self.watch.next(), self.end, look].into_iter().flatten().min();
+            let until =
+                [self.live.next(), self.watch.next(), self.rates.next(), self.end, look].into_iter().flatten().min();
             let wake = self.driver.drive(&mut self.tunnel, until).map_err(|e| common::broken(&e))?;
             let now = self.driver.now();
             self.watch.check(&self.live);
+            self.rates.check(&self.live);
             self.probe.as_ref().map_or(Ok(()), Probe::check)?;
             while let Some(event) = self.tunnel.poll_event() {
                 self.take(event);
@@ -334,12 +343,14 @@ impl Work {
                 Wake::Machine | Wake::Until | Wake::Input(_) => {}
             }
             self.tell_figures(now);
+            self.tell_rates(now);
             self.show(now);
         }
         // The last packets leave: the other end waits for them.
         let now = self.driver.now();
         self.driver.drive(&mut self.tunnel, Some(now)).map_err(|e| common::broken(&e))?;
         self.watch.finish(&self.live);
+        self.rates.finish(&self.live);
         self.finish(common, command)
     }
 
@@ -349,6 +360,19 @@ impl Work {
             links.as_ref().map_or_else(|| route.remote.to_string(), |links| links.name(route.socket).to_owned())
         };
         watch.tell(now, |stats| meters[usize::from(stats)].take(now, *sight, tunnel, name));
+    }
+
+    /// What may be sent to each other end, for who asked.
+    fn tell_rates(&mut self, now: Instant) {
+        if !self.rates.take_due(now) {
+            return;
+        }
+        let Self { tunnel, rates, live, .. } = self;
+        for (_, link) in tunnel.links() {
+            let report = tunnel.rate_report(now, link).unwrap_or_else(|| tunnel.no_rate());
+            let end = Some(link.route.remote.to_string());
+            rates.tell(now, live, &Told::<()> { end, connected: link.connected, report, quality: None });
+        }
     }
 
     fn take(&mut self, event: TunnelEvent) {

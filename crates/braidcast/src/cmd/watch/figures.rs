@@ -41,7 +41,7 @@ pub(crate) struct StreamFigures {
     pub(crate) capacity_is_floor: bool,
     /// What an encoder should make in all; null while nothing says how much the paths carry.
     pub(crate) suggested_encoder_bits_per_second: Option<f64>,
-    /// What it may make now; null at a receiver, of a reliable stream and of a tunnel.
+    /// What it may make now; null at a receiver, of a reliable stream, and while a tunnel has no rate.
     pub(crate) encoder: Option<RateReport>,
     pub(crate) waiting_bytes: u64,
     pub(crate) redundancy: RedundancyFigures,
