@@ -111,6 +111,39 @@ typedef struct braidcast_event {
   const char *text;
 } braidcast_event;
 
+// What is to be reckoned with. All zero is the default.
+typedef struct braidcast_rate_options {
+  // The least rate that the program is able to make, bit/s. 0: 100,000.
+  uint64_t least;
+  // The greatest, bit/s; no more is ever asked for. 0: 50,000,000.
+  uint64_t greatest;
+  // How many milliseconds after it was sent a message has to be at the other end. 0: 500.
+  uint32_t latency_ms;
+  // From one picture to the next, in milliseconds, 4 to 1,000. 0: the times of messages tell, where each picture is one message or leaves at
+  // once.
+  uint32_t interval_ms;
+} braidcast_rate_options;
+
+// What a program may send now.
+typedef struct braidcast_rate {
+  // The next message, or picture, may have so many bits, and comes in time with what waits before it. 0: leave it out.
+  uint64_t next_frame_bits;
+  // What will hold for the next second, bit/s: for encoders.
+  double rate;
+  // The same, smoothed over two seconds: for people, and encoders that are slow to change.
+  double smoothed_rate;
+  // What waits, here and in queues of the network, would take so many milliseconds to arrive.
+  double waiting_ms;
+  // From one picture to the next, in milliseconds.
+  double frame_interval_ms;
+  // Pictures of which nothing has left yet.
+  uint32_t waiting_frames;
+  // Not 0: no path was full in the last ten seconds. More may be possible, and is asked for as soon as this is used.
+  uint8_t is_floor;
+  // Not 0: the paths carry less than the least that the program is able to make.
+  uint8_t below_least;
+} braidcast_rate;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -218,6 +251,32 @@ int braidcast_abort(struct braidcast_socket *socket,
 
 // What went wrong in this thread's last call that failed, in words; "" if none did. Until the next call that fails.
 const char *braidcast_last_error(void);
+
+// Says from now on what messages of a connection may have, in braidcast_rate_report. `options` NULL: the default. Called again, it begins anew.
+//
+// # Safety
+// `socket` is of braidcast_socket_new; `options` is NULL or one.
+int braidcast_follow_rate(struct braidcast_socket *socket,
+                          uint64_t connection,
+                          const struct braidcast_rate_options *options);
+
+// Other rates that the program is able to make, bit/s, each as in braidcast_rate_options. What is known of the paths stays.
+//
+// # Safety
+// `socket` is of braidcast_socket_new.
+int braidcast_set_rate_limits(struct braidcast_socket *socket,
+                              uint64_t connection,
+                              uint64_t least,
+                              uint64_t greatest);
+
+// How much the next message of a connection may have, and which rate will hold for the next second, into `rate`. Ask before each message. While no
+// path is full the rate grows only as far as it is used. Returns 1, or 0 before braidcast_follow_rate and while the connection is not up.
+//
+// # Safety
+// `socket` is of braidcast_socket_new; `rate` can be written.
+int braidcast_rate_report(struct braidcast_socket *socket,
+                          uint64_t connection,
+                          struct braidcast_rate *rate);
 
 #ifdef __cplusplus
 }  // extern "C"
