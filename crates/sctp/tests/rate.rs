@@ -39,7 +39,8 @@ fn pictures(pair: &mut Pair, by_client: bool, longest: usize, from: u64, end: u6
             pair.on_client(answer);
         }
         pair.run(ms(40));
-        (pair.server_recv(), pair.client_recv());
+        pair.server_recv();
+        pair.client_recv();
     }
     let rate = told.iter().map(|it| it.rate).sum::<f64>() / told.len() as f64;
     (told, rate)
@@ -109,7 +110,8 @@ fn both_ends_may_send_pictures_at_once() {
         pair.on_client(|it, now| speak(it, now, &mut there));
         pair.on_server(|it, now| speak(it, now, &mut back));
         pair.run(ms(40));
-        (pair.server_recv(), pair.client_recv());
+        pair.server_recv();
+        pair.client_recv();
     }
     let mean = |told: &[(Instant, f64)], from, until| {
         let within = |at: &Instant| (Instant::from_millis(from)..Instant::from_millis(until)).contains(at);

@@ -1,11 +1,11 @@
 //! What an application is told that it may send, over an emulated link of the loopback interface.
 
-use braidcast_core::Rng;
+use braidcast_core::{Instant, Rng};
 use braidcast_emulate::Emulator;
 use braidcast_sim::link::{LinkModel, Rate, parse};
 use braidcast_socket::{ConnectionId, Error, Event, Path, Protection, RateOptions, RateReport, SendOptions, Socket};
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(20));
 
@@ -34,14 +34,14 @@ fn behind(rate: &str) -> SocketAddr {
     at
 }
 
-/// Sends 25 pictures a second, as large as they may be, until `until` after `began`; the means of the rates and of the pictures' sizes that were
-/// told since `from`, bit/s.
-fn pictures(socket: &mut Socket, connection: ConnectionId, began: Instant, from: u64, until: u64) -> (f64, f64) {
-    let (from, until) = (began + Duration::from_secs(from), began + Duration::from_secs(until));
-    let (mut told, mut next) = (Vec::<RateReport>::new(), Instant::now());
+/// Sends 25 pictures a second, as large as they may be, until so many ms after the socket was made; the means of the rates and of the pictures'
+/// sizes that were told since `from`, bit/s.
+fn pictures(socket: &mut Socket, connection: ConnectionId, from: u64, until: u64) -> (f64, f64) {
+    let (from, until) = (Instant::from_millis(from), Instant::from_millis(until));
+    let (mut told, mut next) = (Vec::<RateReport>::new(), socket.now());
     while next < until {
-        while let Some(left) = next.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
-            socket.poll(Some(left)).unwrap();
+        while socket.now() < next {
+            socket.poll(Some(next - socket.now())).unwrap();
         }
         let report = socket.rate_report(connection).unwrap().expect("it is connected");
         if next >= from {
@@ -61,15 +61,14 @@ fn pictures(socket: &mut Socket, connection: ConnectionId, began: Instant, from:
 #[test]
 fn the_rate_is_that_of_the_link_and_follows_it() {
     let at = behind("0s:1mbit,12s:300kbit");
-    let began = Instant::now();
     let mut socket = Socket::new(&Protection::Anyone).unwrap();
     let connection = socket.connect(&[Path::to(at)]).unwrap();
     while socket.poll(PATIENCE).unwrap().expect("nothing happened for long") != (connection, Event::Connected) {}
     assert_eq!(socket.rate_report(connection).unwrap(), None, "nobody has asked for it");
     socket.follow_rate(connection, &RateOptions::default()).unwrap();
-    let (rate, sizes) = pictures(&mut socket, connection, began, 6, 11);
+    let (rate, sizes) = pictures(&mut socket, connection, 6_000, 11_000);
     assert!((0.7e6..1.3e6).contains(&rate) && (0.6e6..1.3e6).contains(&sizes), "of 1 Mbit/s: {rate}, {sizes}");
-    let (rate, sizes) = pictures(&mut socket, connection, began, 15, 20);
+    let (rate, sizes) = pictures(&mut socket, connection, 15_000, 20_000);
     assert!((0.21e6..0.39e6).contains(&rate) && (0.15e6..0.39e6).contains(&sizes), "of 300 kbit/s: {rate}, {sizes}");
 }
 
