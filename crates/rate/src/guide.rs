@@ -13,10 +13,8 @@ const START: f64 = 1_000_000.0;
 const SHARE: f64 = 0.95;
 /// And this at most as soon as half of what may wait waits.
 const EARLY: f64 = 1.15;
-/// Before anything was full the rate grows by this in a second, as e^x.
-const GROWTH_AT_FIRST: f64 = 1.5;
-/// And then, far from the rate at which something was full, and near it.
-const GROWTH_FAR: f64 = 1.2;
+/// The rate grows by this in a second, as e^x, far from the rate at which something was full last, and near it.
+const GROWTH_FAR: f64 = 3.0;
 const GROWTH_NEAR: f64 = 0.4;
 /// Near is from and to these shares of it.
 const NEAR: (f64, f64) = (0.85, 1.1);
@@ -138,10 +136,9 @@ impl RateGuide {
         self.paths.retain(|_, path| path.seen_at() == now);
         let carried = self.carried();
         let queued: f64 = self.paths.values().map(PathMeter::backlog).sum();
-        let is_known = self.paths.values().any(PathMeter::is_known);
         let stalled = self.stalled();
         self.lag = match carried {
-            _ if !is_known => stalled,
+            _ if !self.is_known() => stalled,
             0.0 => stalled.max(self.lag),
             _ => ((view.waiting as f64 + queued) * 8.0 / carried).max(stalled).min(LONGEST),
         };
@@ -173,8 +170,9 @@ impl RateGuide {
             return;
         }
         let (input, delivered) = (self.input.rate(now), self.delivered());
-        if self.lag < low && input > REFUSED * delivered.max(self.limits.least()) {
-            // What comes in does not leave: the transport takes the paths for slower, and is to be convinced step by step.
+        if self.is_known() && self.lag < low && input > REFUSED * delivered.max(self.limits.least()) {
+            // What comes in does not leave: the transport takes the paths for slower, and is to be convinced step by step. (Of the first
+            // pictures nothing can have come back yet.)
             self.rate = self.limits.clamp(self.rate.min(1.5 * delivered));
             return;
         }
@@ -186,11 +184,8 @@ impl RateGuide {
         if self.lag > low / 2.0 || !used {
             return;
         }
-        let growth = match self.level(now) {
-            None => GROWTH_AT_FIRST,
-            Some(full) if self.rate > NEAR.0 * full && self.rate < NEAR.1 * full => GROWTH_NEAR,
-            Some(_) => GROWTH_FAR,
-        };
+        let is_near = |full: f64| self.rate > NEAR.0 * full && self.rate < NEAR.1 * full;
+        let growth = if self.level(now).is_some_and(is_near) { GROWTH_NEAR } else { GROWTH_FAR };
         // Where the latency is short there is less room for what turns out to be too much.
         let room = (self.latency.as_secs_f64() / 0.5).clamp(0.2, 1.0);
         let most = MOST * carried.max(input) + 64_000.0;
@@ -206,6 +201,11 @@ impl RateGuide {
     /// What was acknowledged of late, bit/s.
     fn delivered(&self) -> f64 {
         self.paths.values().map(|path| path.delivered_rate() * 8.0).sum()
+    }
+
+    /// Whether any path's rate is worth anything.
+    fn is_known(&self) -> bool {
+        self.paths.values().any(PathMeter::is_known)
     }
 
     /// For so long, s, no path has answered that carries data.

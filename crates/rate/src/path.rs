@@ -107,9 +107,9 @@ impl PathMeter {
                 self.rate += (delivered - self.rate) * (1.0 - (-dt / RISE).exp());
             }
         }
-        self.backlog = match (self.stalled(), self.is_known) {
-            (0.0, true) => queue(self.rate),
-            (0.0, false) => 0.0,
+        self.backlog = match self.stalled() {
+            _ if !self.is_known => 0.0,
+            0.0 => queue(self.rate),
             _ => in_flight,
         };
     }
