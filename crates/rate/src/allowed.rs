@@ -1,5 +1,6 @@
 //! The same number over one path whose congestion control says what it allows, as DCCP's does (THESIS §4.9, §9.1; SBPN §8.4.2).
 
+use crate::guide::LONGEST;
 use crate::{RateLimits, RateReport};
 use core::time::Duration;
 
@@ -19,11 +20,7 @@ impl Allowed {
     pub fn report(&self, interval: Duration, lifetime: Duration, limits: RateLimits) -> RateReport {
         let bits = self.rate * 8.0;
         let (rate, interval) = (limits.clamp(bits), interval.as_secs_f64());
-        let waiting = if bits > 0.0 {
-            (self.queued.0 as f64 * 8.0 / bits).min(crate::guide::LONGEST)
-        } else {
-            crate::guide::LONGEST
-        };
+        let waiting = if bits > 0.0 { (self.queued.0 as f64 * 8.0 / bits).min(LONGEST) } else { LONGEST };
         let room = lifetime.saturating_sub(self.one_way.unwrap_or_default()).as_secs_f64();
         // Full size while less waits than an eighth of what is left, none from two thirds on.
         let (low, high) = ((room / 8.0).max(interval), (room / 1.5).max(1.5 * interval));

@@ -252,3 +252,40 @@ impl RateGuide {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A path that acknowledged `delivered` bytes, while `in_flight` are out.
+    fn path(id: u16, delivered: u64, in_flight: usize) -> PathSample {
+        let rtt = Some(Duration::from_millis(60));
+        PathSample { id, carries: true, delivered, in_flight, srtt: rtt, min_rtt: rtt, capacity: None }
+    }
+
+    /// The first 400 ms of 25 pictures a second of 5,000 bytes, over these paths, by ms.
+    fn begin(paths: impl Fn(u64) -> Vec<PathSample>) -> RateGuide {
+        let mut guide = RateGuide::new(Instant::ZERO, Duration::from_millis(500), RateLimits::default());
+        for ms in (0..400).step_by(20) {
+            let now = Instant::from_millis(ms);
+            guide.look(now, View { paths: paths(ms).into_iter(), waiting: 0 });
+            if ms % 40 == 0 {
+                guide.on_unit(now, 5_000, true, Duration::ZERO);
+            }
+        }
+        guide
+    }
+
+    #[test]
+    fn first_pictures_of_which_nothing_has_come_back_were_not_refused() {
+        let guide = begin(|ms| vec![path(0, 0, 125 * ms as usize)]);
+        assert_eq!(guide.rate, START);
+    }
+
+    #[test]
+    fn what_went_over_a_path_that_has_not_answered_yet_is_no_queue_of_the_other_one() {
+        // 100 kB/s come back over the first; 30 kB went over the second.
+        let guide = begin(|ms| vec![path(0, 100 * ms.saturating_sub(60), 6_000), path(1, 0, 30_000)]);
+        assert!(guide.full.is_none() && guide.rate >= START, "{guide:?}");
+    }
+}

@@ -7,7 +7,6 @@
 //! full is tried. A path is full when more is in flight than it carries in a round trip; then its delivery rate is what it carries. While
 //! nothing is full the rate grows, slowly near the rate at which something was full last. A frame that would wait is made smaller at once,
 //! before any rate is measured anew.
-
 //!
 //! [`RateGuide`] does so for senders that see their paths, as over SCTP; [`Allowed`] where congestion control says a rate itself, as over DCCP.
 

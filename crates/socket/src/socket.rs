@@ -327,9 +327,11 @@ impl Socket {
     }
 
     /// How many bits the next message to the other end may have, so that it comes in time with what waits before it, and which rate will hold for
-    /// the next second. While no path is full it grows only as far as it is used, from 1 Mbit/s on. Ask before each message. Where both ends send as much as one path carries, acknowledgements come late
-    /// behind what the other end sends, and the rate stays below what the way there carries. `None` before
+    /// the next second. While no path is full it grows only as far as it is used, from 1 Mbit/s on. Ask before each message. `None` before
     /// [`follow_rate`](Self::follow_rate), before [`Event::Connected`], and after [`shutdown`](Self::shutdown).
+    ///
+    /// Where both ends send as much as one path carries, acknowledgements come late behind what the other end sends, and the rate stays
+    /// below what the way there carries.
     ///
     /// # Errors
     /// [`Error::NoConnection`].
