@@ -37,6 +37,10 @@ const LASTING: u32 = 10;
 /// Frames that wait, and so many times what may wait; beyond both, the next one is not worth encoding.
 const MOST_WAITING: u32 = 2;
 const MUCH: f64 = 1.5;
+/// Of what may wait, so much is to wait where something is full: then no path runs empty.
+const STANDING: f64 = 0.6;
+/// And the next frame has what leaves in so many times its own time at most.
+const LEAP: f64 = 1.5;
 
 /// What the guide looks at.
 ///
@@ -232,13 +236,21 @@ impl RateGuide {
     pub fn report(&self, now: Instant) -> RateReport {
         let interval = self.input.interval();
         let waiting_frames = self.input.unsent(self.waiting);
-        let video = (self.rate - self.input.other_rate(now)).max(self.limits.least().min(self.rate));
+        let other = self.input.other_rate(now);
+        let video = (self.rate - other).max(self.limits.least().min(self.rate));
         let (low, high) = self.bounds();
         let room = ((high - self.lag) / (high - low)).clamp(0.0, 1.0);
         let carried = self.carried();
         let waits = waiting_frames >= MOST_WAITING && self.lag > MUCH * low;
         let worth_it = self.is_connected && !waits && room > 0.0;
-        let bits = if worth_it { (video * interval * room).max(0.25 * self.limits.least() * interval) } else { 0.0 };
+        let bits = if self.full.is_some_and(|(at, _)| now.since(at) <= path::FULL_OF_LATE) {
+            // After it there waits what keeps the paths busy, whatever the encoder made of the frames before.
+            let time = (interval + STANDING * low - self.lag).clamp(0.0, LEAP * interval);
+            ((carried - other) * time).min((self.limits.greatest() - other) * interval)
+        } else {
+            video * interval * room
+        };
+        let bits = if worth_it { bits.max(0.25 * self.limits.least() * interval) } else { 0.0 };
         RateReport {
             next_frame_bits: bits.round() as u64,
             rate: self.rate.round(),
@@ -260,7 +272,16 @@ mod tests {
     /// A path that acknowledged `delivered` bytes, while `in_flight` are out.
     fn path(id: u16, delivered: u64, in_flight: usize) -> PathSample {
         let rtt = Some(Duration::from_millis(60));
-        PathSample { id, carries: true, delivered, in_flight, srtt: rtt, min_rtt: rtt, capacity: None }
+        PathSample {
+            id,
+            carries: true,
+            delivered,
+            in_flight,
+            srtt: rtt,
+            min_rtt: rtt,
+            capacity: None,
+            queued: Duration::ZERO,
+        }
     }
 
     /// The first 400 ms of 25 pictures a second of 5,000 bytes, over these paths, by ms.

@@ -10,12 +10,14 @@ const SPAN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_m
 const MOST: usize = 48;
 /// A shorter queue than this is none, s.
 const QUEUE: f64 = 0.025;
+/// Packets of a path that is full stood in a queue for so long at least, s.
+const STOOD: f64 = 0.015;
 /// A path that has not answered for so long is not reckoned with, s.
 const DEAD: f64 = 0.15;
 /// Bytes in the longest span that say how fast a path is.
 const ENOUGH: u64 = 4_800;
 /// The rate of a full path follows what it delivers with this time constant, s; that of another rises with the second.
-const FOLLOW: f64 = 0.1;
+const FOLLOW: f64 = 0.3;
 const RISE: f64 = 0.5;
 
 /// What a path tells at one time.
@@ -35,6 +37,8 @@ pub struct PathSample {
     pub min_rtt: Option<Duration>,
     /// Bytes of data per second that it was seen to carry in a flight.
     pub capacity: Option<u64>,
+    /// How long packets stood in queues of late, by their round trips.
+    pub queued: Duration,
 }
 
 /// Follows what a path delivers.
@@ -96,8 +100,10 @@ impl PathMeter {
         let span = sample.srtt.unwrap_or_default().clamp(SPAN.0, SPAN.1);
         if let Some((bytes, seconds)) = self.delivered(now, span).filter(|(bytes, _)| *bytes > 0) {
             let delivered = bytes as f64 / seconds;
-            let stands = self.is_known && queue(self.rate) > QUEUE.max(usual) * self.rate;
-            if stands || (self.is_known && held_back && sample.in_flight > 0) {
+            // What is in flight says so a round trip earlier, but of a path that was never full by a rate that may be far too low.
+            let stood = self.is_known && sample.queued.as_secs_f64() >= STOOD;
+            let stands = queue(self.rate) > QUEUE.max(usual) * self.rate;
+            if stood && (stands || (held_back && sample.in_flight > 0)) {
                 self.was_full = true;
                 self.rate += (delivered - self.rate) * (1.0 - (-dt / FOLLOW).exp());
             } else if !self.was_full {

@@ -18,7 +18,11 @@ impl Default for RateLimits {
 
 impl RateLimits {
     pub(crate) fn clamp(&self, rate: f64) -> f64 {
-        rate.clamp(self.least(), self.greatest.max(self.least) as f64)
+        rate.clamp(self.least(), self.greatest())
+    }
+
+    pub(crate) fn greatest(&self) -> f64 {
+        self.greatest.max(self.least) as f64
     }
 
     pub(crate) const fn least(&self) -> f64 {

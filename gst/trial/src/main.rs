@@ -4,6 +4,7 @@
 mod aimd;
 mod clip;
 mod coder;
+mod known;
 mod link;
 mod oracle;
 mod rule;
@@ -20,6 +21,7 @@ use braidcast_sim::link::{Rate, Trace};
 use clap::Parser;
 use clip::Clip;
 use coder::{Coder, Model, X264};
+use known::Known;
 use oracle::Pictures;
 use rule::Rule;
 use scene::{Picture, START, Setup};
@@ -48,7 +50,7 @@ struct Args {
     /// Where in the recordings to begin, ms
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// follow, aimd-rtt, or fixed:KBIT
+    /// follow, aimd-rtt, fixed:KBIT, or known (it is told what links carry) and known:MS (in so many ms to come)
     #[arg(long, default_value = "follow")]
     rule: String,
     /// The clip, YUV4MPEG2; without one a model of x264's sizes encodes
@@ -117,9 +119,18 @@ fn run(args: &Args) -> Result<Value, String> {
             let it = Aimd::new(args.latency as f64, limits.greatest as f64);
             (Rule::Aimd(Box::new(it), 0, aimd::LEAST), aimd::LEAST as u64)
         }
+        other if other == "known" || other.starts_with("known:") => {
+            let ahead = other
+                .strip_prefix("known:")
+                .map_or(Ok(0), str::parse)
+                .map_err(|_| format!("{other} is no rule\nhint: known or known:MS"))?;
+            let links = chances.iter().enumerate().map(|(n, it)| (it.clone(), delay(n))).collect();
+            let it = Known { links, ahead, greatest: limits.greatest as f64, fps: f64::from(args.fps) };
+            (Rule::Known(Box::new(follower), it), first)
+        }
         other => match other.strip_prefix("fixed:").and_then(|it| it.parse::<u64>().ok()) {
             Some(kbit) if kbit > 0 => (Rule::Fixed, kbit * 1000),
-            _ => return Err(format!("{other} is no rule\nhint: follow, aimd-rtt, or fixed:KBIT")),
+            _ => return Err(format!("{other} is no rule\nhint: follow, aimd-rtt, fixed:KBIT, known or known:MS")),
         },
     };
     let coder: Box<dyn Coder + '_> = match &clip {

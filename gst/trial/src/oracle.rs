@@ -3,11 +3,7 @@
 //! Each chance of a link carries bytes of the earliest picture that was there by then, that would still come on time, and that has not all
 //! it may have (earliest deadline first; no other order carries more). Headers are taken off as in our own packets.
 
-use crate::link::CHANCE;
-
-/// Of the bytes of a full packet, so many are payload: IP and UDP (28), SCTP (12), I-DATA (20); what is left holds parts of messages, which
-/// stand for packets of the transport stream with four bytes more.
-const PAYLOAD: u64 = (CHANCE - 60) * 188 / 184;
+use crate::link::PAYLOAD;
 
 /// The pictures that an encoder was to make.
 pub(crate) struct Pictures {

@@ -1,6 +1,7 @@
 //! What sets the encoder's rate.
 
 use crate::aimd::{Aimd, Seen};
+use crate::known::Known;
 use braidcast_core::Instant;
 use braidcast_gst::follow::{Follower, Verdict};
 use braidcast_gst::told::Allowance;
@@ -11,6 +12,8 @@ use std::time::Duration;
 pub(crate) enum Rule {
     /// What the sender says, as `braidcast encode` does it.
     Follow(Box<Follower>),
+    /// What the links carry, which nobody knows, in place of what the sender says.
+    Known(Box<Follower>, Known),
     /// Always the same, bit/s.
     Fixed,
     /// A guess from the round trip, looked at last at this time, ms.
@@ -20,7 +23,7 @@ pub(crate) enum Rule {
 impl Rule {
     /// So many bytes came out of the encoder and of the multiplexer until now.
     pub(crate) fn measure(&mut self, encoded: u64, multiplexed: u64) {
-        if let Self::Follow(follower) = self {
+        if let Self::Follow(follower) | Self::Known(follower, _) = self {
             follower.measure(encoded, multiplexed);
         }
     }
@@ -31,6 +34,13 @@ impl Rule {
         let verdict = match self {
             Self::Fixed => Verdict::Encode(None),
             Self::Aimd(_, _, rate) => Verdict::Encode(Some(*rate as u64)),
+            Self::Known(follower, known) => {
+                let next_frame_bits = known.bits(now, sender);
+                let rate = next_frame_bits as f64 * known.fps;
+                let allowance = Allowance { next_frame_bits, video_rate: rate, smoothed_rate: rate, connected: true };
+                let now = Duration::from_nanos(now.since(Instant::ZERO).as_nanos() as u64);
+                follower.next(now, Some((allowance, now)))
+            }
             Self::Follow(follower) => {
                 let now = Duration::from_nanos(now.since(Instant::ZERO).as_nanos() as u64);
                 let allowance = Allowance {

@@ -60,5 +60,6 @@ fn sample(path: PathReport) -> PathSample {
         srtt: path.srtt,
         min_rtt: path.min_rtt,
         capacity: path.capacity,
+        queued: path.queued,
     }
 }
