@@ -32,7 +32,7 @@ const SMOOTH: f64 = 2.0;
 const USED: f64 = 0.35;
 /// The rate is no more than so many times what is known to be carried, or comes in.
 const MOST: f64 = 2.5;
-/// Too much has waited for so many looks in a row, a fifth of a second: it is not how a stream begins.
+/// The paths have carried less than the least for so many looks in a row, a fifth of a second: it is not how a stream begins.
 const LASTING: u32 = 10;
 /// Frames that wait, and so many times what may wait; beyond both, the next one is not worth encoding.
 const MOST_WAITING: u32 = 2;
@@ -69,6 +69,8 @@ pub struct RateGuide {
     looked_at: Instant,
     /// For how many looks in a row too much has waited.
     over: u32,
+    /// For how many the paths have carried less than the least.
+    short: u32,
     /// Bytes of messages that waited then.
     waiting: usize,
     /// What would take so long to arrive, s.
@@ -90,6 +92,7 @@ impl RateGuide {
             is_connected: false,
             looked_at: now,
             over: 0,
+            short: 0,
             waiting: 0,
             lag: 0.0,
             input: Input::default(),
@@ -119,7 +122,7 @@ impl RateGuide {
         self.full = None;
         self.is_connected = false;
         self.rate = self.limits.clamp(self.rate.min(START));
-        (self.over, self.waiting, self.lag) = (0, 0, 0.0);
+        (self.over, self.short, self.waiting, self.lag) = (0, 0, 0, 0.0);
     }
 
     /// Whether it is time to [`look`](Self::look) again.
@@ -147,6 +150,8 @@ impl RateGuide {
             _ => ((view.waiting as f64 + queued) * 8.0 / carried).max(stalled).min(LONGEST),
         };
         self.follow(now, dt, carried);
+        let is_short = self.is_full(now) && SHARE * carried < self.limits.least();
+        self.short = if is_short { self.short.saturating_add(1) } else { 0 };
         let weight = 1.0 - (-dt / SMOOTH).exp();
         self.smoothed += (self.rate - self.smoothed) * weight;
     }
@@ -155,7 +160,7 @@ impl RateGuide {
     fn follow(&mut self, now: Instant, dt: f64, carried: f64) {
         let (low, _) = self.bounds();
         // Frames that come at once make a queue of their own, which the next round trip takes away.
-        self.over = if self.lag > low { self.over + 1 } else { 0 };
+        self.over = if self.lag > low { self.over.saturating_add(1) } else { 0 };
         if self.stalled() > GONE {
             // Whatever comes back may be slower.
             self.rate = self.limits.clamp(self.rate * (-dt).exp());
@@ -202,6 +207,11 @@ impl RateGuide {
         self.full.map(|(at, level)| level * (-now.since(at).as_secs_f64() / FORGET).exp())
     }
 
+    /// Whether something was full of late: what is carried was measured then.
+    fn is_full(&self, now: Instant) -> bool {
+        self.full.is_some_and(|(at, _)| now.since(at) <= path::FULL_OF_LATE)
+    }
+
     /// What was acknowledged of late, bit/s.
     fn delivered(&self) -> f64 {
         self.paths.values().map(|path| path.delivered_rate() * 8.0).sum()
@@ -243,7 +253,7 @@ impl RateGuide {
         let carried = self.carried();
         let waits = waiting_frames >= MOST_WAITING && self.lag > MUCH * low;
         let worth_it = self.is_connected && !waits && room > 0.0;
-        let bits = if self.full.is_some_and(|(at, _)| now.since(at) <= path::FULL_OF_LATE) {
+        let bits = if self.is_full(now) {
             // After it there waits what keeps the paths busy, whatever the encoder made of the frames before.
             let time = (interval + STANDING * low - self.lag).clamp(0.0, LEAP * interval);
             ((carried - other) * time).min((self.limits.greatest() - other) * interval)
@@ -256,8 +266,8 @@ impl RateGuide {
             rate: self.rate.round(),
             video_rate: video.round(),
             smoothed_rate: self.smoothed.round(),
-            is_floor: self.full.is_none_or(|(at, _)| now.since(at) > path::FULL_OF_LATE),
-            below_least: self.full.is_some() && SHARE * carried < self.limits.least() && self.over >= LASTING,
+            is_floor: !self.is_full(now),
+            below_least: self.short >= LASTING,
             waiting_ms: (self.lag * 1e4).round() / 10.0,
             waiting_frames,
             frame_interval_ms: (interval * 1e4).round() / 10.0,
@@ -284,6 +294,11 @@ mod tests {
         }
     }
 
+    /// Its packets stood in a queue for so many ms.
+    fn with_queue(path: PathSample, ms: u64) -> PathSample {
+        PathSample { queued: Duration::from_millis(ms), ..path }
+    }
+
     /// The first 400 ms of 25 pictures a second of 5,000 bytes, over these paths, by ms.
     fn begin(paths: impl Fn(u64) -> Vec<PathSample>) -> RateGuide {
         let mut guide = RateGuide::new(Instant::ZERO, Duration::from_millis(500), RateLimits::default());
@@ -308,5 +323,25 @@ mod tests {
         // 100 kB/s come back over the first; 30 kB went over the second.
         let guide = begin(|ms| vec![path(0, 100 * ms.saturating_sub(60), 6_000), path(1, 0, 30_000)]);
         assert!(guide.full.is_none() && guide.rate >= START, "{guide:?}");
+    }
+
+    #[test]
+    fn where_something_is_full_the_next_frame_fills_what_waits_up_to_a_bound() {
+        // 1 Mbit/s is carried, and 28 kB are too much at once: 160 ms.
+        let mut guide = begin(|ms| vec![with_queue(path(0, 125 * ms.saturating_sub(60), 28_000), 160)]);
+        assert!(guide.full.is_some(), "{guide:?}");
+        let mut next = |ms: u64, queue: f64| {
+            let now = Instant::from_millis(ms);
+            let in_flight = (125_000.0 * (0.06 + queue)) as usize;
+            let sample = with_queue(path(0, 125 * (ms - 60), in_flight), (queue * 1e3) as u64);
+            guide.look(now, View { paths: [sample].into_iter(), waiting: 0 });
+            let report = guide.report(now);
+            (report.next_frame_bits as f64 / guide.carried(), report.waiting_ms / 1e3)
+        };
+        // 60 ms are to wait after it and 40 ms leave in its time; it has what leaves in 60 ms at most.
+        let (time, waits) = next(400, 0.02);
+        assert!((0.05..0.09).contains(&waits) && (time - (0.1 - waits)).abs() < 0.001, "{time} s after {waits} s");
+        let (time, waits) = next(420, 0.0);
+        assert!(waits < 0.04 && (time - 0.06).abs() < 0.001, "{time} s after {waits} s");
     }
 }

@@ -171,3 +171,26 @@ impl PathMeter {
         self.one_way.filter(|_| self.carries)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_whose_packets_stood_in_no_queue_is_not_full() {
+        // Little was sent so far, 20 kB/s, and now 6 kB at once, of which none has come back: by that rate a queue of 0.24 s.
+        let after = |queued: u64| {
+            let mut meter = PathMeter::new(Instant::ZERO);
+            for ms in (0..=1_000).step_by(20) {
+                let (rtt, queued) = (Some(Duration::from_millis(60)), Duration::from_millis(queued));
+                let in_flight = if ms < 1_000 { 1_200 } else { 6_000 };
+                let (delivered, min_rtt, capacity) = (20 * ms, rtt, None);
+                let sample =
+                    PathSample { id: 0, carries: true, delivered, in_flight, srtt: rtt, min_rtt, capacity, queued };
+                meter.look(Instant::from_millis(ms), &sample, false, 0.04);
+            }
+            meter.is_known().then(|| meter.is_full())
+        };
+        assert_eq!((after(0), after(20)), (Some(false), Some(true)));
+    }
+}
