@@ -258,14 +258,16 @@ fn tables(sent: &[Sent], dropped: &BTreeMap<usize, usize>, clip: &Clip, folder: 
         let bits: usize = sent.iter().filter(|it| pictures.contains(&it.number)).map(|it| it.coded.len() * 8).sum();
         let seconds = pictures.len() as f64 / f64::from(FPS);
         // What is missing of the PSNR that x264 made: where a picture is white, and where one came and leans on what did not.
+        let share = |sum: f64| sum / pictures.len() as f64;
         let less = |came: bool| {
             let those = pictures.clone().filter(|n| is_there[*n] == came);
-            those.map(|n| encoded[n] - white[n]).sum::<f64>() / pictures.len() as f64
+            share(those.map(|n| encoded[n] - white[n]).sum())
         };
         json!({
             "kbit": RATES[n].1,
             "psnr": psnr,
             "cv": cv,
+            "lost_pct": 100.0 * share(pictures.clone().filter(|n| !is_there[*n]).count() as f64),
             "encoded_psnr": spread(&encoded[pictures.clone()]).0,
             "less_by_white": less(false),
             "less_by_leaning": less(true),
