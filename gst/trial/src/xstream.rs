@@ -127,10 +127,7 @@ fn stream(args: &Xstream, clip: &Clip, dropped: &Dropped) -> Result<Vec<Sent>, S
     let endpoint = |name: &str| Endpoint::new(options.clone(), rng.stream(name)).map_err(|e| fail(&e));
     let (source, sink) =
         (net.add(endpoint("source")?, ["10.0.0.1:6511"]), net.add(endpoint("sink")?, ["10.0.0.2:6511"]));
-    // The film begins at START.
-    let falls = |at: usize| if at == 0 { 0 } else { START.as_millis() as usize + 1000 * at };
-    let words: Vec<String> = RATES.iter().map(|(at, kbit)| format!("{}ms:{kbit}kbit", falls(*at))).collect();
-    let schedule = parse::rate_schedule(&words.join(",")).map_err(|e| e.to_string())?;
+    let schedule = parse::rate_schedule(&link_rates()).map_err(|e| e.to_string())?;
     let queue = format!("{}p", args.queue).parse().map_err(|e| fail(&e))?;
     let there = LinkModel { rate: Rate::Schedule(schedule), queue, delay: DELAY, ..LinkModel::default() };
     let back = LinkModel { delay: DELAY, ..LinkModel::default() };
@@ -197,6 +194,13 @@ fn stream(args: &Xstream, clip: &Clip, dropped: &Dropped) -> Result<Vec<Sent>, S
     net.run_for(Duration::from_secs(5));
     receive(&mut net, sink, &mut buffer, &mut sent);
     Ok(sent)
+}
+
+/// What the link carries, by the simulator's clock: the film begins at START.
+fn link_rates() -> String {
+    let from = |at: usize| if at == 0 { 0 } else { START.as_millis() as usize + 1000 * at };
+    let words: Vec<String> = RATES.iter().map(|(at, kbit)| format!("{}ms:{kbit}kbit", from(*at))).collect();
+    words.join(",")
 }
 
 /// Returns whether it found room in the queue; if not, it is lost.
@@ -312,4 +316,32 @@ fn spread(values: &[f64]) -> (f64, f64) {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let variance = values.iter().map(|it| (it - mean).powi(2)).sum::<f64>() / values.len() as f64;
     (mean, variance.sqrt() / mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_link_falls_when_the_film_is_15_and_30_seconds_old() {
+        assert_eq!(link_rates(), "0ms:1000kbit,15500ms:700kbit,30500ms:400kbit");
+    }
+
+    #[test]
+    fn a_part_tells_its_picture_behind_a_header_of_any_length() {
+        let mut packet = vec![0; 16];
+        packet[4] = 4;
+        assert_eq!(picture_of(&packet), None, "no data");
+        packet.extend([0, 0, 1, 2, 0, 0, 0, 0, 9]);
+        assert_eq!(picture_of(&packet), Some(258));
+        assert_eq!(picture_of(&[0; 3]), None);
+    }
+
+    #[test]
+    fn how_often_a_key_frame_comes_has_limits() {
+        assert_eq!(seconds("0.5"), Ok(0.5));
+        for text in ["0", "61", "-1", "often", "NaN"] {
+            assert!(seconds(text).unwrap_err().contains("for example 2"), "{text}");
+        }
+    }
 }
