@@ -27,6 +27,41 @@ pub(crate) fn compare(
     on_time: &[bool],
     folder: &Path,
 ) -> Result<(Shown, Vec<[f64; 2]>), String> {
+    let (luma, whole) = (clip.width * clip.height, clip.width * clip.height * 3 / 2);
+    let (numbers, pictures) = if came.iter().any(|(_, it)| has_parameters(it)) {
+        decode(clip, came, luma, whole, folder)?
+    } else {
+        // Nothing can be decoded, and ffmpeg would call that an error.
+        (Vec::new(), Vec::new())
+    };
+    let (mut shown, white): (Option<usize>, _) = (None, vec![255_u8; luma]);
+    let mut at = 0;
+    let each: Vec<[f64; 2]> = (0..count)
+        .map(|n| {
+            while numbers.get(at).is_some_and(|number| *number <= n) {
+                if on_time[numbers[at]] {
+                    shown = Some(at);
+                }
+                at += 1;
+            }
+            let original = clip.luma(n);
+            let frozen = shown.map_or_else(|| difference(original, &white), |it| difference(original, &pictures[it]));
+            let came = shown.is_some_and(|it| numbers[it] == n);
+            [frozen, if came { frozen } else { difference(original, &white) }]
+        })
+        .collect();
+    let mean = |which: usize| each.iter().map(|it| it[which]).sum::<f64>() / count.max(1) as f64;
+    Ok((Shown { frozen: mean(0), white: mean(1) }, each))
+}
+
+/// Decodes the pictures; their numbers, and luma of each. Files go into `folder`.
+fn decode(
+    clip: &Clip,
+    came: &[(usize, Vec<u8>)],
+    luma: usize,
+    whole: usize,
+    folder: &Path,
+) -> Result<(Vec<usize>, Vec<Vec<u8>>), String> {
     let (stream, log) = (folder.join("came.ivf"), folder.join("decoder.log"));
     fs::write(&stream, ivf(clip, came)).map_err(|e| format!("cannot write {}: {e}", stream.display()))?;
     let told = fs::File::create(&log).map_err(|e| format!("cannot write {}: {e}", log.display()))?;
@@ -50,7 +85,6 @@ pub(crate) fn compare(
         .stderr(told)
         .spawn()
         .map_err(|e| format!("cannot start ffmpeg: {e}"))?;
-    let (luma, whole) = (clip.width * clip.height, clip.width * clip.height * 3 / 2);
     // Their numbers come in the log, which is whole at the end.
     let mut pictures = Vec::new();
     let mut out = decoder.stdout.take().ok_or("ffmpeg has no stdout")?;
@@ -69,24 +103,7 @@ pub(crate) fn compare(
             log.display()
         ));
     }
-    let (mut shown, white): (Option<usize>, _) = (None, vec![255_u8; luma]);
-    let mut at = 0;
-    let each: Vec<[f64; 2]> = (0..count)
-        .map(|n| {
-            while numbers.get(at).is_some_and(|number| *number <= n) {
-                if on_time[numbers[at]] {
-                    shown = Some(at);
-                }
-                at += 1;
-            }
-            let original = clip.luma(n);
-            let frozen = shown.map_or_else(|| difference(original, &white), |it| difference(original, &pictures[it]));
-            let came = shown.is_some_and(|it| numbers[it] == n);
-            [frozen, if came { frozen } else { difference(original, &white) }]
-        })
-        .collect();
-    let mean = |which: usize| each.iter().map(|it| it[which]).sum::<f64>() / count.max(1) as f64;
-    Ok((Shown { frozen: mean(0), white: mean(1) }, each))
+    Ok((numbers, pictures))
 }
 
 /// The name of a file as ffmpeg takes it, whatever stands in it.
@@ -118,6 +135,11 @@ fn ivf(clip: &Clip, came: &[(usize, Vec<u8>)]) -> Vec<u8> {
         out.extend(bytes);
     }
     out
+}
+
+/// Whether an access unit has a sequence parameter set (H.264 §7.4.1), without which nothing is decoded.
+fn has_parameters(coded: &[u8]) -> bool {
+    coded.windows(4).any(|it| it[..3] == [0, 0, 1] && it[3] & 0x1F == 7)
 }
 
 /// Whether an access unit has a slice of an IDR picture.
@@ -176,6 +198,18 @@ mod tests {
         assert_eq!(difference(&[1, 2], &[1, 2]), EQUAL);
         assert_eq!(number("[Parsed_showinfo_0 @ 0x5] n:   3 pts:     17 pts_time:0.56 fmt:yuv420p"), Some(17));
         assert_eq!(number("Stream #0:0 pts: 4"), None);
+    }
+
+    #[test]
+    fn without_parameters_nothing_is_shown() {
+        let mut file = b"YUV4MPEG2 W16 H16 C420jpeg\nFRAME\n".to_vec();
+        file.extend([100; 384]);
+        let clip = Clip::parse(file).unwrap();
+        let came = [(1, vec![0, 0, 0, 1, 0x41, 0x9A, 0])];
+        let (shown, each) = compare(&clip, &came, 2, &[false, true], Path::new("/nowhere")).unwrap();
+        assert_eq!(each.len(), 2);
+        assert!(each.iter().all(|it| it[0] == it[1] && (it[1] - difference(&[100], &[255])).abs() < 1e-9));
+        assert!((shown.white - shown.frozen).abs() < 1e-9);
     }
 
     #[test]
