@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """What an encoder brings that follows the network: x264 over every pair of recorded links, beside fixed rates and `aimd-rtt`.
 
-usage: BRAIDCAST_TRACES=FOLDER encode-trial.py TRIAL --clip CLIP.y4m [--every N] [--others-every N] [--seconds 40] [--out FILE.json] [--jobs N]
+usage: BRAIDCAST_TRACES=FOLDER encode-trial.py TRIAL --clip CLIP.y4m [--rule RULE] [--every N] [--others-every N] [--seconds 40] [--out FILE.json] [--jobs N]
        encode-trial.py TRIAL --report FILE.json
 
 TRIAL is `braidcast-encode-trial`, built for release (gst/trial; docs/encode.md has the command). Without --clip a model of x264's sizes
 encodes, and there is no PSNR. Time is simulated: a busy machine changes nothing. Recordings are those of
 crates/lab/scenarios/recorded/README.md. Each pair begins elsewhere in its recordings.
 
-It prints for each rule: pictures on time, the longest freeze, the rate that came on time as a share of what foresight could have had
-(the oracle, trial/src/oracle.rs), PSNR with the last picture shown for one that is missing and with a white one; then what `follow` has
-more than each other rule, pair by pair, with 95 % intervals (Student's t). "best fixed" is for each pair the fixed rate with the highest
+It prints for each rule, of the pairs on which foresight (the oracle, trial/src/oracle.rs) has 99 % of the pictures on time and no freeze
+over 300 ms: pictures on time, the longest freeze, the rate that came on time as a share of what foresight could have had, PSNR with the
+last picture shown for one that is missing and with a white one. Then, of all pairs, what `follow` has more than each other rule, pair by
+pair, with 95 % intervals (Student's t). With --rule it is about another rule of the trial in place of `follow`; --others-every 0 leaves the others out. "best fixed" is for each pair the fixed rate with the highest
 PSNR among those tried (without a clip: with the most that came on time), chosen with hindsight.
 
 Pairs are run in an order that mixes recordings, so that the rows of a run that was stopped early are a sample of all of them (--report prints them, --resume goes on).
@@ -42,8 +43,8 @@ def run(args, index, pair, rule):
 
 
 def one(args, place, index, pair):
-    rules = {"follow": run(args, index, pair, "follow")}
-    if place % args.others_every == 0:
+    rules = {args.rule: run(args, index, pair, args.rule)}
+    if args.others_every and place % args.others_every == 0:
         rules["aimd-rtt"] = run(args, index, pair, "aimd-rtt")
         fixed = [run(args, index, pair, f"fixed:{kbit}") for kbit in FIXED]
         rules[BEST] = max(fixed, key=lambda row: row.get("psnr", row["mbit"]))
@@ -65,31 +66,45 @@ def interval(values):
     return f"{mean:+.2f} ± {half:.2f}"
 
 
+def met(it):
+    """On time, no long freeze, enough of the rate."""
+    return it["on_time"] >= 99, it["freeze_ms"] <= 300, it["share"] >= 85
+
+
 def report(rows):
-    possible = [row for row in rows if row["rules"]["follow"]["oracle_on_time"] >= 99 and row["rules"]["follow"]["oracle_freeze_ms"] <= 300]
-    print(f"{len(rows)} pairs; on {len(possible)} of them foresight has 99 % on time and no freeze over 300 ms")
-    has_psnr = all("psnr" in row["rules"]["follow"] for row in rows)
-    print(f"{'rule':11} on time, mean  worst  >=99 %  freeze <=300 ms  share, mean  median  >=85 %  all three" + ("   PSNR, frozen  white" if has_psnr else ""))
-    for rule in ["follow", "aimd-rtt", BEST]:
-        of = [row["rules"][rule] for row in rows if rule in row["rules"]]
+    main_rule = next(iter(rows[0]["rules"]))
+    main = [row["rules"][main_rule] for row in rows]
+    possible = [row for row, it in zip(rows, main) if it["oracle_on_time"] >= 99 and it["oracle_freeze_ms"] <= 300]
+    has_psnr = all("psnr" in it for it in main)
+    print(f"{len(rows)} pairs; the table is of the {len(possible)} on which foresight has 99 % on time and no freeze over 300 ms")
+    print(f"{'rule':11} pairs  on time, mean  worst  >=99 %  freeze <=300 ms  share, mean  median  >=85 %  all three" + ("   PSNR, frozen  white" if has_psnr else ""))
+    for rule in [main_rule, "aimd-rtt", BEST]:
+        of = [row["rules"][rule] for row in possible if rule in row["rules"]]
+        if not of:
+            continue
         column = lambda key: [it[key] for it in of]
-        met = [(it["on_time"] >= 99, it["freeze_ms"] <= 300, it["share"] >= 85) for it in of]
-        line = f"{rule:11} {statistics.mean(column('on_time')):13.2f} {min(column('on_time')):6.1f} {sum(m[0] for m in met):7} {sum(m[1] for m in met):16}"
-        line += f" {statistics.mean(column('share')):12.1f} {statistics.median(column('share')):7.1f} {sum(m[2] for m in met):7} {sum(all(m) for m in met):10}"
+        reached = [met(it) for it in of]
+        count = lambda n: sum(it[n] for it in reached)
+        line = f"{rule:11} {len(of):5} {statistics.mean(column('on_time')):14.2f} {min(column('on_time')):6.1f} {count(0):7} {count(1):16}"
+        line += f" {statistics.mean(column('share')):12.1f} {statistics.median(column('share')):7.1f} {count(2):7} {sum(map(all, reached)):10}"
         if has_psnr:
             line += f" {statistics.mean(column('psnr')):14.2f} {statistics.mean(column('psnr_white')):6.2f}"
-        print(line + ("" if len(of) == len(rows) else f"   on {len(of)} pairs"))
+        print(line)
+    reached = [met(row["rules"][main_rule]) for row in possible]
+    only_rate = sum(on_time and no_freeze and not enough for on_time, no_freeze, enough in reached)
+    print(f"{main_rule}: pictures late or frozen on {sum(not (it[0] and it[1]) for it in reached)} of them, only the rate below 85 % on {only_rate}")
     for rule in ["aimd-rtt", BEST]:
-        print(f"follow less {rule}, pair by pair:")
+        both = [row["rules"] for row in rows if rule in row["rules"]]
+        if both:
+            print(f"{main_rule} less {rule}, pair by pair:")
         for key, what in [("on_time", "on time, points"), ("share", "share, points"), ("psnr", "PSNR, dB"), ("psnr_white", "PSNR with white, dB")]:
-            if key == "on_time" or key == "share" or has_psnr:
-                both = [row["rules"] for row in rows if rule in row["rules"]]
-                differences = [it["follow"][key] - it[rule][key] for it in both]
+            if both and (key in ("on_time", "share") or has_psnr):
+                differences = [it[main_rule][key] - it[rule][key] for it in both]
                 better = sum(it > 0 for it in differences)
                 print(f"  {what:20} {interval(differences)}; more on {better}, less on {sum(it < 0 for it in differences)}")
     print("the pairs with the fewest pictures on time (oracle), freeze (oracle), share of Mbit/s:")
-    for row in sorted(rows, key=lambda row: row["rules"]["follow"]["on_time"])[:10]:
-        it = row["rules"]["follow"]
+    for row in sorted(rows, key=lambda row: row["rules"][main_rule]["on_time"])[:10]:
+        it = row["rules"][main_rule]
         print(f"  {it['on_time']:.1f} ({it['oracle_on_time']:.1f}) {it['freeze_ms']} ({it['oracle_freeze_ms']}) {it['share']:.0f} % of {it['oracle_mbit']:.2f}  {row['pair']}")
 
 
@@ -97,8 +112,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trial", metavar="TRIAL")
     parser.add_argument("--clip")
+    parser.add_argument("--rule", default="follow", help="follow, known (told what links carry) or known:MS (what they will carry in so many ms)")
     parser.add_argument("--every", type=int, default=1, help="every Nth pair only")
-    parser.add_argument("--others-every", type=int, default=1, help="the other rules on every Nth of these only")
+    parser.add_argument("--others-every", type=int, default=1, help="the other rules on every Nth of these only; 0: not at all")
     parser.add_argument("--seconds", type=int, default=40)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("target/encode-trial.json"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
