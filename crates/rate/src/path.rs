@@ -100,7 +100,7 @@ impl PathMeter {
         let span = sample.srtt.unwrap_or_default().clamp(SPAN.0, SPAN.1);
         if let Some((bytes, seconds)) = self.delivered(now, span).filter(|(bytes, _)| *bytes > 0) {
             let delivered = bytes as f64 / seconds;
-            // What is in flight says so a round trip earlier, but of a path that was never full by a rate that may be far too low.
+            // What is in flight tells of a queue earlier than packets do that stood in it; but by a rate that is far too low, of one that is none.
             let stood = self.is_known && sample.queued.as_secs_f64() >= STOOD;
             let stands = queue(self.rate) > QUEUE.max(usual) * self.rate;
             if stood && (stands || (held_back && sample.in_flight > 0)) {
