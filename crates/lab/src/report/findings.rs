@@ -90,11 +90,13 @@ pub(super) fn differences(results: &Results) -> Markup {
             h3 { "Differences above 15 %" }
             @for (found, reason, shown) in reasons {
                 div.difference {
-                    @match reason {
-                        Some(reason) => p { strong { (kind(found)) } ": " (reason) },
-                        None => p.missing { "No reason is given for these points and sizes." },
+                    div {
+                        @match reason {
+                            Some(reason) => p { strong { (kind(found)) } ": " (reason) },
+                            None => p.missing { "No reason is given for these points and sizes." },
+                        }
+                        @if let Some(shown) = shown { p.quiet { "Shown by: " code { (shown) } } }
                     }
-                    @if let Some(shown) = shown { p.quiet { "Shown by: " code { (shown) } } }
                     div.wide { table {
                         thead { tr {
                             th { "metric" } th { "variant" } th { "at" } th { "against" }
