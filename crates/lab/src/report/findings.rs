@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::number::{difference_pct, percent, short};
 use super::params::{labels, sentence};
+use super::prose;
 use crate::results::{Difference, Found, Outcome, Results, Verdict};
 
 /// All outcomes, in the order in which badges stand.
@@ -34,9 +35,9 @@ pub(super) fn claims(verdicts: &[Verdict]) -> Markup {
             h3 { "Claims" }
             @for verdict in verdicts {
                 div.claim {
-                    p { (badge(verdict.outcome, None)) " " strong { (verdict.claim) } " " span.quiet { (verdict.source) } }
+                    p { (badge(verdict.outcome, None)) " " strong { (prose(&verdict.claim)) } " " span.quiet { (verdict.source) } }
                     @if !verdict.evidence.is_empty() { p.evidence { (verdict.evidence) } }
-                    @if verdict.reason.is_empty() { p.missing { "No reason is given." } } @else { p { (verdict.reason) } }
+                    @if verdict.reason.is_empty() { p.missing { "No reason is given." } } @else { p { (prose(&verdict.reason)) } }
                     @if !verdict.inside.is_empty() {
                         details {
                             summary { "Look inside a run" }
@@ -92,7 +93,7 @@ pub(super) fn differences(results: &Results) -> Markup {
                 div.difference {
                     div {
                         @match reason {
-                            Some(reason) => p { strong { (kind(found)) } ": " (reason) },
+                            Some(reason) => p { strong { (kind(found)) } ": " (prose(reason)) },
                             None => p.missing { "No reason is given for these points and sizes." },
                         }
                         @if let Some(shown) = shown { p.quiet { "Shown by: " code { (shown) } } }

@@ -67,6 +67,13 @@ fn ids(results: &[Results]) -> Vec<String> {
     ids
 }
 
+/// A text of a scenario: what stands in backticks is a name or a command.
+fn prose(text: &str) -> Markup {
+    html! {
+        @for (n, part) in text.split('`').enumerate() { @if n % 2 == 0 { (part) } @else { code { (part) } } }
+    }
+}
+
 /// `3 experiments`, `1 run`.
 fn counted(count: usize, thing: &str) -> String {
     format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
@@ -135,7 +142,7 @@ fn experiment(results: &Results, id: &str, most_points: usize) -> Markup {
         section id=(id) {
             h2 { (results.title) }
             p.quiet { (results.source) }
-            @for paragraph in results.text.split("\n\n").filter(|p| !p.trim().is_empty()) { p { (paragraph) } }
+            @for paragraph in results.text.split("\n\n").filter(|p| !p.trim().is_empty()) { p { (prose(paragraph)) } }
             p.quiet {
                 code { (results.experiment) } ": " (counted(results.runs as usize, "run")) " of each point, "
                 (short(results.duration_s, 6)) " s each, seeds from " (results.seed) ", "

@@ -5,7 +5,7 @@ mod fixture;
 use serde_json::json;
 
 use self::fixture::{empty, params, plot, realistic, row};
-use super::html;
+use super::{html, prose};
 use crate::results::{Difference, Found, Outcome, PlotKind, Results, Row, Series, Verdict};
 
 /// Few results with something of each kind.
@@ -158,6 +158,12 @@ fn what_others_wrote_stays_text() {
     check(&page);
     assert!(!page.contains("<script"));
     assert!(page.contains("&lt;/style&gt;&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;"));
+}
+
+#[test]
+fn names_in_backticks_are_shown_as_code() {
+    assert_eq!(prose("of `a<b>`, and `c").into_string(), "of <code>a&lt;b&gt;</code>, and <code>c</code>");
+    assert_eq!(prose("no name").into_string(), "no name");
 }
 
 #[test]
