@@ -150,8 +150,7 @@ impl RateGuide {
             _ => ((view.waiting as f64 + queued) * 8.0 / carried).max(stalled).min(LONGEST),
         };
         self.follow(now, dt, carried);
-        let is_short = self.is_full(now) && SHARE * carried < self.limits.least();
-        self.short = if is_short { self.short.saturating_add(1) } else { 0 };
+        self.short = if self.is_short(now, carried) { self.short.saturating_add(1) } else { 0 };
         let weight = 1.0 - (-dt / SMOOTH).exp();
         self.smoothed += (self.rate - self.smoothed) * weight;
     }
@@ -190,7 +189,7 @@ impl RateGuide {
             self.rate = self.limits.clamp(self.rate.max(SHARE * input.min(delivered)));
         }
         let used = input.min(delivered) >= USED * self.rate;
-        if self.lag > low / 2.0 || !used {
+        if self.lag > low / 2.0 || !used || self.is_short(now, carried) {
             return;
         }
         let is_near = |full: f64| self.rate > NEAR.0 * full && self.rate < NEAR.1 * full;
@@ -210,6 +209,11 @@ impl RateGuide {
     /// Whether something was full of late: what is carried was measured then.
     fn is_full(&self, now: Instant) -> bool {
         self.full.is_some_and(|(at, _)| now.since(at) <= path::FULL_OF_LATE)
+    }
+
+    /// Whether the paths carry less than the least.
+    fn is_short(&self, now: Instant, carried: f64) -> bool {
+        self.is_full(now) && SHARE * carried < self.limits.least()
     }
 
     /// What was acknowledged of late, bit/s.
@@ -242,27 +246,31 @@ impl RateGuide {
         (low, (room / 1.5).max(low + 0.02))
     }
 
-    /// What an encoder may make.
-    pub fn report(&self, now: Instant) -> RateReport {
-        let interval = self.input.interval();
-        let waiting_frames = self.input.unsent(self.waiting);
-        let other = self.input.other_rate(now);
-        let video = (self.rate - other).max(self.limits.least().min(self.rate));
-        let (low, high) = self.bounds();
+    /// Bits of the next frame, of what pictures have beside `other`, bit/s.
+    fn next_frame(&self, now: Instant, video: f64, other: f64, waiting_frames: u32) -> f64 {
+        let (interval, (low, high)) = (self.input.interval(), self.bounds());
         let room = ((high - self.lag) / (high - low)).clamp(0.0, 1.0);
-        let carried = self.carried();
         let waits = waiting_frames >= MOST_WAITING && self.lag > MUCH * low;
-        let worth_it = self.is_connected && !waits && room > 0.0;
+        if !self.is_connected || waits || room <= 0.0 {
+            return 0.0;
+        }
         let bits = if self.is_full(now) {
             // After it there waits what keeps the paths busy, whatever the encoder made of the frames before.
             let time = (interval + STANDING * low - self.lag).clamp(0.0, LEAP * interval);
-            ((carried - other) * time).min((self.limits.greatest() - other) * interval)
+            ((self.carried() - other) * time).min((self.limits.greatest() - other) * interval)
         } else {
             video * interval * room
         };
-        let bits = if worth_it { bits.max(0.25 * self.limits.least() * interval) } else { 0.0 };
+        bits.max(0.25 * self.limits.least() * interval)
+    }
+
+    /// What an encoder may make.
+    pub fn report(&self, now: Instant) -> RateReport {
+        let waiting_frames = self.input.unsent(self.waiting);
+        let other = self.input.other_rate(now);
+        let video = (self.rate - other).max(self.limits.least().min(self.rate));
         RateReport {
-            next_frame_bits: bits.round() as u64,
+            next_frame_bits: self.next_frame(now, video, other, waiting_frames).round() as u64,
             rate: self.rate.round(),
             video_rate: video.round(),
             smoothed_rate: self.smoothed.round(),
@@ -270,7 +278,7 @@ impl RateGuide {
             below_least: self.short >= LASTING,
             waiting_ms: (self.lag * 1e4).round() / 10.0,
             waiting_frames,
-            frame_interval_ms: (interval * 1e4).round() / 10.0,
+            frame_interval_ms: (self.input.interval() * 1e4).round() / 10.0,
         }
     }
 }

@@ -80,7 +80,7 @@ fn what_the_application_can_do_bounds_what_it_is_told() {
     let (told, rate) = pictures(&mut pair, true, 2_000, 8_000, 15_000);
     assert_eq!(rate, 6e5, "{:?}", told.last());
     let (told, rate) = pictures(&mut pair, true, 2_000, 18_000, 25_000);
-    assert!((4e5..4.5e5).contains(&rate), "{rate}, {:?}", told.last());
+    assert_eq!(rate, 4e5, "{:?}", told.last());
     assert!(told.iter().any(|it| it.below_least), "the link carries less than the least");
     let lower = RateLimits { least: 100_000, ..limits };
     pair.on_client(|it, _| it.set_rate_limits(lower));
@@ -120,5 +120,5 @@ fn both_ends_may_send_pictures_at_once() {
     };
     let rates = [mean(&there, 8_000, 15_000), mean(&there, 18_000, 26_000), mean(&back, 8_000, 26_000)];
     assert!((0.7e6..1.1e6).contains(&rates[0]) && (0.15e6..0.36e6).contains(&rates[1]), "{rates:?}");
-    assert!((0.9e6..2.2e6).contains(&rates[2]), "{rates:?}");
+    assert!((1.1e6..2.2e6).contains(&rates[2]), "{rates:?}");
 }

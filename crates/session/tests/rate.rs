@@ -83,5 +83,6 @@ fn nothing_is_asked_that_the_encoder_cannot_do() {
     let narrow = run(20, None, limits, &[link("300kbit", 30)]);
     assert!(all(&narrow).iter().all(|told| told.rate >= 5e5));
     assert!(all(&narrow).iter().any(|told| told.below_least), "it is said that the path carries too little");
-    assert!(on_time(&narrow) > 90.0, "frames of less than the least come on time: {:.2} %", on_time(&narrow));
+    let left_out = all(&narrow).iter().filter(|told| told.next_frame_bits == 0).count();
+    assert!(left_out > 0 && on_time(&narrow) > 90.0, "{left_out} left out, {:.2} %", on_time(&narrow));
 }
