@@ -152,7 +152,8 @@ python-test:
 bindings: c-test python-test
 	cargo clippy --locked --manifest-path bindings/Cargo.toml --workspace --all-targets --quiet --target-dir $(abspath $(or $(CARGO_TARGET_DIR),target)) -- -D warnings
 
-# Cases that nobody tried before, for NEW_CASES seconds: the seed is the clock's. One that fails is printed with the line that repeats it.
+# Cases that nobody tried before, for NEW_CASES seconds: the seed is the clock's. One that fails is
+# printed with the line that repeats it.
 NEW_CASES ?= 45
 new-cases: export SOAK_PROFILE := test
 new-cases: export SOAK_CASES := 40
@@ -176,7 +177,8 @@ dist-gst:
 dist-gst-test:
 	@tools/dist-gst-test.sh
 
-# What the registry would refuse of any crate, without sending anything; verifying compiles each as it would be published.
+# What the registry would refuse of any crate, without sending anything; verifying compiles each as
+# it would be published.
 publish-check:
 	cargo publish --dry-run --locked --workspace $(if $(VERIFY),,--no-verify)
 
@@ -184,7 +186,8 @@ publish-check:
 dist-test:
 	@tools/dist-test.sh
 
-# The manual's commands in a clean Debian without compilers; needs root and debootstrap, and the wheel of `make python-test`.
+# The manual's commands in a clean Debian without compilers; needs root and debootstrap, and the
+# wheel of `make python-test`.
 quick-starts:
 	@tools/quick-starts.py
 
@@ -216,7 +219,8 @@ gst-plugin:
 	@tools/setup.sh gst
 	@tools/gst-plugin.sh install
 
-# The elements over emulated links, and at the other end of the commands; half a minute. Where GStreamer lacks, a line says so.
+# The elements over emulated links, and at the other end of the commands; half a minute. Where
+# GStreamer lacks, a line says so.
 plugin-build plugin-test:
 	@tools/gst-plugin.sh $(@:plugin-%=%)
 

@@ -202,7 +202,8 @@ def fec_peers(bin_dir, speed):
     return {OURS: f"{speed} --rates", **others}
 
 
-# Versions 0.1.0 and 0.1.1 of this crate need `vandermonde_lc`, which the crate registry does not have: no build, no figures.
+# Versions 0.1.0 and 0.1.1 of this crate need `vandermonde_lc`, which the crate registry does not
+# have: no build, no figures.
 NOT_MEASURED = {"networkcoding": "does not build: the crate registry has no `vandermonde_lc`, which it needs"}
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Makes a Debian package of a root, in the folder beside it; called by tools/dist.sh and tools/dist-gst.sh.
-#   tools/deb.sh ROOT NAME ARCH [DEPENDS] <FIELDS
-# DEPENDS goes behind the C library in "Depends". FIELDS are lines of the control file that only this package has, its description last.
+# Makes a Debian package of a root, in the folder beside it; called by tools/dist.sh and
+# tools/dist-gst.sh. tools/deb.sh ROOT NAME ARCH [DEPENDS] <FIELDS DEPENDS goes behind the C library
+# in "Depends". FIELDS are lines of the control file that only this package has, its description
+# last.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 root=${1:?ROOT} name=${2:?NAME} arch=${3:?ARCH} depends=${4:-}

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs the packages of `make dist` and `make dist-gst` with what they need into a clean Debian 12, and has x264 encode there.
-#   tools/dist-gst-test.sh [BRAIDCAST.deb BRAIDCAST-GSTREAMER.deb]
-# Needs root, debootstrap and Debian's archive (or an unpacked root in BRAIDCAST_GST_ROOT, which is changed). Takes some minutes.
+# Installs the packages of `make dist` and `make dist-gst` with what they need into a clean Debian
+# 12, and has x264 encode there. tools/dist-gst-test.sh [BRAIDCAST.deb BRAIDCAST-GSTREAMER.deb]
+# Needs root, debootstrap and Debian's archive (or an unpacked root in BRAIDCAST_GST_ROOT, which is
+# changed). Takes some minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${CARGO_TARGET_DIR:-target}

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A second Debian package, braidcast-gstreamer, into target/dist: the elements braidcastsink and braidcastsrc, and the program behind
-# `braidcast encode`. It needs GStreamer's libraries, which the package braidcast does not; for this machine's architecture and Debian.
+# A second Debian package, braidcast-gstreamer, into target/dist: the elements braidcastsink and
+# braidcastsrc, and the program behind `braidcast encode`. It needs GStreamer's libraries, which the
+# package braidcast does not; for this machine's architecture and Debian.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 umask 022

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs the package of `make dist` into a clean Debian 12 without compilers, and tries it there; then runs the container's root, which has
-# nothing but the program, under bubblewrap.
-#   tools/dist-test.sh [DEB]
-# Needs root and debootstrap (or an unpacked root in BRAIDCAST_ROOT, which is changed). Takes some minutes for the root.
+# Installs the package of `make dist` into a clean Debian 12 without compilers, and tries it there;
+# then runs the container's root, which has nothing but the program, under bubblewrap.
+# tools/dist-test.sh [DEB] Needs root and debootstrap (or an unpacked root in BRAIDCAST_ROOT, which
+# is changed). Takes some minutes for the root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${CARGO_TARGET_DIR:-target}

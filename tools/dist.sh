@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Builds what others install, into target/dist: a stripped binary in a tarball, a Debian package, and the root of a container image.
-#   tools/dist.sh [--target TRIPLE] [--binary FILE]     --binary packs one that is built already
-# The target is musl where its compiler is there, so that the binary is static and runs on any Linux; otherwise it needs the C library of
-# this machine, or a newer one, and the package says so. aarch64: --target aarch64-unknown-linux-gnu, with gcc-aarch64-linux-gnu.
+# Builds what others install, into target/dist: a stripped binary in a tarball, a Debian package,
+# and the root of a container image. tools/dist.sh [--target TRIPLE] [--binary FILE]     --binary
+# packs one that is built already The target is musl where its compiler is there, so that the binary
+# is static and runs on any Linux; otherwise it needs the C library of this machine, or a newer one,
+# and the package says so. aarch64: --target aarch64-unknown-linux-gnu, with gcc-aarch64-linux-gnu.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 umask 022
@@ -34,7 +35,8 @@ if [ -z "$binary" ]; then
     cargo build --locked --release --package braidcast --bin braidcast --target "$target"
     binary=$build/$target/release/braidcast
 fi
-# Man pages and completions are made by a program that runs here: this one, by itself or in emulation, or one built for this machine.
+# Man pages and completions are made by a program that runs here: this one, by itself or in
+# emulation, or one built for this machine.
 runs=("$binary")
 if [ "$target" != "$host" ] && ! "${runs[@]}" --version >/dev/null 2>&1; then
     runs=(qemu-aarch64 -L /usr/aarch64-linux-gnu "$binary")

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Live video by `send` and `receive` beside the tools that their users would pick instead, over the same emulated links, and beside what
-# foresight could have done. The harness is apart; FIELD_HARNESS names its folder (default: ../shared/bench/field). Peers are those under
-# FIELD_PEERS (built by the harness's build.sh) and rist-tools; what is missing is left out. Without a harness the lab has the same links.
+# Live video by `send` and `receive` beside the tools that their users would pick instead, over the
+# same emulated links, and beside what foresight could have done. The harness is apart;
+# FIELD_HARNESS names its folder (default: ../shared/bench/field). Peers are those under FIELD_PEERS
+# (built by the harness's build.sh) and rist-tools; what is missing is left out. Without a harness
+# the lab has the same links.
 #
 #   FIELD_SCENARIOS=S4,S5  FIELD_CLIPS=c2  FIELD_LATENCY=500  FIELD_REPS=1  FIELD_SLOTS=2  tools/field.sh
 set -euo pipefail

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Fuzzes with libFuzzer for a bounded time, with the stable compiler and without cargo-fuzz.
-#   tools/fuzz.sh SECONDS [TARGET...]      SECONDS for each target; all targets if none is named
-# A target that takes more than 512 MiB, or 128 MiB at once, is broken too: a bomb is a finding.
-#   tools/fuzz.sh keep [TARGET...]         what was found, less what covers nothing of its own, into fuzz/seeds/TARGET.tar.gz, to be committed
-# Inputs: fuzz/seeds (committed: single files in TARGET/, what earlier runs found in TARGET.tar.gz) and fuzz/corpus/TARGET (what runs here
-# found). Fails with the path of the input that broke a target; run it again with: tools/fuzz.sh replay TARGET FILE
+# tools/fuzz.sh SECONDS [TARGET...]      SECONDS for each target; all targets if none is named A
+# target that takes more than 512 MiB, or 128 MiB at once, is broken too: a bomb is a finding.
+# tools/fuzz.sh keep [TARGET...]         what was found, less what covers nothing of its own, into
+# fuzz/seeds/TARGET.tar.gz, to be committed Inputs: fuzz/seeds (committed: single files in TARGET/,
+# what earlier runs found in TARGET.tar.gz) and fuzz/corpus/TARGET (what runs here found). Fails
+# with the path of the input that broke a target; run it again with: tools/fuzz.sh replay TARGET
+# FILE
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,9 +15,9 @@ shift
 host=$(rustc -vV | sed -n 's/^host: //p')
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
 
-# What cargo-fuzz passes, less the sanitizers, which need a nightly compiler. The code has `unsafe` for them to watch in `fec`'s kernels and in
-# one socket option of `driver`: `make miri` runs the kernels' tests under Miri.
-# With --target the flags reach the fuzzed code only, not build scripts.
+# What cargo-fuzz passes, less the sanitizers, which need a nightly compiler. The code has `unsafe`
+# for them to watch in `fec`'s kernels and in one socket option of `driver`: `make miri` runs the
+# kernels' tests under Miri. With --target the flags reach the fuzzed code only, not build scripts.
 flags="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
 flags+=" -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table"
 flags+=" -Cllvm-args=-sanitizer-coverage-trace-compares -Awarnings"

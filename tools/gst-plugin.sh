@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# GStreamer's plugin (gst/plugin): tools/gst-plugin.sh build | test | install
-#   build, test   with the profile and the target directory of all tests; where GStreamer lacks, a line says that nothing was tested
-#   install       with optimization, into the folder where GStreamer looks for this user's plugins
+# GStreamer's plugin (gst/plugin): tools/gst-plugin.sh build | test | install build, test   with the
+# profile and the target directory of all tests; where GStreamer lacks, a line says that nothing was
+# tested install       with optimization, into the folder where GStreamer looks for this user's
+# plugins
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The kernels' tests for 64-bit ARM, in emulation: NEON beside the portable kernel. Says so where a part of it is not installed, and passes.
+# The kernels' tests for 64-bit ARM, in emulation: NEON beside the portable kernel. Says so where a
+# part of it is not installed, and passes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=aarch64-unknown-linux-gnu root=/usr/aarch64-linux-gnu

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Whether what does not need Linux compiles for macOS and Windows: the program with `lab`, `viz`, `emulate` and `generate`, and the libraries
-# below it. Only checks, so that no linker and no C compiler for those systems is needed. Needs Rust's libraries for both; a line says which
-# are missing, and how to get them.
+# Whether what does not need Linux compiles for macOS and Windows: the program with `lab`, `viz`,
+# `emulate` and `generate`, and the libraries below it. Only checks, so that no linker and no C
+# compiler for those systems is needed. Needs Rust's libraries for both; a line says which are
+# missing, and how to get them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# One line: which other implementations the tests were run against, and which not. Fails if one was not met whose parts are all there.
-#   tools/peers.sh LOG     the file that BRAIDCAST_PEERS named while the tests ran
+# One line: which other implementations the tests were run against, and which not. Fails if one was
+# not met whose parts are all there. tools/peers.sh LOG     the file that BRAIDCAST_PEERS named
+# while the tests ran
 set -euo pipefail
 log=$(realpath -m "${1:?usage: tools/peers.sh LOG}")
 cd "$(dirname "$0")/.."

@@ -19,8 +19,8 @@ picture frames 760 live-s5.main.html 'view=frames&t=22.8-23.8'
 picture exchange 700 live-s5.main.html 'view=exchange&t=23-23.6&frame=784'
 picture timeline 900 live-s5.main.html 'view=timeline&t=21-27'
 picture blocking 700 cmt-wifi-3g-ns2.main.html 'view=sequence&t=4-5'
-# ns-2's trace of the same scenario, where there is one (reference/ns2/transfer.tcl agent=cmt bw1=1.6e6 bw2=0.4e6 rtt1=0.02 rtt2=0.2 chunk=968 mtu=1000
-# rwnd=9680 dur=10 trace=FILE).
+# ns-2's trace of the same scenario, where there is one (reference/ns2/transfer.tcl agent=cmt
+# bw1=1.6e6 bw2=0.4e6 rtt1=0.02 rtt2=0.2 chunk=968 mtu=1000 rwnd=9680 dur=10 trace=FILE).
 if [ $# = 1 ]; then
     "$program" viz "$1" --out "$work/ns2.html" --quiet
     picture blocking-ns2 700 ns2.html 'view=sequence&t=4-5'

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds the wheel of bindings/python, installs it in a clean environment, and tests it there with its examples: the notebook, and a sweep
-# over two workers of Dask. Needs python3 with venv, and pip's packages (pandas, matplotlib, dask, nbclient, ipykernel).
-#   tools/python-test.sh [--quick]       --quick: without the examples
+# Builds the wheel of bindings/python, installs it in a clean environment, and tests it there with
+# its examples: the notebook, and a sweep over two workers of Dask. Needs python3 with venv, and
+# pip's packages (pandas, matplotlib, dask, nbclient, ipykernel). tools/python-test.sh [--quick]
+# --quick: without the examples
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}

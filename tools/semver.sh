@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# What of the libraries' public items changed since a revision in a way that breaks who uses them, beside what the version allows.
-#   tools/semver.sh [REVISION]     default: the newest tag v*; without one, the commit 100 before this one
-# Needs cargo-semver-checks (cargo install --locked cargo-semver-checks); then nothing from the network. Both revisions are documented with
-# their own Cargo.lock, so the revision's dependencies must have been fetched once.
+# What of the libraries' public items changed since a revision in a way that breaks who uses them,
+# beside what the version allows. tools/semver.sh [REVISION]     default: the newest tag v*; without
+# one, the commit 100 before this one Needs cargo-semver-checks (cargo install --locked
+# cargo-semver-checks); then nothing from the network. Both revisions are documented with their own
+# Cargo.lock, so the revision's dependencies must have been fetched once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,8 +31,9 @@ mapfile -t both < <(comm -12 <(libraries "$old") <(libraries .))
 [ ${#both[@]} != 0 ] || die "no library is in both revisions"
 comm -23 <(libraries "$old") <(libraries .) | sed 's/^/semver: gone since then: /'
 
-# rustdoc's JSON is for nightly compilers; the variable lets the stable one, which cargo-semver-checks knows, write it. Both revisions share a
-# folder, so that dependencies are compiled once.
+# rustdoc's JSON is for nightly compilers; the variable lets the stable one, which
+# cargo-semver-checks knows, write it. Both revisions share a folder, so that dependencies are
+# compiled once.
 document() {
     rm -rf "$build/semver/doc" "$build/semver/$2"
     RUSTC_BOOTSTRAP=1 RUSTDOCFLAGS="-Z unstable-options --output-format json --document-hidden-items --cap-lints allow" \

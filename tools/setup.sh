@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs what is missing on Debian for: tools/setup.sh test | demo | bench | fuzz | soak | dist | gst | encode
-# Looks first, so that it is silent and quick where everything is there. Says what it is about to install, and asks on a terminal.
-# BRAIDCAST_INSTALL=yes does not ask, BRAIDCAST_INSTALL=no installs nothing. The default toolchain of rustup is never changed.
+# Installs what is missing on Debian for: tools/setup.sh test | demo | bench | fuzz | soak | dist |
+# gst | encode Looks first, so that it is silent and quick where everything is there. Says what it
+# is about to install, and asks on a terminal. BRAIDCAST_INSTALL=yes does not ask,
+# BRAIDCAST_INSTALL=no installs nothing. The default toolchain of rustup is never changed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$HOME/.cargo/bin:$PATH"
@@ -17,7 +18,8 @@ as_root() {
     fi
 }
 
-# Says what is about to be installed: $1; on a terminal a "no" ends it, elsewhere, as in CI, only BRAIDCAST_INSTALL=no does.
+# Says what is about to be installed: $1; on a terminal a "no" ends it, elsewhere, as in CI, only
+# BRAIDCAST_INSTALL=no does.
 agree() {
     case ${BRAIDCAST_INSTALL:-ask} in
     no) die "needed, and BRAIDCAST_INSTALL=no: $1" ;;
@@ -73,12 +75,14 @@ look_for_packages() {
         fi
         ;;&
     encode)
-        # A display to encode. A microphone needs pulseaudio, which is not installed where another server of audio may run: its test says so.
+        # A display to encode. A microphone needs pulseaudio, which is not installed where another
+        # server of audio may run: its test says so.
         has Xvfb || want xvfb
         [ -e /usr/share/doc/gstreamer1.0-x ] || want gstreamer1.0-x
         ;;&
     gst | test | encode)
-        # GStreamer's headers for the encoder's program and the plugin, and the elements that are used; x264enc is in "ugly", decoders are libav's.
+        # GStreamer's headers for the encoder's program and the plugin, and the elements that are
+        # used; x264enc is in "ugly", decoders are libav's.
         has pkg-config || want pkg-config
         has gst-inspect-1.0 || want gstreamer1.0-tools
         has ffprobe || want ffmpeg

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the property tests of whole protocols for a time, with one seed after the other.
-#   tools/soak.sh SECONDS [FIRST_SEED]     FIRST_SEED: the clock's, if none is named
-# SOAK_PROFILE, SOAK_CASES and SOAK_TESTS say with which profile, how many cases for each seed, and which tests; `make test` sets them.
-# Fails with the line that runs the same cases again.
+# tools/soak.sh SECONDS [FIRST_SEED]     FIRST_SEED: the clock's, if none is named SOAK_PROFILE,
+# SOAK_CASES and SOAK_TESTS say with which profile, how many cases for each seed, and which tests;
+# `make test` sets them. Fails with the line that runs the same cases again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,7 +1,7 @@
 //! Decoders of erasure codes: any sequence of sources and repair symbols, in any order, repeated, out of range, lying.
 //!
-//! Nothing may panic or hold more than the limits say; what came or was found is not found again; and as long as nobody lied,
-//! what is found is what was sent.
+//! Nothing may panic or hold more than the limits say; what came or was found is not found again;
+//! and as long as nobody lied, what is found is what was sent.
 #![no_main]
 
 use braidcast_core::Rng;

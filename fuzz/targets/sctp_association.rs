@@ -1,7 +1,7 @@
 //! Two endpoints with an association up, then any sequence of calls, losses, changed packets and forged chunks.
 //!
-//! Nothing may panic, no loop may go on without end, every packet sent must be sound. If nothing was forged, all reliable
-//! messages must arrive, whole, once and in order.
+//! Nothing may panic, no loop may go on without end, every packet sent must be sound. If nothing
+//! was forged, all reliable messages must arrive, whole, once and in order.
 #![no_main]
 
 mod association;

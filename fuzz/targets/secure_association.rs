@@ -1,8 +1,10 @@
-//! The same as `sctp_association` of an association whose packets are protected, with a peer that has the keys: whatever it changes or
-//! makes up is authentic, key messages too. Some of what it makes up comes in clear.
+//! The same as `sctp_association` of an association whose packets are protected, with a peer that
+//! has the keys: whatever it changes or makes up is authentic, key messages too. Some of what it
+//! makes up comes in clear.
 //!
-//! Nothing may panic, no loop may go on without end, every packet sent must be sound and a record that opens. If nothing was forged, all
-//! reliable messages must arrive, whole, once and in order, whenever keys change.
+//! Nothing may panic, no loop may go on without end, every packet sent must be sound and a record
+//! that opens. If nothing was forged, all reliable messages must arrive, whole, once and in order,
+//! whenever keys change.
 #![no_main]
 
 mod association;

@@ -1,4 +1,5 @@
-//! Somebody with the keys of a protected connection: opens what both ends seal, and seals in their place, whatever it likes.
+//! Somebody with the keys of a protected connection: opens what both ends seal, and seals in their
+//! place, whatever it likes.
 
 use braidcast_secure::known::Known;
 use braidcast_secure::pure::Pure;

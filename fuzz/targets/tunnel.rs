@@ -1,8 +1,10 @@
-//! Any bytes as the header of a tunnel's message; then two tunnels, back to back, with applications at both ends and any
-//! sequence of losses, copies, changed packets, new paths, sockets that come late or never, and a client that is hostile.
+//! Any bytes as the header of a tunnel's message; then two tunnels, back to back, with applications
+//! at both ends and any sequence of losses, copies, changed packets, new paths, sockets that come
+//! late or never, and a client that is hostile.
 //!
-//! Nothing may panic, no loop may go on without end, flows are bounded. While nothing was changed on its way, what comes
-//! out went in at the other end, at the port it belongs to, and comes out once; in the end the tunnel still carries a datagram.
+//! Nothing may panic, no loop may go on without end, flows are bounded. While nothing was changed
+//! on its way, what comes out went in at the other end, at the port it belongs to, and comes out
+//! once; in the end the tunnel still carries a datagram.
 #![no_main]
 
 use braidcast_core::events::{EventSink, TraceEvent, Tracer};

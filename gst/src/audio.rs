@@ -37,7 +37,8 @@ impl Audio {
         })
     }
 
-    /// The beginning of its branch; `None` without audio. `own`: what begins the branch of the file's own track, if it has one.
+    /// The beginning of its branch; `None` without audio. `own`: what begins the branch of the
+    /// file's own track, if it has one.
     pub(crate) fn description(&self, own: Option<&str>) -> Option<String> {
         match self {
             Self::Own => own.map(str::to_owned),

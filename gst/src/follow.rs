@@ -20,8 +20,8 @@ impl Profile {
         }
     }
 
-    /// The least rate at which x264enc has a rate-control buffer, bit/s. It reckons in whole kbit: where the buffer has none, x264 keeps the one
-    /// that it had, and so the size of its pictures.
+    /// The least rate at which x264enc has a rate-control buffer, bit/s. It reckons in whole kbit:
+    /// where the buffer has none, x264 keeps the one that it had, and so the size of its pictures.
     pub const fn least_rate(self, fps: i32) -> u64 {
         1000 * 1000_u64.div_ceil(self.buffer_ms(fps) as u64)
     }
@@ -38,7 +38,8 @@ const QUALITY_EACH: Duration = Duration::from_millis(500);
 const OVERHEAD: f64 = 1.06;
 /// It is measured over so many pictures, and so is what an encoder makes of what it may.
 const MEASURED: u32 = 30;
-/// An encoder that stays below what it may is asked for so much more at most: with a buffer of one picture x264 keeps 15 % below.
+/// An encoder that stays below what it may is asked for so much more at most: with a buffer of one
+/// picture x264 keeps 15 % below.
 const MOST_MORE: f64 = 1.2;
 
 /// What becomes of the next picture.

@@ -1,8 +1,9 @@
-//! `braidcast-encode`: pictures in, a transport stream on stdout, whose rate follows what stdin says. `braidcast encode` starts it.
+//! `braidcast-encode`: pictures in, a transport stream on stdout, whose rate follows what stdin
+//! says. `braidcast encode` starts it.
 //!
-//! stdin: a line of JSON each time that something has changed, as `braidcast send --rate-report` writes it (version 1). Its end ends the
-//! program. Without a line it encodes at the greatest rate, so that it can be tried by itself:
-//! `braidcast-encode test </dev/tty | ffplay -`.
+//! stdin: a line of JSON each time that something has changed, as `braidcast send --rate-report`
+//! writes it (version 1). Its end ends the program. Without a line it encodes at the greatest rate,
+//! so that it can be tried by itself: `braidcast-encode test </dev/tty | ffplay -`.
 #![allow(clippy::disallowed_methods, reason = "a program beside a live pipeline, in real time")]
 
 mod audio;

@@ -1,4 +1,5 @@
-//! What of the inputs is there. A camera or a microphone that is gone is looked for again, and the stream goes on with what works.
+//! What of the inputs is there. A camera or a microphone that is gone is looked for again, and the
+//! stream goes on with what works.
 
 use crate::audio::Audio;
 use crate::input::Input;

@@ -16,8 +16,9 @@ pub fn words(profile: Profile, fps: i32, first: u64) -> String {
     )
 }
 
-/// The same with a key frame every `key_every` pictures at least, `b_frames` B frames in a row at most, and a rate-control buffer of
-/// `buffer_ms` (THESIS §9.1 names none of these). What goes in comes out `b_frames` pictures later.
+/// The same with a key frame every `key_every` pictures at least, `b_frames` B frames in a row at
+/// most, and a rate-control buffer of `buffer_ms` (THESIS §9.1 names none of these). What goes in
+/// comes out `b_frames` pictures later.
 pub fn thesis_words(b_frames: u32, key_every: u32, buffer_ms: u32, first: u64) -> String {
     format!(
         "x264enc name=encoder tune=zerolatency speed-preset=veryfast key-int-max={key_every} bframes={b_frames} b-pyramid=false \

@@ -1,5 +1,6 @@
-//! A camera, a microphone and a display, through real elements of GStreamer: what they give, and what becomes of the stream when they are gone.
-//! Where a part is missing a test is left out, and says so.
+//! A camera, a microphone and a display, through real elements of GStreamer: what they give, and
+//! what becomes of the stream when they are gone. Where a part is missing a test is left out, and
+//! says so.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "real pipelines and processes, in real time")]
 
 use std::fs::File;

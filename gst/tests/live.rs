@@ -1,4 +1,5 @@
-//! x264 through `braidcast encode`, over an emulated network whose rate falls and rises, to `braidcast receive`. BRAIDCAST names the program.
+//! x264 through `braidcast encode`, over an emulated network whose rate falls and rises, to
+//! `braidcast receive`. BRAIDCAST names the program.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "real pipelines and processes, in real time")]
 
 mod common;
@@ -24,7 +25,8 @@ fn interrupt(it: &Running) {
     assert!(Command::new("kill").args(["-INT", "--", &format!("-{}", it.0.id())]).status().unwrap().success());
 }
 
-/// The pictures of a test clip that came on time, %, over a link of this rate, by what the encoder is started with; and its log.
+/// The pictures of a test clip that came on time, %, over a link of this rate, by what the encoder
+/// is started with; and its log.
 fn stream(program: &Path, seconds: u64, rate: &str, how: &str) -> (f64, Vec<(f64, u64)>) {
     let dir = std::env::temp_dir().join(format!("braidcast-gst-{}", free_port()));
     std::fs::create_dir_all(&dir).unwrap();

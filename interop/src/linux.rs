@@ -20,9 +20,10 @@ pub const GUEST_V6: [&str; 2] = ["fd77:1::2", "fd77:2::2"];
 
 /// The guest's network cards: `linux-peer`'s own choice but for `event_idx`.
 ///
-/// An emulating QEMU before 8.1 (its commit c914d46d0a64) leaves out the memory barriers of a guest with one processor. On a
-/// busy machine the guest and the card then miss each other's index, and with `event_idx` the interrupt or kick that is lost is the last
-/// one: the link is dead, ARP included. Without it the next packet makes good for it.
+/// An emulating QEMU before 8.1 (its commit c914d46d0a64) leaves out the memory barriers of a guest
+/// with one processor. On a busy machine the guest and the card then miss each other's index, and
+/// with `event_idx` the interrupt or kick that is lost is the last one: the link is dead, ARP
+/// included. Without it the next packet makes good for it.
 const CARD: &str = "virtio-net-pci,event_idx=off,csum=off,gso=off,guest_csum=off,guest_tso4=off,guest_tso6=off,\
 guest_ecn=off,guest_ufo=off,host_tso4=off,host_tso6=off,host_ecn=off,host_ufo=off,mrg_rxbuf=on";
 
@@ -37,8 +38,8 @@ pub struct Guest {
 /// Runs `story` against a guest, in a network namespace of its own, so that neither its interfaces nor its ports meet
 /// anybody else's. Where that cannot be, it says why and does nothing.
 ///
-/// For this the test with the name `test`, which calls it, is run again as a process of its own. `out` is where the guest's
-/// kernel and files are made, once (`LP_OUT` overrides it).
+/// For this the test with the name `test`, which calls it, is run again as a process of its own.
+/// `out` is where the guest's kernel and files are made, once (`LP_OUT` overrides it).
 ///
 /// # Panics
 /// If the test fails in there.

@@ -49,8 +49,9 @@ impl Host<Endpoint> {
         self.connect_to(sctp, &[SocketAddr::from((Ipv4Addr::LOCALHOST, udp))])
     }
 
-    /// An association with SCTP port `sctp`, over a path from each socket to the remote in the same place, once it is up.
-    /// usrsctp aborts what comes before its server listens, hence several attempts.
+    /// An association with SCTP port `sctp`, over a path from each socket to the remote in the same
+    /// place, once it is up. usrsctp aborts what comes before its server listens, hence several
+    /// attempts.
     ///
     /// # Panics
     /// If it does not come up within 5 s, or there is one already.

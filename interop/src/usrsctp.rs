@@ -27,8 +27,8 @@ pub fn find(program: &str) -> Option<PathBuf> {
     None
 }
 
-/// Builds the program of ours in `programs/NAME.c`, on `libusrsctp-dev`, into `folder`; `None` where the library or a C compiler is not
-/// installed and the caller may skip.
+/// Builds the program of ours in `programs/NAME.c`, on `libusrsctp-dev`, into `folder`; `None`
+/// where the library or a C compiler is not installed and the caller may skip.
 ///
 /// # Panics
 /// As [`find`]; if it cannot be built.

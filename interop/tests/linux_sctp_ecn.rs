@@ -21,7 +21,8 @@ fn echo(guest: &Guest, in_udp: bool) -> PathReport {
         true => (Bind::to_addr(SocketAddr::new(host, UDP_PORT)), UDP_PORT),
         false => (Bind::to_ip(host, 132), 0),
     };
-    // A message to a packet: virtio leaves the IP header of larger ones where netem does not see it, so it drops them instead.
+    // A message to a packet: virtio leaves the IP header of larger ones where netem does not see
+    // it, so it drops them instead.
     let options = Options::default().with(|it| {
         it.congestion.ecn = true;
         it.paths.max_mtu = Options::default().paths.base_mtu;

@@ -6,8 +6,8 @@ use braidcast_interop::tshark;
 use scenarios::Capture;
 use std::collections::BTreeSet;
 
-/// What `provoked` lets the peer send, and we give back, and the number of our own that each INIT names (SLICE, decision 17): the only
-/// things whose names tshark need not know.
+/// What `provoked` lets the peer send, and we give back, and the number of our own that each INIT
+/// names (SLICE, decision 17): the only things whose names tshark need not know.
 const NAMELESS: [&str; 3] = ["(254)", "(0xc077)", "(177)"];
 
 /// Checks every packet of `capture`; the chunk types that tshark saw.

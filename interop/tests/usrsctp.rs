@@ -129,7 +129,8 @@ impl Echo {
         Self { total, next, sent: 0, came, came_bytes: 0, last: [None; 10], buf: Vec::new() }
     }
 
-    /// Sends what goes and takes what came, which is each message once, as it was, and in order unless it may come in any; whether all did.
+    /// Sends what goes and takes what came, which is each message once, as it was, and in order
+    /// unless it may come in any; whether all did.
     fn turn(&mut self, association: &mut Association, now: Instant) -> bool {
         while self.sent < self.total {
             match association.send(now, &self.next.0, self.next.1) {
@@ -177,7 +178,8 @@ fn echo_server_gives_50_mb_of_random_bytes_back() {
     assert_shut_down(&mut ours, id);
 }
 
-/// RFC 5061 §4.2.4. usrsctp acknowledges our own requests; whether it heeds the wildcard is its `sctp_nat_friendly`, which is off.
+/// RFC 5061 §4.2.4. usrsctp acknowledges our own requests; whether it heeds the wildcard is its
+/// `sctp_nat_friendly`, which is off.
 #[test]
 fn we_send_over_the_path_that_usrsctp_asks_for() {
     let folder = tempfile::tempdir().unwrap();
@@ -221,7 +223,8 @@ fn we_send_over_the_path_that_usrsctp_asks_for() {
 /// Bytes of the messages that each scheduler has there and back.
 const EACH: usize = 500_000;
 
-/// Whatever chooses between two paths, and with timestamps wanted, which usrsctp does not know: every message comes back as it was.
+/// Whatever chooses between two paths, and with timestamps wanted, which usrsctp does not know:
+/// every message comes back as it was.
 #[test]
 fn every_scheduler_works_with_usrsctp_over_two_paths() {
     let folder = tempfile::tempdir().unwrap();

@@ -27,7 +27,8 @@ impl Talk {
         self.ours.with(self.id, |it, now| it.reconfigure(now, request)).unwrap().unwrap();
     }
 
-    /// Waits until the peer has said all `lines` and we have heard of all `changes`, since the last time; in whatever order.
+    /// Waits until the peer has said all `lines` and we have heard of all `changes`, since the last
+    /// time; in whatever order.
     fn until(&mut self, what: &str, lines: &[&str], changes: &[StreamChange]) {
         let Self { ours, id, theirs, said, came } = self;
         ours.until(LIMIT, what, |ours| {

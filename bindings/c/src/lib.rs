@@ -1,7 +1,8 @@
 //! The C library: `braidcast_socket` behind an opaque handle.
 //!
-//! `include/braidcast.h` is made of this file by a test (`UPDATE_HEADER=1 cargo test -p braidcast-c --test header`). No panic crosses the
-//! border: it becomes [`BRAIDCAST_ERROR_PANIC`].
+//! `include/braidcast.h` is made of this file by a test
+//! (`UPDATE_HEADER=1 cargo test -p braidcast-c --test header`). No panic crosses the border: it
+//! becomes [`BRAIDCAST_ERROR_PANIC`].
 
 mod error;
 mod rate;
@@ -119,8 +120,9 @@ pub struct BraidcastEvent {
     pub text: *const c_char,
 }
 
-/// Makes a socket. With a `key`, which both ends share, only who has it gets in; NULL: encrypted, with anybody. `flags`: 0, or
-/// BRAIDCAST_PLAIN. Returns NULL on failure; braidcast_last_error says why. Free it with braidcast_socket_free.
+/// Makes a socket. With a `key`, which both ends share, only who has it gets in; NULL: encrypted,
+/// with anybody. `flags`: 0, or BRAIDCAST_PLAIN. Returns NULL on failure; braidcast_last_error says
+/// why. Free it with braidcast_socket_free.
 ///
 /// # Safety
 /// `key` is NULL or ends with a zero byte.
@@ -161,8 +163,9 @@ pub unsafe extern "C" fn braidcast_socket_free(socket: *mut BraidcastSocket) {
     });
 }
 
-/// A file descriptor that is readable when braidcast_poll has something to do. Do not close it. After it became readable, and after
-/// everything that was sent, call braidcast_poll with timeout 0 until that returns 0.
+/// A file descriptor that is readable when braidcast_poll has something to do. Do not close it.
+/// After it became readable, and after everything that was sent, call braidcast_poll with timeout 0
+/// until that returns 0.
 ///
 /// # Safety
 /// `socket` is of braidcast_socket_new.
@@ -175,7 +178,8 @@ pub unsafe extern "C" fn braidcast_fd(socket: *const BraidcastSocket) -> c_int {
     })
 }
 
-/// Opens the local address `address`, such as "0.0.0.0:9000"; port 0 takes any that is free. Writes the port to `port` unless that is NULL.
+/// Opens the local address `address`, such as "0.0.0.0:9000"; port 0 takes any that is free. Writes
+/// the port to `port` unless that is NULL.
 ///
 /// # Safety
 /// `socket` is of braidcast_socket_new, `address` ends with a zero byte, `port` is NULL or can be written.
@@ -206,10 +210,12 @@ pub unsafe extern "C" fn braidcast_listen(socket: *mut BraidcastSocket) -> c_int
     })
 }
 
-/// Begins a connection over `count` paths and writes its number to `connection`. BRAIDCAST_CONNECTED or BRAIDCAST_CLOSED follows.
+/// Begins a connection over `count` paths and writes its number to `connection`.
+/// BRAIDCAST_CONNECTED or BRAIDCAST_CLOSED follows.
 ///
 /// # Safety
-/// `socket` is of braidcast_socket_new; `paths` are `count`, with texts that end with a zero byte; `connection` can be written.
+/// `socket` is of braidcast_socket_new; `paths` are `count`, with texts that end with a zero byte;
+/// `connection` can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn braidcast_connect(
     socket: *mut BraidcastSocket,
@@ -250,7 +256,8 @@ pub unsafe extern "C" fn braidcast_join(
     })
 }
 
-/// Takes the path called `name` out: its interface or local address, or else the address that it leads to. Returns 1, or 0 if there is none.
+/// Takes the path called `name` out: its interface or local address, or else the address that it
+/// leads to. Returns 1, or 0 if there is none.
 ///
 /// # Safety
 /// `socket` is of braidcast_socket_new; `name` ends with a zero byte.
@@ -263,7 +270,8 @@ pub unsafe extern "C" fn braidcast_leave(socket: *mut BraidcastSocket, connectio
     })
 }
 
-/// Takes a message of `len` bytes to be sent; it is copied. It leaves in the next braidcast_poll, or when the paths have room.
+/// Takes a message of `len` bytes to be sent; it is copied. It leaves in the next braidcast_poll,
+/// or when the paths have room.
 ///
 /// # Safety
 /// `socket` is of braidcast_socket_new, `data` has `len` bytes, `options` is NULL or one.
@@ -317,8 +325,8 @@ pub unsafe extern "C" fn braidcast_recv(
     })
 }
 
-/// Waits for an event for at most `timeout_ms` milliseconds, or for ever if that is below 0; meanwhile everything runs. Returns 1 with
-/// `event`, or 0 if nothing happened in that time.
+/// Waits for an event for at most `timeout_ms` milliseconds, or for ever if that is below 0;
+/// meanwhile everything runs. Returns 1 with `event`, or 0 if nothing happened in that time.
 ///
 /// # Safety
 /// `socket` is of braidcast_socket_new; `event` can be written.

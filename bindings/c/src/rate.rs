@@ -16,8 +16,8 @@ pub struct BraidcastRateOptions {
     pub greatest: u64,
     /// How many milliseconds after it was sent a message has to be at the other end. 0: 500.
     pub latency_ms: u32,
-    /// From one picture to the next, in milliseconds, 4 to 1,000. 0: the times of messages tell, where each picture is one message or leaves at
-    /// once.
+    /// From one picture to the next, in milliseconds, 4 to 1,000. 0: the times of messages tell,
+    /// where each picture is one message or leaves at once.
     pub interval_ms: u32,
 }
 
@@ -25,7 +25,8 @@ pub struct BraidcastRateOptions {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BraidcastRate {
-    /// The next message, or picture, may have so many bits, and comes in time with what waits before it. 0: leave it out.
+    /// The next message, or picture, may have so many bits, and comes in time with what waits
+    /// before it. 0: leave it out.
     pub next_frame_bits: u64,
     /// What will hold for the next second, bit/s: for encoders.
     pub rate: f64,
@@ -43,7 +44,8 @@ pub struct BraidcastRate {
     pub below_least: u8,
 }
 
-/// Says from now on what messages of a connection may have, in braidcast_rate_report. `options` NULL: the default. Called again, it begins anew.
+/// Says from now on what messages of a connection may have, in braidcast_rate_report. `options`
+/// NULL: the default. Called again, it begins anew.
 ///
 /// # Safety
 /// `socket` is of braidcast_socket_new; `options` is NULL or one.
@@ -68,7 +70,8 @@ pub unsafe extern "C" fn braidcast_follow_rate(
     })
 }
 
-/// Other rates that the program is able to make, bit/s, each as in braidcast_rate_options. What is known of the paths stays.
+/// Other rates that the program is able to make, bit/s, each as in braidcast_rate_options. What is
+/// known of the paths stays.
 ///
 /// # Safety
 /// `socket` is of braidcast_socket_new.
@@ -87,8 +90,9 @@ pub unsafe extern "C" fn braidcast_set_rate_limits(
     })
 }
 
-/// How much the next message of a connection may have, and which rate will hold for the next second, into `rate`. Ask before each message. While no
-/// path is full the rate grows only as far as it is used. Returns 1, or 0 before braidcast_follow_rate and while the connection is not up.
+/// How much the next message of a connection may have, and which rate will hold for the next
+/// second, into `rate`. Ask before each message. While no path is full the rate grows only as far
+/// as it is used. Returns 1, or 0 before braidcast_follow_rate and while the connection is not up.
 ///
 /// # Safety
 /// `socket` is of braidcast_socket_new; `rate` can be written.

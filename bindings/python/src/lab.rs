@@ -44,7 +44,8 @@ pub(crate) fn find_scenario(name: &str, text: Option<&str>) -> PyResult<String> 
     scenario(name, text).map(|it| it.name)
 }
 
-/// Runs a scenario and returns its results as JSON. `progress` is called with the number of runs that are done, and of all.
+/// Runs a scenario and returns its results as JSON. `progress` is called with the number of runs
+/// that are done, and of all.
 #[pyfunction]
 #[pyo3(signature = (name, text=None, runs=None, seed=1, duration=None, variant=None, params=None, progress=None))]
 #[allow(clippy::too_many_arguments, reason = "keywords in Python")]

@@ -15,8 +15,9 @@ const SLICE: Duration = Duration::from_millis(100);
 
 /// A socket for messages over several networks at once.
 ///
-/// Socket(key=None, plain=False): with a key, which both ends share, only who has it gets in; without one it is encrypted, with anybody;
-/// plain=True encrypts nothing. All that is to leave and to come does so within poll.
+/// Socket(key=None, plain=False): with a key, which both ends share, only who has it gets in;
+/// without one it is encrypted, with anybody; plain=True encrypts nothing. All that is to leave and
+/// to come does so within poll.
 #[pyclass(frozen, module = "braidcast")]
 pub struct Socket {
     socket: Mutex<braidcast_socket::Socket>,
@@ -77,8 +78,9 @@ impl Socket {
         })
     }
 
-    /// Begins a connection over paths, each an address ("192.0.2.1:9000") or a pair of an address and what the path leaves through, an
-    /// interface ("wlan0") or a local address. Returns its number; the event "connected" or "closed" follows.
+    /// Begins a connection over paths, each an address ("192.0.2.1:9000") or a pair of an address
+    /// and what the path leaves through, an interface ("wlan0") or a local address. Returns its
+    /// number; the event "connected" or "closed" follows.
     fn connect(&self, py: Python<'_>, paths: Vec<PathArgument>) -> PyResult<u64> {
         let paths = paths.into_iter().map(PathArgument::path).collect::<PyResult<Vec<_>>>()?;
         self.with(py, |socket| socket.connect(&paths)).map(|id| id.0)
@@ -95,8 +97,8 @@ impl Socket {
         self.with(py, |socket| socket.leave(ConnectionId(connection), name))
     }
 
-    /// Takes a message to be sent; it leaves in the next poll. deadline: seconds from now after which it is discarded. Raises
-    /// BlockingIOError if there is no room: wait for "writable".
+    /// Takes a message to be sent; it leaves in the next poll. deadline: seconds from now after
+    /// which it is discarded. Raises BlockingIOError if there is no room: wait for "writable".
     #[pyo3(signature = (connection, data, *, stream=0, unordered=false, deadline=None, max_retransmissions=None, ppid=0, context=0))]
     #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
     fn send(
@@ -125,7 +127,8 @@ impl Socket {
         Ok(received.map(|_| PyBytes::new(py, &message)))
     }
 
-    /// Waits for the next event for at most timeout seconds, or for ever (None); meanwhile everything runs. None: nothing happened.
+    /// Waits for the next event for at most timeout seconds, or for ever (None); meanwhile
+    /// everything runs. None: nothing happened.
     #[pyo3(signature = (timeout=None))]
     fn poll(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Event>> {
         let end = timeout.map(|seconds| duration("timeout", seconds)).transpose()?.map(|it| Instant::now() + it);
@@ -154,7 +157,8 @@ impl Socket {
         self.with(py, |socket| socket.abort(ConnectionId(connection), reason))
     }
 
-    /// Ends all connections once everything that was sent is delivered. Returns whether they ended within timeout seconds.
+    /// Ends all connections once everything that was sent is delivered. Returns whether they ended
+    /// within timeout seconds.
     #[pyo3(signature = (timeout=5.0))]
     fn close(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
         let timeout = duration("timeout", timeout)?;
@@ -166,9 +170,11 @@ impl Socket {
         self.with(py, |socket| Ok(socket.connections().map(|id| id.0).collect()))
     }
 
-    /// Says from now on what messages of a connection may have, in rate_report. least and greatest: bit/s that the program is able to make.
-    /// latency: seconds from when a message is sent until it has to be at the other end. interval: seconds from one picture to the next, 0.004 to 1;
-    /// None: the times of messages tell, where each picture is one message or leaves at once. Called again, it begins anew.
+    /// Says from now on what messages of a connection may have, in rate_report. least and greatest:
+    /// bit/s that the program is able to make. latency: seconds from when a message is sent until
+    /// it has to be at the other end. interval: seconds from one picture to the next, 0.004 to 1;
+    /// None: the times of messages tell, where each picture is one message or leaves at once.
+    /// Called again, it begins anew.
     #[pyo3(signature = (connection, *, least=100_000, greatest=50_000_000, latency=0.5, interval=None))]
     fn follow_rate(
         &self,
@@ -191,8 +197,9 @@ impl Socket {
         self.with(py, |socket| socket.set_rate_limits(ConnectionId(connection), limits))
     }
 
-    /// How many bits the next message of a connection may have (next_frame_bits; 0: leave it out), and which rate will hold for the next second
-    /// (rate_bits_per_second; smoothed_bits_per_second for people), a dict with what else is known. Ask before each message. None before
+    /// How many bits the next message of a connection may have (next_frame_bits; 0: leave it out),
+    /// and which rate will hold for the next second (rate_bits_per_second; smoothed_bits_per_second
+    /// for people), a dict with what else is known. Ask before each message. None before
     /// follow_rate, and while the connection is not up.
     fn rate_report<'py>(&self, py: Python<'py>, connection: u64) -> PyResult<Option<Bound<'py, PyDict>>> {
         let report = self.with(py, |socket| socket.rate_report(ConnectionId(connection)))?;

@@ -44,8 +44,8 @@ impl Failure {
         Self::new(format!("cannot write to stdout: {error}"), "check where stdout leads")
     }
 
-    /// Whoever read a stream from our stdout, such as a player, went away, which counts as success too; but it is said, as the stream
-    /// ends with it.
+    /// Whoever read a stream from our stdout, such as a player, went away, which counts as success
+    /// too; but it is said, as the stream ends with it.
     pub(crate) fn reader_gone() -> Self {
         let what = "the program that read the stream from stdout is gone, so receiving ends";
         Self { kind: Kind::BrokenPipe, what: what.into(), fix: String::new() }

@@ -18,9 +18,11 @@ const FLAG: &str = "--key";
 /// What only the user who runs it may read.
 pub(crate) const VARIABLE: &str = "BRAIDCAST_KEY";
 
-/// If `argv`, which clap has taken, has a key: the same program takes the place of this one, with the key in its environment. Nothing
-/// overwrites the arguments of a process in safe Rust; this leaves them in the list for a moment. A passphrase is stretched before, so
-/// that neither it nor the memory that this takes goes along. Comes back if there is no key, or with the error if the system refuses.
+/// If `argv`, which clap has taken, has a key: the same program takes the place of this one, with
+/// the key in its environment. Nothing overwrites the arguments of a process in safe Rust; this
+/// leaves them in the list for a moment. A passphrase is stretched before, so that neither it nor
+/// the memory that this takes goes along. Comes back if there is no key, or with the error if the
+/// system refuses.
 pub(crate) fn hide_key(argv: &[OsString]) -> Option<io::Error> {
     let (key, rest) = without_key(argv)?;
     let program = match std::env::current_exe() {
@@ -71,7 +73,8 @@ pub(crate) fn drop_privileges() -> Outcome {
     set_no_new_privs(true).map_err(failed)
 }
 
-/// Root without capabilities may write only where root's own permissions let it; better said before a stream comes than then.
+/// Root without capabilities may write only where root's own permissions let it; better said before
+/// a stream comes than then.
 pub(crate) fn check_folder(folder: &Path) -> Outcome {
     use rustix::fs::{Access, access};
     if !geteuid().is_root() || access(folder, Access::WRITE_OK | Access::EXEC_OK) != Err(rustix::io::Errno::ACCESS) {

@@ -1,8 +1,9 @@
-//! A telephone call: two instances of baresip (Debian `baresip-core`), each in a network namespace of its own, with a tunnel over
-//! a satellite's delay between them. Signalling, speech and RTCP go through the tunnel, both ways.
+//! A telephone call: two instances of baresip (Debian `baresip-core`), each in a network namespace
+//! of its own, with a tunnel over a satellite's delay between them. Signalling, speech and RTCP go
+//! through the tunnel, both ways.
 //!
-//! Both telephones believe to be at 127.0.0.1, each at ports of its own: at either end the tunnel listens at the ports of the
-//! telephone at the other end.
+//! Both telephones believe to be at 127.0.0.1, each at ports of its own: at either end the tunnel
+//! listens at the ports of the telephone at the other end.
 #![allow(clippy::disallowed_methods, reason = "this test is about real processes")]
 
 mod common;

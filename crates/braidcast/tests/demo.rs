@@ -1,4 +1,5 @@
-//! The demo's files, and the form of its summary, which scripts rely on. How good the picture is, is measured elsewhere.
+//! The demo's files, and the form of its summary, which scripts rely on. How good the picture is,
+//! is measured elsewhere.
 
 mod common;
 use common::Test;

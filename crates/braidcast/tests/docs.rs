@@ -1,4 +1,5 @@
-//! The manual: every link leads somewhere, the generated page is what the program makes, every field of a document is described.
+//! The manual: every link leads somewhere, the generated page is what the program makes, every
+//! field of a document is described.
 
 mod common;
 
@@ -132,7 +133,8 @@ fn every_field_of_a_document_is_described() {
 #[test]
 fn the_fields_of_sessions_tunnels_and_tests_are_described() {
     let described = read(&root().join("docs/fields.md"));
-    // Those whose documents need two ends: by the structures that are written. Only keys of a document begin a line this way.
+    // Those whose documents need two ends: by the structures that are written. Only keys of a
+    // document begin a line this way.
     let sources = [
         "crates/session/src/report.rs",
         "crates/braidcast/src/cmd/send/mod.rs",

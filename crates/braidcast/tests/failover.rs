@@ -36,7 +36,8 @@ fn a_path_cut_during_live_video_makes_no_audio_late_and_no_freeze_above_half_a_s
     assert!(freeze <= 0.5, "{freeze} s without a new picture");
 }
 
-/// Seconds between pictures that arrived on time, by their presentation times: sequence,kind,reference,bytes,pts,…,on_time.
+/// Seconds between pictures that arrived on time, by their presentation times:
+/// sequence,kind,reference,bytes,pts,…,on_time.
 fn longest_freeze(log: &str) -> f64 {
     let mut shown: Vec<f64> = log
         .lines()

@@ -1,4 +1,5 @@
-//! `--stats`, `--metrics`, `--web`, and what is said of too much: the real programs over an emulated network that is too narrow.
+//! `--stats`, `--metrics`, `--web`, and what is said of too much: the real programs over an
+//! emulated network that is too narrow.
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_methods,
@@ -70,8 +71,8 @@ fn get(port: u16, path: &str, more: &str) -> String {
     answer
 }
 
-/// Prometheus' text format, strictly: each family has HELP and TYPE before its samples, each sample a name, labels in quotes and a
-/// number, and no series stands there twice.
+/// Prometheus' text format, strictly: each family has HELP and TYPE before its samples, each sample
+/// a name, labels in quotes and a number, and no series stands there twice.
 fn check_metrics(text: &str) -> usize {
     let (mut family, mut seen) = (String::new(), std::collections::BTreeSet::new());
     for line in text.lines() {

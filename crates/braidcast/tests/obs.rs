@@ -1,5 +1,5 @@
-//! The example that sets OBS's bitrate (docs/examples/obs-follow.py), against a server that speaks obs-websocket 5 as its documentation has
-//! it. OBS itself is not here.
+//! The example that sets OBS's bitrate (docs/examples/obs-follow.py), against a server that speaks
+//! obs-websocket 5 as its documentation has it. OBS itself is not here.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a real server over a real socket")]
 
 mod common;
@@ -10,7 +10,8 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Password, salt and challenge of the protocol's guide, "Creating an authentication string", and what that makes of them.
+/// Password, salt and challenge of the protocol's guide, "Creating an authentication string", and
+/// what that makes of them.
 const PASSWORD: &str = "supersecretpassword";
 const SALT: &str = "lM1GncleQOaCu9lT1yeUZhFYnqhsLLP1G5lAGo3ixaI=";
 const CHALLENGE: &str = "+IxH4CnCiqpX1rM9scsNynZzbOe4KhDeYcTNS3PDaeY=";

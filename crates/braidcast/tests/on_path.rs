@@ -48,7 +48,8 @@ fn first_chunk(datagram: &[u8]) -> Option<(Header, Chunk<'_>)> {
     Some((packet.header, Chunk::parse(packet.chunks().next()?.ok()?).ok()?))
 }
 
-/// What refuses the association that this INIT asks for, as if the receiver had sent it: all that it takes stands in the INIT.
+/// What refuses the association that this INIT asks for, as if the receiver had sent it: all that
+/// it takes stands in the INIT.
 fn refusal_of(datagram: &[u8]) -> Option<Vec<u8>> {
     let (header, Chunk::Init(init)) = first_chunk(datagram)? else { return None };
     let mut causes = Vec::new();
@@ -112,7 +113,8 @@ fn place_of(datagram: &[u8], pattern: &[u8]) -> Option<usize> {
 
 #[test]
 fn ends_of_different_versions_say_so_at_both_ends() {
-    // The hello of a session, and in it the version of all messages and that of sessions: in clear only can it be changed on its way.
+    // The hello of a session, and in it the version of all messages and that of sessions: in clear
+    // only can it be changed on its way.
     let hello = [1, 4, 1];
     for place in [0, 2] {
         let scene = Scene::new("--plain", move |from, datagram| {
@@ -245,7 +247,8 @@ fn tshark_shows_nothing_of_a_stream_unless_both_ends_say_plain() {
         std::fs::write(&file, capture(Protocol::Sctp, &heard)).unwrap();
         let found = shown(&file);
         assert_eq!(found > 0, readable, "{flags}: {found} times");
-        // Types of chunks: handshake, key messages (DATA or I-DATA with PPID 4242) and their acknowledgement, then DTLS chunks alone.
+        // Types of chunks: handshake, key messages (DATA or I-DATA with PPID 4242) and their
+        // acknowledgement, then DTLS chunks alone.
         let fields = ["sctp.chunk_type", "sctp.data_payload_proto_id"];
         let lines = tshark(&file, &["-T", "fields", "-e", fields[0], "-e", fields[1]]);
         let kinds: Vec<(&str, &str)> = lines.lines().map(|line| line.split_once('\t').unwrap()).collect();
@@ -258,7 +261,8 @@ fn tshark_shows_nothing_of_a_stream_unless_both_ends_say_plain() {
         let is_key_message = |ppid: &str| ppid.split(',').all(|it| it.is_empty() || it == "4242");
         let others = clear.iter().filter(|(types, ppid)| is_data(types) && !is_key_message(ppid));
         assert_eq!(others.count() > 0, readable, "{kinds:?}");
-        // The last of them may cross the first record of the other end, and so may answers to heartbeats of the handshake.
+        // The last of them may cross the first record of the other end, and so may answers to
+        // heartbeats of the handshake.
         let late = protected.iter().filter(|(types, _)| *types != "65");
         let is_late =
             |(types, ppid): &&(&str, &str)| matches!(*types, "3" | "5") || (is_data(types) && is_key_message(ppid));

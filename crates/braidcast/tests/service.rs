@@ -18,7 +18,8 @@ fn systemd_hears_that_a_receiver_is_ready_that_it_goes_on_and_that_it_ends() {
         let len = socket.recv(&mut buf).expect("systemd hears something");
         String::from_utf8_lossy(&buf[..len]).trim().to_owned()
     };
-    // systemd names the process that it watches; a tenth of a second between two signs of life, though nothing is shown.
+    // systemd names the process that it watches; a tenth of a second between two signs of life,
+    // though nothing is shown.
     let script = "WATCHDOG_PID=$$ exec \"$0\" receive 127.0.0.1:0 x.ts --quiet --keep";
     let mut command = Command::new("sh");
     command.args(["-c", script, env!("CARGO_BIN_EXE_braidcast")]).current_dir(dir.path());

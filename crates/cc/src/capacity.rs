@@ -7,8 +7,9 @@ const MEMORY: Duration = Duration::from_secs(1);
 /// And no more than this, however long the path was not full.
 const MOST: f64 = 0.25;
 
-/// What a path could carry, for people and for the choice of an encoder's rate: bytes of data per second that it delivers when the
-/// application gives it enough. No decision of a transport rests on it.
+/// What a path could carry, for people and for the choice of an encoder's rate: bytes of data per
+/// second that it delivers when the application gives it enough. No decision of a transport rests
+/// on it.
 ///
 /// Rates of flights that the application did not fill say only that the path carries at least so much (the same rule as
 /// draft-cheng-iccrg-delivery-rate-estimation-02 §3.3): they raise the estimate and never lower it.

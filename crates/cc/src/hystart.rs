@@ -2,8 +2,9 @@ use core::time::Duration;
 
 /// When the first slow start should end before it overflows a queue: HyStart++ (RFC 9406).
 ///
-/// A round trip that has grown sends it into conservative slow start, which grows by a quarter; if that lasts five rounds,
-/// slow start is over, and if round trips shrink again, it was a false alarm. For the first slow start only (§4.3).
+/// A round trip that has grown sends it into conservative slow start, which grows by a quarter; if
+/// that lasts five rounds, slow start is over, and if round trips shrink again, it was a false
+/// alarm. For the first slow start only (§4.3).
 #[derive(Clone, Debug, Default)]
 pub struct HyStart {
     /// Shortest round trip of this round, and of the one before.

@@ -10,8 +10,8 @@ pub struct RoundTrips {
     pub shortest: Duration,
     /// How long one takes now.
     pub present: Duration,
-    /// How long packets stood in queues in the latest round ([`QueueingDelay::latest`](crate::QueueingDelay)); `None` where
-    /// `present` tells all.
+    /// How long packets stood in queues in the latest round
+    /// ([`QueueingDelay::latest`](crate::QueueingDelay)); `None` where `present` tells all.
     pub queued: Option<Duration>,
 }
 
@@ -28,11 +28,13 @@ impl RoundTrips {
         Self { shortest, present: rtt.latest().unwrap_or_default(), queued: None }
     }
 
-    /// The delay from here to the receiver: half of the shortest round trip, and all by which the present one is longer.
+    /// The delay from here to the receiver: half of the shortest round trip, and all by which the
+    /// present one is longer.
     ///
-    /// What is above the shortest was spent in queues, and queues stand before data rather than before acknowledgements. If a queue
-    /// is on the way back after all, messages are discarded a bit early and fresher ones go in their place. Half of the present
-    /// round trip (SBPN §3.4) errs the other way: what is sent then is what arrives just too late (decisions 12 and 13).
+    /// What is above the shortest was spent in queues, and queues stand before data rather than
+    /// before acknowledgements. If a queue is on the way back after all, messages are discarded a
+    /// bit early and fresher ones go in their place. Half of the present round trip (SBPN §3.4)
+    /// errs the other way: what is sent then is what arrives just too late (decisions 12 and 13).
     pub fn one_way(&self) -> Duration {
         let half = self.shortest / 2;
         let present = self.present.saturating_sub(half);

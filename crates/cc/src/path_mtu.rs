@@ -1,8 +1,9 @@
 use braidcast_core::Instant;
 use core::time::Duration;
 
-/// Packetization layer path MTU discovery (RFC 8899): which size to probe, and when. Probes are the caller's, as a transport has
-/// them: a padded HEARTBEAT of SCTP (RFC 8899 §6.2), a padded Sync of DCCP (RFC 4340 §14.1).
+/// Packetization layer path MTU discovery (RFC 8899): which size to probe, and when. Probes are the
+/// caller's, as a transport has them: a padded HEARTBEAT of SCTP (RFC 8899 §6.2), a padded Sync of
+/// DCCP (RFC 4340 §14.1).
 ///
 /// Starts from a size that every path carries and tries sizes that real links have, largest first: one round trip
 /// finds the usual case. ICMP is not used. Sizes are bytes of packets of the transport, headers included.
@@ -45,8 +46,8 @@ impl PathMtu {
     const APART: Duration = Duration::from_secs(10);
     /// Packet sizes behind common links: Ethernet, PPPoE, common tunnels, IPv6 minimum; over UDP and IPv4 or IPv6.
     const SIZES: [usize; 15] = [8972, 4352, 1472, 1452, 1444, 1424, 1400, 1372, 1280, 1200, 1152, 1024, 896, 768, 640];
-    /// The smallest size: what is left of the 576 bytes that every IPv4 host takes (RFC 1122 §3.3.3) behind the longest IPv4 header and
-    /// a UDP header (MIN_PLPMTU, RFC 8899 §5.1.2).
+    /// The smallest size: what is left of the 576 bytes that every IPv4 host takes (RFC 1122
+    /// §3.3.3) behind the longest IPv4 header and a UDP header (MIN_PLPMTU, RFC 8899 §5.1.2).
     pub const MIN: usize = 508;
 
     /// A path that carries `base` bytes, and of which more than `max` is not wanted.
@@ -114,9 +115,10 @@ impl PathMtu {
         self.timer = Some(if self.candidate.is_some() { now } else { now + self.pause() });
     }
 
-    /// Doubts that the present size still gets through (RFC 8899 §4.3): probes it, and falls back to the base if it does not, or from
-    /// the base to [`MIN`](Self::MIN), from where the search goes on below what failed; where small packets are answered, at once to
-    /// `MIN`. For transports that cannot tell by [`on_timeout`](Self::on_timeout).
+    /// Doubts that the present size still gets through (RFC 8899 §4.3): probes it, and falls back
+    /// to the base if it does not, or from the base to [`MIN`](Self::MIN), from where the search
+    /// goes on below what failed; where small packets are answered, at once to `MIN`. For
+    /// transports that cannot tell by [`on_timeout`](Self::on_timeout).
     pub const fn confirm(&mut self, now: Instant) {
         if self.candidate.is_none() && self.current > Self::MIN && !self.is_fixed() {
             self.attempts = 0;
@@ -219,8 +221,9 @@ impl PathMtu {
         }
     }
 
-    /// A packet of `size` bytes got lost while others arrived, so that no timer runs out. After some of them, none as large having got
-    /// through, the MTU falls if smaller ones did meanwhile; else the present size is [probed](Self::confirm).
+    /// A packet of `size` bytes got lost while others arrived, so that no timer runs out. After
+    /// some of them, none as large having got through, the MTU falls if smaller ones did meanwhile;
+    /// else the present size is [probed](Self::confirm).
     pub fn on_lost(&mut self, now: Instant, size: usize) {
         if size <= Self::MIN || self.is_fixed() || !self.streak.on_lost(size) {
             return;
@@ -237,10 +240,11 @@ impl PathMtu {
         }
     }
 
-    /// A timeout; full packets may have stopped getting through (RFC 8899 §4.3). Whether the MTU fell. Where small packets were answered
-    /// between two timeouts it is no outage, and [`MIN`](Self::MIN) is all that can be trusted, or what got through meanwhile; after
-    /// three timeouts without answers it is the base. From there the search begins anew, which takes a round trip or two where nothing
-    /// was wrong.
+    /// A timeout; full packets may have stopped getting through (RFC 8899 §4.3). Whether the MTU
+    /// fell. Where small packets were answered between two timeouts it is no outage, and
+    /// [`MIN`](Self::MIN) is all that can be trusted, or what got through meanwhile; after three
+    /// timeouts without answers it is the base. From there the search begins anew, which takes a
+    /// round trip or two where nothing was wrong.
     pub fn on_timeout(&mut self, now: Instant) -> bool {
         if self.timed_out.replace(now).is_some_and(|at| now.since(at) > Self::APART) {
             (self.black_holes, self.alive) = (0, 0);

@@ -53,8 +53,8 @@ impl QueueingDelay {
         Some((self.latest, base))
     }
 
-    /// The queueing delay of this round once eight packets have told of it (as HyStart++ waits, RFC 9406 §4.2), of the last
-    /// one before.
+    /// The queueing delay of this round once eight packets have told of it (as HyStart++ waits, RFC
+    /// 9406 §4.2), of the last one before.
     pub fn latest(&self) -> Duration {
         match (self.round, self.base()) {
             (Some(round), Some(base)) if self.samples >= Self::SAMPLES => round.saturating_sub(base),
@@ -68,14 +68,16 @@ impl QueueingDelay {
         last.zip(self.base()).map_or(Duration::ZERO, |((_, rtt), base)| rtt.saturating_sub(base))
     }
 
-    /// The bytes of a window of `window` that would have kept packets from standing in queues longer than `limit`. They stood
-    /// for `queueing` in a round trip that takes `base` without; its rate was `window / (base + queueing)`.
+    /// The bytes of a window of `window` that would have kept packets from standing in queues
+    /// longer than `limit`. They stood for `queueing` in a round trip that takes `base` without;
+    /// its rate was `window / (base + queueing)`.
     pub fn within(limit: Duration, window: usize, queueing: Duration, base: Duration) -> usize {
         let share = (base + limit).as_secs_f64() / (base + queueing).as_secs_f64();
         (window as f64 * share) as usize
     }
 
-    /// The shortest round trip of all time. Where others never let the queue run empty, [`base`](Self::base) grows with it and this does not.
+    /// The shortest round trip of all time. Where others never let the queue run empty,
+    /// [`base`](Self::base) grows with it and this does not.
     pub fn shortest(&self) -> Option<Duration> {
         self.shortest
     }

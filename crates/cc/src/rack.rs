@@ -3,8 +3,9 @@ use core::time::Duration;
 
 /// Time-based loss detection of one path, in the spirit of RACK (RFC 8985 §6).
 ///
-/// A packet counts as lost when one sent later *on the same path* has arrived and the packet itself is overdue by
-/// more than a reordering window. Packets of other paths do not enter, so reordering between paths never looks like loss.
+/// A packet counts as lost when one sent later *on the same path* has arrived and the packet itself
+/// is overdue by more than a reordering window. Packets of other paths do not enter, so reordering
+/// between paths never looks like loss.
 #[derive(Clone, Debug, Default)]
 pub struct Rack {
     /// Send time of the most recently sent packet that was delivered, and its place in the path's send order.

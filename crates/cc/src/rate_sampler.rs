@@ -4,9 +4,10 @@ use core::time::Duration;
 /// How fast one path delivers: a sample for each acknowledgement (draft-cheng-iccrg-delivery-rate-estimation-02;
 /// draft-ietf-ccwg-bbr §4.1).
 ///
-/// The sample spans the flight of the newest packet acknowledged. It divides what was delivered meanwhile by the time that
-/// took, or by the time it took to send that, whichever is longer: acknowledgements that come in bursts do not make a path
-/// look faster than it is. Each packet keeps a [`Stamp`]; every call takes constant time and allocates nothing.
+/// The sample spans the flight of the newest packet acknowledged. It divides what was delivered
+/// meanwhile by the time that took, or by the time it took to send that, whichever is longer:
+/// acknowledgements that come in bursts do not make a path look faster than it is. Each packet
+/// keeps a [`Stamp`]; every call takes constant time and allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct RateSampler {
     /// Bytes delivered so far.
@@ -15,13 +16,15 @@ pub struct RateSampler {
     delivered_at: Instant,
     /// When the flight that is being measured began.
     first_sent: Instant,
-    /// What is sent until more than so many bytes are delivered says what the application had, not what the path carries.
+    /// What is sent until more than so many bytes are delivered says what the application had, not
+    /// what the path carries.
     limited_until: Option<u64>,
     /// The newest of the packets that this acknowledgement brought, and when it left.
     newest: Option<(Instant, Stamp)>,
 }
 
-/// What a packet has to keep until it is acknowledged, besides the time when it left: 12 bytes, as many packets are out.
+/// What a packet has to keep until it is acknowledged, besides the time when it left: 12 bytes, as
+/// many packets are out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stamp {
     /// Bytes delivered by then, less multiples of 2³²: a flight holds less.
@@ -83,7 +86,8 @@ impl RateSampler {
         }
     }
 
-    /// A packet of `bytes`, which left at `sent`, is known to have arrived. Call once for each, then [`sample`](Self::sample).
+    /// A packet of `bytes`, which left at `sent`, is known to have arrived. Call once for each,
+    /// then [`sample`](Self::sample).
     pub fn on_delivered(&mut self, now: Instant, sent: Instant, stamp: Stamp, bytes: usize) {
         self.delivered = self.delivered.saturating_add(bytes as u64);
         self.delivered_at = now;
@@ -97,8 +101,9 @@ impl RateSampler {
         self.limited_until = Some(self.delivered.saturating_add(in_flight as u64));
     }
 
-    /// What the packets say that arrived since the last call. `None`: there were none, or they took less than `min_rtt`, the
-    /// shortest round trip known, so that something in between held them together.
+    /// What the packets say that arrived since the last call. `None`: there were none, or they took
+    /// less than `min_rtt`, the shortest round trip known, so that something in between held them
+    /// together.
     pub fn sample(&mut self, min_rtt: Option<Duration>) -> Option<RateSample> {
         let (sent, stamp) = self.newest.take()?;
         self.first_sent = sent;

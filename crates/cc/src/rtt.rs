@@ -50,7 +50,8 @@ impl RttEstimator {
         self.restore_rto();
     }
 
-    /// Notes a measurement for [`min`](Self::min) and [`latest`](Self::latest) only; may be fed for each acknowledgement.
+    /// Notes a measurement for [`min`](Self::min) and [`latest`](Self::latest) only; may be fed for
+    /// each acknowledgement.
     pub fn observe(&mut self, rtt: Duration) {
         self.latest = Some(rtt);
         self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));

@@ -1,6 +1,7 @@
-//! What every Braidcast crate agrees on: time as a number, seeded randomness, serial numbers, checked byte
-//! access, [`Machine`], the one interface by which simulator, sockets, fuzzers and tests drive a protocol, what its endpoints
-//! have in common ([`Roster`]), and names of values that users choose ([`named!`]).
+//! What every Braidcast crate agrees on: time as a number, seeded randomness, serial numbers,
+//! checked byte access, [`Machine`], the one interface by which simulator, sockets, fuzzers and
+//! tests drive a protocol, what its endpoints have in common ([`Roster`]), and names of values that
+//! users choose ([`named!`]).
 //!
 //! Nothing here does I/O or reads a clock.
 

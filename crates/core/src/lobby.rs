@@ -3,12 +3,13 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// Where strangers wait: packets that ask for a new connection. They are answered within a rate, and after the work for those who
-/// are connected already.
+/// Where strangers wait: packets that ask for a new connection. They are answered within a rate,
+/// and after the work for those who are connected already.
 ///
-/// At most [`PER_SECOND`](Self::PER_SECOND) are let in; what is beyond that is turned away before anything of it is read. The last
-/// half of what is free at a time is for hosts that asked little in this second, so that a few that ask without end do not keep
-/// others out. Memory: [`WAITING`](Self::WAITING) packets.
+/// At most [`PER_SECOND`](Self::PER_SECOND) are let in; what is beyond that is turned away before
+/// anything of it is read. The last half of what is free at a time is for hosts that asked little
+/// in this second, so that a few that ask without end do not keep others out. Memory:
+/// [`WAITING`](Self::WAITING) packets.
 #[derive(Debug)]
 pub struct Lobby {
     /// What may be let in now, in billionths.
@@ -46,7 +47,8 @@ impl Lobby {
     pub const WAITING: usize = 256;
     /// Longer packets are turned away: none that opens a connection is.
     const MAX_LEN: usize = 2048;
-    /// Even where those who are connected always have something to send, one is answered after so many of their packets.
+    /// Even where those who are connected always have something to send, one is answered after so
+    /// many of their packets.
     const PATIENCE: usize = 64;
     /// What a host may ask for in a second before others go first.
     const FAIR: u8 = 16;

@@ -31,8 +31,9 @@ impl Route {
         if self.remote.port() == 0 { ip } else { ip + 8 }
     }
 
-    /// How long an answer to a datagram of `len` bytes may be while it is not known whether the remote address is that of who sent it:
-    /// in IP packets three times as many bytes at most, as in QUIC (RFC 9000 section 8).
+    /// How long an answer to a datagram of `len` bytes may be while it is not known whether the
+    /// remote address is that of who sent it: in IP packets three times as many bytes at most, as
+    /// in QUIC (RFC 9000 section 8).
     pub const fn longest_answer(&self, len: usize) -> usize {
         3 * (len + self.headers()) - self.headers()
     }
@@ -124,13 +125,14 @@ pub trait Machine {
     /// A datagram arrived at `now`.
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>);
 
-    /// What the last datagram was: whether anything may be learnt from where it came from and where it went. Machines that tell nobody
-    /// from others take all for their peer's.
+    /// What the last datagram was: whether anything may be learnt from where it came from and where
+    /// it went. Machines that tell nobody from others take all for their peer's.
     fn heard(&self) -> Heard {
         Heard::Peer
     }
 
-    /// The clock reached `now`; call it at or after [`poll_timeout`](Self::poll_timeout). Early or spurious calls do no harm.
+    /// The clock reached `now`; call it at or after [`poll_timeout`](Self::poll_timeout). Early or
+    /// spurious calls do no harm.
     fn handle_timeout(&mut self, now: Instant);
 
     /// Writes what is to be sent next into `buf`, which is cleared first.

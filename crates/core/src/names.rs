@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-/// Gives an enum of plain values its names: a table `ALL`, [`FromStr`](core::str::FromStr) with [`UnknownName`] as the error, and
-/// [`Display`](fmt::Display).
+/// Gives an enum of plain values its names: a table `ALL`, [`FromStr`](core::str::FromStr) with
+/// [`UnknownName`] as the error, and [`Display`](fmt::Display).
 ///
 /// ```
 /// #[derive(Clone, Copy, PartialEq, Debug)]
@@ -20,8 +20,9 @@ use core::fmt;
 /// assert_eq!(error.to_string(), "no order is called 'random'; there are: fifo, lifo, stack");
 /// ```
 ///
-/// The comment before the type is that of `ALL`; the text behind it is what error messages call such a value. A value may have
-/// several names and is shown by the first; one without a name does not compile.
+/// The comment before the type is that of `ALL`; the text behind it is what error messages call
+/// such a value. A value may have several names and is shown by the first; one without a name does
+/// not compile.
 #[macro_export]
 macro_rules! named {
     ($(#[$doc:meta])* $type:ident, $what:literal { $($name:literal => $value:ident),+ $(,)? }) => {

@@ -3,9 +3,9 @@ use rand_core::{RngCore, SeedableRng};
 
 /// A seeded source of randomness that can be split into named streams.
 ///
-/// ChaCha8: the same seed gives the same numbers on every machine (logarithms and cosines come from `libm`, as those of the standard
-/// library may differ between platforms in the last bit), and verification tags and cookie keys
-/// drawn from an unguessable seed stay unguessable.
+/// ChaCha8: the same seed gives the same numbers on every machine (logarithms and cosines come from
+/// `libm`, as those of the standard library may differ between platforms in the last bit), and
+/// verification tags and cookie keys drawn from an unguessable seed stay unguessable.
 #[derive(Clone, Debug)]
 pub struct Rng(ChaCha8Rng);
 

@@ -22,7 +22,8 @@ pub trait Member {
     /// Its timer is due.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// This machine stood still for `late`, until `now`: what was not answered meanwhile may have come, and wait to be read.
+    /// This machine stood still for `late`, until `now`: what was not answered meanwhile may have
+    /// come, and wait to be read.
     fn handle_late_wake(&mut self, now: Instant, late: Duration);
 
     /// Writes what is to be sent next into `buf`.
@@ -47,11 +48,11 @@ pub enum Turn<I> {
     Over,
 }
 
-/// The members of an endpoint: who may have something to send, whose timer is due next, what they tell, and answers to packets
-/// that belong to none of them.
+/// The members of an endpoint: who may have something to send, whose timer is due next, what they
+/// tell, and answers to packets that belong to none of them.
 ///
-/// A member that was given anything is woken ([`wake`](Self::wake)); it then gets its turn until it is dry, and only then is its
-/// timer set anew.
+/// A member that was given anything is woken ([`wake`](Self::wake)); it then gets its turn until it
+/// is dry, and only then is its timer set anew.
 #[derive(Debug)]
 pub struct Roster<M: Member> {
     slots: Slab<Slot<M>>,
@@ -117,7 +118,8 @@ impl<M: Member> Roster<M> {
         self.slots.get(key.slot as usize).filter(|it| it.generation == key.generation).map(|it| &*it.member)
     }
 
-    /// The member `id`, unless it is gone. Follow what makes it have something to send or to tell by [`wake`](Self::wake).
+    /// The member `id`, unless it is gone. Follow what makes it have something to send or to tell
+    /// by [`wake`](Self::wake).
     pub fn get_mut(&mut self, id: M::Id) -> Option<&mut M> {
         find(&mut self.slots, id.into()).map(|it| &mut *it.member)
     }
@@ -178,8 +180,8 @@ impl<M: Member> Roster<M> {
         }
     }
 
-    /// Tells all members if a timer is heard more than [`LATE_WAKE`] late: this machine stood still, and no network is to blame. To be
-    /// asked before anything is handled at `now`.
+    /// Tells all members if a timer is heard more than [`LATE_WAKE`] late: this machine stood
+    /// still, and no network is to blame. To be asked before anything is handled at `now`.
     pub fn notice_late_wake(&mut self, now: Instant) {
         let ran = core::mem::replace(&mut self.ran, now);
         let late = self.poll_timeout().map_or(Duration::ZERO, |due| now.since(due.max(ran)));
@@ -221,8 +223,8 @@ impl<M: Member> Roster<M> {
         }
     }
 
-    /// Writes the next packet into `buf`, which is cleared first: answers of no member, then members taking turns, so that none can
-    /// starve the others.
+    /// Writes the next packet into `buf`, which is cleared first: answers of no member, then
+    /// members taking turns, so that none can starve the others.
     pub fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Turn<M::Id> {
         buf.clear();
         if let Some((route, packet)) = self.replies.pop_front() {

@@ -20,7 +20,8 @@ impl<const N: usize> SlidingSum<N> {
         Self { slices: [0; N], length: if length == 0 { 1 } else { length }, began: None, newest: 0 }
     }
 
-    /// `amount` more, now. What there was in a second, by all that there was in the span; `None` before the first span is nearly over.
+    /// `amount` more, now. What there was in a second, by all that there was in the span; `None`
+    /// before the first span is nearly over.
     pub fn add(&mut self, now: Instant, amount: usize) -> Option<f64> {
         // Microseconds in 64 bits: this may be asked for each packet.
         let age = now.as_micros().saturating_sub(self.began.get_or_insert(now).as_micros());

@@ -4,8 +4,8 @@
 //! cargo build -p braidcast-dccp --example dccp_speed
 //! valgrind --tool=callgrind target/debug/examples/dccp_speed ccid3 100000
 //! ```
-//! The difference between two runs with different counts is what the packets cost, without the start. A third argument of 1
-//! has each packet handed out alone, and so answered alone by CCID 3.
+//! The difference between two runs with different counts is what the packets cost, without the
+//! start. A third argument of 1 has each packet handed out alone, and so answered alone by CCID 3.
 
 use braidcast_core::{Datagram, Instant, Machine, Rng, Route, SocketId};
 use braidcast_dccp::{Ccid, Endpoint, Options, SendOptions, ServiceCode};

@@ -1,13 +1,14 @@
 //! DCCP (RFC 4340) without I/O: datagrams that may be lost, but are sent at a fair rate.
 //!
-//! An [`Endpoint`] is a [`Machine`](braidcast_core::Machine): datagrams and time go in, datagrams, timers and events come
-//! out. It speaks straight over IP or in UDP (RFC 6773). Each direction of a [`Connection`] has a congestion control of its
-//! own, the [`Ccid`]; when that lets a packet out, and not before, the message that goes is chosen.
+//! An [`Endpoint`] is a [`Machine`](braidcast_core::Machine): datagrams and time go in, datagrams,
+//! timers and events come out. It speaks straight over IP or in UDP (RFC 6773). Each direction of a
+//! [`Connection`] has a congestion control of its own, the [`Ccid`]; when that lets a packet out,
+//! and not before, the message that goes is chosen.
 //!
 //! With [`Options::security`] all packets are protected, and keys agreed on first.
 //!
-//! All of RFC 4340 but mobility; service codes (RFC 5595); CCIDs 2, 3 and 4 (RFC 4341, 4342, 5622), of which 4 comes in three
-//! variants; CUBIC as an experiment.
+//! All of RFC 4340 but mobility; service codes (RFC 5595); CCIDs 2, 3 and 4 (RFC 4341, 4342, 5622),
+//! of which 4 comes in three variants; CUBIC as an experiment.
 
 mod ackvec;
 mod api;

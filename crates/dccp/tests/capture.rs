@@ -1,5 +1,5 @@
-//! Wireshark as a witness: it reads everything that we send, and sees in it what we meant. It has no DCCP in UDP (RFC 6773):
-//! the packets are the same in there, but for the checksum.
+//! Wireshark as a witness: it reads everything that we send, and sees in it what we meant. It has
+//! no DCCP in UDP (RFC 6773): the packets are the same in there, but for the checksum.
 
 mod common;
 

@@ -244,7 +244,8 @@ fn a_half_open_connection_is_cleaned_up() {
     );
 }
 
-/// Found by the fuzzer: the number of a Response follows from that of the Request, so copies of both could open it again.
+/// Found by the fuzzer: the number of a Response follows from that of the Request, so copies of
+/// both could open it again.
 #[test]
 fn copies_of_the_handshake_do_not_bring_an_aborted_connection_back() {
     for half_open in [0, 8] {

@@ -98,8 +98,8 @@ fn share(options: &Options, mbit: u64, delay: u64, packets: usize, loss: &str, s
     bytes as f64 * 8.0 / (mbit as f64 * 1e6 * half.as_secs_f64())
 }
 
-/// 30 Mbit/s over a satellite, with three packets in 100,000 lost by the radio: RFC 9438 §5.2's equation gives CUBIC 1770
-/// packets in a round trip, which is the whole link; Reno gets some 200.
+/// 30 Mbit/s over a satellite, with three packets in 100,000 lost by the radio: RFC 9438 §5.2's
+/// equation gives CUBIC 1770 packets in a round trip, which is the whole link; Reno gets some 200.
 #[test]
 fn a_long_fat_path_is_filled_where_ccid_2_does_not() {
     let [two, cubic] = [Ccid::Two, Ccid::Cubic].map(|ccid| share(&only(ccid), 30, 300, 900, "0.003%", 240));

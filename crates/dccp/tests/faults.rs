@@ -1,7 +1,8 @@
 //! What peers, strangers and networks do wrong, one test for each.
 //!
-//! Some have a file of their own: floods of Requests (`memory.rs`, `handshake.rs`), forged Resets and numbers out of the window
-//! (`closing.rs`), options that must be understood and are not (`closing.rs`), a path that carries less (`path_mtu.rs`).
+//! Some have a file of their own: floods of Requests (`memory.rs`, `handshake.rs`), forged Resets
+//! and numbers out of the window (`closing.rs`), options that must be understood and are not
+//! (`closing.rs`), a path that carries less (`path_mtu.rs`).
 
 mod common;
 

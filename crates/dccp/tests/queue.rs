@@ -32,8 +32,8 @@ impl Call {
     }
 }
 
-/// 20 s of sound, 40 kbit/s, and pictures, 800 kbit/s, in bursts, each of use for 200 ms, over 600 kbit/s with a round trip of
-/// 80 ms. The receiver has no options that would help.
+/// 20 s of sound, 40 kbit/s, and pictures, 800 kbit/s, in bursts, each of use for 200 ms, over 600
+/// kbit/s with a round trip of 80 ms. The receiver has no options that would help.
 fn call(sender: Options) -> Call {
     let model = braidcast_sim::link::LinkModel {
         rate: "600kbit".parse().unwrap(),

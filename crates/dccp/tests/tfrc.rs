@@ -241,8 +241,8 @@ fn the_reordering_buffer_keeps_the_rate() {
             plain.1, buffered.1
         );
         println!("  {report:?}");
-        // THESIS fig. 5.2 has 0.6 and more; at 100 ms we lose less than it does without the buffer, and more than the link
-        // carries there is none to win.
+        // THESIS fig. 5.2 has 0.6 and more; at 100 ms we lose less than it does without the buffer,
+        // and more than the link carries there is none to win.
         assert!(with > 930.0 && ratio > if rtt > 100 { 0.6 } else { 0.53 }, "RTT {rtt} ms: {without} and {with}");
         assert!(report.longest_delay <= d_max && report.filled > 50, "{report:?}");
         assert_eq!(plain.2, None);
@@ -268,9 +268,9 @@ fn the_reordering_buffer_hands_over_in_order_and_at_last() {
     assert!(numbers.len() >= 290, "{}", numbers.len());
 }
 
-/// One or more calls of 160 bytes each 20 ms that stop speaking from time to time (DTX), over a satellite link: 1 Mbit/s,
-/// 1 s round trip. What is not sent within 40 ms of being spoken is lost between application and transport, as in THESIS
-/// §4.4. The share that did not come.
+/// One or more calls of 160 bytes each 20 ms that stop speaking from time to time (DTX), over a
+/// satellite link: 1 Mbit/s, 1 s round trip. What is not sent within 40 ms of being spoken is lost
+/// between application and transport, as in THESIS §4.4. The share that did not come.
 fn satellite_loss(ccid: Ccid, variant: Variant) -> f64 {
     let tfrc = TfrcOptions { ccid4: variant, ..TfrcOptions::default() };
     let options = Options { ccids: vec![ccid], tfrc, ..Options::default() };

@@ -25,15 +25,18 @@ impl AsyncDriver {
     /// Outside of a tokio runtime, or in one without I/O (`enable_io`).
     pub fn new(driver: Driver) -> io::Result<Self> {
         let descriptor = driver.as_fd().try_clone_to_owned()?;
-        // SAFETY: the descriptor is open, belongs to this value alone, and is neither closed nor replaced while it is registered.
+        // SAFETY: the descriptor is open, belongs to this value alone, and is neither closed nor
+        // replaced while it is registered.
         #[allow(unsafe_code, reason = "tokio leaves it to the caller that the descriptor stays the same")]
         let ready = unsafe { AsyncFd::register(descriptor) }.map_err(io::Error::from)?;
         Ok(Self { driver, ready })
     }
 
-    /// [`Driver::drive`] for tasks: runs `machine` until something happens that the caller may want to look at, or until `until`.
+    /// [`Driver::drive`] for tasks: runs `machine` until something happens that the caller may want
+    /// to look at, or until `until`.
     ///
-    /// Dropping the future loses nothing, so it may stand in `tokio::select!`. Under load it lets other tasks run in between.
+    /// Dropping the future loses nothing, so it may stand in `tokio::select!`. Under load it lets
+    /// other tasks run in between.
     ///
     /// # Errors
     /// Those of the operating system's polling itself.

@@ -12,10 +12,11 @@ pub enum Carrier {
     /// UDP, such as SCTP over UDP (RFC 6951).
     #[default]
     Udp,
-    /// IP itself, with this protocol number: 132 is SCTP, 33 DCCP. All ports are 0 then, since ports are the protocol's own
-    /// business. It needs the right `CAP_NET_RAW`, and gets a copy of every packet of the protocol that comes to its
-    /// address. While the socket is open the kernel sends no ICMP "protocol unreachable" for them; if it speaks the
-    /// protocol itself (its `sctp` or `dccp` module is loaded), it answers too, and resets what is not its own.
+    /// IP itself, with this protocol number: 132 is SCTP, 33 DCCP. All ports are 0 then, since
+    /// ports are the protocol's own business. It needs the right `CAP_NET_RAW`, and gets a copy of
+    /// every packet of the protocol that comes to its address. While the socket is open the kernel
+    /// sends no ICMP "protocol unreachable" for them; if it speaks the protocol itself (its `sctp`
+    /// or `dccp` module is loaded), it answers too, and resets what is not its own.
     Ip(u8),
 }
 
@@ -33,8 +34,8 @@ impl fmt::Display for Carrier {
 pub struct Bind {
     /// What carries the datagrams.
     pub carrier: Carrier,
-    /// The local address. `None`: any address, IPv4 and IPv6 in one socket; with [`Carrier::Ip`], whose sockets have one
-    /// family, any address of IPv4.
+    /// The local address. `None`: any address, IPv4 and IPv6 in one socket; with [`Carrier::Ip`],
+    /// whose sockets have one family, any address of IPv4.
     pub addr: Option<IpAddr>,
     /// The local UDP port. 0: the kernel picks one. Not used with [`Carrier::Ip`].
     pub port: u16,

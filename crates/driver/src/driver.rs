@@ -36,7 +36,8 @@ pub enum Wake {
     Input(InputId),
     /// Interfaces appeared, vanished, or changed their addresses.
     Interfaces(Vec<InterfaceChange>),
-    /// SIGINT, SIGTERM or SIGHUP came; one within a second after another is the same one. The third ends the process at once.
+    /// SIGINT, SIGTERM or SIGHUP came; one within a second after another is the same one. The third
+    /// ends the process at once.
     Interrupt,
     /// SIGHUP came, where [`Driver::reload_on_hangup`] was called.
     Reload,
@@ -179,8 +180,9 @@ impl Driver {
         self.misrouted
     }
 
-    /// Waits for `fd` too: [`Wake::Input`] comes again and again for as long as it is ready, so read or write some of
-    /// it each time, say that it is [`drained`](Self::drained), or [`pause`](Self::pause). Regular files are always ready.
+    /// Waits for `fd` too: [`Wake::Input`] comes again and again for as long as it is ready, so
+    /// read or write some of it each time, say that it is [`drained`](Self::drained), or
+    /// [`pause`](Self::pause). Regular files are always ready.
     ///
     /// `fd` must stay open until [`unregister`](Self::unregister), and no other registered one may be the same.
     pub fn register(&mut self, fd: RawFd, direction: Direction) -> io::Result<InputId> {
@@ -199,8 +201,8 @@ impl Driver {
         Ok(id)
     }
 
-    /// Says that `id` was read or written until it would have blocked: epoll tells by itself when that changes, and need not be asked
-    /// anew, which saves a system call each time.
+    /// Says that `id` was read or written until it would have blocked: epoll tells by itself when
+    /// that changes, and need not be asked anew, which saves a system call each time.
     pub fn drained(&mut self, id: InputId) {
         if let Some(input) = self.inputs.get_mut(id.0).and_then(Option::as_mut) {
             input.reported = false;
@@ -229,8 +231,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Waits for `id` again at `until`, as network cards moderate their interrupts: what comes before is read together then. Does
-    /// nothing for one that is [paused](Self::pause).
+    /// Waits for `id` again at `until`, as network cards moderate their interrupts: what comes
+    /// before is read together then. Does nothing for one that is [paused](Self::pause).
     pub fn rest(&mut self, id: InputId, until: Instant) -> io::Result<()> {
         let Some(input) = self.inputs.get_mut(id.0).and_then(Option::as_mut) else { return Ok(()) };
         if input.watch == InputWatch::Paused || input.always_ready {
@@ -254,8 +256,9 @@ impl Driver {
         Ok(())
     }
 
-    /// Turns SIGINT, SIGTERM and SIGHUP into [`Wake::Interrupt`], for the whole process. One within a second after another is the
-    /// same one; the third ends the process at once, with exit status 128 + signal.
+    /// Turns SIGINT, SIGTERM and SIGHUP into [`Wake::Interrupt`], for the whole process. One within
+    /// a second after another is the same one; the third ends the process at once, with exit status
+    /// 128 + signal.
     pub fn catch_interrupts(&mut self) -> io::Result<()> {
         let interrupts = Interrupts::catch()?;
         self.poll.registry().register(&mut SourceFd(&interrupts.raw_fd()), INTERRUPT, Interest::READABLE)?;
@@ -294,8 +297,9 @@ impl Driver {
         }
     }
 
-    /// The same without waiting, for programs that wait elsewhere. Call it until it returns `None`, after each call to the machine too;
-    /// then wait until this driver's file descriptor ([`AsRawFd`]) is readable. Datagrams, timers and `until` make it readable.
+    /// The same without waiting, for programs that wait elsewhere. Call it until it returns `None`,
+    /// after each call to the machine too; then wait until this driver's file descriptor
+    /// ([`AsRawFd`]) is readable. Datagrams, timers and `until` make it readable.
     ///
     /// # Errors
     /// As [`drive`](Self::drive).
@@ -350,8 +354,8 @@ impl Driver {
         Ok(if busy || !self.events.is_empty() { Turn::Again } else { Turn::Idle })
     }
 
-    /// This process did not run for a while: what came meanwhile goes to the machine before its timers, which may wait for just that.
-    /// Whether there was anything.
+    /// This process did not run for a while: what came meanwhile goes to the machine before its
+    /// timers, which may wait for just that. Whether there was anything.
     fn read_first<M: Machine>(&mut self, machine: &mut M) -> io::Result<bool> {
         self.wait(true, false, None)?;
         let mut fed = false;

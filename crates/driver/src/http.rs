@@ -1,7 +1,9 @@
-//! A small HTTP server for what is read by people's browsers and by collectors of metrics: a few pages and one stream of events.
+//! A small HTTP server for what is read by people's browsers and by collectors of metrics: a few
+//! pages and one stream of events.
 //!
-//! It answers GET only, a request for each connection, and has threads of its own: whoever reads slowly holds up nobody else. What
-//! strangers can cost is bounded: connections, bytes of a request, the time that it may take and that a reader may take nothing.
+//! It answers GET only, a request for each connection, and has threads of its own: whoever reads
+//! slowly holds up nobody else. What strangers can cost is bounded: connections, bytes of a
+//! request, the time that it may take and that a reader may take nothing.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "this is where sockets live")]
 
 use std::io::{self, Read, Write};
@@ -33,8 +35,8 @@ pub trait Site: Send + Sync + 'static {
 pub enum Answer {
     /// A document: its media type and bytes.
     Document(&'static str, Vec<u8>),
-    /// Server-sent events (HTML Living Standard, §9.2): each message is one event's data, without line breaks. The stream ends with
-    /// the channel.
+    /// Server-sent events (HTML Living Standard, §9.2): each message is one event's data, without
+    /// line breaks. The stream ends with the channel.
     Events(Receiver<Arc<str>>),
     /// There is nothing of that name.
     Nothing,
@@ -42,8 +44,8 @@ pub enum Answer {
     Busy,
 }
 
-/// Whom a server answers: what stands in a request's Host header. Else any web page could have a browser read a server that only this
-/// machine reaches, by a name that leads here (DNS rebinding).
+/// Whom a server answers: what stands in a request's Host header. Else any web page could have a
+/// browser read a server that only this machine reaches, by a name that leads here (DNS rebinding).
 #[derive(Clone, Debug)]
 pub struct Hosts {
     loopback: bool,
@@ -51,7 +53,8 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// For a server at `addr`: at a loopback address only names of that, else addresses, "localhost" and the machine's own `names`.
+    /// For a server at `addr`: at a loopback address only names of that, else addresses,
+    /// "localhost" and the machine's own `names`.
     pub fn new(addr: IpAddr, names: Vec<String>) -> Self {
         Self { loopback: addr.is_loopback(), names }
     }
@@ -86,7 +89,8 @@ struct Shared {
 }
 
 impl Server {
-    /// Listens at `addr` and answers by `site`. `begin` runs first in the server's thread; if it fails the server does not begin.
+    /// Listens at `addr` and answers by `site`. `begin` runs first in the server's thread; if it
+    /// fails the server does not begin.
     ///
     /// # Errors
     /// The address cannot be had, or there is no thread.

@@ -146,7 +146,8 @@ struct Open {
 
 /// A socket for each path that was asked for, as long as its interface or address is there.
 ///
-/// After [`Wake::Interfaces`](crate::Wake::Interfaces) call [`refresh`](Self::refresh), and tell the machine which paths join and leave.
+/// After [`Wake::Interfaces`](crate::Wake::Interfaces) call [`refresh`](Self::refresh), and tell
+/// the machine which paths join and leave.
 #[derive(Debug)]
 pub struct Links {
     carrier: Carrier,
@@ -156,9 +157,11 @@ pub struct Links {
 }
 
 impl Links {
-    /// Opens a socket for each path, and watches the interfaces if any path names one. Also returns what did not go as asked, in words.
+    /// Opens a socket for each path, and watches the interfaces if any path names one. Also returns
+    /// what did not go as asked, in words.
     ///
-    /// A path whose interface or address is not there is waited for ([`missing`](Self::missing)), as long as there is another.
+    /// A path whose interface or address is not there is waited for ([`missing`](Self::missing)),
+    /// as long as there is another.
     ///
     /// # Errors
     /// [`LinksError`]; sockets that were opened before stay open in `driver`.
@@ -189,7 +192,8 @@ impl Links {
         Ok((it, warnings))
     }
 
-    /// Opens the socket of the path at `place`: `None` if its interface or address is not there, else what did not go as asked.
+    /// Opens the socket of the path at `place`: `None` if its interface or address is not there,
+    /// else what did not go as asked.
     fn open_one(
         &mut self,
         place: usize,
@@ -275,7 +279,8 @@ impl Links {
         self.names.iter().find(|(id, _)| *id == socket).map(|(_, name)| name.as_str())
     }
 
-    /// The interfaces changed: opens sockets where it can, and returns which paths left and joined. Those that left come first.
+    /// The interfaces changed: opens sockets where it can, and returns which paths left and joined.
+    /// Those that left come first.
     ///
     /// # Errors
     /// [`LinksError::List`], and [`LinksError::Bind`] of a path that is there and cannot be opened.

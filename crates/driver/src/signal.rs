@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// What the user, a service manager or a terminal that goes away ends a program with.
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
-/// Signals within this time after one that counted are that one, sent again, in ns: `timeout` signals its child and its group.
+/// Signals within this time after one that counted are that one, sent again, in ns: `timeout`
+/// signals its child and its group.
 const SAME: u64 = 1_000_000_000;
 /// What goes through the pipe.
 const INTERRUPT: u8 = 1;
@@ -78,8 +79,9 @@ impl Interrupts {
                     }
                 }
             };
-            // SAFETY: the action uses atomics, clock_gettime(2), send(2) and _exit(2) only, which signal handlers may use
-            // (signal-safety(7)). It neither allocates nor locks nor panics.
+            // SAFETY: the action uses atomics, clock_gettime(2), send(2) and _exit(2) only, which
+            // signal handlers may use (signal-safety(7)). It neither allocates nor locks nor
+            // panics.
             #[allow(unsafe_code, reason = "what a signal does is unsafe to say")]
             let id = unsafe { register(signal, action) }?;
             caught.actions.push(id);
@@ -124,8 +126,9 @@ fn now() -> u64 {
     (t.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(t.tv_nsec as u64).max(1)
 }
 
-/// A flag that SIGINT, SIGTERM and SIGHUP set, for work that no [`Driver`](crate::Driver) drives. One within a second after another is
-/// the same one; the second that counts ends the process at once, with exit status 128 + signal.
+/// A flag that SIGINT, SIGTERM and SIGHUP set, for work that no [`Driver`](crate::Driver) drives.
+/// One within a second after another is the same one; the second that counts ends the process at
+/// once, with exit status 128 + signal.
 pub fn interrupt_flag() -> io::Result<Arc<AtomicBool>> {
     let (seen, presses) = (Arc::new(AtomicBool::new(false)), Arc::new(Presses::default()));
     for signal in SIGNALS {
@@ -135,8 +138,8 @@ pub fn interrupt_flag() -> io::Result<Arc<AtomicBool>> {
             Some(1) => seen.store(true, Ordering::Relaxed),
             Some(_) => exit(128 + signal),
         };
-        // SAFETY: the action uses atomics, clock_gettime(2) and _exit(2) only, which signal handlers may use (signal-safety(7)).
-        // It neither allocates nor locks nor panics.
+        // SAFETY: the action uses atomics, clock_gettime(2) and _exit(2) only, which signal
+        // handlers may use (signal-safety(7)). It neither allocates nor locks nor panics.
         #[allow(unsafe_code, reason = "what a signal does is unsafe to say")]
         unsafe { register(signal, action) }?;
     }

@@ -54,8 +54,8 @@ pub struct SocketStats {
 
 /// A bound socket, UDP or native IP: batched, never fragmenting (the DF bit is set), with ECN.
 ///
-/// quinn-udp serves raw sockets as well: destination and source addresses, TOS and traffic class are the same there, and
-/// it sees for itself that they have no segmentation offload.
+/// quinn-udp serves raw sockets as well: destination and source addresses, TOS and traffic class
+/// are the same there, and it sees for itself that they have no segmentation offload.
 #[derive(Debug)]
 pub struct Socket {
     raw: RawSocket,
@@ -71,9 +71,10 @@ pub struct Socket {
     blocked: bool,
     /// There may be datagrams to read.
     readable: bool,
-    /// Which of our addresses each remote sends to, if the socket is bound to all of them: the answers must come from
-    /// there, or the remote (or a NAT before it) does not know them. Learnt from what the remote itself sent, and from strangers only
-    /// about remotes of whom nothing better is known.
+    /// Which of our addresses each remote sends to, if the socket is bound to all of them: the
+    /// answers must come from there, or the remote (or a NAT before it) does not know them. Learnt
+    /// from what the remote itself sent, and from strangers only about remotes of whom nothing
+    /// better is known.
     sources: BTreeMap<SocketAddr, (IpAddr, Heard)>,
     /// Errors on receiving since something was received.
     error_run: u8,
@@ -215,7 +216,8 @@ impl Socket {
     fn send_now(&mut self, transmit: &Transmit, payload: &[u8]) -> usize {
         let remote = transmit.route.remote;
         if (remote.port() == 0) == (self.carrier == Carrier::Udp) {
-            // No address of this carrier: EINVAL, which quinn-udp takes for an old kernel, so it would give up segmentation and ECN for all.
+            // No address of this carrier: EINVAL, which quinn-udp takes for an old kernel, so it
+            // would give up segmentation and ECN for all.
             self.stats.unsendable += transmit.datagrams(payload).count() as u64;
             return payload.len();
         }

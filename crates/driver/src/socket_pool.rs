@@ -4,8 +4,9 @@ use braidcast_core::SocketId;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Sockets with ports of their own for flows that come and go, as a tunnel or a NAT needs them: one that a flow no longer uses serves the
-/// next one, as [`SocketId`]s are not used twice and their number is limited.
+/// Sockets with ports of their own for flows that come and go, as a tunnel or a NAT needs them: one
+/// that a flow no longer uses serves the next one, as [`SocketId`]s are not used twice and their
+/// number is limited.
 #[derive(Debug, Default)]
 pub struct SocketPool {
     /// Unused ones, by the address that they are bound to.
@@ -13,8 +14,8 @@ pub struct SocketPool {
 }
 
 impl SocketPool {
-    /// A socket for a flow towards `target`: a free one, or a new one. For a target on this machine it is bound to the loopback address, so
-    /// that nobody else reaches it.
+    /// A socket for a flow towards `target`: a free one, or a new one. For a target on this machine
+    /// it is bound to the loopback address, so that nobody else reaches it.
     ///
     /// # Errors
     /// [`BindError`] if there is none free and no other can be opened, as at the limit of open files.

@@ -94,7 +94,8 @@ fn timers_of_one_millisecond_come_on_time_and_never_early() {
         lateness[lateness.len() * 9 / 10],
         lateness.last().unwrap()
     );
-    // epoll's own timeout would be late by half a millisecond on average. Most of a busy machine's delays are beyond us.
+    // epoll's own timeout would be late by half a millisecond on average. Most of a busy machine's
+    // delays are beyond us.
     assert!(lateness[lateness.len() / 4] < Duration::from_millis(1), "{:?}", lateness[lateness.len() / 4]);
 }
 

@@ -1,5 +1,6 @@
-//! Native IP: the driver on raw sockets of the loopback interface. Protocol 253 is for experiments (RFC 3692); sockets for all
-//! addresses hear the other tests too, so they have numbers of their own.
+//! Native IP: the driver on raw sockets of the loopback interface. Protocol 253 is for experiments
+//! (RFC 3692); sockets for all addresses hear the other tests too, so they have numbers of their
+//! own.
 
 mod common;
 

@@ -117,7 +117,8 @@ impl Fabric {
                         Outcome::Arrived(packet) => packet,
                         Outcome::Corrupted(mut packet, bit) => {
                             if Arc::strong_count(&packet.payload) > 1 {
-                                // The link duplicated it; only this copy is damaged, so from here on it counts by itself.
+                                // The link duplicated it; only this copy is damaged, so from here
+                                // on it counts by itself.
                                 self.held += packet.payload.len();
                             }
                             flip(Arc::make_mut(&mut packet.payload).as_mut_slice(), bit);

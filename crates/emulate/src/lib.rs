@@ -1,7 +1,8 @@
 //! A link in real time between UDP ports, without root or kernel modules: the simulator's own
 //! [`Link`](braidcast_sim::link::Link)s between real sockets.
 //!
-//! On Linux the sockets are the driver's. Elsewhere a thread reads each of them, ECN bits are not carried over, and there is no [`Mesh`].
+//! On Linux the sockets are the driver's. Elsewhere a thread reads each of them, ECN bits are not
+//! carried over, and there is no [`Mesh`].
 
 #[cfg(target_os = "linux")]
 mod driven;

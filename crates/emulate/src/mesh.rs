@@ -9,7 +9,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct MeshLink(usize);
 
-/// Links in real time between sockets of this machine, which paths may share, one behind another, as they do in the simulator.
+/// Links in real time between sockets of this machine, which paths may share, one behind another,
+/// as they do in the simulator.
 ///
 /// Payload inside all links together takes at most 128 MiB; what comes on top is dropped and counted.
 #[derive(Debug)]
@@ -27,13 +28,15 @@ impl Mesh {
         Ok(Self { driver: Driver::new()?, fabric: Fabric::default() })
     }
 
-    /// Adds one direction of a link. Everything random about it follows from `rng`'s seed: give each link a stream of its own.
+    /// Adds one direction of a link. Everything random about it follows from `rng`'s seed: give
+    /// each link a stream of its own.
     pub fn add_link(&mut self, model: LinkModel, rng: Rng) -> MeshLink {
         MeshLink(self.fabric.add_link(model, rng))
     }
 
-    /// Joins the sockets at `a` and `b`, both of IPv4 on this machine, by `there` from `a` to `b` and by `back` from `b` to `a`. Links count
-    /// `headers` bytes on top of each datagram's payload.
+    /// Joins the sockets at `a` and `b`, both of IPv4 on this machine, by `there` from `a` to `b`
+    /// and by `back` from `b` to `a`. Links count `headers` bytes on top of each datagram's
+    /// payload.
     ///
     /// Returns the addresses that `a` and `b` have to send to.
     ///

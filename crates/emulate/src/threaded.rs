@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// Datagrams that were read and wait for the relay, at most; more are dropped, as a kernel drops what its buffer does not hold.
+/// Datagrams that were read and wait for the relay, at most; more are dropped, as a kernel drops
+/// what its buffer does not hold.
 const MAX_WAITING: usize = 4096;
 /// Datagrams that go into the links before what comes out is sent.
 const BATCH: usize = 64;

@@ -1,8 +1,10 @@
-//! GB of source in a second on one core, with 1400-byte symbols: the kernels; decoding of blocks that lost as many as they can,
-//! with and without keeping what comes, which ISA-L leaves to its caller; Tetrys with a window of 200 at 10 % redundancy and 5 % loss.
+//! GB of source in a second on one core, with 1400-byte symbols: the kernels; decoding of blocks
+//! that lost as many as they can, with and without keeping what comes, which ISA-L leaves to its
+//! caller; Tetrys with a window of 200 at 10 % redundancy and 5 % loss.
 //!
-//! `cargo run --release -p braidcast-fec --example fec_speed`; with `-- --rates` as `benches/run.py` reads it, the best kernel only.
-//! The first cases are those of ISA-L's `ec_encode_data` and `gf_vect_mad`.
+//! `cargo run --release -p braidcast-fec --example fec_speed`; with `-- --rates` as
+//! `benches/run.py` reads it, the best kernel only. The first cases are those of ISA-L's
+//! `ec_encode_data` and `gf_vect_mad`.
 #![allow(clippy::disallowed_methods, reason = "it measures time")]
 
 use braidcast_core::Rng;
@@ -80,8 +82,8 @@ fn encode(combination: &Combination, symbols: &[Vec<u8>]) -> Vec<u8> {
     out
 }
 
-/// Blocks of `k` of which the first `r` were lost, one after the other. First with all that the decoder does, which keeps copies of
-/// what comes, of two blocks; then without the time that takes.
+/// Blocks of `k` of which the first `r` were lost, one after the other. First with all that the
+/// decoder does, which keeps copies of what comes, of two blocks; then without the time that takes.
 fn decode(symbols: &[Vec<u8>], k: u16, r: u16) -> [f64; 2] {
     let block = |first, key| Combination { coefficients: Coefficients::Cauchy, first, count: k, key };
     let repairs: Vec<Vec<Vec<u8>>> = (0..symbols.len() as u64 / u64::from(k))
@@ -138,8 +140,9 @@ fn tetrys(symbols: &[Vec<u8>]) -> f64 {
     rate
 }
 
-/// Keeping what comes, as SCTP's receiver does: 1024 symbols behind the newest, whose second byte has a flag that is no part of them.
-/// First with a copy of all for that, then with the first two bytes apart.
+/// Keeping what comes, as SCTP's receiver does: 1024 symbols behind the newest, whose second byte
+/// has a flag that is no part of them. First with a copy of all for that, then with the first two
+/// bytes apart.
 fn keep(symbols: &[Vec<u8>]) -> [f64; 2] {
     let come = |take: &mut dyn FnMut(&mut LinearDecoder, u64, &[u8])| {
         let (mut decoder, mut id) = (LinearDecoder::new(DecoderLimits::default(), 0), 0);

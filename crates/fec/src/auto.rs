@@ -3,8 +3,9 @@
 use crate::Code;
 use core::time::Duration;
 
-/// Losses as a Gilbert model sees them: a path is in a good state, where all packets arrive, or in a bad one, where none do
-/// (Gilbert 1960; RFC 3611 §4.7.2 speaks of bursts and gaps in this sense). Old packets count less and less.
+/// Losses as a Gilbert model sees them: a path is in a good state, where all packets arrive, or in
+/// a bad one, where none do (Gilbert 1960; RFC 3611 §4.7.2 speaks of bursts and gaps in this
+/// sense). Old packets count less and less.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct LossMeter {
     packets: f64,
@@ -25,8 +26,9 @@ impl LossMeter {
         self.last_lost = lost;
     }
 
-    /// So many `packets` met their fate, of which so many were `lost`, in so many `bursts` of neighbours. For those who have
-    /// counters only. What is made up for counts as lost: else redundancy that works would seem needless.
+    /// So many `packets` met their fate, of which so many were `lost`, in so many `bursts` of
+    /// neighbours. For those who have counters only. What is made up for counts as lost: else
+    /// redundancy that works would seem needless.
     pub fn on_packets(&mut self, packets: u64, lost: u64, bursts: u64) {
         let keep = libm::exp(-(packets as f64) / Self::MEMORY);
         self.packets = self.packets * keep + packets as f64;
@@ -57,8 +59,8 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Packets that may stay lost, as a share, without any redundancy: a video frame is some ten packets, and 99 of 100 frames shall
-    /// be whole.
+    /// Packets that may stay lost, as a share, without any redundancy: a video frame is some ten
+    /// packets, and 99 of 100 frames shall be whole.
     const BEARABLE: f64 = 1e-3;
     /// What redundancy aims at: large frames are forty packets, and 99 of 100 of these shall be whole too.
     const RESIDUAL: f64 = 2.5e-4;
@@ -66,15 +68,16 @@ impl Conditions {
     const MOST: f64 = 0.5;
     /// Packets that a repair covers at most.
     const WINDOW: f64 = 512.0;
-    /// The last packets of a large frame leave after this share of the deadline: they wait for those before them, and so does what is sent
-    /// again.
+    /// The last packets of a large frame leave after this share of the deadline: they wait for
+    /// those before them, and so does what is sent again.
     const LEAVING: f64 = 0.2;
-    /// How many times as fast as on the average packets may leave for a while: a picture that all others lean on is some ten times as
-    /// large as others, and a repair is to cover all of it.
+    /// How many times as fast as on the average packets may leave for a while: a picture that all
+    /// others lean on is some ten times as large as others, and a repair is to cover all of it.
     const BURSTS: f64 = 4.0;
 
-    /// Several paths that one code spreads its symbols over, as one; `None` if there is none. Loss and burst by what each carries,
-    /// the slowest round trip, the rates together, the earliest deadline. What a path loses and repeats in time does not count.
+    /// Several paths that one code spreads its symbols over, as one; `None` if there is none. Loss
+    /// and burst by what each carries, the slowest round trip, the rates together, the earliest
+    /// deadline. What a path loses and repeats in time does not count.
     pub fn merged(paths: &[Self]) -> Option<Self> {
         let rate: f64 = paths.iter().map(|path| path.rate).sum();
         let mean = |of: fn(&Self) -> f64, weight: fn(&Self) -> f64, other: f64| {
@@ -95,18 +98,19 @@ impl Conditions {
         if self.lost_with_retransmission() > Self::BEARABLE { self.loss } else { 0.0 }
     }
 
-    /// How many repairs by `code`, chosen for this path and others `together`, each packet over this path calls for: of all repairs
-    /// as many as are to be expected to make up for losses of this path. Over all packets of all paths that is what `code` has. One
-    /// at most.
+    /// How many repairs by `code`, chosen for this path and others `together`, each packet over
+    /// this path calls for: of all repairs as many as are to be expected to make up for losses of
+    /// this path. Over all packets of all paths that is what `code` has. One at most.
     pub fn owed(&self, together: &Self, code: Code) -> f64 {
         let share = code.redundancy();
         let loss = if together.loss > 0.0 { self.unrepeated() / together.loss } else { 0.0 };
         (share / (1.0 - share) * loss).min(1.0)
     }
 
-    /// The share that stays lost if nothing but retransmission helps: a loss is known a round trip and a quarter after it was sent
-    /// (RFC 8985 §6.2), and what is sent again arrives half a round trip later. The mean over packets that leave at once and later ones,
-    /// evenly up to a fifth of the deadline.
+    /// The share that stays lost if nothing but retransmission helps: a loss is known a round trip
+    /// and a quarter after it was sent (RFC 8985 §6.2), and what is sent again arrives half a round
+    /// trip later. The mean over packets that leave at once and later ones, evenly up to a fifth of
+    /// the deadline.
     pub fn lost_with_retransmission(&self) -> f64 {
         let Some(deadline) = self.deadline else { return 0.0 };
         let rtt = self.rtt.as_secs_f64().max(1e-6);
@@ -129,11 +133,12 @@ impl Conditions {
         self.patience().as_secs_f64() * self.rate
     }
 
-    /// The redundancy with which as few stay lost as is aimed at: of `window` packets, repairs included, those that are lost in
-    /// windows where more are lost than there are repairs.
+    /// The redundancy with which as few stay lost as is aimed at: of `window` packets, repairs
+    /// included, those that are lost in windows where more are lost than there are repairs.
     ///
-    /// Bursts that come by chance and have geometric lengths, as the Gilbert model's are while losses are few, make the number
-    /// of losses one of Pólya and Aeppli's (Johnson, Kemp, Kotz: Univariate Discrete Distributions, §9.7, for the recurrence).
+    /// Bursts that come by chance and have geometric lengths, as the Gilbert model's are while
+    /// losses are few, make the number of losses one of Pólya and Aeppli's (Johnson, Kemp, Kotz:
+    /// Univariate Discrete Distributions, §9.7, for the recurrence).
     fn needed(&self, window: f64) -> f64 {
         let goes_on = 1.0 - 1.0 / self.burst.max(1.0);
         let bursts = window * self.loss * (1.0 - goes_on);
@@ -173,7 +178,8 @@ impl Conditions {
     }
 }
 
-/// The smallest n, up to 20 or with one repair symbol, and k with at least this redundancy, and as little more as may be.
+/// The smallest n, up to 20 or with one repair symbol, and k with at least this redundancy, and as
+/// little more as may be.
 fn ratio(share: f64) -> (u16, u16) {
     let share = share.clamp(0.005, 0.5);
     let single = ((1.0 - share) / share).floor().clamp(1.0, 199.0) as u16;
@@ -202,8 +208,8 @@ impl Auto {
         self.chosen
     }
 
-    /// Conditions as they are now; call it at even pauses, a round trip or longer. The new choice, if it changes: more at once,
-    /// less only after a while.
+    /// Conditions as they are now; call it at even pauses, a round trip or longer. The new choice,
+    /// if it changes: more at once, less only after a while.
     pub fn update(&mut self, conditions: &Conditions) -> Option<Option<Code>> {
         let wanted = conditions.choose();
         let share = |code: Option<Code>| code.map_or(0.0, Code::redundancy);
@@ -340,7 +346,8 @@ mod tests {
         assert_eq!((owed[0], owed[2]), (0.0, 0.0));
         let per_packet = code.redundancy() / (1.0 - code.redundancy());
         assert!((owed[1] * 1000.0 - per_packet * 5000.0).abs() < 1e-6, "{owed:?} by {code}");
-        // Two codes, one for each of two such paths, take more than one over both, as bad luck of one helps the other nothing.
+        // Two codes, one for each of two such paths, take more than one over both, as bad luck of
+        // one helps the other nothing.
         let (alone, both) = (lossy.needed(40.0), lossy.needed(80.0));
         println!("a code for each path {alone:.3}, one for both {both:.3}");
         assert!(alone > 1.15 * both, "{alone} {both}");

@@ -1,4 +1,5 @@
-//! Linear codes: when a repair symbol is due, and which source symbols it covers. Each is a file here and an entry in `codes!`.
+//! Linear codes: when a repair symbol is due, and which source symbols it covers. Each is a file
+//! here and an entry in `codes!`.
 
 mod block;
 mod convolutional;
@@ -12,7 +13,8 @@ use core::fmt;
 use core::str::FromStr;
 use tetrys::Tetrys;
 
-/// What codes differ in, as far as a sender has to know how long their redundancy takes (RFC 8406: block and sliding-window coding).
+/// What codes differ in, as far as a sender has to know how long their redundancy takes (RFC 8406:
+/// block and sliding-window coding).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Family {
     /// Redundancy comes when a block is full.
@@ -26,12 +28,14 @@ pub enum Family {
     SlidingWindow,
 }
 
-/// Makes [`Code`] of its entries `NAME TYPE { PARAMETERS }`. The type, of a file here, is the code's encoder, and says what each
-/// method of `Code` asks of it; `n` and `k` are among the parameters.
+/// Makes [`Code`] of its entries `NAME TYPE { PARAMETERS }`. The type, of a file here, is the
+/// code's encoder, and says what each method of `Code` asks of it; `n` and `k` are among the
+/// parameters.
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:literal $code:ident { $($(#[$field_doc:meta])* $field:ident),* })*) => {
-        /// A code with its parameters, as ECMT §III has them: of `n` symbols `k` are sources. Its repair symbols are sums of multiples
-        /// of the sources, any of which may be left out; a [`LinearDecoder`](crate::LinearDecoder) takes them.
+        /// A code with its parameters, as ECMT §III has them: of `n` symbols `k` are sources. Its
+        /// repair symbols are sums of multiples of the sources, any of which may be left out; a
+        /// [`LinearDecoder`](crate::LinearDecoder) takes them.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         pub enum Code {
             $($(#[$doc])* $code { $($(#[$field_doc])* $field: u16),* },)*
@@ -110,7 +114,8 @@ codes! {
         /// Sources that a repair covers.
         m
     }
-    /// After each `k` sources, n − k repairs of all that are not acknowledged: an elastic window (RFC 9407), of `m` at most.
+    /// After each `k` sources, n − k repairs of all that are not acknowledged: an elastic window
+    /// (RFC 9407), of `m` at most.
     "tetrys" Tetrys {
         /// Symbols of a round.
         n,
@@ -190,8 +195,8 @@ pub trait Encoder: fmt::Debug + Send {
     /// The repair symbol to be sent now, if one is due.
     fn poll_repair(&mut self) -> Option<Combination>;
 
-    /// A repair symbol out of turn, for those who have their own rule for when one is due. `None` if nothing is left to cover, and
-    /// of blocks, whose repairs cover whole blocks only.
+    /// A repair symbol out of turn, for those who have their own rule for when one is due. `None`
+    /// if nothing is left to cover, and of blocks, whose repairs cover whole blocks only.
     fn repair(&mut self) -> Option<Combination> {
         None
     }

@@ -3,7 +3,8 @@ use crate::kernel::Kernel;
 use crate::symbol::PREFIX;
 use crate::tinymt::TinyMt32;
 
-/// Which source symbols a repair symbol is made of, and how. It goes with the repair symbol; the coefficients follow from it.
+/// Which source symbols a repair symbol is made of, and how. It goes with the repair symbol; the
+/// coefficients follow from it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Combination {
     /// Where the coefficients come from.
@@ -19,7 +20,8 @@ pub struct Combination {
 /// Where the coefficients of a repair symbol come from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Coefficients {
-    /// A row of a Cauchy matrix with columns scaled such that row 0 is all ones: any r rows make up for any r lost symbols.
+    /// A row of a Cauchy matrix with columns scaled such that row 0 is all ones: any r rows make up
+    /// for any r lost symbols.
     Cauchy,
     /// TinyMT32 with the key as the seed, none of them 0 (RFC 8681 §3.6).
     Random,
@@ -86,11 +88,13 @@ impl Combination {
         Ok(())
     }
 
-    /// Adds some source symbols to the repair symbol in `out`, empty at first: what [`encode`](Self::encode) does for all at once,
-    /// where some may be left out, and each lies in two parts, of which the first is as long as those of all others.
+    /// Adds some source symbols to the repair symbol in `out`, empty at first: what
+    /// [`encode`](Self::encode) does for all at once, where some may be left out, and each lies in
+    /// two parts, of which the first is as long as those of all others.
     ///
     /// # Panics
-    /// If there is not one coefficient and one head for each body, heads differ in length, or a symbol is longer than 65,535 bytes.
+    /// If there is not one coefficient and one head for each body, heads differ in length, or a
+    /// symbol is longer than 65,535 bytes.
     pub fn add_sources(coefficients: &[u8], heads: &[&[u8]], bodies: &[&[u8]], out: &mut Vec<u8>) {
         assert_eq!(
             (coefficients.len(), heads.len()),

@@ -18,7 +18,8 @@ pub enum Unusable {
     /// It covers symbols that the window has left behind.
     #[error("it covers symbols that are gone")]
     TooOld,
-    /// It covers symbols that are further ahead than the window is long, none, or more than the window or the code can have.
+    /// It covers symbols that are further ahead than the window is long, none, or more than the
+    /// window or the code can have.
     #[error("it covers what it cannot")]
     Outside,
     /// It is shorter than any symbol, or longer than the limit.
@@ -29,11 +30,12 @@ pub enum Unusable {
 /// What a decoder may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DecoderLimits {
-    /// Source symbols behind the newest that came that are kept, and how many a repair symbol may cover. Memory is for twice as
-    /// many, as symbols ahead of it may be recovered. Default 1024.
+    /// Source symbols behind the newest that came that are kept, and how many a repair symbol may
+    /// cover. Memory is for twice as many, as symbols ahead of it may be recovered. Default 1024.
     pub window: usize,
-    /// Repair symbols that wait for others. Default 64. Work for a packet is at most this number times what they cover
-    /// together, in bytes of coefficients, and as many symbols as are recovered at once times the same, in bytes of data.
+    /// Repair symbols that wait for others. Default 64. Work for a packet is at most this number
+    /// times what they cover together, in bytes of coefficients, and as many symbols as are
+    /// recovered at once times the same, in bytes of data.
     pub repairs: usize,
     /// Bytes of a symbol. Default 9000.
     pub symbol: usize,
@@ -62,11 +64,11 @@ pub struct Stats {
     pub inconsistent: u64,
 }
 
-/// Decodes every code whose repair symbols are linear combinations: block, convolutional, Tetrys, whatever a [`Combination`]
-/// can say, even mixed.
+/// Decodes every code whose repair symbols are linear combinations: block, convolutional, Tetrys,
+/// whatever a [`Combination`] can say, even mixed.
 ///
-/// Gaussian elimination goes on with each packet, but over coefficients only, which are few bytes; data is touched once, when
-/// something is found, and only what was lost is solved for.
+/// Gaussian elimination goes on with each packet, but over coefficients only, which are few bytes;
+/// data is touched once, when something is found, and only what was lost is solved for.
 #[derive(Debug)]
 pub struct LinearDecoder {
     limits: DecoderLimits,
@@ -106,8 +108,8 @@ impl LinearDecoder {
         Self::with_check(limits, first, |_, _| true)
     }
 
-    /// The same where a symbol can be told from nonsense: a solution for which `plausible` says no, given its number, counts as
-    /// [`Stats::inconsistent`].
+    /// The same where a symbol can be told from nonsense: a solution for which `plausible` says no,
+    /// given its number, counts as [`Stats::inconsistent`].
     pub fn with_check(limits: DecoderLimits, first: u64, plausible: fn(u64, &[u8]) -> bool) -> Self {
         Self {
             plausible,
@@ -158,8 +160,9 @@ impl LinearDecoder {
         }
     }
 
-    /// Computes the symbol `id`, which is all that is missing of what `repair` covers with the coefficients from `before` on, the
-    /// symbol `first` and those behind it: no equation is needed.
+    /// Computes the symbol `id`, which is all that is missing of what `repair` covers with the
+    /// coefficients from `before` on, the symbol `first` and those behind it: no equation is
+    /// needed.
     fn solve_alone(&mut self, id: u64, first: u64, before: usize, repair: &[u8]) {
         let coefficients = &self.coefficients[before..];
         let scale = inverse(coefficients[(id - first) as usize]);
@@ -262,7 +265,8 @@ impl LinearDecoder {
         self.equations.len()
     }
 
-    /// A repair symbol came that leaves some source symbols of its range out: of the n-th `covers` says whether it is in.
+    /// A repair symbol came that leaves some source symbols of its range out: of the n-th `covers`
+    /// says whether it is in.
     ///
     /// # Errors
     /// As [`on_repair`](Self::on_repair).
@@ -304,10 +308,11 @@ impl LinearDecoder {
         self.sources.settled_bytes() + self.equations.repairs().map(<[u8]>::len).sum::<usize>()
     }
 
-    /// Gives up what is of the least use: the oldest source symbol that nobody else holds, or else the oldest repair symbol.
+    /// Gives up what is of the least use: the oldest source symbol that nobody else holds, or else
+    /// the oldest repair symbol.
     ///
-    /// ECMT algorithm 1 spares source symbols that a repair symbol here needs. Here none needs them any more: it is taken out of
-    /// those repair symbols, which then cover one less.
+    /// ECMT algorithm 1 spares source symbols that a repair symbol here needs. Here none needs them
+    /// any more: it is taken out of those repair symbols, which then cover one less.
     pub fn evict(&mut self) -> Option<Evicted> {
         let last = self.sources.settled().min(self.sources.end()); // As it is now: the end moves along.
         while self.sources.base() < last {

@@ -1,10 +1,12 @@
 use crate::symbol::PREFIX;
 
-/// Source symbols that came or were found, by number: the last `window` up to the newest that came, and as many ahead of it.
+/// Source symbols that came or were found, by number: the last `window` up to the newest that came,
+/// and as many ahead of it.
 #[derive(Debug)]
 pub(crate) struct Sources {
-    /// With its length in front, as repair symbols have it; in the place of its number modulo the places. Empty: not there.
-    /// There are no places before the first symbol; then a power of two, as dividing takes longer than all else here.
+    /// With its length in front, as repair symbols have it; in the place of its number modulo the
+    /// places. Empty: not there. There are no places before the first symbol; then a power of two,
+    /// as dividing takes longer than all else here.
     symbols: Vec<Vec<u8>>,
     window: u64,
     base: u64,

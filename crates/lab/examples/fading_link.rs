@@ -4,9 +4,11 @@
 //! cargo run -p braidcast-lab --example fading_link > crates/lab/traces/lte-drive.up
 //! ```
 //!
-//! The mean rate follows a drive that is written down here: through a town, along the edge of a cell, over a hill, a handover without
-//! service, into a tunnel. Around it, shadowing and fast fading multiply the rate by log-normal processes of first order with the
-//! time constants below. Each transport block of the scheduler, 8 ms apart, carries what the rate gives, in packets of 1500 bytes.
+//! The mean rate follows a drive that is written down here: through a town, along the edge of a
+//! cell, over a hill, a handover without service, into a tunnel. Around it, shadowing and fast
+//! fading multiply the rate by log-normal processes of first order with the time constants below.
+//! Each transport block of the scheduler, 8 ms apart, carries what the rate gives, in packets of
+//! 1500 bytes.
 
 use braidcast_core::Rng;
 

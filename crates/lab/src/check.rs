@@ -1,8 +1,9 @@
 //! Verdicts that are expected: a list that is kept with the sources, and what has changed since.
 //!
-//! An experiment of the list is run with fewer and shorter runs than it deserves. A verdict that is another one then is tried again with
-//! other seeds, and has changed only if it is another one each time. Each try has as many runs as the list says: with more, intervals
-//! are narrower, and what the list calls "not distinguishable" would get another verdict though nothing changed.
+//! An experiment of the list is run with fewer and shorter runs than it deserves. A verdict that is
+//! another one then is tried again with other seeds, and has changed only if it is another one each
+//! time. Each try has as many runs as the list says: with more, intervals are narrower, and what
+//! the list calls "not distinguishable" would get another verdict though nothing changed.
 
 use crate::results::{Outcome, Results, Verdict};
 use crate::scenario::{Scenario, Wrong, did_you_mean};
@@ -114,8 +115,9 @@ impl Expected {
         gone.chain(new).collect()
     }
 
-    /// The same with the verdict on each claim that most of `tries` came to; of two that came as often, the one that came first. What the
-    /// first seeds happened to say would differ from most others.
+    /// The same with the verdict on each claim that most of `tries` came to; of two that came as
+    /// often, the one that came first. What the first seeds happened to say would differ from most
+    /// others.
     pub fn updated(&self, tries: &[&Results]) -> Self {
         let verdicts = || tries.iter().flat_map(|results| &results.verdicts);
         let times = |of: &Verdict| verdicts().filter(|it| it.claim == of.claim && it.outcome == of.outcome).count();

@@ -1,5 +1,5 @@
-//! What scenarios can be made of, from the code: every experiment, measure, scenario key and word, and the page of the manual that
-//! has them all.
+//! What scenarios can be made of, from the code: every experiment, measure, scenario key and word,
+//! and the page of the manual that has them all.
 
 mod words;
 

@@ -1,6 +1,7 @@
-//! What SCTP gets through over several paths that lose packets, by the model of Yi, Saadawi and Lee (NYMAN 2004) as ECMT eq. 6 to 11 and
-//! THESIS eq. 8.6 to 8.11 print it: Padhye's for TCP, with four missing reports instead of three, and retransmissions over the other
-//! paths. It knows neither the capacity of the links nor a receive window that the paths share.
+//! What SCTP gets through over several paths that lose packets, by the model of Yi, Saadawi and Lee
+//! (NYMAN 2004) as ECMT eq. 6 to 11 and THESIS eq. 8.6 to 8.11 print it: Padhye's for TCP, with
+//! four missing reports instead of three, and retransmissions over the other paths. It knows
+//! neither the capacity of the links nor a receive window that the paths share.
 
 /// A path as the model sees it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -23,11 +24,13 @@ impl ModelPath {
     }
 }
 
-/// Packets that arrive for the first time over each of `paths` in a second, B_j (eq. 8.6); `b` packets for each acknowledgement.
+/// Packets that arrive for the first time over each of `paths` in a second, B_j (eq. 8.6); `b`
+/// packets for each acknowledgement.
 ///
-/// The sources differ in three places of eq. 8.6. The logarithm has base 1.5 (ECMT; THESIS prints `log 2.5`). The round trip of the
-/// retransmission belongs into the bracket with the timeout, which Q multiplies (ECMT; THESIS has lost its brackets). The window of
-/// the receiver is divided by the path's own round trip (THESIS; ECMT prints that of the retransmission).
+/// The sources differ in three places of eq. 8.6. The logarithm has base 1.5 (ECMT; THESIS prints
+/// `log 2.5`). The round trip of the retransmission belongs into the bracket with the timeout,
+/// which Q multiplies (ECMT; THESIS has lost its brackets). The window of the receiver is divided
+/// by the path's own round trip (THESIS; ECMT prints that of the retransmission).
 pub(crate) fn throughput(paths: &[ModelPath], b: f64) -> Vec<f64> {
     let rate = |j: usize| {
         let path = &paths[j];
@@ -60,8 +63,8 @@ fn over_other_paths(w: f64, p: f64) -> f64 {
     above / (-p.powi(3) + 4.0 * p * p - 6.0 * p + 4.0)
 }
 
-/// E\[RTT_j^r\] and E\[W_j^r\], round trip and window of the path that a retransmission takes (eq. 8.8, 8.9): another one, the likelier
-/// the less it loses. A single path repeats over itself.
+/// E\[RTT_j^r\] and E\[W_j^r\], round trip and window of the path that a retransmission takes (eq.
+/// 8.8, 8.9): another one, the likelier the less it loses. A single path repeats over itself.
 fn elsewhere(paths: &[ModelPath], j: usize, b: f64) -> (f64, f64) {
     let others = || paths.iter().enumerate().filter(|&(l, _)| l != j || paths.len() == 1).map(|(_, path)| path);
     if let Some(clean) = others().find(|path| path.loss <= 0.0) {

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// More pictures than this are looked at by nobody; the tables have the rest.
 const MOST: usize = 12;
 
-/// A plot of each metric that is not the same everywhere, over the parameter with the most values, and one of each kind of curve.
+/// A plot of each metric that is not the same everywhere, over the parameter with the most values,
+/// and one of each kind of curve.
 pub(crate) fn without_asking(rows: &[Row], series: &[Series]) -> Vec<Plot> {
     let x = longest_sweep(rows);
     let named = |names: &mut dyn Iterator<Item = &str>| {

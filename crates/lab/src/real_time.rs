@@ -21,8 +21,8 @@ type Directions = (String, MeshLink, MeshLink);
 
 /// Runs `plan` to its end, in as much time as it says, and hands it to `measure`.
 ///
-/// The hosts' clocks start within microseconds of each other. Packets are wrapped in UDP whatever the scenario says; links count
-/// the headers that it says.
+/// The hosts' clocks start within microseconds of each other. Packets are wrapped in UDP whatever
+/// the scenario says; links count the headers that it says.
 pub(crate) fn run<R>(
     plan: Plan,
     seed: u64,

@@ -4,7 +4,8 @@ use core::time::Duration;
 
 /// Bytes: what all paths carry in the longest round trip, for `paths` with bits per second and round trip each.
 ///
-/// The model knows neither queues, which lengthen round trips, nor losses: "even higher if we consider lossy scenarios".
+/// The model knows neither queues, which lengthen round trips, nor losses: "even higher if we
+/// consider lossy scenarios".
 pub(crate) fn least(paths: &[(f64, Duration)]) -> f64 {
     let rate: f64 = paths.iter().map(|(rate, _)| rate).sum();
     let longest = paths.iter().map(|(_, rtt)| *rtt).max().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! What an experiment gives: the form of `lab-results/NAME.json` and of `lab run --json`, and all that the report reads.
+//! What an experiment gives: the form of `lab-results/NAME.json` and of `lab run --json`, and all
+//! that the report reads.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -103,7 +104,8 @@ pub struct Verdict {
     pub evidence: String,
     /// Why it came out so, written by a person.
     pub reason: String,
-    /// The command lines that show a run of each of the two that are compared, at a point where the claim does not hold if there is one.
+    /// The command lines that show a run of each of the two that are compared, at a point where the
+    /// claim does not hold if there is one.
     #[serde(default)]
     pub inside: Vec<String>,
 }
@@ -133,8 +135,8 @@ pub struct Difference {
     pub shown: Option<String>,
 }
 
-/// A published table: how many of its values ours are near to, how the others are explained, and what became of the claims about
-/// what it shows.
+/// A published table: how many of its values ours are near to, how the others are explained, and
+/// what became of the claims about what it shows.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Table {
     /// Source and number, such as `SBPN table 5.3`.

@@ -113,8 +113,8 @@ impl<'a> Job<'a> {
     /// The runs of `scenario` that `request` asks for, by the experiment that the scenario names.
     ///
     /// # Errors
-    /// [`Wrong`] if there is no such experiment, a variant or parameter that `request` names is none, it has a fixed length and
-    /// `request` another, or a reference cannot be read.
+    /// [`Wrong`] if there is no such experiment, a variant or parameter that `request` names is
+    /// none, it has a fixed length and `request` another, or a reference cannot be read.
     pub fn new(scenario: &'a Scenario, request: &Request) -> Result<Self, Wrong> {
         let name = &scenario.experiment;
         let experiment = Experiment::find(name).ok_or_else(|| {
@@ -173,15 +173,16 @@ impl<'a> Job<'a> {
         Ok(Self { scenario, experiment, points, references, runs, seed, duration, real_time, whole, listeners })
     }
 
-    /// What the scenario says of metrics and curves that nothing in `results`, those of all runs, has: slips of the pen.
-    /// Nothing is said where they may be missing for another reason: only some of the points, less time than the scenario
-    /// says, or runs that were lost.
+    /// What the scenario says of metrics and curves that nothing in `results`, those of all runs,
+    /// has: slips of the pen. Nothing is said where they may be missing for another reason: only
+    /// some of the points, less time than the scenario says, or runs that were lost.
     pub fn unmeasured(&self, results: &Results) -> Vec<Wrong> {
         if self.whole && results.lost_runs.is_empty() { self.scenario.unmeasured(results) } else { Vec::new() }
     }
 
-    /// Only the first run of the first point that it would run, with `listener` asked who is told of what happens inside a host, by the
-    /// host's name. Hosts of TCP and of bare datagrams tell nothing.
+    /// Only the first run of the first point that it would run, with `listener` asked who is told
+    /// of what happens inside a host, by the host's name. Hosts of TCP and of bare datagrams tell
+    /// nothing.
     ///
     /// # Errors
     /// Those of `listener`.

@@ -72,7 +72,8 @@ fn calls_and_bulk_data_go_over_dccp_and_are_measured_as_over_udp() {
         assert!((50.0..if variant == "ccid2" { 110.0 } else { 65.0 }).contains(&delay), "{variant}: {delay} ms");
     }
     assert!(mean(&results, "ccid3", "loss before sending") < 2.0);
-    // A full packet has 1360 of 1424 bytes, with DCCP's header of 16 to 24 and IP's; at 1 % loss TFRC fills 2 Mbit/s nearly.
+    // A full packet has 1360 of 1424 bytes, with DCCP's header of 16 to 24 and IP's; at 1 % loss
+    // TFRC fills 2 Mbit/s nearly.
     assert!((1200.0..1915.0).contains(&mean(&results, "bulk", "goodput")));
     let limited = mean(&results, "4 MB", "goodput") * 60.0 / 8.0;
     assert!((3950.0..=4000.0).contains(&limited), "{limited} kB of 4 MB less 1 %");

@@ -1,4 +1,5 @@
-//! Scenarios on real sockets: links that flows share, links behind each other, TCP. The bounds hold on a busy machine too.
+//! Scenarios on real sockets: links that flows share, links behind each other, TCP. The bounds hold
+//! on a busy machine too.
 
 use braidcast_lab::results::Results;
 use braidcast_lab::{Job, Request, Scenario};

@@ -81,7 +81,8 @@ fn a_claim_with_a_figure_in_its_words_tests_it() {
     }
 }
 
-/// How far two of our own values are apart is quoted from the run, in braces; written out it may be of ns-2 and of the source only.
+/// How far two of our own values are apart is quoted from the run, in braces; written out it may be
+/// of ns-2 and of the source only.
 #[test]
 fn how_far_values_are_apart_comes_from_the_run() {
     for scenario in Scenario::all().unwrap() {

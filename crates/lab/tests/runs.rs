@@ -138,7 +138,8 @@ fn a_panic_loses_its_run_only_and_says_how_to_repeat_it() {
     assert_eq!(results.lost_runs, [format!("panic: seed 2 is unlucky; run it again with: {command}")]);
 }
 
-/// A link that breaks for good: the sender's association gives up after a few timeouts, the receiver hears nothing of it.
+/// A link that breaks for good: the sender's association gives up after a few timeouts, the
+/// receiver hears nothing of it.
 const BROKEN: &str = r#"name = "broken"
 title = "A link that breaks"
 experiment = "transfer"

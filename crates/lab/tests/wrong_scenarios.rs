@@ -1,4 +1,5 @@
-//! What is wrong in a scenario is named with its line and what would be right. The snapshot is the page of all messages.
+//! What is wrong in a scenario is named with its line and what would be right. The snapshot is the
+//! page of all messages.
 
 use braidcast_lab::{Job, Request, Scenario, Wrong};
 use core::fmt::Write;

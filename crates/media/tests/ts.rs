@@ -126,7 +126,8 @@ fn a_picture_is_there_with_its_last_packet_where_stuffing_ends_it() {
     }
 }
 
-/// `stream` with one more stuffed packet of the video's in front of the last packet of each picture: its multiplexer stuffs anywhere.
+/// `stream` with one more stuffed packet of the video's in front of the last packet of each
+/// picture: its multiplexer stuffs anywhere.
 fn stuffed_within(stream: &[u8]) -> Vec<u8> {
     let (mut out, mut shift) = (Vec::new(), 0);
     for packet in stream.as_chunks::<PACKET>().0 {

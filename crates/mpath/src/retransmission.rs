@@ -4,17 +4,18 @@ use core::time::Duration;
 
 /// Which path carries what was lost, when it is sent again.
 ///
-/// The `Rtx` policies are those of concurrent multipath transfer (Iyengar, Amer, Stewart, "Concurrent multipath transfer
-/// using SCTP multihoming over independent end-to-end paths", IEEE/ACM Transactions on Networking 14(5), 2006, §V);
-/// `AllRtxAlt` and `FrSameRtoAlt` are those of multihoming with one path in use (Caro, Amer, Stewart, "Retransmission
-/// policies for multihomed transport protocols", Computer Communications 29(10), 2006, §3), and `AllRtxSame` is `RtxSame`
-/// by another name.
+/// The `Rtx` policies are those of concurrent multipath transfer (Iyengar, Amer, Stewart,
+/// "Concurrent multipath transfer using SCTP multihoming over independent end-to-end paths",
+/// IEEE/ACM Transactions on Networking 14(5), 2006, §V); `AllRtxAlt` and `FrSameRtoAlt` are those
+/// of multihoming with one path in use (Caro, Amer, Stewart, "Retransmission policies for
+/// multihomed transport protocols", Computer Communications 29(10), 2006, §3), and `AllRtxSame` is
+/// `RtxSame` by another name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RetransmissionPolicy {
     /// The path that it was sent over, until that path fails.
     RtxSame,
-    /// Any path with room in its congestion window, at once. Of several the paper takes one at random; here the scheduler
-    /// says which.
+    /// Any path with room in its congestion window, at once. Of several the paper takes one at
+    /// random; here the scheduler says which.
     #[default]
     RtxAsap,
     /// The path with the largest congestion window.
@@ -23,7 +24,8 @@ pub enum RetransmissionPolicy {
     RtxSsthresh,
     /// The path that loses the smallest share of its packets.
     RtxLossRate,
-    /// Another path than the one that lost it, if there is one (RFC 9260 §6.4: "SHOULD try to retransmit to an alternate").
+    /// Another path than the one that lost it, if there is one (RFC 9260 §6.4: "SHOULD try to
+    /// retransmit to an alternate").
     AllRtxAlt,
     /// The same path after a fast retransmission, another one after a timeout.
     FrSameRtoAlt,
@@ -33,7 +35,8 @@ impl RetransmissionPolicy {
     /// The index of the path to send a lost packet over, whether or not it has room now; `None`: any, as the scheduler
     /// likes. `lost_on` is the index of the path that lost it, `timed_out` whether a timer found that out.
     ///
-    /// Where the papers break ties at random, a path other than the one that lost the packet is taken, then the lowest index.
+    /// Where the papers break ties at random, a path other than the one that lost the packet is
+    /// taken, then the lowest index.
     pub fn pick(self, paths: &[PathView], lost_on: usize, timed_out: bool) -> Option<usize> {
         let active = || (0..paths.len()).filter(|&i| paths[i].active);
         let other = || active().filter(|&i| i != lost_on).min_by_key(|&i| paths[i].srtt.unwrap_or(Duration::MAX));
@@ -55,7 +58,8 @@ impl RetransmissionPolicy {
 }
 
 named! {
-    /// Every policy, by the name that command line and scenarios use; the first name of a policy is the one it is shown by.
+    /// Every policy, by the name that command line and scenarios use; the first name of a policy is
+    /// the one it is shown by.
     RetransmissionPolicy, "retransmission policy" {
         "rtx-same" => RtxSame,
         "rtx-asap" => RtxAsap,
@@ -78,8 +82,8 @@ mod tests {
         PathView { active, cwnd, ssthresh, loss_rate, srtt, ..PathView::default() }
     }
 
-    /// What each policy does with a packet lost on path 0, 1, 2: by acknowledgements, then by a timeout. Then the same with
-    /// path 1 failed.
+    /// What each policy does with a packet lost on path 0, 1, 2: by acknowledgements, then by a
+    /// timeout. Then the same with path 1 failed.
     #[test]
     fn behaviour() {
         let table = |paths: &[PathView]| -> Vec<String> {

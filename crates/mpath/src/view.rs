@@ -33,7 +33,8 @@ pub struct PathView {
     pub silent: Duration,
     /// Smoothed round-trip time; `None` before the first measurement.
     pub srtt: Option<Duration>,
-    /// From here to the receiver: measured one way where both ends can, else half of the round trip; `None` before it is known.
+    /// From here to the receiver: measured one way where both ends can, else half of the round
+    /// trip; `None` before it is known.
     pub forward_delay: Option<Delay>,
     /// From the receiver back to here; `None` before it is known.
     pub return_delay: Option<Delay>,
@@ -49,8 +50,8 @@ pub struct Delay {
 }
 
 impl Delay {
-    /// One way of a round trip of which only the whole is measured: half of its mean, and all of its deviation, since either way
-    /// may be where that comes from.
+    /// One way of a round trip of which only the whole is measured: half of its mean, and all of
+    /// its deviation, since either way may be where that comes from.
     pub fn half_of(srtt: Duration, rttvar: Duration) -> Self {
         Self { mean: srtt / 2, deviation: rttvar }
     }

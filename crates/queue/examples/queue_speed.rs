@@ -1,5 +1,6 @@
-//! Nanoseconds to insert and to take a message where 100,000 wait, `cargo run --release -p braidcast-queue --example queue_speed`:
-//! of four priorities, with lives that depend on the priority as those of media do, and with lives at random.
+//! Nanoseconds to insert and to take a message where 100,000 wait,
+//! `cargo run --release -p braidcast-queue --example queue_speed`: of four priorities, with lives
+//! that depend on the priority as those of media do, and with lives at random.
 #![allow(clippy::disallowed_methods, reason = "it measures time")]
 
 use braidcast_core::{Instant, Rng};

@@ -14,8 +14,9 @@ pub(crate) trait Bag<M>: Default + fmt::Debug + Send {
     /// Takes the one that goes next.
     fn take(&mut self) -> Option<(Tag, M)>;
 
-    /// The first that would come in time, and its place for [`take_at`](Self::take_at). Found by halving: where messages do not expire
-    /// in the order of the bag, it may not be the first, or be overlooked.
+    /// The first that would come in time, and its place for [`take_at`](Self::take_at). Found by
+    /// halving: where messages do not expire in the order of the bag, it may not be the first, or
+    /// be overlooked.
     fn first_on_time(&self, outlook: &Outlook) -> Option<(usize, &Tag)>;
     /// Takes the one at this place.
     fn take_at(&mut self, place: usize) -> Option<(Tag, M)>;
@@ -77,8 +78,8 @@ impl<M: fmt::Debug + Send> Bag<M> for Newest<M> {
 
 /// What expires soonest first; what expires never last; at the same time as they came.
 ///
-/// Messages that live equally long expire in the order in which they come: those only join the end of `run`. The heap has
-/// those that come out of this order.
+/// Messages that live equally long expire in the order in which they come: those only join the end
+/// of `run`. The heap has those that come out of this order.
 #[derive(Debug)]
 pub(crate) struct Soonest<M> {
     run: VecDeque<(Key, Tag, M)>,

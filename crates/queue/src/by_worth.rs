@@ -12,14 +12,15 @@ const CHAIN: usize = 2;
 /// At so many times the rate all that matters more must be in time for what came before it to go first.
 const SPARE: f64 = 0.5;
 
-/// At so many times the rate a frame of this level must be in time to go before others. The more leans on it, the more is risked for it:
-/// the rate may rise, and nothing is won without it.
+/// At so many times the rate a frame of this level must be in time to go before others. The more
+/// leans on it, the more is risked for it: the rate may rise, and nothing is won without it.
 const fn taken_at(level: usize) -> f64 {
     match level {
         0 | INTRA => 6.0,
         // The rate is the highest of late. Over recorded cellular links the next 200 ms bring 0.7 of it, in the median.
         CHAIN => 0.65,
-        // In overload these wait for those that matter more, and more of such will come: what has hardly time enough is late then.
+        // In overload these wait for those that matter more, and more of such will come: what has
+        // hardly time enough is late then.
         _ => 0.33,
     }
 }
@@ -41,25 +42,31 @@ pub(crate) const fn finished_at(level: usize) -> Option<f64> {
     }
 }
 
-/// Audio first. Then the frames by what they bring to what can be shown: those that lean on none before those that lean on them, so
-/// that in lasting overload those go missing that nothing leans on, then the ends of groups, and what others lean on has the most time
-/// to be sent again. A frame that would come too late at the rate that the path delivers lets others go first, and so does what leans on a
-/// frame that waits. What leans on a frame that is lost goes when nothing else waits.
+/// Audio first. Then the frames by what they bring to what can be shown: those that lean on none
+/// before those that lean on them, so that in lasting overload those go missing that nothing leans
+/// on, then the ends of groups, and what others lean on has the most time to be sent again. A frame
+/// that would come too late at the rate that the path delivers lets others go first, and so does
+/// what leans on a frame that waits. What leans on a frame that is lost goes when nothing else
+/// waits.
 ///
-/// While all frames that matter more would be in time at half of the rate, they go in the order in which they came: what is too much for less
-/// than the latency is only late then, and nothing goes missing.
+/// While all frames that matter more would be in time at half of the rate, they go in the order in
+/// which they came: what is too much for less than the latency is only late then, and nothing goes
+/// missing.
 ///
-/// Where the frames that others lean on are by themselves [more than the path carries](Load), leaving out the small ones that none leans
-/// on would save little and show less: all of a group goes in its order, and its end is lost. What leans on a lost frame is sent all the
-/// same, since nothing else shows that the path carries more again, but not when the next group [is near](Groups): that is to find the path
-/// empty. Where its first frame needs all that the path has, a group ends early even if it is not too much, and a little where small frames
-/// are left out of one group after the other.
+/// Where the frames that others lean on are by themselves [more than the path carries](Load),
+/// leaving out the small ones that none leans on would save little and show less: all of a group
+/// goes in its order, and its end is lost. What leans on a lost frame is sent all the same, since
+/// nothing else shows that the path carries more again, but not when the next group [is
+/// near](Groups): that is to find the path empty. Where its first frame needs all that the path
+/// has, a group ends early even if it is not too much, and a little where small frames are left out
+/// of one group after the other.
 #[derive(Debug)]
 pub(crate) struct ByWorth<M> {
     /// In the order in which they came, which is that of decoding.
     waiting: VecDeque<Entry<M>>,
     bytes: usize,
-    /// Something of the group that comes in now is lost: all of it that leans on others, or the frames next to a lost reference.
+    /// Something of the group that comes in now is lost: all of it that leans on others, or the
+    /// frames next to a lost reference.
     broken: Broken,
     /// The place of what goes next, as chosen when something last came or went.
     next: Option<usize>,
@@ -156,8 +163,9 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
         Self::in_time(&entry.tag, outlook.ahead, taken_at(entry.tag.priority.index()), outlook)
     }
 
-    /// Chooses what goes next of what is in time and leans on nothing that waits: what came first if all that matters more can wait for it,
-    /// else what matters most. Where there is no such, what matters most of all.
+    /// Chooses what goes next of what is in time and leans on nothing that waits: what came first
+    /// if all that matters more can wait for it, else what matters most. Where there is no such,
+    /// what matters most of all.
     fn choose(&mut self, outlook: &Outlook) {
         let mut waits = Broken::default();
         let (mut oldest, mut most) = (None, None);
@@ -178,7 +186,8 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
         self.next = oldest.or(most.map(|(_, place)| place)).or_else(|| self.first(|_| true));
     }
 
-    /// Whether all that matters more than what is at `place` would be in time behind it, with time to spare. Audio waits for nothing.
+    /// Whether all that matters more than what is at `place` would be in time behind it, with time
+    /// to spare. Audio waits for nothing.
     fn can_wait_for(&self, place: usize, outlook: &Outlook) -> bool {
         let rank = self.rank(place);
         let mut before = outlook.ahead + self.waiting[place].tag.len;
@@ -390,7 +399,8 @@ mod tests {
         assert_eq!(bench.pop(), ["2 expired", "1"]);
     }
 
-    /// Two seconds of P frames, each with a B frame, at 25 KB a second, over a path of `rate` bytes in a second that takes nothing yet.
+    /// Two seconds of P frames, each with a B frame, at 25 KB a second, over a path of `rate` bytes
+    /// in a second that takes nothing yet.
     fn loaded(rate: f64) -> Bench {
         let mut bench = Bench::new(Method::ByWorth, Limits::NONE);
         bench.outlook.rate = Some(rate);
@@ -448,8 +458,9 @@ mod tests {
         assert_eq!(said(100_000.0, 90), ["1000"], "it is not too much");
     }
 
-    /// A group in each second, of one I frame of `intra` bytes and P frames, over a path that delivers 100 KB in a second: whether a P frame
-    /// goes that comes 20 ms before the third group, and one 200 ms before.
+    /// A group in each second, of one I frame of `intra` bytes and P frames, over a path that
+    /// delivers 100 KB in a second: whether a P frame goes that comes 20 ms before the third group,
+    /// and one 200 ms before.
     fn ends_of_groups(intra: usize) -> [bool; 2] {
         [20, 200].map(|before| {
             let mut bench = bench(10);
@@ -469,8 +480,9 @@ mod tests {
         })
     }
 
-    /// Groups of P and B frames, over a path that delivers so many bytes in a second: when the last P frame of the last group goes, in ms
-    /// from its begin. Each group is so many times 40 ms long.
+    /// Groups of P and B frames, over a path that delivers so many bytes in a second: when the last
+    /// P frame of the last group goes, in ms from its begin. Each group is so many times 40 ms
+    /// long.
     fn last_p_frame(rate: u32, groups: &[u64]) -> u32 {
         let mut bench = Bench::new(Method::ByWorth, Limits::NONE);
         bench.outlook.rate = Some(f64::from(rate));

@@ -5,8 +5,8 @@ use crate::{Discard, Outlook, Priority, Refused, Tag};
 use core::fmt;
 use core::time::Duration;
 
-/// In the order of arrival, without what has waited beyond its expiry: timed reliability as it is usual (RFC 7496 §4.1). The way
-/// to the receiver is not reckoned with.
+/// In the order of arrival, without what has waited beyond its expiry: timed reliability as it is
+/// usual (RFC 7496 §4.1). The way to the receiver is not reckoned with.
 #[derive(Debug)]
 pub(crate) struct FifoTimed;
 

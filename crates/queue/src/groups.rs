@@ -11,10 +11,12 @@ const TIGHT: f64 = 0.6;
 /// The next group is near in this last share of a group's length.
 const CLEARED: f64 = 0.25;
 
-/// What is cut off the end of a group, in shares of it, for each share that is left out of its middle; and how long that is at most.
+/// What is cut off the end of a group, in shares of it, for each share that is left out of its
+/// middle; and how long that is at most.
 const CUT: f64 = 2.0;
 const LONGEST_CUT: Duration = Duration::from_millis(200);
-/// Groups whose lengths differ by more than this share begin with changes of the scene, and nobody knows when the next one does.
+/// Groups whose lengths differ by more than this share begin with changes of the scene, and nobody
+/// knows when the next one does.
 const UNEVEN: f64 = 0.05;
 
 /// When groups begin, which encoders do at even distances as a rule, and with what.
@@ -28,7 +30,8 @@ pub(crate) struct Groups {
     is_even: bool,
     /// All that came of it is its first frame, which may come in parts.
     is_first: bool,
-    /// Bytes of the latest one, and those of them that were left out for want of time though nothing that they lean on was lost.
+    /// Bytes of the latest one, and those of them that were left out for want of time though
+    /// nothing that they lean on was lost.
     bytes: usize,
     left_out: usize,
     /// Which share was left out of the one before it and of the one before that.
@@ -70,8 +73,9 @@ impl Groups {
         self.left_out += bytes;
     }
 
-    /// Whether what comes now is of the end that is cut off, as of each of the last two groups some was left out: the frames that others
-    /// lean on are the large ones, and the last of them leave room for more others than they show.
+    /// Whether what comes now is of the end that is cut off, as of each of the last two groups some
+    /// was left out: the frames that others lean on are the large ones, and the last of them leave
+    /// room for more others than they show.
     pub(crate) fn is_cut(&self, now: Instant) -> bool {
         let Some((first, length)) = self.first.zip(self.length) else { return false };
         let next = first.at + length;
@@ -89,8 +93,8 @@ impl Groups {
         self.first.zip(self.length).is_some_and(|(first, length)| near(first, length))
     }
 
-    /// Whether what is sent now would still be on its way when the next one is to begin, whose first frame needs all the path has to be
-    /// in time.
+    /// Whether what is sent now would still be on its way when the next one is to begin, whose
+    /// first frame needs all the path has to be in time.
     pub(crate) fn needs_room(&self, outlook: &Outlook) -> bool {
         let Some((first, length)) = self.first.zip(self.length) else { return false };
         let Some(takes) = outlook.takes(first.bytes, 1.0) else { return false };

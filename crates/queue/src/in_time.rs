@@ -5,19 +5,23 @@ use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// What can still be in time, by priority; frames whole or not at all. A method of our own, after what the source's queues lose
-/// (scenario `sbpn-best`).
+/// What can still be in time, by priority; frames whole or not at all. A method of our own, after
+/// what the source's queues lose (scenario `sbpn-best`).
 ///
-/// A frame are the messages of one priority with the same expiry, as an application makes them that hands all packets of a picture over
-/// at once. Messages of the first priority stand alone, and so do those that never expire.
+/// A frame are the messages of one priority with the same expiry, as an application makes them that
+/// hands all packets of a picture over at once. Messages of the first priority stand alone, and so
+/// do those that never expire.
 ///
-/// - A frame whose last message could not leave in time at the allowed rate, less what sound takes of it meanwhile, is discarded; so is
-///   the rest of one that lost a part to a full queue. What it would have taken is left to the others.
-/// - An older frame that would be whole beside sound goes before more important messages if all of these will be in time all the same,
-///   with [`SPARE`] to spare, at half of the rate, and should all that the way has grown since it was shortest be before the receiver:
-///   half of a round trip says too little there. Not in the first [`SETTLING`], while congestion control does not know a rate that holds.
-/// - Of the messages of the first priority that are late the newest goes when nothing else waits, so that the allowed rate holds
-///   (SBPN §3.5, §8.4.3).
+/// - A frame whose last message could not leave in time at the allowed rate, less what sound takes
+///   of it meanwhile, is discarded; so is the rest of one that lost a part to a full queue. What it
+///   would have taken is left to the others.
+/// - An older frame that would be whole beside sound goes before more important messages if all of
+///   these will be in time all the same, with [`SPARE`] to spare, at half of the rate, and should
+///   all that the way has grown since it was shortest be before the receiver: half of a round trip
+///   says too little there. Not in the first [`SETTLING`], while congestion control does not know a
+///   rate that holds.
+/// - Of the messages of the first priority that are late the newest goes when nothing else waits,
+///   so that the allowed rate holds (SBPN §3.5, §8.4.3).
 /// - A full queue gives up what is late, then the oldest frames of the least priority.
 #[derive(Debug)]
 pub(crate) struct InTime<M> {
@@ -37,7 +41,8 @@ pub(crate) struct InTime<M> {
     limits: Limits,
 }
 
-/// What a message must have to spare to let an older frame go first: what is known of the way lags behind by some round trips.
+/// What a message must have to spare to let an older frame go first: what is known of the way lags
+/// behind by some round trips.
 const SPARE: Duration = Duration::from_millis(40);
 /// How long slow start and what it overshoots may take.
 const SETTLING: Duration = Duration::from_secs(3);

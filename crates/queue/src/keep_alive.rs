@@ -4,8 +4,9 @@ use crate::{Discard, Limits, Outlook, Refused, SendQueue, Tag};
 use core::fmt;
 use core::time::Duration;
 
-/// The ring, whose late messages never go; when nothing is left to send, padding goes in their place, because TFRC takes
-/// silence for a wish to send less (SBPN §8.4.3, and §5.2.1 for the vicious circle).
+/// The ring, whose late messages never go; when nothing is left to send, padding goes in their
+/// place, because TFRC takes silence for a wish to send less (SBPN §8.4.3, and §5.2.1 for the
+/// vicious circle).
 #[derive(Debug)]
 pub(crate) struct KeepAlive<M> {
     store: Store<M, Oldest<M>>,

@@ -1,8 +1,10 @@
 //! Send queues: when the network takes less than the application makes, which message goes next, and which one never.
 //!
-//! A [`SendQueue`] holds messages that carry a [`Tag`]: a priority, an expiry, a length. It is asked with an [`Outlook`], what
-//! the transport knows about the way: the time, the delay to the receiver, the rate. Whatever it gives up it hands back with the
-//! reason, so that no message vanishes. All rules work at the sender alone, under any congestion control and with any receiver.
+//! A [`SendQueue`] holds messages that carry a [`Tag`]: a priority, an expiry, a length. It is
+//! asked with an [`Outlook`], what the transport knows about the way: the time, the delay to the
+//! receiver, the rate. Whatever it gives up it hands back with the reason, so that no message
+//! vanishes. All rules work at the sender alone, under any congestion control and with any
+//! receiver.
 //!
 //! | [`Method`] | order | when full | expired messages | source |
 //! |---|---|---|---|---|
@@ -59,7 +61,8 @@ pub trait SendQueue<M>: fmt::Debug + Send {
     /// If the rule is to refuse what does not fit, or if it is larger than the whole queue may be.
     fn push(&mut self, outlook: &Outlook, tag: Tag, message: M, gone: &mut Vec<Discard<M>>) -> Result<(), Refused<M>>;
 
-    /// The message that [`pop`](Self::pop) would look at first. It may turn out to be expired, so that another one goes.
+    /// The message that [`pop`](Self::pop) would look at first. It may turn out to be expired, so
+    /// that another one goes.
     fn peek(&self) -> Option<&Tag>;
 
     /// The message that [`pop`](Self::pop) would take out, if no other one may go in its place.
@@ -67,18 +70,20 @@ pub trait SendQueue<M>: fmt::Debug + Send {
         self.peek().filter(|tag| !tag.is_expired(outlook))
     }
 
-    /// The message that goes now. To be called only when congestion control lets one out: the choice is made as late as can be.
-    /// What is not worth sending any more is appended to `gone`.
+    /// The message that goes now. To be called only when congestion control lets one out: the
+    /// choice is made as late as can be. What is not worth sending any more is appended to `gone`.
     fn pop(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) -> Option<(Tag, M)>;
 
-    /// The first message that would come in time over a way like this, for a transport that has a quicker one as well: what is
-    /// before it stays, as it may be in time over that, and nothing is discarded.
+    /// The first message that would come in time over a way like this, for a transport that has a
+    /// quicker one as well: what is before it stays, as it may be in time over that, and nothing is
+    /// discarded.
     fn peek_on_time(&self, outlook: &Outlook) -> Option<&Tag> {
         self.certain(outlook).filter(|tag| !tag.is_expired(outlook))
     }
 
-    /// Takes the message that [`peek_on_time`](Self::peek_on_time) shows. O(log n) to find it where messages of one priority expire
-    /// in the order in which they came; what is before it may have to move up.
+    /// Takes the message that [`peek_on_time`](Self::peek_on_time) shows. O(log n) to find it where
+    /// messages of one priority expire in the order in which they came; what is before it may have
+    /// to move up.
     fn pop_on_time(&mut self, outlook: &Outlook) -> Option<(Tag, M)> {
         self.peek_on_time(outlook)?;
         self.pop(outlook, &mut Vec::new())
@@ -98,7 +103,8 @@ pub trait SendQueue<M>: fmt::Debug + Send {
     /// Bytes in the messages that wait.
     fn bytes(&self) -> usize;
 
-    /// Bytes of padding that should be sent when no message is there to go, so that the allowed rate holds; see `keep-alive`.
+    /// Bytes of padding that should be sent when no message is there to go, so that the allowed
+    /// rate holds; see `keep-alive`.
     fn padding(&self, _outlook: &Outlook) -> usize {
         0
     }

@@ -5,13 +5,15 @@ use core::time::Duration;
 const SPAN: Duration = Duration::from_secs(2);
 /// A new rate counts for so much: some 30 frames are a second.
 const GAIN: f64 = 1.0 / 32.0;
-/// It is too much from this share of the rate on, and not any more below that. The rate is the highest of late, of which recorded cellular
-/// links carry 0.7 in the next 200 ms, in the median. While little is sent nobody knows it, and it counts one and a half times: what is left
-/// out because it is too much must not show that it was not.
+/// It is too much from this share of the rate on, and not any more below that. The rate is the
+/// highest of late, of which recorded cellular links carry 0.7 in the next 200 ms, in the median.
+/// While little is sent nobody knows it, and it counts one and a half times: what is left out
+/// because it is too much must not show that it was not.
 const TOO_MUCH: f64 = 0.72;
 const ENOUGH: f64 = 0.44;
 
-/// Whether the frames that others lean on are by themselves more than the path carries, so that leaving out all others is not enough.
+/// Whether the frames that others lean on are by themselves more than the path carries, so that
+/// leaving out all others is not enough.
 #[derive(Debug)]
 pub(crate) struct Load {
     /// Bytes of frames that others lean on.
@@ -26,7 +28,8 @@ impl Load {
         Self { incoming: SlidingSum::new(SPAN), rate: 0.0, excessive: false }
     }
 
-    /// `bytes` of a frame came in that others lean on, or of another one (0), while the path carries `rate` bytes in a second.
+    /// `bytes` of a frame came in that others lean on, or of another one (0), while the path
+    /// carries `rate` bytes in a second.
     pub(crate) fn on_push(&mut self, now: Instant, bytes: usize, rate: Option<f64>) {
         let incoming = self.incoming.add(now, bytes);
         let Some(rate) = rate else { return };

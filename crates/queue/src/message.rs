@@ -65,8 +65,8 @@ impl core::error::Error for UnknownPriority {}
 pub struct Tag {
     /// How important it is.
     pub priority: Priority,
-    /// From when on it is of no use at the receiver; `None` for never. A time that has passed already is allowed: the message
-    /// is treated as any that expired while it waited.
+    /// From when on it is of no use at the receiver; `None` for never. A time that has passed
+    /// already is allowed: the message is treated as any that expired while it waited.
     pub expiry: Option<Instant>,
     /// Its bytes.
     pub len: usize,
@@ -89,13 +89,13 @@ const LONGEST: f64 = 60.0;
 pub struct Outlook {
     /// The time.
     pub now: Instant,
-    /// From sending to arrival: measured, or half of the round trip (SBPN §3.4). Zero while unknown, which makes late packets
-    /// look good (SBPN §4.2.3).
+    /// From sending to arrival: measured, or half of the round trip (SBPN §3.4). Zero while
+    /// unknown, which makes late packets look good (SBPN §4.2.3).
     pub one_way_delay: Duration,
     /// Bytes in a second that congestion control allows, where it has a rate.
     pub rate: Option<f64>,
-    /// Bytes that each message counts for, if congestion control with a rate counts the short as the long: TFRC lets a packet out as
-    /// often as those of the mean size may go (RFC 3448 §4.6).
+    /// Bytes that each message counts for, if congestion control with a rate counts the short as
+    /// the long: TFRC lets a packet out as often as those of the mean size may go (RFC 3448 §4.6).
     pub packet_size: Option<f64>,
     /// Bytes that were taken out of the queue, or are to be sent again, and have to leave before what is taken out now.
     pub ahead: usize,

@@ -86,8 +86,8 @@ impl Method {
         }
     }
 
-    /// A message of this priority that was begun is given up once its last byte would be late at so many times the rate that the paths
-    /// deliver. `None`: its length does not matter.
+    /// A message of this priority that was begun is given up once its last byte would be late at so
+    /// many times the rate that the paths deliver. `None`: its length does not matter.
     pub const fn finished_at(self, priority: Priority) -> Option<f64> {
         match self {
             Self::ByWorth => finished_at(priority.get() as usize),
@@ -98,7 +98,8 @@ impl Method {
     /// Which messages go before others once they are taken out: 0 first. Those of a number take turns.
     pub const fn rank(self, priority: Priority) -> u8 {
         match self {
-            // A frame that was begun is finished: only audio and frames that all others lean on go before the rest of it.
+            // A frame that was begun is finished: only audio and frames that all others lean on go
+            // before the rest of it.
             Self::ByWorth if priority.get() > 2 => 2,
             _ if self.heeds_priority() => priority.get(),
             _ => 0,

@@ -3,11 +3,12 @@ use crate::store::Store;
 use crate::{Discard, Limits, Outlook, Refused, SendQueue, Tag, Why};
 use core::fmt;
 
-/// Nothing is discarded for its age: what expired goes when nothing else waits, so that the allowed rate holds and the last word
-/// is the receiver's, who may play late what is a little late (SBPN §8.4.3). Only a full queue discards: the oldest of the
-/// expired, then as the ring does.
+/// Nothing is discarded for its age: what expired goes when nothing else waits, so that the allowed
+/// rate holds and the last word is the receiver's, who may play late what is a little late (SBPN
+/// §8.4.3). Only a full queue discards: the oldest of the expired, then as the ring does.
 ///
-/// The order is by priority and arrival, which is the order of expiry where each kind of message lives for the same time.
+/// The order is by priority and arrival, which is the order of expiry where each kind of message
+/// lives for the same time.
 #[derive(Debug)]
 pub(crate) struct NeverDiscard<M> {
     live: Store<M, Oldest<M>>,

@@ -4,8 +4,8 @@ use crate::store::Store;
 use crate::{Discard, Outlook, Refused, Tag};
 use core::fmt;
 
-/// By priority; a full queue makes room by dropping the oldest of what matters least. All that waits is sent, however late
-/// (SBPN §7.2, fig. 7.1, after Kohler and Lai).
+/// By priority; a full queue makes room by dropping the oldest of what matters least. All that
+/// waits is sent, however late (SBPN §7.2, fig. 7.1, after Kohler and Lai).
 #[derive(Debug)]
 pub(crate) struct Ring;
 

@@ -5,7 +5,8 @@ use crate::store::Store;
 use crate::{Discard, Limits, Outlook, Refused, SendQueue, Tag};
 use core::fmt;
 
-/// What goes in, and what goes out; see [`SendQueue`] for what is asked of them. Unless a rule says otherwise, it is that of SBPN1 (§3.4).
+/// What goes in, and what goes out; see [`SendQueue`] for what is asked of them. Unless a rule says
+/// otherwise, it is that of SBPN1 (§3.4).
 pub(crate) trait Rule<M: fmt::Debug + Send>: fmt::Debug + Send + Sized {
     /// The order among messages of one priority.
     type Bag: Bag<M>;

@@ -137,8 +137,9 @@ impl<M: fmt::Debug + Send, B: Bag<M>> Store<M, B> {
 }
 
 impl<M: fmt::Debug + Send> Store<M, Oldest<M>> {
-    /// Takes a message by the rule of the ring (SBPN fig. 7.1), for any number of priorities: to make room, the oldest of the
-    /// least important go; if all that waits is more important, the message itself does.
+    /// Takes a message by the rule of the ring (SBPN fig. 7.1), for any number of priorities: to
+    /// make room, the oldest of the least important go; if all that waits is more important, the
+    /// message itself does.
     pub(crate) fn put_or_replace(
         &mut self,
         tag: Tag,

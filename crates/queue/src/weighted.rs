@@ -5,12 +5,13 @@ use core::time::Duration;
 use slab::Slab;
 use std::collections::BinaryHeap;
 
-/// What a message's score is made of. The score is a time, and the lowest goes first: when the message expires, later by so
-/// much for each priority below the first and for each 1000 bytes. As all messages age alike, a score never changes.
+/// What a message's score is made of. The score is a time, and the lowest goes first: when the
+/// message expires, later by so much for each priority below the first and for each 1000 bytes. As
+/// all messages age alike, a score never changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Weights {
-    /// For each priority. Default 100 ms, by which sound goes before pictures of the same moment, but old pictures before
-    /// sound that has long to live.
+    /// For each priority. Default 100 ms, by which sound goes before pictures of the same moment,
+    /// but old pictures before sound that has long to live.
     pub priority: Duration,
     /// For each 1000 bytes. Default 5 ms.
     pub kilobyte: Duration,

@@ -1,4 +1,5 @@
-//! The same number over one path whose congestion control says what it allows, as DCCP's does (THESIS §4.9, §9.1; SBPN §8.4.2).
+//! The same number over one path whose congestion control says what it allows, as DCCP's does
+//! (THESIS §4.9, §9.1; SBPN §8.4.2).
 
 use crate::guide::LONGEST;
 use crate::{RateLimits, RateReport};

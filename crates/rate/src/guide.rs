@@ -28,11 +28,13 @@ pub(crate) const LONGEST: f64 = 10.0;
 const GONE: f64 = 0.5;
 /// The rate for people follows with this time constant, s.
 const SMOOTH: f64 = 2.0;
-/// An encoder that uses less of its rate says nothing of what more would do. x264 with a buffer of one picture uses half of little.
+/// An encoder that uses less of its rate says nothing of what more would do. x264 with a buffer of
+/// one picture uses half of little.
 const USED: f64 = 0.35;
 /// The rate is no more than so many times what is known to be carried, or comes in.
 const MOST: f64 = 2.5;
-/// The paths have carried less than the least for so many looks in a row, a fifth of a second: it is not how a stream begins.
+/// The paths have carried less than the least for so many looks in a row, a fifth of a second: it
+/// is not how a stream begins.
 const LASTING: u32 = 10;
 /// Frames that wait, and so many times what may wait; beyond both, the next one is not worth encoding.
 const MOST_WAITING: u32 = 2;
@@ -79,7 +81,8 @@ pub struct RateGuide {
 }
 
 impl RateGuide {
-    /// Of frames that have to be at the other end `latency` after they began. Each [`on_unit`](Self::on_unit) is told of one.
+    /// Of frames that have to be at the other end `latency` after they began. Each
+    /// [`on_unit`](Self::on_unit) is told of one.
     pub fn new(now: Instant, latency: Duration, limits: RateLimits) -> Self {
         let rate = limits.clamp(START);
         Self {
@@ -99,8 +102,8 @@ impl RateGuide {
         }
     }
 
-    /// Of messages, each of which is a frame, or a part of one that others follow at once: what comes within 4 ms, or within half of the interval
-    /// that `options` name, is taken together.
+    /// Of messages, each of which is a frame, or a part of one that others follow at once: what
+    /// comes within 4 ms, or within half of the interval that `options` name, is taken together.
     pub fn of_messages(now: Instant, options: &RateOptions) -> Self {
         Self { input: Input::of_messages(options.interval), ..Self::new(now, options.latency, options.limits) }
     }
@@ -111,7 +114,8 @@ impl RateGuide {
         (self.rate, self.smoothed) = (limits.clamp(self.rate), limits.clamp(self.smoothed));
     }
 
-    /// A unit of `bytes` came in, so long after its first packet. Look at the paths before, where that [is due](Self::is_due).
+    /// A unit of `bytes` came in, so long after its first packet. Look at the paths before, where
+    /// that [is due](Self::is_due).
     pub fn on_unit(&mut self, now: Instant, bytes: usize, is_video: bool, age: Duration) {
         self.input.add(now, bytes, is_video, age);
     }
@@ -179,8 +183,8 @@ impl RateGuide {
         }
         let (input, delivered) = (self.input.rate(now), self.delivered());
         if self.is_known() && self.lag < low && input > REFUSED * delivered.max(self.limits.least()) {
-            // What comes in does not leave: the transport takes the paths for slower, and is to be convinced step by step. (Of the first
-            // pictures nothing can have come back yet.)
+            // What comes in does not leave: the transport takes the paths for slower, and is to be
+            // convinced step by step. (Of the first pictures nothing can have come back yet.)
             self.rate = self.limits.clamp(self.rate.min(1.5 * delivered));
             return;
         }

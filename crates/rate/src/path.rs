@@ -79,7 +79,8 @@ impl PathMeter {
         }
     }
 
-    /// Takes a measurement. `held_back`: there is more to be sent than paths have room for. Less than `usual`, s, in a queue is none.
+    /// Takes a measurement. `held_back`: there is more to be sent than paths have room for. Less
+    /// than `usual`, s, in a queue is none.
     pub(crate) fn look(&mut self, now: Instant, sample: &PathSample, held_back: bool, usual: f64) {
         let dt = now.since(self.seen_at).as_secs_f64();
         (self.seen_at, self.carries) = (now, sample.carries);
@@ -100,7 +101,8 @@ impl PathMeter {
         let span = sample.srtt.unwrap_or_default().clamp(SPAN.0, SPAN.1);
         if let Some((bytes, seconds)) = self.delivered(now, span).filter(|(bytes, _)| *bytes > 0) {
             let delivered = bytes as f64 / seconds;
-            // What is in flight tells of a queue earlier than packets do that stood in it; but by a rate that is far too low, of one that is none.
+            // What is in flight tells of a queue earlier than packets do that stood in it; but by a
+            // rate that is far too low, of one that is none.
             let stood = self.is_known && sample.queued.as_secs_f64() >= STOOD;
             let stands = queue(self.rate) > QUEUE.max(usual) * self.rate;
             if stood && (stands || (held_back && sample.in_flight > 0)) {
@@ -178,7 +180,8 @@ mod tests {
 
     #[test]
     fn a_path_whose_packets_stood_in_no_queue_is_not_full() {
-        // Little was sent so far, 20 kB/s, and now 6 kB at once, of which none has come back: by that rate a queue of 0.24 s.
+        // Little was sent so far, 20 kB/s, and now 6 kB at once, of which none has come back: by
+        // that rate a queue of 0.24 s.
         let after = |queued: u64| {
             let mut meter = PathMeter::new(Instant::ZERO);
             for ms in (0..=1_000).step_by(20) {

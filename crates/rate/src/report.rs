@@ -37,7 +37,8 @@ pub struct RateOptions {
     pub latency: Duration,
     /// The rates that the encoder is able to make.
     pub limits: RateLimits,
-    /// From one frame to the next, 4 ms to 1 s. `None`, the default: the times of messages tell, where each frame is one message or leaves at once.
+    /// From one frame to the next, 4 ms to 1 s. `None`, the default: the times of messages tell,
+    /// where each frame is one message or leaves at once.
     pub interval: Option<Duration>,
 }
 
@@ -51,8 +52,9 @@ impl Default for RateOptions {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct RateReport {
-    /// The next picture may have so many bits, its share of the transport stream included, and comes in time with what waits before it.
-    /// 0: it is not worth encoding, as others wait that have not left.
+    /// The next picture may have so many bits, its share of the transport stream included, and
+    /// comes in time with what waits before it. 0: it is not worth encoding, as others wait that
+    /// have not left.
     pub next_frame_bits: u64,
     /// What will hold for the next second, bit/s of all that comes in; follows the paths at once.
     #[serde(rename = "rate_bits_per_second")]
@@ -63,7 +65,8 @@ pub struct RateReport {
     /// `rate`, smoothed over two seconds for people and slow encoders.
     #[serde(rename = "smoothed_bits_per_second")]
     pub smoothed_rate: f64,
-    /// No path was full in the last ten seconds: more may be possible, and is asked for as soon as the encoder uses this.
+    /// No path was full in the last ten seconds: more may be possible, and is asked for as soon as
+    /// the encoder uses this.
     pub is_floor: bool,
     /// The paths carry less than the least that the encoder is able to make, by its [`RateLimits`].
     pub below_least: bool,
@@ -76,7 +79,8 @@ pub struct RateReport {
 }
 
 impl RateReport {
-    /// For an encoder that makes a picture each `interval` where nothing can be sent at present: the least rate, and no picture.
+    /// For an encoder that makes a picture each `interval` where nothing can be sent at present:
+    /// the least rate, and no picture.
     pub fn nothing(limits: RateLimits, interval: Duration) -> Self {
         let (rate, frame_interval_ms) = (limits.least(), (interval.as_secs_f64() * 1e4).round() / 10.0);
         Self { rate, video_rate: rate, smoothed_rate: rate, below_least: true, frame_interval_ms, ..Self::default() }

@@ -1,7 +1,8 @@
-//! Experiment D of the ns-2 reference, for timing: a bulk transfer with CMT over two links of 1 Mbit/s, 100 ms and 1 % loss,
-//! 320 simulated seconds.
+//! Experiment D of the ns-2 reference, for timing: a bulk transfer with CMT over two links of 1
+//! Mbit/s, 100 ms and 1 % loss, 320 simulated seconds.
 //!
-//! `cargo build --release -p braidcast-sctp --example experiment_d`, then time `target/release/examples/experiment_d [LOSS% [SEED]]`.
+//! `cargo build --release -p braidcast-sctp --example experiment_d`, then time
+//! `target/release/examples/experiment_d [LOSS% [SEED]]`.
 
 use braidcast_core::{Instant, Rng, Route, SocketId};
 use braidcast_sctp::{Endpoint, LossDetection, Options, SackPolicy, SchedulerKind, SendOptions};

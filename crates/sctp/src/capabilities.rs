@@ -65,8 +65,8 @@ impl Offer {
     const MAX_CHUNKS: usize = 32;
     /// HMAC identifiers that an HMAC-ALGO parameter may list here; IANA knows two.
     const MAX_HMACS: usize = 8;
-    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, ECN, twelve extensions, RANDOM, CHUNKS, HMAC-ALGO, key management and
-    /// zero checksum.
+    /// Most bytes that [`emit`](Self::emit) writes: FORWARD-TSN, ECN, twelve extensions, RANDOM,
+    /// CHUNKS, HMAC-ALGO, key management and zero checksum.
     pub(crate) const MAX_EMITTED: usize =
         4 + 4 + 16 + 4 + Self::RANDOM + 4 + Self::MAX_CHUNKS + 4 + 2 * Self::MAX_HMACS + 4 + 16 + 8;
 
@@ -118,7 +118,8 @@ impl Offer {
         }
     }
 
-    /// The same in an INIT ACK: who is called begins the key handshake, so that both are ready one round trip after the cookie.
+    /// The same in an INIT ACK: who is called begins the key handshake, so that both are ready one
+    /// round trip after the cookie.
     pub(crate) fn answering(self, rng: &mut Rng, security: Option<&SecurityOptions>) -> Self {
         let keys = security.map(|it| KeyOffer::of(rng.u32(), Roles::Only(Role::Client), &*it.method));
         Self { keys, ..self }
@@ -379,8 +380,8 @@ impl Refusal<'_> {
         matches!(self, Self::Plain | Self::Keys(_))
     }
 
-    /// Appends the error causes for the ABORT that answers an INIT or INIT-ACK like this. Where it is about protection, the second one
-    /// is the sentence that the other end shows to its user.
+    /// Appends the error causes for the ABORT that answers an INIT or INIT-ACK like this. Where it
+    /// is about protection, the second one is the sentence that the other end shows to its user.
     pub(crate) fn emit(&self, w: &mut Writer<'_>) {
         if let Self::Plain = self {
             Cause::NoProtection { kind: cause::NO_PROTECTION }.emit(w);

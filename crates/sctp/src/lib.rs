@@ -1,13 +1,15 @@
 //! SCTP (RFC 9260) without I/O, multihomed from the first line, for data that is worth sending for a while only.
 //!
-//! An [`Endpoint`] is a [`Machine`](braidcast_core::Machine): datagrams and time go in, datagrams, timers and events come
-//! out. A path is a pair of local socket and remote address ([`Route`](braidcast_core::Route)); RTT, congestion window,
-//! MTU and errors belong to a path, never to the association. New data goes over all paths at once (concurrent multipath
-//! transfer); a path joins or leaves by an authenticated ASCONF that is sent from it, so NATs do not matter.
+//! An [`Endpoint`] is a [`Machine`](braidcast_core::Machine): datagrams and time go in, datagrams,
+//! timers and events come out. A path is a pair of local socket and remote address
+//! ([`Route`](braidcast_core::Route)); RTT, congestion window, MTU and errors belong to a path,
+//! never to the association. New data goes over all paths at once (concurrent multipath transfer);
+//! a path joins or leaves by an authenticated ASCONF that is sent from it, so NATs do not matter.
 //!
-//! Beside RFC 9260: I-DATA (RFC 8260), deadlines, partial reliability by lifetime or number of retransmissions (RFC 3758, 7496) with
-//! the delayed abandonment of PR-CMT, authentication (RFC 4895), dynamic addresses (RFC 5061), path MTU discovery
-//! (RFC 8899), loss detection by time (after RFC 8985).
+//! Beside RFC 9260: I-DATA (RFC 8260), deadlines, partial reliability by lifetime or number of
+//! retransmissions (RFC 3758, 7496) with the delayed abandonment of PR-CMT, authentication (RFC
+//! 4895), dynamic addresses (RFC 5061), path MTU discovery (RFC 8899), loss detection by time
+//! (after RFC 8985).
 //!
 //! # A message over two paths
 //!

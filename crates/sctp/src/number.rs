@@ -3,7 +3,8 @@
 use core::fmt;
 use core::ops::{Add, Sub};
 
-/// A transmission sequence number of either direction, unwrapped: it never wraps, and its low 32 bits stand on the wire.
+/// A transmission sequence number of either direction, unwrapped: it never wraps, and its low 32
+/// bits stand on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Tsn(u64);
 
@@ -67,8 +68,8 @@ impl fmt::Debug for Tsn {
     }
 }
 
-/// A place in the order in which chunks left over one path, repeats included. Unlike TSNs it says what was sent before what
-/// over that path.
+/// A place in the order in which chunks left over one path, repeats included. Unlike TSNs it says
+/// what was sent before what over that path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Order(u64);
 

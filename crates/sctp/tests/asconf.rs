@@ -1,4 +1,5 @@
-//! Requests to change addresses that are not the peer's, or not new: forged, recorded and sent again (RFC 5061 §4.1, §5.2; RFC 4895 §6.3).
+//! Requests to change addresses that are not the peer's, or not new: forged, recorded and sent
+//! again (RFC 5061 §4.1, §5.2; RFC 4895 §6.3).
 
 mod common;
 
@@ -75,7 +76,8 @@ fn asking(serial: u32, parameter: &Parameter<'_>) -> Vec<u8> {
     chunk(&Chunk::Asconf(Asconf { serial, address, parameters: Parameters::new(&parameters) }))
 }
 
-/// Nothing, and AUTH chunks that vouch for nothing: of each hash, with a length that is not its own, with one that nobody offered, under another key.
+/// Nothing, and AUTH chunks that vouch for nothing: of each hash, with a length that is not its
+/// own, with one that nobody offered, under another key.
 fn vouchers() -> Vec<Vec<u8>> {
     let auth = |key_id, hmac_id, hmac: &[u8]| chunk(&Chunk::Auth(Auth { key_id, hmac_id, hmac }));
     let forged =
@@ -217,8 +219,9 @@ fn a_recorded_asconf_that_is_sent_again_changes_nothing() {
     assert_eq!(server_sends(&mut pair), [50, 0]);
 }
 
-/// What a request adds is the source of its packet, whoever sent it on (RFC 5061 §4.2.1): who has recorded the last one and sends it from
-/// elsewhere is asked whether the path works, and gets nothing else.
+/// What a request adds is the source of its packet, whoever sent it on (RFC 5061 §4.2.1): who has
+/// recorded the last one and sends it from elsewhere is asked whether the path works, and gets
+/// nothing else.
 #[test]
 fn a_recorded_join_that_is_sent_from_elsewhere_brings_no_data_there() {
     let mut pair = pair();
@@ -244,7 +247,8 @@ fn a_recorded_join_that_is_sent_from_elsewhere_brings_no_data_there() {
     assert!(bytes(&there) <= 3 * 20 * joined.len(), "{} bytes", bytes(&there));
 }
 
-/// The stranger's path ends where one that never answers has failed (RFC 9260 §8.2), and gets no more than the heartbeats until then.
+/// The stranger's path ends where one that never answers has failed (RFC 9260 §8.2), and gets no
+/// more than the heartbeats until then.
 #[test]
 fn a_join_that_nobody_answers_for_ends_after_path_max_retrans() {
     let mut pair = pair();

@@ -1,5 +1,5 @@
-//! Concurrent multipath transfer as the papers have it, each flaw shown beside its cure (Iyengar, Amer, Stewart 2006; THESIS
-//! §3.6, §6.2; RFC 9260 §7.2.4).
+//! Concurrent multipath transfer as the papers have it, each flaw shown beside its cure (Iyengar,
+//! Amer, Stewart 2006; THESIS §3.6, §6.2; RFC 9260 §7.2.4).
 
 mod common;
 
@@ -48,7 +48,8 @@ fn paths(pair: &mut Pair) -> [PathReport; 2] {
 
 #[test]
 fn a_path_whose_acknowledgements_others_overtake_is_measured_all_the_same() {
-    // Each SACK over the slow path is old when it comes, so none of its data is measured by one. Its link queues without end.
+    // Each SACK over the slow path is old when it comes, so none of its data is measured by one.
+    // Its link queues without end.
     let thin = |kbit: u64, delay| LinkModel { rate: format!("{kbit}kbit").parse().unwrap(), ..link(1, delay) };
     let links = vec![Duplex::both(thin(1000, 20)), Duplex::both(thin(500, 90))];
     let mut pair = Pair::connected(&Options::live(), links);

@@ -18,7 +18,8 @@ struct Flow {
 }
 
 impl Flow {
-    /// A flow over `paths` subpaths, all of which use `bottleneck` and come back over `back`. It starts within a second.
+    /// A flow over `paths` subpaths, all of which use `bottleneck` and come back over `back`. It
+    /// starts within a second.
     fn new(
         net: &mut Network<Endpoint>,
         seed: u64,
@@ -80,8 +81,8 @@ impl Flow {
     }
 }
 
-/// What the two-path flow and the single one get of a bottleneck of 4 Mbit/s, 40 ms and 25 packets, in bytes after the first
-/// 20 of 100 seconds.
+/// What the two-path flow and the single one get of a bottleneck of 4 Mbit/s, 40 ms and 25 packets,
+/// in bytes after the first 20 of 100 seconds.
 fn share(congestion: Congestion, seed: u64) -> (f64, f64) {
     let mut net = Network::new(seed);
     let model = LinkModel { queue: QueueLimit::Packets(25).into(), ..link(4, 20) };
@@ -151,8 +152,9 @@ fn over_disjoint_links_all_rules_use_both() {
         let runs: Vec<_> = (1..=count).map(|seed| disjoint(congestion, seed)).collect();
         let mean = runs.iter().map(|run| run.0).sum::<f64>() / count as f64;
         println!("{congestion}: {mean:.2} Mbit/s");
-        // CMT/RPv2 takes half of both windows off the one path that had a loss, here down to a packet; so two links that lose
-        // by themselves are not quite filled. Over 20 such runs: 6.69 Mbit/s with a standard deviation of 0.39, the others 7.61 with 0.01.
+        // CMT/RPv2 takes half of both windows off the one path that had a loss, here down to a
+        // packet; so two links that lose by themselves are not quite filled. Over 20 such runs:
+        // 6.69 Mbit/s with a standard deviation of 0.39, the others 7.61 with 0.01.
         let (least, unlike) = if congestion == Congestion::RpV2 { (6.2, 1.4) } else { (7.5, 1.05) };
         assert!(mean > least, "{congestion}: {runs:?}");
         assert!(runs.iter().all(|run| (1.0 / unlike..unlike).contains(&run.1)), "{congestion}: {runs:?}");

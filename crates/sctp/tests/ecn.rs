@@ -1,4 +1,5 @@
-//! ECN (RFC 3168, RFC 4960 appendix A, draft-stewart-tsvwg-sctpecn): queues that mark are heard, path by path, without a loss.
+//! ECN (RFC 3168, RFC 4960 appendix A, draft-stewart-tsvwg-sctpecn): queues that mark are heard,
+//! path by path, without a loss.
 
 mod common;
 

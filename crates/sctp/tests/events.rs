@@ -34,7 +34,8 @@ struct Run {
     lost_chunks: u64,
 }
 
-/// Ten seconds of messages that may come too late, copies and redundancy among them, over two paths that lose and stall.
+/// Ten seconds of messages that may come too late, copies and redundancy among them, over two paths
+/// that lose and stall.
 fn run(client: Option<&Arc<Ears>>, server: Option<&Arc<Ears>>) -> Run {
     let options = |ears: Option<&Arc<Ears>>| {
         Options::live().with(|it| {

@@ -92,7 +92,8 @@ fn options(scheduler: SchedulerKind) -> Options {
     })
 }
 
-/// What the second path carried of the chunks, and all that came of messages of 1000 bytes, in 20 s after 3 s, sent to a peer like that.
+/// What the second path carried of the chunks, and all that came of messages of 1000 bytes, in 20 s
+/// after 3 s, sent to a peer like that.
 struct Outcome {
     messages: usize,
     share: f64,
@@ -239,7 +240,8 @@ fn a_delay_that_jumps_tenfold_stops_nobody() {
     for (name, scheduler) in SchedulerKind::ALL {
         let outcome = run(scheduler, jumps(), 0, None);
         println!("{name}: {} messages, {:.2} over the second path", outcome.messages, outcome.share);
-        // Over all paths goes what one carries; BLEST leaves the slow one alone while the delay of the quick one is taken for short.
+        // Over all paths goes what one carries; BLEST leaves the slow one alone while the delay of
+        // the quick one is taken for short.
         let least = match scheduler {
             SchedulerKind::Redundant => 0.5,
             SchedulerKind::Blest => 0.9,

@@ -13,8 +13,9 @@ fn options(interleaving: bool) -> Options {
     Options { interleaving, ..Options::live() }
 }
 
-/// How long small messages of a more important stream take at the most, while messages of 60 kB go over the same slow link.
-/// The first two seconds, in which the window overshoots and the link's queue fills, do not count.
+/// How long small messages of a more important stream take at the most, while messages of 60 kB go
+/// over the same slow link. The first two seconds, in which the window overshoots and the link's
+/// queue fills, do not count.
 fn worst_delay(interleaving: bool) -> Duration {
     let mut pair = Pair::connected(&options(interleaving), vec![Duplex::both(link(2, 20))]);
     pair.on_client(|association, _| {

@@ -26,7 +26,8 @@ fn tsns(bytes: &[u8]) -> Vec<u32> {
     parsed.chunks().flatten().filter_map(|raw| Chunk::parse(raw).ok()).filter_map(tsn).collect()
 }
 
-/// How an association ends, and after how many chunks, if `lie` says for each packet with data which TSN the peer acknowledges.
+/// How an association ends, and after how many chunks, if `lie` says for each packet with data
+/// which TSN the peer acknowledges.
 fn ends(options: &Options, mut lie: impl FnMut(&[u32]) -> Option<u32>) -> (Vec<Event>, usize) {
     let mut hand = Hand::new(options);
     let id = hand.connect();

@@ -88,8 +88,8 @@ fn sound_is_never_late_though_a_path_goes_away() {
     for copied in [false, true] {
         for cut in 0..2 {
             let outcome = broadcast(cut, copied);
-            // With the LTE cut nothing but a Wi-Fi is left that loses 5 % and stands still for up to 375 ms: what is lost just
-            // before it does cannot always be repeated in time.
+            // With the LTE cut nothing but a Wi-Fi is left that loses 5 % and stands still for up
+            // to 375 ms: what is lost just before it does cannot always be repeated in time.
             let hopeless = if cut == 1 { outcome.sound_sent / 50 } else { 0 };
             let on_time = outcome.sound_on_time;
             assert!(on_time >= outcome.sound_sent - hopeless, "cut {cut}, copied {copied}: {outcome:?}");

@@ -110,7 +110,8 @@ fn a_route_that_becomes_longer_is_taken_for_a_queue_of_others_for_half_a_minute_
         let mut pair = Pair::connected(&options(), vec![Duplex::new(there, back)]);
         mbit(&mut pair, 10_000);
         mbit(&mut pair, 40_000);
-        // Over a minute: ten seconds of it have 2.8 to 3.9 Mbit/s, as the path is emptied now and then to see how long it is.
+        // Over a minute: ten seconds of it have 2.8 to 3.9 Mbit/s, as the path is emptied now and
+        // then to see how long it is.
         let rate = mbit(&mut pair, 60_000);
         let round_trip = pair.client_path(0).unwrap().srtt.unwrap();
         println!("{extra} ms: {rate:.2} Mbit/s, {round_trip:?}");

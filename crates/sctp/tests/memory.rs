@@ -241,7 +241,8 @@ fn an_idle_association_takes_less_than_64_kib_at_both_ends_together() {
     assert!(used < 64 << 10, "{used} bytes after a message");
     let fresh = idle_bytes(&Options::default().with(|it| it.redundancy.fec_receive = true), None);
     assert!(fresh < 64 << 10, "{fresh} bytes with redundancy");
-    // So 10,000 of them at one end take less than 640 MB, besides what the cipher's own library keeps: a kilobyte or two.
+    // So 10,000 of them at one end take less than 640 MB, besides what the cipher's own library
+    // keeps: a kilobyte or two.
     let fresh = idle_bytes(&protected(), Some(1000));
     assert!(fresh < 64 << 10, "{fresh} bytes with protection");
 }

@@ -20,7 +20,8 @@ struct File {
 impl File {
     const MESSAGES: u64 = 300;
 
-    /// Runs for `duration`, or until all of it is there. How long the longest pause was between two messages that arrived.
+    /// Runs for `duration`, or until all of it is there. How long the longest pause was between two
+    /// messages that arrived.
     fn run(&mut self, pair: &mut Pair, duration: Duration) -> Duration {
         let (end, mut last, mut longest) = (pair.now() + duration, pair.now(), Duration::ZERO);
         while pair.now() < end && self.received < Self::MESSAGES {

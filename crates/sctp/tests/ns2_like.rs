@@ -1,5 +1,5 @@
-//! [`Options::classic`] beside ns-2.35's CMT-SCTP, experiment D of the mission's reference results: two paths of 1 Mbit/s and
-//! 100 ms, queues of 50 packets, Bernoulli loss on data.
+//! [`Options::classic`] beside ns-2.35's CMT-SCTP, experiment D of the mission's reference results:
+//! two paths of 1 Mbit/s and 100 ms, queues of 50 packets, Bernoulli loss on data.
 
 mod common;
 

@@ -335,8 +335,8 @@ fn what_arrived_before_it_expired_earns_credit_and_is_not_forwarded() {
     }
 }
 
-/// Loses a message on two paths and lets it expire; from `deaf` on nothing goes through there for 300 ms. Gives the recording
-/// and when the message behind it came out.
+/// Loses a message on two paths and lets it expire; from `deaf` on nothing goes through there for
+/// 300 ms. Gives the recording and when the message behind it came out.
 fn forwarded(case: Case, deaf: Option<Instant>) -> (Recording, Instant) {
     let mut pair = Pair::connected(&case.options(), vec![Duplex::both(link(10, 15)); 2]);
     let recording = pair.record();

@@ -263,7 +263,8 @@ fn run(pair: &mut Pair, until: Instant, max_mtu: usize, before: &mut InFlight) {
     pair.run(ms(0));
 }
 
-/// Whether what was sent first on an ordered stream, and is in no other way different for the queue, is delivered first.
+/// Whether what was sent first on an ordered stream, and is in no other way different for the
+/// queue, is delivered first.
 fn keeps_order(options: &Options, earlier: &Message, later: &Message) -> bool {
     match options.queue.method {
         None | Some(Method::Fifo | Method::FifoTimed) => true,

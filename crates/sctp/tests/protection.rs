@@ -171,7 +171,8 @@ fn keys_change_under_loss_and_nothing_is_lost_by_it() {
     assert_eq!(in_clear(&recording), 0);
 }
 
-/// Key messages go before all others, on a stream that applications send on too: they take no number of it that is over.
+/// Key messages go before all others, on a stream that applications send on too: they take no
+/// number of it that is over.
 #[test]
 fn keys_change_while_their_stream_begins_anew_and_nothing_is_lost_by_it() {
     for interleaving in [true, false] {

@@ -71,7 +71,8 @@ impl Kind {
     }
 }
 
-/// A call of 20 s over two unlike paths that carry two thirds of it: audio of 214 bytes each 20 ms, and 2 Mbit/s of video.
+/// A call of 20 s over two unlike paths that carry two thirds of it: audio of 214 bytes each 20 ms,
+/// and 2 Mbit/s of video.
 fn call(options: &Options) -> (Pair, [Kind; 2]) {
     let mut pair = Pair::connected(options, vec![short(1000, 20), short(500, 90)]);
     let (mut kinds, begin) = ([Kind::default(); 2], pair.now());
@@ -152,8 +153,8 @@ fn what_only_the_quick_path_brings_in_time_waits_for_it() {
     // A queue that knows no expiry takes the room that there is.
     let (on_time, gone, slow) = run(Method::Ring, false);
     assert!(on_time < 15 && gone.is_empty() && slow > 5, "{on_time} on time, {slow} over the slow path");
-    // The slow path alone brings nothing in time: all is discarded when it would carry it. SBPN2 lets the last of a queue go
-    // in any case, which each message is until the window is full.
+    // The slow path alone brings nothing in time: all is discarded when it would carry it. SBPN2
+    // lets the last of a queue go in any case, which each message is until the window is full.
     let (on_time, gone, slow) = run(Method::Sbpn1, true);
     assert_eq!((on_time, gone.len(), slow), (0, 20, 0));
     let (on_time, gone, slow) = run(Method::Sbpn2, true);

@@ -1,4 +1,5 @@
-//! Streams that begin anew, and more of them (RFC 6525): each test reads like a story, or is a rule that a well-behaved peer never tries.
+//! Streams that begin anew, and more of them (RFC 6525): each test reads like a story, or is a rule
+//! that a well-behaved peer never tries.
 
 mod common;
 
@@ -301,7 +302,8 @@ fn parameters(list: &[Reconfiguration<'_>]) -> Vec<u8> {
 }
 
 impl Up {
-    /// Gives the server these parameters in a RE-CONFIG; the RE-CONFIG chunks that it answers with, printed, and whether it acknowledges.
+    /// Gives the server these parameters in a RE-CONFIG; the RE-CONFIG chunks that it answers with,
+    /// printed, and whether it acknowledges.
     fn ask_server(&mut self, list: &[Reconfiguration<'_>]) -> (Vec<String>, bool) {
         let bytes = parameters(list);
         let chunk = Chunk::ReConfig(ReConfig { parameters: Parameters::new(&bytes) });

@@ -143,7 +143,8 @@ fn the_t_bit_belongs_to_the_peers_tag_only() {
     assert!(closed(&it.hand.client_events()).is_some(), "the peer knows of no association");
 }
 
-/// RFC 5061 §4.1.1: an address that the peer knows, by which it may look for the association; the wildcard where lists would be wrong.
+/// RFC 5061 §4.1.1: an address that the peer knows, by which it may look for the association; the
+/// wildcard where lists would be wrong.
 #[test]
 fn a_request_to_join_names_an_address_that_was_listed() {
     for listed in [None, Some(std::net::IpAddr::from([192, 0, 2, 77]))] {

@@ -46,8 +46,8 @@ fn the_path_with_the_shorter_round_trip_carries_the_call() {
     let by = options(PathSelection::BestDelay);
     let (sent, handovers) = call(&by, [both(10, 60), both(10, 20)], 10);
     assert!(sent[0] < 50 && sent[1] > 450 && handovers == 1, "{sent:?} {handovers}");
-    // Ten milliseconds there and back, and the 20 ms that the peer may wait with a SACK for what comes over the path in use, are no more
-    // than this hysteresis.
+    // Ten milliseconds there and back, and the 20 ms that the peer may wait with a SACK for what
+    // comes over the path in use, are no more than this hysteresis.
     let more = by.clone().with(|it| it.paths.hysteresis = ms(35));
     let (sent, handovers) = call(&more, [both(10, 25), both(10, 20)], 10);
     assert_eq!((sent[1], handovers), (0, 0));
@@ -163,8 +163,9 @@ fn a_choice_that_cannot_work_is_refused() {
     }
 }
 
-/// PATHS table 8.7: three addresses here and two there, six ways there of 800 to 10 ms and six back of 50 to 1400 ms, the quicker there the
-/// slower back. The best of both is a round trip of 60 ms that no pair of addresses has.
+/// PATHS table 8.7: three addresses here and two there, six ways there of 800 to 10 ms and six back
+/// of 50 to 1400 ms, the quicker there the slower back. The best of both is a round trip of 60 ms
+/// that no pair of addresses has.
 #[test]
 fn each_direction_takes_the_quickest_of_all_pairs_of_addresses() {
     const WAYS: [(u64, u64); 6] = [(800, 50), (300, 100), (100, 400), (40, 800), (20, 1200), (10, 1400)];
@@ -222,7 +223,8 @@ fn each_direction_takes_the_quickest_of_all_pairs_of_addresses() {
     assert!(sent(1)[0] > 480, "{:?} of 499 back", sent(1));
 }
 
-/// Heartbeats fit the second path, which is the quicker one, and data does not: who chooses by delay tries it, and less and less often.
+/// Heartbeats fit the second path, which is the quicker one, and data does not: who chooses by
+/// delay tries it, and less and less often.
 #[test]
 fn a_path_that_answers_heartbeats_and_loses_data_holds_up_no_call() {
     for (name, by) in PathSelection::ALL {

@@ -64,7 +64,8 @@ fn say(packet: &mut [u8], method: u32) {
     seal(packet);
 }
 
-/// Two ends that are up, whose packets are carried by hand; the client's INIT says `ours` about checksums, and the INIT ACK `theirs`.
+/// Two ends that are up, whose packets are carried by hand; the client's INIT says `ours` about
+/// checksums, and the INIT ACK `theirs`.
 fn agreed_on(ours: u32, theirs: u32) -> (Hand, AssociationId) {
     let mut hand = Hand::new(&options());
     let id = hand.connect();

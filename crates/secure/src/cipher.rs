@@ -8,7 +8,8 @@ pub const TAG: usize = 16;
 /// Bytes of a nonce.
 pub const NONCE: usize = 12;
 
-/// A TLS 1.3 cipher suite that may protect records (draft-ietf-tsvwg-sctp-dtls-chunk, "Mandatory-to-Implement Cipher Suites").
+/// A TLS 1.3 cipher suite that may protect records (draft-ietf-tsvwg-sctp-dtls-chunk,
+/// "Mandatory-to-Implement Cipher Suites").
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Suite {
     /// `TLS_AES_128_GCM_SHA256`, which everyone has.
@@ -45,8 +46,8 @@ impl Suite {
         Self::ALL.into_iter().find(|suite| suite.id() == id)
     }
 
-    /// Records that may be sealed under one key (RFC 9147 §4.5.3, RFC 8446 §5.5): 2^24.5 with AES-GCM. ChaCha20's limit lies
-    /// beyond the numbers that there are (RFC 9147 §4.2.1: 2^48).
+    /// Records that may be sealed under one key (RFC 9147 §4.5.3, RFC 8446 §5.5): 2^24.5 with
+    /// AES-GCM. ChaCha20's limit lies beyond the numbers that there are (RFC 9147 §4.2.1: 2^48).
     pub const fn most_sealed(self) -> u64 {
         match self {
             Self::Aes128Gcm | Self::Aes256Gcm => 23_726_566,

@@ -1,4 +1,5 @@
-//! Key messages over datagrams, which get lost, come twice and overtake each other: for transports that repeat nothing themselves.
+//! Key messages over datagrams, which get lost, come twice and overtake each other: for transports
+//! that repeat nothing themselves.
 
 use braidcast_core::Instant;
 use core::time::Duration;
@@ -19,8 +20,8 @@ pub struct NoFragment;
 
 /// A stream of messages each way, cut into fragments that are repeated until the other end has them.
 ///
-/// A fragment: 22, how many bytes came (32 bits), where its own bytes stand in the stream (32 bits), the bytes. In the stream each message
-/// stands behind its length (16 bits).
+/// A fragment: 22, how many bytes came (32 bits), where its own bytes stand in the stream (32
+/// bits), the bytes. In the stream each message stands behind its length (16 bits).
 ///
 /// Memory: 32 KiB, and what was not acknowledged.
 #[derive(Debug)]

@@ -32,7 +32,8 @@ pub enum Carrier {
 }
 
 impl Carrier {
-    /// Label of the TLS exporter. The first is the draft's; RFC 5705 §4 leaves those that begin with EXPERIMENTAL to anybody.
+    /// Label of the TLS exporter. The first is the draft's; RFC 5705 §4 leaves those that begin
+    /// with EXPERIMENTAL to anybody.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Sctp => "EXPORTER_TLS_FOR_DTLS_IN_SCTP",
@@ -53,8 +54,8 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Context of the exporter for one key (draft-porfiri-tsvwg-sctp-dtls-handshake, "Exporter Context"): of which direction, that
-    /// it is no restart's, which key, and both parameters.
+    /// Context of the exporter for one key (draft-porfiri-tsvwg-sctp-dtls-handshake, "Exporter
+    /// Context"): of which direction, that it is no restart's, which key, and both parameters.
     pub fn context(&self, sender: Role, kind: u8) -> Vec<u8> {
         let direction = u8::from(sender == Role::Server);
         [direction, 0, kind].into_iter().chain(self.client.parameter()).chain(self.server.parameter()).collect()
@@ -93,8 +94,9 @@ impl core::str::FromStr for Fingerprint {
     }
 }
 
-/// What sort of public key an end shows in the key handshake. Said in clear beforehand, so that ends that do not go together can say
-/// why; who lies about it gains nothing, since the handshake decides.
+/// What sort of public key an end shows in the key handshake. Said in clear beforehand, so that
+/// ends that do not go together can say why; who lies about it gains nothing, since the handshake
+/// decides.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum KeyKind {
     /// The one that all have who share a secret.

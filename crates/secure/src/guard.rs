@@ -47,7 +47,8 @@ pub enum GuardError {
     /// In a change of keys somebody else showed up.
     #[error("the other end changed its key in the middle of the association")]
     Changed,
-    /// The peer did not agree on keys in time, or what it sends afterwards cannot be read, as when somebody changed what was offered.
+    /// The peer did not agree on keys in time, or what it sends afterwards cannot be read, as when
+    /// somebody changed what was offered.
     #[error("the other end agreed on no keys in time, or somebody in between changed what was offered")]
     Silent,
     /// Keys were used up before new ones were agreed on.
@@ -71,9 +72,10 @@ struct Running {
 
 /// Keys, key messages and records of one association (draft-porfiri-tsvwg-sctp-dtls-handshake, without restart).
 ///
-/// Key messages go reliably and in order, in clear until [`is_sealing`](Self::is_sealing). What the peer sends is handed to
-/// [`handle_message`](Self::handle_message), what is to be sent fetched by [`poll_message`](Self::poll_message). The keys of the
-/// other direction are there before the peer uses them, so that no record has to wait for its keys.
+/// Key messages go reliably and in order, in clear until [`is_sealing`](Self::is_sealing). What the
+/// peer sends is handed to [`handle_message`](Self::handle_message), what is to be sent fetched by
+/// [`poll_message`](Self::poll_message). The keys of the other direction are there before the peer
+/// uses them, so that no record has to wait for its keys.
 ///
 /// Memory: 10 KiB for an epoch; twice that while keys change, besides the handshake's own.
 pub struct Guard {
@@ -194,8 +196,9 @@ impl Guard {
         self.advance(now)
     }
 
-    /// Where the peer begins to change keys: which of two handshakes goes on if we began as well (draft, "Simultaneous Rekey
-    /// Resolution"). Whether its message opens the other one, which nobody answers then.
+    /// Where the peer begins to change keys: which of two handshakes goes on if we began as well
+    /// (draft, "Simultaneous Rekey Resolution"). Whether its message opens the other one, which
+    /// nobody answers then.
     fn settle_opening(&mut self, epoch: u8, payload: &[u8]) -> bool {
         let Some(current) = self.sealer.as_ref().map(Sealer::epoch) else { return false };
         if (current + 1) as u8 & 0x7F != epoch || self.next_sealer.is_some() || !self.method.is_opening(payload) {
@@ -299,8 +302,8 @@ impl Guard {
         Ok(())
     }
 
-    /// The same of any `content`, behind what can be read: see [`Sealer::seal_behind`]. At the client it can be done as soon as
-    /// [`may_seal`](Self::may_seal) says.
+    /// The same of any `content`, behind what can be read: see [`Sealer::seal_behind`]. At the
+    /// client it can be done as soon as [`may_seal`](Self::may_seal) says.
     ///
     /// # Errors
     /// As [`seal`](Self::seal).
@@ -318,8 +321,8 @@ impl Guard {
         Ok(())
     }
 
-    /// Whether there are keys to seal with. At the client that is so as soon as the server has proved who it is: before the server has
-    /// what opens the records, but that is on its way.
+    /// Whether there are keys to seal with. At the client that is so as soon as the server has
+    /// proved who it is: before the server has what opens the records, but that is on its way.
     pub const fn may_seal(&self) -> bool {
         self.sealer.is_some() || self.next_sealer.is_some()
     }

@@ -1,10 +1,12 @@
-//! Keys that everybody knows, agreed on by messages as long as those of TLS: for tests, simulations and fuzzers. Keeps nobody out.
+//! Keys that everybody knows, agreed on by messages as long as those of TLS: for tests, simulations
+//! and fuzzers. Keeps nobody out.
 
 use crate::exchange::{Agreement, Exchange, Method, Peer, Refused, Role, Transcript};
 use crate::pure::Pure;
 use crate::{Ciphers, Keys, NONCE, Suite};
 
-/// Identifier of methods without a handshake (draft-ietf-tsvwg-sctp-dtls-chunk, "DTLS Key Management Method Identifiers").
+/// Identifier of methods without a handshake (draft-ietf-tsvwg-sctp-dtls-chunk, "DTLS Key
+/// Management Method Identifiers").
 pub const METHOD: u8 = 0;
 
 /// Two ends with the same `word` agree.

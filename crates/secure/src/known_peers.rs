@@ -43,8 +43,9 @@ pub struct KnownPeers {
 }
 
 impl KnownPeers {
-    /// What this user knows of who is reached by any of `names`, HOST:PORT. The file is `braidcast/known_peers` in the user's folder for
-    /// configuration; if it is not there, nobody is known.
+    /// What this user knows of who is reached by any of `names`, HOST:PORT. The file is
+    /// `braidcast/known_peers` in the user's folder for configuration; if it is not there, nobody
+    /// is known.
     pub fn of_user(names: &[String]) -> Result<Self, KnownPeersError> {
         Self::read(folder().map(|folder| folder.join(FILE)), names)
     }

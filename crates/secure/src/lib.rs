@@ -1,10 +1,13 @@
-//! Encryption without I/O, for SCTP's DTLS chunk (draft-ietf-tsvwg-sctp-dtls-chunk) and whatever else carries datagrams.
+//! Encryption without I/O, for SCTP's DTLS chunk (draft-ietf-tsvwg-sctp-dtls-chunk) and whatever
+//! else carries datagrams.
 //!
-//! [`Guard`] stands beside an association: it takes and gives key messages (draft-porfiri-tsvwg-sctp-dtls-handshake), seals and
-//! opens records (RFC 9147 §4), and changes keys in time. It knows neither which [`Cipher`] seals nor how keys are agreed on
-//! ([`Method`]), so that the protocols, their simulator and their fuzzers need no C. Feature `tls` has what binaries use: TLS 1.3
-//! with raw public keys by `rustls` and `aws-lc-rs`. Feature `pure` has slow ciphers, and keys that everybody knows, for tests. Feature
-//! `known-peers` keeps the file of servers whose keys a user has seen; nothing else here does I/O.
+//! [`Guard`] stands beside an association: it takes and gives key messages
+//! (draft-porfiri-tsvwg-sctp-dtls-handshake), seals and opens records (RFC 9147 §4), and changes
+//! keys in time. It knows neither which [`Cipher`] seals nor how keys are agreed on ([`Method`]),
+//! so that the protocols, their simulator and their fuzzers need no C. Feature `tls` has what
+//! binaries use: TLS 1.3 with raw public keys by `rustls` and `aws-lc-rs`. Feature `pure` has slow
+//! ciphers, and keys that everybody knows, for tests. Feature `known-peers` keeps the file of
+//! servers whose keys a user has seen; nothing else here does I/O.
 //!
 //! [`Secret`] is a shared secret as people keep it: words, a short string or a passphrase.
 

@@ -1,5 +1,5 @@
-//! The DTLS Key Management Parameter (draft-ietf-tsvwg-sctp-dtls-chunk, "DTLS Key Management Parameter"): who can do what, and
-//! what follows.
+//! The DTLS Key Management Parameter (draft-ietf-tsvwg-sctp-dtls-chunk, "DTLS Key Management
+//! Parameter"): who can do what, and what follows.
 
 use crate::exchange::{KeyKind, Method, Role};
 use core::fmt;
@@ -103,8 +103,8 @@ impl Offer {
     const SERVER: u8 = 2;
     const CLIENT: u8 = 1;
 
-    /// Identifiers that stand for no method: which sort of key the sender will show, and that it takes only keys that it knows. To
-    /// others they are methods that they do not have.
+    /// Identifiers that stand for no method: which sort of key the sender will show, and that it
+    /// takes only keys that it knows. To others they are methods that they do not have.
     const KINDS: [(u8, KeyKind); 4] =
         [(248, KeyKind::Shared), (249, KeyKind::Own), (250, KeyKind::Ephemeral), (252, KeyKind::Certified)];
     const WANTS_KNOWN: u8 = 251;

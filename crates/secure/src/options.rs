@@ -1,8 +1,9 @@
 use crate::{Limits, Method};
 use std::sync::Arc;
 
-/// Encryption of all that goes between two ends, by whatever protocol. With it, a connection comes about only with a peer that has it too and
-/// agrees on keys; all packets after that are protected, and what is not is dropped.
+/// Encryption of all that goes between two ends, by whatever protocol. With it, a connection comes
+/// about only with a peer that has it too and agrees on keys; all packets after that are protected,
+/// and what is not is dropped.
 #[derive(Clone, Debug)]
 pub struct SecurityOptions {
     /// How keys are agreed on, and with whom.

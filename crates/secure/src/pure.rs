@@ -51,7 +51,8 @@ impl Hiding {
                 let mut stream = ChaCha20::new((&**key).into(), &nonce.into());
                 stream.seek(64 * u64::from(u32::from_le_bytes([a, b, c, d])));
                 let mut mask = [0; 2];
-                // The last block of all is refused, as the next would begin anew; a record with it is taken for a forged one.
+                // The last block of all is refused, as the next would begin anew; a record with it
+                // is taken for a forged one.
                 let _refused = stream.try_apply_keystream(&mut mask);
                 return mask;
             }

@@ -1,5 +1,5 @@
-//! Records of DTLS 1.3 (RFC 9147 §4) in the one form that the DTLS chunk has: a number of 16 bits, neither length nor connection
-//! identifier.
+//! Records of DTLS 1.3 (RFC 9147 §4) in the one form that the DTLS chunk has: a number of 16 bits,
+//! neither length nor connection identifier.
 
 use crate::{Cipher, Ciphers, Failed, Keys, NONCE, Suite, TAG, Window};
 use core::fmt;
@@ -112,8 +112,9 @@ impl Sealer {
         self.suite
     }
 
-    /// Makes a record of all that follows the first [`HEADER`] bytes of `buf` from `start` on, which are overwritten. `buf` grows by
-    /// what is left of [`OVERHEAD`]; it is the caller's to have that much capacity.
+    /// Makes a record of all that follows the first [`HEADER`] bytes of `buf` from `start` on,
+    /// which are overwritten. `buf` grows by what is left of [`OVERHEAD`]; it is the caller's to
+    /// have that much capacity.
     ///
     /// # Errors
     /// [`Spent`]; what stands in `buf` may not be sent then.
@@ -124,8 +125,8 @@ impl Sealer {
         self.seal_with(buf, start, Content::Application, None)
     }
 
-    /// The same of any `content`, authenticated together with what stands `before` the record, where that can be read by anybody. The
-    /// record's own header is appended to `before`.
+    /// The same of any `content`, authenticated together with what stands `before` the record,
+    /// where that can be read by anybody. The record's own header is appended to `before`.
     ///
     /// # Errors
     /// As [`seal`](Self::seal).
@@ -241,8 +242,8 @@ impl Opener {
         self.counts.forged + self.counts.replayed >= self.suite.most_forged()
     }
 
-    /// Puts what `record` protects into `text`, in place of what it held. Nothing about the window changes unless the record is
-    /// authentic.
+    /// Puts what `record` protects into `text`, in place of what it held. Nothing about the window
+    /// changes unless the record is authentic.
     ///
     /// # Errors
     /// [`Rejected`]; `text` says nothing then.
@@ -251,7 +252,8 @@ impl Opener {
         if content == Content::Application { Ok(()) } else { Err(Rejected::Kind) }
     }
 
-    /// The same of a record that was sealed by [`Sealer::seal_behind`], with what stands `before` it, to which its header is appended.
+    /// The same of a record that was sealed by [`Sealer::seal_behind`], with what stands `before`
+    /// it, to which its header is appended.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -331,8 +333,9 @@ impl fmt::Debug for Opener {
     }
 }
 
-/// Which numbers may have been sent as `wire`: the one closest to `next` (RFC 9147 §4.2.2), then the one on the other side of it.
-/// The second makes all of the window of use where paths are far apart, and finds the sender again after a long silence.
+/// Which numbers may have been sent as `wire`: the one closest to `next` (RFC 9147 §4.2.2), then
+/// the one on the other side of it. The second makes all of the window of use where paths are far
+/// apart, and finds the sender again after a long silence.
 fn candidates(next: u64, wire: u16) -> impl Iterator<Item = u64> {
     let ahead = u64::from(wire.wrapping_sub(next as u16));
     let (after, before) = (next + ahead, (next + ahead).checked_sub(CYCLE));

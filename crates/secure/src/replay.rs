@@ -1,7 +1,7 @@
 use core::fmt;
 
-/// Which records of an epoch came already (RFC 9147 §4.5.1): the last 65,536 numbers, so that paths of one association may be
-/// that many packets apart. 8 KiB.
+/// Which records of an epoch came already (RFC 9147 §4.5.1): the last 65,536 numbers, so that paths
+/// of one association may be that many packets apart. 8 KiB.
 #[derive(Clone)]
 pub struct Window {
     /// One more than the highest number that came.

@@ -8,8 +8,8 @@ use core::str::FromStr;
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-/// A secret of 128 bits. Wiped when dropped, compared in constant time, and never printed but by [`words`](Self::words) and
-/// [`short`](Self::short).
+/// A secret of 128 bits. Wiped when dropped, compared in constant time, and never printed but by
+/// [`words`](Self::words) and [`short`](Self::short).
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Secret([u8; Self::LEN]);
 
@@ -86,7 +86,8 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A private key of one's own (Ed25519, 256 bits) as it is kept in a file. Wiped when dropped, and printed by [`text`](Self::text) only.
+/// A private key of one's own (Ed25519, 256 bits) as it is kept in a file. Wiped when dropped, and
+/// printed by [`text`](Self::text) only.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct PrivateKey([u8; Self::LEN]);
 
@@ -140,9 +141,9 @@ impl Passphrase {
         self.0.chars().count() < Self::SHORT
     }
 
-    /// 256 bits that follow from it, by Argon2id with 12 MiB and three passes, of which OWASP says that it is as hard to guess as with
-    /// the 19 MiB and two passes that it recommends: both ends may be small. The salt is the same for all, as both ends know nothing
-    /// else of each other.
+    /// 256 bits that follow from it, by Argon2id with 12 MiB and three passes, of which OWASP says
+    /// that it is as hard to guess as with the 19 MiB and two passes that it recommends: both ends
+    /// may be small. The salt is the same for all, as both ends know nothing else of each other.
     pub fn stretched(&self) -> Stretched {
         let mut out = Stretched([0; 32]);
         // Neither parameters nor lengths depend on what was typed: it cannot fail.
@@ -162,7 +163,8 @@ impl fmt::Debug for Passphrase {
     }
 }
 
-/// What follows from a passphrase, so that it need not be stretched again. Wiped when dropped, and printed by [`text`](Self::text) only.
+/// What follows from a passphrase, so that it need not be stretched again. Wiped when dropped, and
+/// printed by [`text`](Self::text) only.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Stretched([u8; 32]);
 

@@ -1,5 +1,6 @@
-//! Keys by TLS 1.3 in messages (draft-porfiri-tsvwg-sctp-dtls-handshake), by `rustls`: raw public keys (RFC 7250) of Ed25519 or X.509
-//! certificates, both ends, and ephemeral keys by X25519 with ML-KEM-768.
+//! Keys by TLS 1.3 in messages (draft-porfiri-tsvwg-sctp-dtls-handshake), by `rustls`: raw public
+//! keys (RFC 7250) of Ed25519 or X.509 certificates, both ends, and ephemeral keys by X25519 with
+//! ML-KEM-768.
 
 use crate::aws::AwsLc;
 use crate::exchange::{Agreement, Exchange, Fingerprint, KeyKind, Method, Peer, Refused, Role, Transcript};
@@ -82,15 +83,16 @@ impl Tls {
         }
     }
 
-    /// With X.509 certificates at both ends: shows that of the identity, which must be [`KeyKind::Certified`], and takes those of
-    /// `authority`. Their dates are compared with the system's clock.
+    /// With X.509 certificates at both ends: shows that of the identity, which must be
+    /// [`KeyKind::Certified`], and takes those of `authority`. Their dates are compared with the
+    /// system's clock.
     #[must_use]
     pub fn certified(self, authority: Authority) -> Self {
         Self { authority: Some(authority), ..self }
     }
 
-    /// Appends the secrets of each handshake to the file that SSLKEYLOGFILE names, as browsers do, the exporter's among them. Who has that
-    /// file reads everything.
+    /// Appends the secrets of each handshake to the file that SSLKEYLOGFILE names, as browsers do,
+    /// the exporter's among them. Who has that file reads everything.
     #[must_use]
     pub fn logging_keys(self) -> Self {
         Self { key_log: Some(Arc::new(KeyLogFile::new())), ..self }
@@ -260,7 +262,8 @@ impl Seen {
     }
 }
 
-/// What both of rustls' traits ask for alike: signatures are checked with the raw key itself (RFC 7250), in TLS 1.3 only.
+/// What both of rustls' traits ask for alike: signatures are checked with the raw key itself (RFC
+/// 7250), in TLS 1.3 only.
 macro_rules! raw_key_signatures {
     () => {
         fn verify_tls12_signature(

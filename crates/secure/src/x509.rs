@@ -1,4 +1,5 @@
-//! X.509 (RFC 5280) where somebody has a PKI: certificates in place of raw public keys, checked against authorities by `webpki`.
+//! X.509 (RFC 5280) where somebody has a PKI: certificates in place of raw public keys, checked
+//! against authorities by `webpki`.
 
 use crate::exchange::Fingerprint;
 use crate::identity::fingerprint;
@@ -102,8 +103,8 @@ fn fingerprint_of(certificate: &CertificateDer<'_>) -> Result<Fingerprint, Error
 pub struct Authority {
     servers: Arc<WebPkiServerVerifier>,
     clients: Arc<dyn ClientCertVerifier>,
-    /// Of whom this end connects to: the certificate must be for one of these. Empty at an end that waits for others. The roles of TLS
-    /// are not asked: over SCTP who waits is TLS's client.
+    /// Of whom this end connects to: the certificate must be for one of these. Empty at an end that
+    /// waits for others. The roles of TLS are not asked: over SCTP who waits is TLS's client.
     names: Vec<ServerName<'static>>,
 }
 
@@ -128,8 +129,8 @@ impl Authority {
         })
     }
 
-    /// The same for an end that connects to a server which is called by one of `hosts`: names of DNS, or IP addresses. The server's
-    /// certificate must be for one of them.
+    /// The same for an end that connects to a server which is called by one of `hosts`: names of
+    /// DNS, or IP addresses. The server's certificate must be for one of them.
     ///
     /// # Errors
     /// The host that is neither.
@@ -139,8 +140,9 @@ impl Authority {
         Ok(Self { names, ..self })
     }
 
-    /// The fingerprint of the key of the other end's certificate, and whether the certificate is good: that of who is connected to must
-    /// be for its name and for servers, that of who connects for clients, where it says for whom (RFC 5280 §4.2.1.12).
+    /// The fingerprint of the key of the other end's certificate, and whether the certificate is
+    /// good: that of who is connected to must be for its name and for servers, that of who connects
+    /// for clients, where it says for whom (RFC 5280 §4.2.1.12).
     pub(crate) fn check(
         &self,
         (end, between): (&CertificateDer<'_>, &[CertificateDer<'_>]),

@@ -1,5 +1,5 @@
-//! Another TLS as a witness: GnuTLS takes our key messages and gives its own, at either end, and what it says of the secrets leads to the
-//! same keys by what docs/security.md says.
+//! Another TLS as a witness: GnuTLS takes our key messages and gives its own, at either end, and
+//! what it says of the secrets leads to the same keys by what docs/security.md says.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a real process, and a socket to talk to it")]
 
 use aws_lc_rs::digest::{SHA256, digest};
@@ -113,7 +113,8 @@ fn guard(role: Role, seed: [u8; 32]) -> Guard {
     Guard::new(NOW, Arc::new(method), Limits::default(), role, transcript())
 }
 
-/// Carries key messages over `stream` until the key handshake is done. The stream has no bounds of messages, as SCTP's has; TLS needs none.
+/// Carries key messages over `stream` until the key handshake is done. The stream has no bounds of
+/// messages, as SCTP's has; TLS needs none.
 fn shake_hands(guard: &mut Guard, mut stream: TcpStream) -> TcpStream {
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
     let mut buf = [0; 4096];

@@ -17,7 +17,8 @@ pub enum Event {
     PathDown(PathId, Route),
     /// Sender: a path loses packets of the usual size while smaller ones get through: those are sent from now on.
     PathNarrow(PathId, Route),
-    /// Data goes over this path from now on, the best one ([`SenderOptions::selection`](crate::SenderOptions::selection)).
+    /// Data goes over this path from now on, the best one
+    /// ([`SenderOptions::selection`](crate::SenderOptions::selection)).
     PathSelected(PathId, Route),
     /// A path has left.
     PathRemoved(PathId, Route),
@@ -27,8 +28,9 @@ pub enum Event {
     Back,
     /// Sender: another stream is being received; this one has its turn after it.
     InLine,
-    /// Reliable sender: the receiver has so many bytes with this hash, and what is kept here does not reach there. Answer by
-    /// [`Sender::resume`](crate::Sender::resume) or [`Sender::abort`](crate::Sender::abort).
+    /// Reliable sender: the receiver has so many bytes with this hash, and what is kept here does
+    /// not reach there. Answer by [`Sender::resume`](crate::Sender::resume) or
+    /// [`Sender::abort`](crate::Sender::abort).
     Resume {
         /// Bytes that the receiver has.
         offset: u64,
@@ -37,11 +39,13 @@ pub enum Event {
     },
     /// Receiver: a stream has its turn. One that is reliable waits for [`Receiver::accept`](crate::Receiver::accept).
     Offered(Offer),
-    /// Receiver, reliable: the sender's bytes are others than those that are there; the stream begins anew at its first byte.
+    /// Receiver, reliable: the sender's bytes are others than those that are there; the stream
+    /// begins anew at its first byte.
     Anew,
     /// Receiver, reliable: all has been handed out. Flush it and call [`Receiver::flushed`](crate::Receiver::flushed).
     Flush,
-    /// Receiver: another sender, or the same one started anew, took the place of one that fell silent; its stream begins anew.
+    /// Receiver: another sender, or the same one started anew, took the place of one that fell
+    /// silent; its stream begins anew.
     Restarted,
     /// Receiver: the sender's clock jumped; the playout follows it.
     ClockJumped,
@@ -54,7 +58,8 @@ pub enum Event {
         /// What it was told.
         why: Farewell,
     },
-    /// It is over: at the sender everything is, at the receiver this stream, and everything has been handed out as well.
+    /// It is over: at the sender everything is, at the receiver this stream, and everything has
+    /// been handed out as well.
     Ended {
         /// Whether the sender said that this was all and all that was promised came.
         complete: bool,

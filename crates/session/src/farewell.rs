@@ -3,7 +3,8 @@
 use braidcast_sctp::CloseReason;
 use core::fmt;
 
-/// What an end says when it ends an association on purpose. Whoever hears one that [is final](Self::is_final) does not come back by itself.
+/// What an end says when it ends an association on purpose. Whoever hears one that [is
+/// final](Self::is_final) does not come back by itself.
 ///
 /// It travels as the reason of an ABORT (RFC 9260 §3.3.10.12), in words, so that other tools show it as well.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,20 +2,23 @@
 //! [`Sender`], and bytes come out of a [`Receiver`] on time. Both are [`Machine`](braidcast_core::Machine)s around an
 //! SCTP endpoint.
 //!
-//! Every unit is one message with a priority by its kind and a deadline, after which it could no longer be shown;
-//! the transport decides what goes next, over which path, and what is too late. The receiver puts the packets back into the order of the input and hands each out a fixed latency
-//! after its capture; what has not come by then is skipped and counted, never waited for.
+//! Every unit is one message with a priority by its kind and a deadline, after which it could no
+//! longer be shown; the transport decides what goes next, over which path, and what is too late.
+//! The receiver puts the packets back into the order of the input and hands each out a fixed
+//! latency after its capture; what has not come by then is skipped and counted, never waited for.
 //!
 //! Drive either end as [`Machine`](braidcast_core::Machine) says. On top of that:
 //!
 //! - at the sender, call [`Sender::push`] for each unit; in a reliable session it may give the unit back, to be
 //!   pushed again after [`Event::Room`]. [`Sender::finish`] ends the session once everything promised is delivered.
-//! - at the receiver, after each call and at each timeout call [`Receiver::poll_output`] for each channel until it says `false`.
-//!   [`Event::Ended`] comes when a stream is over and everything has been handed out.
+//! - at the receiver, after each call and at each timeout call [`Receiver::poll_output`] for each
+//!   channel until it says `false`. [`Event::Ended`] comes when a stream is over and everything has
+//!   been handed out.
 //!
-//! A session is more than an association: the sender says in its first message whose stream it carries ([`wire::Hello`]), makes another
-//! association when one breaks, and the stream goes on. In a reliable session the receiver says what it has of it
-//! ([`Receiver::accept`]), the sender goes on from there, and is done when that is written and flushed ([`Receiver::written`],
+//! A session is more than an association: the sender says in its first message whose stream it
+//! carries ([`wire::Hello`]), makes another association when one breaks, and the stream goes on. In
+//! a reliable session the receiver says what it has of it ([`Receiver::accept`]), the sender goes
+//! on from there, and is done when that is written and flushed ([`Receiver::written`],
 //! [`Receiver::flushed`]).
 //!
 //! [`tunnel`] carries what is no stream of ours: datagrams of any application, over DCCP.

@@ -24,6 +24,7 @@ pub struct LogEntry {
     pub path: PathId,
     /// Whether all of it came before it was due.
     pub on_time: bool,
-    /// Whether it was handed out: on time, or late but of use ([`KindReport::late_of_use`](crate::KindReport::late_of_use)).
+    /// Whether it was handed out: on time, or late but of use
+    /// ([`KindReport::late_of_use`](crate::KindReport::late_of_use)).
     pub used: bool,
 }

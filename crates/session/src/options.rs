@@ -22,32 +22,38 @@ pub struct SenderOptions {
     pub latency: Duration,
     /// Deliver everything, in order, however long it takes. Default: no.
     pub reliable: bool,
-    /// How lost packets are made up for without waiting a round trip, if the receiver takes redundancy. Default: as loss,
-    /// round trip and latency ask for, which over clean paths is not at all.
+    /// How lost packets are made up for without waiting a round trip, if the receiver takes
+    /// redundancy. Default: as loss, round trip and latency ask for, which over clean paths is not
+    /// at all.
     pub redundancy: Redundancy,
-    /// What would be late over the path that it is on goes over a second one too, as far as that has room, before frames that matter less. Default:
-    /// yes, but not in a reliable session (decision 19).
+    /// What would be late over the path that it is on goes over a second one too, as far as that
+    /// has room, before frames that matter less. Default: yes, but not in a reliable session
+    /// (decision 19).
     pub reinject: bool,
-    /// Which of the units that wait goes next, and which one never, by their kinds and deadlines. `None`: by kind alone. A reliable
-    /// session does without. Default: `by-worth` (decision 19).
+    /// Which of the units that wait goes next, and which one never, by their kinds and deadlines.
+    /// `None`: by kind alone. A reliable session does without. Default: `by-worth` (decision 19).
     pub queue: Option<Method>,
     /// Which path the next packet takes. Default: `earliest-delivery` (decision 19).
     pub scheduler: SchedulerKind,
-    /// By what the one path is chosen that carries everything; what one path cannot carry is not sent. Default: `None`, all paths carry at
-    /// once.
+    /// By what the one path is chosen that carries everything; what one path cannot carry is not
+    /// sent. Default: `None`, all paths carry at once.
     pub selection: Option<PathSelection>,
-    /// All paths carry at once. Default: yes; no: the first one alone, as long as it works, unless `selection` says which.
+    /// All paths carry at once. Default: yes; no: the first one alone, as long as it works, unless
+    /// `selection` says which.
     pub concurrent: bool,
-    /// How much less another path's delay must be, for `selection`. Default: 30 ms, more than receivers wait with a SACK.
+    /// How much less another path's delay must be, for `selection`. Default: 30 ms, more than
+    /// receivers wait with a SACK.
     pub hysteresis: Duration,
     /// Another path must be better for so long at most before it is gone to, a time drawn anew each time. Default: 0.
     pub time_guard: Duration,
     /// How often paths that carry nothing are measured for `selection`. Default: 1 s.
     pub probe_interval: Duration,
-    /// Timeouts in a row after which new data avoids a path ([`PathOptions::quick_failover`](braidcast_sctp::PathOptions::quick_failover)). Default: 0.
+    /// Timeouts in a row after which new data avoids a path
+    /// ([`PathOptions::quick_failover`](braidcast_sctp::PathOptions::quick_failover)). Default: 0.
     pub quick_failover: Option<u32>,
-    /// Timeouts in a row after which the first path is not gone back to ([`PathOptions::switchover`](braidcast_sctp::PathOptions::switchover)), where
-    /// paths do not carry at once. Default: `None`, it is.
+    /// Timeouts in a row after which the first path is not gone back to
+    /// ([`PathOptions::switchover`](braidcast_sctp::PathOptions::switchover)), where paths do not
+    /// carry at once. Default: `None`, it is.
     pub switchover: Option<u32>,
     /// Timeouts in a row after which a path has failed. Default: 5.
     pub path_max_retrans: u32,
@@ -55,25 +61,30 @@ pub struct SenderOptions {
     pub retransmission: RetransmissionPolicy,
     /// How much each path may carry: its congestion controller. Default: `live` (decision 19).
     pub congestion: Algorithm,
-    /// Bytes that may wait in a queue, and as many may be sent and unacknowledged; without a queue, both together. A reliable session
-    /// gives units back beyond that. 2 MiB, the longest unit, or more. Default: 4 MiB.
+    /// Bytes that may wait in a queue, and as many may be sent and unacknowledged; without a queue,
+    /// both together. A reliable session gives units back beyond that. 2 MiB, the longest unit, or
+    /// more. Default: 4 MiB.
     pub buffer: usize,
-    /// How long there may be no receiver that answers before the session ends. Default: `None`, it goes on trying for ever.
+    /// How long there may be no receiver that answers before the session ends. Default: `None`, it
+    /// goes on trying for ever.
     pub give_up: Option<Duration>,
     /// Protection of all that goes and comes. Default: none.
     pub security: Option<SecurityOptions>,
-    /// Find out a receiver that acknowledges what it never got ([`LimitOptions::skip_tsns`](braidcast_sctp::LimitOptions::skip_tsns)).
-    /// Default: no, so that experiments send what they always sent.
+    /// Find out a receiver that acknowledges what it never got
+    /// ([`LimitOptions::skip_tsns`](braidcast_sctp::LimitOptions::skip_tsns)). Default: no, so that
+    /// experiments send what they always sent.
     pub skip_tsns: bool,
     /// Our SCTP port. Default: 9899.
     pub local_port: u16,
     /// What makes it the same stream after a restart of this end; `None`: nothing does. Default: `None`.
     pub identity: Option<Identity>,
-    /// What the receiver knows the stream by, as [`check_name`](crate::wire::check_name) has it. Default: empty, which is no name.
+    /// What the receiver knows the stream by, as [`check_name`](crate::wire::check_name) has it.
+    /// Default: empty, which is no name.
     pub name: String,
     /// Bytes of all that is sent, if that is known. Default: `None`.
     pub size: Option<u64>,
-    /// The rates that the encoder is able to make ([`Sender::rate_report`](crate::Sender::rate_report)). Default: 100 kbit/s to 50 Mbit/s.
+    /// The rates that the encoder is able to make
+    /// ([`Sender::rate_report`](crate::Sender::rate_report)). Default: 100 kbit/s to 50 Mbit/s.
     pub encoder: RateLimits,
     /// Who is told of what happens inside, in the transport too. Default: nobody.
     pub events: Tracer,
@@ -113,8 +124,8 @@ impl Default for SenderOptions {
 }
 
 impl SenderOptions {
-    /// The defaults of a reliable session, which has no deadlines to go by: Veno, which leaves room for others, lowest delay, and no
-    /// redundancy, as there is time to repeat.
+    /// The defaults of a reliable session, which has no deadlines to go by: Veno, which leaves room
+    /// for others, lowest delay, and no redundancy, as there is time to repeat.
     pub fn reliable() -> Self {
         let (scheduler, congestion) = (SchedulerKind::default(), Algorithm::Veno);
         Self { reliable: true, scheduler, congestion, redundancy: Redundancy::None, ..Self::default() }
@@ -175,14 +186,15 @@ pub struct ReceiverOptions {
     pub security: Option<SecurityOptions>,
     /// The SCTP port that senders connect to. Default: 9899.
     pub local_port: u16,
-    /// An unfinished reliable stream keeps its place, however long its sender is gone, until [`give_up`](Self::give_up). Default: no, another
-    /// sender takes it.
+    /// An unfinished reliable stream keeps its place, however long its sender is gone, until
+    /// [`give_up`](Self::give_up). Default: no, another sender takes it.
     pub hold: bool,
     /// Which streams are taken, by their names. Default: one, of any name.
     pub admission: Admission,
-    /// Only senders with these keys, or names of certificates, are taken (`braidcast_secure::Peer::listed`), each with the
-    /// name that the list has for it. Needs [`security`](Self::security) that lets in who
-    /// has one of them. Default: `None`, keys say nothing of names.
+    /// Only senders with these keys, or names of certificates, are taken
+    /// (`braidcast_secure::Peer::listed`), each with the name that the list has for it. Needs
+    /// [`security`](Self::security) that lets in who has one of them. Default: `None`, keys say
+    /// nothing of names.
     pub permits: Option<BTreeMap<Fingerprint, Permit>>,
     /// Who is told of what happens inside, in the transport too. Default: nobody.
     pub events: Tracer,
@@ -238,7 +250,8 @@ fn live(local_port: u16, security: Option<&SecurityOptions>) -> Options {
     transport
 }
 
-/// A handshake over all networks at once, and again each second until the session begins another: the first network that works does it.
+/// A handshake over all networks at once, and again each second until the session begins another:
+/// the first network that works does it.
 pub(crate) fn knock(transport: &mut Options) {
     transport.timers.open_over_all = Some(Duration::from_secs(1));
     transport.timers.max_init_retransmits = 20;

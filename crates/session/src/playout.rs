@@ -105,7 +105,8 @@ pub(crate) struct Playout {
     next_index: u64,
     /// The same for each elementary stream, by PID.
     next_of: Vec<(u16, u64)>,
-    /// Packets further on that will not come, from the first of a range to behind its last. Used for [`Release::Early`] alone.
+    /// Packets further on that will not come, from the first of a range to behind its last. Used
+    /// for [`Release::Early`] alone.
     given_up: BTreeMap<u64, u64>,
     held: usize,
 }
@@ -243,8 +244,9 @@ impl Playout {
         if late { Arrival::LateOfUse } else { Arrival::OnTime }
     }
 
-    /// Whether a decoder gains by a unit though its turn is over: others lean on it, and of its elementary stream nothing behind
-    /// it was handed out. A decoder that had begun a later picture would take it for one of another time.
+    /// Whether a decoder gains by a unit though its turn is over: others lean on it, and of its
+    /// elementary stream nothing behind it was handed out. A decoder that had begun a later picture
+    /// would take it for one of another time.
     fn is_of_use(&self, now: Instant, due: Instant, header: &UnitHeader, pid: Option<u16>, first: u64) -> bool {
         let Some(pid) = pid.filter(|_| header.reference && !header.reliable && now.since(due) <= GRACE) else {
             return false;

@@ -14,18 +14,19 @@ pub enum Redundancy {
     /// Not at all.
     #[default]
     None,
-    /// By the code that fits what each path loses, how far away the receiver is and the latency; none where repeating does
-    /// ([`Conditions::choose`]).
+    /// By the code that fits what each path loses, how far away the receiver is and the latency;
+    /// none where repeating does ([`Conditions::choose`]).
     Auto,
     /// By this code all the time.
     Code(Code),
 }
 
-/// What a path is held to lose until it has carried a hundred packets, and how many in a row: a little too much at the beginning does no
-/// harm, and a stream's first second counts too.
+/// What a path is held to lose until it has carried a hundred packets, and how many in a row: a
+/// little too much at the beginning does no harm, and a stream's first second counts too.
 const UNKNOWN: (f64, f64) = (0.03, 1.0);
-/// From then on that guess weighs as much as so many packets: of a hundred over a path that loses 2 %, none is lost one time in eight, and
-/// the first loss that stays ends slow start. A path that loses nothing is free of redundancy after nine hundred.
+/// From then on that guess weighs as much as so many packets: of a hundred over a path that loses 2
+/// %, none is lost one time in eight, and the first loss that stays ends slow start. A path that
+/// loses nothing is free of redundancy after nine hundred.
 const GUESS_WEIGHS: f64 = 30.0;
 /// Packets a second that a stream is held to have until then, at least.
 const USUAL: f64 = 100.0;
@@ -43,9 +44,11 @@ impl Redundancy {
             fec_receive: true,
             // A code is in use where repeating is too late anyway.
             artx: Some(Artx::Slowest),
-            // As ECMT has it: inside, the windows that live video leaves are a little small for its largest pictures (decision 14).
+            // As ECMT has it: inside, the windows that live video leaves are a little small for its
+            // largest pictures (decision 14).
             fec_window: FecWindow::Outside,
-            // Told of each loss, windows would not carry live video where it is needed most; of what full queues drop they are told.
+            // Told of each loss, windows would not carry live video where it is needed most; of
+            // what full queues drop they are told.
             fec_losses: FecLosses::Queued,
             ..RedundancyOptions::default()
         }
@@ -56,8 +59,8 @@ impl Redundancy {
         if self == Self::None {
             return usual;
         }
-        // A hole stands open for two round trips while the code has its time: a path is not silent because of it. T3-rtx waits by
-        // itself, but the probe timeout is the RTO at most.
+        // A hole stands open for two round trips while the code has its time: a path is not silent
+        // because of it. T3-rtx waits by itself, but the probe timeout is the RTO at most.
         RtoBounds { min: usual.min.max(RTO_MIN), initial: usual.initial.max(RTO_MIN), ..usual }
     }
 }
@@ -158,8 +161,8 @@ impl Chooser {
         association.set_fec_by_path(code, together.patience() / 2, owed);
     }
 
-    /// Data chunks in a second over the path, the latest look weighing 1/8, as the scheduler turns from one path to another. `None`
-    /// at the first look.
+    /// Data chunks in a second over the path, the latest look weighing 1/8, as the scheduler turns
+    /// from one path to another. `None` at the first look.
     fn rate(&mut self, now: Instant, path: &PathReport) -> Option<f64> {
         let look = |rate| Look { chunks: path.sent_chunks, at: now, rate };
         let before = self.looks.insert(path.id, look(0.0))?;

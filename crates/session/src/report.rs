@@ -29,7 +29,8 @@ pub struct Report {
     pub paths: Vec<PathReport>,
     /// Times that the sender's clock jumped.
     pub clock_jumps: u64,
-    /// At the receiver: times that a sender took the place of another, or began anew. At the sender: times that it reconnected.
+    /// At the receiver: times that a sender took the place of another, or began anew. At the
+    /// sender: times that it reconnected.
     pub restarts: u64,
     /// Messages that made no sense.
     pub malformed: u64,
@@ -37,8 +38,8 @@ pub struct Report {
     pub security: Option<SecurityReport>,
     /// At the sender: bytes that came in, of units of every kind.
     pub input_bytes: u64,
-    /// At the sender: bytes of messages that were acknowledged, each once. What was copied, or made up for by redundancy, counts here and
-    /// for no path.
+    /// At the sender: bytes of messages that were acknowledged, each once. What was copied, or made
+    /// up for by redundancy, counts here and for no path.
     pub acked_bytes: u64,
     /// Redundancy as it is sent now; `None` where there is none.
     pub redundancy: Option<String>,
@@ -102,8 +103,9 @@ pub struct KindReport {
     pub on_time: u64,
     /// Units that came too late. They were skipped, but for those of use.
     pub late: u64,
-    /// Units of these that were handed out all the same: others lean on them, they were 50 ms late at most, and nothing that comes
-    /// after them in their elementary stream had been handed out. The receiver knows.
+    /// Units of these that were handed out all the same: others lean on them, they were 50 ms late
+    /// at most, and nothing that comes after them in their elementary stream had been handed out.
+    /// The receiver knows.
     pub late_of_use: u64,
     /// Units captured that have not come: unsent, given up, or still on the way.
     pub missing: u64,
@@ -345,7 +347,8 @@ impl PathHistories {
         }
     }
 
-    /// A new association takes the place of the old one; its paths are counted together with those of the same addresses.
+    /// A new association takes the place of the old one; its paths are counted together with those
+    /// of the same addresses.
     pub(crate) fn restart(&mut self) {
         self.former = self.reports();
         self.former.iter_mut().for_each(PathReport::leave);

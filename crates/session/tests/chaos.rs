@@ -1,6 +1,8 @@
-//! Hours of random faults over three networks: a stream flows again as soon as one of them works, a file arrives once, memory is flat.
+//! Hours of random faults over three networks: a stream flows again as soon as one of them works, a
+//! file arrives once, memory is flat.
 //!
-//! `make chaos` runs 24 hours of each; `CHAOS_HOURS` says how many, `BRAIDCAST_SEED` where to begin. A failure prints both.
+//! `make chaos` runs 24 hours of each; `CHAOS_HOURS` says how many, `BRAIDCAST_SEED` where to
+//! begin. A failure prints both.
 
 use braidcast_core::{Datagram, Instant, Machine, Rng, Route, SocketId, Transmit};
 use braidcast_media::{Kind, Run, Unit};

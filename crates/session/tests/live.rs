@@ -193,7 +193,8 @@ fn units_that_were_hopeless_before_the_connection_was_up_are_counted_and_never_s
 
 #[test]
 fn sound_that_was_captured_before_the_connection_was_up_comes_in_time() {
-    // The handshake takes 400 ms, and the way there 100: what was captured in the first moments cannot be there after 500.
+    // The handshake takes 400 ms, and the way there 100: what was captured in the first moments
+    // cannot be there after 500.
     let mut units = camera(3);
     for (at, unit) in &mut units {
         *at = *at - ms(START);

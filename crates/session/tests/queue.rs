@@ -24,7 +24,8 @@ fn links(links: [(u64, u64, f64); 2]) -> [LinkModel; 2] {
 /// Runs of a scene: one picture at a bad moment takes a second of others with it.
 const RUNS: u64 = 12;
 
-/// The share of units on time, kind by kind, and of pictures that can be shown, as all that they lean on came too: on the average.
+/// The share of units on time, kind by kind, and of pictures that can be shown, as all that they
+/// lean on came too: on the average.
 fn shares(queue: Option<(Method, QueueScope)>, links: &[LinkModel]) -> [f64; 6] {
     let mut mean = [0.0; 6];
     for seed in 1..=RUNS {
@@ -71,16 +72,18 @@ fn more_pictures_come_in_time_where_the_queue_decides_and_no_sound_is_lost() {
     for (name, links) in scenes {
         let tell = |what: &str, shares: [f64; 6]| {
             println!("{name:13} {what:10} tables, audio, I, P, B on time, pictures shown: {shares:.4?}");
-            // Of what goes over both paths one in 5000 is lost on both, where they lose 2 and 1 %, and has to be repeated in time. Where a
-            // queue has more to send than they carry, it goes once if a repeat would be in time.
+            // Of what goes over both paths one in 5000 is lost on both, where they lose 2 and 1 %,
+            // and has to be repeated in time. Where a queue has more to send than they carry, it
+            // goes once if a repeat would be in time.
             let least = if what == "streams" { 0.999 } else { 0.997 };
             assert!(shares[..2].iter().all(|it| *it > least), "{name}, {what}: tables and sound");
             shares
         };
         let without = tell("streams", shares(None, &links));
         let with = tell("by-worth", shares(Some((Method::ByWorth, QueueScope::Alone)), &links));
-        // Where even I and P frames are too much, P frames at the end of a group give way to B frames at its beginning: over "one bad", 2
-        // points fewer are shown than the streams' priorities alone do (19.3 and 21.3 % in 192 runs).
+        // Where even I and P frames are too much, P frames at the end of a group give way to B
+        // frames at its beginning: over "one bad", 2 points fewer are shown than the streams'
+        // priorities alone do (19.3 and 21.3 % in 192 runs).
         assert!(with[5] >= without[5] - 0.03, "{name}: pictures shown");
         for (sum, shares) in sums.iter_mut().zip([without, with]) {
             *sum = [sum[0] + shares[2], sum[1] + shares[5]];

@@ -61,7 +61,8 @@ fn large_pictures_come_on_time_too() {
 
 #[test]
 fn the_first_seconds_miss_little() {
-    // Windows begin small, and the first loss that stays ends their quick growth. The first picture is too large for them in any case.
+    // Windows begin small, and the first loss that stays ends their quick growth. The first picture
+    // is too large for them in any case.
     let missed = |seed| {
         let scene = seeded(seed, 8, film(8), Redundancy::Auto, [far(0.02), far(0.02)]);
         (1.0 - on_time(&scene)) * 200.0

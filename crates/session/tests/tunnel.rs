@@ -142,7 +142,8 @@ fn a_client_that_comes_from_another_address_mixes_up_no_flows() {
     }
 }
 
-/// A second of sound, 50 datagrams a second, and of bursts of pictures, at the two entrances; then both ends come to rest.
+/// A second of sound, 50 datagrams a second, and of bursts of pictures, at the two entrances; then
+/// both ends come to rest.
 fn call(queue: Method, queue_length: usize, classes: [Class; 2]) -> (Pair, [u64; 2], [Discards; 2]) {
     let settings = Settings { queue, queue_length, ..Settings::default() };
     let options = Options { ccids: vec![Ccid::Three], ..Options::default() };
@@ -256,7 +257,8 @@ fn a_clock_that_steps_back_holds_a_tunnel_up_and_breaks_nothing() {
     assert_eq!((link.connections, link.flows.len()), (1, 2));
 }
 
-/// A server and clients on many hosts, each with a socket of its own, over a network that loses nothing and takes no time.
+/// A server and clients on many hosts, each with a socket of its own, over a network that loses
+/// nothing and takes no time.
 struct Crowd {
     now: Instant,
     server: Tunnel,

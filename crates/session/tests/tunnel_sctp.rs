@@ -108,8 +108,8 @@ impl Pair {
         }
     }
 
-    /// The application at the client sends `count` datagrams of `len` bytes, one each 20 ms; how many come out at the server, and the
-    /// longest that one took.
+    /// The application at the client sends `count` datagrams of `len` bytes, one each 20 ms; how
+    /// many come out at the server, and the longest that one took.
     fn speak(&mut self, count: usize, len: usize) -> (usize, Duration) {
         self.came[1].clear();
         for n in 0..count {

@@ -67,8 +67,8 @@ fn sum_of_runs(runs: u64, links: &[LinkModel], reinject: bool) -> (u64, u64) {
 
 #[test]
 fn what_two_links_should_have_answered_for_is_copied_before_its_loss_is_known() {
-    // The quick one stops now and then. By when the far one's losses are known it is too late; and what is merely late there would, were it
-    // all that is copied, cost more than it saves.
+    // The quick one stops now and then. By when the far one's losses are known it is too late; and
+    // what is merely late there would, were it all that is copied, cost more than it saves.
     let outage = "every:2s,275ms,hold".parse().unwrap();
     let links = [LinkModel { outages: vec![outage], ..link((1300, 10, 0.0)) }, link((1500, 100, 0.05))];
     let [(with, all), (without, _)] = [true, false].map(|reinject| sum_of_runs(16, &links, reinject));
@@ -86,8 +86,9 @@ fn what_a_fading_link_holds_of_a_reference_frame_goes_over_the_good_one_too() {
     assert!(all - with < (all - without) * 3 / 4, "{with} of {all} on time, {without} without");
 }
 
-/// Of 900 such sets, 400 of them of links of 90 ms and more, 29 were more than half a point below their best link, three of those more than
-/// 1.5, and one 4.5. The faults that this is to find cost 40 to 70.
+/// Of 900 such sets, 400 of them of links of 90 ms and more, 29 were more than half a point below
+/// their best link, three of those more than 1.5, and one 4.5. The faults that this is to find cost
+/// 40 to 70.
 const MOST_LOST: f64 = 8.0;
 
 fn links() -> impl Strategy<Value = Vec<(u64, u64, f64)>> {
@@ -107,7 +108,8 @@ proptest! {
     }
 }
 
-/// Acknowledgements of what goes over the far link come back over the near one, sooner than a round trip over the far one takes.
+/// Acknowledgements of what goes over the far link come back over the near one, sooner than a round
+/// trip over the far one takes.
 #[test]
 fn a_near_narrow_link_beside_a_far_wide_one_does_no_harm() {
     let (near, far) = ((1000, 33, 0.0), (9700, 143, 0.0));

@@ -47,8 +47,9 @@ struct LinkSlot {
     wake: Option<Instant>,
 }
 
-/// A buffer that one datagram was written into travels itself if it has no more capacity than this; larger ones, as those that hold
-/// many datagrams at times, would stay as large for each small packet.
+/// A buffer that one datagram was written into travels itself if it has no more capacity than this;
+/// larger ones, as those that hold many datagrams at times, would stay as large for each small
+/// packet.
 const SWAPPED: usize = 4096;
 
 type Tap = Box<dyn FnMut(&TapEvent<'_>)>;

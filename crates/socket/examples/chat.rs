@@ -1,6 +1,7 @@
 //! A line from each side, over as many networks as there are.
 //!
-//! `cargo run -p braidcast-socket --example chat -- 0.0.0.0:9000`, and elsewhere `… --example chat -- HOST_ADDRESS:9000 wlan0 wwan0`
+//! `cargo run -p braidcast-socket --example chat -- 0.0.0.0:9000`, and elsewhere
+//! `… --example chat -- HOST_ADDRESS:9000 wlan0 wwan0`
 
 use braidcast_socket::{ConnectionId, Event, Path, Protection, SendOptions, Socket};
 use std::error::Error;

@@ -1,8 +1,11 @@
-//! One socket for messages over several networks at once: SCTP with concurrent multipath transfer over UDP, encrypted, without root.
+//! One socket for messages over several networks at once: SCTP with concurrent multipath transfer
+//! over UDP, encrypted, without root.
 //!
-//! A [`Socket`] is like a one-to-many socket of SCTP (RFC 6458 §3): it listens, connects, and carries the messages of all its connections.
-//! It puts together what can be used by itself too: `braidcast_sctp::Endpoint`, the protocol without I/O, `braidcast_driver::Driver`,
-//! the event loop, and the keys of `braidcast_secure`. The C and the Python library (`bindings/`) are made of it.
+//! A [`Socket`] is like a one-to-many socket of SCTP (RFC 6458 §3): it listens, connects, and
+//! carries the messages of all its connections. It puts together what can be used by itself too:
+//! `braidcast_sctp::Endpoint`, the protocol without I/O, `braidcast_driver::Driver`, the event
+//! loop, and the keys of `braidcast_secure`. The C and the Python library (`bindings/`) are made of
+//! it.
 //!
 //! # A message over two paths
 //!

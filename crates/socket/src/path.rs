@@ -9,7 +9,8 @@ pub use braidcast_sctp::PathState;
 pub struct Path {
     /// An address that the other end is bound to.
     pub remote: SocketAddr,
-    /// The local interface or address that it leaves through. One that is not there now is waited for, and joins when it appears.
+    /// The local interface or address that it leaves through. One that is not there now is waited
+    /// for, and joins when it appears.
     pub via: Via,
 }
 

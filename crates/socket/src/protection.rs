@@ -11,7 +11,8 @@ pub enum Protection {
     /// Encrypted, with whoever is at the other end: nobody can listen in, but somebody may stand in between.
     #[default]
     Anyone,
-    /// Encrypted, and only who has the same key gets in: words or a short string of `braidcast key new`, or a passphrase.
+    /// Encrypted, and only who has the same key gets in: words or a short string of
+    /// `braidcast key new`, or a passphrase.
     Key(String),
     /// Not encrypted: whoever is in between can read and change it.
     Plain,

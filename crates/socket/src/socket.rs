@@ -19,8 +19,9 @@ pub struct SendOptions {
     pub stream: u16,
     /// Deliver it as soon as it is complete, whatever its stream waits for.
     pub unordered: bool,
-    /// How long after now it must be at the other end. What would be later, by the delay of the quickest path, is neither sent nor
-    /// repeated: [`Event::Discarded`]. `None`: it is never too late.
+    /// How long after now it must be at the other end. What would be later, by the delay of the
+    /// quickest path, is neither sent nor repeated: [`Event::Discarded`]. `None`: it is never too
+    /// late.
     pub deadline: Option<Duration>,
     /// Repeated at most so often (RFC 7496 §3.1). `None`: as long as it takes.
     pub max_retransmissions: Option<u16>,
@@ -51,9 +52,10 @@ struct Connection {
 
 /// Messages over several networks at once. See the crate's page for an example.
 ///
-/// Nothing happens by itself: all that is to leave and to come does so within [`poll`](Self::poll). A program with an event loop of its own
-/// waits until the socket's file descriptor is readable ([`AsRawFd`]), then calls `poll(Some(Duration::ZERO))` until that returns `None`;
-/// so too after it has sent something.
+/// Nothing happens by itself: all that is to leave and to come does so within [`poll`](Self::poll).
+/// A program with an event loop of its own waits until the socket's file descriptor is readable
+/// ([`AsRawFd`]), then calls `poll(Some(Duration::ZERO))` until that returns `None`; so too after
+/// it has sent something.
 pub struct Socket {
     driver: Driver,
     endpoint: Endpoint,
@@ -81,8 +83,8 @@ impl Socket {
         Self::with_options(options)
     }
 
-    /// A socket with these options of the transport; [`Options::security`] says how it is protected. Both ends must have the same
-    /// [`Options::local_port`].
+    /// A socket with these options of the transport; [`Options::security`] says how it is
+    /// protected. Both ends must have the same [`Options::local_port`].
     ///
     /// # Errors
     /// [`Error::Options`], [`Error::Io`].
@@ -101,8 +103,8 @@ impl Socket {
         })
     }
 
-    /// Opens a local UDP address that others may connect to; port 0 takes any that is free. Returns the address with its port. Each address
-    /// makes a path for clients that know it.
+    /// Opens a local UDP address that others may connect to; port 0 takes any that is free. Returns
+    /// the address with its port. Each address makes a path for clients that know it.
     ///
     /// # Errors
     /// [`Error::Bind`].
@@ -116,7 +118,8 @@ impl Socket {
         self.endpoint.listen();
     }
 
-    /// Begins a connection over these paths, each with a local port of its own. [`Event::Connected`] or [`Event::Closed`] follows.
+    /// Begins a connection over these paths, each with a local port of its own.
+    /// [`Event::Connected`] or [`Event::Closed`] follows.
     ///
     /// # Errors
     /// [`Error::Links`] if none of the paths can be used now, or one cannot be opened; [`Error::Connect`].
@@ -139,8 +142,8 @@ impl Socket {
         Ok(self.insert(association, Some(links)))
     }
 
-    /// Adds a path to a connection that was begun here; [`Event::PathUp`] follows when it carries data. One whose interface is not there
-    /// joins when that appears.
+    /// Adds a path to a connection that was begun here; [`Event::PathUp`] follows when it carries
+    /// data. One whose interface is not there joins when that appears.
     ///
     /// # Errors
     /// [`Error::NoConnection`], also of one that the other end began; [`Error::Links`], [`Error::Join`].
@@ -157,7 +160,8 @@ impl Socket {
         Ok(())
     }
 
-    /// Takes a path out of a connection that was begun here, by its name in [`PathReport`]. Returns whether there was one.
+    /// Takes a path out of a connection that was begun here, by its name in [`PathReport`]. Returns
+    /// whether there was one.
     ///
     /// # Errors
     /// [`Error::NoConnection`].
@@ -206,7 +210,8 @@ impl Socket {
         Ok(received.map(|it| Received { stream: it.stream, unordered: it.unordered, ppid: it.ppid }))
     }
 
-    /// Waits for the next event for at most `timeout`, or for ever; meanwhile everything runs. `None`: nothing happened in that time.
+    /// Waits for the next event for at most `timeout`, or for ever; meanwhile everything runs.
+    /// `None`: nothing happened in that time.
     ///
     /// # Errors
     /// [`Error::Io`] if polling fails, [`Error::Links`] if a path cannot be opened whose interface has appeared.
@@ -255,8 +260,8 @@ impl Socket {
         Ok(())
     }
 
-    /// Ends all connections once everything that was sent is delivered, and waits for that. Messages that still come are lost. Returns
-    /// whether all ended within `timeout`.
+    /// Ends all connections once everything that was sent is delivered, and waits for that.
+    /// Messages that still come are lost. Returns whether all ended within `timeout`.
     ///
     /// # Errors
     /// As [`poll`](Self::poll).
@@ -306,8 +311,9 @@ impl Socket {
         Ok(association.paths().map(report).collect())
     }
 
-    /// Says from now on what messages of a connection may have, in [`rate_report`](Self::rate_report). Called again, it begins anew. It takes
-    /// some 10 kB, and nothing that is sent depends on it.
+    /// Says from now on what messages of a connection may have, in
+    /// [`rate_report`](Self::rate_report). Called again, it begins anew. It takes some 10 kB, and
+    /// nothing that is sent depends on it.
     ///
     /// # Errors
     /// [`Error::NoConnection`].
@@ -326,12 +332,14 @@ impl Socket {
         Ok(())
     }
 
-    /// How many bits the next message to the other end may have, so that it comes in time with what waits before it, and which rate will hold for
-    /// the next second. While no path is full it grows only as far as it is used, from 1 Mbit/s on. Ask before each message. `None` before
-    /// [`follow_rate`](Self::follow_rate), before [`Event::Connected`], and after [`shutdown`](Self::shutdown).
+    /// How many bits the next message to the other end may have, so that it comes in time with what
+    /// waits before it, and which rate will hold for the next second. While no path is full it
+    /// grows only as far as it is used, from 1 Mbit/s on. Ask before each message. `None` before
+    /// [`follow_rate`](Self::follow_rate), before [`Event::Connected`], and after
+    /// [`shutdown`](Self::shutdown).
     ///
-    /// Where both ends send as much as one path carries, acknowledgements come late behind what the other end sends, and the rate stays
-    /// below what the way there carries.
+    /// Where both ends send as much as one path carries, acknowledgements come late behind what the
+    /// other end sends, and the rate stays below what the way there carries.
     ///
     /// # Errors
     /// [`Error::NoConnection`].

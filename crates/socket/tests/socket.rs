@@ -11,7 +11,8 @@ fn loopback() -> SocketAddr {
     "127.0.0.1:0".parse().unwrap()
 }
 
-/// A server with two addresses that sends back what comes, until its first client has gone; how many messages there were.
+/// A server with two addresses that sends back what comes, until its first client has gone; how
+/// many messages there were.
 fn echo(protection: &Protection) -> ([SocketAddr; 2], JoinHandle<usize>) {
     let mut socket = Socket::new(protection).unwrap();
     let at = [(); 2].map(|()| socket.bind(loopback()).unwrap());

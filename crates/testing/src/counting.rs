@@ -6,7 +6,8 @@
 use core::cell::Cell;
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// A global allocator that counts, for each thread, what is asked of it, and hands each call on to the system's unchanged:
+/// A global allocator that counts, for each thread, what is asked of it, and hands each call on to
+/// the system's unchanged:
 ///
 /// ```
 /// # use braidcast_testing::Counting;

@@ -19,7 +19,8 @@ pub fn fails(peer: &str, why: &str) {
     note(peer, "fails", why);
 }
 
-/// A line for each test, from whichever process; a line that cannot be written makes the summary speak of a peer that was not met.
+/// A line for each test, from whichever process; a line that cannot be written makes the summary
+/// speak of a peer that was not met.
 fn note(peer: &str, what: &str, why: &str) {
     let Some(path) = std::env::var_os(LOG) else { return };
     let why = why.replace(['\n', '\t'], " ");

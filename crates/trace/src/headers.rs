@@ -43,8 +43,8 @@ pub enum Ports {
     /// The ports in use; a dissector must be told what they carry (`tshark -d udp.port==9000,sctp`).
     #[default]
     Real,
-    /// The destination port is shown as the protocol's own: 9899 (RFC 6951 §4), by which dissectors know SCTP unasked, or
-    /// 6511 (RFC 6773 §3.8), where tshark 4 sees UDP only.
+    /// The destination port is shown as the protocol's own: 9899 (RFC 6951 §4), by which dissectors
+    /// know SCTP unasked, or 6511 (RFC 6773 §3.8), where tshark 4 sees UDP only.
     Encapsulation,
 }
 

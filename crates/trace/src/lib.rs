@@ -1,7 +1,7 @@
 //! Records of what a protocol did, for people and their tools.
 //!
-//! [`PcapWriter`] writes datagrams as a capture that Wireshark and tshark open; [`QlogWriter`] and [`QlogReader`] write and read traces
-//! of what machines tell of their inside.
+//! [`PcapWriter`] writes datagrams as a capture that Wireshark and tshark open; [`QlogWriter`] and
+//! [`QlogReader`] write and read traces of what machines tell of their inside.
 
 mod block;
 mod capture;

@@ -68,8 +68,8 @@ pub struct Passage {
     pub cargo: Cargo,
 }
 
-/// Reads such a trace, packet by packet, in the order in which they arrive or are lost. Keeps the packets that are under way and which numbers
-/// were sent.
+/// Reads such a trace, packet by packet, in the order in which they arrive or are lost. Keeps the
+/// packets that are under way and which numbers were sent.
 #[derive(Debug)]
 pub struct Ns2Reader<R> {
     input: R,

@@ -78,7 +78,8 @@ impl<W: Write> PcapWriter<W> {
     /// Adds an interface under a name for people: one for each socket, or for each simulated node.
     pub fn interface(&mut self, name: &str) -> io::Result<InterfaceId> {
         let id = InterfaceId(self.interfaces);
-        self.block.begin(INTERFACE_DESCRIPTION).u16(LINKTYPE_RAW).u16(0).u32(0); // reserved; no limit to a packet's length
+        // reserved; no limit to a packet's length
+        self.block.begin(INTERFACE_DESCRIPTION).u16(LINKTYPE_RAW).u16(0).u32(0);
         self.block.option(block::IF_NAME, name.as_bytes()).option(block::IF_TSRESOL, &[NANOSECONDS]);
         self.out.write_all(self.block.end())?;
         self.interfaces += 1;

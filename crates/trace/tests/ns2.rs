@@ -1,5 +1,5 @@
-//! Traces of ns-2. `data/wifi-3g.ns2` is the beginning of one that ns-2.35 wrote: SCTP with CMT over 1600 kbit/s at 20 ms and 400 kbit/s at
-//! 200 ms, packets of 1000 bytes.
+//! Traces of ns-2. `data/wifi-3g.ns2` is the beginning of one that ns-2.35 wrote: SCTP with CMT
+//! over 1600 kbit/s at 20 ms and 400 kbit/s at 200 ms, packets of 1000 bytes.
 
 use braidcast_trace::{Cargo, Ns2Reader, Passage, ReadError};
 

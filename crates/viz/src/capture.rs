@@ -19,12 +19,13 @@ const MOST_CONNECTIONS: usize = 10_000;
 
 /// Listens to the packets of a capture.
 ///
-/// Which packets left is what the capture says; where it does not, those of the end that spoke first did. What was lost is known by what was sent
-/// again.
+/// Which packets left is what the capture says; where it does not, those of the end that spoke
+/// first did. What was lost is known by what was sent again.
 #[derive(Debug, Default)]
 pub struct Listener {
     associations: Vec<Association>,
-    /// By the tag in the packets of one direction, or of the other: the place in `associations`, and whether those packets left.
+    /// By the tag in the packets of one direction, or of the other: the place in `associations`,
+    /// and whether those packets left.
     by_tag: HashMap<u32, (usize, bool)>,
     /// Addresses here, where the capture does not say what left.
     here: HashSet<IpAddr>,
@@ -43,8 +44,8 @@ struct Association {
     opened: bool,
     /// Addresses here and there; packets of one path pass one interface.
     paths: Vec<(SocketAddr, SocketAddr, u32)>,
-    /// What was sent from here and is not cumulatively acknowledged, by its number from the first on: over which path, and whether a gap
-    /// block acknowledged it.
+    /// What was sent from here and is not cumulatively acknowledged, by its number from the first
+    /// on: over which path, and whether a gap block acknowledged it.
     out: BTreeMap<i64, (u16, bool)>,
     first_out: Option<u32>,
     acknowledged: i64,
@@ -192,7 +193,8 @@ impl Listener {
         true
     }
 
-    /// The association of a packet with a tag that was not seen before: one whose tag in this direction is not known, or a new one.
+    /// The association of a packet with a tag that was not seen before: one whose tag in this
+    /// direction is not known, or a new one.
     fn place_for(&mut self, tag: u32, ports: (u16, u16), outgoing: bool) -> Option<usize> {
         let lacks = |it: &&Association| if outgoing { it.peer_tag.is_none() } else { it.local_tag.is_none() };
         let found = self.associations.iter().rev().position(|it| it.ports == ports && lacks(&it) && tag != 0);

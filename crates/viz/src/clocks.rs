@@ -24,8 +24,8 @@ impl Clocks {
         self.back = self.back.min(arrived - sent);
     }
 
-    /// How far the second clock is ahead, if the shortest way takes as long in both directions; with one direction only, as if it took half
-    /// of `round_trip`.
+    /// How far the second clock is ahead, if the shortest way takes as long in both directions;
+    /// with one direction only, as if it took half of `round_trip`.
     pub(crate) fn ahead(&self, round_trip: f64) -> f64 {
         match (self.there.is_finite(), self.back.is_finite()) {
             (true, true) => (self.there - self.back) / 2.0,

@@ -64,7 +64,8 @@ fn span_ms(span: Option<core::time::Duration>) -> f64 {
 }
 
 impl Exchange {
-    /// One more end, called `name`. Two at most are shown together: the first that sends frames, else the first, is on the left.
+    /// One more end, called `name`. Two at most are shown together: the first that sends frames,
+    /// else the first, is on the left.
     pub fn add_end(&mut self, name: &str) -> EndId {
         self.ends.push(name.to_owned());
         self.last.push(0.0);
@@ -354,7 +355,8 @@ impl Exchange {
         (0..self.ends.len()).max_by_key(|&end| (count(end), self.ends.len() - end)).unwrap_or(0)
     }
 
-    /// Each end numbers the paths by itself: which of the left end's is which of another's, by the chunks that were sent once.
+    /// Each end numbers the paths by itself: which of the left end's is which of another's, by the
+    /// chunks that were sent once.
     fn match_paths(&self) -> HashMap<(usize, u32), u32> {
         let mut votes: HashMap<(usize, u32), HashMap<u32, u32>> = HashMap::new();
         let left = self.left();

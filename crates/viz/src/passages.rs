@@ -10,7 +10,8 @@ fn ms(at: Instant) -> f64 {
 }
 
 impl Exchange {
-    /// Takes a packet that went from one of the ends to the other: from the first to the second, unless it goes [back](Passage::back).
+    /// Takes a packet that went from one of the ends to the other: from the first to the second,
+    /// unless it goes [back](Passage::back).
     pub fn take_passage(&mut self, [near, far]: [EndId; 2], it: &Passage) {
         let from = if it.back { far.0 } else { near.0 };
         let what = match it.cargo {

@@ -1,5 +1,5 @@
-//! The same for Perfetto and other viewers of Chrome's trace format (JSON object format): a process for each end, a thread for each path, an
-//! arrow for each packet that came, a bar for each frame.
+//! The same for Perfetto and other viewers of Chrome's trace format (JSON object format): a process
+//! for each end, a thread for each path, an arrow for each packet that came, a bar for each frame.
 
 use crate::exchange::Exchange;
 use crate::rows::{Known, NONE, Outcome, PacketOutcome, Sent, What};

@@ -23,7 +23,8 @@ use std::net::SocketAddr;
 const ON_THE_WAY: usize = 512;
 /// Transmits, or timers at one instant, after which a loop counts as endless.
 const ENDLESS: usize = 20_000;
-/// What key messages may take beyond the send buffer, whose limit is that of messages of the application: those of two handshakes.
+/// What key messages may take beyond the send buffer, whose limit is that of messages of the
+/// application: those of two handshakes.
 const KEY_MESSAGES: usize = 2 * (1500 + 250);
 const PATHS: usize = 3;
 
@@ -334,7 +335,8 @@ impl World {
         self.give(0, &packet);
     }
 
-    /// Delivers a packet to end 0 that the peer never sent: protected, if the peer protects its own, but for one of two.
+    /// Delivers a packet to end 0 that the peer never sent: protected, if the peer protects its
+    /// own, but for one of two.
     pub fn inject(&mut self, path: u8, write: impl FnOnce(&mut Vec<u8>)) {
         self.hints.forged = true;
         let mut packet = Vec::new();
@@ -369,7 +371,8 @@ impl World {
         text
     }
 
-    /// Lets all networks come back and all arrive; if both ends are still up then, nothing that was promised may be missing.
+    /// Lets all networks come back and all arrive; if both ends are still up then, nothing that was
+    /// promised may be missing.
     pub fn finish(&mut self) {
         for at in 0..2 {
             // Each end may have left another network.

@@ -8,11 +8,13 @@ use std::collections::VecDeque;
 
 /// First byte of a fragment of key messages, and bytes before its own.
 const FRAGMENT: u8 = 22;
-/// Records that the honest end may have sealed since the last forged one, so that the numbers of neither shut out the other's.
+/// Records that the honest end may have sealed since the last forged one, so that the numbers of
+/// neither shut out the other's.
 const AHEAD: usize = 40;
 
-/// Connections whose keys are kept: a Request that comes again may begin one of its own, with the same keys where all that follows comes again
-/// too. That these are the same is a matter of this method, which draws nothing at random.
+/// Connections whose keys are kept: a Request that comes again may begin one of its own, with the
+/// same keys where all that follows comes again too. That these are the same is a matter of this
+/// method, which draws nothing at random.
 const CONNECTIONS: usize = 4;
 
 /// What both ends offered, and the keys that follow, of the last few connections.
@@ -70,8 +72,8 @@ impl Spy {
         self.taps.push_front(Tap::new(Transcript { carrier: Carrier::Dccp, client, server }, 0));
     }
 
-    /// Puts an authentic record of `end` in place of the data of the packet `bytes`, whose data are three bytes: data, or a fragment
-    /// of key messages. Some packets stay as they are.
+    /// Puts an authentic record of `end` in place of the data of the packet `bytes`, whose data are
+    /// three bytes: data, or a fragment of key messages. Some packets stay as they are.
     pub fn forge(&mut self, end: usize, bytes: &mut Vec<u8>, input: &mut Unstructured<'_>) -> Result<()> {
         let Some(tap) = self.taps.back_mut().filter(|_| !input.ratio(1, 8).unwrap_or(true)) else { return Ok(()) };
         let content = if input.arbitrary()? { Content::Handshake } else { Content::Application };

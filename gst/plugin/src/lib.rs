@@ -1,11 +1,13 @@
-//! Braidcast for GStreamer: `braidcastsink` sends an MPEG transport stream over several networks at once, `braidcastsrc` hands one out on time.
+//! Braidcast for GStreamer: `braidcastsink` sends an MPEG transport stream over several networks at
+//! once, `braidcastsrc` hands one out on time.
 //!
-//! Each element has a thread, in which a [`Driver`](braidcast_driver::Driver) runs the same session as `braidcast send` and
-//! `braidcast receive` do; so an element speaks with an element or a command at the other end. The elements themselves only move bytes
-//! between GStreamer's threads and that one ([`sending`], [`receiving`]).
+//! Each element has a thread, in which a [`Driver`](braidcast_driver::Driver) runs the same session
+//! as `braidcast send` and `braidcast receive` do; so an element speaks with an element or a
+//! command at the other end. The elements themselves only move bytes between GStreamer's threads
+//! and that one ([`sending`], [`receiving`]).
 //!
-//! GStreamer is C: no panic may leave this library. Those of an element's functions become errors of the pipeline in gstreamer-rs, those
-//! of the threads in [`thread`].
+//! GStreamer is C: no panic may leave this library. Those of an element's functions become errors
+//! of the pipeline in gstreamer-rs, those of the threads in [`thread`].
 
 mod failure;
 mod places;

@@ -11,7 +11,8 @@ pub(crate) fn parts(text: &str) -> Vec<&str> {
     text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
-/// One of `via` goes with each of `to`, or one of `to` with each of `via`, or the n-th with the n-th, as in `braidcast send`.
+/// One of `via` goes with each of `to`, or one of `to` with each of `via`, or the n-th with the
+/// n-th, as in `braidcast send`.
 pub(crate) fn links(to: &str, via: &str) -> Result<Vec<Link>, Failure> {
     let (to, via) = (parts(to), parts(via));
     if to.is_empty() {

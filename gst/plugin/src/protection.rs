@@ -65,7 +65,8 @@ impl Protection {
         self.options(Trust::Anyone)
     }
 
-    /// Of an end that connects to another one, which is called `names`: if that showed a key of its own there, it has to show it again.
+    /// Of an end that connects to another one, which is called `names`: if that showed a key of its
+    /// own there, it has to show it again.
     pub(crate) fn client(&self, names: &[String]) -> Result<ClientSecurity, Failure> {
         let named = self.plain || self.key.is_some() || self.key_file.is_some() || self.peer_key.is_some();
         let known = if named { None } else { Some(KnownPeers::of_user(names).map_err(unusable)?) };
@@ -131,8 +132,8 @@ pub(crate) struct ClientSecurity {
 }
 
 impl ClientSecurity {
-    /// There is a connection: a key of its own that the other end showed for the first time is remembered. A sentence about that, as an
-    /// error if it cannot be.
+    /// There is a connection: a key of its own that the other end showed for the first time is
+    /// remembered. A sentence about that, as an error if it cannot be.
     pub(crate) fn connected(&mut self, report: Option<&SecurityReport>) -> Option<Result<String, String>> {
         let report = report.filter(|it| it.peer_key == Some("own") && !it.authenticated)?;
         let key = report.peer_fingerprint.as_ref()?.parse().ok()?;

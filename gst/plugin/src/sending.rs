@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Bytes that wait for the thread before more is refused; it takes them at once, so there are more only if it hardly runs.
+/// Bytes that wait for the thread before more is refused; it takes them at once, so there are more
+/// only if it hardly runs.
 const MAX_WAITING: usize = 4 << 20;
 /// So often the rate for an encoder is looked at.
 const RATE_EACH: Duration = Duration::from_millis(20);
@@ -141,7 +142,8 @@ impl Sending {
         if state.data.begun { Ok(()) } else { Err(Refused::Interrupted) }
     }
 
-    /// The stream has ended: waits until what was promised is delivered, or cannot be; `None` if `leave` says so before.
+    /// The stream has ended: waits until what was promised is delivered, or cannot be; `None` if
+    /// `leave` says so before.
     pub(crate) fn finish(&self, leave: impl Fn() -> bool) -> Option<Result<(), Failure>> {
         self.end(Ending::Orderly);
         self.shared.wait_for_end(leave)

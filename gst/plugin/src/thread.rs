@@ -13,7 +13,8 @@ use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-/// Wakes an event loop. Both ends live as long as it does, so that no write ever raises SIGPIPE, which would end a program that is not ours.
+/// Wakes an event loop. Both ends live as long as it does, so that no write ever raises SIGPIPE,
+/// which would end a program that is not ours.
 #[derive(Debug)]
 pub(crate) struct Bell {
     write: UnixStream,

@@ -1,5 +1,5 @@
-//! The elements as GStreamer loads them, over emulated links, to each other and to the commands. BRAIDCAST names the program, and
-//! `make plugin-test` sets it.
+//! The elements as GStreamer loads them, over emulated links, to each other and to the commands.
+//! BRAIDCAST names the program, and `make plugin-test` sets it.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "real pipelines and processes, in real time")]
 
 #[path = "../../tests/common/mod.rs"]

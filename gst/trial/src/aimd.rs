@@ -1,5 +1,6 @@
-//! `aimd-rtt`: how bonding encoders of today guess, from one smoothed round trip and what waits (belacoder's rule, by its description; what
-//! the description leaves open is said at each constant).
+//! `aimd-rtt`: how bonding encoders of today guess, from one smoothed round trip and what waits
+//! (belacoder's rule, by its description; what the description leaves open is said at each
+//! constant).
 
 /// Averages follow with this weight, 50 times a second.
 const FOLLOW: f64 = 0.01;
@@ -59,7 +60,8 @@ impl Aimd {
         // The shortest one is forgotten slowly, so that a longer route is known in time.
         self.least_rtt = (self.least_rtt * 1.001).min(seen.rtt);
         let (mean, jitter) = (self.packets.mean, self.packets.jitter);
-        // Thresholds of what waits: some jitters above the mean, 50 packets at least, and at the last one four times both.
+        // Thresholds of what waits: some jitters above the mean, 50 packets at least, and at the
+        // last one four times both.
         let (first, second, third) =
             ((mean + 2.5 * jitter).max(50.0), (mean + (3.0 * jitter).max(mean)).max(50.0), 4.0 * (mean + jitter));
         let far = self.rtt.mean + (4.0 * self.rtt.jitter).max(0.15 * self.rtt.mean);

@@ -98,8 +98,9 @@ impl Drop for X264<'_> {
 
 /// Sizes as x264 has them, and nothing to look at: for runs where only time counts.
 ///
-/// With a rate-control buffer of one picture x264 keeps below what a picture may have, by another amount each time, as it does not foresee
-/// what a picture takes. How far off that is, a test below says.
+/// With a rate-control buffer of one picture x264 keeps below what a picture may have, by another
+/// amount each time, as it does not foresee what a picture takes. How far off that is, a test below
+/// says.
 pub(crate) struct Model {
     fps: f64,
     rate: f64,

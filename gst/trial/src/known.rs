@@ -1,5 +1,5 @@
-//! `known`: a rule that is told what each link carries, which nobody knows. It is a yardstick for `follow`, and no bound: its own settings are the
-//! best of a few.
+//! `known`: a rule that is told what each link carries, which nobody knows. It is a yardstick for
+//! `follow`, and no bound: its own settings are the best of a few.
 
 use crate::link::PAYLOAD;
 use braidcast_core::Instant;
@@ -8,8 +8,8 @@ use braidcast_session::Sender;
 
 /// The rate of a link is the mean over so long, ms: the best one of those that were tried (100, 200, 400).
 const BEFORE: u64 = 400;
-/// What is to wait, s, and which share of what lacks or is too much the next picture makes good: the best of those that were tried (20 to 120 ms,
-/// 0.3 to 1).
+/// What is to wait, s, and which share of what lacks or is too much the next picture makes good:
+/// the best of those that were tried (20 to 120 ms, 0.3 to 1).
 const WAITS: f64 = 0.05;
 const SHARE: f64 = 0.3;
 /// Before the association is up, bit/s.

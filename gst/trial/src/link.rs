@@ -5,12 +5,13 @@ use std::path::Path;
 
 /// Bytes that one chance lets pass.
 pub(crate) const CHANCE: u64 = 1500;
-/// Of those, so many are payload: without IP and UDP (28), SCTP (12), I-DATA (20); what is left holds parts of messages, which stand for packets
-/// of the transport stream with four bytes more.
+/// Of those, so many are payload: without IP and UDP (28), SCTP (12), I-DATA (20); what is left
+/// holds parts of messages, which stand for packets of the transport stream with four bytes more.
 pub(crate) const PAYLOAD: u64 = (CHANCE - 60) * 188 / 184;
 
-/// The chances of a link over a whole run, in ms after its start; from a recording that is turned so that it begins at `from`, ms, and
-/// goes round. `path`: mahimahi's format, lines of "seconds Mbit/s" (.txt), or a number of kbit/s in place of a file.
+/// The chances of a link over a whole run, in ms after its start; from a recording that is turned
+/// so that it begins at `from`, ms, and goes round. `path`: mahimahi's format, lines of "seconds
+/// Mbit/s" (.txt), or a number of kbit/s in place of a file.
 pub(crate) fn chances(path: &str, from: u64, length: u64) -> Result<Vec<u32>, String> {
     let (recorded, period) = if let Ok(kbit) = path.parse::<u64>() {
         let steps = [(0, kbit as f64 / 1000.0)];

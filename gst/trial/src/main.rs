@@ -1,5 +1,6 @@
-//! `encode-trial`: x264 picture by picture over simulated links, with the very code of `send`, `receive` and `braidcast-encode`; one line of
-//! JSON. Time is simulated and the encoder waits for it, so a busy machine changes nothing: the same command prints the same line.
+//! `encode-trial`: x264 picture by picture over simulated links, with the very code of `send`,
+//! `receive` and `braidcast-encode`; one line of JSON. Time is simulated and the encoder waits for
+//! it, so a busy machine changes nothing: the same command prints the same line.
 
 mod aimd;
 mod clip;

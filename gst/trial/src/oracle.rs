@@ -1,7 +1,8 @@
 //! What foresight could have had: the largest pictures that all come on time.
 //!
-//! Each chance of a link carries bytes of the earliest picture that was there by then, that would still come on time, and that has not all
-//! it may have (earliest deadline first; no other order carries more). Headers are taken off as in our own packets.
+//! Each chance of a link carries bytes of the earliest picture that was there by then, that would
+//! still come on time, and that has not all it may have (earliest deadline first; no other order
+//! carries more). Headers are taken off as in our own packets.
 
 use crate::link::PAYLOAD;
 

@@ -75,7 +75,8 @@ impl Rule {
         let Some(association) = endpoint.associations().next().and_then(|id| endpoint.association(id)) else { return };
         let (mut rtt, mut weight, mut bytes) = (0.0, 0.0, association.waiting() as f64);
         for path in association.paths().filter(|path| path.state == PathState::Active) {
-            // A bond has one round trip: that of whatever its acknowledgements speak of, so of the paths by what they carry.
+            // A bond has one round trip: that of whatever its acknowledgements speak of, so of the
+            // paths by what they carry.
             if let Some(srtt) = path.srtt {
                 let carries = path.in_flight as f64 + 1.0;
                 (rtt, weight) = (rtt + srtt.as_secs_f64() * 1e3 * carries, weight + carries);

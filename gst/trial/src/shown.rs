@@ -19,7 +19,8 @@ pub(crate) struct Shown {
     pub(crate) white: f64,
 }
 
-/// Decodes `came`, numbered pictures of an H.264 stream, and compares what is shown of `count` with the clip. Files go into `folder`.
+/// Decodes `came`, numbered pictures of an H.264 stream, and compares what is shown of `count` with
+/// the clip. Files go into `folder`.
 pub(crate) fn compare(
     clip: &Clip,
     came: &[(usize, Vec<u8>)],

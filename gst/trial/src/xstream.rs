@@ -1,10 +1,12 @@
-//! Xstream (THESIS §9.1): a clip over DCCP's CCID 3 and a link whose rate falls, encoded at a fixed rate, at the rate that DCCP allows, and at
-//! the rate that the link has, which only foresight knows.
+//! Xstream (THESIS §9.1): a clip over DCCP's CCID 3 and a link whose rate falls, encoded at a fixed
+//! rate, at the rate that DCCP allows, and at the rate that the link has, which only foresight
+//! knows.
 //!
-//! As in the thesis: 42 s; 1 Mbit/s, from 15 s on 700 kbit/s, from 30 s on 400 kbit/s; 10 ms round trip; packets of 1400 bytes, several for
-//! a picture that is longer; a picture is lost if one of its packets is; white stands for it in PSNR. What the thesis leaves open:
-//! the router's queue (50 packets), the sender's (64 messages, our default; with Linux's five no I frame fits), I frames each 250 pictures and three B frames in a row at
-//! most (x264's defaults), luma only.
+//! As in the thesis: 42 s; 1 Mbit/s, from 15 s on 700 kbit/s, from 30 s on 400 kbit/s; 10 ms round
+//! trip; packets of 1400 bytes, several for a picture that is longer; a picture is lost if one of
+//! its packets is; white stands for it in PSNR. What the thesis leaves open: the router's queue (50
+//! packets), the sender's (64 messages, our default; with Linux's five no I frame fits), I frames
+//! each 250 pictures and three B frames in a row at most (x264's defaults), luma only.
 
 use crate::clip::Clip;
 use crate::coder::X264;
@@ -261,7 +263,8 @@ fn tables(sent: &[Sent], dropped: &BTreeMap<usize, usize>, clip: &Clip, folder: 
         let (psnr, cv) = spread(&white[pictures.clone()]);
         let bits: usize = sent.iter().filter(|it| pictures.contains(&it.number)).map(|it| it.coded.len() * 8).sum();
         let seconds = pictures.len() as f64 / f64::from(FPS);
-        // What is missing of the PSNR that x264 made: where a picture is white, and where one came and leans on what did not.
+        // What is missing of the PSNR that x264 made: where a picture is white, and where one came
+        // and leans on what did not.
         let share = |sum: f64| sum / pictures.len() as f64;
         let less = |came: bool| {
             let those = pictures.clone().filter(|n| is_there[*n] == came);

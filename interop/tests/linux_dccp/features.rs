@@ -42,8 +42,8 @@ fn ccid3<'a>(opt: &Opt<'a>) -> Option<Ccid3Option<'a>> {
     if let Opt::Ccid(raw) = *opt { Ccid3Option::parse(raw) } else { None }
 }
 
-/// RFC 4341 §4: data by CCID 2 is acknowledged with Ack Vectors. RFC 4342 §8: data by CCID 3 with a Loss Event Rate, which
-/// both ask for, and ours with Loss Intervals; Linux has none.
+/// RFC 4341 §4: data by CCID 2 is acknowledged with Ack Vectors. RFC 4342 §8: data by CCID 3 with a
+/// Loss Event Rate, which both ask for, and ours with Loss Intervals; Linux has none.
 fn assert_options(ours: &Dccp, agreed: (Ccid, Ccid)) {
     for (ccid, sent) in [(agreed.0, false), (agreed.1, true)] {
         let vectors = count(ours, sent, |opt| matches!(opt, Opt::AckVector(_)));

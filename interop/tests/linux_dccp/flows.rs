@@ -168,7 +168,8 @@ fn linux_connects(guest: &Guest, ip: Ip, ccid: Ccid) {
         ours.listen(port, SERVICE);
     }
     let n = ccid.number();
-    // Linux sends and closes. Paced, as it drops what waits in its queue when it closes, which is five messages at most.
+    // Linux sends and closes. Paced, as it drops what waits in its queue when it closes, which is
+    // five messages at most.
     let mut expected = 0;
     linux_client(&mut ours, guest, &format!("-p 6001 -m source -n 100 -b 800000 -C {n} -Q"), |ours| {
         for id in ours.at_port(6001) {

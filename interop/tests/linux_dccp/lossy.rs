@@ -10,8 +10,8 @@ use std::time::Duration;
 
 /// How long data flows.
 const FLOW: Duration = Duration::from_secs(6);
-/// Messages per second that each direction carries at least. The formula of RFC 5348 §3.1 gives 120 at 2 % and 70 ms; in
-/// slow start and on a busy machine it may be much less.
+/// Messages per second that each direction carries at least. The formula of RFC 5348 §3.1 gives 120
+/// at 2 % and 70 ms; in slow start and on a busy machine it may be much less.
 const LEAST: f64 = 20.0;
 
 /// A connection with a server that sends as fast as it may.

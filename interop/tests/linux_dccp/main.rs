@@ -58,8 +58,9 @@ fn until_closed(ours: &mut Dccp, id: ConnectionId) {
     assert_eq!(ours.closed(id), Some(&CloseReason::Closed));
 }
 
-/// The types of packets to and from `port`, in the order in which they were first seen: those that left with a `>`, those
-/// that came with a `<`, and the code of a Reset. They begin with `expected`, data and acknowledgements left out.
+/// The types of packets to and from `port`, in the order in which they were first seen: those that
+/// left with a `>`, those that came with a `<`, and the code of a Reset. They begin with
+/// `expected`, data and acknowledgements left out.
 fn trail(ours: &Dccp, port: u16, expected: &[&str]) {
     let mut names: Vec<String> = Vec::new();
     for seen in ours.seen() {

@@ -1,4 +1,5 @@
-//! Our send queues with Linux's receiver, which knows nothing of them: sound and pictures over a link that carries less than both.
+//! Our send queues with Linux's receiver, which knows nothing of them: sound and pictures over a
+//! link that carries less than both.
 
 use super::flows::received;
 use super::link;

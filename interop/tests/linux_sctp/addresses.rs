@@ -1,4 +1,5 @@
-//! Addresses come and go while data flows (RFC 5061), authenticated (RFC 4895): ours as Linux sees them, and Linux's as we see them.
+//! Addresses come and go while data flows (RFC 5061), authenticated (RFC 4895): ours as Linux sees
+//! them, and Linux's as we see them.
 
 use crate::{ECHO, LESS, SCTP, exchange_of};
 use braidcast_core::{PathId, Route, SocketId};

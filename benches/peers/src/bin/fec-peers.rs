@@ -1,7 +1,8 @@
-//! Erasure codes of others, one core, 1400-byte symbols, as `fec_speed` of `crates/fec` measures ours: lines of `RATE what value`, GB of source
-//! in a second.
+//! Erasure codes of others, one core, 1400-byte symbols, as `fec_speed` of `crates/fec` measures
+//! ours: lines of `RATE what value`, GB of source in a second.
 //!
-//! `fec-peers isa-l | reed-solomon-simd | cu-fec`. ISA-L is looked for where the system has its libraries; without it: `NONE why`.
+//! `fec-peers isa-l | reed-solomon-simd | cu-fec`. ISA-L is looked for where the system has its
+//! libraries; without it: `NONE why`.
 
 use cu_fec::{DensityThreshold, EncodingSymbolId, Field, RepairParameters, RlcConfig, RlcDecoder, RlcEncoder};
 use reed_solomon_simd::{ReedSolomonDecoder, ReedSolomonEncoder};

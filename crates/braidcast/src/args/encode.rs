@@ -16,9 +16,10 @@ Examples:
   braidcast encode camera --audio mic --to 192.0.2.1:9000
   braidcast encode 'gst:v4l2src device=/dev/video2 ! image/jpeg ! jpegdec' --to 192.0.2.1:9000")]
 pub(crate) struct EncodeArgs {
-    /// What to encode: test (a moving picture), camera or a device such as /dev/video0, screen, a FILE, or gst:PIPELINE, a
-    /// description as gst-launch-1.0 takes it, which gives raw video. A camera that is unplugged is looked for once a second;
-    /// meanwhile audio goes on, with black pictures
+    /// What to encode: test (a moving picture), camera or a device such as /dev/video0, screen, a
+    /// FILE, or gst:PIPELINE, a description as gst-launch-1.0 takes it, which gives raw video. A
+    /// camera that is unplugged is looked for once a second; meanwhile audio goes on, with black
+    /// pictures
     #[arg(value_name = "INPUT")]
     pub(crate) input: String,
     /// How closely the encoder follows
@@ -33,8 +34,9 @@ pub(crate) struct EncodeArgs {
     /// Pictures in a second, 1 to 240
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=240))]
     pub(crate) fps: u32,
-    /// Audio: auto (the track of a FILE that has one), none, test (ticks), mic (the system's), or gst:PIPELINE, which gives raw audio.
-    /// A microphone that is gone is looked for once a second; meanwhile pictures go on
+    /// Audio: auto (the track of a FILE that has one), none, test (ticks), mic (the system's), or
+    /// gst:PIPELINE, which gives raw audio. A microphone that is gone is looked for once a second;
+    /// meanwhile pictures go on
     #[arg(long, value_name = "SOURCE", default_value = "auto", value_parser = audio)]
     pub(crate) audio: String,
     /// GStreamer element that encodes audio, such as avenc_aac
@@ -53,7 +55,8 @@ pub(crate) struct EncodeArgs {
 /// How an encoder follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Profile {
-    /// Every picture has the size that the network allows: a rate-control buffer of one picture, intra refresh in place of key frames
+    /// Every picture has the size that the network allows: a rate-control buffer of one picture,
+    /// intra refresh in place of key frames
     Live,
     /// Only the mean over a second follows: better pictures on networks that change slowly, with more latency
     Quality,

@@ -19,7 +19,8 @@ pub(crate) struct KeyArgs {
 pub(crate) enum KeyCommand {
     /// Make a key that nobody can guess, as twelve words and as one short string
     New,
-    /// Print the fingerprint of the private key in FILE, which others give to --peer-key; make the key if FILE is not there
+    /// Print the fingerprint of the private key in FILE, which others give to --peer-key; make the
+    /// key if FILE is not there
     Identity {
         /// Where the private key is kept
         #[arg(value_name = "FILE")]
@@ -49,8 +50,9 @@ impl fmt::Debug for Typed {
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("own").args(["identity", "cert"]))]
 pub(crate) struct SharedArgs {
-    /// Accept the other end only if it has the same key: words or braid1… of `braidcast key new`, or a passphrase. Without a key
-    /// everything is still encrypted, but the other end may be anybody
+    /// Accept the other end only if it has the same key: words or braid1… of `braidcast key new`,
+    /// or a passphrase. Without a key everything is still encrypted, but the other end may be
+    /// anybody
     #[arg(long, value_name = "SECRET", env = "BRAIDCAST_KEY", hide_env_values = true)]
     pub(crate) key: Option<Typed>,
     /// Read the key from the first line of this file, so that `ps` does not show it
@@ -59,8 +61,8 @@ pub(crate) struct SharedArgs {
     /// Identify this end by the private key in this file, made by `braidcast key identity`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "key_file", "plain"])]
     pub(crate) identity: Option<PathBuf>,
-    /// Accept the other end only if its key has this fingerprint; repeat for more [default: anybody; a client remembers a server's
-    /// --identity and accepts no other from then on]
+    /// Accept the other end only if its key has this fingerprint; repeat for more [default:
+    /// anybody; a client remembers a server's --identity and accepts no other from then on]
     #[arg(long, value_name = "FINGERPRINT", conflicts_with_all = ["key", "key_file", "plain"], value_parser = values::fingerprint)]
     pub(crate) peer_key: Vec<Fingerprint>,
     /// Identify this end by this X.509 certificate: PEM, followed by the intermediate certificates

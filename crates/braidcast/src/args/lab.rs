@@ -136,8 +136,9 @@ pub(crate) struct LabRunArgs {
     /// Where to keep results
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
     pub(crate) results: PathBuf,
-    /// Do only the first run that --variant, --param and --seed leave, and write what happens inside each host, for `braidcast viz`.
-    /// With run.trace the files are run.FLOW.sender.trace and run.FLOW.receiver.trace. Results are printed, not kept
+    /// Do only the first run that --variant, --param and --seed leave, and write what happens
+    /// inside each host, for `braidcast viz`. With run.trace the files are run.FLOW.sender.trace
+    /// and run.FLOW.receiver.trace. Results are printed, not kept
     #[arg(long, value_name = "FILE", help_heading = "See inside")]
     pub(crate) trace: Option<PathBuf>,
     /// Show that run on a page for each flow [traces: DIR/NAME.trace unless --trace says where]

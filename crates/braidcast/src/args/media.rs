@@ -1,4 +1,5 @@
-//! `udp://HOST:PORT?key=value`: media in datagrams, with the options that ffmpeg, SRT's tools and librist put behind it.
+//! `udp://HOST:PORT?key=value`: media in datagrams, with the options that ffmpeg, SRT's tools and
+//! librist put behind it.
 
 use super::values::{Remote, remote};
 use std::fmt;

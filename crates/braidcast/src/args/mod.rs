@@ -55,8 +55,8 @@ pub(crate) struct Common {
     /// Print only errors and warnings on stderr while running
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    /// Say more on stderr: -v what happens to paths and connections, -vv what is lost, dropped or late and why. RUST_LOG
-    /// chooses among these, for example braidcast::frames=debug
+    /// Say more on stderr: -v what happens to paths and connections, -vv what is lost, dropped or
+    /// late and why. RUST_LOG chooses among these, for example braidcast::frames=debug
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
     /// TOML file with flags, one section for each subcommand, such as [send]; flags on the command line win

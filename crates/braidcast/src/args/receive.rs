@@ -29,8 +29,9 @@ pub(crate) struct ReceiveArgs {
     /// Take a stream of this name (`send --name`) to this output, beside the others; repeat for more
     #[arg(long, value_name = "NAME=OUTPUT", value_parser = values::accept)]
     pub(crate) accept: Vec<Accept>,
-    /// Accept only the senders in this file. Each line has a fingerprint (with --cert also dns:HOST) and a name, then an OUTPUT (unless the
-    /// command has one with {name}) and limits: max-rate=5mbit, until=2027-01-31. SIGHUP reads it again
+    /// Accept only the senders in this file. Each line has a fingerprint (with --cert also
+    /// dns:HOST) and a name, then an OUTPUT (unless the command has one with {name}) and limits:
+    /// max-rate=5mbit, until=2027-01-31. SIGHUP reads it again
     #[arg(long, value_name = "FILE", requires = "own", conflicts_with_all = ["accept", "peer_key"])]
     pub(crate) authorized: Option<PathBuf>,
     /// Wait for the next sender when a stream ends

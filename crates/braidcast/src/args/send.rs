@@ -52,8 +52,9 @@ pub(crate) struct StreamArgs {
     /// Which path the next packet takes [default: earliest-delivery; with --reliable: lowest-delay]
     #[arg(long, value_name = "NAME", value_parser = values::scheduler())]
     pub(crate) scheduler: Option<SchedulerKind>,
-    /// Send over one path at a time: primary (the first that connected, while it works), or the best by this: best-delay (round trip), one-way (delay to
-    /// the receiver), packet-pair or packet-train (bottleneck), echo (what a call would sound like) [default: all paths at once]
+    /// Send over one path at a time: primary (the first that connected, while it works), or the
+    /// best by this: best-delay (round trip), one-way (delay to the receiver), packet-pair or
+    /// packet-train (bottleneck), echo (what a call would sound like) [default: all paths at once]
     #[arg(long, value_name = "METHOD", value_parser = one_path::selection())]
     pub(crate) path: Option<one_path::OnePath>,
     /// How much shorter another path's delay must be before --path changes to it
@@ -68,7 +69,8 @@ pub(crate) struct StreamArgs {
     /// Timeouts in a row after which new data avoids a path (RFC 7829); off: not before it has failed
     #[arg(long, value_name = "N|off", default_value_t = one_path::Avoided(Some(0)), value_parser = one_path::avoided, allow_hyphen_values = true)]
     pub(crate) quick_failover: one_path::Avoided,
-    /// Timeouts in a row after which --path primary stays with the path that took over (RFC 7829); off: it goes back to the first one
+    /// Timeouts in a row after which --path primary stays with the path that took over (RFC 7829);
+    /// off: it goes back to the first one
     #[arg(long, value_name = "N|off", default_value_t = one_path::Avoided(None), value_parser = one_path::avoided, allow_hyphen_values = true)]
     pub(crate) switchover: one_path::Avoided,
     /// Timeouts in a row after which a path has failed (Path.Max.Retrans)

@@ -60,8 +60,9 @@ pub(crate) struct TunnelServerArgs {
     /// Where to listen for clients: PORT or :PORT for every address of this machine, or ADDR:PORT; several with commas
     #[arg(value_name = "LISTEN", value_parser = values::listen)]
     pub(crate) at: Listen,
-    /// Accept only the clients in this file. Each line has a fingerprint (with --cert also dns:HOST) and a name, then, if wanted, targets that
-    /// replace --forward (HOST:PORT, several with commas) and a last day (until=2027-01-31). SIGHUP reads the file again
+    /// Accept only the clients in this file. Each line has a fingerprint (with --cert also
+    /// dns:HOST) and a name, then, if wanted, targets that replace --forward (HOST:PORT, several
+    /// with commas) and a last day (until=2027-01-31). SIGHUP reads the file again
     #[arg(long, value_name = "FILE", requires = "own", conflicts_with = "peer_key")]
     pub(crate) authorized: Option<PathBuf>,
     #[command(flatten)]
@@ -74,7 +75,8 @@ pub(crate) struct TunnelClientArgs {
     /// Where `braidcast tunnel server` is; with --over sctp repeat for more paths
     #[arg(long, required = true, value_name = "HOST:PORT", value_parser = values::peer)]
     pub(crate) to: Vec<Remote>,
-    /// Network interface or local address to send from; with --over sctp repeat for more paths [default: as the system routes]
+    /// Network interface or local address to send from; with --over sctp repeat for more paths
+    /// [default: as the system routes]
     #[arg(long, value_name = "IFACE|ADDR")]
     pub(crate) via: Vec<String>,
     #[command(flatten)]
@@ -87,16 +89,17 @@ pub(crate) struct TunnelEndArgs {
     /// Protocol that carries the datagrams, the same at both ends: dccp uses one path, sctp every path there is
     #[arg(long, value_name = "PROTOCOL", default_value_t = Over::Dccp, value_parser = values::over())]
     pub(crate) over: Over,
-    /// Local UDP ports that applications here send to: PORT on 127.0.0.1, or ADDR:PORT; several with commas. HOW is priority and lifetime:
-    /// audio, video, or 0 to 7 and a time, as in 5004/audio or 5006/1/300ms
+    /// Local UDP ports that applications here send to: PORT on 127.0.0.1, or ADDR:PORT; several
+    /// with commas. HOW is priority and lifetime: audio, video, or 0 to 7 and a time, as in
+    /// 5004/audio or 5006/1/300ms
     #[arg(long, value_name = "PORT[/HOW]", value_parser = values::entrance, value_delimiter = ',')]
     pub(crate) listen: Vec<Entrance>,
-    /// Where applications here listen: the n-th address gets what reaches the other end's n-th --listen; several with commas. HOW
-    /// applies to the replies
+    /// Where applications here listen: the n-th address gets what reaches the other end's n-th
+    /// --listen; several with commas. HOW applies to the replies
     #[arg(long, value_name = "HOST:PORT[/HOW]", value_parser = values::exit, value_delimiter = ',')]
     pub(crate) forward: Vec<Exit>,
-    /// Lifetime of one port's datagrams, for example 51820=200ms; the same as /200ms after that port of --listen or --forward.
-    /// Several with commas
+    /// Lifetime of one port's datagrams, for example 51820=200ms; the same as /200ms after that
+    /// port of --listen or --forward. Several with commas
     #[arg(long, value_name = "PORT=TIME", value_parser = values::deadline, value_delimiter = ',')]
     pub(crate) deadline: Vec<Deadline>,
     /// Redundancy, which repairs losses if a retransmission would come too late: none, auto, or a code (sctp)
@@ -119,8 +122,8 @@ pub(crate) struct TunnelEndArgs {
     /// One-way delay to the other end, to decide which datagrams would be late [default: estimated from round trips]
     #[arg(long, value_name = "TIME", value_parser = parse::duration)]
     pub(crate) one_way_delay: Option<Duration>,
-    /// Congestion control (dccp). The client decides; the server's value is a preference. With ccid4 both ends must name the same
-    /// variant [default: ccid3]
+    /// Congestion control (dccp). The client decides; the server's value is a preference. With
+    /// ccid4 both ends must name the same variant [default: ccid3]
     #[arg(long, value_name = "CCID", value_parser = dccp::congestion())]
     pub(crate) ccid: Option<Congestion>,
     /// Recover from a pause faster: quadruple the rate each round trip, up to where it was (ccid3, ccid4)
@@ -129,8 +132,8 @@ pub(crate) struct TunnelEndArgs {
     /// Wait up to this time for packets out of order before they count as lost (ccid3, ccid4)
     #[arg(long, value_name = "D_MAX", value_parser = parse::duration)]
     pub(crate) reorder: Option<Duration>,
-    /// Lifetime of datagrams of all ports that have none of their own. A datagram that would arrive later is late, and --queue decides
-    /// what happens to it
+    /// Lifetime of datagrams of all ports that have none of their own. A datagram that would arrive
+    /// later is late, and --queue decides what happens to it
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = values::lifetime)]
     pub(crate) lifetime: Duration,
     /// Warn if congestion control allows less than this rate (ccid3, ccid4)
@@ -139,12 +142,13 @@ pub(crate) struct TunnelEndArgs {
     /// Never send faster than this (ccid3, ccid4)
     #[arg(long, value_name = "RATE", value_parser = parse::rate)]
     pub(crate) max_rate: Option<u64>,
-    /// The flows are telephone calls: show the quality of each, and how many more would fit [possible values: g711, g711-plc, g729,
-    /// g729a-vad, speex]
+    /// The flows are telephone calls: show the quality of each, and how many more would fit
+    /// [possible values: g711, g711-plc, g729, g729a-vad, speex]
     #[arg(long, value_name = "CODEC", value_parser = |name: &str| name.parse::<Codec>())]
     pub(crate) calls: Option<Codec>,
-    /// Refuse new calls from this end while the loss event rate is higher than this, or while the allowed rate has no room for one more
-    /// call with the codec of --calls. A call is a flow to a --listen port that has priority 0 or no priority (ccid3, ccid4)
+    /// Refuse new calls from this end while the loss event rate is higher than this, or while the
+    /// allowed rate has no room for one more call with the codec of --calls. A call is a flow to a
+    /// --listen port that has priority 0 or no priority (ccid3, ccid4)
     #[arg(long, value_name = "PERCENT", requires = "calls", value_parser = parse::share)]
     pub(crate) max_loss: Option<f64>,
     /// Longest delay of a listener's jitter buffer, for the figures "on time" and MOS

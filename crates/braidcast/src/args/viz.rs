@@ -24,7 +24,8 @@ pub(crate) struct VizArgs {
     /// Which flow of a trace of ns-2 [default: the largest of SCTP, else the largest]
     #[arg(long, value_name = "PROTOCOL/FID", value_parser = flow)]
     pub(crate) flow: Option<FlowName>,
-    /// Write Chrome's trace format instead of a page, for Perfetto (ui.perfetto.dev) and its like, with packets as arrows
+    /// Write Chrome's trace format instead of a page, for Perfetto (ui.perfetto.dev) and its like,
+    /// with packets as arrows
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "open"])]
     pub(crate) perfetto: Option<PathBuf>,
     /// Open the page in the browser

@@ -10,8 +10,8 @@ pub(crate) struct WatchArgs {
     /// Write what happens inside, packet by packet and frame by frame, for `braidcast viz` and qlog's tools
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Capture every packet for Wireshark and `braidcast viz`, encrypted as on the network, with a comment that says what it
-    /// was for
+    /// Capture every packet for Wireshark and `braidcast viz`, encrypted as on the network, with a
+    /// comment that says what it was for
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
     /// Capture decrypted packets in the --pcap file: anybody with the file can read and watch everything

@@ -1,8 +1,9 @@
 //! `braidcast encode`: an encoder that follows the network, and `send` behind it.
 //!
-//! The encoder is a program of its own (decision 23): GStreamer, and the encoders that it loads, are neither linked nor can they bring down
-//! what sends. Its stdout is the transport stream; a line of JSON on its stdin says every 20 ms what the next picture may have, the same
-//! as `--rate-report`.
+//! The encoder is a program of its own (decision 23): GStreamer, and the encoders that it loads,
+//! are neither linked nor can they bring down what sends. Its stdout is the transport stream; a
+//! line of JSON on its stdin says every 20 ms what the next picture may have, the same as
+//! `--rate-report`.
 
 use super::send::{self, Feed};
 use crate::args::{Common, EncodeArgs};

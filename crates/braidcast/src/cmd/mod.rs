@@ -1,4 +1,5 @@
-//! One file or folder per subcommand. Those that use the network need Linux; `emulate`, `lab`, `viz` and `generate` run anywhere.
+//! One file or folder per subcommand. Those that use the network need Linux; `emulate`, `lab`,
+//! `viz` and `generate` run anywhere.
 
 mod emulate;
 mod generate;

@@ -1,5 +1,5 @@
-//! "DCCP Probe": the inner state of connections, a line of CSV for each packet that leaves or comes; the events of a trace as a table.
-//! docs/tools.md has the columns.
+//! "DCCP Probe": the inner state of connections, a line of CSV for each packet that leaves or
+//! comes; the events of a trace as a table. docs/tools.md has the columns.
 
 use super::watch::lock;
 use crate::failure::{Failure, Outcome};

@@ -66,7 +66,8 @@ impl Security {
         Self { options: Some(options), method: Some(method), known: None }
     }
 
-    /// Of an end that connects to others, which are called `names`: who showed a key of its own there has to show it again.
+    /// Of an end that connects to others, which are called `names`: who showed a key of its own
+    /// there has to show it again.
     pub(crate) fn client(args: &SharedArgs, names: &[String], live: &Live) -> Outcome<Self> {
         if let Some(certificates) = Certificates::read(args, live)? {
             let Certificates { identity, authority } = certificates.of_hosts(names)?;

@@ -3,7 +3,8 @@ use crate::failure::{Failure, Outcome};
 use serde::Serialize;
 use serde_json::{Number, Value};
 
-/// Version of the documents' fields: one more whenever a field is renamed, removed or changes its meaning. New fields come without.
+/// Version of the documents' fields: one more whenever a field is renamed, removed or changes its
+/// meaning. New fields come without.
 const SCHEMA: u32 = 1;
 
 #[derive(Serialize)]

@@ -34,7 +34,8 @@ pub(crate) struct Live {
 impl Live {
     /// Nothing but warnings if `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
-        // A terminal that cannot move its cursor gets lines, as a file does; lines that come at any time would tear a table apart.
+        // A terminal that cannot move its cursor gets lines, as a file does; lines that come at any
+        // time would tear a table apart.
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let lines_only = quiet || dumb || crate::cmd::watch::words::is_on();
         let terminal = Some(Term::stderr()).filter(|term| !lines_only && term.is_term());

@@ -2,7 +2,8 @@
 
 use braidcast_session::SecurityReport;
 
-/// What stands in a summary: encrypted how, who was there, and both fingerprints. Nothing where there was no connection.
+/// What stands in a summary: encrypted how, who was there, and both fingerprints. Nothing where
+/// there was no connection.
 pub(crate) fn lines(security: Option<&SecurityReport>, plain: bool, connected: bool) -> Vec<String> {
     let Some(it) = security else {
         let said = plain && connected;

@@ -54,8 +54,9 @@ pub(crate) fn kinds(report: &Report, style: Style) -> Table {
 /// A path that has not answered for so long is left out while others carry the stream.
 const DEAD: f64 = 15.0;
 
-/// Leaves out what people need not see while a stream runs: paths long dead beside one that works. Most often that is the address that a
-/// NAT gave before; a receiver cannot know. The summary and figures for programs have them.
+/// Leaves out what people need not see while a stream runs: paths long dead beside one that works.
+/// Most often that is the address that a NAT gave before; a receiver cannot know. The summary and
+/// figures for programs have them.
 pub(crate) fn leave_out_dead(report: &mut Report) {
     if report.paths.iter().any(|path| path.state == "active") {
         report.paths.retain(|path| !is_long_dead(path.state, path.state_seconds));
@@ -112,7 +113,8 @@ fn redundancy(report: &Report) -> String {
     }
 }
 
-/// How much of a file the receiver has written, and how long the rest takes at the present rate: `37 % written, 1 min 12 s left, `.
+/// How much of a file the receiver has written, and how long the rest takes at the present rate:
+/// `37 % written, 1 min 12 s left, `.
 pub(crate) fn progress(report: &Report, written: u64, size: u64) -> String {
     let rate: f64 = report.paths.iter().map(|path| path.send_rate).sum();
     let left = size.saturating_sub(written) as f64 * 8.0 / rate;

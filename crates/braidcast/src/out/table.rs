@@ -3,8 +3,8 @@ use comfy_table::{Cell, CellAlignment, Color, Table as Grid, TableStyle};
 use console::measure_text_width;
 use std::fmt;
 
-/// A table of text: the first column to the left, the others, which are numbers, to the right. On a terminal that is too
-/// narrow for it, a block of lines for each row.
+/// A table of text: the first column to the left, the others, which are numbers, to the right. On a
+/// terminal that is too narrow for it, a block of lines for each row.
 pub(crate) struct Table {
     grid: Grid,
     head: Vec<String>,

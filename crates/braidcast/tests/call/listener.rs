@@ -40,8 +40,8 @@ impl Arrivals {
         delays.get(((delays.len() as f64 * share) as usize).min(delays.len().saturating_sub(1))).copied()
     }
 
-    /// What a listener would say who hears what was on time, with its mean delay (SBPN eq. 4.1 to 4.5). Opus has no parameters;
-    /// these are G.711's, as SBPN has them.
+    /// What a listener would say who hears what was on time, with its mean delay (SBPN eq. 4.1 to
+    /// 4.5). Opus has no parameters; these are G.711's, as SBPN has them.
     pub(crate) fn mos(&self) -> f64 {
         let heard = self.on_time().count();
         let delay = self.on_time().sum::<Duration>() / u32::try_from(heard.max(1)).unwrap();
@@ -50,7 +50,8 @@ impl Arrivals {
     }
 }
 
-/// Holds the call: packets go to `entrances` and are expected at `exits`. How each stream arrived, and what was on time.
+/// Holds the call: packets go to `entrances` and are expected at `exits`. How each stream arrived,
+/// and what was on time.
 pub(crate) fn hold<'a>(
     call: &'a Call,
     entrances: [u16; 2],

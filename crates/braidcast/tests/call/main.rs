@@ -1,5 +1,6 @@
-//! A call with audio and video through `braidcast tunnel`, over a bottleneck that it shares with TCP (iperf3): two network
-//! namespaces, a cable between them that `tc` makes slow, and `braidcast emulate` for the distance.
+//! A call with audio and video through `braidcast tunnel`, over a bottleneck that it shares with
+//! TCP (iperf3): two network namespaces, a cable between them that `tc` makes slow, and
+//! `braidcast emulate` for the distance.
 //!
 //! Recordings stay in `target/call`. `make call` is the longer version, with more queues.
 #![allow(
@@ -47,7 +48,8 @@ struct Outcome {
     tcp: f64,
 }
 
-/// Holds the call through a tunnel with this queue, beside TCP, and keeps what was heard and seen in a folder of its name.
+/// Holds the call through a tunnel with this queue, beside TCP, and keeps what was heard and seen
+/// in a folder of its name.
 fn hold(there: &There, call: &Call, queue: &str, seconds: u64, results: &Path) -> Outcome {
     let dir = results.join(queue);
     let _old = std::fs::remove_dir_all(&dir);

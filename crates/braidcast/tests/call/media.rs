@@ -54,7 +54,8 @@ fn clip() -> Option<PathBuf> {
 }
 
 impl Call {
-    /// `seconds` of it, encoded as telephones do: Opus at 24 kbit/s in packets of 20 ms, H.264 at 600 kbit/s without B frames.
+    /// `seconds` of it, encoded as telephones do: Opus at 24 kbit/s in packets of 20 ms, H.264 at
+    /// 600 kbit/s without B frames.
     pub(crate) fn make(dir: &Path, seconds: u64) -> Self {
         let speech = dir.join("said.wav");
         run(Command::new("espeak-ng").arg("-w").arg(&speech).arg(WORDS));
@@ -102,8 +103,8 @@ impl Call {
         bytes as f64 * 8.0 / self.packets.last().unwrap().at.as_secs_f64()
     }
 
-    /// Writes what somebody heard and saw who was given `packets`: `call.mkv` with the streams as they came, and `heard.wav`,
-    /// with silence for what did not.
+    /// Writes what somebody heard and saw who was given `packets`: `call.mkv` with the streams as
+    /// they came, and `heard.wav`, with silence for what did not.
     pub(crate) fn record(&self, dir: &Path, packets: &[&Packet]) {
         let came = [0, 1].map(|stream| packets.iter().filter(|it| it.stream == stream).count() >= SOMETHING);
         let recording = dir.join("call.mkv");

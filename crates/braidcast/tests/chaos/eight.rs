@@ -1,5 +1,5 @@
-//! Eight senders, a receiver, and twelve links between them (`braidcast emulate`); senders and links are killed at random. What happens to
-//! one stream is seen in that stream only.
+//! Eight senders, a receiver, and twelve links between them (`braidcast emulate`); senders and
+//! links are killed at random. What happens to one stream is seen in that stream only.
 
 use crate::common::{command, free_ports};
 use crate::live::{Blow, End, feed};

@@ -1,4 +1,5 @@
-//! A phone that changes networks while it sends a stream and holds a call: Wi-Fi, LTE, both, new addresses. No audio is late.
+//! A phone that changes networks while it sends a stream and holds a call: Wi-Fi, LTE, both, new
+//! addresses. No audio is late.
 
 use crate::common::network::in_namespace;
 use crate::common::{Running, command, transport_stream};
@@ -30,8 +31,8 @@ struct Direction {
 }
 
 impl Direction {
-    /// The longest that a packet took, and all that were late or did not come at all, by number: time in which the machine stood still
-    /// does not count.
+    /// The longest that a packet took, and all that were late or did not come at all, by number:
+    /// time in which the machine stood still does not count.
     fn judge(&self, stalls: &Stalls) -> (Duration, Vec<usize>) {
         let took = |n: usize| {
             let until = self.came[n].unwrap_or(self.left[n] + ON_TIME * 2);

@@ -105,8 +105,8 @@ impl End {
         }
     }
 
-    /// Fails if it ended by itself. A sender that was started while none of its interfaces was there says so and ends: whoever
-    /// looks after services starts it again.
+    /// Fails if it ended by itself. A sender that was started while none of its interfaces was
+    /// there says so and ends: whoever looks after services starts it again.
     pub(crate) fn must_run(&mut self, name: &str) {
         let Some(process) = &mut self.process else { return };
         let Some(status) = process.status() else { return };
@@ -209,7 +209,8 @@ impl Drop for Live {
     }
 }
 
-/// Writes a frame each 40 ms to whoever is the sender. Frames that are made while it does not read are late, as a camera's are.
+/// Writes a frame each 40 ms to whoever is the sender. Frames that are made while it does not read
+/// are late, as a camera's are.
 pub(crate) fn feed(packets: u64, begun: Instant, to: Arc<Mutex<Option<ChildStdin>>>, over: Arc<AtomicBool>) {
     std::thread::spawn(move || {
         let (mut source, mut frame, mut next) = (Source::new(packets), Vec::new(), Instant::now());

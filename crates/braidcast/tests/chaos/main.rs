@@ -1,5 +1,6 @@
-//! Real faults: processes, signals, pipes, disks, and networks in namespaces of the tests' own. No test needs a quiet machine: time in
-//! which it stood still is not counted. `make chaos` runs the long ones too.
+//! Real faults: processes, signals, pipes, disks, and networks in namespaces of the tests' own. No
+//! test needs a quiet machine: time in which it stood still is not counted. `make chaos` runs the
+//! long ones too.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,

@@ -1,7 +1,8 @@
-//! A sender in the field, networks of a router each, and a receiver at home, which is where the test itself runs: namespaces and
-//! cables that can be pulled, narrowed, made lossy and deaf.
+//! A sender in the field, networks of a router each, and a receiver at home, which is where the
+//! test itself runs: namespaces and cables that can be pulled, narrowed, made lossy and deaf.
 //!
-//! Of network n the field has f and a changing address 10.1.n.x, the router a (10.1.n.1) and b (10.2.n.1), home h (10.2.n.2).
+//! Of network n the field has f and a changing address 10.1.n.x, the router a (10.1.n.1) and b
+//! (10.2.n.1), home h (10.2.n.2).
 
 use crate::common::network::{Namespace, ip, runs};
 use std::path::Path;
@@ -47,7 +48,8 @@ impl Fault {
     }
 }
 
-/// Instructions of the classic BPF for `tc`, which drop a packet where they return 2 (TC_ACT_SHOT) and let it pass with 0.
+/// Instructions of the classic BPF for `tc`, which drop a packet where they return 2 (TC_ACT_SHOT)
+/// and let it pass with 0.
 mod bpf {
     pub(super) const ALL: &str = "1,6 0 0 2";
 

@@ -7,8 +7,8 @@ use crate::process::Stalls;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How soon after the first network works a whole frame must have come out: two seconds, the latency, and the frames before and
-/// after it.
+/// How soon after the first network works a whole frame must have come out: two seconds, the
+/// latency, and the frames before and after it.
 pub(crate) const BACK: Duration = Duration::from_millis(2000 + 500 + 80);
 /// How soon a file must grow: what got lost before comes first, over networks that another stream uses too.
 const FILE_BACK: Duration = Duration::from_secs(30);

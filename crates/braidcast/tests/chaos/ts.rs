@@ -1,5 +1,5 @@
-//! A transport stream without an end, each packet of which has a number and the time when it was made, and its reader, which
-//! insists that every packet is as it was, comes once and in order.
+//! A transport stream without an end, each packet of which has a number and the time when it was
+//! made, and its reader, which insists that every packet is as it was, comes once and in order.
 
 use std::time::Duration;
 

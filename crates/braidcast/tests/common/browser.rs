@@ -2,7 +2,8 @@
 
 use std::process::{Command, Stdio};
 
-/// The document of the page at `url` after its script has run for `millis` of the browser's time, which stands still while it loads.
+/// The document of the page at `url` after its script has run for `millis` of the browser's time,
+/// which stands still while it loads.
 pub(crate) fn document(url: &str, millis: u32) -> String {
     dump(url, &format!("--virtual-time-budget={millis}"))
 }

@@ -236,8 +236,8 @@ fn read_lines(stderr: ChildStderr) -> Receiver<String> {
     receiver
 }
 
-/// A UDP port of 127.0.0.1 that was free a moment ago. No system gives one of these to sockets that ask for any (Linux begins at 32,768), and
-/// no other test of this process got it.
+/// A UDP port of 127.0.0.1 that was free a moment ago. No system gives one of these to sockets that
+/// ask for any (Linux begins at 32,768), and no other test of this process got it.
 pub(crate) fn free_port() -> u16 {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let first = std::process::id() as usize * 64;

@@ -35,6 +35,7 @@ algorithms! {
     Cubic, "cubic", cubic::Cubic;
     /// Follows what the path delivers and bounds the time in queues; losses alone do not slow it down. For live media.
     Live, "live", live::Live;
-    /// SCReAM v2: holds a window by the time in queues, losses and marks (draft-johansson-ccwg-rfc8298bis-screamv2). For live media.
+    /// SCReAM v2: holds a window by the time in queues, losses and marks
+    /// (draft-johansson-ccwg-rfc8298bis-screamv2). For live media.
     Scream, "scream", scream::Scream;
 }

@@ -6,15 +6,17 @@ use core::time::Duration;
 /// It looks so often whether the others are gone, for so many rounds.
 const CHECK_EACH: Duration = Duration::from_secs(5);
 const CHECK_ROUNDS: u32 = 2;
-/// The queue is ours if a round trip falls by at least this share of the time that the bytes make up that are taken away,
+/// The queue is ours if a round trip falls by at least this share of the time that the bytes make
+/// up that are taken away,
 const OURS: f64 = 0.5;
 /// to the shortest one of late, or to one part in so many above it.
 const EMPTY: u32 = 8;
 /// Checks in a row that find so; others' windows change at such a moment by chance.
 const CHECKS: u32 = 3;
 
-/// What the live controller does while a queue stands that it did not make: others hold it, most likely by CUBIC (RFC 9438), so it goes by CUBIC
-/// too, and gives way for a moment now and then to see whose the queue is.
+/// What the live controller does while a queue stands that it did not make: others hold it, most
+/// likely by CUBIC (RFC 9438), so it goes by CUBIC too, and gives way for a moment now and then to
+/// see whose the queue is.
 #[derive(Clone, Debug)]
 pub(super) struct Beside {
     cubic: Cubic,
@@ -74,7 +76,8 @@ impl Beside {
         }
     }
 
-    /// A round is over, in which the path delivered at `rate`. A check leaves the window `low`. Whether the queue is ours.
+    /// A round is over, in which the path delivered at `rate`. A check leaves the window `low`.
+    /// Whether the queue is ours.
     pub(super) fn on_round(&mut self, path: &Conditions<'_>, rate: f64, low: usize) -> bool {
         self.step = match self.step {
             Step::Compete { check_at } if path.now >= check_at => {

@@ -7,8 +7,8 @@ use core::time::Duration;
 /// time, not of round trips, so a long fat path is filled in seconds; where Reno would be faster, it does as Reno. The
 /// first slow start ends by HyStart++ (RFC 9406), at the latest.
 ///
-/// Inside, windows are in 2⁻²⁰ of a packet, as the RFC's constants are about packets, and times in milliseconds. There is no
-/// cube root in floating point, so each machine computes the same.
+/// Inside, windows are in 2⁻²⁰ of a packet, as the RFC's constants are about packets, and times in
+/// milliseconds. There is no cube root in floating point, so each machine computes the same.
 #[derive(Clone, Debug)]
 pub(super) struct Cubic {
     standard: Standard,
@@ -16,7 +16,8 @@ pub(super) struct Cubic {
     mtu: usize,
     cwnd: u64,
     ssthresh: u64,
-    /// The window before the last reduction (`W_max`); 0 where the next stage of avoidance is to begin at its own window.
+    /// The window before the last reduction (`W_max`); 0 where the next stage of avoidance is to
+    /// begin at its own window.
     max: u64,
     /// The same without fast convergence (`cwnd_prior`).
     prior: u64,

@@ -1,7 +1,8 @@
-//! The controller for live media: it follows what the path delivers, holds the time in queues below a bound, and takes losses for what
-//! they are on radio links. After BBR's model of a path by its delivery rate and its shortest round trip
-//! (draft-ietf-ccwg-bbr-05 §2), Copa's way of telling a queue of others from its own (Arun, Balakrishnan, "Copa: Practical Delay-Based
-//! Congestion Control for the Internet", NSDI 2018, §2.2), and SCReAM's bound on queueing (RFC 8298 §4.1).
+//! The controller for live media: it follows what the path delivers, holds the time in queues below
+//! a bound, and takes losses for what they are on radio links. After BBR's model of a path by its
+//! delivery rate and its shortest round trip (draft-ietf-ccwg-bbr-05 §2), Copa's way of telling a
+//! queue of others from its own (Arun, Balakrishnan, "Copa: Practical Delay-Based Congestion
+//! Control for the Internet", NSDI 2018, §2.2), and SCReAM's bound on queueing (RFC 8298 §4.1).
 
 use super::beside::Beside;
 use super::recent::RecentRate;
@@ -13,23 +14,27 @@ use core::time::Duration;
 /// Beside these of another one a queue stands although this one has shrunk: so many rounds, and so long.
 const ROUNDS_TO_COMPETE: u32 = 6;
 const TIME_TO_COMPETE: Duration = Duration::from_secs(1);
-/// A path whose queue has not been empty for so long is given less for so many rounds: nothing else tells how short its round trip is.
+/// A path whose queue has not been empty for so long is given less for so many rounds: nothing else
+/// tells how short its round trip is.
 const EMPTY_EACH: Duration = Duration::from_secs(4);
 const EMPTYING_ROUNDS: u32 = 2;
 /// A longer queue than this is no aim; times computed from it stay within their type.
 const LONGEST_QUEUE: Duration = Duration::from_secs(60);
-/// Packets may stand in queues for such a share of the bound where the path's rate is steady, and for so much more for each unit by which
-/// it is not: a link whose rate rises would stand idle until the next acknowledgement.
+/// Packets may stand in queues for such a share of the bound where the path's rate is steady, and
+/// for so much more for each unit by which it is not: a link whose rate rises would stand idle
+/// until the next acknowledgement.
 const STEADY: f64 = 0.4;
 const UNSTEADY: f64 = 1.7;
 /// The highest rate of so long at least is taken.
 const LEAST_SPAN: Duration = Duration::from_millis(200);
-/// A larger share of lost packets than this is much. As much more than the path loses of little speaks of a short queue that runs over.
+/// A larger share of lost packets than this is much. As much more than the path loses of little
+/// speaks of a short queue that runs over.
 const LOSSY: f64 = 0.1;
-/// A path that loses as much is emptied, be its queue empty or not, to tell what it loses of little: that often until that is known.
+/// A path that loses as much is emptied, be its queue empty or not, to tell what it loses of
+/// little: that often until that is known.
 const LOOK_EACH: Duration = Duration::from_secs(1);
-/// For so long after the rate has fallen, such a share of what comes at the moment counts, up to what the rate was: the flights that end
-/// now still hold a fade that is over.
+/// For so long after the rate has fallen, such a share of what comes at the moment counts, up to
+/// what the rate was: the flights that end now still hold a fade that is over.
 const RISE_FOR: Duration = Duration::from_millis(500);
 const RISE: f64 = 0.9;
 /// A window of which less than one part in so many is out is not used.
@@ -164,7 +169,8 @@ impl Live {
         (self.product(path, queue) as usize).max(4 * path.mtu)
     }
 
-    /// The same without the least, 0 if no rate is known. Of what is sent, the path loses some and delivers the rest at its rate.
+    /// The same without the least, 0 if no rate is known. Of what is sent, the path loses some and
+    /// delivers the rest at its rate.
     fn product(&self, path: &Conditions<'_>, queue: Duration) -> f64 {
         let base = if path.base_rtt.is_zero() { path.srtt.unwrap_or_default() } else { path.base_rtt };
         self.rate.get() * (base + queue).as_secs_f64() / (1.0 - self.unloaded.of(path.loss_rate.into()))
@@ -252,7 +258,8 @@ impl Controller for Live {
             return;
         }
         let before = self.window();
-        // Packets that leave most of the window empty met jitter, or a queue of others: they say nothing of what the path carries.
+        // Packets that leave most of the window empty met jitter, or a queue of others: they say
+        // nothing of what the path carries.
         let used = acked.was_full || (path.in_flight + acked.bytes) * USED >= before;
         self.timed_out &= !acked.was_full;
         let recent = self.recent.on_delivered(path.now, acked.bytes, acked.was_full);
@@ -263,7 +270,8 @@ impl Controller for Live {
             let at_the_moment = if rising { (RISE * recent).min(self.fall.from) } else { 0.0 };
             self.rate.observe(path.now, sample.rate().max(at_the_moment), sample.app_limited, span);
             if used && path.queueing > self.target * 3 / 2 && self.rate.latest < self.rate.get() {
-                // The path delivers what it can, and that has become less. What it delivers at the moment is not: a fade is over.
+                // The path delivers what it can, and that has become less. What it delivers at the
+                // moment is not: a fade is over.
                 self.fall.on_fall(path.now, self.rate.get());
                 self.rate.set(path.now, self.rate.latest.max(recent).min(self.rate.get()));
             }

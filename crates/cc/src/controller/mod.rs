@@ -1,8 +1,9 @@
 //! The congestion controller of one path: a trait in bytes and time, and a file for each that there is.
 //!
-//! A transport finds losses, marks and rounds, and tells of them; a controller answers with a window and a pacing rate. To
-//! add one, write its file with a type that has `new(&Setup)` and implements [`Controller`], and give it a row in the table
-//! of `algorithm.rs`. Options, scenarios, the command line and the property tests follow from that table.
+//! A transport finds losses, marks and rounds, and tells of them; a controller answers with a
+//! window and a pacing rate. To add one, write its file with a type that has `new(&Setup)` and
+//! implements [`Controller`], and give it a row in the table of `algorithm.rs`. Options, scenarios,
+//! the command line and the property tests follow from that table.
 
 mod algorithm;
 mod beside;
@@ -71,11 +72,13 @@ pub struct Conditions<'a> {
     pub queueing: Duration,
     /// The round trip without that; zero until measured.
     pub base_rtt: Duration,
-    /// The shortest round trip ever measured, by the same way as `base_rtt`, which is of late; zero where nobody measures it.
+    /// The shortest round trip ever measured, by the same way as `base_rtt`, which is of late; zero
+    /// where nobody measures it.
     pub shortest_rtt: Duration,
     /// Share of the packets that were lost of late, 0 to 1.
     pub loss_rate: f32,
-    /// Packets of which it is known whether they arrived, from the beginning, and how many did not; 0 where nobody counts them.
+    /// Packets of which it is known whether they arrived, from the beginning, and how many did not;
+    /// 0 where nobody counts them.
     pub packets: u64,
     /// See `packets`.
     pub lost_packets: u64,
@@ -90,8 +93,8 @@ pub struct Acked {
     pub bytes: usize,
     /// The transport lets the window grow: the path is not recovering from losses, for example.
     pub may_grow: bool,
-    /// Before this acknowledgement as much was in flight as the window allows. A window that the application does not fill
-    /// must not grow (RFC 7661 §1).
+    /// Before this acknowledgement as much was in flight as the window allows. A window that the
+    /// application does not fill must not grow (RFC 7661 §1).
     pub was_full: bool,
     /// Data packets that the peer acknowledges at once (Ack Ratio, RFC 4340 §11.3); heeded by [`Counting::Packets`].
     pub ack_ratio: u16,
@@ -108,8 +111,8 @@ pub struct Acked {
 pub struct Signal {
     /// Bytes lost or marked.
     pub bytes: usize,
-    /// They left after the window was last reduced. Losses and marks of one window of data are one congestion event, which
-    /// reduces it once (RFC 9260 §7.2.4, RFC 3168 §6.1.2).
+    /// They left after the window was last reduced. Losses and marks of one window of data are one
+    /// congestion event, which reduces it once (RFC 9260 §7.2.4, RFC 3168 §6.1.2).
     pub new_round: bool,
 }
 
@@ -135,12 +138,12 @@ pub trait Controller: fmt::Debug + Send {
     /// The last timeout was spurious: the path stood still for a while and lost nothing (RFC 4015 §3).
     fn on_spurious_timeout(&mut self);
 
-    /// Nothing was sent for so long that the window is no longer warranted: `most` bytes are, by the transport's standard. Slow
-    /// start may lead back to where the window was.
+    /// Nothing was sent for so long that the window is no longer warranted: `most` bytes are, by
+    /// the transport's standard. Slow start may lead back to where the window was.
     fn on_idle(&mut self, path: &Conditions<'_>, most: usize);
 
-    /// The path takes no more than `most` bytes although it lost nothing: a queue stands, or the receiver is slow. Slow start
-    /// is over.
+    /// The path takes no more than `most` bytes although it lost nothing: a queue stands, or the
+    /// receiver is slow. Slow start is over.
     fn settle(&mut self, path: &Conditions<'_>, most: usize);
 
     /// Congestion window: bytes that may be in flight, one packet at least.
@@ -154,8 +157,8 @@ pub trait Controller: fmt::Debug + Send {
         self.window() < self.ssthresh()
     }
 
-    /// Bytes per second to spread packets at; `None` until a round trip was measured. By default two windows per round trip
-    /// in slow start and 1.25 later, as Linux does.
+    /// Bytes per second to spread packets at; `None` until a round trip was measured. By default
+    /// two windows per round trip in slow start and 1.25 later, as Linux does.
     fn pacing_rate(&self, srtt: Option<Duration>) -> Option<f64> {
         let gain = if self.in_slow_start() { 2.0 } else { 1.25 };
         Some(gain * self.window() as f64 / srtt?.as_secs_f64().max(1e-6))

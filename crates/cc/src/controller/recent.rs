@@ -5,12 +5,13 @@ use core::time::Duration;
 
 /// What counts as a moment: some packets of a slow link, and less than a fade of a cellular one lasts.
 const MOMENT: Duration = Duration::from_millis(60);
-/// A moment's rate counts for so much in the mean, and its distance from that in the spread; about a second of acknowledgements.
+/// A moment's rate counts for so much in the mean, and its distance from that in the spread; about
+/// a second of acknowledgements.
 const MEAN_GAIN: f64 = 1.0 / 32.0;
 const SPREAD_GAIN: f64 = 1.0 / 64.0;
 
-/// The delivery rate of the last 60 ms. Samples over a whole flight ([`RateSampler`](crate::RateSampler)) still hold a fade that is
-/// over; this does not.
+/// The delivery rate of the last 60 ms. Samples over a whole flight
+/// ([`RateSampler`](crate::RateSampler)) still hold a fade that is over; this does not.
 #[derive(Clone, Debug)]
 pub(super) struct RecentRate {
     delivered: SlidingSum<10>,
@@ -23,8 +24,8 @@ impl RecentRate {
         Self { delivered: SlidingSum::new(MOMENT), mean: 0.0, spread: 0.0 }
     }
 
-    /// `bytes` were delivered, while the application had enough to send if `was_full`. The rate of the last moment, in bytes a second;
-    /// 0 before the first one is over.
+    /// `bytes` were delivered, while the application had enough to send if `was_full`. The rate of
+    /// the last moment, in bytes a second; 0 before the first one is over.
     pub(super) fn on_delivered(&mut self, now: Instant, bytes: usize, was_full: bool) -> f64 {
         let rate = self.delivered.add(now, bytes).unwrap_or_default();
         if was_full && rate > 0.0 {
@@ -37,8 +38,8 @@ impl RecentRate {
         rate
     }
 
-    /// How far a moment's rate is from the mean, as a share of that: 0.1 of a link with a fixed rate, 0.5 of a cellular one, more where
-    /// a moment holds few packets.
+    /// How far a moment's rate is from the mean, as a share of that: 0.1 of a link with a fixed
+    /// rate, 0.5 of a cellular one, more where a moment holds few packets.
     pub(super) const fn spread(&self) -> f64 {
         self.spread
     }

@@ -1,8 +1,8 @@
 use super::{Acked, Conditions, Controller, Counting, LossBasis, Setup, Signal};
 use crate::{Decrease, Standard};
 
-/// Reno, in bytes. [`Standard`] says what SCTP, TCP and DCCP make of it; relatives that differ in what a loss leaves bring a
-/// [`Response`].
+/// Reno, in bytes. [`Standard`] says what SCTP, TCP and DCCP make of it; relatives that differ in
+/// what a loss leaves bring a [`Response`].
 #[derive(Clone, Debug)]
 pub(super) struct Reno<R = Halve> {
     standard: Standard,

@@ -148,7 +148,8 @@ fn a_coupled_rule_scales_growth_and_may_shrink_down_to_a_packet() {
     // A window of one packet beside another that is as fast grows by half, in slow start or not.
     w.on_acked(&Conditions { siblings: Siblings::new(&whole, 0), ..PATH }, &full(2 * MTU));
     assert_eq!(w.window(), MTU + MTU / 2);
-    // OLIA moves half a packet to the better path from the largest window, whose share of the rate earns it next to nothing.
+    // OLIA moves half a packet to the better path from the largest window, whose share of the rate
+    // earns it next to nothing.
     let worse = CoupledPath { rtt: Duration::from_secs(10), ..path(6 * MTU, 10) };
     let beside_better = [worse, path(MTU, 1000)];
     let beside_better = Conditions { siblings: Siblings::new(&beside_better, 0), ..PATH };

@@ -1,10 +1,13 @@
-//! SCReAM v2, self-clocked rate adaptation for multimedia (draft-johansson-ccwg-rfc8298bis-screamv2-06): its network congestion control. Section
-//! titles in quotes are the draft's.
+//! SCReAM v2, self-clocked rate adaptation for multimedia
+//! (draft-johansson-ccwg-rfc8298bis-screamv2-06): its network congestion control. Section titles in
+//! quotes are the draft's.
 //!
-//! What differs, since the coder behind this one does not change its rate: no more is in flight than the reference window (the draft lets a
-//! multiple of it out, and advises less for such coders), and the window grows only while it is full (RFC 7661 §1). A loss within a window that was reduced
-//! already does not reduce it again (RFC 5681 §3.2). A timeout, which the draft does not know, leaves a packet until something is acknowledged. There is
-//! no L4S: marks are answered as those of classic ECN.
+//! What differs, since the coder behind this one does not change its rate: no more is in flight
+//! than the reference window (the draft lets a multiple of it out, and advises less for such
+//! coders), and the window grows only while it is full (RFC 7661 §1). A loss within a window that
+//! was reduced already does not reduce it again (RFC 5681 §3.2). A timeout, which the draft does
+//! not know, leaves a packet until something is acknowledged. There is no L4S: marks are answered
+//! as those of classic ECN.
 
 use super::{Acked, Conditions, Controller, Setup, Signal};
 use braidcast_core::Instant;
@@ -254,8 +257,9 @@ mod tests {
 
     const MTU: usize = 1000;
 
-    /// A path of `rate` bytes in a second that takes 40 ms, with a queue that holds `deepest`: how much was delivered in each of `seconds`, and how
-    /// long packets stood in the queue at the end of each.
+    /// A path of `rate` bytes in a second that takes 40 ms, with a queue that holds `deepest`: how
+    /// much was delivered in each of `seconds`, and how long packets stood in the queue at the end
+    /// of each.
     fn run(rate: impl Fn(usize) -> f64, lose_each: usize, seconds: usize) -> Vec<(f64, Duration)> {
         let mut scream = Scream::new(&Setup { initial: 4 * MTU, ..Setup::new(Standard::RFC_9260, MTU) });
         let (base, mut queued, mut packets) = (Duration::from_millis(40), 0.0_f64, 0);

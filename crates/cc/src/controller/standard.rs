@@ -16,13 +16,14 @@ pub struct Standard {
 /// How acknowledgements make Reno's window grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Counting {
-    /// By the bytes that they cover (RFC 9260 §7.2.1, §7.2.2): up to a packet for each in slow start, which a window at its
-    /// threshold is in; then a packet for each window of bytes.
+    /// By the bytes that they cover (RFC 9260 §7.2.1, §7.2.2): up to a packet for each in slow
+    /// start, which a window at its threshold is in; then a packet for each window of bytes.
     Bytes,
-    /// By their number, whatever they cover (RFC 5681 §3.1, equations 2 and 3; ns-2): delayed acknowledgements halve the growth.
+    /// By their number, whatever they cover (RFC 5681 §3.1, equations 2 and 3; ns-2): delayed
+    /// acknowledgements halve the growth.
     Acks,
-    /// By the whole packets that they cover (RFC 4341 §5): in slow start a packet for two, up to half of the Ack Ratio for
-    /// each acknowledgement; then a packet for each window.
+    /// By the whole packets that they cover (RFC 4341 §5): in slow start a packet for two, up to
+    /// half of the Ack Ratio for each acknowledgement; then a packet for each window.
     Packets,
 }
 
@@ -31,7 +32,8 @@ pub enum Counting {
 pub enum LossBasis {
     /// The window.
     Window,
-    /// What is in flight (RFC 5681 §3.1, equation 4). If the timer expires again for the same data, the threshold stays.
+    /// What is in flight (RFC 5681 §3.1, equation 4). If the timer expires again for the same data,
+    /// the threshold stays.
     Flight,
 }
 

@@ -15,8 +15,8 @@ fn names_go_both_ways() {
     assert!(error.starts_with("no congestion control is called 'bbr9'; there are: reno, "), "{error}");
 }
 
-/// Packets in the window: as it begins; after three full round trips of slow start; after a loss, with a queue and without; ten
-/// full round trips later; after a timeout.
+/// Packets in the window: as it begins; after three full round trips of slow start; after a loss,
+/// with a queue and without; ten full round trips later; after a timeout.
 #[test]
 fn behaviour() {
     let row = |algorithm: Algorithm, queueing| {
@@ -200,8 +200,9 @@ fn small_messages_that_meet_jitter_do_not_end_the_slow_start_of_live() {
 }
 
 proptest! {
-    /// Whatever happens: a packet at least; nothing overflows; only an acknowledgement that may, or an undone timeout, lets the window
-    /// grow, but for what a loss leaves at least; a timeout leaves a packet; the same again does the same.
+    /// Whatever happens: a packet at least; nothing overflows; only an acknowledgement that may, or
+    /// an undone timeout, lets the window grow, but for what a loss leaves at least; a timeout
+    /// leaves a packet; the same again does the same.
     #[test]
     fn every_controller_keeps_its_bounds(mtu in 500_usize..9000, initial in 1_usize..100_000, steps in steps()) {
         for (name, mut bench) in benches(mtu, initial) {

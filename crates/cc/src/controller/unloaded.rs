@@ -1,4 +1,5 @@
-//! What a path loses of little: as much as radio links lose whatever is sent. No queue runs over then, and no policer's rate is exceeded.
+//! What a path loses of little: as much as radio links lose whatever is sent. No queue runs over
+//! then, and no policer's rate is exceeded.
 
 /// So many packets are remembered.
 const MEMORY: f64 = 200.0;
@@ -49,8 +50,8 @@ impl UnloadedLoss {
         self.packets >= ENOUGH
     }
 
-    /// How much of `lost`, the share that is lost of late, is lost whatever is sent, 0 to 0.3: all of it, unless it is clear that the path loses
-    /// less of little.
+    /// How much of `lost`, the share that is lost of late, is lost whatever is sent, 0 to 0.3: all
+    /// of it, unless it is clear that the path loses less of little.
     pub(super) fn of(&self, lost: f64) -> f64 {
         if !self.is_known() {
             return 0.0;

@@ -1,8 +1,9 @@
 use super::Conditions;
 use super::reno::{Reno, Response};
 
-/// Reno with the answer to losses of TCP Veno (Fu and Liew, IEEE JSAC 21(2), 2003, §III-A): half if packets were standing in a
-/// queue, else four fifths, as what a radio link loses without a queue says little about congestion.
+/// Reno with the answer to losses of TCP Veno (Fu and Liew, IEEE JSAC 21(2), 2003, §III-A): half if
+/// packets were standing in a queue, else four fifths, as what a radio link loses without a queue
+/// says little about congestion.
 ///
 /// Its other half, slower growth with a queue (§III-B), is not there.
 pub(super) type Veno = Reno<ByBacklog>;
@@ -20,8 +21,8 @@ impl Response for ByBacklog {
     }
 }
 
-/// Whether a loss now speaks of congestion, as Veno sees it: of a window of `window` bytes, three packets or more stand in a
-/// queue.
+/// Whether a loss now speaks of congestion, as Veno sees it: of a window of `window` bytes, three
+/// packets or more stand in a queue.
 pub fn shows_congestion(window: usize, path: &Conditions<'_>) -> bool {
     let (queueing, base) = (path.queueing, path.base_rtt);
     let share = queueing.as_secs_f64() / (base + queueing).as_secs_f64().max(1e-9);

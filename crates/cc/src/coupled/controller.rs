@@ -4,7 +4,8 @@ use core::time::Duration;
 
 /// A controller whose growth and losses depend on what the other paths of the connection do.
 ///
-/// It hands all that happens on to the controller inside, and lets that see its [`Siblings`](super::Siblings) under a rule.
+/// It hands all that happens on to the controller inside, and lets that see its
+/// [`Siblings`](super::Siblings) under a rule.
 #[derive(Debug)]
 pub struct Coupled {
     rule: Congestion,

@@ -6,8 +6,8 @@ use super::CoupledPath;
 /// several paths would be more than one TCP takes from a small bottleneck.
 pub(super) const FLOOR: usize = 2;
 
-/// Packets for each window acknowledged: equation (1) times `cwnd_i / (bytes_acked * MSS_i)`, with alpha of equation (2),
-/// in which `cwnd_total` cancels out.
+/// Packets for each window acknowledged: equation (1) times `cwnd_i / (bytes_acked * MSS_i)`, with
+/// alpha of equation (2), in which `cwnd_total` cancels out.
 pub(super) fn avoidance(paths: &[CoupledPath], this: usize) -> f64 {
     let sum: f64 = paths.iter().map(CoupledPath::rate).sum();
     let best = paths.iter().map(|path| path.rate() / path.rtt.as_secs_f64().max(1e-6)).fold(0.0, f64::max);

@@ -1,5 +1,6 @@
-//! Windows that know of each other: several paths of one connection that share a bottleneck take together about what one
-//! TCP would (resource pooling; Wischik, Handley and Bagnulo Braun, ACM CCR 38(5), 2008).
+//! Windows that know of each other: several paths of one connection that share a bottleneck take
+//! together about what one TCP would (resource pooling; Wischik, Handley and Bagnulo Braun, ACM CCR
+//! 38(5), 2008).
 
 mod controller;
 mod lia;
@@ -55,8 +56,9 @@ pub struct Growth {
     pub slow_start: f64,
     /// Packets for each window acknowledged in congestion avoidance; 1 on its own. May be negative.
     pub avoidance: f64,
-    /// Whether a window that equals its threshold, as it does after each loss, is in slow start. RFC 9260 §7.2.1 says so, RFC
-    /// 5681 §3.1 leaves it open. Several coupled windows would gain so a packet each with every loss.
+    /// Whether a window that equals its threshold, as it does after each loss, is in slow start.
+    /// RFC 9260 §7.2.1 says so, RFC 5681 §3.1 leaves it open. Several coupled windows would gain so
+    /// a packet each with every loss.
     pub slow_start_at_threshold: bool,
 }
 
@@ -93,8 +95,8 @@ impl Decrease {
 }
 
 impl Congestion {
-    /// How the window of `paths[this]` grows. `paths`: those that carry data and have a measured round trip; with one alone
-    /// every rule is that of a path on its own.
+    /// How the window of `paths[this]` grows. `paths`: those that carry data and have a measured
+    /// round trip; with one alone every rule is that of a path on its own.
     pub fn growth(self, paths: &[CoupledPath], this: usize) -> Growth {
         if paths.len() < 2 || this >= paths.len() {
             return Growth::default();

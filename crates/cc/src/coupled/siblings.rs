@@ -1,6 +1,7 @@
 use super::{Congestion, CoupledPath, Decrease, Growth};
 
-/// The paths of a connection that carry data, and which of them this is: what a [`Coupled`](super::Coupled) controller looks at.
+/// The paths of a connection that carry data, and which of them this is: what a
+/// [`Coupled`](super::Coupled) controller looks at.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Siblings<'a> {
     rule: Congestion,
@@ -19,7 +20,8 @@ impl<'a> Siblings<'a> {
         Self { rule, ..self }
     }
 
-    /// How fast the window of this path is to grow. Unless a [`Coupled`](super::Coupled) controller asks: as on its own.
+    /// How fast the window of this path is to grow. Unless a [`Coupled`](super::Coupled) controller
+    /// asks: as on its own.
     pub fn growth(&self) -> Growth {
         self.rule.growth(self.paths, self.this)
     }

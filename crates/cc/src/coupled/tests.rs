@@ -30,8 +30,8 @@ fn behaviour() {
         ("per-path", vec![100, 100], vec![100, 100]),
         // alpha is 1/2, of which each path has half; in the other case rates are 200 and 100, cwnd/rtt² 2000 and 2000.
         ("lia", vec![25, 25], vec![44, 11]),
-        // The squares of the shares of the rate; nothing has been acknowledged, so both are best and the second, without
-        // the largest window, gets half a packet that the first gives up.
+        // The squares of the shares of the rate; nothing has been acknowledged, so both are best
+        // and the second, without the largest window, gets half a packet that the first gives up.
         ("olia", vec![25, 25], vec![44 - 50, 11 + 50]),
         ("rpv2", vec![50, 50], vec![67, 33]),
     ];
@@ -61,8 +61,9 @@ fn a_loss_takes_half_of_the_total_off_one_path_with_rpv2_and_half_of_its_own_els
 }
 
 proptest! {
-    /// Goal 2 of RFC 6356 §2: no path is more aggressive than one on its own. And together they are no faster than the
-    /// best of them alone, which is what alpha is made for: the sum of the growth of rates is at most that of the fastest.
+    /// Goal 2 of RFC 6356 §2: no path is more aggressive than one on its own. And together they are
+    /// no faster than the best of them alone, which is what alpha is made for: the sum of the
+    /// growth of rates is at most that of the fastest.
     #[test]
     fn together_no_more_aggressive_than_one(
         windows in prop::collection::vec((1_usize..500, 1_u64..1000, 0_u64..1_000_000), 2..6),

@@ -1,9 +1,9 @@
 use braidcast_core::Instant;
 use core::time::Duration;
 
-/// TFRC Faster Restart: after an idle or data-limited time, the rate may quadruple each round trip until it is where
-/// the path is known to have carried it (Kohler, Floyd and Sathiaseelan, draft-ietf-dccp-tfrc-faster-restart-06 §3; SBPN
-/// §6.2).
+/// TFRC Faster Restart: after an idle or data-limited time, the rate may quadruple each round trip
+/// until it is where the path is known to have carried it (Kohler, Floyd and Sathiaseelan,
+/// draft-ietf-dccp-tfrc-faster-restart-06 §3; SBPN §6.2).
 #[derive(Clone, Debug, Default)]
 pub(super) struct FasterRestart {
     /// Receive rate of the last active time (X_active_recv), and when it was reported.
@@ -19,8 +19,9 @@ impl FasterRestart {
     /// two minutes where only four give a straight line from one to the other.
     const STALE: Duration = Duration::from_secs(360);
 
-    /// A report of `rate`, and whether of a loss or mark. Below the known rate, that makes half of `rate` the known one;
-    /// at or above it, nothing was learnt (§3.1, "Update X_active_recv and X_fast_max").
+    /// A report of `rate`, and whether of a loss or mark. Below the known rate, that makes half of
+    /// `rate` the known one; at or above it, nothing was learnt (§3.1, "Update X_active_recv and
+    /// X_fast_max").
     pub(super) fn on_feedback(&mut self, now: Instant, rate: f64, loss: bool) {
         let known = self.limit(now);
         if !loss && rate >= known {

@@ -188,7 +188,8 @@ impl Sender {
     pub fn on_sent(&mut self, now: Instant, size: usize) {
         let size = (size as f64).max(1.0);
         match &mut self.mean_size {
-            // The first packets weigh alike: a first one that is larger than the others would make all intervals too long.
+            // The first packets weigh alike: a first one that is larger than the others would make
+            // all intervals too long.
             Some(mean) => {
                 self.sizes = (self.sizes + 1.0).min(1.0 / Self::SIZE_WEIGHT);
                 *mean += (size - *mean) / self.sizes;
@@ -227,8 +228,9 @@ impl Sender {
         let recv_rate = if report.recv_rate >= 0.0 { report.recv_rate.min(Self::MAX_RATE) } else { 0.0 };
         let p = if report.loss_event_rate >= 0.0 { report.loss_event_rate.min(1.0) } else { 0.0 };
         let loss = report.new_loss || p > self.loss_event_rate;
-        // The first report covers one packet and says 0, which is no limit yet: where the set of receive rates does not hold
-        // infinity for that (RFC 5348 §4.2), the rate is the initial one, though a handshake gave the round trip before.
+        // The first report covers one packet and says 0, which is no limit yet: where the set of
+        // receive rates does not hold infinity for that (RFC 5348 §4.2), the rate is the initial
+        // one, though a handshake gave the round trip before.
         let first = !core::mem::replace(&mut self.reported, true) && self.config.rules != Rules::Rfc5348;
         let starts = first || self.rtt.is_none();
         if report.sent_at >= self.measurable_from || self.rtt.is_none() {
@@ -237,8 +239,9 @@ impl Sender {
         let data_limited = self.is_data_limited(report.sent_at) && recv_rate > 0.0;
         self.loss_event_rate = p;
         let rtt = self.rtt().unwrap_or_default();
-        // A receiver of RFC 5348 never reports less than a packet each round trip (§6.2). Those of RFC 4342, as Linux's, count
-        // silence: after an idle hour they would stop a sender for good.
+        // A receiver of RFC 5348 never reports less than a packet each round trip (§6.2). Those of
+        // RFC 4342, as Linux's, count silence: after an idle hour they would stop a sender for
+        // good.
         let least = if self.config.rules == Rules::Rfc5348 && recv_rate > 0.0 { self.s() / seconds(rtt) } else { 0.0 };
         let recv_rate = recv_rate.max(least);
         self.fair_rate = (p > 0.0).then(|| self.equation(rtt, p));

@@ -38,8 +38,8 @@ pub enum Rules {
     /// RFC 3448: starts at one packet per RTT, twice the last receive rate is the limit, two packets per RTT after
     /// idling.
     Rfc3448,
-    /// RFC 3448 as RFC 4342 §5 and §5.1 amend it for CCID 3: starts at up to four packets per RTT (RFC 3390; THESIS eq. 4.3),
-    /// which is also what idling leaves.
+    /// RFC 3448 as RFC 4342 §5 and §5.1 amend it for CCID 3: starts at up to four packets per RTT
+    /// (RFC 3390; THESIS eq. 4.3), which is also what idling leaves.
     Rfc4342,
     /// RFC 5348: starts at up to four packets per RTT, remembers two RTTs of receive rates, spares data-limited
     /// senders.

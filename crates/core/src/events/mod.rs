@@ -1,8 +1,9 @@
-//! What machines tell of their inside while they run: which packet was for what, what was acknowledged, lost, given up, when a frame came.
+//! What machines tell of their inside while they run: which packet was for what, what was
+//! acknowledged, lost, given up, when a frame came.
 //!
-//! A machine whose options hold a [`Tracer`] tells its [`EventSink`] at the place where something happens. Without one it costs a look
-//! at an `Option`. A sink only listens: nothing that it does changes what a machine does, so a run with a sink has the same bytes as the run
-//! without.
+//! A machine whose options hold a [`Tracer`] tells its [`EventSink`] at the place where something
+//! happens. Without one it costs a look at an `Option`. A sink only listens: nothing that it does
+//! changes what a machine does, so a run with a sink has the same bytes as the run without.
 //!
 //! Events are small values that can be copied. Names and units of a trace's text are the writer's (`braidcast-trace`).
 

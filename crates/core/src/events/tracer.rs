@@ -7,8 +7,8 @@ use std::sync::Arc;
 ///
 /// It is called in the middle of a machine's work: it should be quick, and must not call the machine.
 pub trait EventSink: Send + Sync {
-    /// `event` happened at `now` to `connection`: an association's local verification tag, a DCCP connection's number, or the number of
-    /// a media stream, which is the same at both ends.
+    /// `event` happened at `now` to `connection`: an association's local verification tag, a DCCP
+    /// connection's number, or the number of a media stream, which is the same at both ends.
     fn tell(&self, now: Instant, connection: u32, event: &TraceEvent);
 
     /// Whether it wants what encrypted packets hold, too. Who listens need not know that, and few should.
@@ -16,8 +16,9 @@ pub trait EventSink: Send + Sync {
         false
     }
 
-    /// What an encrypted packet holds, with the header that it has on the wire but for its checksum: `parts`, one behind the other. One that
-    /// leaves is told before it is encrypted, in order; one that came when it was found to be authentic.
+    /// What an encrypted packet holds, with the header that it has on the wire but for its
+    /// checksum: `parts`, one behind the other. One that leaves is told before it is encrypted, in
+    /// order; one that came when it was found to be authentic.
     fn tell_plain(&self, leaves: bool, parts: [&[u8]; 2]) {
         let _ = (leaves, parts);
     }
@@ -103,7 +104,8 @@ impl fmt::Debug for Tracer {
     }
 }
 
-/// The tracer of one connection, which knows the connection's number and the time, so that to tell an event takes nothing else.
+/// The tracer of one connection, which knows the connection's number and the time, so that to tell
+/// an event takes nothing else.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionTracer {
     tracer: Tracer,

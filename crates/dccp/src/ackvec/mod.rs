@@ -1,5 +1,5 @@
-//! Acknowledgement state: what has arrived, at the receiver (RFC 4340 §11.4, appendix A), and what a sender must remember
-//! to check what it is told.
+//! Acknowledgement state: what has arrived, at the receiver (RFC 4340 §11.4, appendix A), and what
+//! a sender must remember to check what it is told.
 
 mod nonce;
 mod replay;

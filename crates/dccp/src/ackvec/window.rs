@@ -48,12 +48,13 @@ pub(crate) struct AckWindow {
 }
 
 impl AckWindow {
-    /// Spans that are kept: three Ack Vector options. The oldest go first, which only makes the sender take the packets for lost.
+    /// Spans that are kept: three Ack Vector options. The oldest go first, which only makes the
+    /// sender take the packets for lost.
     const MAX_SPANS: usize = 3 * crate::wire::RawOption::MAX_VALUE;
     const MAX_RECORDS: usize = 128;
     const MAX_DROPPED: usize = 256;
-    /// Bytes that Ack Vector and Data Dropped take at most together: what a header holds, less its fixed part and the other options.
-    /// Of Data Dropped the oldest are left out beyond that.
+    /// Bytes that Ack Vector and Data Dropped take at most together: what a header holds, less its
+    /// fixed part and the other options. Of Data Dropped the oldest are left out beyond that.
     const MAX_LEN: usize = 840;
 
     /// Packet `seq` has become acknowledgeable (RFC 4340 §8.5 step 8; A.1).
@@ -192,7 +193,8 @@ impl AckWindow {
         let mut blocks = Blocks { w, left, bytes: [0; crate::wire::RawOption::MAX_VALUE], used: 0 };
         let mut at = self.newest;
         let mut open: Option<DropRun> = None;
-        // Nothing is told of packets that the vector does not cover: those that wait in the reordering buffer, and old ones.
+        // Nothing is told of packets that the vector does not cover: those that wait in the
+        // reordering buffer, and old ones.
         let covered = |seq: Seq| seq.distance_to(self.newest) < self.len;
         for &(seq, code) in self.dropped.iter().rev().filter(|&&(seq, _)| covered(seq)) {
             let mut normal = seq.distance_to(at);

@@ -18,8 +18,9 @@ pub struct Call {
 const CCID_4_PACKETS: f64 = 100.0;
 
 impl Call {
-    /// How many more such calls fit besides `carried` ones that there are (THESIS §4.9): none while losses are too many,
-    /// else as many as the allowed rate carries. `None` where congestion control has no rate.
+    /// How many more such calls fit besides `carried` ones that there are (THESIS §4.9): none while
+    /// losses are too many, else as many as the allowed rate carries. `None` where congestion
+    /// control has no rate.
     ///
     /// In slow start the allowed rate is no more than twice what arrives, so it says what may be added now and asked
     /// again about a round trip later.
@@ -35,8 +36,8 @@ impl Call {
         Some((if most >= 0.0 { most as u32 } else { 0 }).saturating_sub(carried))
     }
 
-    /// Whether `carried` such calls are too many: losses are, or the allowed rate carries fewer. Before the first loss event nobody knows, as the
-    /// rate then follows what is sent.
+    /// Whether `carried` such calls are too many: losses are, or the allowed rate carries fewer.
+    /// Before the first loss event nobody knows, as the rate then follows what is sent.
     pub fn are_too_many(&self, sending: Ccid, report: &CcidReport, carried: u32) -> bool {
         let has_lost = report.loss_event_rate.is_some_and(|p| p > 0.0);
         has_lost && self.more_that_fit(sending, report, carried.saturating_sub(1)) == Some(0)
@@ -45,13 +46,16 @@ impl Call {
 
 /// Which calls are carried: one that begins is refused while none more fits besides those that there are (THESIS §4.9).
 ///
-/// The allowed rate is up to twice what arrives until something is lost, so only what a call does to the path tells whether it fits. So each call is on
-/// trial for its first ten seconds: if the allowed rate no longer carries all calls then, or losses are too many, the newest one that is on trial is turned
-/// out, and nobody else. At most one call a second is let in; once one was turned out, one at a time is on trial, and after each that is turned out the next
-/// one waits twice as long, 64 s at most, until one stays or a call is over.
+/// The allowed rate is up to twice what arrives until something is lost, so only what a call does
+/// to the path tells whether it fits. So each call is on trial for its first ten seconds: if the
+/// allowed rate no longer carries all calls then, or losses are too many, the newest one that is on
+/// trial is turned out, and nobody else. At most one call a second is let in; once one was turned
+/// out, one at a time is on trial, and after each that is turned out the next one waits twice as
+/// long, 64 s at most, until one stays or a call is over.
 ///
-/// A call is known by a key of the caller's. It is over, and its place free, after ten seconds without a datagram; one that was
-/// refused and goes on is asked about again each second. Memory: the calls that fit, and 1,024 that were refused.
+/// A call is known by a key of the caller's. It is over, and its place free, after ten seconds
+/// without a datagram; one that was refused and goes on is asked about again each second. Memory:
+/// the calls that fit, and 1,024 that were refused.
 #[derive(Clone, Debug)]
 pub struct Admission<K> {
     call: Call,
@@ -120,8 +124,8 @@ impl<K: Ord + Clone> Admission<K> {
         }
     }
 
-    /// A datagram of the call `key`. Where that is not carried yet, or calls are on trial, `report` says what the sending CCID allows; without a rate
-    /// none is refused.
+    /// A datagram of the call `key`. Where that is not carried yet, or calls are on trial, `report`
+    /// says what the sending CCID allows; without a rate none is refused.
     pub fn take(&mut self, now: Instant, key: K, report: impl Fn() -> Option<(Ccid, CcidReport)>) -> Verdict {
         self.judge(now, &report);
         if let Some(last) = self.carried.get_mut(&key).filter(|last| now.since(**last) < Self::OVER) {

@@ -2,7 +2,8 @@
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// Congestion control lets data out more slowly than it comes in: wait for [`Event::Writable`](crate::Event::Writable).
+    /// Congestion control lets data out more slowly than it comes in: wait for
+    /// [`Event::Writable`](crate::Event::Writable).
     #[error("{messages} messages of {bytes} bytes wait already, as congestion control allows no more for now")]
     QueueFull {
         /// Messages that wait.
@@ -10,7 +11,8 @@ pub enum SendError {
         /// Bytes in them.
         bytes: usize,
     },
-    /// DCCP does not fragment: split the message, or see whether [`Event::MaxPayload`](crate::Event) tells of more soon.
+    /// DCCP does not fragment: split the message, or see whether
+    /// [`Event::MaxPayload`](crate::Event) tells of more soon.
     #[error("a message of {len} bytes is longer than the {limit} that a packet carries")]
     TooLong {
         /// Length of the message.

@@ -13,8 +13,8 @@ pub enum Event {
     /// The path carries longer messages than before, or shorter ones only:
     /// [`max_payload`](crate::Connection::max_payload) is this now.
     MaxPayload(usize),
-    /// A message with this [`context`](crate::SendOptions) will not be sent: what the queue says of it, or nothing if it became too
-    /// long for the path while it waited.
+    /// A message with this [`context`](crate::SendOptions) will not be sent: what the queue says of
+    /// it, or nothing if it became too long for the path while it waited.
     Discarded {
         /// What the application called it.
         context: u64,

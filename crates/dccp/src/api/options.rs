@@ -11,16 +11,18 @@ use std::sync::Arc;
 /// How an endpoint and its connections behave. [`Default`] is what RFC 4340 recommends, where it says anything.
 ///
 /// # Memory
-/// A connection at rest takes 6 to 8 KiB at each end (`tests/memory.rs`). A busy one takes no more than twice
-/// `send_queue` · `max_packet`, `receive_buffer` and 64 packets, 2.1 MB for 65,536 packets out, and 50 KB for all else: 3.5 MB
-/// by default. A reordering buffer adds X · `D_max` bytes, 4096 packets at most. In all that is
-/// for `max_connections` connections; besides them an endpoint keeps 65,536 resting ports (6 MB) and 256 answers.
+/// A connection at rest takes 6 to 8 KiB at each end (`tests/memory.rs`). A busy one takes no more
+/// than twice `send_queue` · `max_packet`, `receive_buffer` and 64 packets, 2.1 MB for 65,536
+/// packets out, and 50 KB for all else: 3.5 MB by default. A reordering buffer adds X · `D_max`
+/// bytes, 4096 packets at most. In all that is for `max_connections` connections; besides them an
+/// endpoint keeps 65,536 resting ports (6 MB) and 256 answers.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Congestion controls for both directions, the best first, one to [eight](Self::MAX_CCIDS). Default CCID 2 (RFC 4340 §10).
+    /// Congestion controls for both directions, the best first, one to [eight](Self::MAX_CCIDS).
+    /// Default CCID 2 (RFC 4340 §10).
     pub ccids: Vec<Ccid>,
-    /// Congestion controller of the window that CCID 2 or CUBIC gives to what this end sends; the peer need not know. Default
-    /// `None`: Reno (RFC 4341 §5), or CUBIC.
+    /// Congestion controller of the window that CCID 2 or CUBIC gives to what this end sends; the
+    /// peer need not know. Default `None`: Reno (RFC 4341 §5), or CUBIC.
     pub cc: Option<Algorithm>,
     /// How CCID 3 and 4 behave.
     pub tfrc: TfrcOptions,
@@ -38,21 +40,25 @@ pub struct Options {
     pub padding: Option<Arc<[u8]>>,
     /// Bytes received and not yet taken; what comes on top is dropped and reported as such (§11.7). Default 1 MiB.
     pub receive_buffer: usize,
-    /// DCCP packet in bytes, headers included, that every path is trusted to carry (`BASE_PLPMTU`, RFC 8899 §5.1.2). Default
+    /// DCCP packet in bytes, headers included, that every path is trusted to carry (`BASE_PLPMTU`,
+    /// RFC 8899 §5.1.2). Default
     /// 1200. More than `max_packet` counts as that.
     pub base_packet: usize,
-    /// Size of the largest packets at first. What is above `base_packet` is probed as soon as such packets leave; should it
-    /// not get through, they are of the base size some 3 s later, and from there on what the path carries is found. The
-    /// base size here avoids even that: then nothing larger leaves before a probe has come back. Default `None`:
-    /// `max_packet` (RFC 4340 §14.1).
+    /// Size of the largest packets at first. What is above `base_packet` is probed as soon as such
+    /// packets leave; should it not get through, they are of the base size some 3 s later, and from
+    /// there on what the path carries is found. The base size here avoids even that: then nothing
+    /// larger leaves before a probe has come back. Default `None`: `max_packet` (RFC 4340 §14.1).
     pub first_packet: Option<usize>,
-    /// Largest DCCP packet in bytes, headers included, [128](Self::MIN_PACKET) to [65,507](Self::MAX_PACKET), and no more than
-    /// [9216](Self::MAX_PROBE) if that is above `base_packet`. What is between the present size and this is probed once the
-    /// application has use for it. Default 1400.
+    /// Largest DCCP packet in bytes, headers included, [128](Self::MIN_PACKET) to
+    /// [65,507](Self::MAX_PACKET), and no more than [9216](Self::MAX_PROBE) if that is above
+    /// `base_packet`. What is between the present size and this is probed once the application has
+    /// use for it. Default 1400.
     pub max_packet: usize,
-    /// Data packets of one size that are handed out at once, for the kernel to cut (UDP segmentation offload), 1 to 64. Default 40.
+    /// Data packets of one size that are handed out at once, for the kernel to cut (UDP
+    /// segmentation offload), 1 to 64. Default 40.
     pub max_segments: usize,
-    /// Packets that may be out at first (§7.5.2, 32 to 2^46 − 1); grows to five times what a round trip takes. Default 1000.
+    /// Packets that may be out at first (§7.5.2, 32 to 2^46 − 1); grows to five times what a round
+    /// trip takes. Default 1000.
     pub sequence_window: u64,
     /// Ask for short sequence numbers on data (§7.6.1): four to eight bytes less, easier to forge. Default false.
     pub short_seqnos: bool,
@@ -66,13 +72,15 @@ pub struct Options {
     pub ecn: bool,
     /// Send ECN nonces (§12.2). Default false: RFC 8311 §6 has data sent as ECT(0).
     pub ecn_nonce: bool,
-    /// Connections whose handshake is not done that a server remembers, for clients that do not bring their Init Cookie back
-    /// (§8.1.4), as Linux; the newest push out the oldest. All others need none: what it would have to know is in the
-    /// cookie. 0 keeps no state at all before the Response is answered. A million at most, default 128, some 7 KiB each.
+    /// Connections whose handshake is not done that a server remembers, for clients that do not
+    /// bring their Init Cookie back (§8.1.4), as Linux; the newest push out the oldest. All others
+    /// need none: what it would have to know is in the cookie. 0 keeps no state at all before the
+    /// Response is answered. A million at most, default 128, some 7 KiB each.
     pub half_open: usize,
-    /// This endpoint is the only one on the machine that speaks DCCP straight over IP: it answers packets to any port with
-    /// Resets (§8.5 step 2). Default false: only for ports that it listens at, has connections at or had some at a
-    /// [`time_wait`](Self::time_wait) ago, since raw sockets get what is for other processes too.
+    /// This endpoint is the only one on the machine that speaks DCCP straight over IP: it answers
+    /// packets to any port with Resets (§8.5 step 2). Default false: only for ports that it listens
+    /// at, has connections at or had some at a [`time_wait`](Self::time_wait) ago, since raw
+    /// sockets get what is for other processes too.
     pub answer_for_host: bool,
     /// How long an Init Cookie is good for. Default 60 s.
     pub cookie_life: Duration,
@@ -80,8 +88,9 @@ pub struct Options {
     pub request_timeout: Duration,
     /// How long a handshake may stay half done (§8.1.3, §8.1.5: 4 MSL). Default 480 s.
     pub handshake_timeout: Duration,
-    /// How long a connection that is to be closed hears nothing of its peer while it still sends what waits, and how long Close and CloseReq
-    /// are repeated (§8.3 names no end), before the peer counts as gone. Default 240 s (2 MSL).
+    /// How long a connection that is to be closed hears nothing of its peer while it still sends
+    /// what waits, and how long Close and CloseReq are repeated (§8.3 names no end), before the
+    /// peer counts as gone. Default 240 s (2 MSL).
     pub close_timeout: Duration,
     /// How long the port pair of a closed connection rests (2 MSL). Default 240 s.
     pub time_wait: Duration,
@@ -191,8 +200,9 @@ pub struct SendOptions {
     pub coverage: u8,
     /// How important it is, for queues that heed it. Default the most important.
     pub priority: Priority,
-    /// When it must be at the receiver: queues that heed it discard what would arrive later, by [`Options::one_way_delay`];
-    /// [`FifoTimed`](braidcast_queue::Method::FifoTimed) discards what has waited until then. Default `None`: it is never too late.
+    /// When it must be at the receiver: queues that heed it discard what would arrive later, by
+    /// [`Options::one_way_delay`]; [`FifoTimed`](braidcast_queue::Method::FifoTimed) discards what
+    /// has waited until then. Default `None`: it is never too late.
     pub deadline: Option<Instant>,
     /// What the application calls it in [`Event::Discarded`](crate::Event). Default `None`: nothing is told.
     pub context: Option<u64>,

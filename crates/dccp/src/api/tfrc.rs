@@ -19,13 +19,14 @@ pub struct TfrcOptions {
     /// Have the receiver compute the loss event rate (RFC 4342 §8.4). Default true, as it knows most; without it the
     /// sender takes it from Loss Intervals.
     pub ask_loss_event_rate: bool,
-    /// Later packets that make a missing one lost (NDUPACK, RFC 5348 §5.1), 1 to 3. Default 3; 1 takes reordering for loss, as
-    /// ns-2's TFRC sink does.
+    /// Later packets that make a missing one lost (NDUPACK, RFC 5348 §5.1), 1 to 3. Default 3; 1
+    /// takes reordering for loss, as ns-2's TFRC sink does.
     pub dup_acks: usize,
     /// How late timers may run out (t_gran). Default 10 ms.
     pub granularity: Duration,
-    /// A message that is found too late when its turn comes takes the turn with it, and nothing goes instead. Default false. So it was in
-    /// Linux with SBPN: its CCID 3 had counted the packet before anybody looked at the expiry (SBPN §5.2.1.1).
+    /// A message that is found too late when its turn comes takes the turn with it, and nothing
+    /// goes instead. Default false. So it was in Linux with SBPN: its CCID 3 had counted the packet
+    /// before anybody looked at the expiry (SBPN §5.2.1.1).
     pub discard_takes_turn: bool,
 }
 

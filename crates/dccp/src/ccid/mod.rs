@@ -24,9 +24,9 @@ pub enum Ccid {
     Three,
     /// The same for small packets (RFC 5622), and its variants ([`TfrcOptions::ccid4`]).
     Four,
-    /// CUBIC (RFC 9438) on the machinery of CCID 2, for long fat paths, which that does not fill (SBPN §8.4.3). What RFC 4341
-    /// says of Ack Vectors, Ack Ratio, ECN, idleness and Data Dropped holds for it too. An experiment, known to this
-    /// implementation only.
+    /// CUBIC (RFC 9438) on the machinery of CCID 2, for long fat paths, which that does not fill
+    /// (SBPN §8.4.3). What RFC 4341 says of Ack Vectors, Ack Ratio, ECN, idleness and Data Dropped
+    /// holds for it too. An experiment, known to this implementation only.
     Cubic,
 }
 
@@ -225,7 +225,8 @@ pub(crate) trait Sender: fmt::Debug + Send {
     /// An acknowledgement came.
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback<'_>);
 
-    /// Any packet of the peer came; those of acknowledgement traffic that are missing or marked tell of congestion there.
+    /// Any packet of the peer came; those of acknowledgement traffic that are missing or marked
+    /// tell of congestion there.
     fn on_arrival(&mut self, _now: Instant, _arrival: &Arrival) {}
 
     /// The receiver says that it is slow (RFC 4340 §11.6).
@@ -237,8 +238,8 @@ pub(crate) trait Sender: fmt::Debug + Send {
     /// The timer ran out.
     fn on_timer(&mut self, now: Instant);
 
-    /// We did not run until `now`: what was answered meanwhile waits to be read. Timers begin anew, and no round trip is measured
-    /// through it.
+    /// We did not run until `now`: what was answered meanwhile waits to be read. Timers begin anew,
+    /// and no round trip is measured through it.
     fn on_late_wake(&mut self, now: Instant);
 
     /// Whether the next data packet should carry an acknowledgement, so that the receiver may forget (RFC 4340 §11.1).

@@ -9,8 +9,9 @@ use core::time::Duration;
 /// A measurement that is older tells nothing of queues: whatever stood in them has left.
 const STALE: Duration = Duration::from_secs(2);
 
-/// Smoothed round trips, each time that one was measured. What is not smoothed says less: one measurement a round trip, as TFRC has it,
-/// may have met a queue that is gone with the next (decision 12).
+/// Smoothed round trips, each time that one was measured. What is not smoothed says less: one
+/// measurement a round trip, as TFRC has it, may have met a queue that is gone with the next
+/// (decision 12).
 #[derive(Debug, Default)]
 pub(super) struct Delay {
     shortest: QueueingDelay,
@@ -46,8 +47,8 @@ impl Delay {
 }
 
 impl Connection {
-    /// The delay from here to the receiver, as [`Options::one_way_delay`](crate::Options) has it; `None` while no round trip was
-    /// measured.
+    /// The delay from here to the receiver, as [`Options::one_way_delay`](crate::Options) has it;
+    /// `None` while no round trip was measured.
     pub fn one_way_delay(&self, now: Instant) -> Option<Duration> {
         match self.options.one_way_delay {
             OneWayDelay::Measured => self.delay.one_way(now).or_else(|| self.rtt().map(|rtt| rtt / 2)),

@@ -28,8 +28,8 @@ pub(crate) struct Handshake {
 const REQUEST_RETRY: Duration = Duration::from_secs(1);
 /// First pause between Acks in PARTOPEN (RFC 4340 §8.1.5).
 const PARTOPEN_RETRY: Duration = Duration::from_millis(200);
-/// Numbers that a server skips that kept no state: Responses to repeated Requests have taken them. Requests are repeated
-/// after 1, 3, 7 and 15 s, so this is enough for a round trip of 15 s.
+/// Numbers that a server skips that kept no state: Responses to repeated Requests have taken them.
+/// Requests are repeated after 1, 3, 7 and 15 s, so this is enough for a round trip of 15 s.
 const RESPONSES_WITHOUT_STATE: u64 = 4;
 
 impl Connection {

@@ -161,7 +161,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Queues a message; it leaves when congestion control lets it. Messages may get lost, overtake each other, and never come twice.
+    /// Queues a message; it leaves when congestion control lets it. Messages may get lost, overtake
+    /// each other, and never come twice.
     ///
     /// # Errors
     /// [`SendError`]; nothing was queued then.
@@ -283,8 +284,9 @@ impl Connection {
         matches!(self.phase, Phase::Closed { time_wait: true })
     }
 
-    /// Whether copies of old packets could begin it again: the number of our Response is a function of the Request's, so that
-    /// it needs no memory, and the same handshake leads to the same connection.
+    /// Whether copies of old packets could begin it again: the number of our Response is a function
+    /// of the Request's, so that it needs no memory, and the same handshake leads to the same
+    /// connection.
     pub(crate) const fn could_come_back(&self) -> bool {
         self.is_server && self.opened.is_some() && !self.asked_anew
     }

@@ -10,8 +10,8 @@ pub(super) struct Numbers {
     pub(super) gar: Seq,
     /// First number received in OPEN.
     pub(super) osr: Option<Seq>,
-    /// Greatest number of a packet that became acknowledgeable (§7.4), which acknowledgements carry. GSR may be ahead, as
-    /// §8.5 step 7 drops packets after step 6 has moved it.
+    /// Greatest number of a packet that became acknowledgeable (§7.4), which acknowledgements
+    /// carry. GSR may be ahead, as §8.5 step 7 drops packets after step 6 has moved it.
     pub(super) acknowledgeable: Seq,
     /// Windows are cut at ISS and ISR, as long as they would reach below (§7.5.1).
     pub(super) cut_sent: bool,

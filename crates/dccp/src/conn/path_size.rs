@@ -1,4 +1,5 @@
-//! Which packets the path carries (RFC 4340 §14): found by padded Syncs, which risk no data (§14.1), in the way of RFC 8899.
+//! Which packets the path carries (RFC 4340 §14): found by padded Syncs, which risk no data
+//! (§14.1), in the way of RFC 8899.
 
 use super::{Connection, Control, Phase};
 use crate::api::{Event, Options};
@@ -31,8 +32,8 @@ pub(super) struct PathSize {
 impl PathSize {
     /// Losses have many causes: the size is doubted no more often.
     const PAUSE: Duration = Duration::from_secs(10);
-    /// Probes in a row with nothing from the peer since; then they rest until something comes, or more is lost. Each takes
-    /// two numbers, of which a sequence window may have no more than 32.
+    /// Probes in a row with nothing from the peer since; then they rest until something comes, or
+    /// more is lost. Each takes two numbers, of which a sequence window may have no more than 32.
     const UNHEARD: u32 = 3;
 
     pub(super) fn new(now: Instant, options: &Options) -> Self {
@@ -112,11 +113,12 @@ impl PathSize {
 pub(super) static FILLING: [u8; Options::MAX_PROBE] = [0; Options::MAX_PROBE];
 
 impl Connection {
-    /// Longest message in bytes that one packet carries for certain; [`Event::MaxPayload`] tells when it changes. It is found
-    /// out when a message is sent that nearly fills it, or refused as longer.
+    /// Longest message in bytes that one packet carries for certain; [`Event::MaxPayload`] tells
+    /// when it changes. It is found out when a message is sent that nearly fills it, or refused as
+    /// longer.
     pub fn max_payload(&self) -> usize {
-        // Long header with acknowledgement, Data Checksum, NDP Count, padding. Ack Vectors go on packets of their own if
-        // they do not fit.
+        // Long header with acknowledgement, Data Checksum, NDP Count, padding. Ack Vectors go on
+        // packets of their own if they do not fit.
         const OVERHEAD: usize = 24 + 6 + 8 + 2;
         // Records need no Data Checksum, and none goes with them.
         const RECORD: usize = braidcast_secure::OVERHEAD - 8;

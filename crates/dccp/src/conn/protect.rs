@@ -1,6 +1,7 @@
-//! Protection by records of DTLS 1.3, in the place that RFC 5238 gives to DTLS: the data of packets (`docs/decisions/0020`). Each packet
-//! carries a record, those without data an empty one, and header and options are authenticated with it; so nobody in between ends, slows
-//! down or resets a connection. Key messages go in fragments, as data, before all other data.
+//! Protection by records of DTLS 1.3, in the place that RFC 5238 gives to DTLS: the data of packets
+//! (`docs/decisions/0020`). Each packet carries a record, those without data an empty one, and
+//! header and options are authenticated with it; so nobody in between ends, slows down or resets a
+//! connection. Key messages go in fragments, as data, before all other data.
 
 use super::{Connection, Control, Phase};
 use crate::api::{CloseReason, Event, Options, SecurityOptions};
@@ -141,7 +142,8 @@ impl Protection {
     }
 }
 
-/// The part of a packet that is authenticated with its record: all of the header, but for ports and checksum, which NATs may change.
+/// The part of a packet that is authenticated with its record: all of the header, but for ports and
+/// checksum, which NATs may change.
 fn authenticated(header: &[u8], before: &mut Vec<u8>) {
     before.clear();
     before.extend_from_slice(header);
@@ -294,8 +296,8 @@ impl Connection {
         self.protection.as_ref().and_then(|it| it.refusal.clone()).unwrap_or_default()
     }
 
-    /// Makes a record of the last bytes of `buf`, from `record` on, in the packet that begins at `start`. Without keys, or where they are used
-    /// up, nothing of the packet is left.
+    /// Makes a record of the last bytes of `buf`, from `record` on, in the packet that begins at
+    /// `start`. Without keys, or where they are used up, nothing of the packet is left.
     pub(super) fn seal(&mut self, now: Instant, buf: &mut Vec<u8>, start: usize, record: usize, content: Content) {
         let Some(it) = &mut self.protection else { return };
         let [header, data] = [&buf[start..record], &buf[record + HEADER..]];
@@ -333,8 +335,8 @@ impl Connection {
         Opened::Nothing
     }
 
-    /// A Reset in clear: the peer may have lost its state, or somebody who sees packets sent it. Who is there still answers a Sync, which
-    /// nobody else can.
+    /// A Reset in clear: the peer may have lost its state, or somebody who sees packets sent it.
+    /// Who is there still answers a Sync, which nobody else can.
     fn doubt_peer(&mut self, now: Instant, reset: Reset, text: &[u8]) {
         let round_trips = self.rtt_or_default() * 2;
         let Some(it) = self.protection.as_mut().filter(|it| it.doubt.is_none()) else { return };

@@ -12,8 +12,8 @@ use braidcast_secure::Content;
 use core::time::Duration;
 
 impl Connection {
-    /// Takes a packet of this connection that passed steps 1 and 2: the rest of RFC 4340 §8.5. Whether its numbers are those that only
-    /// the peer knows.
+    /// Takes a packet of this connection that passed steps 1 and 2: the rest of RFC 4340 §8.5.
+    /// Whether its numbers are those that only the peer knows.
     pub(crate) fn handle_packet(&mut self, now: Instant, ecn: Ecn, packet: &Packet<'_>) -> bool {
         self.stats.received_packets += 1;
         if matches!(self.phase, Phase::Closed { .. }) || !self.prepare_request_state(now, &packet.header) {
@@ -229,7 +229,8 @@ impl Connection {
         self.take_in(now, it, arrival);
     }
 
-    /// An Ack Vector may show that an acknowledgement of ours came, though a later packet of ours is the one acknowledged.
+    /// An Ack Vector may show that an acknowledgement of ours came, though a later packet of ours
+    /// is the one acknowledged.
     fn forget_by_vector(&mut self, ack: Seq, it: &Received<'_>) {
         let mut high = ack;
         for run in it.packet.options.ack_vector_runs() {
@@ -308,7 +309,8 @@ impl Connection {
         let insecure = Self::insecure(&reset, &text);
         let reason = if clean { CloseReason::Closed } else { insecure.unwrap_or(CloseReason::Reset(reset, text)) };
         self.controls.clear();
-        // A peer that lost its state and asks anew resets our Sync; it would be refused for four minutes (§7.5.6, last example).
+        // A peer that lost its state and asks anew resets our Sync; it would be refused for four
+        // minutes (§7.5.6, last example).
         let asks_anew = reset.code == ResetCode::PACKET_ERROR && reset.data[0] == Kind::Sync { ack: 0 }.code();
         self.asked_anew = asks_anew;
         self.closed(reason, !asks_anew);
@@ -359,8 +361,9 @@ impl Connection {
         self.tell(now, || DccpEvent::Opened { route, ccid });
     }
 
-    /// A client stays in PARTOPEN, repeating its Ack, until it hears from OPEN (§8.1.5). A server with nothing to say
-    /// answers those Acks until something that it sent from OPEN is acknowledged; in OPEN the client answers no Acks, so this ends.
+    /// A client stays in PARTOPEN, repeating its Ack, until it hears from OPEN (§8.1.5). A server
+    /// with nothing to say answers those Acks until something that it sent from OPEN is
+    /// acknowledged; in OPEN the client answers no Acks, so this ends.
     fn assure(&mut self, kind: Kind) {
         let Some(opened) = self.opened else { return };
         if self.is_server && self.numbers.gar < opened && matches!(kind, Kind::Ack { .. } | Kind::DataAck { .. }) {

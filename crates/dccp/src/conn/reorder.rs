@@ -15,12 +15,12 @@ pub(super) struct Held {
     pub(super) data: Option<(Vec<u8>, Option<DropCode>)>,
 }
 
-/// The reordering buffer (THESIS ch. 5): packets behind a hole wait until it is filled, so that neither loss detection nor
-/// the application sees that they came out of order.
+/// The reordering buffer (THESIS ch. 5): packets behind a hole wait until it is filled, so that
+/// neither loss detection nor the application sees that they came out of order.
 ///
-/// Not for longer than D_max, and not more than Q = X · D_max bytes (eq. 5.2): then the hole is given up. As in THESIS
-/// fig. 5.1 packets in order pass at once; its §5.1.2 would keep the buffer full at all times, which delays every packet
-/// by D_max and tells loss detection nothing more.
+/// Not for longer than D_max, and not more than Q = X · D_max bytes (eq. 5.2): then the hole is
+/// given up. As in THESIS fig. 5.1 packets in order pass at once; its §5.1.2 would keep the buffer
+/// full at all times, which delays every packet by D_max and tells loss detection nothing more.
 #[derive(Debug)]
 pub(super) struct ReorderBuffer {
     options: ReorderOptions,

@@ -16,8 +16,8 @@ pub(super) struct Told {
 }
 
 impl Connection {
-    /// Tells what happens at `now`; `event` is made only if anybody listens. The connection is named by the client's first sequence number,
-    /// which both ends know.
+    /// Tells what happens at `now`; `event` is made only if anybody listens. The connection is
+    /// named by the client's first sequence number, which both ends know.
     #[inline]
     pub(super) fn tell(&self, now: Instant, event: impl FnOnce() -> DccpEvent) {
         let first = if self.is_server { self.numbers.isr } else { self.numbers.iss };

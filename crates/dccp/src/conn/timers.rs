@@ -117,7 +117,8 @@ impl Connection {
         }
     }
 
-    /// The handshake or the end takes too long: the peer is told, in case that it got something (RFC 4340 §8.1.1, §8.1.3, §8.1.5).
+    /// The handshake or the end takes too long: the peer is told, in case that it got something
+    /// (RFC 4340 §8.1.1, §8.1.3, §8.1.5).
     fn give_up(&mut self) {
         let known = !matches!(self.phase, Phase::Request { .. });
         let ack = if known { self.numbers.acknowledgeable } else { Seq::default() };

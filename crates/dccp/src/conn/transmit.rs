@@ -129,8 +129,8 @@ impl Connection {
         self.receiver.ack_due().is_some_and(|at| at <= now) || self.features.is_pending(now)
     }
 
-    /// Sends the message that should go next, if one may (RFC 4340 §8.2). A separate Ack goes before it if they do not fit
-    /// into one packet (§11.2).
+    /// Sends the message that should go next, if one may (RFC 4340 §8.2). A separate Ack goes
+    /// before it if they do not fit into one packet (§11.2).
     fn send_data(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Ecn> {
         if !self.may_send_data() || !self.may_seal() {
             return None;

@@ -1,4 +1,5 @@
-//! The Init Cookie: what a server would have to remember between Response and Ack, kept by the client (RFC 4340 §8.1.4).
+//! The Init Cookie: what a server would have to remember between Response and Ack, kept by the
+//! client (RFC 4340 §8.1.4).
 
 use crate::seq::Seq;
 use crate::wire::ServiceCode;
@@ -8,7 +9,8 @@ use hmac::{Hmac, Mac};
 use sha2::Sha256;
 use std::net::IpAddr;
 
-/// What a connection is made of, beside its addresses and ports, which the packet that brings the cookie back must have too.
+/// What a connection is made of, beside its addresses and ports, which the packet that brings the
+/// cookie back must have too.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Cookie {
     /// When the Response left.
@@ -84,8 +86,9 @@ impl CookieJar {
         fresh.then(|| Cookie { created, service, iss, isr, changes: r.rest().to_vec() })
     }
 
-    /// The number of the Response to the Request `request`: a secret function of the ends added to it (RFC 4340 §7.2, RFC 1948),
-    /// so that Responses to repeated Requests have the numbers that they would have had if we had remembered the first.
+    /// The number of the Response to the Request `request`: a secret function of the ends added to
+    /// it (RFC 4340 §7.2, RFC 1948), so that Responses to repeated Requests have the numbers that
+    /// they would have had if we had remembered the first.
     pub(super) fn response_number(&self, request: Seq, ends: Ends) -> Seq {
         let mac = with_ends(self.numbers.clone(), ends).finalize().into_bytes();
         let offset = mac.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));

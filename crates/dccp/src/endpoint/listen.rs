@@ -45,7 +45,8 @@ impl Endpoint {
         Handshake { route, checksum, local_port, remote_port, service, iss }
     }
 
-    /// Whether there can be a connection with who sent this Request, as far as it is to be protected: if not, that is said at both ends.
+    /// Whether there can be a connection with who sent this Request, as far as it is to be
+    /// protected: if not, that is said at both ends.
     fn can_protect(&mut self, now: Instant, flow: FlowId, packet: &Packet<'_>) -> bool {
         let theirs = offer_in(&packet.options);
         let (ours, theirs_to_hear) = match (&self.options.security, theirs) {
@@ -103,7 +104,8 @@ impl Endpoint {
         }
     }
 
-    /// Anything but a Request at a port that we listen at: it begins a connection if it brings an Init Cookie of ours back.
+    /// Anything but a Request at a port that we listen at: it begins a connection if it brings an
+    /// Init Cookie of ours back.
     fn handle_cookie(&mut self, now: Instant, flow: FlowId, ecn: Ecn, checksum: Checksum, packet: &Packet<'_>) {
         let cookies = packet.options.known().filter_map(|option| match option {
             Opt::InitCookie(value) => Some(value),

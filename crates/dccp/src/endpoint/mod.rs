@@ -95,15 +95,16 @@ impl Member for Entry {
 
 /// A machine that speaks DCCP over any number of sockets: a client, a server, or both.
 ///
-/// Whether a packet goes straight over IP or in UDP (RFC 6773) is seen by its route: a remote port of 0 means IP, and then the
-/// checksum needs [`set_local_address`](Self::set_local_address).
+/// Whether a packet goes straight over IP or in UDP (RFC 6773) is seen by its route: a remote port
+/// of 0 means IP, and then the checksum needs [`set_local_address`](Self::set_local_address).
 ///
-/// Call [`connect`](Self::connect) or [`listen`](Self::listen), then drive it as [`Machine`] says. Events carry the connection
-/// they are about; get at it by [`connection_mut`](Self::connection_mut). After [`Event::Closed`] the connection is gone
-/// once the last packets have left and all that came has been read, or a minute later.
+/// Call [`connect`](Self::connect) or [`listen`](Self::listen), then drive it as [`Machine`] says.
+/// Events carry the connection they are about; get at it by
+/// [`connection_mut`](Self::connection_mut). After [`Event::Closed`] the connection is gone once
+/// the last packets have left and all that came has been read, or a minute later.
 ///
-/// Requests are answered within the rate of a [`Lobby`], once the connections have sent what they have, and with no more bytes than
-/// [`Route::longest_answer`].
+/// Requests are answered within the rate of a [`Lobby`], once the connections have sent what they
+/// have, and with no more bytes than [`Route::longest_answer`].
 #[derive(Debug)]
 pub struct Endpoint {
     options: Arc<Options>,
@@ -144,8 +145,8 @@ impl Endpoint {
     /// First port that is given out to connections that name none (RFC 6335 §6).
     const EPHEMERAL: u16 = 49_152;
 
-    /// An endpoint that neither listens nor is connected. `rng` must be unguessable outside of experiments: sequence numbers
-    /// and the cookie secret are drawn from it.
+    /// An endpoint that neither listens nor is connected. `rng` must be unguessable outside of
+    /// experiments: sequence numbers and the cookie secret are drawn from it.
     ///
     /// # Errors
     /// [`Misuse`], as [`Options::check`] has it.
@@ -199,7 +200,8 @@ impl Endpoint {
         self.listeners.remove(&port);
     }
 
-    /// Begins a connection with DCCP port `remote_port` at the other end of `route`. A `local_port` of 0 has one chosen.
+    /// Begins a connection with DCCP port `remote_port` at the other end of `route`. A `local_port`
+    /// of 0 has one chosen.
     ///
     /// # Errors
     /// [`ConnectError`]; nothing was begun then.
@@ -255,7 +257,8 @@ impl Endpoint {
         self.roster.wake(id).map(|entry| &mut entry.connection)
     }
 
-    /// Who asked for a connection and got none before there was any, as protection was not to be agreed on; the oldest that was not told yet.
+    /// Who asked for a connection and got none before there was any, as protection was not to be
+    /// agreed on; the oldest that was not told yet.
     pub fn poll_turned_away(&mut self) -> Option<(Route, CloseReason)> {
         self.turned_away.pop_front()
     }

@@ -293,9 +293,10 @@ impl Negotiation {
         };
         match value {
             Some(value) => {
-                // §6.6.6 lets this end a Change of ours too. But this one may be old and repeated, settled at the peer by an
-                // earlier Confirm, who then would ignore this one: only the Confirm of ours says that both ends agree. It
-                // still ends: a peer must confirm each Change that is not reordered (§6.6.3), and ours is repeated till then.
+                // §6.6.6 lets this end a Change of ours too. But this one may be old and repeated,
+                // settled at the peer by an earlier Confirm, who then would ignore this one: only
+                // the Confirm of ours says that both ends agree. It still ends: a peer must confirm
+                // each Change that is not reordered (§6.6.3), and ours is repeated till then.
                 self.feature_mut(place, index).value = value;
                 let preferences = self.feature(place, index).preferences;
                 self.confirm(option, Some((value, preferences)));
@@ -385,8 +386,8 @@ impl Negotiation {
         self.keeps = keeps;
     }
 
-    /// Appends what waits to packet `seq`, as far as `room` bytes go. Changes that are out are repeated if they are due, or
-    /// if `repeat` says so, as on a repeated Request.
+    /// Appends what waits to packet `seq`, as far as `room` bytes go. Changes that are out are
+    /// repeated if they are due, or if `repeat` says so, as on a repeated Request.
     pub(crate) fn emit(
         &mut self,
         now: Instant,

@@ -97,8 +97,8 @@ fn a_lost_change_is_repeated_with_growing_pauses() {
 #[test]
 fn unknown_features_and_invalid_values_get_empty_confirms() {
     let [mut client, _] = ends();
-    // Unknown 126 both ways; Sequence Window 31; Ack Ratio of a wrong length; Change R of what only the location decides;
-    // CCID 3's feature while CCID 2 is in use.
+    // Unknown 126 both ways; Sequence Window 31; Ack Ratio of a wrong length; Change R of what only
+    // the location decides; CCID 3's feature while CCID 2 is in use.
     client.take(&[32, 4, 126, 9, 34, 4, 126, 9]).unwrap();
     client.take(&[32, 9, 3, 0, 0, 0, 0, 0, 31, 32, 4, 5, 1, 34, 5, 5, 0, 3, 34, 4, 192, 1]).unwrap();
     assert_eq!(client.send(at(0)).2, [35, 3, 126, 33, 3, 126, 35, 3, 3, 35, 3, 5, 33, 3, 5, 33, 3, 192]);

@@ -33,8 +33,8 @@ impl Checksum {
     }
 }
 
-/// Writes the checksum of a whole packet anew, as for one that stood in UDP, where the field is 0, and is now to stand in IP. Leaves alone what
-/// is no packet.
+/// Writes the checksum of a whole packet anew, as for one that stood in UDP, where the field is 0,
+/// and is now to stand in IP. Leaves alone what is no packet.
 pub fn write_checksum(packet: &mut [u8], checksum: Checksum) {
     let Some(&[offset, coverage]) = packet.get(4..6).and_then(|it| it.first_chunk()) else { return };
     let header = usize::from(offset) * 4;

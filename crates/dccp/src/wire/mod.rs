@@ -1,8 +1,9 @@
 //! What is on the wire: packets (RFC 4340 §5) and options (§5.8).
 //!
-//! All types are views that borrow from the datagram. [`Packet::parse`] makes the checks of RFC 4340 §8.5 step 1,
-//! [`Packet::options`] walks through the options one by one. [`Builder`] writes a packet into a buffer that the caller
-//! reuses. Nothing allocates, nothing panics on bytes from outside, and code points that are not known survive as values.
+//! All types are views that borrow from the datagram. [`Packet::parse`] makes the checks of RFC
+//! 4340 §8.5 step 1, [`Packet::options`] walks through the options one by one. [`Builder`] writes a
+//! packet into a buffer that the caller reuses. Nothing allocates, nothing panics on bytes from
+//! outside, and code points that are not known survive as values.
 
 mod builder;
 mod checksum;

@@ -1,8 +1,8 @@
 use super::{Encoder, Family, Rounds, check_window};
 use crate::{Coefficients, Combination};
 
-/// Tetrys (RFC 9407; ECMT §III, reference 13): each repair covers all that is sent and not acknowledged, so that it makes up for
-/// whatever may be missing.
+/// Tetrys (RFC 9407; ECMT §III, reference 13): each repair covers all that is sent and not
+/// acknowledged, so that it makes up for whatever may be missing.
 #[derive(Debug)]
 pub(super) struct Tetrys {
     rounds: Rounds,

@@ -21,8 +21,8 @@ struct Row {
     pivot: usize,
 }
 
-/// Repair symbols that cannot be used up yet, as equations in reduced row echelon form: as many rows as repair symbols, each
-/// with a pivot. A row that has nothing but its pivot is solved.
+/// Repair symbols that cannot be used up yet, as equations in reduced row echelon form: as many
+/// rows as repair symbols, each with a pivot. A row that has nothing but its pivot is solved.
 ///
 /// What the known sources add is left out until something is found ([`in_sources`](Self::in_sources)).
 #[derive(Debug, Default)]
@@ -77,8 +77,8 @@ impl Equations {
         out.extend(known.iter().map(|&id| sum[(id - first) as usize]));
     }
 
-    /// Takes a repair symbol that covers `coefficients` from `first` on, of which `missing` are not there. False if it adds
-    /// nothing to what is known.
+    /// Takes a repair symbol that covers `coefficients` from `first` on, of which `missing` are not
+    /// there. False if it adds nothing to what is known.
     pub(super) fn add(
         &mut self,
         first: u64,

@@ -83,7 +83,8 @@ impl Kernel {
     }
 
     /// Adds to each of `sums` its combination of the sources: to sum i the product of source j and
-    /// `coefficients[i · sources + j]`, for all j. Sources that are shorter than the sums count as if they went on with zeros.
+    /// `coefficients[i · sources + j]`, for all j. Sources that are shorter than the sums count as
+    /// if they went on with zeros.
     ///
     /// # Panics
     /// If the sums differ in length, a source is longer than they are, or there is not one coefficient for each pair.

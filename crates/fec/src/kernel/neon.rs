@@ -5,7 +5,8 @@ use core::arch::aarch64::*;
 
 /// See [`Kernel::accumulate`](super::Kernel).
 pub(super) fn accumulate(sums: &mut [&mut [u8]], sources: &[&[u8]], coefficients: &[u8], len: usize) {
-    // SAFETY: NEON is part of the architecture; the caller found the lengths to suffice, and a coefficient for each pair.
+    // SAFETY: NEON is part of the architecture; the caller found the lengths to suffice, and a
+    // coefficient for each pair.
     unsafe { vector::with_32_registers::<Neon>(sums, sources, coefficients, len) }
 }
 

@@ -1,5 +1,5 @@
-//! What the vector kernels have in common: which bytes meet in which order. An instruction set says how to load, multiply
-//! and store.
+//! What the vector kernels have in common: which bytes meet in which order. An instruction set says
+//! how to load, multiply and store.
 
 use crate::gf::mul;
 use core::marker::PhantomData;
@@ -51,8 +51,8 @@ const fn matrices() -> [u64; 256] {
 /// An instruction set.
 ///
 /// # Safety
-/// All functions may be called only where the processor has it; `load` and `store` with pointers to `WIDTH` bytes, `load_part`
-/// and `store_part` to `len`, which is less.
+/// All functions may be called only where the processor has it; `load` and `store` with pointers to
+/// `WIDTH` bytes, `load_part` and `store_part` to `len`, which is less.
 pub(super) trait Isa {
     /// Bytes in a vector.
     const WIDTH: usize;
@@ -126,12 +126,14 @@ impl<I: Isa> Isa for Ones<I> {
     }
 }
 
-/// A function that does [`Kernel::accumulate`](super::Kernel) by [`rows_of`]: so many sums at once, and for each number of
-/// them so many vectors, that all stay in registers while every source is read once.
+/// A function that does [`Kernel::accumulate`](super::Kernel) by [`rows_of`]: so many sums at once,
+/// and for each number of them so many vectors, that all stay in registers while every source is
+/// read once.
 macro_rules! accumulate {
     ($name:ident, $most:literal, $($rows:literal by $vectors:literal),*) => {
         /// # Safety
-        /// The processor has `I`; every sum and source has `len` bytes; there is a coefficient for each pair, and a source.
+        /// The processor has `I`; every sum and source has `len` bytes; there is a coefficient for
+        /// each pair, and a source.
         #[inline(always)]
         pub(super) unsafe fn $name<I: Isa>(
             mut sums: &mut [&mut [u8]],
@@ -171,8 +173,8 @@ unsafe fn rows_of<I: Isa, const R: usize, const U: usize>(
     coefficients: &[u8],
     len: usize,
 ) {
-    // SAFETY: no vector ends after `len`, which every sum and source has, and there are `R` rows of coefficients; the processor has
-    // `I` by the contract.
+    // SAFETY: no vector ends after `len`, which every sum and source has, and there are `R` rows of
+    // coefficients; the processor has `I` by the contract.
     unsafe {
         let Some(end) = len.checked_sub(I::WIDTH) else {
             let products = combine::<I, R, 1>(sources, coefficients, 0, Some(len));
@@ -182,8 +184,8 @@ unsafe fn rows_of<I: Isa, const R: usize, const U: usize>(
             }
             return;
         };
-        // The last vector overlaps the one before it, as parts of vectors are slow. It is made of what is there at first, and so
-        // does not wait for what was just stored.
+        // The last vector overlaps the one before it, as parts of vectors are slow. It is made of
+        // what is there at first, and so does not wait for what was just stored.
         let mut last = combine::<I, R, 1>(sources, coefficients, end, None);
         for (sum, [last]) in sums.iter().zip(&mut last) {
             *last = I::add(I::load(sum.as_ptr().add(end)), *last);
@@ -226,7 +228,8 @@ unsafe fn add_at<I: Isa, const R: usize, const U: usize>(
     }
 }
 
-/// `R` combinations of the sources, `U` vectors of each, from `at` on; or of as many bytes as `part` says, less than a vector.
+/// `R` combinations of the sources, `U` vectors of each, from `at` on; or of as many bytes as
+/// `part` says, less than a vector.
 ///
 /// # Safety
 /// As [`rows_of`], and so many vectors are there.
@@ -274,7 +277,8 @@ pub(super) unsafe fn add_multiple<I: Isa>(sum: *mut u8, source: *const u8, coeff
             let result = I::add_product(I::load_part(sum, len), factor, I::load_part(source, len));
             return I::store_part(sum, result, len);
         };
-        // The first and the last vector overlap others, as in `rows_of`, so that those between them lie in one line of the cache each.
+        // The first and the last vector overlap others, as in `rows_of`, so that those between them
+        // lie in one line of the cache each.
         let first = added::<I>(sum, source, factor, 0);
         let last = added::<I>(sum, source, factor, end);
         let mut at = I::WIDTH - sum.addr() % I::WIDTH;

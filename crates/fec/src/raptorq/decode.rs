@@ -36,8 +36,8 @@ impl Block {
         self.first..self.first + u64::from(self.count)
     }
 
-    /// All its sources by number; `None` if it cannot be decoded yet. A source that is longer than its symbols shows that it is a
-    /// lie: then there are none.
+    /// All its sources by number; `None` if it cannot be decoded yet. A source that is longer than
+    /// its symbols shows that it is a lie: then there are none.
     fn decode(&self, sources: &Sources) -> Option<Vec<(u64, Vec<u8>)>> {
         let len = usize::from(self.symbol);
         let known = self.ids().filter_map(|id| Some((id, sources.get(id)?)));
@@ -66,8 +66,9 @@ impl Block {
 }
 
 impl Decoder {
-    /// An empty decoder; the first source symbol has the number `first`. Of the [`DecoderLimits`], `repairs` is for all blocks
-    /// together; work for a packet is what it takes to solve a block of `window` symbols, at most `repairs` times.
+    /// An empty decoder; the first source symbol has the number `first`. Of the [`DecoderLimits`],
+    /// `repairs` is for all blocks together; work for a packet is what it takes to solve a block of
+    /// `window` symbols, at most `repairs` times.
     pub fn new(limits: DecoderLimits, first: u64) -> Self {
         let sources = Sources::new(limits.window, first);
         Self { limits, sources, blocks: VecDeque::new(), recovered: VecDeque::new(), stats: Stats::default() }

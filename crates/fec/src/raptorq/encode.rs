@@ -1,7 +1,8 @@
 use super::repair::Repair;
 use crate::code::{Block, Encoder as _};
 
-/// Decides at the sender when a repair symbol is due: n − k after each block of `k` sources. The data stays where it is.
+/// Decides at the sender when a repair symbol is due: n − k after each block of `k` sources. The
+/// data stays where it is.
 #[derive(Debug)]
 pub struct Encoder(Block);
 

@@ -1,8 +1,9 @@
 //! Clips: the frames of a coded video with its audio as sizes, kinds and times, without what they show.
 //!
-//! A clip is a text file of one line for each frame, in the order in which they are sent (decoding order): `MS BYTES KIND [PTS]`, the ms at
-//! which it leaves the encoder, its bytes, one of [`FrameKind`]'s letters, and for video the ms at which it is shown. What it leans on
-//! follows from these ([`braidcast_media::playable`]). Lines that begin with `#` say where it comes from.
+//! A clip is a text file of one line for each frame, in the order in which they are sent (decoding
+//! order): `MS BYTES KIND [PTS]`, the ms at which it leaves the encoder, its bytes, one of
+//! [`FrameKind`]'s letters, and for video the ms at which it is shown. What it leans on follows
+//! from these ([`braidcast_media::playable`]). Lines that begin with `#` say where it comes from.
 
 mod stream;
 mod text;
@@ -153,8 +154,8 @@ impl Clip {
             * (PACKET * 8) as f64
     }
 
-    /// The same with pictures larger or smaller, so that it has `rate` bit/s; audio and tables stay as they are, and a picture has a packet
-    /// at least. An error says the least rate.
+    /// The same with pictures larger or smaller, so that it has `rate` bit/s; audio and tables stay
+    /// as they are, and a picture has a packet at least. An error says the least rate.
     pub fn at_rate(&self, rate: u64) -> Result<Self, String> {
         let video = self.bits(|frame| frame.kind.is_video());
         let other = self.bits(|frame| !frame.kind.is_video());

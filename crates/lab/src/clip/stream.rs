@@ -24,8 +24,8 @@ pub enum NotTs {
 }
 
 impl Clip {
-    /// The frames of an MPEG transport stream, cut and told apart as `braidcast send` does. A frame leaves the encoder at its decoding
-    /// time, but none before those in front of it.
+    /// The frames of an MPEG transport stream, cut and told apart as `braidcast send` does. A frame
+    /// leaves the encoder at its decoding time, but none before those in front of it.
     ///
     /// # Errors
     /// [`NotTs`]: it cannot be read, or has no video.

@@ -1,4 +1,5 @@
-//! What a clip is to whoever sends it: packets that come from an encoder at their times, in units that are ready at theirs.
+//! What a clip is to whoever sends it: packets that come from an encoder at their times, in units
+//! that are ready at theirs.
 
 use super::{Clip, FrameKind};
 use braidcast_core::Instant;
@@ -33,8 +34,9 @@ pub struct Shot {
     pub at: Duration,
     /// When its first packet comes.
     pub captured: Duration,
-    /// When a demultiplexer knows that it is whole: with its last packet, whose stuffing tells; a picture that fills its last packet to the
-    /// byte, as one in 184 does, when the next one begins.
+    /// When a demultiplexer knows that it is whole: with its last packet, whose stuffing tells; a
+    /// picture that fills its last packet to the byte, as one in 184 does, when the next one
+    /// begins.
     pub ready: Duration,
     /// The number of its first packet.
     pub first: u64,
@@ -55,8 +57,8 @@ impl Shot {
         self.captured + taking(u64::from(n / DATAGRAM) * u64::from(DATAGRAM))
     }
 
-    /// The unit that it makes if the clip begins at `start`. Each packet says its number. Headers and stuffing are as a multiplexer writes
-    /// them; what they hold is not.
+    /// The unit that it makes if the clip begins at `start`. Each packet says its number. Headers
+    /// and stuffing are as a multiplexer writes them; what they hold is not.
     pub fn unit(&self, start: Instant) -> Unit {
         let mut bytes = Vec::with_capacity(self.bytes() as usize);
         for index in self.first..self.first + u64::from(self.packets) {
@@ -100,7 +102,8 @@ impl Shot {
     }
 }
 
-/// The room that the frame whose first packet has this number leaves in its last one. The clips do not say; one in 184 leaves none.
+/// The room that the frame whose first packet has this number leaves in its last one. The clips do
+/// not say; one in 184 leaves none.
 const fn left_in_last(first: u64) -> u64 {
     (first.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 & 0xffff) * PAYLOAD / 0x10000
 }

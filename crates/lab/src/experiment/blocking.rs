@@ -29,8 +29,8 @@ fn arrival(path: ModelPath, n: u32, bytes: usize) -> Duration {
     Duration::from_secs_f64(f64::from(n) * bytes as f64 * 8.0 / path.rate) + path.delay
 }
 
-/// T_block of packets that arrive at these times, in the order of their TSNs: the longest that one of them waits for those
-/// before it (THESIS eq. 6.3).
+/// T_block of packets that arrive at these times, in the order of their TSNs: the longest that one
+/// of them waits for those before it (THESIS eq. 6.3).
 fn blocking(arrivals: impl IntoIterator<Item = Duration>) -> Duration {
     let mut latest = Duration::ZERO;
     let wait = |arrival: Duration| {
@@ -40,8 +40,9 @@ fn blocking(arrivals: impl IntoIterator<Item = Duration>) -> Duration {
     arrivals.into_iter().map(wait).max().unwrap_or_default()
 }
 
-/// The least that T_block can be with these paths: one packet on each leaves at the same time, with queues empty, and that of
-/// the slower path has the lower TSN. Later packets of the faster path come later, so they wait less.
+/// The least that T_block can be with these paths: one packet on each leaves at the same time, with
+/// queues empty, and that of the slower path has the lower TSN. Later packets of the faster path
+/// come later, so they wait less.
 fn least_blocking(paths: &[ModelPath], bytes: usize) -> Duration {
     let mut arrivals: Vec<_> = paths.iter().map(|&path| arrival(path, 1, bytes)).collect();
     arrivals.sort_unstable_by(|a, b| b.cmp(a));
@@ -102,7 +103,8 @@ mod tests {
 
     #[test]
     fn the_bound_is_the_difference_of_delay_and_of_packet_time() {
-        // THESIS §6.2.1.2: RTT 20 and 100 ms, 1000 and 400 kbit/s, 1460 bytes: 40 ms of delay, 29.2 - 11.68 ms of packet time.
+        // THESIS §6.2.1.2: RTT 20 and 100 ms, 1000 and 400 kbit/s, 1460 bytes: 40 ms of delay,
+        // 29.2 - 11.68 ms of packet time.
         let bound = |slow| least_blocking(&[path(1000, 10), slow], 1460).as_secs_f64() * 1e3;
         assert!((bound(path(400, 50)) - 57.52).abs() < 1e-6);
         assert_eq!(bound(path(1000, 10)), 0.0);

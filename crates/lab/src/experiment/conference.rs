@@ -65,7 +65,8 @@ struct FrameOutcome {
     came: Frame,
 }
 
-/// The frames that were sent while the window was open and had time to come before it closed; none if nobody kept a log.
+/// The frames that were sent while the window was open and had time to come before it closed; none
+/// if nobody kept a log.
 fn frames(sender: &Host, receiver: &Host, flow: &FlowSpec) -> Option<Vec<FrameOutcome>> {
     let (sent, came, from) = (sender.frame_log()?, receiver.frame_log()?, sender.window().opens()?);
     let until = from + sender.window().duration().saturating_sub(flow.traffic.deadline);
@@ -151,8 +152,9 @@ fn rate_pictures(frames: &[FrameOutcome], measures: &mut Measures) {
     }
 }
 
-/// How many frames can be shown, given the kind of each and whether it is whole, in the order of sending: a P needs the I or P
-/// before it, and so does a B, which nothing needs, as live encoders make them.
+/// How many frames can be shown, given the kind of each and whether it is whole, in the order of
+/// sending: a P needs the I or P before it, and so does a B, which nothing needs, as live encoders
+/// make them.
 fn shown(frames: impl Iterator<Item = (Kind, bool)>) -> usize {
     let mut intact = false;
     let shown = |(kind, whole): (Kind, bool)| {

@@ -1,4 +1,5 @@
-//! The model of THESIS ch. 7: paths that emit a window of packets each forward delay, and a receiver with little room (§7.1, §7.2).
+//! The model of THESIS ch. 7: paths that emit a window of packets each forward delay, and a
+//! receiver with little room (§7.1, §7.2).
 
 use super::{Curve, Experiment, Measures};
 use crate::plan::{Done, Plan, Run};
@@ -193,7 +194,8 @@ mod tests {
     use super::*;
     use crate::scenario::Scenario;
 
-    /// The rows of the tables for `scheduler`: transmission time, and at each the packets handed over and held 10 ms later.
+    /// The rows of the tables for `scheduler`: transmission time, and at each the packets handed
+    /// over and held 10 ms later.
     fn rows(scheduler: &str) -> Vec<(usize, usize)> {
         let scenario = Scenario::find("daps-table").unwrap();
         let points = scenario.points().unwrap();

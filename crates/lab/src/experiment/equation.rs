@@ -45,7 +45,8 @@ fn loss_of(link: &LinkModel) -> f64 {
     if let Loss::Uniform(share) = link.loss { share } else { 0.0 }
 }
 
-/// The equation's segment: the message, and for CCID 4 1460 · s / (s + oh) bytes (THESIS eq. 4.6), oh = 36 (RFC 5622 §5).
+/// The equation's segment: the message, and for CCID 4 1460 · s / (s + oh) bytes (THESIS eq. 4.6),
+/// oh = 36 (RFC 5622 §5).
 fn segment(flow: &FlowSpec) -> f64 {
     let s = flow.traffic.message as f64;
     if flow.dccp.ccids.contains(&Ccid::Four) { 1460.0 * s / (s + 36.0) } else { s }

@@ -1,4 +1,5 @@
-//! How flows share a bottleneck: Jain's index (Jain, Chiu, Hawe, DEC-TR-301, 1984), (Σx)² / (n · Σx²), of their goodput.
+//! How flows share a bottleneck: Jain's index (Jain, Chiu, Hawe, DEC-TR-301, 1984), (Σx)² / (n ·
+//! Σx²), of their goodput.
 
 use super::{Experiment, Measures};
 use crate::host::Host;

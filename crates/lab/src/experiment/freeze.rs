@@ -1,4 +1,5 @@
-//! What a viewer sees of a clip when the last good picture (PRCMT fig. 17) or a white one (THESIS §9.1) stands for each that is missing, as PSNR.
+//! What a viewer sees of a clip when the last good picture (PRCMT fig. 17) or a white one (THESIS
+//! §9.1) stands for each that is missing, as PSNR.
 //!
 //! ffmpeg makes, encodes and decodes the clip; without it there is no PSNR.
 
@@ -26,7 +27,8 @@ static CLIP: OnceLock<Option<Vec<u8>>> = OnceLock::new();
 
 /// PSNR in dB of each picture of the clip, by which of them could be shown; none without ffmpeg.
 ///
-/// The picture after transmission is compared with the one before it, both decoded, so a picture that could be shown is equal.
+/// The picture after transmission is compared with the one before it, both decoded, so a picture
+/// that could be shown is equal.
 pub(super) fn psnr(shown: &[bool], missing: Missing) -> Option<Vec<f64>> {
     Some(seen(CLIP.get_or_init(clip).as_ref()?, SIZE.0 * SIZE.1, shown, missing))
 }

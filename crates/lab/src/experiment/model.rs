@@ -56,8 +56,8 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     measures
 }
 
-/// What a link can carry of messages, kbit/s: none of it headers or redundancy, which the model does not know (ECMT §IV: 1800 of
-/// 2000 kbit/s).
+/// What a link can carry of messages, kbit/s: none of it headers or redundancy, which the model
+/// does not know (ECMT §IV: 1800 of 2000 kbit/s).
 fn usable(run: &Run<'_>, flow: &FlowSpec, link: &LinkModel) -> f64 {
     let rate = link.rate.mean_bits_per_second().map_or(f64::INFINITY, |rate| rate as f64 / 1e3);
     let message = flow.traffic.message as f64;

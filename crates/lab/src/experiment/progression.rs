@@ -1,4 +1,5 @@
-//! The sequence progression of a transfer: what came over each path, and what of it the application got (THESIS §6.2.2).
+//! The sequence progression of a transfer: what came over each path, and what of it the application
+//! got (THESIS §6.2.2).
 
 use super::stalls::{stalls, unevenness};
 use super::{Curve, Experiment, Measures, transfer};

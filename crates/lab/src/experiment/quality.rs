@@ -1,4 +1,5 @@
-//! How calls sound and video looks that came over DCCP or as datagrams: R and MOS (ITU-T G.107), and the video part of G.1070.
+//! How calls sound and video looks that came over DCCP or as datagrams: R and MOS (ITU-T G.107),
+//! and the video part of G.1070.
 
 use super::{Experiment, Measures, datagrams};
 use crate::host::{Host, JitterBuffers};

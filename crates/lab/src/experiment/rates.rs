@@ -69,8 +69,9 @@ fn silenced(sender: &DccpHost, begin: Instant, silence: (Instant, Instant), want
     }
 }
 
-/// A source that always has something, over a link of `capacity` bytes per second. Slow start ends with the first loss that
-/// is reported; the sender has recovered when nine tenths of the link are allowed again.
+/// A source that always has something, over a link of `capacity` bytes per second. Slow start ends
+/// with the first loss that is reported; the sender has recovered when nine tenths of the link are
+/// allowed again.
 fn greedy(sender: &DccpHost, begin: Instant, capacity: f64, measures: &mut Measures) {
     let lossless = |it: &&DccpSample| it.report.ccid.loss_event_rate.is_none_or(|p| p == 0.0);
     let (start, later) = sender.samples.split_at(sender.samples.iter().take_while(lossless).count());

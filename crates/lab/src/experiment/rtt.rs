@@ -51,8 +51,8 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     measures
 }
 
-/// Seconds that a packet took over a link on the average since `before`: from entering the queue to having left it, by Little's law (mean
-/// length over rate of departures), and propagation.
+/// Seconds that a packet took over a link on the average since `before`: from entering the queue to
+/// having left it, by Little's law (mean length over rate of departures), and propagation.
 fn took(model: &LinkModel, stats: &LinkStats, before: &LinkStats) -> f64 {
     let left = |stats: &LinkStats| stats.offered.saturating_sub(stats.dropped_queue);
     let nanos = stats.queue_packet_nanos - before.queue_packet_nanos;

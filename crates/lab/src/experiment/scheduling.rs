@@ -47,7 +47,8 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     measures
 }
 
-/// Bits per second of the narrowest of these links one after the other, on the average, and their round trip; `None` if none has a rate.
+/// Bits per second of the narrowest of these links one after the other, on the average, and their
+/// round trip; `None` if none has a rate.
 pub(super) fn path_of(links: Vec<&LinkSpec>) -> Option<(f64, Duration)> {
     let rates = links.iter().filter_map(|link| link.there.rate.mean_bits_per_second());
     Some((rates.min()? as f64, links.iter().map(|link| link.there.delay + link.back.delay).sum()))

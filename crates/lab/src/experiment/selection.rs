@@ -1,5 +1,5 @@
-//! One path at a time, chosen by what is measured (PATHS §5.2, §5.3): how often calls go over to another path, whether that comes to rest, and
-//! what they sound like.
+//! One path at a time, chosen by what is measured (PATHS §5.2, §5.3): how often calls go over to
+//! another path, whether that comes to rest, and what they sound like.
 
 use super::{Curve, Experiment, Measures};
 use crate::host::{Arrival, Host, SctpReceiver, SctpSender};
@@ -92,7 +92,8 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     measures
 }
 
-/// G.711 without a jitter buffer, by its mean delay and the share of the packets of `seconds` that did not come by the deadline.
+/// G.711 without a jitter buffer, by its mean delay and the share of the packets of `seconds` that
+/// did not come by the deadline.
 fn opinion(receiver: &SctpReceiver, seconds: f64) -> f64 {
     let meter = &receiver.delivered.meter;
     let sent = seconds / PACKET.as_secs_f64();
@@ -102,9 +103,10 @@ fn opinion(receiver: &SctpReceiver, seconds: f64) -> f64 {
     EModel::new(Form::G107, codec).rate(&Conditions { delay, loss, burst_ratio: 1.0 }).mos
 }
 
-/// The load of the first link of a call by the call itself and the Poisson traffic that crosses it, the delay that an M/D/1 queue with that load
-/// has for packets of the crossing traffic's size, propagation included, and the mean delay of all packets of both (PATHS §5.2, fig. 7).
-/// Nothing without such traffic.
+/// The load of the first link of a call by the call itself and the Poisson traffic that crosses it,
+/// the delay that an M/D/1 queue with that load has for packets of the crossing traffic's size,
+/// propagation included, and the mean delay of all packets of both (PATHS §5.2, fig. 7). Nothing
+/// without such traffic.
 fn crossing(
     run: &Run<'_>,
     done: &Done<'_>,

@@ -226,8 +226,8 @@ impl DccpHost {
         }
     }
 
-    /// The next message of a source that is due, if one is. One at a time: what congestion control lets out leaves before the next
-    /// one looks for room, as at a socket.
+    /// The next message of a source that is due, if one is. One at a time: what congestion control
+    /// lets out leaves before the next one looks for room, as at a socket.
     fn supply_next(&mut self, now: Instant) -> bool {
         let Some(connection) = self.connection.and_then(|id| self.endpoint.connection_mut(id)) else { return false };
         let Supply::Paced(source) = &mut self.supply else { return false };

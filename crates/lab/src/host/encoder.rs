@@ -51,8 +51,8 @@ impl Encoder {
         Self { rate, most, begun: None }
     }
 
-    /// How many times as large as its source says a frame is that is made at `now`, where congestion control allows `allowed` bytes in a
-    /// second.
+    /// How many times as large as its source says a frame is that is made at `now`, where
+    /// congestion control allows `allowed` bytes in a second.
     pub(super) fn scale(&mut self, now: Instant, allowed: Option<f64>) -> f64 {
         let since = now.since(*self.begun.get_or_insert(now));
         let wanted = match &self.rate {

@@ -9,7 +9,8 @@ pub type FrameId = (Instant, u16, Kind);
 /// How many frames a log has room for; those beyond are not noted.
 const MAX_FRAMES: usize = 1 << 20;
 
-/// The packets of each frame, at one end of a flow. Beside each other, the logs of both ends tell what became of every frame.
+/// The packets of each frame, at one end of a flow. Beside each other, the logs of both ends tell
+/// what became of every frame.
 #[derive(Debug)]
 pub struct FrameLog {
     deadline: Duration,

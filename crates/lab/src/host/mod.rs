@@ -58,8 +58,8 @@ macro_rules! each {
 }
 
 impl Host {
-    /// Tells the host its routes, one for each of its paths, and the addresses of its ends. Called once, before anything
-    /// else.
+    /// Tells the host its routes, one for each of its paths, and the addresses of its ends. Called
+    /// once, before anything else.
     pub fn open(&mut self, routes: &[Route], local: &[SocketAddr]) {
         match self {
             Self::SctpSender(host) => host.open(routes),

@@ -135,8 +135,8 @@ fn percent(share: f64) -> f64 {
     (share * 1e6).round() / 1e4
 }
 
-/// What one point says: first of the order, unless both are claimed to be about the same, then of both ends of what is claimed of
-/// the degree.
+/// What one point says: first of the order, unless both are claimed to be about the same, then of
+/// both ends of what is claimed of the degree.
 fn judged(claim: &Claim, high: &Row, low: &Row) -> Point95 {
     let Some(order) = order(high, low, claim.margin.unwrap_or(1.0), 0.0) else { return Point95::Single };
     let same = claim.is_of_sameness();
@@ -168,11 +168,11 @@ enum Order {
     Open,
 }
 
-/// Which is the higher one of the mean of `high` and `factor` times that of `low` and `by` more: open if the interval of their
-/// difference holds zero, none if there is no interval.
+/// Which is the higher one of the mean of `high` and `factor` times that of `low` and `by` more:
+/// open if the interval of their difference holds zero, none if there is no interval.
 ///
-/// Runs with the same seed met the same background traffic, so the differences of such pairs give the interval; if runs were lost,
-/// the two intervals do, as if they were independent.
+/// Runs with the same seed met the same background traffic, so the differences of such pairs give
+/// the interval; if runs were lost, the two intervals do, as if they were independent.
 fn order(high: &Row, low: &Row, factor: f64, by: f64) -> Option<Order> {
     let paired = !high.values.is_empty() && high.values.len() == low.values.len();
     let (difference, ci) = if paired {

@@ -4,7 +4,8 @@ use super::{FAR, Placed, words};
 use crate::results::{Difference, Row};
 use crate::scenario::{Against, Compared, Scenario};
 
-/// Every row that is far from a reference, with the reason if the scenario has one that stands for this point and this size.
+/// Every row that is far from a reference, with the reason if the scenario has one that stands for
+/// this point and this size.
 pub(crate) fn differences(scenario: &Scenario, rows: &[Placed<'_>]) -> Vec<Difference> {
     let mut found = Vec::new();
     for &(point, row) in rows {

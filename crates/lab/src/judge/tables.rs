@@ -1,5 +1,5 @@
-//! What became of each published table: how many of its values are near, how many of the others have a reason, and the claims about
-//! what it shows.
+//! What became of each published table: how many of its values are near, how many of the others
+//! have a reason, and the claims about what it shows.
 
 use super::claims::pairs;
 use super::{Placed, differences};

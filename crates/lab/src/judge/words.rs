@@ -1,8 +1,9 @@
 //! Numbers in reasons: `{METRIC | VARIANT | NAME=VALUE, …}` becomes what the run measured.
 //!
-//! In place of a variant there may be two with `-`, `/` or `%` between them: their difference, their ratio, and by how many per
-//! cent the first one is above the second; a name that has such a sign in it stands between backticks. A value may be several, `1,2`. Without points those of the claim are meant, or all. Where they are several, the
-//! least and the most stand there.
+//! In place of a variant there may be two with `-`, `/` or `%` between them: their difference,
+//! their ratio, and by how many per cent the first one is above the second; a name that has such a
+//! sign in it stands between backticks. A value may be several, `1,2`. Without points those of the
+//! claim are meant, or all. Where they are several, the least and the most stand there.
 
 use super::Placed;
 use crate::scenario::{Point, Value, Where};
@@ -121,7 +122,8 @@ pub(crate) fn quotes(text: &str) -> impl Iterator<Item = Result<Quote<'_>, &str>
     parts(text).filter_map(|(_, quote)| quote)
 }
 
-/// `text`, which is about the points `here`, with the numbers of the run in place of what is between braces; `?` for what was not run.
+/// `text`, which is about the points `here`, with the numbers of the run in place of what is
+/// between braces; `?` for what was not run.
 pub(crate) fn filled(text: &str, rows: &[Placed<'_>], here: &Where) -> String {
     let mut out = String::new();
     for (words, quote) in parts(text.trim()) {

@@ -26,8 +26,8 @@ pub(crate) type Route = Vec<Chance>;
 
 /// The chances of a path through `links`, one behind the other, in `from..until`.
 ///
-/// Of outages only those with a time of their own are known. What varies at random beside them (jitter, reordering, other flows on the same
-/// links) is left out.
+/// Of outages only those with a time of their own are known. What varies at random beside them
+/// (jitter, reordering, other flows on the same links) is left out.
 pub(crate) fn chances(links: &[&LinkModel], from: Duration, until: Duration) -> Route {
     let step = |time: Duration| time.as_nanos() as u64 / STEP_NANOS;
     let (first, end) = (step(from), step(until) + 1);

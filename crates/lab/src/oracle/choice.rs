@@ -5,7 +5,8 @@ use super::{Route, Wanted};
 use crate::clip::FrameKind;
 use core::time::Duration;
 
-/// A frame that does not fit may take the place of one that is older by this at most: two groups of pictures stand in it.
+/// A frame that does not fit may take the place of one that is older by this at most: two groups of
+/// pictures stand in it.
 const REACH: Duration = Duration::from_secs(3);
 
 /// What could have been in time.
@@ -19,7 +20,8 @@ pub(crate) struct Possible {
     pub playable: f64,
 }
 
-/// What could be through within `latency` of its capture over `routes`. `frames` are in decoding order and their times do not fall.
+/// What could be through within `latency` of its capture over `routes`. `frames` are in decoding
+/// order and their times do not fall.
 pub(crate) fn possible(frames: &[Wanted], routes: &[Route], latency: Duration) -> Possible {
     let most = most_frames(frames, routes, latency);
     let playable = most_playable(frames, routes, latency);
@@ -38,7 +40,8 @@ pub(crate) fn possible(frames: &[Wanted], routes: &[Route], latency: Duration) -
     }
 }
 
-/// Most frames: each is taken in its turn; if it does not fit, the largest picture goes of those shortly before it, or itself.
+/// Most frames: each is taken in its turn; if it does not fit, the largest picture goes of those
+/// shortly before it, or itself.
 fn most_frames<'a>(frames: &'a [Wanted], routes: &'a [Route], latency: Duration) -> Fit<'a> {
     let mut fit = Fit::new(frames, routes, latency);
     for (n, frame) in frames.iter().enumerate() {
@@ -56,8 +59,8 @@ fn most_frames<'a>(frames: &'a [Wanted], routes: &'a [Route], latency: Duration)
     fit
 }
 
-/// Most that can be shown: audio and tables first, then I, then P by their distance from the I, so that each group loses its tail, then B
-/// behind what they lean on.
+/// Most that can be shown: audio and tables first, then I, then P by their distance from the I, so
+/// that each group loses its tail, then B behind what they lean on.
 fn most_playable<'a>(frames: &'a [Wanted], routes: &'a [Route], latency: Duration) -> Fit<'a> {
     let mut fit = Fit::new(frames, routes, latency);
     let of = |kind: FrameKind| frames.iter().enumerate().filter(move |(_, it)| it.kind == kind).map(|(n, _)| n);

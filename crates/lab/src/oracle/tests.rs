@@ -52,7 +52,8 @@ fn an_outage_that_is_known_beforehand_costs_what_lies_in_it_and_nothing_else() {
     let mut link = route(10.0, 0, 200, 0);
     link.extend(route(10.0, 400, 1000, 0));
     let all = frames(&[(I, 300); 20]);
-    // Those from 200 to 280 ms have nothing within 100 ms; the one at 320 has 210 bytes, that at 360 shares them with later ones.
+    // Those from 200 to 280 ms have nothing within 100 ms; the one at 320 has 210 bytes, that at
+    // 360 shares them with later ones.
     let found = possible(&all, &[link], ms(100));
     assert_eq!(found.video, 16.0 / 20.0);
 }

@@ -75,7 +75,8 @@ fn kind(found: Option<Found>) -> &'static str {
     }
 }
 
-/// The large differences, those that share a reason together; those without one first, then those of which nobody knows why.
+/// The large differences, those that share a reason together; those without one first, then those
+/// of which nobody knows why.
 pub(super) fn differences(results: &Results) -> Markup {
     let mut reasons: Vec<(Option<Found>, Option<&str>, Option<&str>)> = Vec::new();
     let of = |d: &Difference| (how(d), d.reason.clone(), d.shown.clone());

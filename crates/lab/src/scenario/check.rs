@@ -133,8 +133,9 @@ impl Scenario {
         }
     }
 
-    /// What claims, reasons, references and plots say of metrics and curves that are not in `results`, which must be those
-    /// of every point: a metric can be known by its name only once it was measured.
+    /// What claims, reasons, references and plots say of metrics and curves that are not in
+    /// `results`, which must be those of every point: a metric can be known by its name only once
+    /// it was measured.
     pub(crate) fn unmeasured(&self, results: &Results) -> Vec<Wrong> {
         let metrics: BTreeSet<_> = results.rows.iter().map(|row| row.metric.as_str()).collect();
         let curves: BTreeSet<_> = results.series.iter().map(|series| series.name.as_str()).collect();

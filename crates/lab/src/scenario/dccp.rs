@@ -1,5 +1,5 @@
-//! `[dccp]`: the options of a DCCP connection, by name, at both ends. An option that a scenario shall be able to set is a
-//! line here.
+//! `[dccp]`: the options of a DCCP connection, by name, at both ends. An option that a scenario
+//! shall be able to set is a line here.
 
 use super::keys::{self, Key, flag, key, misused, put, time, whole, word};
 use super::value::{Settings, Value};
@@ -42,7 +42,8 @@ pub(super) fn accepted() -> Vec<(&'static str, String)> {
 
 /// What a section in `tables`, the flow's own one first, has made of `options` must work.
 pub(super) fn finish(options: &mut Options, tables: [&Settings; 2]) -> Result<(), Wrong> {
-    // The networks of experiments carry what they are given: no probes of the path's size among the packets that are counted.
+    // The networks of experiments carry what they are given: no probes of the path's size among the
+    // packets that are counted.
     options.base_packet = options.max_packet;
     options.check().map_err(|misuse| misused(&misuse, tables, name))
 }

@@ -1,4 +1,5 @@
-//! What a scenario says of its own results: claims with their degrees, and reasons with the points and sizes that they stand for.
+//! What a scenario says of its own results: claims with their degrees, and reasons with the points
+//! and sizes that they stand for.
 
 use super::{Against, Places, Where};
 use core::fmt;
@@ -88,7 +89,8 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Whether it says that both are about the same: the degree that it claims holds that of equals, so that no order is claimed.
+    /// Whether it says that both are about the same: the degree that it claims holds that of
+    /// equals, so that no order is claimed.
     pub fn is_of_sameness(&self) -> bool {
         let holds =
             |range: Option<[f64; 2]>, equal: f64| range.is_some_and(|[least, most]| least < equal && equal < most);
@@ -186,7 +188,8 @@ pub(crate) struct Compared<'a> {
 }
 
 impl KnownDifference {
-    /// Whether the reason stands for a value: for its metric, variant and point, and for how far it is off and to which side.
+    /// Whether the reason stands for a value: for its metric, variant and point, and for how far it
+    /// is off and to which side.
     pub(crate) fn covers(&self, of: &Compared<'_>) -> bool {
         let speaks_of = self.against == of.against
             && self.metric.has(of.metric)

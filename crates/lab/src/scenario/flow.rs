@@ -94,7 +94,8 @@ pub struct Traffic {
     pub playout: Option<Playout>,
     /// How a call is rated.
     pub emodel: EModel,
-    /// Over DCCP, a call that begins is refused while the loss event rate is higher, or no more fit; none is all are carried.
+    /// Over DCCP, a call that begins is refused while the loss event rate is higher, or no more
+    /// fit; none is all are carried.
     pub max_loss: Option<f64>,
     /// Over DCCP, the rate that an encoder of frames follows; none is that of its source.
     pub encoder: Option<EncoderRate>,

@@ -35,7 +35,8 @@ pub(crate) fn apply<T>(keys: &[Key<T>], target: &mut T, settings: &Settings, sec
     Ok(())
 }
 
-/// Options that do not work: told of the keys in `tables`, the most special one first, which are called `name` of the options.
+/// Options that do not work: told of the keys in `tables`, the most special one first, which are
+/// called `name` of the options.
 pub(crate) fn misused(misuse: &Misuse, tables: [&Settings; 2], name: fn(&'static str) -> &'static str) -> Wrong {
     let setting = |option| tables.into_iter().find_map(|table| table.get(name(option)));
     let blamed = setting(misuse.option()).or_else(|| setting(misuse.against()?));

@@ -1,4 +1,5 @@
-//! `[sctp]`: the options of an SCTP association, by name. An option that a scenario shall be able to set is a line here.
+//! `[sctp]`: the options of an SCTP association, by name. An option that a scenario shall be able
+//! to set is a line here.
 
 use super::keys::{self, Key, flag, key, misused, put, time, whole, word};
 use super::value::{Settings, Value};
@@ -77,8 +78,8 @@ pub(super) fn accepted() -> Vec<(&'static str, String)> {
     keys::accepted(KEYS, &mut Options::default())
 }
 
-/// What a section in `tables`, the flow's own one first, has made of `options` must work. The longest message fits both buffers
-/// unless the file says how long it is.
+/// What a section in `tables`, the flow's own one first, has made of `options` must work. The
+/// longest message fits both buffers unless the file says how long it is.
 pub(super) fn finish(options: &mut Options, tables: [&Settings; 2]) -> Result<(), Wrong> {
     let limits = &mut options.limits;
     if tables.iter().all(|table| table.get("max_message").is_none()) {

@@ -40,8 +40,9 @@ pub struct DemuxStats {
 
 /// Cuts a transport stream into units.
 ///
-/// A picture whose PES packet tells no length is closed by the packet that stuffing makes shorter (§2.4.3.5), which nearly all end with, else when
-/// the next one starts, or 100 ms after its last packet. A stream that goes on behind stuffing is not believed again.
+/// A picture whose PES packet tells no length is closed by the packet that stuffing makes shorter
+/// (§2.4.3.5), which nearly all end with, else when the next one starts, or 100 ms after its last
+/// packet. A stream that goes on behind stuffing is not believed again.
 ///
 /// Call [`push`](Self::push) with each piece of the stream, then [`poll`](Self::poll) until it gives `None`; at the end
 /// [`finish`](Self::finish) and poll again. [`poll_timeout`](Self::poll_timeout) says when to push,

@@ -2,7 +2,8 @@ use super::psi::Tables;
 use super::{PACKET, Packet};
 use std::collections::BTreeMap;
 
-/// The program tables that a stream showed last, as packets: what a recording that begins in the middle of it needs first.
+/// The program tables that a stream showed last, as packets: what a recording that begins in the
+/// middle of it needs first.
 ///
 /// Holds at most [`Self::MOST`] packets for each of 257 PIDs.
 #[derive(Debug)]

@@ -16,8 +16,9 @@ pub const NULL_PACKET: [u8; PACKET] = {
     packet
 };
 
-/// A packet as a multiplexer writes it, with a payload that says nothing, for streams of which sizes matter alone. It begins a PES packet if it
-/// `starts` one; `left` bytes that the payload does not need, up to 184, are stuffing in an adaptation field, but for one or two.
+/// A packet as a multiplexer writes it, with a payload that says nothing, for streams of which
+/// sizes matter alone. It begins a PES packet if it `starts` one; `left` bytes that the payload
+/// does not need, up to 184, are stuffing in an adaptation field, but for one or two.
 pub fn sham_packet(pid: u16, starts: bool, counter: u8, left: usize) -> [u8; PACKET] {
     let mut packet = [SYNC; PACKET];
     let [high, low] = (pid & NULL_PID).to_be_bytes();
@@ -84,8 +85,8 @@ impl<'a> Packet<'a> {
         self.0[3] & 0x0f
     }
 
-    /// Whether there is a payload that stuffing in the adaptation field makes shorter than the packet has room for: there was no more of the PES packet
-    /// (§2.4.3.5, `stuffing_byte`).
+    /// Whether there is a payload that stuffing in the adaptation field makes shorter than the
+    /// packet has room for: there was no more of the PES packet (§2.4.3.5, `stuffing_byte`).
     pub fn is_stuffed(&self) -> bool {
         if self.0[3] & 0x30 != 0x30 {
             return false;

@@ -14,11 +14,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Speech without a pause is stretched or shortened after as much.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// Playout that follows the network: algorithm 4 of Ramjee, Kurose, Towsley and Schulzrinne, "Adaptive playout mechanisms for
-/// packetized audio applications in wide-area networks", INFOCOM 1994: transit time and its deviation are smoothed, except
-/// in a spike, when the estimate follows the packets at once.
+/// Playout that follows the network: algorithm 4 of Ramjee, Kurose, Towsley and Schulzrinne,
+/// "Adaptive playout mechanisms for packetized audio applications in wide-area networks", INFOCOM
+/// 1994: transit time and its deviation are smoothed, except in a spike, when the estimate follows
+/// the packets at once.
 ///
-/// The paper changes the playout between talk spurts only. Speech without pauses has none, so it changes here each second, too.
+/// The paper changes the playout between talk spurts only. Speech without pauses has none, so it
+/// changes here each second, too.
 #[derive(Clone, Debug)]
 pub(super) struct Adaptive {
     least: f64,

@@ -28,8 +28,9 @@ pub(super) struct Impairment {
 }
 
 impl Codec {
-    /// Ie and Bpl of G.113, Appendix I (tables I.1 and I.4); λ of Cole and Rosenbluth, "Voice over IP performance monitoring",
-    /// ACM CCR 31(2), 2001, who have G.711 (SBPN §4.6.2 uses it) and G.729A under random loss.
+    /// Ie and Bpl of G.113, Appendix I (tables I.1 and I.4); λ of Cole and Rosenbluth, "Voice over
+    /// IP performance monitoring", ACM CCR 31(2), 2001, who have G.711 (SBPN §4.6.2 uses it) and
+    /// G.729A under random loss.
     pub(super) const fn impairment(self) -> Impairment {
         const G711: [f64; 3] = [0.0, 30.0, 15.0];
         const G729: [f64; 3] = [11.0, 40.0, 10.0];
@@ -41,7 +42,8 @@ impl Codec {
         }
     }
 
-    /// What the coder adds to the delay from mouth to ear: `packet`, the speech that a packet holds, and how far it looks ahead.
+    /// What the coder adds to the delay from mouth to ear: `packet`, the speech that a packet
+    /// holds, and how far it looks ahead.
     pub fn delay(self, packet: Duration) -> Duration {
         packet
             + match self {

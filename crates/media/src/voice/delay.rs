@@ -16,7 +16,8 @@ pub(super) fn full(ms: f64) -> f64 {
     talker_echo(ms) + listener_echo(ms) + absolute(ms)
 }
 
-/// The approximation of [`full`] in two straight lines that THESIS §5.3 and SBPN eq. 4.5 use (Cole and Rosenbluth, 2001).
+/// The approximation of [`full`] in two straight lines that THESIS §5.3 and SBPN eq. 4.5 use (Cole
+/// and Rosenbluth, 2001).
 pub(super) fn simple(ms: f64) -> f64 {
     0.024 * ms + 0.11 * (ms - 177.3).max(0.0)
 }

@@ -18,8 +18,8 @@ pub enum Form {
     G107,
     /// R = 94.2 − Id − Ie-eff + A, Id in two lines, Ie-eff as in G.107: what THESIS §5.3 calculates with.
     Thesis,
-    /// R = 94.2 − Id − (λ1 + λ2 ln(1 + λ3 e)) + A, Id in two lines: SBPN eq. 4.3 to 4.5, after Cole and Rosenbluth. Takes no note
-    /// of bursts. SBPN eq. 4.2 prints −A; G.107 adds it.
+    /// R = 94.2 − Id − (λ1 + λ2 ln(1 + λ3 e)) + A, Id in two lines: SBPN eq. 4.3 to 4.5, after Cole
+    /// and Rosenbluth. Takes no note of bursts. SBPN eq. 4.2 prints −A; G.107 adds it.
     Sbpn,
 }
 
@@ -56,15 +56,16 @@ pub struct Conditions {
     pub delay: Duration,
     /// The share of packets that were not played, whether they got lost or came too late; 0 to 1.
     pub loss: f64,
-    /// Mean length of a run of losses, over that of independent losses at the same rate: 1 when losses are independent, more
-    /// when they come in bursts (G.107 §7.5). Less than 1 counts as 1.
+    /// Mean length of a run of losses, over that of independent losses at the same rate: 1 when
+    /// losses are independent, more when they come in bursts (G.107 §7.5). Less than 1 counts as 1.
     pub burst_ratio: f64,
 }
 
 /// The E-model's verdict.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Quality {
-    /// The rating R. About 93 at best, above 100 only by an advantage factor; below 50 nobody should be asked to use it.
+    /// The rating R. About 93 at best, above 100 only by an advantage factor; below 50 nobody
+    /// should be asked to use it.
     pub r: f64,
     /// Mean opinion score, 1 (bad) to 4.5.
     pub mos: f64,
@@ -117,7 +118,8 @@ impl EModel {
     }
 }
 
-/// The mean opinion score that a rating `r` stands for (G.107 eq. B-4, THESIS eq. 4.2, SBPN eq. 4.1; PATHS eq. 5.2 is garbled).
+/// The mean opinion score that a rating `r` stands for (G.107 eq. B-4, THESIS eq. 4.2, SBPN eq.
+/// 4.1; PATHS eq. 5.2 is garbled).
 ///
 /// The cubic dips below 1 between 0 and 6.5; 1 is the least that there is.
 pub fn mos(r: f64) -> f64 {
@@ -254,7 +256,8 @@ mod tests {
 
     #[test]
     fn thesis_table_5_2_comes_out() {
-        // 5 % are out of order and lost without a buffer; the delay is that of the round trip, 100 ms. The table says so much.
+        // 5 % are out of order and lost without a buffer; the delay is that of the round trip, 100
+        // ms. The table says so much.
         assert_eq!(two(rate(Form::Thesis, Codec::G711Plc, 100.0, 0.05).mos), 3.87);
         assert_eq!(two(rate(Form::Thesis, Codec::G729aVad, 100.0, 0.05).mos), 3.27);
         // With a buffer of five packets nothing is lost; four intervals of 20 ms more, and 1 ms, give what is printed.

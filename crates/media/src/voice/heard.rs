@@ -29,8 +29,8 @@ impl Heard {
         if all == 0 { 0.0 } else { self.lost as f64 / all as f64 }
     }
 
-    /// Mean length of a run of losses, over that of independent losses at the same rate, 1/(1 − loss) (G.107 §7.5). 1 if
-    /// nothing was lost, or everything.
+    /// Mean length of a run of losses, over that of independent losses at the same rate, 1/(1 −
+    /// loss) (G.107 §7.5). 1 if nothing was lost, or everything.
     pub fn burst_ratio(&self) -> f64 {
         if self.bursts == 0 || self.played == 0 {
             return 1.0;
@@ -43,8 +43,9 @@ impl Heard {
         mean(self.delay, self.played)
     }
 
-    /// Mean time by which packets were played later than the quickest packet could have been. Add the one-way delay of an
-    /// empty network, about half the shortest round trip, for the delay between clocks that do not agree.
+    /// Mean time by which packets were played later than the quickest packet could have been. Add
+    /// the one-way delay of an empty network, about half the shortest round trip, for the delay
+    /// between clocks that do not agree.
     pub fn buffering(&self) -> Duration {
         mean(self.buffering, self.played)
     }

@@ -13,8 +13,9 @@ pub enum Playout {
     Immediate,
     /// So long after the quickest packet of the call would have been there. For clocks of the same speed.
     Fixed(Duration),
-    /// As long as the network's jitter makes necessary: four times the deviation of the transit time after its mean, but between
-    /// these bounds (Ramjee et al., INFOCOM 1994, algorithm 4). Changes between talk spurts, and each second within one.
+    /// As long as the network's jitter makes necessary: four times the deviation of the transit
+    /// time after its mean, but between these bounds (Ramjee et al., INFOCOM 1994, algorithm 4).
+    /// Changes between talk spurts, and each second within one.
     Adaptive {
         /// The least time after the mean; a packet or two.
         least: Duration,
@@ -82,8 +83,9 @@ pub enum Arrival {
 
 /// A jitter buffer that holds no speech: it decides which packets a listener hears.
 ///
-/// A packet that comes after the time at which it should be played counts as lost; what is out of order but in time is played.
-/// Takes constant time for each packet, a few steps more for one out of order, and at most 32 kB.
+/// A packet that comes after the time at which it should be played counts as lost; what is out of
+/// order but in time is played. Takes constant time for each packet, a few steps more for one out
+/// of order, and at most 32 kB.
 #[derive(Clone, Debug)]
 pub struct JitterBuffer {
     playout: Playout,
@@ -128,8 +130,9 @@ impl JitterBuffer {
         }
     }
 
-    /// Packet `number` arrives at `now`. Numbers go up by one from packet to packet; the first to arrive may have any. `sent` is
-    /// when it was made, by the sender's clock, which may have another origin.
+    /// Packet `number` arrives at `now`. Numbers go up by one from packet to packet; the first to
+    /// arrive may have any. `sent` is when it was made, by the sender's clock, which may have
+    /// another origin.
     pub fn arrive(&mut self, number: u64, sent: Instant, now: Instant) -> Arrival {
         let transit = now.as_nanos().wrapping_sub(sent.as_nanos()).cast_signed();
         if self.last_transit.is_none() {
@@ -245,7 +248,8 @@ mod tests {
 
     #[test]
     fn a_fixed_buffer_plays_what_comes_in_time() {
-        // 100 ms are as late as may be after the quickest, at 40; 101 are too late. 3 comes before 2 and both are played.
+        // 100 ms are as late as may be after the quickest, at 40; 101 are too late. 3 comes before
+        // 2 and both are played.
         let heard = hear(FIXED, &[Some(40), Some(100), Some(80), Some(50), Some(101), None, Some(40), None, Some(40)]);
         assert_eq!((heard.played, heard.lost, heard.late, heard.bursts), (6, 3, 1, 2));
         assert_eq!((heard.delay(), heard.buffering()), (Duration::from_millis(100), Duration::from_millis(60)));

@@ -1,7 +1,7 @@
 //! How a telephone call sounds: the E-model (ITU-T G.107) over what a jitter buffer makes of the packets' arrivals.
 //!
-//! [`JitterBuffer`] turns arrivals into loss, delay and burst ratio, [`EModel`] turns these into R and a mean opinion score,
-//! both during the call and when it is over:
+//! [`JitterBuffer`] turns arrivals into loss, delay and burst ratio, [`EModel`] turns these into R
+//! and a mean opinion score, both during the call and when it is over:
 //!
 //! ```
 //! use braidcast_core::Instant;

@@ -2,9 +2,10 @@ use super::{PACKET, Scheduler, quickest_two};
 use crate::View;
 use braidcast_core::Instant;
 
-/// Blocking estimation: a slow path is left alone if what it holds of the receive window would keep the quickest path from sending all that
-/// it could meanwhile (Ferlin, Alay, Mehani, Boreli, "BLEST: Blocking estimation-based MPTCP scheduler for heterogeneous networks",
-/// IFIP Networking 2016, §III).
+/// Blocking estimation: a slow path is left alone if what it holds of the receive window would keep
+/// the quickest path from sending all that it could meanwhile (Ferlin, Alay, Mehani, Boreli,
+/// "BLEST: Blocking estimation-based MPTCP scheduler for heterogeneous networks", IFIP Networking
+/// 2016, §III).
 #[derive(Debug)]
 pub(super) struct Blest {
     /// Corrects the estimate of what the quickest path could send (λ): more once the window was shut after all.

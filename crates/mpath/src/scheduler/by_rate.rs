@@ -1,9 +1,10 @@
 use super::Scheduler;
 use crate::View;
 
-/// Bytes over each path in proportion to the rate that it carries, as in Westwood SCTP (Casetti, Gaiotto, "Westwood SCTP: load balancing over
-/// multipaths using bandwidth-aware source scheduling", IEEE VTC 2004-Fall; PATHS §5.2): each path has a clock that a packet moves on by the
-/// time that it takes at the path's rate, and the clock that is behind goes next.
+/// Bytes over each path in proportion to the rate that it carries, as in Westwood SCTP (Casetti,
+/// Gaiotto, "Westwood SCTP: load balancing over multipaths using bandwidth-aware source
+/// scheduling", IEEE VTC 2004-Fall; PATHS §5.2): each path has a clock that a packet moves on by
+/// the time that it takes at the path's rate, and the clock that is behind goes next.
 #[derive(Debug, Default)]
 pub(super) struct ByRate {
     /// Seconds of sending, by path.

@@ -1,14 +1,16 @@
 use super::{Scheduler, nanos, stands_still};
 use crate::{PathView, View};
 
-/// Delay-aware packet scheduling, DAPS (THESIS §7.1.2): what goes over a slow path is what will be due at the receiver when it arrives,
-/// behind all that the quicker paths deliver until then.
+/// Delay-aware packet scheduling, DAPS (THESIS §7.1.2): what goes over a slow path is what will be
+/// due at the receiver when it arrives, behind all that the quicker paths deliver until then.
 ///
-/// The source makes vectors for the lowest common multiple of the delays (eq. 7.3, 7.4; algorithms 1 and 2) and works them off (algorithm 3).
-/// What they say of a packet that leaves now over path i is this: path j still delivers, before that packet is there, what it emits
-/// within `D_i - D_j`, which is `C_j / D_j * (D_i - D_j)` bytes, with `C_j / D_j` the rate of j. That needs neither a
-/// common multiple nor a plan that grows old: each packet is planned by the delays and windows of its moment, and where delays divide each other
-/// it gets the very place that the vectors have for it (`tests::daps`).
+/// The source makes vectors for the lowest common multiple of the delays (eq. 7.3, 7.4; algorithms
+/// 1 and 2) and works them off (algorithm 3). What they say of a packet that leaves now over path i
+/// is this: path j still delivers, before that packet is there, what it emits within `D_i - D_j`,
+/// which is `C_j / D_j * (D_i - D_j)` bytes, with `C_j / D_j` the rate of j. That needs neither a
+/// common multiple nor a plan that grows old: each packet is planned by the delays and windows of
+/// its moment, and where delays divide each other it gets the very place that the vectors have for
+/// it (`tests::daps`).
 #[derive(Debug)]
 pub(super) struct Daps;
 
@@ -25,12 +27,14 @@ impl Daps {
         path.forward_delay.map_or(0.0, |delay| nanos(delay.mean)).min(Self::LONGEST)
     }
 
-    /// What a path delivers that loses every second packet says nothing of when data arrives: it may answer heartbeats alone.
+    /// What a path delivers that loses every second packet says nothing of when data arrives: it
+    /// may answer heartbeats alone.
     fn delivers(path: &PathView) -> bool {
         path.active && path.loss_rate < Self::LOSES && !stands_still(path)
     }
 
-    /// Bytes that `quicker` paths deliver of what waits before a packet is there that leaves now over a path of this `delay`.
+    /// Bytes that `quicker` paths deliver of what waits before a packet is there that leaves now
+    /// over a path of this `delay`.
     fn delivered_before(view: &View<'_>, delay: f64) -> usize {
         let quicker = view.paths.iter().filter(|path| Self::delivers(path));
         let bytes = |path: &PathView| {
@@ -40,7 +44,8 @@ impl Daps {
         (quicker.map(bytes).sum::<f64>() * 1e-9).round() as usize
     }
 
-    /// Whether a packet that is to be repeated is there sooner over a path that is full now than over one of this `delay`.
+    /// Whether a packet that is to be repeated is there sooner over a path that is full now than
+    /// over one of this `delay`.
     fn is_sooner_elsewhere(view: &View<'_>, delay: f64) -> bool {
         view.paths
             .iter()

@@ -8,16 +8,18 @@ const TRUSTED: f32 = 0.005;
 /// A path that should have acknowledged something for so long stands still: nothing waits for it.
 const SILENT: Duration = Duration::from_millis(50);
 
-/// Of the paths with room, the one whose packet is expected to arrive first, if that is early enough: a packet that gets lost there can
-/// come in time once more. Else it waits for a quicker path that is full, if all that waits would be through over that one sooner
-/// (earliest completion first: Lim, Nahum, Towsley, Gibbens, "ECF: An MPTCP Path Scheduler to Manage Heterogeneous Paths", CoNEXT 2017,
-/// §4), or in time while this one loses packets, or if the rest of the message would be late over this path and in time over that one.
+/// Of the paths with room, the one whose packet is expected to arrive first, if that is early
+/// enough: a packet that gets lost there can come in time once more. Else it waits for a quicker
+/// path that is full, if all that waits would be through over that one sooner (earliest completion
+/// first: Lim, Nahum, Towsley, Gibbens, "ECF: An MPTCP Path Scheduler to Manage Heterogeneous
+/// Paths", CoNEXT 2017, §4), or in time while this one loses packets, or if the rest of the message
+/// would be late over this path and in time over that one.
 #[derive(Debug)]
 pub(super) struct EarliestDelivery;
 
 impl EarliestDelivery {
-    /// From here to the receiver. A path whose answer is overdue, by more than round trips differ (as RFC 9260 §6.3.1 C3 reckons), is
-    /// expected to take as much longer.
+    /// From here to the receiver. A path whose answer is overdue, by more than round trips differ
+    /// (as RFC 9260 §6.3.1 C3 reckons), is expected to take as much longer.
     fn delay(path: &PathView) -> Duration {
         // An unmeasured path is tried at once: only traffic can measure it.
         path.forward_delay.map_or(Duration::ZERO, |delay| delay.mean + path.silent.saturating_sub(4 * delay.deviation))
@@ -48,8 +50,8 @@ impl EarliestDelivery {
             && Self::is_through(other, view.waiting.bytes, deadline.since(view.now) / 2)
     }
 
-    /// Whether the rest of the message, sent over `path`, would be late, but not all of it over `other`: the end of a large frame
-    /// belongs to the quicker path.
+    /// Whether the rest of the message, sent over `path`, would be late, but not all of it over
+    /// `other`: the end of a large frame belongs to the quicker path.
     fn is_late(view: &View<'_>, path: &PathView, other: &PathView) -> bool {
         let Some(deadline) = view.waiting.deadline else { return false };
         view.now + Self::delay(path) >= deadline && Self::is_through(other, view.waiting.head, deadline.since(view.now))

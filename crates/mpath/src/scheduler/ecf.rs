@@ -1,9 +1,11 @@
 use super::{PACKET, Scheduler, nanos, quickest_two};
 use crate::{PathView, View};
 
-/// Earliest completion first: a slow path is left alone if all that waits would be done sooner over the quickest path, though that is full
-/// (Lim, Nahum, Towsley, Gibbens, "ECF: An MPTCP Path Scheduler to Manage Heterogeneous Paths", CoNEXT 2017, algorithm 1). As published, by
-/// windows and round trips; [`EarliestDelivery`](super::earliest_delivery::EarliestDelivery) goes by rates and delays.
+/// Earliest completion first: a slow path is left alone if all that waits would be done sooner over
+/// the quickest path, though that is full (Lim, Nahum, Towsley, Gibbens, "ECF: An MPTCP Path
+/// Scheduler to Manage Heterogeneous Paths", CoNEXT 2017, algorithm 1). As published, by windows
+/// and round trips; [`EarliestDelivery`](super::earliest_delivery::EarliestDelivery) goes by rates
+/// and delays.
 #[derive(Debug, Default)]
 pub(super) struct Ecf {
     /// It waits for the quickest path: to stop that takes a little more than to begin it.
@@ -21,7 +23,8 @@ impl Ecf {
         let margin = deviation(fast).max(deviation(slow));
         let (rtt_fast, rtt_slow) = (nanos(rtt_fast), nanos(rtt_slow));
         let waiting = view.waiting.bytes.max(PACKET) as f64;
-        // Rounds are waiting bytes over windows; all is multiplied by the windows, as a division takes as long as the rest.
+        // Rounds are waiting bytes over windows; all is multiplied by the windows, as a division
+        // takes as long as the rest.
         let (window_fast, window_slow) = (fast.cwnd.max(PACKET) as f64, slow.cwnd.max(PACKET) as f64);
         let more = if self.waits { 1.0 + Self::HYSTERESIS } else { 1.0 };
         if (window_fast + waiting) * rtt_fast >= more * (rtt_slow + margin) * window_fast {

@@ -19,7 +19,8 @@ pub enum SchedulerKind {
     /// Of the paths with room, the one with the shortest round trip.
     #[default]
     LowestDelay,
-    /// Of the paths with room, the one over which a packet arrives first, unless it would arrive sooner over one that is full.
+    /// Of the paths with room, the one over which a packet arrives first, unless it would arrive
+    /// sooner over one that is full.
     EarliestDelivery,
     /// Delay-aware: over each path goes what arrives there in order, behind what quicker paths carry meanwhile.
     Daps,

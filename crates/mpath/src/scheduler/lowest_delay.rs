@@ -2,8 +2,9 @@ use super::Scheduler;
 use crate::View;
 use core::time::Duration;
 
-/// Of the paths with space, the one whose packet is expected to arrive first: half its round trip, as RTT measurements already
-/// hold the time spent in queues. A slow path helps only once the faster ones are full.
+/// Of the paths with space, the one whose packet is expected to arrive first: half its round trip,
+/// as RTT measurements already hold the time spent in queues. A slow path helps only once the
+/// faster ones are full.
 #[derive(Debug)]
 pub(super) struct LowestDelay;
 

@@ -22,7 +22,8 @@ use core::time::Duration;
 /// The caller asks, and tells what it then did. A pick binds nobody: the caller may ask again, or send nothing. What is
 /// remembered of what was sent changes in the `on_` calls only, and those may name any path, picked or not.
 pub trait Scheduler: fmt::Debug + Send {
-    /// The index of the path to use next; it is ready. `None`: none is ready, or it is better to wait for one that is not.
+    /// The index of the path to use next; it is ready. `None`: none is ready, or it is better to
+    /// wait for one that is not.
     fn pick(&mut self, view: &View<'_>) -> Option<usize>;
 
     /// How many bytes of what waits are to be left to other paths, before what goes over `path`, which was just picked.
@@ -62,7 +63,8 @@ pub trait Scheduler: fmt::Debug + Send {
     /// Data waits that the receiver has no room for.
     fn on_held(&mut self) {}
 
-    /// What was sent over `path` is no longer waited for: its timer ran out, it answers again, or another path took its place.
+    /// What was sent over `path` is no longer waited for: its timer ran out, it answers again, or
+    /// another path took its place.
     fn on_restarted(&mut self, path: usize) {
         let _ = path;
     }

@@ -1,8 +1,9 @@
 use super::{Scheduler, quickest_ready};
 use crate::View;
 
-/// Each packet over all paths, the quickest first (Frömmgen, Erbshäußer, Buchmann, Zimmermann, Wehrle, "ReMP TCP: Low latency multipath
-/// TCP", IEEE ICC 2016, §III): as quick as the quickest for each packet, for as many times the bytes as there are paths.
+/// Each packet over all paths, the quickest first (Frömmgen, Erbshäußer, Buchmann, Zimmermann,
+/// Wehrle, "ReMP TCP: Low latency multipath TCP", IEEE ICC 2016, §III): as quick as the quickest
+/// for each packet, for as many times the bytes as there are paths.
 #[derive(Debug)]
 pub(super) struct Redundant;
 

@@ -1,7 +1,8 @@
 use super::{Scheduler, next_ready};
 use crate::View;
 
-/// The paths in turn, each as long as its congestion window has space: the scheduler of CMT-SCTP (THESIS §6.1, PRCMT §4.3).
+/// The paths in turn, each as long as its congestion window has space: the scheduler of CMT-SCTP
+/// (THESIS §6.1, PRCMT §4.3).
 #[derive(Debug, Default)]
 pub(super) struct RoundRobin {
     last: usize,

@@ -195,7 +195,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(event, 0..60)
 }
 
-/// The rules by the whole record of what was sent: the path used last, and the packets over each since an acknowledgement.
+/// The rules by the whole record of what was sent: the path used last, and the packets over each
+/// since an acknowledgement.
 struct Record {
     last: usize,
     bursts: [u32; 10],
@@ -217,8 +218,8 @@ impl Record {
 }
 
 proptest! {
-    /// Whatever happens, paths that come and go included: what is picked is ready, something is if anything is, asking twice
-    /// changes nothing, and the pick is what the whole record gives.
+    /// Whatever happens, paths that come and go included: what is picked is ready, something is if
+    /// anything is, asking twice changes nothing, and the pick is what the whole record gives.
     #[test]
     fn picks_follow_the_record(first in 0_usize..10, events in events()) {
         for (_, kind) in SchedulerKind::ALL {

@@ -4,19 +4,24 @@ use core::time::Duration;
 /// By what the one path that carries data is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathSelection {
-    /// The shortest smoothed round trip (Kelly, Muntean, Perry, Murphy, "Delay-centric handover in SCTP over WLAN", 2004; PATHS §5.2).
+    /// The shortest smoothed round trip (Kelly, Muntean, Perry, Murphy, "Delay-centric handover in
+    /// SCTP over WLAN", 2004; PATHS §5.2).
     BestDelay,
-    /// The shortest way to the receiver, which may have another one back (Ribeiro, Leung, "Asymmetric path delay optimization in mobile
-    /// multi-homed SCTP multimedia transport", 2005; PATHS §5.3).
+    /// The shortest way to the receiver, which may have another one back (Ribeiro, Leung,
+    /// "Asymmetric path delay optimization in mobile multi-homed SCTP multimedia transport", 2005;
+    /// PATHS §5.3).
     OneWay,
-    /// The widest bottleneck by packet pairs, PSM (Kashihara, Iida, Koga, Kadobayashi, Yamaguchi, "Path selection using active measurement in
-    /// multi-homed wireless networks", 2003; PATHS §5.2).
+    /// The widest bottleneck by packet pairs, PSM (Kashihara, Iida, Koga, Kadobayashi, Yamaguchi,
+    /// "Path selection using active measurement in multi-homed wireless networks", 2003; PATHS
+    /// §5.2).
     PacketPair,
-    /// The same by packet trains, as in WiSE (Fracchia, Casetti, Chiasserini, Meo, "WiSE: Best-path selection in wireless multihoming
-    /// environments", IEEE Transactions on Mobile Computing 6(10), 2007; PATHS §5.2).
+    /// The same by packet trains, as in WiSE (Fracchia, Casetti, Chiasserini, Meo, "WiSE: Best-path
+    /// selection in wireless multihoming environments", IEEE Transactions on Mobile Computing
+    /// 6(10), 2007; PATHS §5.2).
     PacketTrain,
-    /// What a call would sound like, by trains of heartbeats that imitate one (Fitzpatrick, Murphy, Atiquzzaman, Murphy, "ECHO: A quality of
-    /// service based endpoint centric handover scheme for VoIP", WCNC 2008; PATHS §5.2).
+    /// What a call would sound like, by trains of heartbeats that imitate one (Fitzpatrick, Murphy,
+    /// Atiquzzaman, Murphy, "ECHO: A quality of service based endpoint centric handover scheme for
+    /// VoIP", WCNC 2008; PATHS §5.2).
     Echo,
 }
 
@@ -32,8 +37,8 @@ braidcast_core::named! {
 }
 
 impl PathSelection {
-    /// How much of a path's rate the other one must have more, and how much more of a score: the sources have no margin, and what is measured
-    /// is never twice the same.
+    /// How much of a path's rate the other one must have more, and how much more of a score: the
+    /// sources have no margin, and what is measured is never twice the same.
     const WIDER: f64 = 0.1;
     const BETTER: f64 = 0.1;
 
@@ -62,7 +67,8 @@ impl PathSelection {
         }
     }
 
-    /// By how much the cost of another path must be less than `cost`, that of the path in use; `hysteresis` is about delays.
+    /// By how much the cost of another path must be less than `cost`, that of the path in use;
+    /// `hysteresis` is about delays.
     pub(super) fn margin(self, cost: f64, hysteresis: Duration) -> f64 {
         match self {
             Self::BestDelay | Self::OneWay => hysteresis.as_secs_f64(),

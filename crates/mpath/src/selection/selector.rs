@@ -4,8 +4,9 @@ use core::time::Duration;
 
 /// Says which path carries data, one at a time.
 ///
-/// The path in use stays unless another one is better by more than the hysteresis, and stays so for the time guard, which is drawn
-/// anew each time, uniformly up to its limit, so that those who share a network do not move all at once (PATHS §5.2).
+/// The path in use stays unless another one is better by more than the hysteresis, and stays so for
+/// the time guard, which is drawn anew each time, uniformly up to its limit, so that those who
+/// share a network do not move all at once (PATHS §5.2).
 #[derive(Debug)]
 pub struct Selector {
     by: PathSelection,
@@ -31,8 +32,9 @@ impl Selector {
         self.due
     }
 
-    /// The index of the path to use from now on, `current` being the one in use: its own, or that of a better one. `None` if no path is
-    /// active. A path that is not active is left at once; one that is not measured is not gone to while another one is.
+    /// The index of the path to use from now on, `current` being the one in use: its own, or that
+    /// of a better one. `None` if no path is active. A path that is not active is left at once; one
+    /// that is not measured is not gone to while another one is.
     pub fn choose(
         &mut self,
         now: Instant,

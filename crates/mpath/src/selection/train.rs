@@ -27,8 +27,8 @@ impl Train {
         patience: Self::LONG,
     };
 
-    /// 25 packets of 80 bytes, one each 10 ms, of which those count as lost that come back after 350 ms, twice the longest one-way delay
-    /// with coding and decoding (ECHO; PATHS §5.2).
+    /// 25 packets of 80 bytes, one each 10 ms, of which those count as lost that come back after
+    /// 350 ms, twice the longest one-way delay with coding and decoding (ECHO; PATHS §5.2).
     pub const CALL: Self =
         Self { sizes: &[Self::SMALL; 25], gap: Duration::from_millis(10), patience: Duration::from_millis(350) };
 
@@ -44,8 +44,8 @@ impl Train {
 /// What came of a train: its dispersion, loss and delay.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Dispersion {
-    /// Bytes in a second that the bottleneck lets through, by how far apart two large ones came that left together; `None`: they did not, or
-    /// at the same time.
+    /// Bytes in a second that the bottleneck lets through, by how far apart two large ones came
+    /// that left together; `None`: they did not, or at the same time.
     pub bottleneck: Option<f64>,
     /// Share of the packets that were not answered in time, 0 to 1.
     pub loss: f64,
@@ -54,7 +54,8 @@ pub struct Dispersion {
 }
 
 impl Dispersion {
-    /// Of a train of `sizes`, as sent. `answers`: when each packet's answer came after it left, and after the first packet left.
+    /// Of a train of `sizes`, as sent. `answers`: when each packet's answer came after it left, and
+    /// after the first packet left.
     pub fn of(sizes: &[u16], answers: &[Option<(Duration, Duration)>]) -> Self {
         let came: Vec<Duration> = answers.iter().flatten().map(|&(round_trip, _)| round_trip).collect();
         let at = |place: usize| answers.get(place).copied().flatten().map(|(_, at)| at);

@@ -1,6 +1,8 @@
-/// The mean opinion score, 1 to 4.5, of a G.711 call whose packets take `delay_ms` milliseconds one way, coding and decoding included,
-/// and of which the share `loss`, 0 to 1, is lost at random: the E-model, as Cole and Rosenbluth reduced it to these two ("Voice over IP performance
-/// monitoring", ACM CCR 31(2), 2001), with the map from R to the score of ITU-T G.107 annex B (PATHS eq. 5.1, 5.2).
+/// The mean opinion score, 1 to 4.5, of a G.711 call whose packets take `delay_ms` milliseconds one
+/// way, coding and decoding included, and of which the share `loss`, 0 to 1, is lost at random: the
+/// E-model, as Cole and Rosenbluth reduced it to these two ("Voice over IP performance monitoring",
+/// ACM CCR 31(2), 2001), with the map from R to the score of ITU-T G.107 annex B (PATHS eq. 5.1,
+/// 5.2).
 pub fn mean_opinion_score(delay_ms: f64, loss: f64) -> f64 {
     let late = (delay_ms - 177.3).max(0.0);
     let delay_impairment = 0.024 * delay_ms.max(0.0) + 0.11 * late;

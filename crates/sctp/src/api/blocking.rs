@@ -5,13 +5,14 @@ use core::time::Duration;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct BlockingReport {
-    /// For each message received: from its first chunk's arrival until its last one's. Holds the time that a message takes to
-    /// be sent, too; 0 for messages of one chunk.
+    /// For each message received: from its first chunk's arrival until its last one's. Holds the
+    /// time that a message takes to be sent, too; 0 for messages of one chunk.
     pub assembling: Waits,
     /// For each message received: from when it was whole until its turn came in its stream (head-of-line blocking);
     /// 0 for unordered messages.
     pub ordering: Waits,
-    /// Intervals in which the window that we advertise was less than a packet (`a_rwnd`; THESIS §6.2.1, receive buffer blocking).
+    /// Intervals in which the window that we advertise was less than a packet (`a_rwnd`; THESIS
+    /// §6.2.1, receive buffer blocking).
     pub window_shut: Waits,
     /// Intervals in which data waited here because the peer's window, less what is in flight, was too small for it.
     pub held_by_peer: Waits,

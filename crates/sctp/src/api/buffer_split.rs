@@ -2,8 +2,9 @@ use braidcast_core::named;
 
 /// Whether each of n paths may fill the n-th part of a buffer only, so that a slow path cannot block a fast one.
 ///
-/// From Adhari, Dreibholz, Becke, Rathgeb and Tüxen, "Evaluation of Concurrent Multipath Transfer over Dissimilar Paths", WAINA
-/// 2011; Dreibholz, Becke, Rathgeb and Tüxen, "On the Use of Concurrent Multipath Transfer over Asymmetric Paths", GLOBECOM
+/// From Adhari, Dreibholz, Becke, Rathgeb and Tüxen, "Evaluation of Concurrent Multipath Transfer
+/// over Dissimilar Paths", WAINA 2011; Dreibholz, Becke, Rathgeb and Tüxen, "On the Use of
+/// Concurrent Multipath Transfer over Asymmetric Paths", GLOBECOM
 /// 2010. New data goes over a path only while its bytes there and one packet more are within the part; a path on
 /// which nothing is out is always open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -11,11 +12,11 @@ pub enum BufferSplit {
     /// All paths share both buffers.
     #[default]
     None,
-    /// The send buffer: what was sent over a path and is still held counts, that is until the cumulative or a non-renegable
-    /// acknowledgement reaches it.
+    /// The send buffer: what was sent over a path and is still held counts, that is until the
+    /// cumulative or a non-renegable acknowledgement reaches it.
     Sender,
-    /// The peer's receive buffer, as far as it is free or data is on its way: what is in flight over a path counts. The more
-    /// lies at the peer behind gaps, the less a slow path may add.
+    /// The peer's receive buffer, as far as it is free or data is on its way: what is in flight
+    /// over a path counts. The more lies at the peer behind gaps, the less a slow path may add.
     Receiver,
     /// Both.
     Both,

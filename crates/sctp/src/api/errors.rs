@@ -12,7 +12,8 @@ pub enum SendError {
         /// [`LimitOptions::send_buffer`](crate::LimitOptions::send_buffer).
         limit: usize,
     },
-    /// Wait for [`Event::Writable`](crate::Event::Writable): what waits fills the queue, which discards nothing for a new message.
+    /// Wait for [`Event::Writable`](crate::Event::Writable): what waits fills the queue, which
+    /// discards nothing for a new message.
     #[error("the send queue is full: {messages} messages of {bytes} bytes wait")]
     QueueFull {
         /// Messages that wait in all queues.

@@ -13,11 +13,12 @@ pub enum Event {
     PathUp(PathId, Route),
     /// A path stopped answering; data goes over the others.
     PathDown(PathId, Route),
-    /// A path loses packets of [`PathOptions::base_mtu`](crate::PathOptions::base_mtu) bytes while smaller ones get through: those are
-    /// sent from now on.
+    /// A path loses packets of [`PathOptions::base_mtu`](crate::PathOptions::base_mtu) bytes while
+    /// smaller ones get through: those are sent from now on.
     PathNarrow(PathId, Route),
-    /// Data goes over this path from now on, as it is better than the others ([`PathOptions::selection`](crate::PathOptions::selection)), or as the
-    /// one before it failed ([`PathOptions::switchover`](crate::PathOptions::switchover)).
+    /// Data goes over this path from now on, as it is better than the others
+    /// ([`PathOptions::selection`](crate::PathOptions::selection)), or as the one before it failed
+    /// ([`PathOptions::switchover`](crate::PathOptions::switchover)).
     PathSelected(PathId, Route),
     /// A path left, or could not join.
     PathRemoved(PathId, Route),
@@ -35,7 +36,8 @@ pub enum Event {
         context: u64,
         /// Whether a part of it was sent.
         sent: bool,
-        /// Why the queue discarded it ([`Options::queue`](crate::Options)); `None` if that had let it go, or there is none.
+        /// Why the queue discarded it ([`Options::queue`](crate::Options)); `None` if that had let
+        /// it go, or there is none.
         why: Option<braidcast_queue::Why>,
     },
     /// Streams begin anew, or there are more of them (RFC 6525): we or the peer wanted it.

@@ -7,15 +7,18 @@ pub enum Reliability {
     /// Until it arrives.
     #[default]
     Reliable,
-    /// For so long after [`send`](crate::Association::send), whatever the delay to the receiver. Later it is neither sent nor
-    /// repeated (RFC 3758 §4.1, timed reliability of RFC 7496). A queue ([`Options::queue`](crate::Options)) takes the end of it for
-    /// the [`deadline`](SendOptions::deadline).
+    /// For so long after [`send`](crate::Association::send), whatever the delay to the receiver.
+    /// Later it is neither sent nor repeated (RFC 3758 §4.1, timed reliability of RFC 7496). A
+    /// queue ([`Options::queue`](crate::Options)) takes the end of it for the
+    /// [`deadline`](SendOptions::deadline).
     Lifetime(Duration),
     /// Repeated at most so often (RFC 7496 §3.1).
     Retransmissions(u16),
-    /// Until it arrives, unless a more important message finds the send buffer full while nothing of this one was sent: then it is
-    /// given up, the least important first and of those the oldest (RFC 7496 §3.2). 0 is the most important; reliable messages are more
-    /// important than all. A queue ([`Options::queue`](crate::Options)) makes room by its own rule, and takes it for reliable.
+    /// Until it arrives, unless a more important message finds the send buffer full while nothing
+    /// of this one was sent: then it is given up, the least important first and of those the oldest
+    /// (RFC 7496 §3.2). 0 is the most important; reliable messages are more important than all. A
+    /// queue ([`Options::queue`](crate::Options)) makes room by its own rule, and takes it for
+    /// reliable.
     Priority(u32),
 }
 
@@ -52,9 +55,10 @@ pub struct SendOptions {
     pub ppid: u32,
     /// Deliver as soon as complete, without regard to the order of the stream.
     pub unordered: bool,
-    /// When it must be at the receiver; `None`: it is never too late. What would arrive later, by the delay of the quickest
-    /// path, is neither sent nor repeated. A queue ([`Options::queue`](crate::Options)) may let go what became too late while it
-    /// waited: that is sent, and not repeated. Default `None`.
+    /// When it must be at the receiver; `None`: it is never too late. What would arrive later, by
+    /// the delay of the quickest path, is neither sent nor repeated. A queue
+    /// ([`Options::queue`](crate::Options)) may let go what became too late while it waited: that
+    /// is sent, and not repeated. Default `None`.
     pub deadline: Option<Instant>,
     /// How long it is worth sending besides.
     pub reliability: Reliability,

@@ -11,8 +11,8 @@ pub enum LossDetection {
     /// Reported missing three times, counting reports about later packets of the same path only: the papers' rule
     /// (split fast retransmit, SFR: Iyengar et al. 2006 §III-B; THESIS §3.6; PRCMT fig. 6).
     Count,
-    /// Reported missing three times, whatever paths the reports are about: RFC 9260 §7.2.4 taken as it stands, which over
-    /// several paths takes reordering for loss.
+    /// Reported missing three times, whatever paths the reports are about: RFC 9260 §7.2.4 taken as
+    /// it stands, which over several paths takes reordering for loss.
     PlainCount,
 }
 
@@ -28,13 +28,14 @@ named! {
 /// Which acknowledgements let a path's window grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CwndUpdate {
-    /// Those that move the association's cumulative TSN (RFC 4960 §7.2.1 and §7.2.2; RFC 9260 keeps it for slow start). Over
-    /// several paths it seldom moves, and windows stay small.
+    /// Those that move the association's cumulative TSN (RFC 4960 §7.2.1 and §7.2.2; RFC 9260 keeps
+    /// it for slow start). Over several paths it seldom moves, and windows stay small.
     Plain,
     /// Those of the lowest TSN that is out on the path (pseudo-cumack; Iyengar et al. 2006 §III-C, "CUC").
     Cuc,
-    /// Those of the lowest TSN that is out on the path among those sent once, or among those sent again
-    /// (rtx-pseudo-cumack; Iyengar et al. 2006 §V-B, "CUCv2"): a chunk sent again over another path does not hold up the window.
+    /// Those of the lowest TSN that is out on the path among those sent once, or among those sent
+    /// again (rtx-pseudo-cumack; Iyengar et al. 2006 §V-B, "CUCv2"): a chunk sent again over
+    /// another path does not hold up the window.
     #[default]
     Cucv2,
 }
@@ -51,12 +52,12 @@ named! {
 /// What a packet counts for in a congestion window, of which only the data in flight takes up room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CwndUnit {
-    /// The MTU (RFC 9260 §7.2). Headers are not data, so a window of n MTUs lets n + 1 packets out. It may grow if one more would
-    /// have filled it.
+    /// The MTU (RFC 9260 §7.2). Headers are not data, so a window of n MTUs lets n + 1 packets out.
+    /// It may grow if one more would have filled it.
     #[default]
     Mtu,
-    /// The data of a full packet: a window of n packets lets n out, and may grow only if n were out (RFC 9260 §7.2.2 to the
-    /// letter). ns-2 counts so.
+    /// The data of a full packet: a window of n packets lets n out, and may grow only if n were out
+    /// (RFC 9260 §7.2.2 to the letter). ns-2 counts so.
     Payload,
 }
 
@@ -71,13 +72,16 @@ named! {
 /// What happens to a message whose lifetime ends while a part of it is in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Abandonment {
-    /// It is given up at once and no longer outstanding: FORWARD-TSN leaves, other data may take its room in the window, an acknowledgement that
-    /// still comes earns the window nothing, and a loss goes unnoticed (RFC 3758 §3.5 A2, F5). Messages that expire as they leave then know
-    /// no congestion control.
+    /// It is given up at once and no longer outstanding: FORWARD-TSN leaves, other data may take
+    /// its room in the window, an acknowledgement that still comes earns the window nothing, and a
+    /// loss goes unnoticed (RFC 3758 §3.5 A2, F5). Messages that expire as they leave then know no
+    /// congestion control.
     Immediate,
-    /// The same, but it fills the window until it is acknowledged or T3 expires: the baseline of our experiments (PRCMT §3.1, §4.2: PR-SCTP).
+    /// The same, but it fills the window until it is acknowledged or T3 expires: the baseline of
+    /// our experiments (PRCMT §3.1, §4.2: PR-SCTP).
     ImmediateCounted,
-    /// It is expired, and given up only once it is lost; what arrives after all counts for the window (PRCMT §4.2, fig. 5).
+    /// It is expired, and given up only once it is lost; what arrives after all counts for the
+    /// window (PRCMT §4.2, fig. 5).
     #[default]
     Delayed,
 }
@@ -101,21 +105,24 @@ named! {
 /// Which of the streams that wait is served next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum StreamOrder {
-    /// The most important, by [`Priority`](crate::Priority); those of the same rank take turns (PRCMT §4.4; RFC 8260 §3.2,
-    /// §3.4).
+    /// The most important, by [`Priority`](crate::Priority); those of the same rank take turns
+    /// (PRCMT §4.4; RFC 8260 §3.2, §3.4).
     #[default]
     Priority,
-    /// The one whose message was given to us first, priorities or not (PRCMT fig. 7 a; RFC 8260 §3.1). For what is lost all
-    /// messages are equal too. Each chunk looks at all streams that wait.
+    /// The one whose message was given to us first, priorities or not (PRCMT fig. 7 a; RFC 8260
+    /// §3.1). For what is lost all messages are equal too. Each chunk looks at all streams that
+    /// wait.
     Fcfs,
     /// All take turns, priorities or not, by chunk with I-DATA and by message without (RFC 8260 §3.2).
     RoundRobin,
-    /// The same, but a packet has chunks of one stream alone, so that a lost packet holds up one stream (RFC 8260 §3.3).
+    /// The same, but a packet has chunks of one stream alone, so that a lost packet holds up one
+    /// stream (RFC 8260 §3.3).
     RoundRobinPacket,
     /// The one that got fewest bytes since it waits (RFC 8260 §3.5). Each chunk looks at all streams that wait.
     FairCapacity,
-    /// The same in proportion to the weights of streams ([`set_weight`](crate::Association::set_weight); RFC 8260 §3.6), as data channels of
-    /// WebRTC want it.
+    /// The same in proportion to the weights of streams
+    /// ([`set_weight`](crate::Association::set_weight); RFC 8260 §3.6), as data channels of WebRTC
+    /// want it.
     WeightedFair,
 }
 
@@ -155,8 +162,8 @@ pub enum RttSamples {
     /// All, over whatever path they come back: the papers' rule, by which a short path looks as long as the way back
     /// (THESIS §6.2.4).
     AnyReturn,
-    /// Those that come back over the path itself and waited for no other path's packet: they are for this path alone, or for a packet that asked for its
-    /// SACK at once.
+    /// Those that come back over the path itself and waited for no other path's packet: they are
+    /// for this path alone, or for a packet that asked for its SACK at once.
     #[default]
     SameReturn,
 }

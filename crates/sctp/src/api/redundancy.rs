@@ -8,7 +8,8 @@ pub enum FecWindow {
     /// It goes where the window has room, and takes room until data sent after it over its path is acknowledged.
     #[default]
     Inside,
-    /// It goes at once and takes no room (ECMT §II-A), so that a path is sent more than its window allows, by the code's share.
+    /// It goes at once and takes no room (ECMT §II-A), so that a path is sent more than its window
+    /// allows, by the code's share.
     Outside,
 }
 
@@ -23,11 +24,13 @@ named! {
 /// Whether congestion control learns of losses that redundancy made up for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FecLosses {
-    /// It does not: they are acknowledged before anything reports them missing three times (ECMT §II-B). Beside others at a
-    /// bottleneck that drops packets, nothing holds such a flow back: it leaves them next to nothing (decision 14).
+    /// It does not: they are acknowledged before anything reports them missing three times (ECMT
+    /// §II-B). Beside others at a bottleneck that drops packets, nothing holds such a flow back: it
+    /// leaves them next to nothing (decision 14).
     Hidden,
-    /// It does where packets stood in a queue, by the test that TCP Veno tells congestion from other losses by
-    /// ([`Algorithm::Veno`](crate::Algorithm)): what a link loses by itself stays hidden, what a full queue drops does not.
+    /// It does where packets stood in a queue, by the test that TCP Veno tells congestion from
+    /// other losses by ([`Algorithm::Veno`](crate::Algorithm)): what a link loses by itself stays
+    /// hidden, what a full queue drops does not.
     Queued,
     /// It does: what is acknowledged after later chunks of its path shrinks the window, once a round trip, as a fast
     /// retransmission would.
@@ -67,8 +70,9 @@ named! {
 /// Where δ of [`Artx`] counts from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ArtxFrom {
-    /// When the chunk was sent: what the derivations of ECMT eq. 1 and 2 count from. A retransmission that is due later than that
-    /// waits for one more report only. Measured to be better (decision 14).
+    /// When the chunk was sent: what the derivations of ECMT eq. 1 and 2 count from. A
+    /// retransmission that is due later than that waits for one more report only. Measured to be
+    /// better (decision 14).
     #[default]
     Sent,
     /// When its fast retransmission was due, as ECMT's algorithm 2 and its text have it.

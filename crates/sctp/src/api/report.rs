@@ -44,13 +44,14 @@ pub struct PathReport {
     pub queued: Duration,
     /// Bytes of data that were acknowledged, of what went over this path alone and was not made up for by redundancy.
     pub delivered_bytes: u64,
-    /// What it could carry: bytes of data per second that it delivers when it is full, or has delivered at least while it never was.
-    /// `None` before anything was acknowledged.
+    /// What it could carry: bytes of data per second that it delivers when it is full, or has
+    /// delivered at least while it never was. `None` before anything was acknowledged.
     pub capacity: Option<u64>,
     /// When it was last full, so that its capacity was measured.
     pub full_at: Option<Instant>,
-    /// Whether packets with data may say that they can be marked, if both ends agreed on ECN: false while a timeout is not yet
-    /// behind, and for good once the path has turned out to lose such packets.
+    /// Whether packets with data may say that they can be marked, if both ends agreed on ECN: false
+    /// while a timeout is not yet behind, and for good once the path has turned out to lose such
+    /// packets.
     pub takes_ect: bool,
     /// SCTP packets sent.
     pub sent_packets: u64,
@@ -64,8 +65,8 @@ pub struct PathReport {
     pub sent_chunks: u64,
     /// Data chunks sent over this path as copies of what another one carries.
     pub copied_chunks: u64,
-    /// Data chunks sent over this path that were acknowledged after later ones: lost, and made up for by redundancy, unless they
-    /// only were late. Counted while redundancy is sent.
+    /// Data chunks sent over this path that were acknowledged after later ones: lost, and made up
+    /// for by redundancy, unless they only were late. Counted while redundancy is sent.
     pub repaired_chunks: u64,
     /// Redundancy chunks sent over this path.
     pub redundancy_chunks: u64,
@@ -126,7 +127,8 @@ pub struct Stats {
     pub crowded_out: u64,
     /// Messages given up after a part was sent.
     pub abandoned_sent: u64,
-    /// Times that data went over to another path because it is better ([`PathOptions::selection`](crate::PathOptions::selection)).
+    /// Times that data went over to another path because it is better
+    /// ([`PathOptions::selection`](crate::PathOptions::selection)).
     pub handovers: u64,
     /// Data chunks that arrived more than once.
     pub duplicate_chunks: u64,
@@ -138,7 +140,8 @@ pub struct Stats {
     pub overtaken_sacks: u64,
     /// Packets dropped: wrong tag, unknown source, malformed, not authenticated.
     pub dropped_packets: u64,
-    /// Chunks whose fast retransmission was due, and waited for the code ([`RedundancyOptions::artx`](crate::RedundancyOptions::artx)).
+    /// Chunks whose fast retransmission was due, and waited for the code
+    /// ([`RedundancyOptions::artx`](crate::RedundancyOptions::artx)).
     pub held_retransmissions: u64,
     /// Redundancy chunks sent.
     pub redundancy_sent: u64,
@@ -150,8 +153,8 @@ pub struct Stats {
     pub redundancy_late: u64,
     /// Of those, the ones that were given up before they were of use, as others or data needed the room.
     pub redundancy_evicted: u64,
-    /// Of those, the ones that say what cannot be: an unknown rule, a range too long or out of the window, a length that no
-    /// chunk has.
+    /// Of those, the ones that say what cannot be: an unknown rule, a range too long or out of the
+    /// window, a length that no chunk has.
     pub redundancy_refused: u64,
     /// Data chunks that were made up for by redundancy, each before it came, if it ever did.
     pub recovered_chunks: u64,

@@ -1,11 +1,13 @@
 use core::fmt;
 
-/// What [`Association::reconfigure`](crate::Association::reconfigure) asks the peer for (RFC 6525). An empty list stands for all streams.
+/// What [`Association::reconfigure`](crate::Association::reconfigure) asks the peer for (RFC 6525).
+/// An empty list stands for all streams.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum StreamRequest {
-    /// Number the messages of these outgoing streams from 0 again, once all that was given to [`send`](crate::Association::send) before has gone;
-    /// what is given after that waits until it is done. A stream that waits for that already does so once.
+    /// Number the messages of these outgoing streams from 0 again, once all that was given to
+    /// [`send`](crate::Association::send) before has gone; what is given after that waits until it
+    /// is done. A stream that waits for that already does so once.
     ResetOutgoing(Vec<u16>),
     /// The peer is to do that with streams of its own.
     ResetIncoming(Vec<u16>),
@@ -15,13 +17,15 @@ pub enum StreamRequest {
     AddIncoming(u16),
 }
 
-/// What has changed about streams: [`Event::StreamsChanged`](crate::Event::StreamsChanged). An empty list stands for all streams.
+/// What has changed about streams: [`Event::StreamsChanged`](crate::Event::StreamsChanged). An
+/// empty list stands for all streams.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum StreamChange {
     /// The next ordered message on these outgoing streams is their first.
     OutgoingReset(Vec<u16>),
-    /// The peer did that with its own streams: all of before has come, and may still be waiting in [`recv`](crate::Association::recv).
+    /// The peer did that with its own streams: all of before has come, and may still be waiting in
+    /// [`recv`](crate::Association::recv).
     IncomingReset(Vec<u16>),
     /// There are so many outgoing streams now.
     Outgoing(u16),

@@ -3,8 +3,8 @@ use braidcast_core::named;
 
 /// The five transports that PRCMT compares (§6), as sets of options.
 ///
-/// Its §5 uses "PR-CMTf" in passing for partial reliability alone; §6, which defines the modes and measures them, has it
-/// without delayed abandonment, and so it is here.
+/// Its §5 uses "PR-CMTf" in passing for partial reliability alone; §6, which defines the modes and
+/// measures them, has it without delayed abandonment, and so it is here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PrVariant {
     /// One path at a time; late messages are given up at once.

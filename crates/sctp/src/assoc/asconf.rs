@@ -11,8 +11,8 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// The address of what every request of ours asks for: the receiver takes the packet's source, which is the only address
-/// that is right behind NATs (RFC 5061 §4.2.1, §4.2.2).
+/// The address of what every request of ours asks for: the receiver takes the packet's source,
+/// which is the only address that is right behind NATs (RFC 5061 §4.2.1, §4.2.2).
 const WILDCARD: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// Paths that join and leave (RFC 5061): one packet of requests at a time, by serial number.
@@ -27,13 +27,14 @@ pub(super) struct Reconfiguration {
     refused_leaves: u32,
     /// The path that the peer is asked to send over, before all others.
     primary: Option<PathId>,
-    /// An address of ours that the peer knows, by which it may find the association of a packet from a new one; the wildcard where there is none for
-    /// sure: then it has to go by the tag, which it may, and Linux does not (RFC 5061 §4.1.1).
+    /// An address of ours that the peer knows, by which it may find the association of a packet
+    /// from a new one; the wildcard where there is none for sure: then it has to go by the tag,
+    /// which it may, and Linux does not (RFC 5061 §4.1.1).
     known: IpAddr,
     /// The peer does not know how to add and delete; how to be told of a primary path (RFC 5061 §5.3 F3a, F3b).
     unknown: NotUnderstood,
-    /// What has not been answered, the oldest first. More than one only after the path that the oldest went over has left
-    /// (RFC 5061 §5.5).
+    /// What has not been answered, the oldest first. More than one only after the path that the
+    /// oldest went over has left (RFC 5061 §5.5).
     requests: VecDeque<Request>,
     /// The path that they went over last.
     carrier: Option<PathId>,
@@ -86,8 +87,9 @@ impl Reconfiguration {
     const PUT_OFF: u32 = 2;
     /// How long packets of a path that is deleted may still come.
     const UNDER_WAY: Duration = Duration::from_millis(500);
-    /// Requests in a packet at most: what the smallest MTU has room for behind an AUTH chunk. When paths come and go more often than
-    /// that and nobody answers, the last request speaks for the path that there is now.
+    /// Requests in a packet at most: what the smallest MTU has room for behind an AUTH chunk. When
+    /// paths come and go more often than that and nobody answers, the last request speaks for the
+    /// path that there is now.
     const MAX_REQUESTS: usize = 12;
 
     /// Serial numbers begin at the initial TSN (RFC 5061 §4.1.1).
@@ -113,8 +115,9 @@ impl Reconfiguration {
         }
     }
 
-    /// Whether the peer had us delete `route`, and still sends from there: it deleted all but one, and the join by which this one was
-    /// to come back got lost. What comes sooner was under way before.
+    /// Whether the peer had us delete `route`, and still sends from there: it deleted all but one,
+    /// and the join by which this one was to come back got lost. What comes sooner was under way
+    /// before.
     pub(super) fn was_deleted(&self, now: Instant, route: Route) -> bool {
         self.deleted.iter().any(|&(other, at)| other == route && now - at > Self::UNDER_WAY)
     }
@@ -169,15 +172,17 @@ impl Reconfiguration {
         self.carrier == Some(id) && self.requests.iter().any(|request| request.change == Change::Leave)
     }
 
-    /// Whether the peer, which wants all paths but one deleted, has to ask again because we ask for that too: each end would keep the
-    /// path that the other one's request came over, and they may have none in common.
+    /// Whether the peer, which wants all paths but one deleted, has to ask again because we ask for
+    /// that too: each end would keep the path that the other one's request came over, and they may
+    /// have none in common.
     fn puts_off(&mut self) -> bool {
         let crossed = self.requests.iter().any(|request| request.change == Change::Leave);
         self.put_off = if crossed && self.put_off < Self::PUT_OFF { self.put_off + 1 } else { 0 };
         self.put_off > 0
     }
 
-    /// Takes out what an answer with `serial` settles: the request of that number, and the older ones, whose answers were lost.
+    /// Takes out what an answer with `serial` settles: the request of that number, and the older
+    /// ones, whose answers were lost.
     fn settle(&mut self, serial: u32) -> Option<Vec<Request>> {
         let at = self.requests.iter().position(|request| request.serial == serial)?;
         Some(self.requests.drain(..=at).collect())
@@ -204,8 +209,8 @@ impl Open {
         Ok(id)
     }
 
-    /// One path less; the last one stays where the peer cannot be told of a new one, and at the end that was called: it has nowhere to
-    /// go, and where both left, neither would find the other.
+    /// One path less; the last one stays where the peer cannot be told of a new one, and at the end
+    /// that was called: it has nowhere to go, and where both left, neither would find the other.
     pub(super) fn leave(&mut self, now: Instant, route: Route) {
         let Some(index) = self.paths.by_route(route) else { return };
         let last = self.paths.best_rank(Some(index)).is_none();
@@ -255,8 +260,8 @@ impl Open {
         }
     }
 
-    /// A path of ours fails: perhaps a NAT forgot it and the peer sees another address now; or the peer has never heard from us there and
-    /// took it out. Join anew.
+    /// A path of ours fails: perhaps a NAT forgot it and the peer sees another address now; or the
+    /// peer has never heard from us there and took it out. Join anew.
     pub(super) fn rejoin(&mut self, now: Instant, index: PathIndex) {
         let path = &self.paths[index];
         let listed = self.peer_addresses.contains(path.route().remote.ip());
@@ -268,15 +273,17 @@ impl Open {
         }
     }
 
-    /// The path that our requests went over last has left at the peer's wish, and its answer would come over that: once more, over another one.
+    /// The path that our requests went over last has left at the peer's wish, and its answer would
+    /// come over that: once more, over another one.
     fn repeat_if_carrier_left(&mut self, now: Instant) {
         if self.reconfiguration.carrier.is_some_and(|id| self.paths.by_id(id).is_none()) {
             (self.reconfiguration.attempts, self.reconfiguration.due) = (0, now);
         }
     }
 
-    /// Asks for the next change if none is under way, or if the one under way cannot be answered any more, as the path that it went over
-    /// has left: the next one goes with it in one packet then (RFC 5061 §5.5).
+    /// Asks for the next change if none is under way, or if the one under way cannot be answered
+    /// any more, as the path that it went over has left: the next one goes with it in one packet
+    /// then (RFC 5061 §5.5).
     pub(super) fn next_request(&mut self, now: Instant) {
         let stranded = self.is_stranded();
         let paths = &self.paths;
@@ -415,19 +422,20 @@ impl Open {
                 Change::Join(_) | Change::Leave => self.reconfiguration.unknown.add_and_delete |= unknown,
             }
             match request.change {
-                // Of a packet with several requests, or of several packets with one, the peer took one source address: that of the
-                // path that it answers over.
+                // Of a packet with several requests, or of several packets with one, the peer took
+                // one source address: that of the path that it answers over.
                 Change::Join(id) if several && self.paths.by_id(id).is_some_and(|index| index != arrived) => {
                     self.reconfiguration.joins.push_back(id);
                 }
                 Change::Join(id) => self.joined(now, id, refused),
-                // It went over another path in the end, which the peer took for the one that is meant. Asked again once the right one
-                // works.
+                // It went over another path in the end, which the peer took for the one that is
+                // meant. Asked again once the right one works.
                 Change::Primary(id) if !refused && self.paths.by_id(id).is_some_and(|index| index != arrived) => {
                     self.reconfiguration.primary = self.reconfiguration.primary.or(Some(id));
                 }
                 Change::Primary(_) => {}
-                // That packet came from a path that the peer did not know, or that it was leaving itself at that moment.
+                // That packet came from a path that the peer did not know, or that it was leaving
+                // itself at that moment.
                 Change::Leave
                     if refused
                         && !unknown

@@ -1,4 +1,5 @@
-//! The public face of an association, and what the endpoint calls: every call is handed on to what the association is at the moment.
+//! The public face of an association, and what the endpoint calls: every call is handed on to what
+//! the association is at the moment.
 
 use super::intake::Intake;
 use super::receive::Inbound;
@@ -24,8 +25,8 @@ use std::sync::Arc;
 
 /// An SCTP association (RFC 9260), over one path or several at once.
 ///
-/// It belongs to an [`Endpoint`](crate::Endpoint), which drives it. After calling any method that takes `&mut self`, poll the
-/// endpoint for what is to be sent.
+/// It belongs to an [`Endpoint`](crate::Endpoint), which drives it. After calling any method that
+/// takes `&mut self`, poll the endpoint for what is to be sent.
 ///
 /// Memory: what [`Options`] bounds for both buffers, and about 100 bytes for each chunk that is out, 65,535 at most.
 #[derive(Debug)]
@@ -63,7 +64,8 @@ impl Association {
         Self { life: Life::Open(Open::accept(now, options, rng, cookie, route)), guide: None }
     }
 
-    /// Takes a message of 1 to [`LimitOptions::max_message`](crate::LimitOptions::max_message) bytes. May be called before [`Event::Connected`].
+    /// Takes a message of 1 to [`LimitOptions::max_message`](crate::LimitOptions::max_message)
+    /// bytes. May be called before [`Event::Connected`].
     ///
     /// # Errors
     /// [`SendError`]; nothing was taken then.
@@ -83,7 +85,8 @@ impl Association {
         }
     }
 
-    /// Streams of a lower number in `priority` go first. For messages waiting and to come; what waits in a queue keeps its place.
+    /// Streams of a lower number in `priority` go first. For messages waiting and to come; what
+    /// waits in a queue keeps its place.
     pub fn set_priority(&mut self, stream: u16, priority: Priority) {
         match &mut self.life {
             Life::Opening(opening) => opening.queue.set_priority(stream, priority),
@@ -97,8 +100,8 @@ impl Association {
         either!(&mut self.life, it => it.queue.set_weight(stream, weight));
     }
 
-    /// Has another scheduler say from now on which path carries what, instead of that of the options. Whether that is possible: the association
-    /// must be open.
+    /// Has another scheduler say from now on which path carries what, instead of that of the
+    /// options. Whether that is possible: the association must be open.
     pub fn set_scheduler(&mut self, kind: SchedulerKind) -> bool {
         match &mut self.life {
             Life::Opening(_) => false,
@@ -109,15 +112,17 @@ impl Association {
         }
     }
 
-    /// Sends each chunk of `stream` over a second path as well, where there is one, outside of its congestion window: for
-    /// what is small and must not wait for a loss to be noticed. With a queue that chooses, while more than 4 KiB
-    /// wait, it goes once if a repeat would be in time: copies would delay what waits. For messages to come.
+    /// Sends each chunk of `stream` over a second path as well, where there is one, outside of its
+    /// congestion window: for what is small and must not wait for a loss to be noticed. With a
+    /// queue that chooses, while more than 4 KiB wait, it goes once if a repeat would be in time:
+    /// copies would delay what waits. For messages to come.
     pub fn set_copied(&mut self, stream: u16, copied: bool) {
         either!(&mut self.life, it => it.queue.set_copied(stream, copied));
     }
 
-    /// Sends redundancy by `code` from now on, or none, over what is sent from now on. Whether that is possible: the association
-    /// must be open, and both ends must have [`RedundancyOptions::fec`](crate::RedundancyOptions::fec) or
+    /// Sends redundancy by `code` from now on, or none, over what is sent from now on. Whether that
+    /// is possible: the association must be open, and both ends must have
+    /// [`RedundancyOptions::fec`](crate::RedundancyOptions::fec) or
     /// [`RedundancyOptions::fec_receive`](crate::RedundancyOptions::fec_receive).
     pub fn set_fec(&mut self, code: Option<Code>) -> bool {
         match &mut self.life {
@@ -126,10 +131,11 @@ impl Association {
         }
     }
 
-    /// Sends redundancy by `code`, convolutional or Tetrys, from now on, as much as the paths call for: each chunk that is sent for
-    /// the first time over a path owes `owed` repairs of it, which may be none. They leave when nothing more can be sent at present,
-    /// so that all of a burst is covered by all of its redundancy, or after `hold`; the rate in `code` does not count. Whether that
-    /// is possible, as for [`set_fec`](Self::set_fec).
+    /// Sends redundancy by `code`, convolutional or Tetrys, from now on, as much as the paths call
+    /// for: each chunk that is sent for the first time over a path owes `owed` repairs of it, which
+    /// may be none. They leave when nothing more can be sent at present, so that all of a burst is
+    /// covered by all of its redundancy, or after `hold`; the rate in `code` does not count.
+    /// Whether that is possible, as for [`set_fec`](Self::set_fec).
     pub fn set_fec_by_path(&mut self, code: Code, hold: Duration, owed: impl Fn(PathId) -> f64) -> bool {
         match &mut self.life {
             Life::Opening(_) => false,
@@ -137,8 +143,9 @@ impl Association {
         }
     }
 
-    /// Makes the path over `route` the primary one, which carries new data where one path is used at a time
-    /// ([`PathOptions::concurrent`](crate::PathOptions::concurrent)). At first it is the path of the handshake. Whether there is such a path.
+    /// Makes the path over `route` the primary one, which carries new data where one path is used
+    /// at a time ([`PathOptions::concurrent`](crate::PathOptions::concurrent)). At first it is the
+    /// path of the handshake. Whether there is such a path.
     pub fn set_primary(&mut self, route: Route) -> bool {
         let paths = either!(&mut self.life, it => &mut it.paths);
         let index = paths.by_route(route);
@@ -148,9 +155,11 @@ impl Association {
         index.is_some()
     }
 
-    /// Asks the peer to make the path over `route` its primary one, the one that it sends new data over if it uses one path at a time (RFC 5061 §4.2.4).
-    /// It goes as soon as that path works; a later wish takes the place of an earlier one. Whether it can be asked: the association is
-    /// open, there is such a path, and the peer is not known to have no set-primary. What the peer makes of it is its own affair.
+    /// Asks the peer to make the path over `route` its primary one, the one that it sends new data
+    /// over if it uses one path at a time (RFC 5061 §4.2.4). It goes as soon as that path works; a
+    /// later wish takes the place of an earlier one. Whether it can be asked: the association is
+    /// open, there is such a path, and the peer is not known to have no set-primary. What the peer
+    /// makes of it is its own affair.
     pub fn ask_primary(&mut self, now: Instant, route: Route) -> bool {
         match &mut self.life {
             Life::Opening(_) => false,
@@ -158,8 +167,9 @@ impl Association {
         }
     }
 
-    /// Asks the peer for a change of streams (RFC 6525); one request after the other goes. [`Event::StreamsChanged`] says when it is in force,
-    /// [`Event::StreamsRefused`] that it will not be. What has not been asked for when the association shuts down is not done.
+    /// Asks the peer for a change of streams (RFC 6525); one request after the other goes.
+    /// [`Event::StreamsChanged`] says when it is in force, [`Event::StreamsRefused`] that it will
+    /// not be. What has not been asked for when the association shuts down is not done.
     ///
     /// # Errors
     /// [`ReconfigureError`]; nothing was asked for then.
@@ -180,9 +190,9 @@ impl Association {
         either!(&mut self.life, it => it.join(now, route))
     }
 
-    /// Takes the path over `route` out. What it owes goes over the others, or waits for one to [`join`](Self::join); the peer is told
-    /// from another path, as this one may be gone. The last path stays where the peer cannot be told of a new one, and at
-    /// the end that was called.
+    /// Takes the path over `route` out. What it owes goes over the others, or waits for one to
+    /// [`join`](Self::join); the peer is told from another path, as this one may be gone. The last
+    /// path stays where the peer cannot be told of a new one, and at the end that was called.
     pub fn leave(&mut self, now: Instant, route: Route) {
         match &mut self.life {
             Life::Opening(opening) => opening.leave(route),
@@ -232,8 +242,9 @@ impl Association {
         reports.map(move |(index, path)| path.report(ledger.map_or(0, |ledger| ledger.in_flight_over(index))))
     }
 
-    /// What the path `id` lost of late of the data chunks sent over it, whether repeated or made up for: the share, 0 to 1, and the
-    /// mean number in a row. `None` before enough were sent, or if there is no such path.
+    /// What the path `id` lost of late of the data chunks sent over it, whether repeated or made up
+    /// for: the share, 0 to 1, and the mean number in a row. `None` before enough were sent, or if
+    /// there is no such path.
     pub fn recent_losses(&self, id: PathId) -> Option<(f64, f64)> {
         let paths = self.all_paths();
         paths[paths.by_id(id)?].losses().fit()
@@ -244,8 +255,9 @@ impl Association {
         either!(&self.life, it => it.journal.stats)
     }
 
-    /// How many messages of an outgoing stream, or of all, were given up by a rule, or by any (RFC 7496 §4.3, §4.4). What a queue
-    /// discarded for want of room, though nothing said that it may be given up, is in [`stats`](Self::stats) alone.
+    /// How many messages of an outgoing stream, or of all, were given up by a rule, or by any (RFC
+    /// 7496 §4.3, §4.4). What a queue discarded for want of room, though nothing said that it may
+    /// be given up, is in [`stats`](Self::stats) alone.
     pub fn abandoned(&self, stream: Option<u16>, policy: Option<AbandonmentPolicy>) -> Abandoned {
         either!(&self.life, it => it.journal.abandoned_by(stream, policy))
     }
@@ -266,7 +278,8 @@ impl Association {
         }
     }
 
-    /// How it is protected and who is at the other end, once the key handshake says so; `None` also where nothing is protected.
+    /// How it is protected and who is at the other end, once the key handshake says so; `None` also
+    /// where nothing is protected.
     pub fn standing(&self) -> Option<Standing> {
         match &self.life {
             Life::Opening(_) => None,

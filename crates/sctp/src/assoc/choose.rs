@@ -1,5 +1,5 @@
-//! Messages that wait in a queue of the application's choice ([`Options::queue`](crate::Options)): which of them goes, over which
-//! path, and which one never.
+//! Messages that wait in a queue of the application's choice ([`Options::queue`](crate::Options)):
+//! which of them goes, over which path, and which one never.
 
 use super::Open;
 use super::intake::{Desk, Intake};
@@ -10,8 +10,9 @@ use braidcast_core::Instant;
 use braidcast_queue::Outlook;
 use core::time::Duration;
 
-/// Paths that have room, but nothing that waits is for them: it would come too late over them and not over another one, or the buffer
-/// for what was sent is full. Bit n stands for the path with index n.
+/// Paths that have room, but nothing that waits is for them: it would come too late over them and
+/// not over another one, or the buffer for what was sent is full. Bit n stands for the path with
+/// index n.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Avoided(u32);
 
@@ -88,8 +89,9 @@ impl Open {
         PathView { outlook, quickest: !heeded || !self.quickest().is_some_and(quicker) }
     }
 
-    /// Takes the message that goes next out of the queue, to be cut for the path `index`, unless what is cut already goes first.
-    /// `room` says whether a message of so many bytes is worth beginning.
+    /// Takes the message that goes next out of the queue, to be cut for the path `index`, unless
+    /// what is cut already goes first. `room` says whether a message of so many bytes is worth
+    /// beginning.
     pub(super) fn admit(&mut self, now: Instant, index: PathIndex, room: impl Fn(usize) -> bool) {
         if self.queue.front().is_none() {
             return;
@@ -132,7 +134,8 @@ impl Open {
         }
     }
 
-    /// Whether the part of the buffer that is for what was sent has room for the message that goes next out of a level of the queue.
+    /// Whether the part of the buffer that is for what was sent has room for the message that goes
+    /// next out of a level of the queue.
     fn may_leave(&self, level: usize, view: &PathView) -> bool {
         let Some(front) = self.queue.front() else { return false };
         let sent = self.queue.held_bytes() - front.bytes();

@@ -91,8 +91,8 @@ impl ControlQueue {
         self.waiting.front().map(|control| (control.path, control.tag))
     }
 
-    /// Appends the chunks that are next and for the path `index`, as far as they fit in front of `end`; behind an AUTH chunk by `keys`
-    /// where the peer asks for that.
+    /// Appends the chunks that are next and for the path `index`, as far as they fit in front of
+    /// `end`; behind an AUTH chunk by `keys` where the peer asks for that.
     pub(super) fn put(&mut self, index: PathIndex, end: usize, keys: Option<&AuthKeys>, buf: &mut Vec<u8>) -> Written {
         let mut written = Written { alone: false, auth: None };
         let mut any = false;
@@ -132,8 +132,8 @@ impl Open {
         self.control.waiting.push_front(Control { path, tag: self.peer_tag, bytes, alone: false });
     }
 
-    /// Queues an answer for `path`, as long as all that waits for it fits one packet: what makes us answer much has the rest of the
-    /// answers dropped (RFC 9260 §12.4).
+    /// Queues an answer for `path`, as long as all that waits for it fits one packet: what makes us
+    /// answer much has the rest of the answers dropped (RFC 9260 §12.4).
     pub(super) fn answer(&mut self, path: PathIndex, chunk: &wire::Chunk<'_>) {
         let mut bytes = Vec::new();
         chunk.emit(&mut Writer::new(&mut bytes));

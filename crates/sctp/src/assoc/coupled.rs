@@ -21,7 +21,8 @@ impl Coupled {
 }
 
 impl Open {
-    /// The active paths that have been measured, for the path `index`, if their windows are coupled and it is among them.
+    /// The active paths that have been measured, for the path `index`, if their windows are coupled
+    /// and it is among them.
     pub(super) fn coupled(&self, index: PathIndex) -> Option<Coupled> {
         if self.options.congestion.coupling == Congestion::PerPath {
             return None;

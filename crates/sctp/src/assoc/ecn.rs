@@ -1,9 +1,10 @@
 //! ECN (RFC 3168 for SCTP: RFC 4960 appendix A; the count and paths: draft-stewart-tsvwg-sctpecn-05).
 //!
-//! Packets with data leave as ECT(0), repeats too: unlike TCP's, they cannot be forged without the tag (RFC 3168 §6.1.5). A
-//! marked one is echoed by its lowest TSN, in front of each SACK, so that the sender still knows which path that TSN took;
-//! that path's window shrinks, once in a window of data, be it for marks or losses (RFC 3168 §6.1.2). A path that loses what says
-//! ECT carries Not-ECT instead ([`crate::path`]).
+//! Packets with data leave as ECT(0), repeats too: unlike TCP's, they cannot be forged without the
+//! tag (RFC 3168 §6.1.5). A marked one is echoed by its lowest TSN, in front of each SACK, so that
+//! the sender still knows which path that TSN took; that path's window shrinks, once in a window of
+//! data, be it for marks or losses (RFC 3168 §6.1.2). A path that loses what says ECT carries
+//! Not-ECT instead ([`crate::path`]).
 
 use super::Open;
 use super::receive::Carried;
@@ -26,16 +27,17 @@ impl Open {
         if self.agreed.ecn && held && path.takes_ect() { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
-    /// Nothing of what is out over the path `index` was answered in time. That says nothing about the path if the peer has less
-    /// room than that and so may have dropped it (RFC 9260 §6.1 A).
+    /// Nothing of what is out over the path `index` was answered in time. That says nothing about
+    /// the path if the peer has less room than that and so may have dropped it (RFC 9260 §6.1 A).
     pub(super) fn doubt_ect(&mut self, index: PathIndex) {
         if !self.ledger.probes_window() {
             self.paths[index].doubt_ect(self.ledger.next_order(index));
         }
     }
 
-    /// A packet came over the path `index`. If it was `marked`, its lowest TSN is echoed; for one with redundancy alone,
-    /// which has none, that of the next data over this path. For any other there is nothing to echo (RFC 4960 appendix A).
+    /// A packet came over the path `index`. If it was `marked`, its lowest TSN is echoed; for one
+    /// with redundancy alone, which has none, that of the next data over this path. For any other
+    /// there is nothing to echo (RFC 4960 appendix A).
     pub(super) fn note_mark(&mut self, now: Instant, index: PathIndex, marked: bool, carried: Carried) {
         if !self.agreed.ecn {
             return;

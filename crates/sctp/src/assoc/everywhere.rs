@@ -1,5 +1,6 @@
-//! Chunks that go over every path, as the scheduler `redundant` has it. What goes over a second path is outside of its window, so it goes no
-//! faster than that window lets through in a round trip.
+//! Chunks that go over every path, as the scheduler `redundant` has it. What goes over a second
+//! path is outside of its window, so it goes no faster than that window lets through in a round
+//! trip.
 
 use super::Open;
 use crate::number::Tsn;

@@ -1,9 +1,10 @@
 //! Forward delays of the paths by timestamps (THESIS §7.1.3, eq. 7.6; decision 21).
 //!
-//! A timestamp and its echo give delay plus the difference of two clocks. That difference is the same for all paths, so that
-//! differences of delays are exact. It is taken to be what makes the quickest path as long there as
-//! round trips alone would have it, within what all paths allow: no way is shorter than nothing, or longer than its round trip. Where no difference
-//! of clocks fits all paths somebody does not tell the truth, and round trips alone count.
+//! A timestamp and its echo give delay plus the difference of two clocks. That difference is the
+//! same for all paths, so that differences of delays are exact. It is taken to be what makes the
+//! quickest path as long there as round trips alone would have it, within what all paths allow: no
+//! way is shorter than nothing, or longer than its round trip. Where no difference of clocks fits
+//! all paths somebody does not tell the truth, and round trips alone count.
 
 use super::Open;
 use crate::path::{ForwardDelay, Path, PathIndex};
@@ -61,8 +62,9 @@ impl Open {
         }
     }
 
-    /// The receive window is shut. Perhaps that is because data was sent by delays that the peer made up, and comes out of order: round trips,
-    /// which it cannot make shorter, count for a while.
+    /// The receive window is shut. Perhaps that is because data was sent by delays that the peer
+    /// made up, and comes out of order: round trips, which it cannot make shorter, count for a
+    /// while.
     pub(super) fn doubt_timestamps(&mut self, now: Instant) {
         if self.stamps() {
             self.clocks.doubted_until = now + Self::DOUBT;

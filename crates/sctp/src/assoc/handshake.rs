@@ -1,4 +1,5 @@
-//! The handshake, as the side that sent INIT sees it (RFC 9260 §5). The other side keeps nothing until a cookie comes back.
+//! The handshake, as the side that sent INIT sees it (RFC 9260 §5). The other side keeps nothing
+//! until a cookie comes back.
 
 use super::control::Control;
 use super::opening::{Opening, Retry, Stage};

@@ -72,7 +72,8 @@ impl Open {
         let in_flight = self.ledger.in_flight_over(index);
         if self.paths[index].on_heartbeat_failure(now, asked, in_flight) {
             self.path_failed(index);
-            // Who records a request and sends it from elsewhere gets no more than these heartbeats. A peer that is there asks again (`rejoin`).
+            // Who records a request and sends it from elsewhere gets no more than these heartbeats.
+            // A peer that is there asks again (`rejoin`).
             if self.paths[index].is_disproved() && self.paths.best_rank(None).is_some() {
                 self.remove_path(now, index);
             } else {

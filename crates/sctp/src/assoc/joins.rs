@@ -5,8 +5,8 @@ use crate::path::PathIndex;
 use braidcast_core::{Instant, PathId};
 
 impl Open {
-    /// Lets the other paths join than `first`, that of the handshake, and that one too if `rejoin`; where packets are to be protected,
-    /// once they are.
+    /// Lets the other paths join than `first`, that of the handshake, and that one too if `rejoin`;
+    /// where packets are to be protected, once they are.
     pub(super) fn begin_joins(&mut self, now: Instant, first: PathIndex, rejoin: bool) {
         let first = self.paths[first].id();
         match self.protection.as_mut().filter(|it| !it.told) {
@@ -24,8 +24,8 @@ impl Open {
         self.join_others(now, first);
     }
 
-    /// Lets all paths but `first` join. Those to addresses that the peer listed are in already, as it was told ours: they only have to be
-    /// confirmed (RFC 9260 §5.4).
+    /// Lets all paths but `first` join. Those to addresses that the peer listed are in already, as
+    /// it was told ours: they only have to be confirmed (RFC 9260 §5.4).
     fn join_others(&mut self, now: Instant, first: Option<PathIndex>) {
         let others: Vec<PathIndex> = self.paths.indices().filter(|&other| Some(other) != first).collect();
         for other in others {

@@ -35,8 +35,8 @@ impl Open {
         self.paths[index].expect_loss(at);
     }
 
-    /// The chunk `tsn`, in place `order` of the path `index`, was reported missing once too often: it is lost, unless it waits for the
-    /// code.
+    /// The chunk `tsn`, in place `order` of the path `index`, was reported missing once too often:
+    /// it is lost, unless it waits for the code.
     pub(super) fn lose_unless_held(&mut self, now: Instant, tsn: Tsn, index: PathIndex, order: Order) {
         // Its message may have been given up with a chunk before it.
         if self.ledger.is_at(tsn, index, order) && !self.waits_for_code(now, index, tsn) {
@@ -44,8 +44,8 @@ impl Open {
         }
     }
 
-    /// Acknowledgements of others show that the chunk `tsn`, in place `order` of the path `index`, is lost. Shrinks the window once for
-    /// all losses of one round trip (RFC 9260 §7.2.4 5).
+    /// Acknowledgements of others show that the chunk `tsn`, in place `order` of the path `index`,
+    /// is lost. Shrinks the window once for all losses of one round trip (RFC 9260 §7.2.4 5).
     pub(super) fn lose_reported(&mut self, now: Instant, tsn: Tsn, index: PathIndex, order: Order) {
         let prospect = self.prospect(now);
         let (ledger, books) = self.books();
@@ -87,8 +87,8 @@ impl Open {
         self.path_failed(index);
     }
 
-    /// The path `index` answers again: what was sent over it before what it answers is lost, and need not wait for its timer, which
-    /// has backed off.
+    /// The path `index` answers again: what was sent over it before what it answers is lost, and
+    /// need not wait for its timer, which has backed off.
     pub(super) fn lose_sent_before(&mut self, now: Instant, index: PathIndex, asked: Instant) {
         let sent =
             |(tsn, order, chunk): (Tsn, Order, &crate::tx::Chunk)| (chunk.sent() < asked).then_some((tsn, order));
@@ -146,8 +146,8 @@ impl Open {
         }
     }
 
-    /// T3-rtx expired on the path `index` (algorithm 5): fast retransmissions that are held there are done instead of a timeout
-    /// recovery. Whether there were any.
+    /// T3-rtx expired on the path `index` (algorithm 5): fast retransmissions that are held there
+    /// are done instead of a timeout recovery. Whether there were any.
     fn release_held(&mut self, now: Instant, index: PathIndex) -> bool {
         if self.fec.is_none() || self.options.redundancy.artx.is_none() {
             return false;

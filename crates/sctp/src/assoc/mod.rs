@@ -1,10 +1,11 @@
-//! One association. [`Association`] is its public face. Until the handshake is done it is an [`Opening`], from then on an [`Open`], whose
-//! data is here; each procedure is a file.
+//! One association. [`Association`] is its public face. Until the handshake is done it is an
+//! [`Opening`], from then on an [`Open`], whose data is here; each procedure is a file.
 //!
-//! The way of a message out: [`Association::send`] puts it into the [`SendQueue`]. When a path has room, `plan` says what leaves next,
-//! `transmit` cuts and writes it, and the [`Ledger`] notes it. `sack` tells ledger and paths what was acknowledged, `loss` what is overdue,
-//! and `abandon` gives up what is too late. The way in: `receive` dispatches each chunk of a packet, hands data to `rx`, and
-//! [`Association::recv`] takes whole messages.
+//! The way of a message out: [`Association::send`] puts it into the [`SendQueue`]. When a path has
+//! room, `plan` says what leaves next, `transmit` cuts and writes it, and the [`Ledger`] notes it.
+//! `sack` tells ledger and paths what was acknowledged, `loss` what is overdue, and `abandon` gives
+//! up what is too late. The way in: `receive` dispatches each chunk of a packet, hands data to
+//! `rx`, and [`Association::recv`] takes whole messages.
 //!
 //! Procedures call downwards only (`tools/circles.py`): dispatch, then procedures, then what they share.
 
@@ -94,8 +95,8 @@ struct Parts {
     starved: bool,
 }
 
-/// An association whose handshake is done; what it needs to carry data (RFC 9260 §14.2, the TCB) is here. It keeps that when it is
-/// closed: messages may be taken out still.
+/// An association whose handshake is done; what it needs to carry data (RFC 9260 §14.2, the TCB) is
+/// here. It keeps that when it is closed: messages may be taken out still.
 #[derive(Debug)]
 struct Open {
     options: Arc<Options>,
@@ -317,7 +318,8 @@ impl Open {
         if !done && self.is_protected() {
             return self.doubt_peer(now); // Anybody may have sent it.
         }
-        // From a path that is yet to join it says that the peer did not find the association by that address: one that looks by addresses alone, as Linux.
+        // From a path that is yet to join it says that the peer did not find the association by
+        // that address: one that looks by addresses alone, as Linux.
         let stranger = self.paths.by_route(route).filter(|&index| !self.paths[index].is_usable());
         if let Some(index) = stranger.filter(|_| !done && self.paths.iter().any(crate::path::Path::is_usable)) {
             return self.remove_path(now, index);

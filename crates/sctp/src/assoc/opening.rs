@@ -104,7 +104,8 @@ impl Opening {
         }
     }
 
-    /// All that the association keeps when it opens. Nothing is left here but what says so: no paths, no messages, no events.
+    /// All that the association keeps when it opens. Nothing is left here but what says so: no
+    /// paths, no messages, no events.
     pub(super) fn hand_over(&mut self) -> Parts {
         let options = &self.options;
         let empty = SendQueue::new(options.queue.stream_order, options.papers.abandonment);

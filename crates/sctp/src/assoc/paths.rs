@@ -55,7 +55,8 @@ impl Open {
         }
     }
 
-    /// The primary path `index` missed one answer too many: the path that data takes meanwhile is the primary one from now on (RFC 7829 §5).
+    /// The primary path `index` missed one answer too many: the path that data takes meanwhile is
+    /// the primary one from now on (RFC 7829 §5).
     fn switch_over(&mut self, index: PathIndex) {
         let paths = &self.options.paths;
         let missed =

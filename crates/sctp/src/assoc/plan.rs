@@ -117,15 +117,17 @@ impl Open {
         plan
     }
 
-    /// SACKs go back where the data came from (RFC 9260 §6.4), if that path still answers. If none answers, they go over all in turn:
-    /// what comes over one path may have its only way back over another one.
+    /// SACKs go back where the data came from (RFC 9260 §6.4), if that path still answers. If none
+    /// answers, they go over all in turn: what comes over one path may have its only way back over
+    /// another one.
     pub(super) fn sack_path(&self) -> Option<PathIndex> {
         let path = self.paths.for_control(self.ack.path().and_then(|id| self.paths.by_id(id)))?;
         if self.paths[path].has_failed() { self.paths.usable_in_turn(self.ack.turn()) } else { Some(path) }
     }
 
-    /// The next chunk of which a copy is owed, and the path that it goes over: the best but the one it took. It may have
-    /// been cut for larger packets than any other path carries; then there is no copy.
+    /// The next chunk of which a copy is owed, and the path that it goes over: the best but the one
+    /// it took. It may have been cut for larger packets than any other path carries; then there is
+    /// no copy.
     pub(super) fn next_copy(&mut self) -> Option<(Tsn, PathIndex)> {
         let header = self.data_header();
         let paths = &self.paths;

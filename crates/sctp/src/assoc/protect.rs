@@ -1,5 +1,6 @@
-//! Protection by the DTLS chunk (draft-ietf-tsvwg-sctp-dtls-chunk): every packet after the key handshake is one record, and nothing else
-//! is taken. Key messages go before all others, on stream 0.
+//! Protection by the DTLS chunk (draft-ietf-tsvwg-sctp-dtls-chunk): every packet after the key
+//! handshake is one record, and nothing else is taken. Key messages go before all others, on stream
+//! 0.
 
 use super::Open;
 use crate::api::{CloseReason, Event, Options, Reliability, SendOptions};
@@ -97,8 +98,8 @@ impl Open {
         }
     }
 
-    /// An ABORT in clear that reflects our tag: the peer may have been started anew, or somebody who sees packets sent it. Who is there
-    /// still answers the heartbeat, which nobody else can.
+    /// An ABORT in clear that reflects our tag: the peer may have been started anew, or somebody
+    /// who sees packets sent it. Who is there still answers the heartbeat, which nobody else can.
     pub(super) fn doubt_peer(&mut self, now: Instant) {
         let best = self.paths.for_control(None);
         let round_trip = best.and_then(|index| self.paths[index].rtt().srtt()).unwrap_or_default();
@@ -150,8 +151,9 @@ impl Open {
         buf.len()
     }
 
-    /// Completes the packet for the path `index` that begins at `start` in `buf`, behind the room that was left: its chunks become one
-    /// record, where they must, and it gets its checksum, where a record does not do instead.
+    /// Completes the packet for the path `index` that begins at `start` in `buf`, behind the room
+    /// that was left: its chunks become one record, where they must, and it gets its checksum,
+    /// where a record does not do instead.
     pub(super) fn finish(&mut self, now: Instant, index: PathIndex, start: usize, buf: &mut Vec<u8>) {
         let mut begin = start;
         if let Some(protection) = self.protection.as_mut().filter(|it| it.guard.is_sealing()) {

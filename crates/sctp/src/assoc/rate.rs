@@ -7,8 +7,9 @@ use braidcast_rate::{PathSample, RateGuide, RateLimits, RateOptions, RateReport,
 use core::time::Duration;
 
 impl Association {
-    /// Says from now on what the messages given to [`send`](Self::send) may have, in [`rate_report`](Self::rate_report). It takes some 10 kB, and
-    /// nothing that is sent depends on it. Called again, it begins anew.
+    /// Says from now on what the messages given to [`send`](Self::send) may have, in
+    /// [`rate_report`](Self::rate_report). It takes some 10 kB, and nothing that is sent depends on
+    /// it. Called again, it begins anew.
     pub fn follow_rate(&mut self, now: Instant, options: &RateOptions) {
         self.guide = Some(Box::new(RateGuide::of_messages(now, options)));
     }
@@ -20,9 +21,11 @@ impl Association {
         }
     }
 
-    /// How much the next message may have, and which rate will hold for the next second. It is worked out anew each time that a message is sent or
-    /// a packet comes, every 20 ms at most. Where both ends send as much as one path carries, acknowledgements come late behind what the other end
-    /// sends, and the rate stays below what the way there carries. `None` before [`follow_rate`](Self::follow_rate), and while the handshake is under way.
+    /// How much the next message may have, and which rate will hold for the next second. It is
+    /// worked out anew each time that a message is sent or a packet comes, every 20 ms at most.
+    /// Where both ends send as much as one path carries, acknowledgements come late behind what the
+    /// other end sends, and the rate stays below what the way there carries. `None` before
+    /// [`follow_rate`](Self::follow_rate), and while the handshake is under way.
     pub fn rate_report(&self, now: Instant) -> Option<RateReport> {
         self.guide.as_ref().filter(|_| self.is_established()).map(|guide| guide.report(now))
     }

@@ -45,8 +45,8 @@ impl<'a> Inbound<'a> {
         Self { route, ecn, bytes, chunks: packet.chunks(), authenticated: false }
     }
 
-    /// The next chunk that counts, or why it cannot be read. What must be authenticated (RFC 4895 §6.3) by `keys` and is not is
-    /// passed over without a word.
+    /// The next chunk that counts, or why it cannot be read. What must be authenticated (RFC 4895
+    /// §6.3) by `keys` and is not is passed over without a word.
     #[inline]
     pub(super) fn next(
         &mut self,
@@ -246,8 +246,8 @@ impl Open {
                 self.handle_re_config(now, arrived, &re_config)
             }
             Chunk::AsconfAck(ack) if authenticated => self.handle_asconf_ack(now, arrived, &ack),
-            // Without RFC 4895 agreed on nobody may change addresses; the other chunks are the endpoint's business or the
-            // handshake's, which is over, or carry nothing.
+            // Without RFC 4895 agreed on nobody may change addresses; the other chunks are the
+            // endpoint's business or the handshake's, which is over, or carry nothing.
             Chunk::Asconf(_)
             | Chunk::AsconfAck(_)
             | Chunk::Init(_)

@@ -1,5 +1,7 @@
-//! Re-injection: what is out over a path and would come too late there goes over a second one too. As XLINK does by what its player holds (Zheng et
-//! al., "XLINK: QoE-Driven Multi-Path QUIC Transport in Large-scale Video Services", SIGCOMM 2021, §5), copies go before new data that matters less.
+//! Re-injection: what is out over a path and would come too late there goes over a second one too.
+//! As XLINK does by what its player holds (Zheng et al., "XLINK: QoE-Driven Multi-Path QUIC
+//! Transport in Large-scale Video Services", SIGCOMM 2021, §5), copies go before new data that
+//! matters less.
 
 use super::Open;
 use super::choose::one_way_delay;
@@ -22,7 +24,8 @@ const LONGEST: f64 = 10.0;
 
 /// Copies are spared while more waits: this is more than a frame of audio has.
 const SPARE: usize = 4096;
-/// A repeat takes so many round trips at most: one until the loss shows, and time for a path that is slow at this moment.
+/// A repeat takes so many round trips at most: one until the loss shows, and time for a path that
+/// is slow at this moment.
 const REPEAT: u32 = 3;
 
 /// What copies may still take.
@@ -60,8 +63,8 @@ impl Open {
                 let takes = Duration::from_secs_f64((through as f64 / pace).min(LONGEST));
                 let here = now + takes.saturating_sub(shortest / 2);
                 let comes_late = here + MARGIN > expiry && there + MARGIN < here;
-                // It is lost if the path answered for what was sent after it, or has had the time to answer. Loss detection is surer of that
-                // later, which may be too late.
+                // It is lost if the path answered for what was sent after it, or has had the time
+                // to answer. Loss detection is surer of that later, which may be too late.
                 let overtaken = chunk.place().is_some_and(|(_, order)| order < acked) && there + srtt / 2 > expiry;
                 let lost = overtaken || answered.max(chunk.sent() + shortest) + takes + slack < now;
                 let goes_first = |waits| priority < waits || lost && priority == waits;
@@ -76,8 +79,9 @@ impl Open {
         }
     }
 
-    /// Whether what leaves over the path `index` and goes over two paths where it can (`Association::set_copied`) does so now. It is spared
-    /// where a queue that chooses has more to send, which would leave later by what the copies take, and a repeat would be in time.
+    /// Whether what leaves over the path `index` and goes over two paths where it can
+    /// (`Association::set_copied`) does so now. It is spared where a queue that chooses has more to
+    /// send, which would leave later by what the copies take, and a repeat would be in time.
     pub(super) fn owes_copy(&self, now: Instant, index: PathIndex, key: MessageKey) -> bool {
         let message = self.queue.get(key);
         let repeated = now + REPEAT * self.paths[index].rtt().srtt().unwrap_or_default() + MARGIN;
@@ -96,7 +100,8 @@ impl Open {
         self.paths[index].shortest_round_trip().is_some_and(|shortest| self.waited(now, index) >= shortest + QUEUE)
     }
 
-    /// A path that should have answered by now may be dead, and what goes over it too would then say nothing of its own path either.
+    /// A path that should have answered by now may be dead, and what goes over it too would then
+    /// say nothing of its own path either.
     fn takes_copies(&self, now: Instant, index: PathIndex) -> bool {
         let rtt = self.paths[index].rtt();
         self.path_has_room(index) && self.waited(now, index) <= rtt.srtt().unwrap_or_default() + 4 * rtt.rttvar()

@@ -30,7 +30,8 @@ struct PathNews {
 }
 
 impl Open {
-    /// A SACK that came over the path `arrived` (RFC 9260 §6.2.1; for several paths: Iyengar et al. 2006 §III, PRCMT fig. 6).
+    /// A SACK that came over the path `arrived` (RFC 9260 §6.2.1; for several paths: Iyengar et al.
+    /// 2006 §III, PRCMT fig. 6).
     ///
     /// `kept`: the gap blocks of an NR-SACK that the peer cannot withdraw, which are not among those of `sack`.
     pub(super) fn handle_sack(&mut self, now: Instant, arrived: PathIndex, sack: &Sack<'_>, kept: GapBlocks<'_>) {
@@ -101,8 +102,8 @@ impl Open {
         }
     }
 
-    /// The path `index` had chunks acknowledged by a SACK that came back over `back`, for it alone or not, and moved the cumulative
-    /// acknowledgement or not.
+    /// The path `index` had chunks acknowledged by a SACK that came back over `back`, for it alone
+    /// or not, and moved the cumulative acknowledgement or not.
     fn path_acked(
         &mut self,
         now: Instant,
@@ -137,8 +138,8 @@ impl Open {
         [there, back].iter().filter_map(|&path| self.paths[path].rtt().min()).sum::<Duration>() / 2
     }
 
-    /// A chunk that went over the path `index` as number `order` was acknowledged after later ones: redundancy made up for it, if it
-    /// was not only late. Without a code nobody asks.
+    /// A chunk that went over the path `index` as number `order` was acknowledged after later ones:
+    /// redundancy made up for it, if it was not only late. Without a code nobody asks.
     fn note_repaired(&mut self, now: Instant, index: PathIndex, order: Order) {
         let path = &mut self.paths[index];
         let told = match self.options.redundancy.fec_losses {
@@ -151,7 +152,8 @@ impl Open {
         }
     }
 
-    /// Counts reports that chunks are missing, where the rule asks for that, and puts into `overdue` what is missing for good.
+    /// Counts reports that chunks are missing, where the rule asks for that, and puts into
+    /// `overdue` what is missing for good.
     fn report_missing(
         &mut self,
         sack: &Sack<'_>,
@@ -161,8 +163,9 @@ impl Open {
     ) {
         match self.options.papers.loss_detection {
             LossDetection::Time => {}
-            // A SACK reports everything missing below the highest TSN that it newly acknowledges (HTNA), and if it moves the
-            // cumulative TSN during a recovery, everything missing below the highest that it names (RFC 9260 §7.2.4).
+            // A SACK reports everything missing below the highest TSN that it newly acknowledges
+            // (HTNA), and if it moves the cumulative TSN during a recovery, everything missing
+            // below the highest that it names (RFC 9260 §7.2.4).
             LossDetection::PlainCount => {
                 let recovering = self.paths.iter().any(crate::path::Path::is_recovering);
                 let named = || {
@@ -176,7 +179,8 @@ impl Open {
                 }
             }
             LossDetection::Count => {
-                // DAC: one SACK may stand for several packets, if all it newly acknowledges took one path (Iyengar et al. §III-D).
+                // DAC: one SACK may stand for several packets, if all it newly acknowledges took
+                // one path (Iyengar et al. §III-D).
                 let reports = if alone { (sack.flags >> 6).max(1) } else { 1 };
                 for (place, it) in paths.iter().enumerate() {
                     if let Some(highest) = it.news.proven() {

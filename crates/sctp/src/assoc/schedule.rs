@@ -50,8 +50,8 @@ impl Open {
         }
     }
 
-    /// The path that data goes over now: what was lost before what is new (RFC 9260 §6.1 C). `None`: there is nothing to send, or no
-    /// path has room or is let by pacing.
+    /// The path that data goes over now: what was lost before what is new (RFC 9260 §6.1 C).
+    /// `None`: there is nothing to send, or no path has room or is let by pacing.
     pub(super) fn open_path(&mut self, now: Instant) -> Option<(PathIndex, What)> {
         let new_data = self.has_new_data();
         if !self.state.carries_data() || (!new_data && self.ledger.has_no_repeats()) {
@@ -117,7 +117,8 @@ impl Open {
         open
     }
 
-    /// The same, for the paths that are ready. A lost chunk is judged by its own deadline, and waits for none of the new data.
+    /// The same, for the paths that are ready. A lost chunk is judged by its own deadline, and
+    /// waits for none of the new data.
     fn first_repeat(&mut self, now: Instant, waiting: Waiting, views: &[PathView]) -> Option<PathIndex> {
         let Self { scheduler, ledger, options, queue, .. } = self;
         let waiting = Waiting { again: true, ..waiting };
@@ -161,7 +162,8 @@ impl Open {
         picked
     }
 
-    /// Bytes of what waits that new data over the path `index` leaves to others. A queue says itself which message goes next.
+    /// Bytes of what waits that new data over the path `index` leaves to others. A queue says
+    /// itself which message goes next.
     fn lead_over(&self, view: &View<'_>, index: PathIndex) -> usize {
         let chosen = !self.options.paths.concurrent || self.queue.front().is_some();
         if chosen { 0 } else { self.scheduler.ahead(view, index.get()) }

@@ -9,9 +9,10 @@ use braidcast_core::Instant;
 /// T5-shutdown-guard lasts so many RTO.Max (RFC 9260 §9.2).
 const GUARD_RTO_MAX: u32 = 5;
 
-/// SHUTDOWN ACKs that are sent again without an answer, before the peer counts as gone. Both ends have all by then: what is waited
-/// for is SHUTDOWN COMPLETE, which may have been lost with the peer's last word. RFC 9260 §9.2 would go on until the peer counts as
-/// unreachable, which may be never here, and call it a failure.
+/// SHUTDOWN ACKs that are sent again without an answer, before the peer counts as gone. Both ends
+/// have all by then: what is waited for is SHUTDOWN COMPLETE, which may have been lost with the
+/// peer's last word. RFC 9260 §9.2 would go on until the peer counts as unreachable, which may be
+/// never here, and call it a failure.
 const MOST_SHUTDOWN_ACKS: u32 = 5;
 
 impl Open {
@@ -59,8 +60,8 @@ impl Open {
         paths.into_iter().for_each(|index| self.control_chunk(index, &chunk));
     }
 
-    /// The peer was heard of; `data`: it had more to send. In SHUTDOWN-SENT it gets its time, and data is answered at once, by
-    /// SHUTDOWN too (RFC 9260 §9.2).
+    /// The peer was heard of; `data`: it had more to send. In SHUTDOWN-SENT it gets its time, and
+    /// data is answered at once, by SHUTDOWN too (RFC 9260 §9.2).
     pub(super) fn hear_in_shutdown(&mut self, now: Instant, data: bool) {
         if !matches!(self.state, State::ShutdownSent(_)) {
             return;

@@ -6,7 +6,8 @@ use crate::wire::{self, Header, padded};
 use braidcast_core::{Instant, Transmit, Writer};
 
 impl Open {
-    /// The chunk that is to be sent again over the planned path, if it was cut for larger packets than that carries now.
+    /// The chunk that is to be sent again over the planned path, if it was cut for larger packets
+    /// than that carries now.
     pub(super) fn next_oversized(&mut self, now: Instant, plan: Plan) -> Option<Repeat> {
         if plan.what != What::Repeat || !self.agreed.slices {
             return None;

@@ -1,6 +1,7 @@
 use braidcast_core::Instant;
 
-/// The states of RFC 9260 §4 from the handshake's end on, each with the data that only it has; those before are `opening::Stage`'s.
+/// The states of RFC 9260 §4 from the handshake's end on, each with the data that only it has;
+/// those before are `opening::Stage`'s.
 ///
 /// ```text
 ///                                       Opening, or cookie came back

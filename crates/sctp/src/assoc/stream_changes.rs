@@ -1,4 +1,5 @@
-//! Streams that are numbered anew, and more of them (RFC 6525): what we ask for. What the peer asks for is in [`answer`].
+//! Streams that are numbered anew, and more of them (RFC 6525): what we ask for. What the peer asks
+//! for is in [`answer`].
 
 mod answer;
 
@@ -98,7 +99,8 @@ impl StreamChanges {
         )
     }
 
-    /// Whether a chunk of `stream` with this TSN has to wait until the stream has begun anew (RFC 6525 §5.2.2 E2): it counts as lost.
+    /// Whether a chunk of `stream` with this TSN has to wait until the stream has begun anew (RFC
+    /// 6525 §5.2.2 E2): it counts as lost.
     pub(super) fn is_too_early(&self, stream: u16, tsn: Tsn) -> bool {
         self.answers.is_too_early(stream, tsn)
     }
@@ -186,9 +188,10 @@ impl Open {
         }
     }
 
-    /// How far FORWARD-TSN may go that would go up to `point`: not beyond the last TSN with the old numbers, until all of those are
-    /// acknowledged. It names messages by their numbers, and would come to a peer that has begun anew if it came late: those with the same
-    /// new numbers would count as skipped there. One that ends before that TSN is too old then.
+    /// How far FORWARD-TSN may go that would go up to `point`: not beyond the last TSN with the old
+    /// numbers, until all of those are acknowledged. It names messages by their numbers, and would
+    /// come to a peer that has begun anew if it came late: those with the same new numbers would
+    /// count as skipped there. One that ends before that TSN is too old then.
     pub(super) fn forward_before_reset(&mut self, point: Tsn) -> Tsn {
         let base = self.ledger.base();
         let out = self.stream_changes.as_mut().and_then(|changes| changes.out.as_mut());
@@ -217,8 +220,9 @@ impl Open {
     /// Makes the next request, if none is out and what it waits for has happened.
     fn next_stream_request(&mut self, now: Instant) {
         let Some(changes) = self.stream_changes.as_deref_mut() else { return };
-        // Each end may have asked the other one for a reset, which takes a request of that end's, and each may have one out only (RFC 6525
-        // §5.1.1). What the peer said that it will do need not be asked for again.
+        // Each end may have asked the other one for a reset, which takes a request of that end's,
+        // and each may have one out only (RFC 6525 §5.1.1). What the peer said that it will do need
+        // not be asked for again.
         let is_heard =
             |out: &mut Request| out.in_progress && matches!(out.job.request, StreamRequest::ResetIncoming(_));
         if changes.jobs.iter().any(|job| job.wanted_by.is_some()) {

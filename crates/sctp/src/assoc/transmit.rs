@@ -33,7 +33,8 @@ impl Open {
             if transmit.is_some() {
                 return transmit;
             }
-            // Only an announcement that turned out to be void; or the queue discarded what was to go, and has other messages.
+            // Only an announcement that turned out to be void; or the queue discarded what was to
+            // go, and has other messages.
             let discarded = self.queue.front().is_some() && self.queue.waiting_bytes() < waiting;
             let redundancy = plan.is_data() && may_wait && self.redundancy_path().is_some();
             if plan.is_data() && !discarded && !redundancy {
@@ -43,8 +44,8 @@ impl Open {
         }
     }
 
-    /// Writes the packet that is planned, and more of the same size for the same path (UDP segmentation offload); a smaller one ends
-    /// it. `None` if there was nothing to put in.
+    /// Writes the packet that is planned, and more of the same size for the same path (UDP
+    /// segmentation offload); a smaller one ends it. `None` if there was nothing to put in.
     fn write(&mut self, now: Instant, plan: Plan, buf: &mut Vec<u8>) -> Option<Transmit> {
         let limit = self.paths[plan.path].mtu();
         let before = *self.paths[plan.path].stats();
@@ -67,7 +68,8 @@ impl Open {
         Some(Transmit { route, ecn: self.codepoint(plan.path, &before), segment_size })
     }
 
-    /// Appends the packet that is planned, of at most `limit` bytes. Returns its length, 0 if there was nothing to put in.
+    /// Appends the packet that is planned, of at most `limit` bytes. Returns its length, 0 if there
+    /// was nothing to put in.
     fn build_packet(&mut self, now: Instant, plan: Plan, limit: usize, buf: &mut Vec<u8>) -> usize {
         let (begin, index) = (buf.len(), plan.path);
         let start = self.leave_room(buf);

@@ -106,8 +106,9 @@ impl Endpoint {
         Some(Answer { local_tag: nonzero(&mut rng), initial_tsn: rng.u32(), offer, tie_tags })
     }
 
-    /// The addresses, as parameters, that an INIT lists and the association `id` does not know: whoever restarts it must not bring any
-    /// (RFC 9260 §5.2.1, §5.2.2). `None`: it brings none, or lists do not count.
+    /// The addresses, as parameters, that an INIT lists and the association `id` does not know:
+    /// whoever restarts it must not bring any (RFC 9260 §5.2.1, §5.2.2). `None`: it brings none, or
+    /// lists do not count.
     fn new_addresses(&self, id: super::AssociationId, route: Route, listed: Parameters<'_>) -> Option<Vec<u8>> {
         let association = self.association(id).filter(|it| it.peer_tag() != 0)?;
         let mut bytes = Vec::new();
@@ -117,8 +118,9 @@ impl Endpoint {
         (!bytes.is_empty()).then_some(bytes)
     }
 
-    /// The INIT came in a packet of `len` bytes, from who knows where: the answer is no longer than [`Route::longest_answer`]. What does
-    /// not fit is left out: what the peer did not offer, which comes to nothing anyway; then the report of what we do not know.
+    /// The INIT came in a packet of `len` bytes, from who knows where: the answer is no longer than
+    /// [`Route::longest_answer`]. What does not fit is left out: what the peer did not offer, which
+    /// comes to nothing anyway; then the report of what we do not know.
     fn send_init_ack(
         &mut self,
         now: Instant,
@@ -251,9 +253,9 @@ impl Endpoint {
         self.settle(id);
     }
 
-    /// There are as many associations as there may be, and `newcomer` asks for one more. Of the host that opened most, the one that was
-    /// silent longest must go, so that one host cannot take all; one that just spoke only for a host that has far fewer. `false` if
-    /// none need go.
+    /// There are as many associations as there may be, and `newcomer` asks for one more. Of the
+    /// host that opened most, the one that was silent longest must go, so that one host cannot take
+    /// all; one that just spoke only for a host that has far fewer. `false` if none need go.
     fn turn_out_idlest(&mut self, now: Instant, newcomer: IpAddr) -> bool {
         let guests = || self.roster.ids().filter_map(|id| Some((id, self.roster.get(id)?.guest?)));
         let mut hosts = HashMap::new();

@@ -67,13 +67,14 @@ impl Member for Entry {
 
 /// A machine that speaks SCTP over any number of sockets: a client, a server, or both.
 ///
-/// Call [`connect`](Self::connect) or [`listen`](Self::listen), then drive it as [`Machine`] says. Events carry the association
-/// they are about; get at it by [`association_mut`](Self::association_mut). After [`Event::Closed`] has been polled
-/// and the last packets have left, the association is gone.
+/// Call [`connect`](Self::connect) or [`listen`](Self::listen), then drive it as [`Machine`] says.
+/// Events carry the association they are about; get at it by
+/// [`association_mut`](Self::association_mut). After [`Event::Closed`] has been polled and the last
+/// packets have left, the association is gone.
 ///
-/// A packet that belongs to no association costs no memory beyond [`Self::MAX_REPLIES`] answers that wait, and INITs in a
-/// [`Lobby`]: they are answered within its rate, once the associations have sent what they have. Nothing is answered with more than
-/// [`Route::longest_answer`].
+/// A packet that belongs to no association costs no memory beyond [`Self::MAX_REPLIES`] answers
+/// that wait, and INITs in a [`Lobby`]: they are answered within its rate, once the associations
+/// have sent what they have. Nothing is answered with more than [`Route::longest_answer`].
 pub struct Endpoint {
     options: Arc<Options>,
     rng: Rng,
@@ -97,8 +98,8 @@ impl Endpoint {
     /// What waits for [`poll_turned_away`](Self::poll_turned_away) at most.
     pub const MAX_TURNED_AWAY: usize = 8;
 
-    /// An endpoint that neither listens nor is connected. `rng` must be unguessable outside of experiments: tags, nonces
-    /// and the cookie secret are drawn from it.
+    /// An endpoint that neither listens nor is connected. `rng` must be unguessable outside of
+    /// experiments: tags, nonces and the cookie secret are drawn from it.
     ///
     /// # Errors
     /// [`Misuse`], as [`Options::check`] has it.
@@ -128,8 +129,8 @@ impl Endpoint {
         self.listening = false;
     }
 
-    /// Begins an association with the SCTP port `remote_port` at the other end of `routes`. The handshake tries the routes
-    /// in turn; once it is done, the others join.
+    /// Begins an association with the SCTP port `remote_port` at the other end of `routes`. The
+    /// handshake tries the routes in turn; once it is done, the others join.
     ///
     /// # Errors
     /// [`ConnectError`]; nothing was begun then.
@@ -152,8 +153,9 @@ impl Endpoint {
         Ok(self.insert(association, None))
     }
 
-    /// Who asked for an association that could not be protected as this end or theirs wants it, and why it was refused; the oldest
-    /// first. Anybody can send such packets: of more than [`Self::MAX_TURNED_AWAY`] that wait, the later ones are forgotten.
+    /// Who asked for an association that could not be protected as this end or theirs wants it, and
+    /// why it was refused; the oldest first. Anybody can send such packets: of more than
+    /// [`Self::MAX_TURNED_AWAY`] that wait, the later ones are forgotten.
     pub fn poll_turned_away(&mut self) -> Option<(Route, CloseReason)> {
         self.turned_away.pop_front()
     }
@@ -188,8 +190,8 @@ impl Endpoint {
         id
     }
 
-    /// After anything happened to the association: has it polled, and brings the indexes up to date. Its timer waits until it has
-    /// been polled dry, which [`Machine`] asks for anyway.
+    /// After anything happened to the association: has it polled, and brings the indexes up to
+    /// date. Its timer waits until it has been polled dry, which [`Machine`] asks for anyway.
     fn settle(&mut self, id: AssociationId) {
         self.roster.wake(id);
         self.index(id);

@@ -25,7 +25,8 @@ impl Endpoint {
                 let chunk = Chunk::ShutdownComplete(ShutdownComplete { reflected: true });
                 self.reply_chunk(route, port, tag, &chunk);
             }
-            // Answers to nothing: INIT ACK (§5.2.3), COOKIE ACK (§8.4 item 7), ERROR, and anything that could start a loop.
+            // Answers to nothing: INIT ACK (§5.2.3), COOKIE ACK (§8.4 item 7), ERROR, and anything
+            // that could start a loop.
             kind::INIT_ACK | kind::COOKIE_ACK | kind::ERROR | kind::HEARTBEAT_ACK => {}
             // A tag that is not that of the association over this route: old or forged, dropped (RFC 9260 §8.5).
             _ if self.by_route.contains_key(&(route, port)) => {}

@@ -6,8 +6,8 @@ use braidcast_cc::{self as cc, QueueingDelay, Siblings};
 use braidcast_core::Instant;
 use core::time::Duration;
 
-/// A busy path that acknowledgements do not measure for so long is asked by a heartbeat, which is answered at once and over
-/// the same path.
+/// A busy path that acknowledgements do not measure for so long is asked by a heartbeat, which is
+/// answered at once and over the same path.
 const MEASURED_EACH: Duration = Duration::from_secs(1);
 
 /// What one SACK said about one path.
@@ -40,7 +40,8 @@ pub(crate) struct Flight {
     pub(crate) oldest_is_gone: bool,
     /// The SACK came back over this path.
     pub(crate) returned_here: bool,
-    /// A packet over this path cannot be acknowledged sooner, if it was and redundancy over a quicker path did not stand in for it.
+    /// A packet over this path cannot be acknowledged sooner, if it was and redundancy over a
+    /// quicker path did not stand in for it.
     pub(crate) soonest: Duration,
     /// It newly acknowledges what was sent over this path only.
     pub(crate) alone: bool,
@@ -59,21 +60,22 @@ impl News {
         self.highest_order
     }
 
-    /// Whether what the newest chunk took until this SACK came measures the path; `answered`: its packet asked for that SACK; `shared`: SACKs of late
-    /// were for several paths.
+    /// Whether what the newest chunk took until this SACK came measures the path; `answered`: its
+    /// packet asked for that SACK; `shared`: SACKs of late were for several paths.
     ///
-    /// A SACK that came back over another path says nothing about this path's round trip (THESIS §6.2.4). One that
-    /// acknowledges what came over several may have waited for another path's packet, unless ours made it leave; and which ones are for one path
-    /// alone is no chance then: those late in a burst are, which find the queue longer.
+    /// A SACK that came back over another path says nothing about this path's round trip (THESIS
+    /// §6.2.4). One that acknowledges what came over several may have waited for another path's
+    /// packet, unless ours made it leave; and which ones are for one path alone is no chance then:
+    /// those late in a burst are, which find the queue longer.
     const fn measures(samples: RttSamples, flight: &Flight, answered: bool, shared: bool) -> bool {
         matches!(samples, RttSamples::AnyReturn) || (flight.returned_here && (answered || (flight.alone && !shared)))
     }
 }
 
 impl Path {
-    /// A chunk that was last sent over this path, in place `order`, was acknowledged; `next` is the place that the next one gets.
-    /// `redundant`: redundancy is sent; `returned_here`: the SACK came back over this path. Returns whether redundancy seems to
-    /// have made up for the chunk.
+    /// A chunk that was last sent over this path, in place `order`, was acknowledged; `next` is the
+    /// place that the next one gets. `redundant`: redundancy is sent; `returned_here`: the SACK
+    /// came back over this path. Returns whether redundancy seems to have made up for the chunk.
     pub(crate) fn on_chunk_acked(
         &mut self,
         now: Instant,
@@ -116,9 +118,10 @@ impl Path {
             }
             Was::Lost(cause) => {
                 self.rack.on_spurious();
-                // Told over another path, it may as well have arrived before its own path failed, and the SACK for it have been
-                // lost with that path: this does not bring back a path that fell silent or timed out, contrary to RFC 9260 §8.2
-                // ("SHOULD clear"), or else a failover of bulk data takes twice as long.
+                // Told over another path, it may as well have arrived before its own path failed,
+                // and the SACK for it have been lost with that path: this does not bring back a
+                // path that fell silent or timed out, contrary to RFC 9260 §8.2 ("SHOULD clear"),
+                // or else a failover of bulk data takes twice as long.
                 if returned_here || cause == LossCause::Reported {
                     self.cc.on_spurious_timeout();
                     news.highest_order = news.highest_order.max(Some(order));
@@ -139,8 +142,8 @@ impl Path {
     pub(crate) fn on_acked(&mut self, now: Instant, news: &News, flight: &Flight, siblings: Siblings<'_>) {
         self.measure(now, news, flight);
         self.recent.add(now, news.acked);
-        // A window that has room for copied chunks alone would never grow, nor its recovery end: as far as the first window, with which
-        // any path may begin, those count too.
+        // A window that has room for copied chunks alone would never grow, nor its recovery end: as
+        // far as the first window, with which any path may begin, those count too.
         let copied = news.highest_copied.filter(|_| self.cwnd() < self.initial_window);
         let reached = news.highest_order.max(copied);
         if self.recovery.is_some_and(|until| reached >= Some(until)) {
@@ -222,8 +225,8 @@ impl Path {
         self.shared.is_some_and(|at| now - at < MEASURED_EACH)
     }
 
-    /// The shortest round trip known, be it back over another path: where that is quicker, acknowledgements come sooner than a round trip over
-    /// this path takes both ways.
+    /// The shortest round trip known, be it back over another path: where that is quicker,
+    /// acknowledgements come sooner than a round trip over this path takes both ways.
     fn shortest_by_any_way(&self) -> Option<Duration> {
         self.rtt.min().into_iter().chain(self.detour.shortest()).min()
     }
@@ -265,7 +268,8 @@ impl Path {
         self.burst = 0;
     }
 
-    /// When what was sent at `sent`, in place `order`, is to be taken for lost; `None` while nothing sent after it has arrived.
+    /// When what was sent at `sent`, in place `order`, is to be taken for lost; `None` while
+    /// nothing sent after it has arrived.
     pub(crate) fn lost_at(&self, sent: Instant, order: Order) -> Option<Instant> {
         self.rack.lost_at(sent, order.get(), self.rtt.min(), self.rtt.srtt())
     }
@@ -280,9 +284,10 @@ impl Path {
         self.rack.on_spurious();
     }
 
-    /// A chunk sent over this path was acknowledged or lost, or `None`: nothing was heard of it in time. What a path does with
-    /// packets that does not answer cannot be told: most may arrive yet. What is lost while a queue stands was dropped there: redundancy
-    /// would make the queue longer.
+    /// A chunk sent over this path was acknowledged or lost, or `None`: nothing was heard of it in
+    /// time. What a path does with packets that does not answer cannot be told: most may arrive
+    /// yet. What is lost while a queue stands was dropped there: redundancy would make the queue
+    /// longer.
     pub(crate) fn note_fate(&mut self, lost: Option<bool>) {
         self.loss_rate += (f32::from(u8::from(lost != Some(false))) - self.loss_rate) / 64.0;
         if let Some(lost) = lost {

@@ -2,8 +2,8 @@ use crate::number::Order;
 
 /// A packet that asks for its SACK at once (RFC 7053): it is answered by the SACK that it provokes.
 ///
-/// Where packets of several paths share SACKs nobody can tell which of them a SACK waited for. Judging by what it measures would lean to
-/// one side; what was asked about waited for nothing.
+/// Where packets of several paths share SACKs nobody can tell which of them a SACK waited for.
+/// Judging by what it measures would lean to one side; what was asked about waited for nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum Asked {
     #[default]
@@ -34,8 +34,8 @@ impl Asked {
         }
     }
 
-    /// A SACK newly acknowledges nothing later than the chunk in place `newest`; returns whether that is what the packet asked for. Where it is later the
-    /// packet was lost, or the SACK was.
+    /// A SACK newly acknowledges nothing later than the chunk in place `newest`; returns whether
+    /// that is what the packet asked for. Where it is later the packet was lost, or the SACK was.
     pub(super) fn is_answered(&mut self, newest: Order) -> bool {
         let Self::Before(next) = *self else { return false };
         if newest.next() >= next {

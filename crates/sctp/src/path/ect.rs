@@ -1,7 +1,8 @@
 use crate::number::Order;
 
-/// Whether a path carries packets that say ECT. Some firewalls drop them, which looks like a path that stopped answering,
-/// so a timeout while they are under way casts doubt on them (RFC 9000 §13.4.2, appendix A.4; RFC 3168 §6.1.1.1).
+/// Whether a path carries packets that say ECT. Some firewalls drop them, which looks like a path
+/// that stopped answering, so a timeout while they are under way casts doubt on them (RFC 9000
+/// §13.4.2, appendix A.4; RFC 3168 §6.1.1.1).
 ///
 /// After it, packets say Not-ECT until one of them is acknowledged, so that an outage costs one trial, however long it
 /// lasts; then ECT is tried again, [`Ect::TRIALS`] times in a row without one such packet acknowledged.

@@ -39,13 +39,14 @@ impl Path {
         self.state = PathState::Active;
     }
 
-    /// The peer's request to take it in named no address but its packet's source, which anybody can choose who sends the packet on
-    /// (RFC 5061 §4.2.1).
+    /// The peer's request to take it in named no address but its packet's source, which anybody can
+    /// choose who sends the packet on (RFC 5061 §4.2.1).
     pub(crate) const fn take_for_hearsay(&mut self) {
         self.hearsay = true;
     }
 
-    /// Whether nobody has ever answered where the peer only seemed to be, for Path.Max.Retrans heartbeats and one more (RFC 9260 §8.2).
+    /// Whether nobody has ever answered where the peer only seemed to be, for Path.Max.Retrans
+    /// heartbeats and one more (RFC 9260 §8.2).
     pub(crate) fn is_disproved(&self) -> bool {
         self.is_unproved_hearsay() && self.errors > self.options.paths.path_max_retrans
     }
@@ -61,15 +62,16 @@ impl Path {
         self.pmtu.start(now);
     }
 
-    /// We did not run for `late`, until `now`: answers may have waited for us all the time. No timer blames the path for that, and no
-    /// round trip that we slept through is measured.
+    /// We did not run for `late`, until `now`: answers may have waited for us all the time. No
+    /// timer blames the path for that, and no round trip that we slept through is measured.
     pub(crate) fn on_late_wake(&mut self, now: Instant, late: Duration) {
         self.timers.put_off(late);
         self.heartbeats.put_off(late);
         self.awake_since = now;
     }
 
-    /// Works off the timers that have expired by `now`, as far as they concern the path alone; `in_flight` bytes are out.
+    /// Works off the timers that have expired by `now`, as far as they concern the path alone;
+    /// `in_flight` bytes are out.
     pub(crate) fn on_timers(&mut self, now: Instant, in_flight: usize) -> Expired {
         let retransmission = self.timers.is_expired(Timer::Retransmission, now);
         let probe = self.timers.is_expired(Timer::Probe, now);
@@ -130,8 +132,8 @@ impl Path {
         true
     }
 
-    /// A heartbeat sent at `asked` was not answered within its RTO; `in_flight` bytes are out. Whether that speaks against the
-    /// path.
+    /// A heartbeat sent at `asked` was not answered within its RTO; `in_flight` bytes are out.
+    /// Whether that speaks against the path.
     pub(crate) fn on_heartbeat_failure(&mut self, now: Instant, asked: Instant, in_flight: usize) -> bool {
         let interval = self.heartbeat_pause();
         if self.answered > asked {
@@ -139,8 +141,8 @@ impl Path {
             return false; // One packet was lost; the data that came through since speaks for the path (RFC 9260 §8.2).
         }
         if in_flight == 0 {
-            // What it can carry now is as unknown as at the beginning (RFC 9260 has no rule; the restart window of RFC 5681
-            // §4.1, one of the two choices of RFC 7829 app. B).
+            // What it can carry now is as unknown as at the beginning (RFC 9260 has no rule; the
+            // restart window of RFC 5681 §4.1, one of the two choices of RFC 7829 app. B).
             self.rest(now, self.least_restart());
         }
         if self.options.paths.quick_failover.is_some() || self.state == PathState::Unconfirmed {

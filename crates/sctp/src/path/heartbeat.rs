@@ -100,7 +100,8 @@ impl Heartbeats {
         0.5 + (self.drawn >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Whether the last one may still be answered, on time or late: another one now would make that answer count for nothing.
+    /// Whether the last one may still be answered, on time or late: another one now would make that
+    /// answer count for nothing.
     pub(crate) fn awaits_answer(&self, now: Instant) -> bool {
         self.outstanding.is_some() || (self.failed.is_some() && now - self.sent < Self::PATIENCE)
     }

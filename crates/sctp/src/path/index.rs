@@ -2,9 +2,10 @@ use core::fmt;
 
 /// The name of a path inside its association: where it stands among the [`Paths`](super::Paths).
 ///
-/// Whoever holds one may rely on the path: when a path is removed, everything that names it is changed in the same step
-/// (the ledger, control chunks that wait), and only then may the place be used again. Outside of the association, and on the
-/// wire, a path is a [`PathId`](braidcast_core::PathId), which is not used twice.
+/// Whoever holds one may rely on the path: when a path is removed, everything that names it is
+/// changed in the same step (the ledger, control chunks that wait), and only then may the place be
+/// used again. Outside of the association, and on the wire, a path is a
+/// [`PathId`](braidcast_core::PathId), which is not used twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PathIndex(u8);
 

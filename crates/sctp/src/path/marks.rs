@@ -21,7 +21,8 @@ impl Path {
         self.stats.received_bytes += bytes as u64;
     }
 
-    /// A packet came, `marked` or not, with data or not, with redundancy or not. Whether a mark is to be told of by that data.
+    /// A packet came, `marked` or not, with data or not, with redundancy or not. Whether a mark is
+    /// to be told of by that data.
     pub(crate) const fn on_mark_received(&mut self, marked: bool, data: bool, redundancy: bool) -> bool {
         self.stats.marked_packets += marked as u64;
         let echo = data && (marked || self.marks.owed);
@@ -33,8 +34,8 @@ impl Path {
         echo
     }
 
-    /// What went as number `order` over this path was marked. Whether that calls for a reduction: one a round trip, be it for marks or
-    /// losses (RFC 3168 §6.1.2).
+    /// What went as number `order` over this path was marked. Whether that calls for a reduction:
+    /// one a round trip, be it for marks or losses (RFC 3168 §6.1.2).
     pub(crate) fn on_marked(&mut self, order: Order, next: Order) -> bool {
         if order < self.marks.reduced_at || self.recovery.is_some_and(|until| order < until) {
             return false;
@@ -44,8 +45,8 @@ impl Path {
         true
     }
 
-    /// CWR with `tsn` may leave over this path: at once if the window was `reduced`, else once in a round trip, as echoes come with
-    /// each SACK until it has arrived. Whether it leaves.
+    /// CWR with `tsn` may leave over this path: at once if the window was `reduced`, else once in a
+    /// round trip, as echoes come with each SACK until it has arrived. Whether it leaves.
     pub(crate) fn answers_mark(&mut self, now: Instant, tsn: Tsn, reduced: bool) -> bool {
         let pause = self.rtt.srtt().unwrap_or(self.options.timers.rto.initial);
         let soon = self.marks.answered.is_some_and(|(last, _)| now - last < pause);

@@ -2,8 +2,9 @@ use super::Path;
 use braidcast_core::Instant;
 use core::time::Duration;
 
-/// How long a path that failed under data is not gone back to, where one path is used at a time, though it answers heartbeats: these may get
-/// through where data does not. Each further failure doubles it.
+/// How long a path that failed under data is not gone back to, where one path is used at a time,
+/// though it answers heartbeats: these may get through where data does not. Each further failure
+/// doubles it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mistrust {
     until: Instant,

@@ -1,5 +1,6 @@
-//! One path: everything that RFC 9260 keeps for each destination address, and what multipath adds. Its fields are its own;
-//! others change it by verbs that say what happened. What is out over it is the ledger's ([`crate::tx::Ledger`]).
+//! One path: everything that RFC 9260 keeps for each destination address, and what multipath adds.
+//! Its fields are its own; others change it by verbs that say what happened. What is out over it is
+//! the ledger's ([`crate::tx::Ledger`]).
 
 mod acked;
 mod asked;
@@ -84,8 +85,9 @@ pub(crate) struct Path {
     queueing: QueueingDelay,
     /// Bytes acknowledged a moment ago.
     recent: SlidingSum<10>,
-    /// The same by acknowledgements that came back over other paths, as those of a slow path do: the way round is another, but
-    /// how much longer than the shortest it takes is the time in queues there too.
+    /// The same by acknowledgements that came back over other paths, as those of a slow path do:
+    /// the way round is another, but how much longer than the shortest it takes is the time in
+    /// queues there too.
     detour: QueueingDelay,
     /// The last round was measured by a detour.
     detoured: bool,
@@ -135,8 +137,8 @@ pub(crate) struct Path {
     cc_round: Order,
     /// Timeouts in a row (RFC 9260 §8.2).
     errors: u32,
-    /// There was one: perhaps somebody in between drops packets without checksum, and two timeouts are the most that this may cost
-    /// (RFC 9653 §3).
+    /// There was one: perhaps somebody in between drops packets without checksum, and two timeouts
+    /// are the most that this may cost (RFC 9653 §3).
     needs_checksum: bool,
     /// Since when nothing that was sent has been answered, past the probe timeout: new data prefers other paths.
     silent_since: Option<Instant>,
@@ -235,8 +237,9 @@ impl Path {
         &self.rtt
     }
 
-    /// For how long it has not answered though it should have: since its last answer, or since the oldest data that is out, which was
-    /// sent at `oldest`, should have been answered. Zero where nothing is out.
+    /// For how long it has not answered though it should have: since its last answer, or since the
+    /// oldest data that is out, which was sent at `oldest`, should have been answered. Zero where
+    /// nothing is out.
     pub(crate) fn silent_for(&self, now: Instant, oldest: Option<Instant>) -> Duration {
         let due = oldest.map(|sent| sent + self.rtt.srtt().unwrap_or_default());
         due.map_or(Duration::ZERO, |due| now.since(self.answered.max(due)))
@@ -291,8 +294,9 @@ impl Path {
         matches!(self.state, PathState::PotentiallyFailed | PathState::Inactive)
     }
 
-    /// How good the path is for sending, 0 best: it answers; it is silent; it failed; it is given up. `None`: it may not be used
-    /// at all. New data goes only to the best that there are (RFC 7829 §3).
+    /// How good the path is for sending, 0 best: it answers; it is silent; it failed; it is given
+    /// up. `None`: it may not be used at all. New data goes only to the best that there are (RFC
+    /// 7829 §3).
     pub(crate) const fn rank(&self) -> Option<u8> {
         match self.state {
             PathState::Unconfirmed => None,
@@ -337,7 +341,8 @@ impl Path {
         self.queueing.base().or(self.rtt.min())
     }
 
-    /// Bytes per second that it delivers where the controller knows that, else those that the window lets through in a smoothed round trip.
+    /// Bytes per second that it delivers where the controller knows that, else those that the
+    /// window lets through in a smoothed round trip.
     pub(crate) fn rate(&self) -> Option<f64> {
         if let Some(rate) = self.cc.delivery_rate() {
             return Some(rate);
@@ -345,7 +350,8 @@ impl Path {
         Some(self.cwnd() as f64 / self.rtt.srtt()?.as_secs_f64().max(1e-6))
     }
 
-    /// Bytes per second that it delivers now, if it has enough to deliver: [`rate`](Self::rate) is slower to notice a fade. `None` before that is known.
+    /// Bytes per second that it delivers now, if it has enough to deliver: [`rate`](Self::rate) is
+    /// slower to notice a fade. `None` before that is known.
     pub(crate) fn rate_now(&mut self, now: Instant) -> Option<f64> {
         let usual = self.rate()?;
         Some(self.recent.add(now, 0)?.clamp(usual / LEAST_SHARE, usual))
@@ -413,8 +419,8 @@ impl Path {
         }
     }
 
-    /// Packets were lost or marked, the first since the window was last reduced: losses and marks of what was sent before `next` are of
-    /// the same event.
+    /// Packets were lost or marked, the first since the window was last reduced: losses and marks
+    /// of what was sent before `next` are of the same event.
     pub(crate) fn reduce(
         &mut self,
         now: Instant,
@@ -432,8 +438,8 @@ impl Path {
         self.marks.reduced_at = next;
     }
 
-    /// Something in place `order` was lost, or marked. Whether that begins a recovery, which lasts until something sent from `next`
-    /// on is acknowledged (RFC 9260 §7.2.4 5).
+    /// Something in place `order` was lost, or marked. Whether that begins a recovery, which lasts
+    /// until something sent from `next` on is acknowledged (RFC 9260 §7.2.4 5).
     pub(crate) fn enter_recovery(&mut self, order: Order, next: Order) -> bool {
         let begins = self.recovery.is_none_or(|until| order >= until);
         if begins {

@@ -195,8 +195,8 @@ impl Paths {
         usable().nth(turn % usable().count().max(1))
     }
 
-    /// The path that new data goes over when one is used at a time: the primary one if it is among the best, else the first
-    /// of those (RFC 9260 §6.4.1 leaves the choice open).
+    /// The path that new data goes over when one is used at a time: the primary one if it is among
+    /// the best, else the first of those (RFC 9260 §6.4.1 leaves the choice open).
     pub(crate) fn data_path(&self) -> Option<PathIndex> {
         let best = self.best_rank(None)?;
         let primary = self.at(self.primary.get()).filter(|&index| self[index].rank() == Some(best));

@@ -1,9 +1,10 @@
 use crate::number::Order;
 use std::collections::VecDeque;
 
-/// Redundancy that takes room in the window of a path. Nobody acknowledges it: it counts as gone when the data that left just
-/// before it over the path, or later data, is acknowledged. Waiting for later data, it would stay for up to two round trips, where
-/// data stays for one, and have more than its share.
+/// Redundancy that takes room in the window of a path. Nobody acknowledges it: it counts as gone
+/// when the data that left just before it over the path, or later data, is acknowledged. Waiting
+/// for later data, it would stay for up to two round trips, where data stays for one, and have more
+/// than its share.
 #[derive(Debug, Default)]
 pub(super) struct Redundant {
     /// The place in the send order of the data before it, and the bytes.

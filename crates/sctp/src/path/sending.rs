@@ -21,7 +21,8 @@ impl Pending {
     }
 }
 
-/// One place of four, as by chance: the next packet would often be the first of a burst, which finds the queue at its shortest.
+/// One place of four, as by chance: the next packet would often be the first of a burst, which
+/// finds the queue at its shortest.
 const fn is_drawn(order: Order) -> bool {
     // SplitMix64's finalizer, so that no pattern of bursts keeps step with it.
     let n = order.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -114,7 +115,8 @@ impl Path {
         self.pmtu.take_narrow_news()
     }
 
-    /// A chunk of `len` bytes is about to leave over this path, where `in_flight` bytes are out. Returns what it has to keep.
+    /// A chunk of `len` bytes is about to leave over this path, where `in_flight` bytes are out.
+    /// Returns what it has to keep.
     pub(crate) fn stamp(&mut self, now: Instant, in_flight: usize, len: usize) -> Stamp {
         let conditions = self.conditions(now, in_flight, Siblings::default());
         self.cc.on_sent(&conditions, len);
@@ -167,8 +169,9 @@ impl Path {
         self.timers.set_or_stop(Timer::Probe, timeout.map(|timeout| now + timeout));
     }
 
-    /// Whether the packet with the chunk in place `order` is to ask for its SACK at once, as others share SACKs with it: one each round trip does,
-    /// which is how often SRTT is to be measured (RFC 6298 §3).
+    /// Whether the packet with the chunk in place `order` is to ask for its SACK at once, as others
+    /// share SACKs with it: one each round trip does, which is how often SRTT is to be measured
+    /// (RFC 6298 §3).
     pub(crate) fn wants_answer(&self, now: Instant, order: Order) -> bool {
         let same_return = self.options.papers.rtt_samples == RttSamples::SameReturn;
         same_return && self.asked.is_none() && is_drawn(order) && self.shares_sacks(now)
@@ -185,8 +188,8 @@ impl Path {
         self.sizes.on_sent(next, size);
     }
 
-    /// A redundancy chunk of `size` bytes leaves over this path, of which `counted` count for the window, behind the data in place
-    /// `last`.
+    /// A redundancy chunk of `size` bytes leaves over this path, of which `counted` count for the
+    /// window, behind the data in place `last`.
     pub(crate) fn on_redundancy_sent(&mut self, size: usize, counted: usize, last: Order) {
         self.stats.redundancy_chunks += 1;
         self.pacer.on_sent(size);
@@ -211,21 +214,24 @@ impl Path {
         Some(timeout.min(self.rtt.rto()) * (1 << self.probes.min(4)))
     }
 
-    /// Whether data may go here as far as congestion control is concerned (RFC 9260 §6.1 B and D), with `in_flight` bytes out.
+    /// Whether data may go here as far as congestion control is concerned (RFC 9260 §6.1 B and D),
+    /// with `in_flight` bytes out.
     pub(crate) fn has_room(&self, in_flight: usize) -> bool {
         let in_burst = self.options.papers.max_burst.is_none_or(|most| self.burst < most || in_flight == 0);
         self.occupied(in_flight) < self.cwnd() && in_burst
     }
 
-    /// Bytes that take room in the window: data in flight, and redundancy, but with no data out nothing would ever free that.
+    /// Bytes that take room in the window: data in flight, and redundancy, but with no data out
+    /// nothing would ever free that.
     pub(crate) const fn occupied(&self, in_flight: usize) -> usize {
         if in_flight == 0 { 0 } else { in_flight + self.redundant.bytes() }
     }
 
     /// Bytes per second to spread packets at. `None`: at once.
     ///
-    /// Where SACKs are shared SRTT lags: after a window that fell to a packet it says for seconds how long the queue was. What the quickest packet of the last round
-    /// took is no less than the round trip is now, whichever packet its SACK waited for.
+    /// Where SACKs are shared SRTT lags: after a window that fell to a packet it says for seconds
+    /// how long the queue was. What the quickest packet of the last round took is no less than the
+    /// round trip is now, whichever packet its SACK waited for.
     fn pacing_rate(&self) -> Option<f64> {
         if !self.options.congestion.pacing {
             return None;

@@ -1,8 +1,8 @@
 use crate::number::Order;
 use std::collections::VecDeque;
 
-/// How large the packets were that chunks left in, by their places in the send order: what got lost or arrived says something about a
-/// size. Memory: 4 KiB.
+/// How large the packets were that chunks left in, by their places in the send order: what got lost
+/// or arrived says something about a size. Memory: 4 KiB.
 #[derive(Debug, Default)]
 pub(crate) struct PacketSizes {
     /// One past the last place of each packet, and its bytes, the oldest first.

@@ -3,8 +3,9 @@ use braidcast_core::Instant;
 use braidcast_mpath::{Dispersion, PathSelection, Train, mean_opinion_score};
 use core::time::Duration;
 
-/// What a call takes one way beside the network: coding, and a jitter buffer (PATHS §5.2: 300 to 350 ms there and back are
-/// "twice the maximum one way delay with the addition of encoding and decoding delays").
+/// What a call takes one way beside the network: coding, and a jitter buffer (PATHS §5.2: 300 to
+/// 350 ms there and back are "twice the maximum one way delay with the addition of encoding and
+/// decoding delays").
 const CODING_MS: f64 = 25.0;
 
 /// The trains of heartbeats that measure a path for the choice of one, at regular times.
@@ -60,8 +61,8 @@ impl Trains {
         self.next.is_some_and(|next| next <= now)
     }
 
-    /// A packet leaves, the first of a train with `nonce` if none is under way; the next one begins `pause` after this one began.
-    /// Its place, size and the train's nonce.
+    /// A packet leaves, the first of a train with `nonce` if none is under way; the next one begins
+    /// `pause` after this one began. Its place, size and the train's nonce.
     fn send(&mut self, now: Instant, train: &Train, nonce: u64, pause: Duration) -> Option<(u8, u16, u64)> {
         if self.running.is_none() {
             self.next = Some(now + pause);

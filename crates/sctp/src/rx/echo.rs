@@ -21,13 +21,15 @@ struct Echo {
 }
 
 impl Echoes {
-    /// An echo that was told so often without a new mark is dropped: the peer has heard it, but its CWR cannot be told to
-    /// belong here, as when Linux, which does not answer by path, has failed over.
+    /// An echo that was told so often without a new mark is dropped: the peer has heard it, but its
+    /// CWR cannot be told to belong here, as when Linux, which does not answer by path, has failed
+    /// over.
     const MAX_TOLD: u8 = 64;
     /// Paths that are remembered; a further one waits.
     const MAX_PATHS: usize = 16;
 
-    /// A packet whose lowest TSN is `tsn` came marked over `path`. Whether this is news: no echo for the path was on its way.
+    /// A packet whose lowest TSN is `tsn` came marked over `path`. Whether this is news: no echo
+    /// for the path was on its way.
     pub(crate) fn on_marked(&mut self, path: PathId, tsn: Tsn) -> bool {
         if let Some(echo) = self.list.iter_mut().find(|echo| echo.path == path) {
             echo.tsn = echo.tsn.max(tsn);
@@ -42,8 +44,9 @@ impl Echoes {
         room
     }
 
-    /// The peer answers what it was told about `tsn`, over `path`. TSNs of several paths are mixed, so that a CWR for one path
-    /// says nothing about another's marks, unless it names the very TSN or is about `all_paths`.
+    /// The peer answers what it was told about `tsn`, over `path`. TSNs of several paths are mixed,
+    /// so that a CWR for one path says nothing about another's marks, unless it names the very TSN
+    /// or is about `all_paths`.
     pub(crate) fn on_cwr(&mut self, path: PathId, tsn: Tsn, all_paths: bool) {
         self.list.retain(|echo| echo.tsn > tsn || !(all_paths || echo.path == path || echo.tsn == tsn));
     }

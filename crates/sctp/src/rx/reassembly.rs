@@ -200,8 +200,8 @@ impl Reassembly {
         Some(Received { stream: label.stream, ppid, unordered: label.unordered, path, whole })
     }
 
-    /// Takes the next whole message that has `ppid` out of turn; `None` if there is none. It is the same `ppid` each time: what waits is
-    /// looked at once.
+    /// Takes the next whole message that has `ppid` out of turn; `None` if there is none. It is the
+    /// same `ppid` each time: what waits is looked at once.
     pub(crate) fn take(&mut self, ppid: u32) -> Option<Vec<u8>> {
         let new = self.ready.range(self.looked..).position(|message| message.ppid == ppid);
         self.looked = new.map_or(self.ready.len(), |at| self.looked + at);

@@ -2,7 +2,8 @@ use crate::number::Tsn;
 use crate::wire::chunk::Slice;
 use std::collections::VecDeque;
 
-/// Chunks that come in slices ([`Slice`]), until they are whole. Memory: [`MAX_BYTES`](Self::MAX_BYTES), whatever the peer sends.
+/// Chunks that come in slices ([`Slice`]), until they are whole. Memory:
+/// [`MAX_BYTES`](Self::MAX_BYTES), whatever the peer sends.
 #[derive(Debug, Default)]
 pub(crate) struct Slices {
     /// In the order in which they began.

@@ -6,8 +6,8 @@ use braidcast_queue::{Discard, Limits, Method, Outlook, Refused, SendQueue, Tag,
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathView {
     pub(crate) outlook: Outlook,
-    /// No other path in use is quicker. What would come too late over the others stays for it, and only it is to tell the
-    /// queue that a message is too late for all.
+    /// No other path in use is quicker. What would come too late over the others stays for it, and
+    /// only it is to tell the queue that a message is too late for all.
     pub(crate) quickest: bool,
 }
 
@@ -18,8 +18,9 @@ impl PathView {
     }
 }
 
-/// Messages that wait whole, in a queue that the application chose or one for each priority of streams, by their keys in
-/// [`SendQueue`](super::SendQueue), which has them. It chooses when a path has room, and not before.
+/// Messages that wait whole, in a queue that the application chose or one for each priority of
+/// streams, by their keys in [`SendQueue`](super::SendQueue), which has them. It chooses when a
+/// path has room, and not before.
 #[derive(Debug)]
 pub(crate) struct Front {
     scope: QueueScope,
@@ -62,7 +63,8 @@ impl Front {
         Priority::new(self.method.rank(priority))
     }
 
-    /// A message that was begun is given up once its last byte would be late at so many times the rate ([`Method::finished_at`]).
+    /// A message that was begun is given up once its last byte would be late at so many times the
+    /// rate ([`Method::finished_at`]).
     pub(crate) const fn finished_at(&self, priority: braidcast_queue::Priority) -> Option<f64> {
         self.method.finished_at(priority)
     }
@@ -94,8 +96,9 @@ impl Front {
         (self.len, self.bytes) = (add(self.len, 1), add(self.bytes, tag.len));
     }
 
-    /// The most important level of those before `before` that has a message to go over its path, and the message. Where there is one
-    /// level only, the message's own rank must be before `before`.
+    /// The most important level of those before `before` that has a message to go over its path,
+    /// and the message. Where there is one level only, the message's own rank must be before
+    /// `before`.
     pub(crate) fn first_level(&self, before: usize, view: &PathView) -> Option<(usize, &Tag)> {
         if self.is_alone() {
             let tag = view.next(&*self.levels[0])?;
@@ -104,7 +107,8 @@ impl Front {
         self.levels[..before].iter().enumerate().find_map(|(level, queue)| Some((level, view.next(&**queue)?)))
     }
 
-    /// Bytes that go over the path next out of a level, at most: a queue may have discarded what it shows by then, and give another message.
+    /// Bytes that go over the path next out of a level, at most: a queue may have discarded what it
+    /// shows by then, and give another message.
     pub(crate) fn longest_next(&self, level: usize, view: &PathView) -> usize {
         let queue = &self.levels[level];
         let next = if view.quickest { queue.certain(&view.outlook) } else { queue.peek_on_time(&view.outlook) };

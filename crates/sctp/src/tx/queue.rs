@@ -161,18 +161,19 @@ struct OutStream {
     next_unordered: u32,
 }
 
-/// Messages that wait to be sent, by stream; and all messages that are out. Where a queue was chosen, messages wait in that
-/// first ([`Front`]), and come here one by one.
+/// Messages that wait to be sent, by stream; and all messages that are out. Where a queue was
+/// chosen, messages wait in that first ([`Front`]), and come here one by one.
 ///
-/// Streams of a lower [`Priority`] number go first; those of the same take turns. With I-DATA a turn is a chunk, so that
-/// a long message holds up nobody; with DATA it is a message, as its TSNs must be consecutive (RFC 9260 §6.9).
-/// O(1) for each message and chunk. Payload buffers are reused, up to [`Self::SPARE`] of them.
+/// Streams of a lower [`Priority`] number go first; those of the same take turns. With I-DATA a
+/// turn is a chunk, so that a long message holds up nobody; with DATA it is a message, as its TSNs
+/// must be consecutive (RFC 9260 §6.9). O(1) for each message and chunk. Payload buffers are
+/// reused, up to [`Self::SPARE`] of them.
 #[derive(Debug)]
 pub(crate) struct SendQueue {
     order: StreamOrder,
     front: Option<Front>,
-    /// Messages with a lifetime, by its end, whether they wait or are out; `None`: only those that wait are given up when
-    /// it ends.
+    /// Messages with a lifetime, by its end, whether they wait or are out; `None`: only those that
+    /// wait are given up when it ends.
     deadlines: Option<BTreeSet<(Instant, MessageKey)>>,
     arrivals: u64,
     interleaving: bool,
@@ -239,7 +240,8 @@ impl SendQueue {
     /// The same where messages wait in `front` first.
     fn behind(self, front: Option<Front>) -> Self {
         let alone = front.as_ref().is_some_and(Front::is_alone);
-        // A message comes out of the one queue when it is to go before all others; first come, first served was for streams.
+        // A message comes out of the one queue when it is to go before all others; first come,
+        // first served was for streams.
         let order = if alone { StreamOrder::Priority } else { self.order };
         Self { order, front, ..self }
     }
@@ -285,8 +287,8 @@ impl SendQueue {
         self.front.as_ref().map_or_else(|| buffer.saturating_sub(self.held_bytes), Front::room)
     }
 
-    /// Whether a chunk of the message `key` that was repeated `repeats` times is worth sending now: it may be, and would come in
-    /// time over the quickest path.
+    /// Whether a chunk of the message `key` that was repeated `repeats` times is worth sending now:
+    /// it may be, and would come in time over the quickest path.
     pub(crate) fn is_worth_sending(&self, prospect: Prospect, key: MessageKey, repeats: u16) -> bool {
         let message = self.get(key);
         let times = self.front.as_ref().and_then(|front| front.finished_at(message.worth));
@@ -349,7 +351,8 @@ impl SendQueue {
         })
     }
 
-    /// The message in `front` that goes over the path of `view` before all that is here, and where it is, if there is one.
+    /// The message in `front` that goes over the path of `view` before all that is here, and where
+    /// it is, if there is one.
     pub(crate) fn next_in_front(&self, view: &PathView) -> Option<(usize, &Tag)> {
         let front = self.front.as_ref().filter(|_| !self.held_back && self.express.is_empty())?;
         let here =

@@ -29,16 +29,17 @@ impl Header {
     pub const LEN: usize = 12;
 }
 
-/// Bytes that a DTLS chunk adds to a packet: its header and a zero byte, the record's header, type and tag, and padding, which is the
-/// same for all packets as their chunks are padded.
+/// Bytes that a DTLS chunk adds to a packet: its header and a zero byte, the record's header, type
+/// and tag, and padding, which is the same for all packets as their chunks are padded.
 pub const PROTECTION: usize = padded(4 + 1 + braidcast_secure::OVERHEAD);
 
 /// Where the checksum stands.
 const CHECKSUM: core::ops::Range<usize> = 8..12;
 
-/// The error detection method that a packet without checksum relies on: it is one DTLS chunk and nothing else. Its tag covers all but
-/// the common header, and a header in which a bit is wrong leads to no association, or to one whose keys do not open it. RFC 9653 has no
-/// numbers for private use; this one spells DTLS.
+/// The error detection method that a packet without checksum relies on: it is one DTLS chunk and
+/// nothing else. Its tag covers all but the common header, and a header in which a bit is wrong
+/// leads to no association, or to one whose keys do not open it. RFC 9653 has no numbers for
+/// private use; this one spells DTLS.
 pub const BY_RECORD: u32 = 0x4454_4c53;
 
 /// A packet whose length is right, and its checksum where it has one.
@@ -86,8 +87,8 @@ impl<'a> Packet<'a> {
         Ok(Self { header, chunks, has_checksum })
     }
 
-    /// Whether its checksum was verified. If not, only the record in it can show whether it came as it was sent, where both ends agreed
-    /// on that ([`BY_RECORD`]).
+    /// Whether its checksum was verified. If not, only the record in it can show whether it came as
+    /// it was sent, where both ends agreed on that ([`BY_RECORD`]).
     pub const fn has_checksum(&self) -> bool {
         self.has_checksum
     }

@@ -23,8 +23,8 @@ fn sealed(sealer: &mut Sealer, text: &[u8]) -> Vec<u8> {
     record
 }
 
-/// Sealed by Python's `cryptography` from the same keys: AES-GCM over header `2b 00 07`, the text and its type 23, and the number
-/// exclusive-or AES-ECB of the first 16 bytes.
+/// Sealed by Python's `cryptography` from the same keys: AES-GCM over header `2b 00 07`, the text
+/// and its type 23, and the number exclusive-or AES-ECB of the first 16 bytes.
 #[test]
 fn a_record_is_to_the_byte_what_another_implementation_makes() {
     let (mut sealer, mut opener) = pair(Suite::Aes128Gcm, 3);
@@ -134,8 +134,9 @@ fn padding_is_taken_off_and_other_kinds_are_refused() {
 }
 
 proptest! {
-    /// Records that are reordered, lost, doubled and changed, from a number near the wire's wrap: each comes out once, unchanged,
-    /// or not at all; and what was not changed and is not too late does come out.
+    /// Records that are reordered, lost, doubled and changed, from a number near the wire's wrap:
+    /// each comes out once, unchanged, or not at all; and what was not changed and is not too late
+    /// does come out.
     #[test]
     fn each_record_comes_out_once_and_as_it_was(
         suite in proptest::sample::select(&Suite::ALL[..]),

@@ -17,7 +17,8 @@ use core::time::Duration;
 const SILENT: Duration = Duration::from_secs(3);
 /// The same for one from the same address, which is most likely the same one started anew.
 const SILENT_NEARBY: Duration = Duration::from_secs(1);
-/// A sender that is heard for so long after another one came lives: what was under way when it died has arrived by then.
+/// A sender that is heard for so long after another one came lives: what was under way when it died
+/// has arrived by then.
 const ALIVE: Duration = Duration::from_secs(1);
 /// The same where the other one is most likely the same one started anew: by its address, or by its file.
 const ALIVE_NEARBY: Duration = Duration::from_secs(2);

@@ -36,11 +36,12 @@ const MAX_LOG: usize = 1 << 16;
 
 /// The receiving end of a session: accepts senders and plays their streams, one at a time on each channel.
 ///
-/// A stream outlives its association: a sender that was lost is waited for, and goes on where it was. Whoever does not say hello as a
-/// sender does is no concern of a stream.
+/// A stream outlives its association: a sender that was lost is waited for, and goes on where it
+/// was. Whoever does not say hello as a sender does is no concern of a stream.
 ///
-/// Memory: the buffer (see [`ReceiverOptions::buffer`]), shared by the streams that there are; 2 MiB for each of at most 32 associations
-/// that have none; the receive buffers of all associations; 65,536 log entries.
+/// Memory: the buffer (see [`ReceiverOptions::buffer`]), shared by the streams that there are; 2
+/// MiB for each of at most 32 associations that have none; the receive buffers of all associations;
+/// 65,536 log entries.
 pub struct Receiver {
     options: ReceiverOptions,
     endpoint: Endpoint,
@@ -67,8 +68,8 @@ impl Receiver {
         Self::with_transport(options, transport, rng)
     }
 
-    /// The same over SCTP as `transport` has it, which is taken as it is: [`ReceiverOptions::transport`] with changes, for
-    /// experiments.
+    /// The same over SCTP as `transport` has it, which is taken as it is:
+    /// [`ReceiverOptions::transport`] with changes, for experiments.
     ///
     /// # Errors
     /// [`Misuse`], as for [`new`](Self::new).
@@ -101,7 +102,8 @@ impl Receiver {
         })
     }
 
-    /// The channels that there are: with [`Admission::Each`] one for each name so far, as far as there is room for them.
+    /// The channels that there are: with [`Admission::Each`] one for each name so far, as far as
+    /// there is room for them.
     pub fn channels(&self) -> impl Iterator<Item = (ChannelId, &str)> {
         self.channels.iter().map(|(id, channel)| (*id, channel.name.as_str()))
     }
@@ -187,7 +189,8 @@ impl Receiver {
         self.log.drain(..)
     }
 
-    /// Ends all streams at once; `why` is told to their senders, and to those who wait. What has arrived still comes out when it is due.
+    /// Ends all streams at once; `why` is told to their senders, and to those who wait. What has
+    /// arrived still comes out when it is due.
     pub fn abort(&mut self, now: Instant, why: Farewell) {
         let ids: Vec<_> = self.channels.keys().copied().collect();
         ids.into_iter().for_each(|id| self.refuse(now, id, why));
@@ -205,8 +208,8 @@ impl Receiver {
         self.channels.get(&channel).map_or_else(Report::default, |channel| channel.report(now, self.malformed))
     }
 
-    /// How long after its capture what comes out of a channel does so, as its sender has it; `None` before anything came and where the
-    /// stream is reliable.
+    /// How long after its capture what comes out of a channel does so, as its sender has it; `None`
+    /// before anything came and where the stream is reliable.
     pub fn latency(&self, channel: ChannelId) -> Option<Duration> {
         self.channels.get(&channel)?.stream.as_ref()?.latency
     }

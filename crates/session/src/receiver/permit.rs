@@ -23,7 +23,8 @@ pub struct Permit {
 }
 
 impl Receiver {
-    /// Other senders are let in from now on. Streams of those that no longer are, or under another name, end; their senders are told.
+    /// Other senders are let in from now on. Streams of those that no longer are, or under another
+    /// name, end; their senders are told.
     pub fn set_permits(&mut self, now: Instant, permits: BTreeMap<Fingerprint, Permit>) {
         self.options.permits = Some(permits);
         let may_stay = |id: &AssociationId, name: &str| self.permit(*id).is_some_and(|permit| permit.name == name);

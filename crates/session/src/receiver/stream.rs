@@ -143,7 +143,8 @@ impl Stream {
         })
     }
 
-    /// A live stream takes the place of this one, which is live too. What waits goes out at once. Gives this one's counts.
+    /// A live stream takes the place of this one, which is live too. What waits goes out at once.
+    /// Gives this one's counts.
     pub(crate) fn succeed(&mut self, next: Self) -> Counts {
         let mut paths = core::mem::take(&mut self.paths);
         paths.restart();

@@ -4,14 +4,16 @@ use braidcast_media::Unit;
 use braidcast_rate::{RateLimits, RateReport};
 
 impl Sender {
-    /// What an encoder may make now: its next picture, and in the next second. It is worked out from what the paths deliver, what waits before
-    /// the picture, and the latency, each time that anything is pushed or comes, every 20 ms at most. `None` in a reliable session, which has no
+    /// What an encoder may make now: its next picture, and in the next second. It is worked out
+    /// from what the paths deliver, what waits before the picture, and the latency, each time that
+    /// anything is pushed or comes, every 20 ms at most. `None` in a reliable session, which has no
     /// deadlines.
     pub fn rate_report(&self, now: Instant) -> Option<RateReport> {
         self.guide.as_ref().map(|guide| guide.report(now))
     }
 
-    /// Says which rates the encoder is able to make, in place of [`SenderOptions::encoder`](crate::SenderOptions::encoder).
+    /// Says which rates the encoder is able to make, in place of
+    /// [`SenderOptions::encoder`](crate::SenderOptions::encoder).
     pub fn set_rate_limits(&mut self, limits: RateLimits) {
         if let Some(guide) = &mut self.guide {
             guide.set_limits(limits);

@@ -60,11 +60,13 @@ struct Envelope {
 
 /// The sending end of a session.
 ///
-/// A session is more than an association: when one ends for any reason but the user's own end or a [`Farewell`], the next one is
-/// tried, at once and then up to a second apart, and the stream goes on over it.
+/// A session is more than an association: when one ends for any reason but the user's own end or a
+/// [`Farewell`], the next one is tried, at once and then up to a second apart, and the stream goes
+/// on over it.
 ///
-/// Memory: the association's send buffer ([`SenderOptions::buffer`]) and one unit; of a live stream as much again, for what a new
-/// association could still deliver in time; of a reliable one four times as much, for what is not known to be written.
+/// Memory: the association's send buffer ([`SenderOptions::buffer`]) and one unit; of a live stream
+/// as much again, for what a new association could still deliver in time; of a reliable one four
+/// times as much, for what is not known to be written.
 pub struct Sender {
     options: SenderOptions,
     identity: Identity,
@@ -125,7 +127,8 @@ impl Sender {
         Self::with_transport(now, options, transport, rng, remote_port, routes)
     }
 
-    /// The same over SCTP as `transport` has it, which is taken as it is: [`SenderOptions::transport`] with changes, for experiments.
+    /// The same over SCTP as `transport` has it, which is taken as it is:
+    /// [`SenderOptions::transport`] with changes, for experiments.
     ///
     /// # Errors
     /// [`StartError`], as for [`new`](Self::new).
@@ -188,8 +191,9 @@ impl Sender {
 
     /// Hands a unit to the transport, which sends it in time or tells that it could not.
     ///
-    /// In a reliable session, and only there, the unit comes back if there is no room for it, or no receiver that has said where the
-    /// stream goes on: push it again after [`Event::Room`]. After [`finish`](Self::finish) and after the end, units are counted as unsent.
+    /// In a reliable session, and only there, the unit comes back if there is no room for it, or no
+    /// receiver that has said where the stream goes on: push it again after [`Event::Room`]. After
+    /// [`finish`](Self::finish) and after the end, units are counted as unsent.
     #[must_use = "a unit that comes back has not been sent"]
     pub fn push(&mut self, now: Instant, unit: Unit) -> Option<Unit> {
         self.now = self.now.max(now);
@@ -264,7 +268,8 @@ impl Sender {
         association.is_none_or(|association| association.send_room() >= bytes || association.buffered() == 0)
     }
 
-    /// Adds a path. One that cannot join now is used for the next association; one that comes during a handshake takes part in it.
+    /// Adds a path. One that cannot join now is used for the next association; one that comes
+    /// during a handshake takes part in it.
     ///
     /// # Errors
     /// [`JoinError`]: no more paths can join, or not now.
@@ -287,16 +292,17 @@ impl Sender {
         }
     }
 
-    /// Ends the session once everything promised is delivered; [`Event::Ended`] says when. What is reliable is delivered when the
-    /// receiver has written and flushed it.
+    /// Ends the session once everything promised is delivered; [`Event::Ended`] says when. What is
+    /// reliable is delivered when the receiver has written and flushed it.
     pub fn finish(&mut self, now: Instant) {
         self.finishing = true;
         self.finish_at.get_or_insert(now);
         self.pump(now);
     }
 
-    /// The same on behalf of a user who will not wait for what can't be: ends without success as soon as the receiver has been silent for
-    /// the latency and half a second, or 2 s in a reliable session.
+    /// The same on behalf of a user who will not wait for what can't be: ends without success as
+    /// soon as the receiver has been silent for the latency and half a second, or 2 s in a reliable
+    /// session.
     pub fn stop(&mut self, now: Instant) {
         self.stopping = true;
         self.finish_at = Some(now);
@@ -310,8 +316,8 @@ impl Sender {
         self.end(false, CloseReason::Aborted, Some(why));
     }
 
-    /// The answer to [`Event::Resume`]: `before` is what the application has gone past; what it pushes next goes behind that.
-    /// Empty content begins anew. Ignored if nothing was asked.
+    /// The answer to [`Event::Resume`]: `before` is what the application has gone past; what it
+    /// pushes next goes behind that. Empty content begins anew. Ignored if nothing was asked.
     pub fn resume(&mut self, now: Instant, before: Content) {
         self.now = self.now.max(now);
         if self.transfer.go_on(before) {

@@ -20,8 +20,8 @@ pub(super) struct Newest {
 }
 
 impl Newest {
-    /// Adds a unit and drops those that are older than `latency`, and the oldest beyond `limit` bytes; `dropped` is told
-    /// of each that no association has had.
+    /// Adds a unit and drops those that are older than `latency`, and the oldest beyond `limit`
+    /// bytes; `dropped` is told of each that no association has had.
     pub(super) fn push(
         &mut self,
         now: Instant,

@@ -69,7 +69,8 @@ impl Sender {
         }
     }
 
-    /// Hands the messages of a unit to the association: one, or one for each of the `parts`. `again`: an earlier association had it.
+    /// Hands the messages of a unit to the association: one, or one for each of the `parts`.
+    /// `again`: an earlier association had it.
     pub(super) fn transmit(
         &mut self,
         now: Instant,

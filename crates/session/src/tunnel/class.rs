@@ -4,7 +4,8 @@ use braidcast_core::Instant;
 use braidcast_dccp::Priority;
 use std::time::Duration;
 
-/// A datagram longer than this is none of sound. Speech by any codec, and RTCP, is shorter; pictures fill their packets.
+/// A datagram longer than this is none of sound. Speech by any codec, and RTCP, is shorter;
+/// pictures fill their packets.
 const LONG: usize = 400;
 /// A flow that sent nothing long for this time is taken for sound again.
 const MEMORY: Duration = Duration::from_secs(10);
@@ -33,7 +34,8 @@ impl Class {
 
 /// Whether a flow is sound, as far as the lengths of its datagrams tell.
 ///
-/// One verdict for all datagrams of a flow, not one for each: the short last packet of a picture must not overtake the others.
+/// One verdict for all datagrams of a flow, not one for each: the short last packet of a picture
+/// must not overtake the others.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Guess {
     last_long: Option<Instant>,

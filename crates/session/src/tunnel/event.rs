@@ -23,8 +23,8 @@ pub enum TunnelEvent {
     TooLong(usize, usize),
     /// The other end has more --listen than we have --forward; said once.
     NoForward(u8),
-    /// The one-way delay to this end is longer than the lifetime of a flow's datagrams, which comes second: nearly all of them
-    /// are discarded. Said once.
+    /// The one-way delay to this end is longer than the lifetime of a flow's datagrams, which comes
+    /// second: nearly all of them are discarded. Said once.
     TooFar(LinkId, Duration, Duration),
     /// Congestion control allows less than the lowest useful rate, or no longer.
     BelowMinimum(LinkId, bool),

@@ -10,7 +10,8 @@ use std::time::Duration;
 const WINDOW: Duration = Duration::from_secs(5);
 /// Datagrams that wait for the socket of a new flow.
 const MAX_PENDING: usize = 16;
-/// Datagrams that come so soon after the first of them are one burst: the packets of a picture. Pictures come 16 ms apart or more.
+/// Datagrams that come so soon after the first of them are one burst: the packets of a picture.
+/// Pictures come 16 ms apart or more.
 const BURST: Duration = Duration::from_millis(5);
 /// A listener's jitter buffer waits at least so long.
 const LEAST_BUFFER: Duration = Duration::from_millis(20);
@@ -174,8 +175,9 @@ impl Flow {
         self.class.lifetime
     }
 
-    /// Until when the datagram that was numbered last is of use, if its flow's are for `usual` unless otherwise said. All of a burst
-    /// have one deadline, so that queues can tell what belongs together.
+    /// Until when the datagram that was numbered last is of use, if its flow's are for `usual`
+    /// unless otherwise said. All of a burst have one deadline, so that queues can tell what
+    /// belongs together.
     pub(super) fn deadline(&self, usual: Duration) -> Instant {
         self.burst + self.lifetime().unwrap_or(usual)
     }

@@ -73,7 +73,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// Flows that begin here are numbered from `first_flow`: at random, since the other end may remember those of a link before.
+    /// Flows that begin here are numbered from `first_flow`: at random, since the other end may
+    /// remember those of a link before.
     pub(super) fn new(now: Instant, route: Route, first_flow: u16) -> Self {
         Self {
             route,
@@ -113,7 +114,8 @@ impl Link {
         self.heard = (now, 0);
     }
 
-    /// The flow of what `application` sends to the socket `entrance`, a new one if need be; `None` if there are too many.
+    /// The flow of what `application` sends to the socket `entrance`, a new one if need be; `None`
+    /// if there are too many.
     pub(super) fn flow_from(
         &mut self,
         entrance: SocketId,

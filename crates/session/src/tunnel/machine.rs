@@ -79,8 +79,9 @@ impl Tunnel {
     /// Buffers that are kept.
     const SPARE: usize = 256;
 
-    /// Flows of the n-th --listen of the other end go to the n-th of `forwards`, with what was said of the answers that come
-    /// from there. Of `options`, the queue and the delay that it reckons with are what `settings` say.
+    /// Flows of the n-th --listen of the other end go to the n-th of `forwards`, with what was said
+    /// of the answers that come from there. Of `options`, the queue and the delay that it reckons
+    /// with are what `settings` say.
     ///
     /// # Errors
     /// [`Misuse`]: the options cannot work.
@@ -244,9 +245,11 @@ impl Tunnel {
         link.connection.and_then(|id| self.endpoint.report(now, id)).or(link.last_report)
     }
 
-    /// What all applications together may send through the tunnel to an end, in the next picture and in the next second, if what they send has to be
-    /// there after [`Settings::lifetime`]. Over DCCP it is the rate that congestion control allows, over SCTP what the paths carry, as far as they
-    /// were used. `None` while there is no rate: without a connection, and with a CCID that has a window.
+    /// What all applications together may send through the tunnel to an end, in the next picture
+    /// and in the next second, if what they send has to be there after [`Settings::lifetime`]. Over
+    /// DCCP it is the rate that congestion control allows, over SCTP what the paths carry, as far
+    /// as they were used. `None` while there is no rate: without a connection, and with a CCID that
+    /// has a window.
     pub fn rate_report(&self, now: Instant, link: &Link) -> Option<RateReport> {
         self.endpoint.rate_report(now, link.connection?, &self.settings)
     }
@@ -483,8 +486,8 @@ impl Tunnel {
         }
     }
 
-    /// Whether a flow of this number may be one of the opening end's `port`. If that end began anew and gave the number to
-    /// another application, the old flow is forgotten.
+    /// Whether a flow of this number may be one of the opening end's `port`. If that end began anew
+    /// and gave the number to another application, the old flow is forgotten.
     fn make_way(&mut self, link: LinkId, id: FlowId, port: u8) -> bool {
         let Some(link) = self.links.get_mut(&link) else { return false };
         let Some(flow) = link.flows.get(&id).filter(|flow| flow.port != port) else { return true };

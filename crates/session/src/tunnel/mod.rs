@@ -1,8 +1,10 @@
-//! A tunnel without I/O: any application's datagrams over DCCP, or over SCTP and several paths, by the framing of decision 9.
+//! A tunnel without I/O: any application's datagrams over DCCP, or over SCTP and several paths, by
+//! the framing of decision 9.
 //!
-//! A [`Tunnel`] is a [`Machine`](braidcast_core::Machine) around DCCP's. Its sockets are those towards other ends
-//! ([`Tunnel::serve`], [`Tunnel::dial`]), those that applications send to ([`Tunnel::add_entrance`]), and one for each flow that
-//! leaves here, for which it asks with [`TunnelEvent::WantSocket`].
+//! A [`Tunnel`] is a [`Machine`](braidcast_core::Machine) around DCCP's. Its sockets are those
+//! towards other ends ([`Tunnel::serve`], [`Tunnel::dial`]), those that applications send to
+//! ([`Tunnel::add_entrance`]), and one for each flow that leaves here, for which it asks with
+//! [`TunnelEvent::WantSocket`].
 
 mod calls;
 mod carrier;

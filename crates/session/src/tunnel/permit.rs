@@ -13,12 +13,14 @@ use std::net::SocketAddr;
 pub struct Permit {
     /// What it is called.
     pub name: String,
-    /// Where its flows go, in place of what all others reach: those of its n-th --listen to the n-th of these. `None`: as for all others.
+    /// Where its flows go, in place of what all others reach: those of its n-th --listen to the
+    /// n-th of these. `None`: as for all others.
     pub forwards: Option<Vec<(SocketAddr, Class)>>,
 }
 
 impl Tunnel {
-    /// Only these clients are let in from now on. Who is no longer among them, or may reach something else now, loses its connection.
+    /// Only these clients are let in from now on. Who is no longer among them, or may reach
+    /// something else now, loses its connection.
     pub fn set_permits(&mut self, now: Instant, permits: BTreeMap<Fingerprint, Permit>) {
         self.permits = Some(permits);
         let has_to_go = |link: &Link| link.connection.is_some_and(|id| self.permit(id) != link.permit.as_ref());
@@ -26,7 +28,8 @@ impl Tunnel {
         gone.into_iter().for_each(|id| self.turn_out(now, id, "this key may reach something else now, or nothing"));
     }
 
-    /// What the client at the other end of a connection may do; `None` where nobody is asked, and of who is not in the list.
+    /// What the client at the other end of a connection may do; `None` where nobody is asked, and
+    /// of who is not in the list.
     pub(super) fn permit(&self, id: super::carrier::ConnectionId) -> Option<&Permit> {
         let peer = self.endpoint.standing(id)?.peer;
         self.permits.as_ref()?.get(&peer.listed.filter(|_| peer.authenticated)?)
@@ -39,7 +42,8 @@ impl Tunnel {
         own.unwrap_or(&self.forwards).get(usize::from(port)).copied()
     }
 
-    /// Takes over what the client that has connected may do. `false`: it may not be here. Flows of who was there before are forgotten.
+    /// Takes over what the client that has connected may do. `false`: it may not be here. Flows of
+    /// who was there before are forgotten.
     pub(super) fn admit(&mut self, id: super::carrier::ConnectionId, link_id: LinkId) -> bool {
         if self.permits.is_none() {
             return true;

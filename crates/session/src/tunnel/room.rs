@@ -12,12 +12,14 @@ use std::time::Duration;
 pub const CLIENTS_PER_HOST: usize = 64;
 /// Flows of one host at a time; one more takes the place of the one that was idle longest.
 pub const FLOWS_PER_HOST: usize = 512;
-/// An end from which nothing came for so long gets no new flows while there is another: clients ask for a word every two seconds.
+/// An end from which nothing came for so long gets no new flows while there is another: clients ask
+/// for a word every two seconds.
 const ATTENTIVE: Duration = Duration::from_secs(5);
 
 impl Tunnel {
-    /// The end that what `application` sends to the socket `entrance` goes to: the one that its flow is with, else the end that has been
-    /// there longest. Who comes later takes nothing away from it.
+    /// The end that what `application` sends to the socket `entrance` goes to: the one that its
+    /// flow is with, else the end that has been there longest. Who comes later takes nothing away
+    /// from it.
     pub(super) fn outlet(&self, now: Instant, entrance: SocketId, application: SocketAddr) -> Option<LinkId> {
         let connected = || self.links.iter().filter(|(_, link)| link.connected);
         let attentive = |link: &Link| now.since(link.heard.0) < ATTENTIVE;
@@ -28,8 +30,8 @@ impl Tunnel {
         found.or_else(|| self.dial.as_ref().map(|dial| dial.link))
     }
 
-    /// The client `newcomer` has connected. Where that makes too many of its host, or of all, one must go: of the host that has most, the
-    /// one that was silent longest.
+    /// The client `newcomer` has connected. Where that makes too many of its host, or of all, one
+    /// must go: of the host that has most, the one that was silent longest.
     pub(super) fn make_room_for_client(&mut self, now: Instant, newcomer: LinkId) {
         let Some(host) = self.links.get(&newcomer).map(host_of).filter(|_| self.dial.is_none()) else { return };
         loop {
@@ -59,7 +61,8 @@ impl Tunnel {
         flows.iter().for_each(|flow| self.free_exit(flow));
     }
 
-    /// A flow of the end `link` is about to begin: where its host has too many, the one that was idle longest is forgotten.
+    /// A flow of the end `link` is about to begin: where its host has too many, the one that was
+    /// idle longest is forgotten.
     pub(super) fn make_room_for_flow(&mut self, link: LinkId) {
         let Some(host) = self.links.get(&link).map(host_of) else { return };
         let of_host = self.links.values().filter(|link| host_of(link) == host);

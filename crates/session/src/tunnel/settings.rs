@@ -11,8 +11,8 @@ use std::time::Duration;
 /// What the user chose, besides DCCP's options. [`Default`] is what the command does unless told otherwise.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// From application to application; datagrams that take longer are of no use. For flows of which nothing else is said.
-    /// Default 1 s.
+    /// From application to application; datagrams that take longer are of no use. For flows of
+    /// which nothing else is said. Default 1 s.
     pub lifetime: Duration,
     /// Which of the datagrams that wait for congestion control goes next. Default `in-time`.
     pub queue: Method,
@@ -22,18 +22,19 @@ pub struct Settings {
     pub one_way_delay: Option<Duration>,
     /// The rates of use, with a CCID that has a rate. Default none.
     pub wanted: Wanted,
-    /// What applications send to entrances of priority 0, or of which no priority is said, are such calls: while no more fit, one that
-    /// begins is refused. With a CCID that has a rate. Default `None`: all are carried.
+    /// What applications send to entrances of priority 0, or of which no priority is said, are such
+    /// calls: while no more fit, one that begins is refused. With a CCID that has a rate. Default
+    /// `None`: all are carried.
     pub admission: Option<Call>,
     /// The most that a listener's jitter buffer waits. Default 200 ms.
     pub jitter_buffer: Duration,
-    /// The rates that applications here are able to make, all together ([`Tunnel::rate_report`](super::Tunnel::rate_report)). Default:
-    /// 100 kbit/s to 50 Mbit/s.
+    /// The rates that applications here are able to make, all together
+    /// ([`Tunnel::rate_report`](super::Tunnel::rate_report)). Default: 100 kbit/s to 50 Mbit/s.
     pub encoder: RateLimits,
     /// From one of their pictures to the next, 4 ms to 1 s, which a tunnel does not know by itself. Default 40 ms.
     pub picture_interval: Duration,
-    /// Clients that a server has at once, [`CLIENTS_PER_HOST`](super::CLIENTS_PER_HOST) of one host; one more takes the place of the one
-    /// that was silent longest. Default 256.
+    /// Clients that a server has at once, [`CLIENTS_PER_HOST`](super::CLIENTS_PER_HOST) of one
+    /// host; one more takes the place of the one that was silent longest. Default 256.
     pub clients: usize,
     /// Who is told of what happens inside the transport. Default: nobody.
     pub events: Tracer,

@@ -12,7 +12,8 @@ use std::time::Duration;
 const TICK: Duration = Duration::from_secs(1);
 /// After so long without a word from the other end, a client asks for one.
 const PING_AFTER: Duration = Duration::from_secs(2);
-/// A flow that carried nothing for so long is forgotten. NATs should keep UDP for two minutes, better five (RFC 4787 §4.3).
+/// A flow that carried nothing for so long is forgotten. NATs should keep UDP for two minutes,
+/// better five (RFC 4787 §4.3).
 const IDLE: Duration = Duration::from_secs(300);
 /// Ends that are not connected and have no flows, kept at most.
 const MAX_GONE: usize = 64;

@@ -20,8 +20,8 @@ pub(super) fn parse_given_up(mut reader: Reader<'_>) -> Result<Message<'_>, Wire
     if whole { Ok(Message::GivenUp(runs)) } else { Err(WireError::Field("length")) }
 }
 
-/// Writes into `out`, which is cleared first, which packets of a live stream will not come. Goes to a receiver that asked for it
-/// ([`Feedback::early`](super::Feedback::early)).
+/// Writes into `out`, which is cleared first, which packets of a live stream will not come. Goes to
+/// a receiver that asked for it ([`Feedback::early`](super::Feedback::early)).
 ///
 /// ```text
 /// +---------------+---------------+-------------------------------+

@@ -1,7 +1,8 @@
 //! Packets of a transport stream without what can be told from the packet before, and without stuffing.
 //!
-//! Of a picture's packets all but the first and the last have four bytes of header that follow from the packet before; the last one is
-//! filled up with stuffing, as tables are. All of it is put back where it was, byte by byte.
+//! Of a picture's packets all but the first and the last have four bytes of header that follow from
+//! the packet before; the last one is filled up with stuffing, as tables are. All of it is put back
+//! where it was, byte by byte.
 
 use super::NULLS_PER_PACKET;
 use braidcast_media::ts::{PACKET, SYNC};
@@ -21,9 +22,9 @@ const MOST_FOR_A_BYTE: usize = NULLS_PER_PACKET as usize + 1;
 /// |  The packets, one after the other ...
 /// ```
 ///
-/// F set: the header follows from the packet before, and the other 184 bytes stand here. Its bytes 1 and 2 are the same without
-/// `payload_unit_start_indicator`, the scrambling bits are the same, there is payload alone, and the counter is one more. Before the first
-/// packet all these are zero.
+/// F set: the header follows from the packet before, and the other 184 bytes stand here. Its bytes
+/// 1 and 2 are the same without `payload_unit_start_indicator`, the scrambling bits are the same,
+/// there is payload alone, and the counter is one more. Before the first packet all these are zero.
 ///
 /// F clear:
 ///
@@ -60,8 +61,8 @@ fn hole(body: &[u8]) -> (usize, usize) {
     longest
 }
 
-/// Appends packets, packed; `false`, and nothing, if that is no gain, or would stand for too much together with so many null packets that
-/// are left out.
+/// Appends packets, packed; `false`, and nothing, if that is no gain, or would stand for too much
+/// together with so many null packets that are left out.
 pub(super) fn pack<'p>(out: &mut Vec<u8>, nulls: usize, packets: impl Iterator<Item = &'p [u8]> + Clone) -> bool {
     let (start, count) = (out.len(), packets.clone().count());
     let bits = count.div_ceil(8);
@@ -181,7 +182,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A packet of PID 256: its `payload_unit_start_indicator`, its counter, and so much stuffing in an adaptation field.
+    /// A packet of PID 256: its `payload_unit_start_indicator`, its counter, and so much stuffing
+    /// in an adaptation field.
     fn packet(starts: bool, counter: u8, stuffing: usize) -> [u8; PACKET] {
         let mut packet = [0x33; PACKET];
         packet[..4].copy_from_slice(&[0x47, if starts { 0x41 } else { 1 }, 0, 0x10 | counter & 15]);

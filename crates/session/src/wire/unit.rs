@@ -16,8 +16,9 @@ const FLAG_PACKED: u8 = 0x10;
 
 /// Packets of one message at most, null packets included: 65,536. A short message must not stand for endless output.
 pub const MAX_PACKETS: u64 = 1 << 16;
-/// Null packets that one message may leave out, at most, for each packet that it carries: what comes out is never more than 17 times
-/// what came in. Of longer runs the sender carries some packets as they are ([`write_unit`]).
+/// Null packets that one message may leave out, at most, for each packet that it carries: what
+/// comes out is never more than 17 times what came in. Of longer runs the sender carries some
+/// packets as they are ([`write_unit`]).
 pub const NULLS_PER_PACKET: u64 = 16;
 /// Bytes of a [`UnitHeader`] at most, and of each run behind it.
 pub(crate) const UNIT_HEADER: usize = 46;
@@ -56,12 +57,13 @@ pub(crate) const RUN: usize = 16;
 /// \                                                               \
 /// ```
 ///
-/// R: other pictures are predicted from this one. T: a presentation time is there. L: reliable, nothing is ever
-/// late. A: it may have come before, over an earlier association. C: the packets are [`Packed`], as the receiver
-/// [understands](super::Feedback::unpacks) that. A run is two numbers in LEB128 (seven bits a byte, lowest first): twice the gap between the run before and
-/// this one, plus one if its packets are null packets; and its length in packets. The first run's gap is zero. There are at most
-/// [`NULLS_PER_PACKET`] null packets for each packet that is carried. A unit too large for a message goes in several parts, each of
-/// which stands on its own.
+/// R: other pictures are predicted from this one. T: a presentation time is there. L: reliable,
+/// nothing is ever late. A: it may have come before, over an earlier association. C: the packets
+/// are [`Packed`], as the receiver [understands](super::Feedback::unpacks) that. A run is two
+/// numbers in LEB128 (seven bits a byte, lowest first): twice the gap between the run before and
+/// this one, plus one if its packets are null packets; and its length in packets. The first run's
+/// gap is zero. There are at most [`NULLS_PER_PACKET`] null packets for each packet that is
+/// carried. A unit too large for a message goes in several parts, each of which stands on its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnitHeader {
     /// What the unit holds.
@@ -218,8 +220,9 @@ fn check_runs(kind: Kind, packed: bool, mut runs: Runs<'_>) -> Result<Bytes<'_>,
 
 /// Writes a unit message into `out`, which is cleared first; its packets `packed` where that makes it shorter.
 ///
-/// `runs` are ascending and disjoint, at most 65,535, and `bytes` are as many as they call for. Where more null packets are left out
-/// than a message may leave out, the first of them are carried like others.
+/// `runs` are ascending and disjoint, at most 65,535, and `bytes` are as many as they call for.
+/// Where more null packets are left out than a message may leave out, the first of them are carried
+/// like others.
 pub fn write_unit(out: &mut Vec<u8>, header: &UnitHeader, runs: &[Run], bytes: &[u8], packed: bool) {
     out.clear();
     let mut w = Writer::new(out);
@@ -270,8 +273,8 @@ pub fn write_unit(out: &mut Vec<u8>, header: &UnitHeader, runs: &[Run], bytes: &
     w.bytes(rest);
 }
 
-/// The runs as they are written, and whether each was one of null packets: so many of the first null packets are carried that the
-/// others may be left out.
+/// The runs as they are written, and whether each was one of null packets: so many of the first
+/// null packets are carried that the others may be left out.
 fn carry(runs: &[Run]) -> impl Iterator<Item = (bool, Run)> + Clone {
     let mut surplus = literal_nulls(runs);
     runs.iter().flat_map(move |&run| {

@@ -35,7 +35,8 @@ pub(crate) struct Source {
     pub(crate) encoder: Option<Encoder>,
 }
 
-/// An encoder that makes of each picture what it may, a little less at times; one picture comes whole when the next one begins.
+/// An encoder that makes of each picture what it may, a little less at times; one picture comes
+/// whole when the next one begins.
 pub(crate) struct Encoder {
     pub(crate) interval: Duration,
     pub(crate) next: Instant,
@@ -402,8 +403,9 @@ pub(crate) fn camera(seconds: u64) -> Units {
     })
 }
 
-/// What an encoder makes of a film for a live link: groups of 50 pictures, the first of which is as large as twenty others, and those next
-/// to it small, as the rate is held over a quarter of a second; 1.7 Mbit/s in all. Larger pictures take longer to be read.
+/// What an encoder makes of a film for a live link: groups of 50 pictures, the first of which is as
+/// large as twenty others, and those next to it small, as the rate is held over a quarter of a
+/// second; 1.7 Mbit/s in all. Larger pictures take longer to be read.
 pub(crate) fn film(seconds: u64) -> Units {
     moving(seconds, |n| match (n % 50, n % 50 < 7 || n % 50 > 46) {
         (0, _) => (Kind::I, 310, 70, 75),
@@ -414,7 +416,8 @@ pub(crate) fn film(seconds: u64) -> Units {
     })
 }
 
-/// A stream with such pictures: what, packets, and how many ms its last packet is behind its first and it is ready after that.
+/// A stream with such pictures: what, packets, and how many ms its last packet is behind its first
+/// and it is ready after that.
 fn moving(seconds: u64, picture: impl Fn(u64) -> (Kind, u32, u64, u64)) -> Units {
     let frames = (0..seconds * 25).map(|n| {
         let (kind, packets, span, ready) = picture(n);

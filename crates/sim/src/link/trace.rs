@@ -71,8 +71,8 @@ impl Trace {
         (lasts && millis.is_sorted() && millis.len() <= MAX_OPPORTUNITIES).then_some(Self { millis })
     }
 
-    /// The same recording, turned so that it begins `from` its start and goes round; `None` if that lies behind its end, or nothing would be
-    /// left of it.
+    /// The same recording, turned so that it begins `from` its start and goes round; `None` if that
+    /// lies behind its end, or nothing would be left of it.
     pub fn beginning_at(self, from: Duration) -> Option<Self> {
         let period = self.period_millis();
         let from = u64::try_from(from.as_millis()).ok().filter(|from| *from < period)?;

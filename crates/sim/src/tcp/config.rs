@@ -13,13 +13,13 @@ pub struct Config {
     pub initial_window: u16,
     /// Bytes that the receiver takes beyond what it delivered, 1 GB at most; 1 MiB, so that congestion alone limits.
     pub receive_window: u64,
-    /// How long a receiver waits for a second segment; 200 ms as most systems (RFC 5681 §4.2 allows 500). ns-2: 100 ms. Zero:
-    /// every segment is acknowledged.
+    /// How long a receiver waits for a second segment; 200 ms as most systems (RFC 5681 §4.2 allows
+    /// 500). ns-2: 100 ms. Zero: every segment is acknowledged.
     pub delayed_ack: Duration,
     /// Limits of the retransmission timeout (RFC 6298); initially 1 s, from 1 s to 60 s.
     pub rto: RtoBounds,
-    /// Whether to offer SACK; yes. Without it losses are found by duplicate acknowledgements, one in a round trip: NewReno (RFC
-    /// 6582).
+    /// Whether to offer SACK; yes. Without it losses are found by duplicate acknowledgements, one
+    /// in a round trip: NewReno (RFC 6582).
     pub sack: bool,
     /// Whether to offer and accept ECN (RFC 3168); not.
     pub ecn: bool,

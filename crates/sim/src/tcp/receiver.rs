@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 /// Ranges whose age is remembered, to report the latest first.
 const RECENT: usize = 16;
 
-/// The receiving end of a connection: puts the stream in order and counts it, and acknowledges (RFC 5681 §4.2, RFC 2018 §4).
+/// The receiving end of a connection: puts the stream in order and counts it, and acknowledges (RFC
+/// 5681 §4.2, RFC 2018 §4).
 #[derive(Debug)]
 pub struct Receiver {
     config: Config,

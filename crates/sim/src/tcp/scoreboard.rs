@@ -47,9 +47,9 @@ impl Sent {
 
 /// What was sent and not acknowledged cumulatively, segment by segment (RFC 6675 §4).
 ///
-/// A segment is lost when three that were sent after it have been reported. For full segments that is RFC 6675's `IsLost`;
-/// for short ones it is a little quicker, since it counts segments, not bytes. Each operation costs a constant or
-/// logarithmic time for each segment that changes.
+/// A segment is lost when three that were sent after it have been reported. For full segments that
+/// is RFC 6675's `IsLost`; for short ones it is a little quicker, since it counts segments, not
+/// bytes. Each operation costs a constant or logarithmic time for each segment that changes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     segments: VecDeque<Sent>,
@@ -72,14 +72,16 @@ impl Scoreboard {
         self.pipe.saturating_sub(self.presumed)
     }
 
-    /// Without SACK: a duplicate acknowledgement says that some segment arrived (RFC 5681 §3.2 steps 3 and 4: there the window is
-    /// inflated, here what is in the network counts for less, which comes to the same).
+    /// Without SACK: a duplicate acknowledgement says that some segment arrived (RFC 5681 §3.2
+    /// steps 3 and 4: there the window is inflated, here what is in the network counts for less,
+    /// which comes to the same).
     pub(super) fn presume_arrived(&mut self, bytes: u64) {
         self.presumed += bytes;
     }
 
-    /// Without SACK: `acked` bytes were acknowledged in recovery. Those that duplicates spoke of are among them, but for the
-    /// first segment, which was sent again (RFC 6582 §3.2 step 3, "deflate").
+    /// Without SACK: `acked` bytes were acknowledged in recovery. Those that duplicates spoke of
+    /// are among them, but for the first segment, which was sent again (RFC 6582 §3.2 step 3,
+    /// "deflate").
     pub(super) fn deflate(&mut self, acked: u64, mss: u64) {
         self.presumed = self.presumed.saturating_sub(acked.saturating_sub(mss));
     }
@@ -123,8 +125,8 @@ impl Scoreboard {
         }
     }
 
-    /// The receiver holds `start..end`: tells `arrived` of what was not reported before. Says whether `probe`, the end of a segment,
-    /// is among that.
+    /// The receiver holds `start..end`: tells `arrived` of what was not reported before. Says
+    /// whether `probe`, the end of a segment, is among that.
     pub(super) fn sack(&mut self, start: u64, end: u64, probe: Option<u64>, mut arrived: impl FnMut(Arrival)) -> bool {
         let mut place = self.segments.partition_point(|segment| segment.start < start);
         let mut found = false;
@@ -168,8 +170,8 @@ impl Scoreboard {
         self.segments.front().is_some_and(|first| first.lost && !first.resent && !first.sacked)
     }
 
-    /// The timer expired: all that was not reported is lost. What was reported stays so (RFC 6675 §5.1), as our receiver
-    /// takes nothing back.
+    /// The timer expired: all that was not reported is lost. What was reported stays so (RFC 6675
+    /// §5.1), as our receiver takes nothing back.
     pub(super) fn on_timeout(&mut self) {
         for segment in &mut self.segments {
             segment.lost = true;

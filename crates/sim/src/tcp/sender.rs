@@ -180,8 +180,8 @@ impl Sender {
         self.nxt - self.una
     }
 
-    /// What a reduction starts from: bytes not acknowledged, without those that limited transmit sent beyond the window (RFC
-    /// 5681 §3.2 step 2).
+    /// What a reduction starts from: bytes not acknowledged, without those that limited transmit
+    /// sent beyond the window (RFC 5681 §3.2 step 2).
     fn counted_flight(&self) -> u64 {
         self.flight().min(self.cwnd())
     }
@@ -288,7 +288,8 @@ impl Sender {
         }
     }
 
-    /// Takes off what has arrived. Gives whether the segment that is timed has, and the round trip of the newest, if it was sent once.
+    /// Takes off what has arrived. Gives whether the segment that is timed has, and the round trip
+    /// of the newest, if it was sent once.
     fn note_arrivals(&mut self, now: Instant, ack: u64, segment: &Segment<'_>) -> (bool, Option<Duration>) {
         let probe = self.timed.map(|(end, _)| end);
         let mut measured = probe.is_some_and(|end| end <= ack);

@@ -82,8 +82,8 @@ impl DatagramSender {
         }
     }
 
-    /// Adds a source that starts at `start` and whose flows are numbered from `first_flow` on. Use different numbers for
-    /// sources to the same sink.
+    /// Adds a source that starts at `start` and whose flows are numbered from `first_flow` on. Use
+    /// different numbers for sources to the same sink.
     ///
     /// # Errors
     /// If the traffic is bulk.
@@ -106,8 +106,8 @@ impl DatagramSender {
         Ok(())
     }
 
-    /// From now on what sources emit is `factor` times as large as they say, a byte at least: an encoder whose rate is changed. What is
-    /// handed over in part already stays as it is.
+    /// From now on what sources emit is `factor` times as large as they say, a byte at least: an
+    /// encoder whose rate is changed. What is handed over in part already stays as it is.
     pub const fn scale(&mut self, factor: f64) {
         self.scale = factor;
     }

@@ -12,7 +12,8 @@ const MAX_BYTES: u64 = 64 << 20;
 /// Most frames that a recording may have.
 const MAX_FRAMES: usize = 1 << 22;
 
-/// A list of video frames, recorded from a film or an encoder: lines of `type,bytes`, where the type is `I`, `P` or `B`.
+/// A list of video frames, recorded from a film or an encoder: lines of `type,bytes`, where the
+/// type is `I`, `P` or `B`.
 ///
 /// Empty lines, lines that start with `#` and a first line `type,bytes` are skipped.
 #[derive(Clone, PartialEq, Debug)]

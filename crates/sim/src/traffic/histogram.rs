@@ -29,8 +29,8 @@ impl Histogram {
         self.total
     }
 
-    /// The value that a share `q`, 0 to 1, of all values does not exceed, rounded up to the end of its bucket; `None` if
-    /// there are no values.
+    /// The value that a share `q`, 0 to 1, of all values does not exceed, rounded up to the end of
+    /// its bucket; `None` if there are no values.
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let rank = ((self.total as f64 * q).ceil() as u64).clamp(1, self.total.max(1));
         let mut seen = 0;

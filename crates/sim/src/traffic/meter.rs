@@ -10,7 +10,8 @@ pub const MAX_RUN: usize = 64;
 
 /// What arrived of one stream of numbered packets, and how: for datagrams, messages or frames alike.
 ///
-/// Numbers start at 0 and go up by one. A meter takes about 20 kB, and 80 bytes for each second, however many packets it sees.
+/// Numbers start at 0 and go up by one. A meter takes about 20 kB, and 80 bytes for each second,
+/// however many packets it sees.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FlowMeter {
     /// Packets sent earlier than this are left out.
@@ -241,7 +242,8 @@ impl FlowMeter {
         &self.series
     }
 
-    /// What is missing, when `sent` packets were sent in all, or up to the highest number that arrived if that is not known.
+    /// What is missing, when `sent` packets were sent in all, or up to the highest number that
+    /// arrived if that is not known.
     pub fn losses(&self, sent: Option<u64>) -> Losses {
         let mut end = self.clone();
         end.advance(sent.unwrap_or(0));

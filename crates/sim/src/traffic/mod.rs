@@ -125,7 +125,8 @@ impl Stream {
     }
 }
 
-/// A description of traffic; the table above has its words ([`FromStr`](core::str::FromStr), [`Display`](fmt::Display)).
+/// A description of traffic; the table above has its words ([`FromStr`](core::str::FromStr),
+/// [`Display`](fmt::Display)).
 #[derive(Clone, PartialEq, Debug)]
 pub enum Traffic {
     /// Always something to send: without end, or so many bytes.

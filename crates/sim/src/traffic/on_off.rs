@@ -22,8 +22,8 @@ impl Periods {
     }
 }
 
-/// Bursts at a constant rate, and pauses between them; as ns-2's `Application/Traffic/{Exponential,Pareto}` a burst is a
-/// whole number of packets, at least one.
+/// Bursts at a constant rate, and pauses between them; as ns-2's
+/// `Application/Traffic/{Exponential,Pareto}` a burst is a whole number of packets, at least one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct OnOff {
     /// Mean length of a burst.

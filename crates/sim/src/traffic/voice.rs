@@ -13,7 +13,8 @@ const PAUSE: f64 = 1.587;
 /// Payload that describes a pause when it begins: an Annex B frame of G.729 (RFC 3551 §4.5.6); the others get as much.
 const SILENCE_BYTES: usize = 2;
 
-/// What a trunk packet has before its calls, and before each of them (RFC 5456 §8.4, without timestamps in the entries).
+/// What a trunk packet has before its calls, and before each of them (RFC 5456 §8.4, without
+/// timestamps in the entries).
 const TRUNK_BYTES: usize = 8;
 const TRUNK_ENTRY_BYTES: usize = 4;
 
@@ -54,10 +55,12 @@ named! {
 pub struct Voice {
     /// The codec.
     pub codec: Codec,
-    /// Speech in a packet; 20 ms if nothing else is said (THESIS §4.3, RFC 3551 table 1). A multiple of the codec's frame.
+    /// Speech in a packet; 20 ms if nothing else is said (THESIS §4.3, RFC 3551 table 1). A
+    /// multiple of the codec's frame.
     pub packet: Duration,
-    /// Whether pauses are left out (discontinuous transmission). Talk spurts and pauses are exponentially distributed with
-    /// the means of ITU-T P.59, 1.004 s and 1.587 s; each pause begins with one small packet.
+    /// Whether pauses are left out (discontinuous transmission). Talk spurts and pauses are
+    /// exponentially distributed with the means of ITU-T P.59, 1.004 s and 1.587 s; each pause
+    /// begins with one small packet.
     pub dtx: bool,
     /// Calls, at least 1. Their packets fall at random moments of the packet time.
     pub calls: u16,

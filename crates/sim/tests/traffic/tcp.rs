@@ -147,8 +147,9 @@ fn a_source_with_a_pace_is_followed_and_does_not_open_the_window() {
 #[test]
 fn two_flows_share_a_bottleneck_evenly() {
     for seed in 0..3 {
-        // Without a little chance, flows fall into step at a drop-tail queue and one loses more often (Floyd and Jacobson, On
-        // Traffic Phase Effects, 1992): acknowledgements vary by a packet's time on the bottleneck, as they propose.
+        // Without a little chance, flows fall into step at a drop-tail queue and one loses more
+        // often (Floyd and Jacobson, On Traffic Phase Effects, 1992): acknowledgements vary by a
+        // packet's time on the bottleneck, as they propose.
         let wire = LinkModel::wire(2_000_000, ms(40));
         let back = LinkModel { jitter: Jitter::Uniform(ms(3)), ..wire.clone() };
         let there = LinkModel { queue: QueueLimit::Packets(25).into(), ..wire };

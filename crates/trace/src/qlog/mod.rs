@@ -1,5 +1,6 @@
-//! Traces: what machines told ([`braidcast_core::events`]) as text, in the main schema of qlog (draft-ietf-quic-qlog-main-schema) with
-//! namespaces of our own, one JSON text for each event (JSON-SEQ, RFC 7464). `docs/traces.md` describes every event.
+//! Traces: what machines told ([`braidcast_core::events`]) as text, in the main schema of qlog
+//! (draft-ietf-quic-qlog-main-schema) with namespaces of our own, one JSON text for each event
+//! (JSON-SEQ, RFC 7464). `docs/traces.md` describes every event.
 
 mod fields;
 mod names;

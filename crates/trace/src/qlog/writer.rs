@@ -18,7 +18,8 @@ pub struct QlogHeader<'a> {
     pub simulated: bool,
 }
 
-/// Writes events as a trace. Each event is one write: give it a buffered writer. Keeps nothing but a buffer of an event's size.
+/// Writes events as a trace. Each event is one write: give it a buffered writer. Keeps nothing but
+/// a buffer of an event's size.
 #[derive(Debug)]
 pub struct QlogWriter<W> {
     out: W,

@@ -132,7 +132,8 @@ impl Sink {
         let _ = it.post_message(gst::message::Element::builder(words.build()).src(&*it).build());
     }
 
-    /// Holds up the beginning of a pipeline until somebody receives, unless it is live: then what cannot be sent is late soon.
+    /// Holds up the beginning of a pipeline until somebody receives, unless it is live: then what
+    /// cannot be sent is late soon.
     fn wait_for_receiver(&self) -> Result<(), gst::FlowError> {
         let Some(session) = self.session().filter(|session| !session.has_begun()) else { return Ok(()) };
         let begins = self.obj().current_state() != gst::State::Playing;
@@ -150,7 +151,8 @@ impl Sink {
         self.obj().sink_pad().peer_query(&mut query) && query.result().0
     }
 
-    /// What becomes of a call that was refused; its pad's lock is held, as [`wait_preroll`](BaseSinkExt::wait_preroll) wants it.
+    /// What becomes of a call that was refused; its pad's lock is held, as
+    /// [`wait_preroll`](BaseSinkExt::wait_preroll) wants it.
     fn refused(&self, refused: Refused) -> Result<(), gst::FlowError> {
         match refused {
             Refused::Interrupted => self.obj().wait_preroll().map(|_| ()),

@@ -4,8 +4,9 @@ use crate::failure::{Failure, Outcome};
 use braidcast_lab::recording::LTE;
 use std::path::{Path, PathBuf};
 
-/// Where in the drive the demo begins. The minute from here has 1.7 Mbit/s on average, peaks of 3.4, and a
-/// fade to nothing at its end: just not enough for the clip. Where that fade meets a stall of the Wi-Fi no sender could help.
+/// Where in the drive the demo begins. The minute from here has 1.7 Mbit/s on average, peaks of
+/// 3.4, and a fade to nothing at its end: just not enough for the clip. Where that fade meets a
+/// stall of the Wi-Fi no sender could help.
 const LTE_FROM: &str = "24s";
 
 /// A network that is emulated.
@@ -15,8 +16,8 @@ pub(super) enum Network {
     Wifi,
     /// A drive through fading, with an uplink's deep queue.
     Lte,
-    /// Another continent, over a lossy last mile: a loss is known a round trip and a quarter later (RFC 8985 §6.2), and what is
-    /// repeated is there after 350 ms, too late for a conversation.
+    /// Another continent, over a lossy last mile: a loss is known a round trip and a quarter later
+    /// (RFC 8985 §6.2), and what is repeated is there after 350 ms, too late for a conversation.
     Far,
     /// Its twin.
     Far2,

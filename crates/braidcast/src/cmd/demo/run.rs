@@ -142,11 +142,12 @@ fn sent_bytes(report: &serde_json::Value, name: &str) -> u64 {
     paths.filter_map(|path| path["sent_bytes"].as_u64()).sum()
 }
 
-/// Ports that no system gives to sockets that ask for any (Linux begins at 32,768, others at 49,152): one that is free now is not taken
-/// by another process of the demo before its own is up.
+/// Ports that no system gives to sockets that ask for any (Linux begins at 32,768, others at
+/// 49,152): one that is free now is not taken by another process of the demo before its own is up.
 const PORTS: core::ops::Range<u16> = 16_384..32_768;
 
-/// `count` different UDP ports of the loopback interface that are free now. Two demos begin their search in different places.
+/// `count` different UDP ports of the loopback interface that are free now. Two demos begin their
+/// search in different places.
 #[allow(clippy::disallowed_types, reason = "real ports for real processes")]
 pub(super) fn free_ports(count: usize) -> Outcome<Vec<u16>> {
     let first = (std::process::id() as usize * 64) % PORTS.len();

@@ -1,7 +1,8 @@
 //! PSNR of each picture of the source, with a white one for each that did not come (THESIS §9.1).
 //!
-//! Both files are decoded side by side, luma only, a picture at a time. A picture came if the received file holds one with its presentation time; it
-//! counts as it looks, with what the decoder conceals. Where nothing differs it is 100 dB, "the peak value" (PRCMT §6.2).
+//! Both files are decoded side by side, luma only, a picture at a time. A picture came if the
+//! received file holds one with its presentation time; it counts as it looks, with what the decoder
+//! conceals. Where nothing differs it is 100 dB, "the peak value" (PRCMT §6.2).
 
 use super::clip::FPS;
 use super::ffmpeg;
@@ -16,7 +17,8 @@ use std::sync::mpsc::{Receiver, channel};
 const IDENTICAL_DB: f64 = 100.0;
 const WHITE: u8 = 255;
 
-/// The mean of the PSNR of each picture of `source` beside `received`, in dB; a line for each in `table`: its time, whether it came, its PSNR.
+/// The mean of the PSNR of each picture of `source` beside `received`, in dB; a line for each in
+/// `table`: its time, whether it came, its PSNR.
 pub(super) fn psnr(source: &Path, received: &Path, table: &Path) -> Outcome<f64> {
     let (mut theirs, mut ours) = (Pictures::open(source)?, Pictures::open(received).ok());
     let unwritten =

@@ -23,12 +23,13 @@ use std::time::Duration;
 
 /// Rate of a latency test if nothing says otherwise, bits per second.
 const RATE: u64 = 20_000_000;
-/// What goes at a rate without being timed goes in bursts of this length, as waking up for each message costs more than sending it.
+/// What goes at a rate without being timed goes in bursts of this length, as waking up for each
+/// message costs more than sending it.
 const BURST: Duration = Duration::from_millis(1);
 /// How long a test lasts if nothing says otherwise.
 const DURATION: Duration = Duration::from_secs(10);
-/// After so long without anything from the server, the end that it should confirm is over. A server of DCCP says goodbye once and may be gone
-/// when that gets lost.
+/// After so long without anything from the server, the end that it should confirm is over. A server
+/// of DCCP says goodbye once and may be gone when that gets lost.
 const FAREWELL: Duration = Duration::from_secs(10);
 
 #[derive(Serialize)]
@@ -210,7 +211,8 @@ impl<P: Protocol> Test<P> {
         self.finish(common)
     }
 
-    /// While closing: keeps the newest figures of what still drains, for the summary. An association that has ended has none.
+    /// While closing: keeps the newest figures of what still drains, for the summary. An
+    /// association that has ended has none.
     fn follow_the_end(&mut self, now: Instant) {
         if self.closing
             && let Some(state) = self.endpoint.state(now, self.id)
@@ -264,7 +266,8 @@ impl<P: Protocol> Test<P> {
             }
             let len = usize::try_from(left).unwrap_or(usize::MAX).min(self.payload.len());
             if !self.endpoint.send(now, self.id, &self.payload[..len], self.purpose) {
-                // No room: the next turn tries again. What was due meanwhile is left out, else it would try without a pause.
+                // No room: the next turn tries again. What was due meanwhile is left out, else it
+                // would try without a pause.
                 if let Some(spacing) = self.spacing {
                     self.next_message = self.next_message.max(now + spacing);
                 }

@@ -83,7 +83,8 @@ pub(super) trait Protocol: Machine {
         false
     }
 
-    /// Sends the first bytes of a timed message back; a client that is closing takes no more, and has counted what it has.
+    /// Sends the first bytes of a timed message back; a client that is closing takes no more, and
+    /// has counted what it has.
     fn echo(&mut self, now: Instant, id: Self::Id, stamp: &[u8]);
 
     /// Moves the next message that came into `out`, and says what it is for; an echo is timed too.

@@ -1,5 +1,5 @@
-//! Where a transport stream can be cut: before a packet that says that decoding may begin there. What follows needs the program
-//! tables once more.
+//! Where a transport stream can be cut: before a packet that says that decoding may begin there.
+//! What follows needs the program tables once more.
 
 use braidcast_core::Instant;
 use braidcast_media::ts::{LatestTables, PACKET, Packet};

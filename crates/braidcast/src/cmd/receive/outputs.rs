@@ -71,8 +71,8 @@ impl Outputs {
         Ok(ready)
     }
 
-    /// Does something with each output. One that fails ends no live stream that goes elsewhere too; a reader of stdout that has
-    /// seen enough is no failure, and ends it.
+    /// Does something with each output. One that fails ends no live stream that goes elsewhere too;
+    /// a reader of stdout that has seen enough is no failure, and ends it.
     fn each_sink(&mut self, live: &Live, mut act: impl FnMut(&mut Sink) -> Outcome) -> Outcome {
         let mut at = 0;
         while let Some(sink) = self.sinks.get_mut(at) {

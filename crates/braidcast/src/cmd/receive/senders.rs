@@ -35,7 +35,8 @@ impl Rights for MaySend {
 /// The list.
 pub(super) type Senders = Authorized<MaySend>;
 
-/// Reads it. `needs_output` if the command has no OUTPUT that each sender can use; `certified` if senders have certificates.
+/// Reads it. `needs_output` if the command has no OUTPUT that each sender can use; `certified` if
+/// senders have certificates.
 pub(super) fn read(path: &Path, needs_output: bool, certified: bool) -> Outcome<Senders> {
     let it = Senders::read(path, certified)?;
     for line in it.lines() {

@@ -35,8 +35,8 @@ use std::time::Duration;
 
 /// A live input that gave nothing for so long is worth a word.
 const SILENCE: Duration = Duration::from_secs(2);
-/// So long, at most, a recording waits for the other paths once one has brought the receiver's answer: the first picture is often the
-/// largest, and a stream's first windows are small.
+/// So long, at most, a recording waits for the other paths once one has brought the receiver's
+/// answer: the first picture is often the largest, and a stream's first windows are small.
 const OTHER_PATHS: Duration = Duration::from_secs(1);
 
 /// So often it is asked whether the paths carry what comes in.
@@ -449,7 +449,8 @@ impl Session {
         Ok(())
     }
 
-    /// Ctrl-C: what was captured so far is still delivered, if anybody is there to take it. The second one ends at once.
+    /// Ctrl-C: what was captured so far is still delivered, if anybody is there to take it. The
+    /// second one ends at once.
     fn interrupt(&mut self) {
         let now = self.driver.now();
         if self.interrupted || !self.connected || self.resumable {

@@ -20,11 +20,12 @@ use super::throttle::Throttle;
 const READ: usize = 64 * 1024;
 /// The same of a pipe whose content goes as it comes: little, so that a stream that is held back comes evenly.
 const READ_LIVE: usize = 8 * 1024;
-/// How often datagrams that come one closely behind another are read, at most. It is nothing to a latency of tenths of a second, and at
-/// 20 Mbit/s saves seven wake-ups of eight.
+/// How often datagrams that come one closely behind another are read, at most. It is nothing to a
+/// latency of tenths of a second, and at 20 Mbit/s saves seven wake-ups of eight.
 const READ_INTERVAL: Duration = Duration::from_millis(4);
-/// How far a recording is read ahead of its clock, so that a frame is there whole at the time of its first byte, as an encoder gives it,
-/// and not when its last byte has trickled in at the recording's rate. Memory: so much of the recording.
+/// How far a recording is read ahead of its clock, so that a frame is there whole at the time of
+/// its first byte, as an encoder gives it, and not when its last byte has trickled in at the
+/// recording's rate. Memory: so much of the recording.
 const AHEAD: Duration = Duration::from_secs(1);
 /// Longest UDP payload.
 const DATAGRAM: usize = 65_536;

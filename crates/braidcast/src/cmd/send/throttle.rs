@@ -5,7 +5,8 @@ use std::time::Duration;
 
 /// How far a pipe may run ahead of its own clock.
 const AHEAD: Duration = Duration::from_secs(1);
-/// How far it may have fallen behind and still catch up at once: what an encoder made while this process stood still is not too early.
+/// How far it may have fallen behind and still catch up at once: what an encoder made while this
+/// process stood still is not too early.
 const BEHIND: Duration = Duration::from_secs(10);
 
 /// Keeps a transport stream that comes through a pipe from running away.

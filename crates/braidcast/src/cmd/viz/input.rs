@@ -56,7 +56,8 @@ fn open(path: &Path) -> Outcome<Input> {
     QlogReader::new(reader).map(Input::Trace).map_err(|e| failed(path, &e))
 }
 
-/// The first association in a trace or a capture, the same at both ends. A trace of ns-2 has both ends, and needs no other.
+/// The first association in a trace or a capture, the same at both ends. A trace of ns-2 has both
+/// ends, and needs no other.
 pub(super) fn association(path: &Path) -> Outcome<Option<Association>> {
     match open(path)? {
         Input::Trace(mut reader) => {

@@ -1,4 +1,5 @@
-//! Live figures: the document that `--stats`, `--metrics` and `--web` tell, each in its way. docs/figures.schema.json describes it.
+//! Live figures: the document that `--stats`, `--metrics` and `--web` tell, each in its way.
+//! docs/figures.schema.json describes it.
 
 use braidcast_session::RateReport;
 use serde::Serialize;

@@ -161,7 +161,8 @@ impl Load {
         Some(Carried { rate: sum / count + shared, is_floor: last.capacity_is_floor })
     }
 
-    /// What an encoder should make in all, bit/s, two digits of it; `None` while no path was full, so that nothing limits it.
+    /// What an encoder should make in all, bit/s, two digits of it; `None` while no path was full,
+    /// so that nothing limits it.
     pub(crate) fn suggestion(&self) -> Option<f64> {
         let (_, last) = self.moments.back()?;
         let capacity = self.capacity().filter(|_| !last.all_floors)?;

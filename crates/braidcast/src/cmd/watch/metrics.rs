@@ -31,7 +31,8 @@ pub(super) fn open_metrics(figures: &Figures) -> String {
     out
 }
 
-/// The same in Prometheus' own older format, where a counter's name, not its family's, has `_total` and there is no end marker.
+/// The same in Prometheus' own older format, where a counter's name, not its family's, has `_total`
+/// and there is no end marker.
 pub(super) fn classic(figures: &Figures) -> String {
     let mut out = String::new();
     let whole = open_metrics(figures);

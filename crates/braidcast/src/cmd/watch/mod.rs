@@ -73,7 +73,8 @@ impl Pace {
 }
 
 impl Watch {
-    /// Opens what the flags ask for, and has `driver` tell of its packets, which are of `protocol`. `command`: what it calls itself.
+    /// Opens what the flags ask for, and has `driver` tell of its packets, which are of `protocol`.
+    /// `command`: what it calls itself.
     pub(crate) fn open(
         args: &WatchArgs,
         command: &'static str,
@@ -141,8 +142,8 @@ impl Watch {
         stats.into_iter().chain(self.hub.as_ref().map(|(_, pace)| pace.next())).min()
     }
 
-    /// Tells figures if they are due. `streams` makes those of the streams, of what happened since it was asked last by the same:
-    /// `true` for the statistics, `false` for page and metrics.
+    /// Tells figures if they are due. `streams` makes those of the streams, of what happened since
+    /// it was asked last by the same: `true` for the statistics, `false` for page and metrics.
     pub(crate) fn tell(&mut self, now: Instant, mut streams: impl FnMut(bool) -> Vec<StreamFigures>) {
         let (command, uptime_seconds) = (self.command, round(now.since(self.began).as_secs_f64()));
         let mut figures = |stats, since: Duration| Figures {

@@ -1,7 +1,8 @@
 //! `--pcap FILE`: every packet as it left and came, with a comment that says what it was for.
 //!
-//! Packets are written straight over IP, where Wireshark knows both protocols unasked; over UDP it knows SCTP by one port, and DCCP not at all.
-//! The UDP ports are in the name of the interface, of which each path has one.
+//! Packets are written straight over IP, where Wireshark knows both protocols unasked; over UDP it
+//! knows SCTP by one port, and DCCP not at all. The UDP ports are in the name of the interface, of
+//! which each path has one.
 
 use super::background::{BATCH, Background, BackgroundFile, lock};
 use super::plain::Plain;

@@ -36,7 +36,8 @@ impl Plain {
         }
     }
 
-    /// What the packet holds that leaves; `None` if it is not encrypted. Packets leave in the order in which they were made.
+    /// What the packet holds that leaves; `None` if it is not encrypted. Packets leave in the order
+    /// in which they were made.
     pub(super) fn of_sent(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
         let place = self.waiting.iter().position(|plain| self.is_of(plain, payload))?;
         self.waiting.drain(..place);

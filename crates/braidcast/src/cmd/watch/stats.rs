@@ -1,4 +1,5 @@
-//! `--stats`, `--rate-report`: a line of JSON for each interval, written by a thread of its own, so that a slow reader holds up nothing.
+//! `--stats`, `--rate-report`: a line of JSON for each interval, written by a thread of its own, so
+//! that a slow reader holds up nothing.
 
 use crate::args::values::StatsTarget;
 use crate::failure::{Failure, Outcome};

@@ -1,6 +1,7 @@
 //! `-v`, `-vv` and `RUST_LOG`: events in words on stderr, by the levels and targets of crate `log`.
 //!
-//! Info: what happens seldom and matters, such as a path that falls silent. Debug: what is lost, given up or late, and why. Trace: all.
+//! Info: what happens seldom and matters, such as a path that falls silent. Debug: what is lost,
+//! given up or late, and why. Trace: all.
 
 use braidcast_core::events::{DccpEvent, EventSink, MediaEvent, Reduction, SctpEvent, TraceEvent, Tracer};
 use braidcast_core::{Instant, PathId};
@@ -9,7 +10,8 @@ use log::{Level, LevelFilter, Log, Metadata, Record};
 use std::fmt::Arguments;
 use std::sync::Arc;
 
-/// The environment variable that says what is told, as `env_logger` has it: `debug`, or `braidcast::frames=debug,braidcast::paths=info`.
+/// The environment variable that says what is told, as `env_logger` has it: `debug`, or
+/// `braidcast::frames=debug,braidcast::paths=info`.
 const VARIABLE: &str = "RUST_LOG";
 
 const PATHS: &str = "braidcast::paths";
@@ -35,7 +37,8 @@ impl Log for Stderr {
     fn flush(&self) {}
 }
 
-/// Says from now on what `-v`, given so many times, and the environment ask for. Gives what makes no sense in the latter.
+/// Says from now on what `-v`, given so many times, and the environment ask for. Gives what makes
+/// no sense in the latter.
 pub(crate) fn init(verbose: u8) -> Option<String> {
     let level = match verbose {
         0 => LevelFilter::Off,

@@ -31,8 +31,9 @@ impl AckRatio {
 
     /// The ratio for a window of `cwnd`: not beyond half of it, rounded up, but 2 is always allowed (§6.1.2).
     ///
-    /// One for windows of 1 or 2, as §6.1.2 allows: Linux's receiver has no timer for acknowledgements, so it would wait for
-    /// a second packet that does not leave before the timeout, for ever.
+    /// One for windows of 1 or 2, as §6.1.2 allows: Linux's receiver has no timer for
+    /// acknowledgements, so it would wait for a second packet that does not leave before the
+    /// timeout, for ever.
     pub(super) fn get(&self, cwnd: u32) -> u16 {
         if cwnd <= 2 { 1 } else { self.ratio.min(Self::most(cwnd)) }
     }
@@ -56,7 +57,8 @@ impl AckRatio {
             hole.2 += 1;
         }
         let (first, last) = (newest.plus(1), back(arrival.seq, 1));
-        // Unless the peer says otherwise, what is missing carried no data (§6.1.1); an NDP Count of 0 says that the last did.
+        // Unless the peer says otherwise, what is missing carried no data (§6.1.1); an NDP Count of
+        // 0 says that the last did.
         if first <= last && arrival.ndp_count != Some(0) {
             self.congested |= self.missing.len() == Self::MAX_HOLES;
             self.missing.truncate(Self::MAX_HOLES - 1);

@@ -1,5 +1,5 @@
-//! CCID 2, TCP-like congestion control (RFC 4341). What lives on Ack Vectors as it does shares its halves, and differs in the
-//! [`Controller`](braidcast_cc::Controller) of the window.
+//! CCID 2, TCP-like congestion control (RFC 4341). What lives on Ack Vectors as it does shares its
+//! halves, and differs in the [`Controller`](braidcast_cc::Controller) of the window.
 
 mod ack_ratio;
 mod receiver;

@@ -54,8 +54,8 @@ pub(in crate::ccid) struct Sender {
     measure_from: Option<Seq>,
     /// What was sent up to here belongs to the last congestion event.
     recovered_after: Option<Seq>,
-    /// The window was full with the packets up to this one: only these make it grow (§5.1). Several acknowledgements may
-    /// come before anything is sent again, and all of them count.
+    /// The window was full with the packets up to this one: only these make it grow (§5.1). Several
+    /// acknowledgements may come before anything is sent again, and all of them count.
     full_until: Option<Seq>,
     /// The receiver is slow: no growth before this (RFC 4340 §11.6).
     no_growth_until: Instant,
@@ -74,8 +74,8 @@ pub(in crate::ccid) struct Sender {
 const RTO: RtoBounds =
     RtoBounds { initial: Duration::from_secs(1), min: Duration::from_millis(200), max: Duration::from_secs(64) };
 
-/// For so long a receiver may hold its acknowledgement (RFC 4340 §11.3). Measured round trips are without it, as Elapsed
-/// Time is taken off, so it is added to the timeout.
+/// For so long a receiver may hold its acknowledgement (RFC 4340 §11.3). Measured round trips are
+/// without it, as Elapsed Time is taken off, so it is added to the timeout.
 const DELAYED_ACK: Duration = Duration::from_millis(200);
 
 impl Sender {

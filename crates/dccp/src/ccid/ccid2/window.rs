@@ -1,7 +1,7 @@
 use braidcast_cc::{Acked, Algorithm, Conditions, Controller, Setup, Signal, Standard};
 
-/// A congestion controller in packets. RFC 4341 counts these, while [`Controller`] counts bytes: each packet stands for as many
-/// as a full one has, whatever its own.
+/// A congestion controller in packets. RFC 4341 counts these, while [`Controller`] counts bytes:
+/// each packet stands for as many as a full one has, whatever its own.
 #[derive(Debug)]
 pub(super) struct Window {
     controller: Box<dyn Controller>,

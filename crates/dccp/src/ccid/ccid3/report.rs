@@ -94,8 +94,8 @@ impl Told {
         self.intervals[..self.count].first().filter(|_| self.count > 1).map(|&(start, ..)| start)
     }
 
-    /// The loss event rate, the receiver's or computed from the intervals (RFC 5348 §5.4, and RFC 4828 §4.4 with `short`).
-    /// Unless we have `asked` for the former, the latter goes first.
+    /// The loss event rate, the receiver's or computed from the intervals (RFC 5348 §5.4, and RFC
+    /// 4828 §4.4 with `short`). Unless we have `asked` for the former, the latter goes first.
     pub(super) fn loss_event_rate(&self, asked: bool, short: Option<&mut ShortIntervals>) -> f64 {
         if let Some(p) = self.loss_event_rate.filter(|_| asked || self.count == 0) {
             return p;

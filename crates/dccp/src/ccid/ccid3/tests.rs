@@ -35,7 +35,8 @@ impl Bench {
         self.next += 1;
     }
 
-    /// Sends a packet and takes the answer to it a round trip and 30 ms later, with these options and a loss event rate.
+    /// Sends a packet and takes the answer to it a round trip and 30 ms later, with these options
+    /// and a loss event rate.
     fn round(&mut self, recv_rate: u32, inverse: u32, more: impl FnOnce(&mut Writer<'_>)) {
         self.send();
         self.now += RTT + Duration::from_millis(30);

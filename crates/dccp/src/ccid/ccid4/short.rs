@@ -46,8 +46,9 @@ impl ShortIntervals {
         }
     }
 
-    /// Turns reported intervals, as first numbers with data lengths and drop counts, newest first, into the lengths that
-    /// count; `end` is the number after the newest. Also whether the current one is short, and so left out.
+    /// Turns reported intervals, as first numbers with data lengths and drop counts, newest first,
+    /// into the lengths that count; `end` is the number after the newest. Also whether the current
+    /// one is short, and so left out.
     pub(in crate::ccid) fn lengths(&mut self, end: Seq, intervals: &[(Seq, u32, u32)], out: &mut [f64]) -> bool {
         let mut next = end;
         for (n, (&(start, data, drops), out)) in intervals.iter().zip(out).enumerate() {

@@ -59,7 +59,8 @@ impl Run {
     }
 }
 
-/// One Ack Vector option: runs, the newest first, beginning at the acknowledgement number or where the one before ended.
+/// One Ack Vector option: runs, the newest first, beginning at the acknowledgement number or where
+/// the one before ended.
 ///
 /// ```text
 /// | type 38 / 39 8 | length 8 | state 2, run length − 1 6 | …

@@ -75,7 +75,8 @@ impl DropRun {
     }
 }
 
-/// One Data Dropped option: blocks, the newest first, beginning at the acknowledgement number or where the one before ended.
+/// One Data Dropped option: blocks, the newest first, beginning at the acknowledgement number or
+/// where the one before ended.
 ///
 /// ```text
 /// | type 40 8 | length 8 | 0 1, run length − 1 7 | or | 1 1, drop code 3, run length − 1 4 | …

@@ -121,7 +121,8 @@ impl<'a> Options<'a> {
         self.bytes
     }
 
-    /// Option by option, without padding. On Data packets the options that could do harm there are left out (RFC 4340 §5.8).
+    /// Option by option, without padding. On Data packets the options that could do harm there are
+    /// left out (RFC 4340 §5.8).
     pub const fn iter(&self) -> Iter<'a> {
         Iter { rest: self.bytes, on: self.on }
     }

@@ -1,4 +1,5 @@
-//! A clip in a session over each flow that has one: what comes in time, what can be shown, what an oracle could have done.
+//! A clip in a session over each flow that has one: what comes in time, what can be shown, what an
+//! oracle could have done.
 
 mod curves;
 mod outages;

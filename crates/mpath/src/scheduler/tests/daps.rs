@@ -108,7 +108,8 @@ fn most_held(paths: &[Emitter], emissions: &Emissions) -> usize {
 }
 
 proptest! {
-    /// Where each delay is a multiple of the one before, every packet goes where the vectors have it, and the receiver holds none.
+    /// Where each delay is a multiple of the one before, every packet goes where the vectors have
+    /// it, and the receiver holds none.
     #[test]
     fn each_packet_has_the_place_of_the_vectors(first in 1_u64..5, factors in prop::collection::vec(2_u64..5, 1..4), capacities in prop::collection::vec(1_usize..6, 4)) {
         let mut delay = first;
@@ -132,7 +133,8 @@ proptest! {
     }
 }
 
-/// Delays twice as long as they are (§7.2.1): out of order by what the quick path carries in the difference, and no more.
+/// Delays twice as long as they are (§7.2.1): out of order by what the quick path carries in the
+/// difference, and no more.
 #[test]
 fn wrong_delays_cost_what_the_difference_carries() {
     let paths = [Emitter { delay: 10, capacity: 2 }, Emitter { delay: 100, capacity: 5 }];

@@ -6,7 +6,8 @@ pub struct LimitOptions {
     /// Bytes that may wait or be unacknowledged; [`SendError::BufferFull`](crate::SendError) beyond. 1 byte to 1 GiB,
     /// default 4 MiB. Messages of the key handshake, 3.5 kB at most, come on top.
     pub send_buffer: usize,
-    /// Bytes received and not yet taken; the window that the peer is told. 1500 bytes (RFC 9260 §3.3.2) to 1 GiB, default 4 MiB.
+    /// Bytes received and not yet taken; the window that the peer is told. 1500 bytes (RFC 9260
+    /// §3.3.2) to 1 GiB, default 4 MiB.
     pub receive_buffer: usize,
     /// Longest message in bytes, sent or received; must fit both buffers. Default 2 MiB.
     pub max_message: usize,
@@ -15,11 +16,12 @@ pub struct LimitOptions {
     /// Packets that one [`poll_transmit`](braidcast_core::Machine::poll_transmit) may put into the buffer for one
     /// route, 1 to 64. Default 40: with packets of 1472 bytes a UDP segmentation batch stays below 64 KiB.
     pub max_segments: usize,
-    /// Associations that peers may open; 0 refuses them all. One more takes the place of one that has sent nothing for 250 ms, of the host
-    /// that opened most. Default 1024.
+    /// Associations that peers may open; 0 refuses them all. One more takes the place of one that
+    /// has sent nothing for 250 ms, of the host that opened most. Default 1024.
     pub max_associations: usize,
-    /// Leave a TSN out now and then, so that a peer which acknowledges what it never got is found out and the association ended, as QUIC
-    /// leaves out packet numbers (RFC 9000 §21.4). It takes a peer that knows FORWARD-TSN. Default: no.
+    /// Leave a TSN out now and then, so that a peer which acknowledges what it never got is found
+    /// out and the association ended, as QUIC leaves out packet numbers (RFC 9000 §21.4). It takes
+    /// a peer that knows FORWARD-TSN. Default: no.
     pub skip_tsns: bool,
 }
 

@@ -39,15 +39,18 @@ pub struct Options {
     /// Secret that both ends share (RFC 4895 endpoint pair shared key). Empty, the default: joins are bound to the
     /// handshake, but whoever saw the handshake could forge them.
     pub key: Vec<u8>,
-    /// Addresses of our sockets from the first one on, in their order, eight at most, listed in INIT and INIT ACK (RFC 9260 §5.1.2) for peers whose
-    /// paths do not join by ASCONF: Linux, as it comes. A request by ASCONF names one that the peer still has; Linux finds the association by nothing
-    /// else. Where there are some, what the peer lists counts too: a route between listed addresses needs no join, and a packet from a
-    /// listed address makes a path of its route. Default none, since lists are wrong behind NATs.
+    /// Addresses of our sockets from the first one on, in their order, eight at most, listed in
+    /// INIT and INIT ACK (RFC 9260 §5.1.2) for peers whose paths do not join by ASCONF: Linux, as
+    /// it comes. A request by ASCONF names one that the peer still has; Linux finds the association
+    /// by nothing else. Where there are some, what the peer lists counts too: a route between
+    /// listed addresses needs no join, and a packet from a listed address makes a path of its
+    /// route. Default none, since lists are wrong behind NATs.
     pub local_addresses: Vec<IpAddr>,
     /// Offer I-DATA (RFC 8260), so that a long message does not hold up the others. Default true.
     pub interleaving: bool,
     /// Offer RE-CONFIG (RFC 6525), so that either end may number streams anew and add some
-    /// ([`reconfigure`](crate::Association::reconfigure)). The peer may then, too, up to [`LimitOptions::streams`]. Default false.
+    /// ([`reconfigure`](crate::Association::reconfigure)). The peer may then, too, up to
+    /// [`LimitOptions::streams`]. Default false.
     pub reconfiguration: bool,
     /// Paths: how many, which carries what, how large packets are, when one has failed.
     pub paths: PathOptions,
@@ -96,10 +99,11 @@ impl Default for Options {
 impl Options {
     /// For live media: quick acknowledgements and timers, so that a dead path is noticed within a second.
     ///
-    /// RTO from 200 ms to 3 s instead of 1 s to 60 s (RFC 9260 §6.3.1 C5 allows a lower limit where the clock is
-    /// fine enough), SACKs after 20 ms, heartbeats each second on paths that carry nothing, each half where they do not answer, however
-    /// long that lasts, and each tenth at first: no outage ends the association; queues of 60 ms
-    /// at most; a first window of ten packets (RFC 6928) and [`Algorithm::Veno`], so that a path that was idle can take over;
+    /// RTO from 200 ms to 3 s instead of 1 s to 60 s (RFC 9260 §6.3.1 C5 allows a lower limit where
+    /// the clock is fine enough), SACKs after 20 ms, heartbeats each second on paths that carry
+    /// nothing, each half where they do not answer, however long that lasts, and each tenth at
+    /// first: no outage ends the association; queues of 60 ms at most; a first window of ten
+    /// packets (RFC 6928) and [`Algorithm::Veno`], so that a path that was idle can take over;
     /// [`MarkResponse::Abe`], as else a mark would cost more than a loss.
     pub fn live() -> Self {
         let ms = Duration::from_millis;
@@ -132,12 +136,15 @@ impl Options {
         self.redundancy.fec.is_some() || self.redundancy.fec_receive
     }
 
-    /// CMT-SCTP as the papers' simulations have it (ns-2's `Agent/SCTP/CMT`, RFC 2960 constants), for their experiments.
+    /// CMT-SCTP as the papers' simulations have it (ns-2's `Agent/SCTP/CMT`, RFC 2960 constants),
+    /// for their experiments.
     ///
-    /// Packets of 1500 bytes with a plain IPv4 header, DATA chunks, a first window of two packets, 64 KiB of receive window and
-    /// of initial `ssthresh`, which a loss leaves at two packets or more, windows of whole packets, bursts of four, RTO from 1 s (3 s before the first measurement), split fast retransmit
-    /// once for each chunk and T3 after that, CUCv2, RTX-CWND, SACKs back over the path of the last packet; heartbeats each
-    /// 30 s, and nothing that came later: no pacing, no probes, no quick failover.
+    /// Packets of 1500 bytes with a plain IPv4 header, DATA chunks, a first window of two packets,
+    /// 64 KiB of receive window and of initial `ssthresh`, which a loss leaves at two packets or
+    /// more, windows of whole packets, bursts of four, RTO from 1 s (3 s before the first
+    /// measurement), split fast retransmit once for each chunk and T3 after that, CUCv2, RTX-CWND,
+    /// SACKs back over the path of the last packet; heartbeats each 30 s, and nothing that came
+    /// later: no pacing, no probes, no quick failover.
     pub fn classic() -> Self {
         let rwnd = 65_536;
         let mtu = 1480;

@@ -2,8 +2,8 @@ use crate::api::{Abandonment, ArtxFrom, BufferSplit, CwndUnit, CwndUpdate, LossD
 use braidcast_core::Misuse;
 use braidcast_mpath::RetransmissionPolicy;
 
-/// Rules that the experiments of the papers compare, and their simulators' constants. Whoever wants to send data leaves them
-/// as they are.
+/// Rules that the experiments of the papers compare, and their simulators' constants. Whoever wants
+/// to send data leaves them as they are.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PaperRules {
     /// What counts as lost. Default by time.
@@ -15,31 +15,35 @@ pub struct PaperRules {
     pub cwnd_update: CwndUpdate,
     /// What a packet counts for in a window. Default the MTU.
     pub cwnd_unit: CwndUnit,
-    /// A window grows while it recovers from losses too, as ns-2.35's CMT lets it, against RFC 9260 §7.2.4. Default false.
+    /// A window grows while it recovers from losses too, as ns-2.35's CMT lets it, against RFC 9260
+    /// §7.2.4. Default false.
     pub growth_in_recovery: bool,
-    /// Slow start threshold of a new path, 1 byte or more. Default `None`: arbitrarily high (RFC 9260 §7.2.1); ns-2 begins with the
-    /// peer's window.
+    /// Slow start threshold of a new path, 1 byte or more. Default `None`: arbitrarily high (RFC
+    /// 9260 §7.2.1); ns-2 begins with the peer's window.
     pub initial_ssthresh: Option<usize>,
     /// Packets that a loss leaves the slow start threshold at least, where paths are not coupled, 1 to
     /// [10,000](Self::MAX_MIN_SSTHRESH). Default 4 (RFC 9260 §7.2.3);
     /// RFC 2960 §7.2.3 and ns-2 have 2.
     pub min_ssthresh: usize,
-    /// Packets with data that may leave over a path for one acknowledgement (Max.Burst, RFC 9260 §6.1 D, which recommends 4),
-    /// 1 or more.
-    /// Default `None`, as [`pacing`](crate::CongestionOptions::pacing) serves the same end.
+    /// Packets with data that may leave over a path for one acknowledgement (Max.Burst, RFC 9260
+    /// §6.1 D, which recommends 4), 1 or more. Default `None`, as
+    /// [`pacing`](crate::CongestionOptions::pacing) serves the same end.
     pub max_burst: Option<u32>,
     /// Which acknowledgements measure a path's round trip. Default those that come back over it.
     pub rtt_samples: RttSamples,
-    /// Offer NR-SACK (draft-natarajan-tsvwg-sctp-nrsack): what is acknowledged above a gap leaves the peer's send buffer at once,
-    /// as nothing is ever dropped here. Default false: the draft expired and its chunk type is not registered.
+    /// Offer NR-SACK (draft-natarajan-tsvwg-sctp-nrsack): what is acknowledged above a gap leaves
+    /// the peer's send buffer at once, as nothing is ever dropped here. Default false: the draft
+    /// expired and its chunk type is not registered.
     pub nr_sack: bool,
     /// Which buffers are divided among the paths. Default none.
     pub buffer_split: BufferSplit,
     /// What happens to messages whose lifetime ends in flight. Default delayed abandonment.
     pub abandonment: Abandonment,
-    /// Where the wait for the code ([`artx`](crate::RedundancyOptions::artx)) counts from. Default when the chunk was sent.
+    /// Where the wait for the code ([`artx`](crate::RedundancyOptions::artx)) counts from. Default
+    /// when the chunk was sent.
     pub artx_from: ArtxFrom,
-    /// Schedulers take forward delays for longer than they are, by so many per cent, 0 to [1000](Self::MAX_DELAY_ERROR) (THESIS §7.2.1). Default 0.
+    /// Schedulers take forward delays for longer than they are, by so many per cent, 0 to
+    /// [1000](Self::MAX_DELAY_ERROR) (THESIS §7.2.1). Default 0.
     pub delay_error: u32,
 }
 

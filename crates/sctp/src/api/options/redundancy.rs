@@ -5,9 +5,9 @@ use braidcast_fec::Code;
 /// Redundancy by an erasure code, and by copies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RedundancyOptions {
-    /// The erasure code that redundancy is sent by, if the peer takes it: lost chunks come back without a retransmission
-    /// (ECMT). Chunks are cut so much shorter that a redundancy chunk fits the MTU. Default
-    /// `None`: none is sent.
+    /// The erasure code that redundancy is sent by, if the peer takes it: lost chunks come back
+    /// without a retransmission (ECMT). Chunks are cut so much shorter that a redundancy chunk fits
+    /// the MTU. Default `None`: none is sent.
     pub fec: Option<Code>,
     /// Whether redundancy counts for the congestion window. Default inside.
     pub fec_window: FecWindow,
@@ -17,8 +17,9 @@ pub struct RedundancyOptions {
     pub artx: Option<Artx>,
     /// Take redundancy from the peer even if `fec` sends none. Default false: with `fec` it is taken in any case.
     pub fec_receive: bool,
-    /// Chunks of messages with a deadline that would miss it over the path that they are on go over another one too, at the rate of that and while it has
-    /// room, before new data of a lower priority. Default false.
+    /// Chunks of messages with a deadline that would miss it over the path that they are on go over
+    /// another one too, at the rate of that and while it has room, before new data of a lower
+    /// priority. Default false.
     pub reinject: bool,
 }
 

@@ -7,18 +7,22 @@ use core::time::Duration;
 /// How long an association waits, and how often it tries before it gives up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TimerOptions {
-    /// Limits of the retransmission timeout: 1 ms to a day each, and none above `max`. Default RFC 9260: 1 s, 1 s, 60 s.
+    /// Limits of the retransmission timeout: 1 ms to a day each, and none above `max`. Default RFC
+    /// 9260: 1 s, 1 s, 60 s.
     pub rto: RtoBounds,
-    /// Timeouts in a row, over all paths, after which the association ends (Association.Max.Retrans, RFC 9260 §8.1). Default 10. `None`:
-    /// they are not counted, as the more paths there are the sooner they add up.
+    /// Timeouts in a row, over all paths, after which the association ends
+    /// (Association.Max.Retrans, RFC 9260 §8.1). Default 10. `None`: they are not counted, as the
+    /// more paths there are the sooner they add up.
     pub association_max_retrans: Option<u32>,
-    /// How long no path may answer before the association ends, 1 ms or more. Default `None`: for ever, unless the timeouts are counted.
+    /// How long no path may answer before the association ends, 1 ms or more. Default `None`: for
+    /// ever, unless the timeouts are counted.
     pub give_up: Option<Duration>,
     /// How often INIT and COOKIE ECHO are repeated (Max.Init.Retransmits). Default 8.
     pub max_init_retransmits: u32,
-    /// INIT, and COOKIE ECHO when it is repeated, go over all paths at once, and again after so long at most, 1 ms or more: one path
-    /// that works is enough for the handshake to take no longer than that. Default `None`: over one path after the other, after an
-    /// initial RTO that doubles (RFC 9260 §5.1).
+    /// INIT, and COOKIE ECHO when it is repeated, go over all paths at once, and again after so
+    /// long at most, 1 ms or more: one path that works is enough for the handshake to take no
+    /// longer than that. Default `None`: over one path after the other, after an initial RTO that
+    /// doubles (RFC 9260 §5.1).
     pub open_over_all: Option<Duration>,
     /// How long a cookie is good for (Valid.Cookie.Life), 1 ms to an hour, as its secret changes then. Default 60 s.
     pub cookie_life: Duration,

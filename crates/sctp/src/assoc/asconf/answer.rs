@@ -12,8 +12,8 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Changes that the peer may ask for with one request.
 pub(super) const MAX_CHANGES: usize = 24;
-/// Bytes of an answer up to which refusals repeat what they refuse; with [`MAX_CHANGES`] of them the answer still fits the smallest packet,
-/// behind AUTH.
+/// Bytes of an answer up to which refusals repeat what they refuse; with [`MAX_CHANGES`] of them
+/// the answer still fits the smallest packet, behind AUTH.
 const COPIES: usize = 128;
 
 /// The answer to an ASCONF while it is made.
@@ -25,7 +25,8 @@ struct Answer {
 }
 
 impl Answer {
-    /// The change was made. What follows a refusal counts as refused unless it is said to have succeeded (RFC 5061 §5.1 A7).
+    /// The change was made. What follows a refusal counts as refused unless it is said to have
+    /// succeeded (RFC 5061 §5.1 A7).
     fn grant(&mut self, correlation: u32) {
         if !self.bytes.is_empty() {
             Parameter::SuccessIndication { correlation }.emit(&mut Writer::new(&mut self.bytes));
@@ -97,8 +98,9 @@ impl Open {
         }
     }
 
-    /// A request that was granted came again, over `route`. A peer that does not know which path leads here asks over all at once:
-    /// the copy that came first may have come over one that our answers do not get back by, and this one is to join as well.
+    /// A request that was granted came again, over `route`. A peer that does not know which path
+    /// leads here asks over all at once: the copy that came first may have come over one that our
+    /// answers do not get back by, and this one is to join as well.
     fn take_in_repeated(&mut self, now: Instant, route: Route, wanted: Parameters<'_>) {
         if self.paths.by_route(route).is_some() {
             return;
@@ -199,14 +201,16 @@ impl Open {
         Ok(())
     }
 
-    /// Where addresses are listed, that of `route` counts as one that the peer listed: it may use it towards any of ours.
+    /// Where addresses are listed, that of `route` counts as one that the peer listed: it may use
+    /// it towards any of ours.
     pub(in crate::assoc) fn list_address(&mut self, route: Route) {
         if !self.options.local_addresses.is_empty() {
             self.peer_addresses.add(route.remote.ip());
         }
     }
 
-    /// The wildcard stands for all but the source (RFC 5061 §4.2.2). That there is no such address is no refusal: it is as was wished.
+    /// The wildcard stands for all but the source (RFC 5061 §4.2.2). That there is no such address
+    /// is no refusal: it is as was wished.
     fn delete_address(&mut self, now: Instant, source: Route, address: IpAddr) -> Result<(), Refusal> {
         let itself = !address.is_unspecified() && address == source.remote.ip();
         if itself && self.paths.len() == 1 {

@@ -7,8 +7,8 @@ use braidcast_fec::Family;
 use core::time::Duration;
 
 impl Open {
-    /// Returns when the chunk `tsn`, last sent over the path `index` at `sent`, may be declared lost, given that it would be at `due`
-    /// without a code.
+    /// Returns when the chunk `tsn`, last sent over the path `index` at `sent`, may be declared
+    /// lost, given that it would be at `due` without a code.
     pub(in crate::assoc) fn lost_after_waiting(
         &self,
         index: PathIndex,
@@ -29,7 +29,8 @@ impl Open {
         let Some(sender) = self.fec.as_ref().and_then(|fec| fec.sender.as_ref()) else { return Duration::ZERO };
         let Some(reading) = self.options.redundancy.artx else { return Duration::ZERO };
         match sender.code.family() {
-            // THESIS eq. 8.1: what is left of the block, at the rate of all paths together, then one round trip and a half.
+            // THESIS eq. 8.1: what is left of the block, at the rate of all paths together, then
+            // one round trip and a half.
             Family::Block { n, k } => {
                 let place = tsn.index_from(sender.first).unwrap_or_default() as u64 % u64::from(k);
                 let left = (u64::from(n) - place) as f64 * self.paths.common_mtu() as f64;
@@ -49,8 +50,8 @@ impl Open {
         }
     }
 
-    /// Whether `tsn`, of which one report too many says that it is missing, waits for the code all the same: until δ is over
-    /// and one more report comes.
+    /// Whether `tsn`, of which one report too many says that it is missing, waits for the code all
+    /// the same: until δ is over and one more report comes.
     pub(in crate::assoc) fn waits_for_code(&mut self, now: Instant, index: PathIndex, tsn: Tsn) -> bool {
         if !self.sends_redundancy() || self.options.redundancy.artx.is_none() {
             return false;
@@ -64,9 +65,10 @@ impl Open {
         true
     }
 
-    /// Until when the code has its time to make up for the oldest chunk that is out on the path `index`: δ, and what a timeout
-    /// allows a round trip to take longer (RFC 9260 §6.3.1 C3). T3-rtx is held off so long; else, where the least RTO is short, it
-    /// would come before any retransmission that δ holds back, and shut the window.
+    /// Until when the code has its time to make up for the oldest chunk that is out on the path
+    /// `index`: δ, and what a timeout allows a round trip to take longer (RFC 9260 §6.3.1 C3).
+    /// T3-rtx is held off so long; else, where the least RTO is short, it would come before any
+    /// retransmission that δ holds back, and shut the window.
     pub(in crate::assoc) fn code_has_until(&self, index: PathIndex) -> Option<Instant> {
         if !self.sends_redundancy() || self.options.redundancy.artx.is_none() {
             return None;

@@ -1,8 +1,9 @@
 use braidcast_core::Instant;
 use core::time::Duration;
 
-/// When redundancy is due that is not sent in rounds: each chunk owes some, and what is owed is paid when a burst is over. A repair
-/// in the middle of a picture covers what went before it only, one behind it covers all of it.
+/// When redundancy is due that is not sent in rounds: each chunk owes some, and what is owed is
+/// paid when a burst is over. A repair in the middle of a picture covers what went before it only,
+/// one behind it covers all of it.
 #[derive(Debug, Default)]
 pub(super) struct Credit {
     /// Repairs that are owed; below zero if one was sent in advance.
@@ -20,7 +21,8 @@ impl Credit {
         self.since.get_or_insert(now);
     }
 
-    /// How many repairs are due. In a `pause` what is owed is rounded up, so that the last chunks of a burst are covered too.
+    /// How many repairs are due. In a `pause` what is owed is rounded up, so that the last chunks
+    /// of a burst are covered too.
     pub(super) fn take(&mut self, now: Instant, pause: bool) -> usize {
         let Some(since) = self.since else { return 0 };
         let due = if pause {

@@ -1,7 +1,9 @@
-//! Erasure codes inside the association (ECMT = THESIS ch. 8; decision 14): what is lost is made up for without a retransmission.
+//! Erasure codes inside the association (ECMT = THESIS ch. 8; decision 14): what is lost is made up
+//! for without a retransmission.
 //!
-//! A symbol is a whole DATA or I-DATA chunk, by its TSN. `send` says when redundancy is due, over what and over which path;
-//! `receive` decodes and hands what came back to where data chunks go; `artx` holds fast retransmissions back meanwhile.
+//! A symbol is a whole DATA or I-DATA chunk, by its TSN. `send` says when redundancy is due, over
+//! what and over which path; `receive` decodes and hands what came back to where data chunks go;
+//! `artx` holds fast retransmissions back meanwhile.
 
 mod artx;
 mod credit;
@@ -59,14 +61,16 @@ impl Fec {
     const MAX_DUE: usize = 64;
     /// Redundancy that waits for data which may go at the same moment.
     const MAX_WAITING: usize = 16;
-    /// What comes later than a window's worth of later chunks would be of no use any more: twice the range, as paths differ.
+    /// What comes later than a window's worth of later chunks would be of no use any more: twice
+    /// the range, as paths differ.
     const LIMITS: DecoderLimits =
         DecoderLimits { window: 2 * Redundancy::MAX_RANGE as usize, repairs: 64, symbol: 9000 };
 
     /// Our first TSN is `local`, the peer's `peer`.
     ///
-    /// What lies further back than two thirds of the peer's `buffer` is evicted there when redundancy over it comes, as data that
-    /// waits for order needs room too: ranges are shorter than that.
+    /// What lies further back than two thirds of the peer's `buffer` is evicted there when
+    /// redundancy over it comes, as data that waits for order needs room too: ranges are shorter
+    /// than that.
     pub(super) fn new(options: &Options, interleaving: bool, local: Tsn, peer: Tsn, buffer: usize) -> Self {
         let kept = buffer * 2 / 3 / options.paths.base_mtu;
         let range = u16::try_from(kept).unwrap_or(u16::MAX).clamp(1, Redundancy::MAX_RANGE);
@@ -119,7 +123,8 @@ impl Open {
         self.fec.is_some()
     }
 
-    /// Redundancy by `code` as each path owes it, from now on; it leaves after `hold` at the latest. Whether it was agreed on.
+    /// Redundancy by `code` as each path owes it, from now on; it leaves after `hold` at the
+    /// latest. Whether it was agreed on.
     pub(super) fn set_fec_by_path(&mut self, code: Code, hold: Duration, owed: impl Fn(PathId) -> f64) -> bool {
         let (base, next) = (self.ledger.base(), self.ledger.next_tsn());
         let Some(fec) = &mut self.fec else { return false };

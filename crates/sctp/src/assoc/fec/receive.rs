@@ -9,7 +9,8 @@ use braidcast_core::Instant;
 use braidcast_core::events::SctpEvent;
 use braidcast_fec::{Coefficients, Combination, Evicted, Unusable};
 
-/// The data chunk in `bytes`, its type and flags without what may differ from one transmission to the next, and the rest.
+/// The data chunk in `bytes`, its type and flags without what may differ from one transmission to
+/// the next, and the rest.
 fn symbol(bytes: &[u8]) -> Option<([u8; 2], &[u8])> {
     let (&[kind, flags], body) = bytes.split_first_chunk()?;
     Some(([kind, flags & SYMBOL_FLAGS], body))
@@ -59,8 +60,8 @@ impl Open {
         }
     }
 
-    /// After a packet: hands on what was made up for, and keeps what is held for decoding to the room that data leaves in the
-    /// receive buffer.
+    /// After a packet: hands on what was made up for, and keeps what is held for decoding to the
+    /// room that data leaves in the receive buffer.
     pub(in crate::assoc) fn take_recovered(&mut self, now: Instant, arrived: PathIndex, arrivals: &mut Arrivals) {
         let mut chunk = Vec::new();
         while let Some(tsn) = self.fec.as_mut().and_then(|fec| fec.decoder.poll_recovered(&mut chunk)) {
@@ -69,7 +70,8 @@ impl Open {
         let room = self.receive_window();
         let Some(fec) = &mut self.fec else { return };
         fec.decoder.settle(self.tracker.cumulative().next().get());
-        // ECMT algorithm 1: data first. What redundancy below the cumulative TSN covers is there, so there is none of it.
+        // ECMT algorithm 1: data first. What redundancy below the cumulative TSN covers is there,
+        // so there is none of it.
         while fec.decoder.held() > room {
             match fec.decoder.evict() {
                 Some(Evicted::Source) => {}

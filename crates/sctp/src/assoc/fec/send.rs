@@ -62,9 +62,9 @@ impl Open {
         }
     }
 
-    /// The path that redundancy goes over now, if some is due: of those that may carry data the one that has carried the least
-    /// redundancy for the data that it carries, so that redundancy follows the scheduler; of two alike not the one that the
-    /// last data took, which it covers.
+    /// The path that redundancy goes over now, if some is due: of those that may carry data the one
+    /// that has carried the least redundancy for the data that it carries, so that redundancy
+    /// follows the scheduler; of two alike not the one that the last data took, which it covers.
     pub(in crate::assoc) fn redundancy_path(&mut self) -> Option<PathIndex> {
         let sender = self.fec.as_mut()?.sender.as_mut()?;
         let acknowledged = self.ledger.base().get();
@@ -83,8 +83,9 @@ impl Open {
         least.map(|(_, index)| index)
     }
 
-    /// Whether redundancy goes before more data over the path `index`. Where the window has room for both, it waits for data that may go
-    /// at the same moment: its packets are larger, and each would end a batch that one system call takes.
+    /// Whether redundancy goes before more data over the path `index`. Where the window has room
+    /// for both, it waits for data that may go at the same moment: its packets are larger, and each
+    /// would end a batch that one system call takes.
     pub(in crate::assoc) fn redundancy_is_next(&mut self, index: PathIndex) -> bool {
         if self.redundancy_path().is_none() {
             return false;
@@ -95,8 +96,8 @@ impl Open {
         due >= Fec::MAX_WAITING || occupied + (due + 1) * path.mtu() > path.cwnd()
     }
 
-    /// Appends redundancy that is due, if it fits. What would not even fit a packet of its own, as the MTU has shrunk, is
-    /// dropped, and so is what covers nothing any more.
+    /// Appends redundancy that is due, if it fits. What would not even fit a packet of its own, as
+    /// the MTU has shrunk, is dropped, and so is what covers nothing any more.
     pub(in crate::assoc) fn put_redundancy(
         &mut self,
         now: Instant,
@@ -152,8 +153,8 @@ impl Open {
         self.fec = Some(fec);
     }
 
-    /// Computes redundancy over what of the range of `combination` is neither acknowledged, nor given up, nor of no use any more;
-    /// the range that it came to, or `None` if nothing is left.
+    /// Computes redundancy over what of the range of `combination` is neither acknowledged, nor
+    /// given up, nor of no use any more; the range that it came to, or `None` if nothing is left.
     fn encode(
         &self,
         prospect: Prospect,
@@ -182,8 +183,8 @@ impl Open {
         Some(combination)
     }
 
-    /// Adds the next chunks of `rest` that are wanted, as many as the kernels take at once, to redundancy whose range begins with
-    /// `first`.
+    /// Adds the next chunks of `rest` that are wanted, as many as the kernels take at once, to
+    /// redundancy whose range begins with `first`.
     fn add_chunks(&self, prospect: Prospect, first: u64, rest: &mut RangeInclusive<u64>, scratch: &mut super::Scratch) {
         const AT_ONCE: usize = 16;
         let header = self.data_header();

@@ -4,7 +4,8 @@ use crate::wire::Entries;
 use crate::wire::{Entry, chunk::StampArrival};
 use crate::{Options, SchedulerKind};
 
-/// Two paths with DAPS, whose round trips are 2 ms, and 40 or so measurements of `there` µs over each; clocks are `offset` apart.
+/// Two paths with DAPS, whose round trips are 2 ms, and 40 or so measurements of `there` µs over
+/// each; clocks are `offset` apart.
 fn delays(there: [i64; 2], offset: i64, forward_delay: bool) -> [Option<Delay>; 2] {
     let options = Options::default().with(|it| {
         it.paths.scheduler = SchedulerKind::Daps;

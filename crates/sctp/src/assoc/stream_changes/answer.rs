@@ -189,7 +189,8 @@ impl Open {
         self.journal.events.push_back(Event::StreamsChanged(StreamChange::IncomingReset(streams)));
     }
 
-    /// The peer wants streams of ours to be numbered anew (RFC 6525 §5.2.3). `None`: our own request says that they are.
+    /// The peer wants streams of ours to be numbered anew (RFC 6525 §5.2.3). `None`: our own
+    /// request says that they are.
     fn answer_incoming_reset(&mut self, number: u32, streams: Vec<u16>) -> Option<ReconfigurationResult> {
         use ReconfigurationResult as Said;
         if self.queue.front().is_some() {

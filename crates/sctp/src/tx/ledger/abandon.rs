@@ -4,8 +4,9 @@ use crate::number::Tsn;
 use crate::tx::{MessageKey, Piece};
 
 impl Ledger {
-    /// Gives a message up. Delayed: chunks of it that are in flight stay so until they are acknowledged, and then count, or are
-    /// lost, and then are given up (PRCMT §4.2); immediate: they too are given up now.
+    /// Gives a message up. Delayed: chunks of it that are in flight stay so until they are
+    /// acknowledged, and then count, or are lost, and then are given up (PRCMT §4.2); immediate:
+    /// they too are given up now.
     pub(crate) fn abandon(&mut self, mut books: Books<'_>, key: MessageKey) {
         self.give_up(&mut books, key);
         self.check(books.queue);

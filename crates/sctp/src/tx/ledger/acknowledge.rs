@@ -69,8 +69,8 @@ impl Ledger {
     /// Gap blocks with which the smallest packet may be full.
     const FULL: usize = 64;
 
-    /// The peer acknowledged (RFC 9260 §6.2.1; NR-SACK). Whether that was news: not of what was never sent, nor overtaken by later
-    /// news on another way back.
+    /// The peer acknowledged (RFC 9260 §6.2.1; NR-SACK). Whether that was news: not of what was
+    /// never sent, nor overtaken by later news on another way back.
     pub(crate) fn acknowledge(&mut self, mut books: Books<'_>, ack: &Ack<'_>, report: &mut AckReport) -> bool {
         let cumulative = self.unwrap(ack.cumulative);
         if cumulative >= self.next_tsn() {
@@ -93,7 +93,8 @@ impl Ledger {
         newly.clear();
         let last = self.next_tsn().get().saturating_sub(1);
         let blocks = |gaps: GapBlocks<'_>, each: &mut dyn FnMut(u64, u64)| {
-            // Blocks that lie apart cover no more than the window; those of a peer that has us walk over it again and again are cut off.
+            // Blocks that lie apart cover no more than the window; those of a peer that has us walk
+            // over it again and again are cut off.
             let mut budget = 2 * TsnRing::SPAN;
             for GapBlock { start, end } in gaps.iter().filter(|gap| gap.start <= gap.end) {
                 let Some(left) = budget.checked_sub(u64::from(end - start) + 1) else { break };
@@ -133,8 +134,8 @@ impl Ledger {
         true
     }
 
-    /// Whether an acknowledgement that brought nothing new lacks something that an earlier one named: that one overtook it on another
-    /// way back, and its window is the newer one.
+    /// Whether an acknowledgement that brought nothing new lacks something that an earlier one
+    /// named: that one overtook it on another way back, and its window is the newer one.
     ///
     /// One with many blocks may leave out the highest for want of room (RFC 9260 §6.7), and is taken for the newest.
     fn is_overtaken(&self, ack: &Ack<'_>) -> bool {
@@ -147,8 +148,8 @@ impl Ledger {
         named < known
     }
 
-    /// Drops what is not out any more from the front of the send order of `path`. Returns whether there was any: the oldest chunk
-    /// was acknowledged.
+    /// Drops what is not out any more from the front of the send order of `path`. Returns whether
+    /// there was any: the oldest chunk was acknowledged.
     pub(crate) fn oldest_is_gone(&mut self, path: PathIndex) -> bool {
         let mut any = false;
         while let Some((tsn, order)) = self.lane(path).and_then(|lane| lane.sent.front()).copied() {

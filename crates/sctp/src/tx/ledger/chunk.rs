@@ -32,7 +32,8 @@ pub(crate) enum ChunkState {
     InFlight,
     /// A gap ack block covered it.
     Acked,
-    /// So did one that cannot be withdrawn (NR-SACK): its message may be gone, so [`Piece::message`] means nothing any more.
+    /// So did one that cannot be withdrawn (NR-SACK): its message may be gone, so
+    /// [`Piece::message`] means nothing any more.
     Kept,
     /// Taken for lost; waits to be sent again.
     Lost,

@@ -2,9 +2,9 @@ use crate::api::CwndUpdate;
 use crate::number::Tsn;
 use std::collections::BTreeSet;
 
-/// What must be acknowledged for one path's window to grow: its own cumulative acknowledgement, as the association's
-/// moves only when the slowest path lets it (Iyengar, Amer, Stewart, IEEE/ACM Transactions on Networking 14(5), 2006, fig. 4
-/// for CUC, §V-B for CUCv2).
+/// What must be acknowledged for one path's window to grow: its own cumulative acknowledgement, as
+/// the association's moves only when the slowest path lets it (Iyengar, Amer, Stewart, IEEE/ACM
+/// Transactions on Networking 14(5), 2006, fig. 4 for CUC, §V-B for CUCv2).
 #[derive(Debug, Default)]
 pub(crate) struct PseudoCumack {
     /// The lowest TSN that was out on the path when it was looked for; `None`: look for it.
@@ -37,7 +37,8 @@ impl PseudoCumack {
         self.repeats.insert(tsn);
     }
 
-    /// The chunk `tsn`, in flight on the path, was acknowledged, `cumulative`: not by a gap block. Whether the window may grow.
+    /// The chunk `tsn`, in flight on the path, was acknowledged, `cumulative`: not by a gap block.
+    /// Whether the window may grow.
     pub(crate) fn on_acked(&mut self, tsn: Tsn, cumulative: bool) -> bool {
         self.repeats.remove(&tsn);
         let first = self.first == Some(tsn);
@@ -51,8 +52,8 @@ impl PseudoCumack {
         first || repeat || cumulative
     }
 
-    /// The chunk `tsn` is no longer in flight on the path, without having been acknowledged. CUC still waits for it, wherever
-    /// it is sent again; CUCv2 looks for the next one.
+    /// The chunk `tsn` is no longer in flight on the path, without having been acknowledged. CUC
+    /// still waits for it, wherever it is sent again; CUCv2 looks for the next one.
     pub(crate) fn on_lost(&mut self, rule: CwndUpdate, tsn: Tsn) {
         self.repeats.remove(&tsn);
         if rule == CwndUpdate::Cucv2 {
@@ -72,8 +73,9 @@ impl PseudoCumack {
 mod tests {
     use super::*;
 
-    /// TSNs 1, 3, 5 and 7 went over this path, 2, 4, 6 over another one. 1 is lost and sent again over the other one, then 3
-    /// and 5 are acknowledged by gap blocks, then the cumulative acknowledgement reaches 7.
+    /// TSNs 1, 3, 5 and 7 went over this path, 2, 4, 6 over another one. 1 is lost and sent again
+    /// over the other one, then 3 and 5 are acknowledged by gap blocks, then the cumulative
+    /// acknowledgement reaches 7.
     fn story(rule: CwndUpdate) -> [bool; 3] {
         let mut here = PseudoCumack::default();
         here.find(rule, || Some(Tsn::new(1)));

@@ -1,9 +1,11 @@
 //! TSNs that are left out, to find out who acknowledges what never came.
 //!
-//! A receiver that acknowledges before data comes, or what was lost, has the sender go faster than the path carries (Savage et al.,
-//! "TCP Congestion Control with a Misbehaving Receiver", 1999). As QUIC leaves out packet numbers (RFC 9000 §21.4), so are TSNs left out
-//! here now and then. Which, nobody else can know: to acknowledge one is a lie. An honest receiver reports the gap; then FORWARD-TSN
-//! moves it on, as over what was given up (RFC 3758 §3.5). No data waits for that, since none is missing.
+//! A receiver that acknowledges before data comes, or what was lost, has the sender go faster than
+//! the path carries (Savage et al., "TCP Congestion Control with a Misbehaving Receiver", 1999). As
+//! QUIC leaves out packet numbers (RFC 9000 §21.4), so are TSNs left out here now and then. Which,
+//! nobody else can know: to acknowledge one is a lie. An honest receiver reports the gap; then
+//! FORWARD-TSN moves it on, as over what was given up (RFC 3758 §3.5). No data waits for that,
+//! since none is missing.
 
 use super::{Ack, Chunk, ChunkState, Ledger};
 use crate::number::Tsn;
@@ -74,7 +76,8 @@ impl Ledger {
         self.decoys.acknowledged
     }
 
-    /// The peer acknowledged what was sent behind the TSN that was left out, if `highest` says so: the gap is known, and no secret.
+    /// The peer acknowledged what was sent behind the TSN that was left out, if `highest` says so:
+    /// the gap is known, and no secret.
     pub(super) fn find_decoy(&mut self, highest: Option<Tsn>) {
         if self.decoys.secret.is_some_and(|tsn| highest > Some(tsn)) {
             self.reveal();

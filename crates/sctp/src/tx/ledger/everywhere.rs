@@ -4,8 +4,9 @@ use crate::path::PathIndex;
 use braidcast_core::Instant;
 use std::collections::VecDeque;
 
-/// Chunks that are to go over all paths ([`SchedulerKind::Redundant`](braidcast_mpath::SchedulerKind::Redundant)), oldest first, each with
-/// the paths that it went over: bit n stands for the path with index n.
+/// Chunks that are to go over all paths
+/// ([`SchedulerKind::Redundant`](braidcast_mpath::SchedulerKind::Redundant)), oldest first, each
+/// with the paths that it went over: bit n stands for the path with index n.
 #[derive(Debug, Default)]
 pub(super) struct Everywhere(VecDeque<(Tsn, u32)>);
 
@@ -26,7 +27,8 @@ impl Ledger {
         !self.everywhere.0.is_empty()
     }
 
-    /// The next chunk that is owed to one of the paths `open`, and that path. What has arrived or is to be sent again is not owed.
+    /// The next chunk that is owed to one of the paths `open`, and that path. What has arrived or
+    /// is to be sent again is not owed.
     pub(crate) fn next_everywhere(&mut self, open: impl Iterator<Item = PathIndex>) -> Option<(Tsn, PathIndex)> {
         let open = open.fold(0, |all, path| all | bit(path));
         let in_flight = |it: &Self, tsn| it.get(tsn).is_some_and(Chunk::is_in_flight);
@@ -38,7 +40,8 @@ impl Ledger {
         owed.map(|&(tsn, over)| (tsn, PathIndex::new((open & !over).trailing_zeros() as usize)))
     }
 
-    /// The chunk `tsn` leaves over `path` too, where it cannot be acknowledged before `answers`, or, with `None`, does not fit. It is owed no more once all of `paths` had it.
+    /// The chunk `tsn` leaves over `path` too, where it cannot be acknowledged before `answers`,
+    /// or, with `None`, does not fit. It is owed no more once all of `paths` had it.
     pub(crate) fn send_everywhere(
         &mut self,
         tsn: Tsn,

@@ -2,8 +2,9 @@ use crate::number::Tsn;
 
 /// Advanced.Peer.Ack.Point (RFC 3758 §3.5): how far FORWARD-TSN moves the peer on.
 ///
-/// It is the last chunk given up among those in front of the first one that may still arrive. Those in front were looked at
-/// once each: a run of given-up chunks, however long, costs nothing when it grows.
+/// It is the last chunk given up among those in front of the first one that may still arrive. Those
+/// in front were looked at once each: a run of given-up chunks, however long, costs nothing when it
+/// grows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Forward {
     /// The first chunk that may still arrive; what lies before it is acknowledged or given up.

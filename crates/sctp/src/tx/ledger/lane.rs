@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 /// What is out over one path.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
-    /// What was sent, oldest first. Entries go stale when a chunk is acknowledged or sent again, and are dropped when they get
-    /// to the front.
+    /// What was sent, oldest first. Entries go stale when a chunk is acknowledged or sent again,
+    /// and are dropped when they get to the front.
     pub(super) sent: VecDeque<(Tsn, Order)>,
     pub(super) next_order: Order,
     /// Bytes sent and neither acknowledged nor taken for lost.

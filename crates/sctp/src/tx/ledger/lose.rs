@@ -7,8 +7,8 @@ use crate::tx::Prospect;
 const MISSING_REPORTS: u8 = 3;
 
 impl Ledger {
-    /// The chunk `tsn`, in flight, is taken for lost: it will be sent again if its message is still worth it, or else is given up
-    /// now, not earlier (PRCMT §4.2, delayed abandonment).
+    /// The chunk `tsn`, in flight, is taken for lost: it will be sent again if its message is still
+    /// worth it, or else is given up now, not earlier (PRCMT §4.2, delayed abandonment).
     pub(crate) fn lose(&mut self, mut books: Books<'_>, prospect: Prospect, tsn: Tsn, cause: LossCause) {
         let Some(chunk) = self.get_mut(tsn).filter(|chunk| chunk.is_in_flight()) else { return };
         chunk.state = ChunkState::Lost;
@@ -111,8 +111,9 @@ impl Ledger {
         self.check(books.queue);
     }
 
-    /// A SACK acknowledged what was sent later over `path` than what lies below `highest`: `reports` more reports that it is
-    /// missing (SFR, Iyengar et al. 2006 §III-B; PRCMT fig. 6). Puts into `overdue` what is now reported often enough.
+    /// A SACK acknowledged what was sent later over `path` than what lies below `highest`:
+    /// `reports` more reports that it is missing (SFR, Iyengar et al. 2006 §III-B; PRCMT fig. 6).
+    /// Puts into `overdue` what is now reported often enough.
     pub(crate) fn report_missing(
         &mut self,
         path: PathIndex,
@@ -134,8 +135,8 @@ impl Ledger {
         }
     }
 
-    /// RFC 9260 §7.2.4 as it stands: one more report that all below `highest` is missing. Puts into `overdue` what is now reported
-    /// often enough.
+    /// RFC 9260 §7.2.4 as it stands: one more report that all below `highest` is missing. Puts into
+    /// `overdue` what is now reported often enough.
     pub(crate) fn report_missing_plainly(&mut self, highest: Tsn, overdue: &mut Vec<(Tsn, PathIndex, Order)>) {
         let (base, end) = (self.base(), highest.min(self.next_tsn()));
         for (tsn, chunk) in base.until(end).zip(&mut self.chunks) {

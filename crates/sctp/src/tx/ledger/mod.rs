@@ -202,7 +202,8 @@ impl Ledger {
         self.peer_room
     }
 
-    /// Whether more is in flight than the peer last said that it has room for: then it may have dropped it (RFC 9260 §6.1 A).
+    /// Whether more is in flight than the peer last said that it has room for: then it may have
+    /// dropped it (RFC 9260 §6.1 A).
     pub(crate) const fn probes_window(&self) -> bool {
         self.in_flight > self.peer_window
     }

@@ -83,7 +83,8 @@ impl Ledger {
         chunk.repeats += u16::from(again.is_some());
         chunk.missing = 0;
         chunk.held_until = None;
-        // It stays `copied` if it was: what is acknowledged from now on may be the copy, which proves nothing of what was sent after it here.
+        // It stays `copied` if it was: what is acknowledged from now on may be the copy, which
+        // proves nothing of what was sent after it here.
         chunk.stamp = stamp;
         let chunk = *chunk;
         books.journal.chunk_sent(tsn, &chunk, books.queue.get(chunk.piece.message), again);
@@ -109,7 +110,8 @@ impl Ledger {
         self.copies.contains(&tsn)
     }
 
-    /// The next chunk of which a copy is owed, and the path that `carrier` names for it. Where it names none there is no copy.
+    /// The next chunk of which a copy is owed, and the path that `carrier` names for it. Where it
+    /// names none there is no copy.
     pub(crate) fn next_copy(
         &mut self,
         carrier: impl Fn(PathIndex, &Chunk) -> Option<PathIndex>,
@@ -132,8 +134,8 @@ impl Ledger {
         Some((tsn, *chunk))
     }
 
-    /// What goes over two paths, and waits for an answer over another one than `path`, is to go over `path` too: it is back, and
-    /// whatever was sent over it before may be lost.
+    /// What goes over two paths, and waits for an answer over another one than `path`, is to go
+    /// over `path` too: it is back, and whatever was sent over it before may be lost.
     pub(crate) fn copy_urgent(&mut self, queue: &SendQueue, path: PathIndex) {
         let base = self.base();
         let urgent = self.chunks.iter().enumerate().filter(|(_, chunk)| {
@@ -142,8 +144,10 @@ impl Ledger {
         self.copies.extend(urgent.map(|(index, _)| base + index as u64));
     }
 
-    /// What is in flight over `path`, has a deadline for which `late` says that it should, and was not copied before, is to go over another path too:
-    /// the oldest first, until `bytes` are reached. `late` is asked of all that is in flight, in its order. Returns the bytes of the copies.
+    /// What is in flight over `path`, has a deadline for which `late` says that it should, and was
+    /// not copied before, is to go over another path too: the oldest first, until `bytes` are
+    /// reached. `late` is asked of all that is in flight, in its order. Returns the bytes of the
+    /// copies.
     pub(crate) fn copy_late(
         &mut self,
         queue: &SendQueue,

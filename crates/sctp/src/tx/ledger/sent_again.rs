@@ -1,7 +1,7 @@
 use crate::number::Tsn;
 
-/// Which chunks were sent again of late, by TSN, even if they are acknowledged since: 1024 of them, or fewer where their TSNs
-/// are the same modulo 1024. Takes no memory before the first.
+/// Which chunks were sent again of late, by TSN, even if they are acknowledged since: 1024 of them,
+/// or fewer where their TSNs are the same modulo 1024. Takes no memory before the first.
 #[derive(Debug, Default)]
 pub(crate) struct SentAgain {
     places: Vec<u64>,

@@ -206,7 +206,8 @@ fn verb() -> impl Strategy<Value = Verb> {
 }
 
 proptest! {
-    /// Whatever happens in whatever order, the sums stay right (`recount` says so), and what is out can be brought to an end.
+    /// Whatever happens in whatever order, the sums stay right (`recount` says so), and what is out
+    /// can be brought to an end.
     #[test]
     fn any_verbs_leave_the_sums_right(abandonment in prop::sample::select(Abandonment::ALL.map(|it| it.1).to_vec()), verbs in prop::collection::vec(verb(), 0..60)) {
         let mut desk = Desk::new(abandonment);

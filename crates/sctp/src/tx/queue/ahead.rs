@@ -8,9 +8,11 @@ impl Message {
 }
 
 impl SendQueue {
-    /// The message that a chunk is cut from which leaves `lead` bytes of what waits to others, and how many bytes of it wait: the first one
-    /// in the stream whose turn it is with so much before it. `None`: so much does not wait there, or it or what is before it may be given
-    /// up, so that numbers could be left out. Where a message must go on, or goes before all others, it is that.
+    /// The message that a chunk is cut from which leaves `lead` bytes of what waits to others, and
+    /// how many bytes of it wait: the first one in the stream whose turn it is with so much before
+    /// it. `None`: so much does not wait there, or it or what is before it may be given up, so that
+    /// numbers could be left out. Where a message must go on, or goes before all others, it is
+    /// that.
     pub(crate) fn peek_ahead(&self, lead: usize) -> Option<(MessageKey, usize)> {
         let (head, left) = self.peek()?;
         if lead == 0 || self.under_way.is_some() || self.express.front() == Some(&head) {
@@ -20,8 +22,8 @@ impl SendQueue {
         for &key in &self.streams[usize::from(self.get(head).stream)].waiting {
             let message = self.get(key);
             let left = message.payload.len() - message.taken;
-            // Who gives up a message with a number has the receiver skip all lower ones of its kind (RFC 8260 §2.3.1), also one that is
-            // there in part. Unordered DATA has no numbers.
+            // Who gives up a message with a number has the receiver skip all lower ones of its kind
+            // (RFC 8260 §2.3.1), also one that is there in part. Unordered DATA has no numbers.
             let has_number = self.interleaving || !message.unordered;
             if has_number && !message.is_certain() {
                 return None;
@@ -34,14 +36,15 @@ impl SendQueue {
         None
     }
 
-    /// Cuts a piece of at most `room` bytes off the message that [`peek_ahead`](Self::peek_ahead) names, and passes the turn on.
+    /// Cuts a piece of at most `room` bytes off the message that [`peek_ahead`](Self::peek_ahead)
+    /// names, and passes the turn on.
     pub(crate) fn cut_ahead(&mut self, lead: usize, room: usize) -> Option<Piece> {
         let (key, left) = self.peek_ahead(lead)?;
         Some(self.cut_off(key, left.min(room)))
     }
 
-    /// Gives the message `key` its number, and before that those of its stream which go before it their own: the receiver hands them out
-    /// in that order.
+    /// Gives the message `key` its number, and before that those of its stream which go before it
+    /// their own: the receiver hands them out in that order.
     pub(super) fn number(&mut self, key: MessageKey) {
         let &Message { stream: id, unordered, numbered, .. } = self.get(key);
         if numbered {

@@ -3,9 +3,10 @@ use crate::api::Reliability;
 use core::cmp::Reverse;
 
 impl SendQueue {
-    /// Messages of which nothing was sent, that make room for at least `bytes` and are less important than one of this `reliability`: the
-    /// least important first, of those the oldest. None if all of them together do not make as much room, or the message may not ask
-    /// for it (RFC 7496 §3.2).
+    /// Messages of which nothing was sent, that make room for at least `bytes` and are less
+    /// important than one of this `reliability`: the least important first, of those the oldest.
+    /// None if all of them together do not make as much room, or the message may not ask for it
+    /// (RFC 7496 §3.2).
     pub(crate) fn less_important(&self, bytes: usize, reliability: Reliability) -> Vec<MessageKey> {
         let above = match reliability {
             Reliability::Reliable => None,

@@ -7,8 +7,9 @@ use core::num::NonZeroU16;
 /// What a byte costs a stream of weight 1.
 const BYTE: u64 = 1 << 16;
 
-/// What each stream was given, in bytes by weight: the one that has least is next. Start-time fair queueing (Goyal, Vin and Cheng 1996) by chunk:
-/// who begins to wait has what the one had that was served last, so that nobody saves up.
+/// What each stream was given, in bytes by weight: the one that has least is next. Start-time fair
+/// queueing (Goyal, Vin and Cheng 1996) by chunk: who begins to wait has what the one had that was
+/// served last, so that nobody saves up.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     streams: Vec<Share>,

@@ -33,8 +33,8 @@ impl SendQueue {
             && !self.express.front().is_some_and(is_cut_in_part)
     }
 
-    /// The peer is told the last TSN with the old numbers of `stream`, which is paused and [drained](Self::is_drained): from here on what
-    /// goes before all others waits too.
+    /// The peer is told the last TSN with the old numbers of `stream`, which is paused and
+    /// [drained](Self::is_drained): from here on what goes before all others waits too.
     pub(crate) fn end_numbers(&mut self, stream: u16) {
         let Self { express, messages, paused, paused_bytes, waiting_bytes, .. } = self;
         let Some(paused) = paused.get_mut(&stream) else { return };
@@ -57,7 +57,8 @@ impl SendQueue {
         self.streams.get(usize::from(stream)).is_none_or(unused)
     }
 
-    /// Lets the messages of `stream` go that waited; as its first ones, if it was `reset` (RFC 6525 §5.2.7 H4, RFC 8260 §2.3.2).
+    /// Lets the messages of `stream` go that waited; as its first ones, if it was `reset` (RFC 6525
+    /// §5.2.7 H4, RFC 8260 §2.3.2).
     pub(crate) fn resume(&mut self, stream: u16, reset: bool) {
         let Some(Paused { waiting, express, .. }) = self.paused.remove(&stream) else { return };
         if reset {

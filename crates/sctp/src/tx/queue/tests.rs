@@ -167,7 +167,8 @@ fn a_message_of_several_pieces_goes_on_where_it_was_cut() {
     assert_eq!(ahead(&mut whole, &[20, 0, 0, 0]), [Some((1, 1)), Some((1, 1)), Some((0, 0)), Some((0, 0))]);
 }
 
-/// Bytes cut off each of the streams 1 to 3, of `pieces` of `room` bytes at most; each stream has more messages than that.
+/// Bytes cut off each of the streams 1 to 3, of `pieces` of `room` bytes at most; each stream has
+/// more messages than that.
 fn shares(queue: &mut SendQueue, lengths: [usize; 3], room: usize, pieces: usize) -> [usize; 3] {
     for (stream, len) in (1..).zip(lengths) {
         for _ in 0..200 {

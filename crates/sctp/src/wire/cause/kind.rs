@@ -36,7 +36,8 @@ pub const DELETE_SOURCE_ADDRESS: u16 = 0x00a2;
 pub const ILLEGAL_ASCONF_ACK: u16 = 0x00a3;
 /// Request Refused - No Authorization (RFC 5061 §4.3.5).
 pub const NO_AUTHORIZATION: u16 = 0x00a4;
-/// Missing DTLS Chunk Support, and up to 103 what else keeps keys from being agreed on (draft-ietf-tsvwg-sctp-dtls-chunk).
+/// Missing DTLS Chunk Support, and up to 103 what else keeps keys from being agreed on
+/// (draft-ietf-tsvwg-sctp-dtls-chunk).
 pub const NO_PROTECTION: u16 = 100;
 /// The last of them.
 pub const LAST_NO_PROTECTION: u16 = 103;

@@ -32,7 +32,8 @@ pub const CWR: u8 = 13;
 pub const SHUTDOWN_COMPLETE: u8 = 14;
 /// AUTH (RFC 4895 §5.1).
 pub const AUTH: u8 = 15;
-/// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack-08), the number that usrsctp, FreeBSD and Wireshark use; IANA has assigned none.
+/// NR-SACK (draft-natarajan-tsvwg-sctp-nrsack-08), the number that usrsctp, FreeBSD and Wireshark
+/// use; IANA has assigned none.
 pub const NR_SACK: u8 = 16;
 /// DTLS (draft-ietf-tsvwg-sctp-dtls-chunk): a record that protects other chunks.
 pub const DTLS: u8 = 0x41;

@@ -6,7 +6,8 @@ use braidcast_fec::{Code, PREFIX};
 use super::{emit, kind};
 use crate::wire::{ParseError, RawChunk, padded};
 
-/// A linear combination of data chunks, from which a lost one of them can be computed (ECMT §II; our own layout, decision 14).
+/// A linear combination of data chunks, from which a lost one of them can be computed (ECMT §II;
+/// our own layout, decision 14).
 ///
 /// ```text
 /// | type 0xb0      8 | rule       8 | length          16 |

@@ -5,8 +5,9 @@ use braidcast_core::Writer;
 use super::{emit, kind};
 use crate::wire::{ParseError, Place, RawChunk};
 
-/// Some bytes of a DATA or I-DATA chunk that was cut for larger packets than its path carries now (our own layout, decision 17). A chunk
-/// cannot be cut anew once it has a TSN, and where packets of its size vanish it would be sent for ever.
+/// Some bytes of a DATA or I-DATA chunk that was cut for larger packets than its path carries now
+/// (our own layout, decision 17). A chunk cannot be cut anew once it has a TSN, and where packets
+/// of its size vanish it would be sent for ever.
 ///
 /// ```text
 /// | type 0xb1 8 | reserved 8 | length          16 |

@@ -5,8 +5,8 @@ use braidcast_core::{Reader, Writer};
 use super::{emit, kind};
 use crate::wire::{Entries, Entry, ParseError, Place, RawChunk};
 
-/// When packets came that had a [`Timestamp`](super::Timestamp), and how long ago: goes with a SACK (our own layout, decision 21; THESIS
-/// §7.1.3, eq. 7.6, with `T_r - T_e` in one field).
+/// When packets came that had a [`Timestamp`](super::Timestamp), and how long ago: goes with a SACK
+/// (our own layout, decision 21; THESIS §7.1.3, eq. 7.6, with `T_r - T_e` in one field).
 ///
 /// ```text
 /// | type 0xb3 8 | reserved 8 | length          16 |

@@ -16,7 +16,8 @@ impl<'a> Parameters<'a> {
         Self(tlv::without_last_padding(bytes))
     }
 
-    /// The parameters in order, to be read by [`Parameter::parse`](super::Parameter::parse); ends after the first error.
+    /// The parameters in order, to be read by [`Parameter::parse`](super::Parameter::parse); ends
+    /// after the first error.
     pub const fn iter(&self) -> Tlvs<'a> {
         Self::iter_of(self.0)
     }

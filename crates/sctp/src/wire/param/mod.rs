@@ -1,4 +1,5 @@
-//! Parameters of INIT, INIT-ACK, ASCONF, ASCONF-ACK and RE-CONFIG (RFC 9260 §3.3.2.1, RFC 3758, RFC 4895, RFC 5061, RFC 6525, RFC 9653).
+//! Parameters of INIT, INIT-ACK, ASCONF, ASCONF-ACK and RE-CONFIG (RFC 9260 §3.3.2.1, RFC 3758, RFC
+//! 4895, RFC 5061, RFC 6525, RFC 9653).
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -29,8 +30,8 @@ pub enum Parameter<'a> {
     UnrecognizedParameter(&'a [u8]),
     /// The cookie should live this many milliseconds longer (RFC 9260 §3.3.2.1.3).
     CookiePreservative(u32),
-    /// Host Name Address, deprecated: whoever gets it must abort, best with an Unresolvable Address cause that holds the
-    /// whole parameter (RFC 9260 §3.3.2.1.4).
+    /// Host Name Address, deprecated: whoever gets it must abort, best with an Unresolvable Address
+    /// cause that holds the whole parameter (RFC 9260 §3.3.2.1.4).
     HostName(&'a [u8]),
     /// Types of address parameters that the sender can use (RFC 9260 §3.3.2.1.5).
     SupportedAddressTypes(Entries<'a, u16>),

@@ -5,7 +5,8 @@ use braidcast_core::Writer;
 use super::kind;
 use crate::wire::{Entries, Entry, ParseError, RawTlv};
 
-/// A parameter of a RE-CONFIG chunk (RFC 6525 §4). Requests have numbers, which count up from the initial TSN of who makes them.
+/// A parameter of a RE-CONFIG chunk (RFC 6525 §4). Requests have numbers, which count up from the
+/// initial TSN of who makes them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reconfiguration<'a> {
     /// The sender numbers messages of these streams from 0 again; of all, if none is listed (§4.1).
