@@ -96,7 +96,7 @@ pub(crate) fn multiplexed(bytes: usize) -> u64 {
     ((bytes + HEADERS).div_ceil(184) * 188) as u64
 }
 
-/// Whether the file at `path` has audio that can be decoded.
+/// Returns `true` if the file at `path` has audio that can be decoded.
 pub(crate) fn has_audio(path: &str) -> Result<bool, String> {
     let pipeline = gst::parse::launch("filesrc name=input ! decodebin name=decoded")
         .map_err(|error| format!("cannot look into {path}: {error}"))?;

@@ -69,7 +69,7 @@ impl Input {
         }
     }
 
-    /// Whether it may come back when it is gone.
+    /// Returns `true` if it may come back when it is gone.
     pub(crate) const fn may_come_back(&self) -> bool {
         matches!(self, Self::Camera(_))
     }

@@ -36,7 +36,7 @@ impl<'a> Parts<'a> {
         Self { video: true, audio, input, source, microphone: None }
     }
 
-    /// Whether there is nothing to send.
+    /// Returns `true` if there is nothing to send.
     pub(crate) const fn nothing(&self) -> bool {
         !self.video && !self.audio
     }
@@ -56,7 +56,7 @@ impl<'a> Parts<'a> {
         (!is_behind).then_some(Part::Video)
     }
 
-    /// Whether the stream can go on, or wait, without it.
+    /// Returns `true` if the stream can go on, or wait, without it.
     pub(crate) const fn may_go_on_without(&self, part: Part) -> bool {
         match part {
             Part::Video => self.input.may_come_back(),
@@ -136,12 +136,12 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Whether `from` is `element` or in it.
+/// Returns `true` if `from` is `element` or in it.
 fn is_in(element: &gst::Element, from: &gst::Object) -> bool {
     *from == *element.upcast_ref::<gst::Object>() || from.has_as_ancestor(element)
 }
 
-/// Whether `from` is before the element of this name.
+/// Returns `true` if `from` is before the element of this name.
 fn is_before(pipeline: &gst::Pipeline, name: &str, from: &gst::Object) -> bool {
     let mut to_see: Vec<gst::Element> = pipeline.by_name(name).into_iter().collect();
     while let Some(element) = to_see.pop() {
@@ -154,7 +154,7 @@ fn is_before(pipeline: &gst::Pipeline, name: &str, from: &gst::Object) -> bool {
     false
 }
 
-/// Whether a source delivers anything.
+/// Returns `true` if a source delivers anything.
 fn delivers(source: &str, property: Option<(&str, &str)>) -> bool {
     let Ok(made) = gst::parse::launch(&format!("{source} num-buffers=1 ! fakesink")) else { return false };
     let (Some(bus), Some(bin)) = (made.bus(), made.downcast_ref::<gst::Bin>()) else { return false };

@@ -251,7 +251,7 @@ struct Dial {
 }
 
 impl Dial {
-    /// Whether the encoder `name` has a rate at all, before anything is made of it.
+    /// Returns `true` if the encoder `name` has a rate at all, before anything is made of it.
     fn check(name: &str) -> Result<(), String> {
         let element =
             gst::ElementFactory::make(name).build().map_err(|e| format!("cannot make the element {name}: {e}"))?;

@@ -14,7 +14,7 @@ pub struct Allowance {
     pub video_rate: f64,
     #[serde(rename = "smoothed_bits_per_second")]
     pub smoothed_rate: f64,
-    /// Whether there is a receiver.
+    /// `true` if there is a receiver.
     pub connected: bool,
 }
 

@@ -52,7 +52,7 @@ impl Drop for Beside {
     }
 }
 
-/// Whether programs, elements and what else a test needs are there; says what is not.
+/// Returns `true` if programs, elements and what else a test needs are there; says what is not.
 fn has(programs: &[&str], elements: &[&str], package: &str) -> bool {
     let runs = |command: &mut Command| {
         command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|it| it.success())

@@ -141,7 +141,7 @@ impl Host<Recorder> {
         endpoint.connections().filter(|&id| endpoint.connection(id).is_some_and(|it| it.ports().0 == port)).collect()
     }
 
-    /// Whether `id` has been reported as connected.
+    /// Returns `true` if `id` has been reported as connected.
     pub fn is_connected(&self, id: ConnectionId) -> bool {
         self.events.iter().any(|(of, event)| *of == id && *event == Event::Connected)
     }

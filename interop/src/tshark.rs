@@ -4,7 +4,7 @@ use braidcast_testing::peers;
 use std::path::Path;
 use std::process::Command;
 
-/// Whether `tshark` is there; `false` if it is not and the caller may skip.
+/// Returns `true` if `tshark` is there; `false` if it is not and the caller may skip.
 ///
 /// # Panics
 /// If it is not installed although `BRAIDCAST_REQUIRE_TOOLS` is set, as in `make test`.

@@ -37,7 +37,7 @@ pub(crate) fn scenario_names() -> PyResult<Vec<(String, String)>> {
     Ok(all.into_iter().map(|it| (it.name, it.title)).collect())
 }
 
-/// Whether a scenario can be read, by its name, its file, or its text.
+/// Returns `true` if a scenario can be read, by its name, its file, or its text.
 #[pyfunction]
 #[pyo3(signature = (name, text=None))]
 pub(crate) fn find_scenario(name: &str, text: Option<&str>) -> PyResult<String> {

@@ -55,7 +55,7 @@ fn all_optional(command: Command) -> Command {
     command.subcommand_required(false).mut_args(|arg| arg.required(false)).mut_subcommands(all_optional)
 }
 
-/// Whether `arg` was given on the command line or in the environment, which both win over a file.
+/// Returns `true` if `arg` was given on the command line or in the environment, which both win over a file.
 fn is_typed(matches: &ArgMatches, arg: &Arg) -> bool {
     let id = arg.get_id().as_str();
     matches.try_contains_id(id).unwrap_or(false)

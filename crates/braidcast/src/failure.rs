@@ -51,7 +51,7 @@ impl Failure {
         Self { kind: Kind::BrokenPipe, what: what.into(), fix: String::new() }
     }
 
-    /// Whether something went wrong, and not only whoever read our stdout has seen enough.
+    /// Returns `true` if something went wrong, and not only whoever read our stdout has seen enough.
     pub(crate) fn is_one(&self) -> bool {
         self.kind != Kind::BrokenPipe
     }

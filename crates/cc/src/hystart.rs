@@ -57,7 +57,7 @@ impl HyStart {
         *rounds >= Self::ROUNDS
     }
 
-    /// Whether growth is to be divided by [`DIVISOR`](Self::DIVISOR).
+    /// Returns `true` if growth is to be divided by [`DIVISOR`](Self::DIVISOR).
     pub const fn is_conservative(&self) -> bool {
         self.conservative.is_some()
     }

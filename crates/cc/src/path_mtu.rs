@@ -80,7 +80,7 @@ impl PathMtu {
         self.base == self.max
     }
 
-    /// Whether packets of the base size get lost, so that smaller ones are sent.
+    /// Returns `true` if packets of the base size get lost, so that smaller ones are sent.
     pub const fn is_narrow(&self) -> bool {
         self.current < self.base
     }
@@ -95,7 +95,7 @@ impl PathMtu {
         self.current
     }
 
-    /// Whether a probe is out or due.
+    /// Returns `true` if a probe is out or due.
     pub const fn is_searching(&self) -> bool {
         self.candidate.is_some()
     }
@@ -203,7 +203,7 @@ impl PathMtu {
         self.small_answered = true;
     }
 
-    /// Whether probes of the base size have failed since this was last asked.
+    /// Returns `true` if probes of the base size have failed since this was last asked.
     pub const fn take_narrow_news(&mut self) -> bool {
         core::mem::replace(&mut self.narrow_news, false)
     }
@@ -290,7 +290,7 @@ impl Streak {
     /// So many are no coincidence.
     const LONG: u32 = 12;
 
-    /// Whether the streak is a long one now.
+    /// Returns `true` if the streak is a long one now.
     fn on_lost(&mut self, size: usize) -> bool {
         self.lost += 1;
         self.least = self.least.min(size);

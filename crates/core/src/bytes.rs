@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
         self.0.len()
     }
 
-    /// Whether nothing is left.
+    /// Returns `true` if nothing is left.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -65,7 +65,7 @@ impl Lobby {
         self.waiting.push_back((route, kept));
     }
 
-    /// Whether one more may be let in; counts it if so.
+    /// Returns `true` if one more may be let in; counts it if so.
     fn admit(&mut self, now: Instant, host: IpAddr) -> bool {
         let passed = u64::try_from(now.since(self.since).as_nanos()).unwrap_or(u64::MAX);
         self.since = self.since.max(now);

@@ -102,7 +102,7 @@ impl<M: Member> Roster<M> {
         self.slots.len()
     }
 
-    /// Whether there is no member.
+    /// Returns `true` if there is no member.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
@@ -199,7 +199,7 @@ impl<M: Member> Roster<M> {
         }
     }
 
-    /// Whether one more answer may wait.
+    /// Returns `true` if one more answer may wait.
     pub fn takes_replies(&self) -> bool {
         self.replies.len() < Self::MAX_REPLIES
     }

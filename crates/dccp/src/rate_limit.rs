@@ -14,7 +14,7 @@ impl RateLimit {
         Self { per_second, left: per_second, since: None }
     }
 
-    /// Whether one more may happen at `now`; counts it if so.
+    /// Returns `true` if one more may happen at `now`; counts it if so.
     pub(crate) fn allow(&mut self, now: Instant) -> bool {
         if self.since.is_none_or(|since| now.since(since) >= Duration::from_secs(1)) {
             self.since = Some(now);

@@ -14,7 +14,7 @@ pub(crate) const fn back(seq: Seq, n: u64) -> Seq {
     seq.plus(n.wrapping_neg())
 }
 
-/// Whether `low <= seq <= high` in circular order.
+/// Returns `true` if `low <= seq <= high` in circular order.
 pub(crate) const fn within(low: Seq, seq: Seq, high: Seq) -> bool {
     low.distance_to(seq) <= low.distance_to(high)
 }

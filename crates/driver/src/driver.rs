@@ -78,7 +78,7 @@ struct Input {
     reported: bool,
 }
 
-/// Whether epoll watches an input.
+/// `true` if epoll watches an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum InputWatch {
     On,
@@ -272,7 +272,7 @@ impl Driver {
         self.interrupts.iter().for_each(Interrupts::reload_on_hangup);
     }
 
-    /// Whether SIGTERM has come: the system, not a user, wants the program to end.
+    /// Returns `true` if SIGTERM has come: the system, not a user, wants the program to end.
     pub fn is_terminated(&self) -> bool {
         self.interrupts.as_ref().is_some_and(Interrupts::is_terminated)
     }
@@ -518,7 +518,7 @@ impl AsRawFd for Driver {
     }
 }
 
-/// Whether a timer was due.
+/// Returns `true` if a timer was due.
 fn handle_due_timer<M: Machine>(machine: &mut M, now: Instant) -> bool {
     let due = machine.poll_timeout().is_some_and(|at| at <= now);
     if due {

@@ -59,7 +59,7 @@ impl Hosts {
         Self { loopback: addr.is_loopback(), names }
     }
 
-    /// Whether a request with this header is meant for the server.
+    /// Returns `true` if a request with this header is meant for the server.
     pub fn has(&self, header: &str) -> bool {
         let host = match header.rsplit_once(':') {
             Some((host, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => host,

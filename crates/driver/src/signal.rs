@@ -93,7 +93,7 @@ impl Interrupts {
         self.pipe.as_raw_fd()
     }
 
-    /// Whether SIGTERM has come.
+    /// Returns `true` if SIGTERM has come.
     pub(crate) fn is_terminated(&self) -> bool {
         self.presses.terminated.load(Ordering::Relaxed)
     }
@@ -103,7 +103,7 @@ impl Interrupts {
         self.presses.reloads.store(true, Ordering::Relaxed);
     }
 
-    /// Whether SIGHUP has come since the last call.
+    /// Returns `true` if SIGHUP has come since the last call.
     pub(crate) fn take_reload(&self) -> bool {
         self.presses.reload.swap(false, Ordering::Relaxed)
     }

@@ -150,7 +150,7 @@ impl Socket {
         self.raw.send_buffer_size()
     }
 
-    /// Whether packets may be fragmented on their way, which makes path MTU discovery meaningless.
+    /// Returns `true` if packets may be fragmented on their way, which makes path MTU discovery meaningless.
     pub fn may_fragment(&self) -> bool {
         // Of raw IPv6 sockets quinn-udp says so because they know no IPv4 options; they carry no IPv4 either.
         let raw_v6 = self.carrier != Carrier::Udp && self.local.is_ipv6();

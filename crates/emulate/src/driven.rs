@@ -87,7 +87,7 @@ impl Emulator {
     }
 }
 
-/// Whether `ip` is an address of this machine.
+/// Returns `true` if `ip` is an address of this machine.
 pub fn is_local(ip: IpAddr) -> bool {
     Interfaces::list().is_ok_and(|all| all.iter().any(|(_, addrs)| addrs.contains(&ip)))
 }

@@ -227,7 +227,7 @@ fn bind(addr: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// Whether `ip` is an address of this machine.
+/// Returns `true` if `ip` is an address of this machine.
 pub fn is_local(ip: IpAddr) -> bool {
     UdpSocket::bind((ip, 0)).is_ok()
 }

@@ -51,7 +51,7 @@ macro_rules! codes {
                 }
             }
 
-            /// Whether its redundancy comes block by block or all along.
+            /// Returns `true` if its redundancy comes block by block or all along.
             pub const fn family(self) -> Family {
                 match self {
                     $(Self::$code { $($field),* } => $code::family($($field),*),)*
@@ -127,7 +127,7 @@ codes! {
 }
 
 impl Code {
-    /// Whether the numbers make a code.
+    /// Returns `true` if the numbers make a code.
     ///
     /// # Errors
     /// What is wrong with them.
@@ -138,7 +138,7 @@ impl Code {
         }
     }
 
-    /// Whether repairs cover the same as those of `other`, however many there are.
+    /// Returns `true` if repairs cover the same as those of `other`, however many there are.
     pub fn is_like(self, other: Self) -> bool {
         core::mem::discriminant(&self) == core::mem::discriminant(&other) && self.window() == other.window()
     }

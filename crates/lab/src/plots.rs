@@ -44,7 +44,7 @@ fn longest_sweep(rows: &[Row]) -> Option<String> {
     longest.map(|(name, _)| name.to_owned())
 }
 
-/// Whether it is a text such as `50ms`, which the axis takes as a number.
+/// Returns `true` if it is a text such as `50ms`, which the axis takes as a number.
 fn has_unit(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit()))
 }

@@ -184,7 +184,7 @@ pub struct Plot {
     /// The parameter along the horizontal axis; empty for series.
     #[serde(default)]
     pub x: String,
-    /// Whether the vertical axis is logarithmic.
+    /// `true` if the vertical axis is logarithmic.
     #[serde(default)]
     pub log_y: bool,
 }
@@ -208,7 +208,7 @@ pub struct Results {
     pub version: String,
     /// Seconds that each run measures.
     pub duration_s: f64,
-    /// Whether it ran on real sockets in real time.
+    /// `true` if it ran on real sockets in real time.
     #[serde(default)]
     pub real_time: bool,
     /// The means.

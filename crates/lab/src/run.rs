@@ -51,7 +51,7 @@ pub struct Job<'a> {
     seed: u64,
     duration: Duration,
     real_time: bool,
-    /// Whether it is all of the scenario, for as long as that says.
+    /// `true` if it is all of the scenario, for as long as that says.
     whole: bool,
     listeners: Listeners,
 }

@@ -16,11 +16,11 @@ const MAX_REFERENCES: usize = 16;
 pub struct Frame {
     /// [`Kind::I`], [`Kind::P`] or [`Kind::B`]; any other kind is treated like P.
     pub kind: Kind,
-    /// Whether other pictures are predicted from it.
+    /// `true` if other pictures are predicted from it.
     pub reference: bool,
     /// Presentation time, 90 kHz, 33 bits.
     pub pts: u64,
-    /// Whether all of it came on time.
+    /// `true` if all of it came on time.
     pub on_time: bool,
 }
 
@@ -77,7 +77,7 @@ pub fn playable(frames: &[Frame]) -> Playback {
     Playback { longest_freeze: longest_freeze(&pts, &shown), share, shown }
 }
 
-/// Whether the references next to `pts` on both sides are intact. At an open end, one side is enough.
+/// Returns `true` if the references next to `pts` on both sides are intact. At an open end, one side is enough.
 fn neighbours_intact(references: &[Reference], pts: u64) -> bool {
     let before = references.iter().filter(|reference| reference.pts < pts).max_by_key(|reference| reference.pts);
     let after = references.iter().filter(|reference| reference.pts > pts).min_by_key(|reference| reference.pts);

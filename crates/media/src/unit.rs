@@ -43,7 +43,7 @@ impl Kind {
         }
     }
 
-    /// Whether this is a picture.
+    /// Returns `true` if this is a picture.
     pub const fn is_video(self) -> bool {
         matches!(self, Self::I | Self::P | Self::B)
     }
@@ -91,7 +91,7 @@ impl Run {
 pub struct Unit {
     /// What it holds.
     pub kind: Kind,
-    /// Whether other pictures are predicted from this one (H.264 `nal_ref_idc`, H.265 sub-layer reference); true for
+    /// `true` if other pictures are predicted from this one (H.264 `nal_ref_idc`, H.265 sub-layer reference); true for
     /// everything that is no B picture.
     pub reference: bool,
     /// The PID, 0 for [`Kind::Data`], the first packet's PID for a group of tables.

@@ -106,7 +106,7 @@ impl<M> Soonest<M> {
         self.heap.pop().map(|Reverse((_, place))| self.messages.remove(place))
     }
 
-    /// Whether the next one is in the run.
+    /// Returns `true` if the next one is in the run.
     fn is_in_run(&self) -> bool {
         match (self.run.front(), self.heap.peek()) {
             (Some((key, ..)), Some(Reverse((other, _)))) => key < other,

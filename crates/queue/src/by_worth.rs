@@ -146,7 +146,7 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
         level + if self.waiting[place].hopeless { Priority::LEVELS } else { 0 }
     }
 
-    /// Whether a message would be in time if `before` bytes went before it at `share` of the rate.
+    /// Returns `true` if a message would be in time if `before` bytes went before it at `share` of the rate.
     fn in_time(tag: &Tag, before: usize, share: f64, outlook: &Outlook) -> bool {
         let time = outlook.takes(before + tag.len, share).unwrap_or_default();
         !tag.is_expired(&Outlook { now: outlook.now + time, ..*outlook })
@@ -158,7 +158,7 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
         places.min_by_key(|&place| (self.rank(place), place))
     }
 
-    /// Whether it would be in time if it went next.
+    /// Returns `true` if it would be in time if it went next.
     fn is_in_time(entry: &Entry<M>, outlook: &Outlook) -> bool {
         Self::in_time(&entry.tag, outlook.ahead, taken_at(entry.tag.priority.index()), outlook)
     }
@@ -186,7 +186,7 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
         self.next = oldest.or(most.map(|(_, place)| place)).or_else(|| self.first(|_| true));
     }
 
-    /// Whether all that matters more than what is at `place` would be in time behind it, with time
+    /// Returns `true` if all that matters more than what is at `place` would be in time behind it, with time
     /// to spare. Audio waits for nothing.
     fn can_wait_for(&self, place: usize, outlook: &Outlook) -> bool {
         let rank = self.rank(place);

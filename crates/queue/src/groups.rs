@@ -73,7 +73,7 @@ impl Groups {
         self.left_out += bytes;
     }
 
-    /// Whether what comes now is of the end that is cut off, as of each of the last two groups some
+    /// Returns `true` if what comes now is of the end that is cut off, as of each of the last two groups some
     /// was left out: the frames that others lean on are the large ones, and the last of them leave
     /// room for more others than they show.
     pub(crate) fn is_cut(&self, now: Instant) -> bool {
@@ -84,7 +84,7 @@ impl Groups {
         self.is_even && !cut.is_zero() && now + cut > next && now < next + OVERDUE
     }
 
-    /// Whether the next one is to begin so soon that what is sent now may stand in its way.
+    /// Returns `true` if the next one is to begin so soon that what is sent now may stand in its way.
     pub(crate) fn is_next_near(&self, now: Instant) -> bool {
         let near = |first: First, length: Duration| {
             let since = now.since(first.at);
@@ -93,7 +93,7 @@ impl Groups {
         self.first.zip(self.length).is_some_and(|(first, length)| near(first, length))
     }
 
-    /// Whether what is sent now would still be on its way when the next one is to begin, whose
+    /// Returns `true` if what is sent now would still be on its way when the next one is to begin, whose
     /// first frame needs all the path has to be in time.
     pub(crate) fn needs_room(&self, outlook: &Outlook) -> bool {
         let Some((first, length)) = self.first.zip(self.length) else { return false };

@@ -202,13 +202,13 @@ impl<M: fmt::Debug + Send> InTime<M> {
         Duration::from_secs_f64(seconds.min(60.0))
     }
 
-    /// Whether the first frame of a level cannot come whole.
+    /// Returns `true` if the first frame of a level cannot come whole.
     fn is_late(&self, level: usize, outlook: &Outlook) -> bool {
         let cost = self.levels[level].first_frame().cost_before_last(outlook);
         !self.has_time_for(level, cost, outlook)
     }
 
-    /// Whether the first message of a level comes in time if so much leaves before it, beside sound.
+    /// Returns `true` if the first message of a level comes in time if so much leaves before it, beside sound.
     fn has_time_for(&self, level: usize, cost: f64, outlook: &Outlook) -> bool {
         let sound = if level == Priority::FIRST.index() { 0.0 } else { self.sound.cost_per_second(outlook.now) };
         let now = outlook.now + Self::time_for(cost, sound, outlook);

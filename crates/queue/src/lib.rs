@@ -95,7 +95,7 @@ pub trait SendQueue<M>: fmt::Debug + Send {
     /// Messages that wait.
     fn len(&self) -> usize;
 
-    /// Whether none waits.
+    /// Returns `true` if none waits.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

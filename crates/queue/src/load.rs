@@ -12,7 +12,7 @@ const GAIN: f64 = 1.0 / 32.0;
 const TOO_MUCH: f64 = 0.72;
 const ENOUGH: f64 = 0.44;
 
-/// Whether the frames that others lean on are by themselves more than the path carries, so that
+/// `true` if the frames that others lean on are by themselves more than the path carries, so that
 /// leaving out all others is not enough.
 #[derive(Debug)]
 pub(crate) struct Load {
@@ -40,7 +40,7 @@ impl Load {
         }
     }
 
-    /// Whether it is too much.
+    /// Returns `true` if it is too much.
     pub(crate) const fn is_excessive(&self) -> bool {
         self.excessive
     }

@@ -73,7 +73,7 @@ pub struct Tag {
 }
 
 impl Tag {
-    /// Whether a message that leaves now comes too late (SBPN fig. 3.1).
+    /// Returns `true` if a message that leaves now comes too late (SBPN fig. 3.1).
     pub fn is_expired(&self, outlook: &Outlook) -> bool {
         self.expiry.is_some_and(|expiry| outlook.now + outlook.one_way_delay >= expiry)
     }

@@ -68,7 +68,7 @@ impl Method {
         }
     }
 
-    /// Whether which message goes, or is discarded, depends on how long messages are on the way
+    /// Returns `true` if which message goes, or is discarded, depends on how long messages are on the way
     /// ([`Outlook::one_way_delay`](crate::Outlook)): then it matters which path has room.
     pub const fn heeds_delay(self) -> bool {
         match self {
@@ -106,7 +106,7 @@ impl Method {
         }
     }
 
-    /// Whether a message goes before a less important one, whichever came first.
+    /// Returns `true` if a message goes before a less important one, whichever came first.
     pub const fn heeds_priority(self) -> bool {
         match self {
             Self::Fifo | Self::FifoTimed | Self::Lifo => false,

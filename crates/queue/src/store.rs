@@ -32,7 +32,7 @@ impl<M: fmt::Debug + Send, B: Bag<M>> Store<M, B> {
         self.level_bytes.iter().sum()
     }
 
-    /// Whether `len` bytes more fit.
+    /// Returns `true` if `len` bytes more fit.
     fn has_room(&self, len: usize) -> bool {
         self.len < self.limits.messages && self.bytes().saturating_add(len) <= self.limits.bytes
     }

@@ -59,7 +59,7 @@ impl<M> Weighted<M> {
         (expiry + self.weights.priority * u32::from(tag.priority.get()) + size).as_nanos()
     }
 
-    /// Whether the message of this key is still there.
+    /// Returns `true` if the message of this key is still there.
     fn is_here(&self, key: &Key) -> bool {
         self.messages.get(key.2).is_some_and(|(count, ..)| *count == key.1)
     }

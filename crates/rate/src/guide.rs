@@ -129,7 +129,7 @@ impl RateGuide {
         (self.over, self.short, self.waiting, self.lag) = (0, 0, 0, 0.0);
     }
 
-    /// Whether it is time to [`look`](Self::look) again.
+    /// Returns `true` if it is time to [`look`](Self::look) again.
     pub fn is_due(&self, now: Instant) -> bool {
         !self.is_connected || now.since(self.looked_at) >= STEP
     }
@@ -210,12 +210,12 @@ impl RateGuide {
         self.full.map(|(at, level)| level * (-now.since(at).as_secs_f64() / FORGET).exp())
     }
 
-    /// Whether something was full of late: what is carried was measured then.
+    /// Returns `true` if something was full of late: what is carried was measured then.
     fn is_full(&self, now: Instant) -> bool {
         self.full.is_some_and(|(at, _)| now.since(at) <= path::FULL_OF_LATE)
     }
 
-    /// Whether the paths carry less than the least.
+    /// Returns `true` if the paths carry less than the least.
     fn is_short(&self, now: Instant, carried: f64) -> bool {
         self.is_full(now) && SHARE * carried < self.limits.least()
     }
@@ -225,7 +225,7 @@ impl RateGuide {
         self.paths.values().map(|path| path.delivered_rate() * 8.0).sum()
     }
 
-    /// Whether any path's rate is worth anything.
+    /// Returns `true` if any path's rate is worth anything.
     fn is_known(&self) -> bool {
         self.paths.values().any(PathMeter::is_known)
     }

@@ -49,7 +49,7 @@ impl Input {
         }
     }
 
-    /// Whether messages come in, not units of a stream.
+    /// Returns `true` if messages come in, not units of a stream.
     pub(crate) const fn is_of_messages(&self) -> bool {
         !self.together.is_zero()
     }

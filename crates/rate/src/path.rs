@@ -149,17 +149,17 @@ impl PathMeter {
         if self.carries && self.stalled() < DEAD { self.rate } else { 0.0 }
     }
 
-    /// Whether new data may go over it.
+    /// Returns `true` if new data may go over it.
     pub(crate) const fn carries(&self) -> bool {
         self.carries
     }
 
-    /// Whether it was ever full, so that its rate is more than a lower bound.
+    /// Returns `true` if it was ever full, so that its rate is more than a lower bound.
     pub(crate) const fn is_full(&self) -> bool {
         self.was_full
     }
 
-    /// Whether its rate is worth anything.
+    /// Returns `true` if its rate is worth anything.
     pub(crate) const fn is_known(&self) -> bool {
         self.is_known
     }

@@ -98,12 +98,12 @@ impl AuthKeys {
         })
     }
 
-    /// Whether we must send chunks of type `kind` after an AUTH chunk.
+    /// Returns `true` if we must send chunks of type `kind` after an AUTH chunk.
     pub(crate) fn peer_requires(&self, kind: u8) -> bool {
         self.peer.demands_auth(kind)
     }
 
-    /// Whether chunks of type `kind` must be dropped if no AUTH chunk stands before them (RFC 4895 §6.3).
+    /// Returns `true` if chunks of type `kind` must be dropped if no AUTH chunk stands before them (RFC 4895 §6.3).
     pub(crate) fn requires(&self, kind: u8) -> bool {
         self.local.demands_auth(kind)
     }
@@ -131,8 +131,9 @@ impl AuthKeys {
         }
     }
 
-    /// Whether `auth`, the chunk at the start of `chunks`, vouches for the rest of them, up to the packet's end and
-    /// with all padding (RFC 4895 §6.3). Takes the same time wherever the HMAC differs.
+    /// Returns `true` if `auth`, the chunk at the start of `chunks`, vouches for the rest of them,
+    /// up to the packet's end and with all padding (RFC 4895 §6.3). Takes the same time wherever
+    /// the HMAC differs.
     ///
     /// # Errors
     /// [`AuthError`].

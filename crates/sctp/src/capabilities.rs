@@ -137,7 +137,7 @@ impl Offer {
         Ok(Some((role, Transcript { carrier: Carrier::Sctp, client, server })))
     }
 
-    /// Whether the sender of this offer encrypts.
+    /// Returns `true` if the sender of this offer encrypts.
     pub(crate) const fn encrypts(&self) -> bool {
         self.keys.is_some()
     }
@@ -265,7 +265,8 @@ impl Offer {
         [random, chunks, hmacs].into_iter().flatten()
     }
 
-    /// Whether this side can take part in RFC 4895: it sent a random number and names a hash that is known here.
+    /// Returns `true` if this side can take part in RFC 4895: it sent a random number and names a
+    /// hash that is known here.
     pub(crate) fn authenticates(&self) -> bool {
         self.random.is_some() && self.hmacs().any(|id| matches!(id, HMAC_SHA1 | HMAC_SHA256))
     }
@@ -275,7 +276,7 @@ impl Offer {
         Entries::new(self.hmacs.as_ref().map_or(&[][..], Short::as_slice)).iter()
     }
 
-    /// Whether this side takes chunks of type `kind` only after an AUTH chunk.
+    /// Returns `true` if this side takes chunks of type `kind` only after an AUTH chunk.
     ///
     /// INIT, INIT-ACK, SHUTDOWN-COMPLETE and AUTH never count, even if listed (RFC 4895 §3.2). ASCONF and ASCONF-ACK
     /// always do, even if not listed (RFC 5061 §4.1.1, §4.1.2).
@@ -375,7 +376,7 @@ pub(crate) enum Refusal<'a> {
 }
 
 impl Refusal<'_> {
-    /// Whether it is about protection.
+    /// Returns `true` if it is about protection.
     pub(crate) const fn is_insecure(&self) -> bool {
         matches!(self, Self::Plain | Self::Keys(_))
     }
@@ -428,7 +429,7 @@ impl<'a> Unrecognized<'a> {
         })
     }
 
-    /// Whether there is nothing to report.
+    /// Returns `true` if there is nothing to report.
     pub(crate) fn is_empty(self) -> bool {
         self.iter().next().is_none()
     }

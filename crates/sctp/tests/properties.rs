@@ -263,7 +263,7 @@ fn run(pair: &mut Pair, until: Instant, max_mtu: usize, before: &mut InFlight) {
     pair.run(ms(0));
 }
 
-/// Whether what was sent first on an ordered stream, and is in no other way different for the
+/// Returns `true` if what was sent first on an ordered stream, and is in no other way different for the
 /// queue, is delivered first.
 fn keeps_order(options: &Options, earlier: &Message, later: &Message) -> bool {
     match options.queue.method {

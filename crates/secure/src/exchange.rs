@@ -114,7 +114,7 @@ pub enum KeyKind {
 pub struct Peer {
     /// Of its public key, if it showed one.
     pub fingerprint: Option<Fingerprint>,
-    /// Whether that is one we expected. If not, anybody may be there.
+    /// `true` if that is one we expected. If not, anybody may be there.
     pub authenticated: bool,
     /// What it is let in by: that fingerprint, or what stands for a name that its certificate is for.
     pub listed: Option<Fingerprint>,
@@ -176,7 +176,7 @@ pub trait Method: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Whether this end lets in only those whose own keys it knows.
+    /// Returns `true` if this end lets in only those whose own keys it knows.
     fn wants_known(&self) -> bool {
         false
     }
@@ -189,7 +189,7 @@ pub trait Method: fmt::Debug + Send + Sync {
     /// Begins a handshake. `transcript` is what keys depend on.
     fn begin(&self, role: Role, transcript: &Transcript) -> Box<dyn Exchange>;
 
-    /// Whether `message` is the first one of a handshake, which its client sends.
+    /// Returns `true` if `message` is the first one of a handshake, which its client sends.
     fn is_opening(&self, message: &[u8]) -> bool;
 
     /// What makes ciphers of the keys.

@@ -128,7 +128,7 @@ impl Guard {
         if self.sealer.is_some() && self.opener.is_some() { State::Protected } else { State::Agreeing }
     }
 
-    /// Whether packets are to be sealed from now on.
+    /// Returns `true` if packets are to be sealed from now on.
     pub const fn is_sealing(&self) -> bool {
         self.sealer.is_some()
     }
@@ -321,7 +321,7 @@ impl Guard {
         Ok(())
     }
 
-    /// Whether there are keys to seal with. At the client that is so as soon as the server has
+    /// Returns `true` if there are keys to seal with. At the client that is so as soon as the server has
     /// proved who it is: before the server has what opens the records, but that is on its way.
     pub const fn may_seal(&self) -> bool {
         self.sealer.is_some() || self.next_sealer.is_some()
@@ -357,7 +357,7 @@ impl Guard {
         self.open_with(now, record, |opener| opener.open_behind(before, record, text))
     }
 
-    /// Whether there are keys that records of the other end may have been sealed with.
+    /// Returns `true` if there are keys that records of the other end may have been sealed with.
     pub const fn may_open(&self) -> bool {
         self.opener.is_some()
     }

@@ -188,7 +188,7 @@ impl Offer {
         self.identifiers().contains(&Self::WANTS_KNOWN)
     }
 
-    /// Whether each may let in the other, by what they say of their keys.
+    /// Returns `true` if each may let in the other, by what they say of their keys.
     fn go_together(&self, peer: &Self) -> Result<(), Disagreement> {
         let (Some(ours), Some(theirs)) = (self.shows(), peer.shows()) else { return Ok(()) };
         match (ours, theirs) {

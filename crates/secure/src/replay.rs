@@ -28,7 +28,7 @@ impl Window {
         ((number / 64) as usize % Self::WORDS, 1 << (number % 64))
     }
 
-    /// Whether a record `number` may be taken: it did not come yet, and is not so old that nobody knows.
+    /// Returns `true` if a record `number` may be taken: it did not come yet, and is not so old that nobody knows.
     pub fn is_new(&self, number: u64) -> bool {
         let (word, bit) = Self::place(number);
         number >= self.next || (self.next - number <= Self::SIZE && self.bits[word] & bit == 0)

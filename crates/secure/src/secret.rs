@@ -136,7 +136,8 @@ impl Passphrase {
     /// Characters below which a passphrase is short.
     pub const SHORT: usize = 20;
 
-    /// Whether a computer may guess it in time, however slow each guess: below [`SHORT`](Self::SHORT) characters.
+    /// Returns `true` if a computer may guess it in time, however slow each guess: below
+    /// [`SHORT`](Self::SHORT) characters.
     pub fn is_short(&self) -> bool {
         self.0.chars().count() < Self::SHORT
     }

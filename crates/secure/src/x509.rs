@@ -82,7 +82,7 @@ impl Name {
         fingerprint(format!("a certificate for {}", self.0.to_str()).as_bytes())
     }
 
-    /// Whether `certificate` is for it; wildcards count.
+    /// Returns `true` if `certificate` is for it; wildcards count.
     fn is_in(&self, certificate: &CertificateDer<'_>) -> bool {
         ParsedCertificate::try_from(certificate).is_ok_and(|it| verify_server_name(&it, &self.0).is_ok())
     }

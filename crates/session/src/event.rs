@@ -61,7 +61,7 @@ pub enum Event {
     /// It is over: at the sender everything is, at the receiver this stream, and everything has
     /// been handed out as well.
     Ended {
-        /// Whether the sender said that this was all and all that was promised came.
+        /// `true` if the sender said that this was all and all that was promised came.
         complete: bool,
         /// How the last association ended.
         reason: CloseReason,
@@ -75,7 +75,7 @@ pub struct Offer {
     pub identity: Identity,
     /// Its name; empty without one.
     pub name: String,
-    /// Whether everything is to be delivered.
+    /// `true` if everything is to be delivered.
     pub reliable: bool,
     /// Bytes of all of it, if the sender knows.
     pub size: Option<u64>,

@@ -83,7 +83,7 @@ impl Farewell {
         }
     }
 
-    /// Whether there is nothing to come back for.
+    /// Returns `true` if there is nothing to come back for.
     pub const fn is_final(self) -> bool {
         !matches!(self, Self::GoingDown)
     }

@@ -60,7 +60,7 @@ impl Content {
         self.len
     }
 
-    /// Whether there were none.
+    /// Returns `true` if there were none.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

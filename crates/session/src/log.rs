@@ -8,7 +8,7 @@ pub struct LogEntry {
     pub sequence: u32,
     /// What it is.
     pub kind: Kind,
-    /// Whether other pictures are predicted from it.
+    /// `true` if other pictures are predicted from it.
     pub reference: bool,
     /// Its bytes.
     pub bytes: usize,
@@ -22,9 +22,9 @@ pub struct LogEntry {
     pub arrived: Instant,
     /// The path over which that message came.
     pub path: PathId,
-    /// Whether all of it came before it was due.
+    /// `true` if all of it came before it was due.
     pub on_time: bool,
-    /// Whether it was handed out: on time, or late but of use
+    /// `true` if it was handed out: on time, or late but of use
     /// ([`KindReport::late_of_use`](crate::KindReport::late_of_use)).
     pub used: bool,
 }

@@ -44,7 +44,7 @@ pub(crate) const fn priority(stream: u16) -> Priority {
     }
 }
 
-/// Whether each chunk of a live stream goes over a second path too: tables and audio, a twentieth
+/// Returns `true` if each chunk of a live stream goes over a second path too: tables and audio, a twentieth
 /// of the bytes, must not wait until a loss or a stall is noticed. In overload they go once where a
 /// repeat would be in time.
 pub(crate) const fn copied(stream: u16) -> bool {

@@ -41,7 +41,7 @@ pub(crate) enum Release {
     AtOnce,
 }
 
-/// Whether a unit came in time.
+/// `true` if a unit came in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
     /// It waits for its turn.
@@ -158,7 +158,7 @@ impl Playout {
         }
     }
 
-    /// Whether what comes next is there, whatever the time.
+    /// Returns `true` if what comes next is there, whatever the time.
     pub(crate) fn is_in_turn(&self) -> bool {
         self.head().is_some_and(|(index, _)| self.in_turn(index))
     }
@@ -173,7 +173,7 @@ impl Playout {
         stuck
     }
 
-    /// Whether nothing waits.
+    /// Returns `true` if nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -244,7 +244,7 @@ impl Playout {
         if late { Arrival::LateOfUse } else { Arrival::OnTime }
     }
 
-    /// Whether a decoder gains by a unit though its turn is over: others lean on it, and of its
+    /// Returns `true` if a decoder gains by a unit though its turn is over: others lean on it, and of its
     /// elementary stream nothing behind it was handed out. A decoder that had begun a later picture
     /// would take it for one of another time.
     fn is_of_use(&self, now: Instant, due: Instant, header: &UnitHeader, pid: Option<u16>, first: u64) -> bool {
@@ -306,7 +306,7 @@ impl Playout {
         self.waiting.first_key_value().map(|(index, waiting)| (*index, *waiting))
     }
 
-    /// Whether packet `index` may leave whatever the time.
+    /// Returns `true` if packet `index` may leave whatever the time.
     fn in_turn(&self, index: u64) -> bool {
         match self.release {
             Release::OnTime => false,

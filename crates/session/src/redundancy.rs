@@ -96,7 +96,7 @@ pub(crate) struct Chooser {
     age: Duration,
     auto: Auto,
     next: Instant,
-    /// Whether some path has carried enough to tell what it loses.
+    /// `true` if some path has carried enough to tell what it loses.
     measured: bool,
     looks: BTreeMap<PathId, Look>,
 }

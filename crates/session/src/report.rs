@@ -56,7 +56,7 @@ pub struct Report {
 pub struct SecurityReport {
     /// The cipher suite.
     pub cipher: String,
-    /// Whether the other end showed a key that was expected. If not, anybody may be there.
+    /// `true` if the other end showed a key that was expected. If not, anybody may be there.
     pub authenticated: bool,
     /// Of the key that this end showed, in hexadecimal digits.
     pub fingerprint: Option<String>,

@@ -37,7 +37,7 @@ pub struct SendOptions {
 pub struct Received {
     /// The stream it came on.
     pub stream: u16,
-    /// Whether it was sent outside the order of its stream.
+    /// `true` if it was sent outside the order of its stream.
     pub unordered: bool,
     /// What the sender said of its kind ([`SendOptions::ppid`]).
     pub ppid: u32,

@@ -95,7 +95,7 @@ impl CaptureReader {
         Ok(Self { reader, interfaces, done: 0, origin: None, packets: 0, cut_off: false, packet: Vec::new() })
     }
 
-    /// Whether a file that begins so is a capture.
+    /// Returns `true` if a file that begins so is a capture.
     pub fn recognises(start: &[u8]) -> bool {
         const MAGIC: [[u8; 4]; 5] = [
             [0x0a, 0x0d, 0x0d, 0x0a],
@@ -107,7 +107,7 @@ impl CaptureReader {
         MAGIC.iter().any(|magic| start.starts_with(magic))
     }
 
-    /// Whether the capture breaks off within a packet.
+    /// Returns `true` if the capture breaks off within a packet.
     pub const fn is_cut_off(&self) -> bool {
         self.cut_off
     }

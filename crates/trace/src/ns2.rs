@@ -125,7 +125,7 @@ impl<R: BufRead> Ns2Reader<R> {
         }
     }
 
-    /// Whether a file that begins so looks like such a trace.
+    /// Returns `true` if a file that begins so looks like such a trace.
     pub fn recognises(start: &[u8]) -> bool {
         let text = core::str::from_utf8(start)
             .unwrap_or_else(|e| core::str::from_utf8(&start[..e.valid_up_to()]).unwrap_or(""));
@@ -133,7 +133,7 @@ impl<R: BufRead> Ns2Reader<R> {
         first.is_some_and(|line| parse(line).is_ok())
     }
 
-    /// Whether the trace breaks off within a line.
+    /// Returns `true` if the trace breaks off within a line.
     pub const fn is_cut_off(&self) -> bool {
         self.cut_off
     }

@@ -17,7 +17,7 @@ const NANOSECONDS: u8 = 9;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct InterfaceId(u32);
 
-/// Whether a datagram reached an interface or left from it.
+/// `true` if a datagram reached an interface or left from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// It arrived.

@@ -173,7 +173,7 @@ fn every_event_is_read_as_it_was_written() {
     assert!(!reader.is_cut_off() && reader.unknown() == 0);
 }
 
-/// Whether `value` is as `schema` has it, by as much of JSON Schema as ours uses.
+/// Returns `true` if `value` is as `schema` has it, by as much of JSON Schema as ours uses.
 fn check(value: &Value, schema: &Value, place: &str) {
     for key in schema.as_object().unwrap().keys() {
         let known = ["type", "description", "properties", "required", "additionalProperties"].contains(&key.as_str())

@@ -123,7 +123,7 @@ impl Association {
         }
     }
 
-    /// Whether data that came is new.
+    /// Returns `true` if data that came is new.
     fn is_new(&mut self, tsn: u32) -> bool {
         let cumulative = self.cumulative.get_or_insert(tsn.wrapping_sub(1));
         if tsn.wrapping_sub(*cumulative) as i32 <= 0 || !self.came.insert(tsn) {

@@ -82,7 +82,7 @@ impl Exchange {
         self.sent.len() + self.arrivals.len()
     }
 
-    /// Whether nothing was told.
+    /// Returns `true` if nothing was told.
     pub fn is_empty(&self) -> bool {
         self.len() == 0 && self.frames.rows.is_empty()
     }

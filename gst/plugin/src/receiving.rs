@@ -211,7 +211,7 @@ impl Worker {
         }
     }
 
-    /// Whether a stream has ended, all of it handed out.
+    /// Returns `true` if a stream has ended, all of it handed out.
     fn take_events(&mut self, now: Instant) -> bool {
         let mut ended = false;
         while let Some((channel, event)) = self.receiver.poll_event() {

@@ -130,7 +130,7 @@ impl Sending {
         Ok(())
     }
 
-    /// Whether there is, or was, a receiver.
+    /// Returns `true` if there is, or was, a receiver.
     pub(crate) fn has_begun(&self) -> bool {
         self.shared.state().data.begun
     }

@@ -22,7 +22,7 @@ const HEAD: usize = 26;
 /// A picture.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Picture {
-    /// Whether it was encoded.
+    /// `true` if it was encoded.
     pub(crate) made: bool,
     pub(crate) allowed: u64,
     /// The rate that the encoder was set to when it was made.

@@ -138,12 +138,12 @@ fn ivf(clip: &Clip, came: &[(usize, Vec<u8>)]) -> Vec<u8> {
     out
 }
 
-/// Whether an access unit has a sequence parameter set (H.264 §7.4.1), without which nothing is decoded.
+/// Returns `true` if an access unit has a sequence parameter set (H.264 §7.4.1), without which nothing is decoded.
 fn has_parameters(coded: &[u8]) -> bool {
     coded.windows(4).any(|it| it[..3] == [0, 0, 1] && it[3] & 0x1F == 7)
 }
 
-/// Whether an access unit has a slice of an IDR picture.
+/// Returns `true` if an access unit has a slice of an IDR picture.
 pub(crate) fn is_key(coded: &[u8]) -> bool {
     coded.windows(4).take(4096).any(|it| it[..3] == [0, 0, 1] && it[3] & 0x1F == 5)
 }

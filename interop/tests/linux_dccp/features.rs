@@ -57,7 +57,7 @@ fn assert_options(ours: &Dccp, agreed: (Ccid, Ccid)) {
     }
 }
 
-/// Whether a Confirm of Sequence Window `window` left, or came.
+/// Returns `true` if a Confirm of Sequence Window `window` left, or came.
 fn confirmed_window(ours: &Dccp, sent: bool, window: u64) -> bool {
     let value = &window.to_be_bytes()[2..];
     count(

@@ -30,7 +30,7 @@ pub(crate) enum Local {
     Interface(String),
 }
 
-/// Whether datagrams come in or go out.
+/// `true` if datagrams come in or go out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Direction {
     In,

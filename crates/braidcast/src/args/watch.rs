@@ -35,7 +35,7 @@ pub(crate) struct FiguresArgs {
 }
 
 impl FiguresArgs {
-    /// Whether statistics go to stdout.
+    /// Returns `true` if statistics go to stdout.
     pub(crate) fn to_stdout(&self) -> bool {
         self.stats.as_ref().is_some_and(|stats| stats.target == StatsTarget::Stdout)
     }

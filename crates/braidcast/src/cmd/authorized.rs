@@ -130,7 +130,7 @@ impl<R: Rights> Authorized<R> {
         self.in_force().map(|line| line.who.clone()).collect()
     }
 
-    /// Whether a line has come to its last day since [`in_force`](Self::in_force) was called.
+    /// Returns `true` if a line has come to its last day since [`in_force`](Self::in_force) was called.
     pub(crate) fn has_changed(&self) -> bool {
         self.valid().count() != self.in_force
     }

@@ -16,7 +16,7 @@ pub(crate) const IPV6_AND_UDP: usize = 40 + 8;
 /// The largest DCCP packet in an Ethernet frame.
 pub(crate) const MAX_PACKET: usize = 1500 - IPV6_AND_UDP;
 
-/// Whether the best of the CCIDs has a rate, which all that TFRC's options are about.
+/// Returns `true` if the best of the CCIDs has a rate, which all that TFRC's options are about.
 pub(crate) fn is_rate_based(options: &Options) -> bool {
     matches!(options.ccids.first(), Some(Ccid::Three | Ccid::Four))
 }

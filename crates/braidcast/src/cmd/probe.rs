@@ -59,7 +59,7 @@ impl Probe {
         Arc::new(self.clone())
     }
 
-    /// Whether all could be written.
+    /// Returns `true` if all could be written.
     pub(crate) fn check(&self) -> Outcome {
         lock(&self.table).failed.take().map_or(Ok(()), |error| Err(refused(&self.path, &error)))
     }

@@ -101,7 +101,7 @@ impl Rates {
         anybody.then(|| self.told_at.map_or(self.began, |at| at + self.each))
     }
 
-    /// Whether somebody is to be told now. If so, [`tell`](Self::tell) of each other end.
+    /// Returns `true` if somebody is to be told now. If so, [`tell`](Self::tell) of each other end.
     pub(super) fn take_due(&mut self, now: Instant) -> bool {
         let due = self.next().is_some_and(|at| now >= at);
         if due {

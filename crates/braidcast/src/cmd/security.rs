@@ -95,7 +95,7 @@ impl Security {
         });
     }
 
-    /// Whether ends show certificates.
+    /// Returns `true` if ends show certificates.
     pub(crate) fn is_certified(&self) -> bool {
         self.method.as_ref().is_some_and(|it| it.shows() == Some(KeyKind::Certified))
     }

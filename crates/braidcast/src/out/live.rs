@@ -81,7 +81,7 @@ impl Live {
         (!self.quiet).then_some(self.next)
     }
 
-    /// Whether it is time to show something new.
+    /// Returns `true` if it is time to show something new.
     pub(crate) fn due(&mut self, now: Instant) -> bool {
         if self.quiet || now < self.next {
             return false;

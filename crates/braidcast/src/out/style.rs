@@ -42,7 +42,7 @@ impl Style {
         self.width
     }
 
-    /// Whether there is any colour.
+    /// Returns `true` if there is any colour.
     pub(crate) fn colours(self) -> bool {
         self.colour
     }

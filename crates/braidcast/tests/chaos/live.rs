@@ -78,7 +78,7 @@ impl End {
         self.again = Some(until);
     }
 
-    /// Whether it is time to start it again; wakes it by itself if it only stands still.
+    /// Returns `true` if it is time to start it again; wakes it by itself if it only stands still.
     pub(crate) fn is_due(&mut self) -> bool {
         if self.again.is_none_or(|at| at > Instant::now()) {
             return false;

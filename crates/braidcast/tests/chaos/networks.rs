@@ -42,7 +42,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// Whether the network carries packets of some size while this lasts.
+    /// Returns `true` if the network carries packets of some size while this lasts.
     pub(crate) fn lets_through(self) -> bool {
         matches!(self, Self::Loss(_) | Self::BlackHole(_) | Self::SmallMtu(_) | Self::NewAddress)
     }
@@ -93,7 +93,7 @@ impl Networks {
         new
     }
 
-    /// Whether this kernel has what the faults are made with.
+    /// Returns `true` if this kernel has what the faults are made with.
     pub(crate) fn are_possible() -> bool {
         ip("link add tried type veth peer name other");
         let tc = |words: &str| runs(Command::new("tc").args(words.split(' ')));

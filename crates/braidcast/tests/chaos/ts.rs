@@ -125,9 +125,9 @@ pub(crate) struct Gap {
 pub(crate) struct Sink {
     rest: Vec<u8>,
     last: Option<(u64, Duration)>,
-    /// Whether the receiver is a new one, which cannot know what the old one had written.
+    /// `true` if the receiver is a new one, which cannot know what the old one had written.
     anew: bool,
-    /// Whether all packets since the beginning of a frame are there.
+    /// `true` if all packets since the beginning of a frame are there.
     whole: bool,
     pub(crate) packets: u64,
     pub(crate) frames: u64,

@@ -191,7 +191,7 @@ impl Running {
         self.child.wait().unwrap();
     }
 
-    /// Whether it is still running.
+    /// Returns `true` if it is still running.
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }

@@ -71,7 +71,7 @@ impl Namespace {
         assert!(self.tries("ip", words), "ip {words} failed there");
     }
 
-    /// Whether a program with these arguments succeeds there.
+    /// Returns `true` if a program with these arguments succeeds there.
     pub(crate) fn tries(&self, program: &str, words: &str) -> bool {
         runs(self.command(program).args(words.split(' ')))
     }

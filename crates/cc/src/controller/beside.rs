@@ -77,7 +77,7 @@ impl Beside {
     }
 
     /// A round is over, in which the path delivered at `rate`. A check leaves the window `low`.
-    /// Whether the queue is ours.
+    /// Returns `true` if the queue is ours.
     pub(super) fn on_round(&mut self, path: &Conditions<'_>, rate: f64, low: usize) -> bool {
         self.step = match self.step {
             Step::Compete { check_at } if path.now >= check_at => {

@@ -152,7 +152,7 @@ pub trait Controller: fmt::Debug + Send {
     /// Slow start threshold, bytes; `usize::MAX` until something has set it.
     fn ssthresh(&self) -> usize;
 
-    /// Whether the window grows exponentially.
+    /// Returns `true` if the window grows exponentially.
     fn in_slow_start(&self) -> bool {
         self.window() < self.ssthresh()
     }

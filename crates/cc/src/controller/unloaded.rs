@@ -45,7 +45,7 @@ impl UnloadedLoss {
         self.much = false;
     }
 
-    /// Whether enough packets were seen.
+    /// Returns `true` if enough packets were seen.
     pub(super) const fn is_known(&self) -> bool {
         self.packets >= ENOUGH
     }

@@ -21,7 +21,7 @@ impl Response for ByBacklog {
     }
 }
 
-/// Whether a loss now speaks of congestion, as Veno sees it: of a window of `window` bytes, three
+/// Returns `true` if a loss now speaks of congestion, as Veno sees it: of a window of `window` bytes, three
 /// packets or more stand in a queue.
 pub fn shows_congestion(window: usize, path: &Conditions<'_>) -> bool {
     let (queueing, base) = (path.queueing, path.base_rtt);

@@ -56,7 +56,7 @@ pub struct Growth {
     pub slow_start: f64,
     /// Packets for each window acknowledged in congestion avoidance; 1 on its own. May be negative.
     pub avoidance: f64,
-    /// Whether a window that equals its threshold, as it does after each loss, is in slow start.
+    /// `true` if a window that equals its threshold, as it does after each loss, is in slow start.
     /// RFC 9260 §7.2.1 says so, RFC 5681 §3.1 leaves it open. Several coupled windows would gain so
     /// a packet each with every loss.
     pub slow_start_at_threshold: bool,

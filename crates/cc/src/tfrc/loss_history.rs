@@ -23,11 +23,11 @@ pub struct Arrival {
     pub seq: u64,
     /// Bytes of application data.
     pub size: usize,
-    /// Whether it carries data; packets that don't are left out of loss intervals' lengths (RFC 4342 §6.1.1).
+    /// `true` if it carries data; packets that don't are left out of loss intervals' lengths (RFC 4342 §6.1.1).
     pub data: bool,
     /// How many packets right before it are known to carry no data (DCCP's NDP Count); 0 if not known.
     pub ndp: u64,
-    /// Whether the network marked it (ECN congestion experienced), which counts as a loss.
+    /// `true` if the network marked it (ECN congestion experienced), which counts as a loss.
     pub marked: bool,
     /// Where in the sender's round trips it stands. A connection uses one kind throughout.
     pub stamp: Stamp,
@@ -51,7 +51,7 @@ struct Place {
 pub struct LossHistory {
     small_packets: bool,
     dup_acks: usize,
-    /// Whether positions are window counters.
+    /// `true` if positions are window counters.
     counted: bool,
     /// How far two losses of one event may be apart, in units of `Place::at`.
     round: u64,
@@ -276,7 +276,8 @@ impl LossHistory {
         }
     }
 
-    /// Whether the current interval has lasted two round trips at most, which matters to TFRC-SP only (RFC 4828 §3).
+    /// Returns `true` if the current interval has lasted two round trips at most, which matters to
+    /// TFRC-SP only (RFC 4828 §3).
     fn is_short(&self) -> bool {
         self.small_packets
             && self.current.is_some_and(|it| self.newest.at <= it.start.at.saturating_add(self.round.saturating_mul(2)))

@@ -17,7 +17,7 @@ pub struct Feedback {
     pub recv_rate: f64,
     /// Loss event rate, 0.0..=1.0.
     pub loss_event_rate: f64,
-    /// Whether a loss event was found since the report before.
+    /// `true` if a loss event was found since the report before.
     pub new_loss: bool,
 }
 
@@ -154,7 +154,7 @@ impl Receiver {
         }
     }
 
-    /// Whether window counters, if there are any, say when to report.
+    /// Returns `true` if window counters, if there are any, say when to report.
     fn counts_rounds(&self) -> bool {
         self.rtt.is_none() || matches!(self.per_rtt, FeedbackRate::Times(0 | 1))
     }

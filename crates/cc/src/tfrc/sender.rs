@@ -16,9 +16,9 @@ pub struct Config {
     pub rules: Rules,
     /// How often the receiver reports: slow start then doubles as often. `None`: as the variant has it.
     pub feedback: Option<FeedbackRate>,
-    /// Whether the rate may quadruple after idle times; default off.
+    /// `true` if the rate may quadruple after idle times; default off.
     pub faster_restart: bool,
-    /// Whether a growing round trip slows sending down (RFC 5348 §4.5); default on, as the RFC recommends.
+    /// `true` if a growing round trip slows sending down (RFC 5348 §4.5); default on, as the RFC recommends.
     pub reduce_oscillations: bool,
     /// Bytes of data in a packet until the first is sent; default 1460.
     pub segment_size: usize,
@@ -60,7 +60,7 @@ pub struct Report {
     pub recv_rate: f64,
     /// p, 0.0..=1.0; values out of range count as the nearest end.
     pub loss_event_rate: f64,
-    /// Whether it tells of a loss event not told before.
+    /// `true` if it tells of a loss event not told before.
     pub new_loss: bool,
 }
 
@@ -162,8 +162,8 @@ impl Sender {
         }
     }
 
-    /// Whether a packet may leave now; if not, when. To be asked when there is data: a refusal shows that the sender is
-    /// not data-limited (RFC 5348 §4.3, §8.2.1).
+    /// Returns `true` if a packet may leave now; if not, when. To be asked when there is data: a
+    /// refusal shows that the sender is not data-limited (RFC 5348 §4.3, §8.2.1).
     pub fn try_send(&mut self, now: Instant) -> Result<(), Instant> {
         let ready = self.ready_at();
         if ready <= now {
@@ -297,14 +297,15 @@ impl Sender {
         }
     }
 
-    /// Whether the nofeedback timer need not be set, as an idle sender's rate has come to rest; it runs again from the
-    /// next packet on.
+    /// Returns `true` if the nofeedback timer need not be set, as an idle sender's rate has come to
+    /// rest; it runs again from the next packet on.
     pub const fn is_dormant(&self) -> bool {
         self.dormant
     }
 
-    /// Whether idling shall not halve the rate. RFC 3448 §4.4 tests X_recv for four packets per RTT "to ensure that the
-    /// allowed rate is never below two", which would keep four: the allowed rate is meant (THESIS table 4.9 says two).
+    /// Returns `true` if idling shall not halve the rate. RFC 3448 §4.4 tests X_recv for four
+    /// packets per RTT "to ensure that the allowed rate is never below two", which would keep four:
+    /// the allowed rate is meant (THESIS table 4.9 says two).
     fn is_at_recover_rate(&self, recv_rate: f64) -> bool {
         match (self.config.rules, self.fair_rate) {
             (Rules::Rfc5348, Some(_)) => recv_rate < self.recover_rate(),
@@ -383,8 +384,9 @@ impl Sender {
         }
     }
 
-    /// Whether no data had to wait in the whole round trip that a report covers. RFC 5348 §8.2.1 keeps two times, which
-    /// is too few with several reports in a round trip; it allows for more.
+    /// Returns `true` if no data had to wait in the whole round trip that a report covers. RFC 5348
+    /// §8.2.1 keeps two times, which is too few with several reports in a round trip; it allows for
+    /// more.
     fn is_data_limited(&mut self, sent_at: Instant) -> bool {
         let from = sent_at - self.rtt().unwrap_or_default();
         while self.not_limited.front().is_some_and(|&at| at <= from) {
@@ -500,7 +502,7 @@ impl Sender {
         self.s()
     }
 
-    /// Whether the rate is below what the application called the least of use.
+    /// Returns `true` if the rate is below what the application called the least of use.
     pub fn is_below_minimum(&self) -> bool {
         self.config.min_rate.is_some_and(|min| self.sending_rate() < min)
     }

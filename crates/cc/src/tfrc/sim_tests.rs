@@ -24,7 +24,7 @@ struct Loop {
     now: Instant,
     sender: Sender,
     receiver: Receiver,
-    /// Whether packets carry window counters or the round trip.
+    /// `true` if packets carry window counters or the round trip.
     counted: bool,
     counter: WindowCounter,
     rng: Rng,

@@ -18,7 +18,7 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// Whether it is one of the small-packet kind.
+    /// Returns `true` if it is one of the small-packet kind.
     pub const fn small_packets(self) -> bool {
         !matches!(self, Self::Tfrc)
     }

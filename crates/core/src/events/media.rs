@@ -10,7 +10,7 @@ pub enum MediaEvent {
         frame: u32,
         /// What it is.
         kind: FrameKind,
-        /// Whether other pictures are predicted from it.
+        /// `true` if other pictures are predicted from it.
         reference: bool,
         /// Its bytes.
         bytes: u32,
@@ -36,7 +36,7 @@ pub enum MediaEvent {
         frame: u32,
         /// What it is.
         kind: FrameKind,
-        /// Whether other pictures are predicted from it.
+        /// `true` if other pictures are predicted from it.
         reference: bool,
         /// Its bytes.
         bytes: u32,
@@ -46,7 +46,7 @@ pub enum MediaEvent {
         captured: Instant,
         /// When it is to be shown.
         due: Instant,
-        /// Whether it came before that.
+        /// `true` if it came before that.
         on_time: bool,
         /// Presentation time, 90 kHz.
         pts: Option<u64>,

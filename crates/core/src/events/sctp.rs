@@ -100,7 +100,7 @@ pub enum SctpEvent {
         stream: u16,
         /// The number of its message.
         message: u64,
-        /// Whether it is new, or why it is sent again.
+        /// `true` if it is new, or why it is sent again.
         sending: Sending,
     },
     /// A data chunk was acknowledged.

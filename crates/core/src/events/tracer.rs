@@ -11,7 +11,7 @@ pub trait EventSink: Send + Sync {
     /// connection's number, or the number of a media stream, which is the same at both ends.
     fn tell(&self, now: Instant, connection: u32, event: &TraceEvent);
 
-    /// Whether it wants what encrypted packets hold, too. Who listens need not know that, and few should.
+    /// Returns `true` if it wants what encrypted packets hold, too. Who listens need not know that, and few should.
     fn wants_plain(&self) -> bool {
         false
     }
@@ -43,7 +43,7 @@ impl Tracer {
         }))
     }
 
-    /// Whether anybody listens.
+    /// Returns `true` if anybody listens.
     #[inline]
     pub const fn is_on(&self) -> bool {
         self.0.is_some()
@@ -125,7 +125,7 @@ impl ConnectionTracer {
         self.now = now;
     }
 
-    /// Whether anybody listens.
+    /// Returns `true` if anybody listens.
     #[inline]
     pub const fn is_on(&self) -> bool {
         self.tracer.is_on()

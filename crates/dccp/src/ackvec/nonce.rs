@@ -44,7 +44,7 @@ impl NonceHistory {
         self.parities.get(self.parities.len().checked_sub(age)?).copied()
     }
 
-    /// Whether the nonce echo of a vector that begins at `newest` is what it must be; `None` where
+    /// Returns `true` if the nonce echo of a vector that begins at `newest` is what it must be; `None` where
     /// that is not known any more. Also gives the number at which the next vector begins.
     pub(crate) fn check(&self, newest: Seq, vector: &AckVector<'_>) -> (Option<bool>, Seq) {
         let (mut at, mut sum, mut known) = (newest, false, true);

@@ -138,7 +138,7 @@ impl AckWindow {
         self.dropped.insert(at.min(self.dropped.len()), (seq, code));
     }
 
-    /// Whether anything is to be told.
+    /// Returns `true` if anything is to be told.
     pub(crate) fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }

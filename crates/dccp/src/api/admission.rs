@@ -36,7 +36,7 @@ impl Call {
         Some((if most >= 0.0 { most as u32 } else { 0 }).saturating_sub(carried))
     }
 
-    /// Whether `carried` such calls are too many: losses are, or the allowed rate carries fewer.
+    /// Returns `true` if `carried` such calls are too many: losses are, or the allowed rate carries fewer.
     /// Before the first loss event nobody knows, as the rate then follows what is sent.
     pub fn are_too_many(&self, sending: Ccid, report: &CcidReport, carried: u32) -> bool {
         let has_lost = report.loss_event_rate.is_some_and(|p| p > 0.0);
@@ -201,7 +201,7 @@ impl<K: Ord + Clone> Admission<K> {
         self.carried.len()
     }
 
-    /// Whether the call `key` is carried.
+    /// Returns `true` if the call `key` is carried.
     pub fn is_carried(&self, key: &K) -> bool {
         self.carried.contains_key(key)
     }

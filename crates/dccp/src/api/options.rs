@@ -152,7 +152,8 @@ impl Options {
     /// The largest packet that a path is probed with.
     pub const MAX_PROBE: usize = 9216;
 
-    /// Whether an endpoint can do with these options. It asks itself ([`Endpoint::new`](crate::Endpoint::new)).
+    /// Returns `true` if an endpoint can do with these options. It asks itself
+    /// ([`Endpoint::new`](crate::Endpoint::new)).
     ///
     /// # Errors
     /// [`Misuse`]: the first option with a value that cannot work, or not beside another.

@@ -47,12 +47,12 @@ impl Ccid {
         Self::ALL.iter().map(|&(_, it)| it).find(|it| it.number() == number)
     }
 
-    /// Whether its receiver must send Ack Vectors.
+    /// Returns `true` if its receiver must send Ack Vectors.
     pub(crate) const fn needs_ack_vector(self) -> bool {
         matches!(self, Self::Two | Self::Cubic)
     }
 
-    /// Whether it is of the TFRC kind: its receiver reports a loss event rate, and always Elapsed Time.
+    /// Returns `true` if it is of the TFRC kind: its receiver reports a loss event rate, and always Elapsed Time.
     pub(crate) const fn is_tfrc(self) -> bool {
         matches!(self, Self::Three | Self::Four)
     }
@@ -96,7 +96,7 @@ pub(crate) struct Setup {
     pub(crate) packet_size: usize,
     /// Round-trip time of the handshake, if it was measured.
     pub(crate) rtt: Option<Duration>,
-    /// Whether data has short numbers, and so smaller headers.
+    /// `true` if data has short numbers, and so smaller headers.
     pub(crate) short_seqnos: bool,
     /// The controller of a window, in place of the CCID's own.
     pub(crate) cc: Option<Algorithm>,
@@ -104,7 +104,7 @@ pub(crate) struct Setup {
     pub(crate) tfrc: TfrcOptions,
 }
 
-/// Whether a data packet may leave.
+/// `true` if a data packet may leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Permit {
     /// At once.
@@ -120,7 +120,7 @@ pub(crate) enum Permit {
 pub(crate) struct Sent {
     /// Its number.
     pub(crate) seq: Seq,
-    /// Whether congestion control counts it: it carries data.
+    /// `true` if congestion control counts it: it carries data.
     pub(crate) is_data: bool,
     /// Bytes of application data.
     pub(crate) payload: usize,
@@ -137,7 +137,7 @@ pub(crate) struct Feedback<'a> {
     pub(crate) ack: Seq,
     /// All options; Ack Vectors, Elapsed Time and what belongs to the CCID are in here.
     pub(crate) options: Options<'a>,
-    /// Whether Ack Vectors, and whether Data Dropped, are among them.
+    /// `true` if Ack Vectors, and whether Data Dropped, are among them.
     pub(crate) has_vectors: bool,
     pub(crate) has_dropped: bool,
 }
@@ -147,7 +147,7 @@ pub(crate) struct Feedback<'a> {
 pub(crate) struct Arrival {
     /// Its number.
     pub(crate) seq: Seq,
-    /// Whether it is of a type that carries data.
+    /// `true` if it is of a type that carries data.
     pub(crate) is_data: bool,
     /// Bytes of application data.
     pub(crate) payload: usize,
@@ -242,7 +242,8 @@ pub(crate) trait Sender: fmt::Debug + Send {
     /// and no round trip is measured through it.
     fn on_late_wake(&mut self, now: Instant);
 
-    /// Whether the next data packet should carry an acknowledgement, so that the receiver may forget (RFC 4340 §11.1).
+    /// Returns `true` if the next data packet should carry an acknowledgement, so that the receiver
+    /// may forget (RFC 4340 §11.1).
     fn wants_ack_of_ack(&self) -> bool {
         false
     }
@@ -263,7 +264,7 @@ pub(crate) trait Sender: fmt::Debug + Send {
     /// What the application wants from the rate.
     fn set_wanted(&mut self, _wanted: Wanted) {}
 
-    /// Whether a CCID-specific option from the data receiver, or a feature of it, is one that is obeyed.
+    /// Returns `true` if a CCID-specific option from the data receiver, or a feature of it, is one that is obeyed.
     fn understands(&self, _option: RawOption<'_>) -> bool {
         false
     }
@@ -284,7 +285,7 @@ pub(crate) trait Sender: fmt::Debug + Send {
     /// Smoothed round-trip time, once measured.
     fn srtt(&self) -> Option<Duration>;
 
-    /// Whether an acknowledgement told of a round trip since the last call.
+    /// Returns `true` if an acknowledgement told of a round trip since the last call.
     fn take_measured(&mut self) -> bool;
 
     /// How it goes.
@@ -326,7 +327,7 @@ pub(crate) trait Receiver: fmt::Debug + Send {
     /// The data sender's Ack Ratio.
     fn set_ack_ratio(&mut self, _ratio: u16) {}
 
-    /// Whether a CCID-specific option from the data sender is one that is obeyed.
+    /// Returns `true` if a CCID-specific option from the data sender is one that is obeyed.
     fn understands(&self, _option: RawOption<'_>) -> bool {
         false
     }

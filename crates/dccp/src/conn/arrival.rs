@@ -31,7 +31,7 @@ impl Connection {
         }
     }
 
-    /// Whether packets pass the reordering buffer.
+    /// Returns `true` if packets pass the reordering buffer.
     pub(super) fn reorders(&self) -> bool {
         self.reorder.is_some() && self.receiving.is_tfrc() && self.transfers()
     }

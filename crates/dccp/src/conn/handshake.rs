@@ -247,12 +247,12 @@ impl Connection {
         self.sender.limit(self.features.value(Place::Local, number::SEQUENCE_WINDOW) / 2);
     }
 
-    /// Whether the state is one in which data and acknowledgements flow.
+    /// Returns `true` if the state is one in which data and acknowledgements flow.
     pub(super) const fn transfers(&self) -> bool {
         matches!(self.phase, Phase::PartOpen { .. } | Phase::Open)
     }
 
-    /// Whether all that must be agreed on before data is sent has been (RFC 4341 §4, RFC 4340 §10).
+    /// Returns `true` if all that must be agreed on before data is sent has been (RFC 4341 §4, RFC 4340 §10).
     pub(super) fn may_send_data(&self) -> bool {
         self.transfers()
             && self.features.is_stable(Place::Local, number::CCID)

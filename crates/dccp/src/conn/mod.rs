@@ -274,24 +274,24 @@ impl Connection {
         matches!(self.phase, Phase::Closed { .. }) && self.controls.is_empty()
     }
 
-    /// Whether messages wait to be read.
+    /// Returns `true` if messages wait to be read.
     pub(crate) fn has_unread(&self) -> bool {
         !self.inbox.is_empty()
     }
 
-    /// Whether the ports must rest.
+    /// Returns `true` if the ports must rest.
     pub(crate) const fn needs_time_wait(&self) -> bool {
         matches!(self.phase, Phase::Closed { time_wait: true })
     }
 
-    /// Whether copies of old packets could begin it again: the number of our Response is a function
+    /// Returns `true` if copies of old packets could begin it again: the number of our Response is a function
     /// of the Request's, so that it needs no memory, and the same handshake leads to the same
     /// connection.
     pub(crate) const fn could_come_back(&self) -> bool {
         self.is_server && self.opened.is_some() && !self.asked_anew
     }
 
-    /// Whether the handshake of a server is still to be completed.
+    /// Returns `true` if the handshake of a server is still to be completed.
     pub(crate) const fn is_half_open(&self) -> bool {
         matches!(self.phase, Phase::Respond { .. })
     }

@@ -92,7 +92,7 @@ impl Connection {
     }
 }
 
-/// Whether the data matches its Data Checksum, if there is one (RFC 4340 §9.3).
+/// Returns `true` if the data matches its Data Checksum, if there is one (RFC 4340 §9.3).
 pub(super) fn checksum_is_right(packet: &Packet<'_>) -> bool {
     packet.options.known().all(|option| match option {
         Opt::DataChecksum(sum) => crc_fast::crc32_iscsi(packet.payload) == sum,

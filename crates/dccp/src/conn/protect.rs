@@ -120,7 +120,7 @@ impl Protection {
         self.refusal.is_none() && self.guard.as_ref().is_some_and(Guard::is_sealing)
     }
 
-    /// Whether messages of the application may go.
+    /// Returns `true` if messages of the application may go.
     fn may_seal(&self) -> bool {
         self.guard.as_ref().is_some_and(Guard::may_seal)
     }
@@ -172,17 +172,17 @@ impl Connection {
         self.protection.as_ref().is_some_and(|it| it.is_sealing())
     }
 
-    /// Whether nothing keeps messages of the application back.
+    /// Returns `true` if nothing keeps messages of the application back.
     pub(super) fn may_seal(&self) -> bool {
         self.protection.as_ref().is_none_or(|it| it.may_seal())
     }
 
-    /// Whether key messages wait for their packet.
+    /// Returns `true` if key messages wait for their packet.
     pub(super) fn has_key_messages(&self) -> bool {
         self.protection.as_ref().is_some_and(|it| it.courier.next_len(FRAGMENT).is_some())
     }
 
-    /// Whether the application knows of the connection.
+    /// Returns `true` if the application knows of the connection.
     pub(super) fn was_told(&self) -> bool {
         self.protection.as_ref().is_none_or(|it| it.told)
     }

@@ -13,7 +13,7 @@ use core::time::Duration;
 
 impl Connection {
     /// Takes a packet of this connection that passed steps 1 and 2: the rest of RFC 4340 §8.5.
-    /// Whether its numbers are those that only the peer knows.
+    /// Returns `true` if its numbers are those that only the peer knows.
     pub(crate) fn handle_packet(&mut self, now: Instant, ecn: Ecn, packet: &Packet<'_>) -> bool {
         self.stats.received_packets += 1;
         if matches!(self.phase, Phase::Closed { .. }) || !self.prepare_request_state(now, &packet.header) {

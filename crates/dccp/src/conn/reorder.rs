@@ -61,7 +61,7 @@ impl ReorderBuffer {
         self.limit = rate.map(|rate| (rate * self.options.max_delay.as_secs_f64()) as usize);
     }
 
-    /// Whether packet `seq` need not wait: it is the next one, or its hole was given up.
+    /// Returns `true` if packet `seq` need not wait: it is the next one, or its hole was given up.
     pub(super) fn passes(&mut self, seq: Seq) -> bool {
         let Some(next) = self.next else {
             self.next = Some(seq.plus(1));

@@ -22,7 +22,7 @@ impl Backoff {
         Self { at: now + pause, pause }
     }
 
-    /// Whether it is time; sets the next time if so.
+    /// Returns `true` if it is time; sets the next time if so.
     fn is_due(&mut self, now: Instant) -> bool {
         let due = self.at <= now;
         if due {

@@ -66,7 +66,7 @@ impl Connection {
         header + if self.options.data_checksum { 8 } else { 0 }
     }
 
-    /// Whether an NDP Count goes on the next packet.
+    /// Returns `true` if an NDP Count goes on the next packet.
     fn counts_ndp(&self) -> bool {
         self.ndp_run > 0 && (self.probed || self.features.value(Place::Local, number::SEND_NDP_COUNT) == 1)
     }
@@ -116,7 +116,7 @@ impl Connection {
         Some(self.finish(now, kind, 0, (&fragment, Content::Handshake), None, buf))
     }
 
-    /// Whether congestion control lets a packet with `len` bytes go now; if it says when, that is waited for.
+    /// Returns `true` if congestion control lets a packet with `len` bytes go now; if it says when, that is waited for.
     fn is_let_go(&mut self, now: Instant, len: usize) -> bool {
         let permit = self.sender.permit(now, len);
         if let Permit::At(at) = permit {

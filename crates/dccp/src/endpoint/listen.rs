@@ -45,7 +45,7 @@ impl Endpoint {
         Handshake { route, checksum, local_port, remote_port, service, iss }
     }
 
-    /// Whether there can be a connection with who sent this Request, as far as it is to be
+    /// Returns `true` if there can be a connection with who sent this Request, as far as it is to be
     /// protected: if not, that is said at both ends.
     fn can_protect(&mut self, now: Instant, flow: FlowId, packet: &Packet<'_>) -> bool {
         let theirs = offer_in(&packet.options);

@@ -95,7 +95,7 @@ impl Member for Entry {
 
 /// A machine that speaks DCCP over any number of sockets: a client, a server, or both.
 ///
-/// Whether a packet goes straight over IP or in UDP (RFC 6773) is seen by its route: a remote port
+/// `true` if a packet goes straight over IP or in UDP (RFC 6773) is seen by its route: a remote port
 /// of 0 means IP, and then the checksum needs [`set_local_address`](Self::set_local_address).
 ///
 /// Call [`connect`](Self::connect) or [`listen`](Self::listen), then drive it as [`Machine`] says.
@@ -439,7 +439,7 @@ impl Machine for Endpoint {
     }
 }
 
-/// Whether a packet says that it is a Request, told by its type alone.
+/// Returns `true` if a packet says that it is a Request, told by its type alone.
 fn is_request(packet: &[u8]) -> bool {
     packet.get(8).is_some_and(|typed| typed >> 1 & 15 == 0)
 }

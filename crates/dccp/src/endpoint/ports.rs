@@ -29,7 +29,7 @@ impl Ports {
         }
     }
 
-    /// Whether `port` is ours at `now`.
+    /// Returns `true` if `port` is ours at `now`.
     pub(super) fn owns(&mut self, now: Instant, port: u16) -> bool {
         let ours = self.0.get(&port).is_some_and(|it| it.connections > 0 || it.until > now);
         if !ours {

@@ -133,7 +133,7 @@ impl Negotiation {
         table::index(number).map_or(0, |index| self.feature(place, index).value)
     }
 
-    /// Whether both ends agree, as far as we know.
+    /// Returns `true` if both ends agree, as far as we know.
     pub(crate) fn is_stable(&self, place: Place, number: u8) -> bool {
         table::index(number).is_none_or(|index| self.feature(place, index).state == State::Stable)
     }
@@ -363,14 +363,14 @@ impl Negotiation {
         self.fgsr = Some(self.fgsr.map_or(seq, |fgsr| crate::seq::later(fgsr, seq)));
     }
 
-    /// Whether options wait for a packet at `now`.
+    /// Returns `true` if options wait for a packet at `now`.
     pub(crate) fn is_pending(&self, now: Instant) -> bool {
         !self.confirms.is_empty()
             || (self.active && (self.any(State::Wanted) || self.any(State::Unstable)))
             || self.repeat.is_some_and(|(at, _)| at <= now)
     }
 
-    /// Whether options may wait for a packet, now or soon.
+    /// Returns `true` if options may wait for a packet, now or soon.
     pub(crate) fn is_due(&self) -> bool {
         self.active || !self.confirms.is_empty()
     }
@@ -380,8 +380,9 @@ impl Negotiation {
         self.repeat.map(|(at, _)| at)
     }
 
-    /// Whether each packet from now on has all Confirms again. A client in PARTOPEN does so, as Linux's server knows no
-    /// features but those of the one packet that makes it OPEN, and refuses the connection without.
+    /// Returns `true` if each packet from now on has all Confirms again. A client in PARTOPEN does
+    /// so, as Linux's server knows no features but those of the one packet that makes it OPEN, and
+    /// refuses the connection without.
     pub(crate) const fn keep_confirms(&mut self, keeps: bool) {
         self.keeps = keeps;
     }

@@ -99,12 +99,12 @@ impl Kind {
         }
     }
 
-    /// Whether this counts as a data packet (RFC 4340 §7.7), with or without data in it.
+    /// Returns `true` if this counts as a data packet (RFC 4340 §7.7), with or without data in it.
     pub const fn is_data(&self) -> bool {
         matches!(self, Self::Request { .. } | Self::Response { .. } | Self::Data | Self::DataAck { .. })
     }
 
-    /// Whether sequence numbers may be short (RFC 4340 §5.1).
+    /// Returns `true` if sequence numbers may be short (RFC 4340 §5.1).
     pub const fn may_be_short(&self) -> bool {
         matches!(self, Self::Data | Self::Ack { .. } | Self::DataAck { .. })
     }

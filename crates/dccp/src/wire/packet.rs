@@ -39,7 +39,8 @@ impl Header {
         generic + ack + extra
     }
 
-    /// Whether a packet that was built is data behind a header of `len` bytes, with no options but those counted in it.
+    /// Returns `true` if a packet that was built is data behind a header of `len` bytes, with no
+    /// options but those counted in it.
     pub(crate) fn is_plain_data(packet: &[u8], len: usize) -> bool {
         packet.get(4).is_some_and(|&words| usize::from(words) * 4 == len)
             && packet.get(8).is_some_and(|&typed| typed >> 1 & 15 == Kind::Data.code())

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Whether this machine has an IPv6 loopback address; containers often have none.
+/// Returns `true` if this machine has an IPv6 loopback address; containers often have none.
 pub(crate) fn has_ipv6() -> bool {
     let has = socket2::Socket::new(socket2::Domain::IPV6, socket2::Type::DGRAM, None)
         .and_then(|socket| socket.bind(&SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, 0)).into()))

@@ -144,7 +144,7 @@ impl Equations {
         self.rows.push(it);
     }
 
-    /// Whether the source symbol `id` is missing in some repair symbol.
+    /// Returns `true` if the source symbol `id` is missing in some repair symbol.
     pub(super) fn misses(&self, id: u64) -> bool {
         self.columns.contains(&id)
     }

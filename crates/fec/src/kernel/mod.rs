@@ -30,7 +30,7 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// Whether this processor has the instructions.
+    /// Returns `true` if this processor has the instructions.
     pub fn is_available(self) -> bool {
         match self {
             Self::Portable => true,

@@ -130,7 +130,7 @@ impl Decoder {
         }
     }
 
-    /// Whether all of it can be symbols; if not, none of it is.
+    /// Returns `true` if all of it can be symbols; if not, none of it is.
     fn take_in(&mut self, found: &[(u64, Vec<u8>)]) -> bool {
         let symbols: Option<Vec<_>> = found.iter().map(|(id, symbol)| Some((*id, unpadded(symbol)?))).collect();
         let Some(symbols) = symbols.filter(|it| !it.is_empty()) else { return false };

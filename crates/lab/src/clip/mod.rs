@@ -59,12 +59,12 @@ impl FrameKind {
         }
     }
 
-    /// Whether others may lean on it; true for what is no picture.
+    /// Returns `true` if others may lean on it; true for what is no picture.
     pub const fn is_reference(self) -> bool {
         !matches!(self, Self::B)
     }
 
-    /// Whether it is a picture.
+    /// Returns `true` if it is a picture.
     pub const fn is_video(self) -> bool {
         !matches!(self, Self::Tables | Self::Audio)
     }

@@ -76,7 +76,7 @@ pub struct Experiment {
     pub name: &'static str,
     /// What it measures, for `lab list` and the manual.
     pub text: &'static str,
-    /// Whether what it measures are moments of a run that is as long as the scenario says, so that
+    /// `true` if what it measures are moments of a run that is as long as the scenario says, so that
     /// there is no other length.
     pub fixed_length: bool,
     /// Puts a run together.

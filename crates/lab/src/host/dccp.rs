@@ -160,7 +160,7 @@ impl DccpHost {
         &self.window
     }
 
-    /// Whether it has taken all its measures.
+    /// Returns `true` if it has taken all its measures.
     pub(super) const fn is_finished(&self) -> bool {
         self.closed.is_some()
     }

@@ -72,7 +72,7 @@ impl Host {
         }
     }
 
-    /// Whether it has measured all that it is to measure.
+    /// Returns `true` if it has measured all that it is to measure.
     pub fn is_finished(&self, now: Instant) -> bool {
         match self {
             Self::SctpSender(host) => host.is_finished(),

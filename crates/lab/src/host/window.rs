@@ -35,12 +35,12 @@ impl Window {
         self.opens().map(|at| at + self.duration)
     }
 
-    /// Whether what happens at `now` counts.
+    /// Returns `true` if what happens at `now` counts.
     pub fn counts(&self, now: Instant) -> bool {
         self.opens().is_some_and(|at| at <= now) && !self.is_over(now)
     }
 
-    /// Whether it has closed.
+    /// Returns `true` if it has closed.
     pub fn is_over(&self, now: Instant) -> bool {
         self.closes().is_some_and(|at| at <= now)
     }

@@ -1,4 +1,4 @@
-//! Whether claims hold: their order, and their degree.
+//! `true` if claims hold: their order, and their degree.
 
 use super::{Placed, words};
 use crate::results::{Outcome, Row, Verdict};

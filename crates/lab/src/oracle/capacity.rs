@@ -74,7 +74,7 @@ fn delay(link: &LinkModel, now: Instant) -> Duration {
     link.delay_schedule.as_ref().map_or(link.delay, |schedule| Duration::from_nanos(schedule.value_at(now)))
 }
 
-/// Whether nothing gets through: lost or held back, it makes no difference to what can be sent then.
+/// Returns `true` if nothing gets through: lost or held back, it makes no difference to what can be sent then.
 fn is_out(link: &LinkModel, now: Instant) -> bool {
     link.outages.iter().any(|outage| match outage.times {
         OutageTimes::Window { from, until } => (from..until).contains(&now),

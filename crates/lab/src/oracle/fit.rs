@@ -1,4 +1,4 @@
-//! Whether a set of frames fits.
+//! `true` if a set of frames fits.
 
 use super::{Route, Wanted};
 use core::time::Duration;
@@ -47,7 +47,7 @@ impl<'a> Fit<'a> {
         fit
     }
 
-    /// Whether frame `n` is chosen.
+    /// Returns `true` if frame `n` is chosen.
     pub(super) fn has(&self, n: usize) -> bool {
         self.chosen[n]
     }

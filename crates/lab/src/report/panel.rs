@@ -135,7 +135,7 @@ impl Area {
 }
 
 impl Panel {
-    /// Whether anything in it can be drawn.
+    /// Returns `true` if anything in it can be drawn.
     pub(super) fn is_empty(&self) -> bool {
         !self.curves.iter().flat_map(|c| &c.points).any(|p| self.spot(p).is_some())
     }

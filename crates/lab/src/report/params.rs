@@ -52,7 +52,7 @@ pub(super) fn varying<'a>(all: impl Iterator<Item = &'a Params> + Clone) -> (Vec
     (differ, same)
 }
 
-/// Whether the parameter `name` has one value for each value of `of`, as the columns of a case's table do.
+/// Returns `true` if the parameter `name` has one value for each value of `of`, as the columns of a case's table do.
 pub(super) fn follows<'a>(all: impl Iterator<Item = &'a Params>, name: &str, of: &str) -> bool {
     let mut known = BTreeMap::new();
     all.into_iter().all(|params| {

@@ -88,7 +88,7 @@ impl Scale {
         (0..=count).map(|i| (first + i as f64) * step).filter(inside).collect()
     }
 
-    /// Whether the axis is logarithmic.
+    /// Returns `true` if the axis is logarithmic.
     pub(super) fn is_log(&self) -> bool {
         self.log
     }

@@ -32,12 +32,12 @@ impl Names {
         self.0.iter().map(String::as_str)
     }
 
-    /// Whether `name` is one of them.
+    /// Returns `true` if `name` is one of them.
     pub fn has(&self, name: &str) -> bool {
         self.0.iter().any(|known| known == name)
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -89,7 +89,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Whether it says that both are about the same: the degree that it claims holds that of
+    /// Returns `true` if it says that both are about the same: the degree that it claims holds that of
     /// equals, so that no order is claimed.
     pub fn is_of_sameness(&self) -> bool {
         let holds =
@@ -158,7 +158,8 @@ pub struct Extent {
     pub by: Option<[f64; 2]>,
 }
 
-/// Whether a value is as far from a reference, and on the side of it, as `ratio` and `by` say; one of them is there.
+/// Returns `true` if a value is as far from a reference, and on the side of it, as `ratio` and `by`
+/// say; one of them is there.
 fn fits(ratio: Option<[f64; 2]>, by: Option<[f64; 2]>, ours: f64, theirs: f64) -> bool {
     let within = |value: f64, [least, most]: [f64; 2]| (least..=most).contains(&value);
     match (ratio, by) {
@@ -188,7 +189,7 @@ pub(crate) struct Compared<'a> {
 }
 
 impl KnownDifference {
-    /// Whether the reason stands for a value: for its metric, variant and point, and for how far it
+    /// Returns `true` if the reason stands for a value: for its metric, variant and point, and for how far it
     /// is off and to which side.
     pub(crate) fn covers(&self, of: &Compared<'_>) -> bool {
         let speaks_of = self.against == of.against

@@ -57,7 +57,7 @@ impl Agent {
     pub const ALL: [(&'static str, Self); 5] =
         [("sctp", Self::Sctp), ("dccp", Self::Dccp), ("tcp", Self::Tcp), ("udp", Self::Udp), ("live", Self::Live)];
 
-    /// Whether it tells what happens inside ([`braidcast_core::events`]).
+    /// Returns `true` if it tells what happens inside ([`braidcast_core::events`]).
     pub const fn tells_events(self) -> bool {
         matches!(self, Self::Sctp | Self::Dccp | Self::Live)
     }
@@ -72,9 +72,9 @@ pub struct Traffic {
     pub message: usize,
     /// Streams that messages go over in turn.
     pub streams: u16,
-    /// Whether each kind of frame has a stream of its own instead: I the first and most important, then P, then B.
+    /// `true` if each kind of frame has a stream of its own instead: I the first and most important, then P, then B.
     pub by_kind: bool,
-    /// Whether order within a stream is not asked for.
+    /// `true` if order within a stream is not asked for.
     pub unordered: bool,
     /// After how long a message is worth nothing.
     pub lifetime: Option<Duration>,
@@ -86,7 +86,7 @@ pub struct Traffic {
     pub warmup: Duration,
     /// Until when a message is on time, from its sending.
     pub deadline: Duration,
-    /// Whether each message that arrives is noted.
+    /// `true` if each message that arrives is noted.
     pub log: bool,
     /// How often the state of the sender is noted, for series; none is not at all.
     pub sample: Option<Duration>,

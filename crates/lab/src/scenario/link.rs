@@ -71,7 +71,7 @@ impl LinkSpec {
         names.into_iter().map(|name| Self::new(&name, &settings.table(&name), traces)).collect()
     }
 
-    /// Whether time does not pass for a packet and its answer.
+    /// Returns `true` if time does not pass for a packet and its answer.
     pub(super) fn is_immediate(&self) -> bool {
         let immediate = |model: &LinkModel| {
             let free = matches!(model.rate, Rate::Unlimited) && model.delay.is_zero();

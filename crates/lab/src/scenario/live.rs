@@ -19,7 +19,7 @@ pub struct LiveSpec {
     pub clip: Arc<Clip>,
     /// Options of the sender, its latency among them. Default: those of `braidcast send`.
     pub sender: SenderOptions,
-    /// Whether the receiver hands out what it has at once (`receive --early`).
+    /// `true` if the receiver hands out what it has at once (`receive --early`).
     pub early: bool,
     /// How long the session is there before the clip begins. Default: 3 s.
     pub lead: Duration,

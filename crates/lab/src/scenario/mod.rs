@@ -207,7 +207,7 @@ impl Point {
         paths + size_of_val(&*self.links) + size_of_val(&*self.flows)
     }
 
-    /// Whether the point is among those that `at` describes.
+    /// Returns `true` if the point is among those that `at` describes.
     pub fn is_at(&self, at: &Where) -> bool {
         at.iter().all(|(name, wanted)| {
             let value = self.params.iter().find(|(known, _)| known == name).map(|(_, value)| value);

@@ -8,14 +8,14 @@ use braidcast_core::Instant;
 pub(crate) struct Assembly {
     pub(crate) pid: u16,
     pub(crate) codec: Codec,
-    /// Whether the first packet starts a PES packet; otherwise this continues a unit that was cut.
+    /// `true` if the first packet starts a PES packet; otherwise this continues a unit that was cut.
     pub(crate) starts: bool,
     pub(crate) scrambled: bool,
     pub(crate) random_access: bool,
     pub(crate) last_captured: Instant,
     /// The last packet's continuity counter.
     pub(crate) counter: u8,
-    /// Whether a packet had a payload: those that only carry a clock reference have none.
+    /// `true` if a packet had a payload: those that only carry a clock reference have none.
     pub(crate) has_payload: bool,
     /// The last packet ends a PES packet that told no length.
     stuffed: bool,
@@ -61,12 +61,12 @@ impl Assembly {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Whether the PES packet has come to the end that its header announced.
+    /// Returns `true` if the PES packet has come to the end that its header announced.
     pub(crate) fn is_whole(&self) -> bool {
         self.left == Some(0)
     }
 
-    /// Whether stuffing says that the PES packet ends here. Few multiplexers stuff in the middle of one.
+    /// Returns `true` if stuffing says that the PES packet ends here. Few multiplexers stuff in the middle of one.
     pub(crate) fn is_stuffed(&self) -> bool {
         self.stuffed
     }

@@ -57,7 +57,7 @@ impl<'a> Packet<'a> {
         self.0[1] & 0x40 != 0
     }
 
-    /// Whether the payload is encrypted.
+    /// Returns `true` if the payload is encrypted.
     pub const fn scrambled(&self) -> bool {
         self.0[3] & 0xc0 != 0
     }
@@ -85,7 +85,7 @@ impl<'a> Packet<'a> {
         self.0[3] & 0x0f
     }
 
-    /// Whether there is a payload that stuffing in the adaptation field makes shorter than the
+    /// Returns `true` if there is a payload that stuffing in the adaptation field makes shorter than the
     /// packet has room for: there was no more of the PES packet (§2.4.3.5, `stuffing_byte`).
     pub fn is_stuffed(&self) -> bool {
         if self.0[3] & 0x30 != 0x30 {

@@ -31,7 +31,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// Whether the PID carries pictures.
+    /// Returns `true` if the PID carries pictures.
     pub const fn is_video(self) -> bool {
         matches!(self, Self::Mpeg2 | Self::H264 | Self::H265)
     }
@@ -168,7 +168,7 @@ impl Tables {
         self.codecs.get(usize::from(pid)).copied().unwrap_or_default()
     }
 
-    /// Whether `pid` carries the PAT or a PMT.
+    /// Returns `true` if `pid` carries the PAT or a PMT.
     pub(crate) fn is_program_table(&self, pid: u16) -> bool {
         pid == 0 || self.programs.contains_key(&pid)
     }

@@ -83,7 +83,8 @@ fn find_boundary(bytes: &[u8], ended: bool) -> (usize, bool) {
     (bytes.len(), false)
 }
 
-/// Whether `bytes`, the beginning of an input, look like a transport stream; `None` if more are needed to tell.
+/// Returns `true` if `bytes`, the beginning of an input, look like a transport stream; `None` if
+/// more are needed to tell.
 pub(crate) fn looks_like_ts(bytes: &[u8]) -> Option<bool> {
     let (start, proven) = find_boundary(bytes, false);
     if proven && start < PACKET {

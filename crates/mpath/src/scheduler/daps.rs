@@ -44,7 +44,7 @@ impl Daps {
         (quicker.map(bytes).sum::<f64>() * 1e-9).round() as usize
     }
 
-    /// Whether a packet that is to be repeated is there sooner over a path that is full now than
+    /// Returns `true` if a packet that is to be repeated is there sooner over a path that is full now than
     /// over one of this `delay`.
     fn is_sooner_elsewhere(view: &View<'_>, delay: f64) -> bool {
         view.paths

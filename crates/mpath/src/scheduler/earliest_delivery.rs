@@ -25,7 +25,7 @@ impl EarliestDelivery {
         path.forward_delay.map_or(Duration::ZERO, |delay| delay.mean + path.silent.saturating_sub(4 * delay.deviation))
     }
 
-    /// Whether `bytes` that are sent over `path` from now on would all be through `within` that time.
+    /// Returns `true` if `bytes` that are sent over `path` from now on would all be through `within` that time.
     fn is_through(path: &PathView, bytes: usize, within: Duration) -> bool {
         let Some(rate) = path.rate else { return false };
         let time = nanos(within) - nanos(Self::delay(path));
@@ -35,13 +35,13 @@ impl EarliestDelivery {
         bytes as f64 * 1e9 <= rate * time || starting.is_some_and(|srtt| rate > 0.0 && rounds() * nanos(srtt) <= time)
     }
 
-    /// Whether a packet that `path` loses would come in time when it is sent over it once more.
+    /// Returns `true` if a packet that `path` loses would come in time when it is sent over it once more.
     fn is_safe(view: &View<'_>, path: &PathView) -> bool {
         let again = path.srtt.unwrap_or_default() + 2 * Self::delay(path);
         view.waiting.deadline.is_some_and(|deadline| view.now + again < deadline)
     }
 
-    /// Whether a packet that `path` loses would come too late by the time it came over `other`.
+    /// Returns `true` if a packet that `path` loses would come too late by the time it came over `other`.
     fn is_last_chance(view: &View<'_>, path: &PathView, other: &PathView) -> bool {
         let Some((deadline, srtt)) = view.waiting.deadline.zip(path.srtt) else { return false };
         path.loss_rate > TRUSTED
@@ -50,7 +50,7 @@ impl EarliestDelivery {
             && Self::is_through(other, view.waiting.bytes, deadline.since(view.now) / 2)
     }
 
-    /// Whether the rest of the message, sent over `path`, would be late, but not all of it over
+    /// Returns `true` if the rest of the message, sent over `path`, would be late, but not all of it over
     /// `other`: the end of a large frame belongs to the quicker path.
     fn is_late(view: &View<'_>, path: &PathView, other: &PathView) -> bool {
         let Some(deadline) = view.waiting.deadline else { return false };

@@ -16,7 +16,7 @@ impl Ecf {
     /// How much more (β).
     const HYSTERESIS: f64 = 0.25;
 
-    /// Whether to wait for `fast`, which is full, rather than to use `slow`. `None`: as before.
+    /// Returns `true` if to wait for `fast`, which is full, rather than to use `slow`. `None`: as before.
     fn is_better(&self, view: &View<'_>, fast: &PathView, slow: &PathView) -> Option<bool> {
         let (Some(rtt_fast), Some(rtt_slow)) = (fast.srtt, slow.srtt) else { return Some(false) };
         let deviation = |path: &PathView| path.forward_delay.map_or(0.0, |delay| nanos(delay.deviation));

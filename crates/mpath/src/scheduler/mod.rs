@@ -32,12 +32,14 @@ pub trait Scheduler: fmt::Debug + Send {
         0
     }
 
-    /// Whether each packet is to go over every path that can carry it, and not only over the one that is picked.
+    /// Returns `true` if each packet is to go over every path that can carry it, and not only over
+    /// the one that is picked.
     fn is_everywhere(&self) -> bool {
         false
     }
 
-    /// Whether measuring the way to the receiver alone is worth its bytes: it decides by differences of forward delays.
+    /// Returns `true` if measuring the way to the receiver alone is worth its bytes: it decides by
+    /// differences of forward delays.
     fn heeds_forward_delay(&self) -> bool {
         false
     }
@@ -70,7 +72,8 @@ pub trait Scheduler: fmt::Debug + Send {
     }
 }
 
-/// Whether a path acknowledged nothing for so long that nothing waits for it: two round trips, 50 ms at least.
+/// Returns `true` if a path acknowledged nothing for so long that nothing waits for it: two round
+/// trips, 50 ms at least.
 fn stands_still(path: &PathView) -> bool {
     path.silent > Duration::from_millis(50) && path.silent / 2 > path.srtt.unwrap_or_default()
 }

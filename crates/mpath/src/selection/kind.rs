@@ -52,7 +52,7 @@ impl PathSelection {
         }
     }
 
-    /// Whether the way to the receiver alone counts.
+    /// Returns `true` if the way to the receiver alone counts.
     pub const fn heeds_forward_delay(self) -> bool {
         matches!(self, Self::OneWay)
     }

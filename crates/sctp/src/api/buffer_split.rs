@@ -1,6 +1,6 @@
 use braidcast_core::named;
 
-/// Whether each of n paths may fill the n-th part of a buffer only, so that a slow path cannot block a fast one.
+/// `true` if each of n paths may fill the n-th part of a buffer only, so that a slow path cannot block a fast one.
 ///
 /// From Adhari, Dreibholz, Becke, Rathgeb and Tüxen, "Evaluation of Concurrent Multipath Transfer
 /// over Dissimilar Paths", WAINA 2011; Dreibholz, Becke, Rathgeb and Tüxen, "On the Use of

@@ -34,7 +34,7 @@ pub enum Event {
         ppid: u32,
         /// What [`SendOptions::context`](crate::SendOptions) said.
         context: u64,
-        /// Whether a part of it was sent.
+        /// `true` if a part of it was sent.
         sent: bool,
         /// Why the queue discarded it ([`Options::queue`](crate::Options)); `None` if that had let
         /// it go, or there is none.

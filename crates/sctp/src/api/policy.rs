@@ -87,7 +87,7 @@ pub enum Abandonment {
 }
 
 impl Abandonment {
-    /// Whether a message whose lifetime ends is given up then, wherever it is.
+    /// Returns `true` if a message whose lifetime ends is given up then, wherever it is.
     pub(crate) fn is_immediate(self) -> bool {
         self != Self::Delayed
     }

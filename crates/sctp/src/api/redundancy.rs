@@ -2,7 +2,7 @@
 
 use braidcast_core::named;
 
-/// Whether redundancy counts for the congestion window.
+/// `true` if redundancy counts for the congestion window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FecWindow {
     /// It goes where the window has room, and takes room until data sent after it over its path is acknowledged.
@@ -21,7 +21,7 @@ named! {
     }
 }
 
-/// Whether congestion control learns of losses that redundancy made up for.
+/// `true` if congestion control learns of losses that redundancy made up for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FecLosses {
     /// It does not: they are acknowledged before anything reports them missing three times (ECMT

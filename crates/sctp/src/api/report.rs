@@ -49,7 +49,7 @@ pub struct PathReport {
     pub capacity: Option<u64>,
     /// When it was last full, so that its capacity was measured.
     pub full_at: Option<Instant>,
-    /// Whether packets with data may say that they can be marked, if both ends agreed on ECN: false
+    /// `true` if packets with data may say that they can be marked, if both ends agreed on ECN: false
     /// while a timeout is not yet behind, and for good once the path has turned out to lose such
     /// packets.
     pub takes_ect: bool,

@@ -37,7 +37,7 @@ impl PrVariant {
         })
     }
 
-    /// Whether messages are sent with a lifetime ([`Reliability::Lifetime`](crate::Reliability)).
+    /// Returns `true` if messages are sent with a lifetime ([`Reliability::Lifetime`](crate::Reliability)).
     pub fn is_partially_reliable(self) -> bool {
         self != Self::Cmt
     }

@@ -115,7 +115,7 @@ impl Reconfiguration {
         }
     }
 
-    /// Whether the peer had us delete `route`, and still sends from there: it deleted all but one,
+    /// Returns `true` if the peer had us delete `route`, and still sends from there: it deleted all but one,
     /// and the join by which this one was to come back got lost. What comes sooner was under way
     /// before.
     pub(super) fn was_deleted(&self, now: Instant, route: Route) -> bool {
@@ -167,12 +167,12 @@ impl Reconfiguration {
         }
     }
 
-    /// Whether a request to delete all paths but `id` is out: the peer may know that one alone.
+    /// Returns `true` if a request to delete all paths but `id` is out: the peer may know that one alone.
     fn may_have_left_all_but(&self, id: PathId) -> bool {
         self.carrier == Some(id) && self.requests.iter().any(|request| request.change == Change::Leave)
     }
 
-    /// Whether the peer, which wants all paths but one deleted, has to ask again because we ask for
+    /// Returns `true` if the peer, which wants all paths but one deleted, has to ask again because we ask for
     /// that too: each end would keep the path that the other one's request came over, and they may
     /// have none in common.
     fn puts_off(&mut self) -> bool {
@@ -244,7 +244,7 @@ impl Open {
         can
     }
 
-    /// Whether the peer lets paths join and leave.
+    /// Returns `true` if the peer lets paths join and leave.
     const fn may_reconfigure(&self) -> bool {
         self.agreed.asconf && !self.reconfiguration.unknown.add_and_delete
     }
@@ -470,7 +470,7 @@ impl Open {
     }
 }
 
-/// Whether a request was not understood (RFC 9260 §3.3.10.8).
+/// Returns `true` if a request was not understood (RFC 9260 §3.3.10.8).
 fn says_unrecognized(causes: Causes<'_>) -> bool {
     let mut causes = causes.iter().map_while(Result::ok).map_while(|raw| Cause::parse(raw).ok());
     causes.any(|cause| matches!(cause, Cause::UnrecognizedParameters(_)))

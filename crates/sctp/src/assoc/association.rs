@@ -135,7 +135,7 @@ impl Association {
     /// for: each chunk that is sent for the first time over a path owes `owed` repairs of it, which
     /// may be none. They leave when nothing more can be sent at present, so that all of a burst is
     /// covered by all of its redundancy, or after `hold`; the rate in `code` does not count.
-    /// Whether that is possible, as for [`set_fec`](Self::set_fec).
+    /// Returns `true` if that is possible, as for [`set_fec`](Self::set_fec).
     pub fn set_fec_by_path(&mut self, code: Code, hold: Duration, owed: impl Fn(PathId) -> f64) -> bool {
         match &mut self.life {
             Life::Opening(_) => false,
@@ -270,7 +270,7 @@ impl Association {
         }
     }
 
-    /// Whether data may flow: after [`Event::Connected`], before the shutdown.
+    /// Returns `true` if data may flow: after [`Event::Connected`], before the shutdown.
     pub const fn is_established(&self) -> bool {
         match &self.life {
             Life::Opening(_) => false,
@@ -287,12 +287,12 @@ impl Association {
         }
     }
 
-    /// Whether the association is over.
+    /// Returns `true` if the association is over.
     pub const fn is_closed(&self) -> bool {
         either!(&self.life, it => it.is_closed())
     }
 
-    /// Whether I-DATA is in use (RFC 8260).
+    /// Returns `true` if I-DATA is in use (RFC 8260).
     pub const fn interleaves(&self) -> bool {
         either!(&self.life, it => it.interleaves())
     }
@@ -321,7 +321,7 @@ impl Association {
         }
     }
 
-    /// Whether we wait for SHUTDOWN COMPLETE.
+    /// Returns `true` if we wait for SHUTDOWN COMPLETE.
     pub(crate) const fn awaits_shutdown_complete(&self) -> bool {
         match &self.life {
             Life::Opening(_) => false,
@@ -348,7 +348,7 @@ impl Association {
         self.look(now);
     }
 
-    /// Whether a record needs no checksum.
+    /// Returns `true` if a record needs no checksum.
     const fn takes_zero_checksum(&self) -> bool {
         matches!(&self.life, Life::Open(open) if open.zero_checksum.taken)
     }
@@ -382,7 +382,7 @@ impl Association {
         }
     }
 
-    /// Whether the peer has listed `address`, or is reached at it.
+    /// Returns `true` if the peer has listed `address`, or is reached at it.
     pub(crate) fn knows_address(&self, address: IpAddr) -> bool {
         let listed = match &self.life {
             Life::Opening(opening) => opening.stage.settled().is_some_and(|it| it.peer_addresses.contains(address)),

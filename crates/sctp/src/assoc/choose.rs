@@ -107,7 +107,7 @@ impl Open {
         self.books().1.account_for_discarded();
     }
 
-    /// Whether there is something for the path `index`, as far as the queue is concerned.
+    /// Returns `true` if there is something for the path `index`, as far as the queue is concerned.
     pub(super) fn suits(&self, now: Instant, index: PathIndex) -> bool {
         if self.queue.front().is_none() {
             return true;
@@ -134,7 +134,7 @@ impl Open {
         }
     }
 
-    /// Whether the part of the buffer that is for what was sent has room for the message that goes
+    /// Returns `true` if the part of the buffer that is for what was sent has room for the message that goes
     /// next out of a level of the queue.
     fn may_leave(&self, level: usize, view: &PathView) -> bool {
         let Some(front) = self.queue.front() else { return false };

@@ -11,7 +11,7 @@ impl Open {
         if self.agreed.interleaving { IData::HEADER } else { Data::HEADER }
     }
 
-    /// Whether `chunk` is the last before a pause, which asks for its SACK at once (RFC 7053 §4).
+    /// Returns `true` if `chunk` is the last before a pause, which asks for its SACK at once (RFC 7053 §4).
     pub(super) fn ends_burst(&self, chunk: &Chunk) -> bool {
         chunk.piece().last && self.queue.waiting_bytes() == 0 && self.ledger.has_no_repeats()
     }

@@ -29,7 +29,7 @@ impl Open {
     /// For how long timestamps are not believed after the receive window was shut.
     const DOUBT: Duration = Duration::from_secs(30);
 
-    /// Whether packets are stamped.
+    /// Returns `true` if packets are stamped.
     fn stamps(&self) -> bool {
         self.agreed.timestamps && (self.scheduler.heeds_forward_delay() || self.heeds_forward_delay())
     }

@@ -39,7 +39,7 @@ pub(super) enum What {
 }
 
 impl Plan {
-    /// Whether chunks of messages go in it that congestion control lets leave.
+    /// Returns `true` if chunks of messages go in it that congestion control lets leave.
     pub(super) const fn is_data(&self) -> bool {
         matches!(self.what, What::Repeat | What::New)
     }

@@ -42,7 +42,7 @@ impl Protection {
     }
 }
 
-/// Whether `chunk` may come in clear before there are keys: what carries key messages, and what ends it.
+/// Returns `true` if `chunk` may come in clear before there are keys: what carries key messages, and what ends it.
 pub(super) const fn may_be_clear(chunk: &Chunk<'_>) -> bool {
     match chunk {
         Chunk::Data(data) => data.stream == 0,
@@ -59,7 +59,7 @@ pub(super) const fn may_be_clear(chunk: &Chunk<'_>) -> bool {
 }
 
 impl Open {
-    /// Whether nothing is taken any more that is not protected.
+    /// Returns `true` if nothing is taken any more that is not protected.
     pub(super) fn is_protected(&self) -> bool {
         self.protection.as_ref().is_some_and(|it| it.guard.state() == State::Protected)
     }

@@ -79,7 +79,7 @@ impl Open {
         }
     }
 
-    /// Whether what leaves over the path `index` and goes over two paths where it can
+    /// Returns `true` if what leaves over the path `index` and goes over two paths where it can
     /// (`Association::set_copied`) does so now. It is spared where a queue that chooses has more to
     /// send, which would leave later by what the copies take, and a repeat would be in time.
     pub(super) fn owes_copy(&self, now: Instant, index: PathIndex, key: MessageKey) -> bool {

@@ -76,7 +76,7 @@ impl Open {
         self.scratch.ack = scratch;
     }
 
-    /// Whether it acknowledges what was never sent.
+    /// Returns `true` if it acknowledges what was never sent.
     pub(super) fn names_unsent(&self, sack: &Sack<'_>, kept: GapBlocks<'_>) -> bool {
         let blocks = sack.gaps.iter().chain(kept.iter()).filter(|gap| gap.start <= gap.end);
         let highest = blocks.map(|gap| u64::from(gap.end)).max().unwrap_or(0);

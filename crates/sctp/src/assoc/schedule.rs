@@ -169,7 +169,7 @@ impl Open {
         if chosen { 0 } else { self.scheduler.ahead(view, index.get()) }
     }
 
-    /// Whether something new is for the path `index`, which is ready, and its share of the buffers has room.
+    /// Returns `true` if something new is for the path `index`, which is ready, and its share of the buffers has room.
     fn suits_new(&self, index: PathIndex) -> bool {
         self.within_share(index) && !self.avoided.has(index)
     }
@@ -188,7 +188,7 @@ impl Open {
         self.ledger.repeats().filter(here).min_by_key(|&(_, priority, tsn)| (priority, tsn))
     }
 
-    /// Whether there is new data that flow control lets go.
+    /// Returns `true` if there is new data that flow control lets go.
     pub(super) fn has_new_data(&self) -> bool {
         if !self.state.carries_data() {
             return false;
@@ -197,7 +197,7 @@ impl Open {
         self.queue.has_waiting() && !self.ledger.is_full() && (!self.peer_is_full() || self.ledger.in_flight() == 0)
     }
 
-    /// Whether data waits that the peer has no room for.
+    /// Returns `true` if data waits that the peer has no room for.
     pub(super) fn peer_is_full(&self) -> bool {
         if self.ledger.peer_room() >= self.options.paths.max_mtu.max(self.options.paths.base_mtu) {
             return false;
@@ -209,14 +209,14 @@ impl Open {
         piece > self.ledger.peer_room()
     }
 
-    /// Whether new data may go over the path `index`.
+    /// Returns `true` if new data may go over the path `index`.
     pub(super) fn may_carry_new(&self, index: PathIndex) -> bool {
         (self.options.paths.concurrent || self.paths.data_path() == Some(index))
             && self.path_has_room(index)
             && self.within_share(index)
     }
 
-    /// Whether the window of the path `index` has room.
+    /// Returns `true` if the window of the path `index` has room.
     pub(super) fn path_has_room(&self, index: PathIndex) -> bool {
         self.paths[index].has_room(self.ledger.in_flight_over(index))
     }

@@ -57,7 +57,7 @@ impl Open {
         }
     }
 
-    /// Whether the way to the peer alone counts, so that measuring it is worth its bytes.
+    /// Returns `true` if the way to the peer alone counts, so that measuring it is worth its bytes.
     pub(super) fn heeds_forward_delay(&self) -> bool {
         self.selector.as_ref().is_some_and(|selector| selector.by().heeds_forward_delay())
     }

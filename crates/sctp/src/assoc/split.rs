@@ -2,7 +2,7 @@ use super::Open;
 use crate::path::PathIndex;
 
 impl Open {
-    /// Whether new data may go over the path `index` as far as buffer splitting is concerned
+    /// Returns `true` if new data may go over the path `index` as far as buffer splitting is concerned
     /// ([`BufferSplit`](crate::BufferSplit)). What is sent again takes no room that it did not have.
     pub(super) fn within_share(&self, index: PathIndex) -> bool {
         let split = self.options.papers.buffer_split;

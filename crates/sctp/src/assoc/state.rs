@@ -43,27 +43,27 @@ pub(crate) struct Closing {
 }
 
 impl State {
-    /// Whether the application may send.
+    /// Returns `true` if the application may send.
     pub(crate) const fn takes_messages(&self) -> bool {
         matches!(self, Self::Established)
     }
 
-    /// Whether chunks may be sent and acknowledged.
+    /// Returns `true` if chunks may be sent and acknowledged.
     pub(crate) const fn carries_data(&self) -> bool {
         matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownReceived)
     }
 
-    /// Whether data from the peer is taken (RFC 9260 §6: not in SHUTDOWN-RECEIVED and after).
+    /// Returns `true` if data from the peer is taken (RFC 9260 §6: not in SHUTDOWN-RECEIVED and after).
     pub(crate) const fn accepts_data(&self) -> bool {
         matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownSent(_))
     }
 
-    /// Whether the association is over.
+    /// Returns `true` if the association is over.
     pub(crate) const fn is_closed(&self) -> bool {
         matches!(self, Self::Closed)
     }
 
-    /// Whether the association is not over.
+    /// Returns `true` if the association is not over.
     pub(crate) const fn is_up(&self) -> bool {
         !self.is_closed()
     }

@@ -35,7 +35,7 @@ struct Job {
 }
 
 impl Job {
-    /// Whether the messages of our `stream` are to be numbered anew.
+    /// Returns `true` if the messages of our `stream` are to be numbered anew.
     fn renumbers(&self, stream: u16) -> bool {
         matches!(&self.request, StreamRequest::ResetOutgoing(streams) if streams.is_empty() || streams.contains(&stream))
     }
@@ -99,7 +99,7 @@ impl StreamChanges {
         )
     }
 
-    /// Whether a chunk of `stream` with this TSN has to wait until the stream has begun anew (RFC
+    /// Returns `true` if a chunk of `stream` with this TSN has to wait until the stream has begun anew (RFC
     /// 6525 §5.2.2 E2): it counts as lost.
     pub(super) fn is_too_early(&self, stream: u16, tsn: Tsn) -> bool {
         self.answers.is_too_early(stream, tsn)

@@ -216,7 +216,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a packet for us begins with an INIT, told by looking at three fields.
+    /// Returns `true` if a packet for us begins with an INIT, told by looking at three fields.
     fn may_be_init(&self, packet: &[u8]) -> bool {
         let [to, tag] = [packet.get(2..4), packet.get(4..8)];
         to == Some(&self.options.local_port.to_be_bytes())

@@ -50,7 +50,7 @@ pub(crate) struct Flight {
 }
 
 impl News {
-    /// Whether the SACK said anything about the path.
+    /// Returns `true` if the SACK said anything about the path.
     pub(crate) const fn any(&self) -> bool {
         self.highest_order.is_some() || self.acked > 0 || self.without_credit
     }
@@ -60,7 +60,7 @@ impl News {
         self.highest_order
     }
 
-    /// Whether what the newest chunk took until this SACK came measures the path; `answered`: its
+    /// Returns `true` if what the newest chunk took until this SACK came measures the path; `answered`: its
     /// packet asked for that SACK; `shared`: SACKs of late were for several paths.
     ///
     /// A SACK that came back over another path says nothing about this path's round trip (THESIS
@@ -220,7 +220,7 @@ impl Path {
         }
     }
 
-    /// Whether SACKs of late told of other paths too.
+    /// Returns `true` if SACKs of late told of other paths too.
     pub(super) fn shares_sacks(&self, now: Instant) -> bool {
         self.shared.is_some_and(|at| now - at < MEASURED_EACH)
     }
@@ -231,7 +231,7 @@ impl Path {
         self.rtt.min().into_iter().chain(self.detour.shortest()).min()
     }
 
-    /// Whether `occupied` bytes used the window up ([`CwndUnit`](crate::CwndUnit)).
+    /// Returns `true` if `occupied` bytes used the window up ([`CwndUnit`](crate::CwndUnit)).
     fn was_full(&self, occupied: usize) -> bool {
         let missing = if self.uncounted == 0 { self.unit() } else { 1 };
         occupied + missing > self.cwnd()

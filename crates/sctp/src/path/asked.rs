@@ -15,7 +15,7 @@ pub(super) enum Asked {
 }
 
 impl Asked {
-    /// Whether no answer is waited for.
+    /// Returns `true` if no answer is waited for.
     pub(super) const fn is_none(self) -> bool {
         matches!(self, Self::None)
     }

@@ -1,6 +1,6 @@
 use crate::number::Order;
 
-/// Whether a path carries packets that say ECT. Some firewalls drop them, which looks like a path
+/// `true` if a path carries packets that say ECT. Some firewalls drop them, which looks like a path
 /// that stopped answering, so a timeout while they are under way casts doubt on them (RFC 9000
 /// §13.4.2, appendix A.4; RFC 3168 §6.1.1.1).
 ///
@@ -25,7 +25,7 @@ impl Ect {
     /// As many timeouts end the trial in RFC 9000 appendix A.4.
     const TRIALS: u8 = 3;
 
-    /// Whether packets that leave now may say ECT.
+    /// Returns `true` if packets that leave now may say ECT.
     pub(crate) const fn is_on(&self) -> bool {
         self.on
     }

@@ -45,13 +45,13 @@ impl Path {
         self.hearsay = true;
     }
 
-    /// Whether nobody has ever answered where the peer only seemed to be, for Path.Max.Retrans
+    /// Returns `true` if nobody has ever answered where the peer only seemed to be, for Path.Max.Retrans
     /// heartbeats and one more (RFC 9260 §8.2).
     pub(crate) fn is_disproved(&self) -> bool {
         self.is_unproved_hearsay() && self.errors > self.options.paths.path_max_retrans
     }
 
-    /// Whether the peer only seems to be there.
+    /// Returns `true` if the peer only seems to be there.
     pub(crate) fn is_unproved_hearsay(&self) -> bool {
         self.hearsay && self.state == PathState::Unconfirmed
     }
@@ -133,7 +133,7 @@ impl Path {
     }
 
     /// A heartbeat sent at `asked` was not answered within its RTO; `in_flight` bytes are out.
-    /// Whether that speaks against the path.
+    /// Returns `true` if that speaks against the path.
     pub(crate) fn on_heartbeat_failure(&mut self, now: Instant, asked: Instant, in_flight: usize) -> bool {
         let interval = self.heartbeat_pause();
         if self.answered > asked {

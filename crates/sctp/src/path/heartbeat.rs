@@ -69,7 +69,7 @@ impl Heartbeats {
         asked.or(self.next)
     }
 
-    /// Whether a heartbeat should leave at `now`.
+    /// Returns `true` if a heartbeat should leave at `now`.
     pub(crate) fn due(&self, now: Instant) -> bool {
         self.outstanding.is_none() && self.next.is_some_and(|next| next <= now)
     }
@@ -100,7 +100,7 @@ impl Heartbeats {
         0.5 + (self.drawn >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Whether the last one may still be answered, on time or late: another one now would make that
+    /// Returns `true` if the last one may still be answered, on time or late: another one now would make that
     /// answer count for nothing.
     pub(crate) fn awaits_answer(&self, now: Instant) -> bool {
         self.outstanding.is_some() || (self.failed.is_some() && now - self.sent < Self::PATIENCE)
@@ -131,7 +131,7 @@ impl Heartbeats {
         }
     }
 
-    /// Whether `nonce` is that of the one that failed last: the path stood still, but is not dead.
+    /// Returns `true` if `nonce` is that of the one that failed last: the path stood still, but is not dead.
     pub(crate) fn answered_late(&mut self, nonce: u64) -> bool {
         self.failed.take_if(|failed| *failed == nonce).is_some()
     }

@@ -57,12 +57,12 @@ impl Path {
         true
     }
 
-    /// Whether the last CWR over this path had `tsn`.
+    /// Returns `true` if the last CWR over this path had `tsn`.
     pub(crate) fn has_answered_mark(&self, tsn: Tsn) -> bool {
         self.marks.answered.is_some_and(|(_, it)| it == tsn)
     }
 
-    /// Whether packets that leave now may say ECT.
+    /// Returns `true` if packets that leave now may say ECT.
     pub(crate) const fn takes_ect(&self) -> bool {
         self.ect.is_on()
     }

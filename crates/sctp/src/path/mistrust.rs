@@ -30,7 +30,7 @@ impl Path {
         self.mistrust.on_failed(now);
     }
 
-    /// Whether it failed under data a short while ago.
+    /// Returns `true` if it failed under data a short while ago.
     pub(crate) fn is_mistrusted(&self, now: Instant) -> bool {
         now < self.mistrust.until
     }

@@ -228,7 +228,7 @@ impl Path {
         self.state
     }
 
-    /// Whether packets over it have a checksum even where they could do without.
+    /// Returns `true` if packets over it have a checksum even where they could do without.
     pub(crate) const fn needs_checksum(&self) -> bool {
         self.needs_checksum
     }
@@ -245,7 +245,7 @@ impl Path {
         due.map_or(Duration::ZERO, |due| now.since(self.answered.max(due)))
     }
 
-    /// Whether a round trip was measured.
+    /// Returns `true` if a round trip was measured.
     pub(crate) const fn is_measured(&self) -> bool {
         self.rtt.srtt().is_some()
     }
@@ -284,12 +284,12 @@ impl Path {
         self.mtu() - self.uncounted
     }
 
-    /// Whether it may carry data as far as the peer is concerned.
+    /// Returns `true` if it may carry data as far as the peer is concerned.
     pub(crate) const fn is_usable(&self) -> bool {
         !matches!(self.state, PathState::Unconfirmed)
     }
 
-    /// Whether what was asked of it goes unanswered.
+    /// Returns `true` if what was asked of it goes unanswered.
     pub(crate) const fn has_failed(&self) -> bool {
         matches!(self.state, PathState::PotentiallyFailed | PathState::Inactive)
     }
@@ -312,7 +312,7 @@ impl Path {
         &self.one_way
     }
 
-    /// Whether a packet that leaves now takes a timestamp along; if so, it does.
+    /// Returns `true` if a packet that leaves now takes a timestamp along; if so, it does.
     pub(crate) fn takes_timestamp(&mut self, now: Instant) -> bool {
         let due = self.one_way.is_due(now);
         if due {
@@ -392,7 +392,7 @@ impl Path {
         Instant::first_of([self.timers.next(), self.heartbeats.poll_timeout(), self.pmtu.poll_timeout(), train])
     }
 
-    /// Whether a loss now speaks of congestion, as TCP Veno sees it.
+    /// Returns `true` if a loss now speaks of congestion, as TCP Veno sees it.
     pub(crate) fn shows_congestion(&self) -> bool {
         shows_congestion(self.cwnd(), &self.conditions(Instant::ZERO, 0, Siblings::default()))
     }

@@ -33,7 +33,7 @@ impl OneWay {
     const SHORTEST: Duration = Duration::from_millis(10);
     const LONGEST: Duration = Duration::from_millis(500);
 
-    /// Whether a packet that leaves now is to be stamped.
+    /// Returns `true` if a packet that leaves now is to be stamped.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         now >= self.next
     }

@@ -69,7 +69,7 @@ impl Paths {
         self.enumerate().find(|(_, path)| path.id == id).map(|(index, _)| index)
     }
 
-    /// Whether one more path may be added.
+    /// Returns `true` if one more path may be added.
     pub(crate) fn check_room(&self) -> Result<(), JoinError> {
         let limit = self.options.paths.max_paths;
         if self.len() < limit { Ok(()) } else { Err(JoinError::TooManyPaths { limit }) }
@@ -116,7 +116,7 @@ impl Paths {
         self.changes.drain(..)
     }
 
-    /// Whether paths came or went since then.
+    /// Returns `true` if paths came or went since then.
     pub(crate) const fn have_changed(&self) -> bool {
         !self.changes.is_empty()
     }
@@ -174,7 +174,7 @@ impl Paths {
         paths.filter(move |(_, path)| rank.is_some() && path.rank() == rank)
     }
 
-    /// Whether the path `index` is among the best that there are.
+    /// Returns `true` if the path `index` is among the best that there are.
     pub(crate) fn is_best(&self, index: PathIndex) -> bool {
         let rank = self[index].rank();
         rank.is_some() && rank == self.best_rank(None)
@@ -210,7 +210,7 @@ impl Paths {
         self.best().filter(move |&(index, _)| all || only == Some(index))
     }
 
-    /// Whether data may go over the path `index` now.
+    /// Returns `true` if data may go over the path `index` now.
     pub(crate) fn is_for_data(&self, index: PathIndex) -> bool {
         if self.options.paths.concurrent { self.is_best(index) } else { self.data_path() == Some(index) }
     }

@@ -110,7 +110,7 @@ impl Path {
         Some((size, Info { path: self.id, sent: now, nonce, probe_size: size as u16, place: None }))
     }
 
-    /// Whether the path has turned out to carry less than it was trusted to.
+    /// Returns `true` if the path has turned out to carry less than it was trusted to.
     pub(crate) const fn take_narrow_news(&mut self) -> bool {
         self.pmtu.take_narrow_news()
     }
@@ -154,7 +154,7 @@ impl Path {
         self.pacer.on_sent(size);
     }
 
-    /// Whether a copy outside of the window may go: no faster than the window lets data through.
+    /// Returns `true` if a copy outside of the window may go: no faster than the window lets data through.
     pub(crate) fn may_copy(&mut self, now: Instant) -> bool {
         // At the pace of data, which shares the tokens: at another one a copy would slow the data down.
         let (mtu, rate) = (self.mtu(), self.pacing_rate().or_else(|| self.rate()));
@@ -169,7 +169,7 @@ impl Path {
         self.timers.set_or_stop(Timer::Probe, timeout.map(|timeout| now + timeout));
     }
 
-    /// Whether the packet with the chunk in place `order` is to ask for its SACK at once, as others
+    /// Returns `true` if the packet with the chunk in place `order` is to ask for its SACK at once, as others
     /// share SACKs with it: one each round trip does, which is how often SRTT is to be measured
     /// (RFC 6298 §3).
     pub(crate) fn wants_answer(&self, now: Instant, order: Order) -> bool {
@@ -214,7 +214,7 @@ impl Path {
         Some(timeout.min(self.rtt.rto()) * (1 << self.probes.min(4)))
     }
 
-    /// Whether data may go here as far as congestion control is concerned (RFC 9260 §6.1 B and D),
+    /// Returns `true` if data may go here as far as congestion control is concerned (RFC 9260 §6.1 B and D),
     /// with `in_flight` bytes out.
     pub(crate) fn has_room(&self, in_flight: usize) -> bool {
         let in_burst = self.options.papers.max_burst.is_none_or(|most| self.burst < most || in_flight == 0);
@@ -242,7 +242,7 @@ impl Path {
         self.cc.pacing_rate(Some(round_trip))
     }
 
-    /// Whether pacing lets a packet go now.
+    /// Returns `true` if pacing lets a packet go now.
     pub(crate) fn is_paced_in(&mut self, now: Instant) -> bool {
         let (mtu, rate) = (self.mtu(), self.pacing_rate());
         self.pacer.ready_at(now, mtu, rate, mtu) <= now

@@ -45,7 +45,7 @@ impl Trains {
         }
     }
 
-    /// Whether a packet is to leave at `now`. One that is over is worked off.
+    /// Returns `true` if a packet is to leave at `now`. One that is over is worked off.
     pub(super) fn on_time(&mut self, now: Instant, train: &Train) -> bool {
         if let Some(running) = &self.running {
             if let Some(due) = running.packet_due(train) {

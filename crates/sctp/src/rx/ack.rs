@@ -28,7 +28,7 @@ impl Default for AckPolicy {
     }
 }
 
-/// Whether a SACK is owed, by when, and over which path it goes.
+/// `true` if a SACK is owed, by when, and over which path it goes.
 #[derive(Debug)]
 pub(crate) struct AckTimer {
     policy: AckPolicy,
@@ -100,12 +100,12 @@ impl AckTimer {
         self.deadline = Some(now);
     }
 
-    /// Whether the SACK must go out by `now`.
+    /// Returns `true` if the SACK must go out by `now`.
     pub(crate) fn due(&self, now: Instant) -> bool {
         self.deadline.is_some_and(|deadline| deadline <= now)
     }
 
-    /// Whether a SACK is owed, be it later: it may go along with a packet that leaves anyway.
+    /// Returns `true` if a SACK is owed, be it later: it may go along with a packet that leaves anyway.
     pub(crate) const fn pending(&self) -> bool {
         self.deadline.is_some()
     }

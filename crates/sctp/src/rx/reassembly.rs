@@ -29,7 +29,7 @@ pub struct Received {
     pub stream: u16,
     /// The payload protocol identifier that the sender gave it.
     pub ppid: u32,
-    /// Whether it was sent outside the order of its stream.
+    /// `true` if it was sent outside the order of its stream.
     pub unordered: bool,
     /// The path of the fragment that completed it.
     pub path: PathId,
@@ -94,7 +94,7 @@ impl Reassembly {
         self.buffered = self.ready.iter().map(Message::charge).sum();
     }
 
-    /// Whether the peer may send on `stream`.
+    /// Returns `true` if the peer may send on `stream`.
     pub(crate) const fn has_stream(&self, stream: u16) -> bool {
         stream < self.limits.streams
     }
@@ -115,7 +115,7 @@ impl Reassembly {
         self.ordering
     }
 
-    /// Whether [`recv`](Self::recv) has a message.
+    /// Returns `true` if [`recv`](Self::recv) has a message.
     pub(crate) fn is_readable(&self) -> bool {
         !self.ready.is_empty()
     }

@@ -218,7 +218,7 @@ impl Runs {
         ends_there.map(|(&start, _)| start).map_or(0, |start| self.drop_run(start, pool))
     }
 
-    /// Whether a message of several fragments begins right after `at`.
+    /// Returns `true` if a message of several fragments begins right after `at`.
     pub(super) fn begins_after(&self, at: u128) -> bool {
         self.runs.get(&(at + 1)).is_some_and(|run| run.has_first)
     }

@@ -103,12 +103,12 @@ impl Streams {
         self.count = self.count.saturating_add(more);
     }
 
-    /// Whether ordered message `number` of stream `id` was delivered or skipped.
+    /// Returns `true` if ordered message `number` of stream `id` was delivered or skipped.
     pub(super) fn has_passed(&self, id: u16, number: u64) -> bool {
         self.streams.get(usize::from(id)).is_some_and(|stream| number < stream.next())
     }
 
-    /// Whether `key` is of the kind that was negotiated.
+    /// Returns `true` if `key` is of the kind that was negotiated.
     pub(super) const fn accepts(&self, key: Key) -> bool {
         matches!(key, Key::Mid { .. }) == self.interleaving
     }

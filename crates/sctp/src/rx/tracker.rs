@@ -42,7 +42,7 @@ impl Tracker {
         Tsn::new(self.unwrapper.peek(u64::from(tsn)))
     }
 
-    /// Whether `tsn` was received or skipped.
+    /// Returns `true` if `tsn` was received or skipped.
     pub(crate) fn has(&self, tsn: Tsn) -> bool {
         self.received.is_set(tsn.get())
     }

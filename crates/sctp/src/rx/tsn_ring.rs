@@ -34,7 +34,7 @@ impl TsnRing {
         self.end
     }
 
-    /// Whether `n` is set or below the window.
+    /// Returns `true` if `n` is set or below the window.
     pub(crate) fn is_set(&self, n: u64) -> bool {
         n < self.base || (n < self.end && self.words[self.index(n >> 6)] >> (n & 63) & 1 == 1)
     }

@@ -53,7 +53,7 @@ impl Front {
         self.scope == QueueScope::Alone
     }
 
-    /// Whether the method heeds the one-way delay, so that it matters which path has room.
+    /// Returns `true` if the method heeds the one-way delay, so that it matters which path has room.
     pub(crate) const fn heeds_delay(&self) -> bool {
         self.method.heeds_delay()
     }

@@ -69,12 +69,12 @@ enum Promise {
 }
 
 impl Message {
-    /// Whether all of it has been cut into chunks.
+    /// Returns `true` if all of it has been cut into chunks.
     pub(crate) fn is_cut(&self) -> bool {
         self.taken == self.payload.len()
     }
 
-    /// Whether a chunk of it that was repeated `repeats` times may be sent now, be it in time or not.
+    /// Returns `true` if a chunk of it that was repeated `repeats` times may be sent now, be it in time or not.
     pub(crate) fn may_send(&self, now: Instant, repeats: u16) -> bool {
         !self.abandoned
             && match self.promise {
@@ -109,7 +109,7 @@ impl Message {
         self.chunks
     }
 
-    /// Whether it must be at the receiver by some time.
+    /// Returns `true` if it must be at the receiver by some time.
     pub(crate) const fn has_deadline(&self) -> bool {
         self.deadline.is_some()
     }
@@ -287,7 +287,7 @@ impl SendQueue {
         self.front.as_ref().map_or_else(|| buffer.saturating_sub(self.held_bytes), Front::room)
     }
 
-    /// Whether a chunk of the message `key` that was repeated `repeats` times is worth sending now:
+    /// Returns `true` if a chunk of the message `key` that was repeated `repeats` times is worth sending now:
     /// it may be, and would come in time over the quickest path.
     pub(crate) fn is_worth_sending(&self, prospect: Prospect, key: MessageKey, repeats: u16) -> bool {
         let message = self.get(key);
@@ -296,7 +296,7 @@ impl SendQueue {
         message.may_send(prospect.now, repeats) && message.deadline.is_none_or(|deadline| last() < deadline)
     }
 
-    /// Whether it is worth repeating once more: what the peer cannot be told to skip always is.
+    /// Returns `true` if it is worth repeating once more: what the peer cannot be told to skip always is.
     pub(crate) fn is_worth_repeating(&self, prospect: Prospect, key: MessageKey, repeats: u16) -> bool {
         !self.skippable || self.is_worth_sending(prospect, key, repeats.saturating_add(1))
     }
@@ -309,7 +309,7 @@ impl SendQueue {
         &mut self.messages[key.place()]
     }
 
-    /// Whether nothing of the message `key` has been cut.
+    /// Returns `true` if nothing of the message `key` has been cut.
     pub(crate) fn is_untouched(&self, key: MessageKey) -> bool {
         self.get(key).taken == 0
     }

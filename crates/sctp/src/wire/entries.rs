@@ -36,7 +36,7 @@ impl<'a, T: Entry> Entries<'a, T> {
         self.bytes.len() / T::SIZE
     }
 
-    /// Whether there are no entries.
+    /// Returns `true` if there are no entries.
     pub const fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

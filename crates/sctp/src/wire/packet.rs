@@ -87,7 +87,7 @@ impl<'a> Packet<'a> {
         Ok(Self { header, chunks, has_checksum })
     }
 
-    /// Whether its checksum was verified. If not, only the record in it can show whether it came as
+    /// Returns `true` if its checksum was verified. If not, only the record in it can show whether it came as
     /// it was sent, where both ends agreed on that ([`BY_RECORD`]).
     pub const fn has_checksum(&self) -> bool {
         self.has_checksum
@@ -193,7 +193,7 @@ pub fn seal(packet: &mut [u8]) {
     }
 }
 
-/// Whether there is one DTLS chunk and nothing else.
+/// Returns `true` if there is one DTLS chunk and nothing else.
 fn is_one_record(chunks: &[u8]) -> bool {
     matches!(*chunks, [kind::DTLS, _, l0, l1, ..] if padded(usize::from(u16::from_be_bytes([l0, l1]))) >= chunks.len())
 }

@@ -145,12 +145,12 @@ impl UnknownAction {
         Self::for_chunk((kind >> 8) as u8)
     }
 
-    /// Whether what follows is still processed.
+    /// Returns `true` if what follows is still processed.
     pub const fn skips(self) -> bool {
         matches!(self, Self::Skip | Self::SkipAndReport)
     }
 
-    /// Whether the peer is told.
+    /// Returns `true` if the peer is told.
     pub const fn reports(self) -> bool {
         matches!(self, Self::StopAndReport | Self::SkipAndReport)
     }

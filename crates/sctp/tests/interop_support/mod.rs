@@ -39,7 +39,7 @@ pub(crate) enum Told {
 
 /// What a test asks of a stack.
 pub(crate) trait Stack: Machine<Event = Told> {
-    /// Whether it tells the end of a shutdown that it began itself.
+    /// `true` if it tells the end of a shutdown that it began itself.
     const TELLS_ITS_END: bool = true;
 
     /// `false`: no room now.

@@ -108,12 +108,12 @@ impl Receiver {
         self.channels.iter().map(|(id, channel)| (*id, channel.name.as_str()))
     }
 
-    /// Whether the channel has a stream, its sender present or waited for.
+    /// Returns `true` if the channel has a stream, its sender present or waited for.
     pub fn is_taken(&self, channel: ChannelId) -> bool {
         self.channels.get(&channel).is_some_and(|channel| channel.stream.is_some())
     }
 
-    /// Whether there is neither a stream nor anybody who waits for its turn.
+    /// Returns `true` if there is neither a stream nor anybody who waits for its turn.
     pub fn is_idle(&self) -> bool {
         self.channels.values().all(|channel| channel.stream.is_none())
             && self.guests.iter().all(|it| it.hello.is_none())

@@ -172,17 +172,17 @@ impl Stream {
         self.closed.is_some()
     }
 
-    /// Whether the sender is gone without having ended its stream, and is waited for.
+    /// Returns `true` if the sender is gone without having ended its stream, and is waited for.
     pub(crate) fn is_lost(&self) -> bool {
         self.closed.as_ref().is_some_and(|reason| !self.ended && !self.given_up && !is_final(reason))
     }
 
-    /// Whether it needs its sender no more: all is flushed, or nobody waits for it.
+    /// Returns `true` if it needs its sender no more: all is flushed, or nobody waits for it.
     pub(crate) fn is_done(&self) -> bool {
         self.progress.flushed || self.given_up || self.closed.as_ref().is_some_and(is_final)
     }
 
-    /// Whether all has come and gone, and how it ended.
+    /// Returns `true` if all has come and gone, and how it ended.
     pub(crate) fn over(&self, now: Instant, give_up: Option<Duration>) -> Option<(bool, CloseReason)> {
         let reason = self.closed.clone()?;
         // The last packets of a shutdown may get lost, and it then ends some other way. That is no loss of ours: a live
@@ -202,7 +202,7 @@ impl Stream {
         (over && drained).then_some((complete, reason))
     }
 
-    /// Whether everything is handed out and the application has yet to be asked to flush.
+    /// Returns `true` if everything is handed out and the application has yet to be asked to flush.
     pub(crate) fn wants_flush(&self) -> bool {
         self.reliable
             && self.ended
@@ -264,12 +264,12 @@ impl Stream {
         self.heard.1
     }
 
-    /// Whether the sender has, or had, one of these addresses.
+    /// Returns `true` if the sender has, or had, one of these addresses.
     pub(crate) fn is_from(&self, addresses: &[IpAddr]) -> bool {
         addresses.iter().any(|address| self.addresses.contains(address))
     }
 
-    /// Whether the sender has to hear how much is written.
+    /// Returns `true` if the sender has to hear how much is written.
     pub(crate) const fn has_much_to_tell(&self) -> bool {
         self.progress.written >= self.progress.told + TELL
     }
@@ -392,7 +392,7 @@ impl Stream {
     }
 }
 
-/// Whether an association that ended so was ended on purpose, so that its sender does not come back.
+/// Returns `true` if an association that ended so was ended on purpose, so that its sender does not come back.
 fn is_final(reason: &CloseReason) -> bool {
     Farewell::of(reason).is_some_and(Farewell::is_final)
         || matches!(reason, CloseReason::Shutdown | CloseReason::Aborted)

@@ -62,7 +62,7 @@ impl Sender {
         self.last_reason = Some(reason);
     }
 
-    /// Whether the receiver has another key, or one end alone has one. Once there was a session,
+    /// Returns `true` if the receiver has another key, or one end alone has one. Once there was a session,
     /// nobody who cannot have had part in it ends it. Before that a refusal comes in clear, and
     /// anybody who sees packets can send one: the second in a row is believed.
     fn is_refused_for_good(&self, reason: &CloseReason) -> bool {

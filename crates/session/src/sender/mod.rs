@@ -253,7 +253,7 @@ impl Sender {
         });
     }
 
-    /// Whether a unit of a reliable session can go now.
+    /// Returns `true` if a unit of a reliable session can go now.
     fn takes(&self, bytes: usize) -> bool {
         self.phase == Phase::Up
             && self.transfer.is_going()
@@ -262,7 +262,7 @@ impl Sender {
             && self.has_room(bytes)
     }
 
-    /// Whether the association takes messages of so many bytes, or will never have more room than now.
+    /// Returns `true` if the association takes messages of so many bytes, or will never have more room than now.
     fn has_room(&self, bytes: usize) -> bool {
         let association = self.endpoint.association(self.id);
         association.is_none_or(|association| association.send_room() >= bytes || association.buffered() == 0)

@@ -4,7 +4,7 @@ use crate::identity::{Content, Digest};
 use braidcast_media::{Kind, Run, Unit};
 use std::collections::VecDeque;
 
-/// Whether both ends know where the stream goes on.
+/// `true` if both ends know where the stream goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Agreement {
     /// The receiver has not said yet what it has.
@@ -73,12 +73,12 @@ impl Transfer {
         self.agreement == Agreement::Asking
     }
 
-    /// Whether units may go.
+    /// Returns `true` if units may go.
     pub(super) fn is_going(&self) -> bool {
         self.agreement == Agreement::Going
     }
 
-    /// Whether everything handed over went to the present association.
+    /// Returns `true` if everything handed over went to the present association.
     pub(super) fn is_all_sent(&self) -> bool {
         self.sent == self.kept.len()
     }

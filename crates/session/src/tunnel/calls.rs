@@ -7,7 +7,7 @@ use braidcast_core::{Instant, Route};
 use braidcast_dccp::{Admission, Verdict};
 
 impl Tunnel {
-    /// Whether a datagram of an application at `from` is carried to the end `link`, where calls are counted
+    /// Returns `true` if a datagram of an application at `from` is carried to the end `link`, where calls are counted
     /// ([`Settings::admission`](super::Settings::admission)).
     pub(super) fn is_admitted(&mut self, now: Instant, link_id: LinkId, from: Route, class: Class) -> bool {
         let is_call = class.priority.is_none_or(|priority| priority.get() == 0);

@@ -32,7 +32,7 @@ impl Class {
     }
 }
 
-/// Whether a flow is sound, as far as the lengths of its datagrams tell.
+/// `true` if a flow is sound, as far as the lengths of its datagrams tell.
 ///
 /// One verdict for all datagrams of a flow, not one for each: the short last packet of a picture
 /// must not overtake the others.

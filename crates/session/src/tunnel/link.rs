@@ -138,7 +138,7 @@ impl Link {
         Some(id)
     }
 
-    /// Whether `application` has a flow that it opened by the socket `entrance`.
+    /// Returns `true` if `application` has a flow that it opened by the socket `entrance`.
     pub(super) fn has_flow_from(&self, entrance: SocketId, application: SocketAddr) -> bool {
         self.by_application.contains_key(&(entrance, application))
     }

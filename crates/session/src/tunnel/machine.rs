@@ -486,7 +486,7 @@ impl Tunnel {
         }
     }
 
-    /// Whether a flow of this number may be one of the opening end's `port`. If that end began anew
+    /// Returns `true` if a flow of this number may be one of the opening end's `port`. If that end began anew
     /// and gave the number to another application, the old flow is forgotten.
     fn make_way(&mut self, link: LinkId, id: FlowId, port: u8) -> bool {
         let Some(link) = self.links.get_mut(&link) else { return false };

@@ -128,7 +128,7 @@ impl Settings {
         RateOptions { latency: self.lifetime, limits: self.encoder, interval: Some(self.picture_interval) }
     }
 
-    /// Whether the queue discards what would come too late by the way that is before it.
+    /// Returns `true` if the queue discards what would come too late by the way that is before it.
     pub(super) const fn reckons_with_the_way(&self) -> bool {
         self.queue.heeds_delay()
     }

@@ -50,7 +50,7 @@ pub struct Hello {
     pub identity: Identity,
     /// The same as long as it is the same process.
     pub incarnation: u64,
-    /// Whether everything is to be delivered.
+    /// `true` if everything is to be delivered.
     pub reliable: bool,
     /// Bytes of all that is sent, if that is known.
     pub size: Option<u64>,
@@ -124,12 +124,12 @@ pub struct Start {
 pub struct Written {
     /// Bytes of the stream that are written.
     pub offset: u64,
-    /// Whether that is all of it, flushed.
+    /// `true` if that is all of it, flushed.
     pub complete: bool,
 }
 
-/// Whether `name` can name a stream, and so a file: 1 to [`MAX_NAME`] bytes, letters, digits and `. _ -` and space, and
-/// the first of them no dot.
+/// Returns `true` if `name` can name a stream, and so a file: 1 to [`MAX_NAME`] bytes, letters,
+/// digits and `. _ -` and space, and the first of them no dot.
 ///
 /// # Errors
 /// What is wrong with it, in words.

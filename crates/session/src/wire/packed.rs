@@ -106,7 +106,7 @@ impl<'a> Packed<'a> {
         self.count * PACKET
     }
 
-    /// Whether there are no packets.
+    /// Returns `true` if there are no packets.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -68,11 +68,11 @@ pub(crate) const RUN: usize = 16;
 pub struct UnitHeader {
     /// What the unit holds.
     pub kind: Kind,
-    /// Whether other pictures are predicted from it.
+    /// `true` if other pictures are predicted from it.
     pub reference: bool,
-    /// Whether the session is reliable.
+    /// `true` if the session is reliable.
     pub reliable: bool,
-    /// Whether it was sent over an earlier association already.
+    /// `true` if it was sent over an earlier association already.
     pub again: bool,
     /// Counts units from 0 and wraps.
     pub sequence: u32,
@@ -108,7 +108,7 @@ impl Bytes<'_> {
         }
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are none.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }

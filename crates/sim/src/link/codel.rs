@@ -117,7 +117,7 @@ impl CoDelState {
         at + Duration::from_nanos(nanos as u64)
     }
 
-    /// Whether packets have waited for longer than the target for an interval (§5.6, `dodequeue`).
+    /// Returns `true` if packets have waited for longer than the target for an interval (§5.6, `dodequeue`).
     fn ok_to_drop(&mut self, now: Instant, waiting: Duration, left: usize) -> bool {
         if waiting < self.codel.target || left <= self.max_packet {
             self.first_above = None;

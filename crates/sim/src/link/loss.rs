@@ -76,7 +76,7 @@ impl LossProcess {
         Self { loss, in_bad_state: false, rng }
     }
 
-    /// Whether the packet with this number is lost.
+    /// Returns `true` if the packet with this number is lost.
     pub(super) fn loses(&mut self, number: u64) -> bool {
         match &self.loss {
             Loss::None => false,

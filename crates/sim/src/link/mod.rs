@@ -148,7 +148,7 @@ impl<P> Link<P> {
         self.queue.len() + self.on_the_way.len()
     }
 
-    /// Whether [`MAX_PACKETS`] are held, lost ones that nobody polled included.
+    /// Returns `true` if [`MAX_PACKETS`] are held, lost ones that nobody polled included.
     fn is_full(&self) -> bool {
         self.inside() + self.lost.len() >= MAX_PACKETS
     }
@@ -281,7 +281,7 @@ impl<P: Clone> Link<P> {
         self.stats.occupied(self.clock, self.queue.len(), self.queue.bytes());
     }
 
-    /// Whether a packet of `len` bytes without overhead may enter the queue, and whether it is to be marked.
+    /// Returns `true` if a packet of `len` bytes without overhead may enter the queue, and whether it is to be marked.
     fn admit(&mut self, len: usize, packet: &Waiting<P>) -> Result<Verdict, DropReason> {
         if self.down {
             return Err(DropReason::Outage);

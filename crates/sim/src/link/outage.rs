@@ -116,7 +116,7 @@ impl Outages {
         cursors.filter_map(|cursor| cursor.window_at(at)).min_by_key(|window| window.from)
     }
 
-    /// Whether what leaves the queue at `at` is lost.
+    /// Returns `true` if what leaves the queue at `at` is lost.
     pub(super) fn drops_at(&mut self, at: Instant) -> bool {
         self.next(OutageEffect::Drop, at).is_some_and(|window| window.from <= at)
     }

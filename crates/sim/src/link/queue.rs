@@ -122,7 +122,7 @@ impl<P> Fifo<P> {
         Self { limit, waiting: VecDeque::new(), bytes: 0 }
     }
 
-    /// Whether a packet of `len` bytes still fits on a link of so many bit/s.
+    /// Returns `true` if a packet of `len` bytes still fits on a link of so many bit/s.
     pub(super) fn has_room(&self, len: usize, bits_per_second: Option<u64>) -> bool {
         match self.limit {
             QueueLimit::Packets(n) => self.waiting.len() < n,

@@ -18,10 +18,10 @@ pub struct Config {
     pub delayed_ack: Duration,
     /// Limits of the retransmission timeout (RFC 6298); initially 1 s, from 1 s to 60 s.
     pub rto: RtoBounds,
-    /// Whether to offer SACK; yes. Without it losses are found by duplicate acknowledgements, one
+    /// `true` if to offer SACK; yes. Without it losses are found by duplicate acknowledgements, one
     /// in a round trip: NewReno (RFC 6582).
     pub sack: bool,
-    /// Whether to offer and accept ECN (RFC 3168); not.
+    /// `true` if to offer and accept ECN (RFC 3168); not.
     pub ecn: bool,
     /// Congestion control; Reno, as ns-2's.
     pub cc: Algorithm,

@@ -39,7 +39,7 @@ struct Flow {
     role: Role,
     /// The entry of this flow among the timers.
     armed: Option<Instant>,
-    /// Whether it stands among those that may have something to send.
+    /// `true` if it stands among those that may have something to send.
     ready: bool,
 }
 

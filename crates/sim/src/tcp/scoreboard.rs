@@ -165,7 +165,7 @@ impl Scoreboard {
         core::mem::replace(&mut self.newly_lost, 0)
     }
 
-    /// Whether the first segment is lost, and nobody sent it again yet.
+    /// Returns `true` if the first segment is lost, and nobody sent it again yet.
     pub(super) fn first_is_lost(&self) -> bool {
         self.segments.front().is_some_and(|first| first.lost && !first.resent && !first.sacked)
     }

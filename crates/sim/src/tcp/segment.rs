@@ -18,7 +18,7 @@ impl Flags {
     /// Congestion window reduced.
     pub const CWR: Self = Self(0x80);
 
-    /// Whether all of `other` are set.
+    /// Returns `true` if all of `other` are set.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -67,7 +67,7 @@ pub struct Options {
     pub mss: Option<u16>,
     /// Window scale (RFC 7323 §2).
     pub window_scale: Option<u8>,
-    /// Whether SACK may be used (RFC 2018 §2).
+    /// `true` if SACK may be used (RFC 2018 §2).
     pub sack_permitted: bool,
     /// SACK blocks (RFC 2018 §3).
     pub sack: SackBlocks,

@@ -369,7 +369,7 @@ impl Sender {
         [source, self.rto_at].into_iter().flatten().min()
     }
 
-    /// Whether less than a window's worth of data waits to be sent.
+    /// Returns `true` if less than a window's worth of data waits to be sent.
     fn wants_more(&self) -> bool {
         self.available - self.nxt < self.mss.max(self.config.receive_window)
     }

@@ -47,7 +47,7 @@ struct Flow {
     source: Box<dyn Source>,
     /// What is handed over next, with the bytes that are not sent yet.
     next: Emission,
-    /// Whether a part of it is.
+    /// `true` if a part of it is.
     begun: bool,
 }
 

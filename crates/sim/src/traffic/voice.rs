@@ -58,13 +58,13 @@ pub struct Voice {
     /// Speech in a packet; 20 ms if nothing else is said (THESIS §4.3, RFC 3551 table 1). A
     /// multiple of the codec's frame.
     pub packet: Duration,
-    /// Whether pauses are left out (discontinuous transmission). Talk spurts and pauses are
+    /// `true` if pauses are left out (discontinuous transmission). Talk spurts and pauses are
     /// exponentially distributed with the means of ITU-T P.59, 1.004 s and 1.587 s; each pause
     /// begins with one small packet.
     pub dtx: bool,
     /// Calls, at least 1. Their packets fall at random moments of the packet time.
     pub calls: u16,
-    /// Whether the calls share one packet each packet time, as IAX2 trunks do.
+    /// `true` if the calls share one packet each packet time, as IAX2 trunks do.
     pub trunk: bool,
 }
 

@@ -157,7 +157,7 @@ impl<R: BufRead> QlogReader<R> {
         self.wall_clock.as_deref()
     }
 
-    /// Whether the clock is a simulator's, which all of its hosts share.
+    /// Returns `true` if the clock is a simulator's, which all of its hosts share.
     pub const fn is_simulated(&self) -> bool {
         self.simulated
     }
@@ -167,7 +167,7 @@ impl<R: BufRead> QlogReader<R> {
         self.unknown
     }
 
-    /// Whether the trace breaks off within a record, as when its writer was killed.
+    /// Returns `true` if the trace breaks off within a record, as when its writer was killed.
     pub const fn is_cut_off(&self) -> bool {
         self.cut_off
     }

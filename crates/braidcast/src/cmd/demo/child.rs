@@ -72,12 +72,12 @@ impl Process {
         }
     }
 
-    /// Whether it has ended.
+    /// Returns `true` if it has ended.
     pub(super) fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Whether it has ended, and not well.
+    /// Returns `true` if it has ended, and not well.
     pub(super) fn failed(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(status)) if !status.success())
     }

@@ -54,7 +54,7 @@ pub(super) fn make(clip: Option<&Path>, seconds: u32, out: &Path) -> Outcome<Cli
     Ok(Clip { path: made, origin })
 }
 
-/// Whether `made` exists and is no older than what it is made from, this program with its settings included.
+/// Returns `true` if `made` exists and is no older than what it is made from, this program with its settings included.
 fn is_newer(made: &Path, source: Option<&Path>) -> bool {
     let time = |path: &Path| std::fs::metadata(path).and_then(|m| m.modified()).ok();
     let program = std::env::current_exe().ok();

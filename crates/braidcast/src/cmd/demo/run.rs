@@ -110,7 +110,7 @@ impl Run {
         Ok(Self { case, links, receiver, sender, output, log })
     }
 
-    /// Whether both ends have ended.
+    /// Returns `true` if both ends have ended.
     pub(super) fn has_ended(&mut self) -> bool {
         // A sender that failed leaves a receiver that waits for ever.
         self.sender.has_ended() && (self.receiver.has_ended() || self.sender.failed())

@@ -94,7 +94,7 @@ fn params(rows: &[Row]) -> (Vec<&String>, Vec<String>) {
     (varying, constant.into_iter().map(told).collect())
 }
 
-/// Whether all means are one value, in every run, and no reference has another.
+/// Returns `true` if all means are one value, in every run, and no reference has another.
 fn are_same(rows: &[&Row]) -> bool {
     let value = rows[0].mean;
     let is_it = |theirs: Option<f64>| theirs.is_none_or(|theirs| theirs == value);

@@ -78,7 +78,7 @@ pub(super) trait Protocol: Machine {
     /// Queues a message; `false` if there is no room now.
     fn send(&mut self, now: Instant, id: Self::Id, payload: &[u8], purpose: Purpose) -> bool;
 
-    /// Whether so much waits that more would only make the test end later, and the network no busier.
+    /// Returns `true` if so much waits that more would only make the test end later, and the network no busier.
     fn has_enough(&self, _id: Self::Id) -> bool {
         false
     }
@@ -105,7 +105,7 @@ pub(super) trait Protocol: Machine {
     /// How it does; nothing once it is gone.
     fn state(&self, now: Instant, id: Self::Id) -> Option<State>;
 
-    /// Whether a probe could write all that it noted.
+    /// Returns `true` if a probe could write all that it noted.
     fn probe(&mut self) -> Outcome {
         Ok(())
     }

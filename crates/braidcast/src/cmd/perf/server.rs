@@ -32,7 +32,7 @@ struct Served {
     /// From the first message to the last.
     seconds: f64,
     bits_per_second: f64,
-    /// Whether the client shut down in good order.
+    /// `true` if the client shut down in good order.
     complete: bool,
     /// One way, client to server; known only on one machine.
     latency_us: Option<Percentiles>,

@@ -53,7 +53,7 @@ impl Cutter {
     }
 }
 
-/// Whether the packet begins a video frame that needs no other (random access indicator, H.222.0 §2.4.3.5).
+/// Returns `true` if the packet begins a video frame that needs no other (random access indicator, H.222.0 §2.4.3.5).
 fn is_entry(bytes: &[u8; PACKET]) -> bool {
     let packet = Packet::new(bytes);
     packet.starts_unit() && packet.random_access()

@@ -42,7 +42,7 @@ const LOOK: Duration = Duration::from_secs(60);
 /// After Ctrl-C, an output that takes nothing is waited for so long.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Whether a recording can be made there at all.
+/// Returns `true` if a recording can be made there at all.
 fn check_folder(output: &Output) -> Outcome {
     let Output::File(path) = output else { return Ok(()) };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -219,7 +219,7 @@ impl Session {
         }
     }
 
-    /// Whether there is nothing more to do.
+    /// Returns `true` if there is nothing more to do.
     fn is_over(&self) -> bool {
         let drained = self.rooms.values().all(|room| room.outputs.is_drained());
         if let Some(at) = self.interrupted {

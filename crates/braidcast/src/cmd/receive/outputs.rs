@@ -124,7 +124,7 @@ impl Outputs {
         self.sinks.iter().filter_map(|sink| if let Sink::Pipe(it) = sink { Some(it) } else { None })
     }
 
-    /// Whether [`check`](Self::check) has something to do.
+    /// Returns `true` if [`check`](Self::check) has something to do.
     pub(super) fn is_checking(&self) -> bool {
         self.recordings().any(Recording::is_checking)
     }
@@ -156,7 +156,7 @@ impl Outputs {
         self.recordings_mut().try_for_each(Recording::begin_anew)
     }
 
-    /// Whether the stream may go on: what is live always may, what is reliable waits for the slowest.
+    /// Returns `true` if the stream may go on: what is live always may, what is reliable waits for the slowest.
     pub(super) fn has_room(&self) -> bool {
         !self.reliable || self.sinks.iter().all(Sink::has_room)
     }
@@ -231,7 +231,7 @@ impl Outputs {
         self.stream_bytes - self.pipes().map(waiting).max().unwrap_or_default().min(self.stream_bytes)
     }
 
-    /// Whether nothing waits any more.
+    /// Returns `true` if nothing waits any more.
     pub(super) fn is_drained(&self) -> bool {
         self.sinks.iter().all(Sink::is_drained)
     }

@@ -74,12 +74,12 @@ impl Pipe {
         (self.open.is_none() && self.path.is_some()).then_some(self.retry_at)
     }
 
-    /// Whether it takes more.
+    /// Returns `true` if it takes more.
     pub(super) const fn has_room(&self) -> bool {
         self.waiting.len() - self.written < MAX_WAITING
     }
 
-    /// Whether anybody reads it.
+    /// Returns `true` if anybody reads it.
     pub(super) const fn has_reader(&self) -> bool {
         self.open.is_some()
     }
@@ -94,7 +94,7 @@ impl Pipe {
         (self.waiting.len() - self.written) as u64
     }
 
-    /// Whether nothing waits any more.
+    /// Returns `true` if nothing waits any more.
     pub(super) const fn is_drained(&self) -> bool {
         self.written >= self.waiting.len()
     }

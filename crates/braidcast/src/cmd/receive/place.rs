@@ -29,7 +29,7 @@ impl Place {
         Ok(Self { pattern: text.replace(NAME, &name), dated, numbered: segmented && !dated })
     }
 
-    /// Whether each stream with a name has a file of its own there.
+    /// Returns `true` if each stream with a name has a file of its own there.
     pub(super) fn is_named(path: &Path) -> bool {
         path.to_string_lossy().contains(NAME)
     }
@@ -69,7 +69,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Whether there is a time in `text`.
+/// Returns `true` if there is a time in `text`.
 ///
 /// # Errors
 /// A `%` with something else behind it.

@@ -67,12 +67,12 @@ impl Plan {
         Ok(())
     }
 
-    /// Whether each stream has an output by its own name.
+    /// Returns `true` if each stream has an output by its own name.
     pub(super) fn is_named(&self) -> bool {
         self.by_key || self.outputs.iter().any(is_named)
     }
 
-    /// Whether a sender by its key needs an output of its own.
+    /// Returns `true` if a sender by its key needs an output of its own.
     pub(super) fn needs_outputs(&self) -> bool {
         self.outputs.is_empty()
     }
@@ -93,7 +93,7 @@ impl Plan {
         self.outputs.iter().chain(accepted).collect()
     }
 
-    /// Whether several streams are taken at a time.
+    /// Returns `true` if several streams are taken at a time.
     pub(super) fn is_many(&self) -> bool {
         self.is_named() || self.accept.len() > 1
     }

@@ -77,7 +77,7 @@ impl Recording {
         self.open.as_ref().filter(|open| open.path != fixed).map(|open| open.path.display().to_string())
     }
 
-    /// Whether `path` could be written.
+    /// Returns `true` if `path` could be written.
     fn look(path: &Path) -> Outcome {
         match path.metadata() {
             Ok(there) if there.is_dir() => {
@@ -164,7 +164,7 @@ impl Recording {
         Ok(Begun::Checking)
     }
 
-    /// Whether [`check`](Self::check) has something to do.
+    /// Returns `true` if [`check`](Self::check) has something to do.
     pub(super) const fn is_checking(&self) -> bool {
         self.check.is_some()
     }

@@ -78,7 +78,7 @@ impl Sink {
         }
     }
 
-    /// Whether it takes more; if not, what comes must wait or be dropped.
+    /// Returns `true` if it takes more; if not, what comes must wait or be dropped.
     pub(super) const fn has_room(&self) -> bool {
         match self {
             Self::Pipe(pipe) => pipe.has_room(),
@@ -86,7 +86,7 @@ impl Sink {
         }
     }
 
-    /// Whether nothing waits any more.
+    /// Returns `true` if nothing waits any more.
     pub(super) const fn is_drained(&self) -> bool {
         match self {
             Self::Pipe(pipe) => pipe.is_drained(),

@@ -92,7 +92,7 @@ struct Session {
     begin_by: Option<Instant>,
     finishing: bool,
     interrupted: bool,
-    /// Whether it is a file that both ends can find again.
+    /// `true` if it is a file that both ends can find again.
     resumable: bool,
     /// What the receiver has of the file is being compared.
     past: Option<Past>,
@@ -290,7 +290,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether there were any.
+    /// Returns `true` if there were any.
     fn take_events(&mut self, now: Instant) -> Outcome<bool> {
         let (mut any, mut asked) = (false, None);
         while let Some(event) = self.sender.poll_event() {

@@ -214,12 +214,12 @@ impl Source {
         Ok(())
     }
 
-    /// Whether the input has no speed of its own, so that only a reliable session can carry it whole.
+    /// Returns `true` if the input has no speed of its own, so that only a reliable session can carry it whole.
     pub(super) fn goes_freely(&self) -> bool {
         matches!(self.play, Play::Freely)
     }
 
-    /// Whether it waits for [`start`](Self::start).
+    /// Returns `true` if it waits for [`start`](Self::start).
     pub(super) fn is_recording(&self) -> bool {
         matches!(self.play, Play::Recording(_))
     }
@@ -417,7 +417,7 @@ impl Source {
         self.ended = true;
     }
 
-    /// Whether every unit was handed on.
+    /// Returns `true` if every unit was handed on.
     pub(super) fn ended(&self) -> bool {
         self.ended
     }

@@ -388,7 +388,7 @@ const fn speech_bytes(codec: Codec) -> usize {
     }
 }
 
-/// Whether these may be the packets of a call: voice activity detection leaves out half of them or
+/// Returns `true` if these may be the packets of a call: voice activity detection leaves out half of them or
 /// more, RTCP and signalling are far fewer.
 fn is_speech(count: Count, seconds: f64) -> bool {
     count.datagrams as f64 >= 0.2 * PACKETS_PER_SECOND * seconds.max(1.0)

@@ -93,7 +93,7 @@ impl Background {
 }
 
 impl BackgroundFile {
-    /// Whether the disk takes any more.
+    /// Returns `true` if the disk takes any more.
     pub(super) fn is_open(&self) -> bool {
         lock(&self.batches).is_some()
     }

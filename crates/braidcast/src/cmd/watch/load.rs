@@ -1,4 +1,4 @@
-//! Whether more comes in than the paths carry, and what to do about it, in words.
+//! `true` if more comes in than the paths carry, and what to do about it, in words.
 
 use crate::out::session::End;
 use crate::out::units;

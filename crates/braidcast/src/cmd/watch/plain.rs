@@ -44,7 +44,7 @@ impl Plain {
         self.waiting.pop_front().map(|plain| self.complete(plain))
     }
 
-    /// Whether `encrypted` is what became of `plain`: by what can be read of both, and by their lengths.
+    /// Returns `true` if `encrypted` is what became of `plain`: by what can be read of both, and by their lengths.
     fn is_of(&self, plain: &[u8], encrypted: &[u8]) -> bool {
         let (more, alike) = match self.protocol {
             // Ports and tag.

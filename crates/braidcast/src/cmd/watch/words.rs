@@ -64,7 +64,7 @@ pub(crate) fn init(verbose: u8) -> Option<String> {
     wrong
 }
 
-/// Whether anything is said.
+/// Returns `true` if anything is said.
 pub(crate) fn is_on() -> bool {
     log::max_level() > LevelFilter::Off
 }

@@ -278,7 +278,7 @@ impl Sender {
         Measured { rtt: Some(rtt), round_is_over }
     }
 
-    /// Whether all nonce echoes are right, as far as we can tell (RFC 4340 §12.2).
+    /// Returns `true` if all nonce echoes are right, as far as we can tell (RFC 4340 §12.2).
     fn nonces_match(&self, feedback: &Feedback<'_>) -> bool {
         let mut at = feedback.ack;
         feedback.options.ack_vectors().all(|vector| {

@@ -37,8 +37,8 @@ impl ShortIntervals {
         self.steps.get(later.checked_sub(1)?).map(|&(_, total)| total)
     }
 
-    /// Whether the interval from `start` up to before `next` is short. One that is too old to tell counts as short,
-    /// which makes the rate lower.
+    /// Returns `true` if the interval from `start` up to before `next` is short. One that is too
+    /// old to tell counts as short, which makes the rate lower.
     fn measure(&self, start: Seq, next: Seq) -> bool {
         match (self.counter(start), self.counter(next)) {
             (Some(from), Some(to)) => to.saturating_sub(from) <= Self::QUARTERS,

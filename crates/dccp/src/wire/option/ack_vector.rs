@@ -24,7 +24,7 @@ impl PacketState {
         }
     }
 
-    /// Whether the packet has arrived.
+    /// Returns `true` if the packet has arrived.
     pub const fn arrived(self) -> bool {
         matches!(self, Self::Received | Self::Marked)
     }

@@ -204,7 +204,7 @@ impl<'a> Iterator for Iter<'a> {
     }
 }
 
-/// Whether an option has a meaning on packets of this type (RFC 4340 table 3, §6.6.1, §8.1.4, §11).
+/// Returns `true` if an option has a meaning on packets of this type (RFC 4340 table 3, §6.6.1, §8.1.4, §11).
 const fn allowed(option: u8, on: Kind) -> bool {
     match option {
         kind::CHANGE_L | kind::CHANGE_R => !matches!(on, Kind::Data),

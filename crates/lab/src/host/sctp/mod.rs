@@ -31,7 +31,7 @@ impl<P: fmt::Debug> fmt::Debug for SctpHost<P> {
 
 /// What a part of a host does whenever something may have changed.
 pub trait Part {
-    /// Whether it waits for the other end to call.
+    /// `true` if it waits for the other end to call.
     const LISTENS: bool;
 
     /// Its routes.
@@ -46,7 +46,7 @@ pub trait Part {
     /// The association can be used.
     fn work(&mut self, now: Instant, association: &mut Association, window: &mut Window);
 
-    /// Whether it has taken all its measures.
+    /// Returns `true` if it has taken all its measures.
     fn is_finished(&self) -> bool;
 
     /// When it wants to work next.
@@ -67,7 +67,7 @@ impl<P: Part> SctpHost<P> {
         self.part.open(routes);
     }
 
-    /// Whether it has taken all its measures.
+    /// Returns `true` if it has taken all its measures.
     pub(super) fn is_finished(&self) -> bool {
         self.part.is_finished()
     }

@@ -131,7 +131,7 @@ impl Options {
         }
     }
 
-    /// Whether redundancy is taken from the peer.
+    /// Returns `true` if redundancy is taken from the peer.
     pub(crate) const fn takes_redundancy(&self) -> bool {
         self.redundancy.fec.is_some() || self.redundancy.fec_receive
     }
@@ -190,7 +190,8 @@ impl Options {
         }
     }
 
-    /// Whether an endpoint can do with these options. It asks itself ([`Endpoint::new`](crate::Endpoint::new)).
+    /// Returns `true` if an endpoint can do with these options. It asks itself
+    /// ([`Endpoint::new`](crate::Endpoint::new)).
     ///
     /// # Errors
     /// [`Misuse`]: the first option with a value that cannot work, or not beside another.

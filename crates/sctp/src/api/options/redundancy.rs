@@ -9,9 +9,9 @@ pub struct RedundancyOptions {
     /// without a retransmission (ECMT). Chunks are cut so much shorter that a redundancy chunk fits
     /// the MTU. Default `None`: none is sent.
     pub fec: Option<Code>,
-    /// Whether redundancy counts for the congestion window. Default inside.
+    /// `true` if redundancy counts for the congestion window. Default inside.
     pub fec_window: FecWindow,
-    /// Whether congestion control learns of losses that it made up for. Default that it does.
+    /// `true` if congestion control learns of losses that it made up for. Default that it does.
     pub fec_losses: FecLosses,
     /// How long fast retransmissions wait for the code, where one is used. Default `None`: not at all.
     pub artx: Option<Artx>,

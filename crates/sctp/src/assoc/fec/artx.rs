@@ -50,7 +50,7 @@ impl Open {
         }
     }
 
-    /// Whether `tsn`, of which one report too many says that it is missing, waits for the code all
+    /// Returns `true` if `tsn`, of which one report too many says that it is missing, waits for the code all
     /// the same: until δ is over and one more report comes.
     pub(in crate::assoc) fn waits_for_code(&mut self, now: Instant, index: PathIndex, tsn: Tsn) -> bool {
         if !self.sends_redundancy() || self.options.redundancy.artx.is_none() {

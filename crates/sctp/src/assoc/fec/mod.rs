@@ -109,7 +109,7 @@ impl Sender {
 }
 
 impl Open {
-    /// Whether redundancy is sent.
+    /// Returns `true` if redundancy is sent.
     pub(super) fn sends_redundancy(&self) -> bool {
         self.fec.as_ref().is_some_and(|fec| fec.sender.is_some())
     }
@@ -150,7 +150,7 @@ impl Open {
 /// The bits of the flags that belong to a symbol: U, B, E. I may differ from one transmission to the next.
 const SYMBOL_FLAGS: u8 = 0b111;
 
-/// Whether `symbol` can be the data chunk with the unwrapped TSN `tsn`, of the type that was agreed on.
+/// Returns `true` if `symbol` can be the data chunk with the unwrapped TSN `tsn`, of the type that was agreed on.
 fn is_data_chunk<const KIND: u8, const HEADER: usize>(tsn: u64, symbol: &[u8]) -> bool {
     let Some((&[kind, flags, l0, l1, t0, t1, t2, t3], _)) = symbol.split_first_chunk() else { return false };
     kind == KIND

@@ -83,7 +83,7 @@ impl Open {
         least.map(|(_, index)| index)
     }
 
-    /// Whether redundancy goes before more data over the path `index`. Where the window has room
+    /// Returns `true` if redundancy goes before more data over the path `index`. Where the window has room
     /// for both, it waits for data that may go at the same moment: its packets are larger, and each
     /// would end a batch that one system call takes.
     pub(in crate::assoc) fn redundancy_is_next(&mut self, index: PathIndex) -> bool {
@@ -213,7 +213,7 @@ impl Open {
         Combination::add_sources(&factors[..count], &parts[..count], &bodies[..count], coded);
     }
 
-    /// Whether `chunk` is to get through and has not: redundancy is not spent on what would come too late.
+    /// Returns `true` if `chunk` is to get through and has not: redundancy is not spent on what would come too late.
     fn is_wanted(&self, prospect: Prospect, chunk: &Chunk) -> bool {
         chunk.is_wanted() && self.queue.is_worth_sending(prospect, chunk.piece().message, 0)
     }

@@ -54,7 +54,7 @@ impl Answers {
     }
 }
 
-/// Whether RFC 6525 §3.1 has parameters of these kinds together.
+/// Returns `true` if RFC 6525 §3.1 has parameters of these kinds together.
 const fn may_stand_together(kinds: &[u16]) -> bool {
     use kind::{ADD_INCOMING, ADD_OUTGOING, INCOMING_RESET, OUTGOING_RESET, RECONFIGURATION_RESPONSE, TSN_RESET};
     matches!(

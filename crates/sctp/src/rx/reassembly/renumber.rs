@@ -35,7 +35,7 @@ impl Reassembly {
         self.renumbered.insert(stream, last_tsn);
     }
 
-    /// Whether what skips messages of `stream` up to `new_cumulative` speaks of numbers that are over.
+    /// Returns `true` if what skips messages of `stream` up to `new_cumulative` speaks of numbers that are over.
     pub(crate) fn is_outdated(&self, stream: u16, new_cumulative: Tsn) -> bool {
         self.renumbered.get(&stream).is_some_and(|&last| new_cumulative <= last)
     }

@@ -134,7 +134,7 @@ impl Ledger {
         true
     }
 
-    /// Whether an acknowledgement that brought nothing new lacks something that an earlier one
+    /// Returns `true` if an acknowledgement that brought nothing new lacks something that an earlier one
     /// named: that one overtook it on another way back, and its window is the newer one.
     ///
     /// One with many blocks may leave out the highest for want of room (RFC 9260 §6.7), and is taken for the newest.

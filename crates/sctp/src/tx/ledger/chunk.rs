@@ -101,7 +101,7 @@ impl Chunk {
         self.state == ChunkState::InFlight
     }
 
-    /// Whether [`Piece::message`] means anything.
+    /// Returns `true` if [`Piece::message`] means anything.
     pub(crate) const fn has_message(&self) -> bool {
         !matches!(self.state, ChunkState::Kept | ChunkState::Decoy | ChunkState::Void)
     }
@@ -136,7 +136,7 @@ impl Chunk {
         Origin { path: self.path, timed_out: self.lost_by != LossCause::Reported }
     }
 
-    /// Whether reports about later chunks may make it count as lost: only once, after that the timer must
+    /// Returns `true` if reports about later chunks may make it count as lost: only once, after that the timer must
     /// (RFC 9260 §7.2.4 5).
     pub(super) fn may_be_reported(&self) -> bool {
         self.repeats == 0 || self.lost_by != LossCause::Reported

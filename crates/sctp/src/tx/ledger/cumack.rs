@@ -38,7 +38,7 @@ impl PseudoCumack {
     }
 
     /// The chunk `tsn`, in flight on the path, was acknowledged, `cumulative`: not by a gap block.
-    /// Whether the window may grow.
+    /// Returns `true` if the window may grow.
     pub(crate) fn on_acked(&mut self, tsn: Tsn, cumulative: bool) -> bool {
         self.repeats.remove(&tsn);
         let first = self.first == Some(tsn);

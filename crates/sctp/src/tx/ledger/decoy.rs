@@ -61,7 +61,7 @@ impl Ledger {
         self.chunks.len() as u64 + 1 >= crate::rx::TsnRing::SPAN
     }
 
-    /// Whether `ack` covers the TSN that was left out, and notes it if so.
+    /// Returns `true` if `ack` covers the TSN that was left out, and notes it if so.
     pub(super) fn is_lie(&mut self, cumulative: Tsn, ack: &Ack<'_>) -> bool {
         let Some(secret) = self.decoys.secret else { return false };
         let covers =
@@ -71,7 +71,7 @@ impl Ledger {
         lie
     }
 
-    /// Whether the peer acknowledged what was never sent.
+    /// Returns `true` if the peer acknowledged what was never sent.
     pub(crate) const fn was_lied_to(&self) -> bool {
         self.decoys.acknowledged
     }
@@ -93,7 +93,7 @@ impl Ledger {
         }
     }
 
-    /// Whether the TSN that was left out is `tsn`, and all of what would have shown the gap was given up.
+    /// Returns `true` if the TSN that was left out is `tsn`, and all of what would have shown the gap was given up.
     pub(super) fn is_moot(&self, tsn: Tsn) -> bool {
         self.decoys.secret == Some(tsn) && self.get(tsn.next()).is_some_and(Chunk::is_abandoned)
     }

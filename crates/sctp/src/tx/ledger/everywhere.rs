@@ -22,7 +22,7 @@ impl Ledger {
         }
     }
 
-    /// Whether a chunk may be owed to some path.
+    /// Returns `true` if a chunk may be owed to some path.
     pub(crate) fn owes_everywhere(&self) -> bool {
         !self.everywhere.0.is_empty()
     }

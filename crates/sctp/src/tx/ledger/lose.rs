@@ -149,7 +149,7 @@ impl Ledger {
         }
     }
 
-    /// Whether the chunk `tsn` is in flight over `path`, in place `order`.
+    /// Returns `true` if the chunk `tsn` is in flight over `path`, in place `order`.
     pub(crate) fn is_at(&self, tsn: Tsn, path: PathIndex, order: Order) -> bool {
         self.get(tsn).is_some_and(|chunk| chunk.is_at(path, order))
     }

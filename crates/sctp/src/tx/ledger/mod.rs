@@ -158,7 +158,7 @@ impl Ledger {
         self.chunks.is_empty()
     }
 
-    /// Whether one more chunk would lie beyond what a SACK can report.
+    /// Returns `true` if one more chunk would lie beyond what a SACK can report.
     pub(crate) fn is_full(&self) -> bool {
         self.chunks.len() as u64 >= TsnRing::SPAN
     }
@@ -202,18 +202,18 @@ impl Ledger {
         self.peer_room
     }
 
-    /// Whether more is in flight than the peer last said that it has room for: then it may have
+    /// Returns `true` if more is in flight than the peer last said that it has room for: then it may have
     /// dropped it (RFC 9260 §6.1 A).
     pub(crate) const fn probes_window(&self) -> bool {
         self.in_flight > self.peer_window
     }
 
-    /// Whether `tsn` was sent again of late.
+    /// Returns `true` if `tsn` was sent again of late.
     pub(crate) fn was_sent_again(&self, tsn: Tsn) -> bool {
         self.sent_again.has(tsn)
     }
 
-    /// Whether nothing waits to be sent again.
+    /// Returns `true` if nothing waits to be sent again.
     pub(crate) fn has_no_repeats(&self) -> bool {
         self.repeats.is_empty()
     }
@@ -234,8 +234,8 @@ impl Ledger {
         self.lane(path).into_iter().flat_map(|lane| &lane.sent).filter_map(live)
     }
 
-    /// Whether the peer has yet to acknowledge a FORWARD-TSN: the F-timer runs, and the cumulative acknowledgement may
-    /// stand still though all else has arrived.
+    /// Returns `true` if the peer has yet to acknowledge a FORWARD-TSN: the F-timer runs, and the
+    /// cumulative acknowledgement may stand still though all else has arrived.
     pub(crate) fn is_forwarding(&self) -> bool {
         self.forward.point >= Some(self.base())
     }
@@ -245,12 +245,12 @@ impl Ledger {
         self.forward.point
     }
 
-    /// Whether anything given up lies in front of all that may still arrive, so that FORWARD-TSN is of use.
+    /// Returns `true` if anything given up lies in front of all that may still arrive, so that FORWARD-TSN is of use.
     pub(crate) const fn wants_forward(&self) -> bool {
         self.forward.given_up > 0
     }
 
-    /// Whether the point moved since the last call: the peer is to hear of it.
+    /// Returns `true` if the point moved since the last call: the peer is to hear of it.
     pub(crate) const fn take_forward_news(&mut self) -> bool {
         core::mem::replace(&mut self.forward.moved, false)
     }

@@ -34,7 +34,7 @@ impl Repeats {
         self.groups.iter().map(|(_, chunks)| chunks.len()).sum()
     }
 
-    /// Whether the chunk `tsn` waits in its place.
+    /// Returns `true` if the chunk `tsn` waits in its place.
     #[cfg(debug_assertions)]
     pub(crate) fn has(&self, origin: Origin, priority: Priority, tsn: Tsn) -> bool {
         self.groups.iter().any(|(it, chunks)| *it == origin && chunks.contains(&(priority, tsn)))

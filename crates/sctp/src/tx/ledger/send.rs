@@ -105,7 +105,7 @@ impl Ledger {
         self.copies.push_back(tsn);
     }
 
-    /// Whether a copy of the chunk `tsn` has still to leave.
+    /// Returns `true` if a copy of the chunk `tsn` has still to leave.
     pub(crate) fn owes_copy(&self, tsn: Tsn) -> bool {
         self.copies.contains(&tsn)
     }

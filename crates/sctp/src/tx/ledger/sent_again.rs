@@ -20,7 +20,7 @@ impl SentAgain {
         self.places[Self::place(tsn)] = tsn.get();
     }
 
-    /// Whether `tsn` was sent again.
+    /// Returns `true` if `tsn` was sent again.
     pub(crate) fn has(&self, tsn: Tsn) -> bool {
         self.places.get(Self::place(tsn)) == Some(&tsn.get())
     }

@@ -13,12 +13,12 @@ impl SendQueue {
         }
     }
 
-    /// Whether only what is [pushed](Self::push_express) before all others goes.
+    /// Returns `true` if only what is [pushed](Self::push_express) before all others goes.
     pub(crate) const fn hold_back(&mut self, held_back: bool) {
         self.held_back = held_back;
     }
 
-    /// Whether anything waits that may go.
+    /// Returns `true` if anything waits that may go.
     pub(crate) fn has_waiting(&self) -> bool {
         if self.held_back { self.under_way.is_some() || !self.express.is_empty() } else { self.waiting_bytes > 0 }
     }

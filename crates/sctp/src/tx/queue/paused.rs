@@ -21,12 +21,12 @@ impl SendQueue {
         self.paused.entry(stream).or_default();
     }
 
-    /// Whether messages of `stream` wait for it to begin anew.
+    /// Returns `true` if messages of `stream` wait for it to begin anew.
     pub(crate) fn is_stream_paused(&self, stream: u16) -> bool {
         self.paused.contains_key(&stream)
     }
 
-    /// Whether all that `stream` had before it was paused has got TSNs.
+    /// Returns `true` if all that `stream` had before it was paused has got TSNs.
     pub(crate) fn is_drained(&self, stream: u16) -> bool {
         let is_cut_in_part = |&key: &MessageKey| self.get(key).stream == stream && !self.is_untouched(key);
         self.streams.get(usize::from(stream)).is_none_or(|it| it.waiting.is_empty())
@@ -51,7 +51,7 @@ impl SendQueue {
         });
     }
 
-    /// Whether the next message of `stream` is its first anyway.
+    /// Returns `true` if the next message of `stream` is its first anyway.
     pub(crate) fn is_at_start(&self, stream: u16) -> bool {
         let unused = |it: &super::OutStream| it.waiting.is_empty() && it.next_ordered == 0 && it.next_unordered == 0;
         self.streams.get(usize::from(stream)).is_none_or(unused)

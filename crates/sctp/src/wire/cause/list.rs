@@ -27,7 +27,7 @@ impl<'a> Causes<'a> {
         self.0
     }
 
-    /// Whether there are no causes.
+    /// Returns `true` if there are no causes.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

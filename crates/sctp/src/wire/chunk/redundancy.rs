@@ -55,7 +55,7 @@ impl<'a> Redundancy<'a> {
         count.div_ceil(8) as usize
     }
 
-    /// Whether chunk `n` of the range is in.
+    /// Returns `true` if chunk `n` of the range is in.
     pub(crate) fn covers(&self, n: usize) -> bool {
         self.covered.get(n / 8).is_some_and(|byte| byte << (n % 8) & 0x80 != 0)
     }

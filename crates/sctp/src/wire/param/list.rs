@@ -27,7 +27,7 @@ impl<'a> Parameters<'a> {
         self.0
     }
 
-    /// Whether there are no parameters.
+    /// Returns `true` if there are no parameters.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
