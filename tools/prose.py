@@ -7,12 +7,12 @@
   tools/prose.py --count         a number for each rule
   tools/prose.py --self-test     sentences that must be found, and sentences that must not
 
-A line for which a rule is wrong stands in tools/prose-exceptions.txt: `file: words of the line`.
+A line for which a rule is wrong stands in a file of tools/prose-exceptions/: `file: words of the line`.
 """
 import pathlib, re, subprocess, sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-EXCEPTIONS = ROOT / 'tools/prose-exceptions.txt'
+EXCEPTIONS = ROOT / 'tools/prose-exceptions'
 WIDEST = 120  # columns of a line of comment
 LONGEST = 40  # words of a sentence in a document
 
@@ -135,7 +135,7 @@ def sentences(source):
 class Prose:
     def __init__(self):
         self.excepted = {}
-        for line in EXCEPTIONS.read_text().splitlines() if EXCEPTIONS.exists() else []:
+        for line in '\n'.join(page.read_text() for page in sorted(EXCEPTIONS.glob('*.txt'))).splitlines():
             if line.strip() and not line.startswith('#'):
                 file, _, words = line.partition(': ')
                 self.excepted.setdefault(file, []).append(words.strip())
@@ -245,10 +245,10 @@ def main(arguments):
     total = sum(counts.values())
     if not names and only is None:
         for file, words in prose.unused():
-            print(f'tools/prose-exceptions.txt: no line of {file} needs "{words}": take it out')
+            print(f'tools/prose-exceptions: no line of {file} needs "{words}": take it out')
             total += 1
     if total and '--count' not in arguments:
-        print(f'prose: {total} lines against docs/style.md. Write them as it says; a line for which a rule is wrong goes into tools/prose-exceptions.txt', file=sys.stderr)
+        print(f'prose: {total} lines against docs/style.md. Write them as it says; a line for which a rule is wrong goes into tools/prose-exceptions/', file=sys.stderr)
     return 1 if total else 0
 
 
