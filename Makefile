@@ -3,7 +3,7 @@
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
-# Where rustup puts cargo, should it have just been installed.
+# The place where rustup puts cargo, if it has just been installed.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 # Seconds that each fuzz target runs in `make test` and in `make fuzz`.
