@@ -21,7 +21,7 @@ impl HyStart {
     const MAX_GROWTH: Duration = Duration::from_millis(16);
     /// `MIN_RTT_DIVISOR`.
     const GROWTH_DIVISOR: u32 = 8;
-    /// `N_RTT_SAMPLE`: before so many a round says nothing.
+    /// `N_RTT_SAMPLE`: with fewer samples a round says nothing.
     const SAMPLES: u32 = 8;
     /// `CSS_ROUNDS`.
     const ROUNDS: u32 = 5;

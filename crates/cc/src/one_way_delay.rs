@@ -11,7 +11,7 @@ pub struct RoundTrips {
     /// How long one takes now.
     pub present: Duration,
     /// How long packets stood in queues in the latest round
-    /// ([`QueueingDelay::latest`](crate::QueueingDelay)); `None` where `present` tells all.
+    /// ([`QueueingDelay::latest`](crate::QueueingDelay)); `None` if `present` says all.
     pub queued: Option<Duration>,
 }
 
@@ -32,9 +32,9 @@ impl RoundTrips {
     /// present one is longer.
     ///
     /// What is above the shortest was spent in queues, and queues stand before data rather than
-    /// before acknowledgements. If a queue is on the way back after all, messages are discarded a
+    /// before acknowledgements. If a queue is on the return path after all, messages are discarded a
     /// bit early and fresher ones go in their place. Half of the present round trip (SBPN §3.4)
-    /// errs the other way: what is sent then is what arrives just too late (decisions 12 and 13).
+    /// has the opposite error: it sends what arrives just too late (decisions 12 and 13).
     pub fn one_way(&self) -> Duration {
         let half = self.shortest / 2;
         let present = self.present.saturating_sub(half);
@@ -75,7 +75,7 @@ mod tests {
         let loaded = RoundTrips::under_load(&rtt, Some(ms(60)), ms(10));
         assert_eq!(loaded.one_way(), rtt.srtt().unwrap() - ms(30));
         let nothing = measured(&[]);
-        assert_eq!(RoundTrips::under_load(&nothing, None, ms(30)).one_way(), ms(30), "of another way back");
+        assert_eq!(RoundTrips::under_load(&nothing, None, ms(30)).one_way(), ms(30), "of another return path");
         assert_eq!(RoundTrips::at_rest(&nothing, None), RoundTrips::default());
     }
 }

@@ -40,7 +40,7 @@ impl PathMtu {
     const RAISE: Duration = Duration::from_secs(600);
     /// The same below the base, where it costs much.
     const RAISE_NARROW: Duration = Duration::from_secs(30);
-    /// Packets of so many bytes less than the present size are nearly full.
+    /// Packets at most this many bytes below the present size count as nearly full.
     const NEARLY: usize = 100;
     /// Timeouts so far apart have nothing to do with each other.
     const APART: Duration = Duration::from_secs(10);
@@ -241,7 +241,7 @@ impl PathMtu {
     }
 
     /// A timeout; full packets may have stopped getting through (RFC 8899 §4.3). Whether the MTU
-    /// fell. Where small packets were answered between two timeouts it is no outage, and
+    /// fell. If small packets were answered between two timeouts it is not an outage, and
     /// [`MIN`](Self::MIN) is all that can be trusted, or what got through meanwhile; after three
     /// timeouts without answers it is the base. From there the search begins anew, which takes a
     /// round trip or two where nothing was wrong.
@@ -287,7 +287,7 @@ struct Streak {
 
 impl Streak {
     const NONE: Self = Self { lost: 0, least: usize::MAX, smaller: 0, delivered: 0 };
-    /// So many are no coincidence.
+    /// This number is not a coincidence.
     const LONG: u32 = 12;
 
     /// Returns `true` if the streak is a long one now.

@@ -25,7 +25,7 @@ impl QueueingDelay {
     const SAMPLES: u32 = 8;
     const LAST: Duration = Duration::from_secs(1);
 
-    /// Where nothing was observed yet, `base` is the shortest round trip.
+    /// If nothing was observed yet, `base` is the shortest round trip.
     pub fn begin(&mut self, now: Instant, base: Duration) {
         if self.shortest.is_none() {
             (self.since, self.base.0, self.shortest) = (now, Some(base), Some(base));
@@ -76,7 +76,7 @@ impl QueueingDelay {
         (window as f64 * share) as usize
     }
 
-    /// The shortest round trip of all time. Where others never let the queue run empty,
+    /// The shortest round trip of all time. If others never let the queue run empty,
     /// [`base`](Self::base) grows with it and this does not.
     pub fn shortest(&self) -> Option<Duration> {
         self.shortest

@@ -16,7 +16,7 @@ pub struct RateSampler {
     delivered_at: Instant,
     /// When the flight that is being measured began.
     first_sent: Instant,
-    /// What is sent until more than so many bytes are delivered says what the application had, not
+    /// What is sent until more than this many bytes are delivered says what the application had, not
     /// what the path carries.
     limited_until: Option<u64>,
     /// The newest of the packets that this acknowledgement brought, and when it left.

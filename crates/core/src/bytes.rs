@@ -117,7 +117,7 @@ impl<'a> Writer<'a> {
         self.0.resize(self.0.len() + n, 0);
     }
 
-    /// Where the next byte goes, from the start of the buffer.
+    /// Offset of the next byte from the start of the buffer.
     pub fn position(&self) -> usize {
         self.0.len()
     }

@@ -107,7 +107,8 @@ impl Lobby {
     }
 }
 
-/// Where a host is counted: of IPv6 a whole network of 64 bits, since a host has as many addresses there as it likes.
+/// Returns the slot in which a host is counted. In IPv6 that is its network of 64 bits, since a host
+/// has as many addresses there as it likes.
 fn place(host: IpAddr) -> usize {
     let number = match host.to_canonical() {
         IpAddr::V4(v4) => u64::from(v4.to_bits()),

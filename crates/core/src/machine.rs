@@ -110,7 +110,8 @@ pub enum Heard {
     Peer,
 }
 
-/// Where a timer is heard later than this, the process did not run meanwhile, and what came waits to be read.
+/// If a timer is heard later than this, the process did not run meanwhile, and what came waits to be
+/// read.
 pub const LATE_WAKE: Duration = Duration::from_millis(100);
 
 /// A protocol without I/O: bytes and time go in; bytes, a timer and events come out.
@@ -119,7 +120,7 @@ pub const LATE_WAKE: Duration = Duration::from_millis(100);
 /// [`poll_transmit`](Self::poll_transmit) and [`poll_event`](Self::poll_event) until both give `None`, then wait
 /// for a datagram or until [`poll_timeout`](Self::poll_timeout), whichever is first.
 pub trait Machine {
-    /// What the machine tells the layer above it.
+    /// What the machine reports to the layer above it.
     type Event;
 
     /// A datagram arrived at `now`.

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// Gives an enum of plain values its names: a table `ALL`, [`FromStr`](core::str::FromStr) with
+/// Names the values of a plain enum: a table `ALL`, [`FromStr`](core::str::FromStr) with
 /// [`UnknownName`] as the error, and [`Display`](fmt::Display).
 ///
 /// ```

@@ -16,7 +16,7 @@ pub struct Key {
 pub trait Member {
     /// What it is known by outside.
     type Id: Copy + fmt::Debug + From<Key> + Into<Key>;
-    /// What it tells the layer above.
+    /// What it reports to the layer above.
     type Event: fmt::Debug;
 
     /// Its timer is due.
@@ -180,7 +180,7 @@ impl<M: Member> Roster<M> {
         }
     }
 
-    /// Tells all members if a timer is heard more than [`LATE_WAKE`] late: this machine stood
+    /// Informs all members if a timer is heard more than [`LATE_WAKE`] late: this machine stood
     /// still, and no network is to blame. To be asked before anything is handled at `now`.
     pub fn notice_late_wake(&mut self, now: Instant) {
         let ran = core::mem::replace(&mut self.ran, now);

@@ -9,11 +9,11 @@ pub enum Kind {
     Tables,
     /// An audio packet.
     Audio,
-    /// A picture that needs no other.
+    /// A frame that needs no other.
     I,
-    /// A picture predicted from earlier ones.
+    /// A frame predicted from earlier ones.
     P,
-    /// A picture predicted from both sides.
+    /// A frame predicted from both sides.
     B,
     /// Any other part of a transport stream: subtitles, unknown codecs, packets of unannounced PIDs.
     Other,

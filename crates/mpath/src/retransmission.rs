@@ -35,7 +35,7 @@ impl RetransmissionPolicy {
     /// The index of the path to send a lost packet over, whether or not it has room now; `None`: any, as the scheduler
     /// likes. `lost_on` is the index of the path that lost it, `timed_out` whether a timer found that out.
     ///
-    /// Where the papers break ties at random, a path other than the one that lost the packet is
+    /// If the papers break ties at random, a path other than the one that lost the packet is
     /// taken, then the lowest index.
     pub fn pick(self, paths: &[PathView], lost_on: usize, timed_out: bool) -> Option<usize> {
         let active = || (0..paths.len()).filter(|&i| paths[i].active);

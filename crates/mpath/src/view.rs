@@ -50,8 +50,8 @@ pub struct Delay {
 }
 
 impl Delay {
-    /// One way of a round trip of which only the whole is measured: half of its mean, and all of
-    /// its deviation, since either way may be where that comes from.
+    /// One direction of a round trip that is only measured as a whole: half of its mean, and all of
+    /// its deviation, since it may come from either direction.
     pub fn half_of(srtt: Duration, rttvar: Duration) -> Self {
         Self { mean: srtt / 2, deviation: rttvar }
     }
@@ -64,9 +64,9 @@ pub struct Waiting {
     pub bytes: usize,
     /// Bytes of the first message that waits, or what is left of it.
     pub head: usize,
-    /// When the first that waits is of no use any more at the receiver; `None` for never.
+    /// When the first that waits becomes useless to the receiver; `None` for never.
     pub deadline: Option<Instant>,
-    /// How important the first that waits is, as the send queues number it: 0 the most.
+    /// How important the first that waits is, as the send queues number it: 0 is the most important.
     pub priority: u8,
     /// What is to go was lost before: all that came after it may wait for it at the receiver.
     pub again: bool,

@@ -3,13 +3,13 @@ use super::{Acked, Conditions, Controller, Setup, Signal};
 use braidcast_core::Instant;
 use core::time::Duration;
 
-/// It looks so often whether the others are gone, for so many rounds.
+/// Interval of the checks that look for other flows, and the rounds that each lasts.
 const CHECK_EACH: Duration = Duration::from_secs(5);
 const CHECK_ROUNDS: u32 = 2;
-/// The queue is ours if a round trip falls by at least this share of the time that the bytes make
-/// up that are taken away,
+/// The queue is ours if the round trip falls by at least this share of the time that the bytes taken
+/// away need on the path,
 const OURS: f64 = 0.5;
-/// to the shortest one of late, or to one part in so many above it.
+/// to the shortest recent one, or to at most one part in `EMPTY` above it.
 const EMPTY: u32 = 8;
 /// Checks in a row that find so; others' windows change at such a moment by chance.
 const CHECKS: u32 = 3;

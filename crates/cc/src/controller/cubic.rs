@@ -26,7 +26,7 @@ pub(super) struct Cubic {
     before_timeout: Option<Saved>,
 }
 
-/// What a timeout takes away, should it prove spurious (§4.9.1).
+/// What a timeout takes away, restored if it proves spurious (§4.9.1).
 #[derive(Clone, Copy, Debug)]
 struct Saved {
     cwnd: u64,

@@ -44,7 +44,7 @@ impl Packets for Cubic {
     }
 }
 
-/// Grows `window` as long as `done` says no, a packet acknowledged at a time; how long that took.
+/// Returns how long `window` grows, one acknowledged packet at a time, until `done` agrees.
 fn grow(window: &mut Cubic, now: &mut Instant, rtt: Duration, mut done: impl FnMut(&Cubic) -> bool) -> Duration {
     let start = *now;
     while !done(window) {

@@ -11,35 +11,35 @@ use super::{Acked, Conditions, Controller, Setup, Signal};
 use braidcast_core::Instant;
 use core::time::Duration;
 
-/// Beside these of another one a queue stands although this one has shrunk: so many rounds, and so long.
+/// If a queue persists for this many rounds and this long although our window has shrunk, another
+/// flow holds it.
 const ROUNDS_TO_COMPETE: u32 = 6;
 const TIME_TO_COMPETE: Duration = Duration::from_secs(1);
-/// A path whose queue has not been empty for so long is given less for so many rounds: nothing else
-/// tells how short its round trip is.
+/// If a path's queue has not been empty for this long, it is drained for this number of rounds: only
+/// then is the base round trip visible.
 const EMPTY_EACH: Duration = Duration::from_secs(4);
 const EMPTYING_ROUNDS: u32 = 2;
 /// A longer queue than this is no aim; times computed from it stay within their type.
 const LONGEST_QUEUE: Duration = Duration::from_secs(60);
-/// Packets may stand in queues for such a share of the bound where the path's rate is steady, and
-/// for so much more for each unit by which it is not: a link whose rate rises would stand idle
-/// until the next acknowledgement.
+/// Target queue as a share of the bound: this on a path of steady rate, plus `UNSTEADY` times the
+/// spread of its rate. Otherwise a link whose rate rises would be idle until the next
+/// acknowledgement.
 const STEADY: f64 = 0.4;
 const UNSTEADY: f64 = 1.7;
-/// The highest rate of so long at least is taken.
+/// Shortest span over which the highest rate is taken.
 const LEAST_SPAN: Duration = Duration::from_millis(200);
-/// A larger share of lost packets than this is much. As much more than the path loses of little
-/// speaks of a short queue that runs over.
+/// A larger share of lost packets than this is high. If the loss exceeds the loss at low load by as
+/// much, a short queue overflows.
 const LOSSY: f64 = 0.1;
-/// A path that loses as much is emptied, be its queue empty or not, to tell what it loses of
-/// little: that often until that is known.
+/// A path with such a loss is drained this often until its loss at low load is known.
 const LOOK_EACH: Duration = Duration::from_secs(1);
-/// For so long after the rate has fallen, such a share of what comes at the moment counts, up to
-/// what the rate was: the flights that end now still hold a fade that is over.
+/// For this long after a fall, this share of the momentary rate counts as the rate, up to what the
+/// rate was before: flights that end now still contain a fade that is over.
 const RISE_FOR: Duration = Duration::from_millis(500);
 const RISE: f64 = 0.9;
-/// A window of which less than one part in so many is out is not used.
+/// A window counts as unused if less than this fraction of it, one part in `USED`, is in flight.
 const USED: usize = 4;
-/// What a path carried is known for so long once the application has had too little to fill it.
+/// What a path carried is remembered for this long once the application sends too little to fill it.
 const KNOWN_FOR: Duration = Duration::from_secs(1);
 
 /// See the page of this file.
@@ -169,7 +169,7 @@ impl Live {
         (self.product(path, queue) as usize).max(4 * path.mtu)
     }
 
-    /// The same without the least, 0 if no rate is known. Of what is sent, the path loses some and
+    /// The same without the lower limit, 0 if no rate is known. Of what is sent, the path loses some and
     /// delivers the rest at its rate.
     fn product(&self, path: &Conditions<'_>, queue: Duration) -> f64 {
         let base = if path.base_rtt.is_zero() { path.srtt.unwrap_or_default() } else { path.base_rtt };

@@ -1,6 +1,6 @@
 //! The congestion controller of one path: a trait in bytes and time, and a file for each that there is.
 //!
-//! A transport finds losses, marks and rounds, and tells of them; a controller answers with a
+//! A transport finds losses, marks and rounds, and reports them; a controller answers with a
 //! window and a pacing rate. To add one, write its file with a type that has `new(&Setup)` and
 //! implements [`Controller`], and give it a row in the table of `algorithm.rs`. Options, scenarios,
 //! the command line and the property tests follow from that table.

@@ -5,8 +5,8 @@ use core::time::Duration;
 
 /// What counts as a moment: some packets of a slow link, and less than a fade of a cellular one lasts.
 const MOMENT: Duration = Duration::from_millis(60);
-/// A moment's rate counts for so much in the mean, and its distance from that in the spread; about
-/// a second of acknowledgements.
+/// Weight of a moment's rate in the mean, and of its distance from the mean in the spread: about a
+/// second of acknowledgements.
 const MEAN_GAIN: f64 = 1.0 / 32.0;
 const SPREAD_GAIN: f64 = 1.0 / 64.0;
 

@@ -10,7 +10,7 @@ pub(super) struct Reno<R = Halve> {
     ssthresh: usize,
     /// Bytes acknowledged that have not made the window grow yet (`partial_bytes_acked`, RFC 9260 §7.2.2).
     credit: usize,
-    /// Window and threshold before the timeouts since the last acknowledgement or loss, should they prove spurious.
+    /// Window and threshold before the timeouts since the last acknowledgement or loss, in case they prove spurious.
     before_timeout: Option<(usize, usize)>,
     /// The timer expired, and nothing was acknowledged since.
     timed_out: bool,

@@ -81,7 +81,7 @@ impl Bench {
         }
     }
 
-    /// Full windows of packets, each acknowledged on its own, for so many round trips.
+    /// Sends full windows of packets for this number of round trips; each packet is acknowledged alone.
     fn fill_for(&mut self, rounds: usize) {
         for _ in 0..rounds {
             let packets = self.packets();

@@ -1,13 +1,13 @@
 //! What a path loses of little: as much as radio links lose whatever is sent. No queue runs over
 //! then, and no policer's rate is exceeded.
 
-/// So many packets are remembered.
+/// Packets that are remembered.
 const MEMORY: f64 = 200.0;
-/// Nothing is known before so many were seen.
+/// Packets that must be seen before anything is known.
 const ENOUGH: f64 = 10.0;
-/// It is clear if one more packet lost would not make it such a share of what is lost of late.
+/// The difference is clear if one more lost packet would not make it this share of the recent loss.
 const CLEARLY: f64 = 0.3;
-/// Little is out if it is at most so much of what fills the path without a queue.
+/// The load is low if at most this share of what fills the path without a queue is in flight.
 const LITTLE: f64 = 0.6;
 /// More than this is not taken for the path's own.
 const MOST: f64 = 0.3;
@@ -26,7 +26,7 @@ pub(super) struct UnloadedLoss {
 }
 
 impl UnloadedLoss {
-    /// So many bytes were out, of the `fill` that fills the path.
+    /// Notes that `bytes` were in flight, where `fill` fills the path.
     pub(super) fn on_flight(&mut self, bytes: usize, fill: f64) {
         self.much |= bytes as f64 > LITTLE * fill;
     }
@@ -65,7 +65,7 @@ impl UnloadedLoss {
 mod tests {
     use super::*;
 
-    /// Rounds of 100 packets, each with so much out of 1000 bytes and so many lost.
+    /// Feeds rounds of 100 packets: bytes out of 1000, and lost packets, for each.
     fn play(rounds: &[(usize, u64)]) -> f64 {
         let (mut it, mut lost) = (UnloadedLoss::default(), 0);
         for (n, &(out, more)) in (1..).zip(rounds) {

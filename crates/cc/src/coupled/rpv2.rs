@@ -14,7 +14,7 @@ pub(super) fn growth(paths: &[CoupledPath], this: usize) -> Growth {
 }
 
 /// The share of the window that is kept: `1 - max(1/2, total / (2 · own))`, where 1/2 is what a
-/// path on its own gives up.
+/// path on its own loses.
 pub(super) fn kept(paths: &[CoupledPath], this: usize, alone: f64) -> f64 {
     let own = paths[this].rate().max(1e-12);
     let given_up = 1.0 - alone;

@@ -31,7 +31,7 @@ fn behaviour() {
         // alpha is 1/2, of which each path has half; in the other case rates are 200 and 100, cwnd/rtt² 2000 and 2000.
         ("lia", vec![25, 25], vec![44, 11]),
         // The squares of the shares of the rate; nothing has been acknowledged, so both are best
-        // and the second, without the largest window, gets half a packet that the first gives up.
+        // and the second, without the largest window, gets half a packet that the first loses.
         ("olia", vec![25, 25], vec![44 - 50, 11 + 50]),
         ("rpv2", vec![50, 50], vec![67, 33]),
     ];

@@ -13,7 +13,7 @@ pub(super) struct FasterRestart {
 impl FasterRestart {
     /// Growth per round trip below the known rate.
     pub(super) const FACTOR: f64 = 4.0;
-    /// The known rate holds for so long (DecayTime) ...
+    /// The known rate holds for this time (DecayTime) ...
     const FRESH: Duration = Duration::from_secs(120);
     /// ... and fades to nothing by then, three times as long. The draft's text says so twice; its formula divides by
     /// two minutes where only four give a straight line from one to the other.
@@ -38,7 +38,7 @@ impl FasterRestart {
         rate * (1.0 - faded).max(0.0)
     }
 
-    /// W of the rate to which idling may lower the sender, in bytes: twice the initial one (§3.2). THESIS §4.8 tells of
+    /// W of the rate to which idling may lower the sender, in bytes: twice the initial one (§3.2). THESIS §4.8 describes
     /// the draft of 2006, with half of this for full packets.
     pub(super) fn recover_window(s: f64) -> f64 {
         (8.0 * s).min((4.0 * s).max(8760.0))

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// Packets with higher numbers that must arrive before a missing one counts as lost (NDUPACK, RFC 5348 §5.1).
 const DUP_ACKS: usize = 3;
 
-/// How the receiver tells which losses belong to one round trip.
+/// How the receiver finds which losses belong to one round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stamp {
     /// The sender's window counter, 0..=15 (RFC 4342 §8.1, §10.2).
@@ -100,7 +100,7 @@ impl LossHistory {
         }
     }
 
-    /// Takes a missing packet for lost after so many later ones, 1 to 3, in place of three.
+    /// Takes a missing packet for lost after this number of later ones, 1 to 3, in place of three.
     #[must_use]
     pub fn losing_after(self, packets: usize) -> Self {
         Self { dup_acks: packets.clamp(1, DUP_ACKS), ..self }

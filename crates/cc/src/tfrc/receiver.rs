@@ -83,7 +83,7 @@ impl Receiver {
         }
     }
 
-    /// Takes a missing packet for lost after so many later ones ([`LossHistory::losing_after`]).
+    /// Takes a missing packet for lost after this number of later ones ([`LossHistory::losing_after`]).
     #[must_use]
     pub fn losing_after(self, packets: usize) -> Self {
         Self { history: self.history.losing_after(packets), ..self }

@@ -52,7 +52,7 @@ impl RecvSet {
         self.0.iter_mut().for_each(|it| it.0 /= 2.0);
     }
 
-    /// Gives the only entry a new time: the first round trip was measured now.
+    /// Sets the only entry's time: the first round trip was measured now.
     pub(super) fn restamp(&mut self, now: Instant) {
         self.0.iter_mut().for_each(|it| it.1 = now);
     }

@@ -24,9 +24,9 @@ pub struct Config {
     pub segment_size: usize,
     /// Bytes of headers for TFRC-SP's correction s / (s + oh): RFC 4828 says 40, RFC 5622 says 36; default 40.
     pub header_size: usize,
-    /// The most that the application wants, in bytes of data per second; default unlimited.
+    /// Highest rate that the application wants, in bytes of data per second; default unlimited.
     pub max_rate: Option<f64>,
-    /// The least that is of use to it; the sender never goes faster for that, but says so; default none.
+    /// Lowest rate that is useful to it; the sender never goes faster for that, but says so; default none.
     pub min_rate: Option<f64>,
     /// How coarse the driver's timers are (t_gran); default 10 ms.
     pub granularity: Duration,
@@ -60,7 +60,7 @@ pub struct Report {
     pub recv_rate: f64,
     /// p, 0.0..=1.0; values out of range count as the nearest end.
     pub loss_event_rate: f64,
-    /// `true` if it tells of a loss event not told before.
+    /// `true` if it reports a new loss event.
     pub new_loss: bool,
 }
 
@@ -349,7 +349,7 @@ impl Sender {
         }
         let Some(rtt) = self.rtt() else { return };
         // With N reports per round trip X follows each (THESIS §4.5.2): that it is twice what arrived keeps it from
-        // more than doubling in a round trip. Where that limit is not known yet, once per round trip it is.
+        // more than doubling in a round trip. If that limit is not known yet, it is set once per round trip.
         let steps = if recv_limit.is_finite() { self.reports_per_rtt(recv_limit / 2.0) } else { 1.0 };
         if self.last_doubled.is_none_or(|at| now - at >= rtt.div_f64(steps)) {
             self.rate = self.grown(now, self.rate).min(recv_limit).max(self.slow_start_floor()).min(Self::MAX_RATE);
@@ -502,7 +502,7 @@ impl Sender {
         self.s()
     }
 
-    /// Returns `true` if the rate is below what the application called the least of use.
+    /// Returns `true` if the rate is below the lowest that the application finds useful.
     pub fn is_below_minimum(&self) -> bool {
         self.config.min_rate.is_some_and(|min| self.sending_rate() < min)
     }

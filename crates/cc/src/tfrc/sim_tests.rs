@@ -8,7 +8,7 @@ use braidcast_core::{Instant, Rng};
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// A packet on its way, or the report about one.
+/// A packet in flight, or the report about one.
 type InFlight<T> = VecDeque<(Instant, T)>;
 
 /// What the application sends.

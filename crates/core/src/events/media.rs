@@ -10,7 +10,7 @@ pub enum MediaEvent {
         frame: u32,
         /// What it is.
         kind: FrameKind,
-        /// `true` if other pictures are predicted from it.
+        /// `true` if other frames are predicted from it.
         reference: bool,
         /// Its bytes.
         bytes: u32,
@@ -36,7 +36,7 @@ pub enum MediaEvent {
         frame: u32,
         /// What it is.
         kind: FrameKind,
-        /// `true` if other pictures are predicted from it.
+        /// `true` if other frames are predicted from it.
         reference: bool,
         /// Its bytes.
         bytes: u32,
@@ -60,11 +60,11 @@ pub enum FrameKind {
     Tables,
     /// An audio packet.
     Audio,
-    /// A picture that needs no other.
+    /// A frame that needs no other.
     I,
-    /// A picture predicted from earlier ones.
+    /// A frame predicted from earlier ones.
     P,
-    /// A picture predicted from both sides.
+    /// A frame predicted from both sides.
     B,
     /// Any other part of a transport stream.
     Other,

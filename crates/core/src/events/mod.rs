@@ -1,7 +1,7 @@
 //! What machines tell of their inside while they run: which packet was for what, what was
-//! acknowledged, lost, given up, when a frame came.
+//! acknowledged, lost, abandoned, when a frame came.
 //!
-//! A machine whose options hold a [`Tracer`] tells its [`EventSink`] at the place where something
+//! A machine whose options hold a [`Tracer`] reports to its [`EventSink`] at the place where something
 //! happens. Without one it costs a look at an `Option`. A sink only listens: nothing that it does
 //! changes what a machine does, so a run with a sink has the same bytes as the run without.
 //!

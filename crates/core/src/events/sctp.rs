@@ -77,7 +77,7 @@ pub enum SctpEvent {
         /// When it must be at the receiver.
         deadline: Option<Instant>,
     },
-    /// A message was given up.
+    /// A message was abandoned.
     MessageAbandoned {
         /// Its number.
         message: u64,
@@ -85,7 +85,7 @@ pub enum SctpEvent {
         stream: u16,
         /// A part of it had been sent.
         sent: bool,
-        /// What gave it up, and why.
+        /// The rule that abandoned it, and why.
         why: Unsent,
     },
     /// A data chunk leaves.
@@ -320,7 +320,7 @@ pub enum Sending {
     New,
     /// Again, as it was lost.
     Again(Loss),
-    /// As a copy, while the chunk itself is on its way over another path.
+    /// As a copy, while the chunk itself is in flight over another path.
     Copy,
 }
 
@@ -359,7 +359,7 @@ impl Loss {
     }
 }
 
-/// Why a message was given up.
+/// Why a message was abandoned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unsent {
     /// It would have come too late: the queue discarded it.

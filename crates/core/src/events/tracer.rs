@@ -29,12 +29,12 @@ pub trait EventSink: Send + Sync {
 pub struct Tracer(Option<Arc<dyn EventSink>>);
 
 impl Tracer {
-    /// Tells `sink`.
+    /// Reports to `sink`.
     pub fn new(sink: Arc<dyn EventSink>) -> Self {
         Self(Some(sink))
     }
 
-    /// Tells `sink` too.
+    /// Reports to `sink` too.
     #[must_use]
     pub fn with(self, sink: Arc<dyn EventSink>) -> Self {
         Self(Some(match self.0 {
@@ -49,7 +49,7 @@ impl Tracer {
         self.0.is_some()
     }
 
-    /// Tells what happened to `connection` at `now`; `event` is made only if anybody listens.
+    /// Reports what happened to `connection` at `now`; `event` is made only if anybody listens.
     #[inline]
     pub fn tell<E: Into<TraceEvent>>(&self, now: Instant, connection: u32, event: impl FnOnce() -> E) {
         if let Some(sink) = &self.0 {
@@ -57,7 +57,7 @@ impl Tracer {
         }
     }
 
-    /// Tells what an encrypted packet holds, if anybody wants that: see [`EventSink::tell_plain`].
+    /// Reports what an encrypted packet holds, if anybody wants that: see [`EventSink::tell_plain`].
     #[inline]
     pub fn tell_plain<'a>(&self, leaves: bool, parts: impl FnOnce() -> [&'a [u8]; 2]) {
         if let Some(sink) = self.0.as_ref().filter(|sink| sink.wants_plain()) {
@@ -131,13 +131,13 @@ impl ConnectionTracer {
         self.tracer.is_on()
     }
 
-    /// Tells what happens now; `event` is made only if anybody listens.
+    /// Reports what happens now; `event` is made only if anybody listens.
     #[inline]
     pub fn tell<E: Into<TraceEvent>>(&self, event: impl FnOnce() -> E) {
         self.tracer.tell(self.now, self.connection, event);
     }
 
-    /// Tells what an encrypted packet holds, if anybody wants that: see [`EventSink::tell_plain`].
+    /// Reports what an encrypted packet holds, if anybody wants that: see [`EventSink::tell_plain`].
     #[inline]
     pub fn tell_plain<'a>(&self, leaves: bool, parts: impl FnOnce() -> [&'a [u8]; 2]) {
         self.tracer.tell_plain(leaves, parts);

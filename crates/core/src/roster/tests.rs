@@ -1,7 +1,7 @@
 use super::*;
 use crate::SocketId;
 
-/// Sends its packets, tells its events, and has its timer when it likes.
+/// Sends its packets, reports its events, and sets its timer when it likes.
 #[derive(Debug, Default)]
 struct Player {
     name: u8,

@@ -5,7 +5,7 @@ use core::time::Duration;
 /// A path that loses fewer packets than this is trusted with what could not be sent again in time.
 const TRUSTED: f32 = 0.005;
 
-/// A path that should have acknowledged something for so long stands still: nothing waits for it.
+/// A path whose acknowledgement is overdue by this much stands still: nothing waits for it.
 const SILENT: Duration = Duration::from_millis(50);
 
 /// Of the paths with room, the one whose packet is expected to arrive first, if that is early

@@ -19,8 +19,9 @@ use core::time::Duration;
 
 /// Says which path carries the next packet. [`SchedulerKind`] has them all by name.
 ///
-/// The caller asks, and tells what it then did. A pick binds nobody: the caller may ask again, or send nothing. What is
-/// remembered of what was sent changes in the `on_` calls only, and those may name any path, picked or not.
+/// The caller asks, and reports what it then did. A pick binds nobody: the caller may ask again, or
+/// send nothing. What is remembered of what was sent changes in the `on_` calls only, and those may
+/// name any path, picked or not.
 pub trait Scheduler: fmt::Debug + Send {
     /// The index of the path to use next; it is ready. `None`: none is ready, or it is better to
     /// wait for one that is not.
@@ -54,7 +55,7 @@ pub trait Scheduler: fmt::Debug + Send {
         let _ = (path, bytes);
     }
 
-    /// `bytes` left over `path` in its window that took no turn, such as redundancy.
+    /// `bytes` left over `path` in its window that took no turn, for example redundancy.
     fn on_extra(&mut self, path: usize, bytes: usize) {
         let _ = (path, bytes);
     }

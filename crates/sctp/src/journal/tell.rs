@@ -18,7 +18,7 @@ pub(crate) struct Seen {
 }
 
 impl Journal {
-    /// Tells what happens now; `event` is made only if anybody listens.
+    /// Reports what happens now; `event` is made only if anybody listens.
     #[inline]
     pub(crate) fn tell(&self, event: impl FnOnce() -> SctpEvent) {
         self.trace.tell(event);

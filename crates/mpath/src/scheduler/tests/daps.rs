@@ -108,7 +108,7 @@ fn most_held(paths: &[Emitter], emissions: &Emissions) -> usize {
 }
 
 proptest! {
-    /// Where each delay is a multiple of the one before, every packet goes where the vectors have
+    /// If each delay is a multiple of the one before, every packet goes where the vectors have
     /// it, and the receiver holds none.
     #[test]
     fn each_packet_has_the_place_of_the_vectors(first in 1_u64..5, factors in prop::collection::vec(2_u64..5, 1..4), capacities in prop::collection::vec(1_usize..6, 4)) {
