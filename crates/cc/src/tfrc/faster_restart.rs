@@ -38,8 +38,8 @@ impl FasterRestart {
         rate * (1.0 - faded).max(0.0)
     }
 
-    /// W of the rate to which idling may lower the sender, in bytes: twice the initial one (§3.2). THESIS §4.8 describes
-    /// the draft of 2006, with half of this for full packets.
+    /// W of the rate to which idling may lower the sender, in bytes: twice the initial one (§3.2). THESIS
+    /// §4.8 describes the draft of 2006, with half of this for full packets.
     pub(super) fn recover_window(s: f64) -> f64 {
         (8.0 * s).min((4.0 * s).max(8760.0))
     }
