@@ -93,8 +93,11 @@ check:
 	@tools/circles.py crates/sctp/src/assoc && tools/circles.py crates/dccp/src/conn
 	$(call step,sentences of RFCs and the places that obey them)
 	@tools/requirements.py
+	$(call step,facts that documents repeat)
+	@tools/facts.py
 
-# cargo-deny where it is installed; it looks at advisories too, for which it needs the network.
+# Licences and sources, by cargo-deny if it is installed. Advisories need RustSec's database, which
+# no package registry has: `cargo deny check advisories` looks at them, with network.
 deny:
 	$(call step,licences and sources)
 	@if command -v cargo-deny >/dev/null; then cargo deny --all-features check licenses bans sources; else tools/deny.py; fi

@@ -15,9 +15,9 @@ shift
 host=$(rustc -vV | sed -n 's/^host: //p')
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}/fuzz
 
-# What cargo-fuzz passes, less the sanitizers, which need a nightly compiler. The code has `unsafe`
-# for them to watch in `fec`'s kernels and in one socket option of `driver`: `make miri` runs the
-# kernels' tests under Miri. With --target the flags reach the fuzzed code only, not build scripts.
+# What cargo-fuzz passes, less the sanitizers, which need a nightly compiler. `make miri` runs the
+# tests of `fec`'s kernels, which have `unsafe` code, under Miri. With --target the flags reach the
+# fuzzed code only, not build scripts.
 flags="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
 flags+=" -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table"
 flags+=" -Cllvm-args=-sanitizer-coverage-trace-compares -Awarnings"

@@ -2,9 +2,8 @@
 //!
 //! [`Driver`] is the event loop: it moves datagrams and time between the operating system and any
 //! [`Machine`](braidcast_core::Machine); [`Links`] are its sockets on interfaces that come and go.
-//! This is the only crate that makes system calls or reads the real clock, and it does so through
-//! safe libraries, but for one socket option that none of them has. It needs Linux (epoll, timerfd,
-//! netlink).
+//! This is the only crate that makes system calls or reads the real clock. It does so through safe
+//! libraries if they have the call. It needs Linux (epoll, timerfd, netlink).
 
 #[cfg(feature = "tokio")]
 mod async_driver;
