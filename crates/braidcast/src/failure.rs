@@ -44,8 +44,8 @@ impl Failure {
         Self::new(format!("cannot write to stdout: {error}"), "check where stdout leads")
     }
 
-    /// Whoever read a stream from our stdout, such as a player, went away, which counts as success
-    /// too; but it is said, as the stream ends with it.
+    /// The reader of a stream from our stdout, for example a player, went away. This counts as
+    /// success too, but is reported, as the stream ends with it.
     pub(crate) fn reader_gone() -> Self {
         let what = "the program that read the stream from stdout is gone, so receiving ends";
         Self { kind: Kind::BrokenPipe, what: what.into(), fix: String::new() }
@@ -56,7 +56,7 @@ impl Failure {
         self.kind != Kind::BrokenPipe
     }
 
-    /// Prints the failure to stderr and gives the exit status.
+    /// Prints the failure to stderr and returns the exit status.
     pub(crate) fn report(&self) -> ExitCode {
         let style = Style::stderr();
         match self.kind {

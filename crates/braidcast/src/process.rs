@@ -63,7 +63,7 @@ fn without_key(argv: &[OsString]) -> Option<(OsString, Vec<OsString>)> {
 /// From now on: no capability, and none by starting another program. Sockets that are open stay so.
 pub(crate) fn drop_privileges() -> Outcome {
     let failed = |error| {
-        let what = format!("cannot give up privileges: {error}");
+        let what = format!("cannot drop privileges: {error}");
         Failure::new(what, "start it as a user who has none")
     };
     let none = CapabilitySet::empty();
@@ -81,7 +81,7 @@ pub(crate) fn check_folder(folder: &Path) -> Outcome {
         return Ok(());
     }
     Err(Failure::new(
-        format!("root without its capabilities, which braidcast gives up, cannot write in {}", folder.display()),
+        format!("root without its capabilities, which braidcast drops, cannot write in {}", folder.display()),
         "start it as the user to whom the folder belongs; ports below 1024 need only: setcap cap_net_bind_service=ep",
     ))
 }

@@ -1,6 +1,6 @@
 //! A telephone call: two instances of baresip (Debian `baresip-core`), each in a network namespace
 //! of its own, with a tunnel over a satellite's delay between them. Signalling, speech and RTCP go
-//! through the tunnel, both ways.
+//! through the tunnel in both directions.
 //!
 //! Both telephones believe to be at 127.0.0.1, each at ports of its own: at either end the tunnel
 //! listens at the ports of the telephone at the other end.
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const MODULES: &str = "/usr/lib/baresip/modules";
 /// Samples per second, mono.
 const RATE: usize = 8000;
-/// Where each telephone is: SIP, RTP and RTCP.
+/// Ports of each telephone: SIP, RTP and RTCP.
 const HERE: [u16; 3] = [5060, 10_000, 10_001];
 const THERE: [u16; 3] = [5070, 20_000, 20_001];
 

@@ -1,4 +1,4 @@
-//! The demo's files, and the form of its summary, which scripts rely on. How good the picture is,
+//! The demo's files, and the form of its summary, which scripts rely on. The quality of the video
 //! is measured elsewhere.
 
 mod common;
@@ -36,7 +36,7 @@ fn the_summary_has_the_form_that_scripts_rely_on() {
         );
         assert_eq!(run["seconds"], 5);
         let table = out.join(format!("{}.psnr.csv", run["name"].as_str().unwrap()));
-        assert_eq!(std::fs::read_to_string(table).unwrap().lines().count(), 1 + 5 * 25, "a line for each picture");
+        assert_eq!(std::fs::read_to_string(table).unwrap().lines().count(), 1 + 5 * 25, "a line for each frame");
         for kind in ["audio", "frames", "I", "P", "B"] {
             assert!((0.0..=1.0).contains(&run["on_time"][kind].as_f64().unwrap()), "{run}");
         }

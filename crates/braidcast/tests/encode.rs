@@ -57,7 +57,7 @@ fn a_page_can_listen_to_the_rate_and_a_target_has_a_price() {
     let lines: Vec<serde_json::Value> = lines.map(|line| serde_json::from_str(&line).unwrap()).collect();
     assert!(lines.len() == 5 && lines.iter().all(|line| line["version"] == 1), "{lines:?}");
     let quality = &lines[4]["quality"];
-    // G.1070, H.264 VGA: 4 takes 1 to 2 Mbit/s at 25 and at 30 pictures a second.
+    // G.1070, H.264 VGA: 4 takes 1 to 2 Mbit/s at 25 and at 30 frames a second.
     let price = quality["target_bits_per_second"].as_f64().unwrap();
     assert!((5e5..3e6).contains(&price) && quality["target_mos"] == 4.0, "{quality}");
     // Audio as well, once the receiver has said what came of it.
@@ -74,12 +74,12 @@ fn free_tcp_port() -> u16 {
 #[test]
 fn what_cannot_be_is_refused() {
     for (args, words) in [
-        ("send a.ts --to 127.0.0.1:1 --rate-range 3mbit", "such as 300kbit-8mbit"),
+        ("send a.ts --to 127.0.0.1:1 --rate-range 3mbit", "for example 300kbit-8mbit"),
         ("send a.ts --to 127.0.0.1:1 --rate-range 3mbit-1mbit", "no more than the second"),
         ("send a.ts --to 127.0.0.1:1 --rate-interval 1ms", "every 20ms to 60s"),
         ("send a.ts --to 127.0.0.1:1 --rate-report", "--rate-report"),
         ("send a.ts --to 127.0.0.1:1 --rate-report sse:x", "neither PORT nor ADDR:PORT"),
-        ("send a.ts --to 127.0.0.1:1 --target-quality 6", "such as 4"),
+        ("send a.ts --to 127.0.0.1:1 --target-quality 6", "for example 4"),
         ("encode test --to 127.0.0.1:1 --size 1279x720", "two even numbers"),
         ("encode test --to 127.0.0.1:1 --fps 0", "1..=240"),
         ("encode test --to 127.0.0.1:1 --encoder x264enc!", "name an element"),
@@ -99,7 +99,7 @@ fn what_cannot_be_is_refused() {
 
 #[test]
 fn an_encoder_that_ends_is_no_cause_for_a_warning() {
-    // It takes no more lines while its last pictures are still on their way.
+    // It takes no more lines while its last frames are still in flight.
     let (dir, port) = (tempfile::tempdir().unwrap(), free_port());
     transport_stream(dir.path(), 2);
     let (copy, encoder) = (dir.path().join("braidcast"), dir.path().join("braidcast-encode"));
@@ -116,7 +116,7 @@ fn an_encoder_that_ends_is_no_cause_for_a_warning() {
 
 #[test]
 fn without_the_encoders_program_it_is_said_how_to_have_it() {
-    // Where there is none beside it.
+    // If there is none beside it.
     let dir = tempfile::tempdir().unwrap();
     let copy = dir.path().join("braidcast");
     std::fs::copy(env!("CARGO_BIN_EXE_braidcast"), &copy).unwrap();

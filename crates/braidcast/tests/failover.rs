@@ -1,11 +1,11 @@
-//! A path dies in the middle of a live stream: the sound goes on, the picture hardly stops.
+//! A path fails in the middle of a live stream: the audio goes on, the video hardly stops.
 #![allow(clippy::disallowed_methods, reason = "this test is about real time")]
 
 mod common;
 use common::{Running, free_ports, transport_stream};
 use std::time::{Duration, Instant};
 
-/// When the first path dies, from the start of its emulator.
+/// Time at which the first path fails, from the start of its emulator.
 const CUT: Duration = Duration::from_secs(5);
 
 #[test]
@@ -33,11 +33,11 @@ fn a_path_cut_during_live_video_makes_no_audio_late_and_no_freeze_above_half_a_s
     assert_eq!(audio["on_time_share"].as_f64(), Some(1.0), "{audio}");
     let log = std::fs::read_to_string(dir.path().join("log.csv")).unwrap();
     let freeze = longest_freeze(&log);
-    assert!(freeze <= 0.5, "{freeze} s without a new picture");
+    assert!(freeze <= 0.5, "{freeze} s without a new frame");
 }
 
-/// Seconds between pictures that arrived on time, by their presentation times:
-/// sequence,kind,reference,bytes,pts,…,on_time.
+/// Returns the longest time, in seconds, between frames that arrived on time, by their presentation
+/// times. Columns: sequence,kind,reference,bytes,pts,…,on_time.
 fn longest_freeze(log: &str) -> f64 {
     let mut shown: Vec<f64> = log
         .lines()
@@ -46,6 +46,6 @@ fn longest_freeze(log: &str) -> f64 {
         .map(|row| row[4].parse::<f64>().unwrap() / 90_000.0)
         .collect();
     shown.sort_by(f64::total_cmp);
-    assert!(shown.len() > 100, "only {} pictures", shown.len());
+    assert!(shown.len() > 100, "only {} frames", shown.len());
     shown.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max)
 }

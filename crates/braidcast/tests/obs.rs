@@ -63,7 +63,7 @@ impl Obs {
         Some((message["op"].as_u64().unwrap(), message["d"].clone()))
     }
 
-    /// Hello, Identify, Identified; whether it let the client in.
+    /// Exchanges Hello, Identify and Identified. Returns `true` if it let the client in.
     fn identify(&mut self) -> bool {
         let authentication = json!({"challenge": CHALLENGE, "salt": SALT});
         let hello = json!({"obsStudioVersion": "30.2.2", "obsWebSocketVersion": "5.5.2", "rpcVersion": 1, "authentication": authentication});

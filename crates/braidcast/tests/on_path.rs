@@ -1,4 +1,4 @@
-//! What somebody on the way sees, and what may come of it if that one meddles: between the real programs.
+//! What somebody on the path sees, and what meddling does, between the real programs.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "real processes and sockets")]
 
 mod common;
@@ -90,7 +90,7 @@ fn a_forged_refusal_ends_nothing_and_the_second_in_a_row_does() {
 fn a_refusal_after_an_attempt_that_nobody_answered_is_the_first() {
     let (begun, mut refused) = (Instant::now(), false);
     let scene = Scene::new("", move |_, datagram| {
-        // Long enough for the first attempt to be given up.
+        // Long enough for the first attempt to be abandoned.
         if begun.elapsed() < Duration::from_millis(4500) {
             return Action::Drop;
         }
@@ -113,8 +113,8 @@ fn place_of(datagram: &[u8], pattern: &[u8]) -> Option<usize> {
 
 #[test]
 fn ends_of_different_versions_say_so_at_both_ends() {
-    // The hello of a session, and in it the version of all messages and that of sessions: in clear
-    // only can it be changed on its way.
+    // The hello of a session, with the version of all messages and that of sessions: only in clear
+    // can it be changed in flight.
     let hello = [1, 4, 1];
     for place in [0, 2] {
         let scene = Scene::new("--plain", move |from, datagram| {

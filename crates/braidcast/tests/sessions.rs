@@ -106,7 +106,7 @@ fn each_stream_makes_a_file_of_its_name() {
     let nameless = Running::start(dir.path(), &format!("send in --to 127.0.0.1:{port} --reliable"));
     nameless.finish().says(1, &["unknown name"]);
     receiver.interrupt();
-    receiver.finish().says(0, &["`send --name` gives it one"]);
+    receiver.finish().says(0, &["`send --name` sets one"]);
     for name in ["one", "two", "three"] {
         assert_eq!(fs::read_to_string(dir.path().join(format!("{name}.bin"))).unwrap(), name.repeat(10_000));
     }

@@ -242,7 +242,7 @@ fn a_key_that_was_typed_is_not_in_the_process_list_and_no_capability_is_kept() {
 
 #[test]
 fn nobody_there_is_an_error_that_says_what_to_do() {
-    // A port that answers with ICMP errors or not at all; either way the handshake gives up.
+    // A port that answers with ICMP errors or not at all; in both cases the handshake stops trying.
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("in.bin"), b"x").unwrap();
     let sender = Running::start(dir.path(), &format!("send in.bin --to 127.0.0.1:{} --give-up 2s", free_port()));

@@ -9,7 +9,7 @@ use std::time::Duration;
 Needs ffmpeg. A Wi-Fi and an LTE network, each alone and both together, and two far, lossy networks without and with \
 redundancy are emulated at the same time, with real `send` and `receive` processes. The files received stay in the output folder to be watched, and summary.json beside them.")]
 pub(crate) struct DemoArgs {
-    /// A video with audio to send [default: the one that `make demo` fetched, else ffmpeg's test picture]
+    /// A video with audio to send [default: the one that `make demo` fetched, else ffmpeg's test video]
     #[arg(long, value_name = "FILE")]
     pub(crate) clip: Option<PathBuf>,
     /// How much of it to send; a shorter clip is repeated

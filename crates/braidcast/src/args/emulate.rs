@@ -7,7 +7,7 @@ use std::time::Duration;
 /// `braidcast emulate`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-What reaches LISTEN goes on to FORWARD, and answers go back. Delay, jitter and outages act both ways; rate, trace, \
+What reaches LISTEN goes on to FORWARD, and answers go back. Delay, jitter and outages act in both directions; rate, trace, \
 queue, loss, reordering and duplication towards FORWARD only, unless --both. Times count from the start.
 
 Examples:
@@ -15,10 +15,10 @@ Examples:
   braidcast emulate :9002 192.0.2.1:9000 --trace uplink.up --delay 30ms --queue 300ms
   braidcast emulate :9003 192.0.2.1:9000 --rate 3mbit --loss burst:5%,4 --outage 10s-20s --outage every:2s,250ms,hold")]
 pub(crate) struct EmulateArgs {
-    /// Where datagrams come in: PORT or :PORT for every address of this machine, or ADDR:PORT
+    /// Address that takes datagrams: PORT or :PORT for every address of this machine, or ADDR:PORT
     #[arg(value_name = "LISTEN", value_parser = values::listen)]
     pub(crate) listen: Listen,
-    /// Where they go
+    /// Address that they are sent on to
     #[arg(value_name = "FORWARD", value_parser = values::peer)]
     pub(crate) forward: Remote,
     /// Rate: 8mbit, or one that changes: 0s:8mbit,10s:2mbit in steps, ramp:0s:8mbit,10s:2mbit in straight lines;
@@ -41,14 +41,14 @@ pub(crate) struct EmulateArgs {
     /// Packets out of order: 2% (they skip the delay) or 2%,30ms (they come that much later)
     #[arg(long, value_name = "SHARE")]
     pub(crate) reorder: Option<Reorder>,
-    /// Packets that arrive twice, such as 1%
+    /// Packets that arrive twice, for example 1%
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = parse::share)]
     pub(crate) duplicate: f64,
     /// A recorded link instead of --rate: a line for each chance to deliver 1500 bytes, its time in ms (mahimahi's
     /// format)
     #[arg(long, value_name = "FILE", conflicts_with = "rate")]
     pub(crate) trace: Option<PathBuf>,
-    /// Where in the recording to begin
+    /// Position in the recording to begin at
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse::duration)]
     pub(crate) trace_from: Duration,
     /// Time without service: 10s-12s or every:3s,250ms (means); with ,hold packets wait instead of being lost;

@@ -16,10 +16,10 @@ Examples:
   braidcast encode camera --audio mic --to 192.0.2.1:9000
   braidcast encode 'gst:v4l2src device=/dev/video2 ! image/jpeg ! jpegdec' --to 192.0.2.1:9000")]
 pub(crate) struct EncodeArgs {
-    /// What to encode: test (a moving picture), camera or a device such as /dev/video0, screen, a
-    /// FILE, or gst:PIPELINE, a description as gst-launch-1.0 takes it, which gives raw video. A
-    /// camera that is unplugged is looked for once a second; meanwhile audio goes on, with black
-    /// pictures
+    /// What to encode: test (a moving test pattern), camera or a device (for example /dev/video0),
+    /// screen, a FILE, or gst:PIPELINE, a gst-launch-1.0 description that produces raw video. If a
+    /// camera is unplugged, it is looked for once a second; meanwhile audio goes on, with black
+    /// frames
     #[arg(value_name = "INPUT")]
     pub(crate) input: String,
     /// How closely the encoder follows
@@ -28,24 +28,24 @@ pub(crate) struct EncodeArgs {
     /// GStreamer element that encodes. If it is not x264enc, only its property `bitrate` is set
     #[arg(long, value_name = "ELEMENT", default_value = "x264enc", value_parser = element)]
     pub(crate) encoder: String,
-    /// Size of the picture [default: that of the source; of test, 1280x720]
+    /// Size of the video [default: that of the source; of test, 1280x720]
     #[arg(long, value_name = "WIDTHxHEIGHT", value_parser = size)]
     pub(crate) size: Option<(u32, u32)>,
-    /// Pictures in a second, 1 to 240
+    /// Frames per second, 1 to 240
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=240))]
     pub(crate) fps: u32,
     /// Audio: auto (the track of a FILE that has one), none, test (ticks), mic (the system's), or
-    /// gst:PIPELINE, which gives raw audio. A microphone that is gone is looked for once a second;
-    /// meanwhile pictures go on
+    /// gst:PIPELINE, which produces raw audio. If a microphone is unplugged, it is looked for once
+    /// a second; meanwhile video goes on
     #[arg(long, value_name = "SOURCE", default_value = "auto", value_parser = audio)]
     pub(crate) audio: String,
-    /// GStreamer element that encodes audio, such as avenc_aac
+    /// GStreamer element that encodes audio, for example avenc_aac
     #[arg(long, value_name = "ELEMENT", default_value = "opusenc", value_parser = element)]
     pub(crate) audio_encoder: String,
-    /// Rate of the audio, 6kbit to 512kbit; it does not change, as audio goes before pictures
+    /// Rate of the audio, 6kbit to 512kbit; it does not change, as audio goes before video
     #[arg(long, value_name = "RATE", default_value = "64kbit", value_parser = audio_rate)]
     pub(crate) audio_rate: AudioRate,
-    /// Write the allowed and the actual size of each picture as CSV
+    /// Write the allowed and the actual size of each frame as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
     #[command(flatten)]
@@ -55,10 +55,11 @@ pub(crate) struct EncodeArgs {
 /// How an encoder follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Profile {
-    /// Every picture has the size that the network allows: a rate-control buffer of one picture,
-    /// intra refresh in place of key frames
+    /// Every frame has the size that the network allows: a rate-control buffer of one frame, intra
+    /// refresh in place of key frames
     Live,
-    /// Only the mean over a second follows: better pictures on networks that change slowly, with more latency
+    /// Only the mean over a second follows: better video on networks that change slowly, with more
+    /// latency
     Quality,
 }
 
@@ -83,7 +84,7 @@ fn audio_rate(text: &str) -> Result<AudioRate, String> {
     fits.then_some(AudioRate(rate)).ok_or_else(|| format!("'{text}' is no rate of audio: write 6kbit to 512kbit"))
 }
 
-/// Where audio comes from.
+/// Checks the value of `--audio`: the source of the audio.
 fn audio(text: &str) -> Result<String, String> {
     let fits = ["auto", "none", "test", "mic"].contains(&text) || text.starts_with("gst:");
     if fits { Ok(text.into()) } else { Err("write auto, none, test, mic, or gst:PIPELINE".into()) }
@@ -92,12 +93,12 @@ fn audio(text: &str) -> Result<String, String> {
 /// The name of an element.
 fn element(text: &str) -> Result<String, String> {
     let fits = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-    if fits { Ok(text.into()) } else { Err("name an element of GStreamer, such as x264enc or vah264enc".into()) }
+    if fits { Ok(text.into()) } else { Err("name an element of GStreamer, for example x264enc or vah264enc".into()) }
 }
 
 /// `WIDTHxHEIGHT`, both even as 4:2:0 needs it.
 fn size(text: &str) -> Result<(u32, u32), String> {
-    let wrong = || format!("'{text}' is no size: write two even numbers of 16 to 8192, such as 1280x720");
+    let wrong = || format!("'{text}' is not a size: write two even numbers of 16 to 8192, for example 1280x720");
     let (width, height) = text.split_once('x').ok_or_else(wrong)?;
     let side = |text: &str| text.parse().ok().filter(|side: &u32| (16..=8192).contains(side) && side.is_multiple_of(2));
     Ok((side(width).ok_or_else(wrong)?, side(height).ok_or_else(wrong)?))

@@ -22,7 +22,7 @@ pub(crate) enum KeyCommand {
     /// Print the fingerprint of the private key in FILE, which others give to --peer-key; make the
     /// key if FILE is not there
     Identity {
-        /// Where the private key is kept
+        /// File for the private key
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },

@@ -37,7 +37,7 @@ pub(crate) struct LabListArgs {
     /// What to name
     #[arg(value_name = "WHAT", value_enum, default_value_t = LabKind::Experiments)]
     pub(crate) what: LabKind,
-    /// Only this section of `keys`, such as live
+    /// Only this section of `keys`, for example live
     #[arg(value_name = "SECTION")]
     pub(crate) section: Option<String>,
 }
@@ -133,7 +133,7 @@ pub(crate) struct LabRunArgs {
     /// Print the rows as CSV on stdout
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
-    /// Where to keep results
+    /// Folder for results
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
     pub(crate) results: PathBuf,
     /// Do only the first run that --variant, --param and --seed leave, and write what happens
@@ -155,7 +155,7 @@ pub(crate) struct LabReportArgs {
     /// The page to write
     #[arg(long, value_name = "FILE", default_value = "lab-report.html")]
     pub(crate) out: PathBuf,
-    /// Where results are kept
+    /// Folder with results
     #[arg(long, value_name = "DIR", default_value = "lab-results")]
     pub(crate) results: PathBuf,
 }

@@ -59,7 +59,7 @@ pub(crate) struct Common {
     /// late and why. RUST_LOG chooses among these, for example braidcast::frames=debug
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// TOML file with flags, one section for each subcommand, such as [send]; flags on the command line win
+    /// TOML file with flags, one section for each subcommand, for example [send]; flags on the command line win
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
@@ -69,7 +69,7 @@ pub(crate) struct Common {
 pub(crate) enum Command {
     /// Send a stream over one or several networks
     Send(SendArgs),
-    /// Encode a camera, a screen, a file or a test picture at the rate that the networks carry, and send it
+    /// Encode a camera, a screen, a file or a test video at the rate that the networks carry, and send it
     Encode(Box<EncodeArgs>),
     /// Receive a stream and write it out on time
     Receive(ReceiveArgs),

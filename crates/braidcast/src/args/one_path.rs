@@ -1,4 +1,5 @@
-//! The values of flags that say which one path is used, when one is given up, and what carries what it lost.
+//! Values of the flags that choose one path: which path is used, when it is abandoned, and what
+//! carries the packets it lost.
 
 use braidcast_mpath::{PathSelection, RetransmissionPolicy};
 use braidcast_sim::link::parse;

@@ -46,7 +46,8 @@ pub(crate) struct PerfDccpArgs {
 Without --json, stdout carries READY when bound and, per client, a last line RESULT bytes=N msgs=N secs=S, after a \
 latency test on one machine also lat_us_p50=N lat_us_p99=N lat_us_p999=N lat_us_max=N.")]
 pub(crate) struct PerfServerArgs {
-    /// Where to listen: PORT or :PORT for every address of this machine, or ADDR:PORT; several with commas
+    /// Address to listen at: PORT or :PORT for every address of this machine, or ADDR:PORT; several
+    /// with commas
     #[arg(value_name = "LISTEN", value_parser = values::listen)]
     pub(crate) listen: Listen,
     /// Serve client after client, not just one
@@ -63,10 +64,10 @@ pub(crate) struct PerfServerArgs {
 /// `braidcast perf client`.
 #[derive(Args, Debug)]
 pub(crate) struct PerfClientArgs {
-    /// Where the server listens
+    /// Address of the server
     #[arg(value_name = "HOST:PORT", value_parser = values::peer)]
     pub(crate) server: Remote,
-    /// Where the server listens too, as a further path reaches it; repeat for more
+    /// Further address of the server, reached over another path; repeat for more
     #[arg(long, value_name = "HOST:PORT", value_parser = values::peer, conflicts_with = "dccp")]
     pub(crate) to: Vec<Remote>,
     /// Network interface or local address to send from; repeat for more paths [default: as the system routes]
@@ -87,7 +88,7 @@ pub(crate) struct PerfClientArgs {
     /// Send no faster than this [default: as the network takes it; 20mbit with --latency-test]
     #[arg(long, value_name = "RATE", value_parser = parse::rate)]
     pub(crate) rate: Option<u64>,
-    /// Redundancy: none, or a code, such as tetrys:10,9,200, which makes one packet of ten redundancy
+    /// Redundancy: none, or a code: tetrys:10,9,200, for example, makes one packet of ten redundancy
     #[arg(long, value_name = "CODE", default_value_t = Redundancy::None, value_parser = values::fixed_redundancy)]
     #[arg(conflicts_with = "dccp")]
     pub(crate) fec: Redundancy,

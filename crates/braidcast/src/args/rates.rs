@@ -32,7 +32,7 @@ pub(crate) fn rate_interval(text: &str) -> Result<Duration, String> {
     Ok(each)
 }
 
-/// Where reports of the rate go.
+/// Destination of rate reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum ReportTarget {
     /// Lines of JSON.
@@ -53,7 +53,7 @@ pub(crate) fn report_target(text: &str) -> Result<ReportTarget, String> {
 pub(crate) fn target_quality(text: &str) -> Result<f64, String> {
     let mos = text.trim().parse().ok().filter(|mos: &f64| (1.0..=5.0).contains(mos));
     mos.ok_or_else(|| {
-        format!("'{text}' is no mean opinion score: write a number of 1 (bad) to 5 (excellent), such as 4")
+        format!("'{text}' is not a mean opinion score: write a number of 1 (bad) to 5 (excellent), for example 4")
     })
 }
 
@@ -77,7 +77,7 @@ fn in_words(rate: u64) -> String {
 
 /// `LEAST-GREATEST`.
 pub(crate) fn rate_range(text: &str) -> Result<RateRange, String> {
-    let example = "write the least and the greatest rate, such as 300kbit-8mbit";
+    let example = "write the least and the greatest rate, for example 300kbit-8mbit";
     let (least, greatest) = text.split_once('-').ok_or_else(|| format!("'{text}' is no range: {example}"))?;
     let rate = |text: &str| parse::rate(text.trim()).map_err(|error| error.to_string());
     let (least, greatest) = (rate(least)?, rate(greatest)?);

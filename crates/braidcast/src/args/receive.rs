@@ -19,10 +19,10 @@ Examples:
   braidcast receive 9000 --accept cam1=one.ts --accept cam2=udp://127.0.0.1:5002 --keep
   braidcast receive 192.0.2.1:9000,192.0.2.1:9001 {name}.ts --keep")]
 pub(crate) struct ReceiveArgs {
-    /// Where to listen: PORT or :PORT for every address of this machine, or ADDR:PORT; several with commas
+    /// Address to listen at: PORT or :PORT for every address of this machine, or ADDR:PORT; several with commas
     #[arg(value_name = "LISTEN", value_parser = values::listen)]
     pub(crate) listen: Listen,
-    /// Where the stream goes: a FILE, - for stdout, or udp://HOST:PORT; each of several gets all of it. In a FILE
+    /// Destination of the stream: a FILE, - for stdout, or udp://HOST:PORT; each of several gets all of it. In a FILE
     /// {name} is the stream's name, and %Y %m %d %H %M %S are the time when it begins
     #[arg(value_name = "OUTPUT", value_parser = values::output, required_unless_present_any = ["accept", "authorized"], conflicts_with = "accept")]
     pub(crate) output: Vec<Output>,

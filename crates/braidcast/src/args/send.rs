@@ -32,7 +32,7 @@ pub(crate) struct SendArgs {
 /// How a stream goes, for all commands that send one.
 #[derive(Args, Debug)]
 pub(crate) struct StreamArgs {
-    /// Where `braidcast receive` listens, as this path reaches it; repeat for more paths
+    /// Address of `braidcast receive`, as this path reaches it; repeat for more paths
     #[arg(long, required = true, value_name = "HOST:PORT", value_parser = values::peer)]
     pub(crate) to: Vec<Remote>,
     /// Network interface or local address to send from; repeat for more paths [default: as the system routes]
@@ -86,9 +86,9 @@ pub(crate) struct StreamArgs {
     /// before video, I before P before B frames. off: by kind alone; late frames are dropped as they expire
     #[arg(long, value_name = "METHOD", default_value_t = values::MaybeQueue(Some(Method::ByWorth)), value_parser = values::maybe_queue())]
     pub(crate) queue: values::MaybeQueue,
-    /// Redundancy that repairs losses if a repetition would come too late: none, auto (chosen from loss, round trip
-    /// and latency; nothing on clean paths), or a code such as tetrys:10,9,200 (one packet of ten is redundancy)
-    /// [default: auto; with --reliable: none]
+    /// Redundancy that repairs losses if a repetition would come too late: none, auto (chosen from
+    /// loss, round trip and latency; nothing on clean paths), or a code; for example
+    /// tetrys:10,9,200 (one packet of ten is redundancy) [default: auto; with --reliable: none]
     #[arg(long, value_name = "CODE")]
     pub(crate) fec: Option<Redundancy>,
     #[command(flatten)]

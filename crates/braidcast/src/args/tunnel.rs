@@ -21,7 +21,7 @@ application that asked. Each end may have both, so that applications at either e
 
 All flows share the rate that congestion control allows. If they send more, --queue decides: by default the more important \
 datagrams go first, and late ones are discarded. After a slash, a port has a priority and a lifetime: /audio (priority 0, \
-200ms), /video (1, 200ms), or /0 to /7 and a time such as /300ms. A port without them counts as audio, unless it sends \
+200ms), /video (1, 200ms), or /0 to /7 and a time, for example /300ms. A port without them counts as audio, unless it sends \
 datagrams of more than 400 bytes.
 
 Over DCCP a tunnel uses one path. With --over sctp, at both ends, it uses every path that --to and --via name. Losses are \
@@ -57,7 +57,8 @@ pub(crate) enum TunnelCommand {
 /// `braidcast tunnel server`.
 #[derive(Args, Debug)]
 pub(crate) struct TunnelServerArgs {
-    /// Where to listen for clients: PORT or :PORT for every address of this machine, or ADDR:PORT; several with commas
+    /// Address to listen for clients at: PORT or :PORT for every address of this machine, or
+    /// ADDR:PORT; several with commas
     #[arg(value_name = "LISTEN", value_parser = values::listen)]
     pub(crate) at: Listen,
     /// Accept only the clients in this file. Each line has a fingerprint (with --cert also
@@ -72,7 +73,7 @@ pub(crate) struct TunnelServerArgs {
 /// `braidcast tunnel client`.
 #[derive(Args, Debug)]
 pub(crate) struct TunnelClientArgs {
-    /// Where `braidcast tunnel server` is; with --over sctp repeat for more paths
+    /// Address of `braidcast tunnel server`; with --over sctp repeat for more paths
     #[arg(long, required = true, value_name = "HOST:PORT", value_parser = values::peer)]
     pub(crate) to: Vec<Remote>,
     /// Network interface or local address to send from; with --over sctp repeat for more paths
@@ -94,8 +95,8 @@ pub(crate) struct TunnelEndArgs {
     /// 5004/audio or 5006/1/300ms
     #[arg(long, value_name = "PORT[/HOW]", value_parser = values::entrance, value_delimiter = ',')]
     pub(crate) listen: Vec<Entrance>,
-    /// Where applications here listen: the n-th address gets what reaches the other end's n-th
-    /// --listen; several with commas. HOW applies to the replies
+    /// Addresses of applications here: the n-th gets what reaches the other end's n-th --listen;
+    /// several with commas. HOW applies to the replies
     #[arg(long, value_name = "HOST:PORT[/HOW]", value_parser = values::exit, value_delimiter = ',')]
     pub(crate) forward: Vec<Exit>,
     /// Lifetime of one port's datagrams, for example 51820=200ms; the same as /200ms after that

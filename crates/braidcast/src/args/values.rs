@@ -58,7 +58,7 @@ pub(crate) fn queue() -> impl TypedValueParser<Value = Method> {
     PossibleValuesParser::new(Method::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<Method>())
 }
 
-/// Bytes from words such as `1GB`, `500MB` or `64KiB`.
+/// Parses a number of bytes: `1GB`, `500MB`, `64KiB`.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u64); 8] = [
         ("KiB", 1 << 10),
@@ -120,7 +120,7 @@ pub(crate) fn deadline(text: &str) -> Result<Deadline, String> {
     Ok(Deadline { port, time: lifetime(time.trim())? })
 }
 
-/// Where a stream comes from.
+/// Source of a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Input {
     /// A file.
@@ -131,7 +131,7 @@ pub(crate) enum Input {
     Udp(UdpMedia),
 }
 
-/// Where a stream goes.
+/// Destination of a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Output {
     /// A file, made anew.
@@ -147,7 +147,7 @@ pub(crate) enum Output {
 pub(crate) struct Accept {
     /// As `send --name` has it.
     pub(crate) name: String,
-    /// Where it goes.
+    /// Its destination.
     pub(crate) output: Output,
 }
 
@@ -175,10 +175,10 @@ pub(crate) struct Entrance {
     pub(crate) class: Class,
 }
 
-/// Where flows leave a tunnel, and what was said of the answers.
+/// Exit of a tunnel: the application that flows go on to, and how its answers wait.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Exit {
-    /// Where applications listen.
+    /// Address of the applications.
     pub(crate) to: Remote,
     /// How what comes back from there waits.
     pub(crate) class: Class,
@@ -216,11 +216,12 @@ impl fmt::Display for Output {
 
 /// `HOST:PORT`, `ADDR:PORT` or `[ADDR]:PORT`.
 pub(crate) fn remote(text: &str) -> Result<Remote, String> {
-    let (host, port) = text.rsplit_once(':').ok_or("a port is missing: write HOST:PORT, such as home.example:9000")?;
+    let (host, port) =
+        text.rsplit_once(':').ok_or("a port is missing: write HOST:PORT, for example home.example:9000")?;
     let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']'));
     let host = bare.unwrap_or(host);
     if host.is_empty() {
-        return Err("a host is missing: write HOST:PORT, such as home.example:9000".into());
+        return Err("a host is missing: write HOST:PORT, for example home.example:9000".into());
     }
     if bare.is_none() && host.contains(':') {
         return Err(format!("an IPv6 address goes in brackets: [{host}]:{port}"));
@@ -254,7 +255,7 @@ pub(crate) struct Stats {
     pub(crate) target: StatsTarget,
 }
 
-/// Where statistics go.
+/// Destination of statistics.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum StatsTarget {
     Stdout,
@@ -285,7 +286,7 @@ pub(crate) fn stats(text: &str) -> Result<Stats, String> {
     Ok(Stats { each, target })
 }
 
-/// Where lines of JSON go: `-` or a file.
+/// Parses the destination of lines of JSON: `-` or a file.
 pub(crate) fn stats_target(text: &str) -> Result<StatsTarget, String> {
     match text.trim() {
         "" => Err("give a file, or - for stdout".into()),
@@ -366,7 +367,7 @@ pub(crate) fn patience(text: &str) -> Result<Patience, String> {
         "never" => Ok(Patience(None)),
         _ => match parse::duration(text) {
             Ok(time) if time < Duration::from_secs(1) => {
-                Err(format!("after {text} any network would be given up: write 1s or more, or never"))
+                Err(format!("after {text} any network would count as lost: write 1s or more, or never"))
             }
             Ok(time) => Ok(Patience(Some(time))),
             Err(error) => Err(format!("{error}, or never")),
@@ -386,7 +387,8 @@ fn not_a_port(text: &str, least: u16) -> String {
     format!("'{text}' is not a port: ports are {least} to 65535")
 }
 
-/// Where another end listens: [`remote`], unless its address is one that no single machine has.
+/// Parses the address of another end: [`remote`], unless the address is one that no single machine
+/// has.
 pub(crate) fn peer(text: &str) -> Result<Remote, String> {
     let remote = remote(text)?;
     let what = match remote.host.parse::<IpAddr>() {
@@ -395,7 +397,7 @@ pub(crate) fn peer(text: &str) -> Result<Remote, String> {
         Ok(IpAddr::V4(addr)) if addr.is_broadcast() => "is the broadcast address",
         _ => return Ok(remote),
     };
-    Err(format!("{} {what}: write the address of the other end, such as home.example:9000", remote.host))
+    Err(format!("{} {what}: write the address of the other end, for example home.example:9000", remote.host))
 }
 
 /// How long after its capture a frame is still worth showing. Less than 10 ms is below what reading an input takes; a
@@ -443,7 +445,7 @@ pub(crate) fn output(text: &str) -> Result<Output, String> {
     }
 }
 
-/// Where random choices begin.
+/// Parses the seed of random choices.
 pub(crate) fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("'{text}' is not a seed: write a whole number from 0 to {}", u64::MAX))
 }
@@ -462,7 +464,7 @@ pub(crate) fn fingerprint(text: &str) -> Result<Fingerprint, String> {
 /// `NAME=OUTPUT`.
 pub(crate) fn accept(text: &str) -> Result<Accept, String> {
     let (name, to) =
-        text.split_once('=').ok_or("write NAME=OUTPUT, such as cam1=cam1.ts or cam2=udp://127.0.0.1:5000")?;
+        text.split_once('=').ok_or("write NAME=OUTPUT, for example cam1=cam1.ts or cam2=udp://127.0.0.1:5000")?;
     Ok(Accept { name: self::name(name)?, output: output(to)? })
 }
 

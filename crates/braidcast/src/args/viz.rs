@@ -18,7 +18,7 @@ pub(crate) struct VizArgs {
     /// The trace of one end, or those of both
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Where the page goes [default: beside the first FILE of an association, with .html]
+    /// File for the page [default: beside the first FILE of an association, with .html]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Which flow of a trace of ns-2 [default: the largest of SCTP, else the largest]
@@ -35,6 +35,6 @@ pub(crate) struct VizArgs {
 
 fn flow(text: &str) -> Result<FlowName, String> {
     let parts = text.rsplit_once('/').and_then(|(protocol, number)| Some((protocol, number.parse().ok()?)));
-    let (protocol, number) = parts.ok_or_else(|| format!("'{text}' is not PROTOCOL/FID, such as sctp/0"))?;
+    let (protocol, number) = parts.ok_or_else(|| format!("'{text}' is not PROTOCOL/FID, for example sctp/0"))?;
     Ok(FlowName { protocol: protocol.to_owned(), number })
 }

@@ -100,7 +100,7 @@ impl<R: Rights> Authorized<R> {
         Failure::usage(format!("{}:{number}: {what}", self.path.display()), format!("a line is: {}", R::FORM))
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -1,8 +1,8 @@
 //! `braidcast encode`: an encoder that follows the network, and `send` behind it.
 //!
-//! The encoder is a program of its own (decision 23): GStreamer, and the encoders that it loads,
-//! are neither linked nor can they bring down what sends. Its stdout is the transport stream; a
-//! line of JSON on its stdin says every 20 ms what the next picture may have, the same as
+//! The encoder is a program of its own (decision 23), so GStreamer and the encoders that it loads
+//! are not linked to the sender and cannot bring it down. Its stdout is the transport stream. Every
+//! 20 ms a line of JSON on its stdin says how large the next frame may be; the lines are those of
 //! `--rate-report`.
 
 use super::send::{self, Feed};
@@ -20,7 +20,7 @@ use std::time::Duration;
 const PROGRAM: &str = "braidcast-encode";
 /// How to have it.
 const HINT: &str = "install the package braidcast-gstreamer, or have `make gst` build it, beside braidcast or in PATH (docs/encode.md)";
-/// Once its input is closed it has so long to end, 10 ms.
+/// Time that the encoder has to end once its input is closed, in units of 10 ms.
 const PATIENCE: u32 = 200;
 
 /// The program at work; it is killed when this is dropped.
@@ -76,7 +76,7 @@ fn start(args: &EncodeArgs, common: &Common) -> Outcome<Feed<'static>> {
     })
 }
 
-/// Where the program is: beside this one, else wherever the system finds it.
+/// Returns the path of the program: beside this one, else wherever the system finds it.
 fn program() -> PathBuf {
     let beside = std::env::current_exe().ok().map(|it| it.with_file_name(PROGRAM));
     beside.filter(|it| it.is_file()).unwrap_or_else(|| PROGRAM.into())

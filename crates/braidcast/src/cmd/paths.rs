@@ -7,9 +7,9 @@ use braidcast_driver::Via;
 /// A path as it was asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Plan {
-    /// Where it leaves.
+    /// Its local end.
     pub(crate) via: Via,
-    /// Where it leads.
+    /// Its remote end.
     pub(crate) to: Remote,
     /// What reports call it; no two paths of a command share a name.
     pub(crate) name: String,

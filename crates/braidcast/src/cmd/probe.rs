@@ -18,7 +18,7 @@ const HEAD: &str = "time_s,connection,direction,type,seq,ack,payload_bytes,queue
     recv_rate_Bps,segment_bytes,srtt_ms,rto_ms,loss_event_rate,loss_events,cwnd_packets,ssthresh_packets,pipe_packets,\
     ack_ratio,acked_packets,lost_packets,marked_packets,timeouts";
 
-/// Where lines go.
+/// Destination of the lines.
 #[derive(Clone)]
 pub(crate) struct Probe {
     path: PathBuf,

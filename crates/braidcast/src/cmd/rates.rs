@@ -1,4 +1,5 @@
-//! Tells encoders what they may make: lines of JSON for programs that follow each frame, a command for the others.
+//! Reports to encoders the rate that they may use: lines of JSON for programs that follow each
+//! frame, a command for the others.
 
 use crate::args::rates::{RateArgs, ReportTarget};
 use crate::args::values::StatsTarget;
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 /// Members may be added under the same number; none is renamed or changes its meaning.
 const VERSION: u32 = 1;
-/// An encoder that follows each picture is told so often.
+/// Interval of reports to an encoder that follows each frame.
 const EACH_PICTURE: Duration = Duration::from_millis(20);
 /// A command is run again when the rate has changed by this share.
 const CHANGE: f64 = 0.05;
@@ -89,7 +90,7 @@ impl Rates {
         Ok(Self { files, encoder: None, events, hook, each: args.rate_interval, began: now, told_at: None })
     }
 
-    /// Tells an encoder of ours, too, as often as it makes pictures.
+    /// Adds an encoder of ours, which gets a report every [`EACH_PICTURE`].
     pub(super) fn add_encoder(&mut self, pipe: impl Write + Send + 'static) {
         self.encoder = Some(StatsFile::into_pipe(pipe, "the rate reports for the encoder"));
         self.each = EACH_PICTURE;
@@ -110,7 +111,7 @@ impl Rates {
         due
     }
 
-    /// Tells who asked.
+    /// Sends the report to everyone who asked for it.
     pub(super) fn tell(&mut self, now: Instant, live: &Live, told: &Told<impl Serialize>) {
         let line = Line { version: VERSION, seconds: round(now.since(self.began).as_secs_f64()), told };
         if let Some(events) = &self.events {

@@ -20,7 +20,7 @@ const LINE: Duration = Duration::from_secs(5);
 pub(crate) struct Live {
     style: Style,
     quiet: bool,
-    /// Where the table stands, if stderr is a terminal.
+    /// Terminal of the table, if stderr is one.
     terminal: Option<Term>,
     /// Lines of the table on the screen.
     drawn: Cell<usize>,

@@ -8,7 +8,7 @@ use braidcast_session::{KindReport, PathReport, Report};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Which end tells.
+/// The end that reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
     Sender,
@@ -51,7 +51,7 @@ pub(crate) fn kinds(report: &Report, style: Style) -> Table {
     table
 }
 
-/// A path that has not answered for so long is left out while others carry the stream.
+/// Seconds of silence after which a path is left out while others carry the stream.
 const DEAD: f64 = 15.0;
 
 /// Leaves out what people need not see while a stream runs: paths long dead beside one that works.
@@ -94,7 +94,7 @@ fn carries(path: &PathReport) -> String {
     path.capacity.map_or_else(dash, |capacity| format!("{sign}{}", units::rate(capacity)))
 }
 
-/// Frames that were given up, by kind.
+/// Returns the frames that were discarded, by kind.
 fn dropped(report: &Report) -> String {
     let counts = report.kinds.iter().map(|kind| (kind.kind, kind.unsent + kind.abandoned));
     let counts: Vec<_> =
@@ -127,8 +127,8 @@ pub(crate) fn progress(report: &Report, written: u64, size: u64) -> String {
 
 /// Follows the share of units on time while a stream runs.
 ///
-/// Units captured a moment ago are still on their way, and the other end's count of them comes later yet: they
-/// count once they are [`SETTLED`] or known to be on time or late.
+/// Units captured a moment ago are still in flight, and the other end's count of them comes even
+/// later: they count once they are [`SETTLED`] or known to be on time or late.
 #[derive(Default)]
 pub(crate) struct Share {
     captured: VecDeque<(Instant, u64)>,

@@ -32,7 +32,7 @@ impl Style {
         self.columns(terminal.size_checked().map(|(_, columns)| usize::from(columns)))
     }
 
-    /// The same on a terminal with so many columns.
+    /// Returns the same for a terminal of `width` columns.
     pub(crate) fn columns(self, width: Option<usize>) -> Self {
         Self { width, ..self }
     }

@@ -7,7 +7,7 @@ use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// What comes later is of no use to a call (SBPN §4.6.1).
+/// One-way delay after which a packet is too late for a call (SBPN §4.6.1).
 pub(crate) const ON_TIME: Duration = Duration::from_millis(200);
 
 /// How a stream arrived.
@@ -61,7 +61,7 @@ pub(crate) fn hold<'a>(
     let (sent, came) = std::thread::scope(|scope| {
         let listeners = exits.each_ref().map(|exit| scope.spawn(|| listen(exit, &over)));
         let sent = speak(call, entrances);
-        // What is on its way may still come; late it is in any case.
+        // Packets in flight may still come; they are late in any case.
         std::thread::sleep(Duration::from_secs(1));
         over.store(true, Ordering::Relaxed);
         (sent, listeners.map(|listener| listener.join().unwrap()))

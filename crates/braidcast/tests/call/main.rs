@@ -140,7 +140,7 @@ fn calls(dir: &Path, queues: &[&str], seconds: u64) -> Vec<Outcome> {
     let rates = [0, 1].map(|stream| format!("{} {:.0} kbit/s", STREAMS[stream], call.rate(stream) / 1e3));
     let outcomes: Vec<Outcome> = queues.iter().map(|queue| hold(&there, &call, queue, seconds, dir)).collect();
     let headline = format!(
-        "A call of {seconds} s ({}) over {} kbit/s, {DISTANCE} each way, shared with {TCP_FLOWS} TCP; on time is within {} ms.\n",
+        "A call of {seconds} s ({}) over {} kbit/s, {DISTANCE} in each direction, shared with {TCP_FLOWS} TCP; on time is within {} ms.\n",
         rates.join(", "),
         RATE / 1000,
         listener::ON_TIME.as_millis()
@@ -170,7 +170,7 @@ fn tools_are_there() -> bool {
             return false;
         }
     }
-    // Where the kernel has no such queue there is no bottleneck to be had.
+    // If the kernel has no such queue, there can be no bottleneck.
     let shape = "ip link set lo up && tc qdisc add dev lo root tbf rate 1mbit burst 3000 limit 15000";
     let possible = |flags| runs(Command::new("unshare").args([flags, "sh", "-c", shape]));
     if !["-n", "-rn"].into_iter().any(possible) {
@@ -180,7 +180,7 @@ fn tools_are_there() -> bool {
     true
 }
 
-/// Where recordings stay.
+/// Folder for recordings.
 fn results(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/call").join(name);
     std::fs::create_dir_all(&dir).unwrap();
@@ -201,7 +201,7 @@ fn sound_is_on_time_beside_pictures_and_tcp() {
         let mos = [0, 1].map(|n| outcomes[n].streams[0].mos());
         assert!(mos[1] > mos[0] + 0.5, "{mos:?}");
         let video = outcomes[1].streams[1].share_on_time();
-        assert!(video > 0.05, "pictures get what is left: {video}");
+        assert!(video > 0.05, "video gets what is left: {video}");
         assert!(outcomes.iter().all(|it| it.tcp > 50e3), "TCP lives on");
         let heard = std::fs::metadata(dir.join("in-time/heard.wav")).unwrap().len();
         assert!(heard > 6 * 48_000 * 2, "a recording of {heard} bytes");

@@ -1,4 +1,4 @@
-//! What is said and shown in the call, as RTP: speech by espeak-ng in Opus, moving pictures in H.264.
+//! Speech and video of the call, as RTP: speech by espeak-ng in Opus, video in H.264.
 
 use super::run;
 use crate::common::network::{Killed, runs};
@@ -42,7 +42,7 @@ fn timestamp(rtp: &[u8]) -> u32 {
 pub(crate) struct Call {
     /// In the order in which they leave.
     pub(crate) packets: Vec<Packet>,
-    /// What tells a player of the streams, with the ports 0 and 0.
+    /// Session description (SDP) for a player of the streams, with the ports 0 and 0.
     sdp: String,
 }
 
@@ -65,7 +65,7 @@ impl Call {
         match clip() {
             Some(clip) => ffmpeg.args(["-readrate", "6", "-stream_loop", "-1", "-i"]).arg(clip),
             None => {
-                eprintln!("the pictures are drawn: `tools/clip.sh` fetches a real clip");
+                eprintln!("the video is a test pattern: `tools/clip.sh` fetches a real clip");
                 ffmpeg.args(["-readrate", "6", "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=25"])
             }
         };
@@ -112,7 +112,7 @@ impl Call {
             self.play_to_file(&recording, packets, came);
         }
         if came == [true; 2] && !runs(Command::new("ffprobe").args(["-v", "error"]).arg(&recording)) {
-            // Too few of the pictures to know what they are.
+            // Too few of the frames came to know their format.
             self.play_to_file(&recording, packets, [true, false]);
         }
         let mut ffmpeg = Command::new("ffmpeg");
@@ -186,7 +186,7 @@ fn timed(stream: usize, clock: u32, packets: Vec<Vec<u8>>) -> impl Iterator<Item
     let first = packets.first().expect("ffmpeg made packets").clone();
     let mut next = sequence_number(&first);
     packets.into_iter().map(move |bytes| {
-        assert_eq!(sequence_number(&bytes), next, "a packet was lost on its way from ffmpeg");
+        assert_eq!(sequence_number(&bytes), next, "a packet was lost between ffmpeg and the test");
         next = next.wrapping_add(1);
         let ticks = timestamp(&bytes).wrapping_sub(timestamp(&first));
         Packet { stream, at: Duration::from_secs_f64(f64::from(ticks) / f64::from(clock)), bytes }

@@ -96,7 +96,7 @@ impl Crowd {
         *self.streams[n].stdin.lock().unwrap() = Some(stdin);
     }
 
-    /// Something ails stream `n` from now for so long.
+    /// Notes that stream `n` has a fault from now for the time `lasts`.
     fn ails(&mut self, n: usize, lasts: Duration) {
         let now = self.begun.elapsed();
         self.streams[n].faults.push((now, now + lasts));
@@ -220,7 +220,7 @@ fn listen(socket: UdpSocket, begun: Instant, sink: Arc<Mutex<Sink>>, over: Arc<A
     });
 }
 
-/// Lets the crowd be for so long.
+/// Runs the crowd for `seconds`.
 fn crowd(dir: &Path, seed: u64, seconds: f64, pace: f64) {
     let (stalls, mut rng) = (Stalls::watch(), Rng::from_seed(seed));
     let mut crowd = Crowd::start(dir);

@@ -21,7 +21,7 @@ const SECONDS: u32 = 20;
 /// A packet of G.711, and the pause between two.
 const VOICE: usize = 160;
 const GAP: Duration = Duration::from_millis(20);
-/// What comes later is of no use to a call (ITU-T G.114; SBPN §4.6.1).
+/// One-way delay after which a packet is too late for a call (ITU-T G.114; SBPN §4.6.1).
 const ON_TIME: Duration = Duration::from_millis(200);
 
 /// One way of a call: when each packet left, and when it came.
@@ -60,7 +60,7 @@ fn speak(over: Arc<AtomicBool>, mut say: impl FnMut(&[u8]) + Send + 'static) -> 
     })
 }
 
-/// Notes when each packet comes that `hear` gives; `None` from there: it is over.
+/// Notes when each packet that `hear` returns came; `None` ends it.
 fn listen(
     mut hear: impl FnMut(&mut [u8; VOICE]) -> Option<usize> + Send + 'static,
 ) -> JoinHandle<Vec<Option<Instant>>> {
@@ -77,7 +77,7 @@ fn listen(
     })
 }
 
-/// A call through a tunnel over all networks, both ways.
+/// A call through a tunnel over all networks, in both directions.
 struct Call {
     over: Arc<AtomicBool>,
     speakers: [JoinHandle<Vec<Instant>>; 2],
@@ -88,7 +88,8 @@ struct Call {
 }
 
 impl Call {
-    /// Of a telephone in the field: it has a port of its own there, sends what it is given and tells what comes.
+    /// Telephone in the field: it has a port of its own there, sends its stdin and writes what
+    /// comes to stdout.
     const TELEPHONE: &str =
         "exec 3<>/dev/udp/127.0.0.1/5004 4<&0; dd bs=160 iflag=fullblock status=none <&4 >&3 & exec cat <&3";
 
@@ -124,7 +125,7 @@ impl Call {
         Self { over, speakers: [from_field, from_home], listeners: [at_home, in_field], field, client, server }
     }
 
-    /// Both ways, from the field and from home.
+    /// Ends the call. Returns both directions: from the field and from home.
     fn end(mut self) -> [Direction; 2] {
         self.over.store(true, Ordering::Relaxed);
         let left = self.speakers.map(|it| it.join().unwrap());
@@ -149,7 +150,7 @@ fn clip(dir: &Path) {
     assert!(status.success());
 }
 
-/// Frames of audio that were late or did not come, as the receiver tells it.
+/// Returns the frames of audio that were late or did not come, from the receiver's summary.
 fn audio_missed(received: &serde_json::Value) -> (u64, u64) {
     let kinds = received["kinds"].as_array().unwrap();
     let audio = kinds.iter().find(|it| it["kind"] == "audio").expect("the stream has audio");

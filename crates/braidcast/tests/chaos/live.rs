@@ -135,7 +135,7 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// A stream of so many packets a frame, on a port of all networks.
+    /// Starts a stream of `packets` packets a frame, on a port of all networks.
     pub(crate) fn start(networks: &Networks, dir: &Path, port: u16, packets: u64) -> Self {
         let begun = Instant::now();
         let mut live = Self {

@@ -31,7 +31,7 @@ pub(crate) enum Fault {
     NoWayThere,
     /// What is sent gets home, no answer gets out.
     NoWayBack,
-    /// So many per cent of the packets get lost, each way.
+    /// This percentage of the packets is lost, in each direction.
     Loss(u32),
     /// Larger packets vanish without a word.
     BlackHole(u32),
@@ -132,7 +132,7 @@ impl Networks {
         assert!(self.router.tries("tc", &format!("qdisc add dev a{n} clsact")));
     }
 
-    /// The way home over this network, as its DHCP server tells it.
+    /// Sets the route home over this network, as its DHCP server would announce it.
     fn route(&self, n: usize) {
         self.field.ip(&format!("route replace default via 10.1.{n}.1 dev f{n} metric {}", 100 + n));
     }
@@ -201,7 +201,8 @@ fn drop_rule(device: &str, direction: &str, program: &str) -> Vec<String> {
     words.split(' ').map(Into::into).chain([program.into()]).collect()
 }
 
-/// A process in the field that sends home what it is given in datagrams of one size, and tells what comes from there.
+/// A process in the field that sends its stdin home in datagrams of one size, and writes what comes
+/// from there to stdout.
 #[cfg(test)]
 struct Probe {
     process: crate::process::Process,

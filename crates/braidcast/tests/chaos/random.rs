@@ -19,7 +19,7 @@ fn from_env<T: std::str::FromStr>(name: &str, otherwise: T) -> T {
     text.map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
 }
 
-/// A time of 50 ms to so many seconds, short ones as often as long ones.
+/// Returns a time of 50 ms to `most` seconds, short ones as often as long ones.
 fn duration(rng: &mut Rng, most: f64) -> Duration {
     Duration::from_secs_f64(0.05 * (most / 0.05).powf(rng.f64()))
 }

@@ -103,7 +103,7 @@ impl Run {
         }
     }
 
-    /// Kills or stops an end, for so long.
+    /// Kills or stops an end, for the time `lasts`.
     pub(crate) fn blow(&mut self, who: Who, blow: Blow, lasts: Duration) {
         if let Some(end) = self.who(who) {
             end.blow(blow, Instant::now() + lasts);
@@ -116,7 +116,7 @@ impl Run {
         Some(tx.since?.max(rx.since?).max(*network))
     }
 
-    /// Lets it run for so long, and looks all the time whether everything is as it must be.
+    /// Runs for `time`, and checks all the while that everything is as it must be.
     pub(crate) fn go_on(&mut self, time: Duration) {
         let end = Instant::now() + time;
         while Instant::now() < end {

@@ -27,7 +27,7 @@ const FAULTS: [(Fault, f64); 11] = [
     (Fault::NewAddress, 0.1),
 ];
 
-/// Each fault so many times as long as in [`FAULTS`], of the first networks or of all.
+/// Runs each fault `longer` times as long as in [`FAULTS`], on the first `hit` networks.
 fn faults(dir: &Path, rates: &[&'static str], hit: usize, longer: f64) {
     if !Networks::are_possible() {
         return;

@@ -52,7 +52,7 @@ fn wireguard_goes_on_over_the_network_that_is_left() {
         if !has_wireguard() || !Networks::are_possible() {
             return;
         }
-        // Where wireguard-go has its control sockets.
+        // Folder of wireguard-go's control sockets.
         assert!(runs(Command::new("mount").args(["-t", "tmpfs", "none", "/var/run"])));
         fs::create_dir("/var/run/wireguard").unwrap();
         let mut networks = Networks::new(&["8mbit", "6mbit"]);

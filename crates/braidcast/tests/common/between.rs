@@ -1,4 +1,4 @@
-//! Somebody on the way, who hears all that two programs say to each other, and may change it.
+//! Somebody on the path who hears all that two programs say to each other, and may change it.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
@@ -27,7 +27,7 @@ pub(crate) type Heard = Vec<(From, Vec<u8>)>;
 
 /// Between clients and a server.
 pub(crate) struct Between {
-    /// Where clients think that the server is.
+    /// Port that clients take for the server's.
     pub(crate) port: u16,
     heard: Arc<Mutex<Heard>>,
 }

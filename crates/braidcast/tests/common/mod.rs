@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// How long anything may take before a test gives up.
+/// Longest time that a test waits for anything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A command about to be run in a folder of its own.
@@ -133,7 +133,7 @@ impl Running {
         Self::spawn(command, stdin)
     }
 
-    /// Starts any command of `braidcast`, such as one in another network namespace.
+    /// Starts any command of `braidcast`, for example one in another network namespace.
     pub(crate) fn spawn(mut command: Command, stdin: Stdio) -> Self {
         let mut child = command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut out = child.stdout.take().unwrap();
@@ -236,8 +236,9 @@ fn read_lines(stderr: ChildStderr) -> Receiver<String> {
     receiver
 }
 
-/// A UDP port of 127.0.0.1 that was free a moment ago. No system gives one of these to sockets that
-/// ask for any (Linux begins at 32,768), and no other test of this process got it.
+/// Returns a UDP port of 127.0.0.1 that was free a moment ago. It lies outside the range that
+/// systems use for sockets that ask for any port (Linux begins at 32,768), and no other test of
+/// this process got it.
 pub(crate) fn free_port() -> u16 {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let first = std::process::id() as usize * 64;

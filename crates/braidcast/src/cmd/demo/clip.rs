@@ -5,22 +5,23 @@ use crate::failure::{Failure, Outcome};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Pictures per second of the clip.
+/// Frames per second of the clip.
 pub(super) const FPS: u32 = 25;
 
-/// Where `make demo` leaves the clip that it fetched, under the output folder.
+/// Name of the clip that `make demo` fetches, in the output folder.
 const FETCHED: &str = "clip.mp4";
 
 /// What is sent.
 pub(super) struct Clip {
     /// MPEG-TS.
     pub(super) path: PathBuf,
-    /// Where the pictures came from, for people.
+    /// Name of the source of the video, for people.
     pub(super) origin: String,
 }
 
-/// Makes `seconds` of MPEG-TS in `out` from `clip`, or from the clip that `make demo` fetched, or else from
-/// ffmpeg's own moving test picture. What an earlier run made of the same file is used again.
+/// Makes `seconds` of MPEG-TS in `out` from `clip`, or from the clip that `make demo` fetched, or
+/// else from ffmpeg's own moving test video. If an earlier run left the result for the same file,
+/// that is used again.
 pub(super) fn make(clip: Option<&Path>, seconds: u32, out: &Path) -> Outcome<Clip> {
     let fetched = out.join(FETCHED);
     let source = clip.map(Path::to_owned).or_else(|| fetched.exists().then_some(fetched));
@@ -29,7 +30,7 @@ pub(super) fn make(clip: Option<&Path>, seconds: u32, out: &Path) -> Outcome<Cli
         None => "test-picture".into(),
     };
     let made = out.join(format!("source-{name}-{seconds}s.ts"));
-    let origin = source.as_ref().map_or_else(|| "ffmpeg's test picture".into(), |path| path.display().to_string());
+    let origin = source.as_ref().map_or_else(|| "ffmpeg's test video".into(), |path| path.display().to_string());
     if let Some(path) = &source
         && let Err(error) = std::fs::metadata(path)
     {
@@ -62,7 +63,8 @@ fn is_newer(made: &Path, source: Option<&Path>) -> bool {
     time(made).is_some_and(|made| origins.all(|origin| time(origin).is_some_and(|origin| made >= origin)))
 }
 
-/// A moving picture with a clock, noise so that it costs bits as a camera's does, and a tone.
+/// A moving test video with a clock, noise so that it costs bits as a camera's video does, and a
+/// tone.
 const TEST_PICTURE: &str = "-f lavfi -i testsrc2=size=1280x720:rate=25,noise=alls=8:allf=t \
                             -f lavfi -i sine=frequency=330:sample_rate=48000";
 

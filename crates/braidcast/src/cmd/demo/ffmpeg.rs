@@ -5,12 +5,12 @@ use std::ffi::OsStr;
 use std::io;
 use std::process::{Command, Stdio};
 
-/// Runs ffmpeg and gives what it wrote to stdout and stderr.
+/// Runs ffmpeg and returns what it wrote to stdout and stderr.
 pub(super) fn run<S: AsRef<OsStr>>(args: &[S]) -> Outcome<(String, String)> {
     call("ffmpeg", args)
 }
 
-/// Runs ffprobe and gives what it wrote to stdout.
+/// Runs ffprobe and returns what it wrote to stdout.
 pub(super) fn probe<S: AsRef<OsStr>>(args: &[S]) -> Outcome<String> {
     call("ffprobe", args).map(|(stdout, _)| stdout)
 }

@@ -54,9 +54,10 @@ struct RunSummary {
     seconds: u32,
     on_time: OnTime,
     playable_share: f64,
-    /// `null` if not a single picture came through.
+    /// `null` if not a single frame arrived.
     psnr_db: Option<f64>,
-    /// The mean of all pictures' PSNR, a white one for each that did not come; each is in `NAME.psnr.csv`.
+    /// Mean PSNR of all frames, with a white frame for each that did not arrive; single values are
+    /// in `NAME.psnr.csv`.
     psnr_white_db: f64,
     longest_freeze_s: f64,
     paths: Vec<PathUse>,
@@ -90,7 +91,7 @@ pub(super) fn run(args: &DemoArgs, common: &Common) -> Outcome {
     let source = Source::read(&clip.path)?;
     let mut runs = Vec::new();
     for (name, (paths, output, log)) in finished {
-        progress.say(&format!("measuring the picture of {name}"));
+        progress.say(&format!("measuring the video of {name}"));
         let score = source.score(&log)?;
         let psnr = picture::psnr(&clip.path, &output)?;
         let white = white::psnr(&clip.path, &output, &args.out.join(format!("{name}.psnr.csv")))?;

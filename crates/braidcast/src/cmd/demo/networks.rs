@@ -4,9 +4,9 @@ use crate::failure::{Failure, Outcome};
 use braidcast_lab::recording::LTE;
 use std::path::{Path, PathBuf};
 
-/// Where in the drive the demo begins. The minute from here has 1.7 Mbit/s on average, peaks of
-/// 3.4, and a fade to nothing at its end: just not enough for the clip. Where that fade meets a
-/// stall of the Wi-Fi no sender could help.
+/// Position in the recorded drive at which the demo begins. The minute from here carries 1.7 Mbit/s
+/// on average, with peaks of 3.4, and ends in a fade to nothing: just not enough for the clip. If
+/// that fade coincides with a stall of the Wi-Fi, no sender could help.
 const LTE_FROM: &str = "24s";
 
 /// A network that is emulated.

@@ -1,11 +1,12 @@
 //! What a viewer sees of a received file, measured against the source.
 //!
-//! Both files are decoded with the presentation times that they carry (`-copyts`: no shifting to zero, which
-//! would hide a lost beginning). ffmpeg's `psnr` filter walks the source's pictures and compares each with the
-//! picture that a player would show at that time: the received one, or, where none came, the last one shown,
-//! frozen (the filter's `framesync` repeats it, after the last received picture too). `fps=start_time` stands in for
-//! pictures lost at the very beginning with the first that came. What the decoder conceals or shows broken counts
-//! as it looks. The result is ffmpeg's `average`: the PSNR of the mean squared error over all planes and pictures.
+//! Both files are decoded with the presentation times that they carry (`-copyts`: no shifting to
+//! zero, which would hide a lost beginning). ffmpeg's `psnr` filter compares each frame of the
+//! source with the frame that a player would show at that time: the received frame, or, if it is
+//! missing, the last one shown, frozen. The filter's `framesync` repeats it, after the last
+//! received frame too. If frames at the very beginning are lost, `fps=start_time` puts the first
+//! received frame in their place. What the decoder conceals or shows broken counts as it looks. The
+//! result is ffmpeg's `average`: the PSNR of the mean squared error over all planes and frames.
 
 use super::clip::FPS;
 use super::ffmpeg;
@@ -16,13 +17,13 @@ use std::path::Path;
 /// Reported where not a bit differs.
 const IDENTICAL_DB: f64 = 100.0;
 
-/// PSNR of `received` against `source` in dB; `None` if `received` holds no picture at all.
+/// Returns the PSNR of `received` against `source` in dB; `None` if `received` has no frame at all.
 pub(super) fn psnr(source: &Path, received: &Path) -> Outcome<Option<f64>> {
     if first_picture(received)?.is_none() {
         return Ok(None);
     }
     let Some(start) = first_picture(source)? else {
-        return Err(Failure::new(format!("{} holds no picture", source.display()), "give another --clip"));
+        return Err(Failure::new(format!("{} has no video frame", source.display()), "give another --clip"));
     };
     let same_clock = format!("settb=1/90000,fps={FPS}:start_time={start}:round=near");
     let graph = format!("[0:v]{same_clock}[source];[1:v]{same_clock}[shown];[source][shown]psnr");
@@ -35,12 +36,13 @@ pub(super) fn psnr(source: &Path, received: &Path) -> Outcome<Option<f64>> {
     })
 }
 
-/// Presentation time of the first key picture that decodes, in seconds. Without one, a decoder shows nothing.
+/// Returns the presentation time of the first key frame that decodes, in seconds. Without one, a
+/// decoder shows nothing.
 fn first_picture(path: &Path) -> Outcome<Option<String>> {
     let words = "-v quiet -select_streams v:0 -skip_frame nokey -show_entries frame=pts_time -of csv=p=0";
     let mut args: Vec<OsString> = words.split(' ').map(Into::into).collect();
     args.push(path.into());
-    // An empty file is an error to ffprobe, and no picture to us.
+    // To ffprobe an empty file is an error; to us it is a file without frames.
     let text = ffmpeg::probe(&args).unwrap_or_default();
     Ok(text
         .lines()

@@ -16,7 +16,7 @@ pub(super) struct Setting<'a> {
     pub(super) program: &'a Path,
     /// What is sent.
     pub(super) clip: &'a Path,
-    /// Where the recorded LTE link is.
+    /// Path of the recording of the LTE link.
     pub(super) recording: &'a Path,
     /// Folder for what comes of it.
     pub(super) out: &'a Path,
@@ -142,8 +142,9 @@ fn sent_bytes(report: &serde_json::Value, name: &str) -> u64 {
     paths.filter_map(|path| path["sent_bytes"].as_u64()).sum()
 }
 
-/// Ports that no system gives to sockets that ask for any (Linux begins at 32,768, others at
-/// 49,152): one that is free now is not taken by another process of the demo before its own is up.
+/// Ports outside the range from which systems choose ports for sockets that ask for any (Linux
+/// begins at 32,768, others at 49,152). So no other process of the demo takes a free one before its
+/// own process is up.
 const PORTS: core::ops::Range<u16> = 16_384..32_768;
 
 /// `count` different UDP ports of the loopback interface that are free now. Two demos begin their

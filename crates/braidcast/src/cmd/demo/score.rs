@@ -14,7 +14,7 @@ type Times = BTreeSet<u64>;
 pub(super) struct Source {
     /// Presentation times of the audio packets.
     audio: Times,
-    /// The pictures in decoding order; `on_time` is not set yet.
+    /// The frames in decoding order; `on_time` is not set yet.
     frames: Vec<Frame>,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Source {
 #[derive(Clone, Copy, Serialize)]
 pub(super) struct OnTime {
     pub(super) audio: f64,
-    /// All pictures.
+    /// Number of all video frames.
     pub(super) frames: f64,
     #[serde(rename = "I")]
     pub(super) i: f64,
@@ -35,7 +35,8 @@ pub(super) struct OnTime {
 /// What a viewer had of the source.
 pub(super) struct Score {
     pub(super) on_time: OnTime,
-    /// Share of the pictures that could be shown: on time, and so was all that they are predicted from.
+    /// Share of the frames that could be shown: they and all frames that they reference arrived on
+    /// time.
     pub(super) playable_share: f64,
     pub(super) longest_freeze_s: f64,
 }

@@ -1,8 +1,8 @@
-//! PSNR of each picture of the source, with a white one for each that did not come (THESIS §9.1).
+//! PSNR of each frame of the source, with a white frame for each that did not arrive (THESIS §9.1).
 //!
-//! Both files are decoded side by side, luma only, a picture at a time. A picture came if the
-//! received file holds one with its presentation time; it counts as it looks, with what the decoder
-//! conceals. Where nothing differs it is 100 dB, "the peak value" (PRCMT §6.2).
+//! Both files are decoded side by side, luma only, frame by frame. A frame arrived if the received
+//! file has one with its presentation time; it counts as it looks, with what the decoder conceals.
+//! Identical frames count as 100 dB, "the peak value" (PRCMT §6.2).
 
 use super::clip::FPS;
 use super::ffmpeg;
@@ -13,12 +13,12 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
-/// Where not a bit differs.
+/// PSNR of identical frames.
 const IDENTICAL_DB: f64 = 100.0;
 const WHITE: u8 = 255;
 
-/// The mean of the PSNR of each picture of `source` beside `received`, in dB; a line for each in
-/// `table`: its time, whether it came, its PSNR.
+/// Returns the mean PSNR of the frames of `source` beside `received`, in dB. Writes a line for each
+/// frame to `table`: its time, `true` if it arrived, its PSNR.
 pub(super) fn psnr(source: &Path, received: &Path, table: &Path) -> Outcome<f64> {
     let (mut theirs, mut ours) = (Pictures::open(source)?, Pictures::open(received).ok());
     let unwritten =
@@ -35,7 +35,7 @@ pub(super) fn psnr(source: &Path, received: &Path, table: &Path) -> Outcome<f64>
             next = ours.as_mut().and_then(Pictures::next);
         }
         let shown = ours.as_ref().filter(|_| next.is_some_and(|time| time < at + half)).map(|it| &it.picture);
-        // A broken stream may say that its pictures have another size.
+        // A broken stream may claim another frame size.
         let shown = shown.filter(|picture| picture.len() == theirs.size);
         let psnr = between(&theirs.picture, shown.unwrap_or(&white));
         writeln!(file, "{at:.3},{},{psnr:.2}", u8::from(shown.is_some())).map_err(unwritten)?;
@@ -45,20 +45,20 @@ pub(super) fn psnr(source: &Path, received: &Path, table: &Path) -> Outcome<f64>
     Ok(sum / f64::from(pictures.max(1)))
 }
 
-/// PSNR of two pictures in dB.
+/// Returns the PSNR of two frames in dB.
 fn between(one: &[u8], other: &[u8]) -> f64 {
     let squares: u64 = one.iter().zip(other).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
     let mean = squares as f64 / one.len().max(1) as f64;
     if squares == 0 { IDENTICAL_DB } else { (10.0 * (255.0 * 255.0 / mean).log10()).min(IDENTICAL_DB) }
 }
 
-/// The pictures of a file, one after the other.
+/// The frames of a file, one after the other.
 struct Pictures {
     decoder: Child,
     luma: ChildStdout,
-    /// Presentation time of each picture in seconds, told before the picture itself.
+    /// Presentation time of each frame in seconds, sent before the frame itself.
     times: Receiver<f64>,
-    /// Bytes of a picture.
+    /// Bytes of a frame.
     size: usize,
     picture: Vec<u8>,
 }
@@ -71,7 +71,7 @@ impl Pictures {
         let said = ffmpeg::probe(&args)?;
         let sides: Vec<usize> = said.split([',', '\n']).filter_map(|word| word.trim().parse().ok()).collect();
         let [width, height, ..] = sides[..] else {
-            return Err(Failure::new(format!("{} holds no picture", path.display()), "give another --clip"));
+            return Err(Failure::new(format!("{} has no video frame", path.display()), "give another --clip"));
         };
         // What did not arrive is in no order that a decoder likes; what it says of that is not asked for.
         let mut decoder = Command::new("ffmpeg")
@@ -99,7 +99,7 @@ impl Pictures {
         Ok(Self { decoder, luma, times, size: width * height, picture: vec![0; width * height] })
     }
 
-    /// Takes the next picture; its time. None after the last one.
+    /// Reads the next frame and returns its time; `None` after the last one.
     fn next(&mut self) -> Option<f64> {
         self.luma.read_exact(&mut self.picture).ok()?;
         self.times.recv().ok()
@@ -113,7 +113,7 @@ impl Drop for Pictures {
     }
 }
 
-/// The time in a line of ffmpeg's filter `showinfo` about a picture.
+/// Returns the time in a line of ffmpeg's filter `showinfo` about a frame.
 fn time_of(line: &str) -> Option<f64> {
     let (_, rest) = line.split_once(" pts_time:")?;
     rest.split_whitespace().next()?.parse().ok()

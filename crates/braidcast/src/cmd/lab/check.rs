@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// So much is added to the first seed for each further try, so that no two have a seed in common.
+/// Distance between the first seeds of two tries, so that no two tries share a seed.
 const SEEDS_APART: u64 = 1000;
 
 #[derive(Serialize)]
@@ -41,7 +41,7 @@ pub(super) fn run(args: &LabCheckArgs, common: &Common) -> Outcome {
     let read = std::fs::read_to_string(&args.list).map_err(|e| {
         Failure::usage(
             format!("cannot read {file}: {e}"),
-            "name the list of verdicts, such as crates/lab/verdicts.toml",
+            "name the list of verdicts, for example crates/lab/verdicts.toml",
         )
     })?;
     let mut list = check::read(&file, &read).map_err(|e| refused(&e))?;

@@ -19,7 +19,7 @@ pub(super) fn run(args: &LabClipArgs) -> Outcome {
     })?;
     let file_name = args.input.file_name().unwrap_or_default().to_string_lossy();
     let head = format!(
-        "{file_name}: {:.3} Mbit/s for {} s. MS BYTES KIND [PTS]; kinds: T tables, A audio, I, P, R (a B that others lean on), B",
+        "{file_name}: {:.3} Mbit/s for {} s. MS BYTES KIND [PTS]; kinds: T tables, A audio, I, P, R (a B that others reference), B",
         clip.bits_per_second() / 1e6,
         clip.period().as_secs_f64()
     );

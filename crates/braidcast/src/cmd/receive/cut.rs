@@ -1,5 +1,5 @@
-//! Where a transport stream can be cut: before a packet that says that decoding may begin there.
-//! What follows needs the program tables once more.
+//! Finds places at which a transport stream can be cut: before a packet that marks a random access
+//! point. What follows the cut needs the program tables again.
 
 use braidcast_core::Instant;
 use braidcast_media::ts::{LatestTables, PACKET, Packet};
@@ -17,7 +17,7 @@ pub(super) struct Cutter {
 
 /// A cut in what is written.
 pub(super) struct Cut {
-    /// Where the next file begins.
+    /// Position at which the next file begins.
     pub(super) at: usize,
     /// What is to stand there first.
     pub(super) tables: Vec<u8>,
@@ -33,7 +33,8 @@ impl Cutter {
         *self = Self::new(self.every);
     }
 
-    /// Where in `bytes`, written at `now`, the next file begins, if it does.
+    /// Returns the position in `bytes`, written at `now`, at which the next file begins, if one
+    /// does.
     pub(super) fn cut(&mut self, now: Instant, bytes: &[u8]) -> Option<Cut> {
         let due = *self.due.get_or_insert(now + self.every);
         let (packets, rest) = bytes.as_chunks::<PACKET>();

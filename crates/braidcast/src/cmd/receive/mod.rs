@@ -35,11 +35,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// Without `--keep`, a sender that was lost is waited for so long unless --give-up says otherwise.
+/// Time to wait for a lost sender without `--keep`, unless --give-up sets another.
 const GIVE_UP: Duration = Duration::from_secs(300);
 /// So often the days of the list of keys are looked at.
 const LOOK: Duration = Duration::from_secs(60);
-/// After Ctrl-C, an output that takes nothing is waited for so long.
+/// Time to wait, after Ctrl-C, for an output that takes nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Returns `true` if a recording can be made there at all.
@@ -246,7 +246,7 @@ impl Session {
         failed.into_iter().try_for_each(|(id, failure)| self.room_failed(now, id, failure))
     }
 
-    /// An output failed. Where others are served too, they go on.
+    /// An output failed. If others remain, they go on.
     fn room_failed(&mut self, now: Instant, id: ChannelId, failure: Failure) -> Outcome {
         if !self.plan.is_many() {
             return Err(failure);
@@ -322,7 +322,7 @@ impl Session {
             }
             Farewell::Busy => format!("a second sender{who} was turned away; start with --keep to let it wait"),
             Farewell::UnknownName if name.is_empty() => {
-                "a sender without a name was turned away: `send --name` gives it one".into()
+                "a sender without a name was turned away: `send --name` sets one".into()
             }
             why => format!("a sender{who} was turned away: {why}"),
         });

@@ -15,12 +15,12 @@ const ENDING: &str = "braidcast";
 pub(super) struct Note {
     pub(super) identity: Identity,
     pub(super) reliable: bool,
-    /// Where the stream begins in the file, bytes.
+    /// Position in the file at which the stream begins, bytes.
     pub(super) base: u64,
 }
 
 impl Note {
-    /// Where the note of the recording `file` stands.
+    /// Returns the path of the note about the recording `file`.
     pub(super) fn path(file: &Path) -> PathBuf {
         let mut name = file.as_os_str().to_owned();
         name.push(".");

@@ -18,12 +18,12 @@ pub(super) enum Ready {
     Later,
 }
 
-/// Where the streams of one channel go.
+/// Destinations of the streams of one channel.
 pub(super) struct Outputs {
     sinks: Vec<Sink>,
     /// Those that failed while others of a live stream did not; they are tried again with the next stream.
     given_up: Vec<Sink>,
-    /// Why the first of them was given up.
+    /// Why the first of them failed.
     failure: Option<Failure>,
     cutter: Option<Cutter>,
     reliable: bool,
@@ -89,7 +89,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Why an output was given up, if one was.
+    /// Takes the reason why an output failed, if one did.
     pub(super) const fn take_failure(&mut self) -> Option<Failure> {
         self.failure.take()
     }
@@ -129,7 +129,7 @@ impl Outputs {
         self.recordings().any(Recording::is_checking)
     }
 
-    /// Looks at a piece of what is there; gives it once all is seen.
+    /// Reads on in what is already there; returns it once all is read.
     pub(super) fn check(&mut self) -> Outcome<Option<Content>> {
         let mut seen = None;
         for recording in self.recordings_mut() {
@@ -139,7 +139,7 @@ impl Outputs {
         Ok(seen.filter(|_| !self.is_checking()))
     }
 
-    /// The stream goes on behind so many bytes of it.
+    /// The stream goes on behind the `bytes` that are already there.
     pub(super) const fn go_on(&mut self, bytes: u64) {
         self.stream_bytes = bytes;
     }

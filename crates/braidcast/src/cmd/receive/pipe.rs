@@ -20,7 +20,7 @@ const RETRY: Duration = Duration::from_millis(200);
 /// A pipe, a terminal or the like.
 pub(super) struct Pipe {
     name: String,
-    /// Where to open it again; stdout cannot be.
+    /// Path to open it at again; `None` for stdout, which cannot be reopened.
     path: Option<PathBuf>,
     open: Option<(File, InputId)>,
     retry_at: Instant,
@@ -55,7 +55,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// Opens a named pipe if it has a reader now; whether one has just come.
+    /// Opens a named pipe if it has a reader now. Returns `true` if a reader has just come.
     pub(super) fn try_open(&mut self, now: Instant, driver: &mut Driver) -> Outcome<bool> {
         let Some(path) = self.path.as_ref().filter(|_| self.open.is_none() && now >= self.retry_at) else {
             return Ok(false);
@@ -116,7 +116,7 @@ impl Pipe {
         }
     }
 
-    /// What waits is of no use any more.
+    /// Discards what waits.
     pub(super) fn forget(&mut self) {
         self.waiting.clear();
         self.written = 0;

@@ -11,7 +11,7 @@ const NAME: &str = "{name}";
 /// Files of one name that are tried.
 const MOST: u32 = 100_000;
 
-/// Where the files of one stream go.
+/// Folder and names of the files of one stream.
 pub(super) struct Place {
     /// With the stream's name in it, and the date not yet.
     pattern: String,
@@ -39,7 +39,7 @@ impl Place {
         (!self.dated && !self.numbered).then(|| PathBuf::from(&self.pattern))
     }
 
-    /// Where the files are.
+    /// Returns the folder of the files.
     pub(super) fn folder(&self) -> PathBuf {
         let path = self.next();
         path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()

@@ -169,7 +169,7 @@ impl Recording {
         self.check.is_some()
     }
 
-    /// Looks at a piece of what is there; gives it once all is seen.
+    /// Reads on in what is already there; returns it once all is read.
     pub(super) fn check(&mut self) -> Outcome<Option<Content>> {
         let name = self.name();
         let Some(check) = &mut self.check else { return Ok(None) };

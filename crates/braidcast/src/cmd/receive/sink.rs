@@ -1,4 +1,4 @@
-//! Where a stream goes: a file, a device, stdout, a named pipe or UDP.
+//! Destinations of a stream: a file, a device, stdout, a named pipe or UDP.
 
 use super::pipe::Pipe;
 use super::place::Place;

@@ -40,7 +40,7 @@ struct Documents<'a> {
 }
 
 impl Session {
-    /// Tells how it went.
+    /// Prints the summary.
     pub(super) fn finish(mut self, common: &Common) -> Outcome {
         self.live.close();
         self.service.ends();

@@ -33,10 +33,10 @@ use std::fs::File;
 use std::io::Write;
 use std::time::Duration;
 
-/// A live input that gave nothing for so long is worth a word.
+/// Silence of a live input after which a warning is due.
 const SILENCE: Duration = Duration::from_secs(2);
-/// So long, at most, a recording waits for the other paths once one has brought the receiver's
-/// answer: the first picture is often the largest, and a stream's first windows are small.
+/// Longest time that a recording waits for the other paths once one has brought the receiver's
+/// answer: the first frame is often the largest, and a stream's first windows are small.
 const OTHER_PATHS: Duration = Duration::from_secs(1);
 
 /// So often it is asked whether the paths carry what comes in.
@@ -365,7 +365,7 @@ impl Session {
             self.connected && !self.source.is_recording() && !self.source.goes_freely() && !self.source.ended();
         let silent = quiet_input && now.since(self.source.last_read()) >= SILENCE;
         if silent && !self.silent {
-            self.live.warn("the input gives nothing; waiting for it");
+            self.live.warn("the input is silent; waiting for it");
         }
         self.silent = silent;
         if !self.connected {
@@ -473,7 +473,7 @@ impl Session {
         let _ = self.driver.drive(&mut self.sender, Some(now));
     }
 
-    /// Tells how it went.
+    /// Prints the summary.
     fn finish(mut self, command: &'static str, args: &StreamArgs, common: &Common) -> Outcome {
         self.live.close();
         self.service.ends();

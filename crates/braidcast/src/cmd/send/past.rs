@@ -38,7 +38,8 @@ impl Past {
         self.offset
     }
 
-    /// Reads on; at the end gives what can be gone on behind: the bytes that are the same, or none.
+    /// Reads on. At the end, returns the part that can be continued: the bytes that are the same,
+    /// or none.
     pub(super) fn step(&mut self) -> Outcome<Option<Content>> {
         if self.left > 0 {
             let mut piece = vec![0; PIECE.min(self.left) as usize];

@@ -16,11 +16,11 @@ const MOST_RATE: f64 = 100e6;
 /// Audio is judged by what came in the last one or two of these.
 const HEARD: Duration = Duration::from_secs(5);
 
-/// `--target-quality`: mean opinion scores, 1 to 5, of pictures by ITU-T G.1070 for H.264 of
-/// 640x480 where nothing is missing, and of audio by the E-model (SBPN §8.4.2).
+/// `--target-quality`: mean opinion scores, 1 to 5, of video by ITU-T G.1070 for H.264 of 640x480
+/// if nothing is missing, and of audio by the E-model (SBPN §8.4.2).
 #[derive(Serialize)]
 pub(super) struct Quality {
-    /// What the rate of pictures buys.
+    /// Score that the rate of the video buys.
     mos: f64,
     target_mos: f64,
     /// What the target takes; `None` if no rate does.

@@ -1,4 +1,4 @@
-//! Where the stream comes from: a file, stdin or UDP, cut into units.
+//! Sources of a stream: a file, stdin or UDP, cut into units.
 
 use crate::args::values;
 use crate::cmd::udp::UdpInput;
@@ -23,9 +23,9 @@ const READ_LIVE: usize = 8 * 1024;
 /// How often datagrams that come one closely behind another are read, at most. It is nothing to a
 /// latency of tenths of a second, and at 20 Mbit/s saves seven wake-ups of eight.
 const READ_INTERVAL: Duration = Duration::from_millis(4);
-/// How far a recording is read ahead of its clock, so that a frame is there whole at the time of
-/// its first byte, as an encoder gives it, and not when its last byte has trickled in at the
-/// recording's rate. Memory: so much of the recording.
+/// Time that a recording is read ahead of its clock. So a frame is complete at the time of its
+/// first byte, as from an encoder, instead of trickling in at the recording's rate. Memory: one
+/// second of the recording.
 const AHEAD: Duration = Duration::from_secs(1);
 /// Longest UDP payload.
 const DATAGRAM: usize = 65_536;
@@ -38,7 +38,7 @@ const HEAD: u64 = 64 * 1024;
 /// An open input.
 pub(super) struct Source {
     name: String,
-    /// Where it is, if it is a file.
+    /// Path, if it is a file.
     path: Option<PathBuf>,
     reader: Reader,
     /// Set while the driver waits for the input; files are read whenever there is room.
@@ -183,7 +183,7 @@ impl Source {
         Ok(())
     }
 
-    /// Where it is, if it is a file.
+    /// Returns the path, if it is a file.
     pub(super) fn file(&self) -> Option<&Path> {
         self.path.as_deref()
     }
@@ -235,7 +235,8 @@ impl Source {
         }
     }
 
-    /// Hands on the units that are there or due at `now`, until `hand_on` gives one back for want of room.
+    /// Hands on the units that are there or due at `now`, until `hand_on` returns one for lack of
+    /// room.
     pub(super) fn pump(&mut self, now: Instant, mut hand_on: impl FnMut(Unit) -> Option<Unit>) -> Outcome {
         loop {
             while let Some(unit) = self.stuck.take().or_else(|| self.next_unit(now)) {
@@ -261,7 +262,7 @@ impl Source {
         recording.take(now)
     }
 
-    /// Gets what is there or due; whether there may be more.
+    /// Reads what is there or due. Returns `true` if there may be more.
     fn read_more(&mut self, now: Instant) -> Outcome<bool> {
         if self.throttled_until().is_some_and(|at| at > now) {
             return Ok(false);
@@ -275,7 +276,7 @@ impl Source {
         }
     }
 
-    /// Takes recorded packets that are soon due; whether it did anything.
+    /// Takes recorded packets that are soon due. Returns `true` if there were any.
     fn play_on(&mut self, now: Instant) -> Outcome<bool> {
         let Play::Recording(Recording { pacer: Some(pacer), due, packets, ahead, finished, .. }) = &mut self.play
         else {

@@ -18,7 +18,7 @@ pub(super) struct Throttle {
     sync: PacketSync,
     clock: PcrClock,
     clock_pid: Option<u16>,
-    /// Where the stream's clock stands in ours.
+    /// Time of ours that corresponds to the stream's clock so far.
     stream_time: Option<Instant>,
 }
 

@@ -1,4 +1,4 @@
-//! What a tunnel tells: live, and when it is over.
+//! Reports of a tunnel: live, and a summary at the end.
 
 use crate::cmd::dccp::ConnectionLine;
 use crate::out::style::Style;
@@ -98,7 +98,7 @@ struct FlowLine {
     sent_bytes: u64,
     /// Of these, dropped before DCCP had them.
     refused_datagrams: u64,
-    /// Of these, given up by the send queue.
+    /// Of these, discarded by the send queue.
     discarded_datagrams: Discards,
     /// How important they are, 0 to 7, and whether that is a guess by their lengths.
     priority: u8,
@@ -187,7 +187,7 @@ impl Sight {
         call.more_that_fit(report.sending, &report.ccid, u32::try_from(carried).unwrap_or(u32::MAX))
     }
 
-    /// How the other side's speech sounds here.
+    /// Returns the mean opinion score (MOS) of the other side's speech as heard here.
     pub(super) fn mos(self, figures: &Figures, rtt: Option<Duration>) -> Option<f64> {
         let codec = self.codec.filter(|_| is_speech(figures.received, figures.seconds))?;
         let delay = delay(figures, rtt)? + codec.delay(PACKET);
@@ -294,7 +294,8 @@ impl Sight {
         tunnel.links().flat_map(|(_, link)| of(link).into_iter().map(move |line| name(link) + &line)).collect()
     }
 
-    /// Why datagrams were given up, over the whole time: a line for each flow that lost some.
+    /// Returns why datagrams were discarded, over the whole time: a line for each flow that lost
+    /// some.
     pub(super) fn discards(now: Instant, tunnel: &Tunnel) -> Vec<String> {
         let mut lines = Vec::new();
         for (&id, flow) in tunnel.links().flat_map(|(_, link)| &link.flows) {
@@ -372,7 +373,7 @@ fn priority(now: Instant, flow: &Flow) -> String {
     }
 }
 
-/// How many datagrams the queue gave up, of those that came.
+/// Returns how many of the datagrams that came the queue discarded.
 fn discarded(figures: &Figures) -> (String, Tone) {
     let total = figures.discarded.total();
     let share = total as f64 / figures.sent.datagrams.max(total).max(1) as f64;

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-/// So much of a file is looked at to know what it is.
+/// Bytes at the start of a file that are read to recognize its kind.
 const START: usize = 1 << 18;
 
 /// The two numbers of an association, the smaller one first.
@@ -93,7 +93,7 @@ pub(super) fn association(path: &Path) -> Outcome<Option<Association>> {
     }
 }
 
-/// Takes what the file in `path` tells. Returns whether it was simulated.
+/// Reads the file in `path` into `exchange`. Returns `true` if it was simulated.
 pub(super) fn read(path: &Path, exchange: &mut Exchange, flow: Option<&FlowName>, live: &Live) -> Outcome<bool> {
     match open(path)? {
         Input::Trace(mut reader) => {

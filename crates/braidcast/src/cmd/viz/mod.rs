@@ -132,7 +132,7 @@ pub(super) fn show(traces: Vec<PathBuf>, form: Form<'_>, flow: Option<&FlowName>
     Ok(Page { page, traces, packets })
 }
 
-/// Has the desktop show the page. Where there is none, the user has its name.
+/// Has the desktop show the page. If there is none, the user has its name.
 pub(super) fn open(page: &Path, live: &Live) {
     let mut browser = Command::new("xdg-open");
     browser.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

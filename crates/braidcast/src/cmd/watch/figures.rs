@@ -1,5 +1,5 @@
-//! Live figures: the document that `--stats`, `--metrics` and `--web` tell, each in its way.
-//! docs/figures.schema.json describes it.
+//! Live figures: the document that `--stats`, `--metrics` and `--web` publish, each in its own
+//! form. docs/figures.schema.json describes it.
 
 use braidcast_session::RateReport;
 use serde::Serialize;
@@ -130,7 +130,7 @@ pub(crate) struct KindCounts {
     pub(crate) dropped_crowded_out: u64,
     /// Never sent, as there was no room or nobody to send to.
     pub(crate) dropped_refused: u64,
-    /// Given up after a part was sent.
+    /// Abandoned after a part was sent.
     pub(crate) dropped_on_the_way: u64,
 }
 

@@ -7,7 +7,8 @@ use braidcast_session::{KindReport, Report};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// What comes in is taken over this time: a picture that needs no other is many times as long as the next ones.
+/// Period over which the input rate is averaged: a key frame is many times as large as the next
+/// frames.
 const INPUT: Duration = Duration::from_secs(5);
 /// What was missed is counted over this time.
 const MISSED: Duration = Duration::from_secs(10);
@@ -120,7 +121,8 @@ impl Load {
         (count(last).saturating_sub(count(first)), last.captured.saturating_sub(first.captured))
     }
 
-    /// Frames of the last ten seconds that were missed, and all of that time. What is missing may be on its way.
+    /// Returns the frames of the last ten seconds that were missed, and all of that time. Missing
+    /// ones may be in flight.
     pub(crate) fn missed(&self, now: Instant, end: End) -> (u64, u64) {
         let (late, of) = self.since(now, MISSED, |it| it.late);
         let (missing, _) = self.since(now, MISSED, |it| it.missing);

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Of this share of a stream's frames it takes no more for people to notice.
 const BAD: f64 = 0.1;
-/// And this is worth a look. Frames on their way count as missing, and their number varies.
+/// And this is worth a look. Frames in flight count as missing, and their number varies.
 const DOUBTFUL: f64 = 0.03;
 
 /// Follows one stream.

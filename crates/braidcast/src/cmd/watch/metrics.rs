@@ -64,7 +64,7 @@ fn counters(registry: &mut Registry, name: &str, help: &str) -> Counters {
     family
 }
 
-/// Counts of what was given up, by reason.
+/// Fills in the counts of what was discarded, by reason.
 fn fill_reasons(dropped: &Counters, labels: &Labels, reasons: &[(&str, u64)]) {
     for &(reason, count) in reasons {
         let labels: Labels = labels.iter().cloned().chain([("reason", reason.to_owned())]).collect();
@@ -166,7 +166,7 @@ fn fill_frames(registry: &mut Registry, streams: &[StreamFigures]) {
     let captured = counters(registry, "frames_captured", "Frames that came in");
     let on_time = counters(registry, "frames_on_time", "Frames that came on time");
     let late = counters(registry, "frames_late", "Frames that came too late");
-    let dropped = counters(registry, "frames_dropped", "Frames that were given up, and why");
+    let dropped = counters(registry, "frames_dropped", "Frames that were discarded, and why");
     for stream in streams {
         for kind in &stream.kinds {
             let labels = vec![("stream", stream.name.clone()), ("kind", kind.kind.to_owned())];
@@ -189,7 +189,7 @@ fn fill_flows(registry: &mut Registry, streams: &[StreamFigures]) {
     let received = counters(registry, "flow_received_datagrams", "Datagrams handed to an application");
     let lost = counters(registry, "flow_lost_datagrams", "Datagrams that did not come");
     let late = counters(registry, "flow_late_datagrams", "Datagrams that came too late for the jitter buffer");
-    let dropped = counters(registry, "flow_dropped_datagrams", "Datagrams that were given up, and why");
+    let dropped = counters(registry, "flow_dropped_datagrams", "Datagrams that were discarded, and why");
     for stream in streams {
         for flow in &stream.flows {
             let labels = vec![("stream", stream.name.clone()), ("flow", flow.flow.clone())];

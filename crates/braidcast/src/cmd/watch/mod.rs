@@ -98,7 +98,7 @@ impl Watch {
         }
     }
 
-    /// Opens what tells figures while it runs. `stdout`: what else goes there.
+    /// Opens the outputs of figures while it runs. `stdout`: what else goes there.
     pub(crate) fn open_figures(&mut self, args: &FiguresArgs, stdout: Option<&str>, live: &Live) -> Outcome {
         let last = self.began;
         if let Some(stats) = &args.stats {
@@ -142,8 +142,9 @@ impl Watch {
         stats.into_iter().chain(self.hub.as_ref().map(|(_, pace)| pace.next())).min()
     }
 
-    /// Tells figures if they are due. `streams` makes those of the streams, of what happened since
-    /// it was asked last by the same: `true` for the statistics, `false` for page and metrics.
+    /// Publishes figures if they are due. `streams` makes those of the streams, of what happened
+    /// since its last call with the same argument: `true` for the statistics, `false` for page and
+    /// metrics.
     pub(crate) fn tell(&mut self, now: Instant, mut streams: impl FnMut(bool) -> Vec<StreamFigures>) {
         let (command, uptime_seconds) = (self.command, round(now.since(self.began).as_secs_f64()));
         let mut figures = |stats, since: Duration| Figures {

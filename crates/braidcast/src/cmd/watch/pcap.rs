@@ -82,7 +82,7 @@ impl PcapFile {
         Ok(Self { background, shared })
     }
 
-    /// What tells it what packets are for.
+    /// Returns the sink of the events from which it learns what packets are for.
     pub(crate) fn sink(&self) -> Arc<dyn EventSink> {
         Arc::clone(&self.shared) as Arc<dyn EventSink>
     }
@@ -196,7 +196,7 @@ impl State {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a packet has so many sides")]
+    #[expect(clippy::too_many_arguments, reason = "a packet has as many properties")]
     fn write(
         &mut self,
         protocol: Protocol,

@@ -75,7 +75,8 @@ impl Purposes {
         }
     }
 
-    /// The words for a packet that leaves. Packets of no association, such as answers to a first packet, have none.
+    /// Returns the words for a packet that leaves. Packets without an association, for example
+    /// answers to a first packet, have none.
     pub(super) fn of_sent(&mut self, protocol: Protocol, payload: &[u8]) -> String {
         if protocol == Protocol::Dccp {
             return dccp(payload).unwrap_or_default();

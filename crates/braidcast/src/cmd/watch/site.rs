@@ -27,7 +27,7 @@ const STYLE: &str = include_str!("web/style.css");
 struct Readers(Vec<SyncSender<Arc<str>>>);
 
 impl Readers {
-    /// Tells everybody.
+    /// Sends the line to everybody.
     fn tell(&mut self, line: &Arc<str>) {
         self.0.retain(|reader| !matches!(reader.try_send(Arc::clone(line)), Err(TrySendError::Disconnected(_))));
     }
@@ -67,7 +67,7 @@ impl Hub {
         locked(&self.0)
     }
 
-    /// Tells everybody.
+    /// Sends the figures to everybody.
     pub(crate) fn publish(&self, figures: Figures) {
         let Ok(line) = serde_json::to_string(&figures) else { return };
         let line: Arc<str> = line.into();
@@ -92,7 +92,7 @@ impl Hub {
 pub(crate) struct Lines(Mutex<(Option<Arc<str>>, Readers)>);
 
 impl Lines {
-    /// Tells everybody.
+    /// Sends the line to everybody.
     pub(crate) fn publish(&self, line: &impl Serialize) {
         let Ok(line) = serde_json::to_string(line) else { return };
         let line: Arc<str> = line.into();

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// Lines that wait for the reader at most; more are left out.
 const MOST_WAITING: usize = 64;
-/// At the end a reader has so long to take the last lines.
+/// Time at the end that a reader has to take the last lines.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A line, and how many lines before it the reader was too slow for.
@@ -26,7 +26,7 @@ struct Line<'a, T> {
     lost_lines: u64,
 }
 
-/// Where the lines go.
+/// Destination of the lines.
 pub(crate) struct StatsFile {
     lines: Option<SyncSender<String>>,
     done: Receiver<()>,

@@ -44,7 +44,7 @@ impl TraceFile {
         Ok(Self { background, shared })
     }
 
-    /// What tells this file.
+    /// Returns the sink that writes this file.
     pub(crate) fn sink(&self) -> Arc<dyn EventSink> {
         Arc::clone(&self.shared) as Arc<dyn EventSink>
     }

@@ -1,7 +1,7 @@
 //! `-v`, `-vv` and `RUST_LOG`: events in words on stderr, by the levels and targets of crate `log`.
 //!
-//! Info: what happens seldom and matters, such as a path that falls silent. Debug: what is lost,
-//! given up or late, and why. Trace: all.
+//! Info: rare events that matter, for example a path that falls silent. Debug: what is lost,
+//! discarded or late, and why. Trace: all.
 
 use braidcast_core::events::{DccpEvent, EventSink, MediaEvent, Reduction, SctpEvent, TraceEvent, Tracer};
 use braidcast_core::{Instant, PathId};
@@ -37,8 +37,8 @@ impl Log for Stderr {
     fn flush(&self) {}
 }
 
-/// Says from now on what `-v`, given so many times, and the environment ask for. Gives what makes
-/// no sense in the latter.
+/// Starts to print what `-v`, given `verbose` times, and the environment ask for. Returns what
+/// makes no sense in the latter.
 pub(crate) fn init(verbose: u8) -> Option<String> {
     let level = match verbose {
         0 => LevelFilter::Off,
@@ -69,7 +69,8 @@ pub(crate) fn is_on() -> bool {
     log::max_level() > LevelFilter::Off
 }
 
-/// Tells all of `files`, and says events in words if that is asked for.
+/// Returns a tracer that passes events to all of `files` and prints them in words if that is asked
+/// for.
 pub(super) fn with_words(files: impl Iterator<Item = Arc<dyn EventSink>>) -> Tracer {
     let words = is_on().then(|| Arc::new(Words) as Arc<dyn EventSink>);
     files.chain(words).fold(Tracer::default(), Tracer::with)
@@ -119,8 +120,8 @@ fn say_sctp(event: &SctpEvent, say: &impl Fn(Level, &str, Arguments<'_>)) {
             say(Level::Debug, LOSSES, format_args!("redundancy made up for TSN {tsn}"));
         }
         SctpEvent::MessageAbandoned { message, sent, why, .. } => {
-            let when = if sent { "on the way" } else { "unsent" };
-            say(Level::Debug, FRAMES, format_args!("frame {} was given up {when} ({})", message >> 8, why.name()));
+            let when = if sent { "in flight" } else { "unsent" };
+            say(Level::Debug, FRAMES, format_args!("frame {} was abandoned {when} ({})", message >> 8, why.name()));
         }
         _ => {}
     }
