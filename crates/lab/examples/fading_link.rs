@@ -7,7 +7,7 @@
 //! The mean rate follows a drive that is written down here: through a town, along the edge of a
 //! cell, over a hill, a handover without service, into a tunnel. Around it, shadowing and fast
 //! fading multiply the rate by log-normal processes of first order with the time constants below.
-//! Each transport block of the scheduler, 8 ms apart, carries what the rate gives, in packets of
+//! Each transport block of the scheduler, 8 ms apart, carries what the rate allows, in packets of
 //! 1500 bytes.
 
 use braidcast_core::Rng;

@@ -124,7 +124,7 @@ impl Expected {
         let mut claims: Vec<(Outcome, String)> = Vec::new();
         for verdict in tries.first().into_iter().flat_map(|results| &results.verdicts) {
             let all = verdicts().filter(|it| it.claim == verdict.claim);
-            // `max_by_key` gives the last of equals.
+            // `max_by_key` returns the last of equals.
             let most = all.rev().max_by_key(|it| times(it)).unwrap_or(verdict);
             claims.push((most.outcome, most.claim.clone()));
         }

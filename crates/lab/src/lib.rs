@@ -1,7 +1,8 @@
 //! Experiments on networks: scenario files, runs over seeds on all cores, statistics, and references beside our values.
 //!
-//! A [`Scenario`] is a TOML file (`scenarios/`) that names the code of an [`Experiment`](experiment::Experiment); a
-//! [`Job`] runs its points over seeds and gives [`Results`](results::Results). `docs/lab.md` says how to write both.
+//! A [`Scenario`] is a TOML file (`scenarios/`) that names the code of an
+//! [`Experiment`](experiment::Experiment); a [`Job`] runs its points over seeds and returns
+//! [`Results`](results::Results). `docs/lab.md` says how to write both.
 
 pub mod check;
 pub mod clip;

@@ -12,7 +12,7 @@ use std::fmt::Write;
 /// A section of a scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Section {
-    /// Its name, such as `sctp`; empty for what stands at the top.
+    /// Its name, for example `sctp`; empty for what stands at the top.
     pub name: &'static str,
     /// What it is about.
     pub about: &'static str,
@@ -87,7 +87,7 @@ pub fn markdown() -> Result<String, Wrong> {
         page.push_str(&text);
         page.push('\n');
     };
-    line("\n## Experiments\n\n`braidcast lab run NAME` runs one. References such as THESIS §6.1.2 are listed in [Papers](papers.md).\n".into());
+    line("\n## Experiments\n\n`braidcast lab run NAME` runs one. References, for example THESIS §6.1.2, are listed in [Papers](papers.md).\n".into());
     line("| name | shows | source | measure | runs | time of each |\n|---|---|---|---|---|---|".into());
     for it in Scenario::all()? {
         let points = it.points()?.len();

@@ -1,10 +1,10 @@
-//! The pictures of a scenario that asks for none: each metric over what is swept, and each curve.
+//! The plots of a scenario that asks for none: each metric over what is swept, and each curve.
 
 use crate::results::{Plot, PlotKind, Row, Series};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// More pictures than this are looked at by nobody; the tables have the rest.
+/// Maximum number of plots: nobody looks at more, and the tables have the rest.
 const MOST: usize = 12;
 
 /// A plot of each metric that is not the same everywhere, over the parameter with the most values,
@@ -44,7 +44,7 @@ fn longest_sweep(rows: &[Row]) -> Option<String> {
     longest.map(|(name, _)| name.to_owned())
 }
 
-/// Returns `true` if it is a text such as `50ms`, which the axis takes as a number.
+/// Returns `true` if it is a text, for example `50ms`, which the axis takes as a number.
 fn has_unit(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.starts_with(|c: char| c.is_ascii_digit()))
 }
@@ -93,7 +93,7 @@ mod tests {
         let plots = without_asking(&rows, &[curve.clone(), curve]);
         let drawn: Vec<_> = plots.iter().map(|it| (it.title.as_str(), it.kind, it.x.as_str())).collect();
         assert_eq!(drawn, [("goodput", PlotKind::Line, "rtt"), ("window", PlotKind::Series, "")]);
-        // Without a sweep the variants stand side by side; a single value is no picture.
+        // Without a sweep the variants stand side by side; a single value makes no plot.
         let rows = [row("a", &[], "goodput", 1.0), row("b", &[], "goodput", 2.0), row("a", &[], "jitter", 2.0)];
         let plots = without_asking(&rows, &[]);
         assert_eq!(

@@ -16,7 +16,7 @@ pub(crate) fn least(paths: &[(f64, Duration)]) -> f64 {
 mod tests {
     use super::*;
 
-    /// The two examples that the source gives.
+    /// The two examples in the source.
     #[test]
     fn it_is_what_all_paths_carry_in_the_longest_round_trip() {
         let ms = Duration::from_millis;

@@ -23,8 +23,8 @@ pub const FOLDER: &str = "BRAIDCAST_TRACES";
 /// Longest text file that is read beside a scenario, in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Where the recording `name` lies that a scenario in `folder` speaks of: beside it, else in the
-/// folder that `BRAIDCAST_TRACES` names.
+/// Returns the path of the recording `name` that a scenario in `folder` names: beside it, else in
+/// the folder that `BRAIDCAST_TRACES` names.
 pub(crate) fn find(folder: &Path, name: &str) -> PathBuf {
     let beside = folder.join(name);
     let elsewhere =

@@ -1,5 +1,5 @@
-//! What an experiment gives: the form of `lab-results/NAME.json` and of `lab run --json`, and all
-//! that the report reads.
+//! The results of an experiment: the form of `lab-results/NAME.json` and of `lab run --json`, and
+//! all that the report reads.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -34,7 +34,7 @@ pub struct Row {
     /// The published table that `published` stands in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<String>,
-    /// The value that ns-2 gives.
+    /// The value of ns-2.
     pub ns2: Option<f64>,
     /// Document, section and figure of the experiment.
     pub source: String,
@@ -96,7 +96,7 @@ impl Outcome {
 pub struct Verdict {
     /// The claim in words.
     pub claim: String,
-    /// Where it is made.
+    /// Section or figure of the source that makes it.
     pub source: String,
     /// What became of it.
     pub outcome: Outcome,
@@ -139,7 +139,7 @@ pub struct Difference {
 /// what became of the claims about what it shows.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Table {
-    /// Source and number, such as `SBPN table 5.3`.
+    /// Source and number, for example `SBPN table 5.3`.
     pub name: String,
     /// Values that rows stand beside.
     pub rows: usize,
@@ -157,7 +157,7 @@ pub struct Table {
     pub claims: Vec<Outcome>,
 }
 
-/// What kind of picture a plot is.
+/// Kind of a plot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlotKind {
@@ -171,7 +171,7 @@ pub enum PlotKind {
     Cdf,
 }
 
-/// A picture that the report draws.
+/// A plot that the report draws.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plot {
@@ -222,7 +222,7 @@ pub struct Results {
     /// The published tables that rows stand beside.
     #[serde(default)]
     pub tables: Vec<Table>,
-    /// Pictures to draw.
+    /// Plots to draw.
     pub plots: Vec<Plot>,
     /// Runs that failed, each with why and the command that runs it again.
     pub lost_runs: Vec<String>,

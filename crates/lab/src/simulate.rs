@@ -6,7 +6,7 @@ use braidcast_core::{Route, SocketId};
 use braidcast_sim::{LinkId, Network, NodeId};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-/// Steps after which a run is given up as endless: hours of simulated time at gigabits.
+/// Steps after which a run counts as endless and stops: hours of simulated time at gigabits.
 const MAX_STEPS: u64 = 2_000_000_000;
 /// How often, in steps, it is looked whether the run is over.
 const LOOK_EVERY: u64 = 64;

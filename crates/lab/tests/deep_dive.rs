@@ -5,7 +5,8 @@ use braidcast_lab::{Job, Request, Scenario};
 use core::time::Duration;
 use std::sync::atomic::AtomicBool;
 
-/// Two seeds of the scenario `name`, each of so many seconds, where the parameters have these values.
+/// Runs two seeds of the scenario `name`, each of `seconds`, at the points where the parameters
+/// have these values.
 fn run(name: &str, seconds: u64, params: &[(&str, &str)]) -> Results {
     let scenario = Scenario::find(name).unwrap_or_else(|e| panic!("{e}; {}", e.fix));
     let params = params.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();

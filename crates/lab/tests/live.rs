@@ -53,7 +53,8 @@ fn a_wide_link_shows_everything_and_a_narrow_one_no_more_than_the_oracle() {
         assert_eq!(value(&results, "one", "20mbit", metric), 100.0, "{metric}");
     }
     assert_eq!(value(&results, "one", "20mbit", "longest freeze"), 0.0);
-    // Within 20 ms of the link's own pace a packet of 1240 bytes waits for at most the picture that it belongs to.
+    // Within 20 ms of the link's own pace a packet of 1240 bytes waits for at most the frame that
+    // it belongs to.
     assert!(value(&results, "one", "20mbit", "queueing delay") < 20.0);
     let cost = value(&results, "one", "20mbit", "sent for each byte shown");
     assert!((1.0..1.2).contains(&cost), "{cost}");
@@ -115,7 +116,7 @@ fn what_is_wrong_is_named_with_its_line_and_what_would_be_right() {
         ("\"test-1.7\"", "\"gone.clip\"", 17, "there is no clip 'gone.clip'"),
         ("\"test-1.7\"", "\"gone.clip\"", 17, "clips inside: test-1.7, test-3.6, bunny-1.7, bunny-3.6"),
         ("\"500ms\"", "\"0ms\"", 18, "the latency is 0"),
-        ("\"500ms\"", "\"500ms\"\nrate = \"1kbit\"", 19, "a packet for each picture"),
+        ("\"500ms\"", "\"500ms\"\nrate = \"1kbit\"", 19, "a packet for each video frame"),
         ("\"500ms\"", "\"500ms\"\nfec = \"much\"", 19, "none or auto"),
         ("\"500ms\"", "\"500ms\"\nscheduler = \"best\"", 19, "scheduler"),
         ("\"500ms\"", "\"500ms\"\ntime_guard = \"2min\"", 19, "not a time from 0ns to 60s"),

@@ -114,7 +114,7 @@ fn all_scenarios_inside_run() {
     }
 }
 
-/// Gives nothing for seed 2.
+/// Fails for seed 2.
 const FRAGILE: Experiment = Experiment {
     name: "fragile",
     text: "",
@@ -138,8 +138,8 @@ fn a_panic_loses_its_run_only_and_says_how_to_repeat_it() {
     assert_eq!(results.lost_runs, [format!("panic: seed 2 is unlucky; run it again with: {command}")]);
 }
 
-/// A link that breaks for good: the sender's association gives up after a few timeouts, the
-/// receiver hears nothing of it.
+/// A link that breaks for good: the sender's association ends after a few timeouts, the receiver
+/// hears nothing of it.
 const BROKEN: &str = r#"name = "broken"
 title = "A link that breaks"
 experiment = "transfer"

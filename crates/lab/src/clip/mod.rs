@@ -1,8 +1,9 @@
-//! Clips: the frames of a coded video with its audio as sizes, kinds and times, without what they show.
+//! Clips: the frames of a coded video with its audio as sizes, kinds and times, without their
+//! content.
 //!
 //! A clip is a text file of one line for each frame, in the order in which they are sent (decoding
 //! order): `MS BYTES KIND [PTS]`, the ms at which it leaves the encoder, its bytes, one of
-//! [`FrameKind`]'s letters, and for video the ms at which it is shown. What it leans on follows
+//! [`FrameKind`]'s letters, and for video the ms at which it is shown. What it references follows
 //! from these ([`braidcast_media::playable`]). Lines that begin with `#` say where it comes from.
 
 mod stream;
@@ -25,13 +26,13 @@ pub enum FrameKind {
     Tables,
     /// Audio.
     Audio,
-    /// A picture that leans on no other.
+    /// A video frame that references no other.
     I,
-    /// One that leans on the I and P before it.
+    /// One that references the I and P before it.
     P,
-    /// A B picture that others lean on.
+    /// A B frame that others reference.
     R,
-    /// A B picture that none leans on.
+    /// A B frame that no other references.
     B,
 }
 
@@ -59,12 +60,12 @@ impl FrameKind {
         }
     }
 
-    /// Returns `true` if others may lean on it; true for what is no picture.
+    /// Returns `true` if others may reference it; true for all but video.
     pub const fn is_reference(self) -> bool {
         !matches!(self, Self::B)
     }
 
-    /// Returns `true` if it is a picture.
+    /// Returns `true` if it is a video frame.
     pub const fn is_video(self) -> bool {
         !matches!(self, Self::Tables | Self::Audio)
     }
@@ -79,7 +80,7 @@ pub struct ClipFrame {
     pub bytes: u32,
     /// What it is.
     pub kind: FrameKind,
-    /// When it is shown, on the same clock; `None` for what is no picture.
+    /// When it is shown, on the same clock; `None` for all but video.
     pub pts: Option<Duration>,
 }
 
@@ -91,7 +92,8 @@ impl ClipFrame {
     }
 }
 
-/// A recording of the frames of a video with its audio. It has a picture, and its times do not fall.
+/// A recording of the frames of a video with its audio. It has a video frame, and its times do not
+/// fall.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Clip {
     frames: Vec<ClipFrame>,
@@ -122,12 +124,12 @@ impl Clip {
         Self::parse(name, text).ok()
     }
 
-    /// A clip of `frames`; `None` if there is no picture among them, or times fall.
+    /// A clip of `frames`; `None` if there is no video frame among them, or times fall.
     fn new(frames: Vec<ClipFrame>) -> Option<Self> {
         let video: Vec<_> = frames.iter().filter(|frame| frame.kind.is_video()).collect();
         let mut steps: Vec<Duration> = video.windows(2).map(|pair| pair[1].at.saturating_sub(pair[0].at)).collect();
         steps.sort_unstable();
-        // A clip of one picture repeats it 25 times a second.
+        // A clip of one video frame repeats it 25 times a second.
         let step = steps.get(steps.len() / 2).copied().filter(|it| !it.is_zero()).unwrap_or(Duration::from_millis(40));
         let last = video.last()?.at;
         let period = frames.last()?.at.max(last + step);
@@ -154,8 +156,9 @@ impl Clip {
             * (PACKET * 8) as f64
     }
 
-    /// The same with pictures larger or smaller, so that it has `rate` bit/s; audio and tables stay
-    /// as they are, and a picture has a packet at least. An error says the least rate.
+    /// Returns the same with video frames larger or smaller, so that it has `rate` bit/s; audio and
+    /// tables stay as they are, and a video frame has at least one packet. An error says the lowest
+    /// rate.
     pub fn at_rate(&self, rate: u64) -> Result<Self, String> {
         let video = self.bits(|frame| frame.kind.is_video());
         let other = self.bits(|frame| !frame.kind.is_video());
@@ -164,7 +167,7 @@ impl Clip {
         let least = (pictures * PACKET * 8) as f64;
         if wanted < least {
             let rate = (least + other) / self.period.as_secs_f64();
-            return Err(format!("with its audio and a packet for each picture the clip has at least {rate:.0}bit"));
+            return Err(format!("with its audio and a packet for each video frame the clip has at least {rate:.0}bit"));
         }
         let factor = wanted / video;
         let scaled = |frame: &ClipFrame| {

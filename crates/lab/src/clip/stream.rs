@@ -9,10 +9,10 @@ use std::io::{self, Read};
 
 /// Bytes read at once.
 const READ: usize = 1 << 20;
-/// Times of MPEG wrap after so many bits.
+/// MPEG timestamps wrap after this number of bits.
 const BITS: u32 = 33;
 
-/// Why a file gives no clip.
+/// Why no clip can be made of a file.
 #[derive(Debug, thiserror::Error)]
 pub enum NotTs {
     /// It cannot be read.

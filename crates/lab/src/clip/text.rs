@@ -45,7 +45,7 @@ impl Clip {
             }
             frames.push(frame);
         }
-        Self::new(frames).ok_or_else(|| fail(None, "a clip has at least one picture".to_owned()))
+        Self::new(frames).ok_or_else(|| fail(None, "a clip has at least one video frame".to_owned()))
     }
 
     /// The clip as text, below the lines of `head`.
@@ -72,14 +72,14 @@ fn frame(line: &str) -> Result<ClipFrame, String> {
     let (at, bytes, kind, pts) = match words[..] {
         [at, bytes, kind] => (at, bytes, kind, None),
         [at, bytes, kind, pts] => (at, bytes, kind, Some(pts)),
-        _ => return Err("a frame is a line `MS BYTES KIND [PTS]`, such as `40 18612 I 120`".to_owned()),
+        _ => return Err("a frame is a line `MS BYTES KIND [PTS]`, for example `40 18612 I 120`".to_owned()),
     };
     let kind: FrameKind = kind.parse().map_err(|e| format!("{e}"))?;
     let bytes = bytes.parse().ok().filter(|bytes| (1..=MAX_FRAME).contains(bytes));
     let bytes = bytes.ok_or_else(|| format!("a frame has 1 to {MAX_FRAME} bytes"))?;
     let pts = pts.map(millis).transpose()?;
     if kind.is_video() && pts.is_none() {
-        return Err("a picture has a fourth word, the ms at which it is shown".to_owned());
+        return Err("a video frame has a fourth word, the ms at which it is shown".to_owned());
     }
     Ok(ClipFrame { at: millis(at)?, bytes, kind, pts: pts.filter(|_| kind.is_video()) })
 }
@@ -107,13 +107,13 @@ mod tests {
         let wrong = |text: &str| Clip::parse("a.clip", text).unwrap_err().to_string();
         assert_eq!(
             wrong("0 1 I 0\n\n0 1"),
-            "a.clip line 3: a frame is a line `MS BYTES KIND [PTS]`, such as `40 18612 I 120`"
+            "a.clip line 3: a frame is a line `MS BYTES KIND [PTS]`, for example `40 18612 I 120`"
         );
-        assert_eq!(wrong("0 1 I"), "a.clip line 1: a picture has a fourth word, the ms at which it is shown");
+        assert_eq!(wrong("0 1 I"), "a.clip line 1: a video frame has a fourth word, the ms at which it is shown");
         assert_eq!(wrong("x 1 A"), "a.clip line 1: `x` is not a time in ms from 0 to 86400000");
         assert_eq!(wrong("0 0 A"), "a.clip line 1: a frame has 1 to 67108864 bytes");
         assert_eq!(wrong("40 1 A\n0 1 I 0"), "a.clip line 2: it leaves the encoder before the one above it, at 40 ms");
-        assert_eq!(wrong("0 1 A"), "a.clip: a clip has at least one picture");
+        assert_eq!(wrong("0 1 A"), "a.clip: a clip has at least one video frame");
         assert!(wrong("0 1 X 0").contains("T, A, I, P, R, B"), "{}", wrong("0 1 X 0"));
         assert!(wrong("NaN 1 A").contains("not a time"));
     }

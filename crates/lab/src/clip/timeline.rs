@@ -11,17 +11,17 @@ use core::time::Duration;
 const BURST: u64 = 30_000_000;
 /// Packets that come at once: a datagram's.
 const DATAGRAM: u32 = 7;
-/// A picture that does not grow for so long is whole (`braidcast_media::ts::Demux`).
+/// A video frame that has not grown for this time is complete (`braidcast_media::ts::Demux`).
 const IDLE: Duration = Duration::from_millis(100);
 /// Frames that a run has at most: an hour and three quarters with audio and tables.
 const MAX_SHOTS: usize = 1 << 18;
-/// Bytes of a packet that hold a picture.
+/// Bytes of a packet that carry video.
 const PAYLOAD: u64 = 184;
-/// Where a packet says its number.
+/// Offset of a packet's number.
 const NUMBER: usize = PACKET - 8;
 /// Of each packet of the tables that ffmpeg writes so much is left, in the mean.
 const TABLES_LEAVE: usize = 162;
-/// The PIDs of pictures and audio.
+/// The PIDs of video and audio.
 const VIDEO: u16 = 256;
 const AUDIO: u16 = 257;
 
@@ -34,9 +34,9 @@ pub struct Shot {
     pub at: Duration,
     /// When its first packet comes.
     pub captured: Duration,
-    /// When a demultiplexer knows that it is whole: with its last packet, whose stuffing tells; a
-    /// picture that fills its last packet to the byte, as one in 184 does, when the next one
-    /// begins.
+    /// When a demultiplexer knows that it is complete: with its last packet, whose stuffing shows
+    /// it. If a video frame fills its last packet to the byte, as one in 184 does, it is complete
+    /// when the next one begins.
     pub ready: Duration,
     /// The number of its first packet.
     pub first: u64,
@@ -79,7 +79,8 @@ impl Shot {
         }
     }
 
-    /// Bytes of a packet that hold nothing: in the last one of a frame what is left, in each one of tables the most.
+    /// Returns the bytes of packet `index` without payload: those left over in the last packet of a
+    /// frame, most of each packet of tables.
     fn left(&self, index: u64) -> usize {
         match self.kind {
             FrameKind::Tables => TABLES_LEAVE,
@@ -122,7 +123,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// `clip` for so long, again and again if need be; 262,144 frames at most.
+    /// `clip` for `duration`, again and again if need be; 262,144 frames at most.
     pub fn new(clip: &Clip, duration: Duration) -> Self {
         let mut shots: Vec<Shot> = Vec::new();
         let (mut gate, mut first) = (Duration::ZERO, 0);

@@ -1,4 +1,4 @@
-//! Which calls are carried, and how they sound (THESIS §4.9).
+//! Which calls are carried, and their quality (THESIS §4.9).
 
 use super::{Experiment, Measures, quality};
 use crate::host::Host;
@@ -7,7 +7,7 @@ use braidcast_dccp::Admission;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "admission",
-    text: "what `quality` measures of calls, how many are carried to the end, how they sound, and how many were turned out again",
+    text: "what `quality` measures of calls, how many are carried to the end, their quality, and how many were ended again",
     fixed_length: false,
     build: Plan::of,
     measure,

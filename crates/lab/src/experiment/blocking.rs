@@ -40,9 +40,9 @@ fn blocking(arrivals: impl IntoIterator<Item = Duration>) -> Duration {
     arrivals.into_iter().map(wait).max().unwrap_or_default()
 }
 
-/// The least that T_block can be with these paths: one packet on each leaves at the same time, with
-/// queues empty, and that of the slower path has the lower TSN. Later packets of the faster path
-/// come later, so they wait less.
+/// The minimum of T_block with these paths: one packet on each leaves at the same time, with queues
+/// empty, and that of the slower path has the lower TSN. Later packets of the faster path come
+/// later, so they wait less.
 fn least_blocking(paths: &[ModelPath], bytes: usize) -> Duration {
     let mut arrivals: Vec<_> = paths.iter().map(|&path| arrival(path, 1, bytes)).collect();
     arrivals.sort_unstable_by(|a, b| b.cmp(a));

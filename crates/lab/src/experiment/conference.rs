@@ -1,5 +1,5 @@
-//! Audio and video over one connection whose queue decides what goes next: what came on time, and how the call sounds
-//! (SBPN §4.6).
+//! Audio and video over one connection whose queue decides what goes next: what came on time, and
+//! the quality of the call (SBPN §4.6).
 
 use super::{Experiment, Measures, Metric, datagrams, transfer};
 use crate::host::{DccpHost, Frame, FrameLog, Host, SctpSender};

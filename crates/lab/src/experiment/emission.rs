@@ -40,7 +40,7 @@ struct State {
     delivered: usize,
     /// Packets that wait for others.
     held: usize,
-    /// Packets on the way.
+    /// Packets in flight.
     in_flight: usize,
 }
 
@@ -52,12 +52,12 @@ struct Model<'a> {
     size: usize,
     /// Packets that the receiver holds at most; nothing is emitted while it does.
     room: usize,
-    /// Delays are taken for so many per cent longer than they are.
+    /// Percentage by which delays are overestimated.
     error: u32,
     waiting: VecDeque<usize>,
     /// The last packet that was made.
     made: usize,
-    /// Packets on the way, by when they arrive.
+    /// Packets in flight, by when they arrive.
     on_way: Vec<Vec<(u64, usize)>>,
     held: BTreeSet<usize>,
     next: usize,

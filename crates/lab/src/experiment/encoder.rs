@@ -1,4 +1,5 @@
-//! Frames that are lost on the way because a part of them is (THESIS §9.1), and what an encoder made.
+//! Frames that are lost in flight because a part of them is (THESIS §9.1), and what an encoder
+//! made.
 
 use super::{Experiment, Measures, datagrams};
 use crate::host::FrameLog;

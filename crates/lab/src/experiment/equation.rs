@@ -1,4 +1,5 @@
-//! What DCCP gets of what TCP's throughput equation (THESIS eq. 3.1) gives for the loss and the round trip that it met.
+//! Rate of DCCP beside that of TCP's throughput equation (THESIS eq. 3.1) for the loss and the
+//! round-trip time that it met.
 
 use super::{Experiment, Measures, datagrams};
 use crate::host::{DccpHost, DccpSample, Host};
@@ -88,7 +89,7 @@ impl Felt {
         }
     }
 
-    /// What eq. 3.1 gives for this, kbit/s.
+    /// Returns the rate by eq. 3.1 for this, kbit/s.
     pub(super) fn equation(&self) -> f64 {
         throughput(self.size, self.rtt, self.loss_event_rate) * 8e-3
     }

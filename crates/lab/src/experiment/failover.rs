@@ -1,5 +1,6 @@
-//! What the failure of the first path costs: how long nothing comes, when the path is given up, how far the transfer
-//! falls behind. Without an outage on that path it measures how often a path is given up that had not failed.
+//! What the failure of the first path costs: how long nothing comes, when the sender abandons the
+//! path, how far the transfer falls behind. Without an outage on that path it measures how often a
+//! path is abandoned that had not failed.
 
 use super::{Curve, Experiment, Measures};
 use crate::host::{Arrival, SctpReceiver, SctpSender};
@@ -12,7 +13,7 @@ use core::time::Duration;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "failover",
-    text: "how long the receiver waits once the first path is cut, when the sender gives it up, what is lost",
+    text: "how long the receiver waits once the first path is cut, when the sender abandons it, what is lost",
     fixed_length: false,
     build: Plan::of,
     measure,
@@ -83,8 +84,9 @@ fn silences(log: &[Arrival], cut: Instant) -> (Option<Instant>, Duration) {
     (first, pauses.map(|(_, pause)| pause).max().unwrap_or_default())
 }
 
-/// The timeouts until a path is given up, from its RTO when it fails: each is twice the one before, and there is one
-/// more than the limit (RFC 9260 §6.3.3 E2, §8.2; RFC 7829 §3 for the lower limit of quick failover).
+/// Returns the sum of the timeouts until a path is abandoned, from its RTO when it fails. Each is
+/// twice the one before, and there is one more than the limit (RFC 9260 §6.3.3 E2, §8.2; RFC 7829
+/// §3 for the lower limit of quick failover).
 fn failover_time(rto: Duration, options: &Options) -> Duration {
     let limit = options
         .paths

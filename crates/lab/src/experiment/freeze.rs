@@ -1,19 +1,19 @@
-//! What a viewer sees of a clip when the last good picture (PRCMT fig. 17) or a white one (THESIS
-//! §9.1) stands for each that is missing, as PSNR.
+//! What a viewer sees of a clip, as PSNR, if each missing frame is replaced by the last good one
+//! (PRCMT fig. 17) or by a white one (THESIS §9.1).
 //!
 //! ffmpeg makes, encodes and decodes the clip; without it there is no PSNR.
 
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// Size of the pictures: QCIF.
+/// Size of the frames: QCIF.
 const SIZE: (usize, usize) = (176, 144);
-/// Pictures in the clip.
+/// Frames in the clip.
 const PICTURES: usize = 905;
-/// PSNR of equal pictures, which is infinite (PRCMT §6.2: "the peak value of 100 dB is infinity").
+/// PSNR of equal frames, which is infinite (PRCMT §6.2: "the peak value of 100 dB is infinity").
 const EQUAL: f64 = 100.0;
 
-/// What stands for a picture that could not be shown.
+/// What replaces a frame that could not be shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Missing {
     /// The last one that was shown; grey before the first.
@@ -22,18 +22,19 @@ pub(super) enum Missing {
     White,
 }
 
-/// Luma of the clip's pictures, as a decoder gives them when nothing is missing.
+/// Luma of the clip's frames, as a decoder returns them when nothing is missing.
 static CLIP: OnceLock<Option<Vec<u8>>> = OnceLock::new();
 
-/// PSNR in dB of each picture of the clip, by which of them could be shown; none without ffmpeg.
+/// Returns the PSNR in dB of each frame of the clip; `shown` says which could be shown. `None`
+/// without ffmpeg.
 ///
-/// The picture after transmission is compared with the one before it, both decoded, so a picture
-/// that could be shown is equal.
+/// The frame after transmission is compared with the one before it, both decoded, so a frame that
+/// could be shown is equal.
 pub(super) fn psnr(shown: &[bool], missing: Missing) -> Option<Vec<f64>> {
     Some(seen(CLIP.get_or_init(clip).as_ref()?, SIZE.0 * SIZE.1, shown, missing))
 }
 
-/// The same of a `clip` whose pictures have `size` bytes each.
+/// The same of a `clip` whose frames have `size` bytes each.
 fn seen(clip: &[u8], size: usize, shown: &[bool], missing: Missing) -> Vec<f64> {
     let (grey, white) = (vec![128; size], vec![255; size]);
     let mut last: &[u8] = &grey;
@@ -49,14 +50,15 @@ fn seen(clip: &[u8], size: usize, shown: &[bool], missing: Missing) -> Vec<f64> 
     psnr.collect()
 }
 
-/// PSNR of two pictures in dB.
+/// Returns the PSNR of two frames in dB.
 fn difference(one: &[u8], other: &[u8]) -> f64 {
     let squares: u64 = one.iter().zip(other).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
     let mean = squares as f64 / one.len().max(1) as f64;
     if squares == 0 { EQUAL } else { (10.0 * (255.0 * 255.0 / mean).log10()).min(EQUAL) }
 }
 
-/// ffmpeg's moving test picture as MPEG-4 with the group of pictures and about the rate of PRCMT fig. 14, decoded.
+/// Decodes ffmpeg's moving test video, encoded as MPEG-4 with the group of pictures and about the
+/// rate of PRCMT fig. 14.
 fn clip() -> Option<Vec<u8>> {
     let source = format!("testsrc2=size={}x{}:rate=30", SIZE.0, SIZE.1);
     let pictures = PICTURES.to_string();

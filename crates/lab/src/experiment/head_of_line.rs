@@ -1,4 +1,5 @@
-//! How long messages wait for others: for what was lost before them on their stream, and for longer ones on the way.
+//! How long messages wait for others: for what was lost before them on their stream, and for longer
+//! ones in flight.
 
 use super::{Curve, Experiment, Measures};
 use crate::host::{Arrival, SctpReceiver};

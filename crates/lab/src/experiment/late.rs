@@ -17,7 +17,7 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     measure,
 };
 
-/// Pictures in a second (ECMT §III-B).
+/// Frames per second (ECMT §III-B).
 const FPS: f64 = 30.0;
 
 fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
@@ -56,7 +56,7 @@ fn due(run: &Run<'_>, flow: &FlowSpec, log: &[Arrival]) -> u64 {
     emissions.take_while(|it| it.at < before).count() as u64
 }
 
-/// How many messages were taken in the time `before`, as far as one that came tells.
+/// Returns how many messages were taken in the time `before`, as far as the arrivals show.
 fn taken(before: Duration, log: &[Arrival]) -> u64 {
     let Some(first) = log.iter().map(|it| it.header.sent).min() else { return 0 };
     let in_time = log.iter().filter(|it| it.header.sent - first < before);

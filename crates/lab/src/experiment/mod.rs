@@ -53,7 +53,7 @@ pub struct Curve {
     pub points: Vec<[f64; 2]>,
 }
 
-/// What one run gives.
+/// The results of one run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Measures {
     /// Values.

@@ -1,4 +1,4 @@
-//! Data that is late is given up: what that does to the window and to what arrives (PRCMT §6.1).
+//! Data that is late is abandoned: what that does to the window and to what arrives (PRCMT §6.1).
 
 use super::{Curve, Experiment, Measures};
 use crate::host::{Host, SctpReceiver, SctpSender, Snapshot};
@@ -7,7 +7,7 @@ use braidcast_sctp::PathReport;
 
 pub(super) const EXPERIMENT: Experiment = Experiment {
     name: "partial-reliability",
-    text: "throughput and window of the SCTP flow `main`, messages given up, losses noticed",
+    text: "throughput and window of the SCTP flow `main`, messages abandoned, losses noticed",
     fixed_length: false,
     build: Plan::of,
     measure,

@@ -107,7 +107,7 @@ fn coded(n: usize, frame: &Shown) -> Frame {
     Frame { kind, reference: kind != Kind::B, pts: n as u64, on_time: frame.on_time }
 }
 
-/// How long the picture stood still each time that frames were missing, in seconds.
+/// Returns how long the video stood still each time that frames were missing, in seconds.
 fn gaps(frames: &[Shown]) -> Vec<f64> {
     let mut gaps = Vec::new();
     let mut missing: Option<f64> = None;

@@ -1,5 +1,5 @@
-//! How calls sound and video looks that came over DCCP or as datagrams: R and MOS (ITU-T G.107),
-//! and the video part of G.1070.
+//! Quality of calls and video that came over DCCP or as datagrams: R and MOS (ITU-T G.107), and the
+//! video part of G.1070.
 
 use super::{Experiment, Measures, datagrams};
 use crate::host::{Host, JitterBuffers};
@@ -18,7 +18,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     measure,
 };
 
-/// Pictures a second of video whose quality is asked for: what THESIS §8.2.2 says, and what fits its table 5.3.
+/// Frames per second of video whose quality is asked for: what THESIS §8.2.2 says, and what fits
+/// its table 5.3.
 const FPS: f64 = 30.0;
 
 pub(super) fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
@@ -44,13 +45,13 @@ pub(super) fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     measures
 }
 
-/// A call that was heard: what it met, and how it sounds.
+/// A call that was heard: the conditions that it met, and its quality.
 pub(super) struct Call {
     met: Conditions,
     pub(super) quality: Quality,
 }
 
-/// How a call of this traffic sounds of which so much was heard.
+/// Returns the quality of a call of this traffic of which `heard` arrived.
 pub(super) fn call(heard: &Heard, traffic: &Traffic) -> Call {
     let packet = if let Source::Voice(voice) = &traffic.source { voice.packet } else { Duration::ZERO };
     let delay = heard.delay() + traffic.emodel.codec.delay(packet);

@@ -1,5 +1,5 @@
-//! Telephone calls: what `transfer` measures, and how the calls sound by the E-model (ITU-T G.107)
-//! as THESIS §4.6.2 has it.
+//! Telephone calls: what `transfer` measures, and the quality of the calls by the E-model (ITU-T
+//! G.107) as THESIS §4.6.2 has it.
 
 use super::{Experiment, Measures, transfer};
 use crate::host::Host;

@@ -22,7 +22,7 @@ const PORT: u16 = 5004;
 /// `RTPA`, voice (RFC 5762 §5.2).
 const SERVICE: ServiceCode = ServiceCode(0x5254_5041);
 
-/// Where messages come from.
+/// Source of messages.
 #[derive(Debug)]
 enum Supply {
     /// Nowhere.
@@ -147,7 +147,7 @@ impl DccpHost {
         }
     }
 
-    /// Tells the host its routes, of which it uses the first, and the addresses of its ends.
+    /// Sets the host's routes, of which it uses the first, and the addresses of its ends.
     pub(super) fn open(&mut self, routes: &[Route], local: &[SocketAddr]) {
         self.route = routes.first().copied();
         if let (Some(route), Some(address)) = (self.route, local.first()) {

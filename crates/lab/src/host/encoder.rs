@@ -31,7 +31,8 @@ impl FromStr for Rate {
     }
 }
 
-/// IP, UDP, DCCP and what tells pictures apart take the rest of a rate.
+/// Share of a rate that is payload: IP, UDP, DCCP and the headers that separate frames take the
+/// rest.
 const PAYLOAD: f64 = 0.93;
 /// At this share of its own rate and below an encoder has no smaller frames.
 const LEAST: f64 = 0.1;

@@ -58,7 +58,7 @@ macro_rules! each {
 }
 
 impl Host {
-    /// Tells the host its routes, one for each of its paths, and the addresses of its ends. Called
+    /// Sets the host's routes, one for each of its paths, and the addresses of its ends. Called
     /// once, before anything else.
     pub fn open(&mut self, routes: &[Route], local: &[SocketAddr]) {
         match self {

@@ -48,7 +48,7 @@ impl PlainHost {
         }
     }
 
-    /// Tells the host its routes, of which it uses the first.
+    /// Sets the host's routes, of which it uses the first.
     pub(super) fn open(&mut self, routes: &[Route]) {
         let (Some(&route), Some((traffic, rng, start))) = (routes.first(), self.plan.take()) else { return };
         self.window.begin(start);

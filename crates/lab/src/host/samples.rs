@@ -19,7 +19,7 @@ impl<T> Samples<T> {
         Self { interval, next: None, kept: Vec::new() }
     }
 
-    /// Keeps what `state` gives if it is time to.
+    /// Keeps what `state` returns if a sample is due.
     pub fn take(&mut self, now: Instant, state: impl FnOnce() -> T) {
         let Some(interval) = self.interval.filter(|_| self.next.is_none_or(|at| at <= now)) else { return };
         self.kept.push(state());

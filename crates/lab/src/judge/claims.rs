@@ -70,7 +70,7 @@ fn verdict(
         _ => Outcome::Mixed,
     };
     let source = claim.source.clone().unwrap_or_else(|| scenario.source.clone());
-    // Where it does not hold there is most to be seen.
+    // The points at which it does not hold show most.
     let most_telling = pairs.iter().zip(&judged).min_by_key(|(_, judged)| match judged {
         Point95::Fails => 0,
         Point95::Off => 1,
@@ -107,7 +107,8 @@ fn compared(claim: &Claim) -> String {
     format!("{}: {} {above} {than}", claim.metric, claim.higher)
 }
 
-/// The means over the points of ratios and, where the claim names one, of differences, with the least and the most.
+/// Returns, in words, the means over the points of ratios and, if the claim names one, of
+/// differences, with minimum and maximum.
 fn degree(claim: &Claim, pairs: &[Pair<'_>]) -> String {
     let spread = |values: &[f64], digits: usize| {
         let (least, most) = (values.iter().copied().reduce(f64::min)?, values.iter().copied().reduce(f64::max)?);

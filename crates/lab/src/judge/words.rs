@@ -3,7 +3,7 @@
 //! In place of a variant there may be two with `-`, `/` or `%` between them: their difference,
 //! their ratio, and by how many per cent the first one is above the second; a name that has such a
 //! sign in it stands between backticks. A value may be several, `1,2`. Without points those of the
-//! claim are meant, or all. Where they are several, the least and the most stand there.
+//! claim are meant, or all. If there are several, their minimum and maximum stand there.
 
 use super::Placed;
 use crate::scenario::{Point, Value, Where};

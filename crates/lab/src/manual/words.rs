@@ -8,7 +8,7 @@ pub(super) const TOP: &[(&str, &str, &str)] = &[
     ("text", "text", "what it shows; empty lines separate paragraphs"),
     ("experiment", "a measure of the table above, required", "the code that measures a run"),
     ("runs", "a whole number from 1 (10)", "runs at each point, each with a seed of its own"),
-    ("duration", "such as 60s, required", "how long each run measures, after handshake and warm-up"),
+    ("duration", "for example 60s, required", "how long each run measures, after handshake and warm-up"),
     (
         "[sweep]",
         "`param = [values]`",
@@ -27,7 +27,7 @@ pub(super) const TOP: &[(&str, &str, &str)] = &[
     ),
     ("[[claim]]", "see [The lab](lab.md)", "an order or factor that the source claims; checked by 95 % intervals"),
     ("[[difference]]", "see [The lab](lab.md)", "the reason why values are more than 15 % from a reference"),
-    ("[[plot]]", "see [The lab](lab.md)", "a picture in the report"),
+    ("[[plot]]", "see [The lab](lab.md)", "a plot in the report"),
 ];
 
 /// What a section is about.
@@ -147,7 +147,7 @@ const LIVE: Words = &[
     ("reinject", "what would be late over its path goes over another one too, if that has room, as `send` does (true)"),
     ("lead", "how long the session exists before the clip begins (3s)"),
     ("clip", "`test-1.7` (default), `test-3.6`, `bunny-1.7`, `bunny-3.6`, or a file beside the scenario"),
-    ("rate", "scales the video so that the clip has this rate, such as 5mbit"),
+    ("rate", "scales the video so that the clip has this rate, for example 5mbit"),
 ];
 
 const SCTP: Words = &[
@@ -163,7 +163,7 @@ const SCTP: Words = &[
     ("retransmission", "which path a retransmission takes"),
     ("cwnd_update", "how CMT updates windows: CUC, CUCv2, or plain SCTP"),
     ("rtt_samples", "which chunks give RTT samples"),
-    ("abandonment", "when PR-SCTP gives a message up"),
+    ("abandonment", "when PR-SCTP abandons a message"),
     ("stream_order", "which of the streams that wait is served next (RFC 8260 §3)"),
     ("nr_sack", "non-renegable SACKs"),
     ("buffer_split", "how paths share the send buffer"),
@@ -210,7 +210,7 @@ const SCTP: Words = &[
     ("fec_receive", "takes redundancy without sending any"),
     ("artx", "adaptive retransmission delay: the reading of eq. 8.2, or `off`"),
     ("forward_delay", "measures delays one way where the scheduler heeds them (decision 21)"),
-    ("delay_error", "has the scheduler take forward delays for so many per cent longer than they are (THESIS §7.2.1)"),
+    ("delay_error", "percentage by which the scheduler overestimates forward delays (THESIS §7.2.1)"),
     ("artx_from", "from when the delay of aRTX counts"),
 ];
 

@@ -15,7 +15,7 @@ const UNLIMITED: f64 = 1e7;
 pub(crate) struct Chance {
     /// When it leaves.
     pub at: Duration,
-    /// So many bytes of it arrive, after the mean loss.
+    /// Bytes of it that arrive, after the mean loss.
     pub bytes: f64,
     /// Until it arrives.
     pub delay: Duration,

@@ -5,18 +5,17 @@ use super::{Route, Wanted};
 use crate::clip::FrameKind;
 use core::time::Duration;
 
-/// A frame that does not fit may take the place of one that is older by this at most: two groups of
-/// pictures stand in it.
+/// A frame that does not fit may replace one that is older by at most this: two groups of pictures.
 const REACH: Duration = Duration::from_secs(3);
 
 /// What could have been in time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Possible {
-    /// Pictures of all, 0 to 1, if only their number counts.
+    /// Share of all video frames, 0 to 1, if only their number counts.
     pub video: f64,
-    /// Audio of all, with these pictures.
+    /// Share of all audio, with these video frames.
     pub audio: f64,
-    /// Pictures of all that can be shown, if those are chosen that others lean on.
+    /// Share of all video frames that can be shown, if those are chosen that others reference.
     pub playable: f64,
 }
 
@@ -40,15 +39,15 @@ pub(crate) fn possible(frames: &[Wanted], routes: &[Route], latency: Duration) -
     }
 }
 
-/// Most frames: each is taken in its turn; if it does not fit, the largest picture goes of those
-/// shortly before it, or itself.
+/// Chooses the largest number of frames. Each is taken in its turn; if it does not fit, the largest
+/// video frame shortly before it is left out, or itself.
 fn most_frames<'a>(frames: &'a [Wanted], routes: &'a [Route], latency: Duration) -> Fit<'a> {
     let mut fit = Fit::new(frames, routes, latency);
     for (n, frame) in frames.iter().enumerate() {
         if fit.add(n) {
             continue;
         }
-        // Audio and tables are worth more than any picture.
+        // Audio and tables are worth more than any video.
         let least = if frame.kind.is_video() { frame.bytes } else { 0 };
         let near = frames[..n].iter().rposition(|it| it.at + REACH <= frame.at).map_or(0, |place| place + 1);
         let larger = |&place: &usize| fit.has(place) && frames[place].kind.is_video() && frames[place].bytes > least;
@@ -59,8 +58,8 @@ fn most_frames<'a>(frames: &'a [Wanted], routes: &'a [Route], latency: Duration)
     fit
 }
 
-/// Most that can be shown: audio and tables first, then I, then P by their distance from the I, so
-/// that each group loses its tail, then B behind what they lean on.
+/// Chooses the largest number of frames that can be shown: audio and tables first, then I, then P
+/// by their distance from the I, so that each group loses its tail, then B behind their references.
 fn most_playable<'a>(frames: &'a [Wanted], routes: &'a [Route], latency: Duration) -> Fit<'a> {
     let mut fit = Fit::new(frames, routes, latency);
     let of = |kind: FrameKind| frames.iter().enumerate().filter(move |(_, it)| it.kind == kind).map(|(n, _)| n);
@@ -87,7 +86,7 @@ fn most_playable<'a>(frames: &'a [Wanted], routes: &'a [Route], latency: Duratio
     let mut by_depth: Vec<_> = links.into_iter().filter(|(depth, ..)| *depth > 0).collect();
     by_depth.sort();
     for (_, group, n) in by_depth {
-        // What comes before the first I leans on nothing that was sent.
+        // A frame before the first I references nothing that was sent.
         if let Some(whole) = group.checked_sub(1).and_then(|group| chains.get_mut(group))
             && *whole
         {

@@ -52,12 +52,13 @@ impl<'a> Fit<'a> {
         self.chosen[n]
     }
 
-    /// Chooses frame `n` if all that are chosen then fit; whether it is chosen.
+    /// Chooses frame `n` if all that are chosen then fit. Returns `true` if it is chosen.
     pub(super) fn add(&mut self, n: usize) -> bool {
         self.change(n, n, true)
     }
 
-    /// Chooses frame `n` in place of `other`, an earlier one, if that fits; whether it did.
+    /// Chooses frame `n` in place of `other`, an earlier one, if that fits. Returns `true` if it
+    /// does.
     pub(super) fn swap(&mut self, n: usize, other: usize) -> bool {
         self.chosen[other] = false;
         let done = self.change(other, n, true);
@@ -108,7 +109,7 @@ impl<'a> Fit<'a> {
         }
     }
 
-    /// Takes the earliest chances for `frame`; whether they were enough.
+    /// Takes the earliest chances for `frame`. Returns `true` if they were enough.
     fn send(&mut self, frame: &Wanted) -> bool {
         let mut need = frame.bytes as f64;
         let due = frame.at + self.latency;

@@ -64,7 +64,7 @@ fn b_frames_go_before_what_leans_on_nothing_they_need() {
     // 10 bytes a ms make 400 in the time of a frame, and 1000 within the latency.
     let all = frames(&[(I, 1000), (P, 400), (R, 900), (B, 100), (P, 400), (R, 300), (B, 100)]);
     let found = possible(&all, &link, ms(100));
-    // The first R does not fit behind I and P, so its B is of no use; all others can be shown.
+    // The first R does not fit behind I and P, so its B is useless; all others can be shown.
     assert_eq!(found.playable, 5.0 / 7.0);
 }
 

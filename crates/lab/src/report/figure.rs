@@ -8,7 +8,7 @@ use super::panel::{ON_BARS, Origin, Panel, look_class, marker};
 use super::{counted, curves, rows};
 use crate::results::{Plot, PlotKind, Results};
 
-/// More panels than this make no picture; the tables have the rest.
+/// Maximum number of panels in a figure; the tables have the rest.
 const MOST_PANELS: usize = 24;
 
 /// The variants of an experiment, in the order in which they appear. A variant looks the same in all its plots.

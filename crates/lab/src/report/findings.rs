@@ -11,7 +11,7 @@ use crate::results::{Difference, Found, Outcome, Results, Verdict};
 pub(super) const OUTCOMES: [Outcome; 5] =
     [Outcome::Confirmed, Outcome::Refuted, Outcome::Mixed, Outcome::NotDistinguishable, Outcome::NoVerdict];
 
-/// Class, sign and words of an outcome; the sign tells it without colour.
+/// Class, sign and words of an outcome; the sign shows it without colour.
 fn appearance(outcome: Outcome) -> (&'static str, &'static str, &'static str) {
     match outcome {
         Outcome::Confirmed => ("confirmed", "✓", "confirmed"),

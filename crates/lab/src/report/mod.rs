@@ -1,7 +1,7 @@
 //! The report: one HTML page, which needs nothing from outside, out of the results of any number of experiments.
 //!
-//! Pictures are SVG in the page itself, coloured by its style sheet, so they follow the reader's light or dark mode
-//! (`docs/decisions/0007-report-plots.md`). The same results give the same bytes.
+//! Plots are SVG in the page itself, coloured by its style sheet, so they follow the reader's light
+//! or dark mode (`docs/decisions/0007-report-plots.md`). The same results make the same bytes.
 
 mod curves;
 mod figure;
@@ -27,7 +27,8 @@ const STYLE: &str = include_str!("style.css");
 /// Points of series on the whole page, about 10 bytes each.
 const MOST_POINTS: usize = 150_000;
 
-/// The page for `results`, in their order. It is complete: style and pictures are in it, and it has no script.
+/// The page for `results`, in their order. It is complete: style and plots are in it, and it has no
+/// script.
 ///
 /// Values that are no numbers show as gaps; long series are thinned so that the page stays below a few megabytes.
 pub fn html(results: &[Results]) -> String {

@@ -13,9 +13,9 @@ const RIGHT: f64 = 14.0;
 const CHARACTER: f64 = 7.2;
 /// Longest name below an axis, in characters.
 const LONGEST_NAME: usize = 20;
-/// The look whose marker stands on all bars, a diamond: there the place tells the variant.
+/// The look whose marker stands on all bars, a diamond: there the position shows the variant.
 pub(super) const ON_BARS: usize = 3;
-/// From so many points on a curve has only a few markers along its way.
+/// From this number of points on, a curve has only a few markers.
 const MANY: usize = 40;
 
 /// Whose values they are; each has its own stroke and marker.
@@ -96,7 +96,7 @@ impl Axis {
 /// One set of axes.
 #[derive(Debug, Clone)]
 pub(super) struct Panel {
-    /// What tells it from its neighbours.
+    /// What distinguishes it from its neighbours.
     pub(super) title: String,
     pub(super) x: Axis,
     pub(super) y: Axis,
@@ -104,7 +104,7 @@ pub(super) struct Panel {
     pub(super) curves: Vec<Curve>,
 }
 
-/// Where the axes lie in the picture.
+/// Position of the axes in the plot.
 struct Area {
     left: f64,
     bottom: f64,
@@ -146,7 +146,7 @@ impl Panel {
         points.filter(|p| self.y.scale.is_log() && p.y <= 0.0).count()
     }
 
-    /// The picture. `description` is for those who cannot see it.
+    /// Draws the plot. `description` is for those who cannot see it.
     pub(super) fn svg(&self, description: &str) -> Markup {
         let area = Area::of(self);
         html! {
@@ -231,7 +231,7 @@ impl Panel {
         }
     }
 
-    /// x and both ends of the confidence interval, in the picture.
+    /// x and both ends of the confidence interval, in the plot.
     fn spread(&self, area: &Area, point: &Point) -> Option<(f64, f64, f64)> {
         let ci = point.ci.filter(|ci| ci.is_finite() && *ci > 0.0)?;
         let (x, _) = self.spot(point)?;
@@ -286,7 +286,8 @@ impl Panel {
     }
 }
 
-/// The number of a variant among `variants`, by which legends and pictures agree; 0 for one that is not there.
+/// The number of a variant among `variants`, by which legends and plots agree; 0 for one that is
+/// not there.
 pub(super) fn look(variants: &[&str], variant: &str) -> usize {
     variants.iter().position(|v| *v == variant).unwrap_or(0)
 }

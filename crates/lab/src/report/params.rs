@@ -96,7 +96,7 @@ impl Positions {
         }
     }
 
-    /// Where `params` stands on the axis.
+    /// Returns the position of `params` on the axis.
     pub(super) fn place(&self, params: &Params, name: &str) -> f64 {
         match self {
             Self::Numbers(_) => params.get(name).and_then(quantity).map_or(f64::NAN, |(n, _)| n),
@@ -108,7 +108,7 @@ impl Positions {
     }
 }
 
-/// A number, or a text such as `20ms` or `1.5 %`: number and unit.
+/// Splits a number, or a text like `20ms` or `1.5 %`, into number and unit.
 fn quantity(value: &Value) -> Option<(f64, String)> {
     match value {
         Value::Number(number) => Some((number.as_f64()?, String::new())),

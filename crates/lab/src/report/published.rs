@@ -35,7 +35,7 @@ const PUBLISHED: [(&str, &str); 27] = [
     ("PRCMT fig. 18", ""),
 ];
 
-const XSTREAM: &str = "PSNR needs pictures: tools/xstream.py --results has them encoded by x264 and puts the table here (docs/measurements.md)";
+const XSTREAM: &str = "PSNR needs video: tools/xstream.py --results has it encoded by x264 and puts the table here (docs/measurements.md)";
 
 /// The tables of all results under their names: one may be compared in several experiments.
 fn joined(results: &[Results]) -> Vec<Table> {

@@ -67,7 +67,7 @@ fn common_scale(groups: &[(Labels, Vec<&Row>)], log: bool, bars: bool) -> Option
     (!flat || log).then_some(scale)
 }
 
-/// What `key` tells apart, in the order of appearance.
+/// Groups `items` by `key`, in the order of appearance.
 pub(super) fn groups<'a, T>(items: &[&'a T], key: impl Fn(&T) -> Labels) -> Vec<(Labels, Vec<&'a T>)> {
     let mut groups: Vec<(Labels, Vec<&T>)> = Vec::new();
     for item in items {

@@ -50,12 +50,14 @@ impl Scale {
         if from < to { Self { from, to, log: true } } else { Self { from: low / 2.0, to: high * 2.0, log: true } }
     }
 
-    /// Where a value lies: 0 at the beginning of the axis, 1 at its end; none if it is not on the axis.
+    /// Returns the position of a value: 0 at the beginning of the axis, 1 at its end; `None` if it
+    /// is not on the axis.
     pub(super) fn place(&self, value: f64) -> Option<f64> {
         Some(self.unbounded(value)).filter(|p| (-1e-6..=1.0 + 1e-6).contains(p))
     }
 
-    /// Where a value lies, or the end of the axis that is nearest to it; none for what is no number.
+    /// Returns the position of a value, or the end of the axis that is nearest to it; `None` for
+    /// what is not a number.
     pub(super) fn nearest(&self, value: f64) -> Option<f64> {
         if self.log && value <= 0.0 {
             return Some(0.0);
@@ -71,7 +73,7 @@ impl Scale {
         }
     }
 
-    /// Where bars stand: zero, or what is nearest to it.
+    /// Returns the position of the foot of bars: zero, or what is nearest to it.
     pub(super) fn foot(&self) -> f64 {
         if self.log { self.from } else { 0.0_f64.clamp(self.from, self.to) }
     }

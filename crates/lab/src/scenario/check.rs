@@ -7,7 +7,7 @@ use crate::judge;
 use crate::results::{PlotKind, Results};
 use std::collections::BTreeSet;
 
-/// Where names of a kind are looked up.
+/// Looks up names of a kind.
 type Look<'a> = dyn Fn(Part<'_>, &str, &str) -> Result<(), Wrong> + 'a;
 
 /// What a `[[claim]]`, `[[difference]]`, `[[reference]]` or `[[plot]]` is called in messages, and its places.
@@ -48,7 +48,7 @@ impl Scenario {
             }
             if let Some(margin) = claim.margin.filter(|margin| !(*margin > 0.0 && *margin <= 1.0)) {
                 let what = format!("{margin} is no share of what the lower one has");
-                let fix = "write a number above 0 and at most 1, such as 0.98 for not below 98 %";
+                let fix = "write a number above 0 and at most 1, for example 0.98 for not below 98 %";
                 return Err(Wrong::new(claim.places.of("margin"), what, fix));
             }
             self.check_links(claim)?;

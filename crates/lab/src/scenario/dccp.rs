@@ -78,7 +78,7 @@ fn one_way_delay(options: &mut Options, value: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// A message of so many bytes that is none of a source's: its check is wrong.
+/// Sets a message of `value` bytes that no source makes: its check is wrong.
 fn padding(options: &mut Options, value: &Value) -> Result<(), String> {
     let mut message = vec![0; whole(value, 1, 65_000)?];
     message[0] = 1;

@@ -163,7 +163,7 @@ impl File<'_> {
         })
     }
 
-    /// Where the keys of a table stand.
+    /// Returns the places of the keys of a table.
     fn places(&self, value: &Node<'_>) -> Places {
         let mut places = Places::default();
         places.add("", self.place(&value.span()));

@@ -58,7 +58,7 @@ impl fmt::Display for Names {
 pub struct Claim {
     /// The claim in words.
     pub text: String,
-    /// Where it is made; the scenario's source if left out.
+    /// Section or figure that makes it; the scenario's source if left out.
     pub source: Option<String>,
     /// Of which metric.
     pub metric: String,
@@ -73,7 +73,8 @@ pub struct Claim {
     pub at: Where,
     /// Between which factors the higher value is of the lower one, at each point.
     pub factor: Option<[f64; 2]>,
-    /// By how much the higher value is above the lower one at each point, in the metric's unit: the least and the most.
+    /// By how much the higher value is above the lower one at each point, in the metric's unit:
+    /// minimum and maximum.
     pub by: Option<[f64; 2]>,
     /// The higher one need only not be below this share of the lower one: above 0, at most 1.
     pub margin: Option<f64>,
@@ -83,7 +84,7 @@ pub struct Claim {
     /// Why it came out as it did. `{METRIC | VARIANT}` in it becomes the value of the run.
     #[serde(default)]
     pub reason: String,
-    /// Where its keys stand.
+    /// Places of its keys in the file.
     #[serde(skip)]
     pub places: Places,
 }
@@ -123,9 +124,10 @@ pub struct KnownDifference {
     pub at: Where,
     /// Which reference.
     pub against: Against,
-    /// Ours over theirs: the least and the most, both above 1 or both below.
+    /// Ours over theirs: minimum and maximum, both above 1 or both below.
     pub ratio: Option<[f64; 2]>,
-    /// Ours less theirs: the least and the most, both above 0 or both below. Where theirs may be 0.
+    /// Ours less theirs: minimum and maximum, both above 0 or both below. For references that may
+    /// be 0.
     pub by: Option<[f64; 2]>,
     /// In place of `ratio` and `by`: some of these points, each with its own.
     #[serde(default)]
@@ -136,7 +138,7 @@ pub struct KnownDifference {
     pub shown: Option<String>,
     /// The reason. `{METRIC | VARIANT}` in it becomes the value of the run.
     pub text: String,
-    /// Where its keys stand.
+    /// Places of its keys in the file.
     #[serde(skip)]
     pub places: Places,
 }

@@ -57,7 +57,7 @@ impl Agent {
     pub const ALL: [(&'static str, Self); 5] =
         [("sctp", Self::Sctp), ("dccp", Self::Dccp), ("tcp", Self::Tcp), ("udp", Self::Udp), ("live", Self::Live)];
 
-    /// Returns `true` if it tells what happens inside ([`braidcast_core::events`]).
+    /// Returns `true` if it reports its internal events ([`braidcast_core::events`]).
     pub const fn tells_events(self) -> bool {
         matches!(self, Self::Sctp | Self::Dccp | Self::Live)
     }
@@ -151,7 +151,7 @@ pub(super) fn accepted() -> [Vec<(&'static str, String)>; 2] {
     let mut flow = keys::accepted(FLOW, &mut draft);
     // It would name the links of this scenario.
     flow.retain(|(name, _)| *name != "paths");
-    flow.push(("paths", "a list of paths, such as [[\"wifi\"], [\"lte\"]]".to_owned()));
+    flow.push(("paths", "a list of paths, for example [[\"wifi\"], [\"lte\"]]".to_owned()));
     [flow, keys::accepted(TRAFFIC, &mut Traffic::default())]
 }
 
@@ -285,7 +285,7 @@ impl FlowSpec {
         if draft.agent == Agent::Udp && matches!(flow.traffic.source, Source::Bulk(_)) {
             let place = own.get("agent").map_or_else(String::new, |setting| setting.place.clone());
             let what = format!("the flow '{name}' has bulk traffic over UDP, which has no pace of its own");
-            return Err(Wrong::new(place, what, "give it a source such as \"cbr:1mbit,1000B\""));
+            return Err(Wrong::new(place, what, "give it a source, for example \"cbr:1mbit,1000B\""));
         }
         if draft.paths.is_empty() || draft.paths.iter().any(Vec::is_empty) {
             let place = own.get("paths").map_or_else(String::new, |setting| setting.place.clone());
@@ -319,7 +319,7 @@ impl FlowSpec {
             let mut tables = [own.table("traffic"), all.table("traffic")].into_iter();
             let place = tables.find_map(|it| it.get("max_loss").map(|setting| setting.place.clone()));
             let what = format!("the flow '{name}' has max_loss, but no calls over DCCP");
-            let fix = "use agent = \"dccp\" and a source such as \"g729:calls=20\", or leave it out";
+            let fix = "use agent = \"dccp\" and a source, for example \"g729:calls=20\", or leave it out";
             return Err(Wrong::new(place.unwrap_or_default(), what, fix));
         }
         let has_frames = draft.agent == Agent::Dccp && matches!(flow.traffic.source, Source::Gop(_));
@@ -328,7 +328,7 @@ impl FlowSpec {
             let place = tables.find_map(|it| it.get("encoder").map(|setting| setting.place.clone()));
             let what = format!("the flow '{name}' has an encoder, but no frames by type over DCCP");
             let fix =
-                "use agent = \"dccp\" and a source such as \"gop:IPPP,25fps,I=20kB,P=5kB,B=5kB\", or leave it out";
+                "use agent = \"dccp\" and a source, for example \"gop:IPPP,25fps,I=20kB,P=5kB,B=5kB\", or leave it out";
             return Err(Wrong::new(place.unwrap_or_default(), what, fix));
         }
         Ok((Self { agent: draft.agent, back: draft.back, paths: draft.paths, ..flow }, draft.copies))

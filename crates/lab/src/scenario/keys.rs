@@ -44,17 +44,17 @@ pub(crate) fn misused(misuse: &Misuse, tables: [&Settings; 2], name: fn(&'static
     Wrong::new(place, misuse.what(name), misuse.fix(name))
 }
 
-/// A value given by its word, such as a rate or the name of a scheduler.
+/// A value given by its word, for example a rate or the name of a scheduler.
 pub(crate) fn word<T: FromStr<Err: Display>>(value: &Value) -> Result<T, String> {
     value.to_string().parse().map_err(|e: T::Err| e.to_string())
 }
 
-/// A duration such as `15ms`.
+/// A duration, for example `15ms`.
 pub(crate) fn time(value: &Value) -> Result<Duration, String> {
     parse::duration(&value.to_string()).map_err(|e| e.to_string())
 }
 
-/// A share such as `5%`, from 0 to 1.
+/// A share, for example `5%`, from 0 to 1.
 pub(crate) fn share(value: &Value) -> Result<f64, String> {
     parse::share(&value.to_string()).map_err(|e| e.to_string())
 }
@@ -104,7 +104,7 @@ pub(super) fn accepted<T>(keys: &[Key<T>], target: &mut T) -> Vec<(&'static str,
 fn wanted(error: &str) -> String {
     let of = |mark: &str| error.split_once(mark).map(|(_, right)| right.to_owned());
     of("write for example ")
-        .map(|example| format!("such as {example}"))
+        .map(|example| format!("for example {example}"))
         .or_else(|| of("`?` is not "))
         .or_else(|| of("'?' is neither ").map(|two| two.replace(" nor ", " or ")))
         .or_else(|| of("there are: "))

@@ -1,4 +1,4 @@
-//! `[link.NAME]`: a link each way, in the words of `braidcast emulate`.
+//! `[link.NAME]`: a link in each direction, in the words of `braidcast emulate`.
 
 use super::keys::{self, Key, apply, each, key, put, share, time, whole, word};
 use super::value::{Setting, Settings};
@@ -37,7 +37,7 @@ const BOTH: &[Key<LinkModel>] = &[
     key("outage", |link, v| put(&mut link.outages, each(v).iter().map(word).collect())),
 ];
 
-/// What happens on the way there only, unless `back-KEY` says otherwise.
+/// Keys of the forward direction only, unless `back-KEY` says otherwise.
 const THERE: &[Key<LinkModel>] = &[
     key("loss", |link, v| put(&mut link.loss, word(v))),
     key("reorder", |link, v| put(&mut link.reorder, word(v))),
@@ -48,7 +48,7 @@ const THERE: &[Key<LinkModel>] = &[
 /// For the manual.
 pub(super) fn accepted() -> Vec<(&'static str, String)> {
     let mut link = LinkModel::default();
-    let recorded = [("trace", "a file in mahimahi's format"), ("trace-from", "such as 20s")];
+    let recorded = [("trace", "a file in mahimahi's format"), ("trace-from", "for example 20s")];
     let recorded = recorded.map(|(name, what)| (name, what.to_owned()));
     [keys::accepted(BOTH, &mut link), keys::accepted(THERE, &mut link)].concat().into_iter().chain(recorded).collect()
 }

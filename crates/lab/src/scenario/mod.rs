@@ -44,9 +44,9 @@ const MAX_BYTES: usize = 256 << 20;
 pub struct Scenario {
     /// The file's name, for messages.
     pub file: String,
-    /// Where traces and references lie.
+    /// Folder of traces and references.
     pub folder: PathBuf,
-    /// Where the tables and keys at its top stand.
+    /// Places of the tables and keys at its top.
     pub places: Places,
     /// The name that `lab run` knows.
     pub name: String,
@@ -76,9 +76,9 @@ pub struct Scenario {
     pub differences: Vec<KnownDifference>,
     /// Values to compare with.
     pub references: Vec<Reference>,
-    /// Pictures of the report.
+    /// Plots of the report.
     pub plots: Vec<Plot>,
-    /// Where the keys of each of them stand.
+    /// Places of the keys of each of them.
     pub plot_places: Vec<Places>,
 }
 
@@ -148,7 +148,7 @@ pub struct Reference {
     pub at: Where,
     /// Our metric: its column.
     pub metrics: BTreeMap<String, Column>,
-    /// Where its keys stand.
+    /// Places of its keys in the file.
     #[serde(skip)]
     pub places: Places,
 }

@@ -10,7 +10,7 @@ use core::time::Duration;
 pub struct NetworkSpec {
     /// How packets are wrapped.
     pub wrap: Wrap,
-    /// Each flow starts up to so much later, drawn for each run.
+    /// Each flow starts up to this much later, drawn for each run.
     pub vary_start: Duration,
     /// The delay of each link is up to this share more or less, drawn for each run.
     pub vary_delay: f64,

@@ -24,7 +24,7 @@ impl Wrong {
     }
 }
 
-/// Where the keys of a table stand in its file, for messages.
+/// Places of the keys of a table in its file, for messages.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Places(Vec<(String, String)>);
 
@@ -34,7 +34,8 @@ impl Places {
         self.0.push((key.into(), place.into()));
     }
 
-    /// `FILE:LINE` of `key`, such as `where.rtt_ms`; if that is not there, of the table around it.
+    /// `FILE:LINE` of `key`, for example `where.rtt_ms`; if that is not there, of the table around
+    /// it.
     pub fn of(&self, key: &str) -> &str {
         match self.0.iter().find(|(known, _)| known == key) {
             Some((_, place)) => place,

@@ -44,7 +44,8 @@ struct Seen {
     on_time: bool,
     /// How much too late it was whole, and over which path the last of it came.
     late: Option<(Duration, PathId)>,
-    /// On time, and so is all that it leans on; audio and tables lean on nothing.
+    /// `true` if it is on time, and so is all that it references; audio and tables reference
+    /// nothing.
     playable: bool,
 }
 
@@ -135,7 +136,7 @@ fn frames(prefix: &str, seen: &[Seen], oracle: Possible, measures: &mut Measures
     add("share of the oracle playable", of(shown, oracle.playable));
 }
 
-/// Why pictures were not on time.
+/// Records why video frames were not on time.
 fn misses(prefix: &str, paths: usize, seen: &[Seen], measures: &mut Measures) {
     let missed: Vec<&Seen> = seen.iter().filter(|it| it.shot.kind.is_video() && !it.on_time).collect();
     let mut count = |name: &str, of: &dyn Fn(&Seen) -> bool| {

@@ -14,8 +14,8 @@ const BEYOND: Duration = Duration::from_secs(120);
 /// Least pause between two.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// `links` with each outage at its own time. Where both directions have the same kind of outage,
-/// they have the same times.
+/// Returns `links` with each outage at its own time. If both directions have the same kind of
+/// outage, they have the same times.
 pub(super) fn settled(mut links: Vec<LinkSpec>, run: &Run<'_>) -> Vec<LinkSpec> {
     let rng = Rng::from_seed(run.seed);
     for link in &mut links {

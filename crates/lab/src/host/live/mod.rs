@@ -9,5 +9,5 @@ pub use sender::{LiveSample, LiveSender};
 
 use core::time::Duration;
 
-/// So long after the clip's end the ends wait for what is still on its way, beyond the latency.
+/// Time after the clip's end, beyond the latency, that the ends wait for what is still in flight.
 const AFTER: Duration = Duration::from_secs(1);

@@ -66,7 +66,7 @@ impl LiveSender {
         }
     }
 
-    /// Tells the host its routes.
+    /// Sets the host's routes.
     pub(in crate::host) fn open(&mut self, routes: &[Route]) {
         self.routes = routes.to_vec();
     }

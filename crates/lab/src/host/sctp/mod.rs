@@ -40,7 +40,7 @@ pub trait Part {
     /// Begins the association if it is time to.
     fn connect(&mut self, now: Instant, endpoint: &mut Endpoint) -> Option<AssociationId>;
 
-    /// The association tells something.
+    /// Handles an event of the association.
     fn on_event(&mut self, now: Instant, event: &Event);
 
     /// The association can be used.
@@ -62,7 +62,7 @@ impl<P: Part> SctpHost<P> {
         Self { endpoint, association: None, window: Window::new(flow.traffic.warmup, duration), part }
     }
 
-    /// Tells the host its routes.
+    /// Sets the host's routes.
     pub(super) fn open(&mut self, routes: &[Route]) {
         self.part.open(routes);
     }

@@ -32,7 +32,7 @@ impl Snapshot {
     }
 }
 
-/// Where messages come from.
+/// Source of messages.
 #[derive(Debug)]
 enum Supply {
     /// There is always one more.
