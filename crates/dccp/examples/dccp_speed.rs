@@ -21,7 +21,8 @@ fn route(to: u8) -> Route {
     Route::new(SocketId(0), SocketAddr::from(([10, 0, 0, to], 6511)))
 }
 
-/// Moves packets that `from` has to the other end, which sees them come from `host`; how many.
+/// Returns the number of packets of `from` that it moved to the other end, which sees them come from
+/// `host`.
 fn carry(from: &mut Endpoint, to: &mut Endpoint, now: Instant, packet: &mut Vec<u8>, host: u8) -> u64 {
     let Some(transmit) = from.poll_transmit(now, packet) else { return 0 };
     let mut packets = 0;

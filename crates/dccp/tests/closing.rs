@@ -91,7 +91,7 @@ fn closing_survives_the_loss_of_every_fifth_packet() {
         } else {
             pair.on_server(|it, now| it.close(now));
         }
-        // Should the last Reset be lost, the repeated Close finds no connection, and its Reset says so.
+        // If the last Reset is lost, the repeated Close finds no connection, and its Reset says so.
         pair.until(ms(600_000), "close", |pair| pair.states() == (None, None));
         let closed = |events: &[Event]| events.iter().filter(|event| matches!(event, Event::Closed(_))).count();
         assert_eq!((closed(&pair.client_events), closed(&pair.server_events)), (1, 1));
@@ -240,7 +240,7 @@ fn a_half_open_connection_is_cleaned_up() {
     assert_eq!(
         pair.record.names(SERVER)[..3],
         ["Sync", "Sync", "Response"],
-        "the second Sync tells the number for the Reset"
+        "the second Sync has the number for the Reset"
     );
 }
 

@@ -49,7 +49,7 @@ impl Hand {
         packets.iter().for_each(|payload| end.handle_datagram(now, Datagram { route, ecn: Ecn::NotEct, payload }));
     }
 
-    /// For a second the client says something each 10 ms, over a way of 20 ms either way.
+    /// For a second the client sends something each 10 ms, over 20 ms in each direction.
     fn talk(&mut self) {
         let mut under_way: Vec<(Instant, bool, Vec<Vec<u8>>)> = Vec::new();
         for millis in 0..1000 {
@@ -94,7 +94,7 @@ fn whoever_sleeps_finds_the_answers_that_came_meanwhile_and_blames_nobody() {
             let case = format!("{name}, {slept} ms, timers first: {timers_first}");
             let mut hand = Hand::new(ccid);
             hand.talk();
-            hand.now += ms(20); // CCID 4 sends every 10 ms at the most.
+            hand.now += ms(20); // CCID 4 sends at most every 10 ms.
             hand.say();
             let packets = Hand::sent(&mut hand.client, hand.now);
             hand.now += ms(20);

@@ -91,7 +91,7 @@ impl Pipe {
     }
 }
 
-/// Moves all that `from` has to the other end; how many packets.
+/// Moves all that `from` has to the other end, and returns the number of packets.
 fn carry(from: &mut Endpoint, to: &mut Endpoint, now: Instant, packet: &mut Vec<u8>, host: u8) -> u64 {
     let mut packets = 0;
     while let Some(transmit) = from.poll_transmit(now, packet) {

@@ -18,7 +18,7 @@ fn cautious(ccid: Ccid) -> Options {
     Options { ccids: vec![ccid], first_packet: Some(1200), max_packet: 1472, ..Options::default() }
 }
 
-/// Sends messages as long as they may be, for `duration`; how many were taken.
+/// Sends messages of the largest size for `duration`, and returns how many were taken.
 fn stream(pair: &mut Pair, duration: Duration) -> usize {
     let (end, mut taken) = (pair.net.now() + duration, 0);
     while pair.net.now() < end {
@@ -129,7 +129,7 @@ fn a_path_that_carries_less_of_a_sudden_is_noticed_and_data_flows_again() {
     }
 }
 
-/// Where nothing comes back, nothing is learnt about sizes.
+/// If nothing comes back, nothing is learnt about sizes.
 #[test]
 fn an_outage_does_not_make_packets_smaller() {
     for ccid in Ccid::ALL.map(|(_, ccid)| ccid) {

@@ -149,7 +149,7 @@ fn header_and_options_cannot_be_changed() {
         // The checksum is UDP's here.
         let mut changed = sent.clone();
         changed[at] ^= 1;
-        // A number that did not come yet, so that only the record tells.
+        // A number that did not come yet, so that only the record shows it.
         changed[15] = changed[15].wrapping_add(3);
         pair.inject(pair.server, &changed);
         assert!(pair.server_recv().is_empty(), "byte {at}");

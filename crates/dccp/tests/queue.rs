@@ -32,8 +32,8 @@ impl Call {
     }
 }
 
-/// 20 s of sound, 40 kbit/s, and pictures, 800 kbit/s, in bursts, each of use for 200 ms, over 600
-/// kbit/s with a round trip of 80 ms. The receiver has no options that would help.
+/// 20 s of audio, 40 kbit/s, and frames, 800 kbit/s, in bursts, each with a lifetime of 200 ms, over
+/// 600 kbit/s with a round trip of 80 ms. The receiver has no options that would help.
 fn call(sender: Options) -> Call {
     let model = braidcast_sim::link::LinkModel {
         rate: "600kbit".parse().unwrap(),
@@ -93,15 +93,15 @@ fn call(sender: Options) -> Call {
 fn the_best_packet_goes_next() {
     let with = |queue| call(Options { queue, send_queue: Limits::messages(32), ..Options::default() });
     let [fifo, sbpn2, ring] = [Method::Fifo, Method::Sbpn2, Method::RingSbpn2].map(with);
-    assert!(fifo.share(SOUND) < 0.5, "sound stands behind pictures: {fifo:?}");
+    assert!(fifo.share(SOUND) < 0.5, "audio stands behind frames: {fifo:?}");
     assert!(fifo.late > 100 && fifo.discarded.is_empty(), "and all that got in goes, late: {fifo:?}");
     for (name, call) in [("sbpn2", &sbpn2), ("ring-sbpn2", &ring)] {
         assert!(call.share(SOUND) > 0.95, "{name}: {}", call.share(SOUND));
-        assert!(call.share(pictures()) > 0.2, "{name}: and the rest is for pictures, {}", call.share(pictures()));
+        assert!(call.share(pictures()) > 0.2, "{name}: and the rest is for frames, {}", call.share(pictures()));
         assert!(call.late * 10 < fifo.late, "{name}: {}", call.late);
     }
     let sound_gone = ring.discarded.iter().filter(|(context, _)| context >> 32 == 0).count();
-    assert!(sound_gone < 50, "pictures are discarded rather: {sound_gone}");
+    assert!(sound_gone < 50, "frames are discarded rather: {sound_gone}");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_short_ring_takes_sound_where_a_short_queue_refuses_it() {
     let with = |queue| call(Options { queue, send_queue: Limits::messages(5), ..Options::default() });
     let [sbpn2, ring] = [Method::Sbpn2, Method::RingSbpn2].map(with);
     assert!(ring.share(SOUND) > sbpn2.share(SOUND), "{} and {}", ring.share(SOUND), sbpn2.share(SOUND));
-    // Before the first round trip is over there may be nothing but sound to make room for sound.
+    // Before the first round trip is over there may be nothing but audio to make room for audio.
     let after_the_start = ring.discarded.iter().filter(|(context, _)| context & 0xffff_ffff > 50);
     assert!(after_the_start.clone().count() > 100 && after_the_start.clone().all(|(context, _)| context >> 32 == 1));
 }
@@ -151,7 +151,8 @@ fn padding_keeps_the_rate_that_discards_would_lose() {
         let (queue, send_queue) = (Method::KeepAlive, Limits::messages(32));
         let options = Options { ccids: vec![Ccid::Three], queue, send_queue, padding, ..Options::default() };
         let mut pair = Pair::connected(&options, Duplex::both(link(2, 40)));
-        // Messages that are of no use by the time they could go, at the rate that a full second of others had.
+        // Messages whose lifetime is over by the time they could go, at the rate that others had in a
+        // full second.
         let mut send = |lifetime: Option<Duration>| {
             for n in 0..100 {
                 let deadline = lifetime.map(|lifetime| pair.net.now() + lifetime);

@@ -25,7 +25,8 @@ fn queue(mbit: u64, delay: u64, packets: usize, loss: &str) -> LinkModel {
     LinkModel { queue: QueueLimit::Packets(packets).into(), ..lossy(mbit, delay, loss) }
 }
 
-/// Messages of [`SIZE`] bytes as fast as they are taken for `duration`; how many came.
+/// Sends messages of [`SIZE`] bytes as fast as they are taken for `duration`, and returns how many
+/// came.
 fn greedy(pair: &mut Pair, duration: Duration) -> usize {
     let end = pair.net.now() + duration;
     let (mut next, mut got) = (0, 0);

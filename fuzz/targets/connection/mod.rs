@@ -111,7 +111,7 @@ impl World {
                 turns += 1;
                 assert!(turns < ENDLESS, "transmits without end");
                 for bytes in transmit.datagrams(&self.buf) {
-                    let packet = Packet::parse(bytes, Checksum::Udp).expect("what is sent is sound");
+                    let packet = Packet::parse(bytes, Checksum::Udp).expect("what is sent is well-formed");
                     let opened = self.spy.as_mut().is_none_or(|spy| spy.see(at, &packet));
                     assert!(opened || self.forged, "a record that the keys do not open");
                     if !packet.header.short {

@@ -28,7 +28,7 @@ fn example() -> AckWindow {
     window
 }
 
-/// Found by the fuzzer: a packet that waits in the reordering buffer, and whose data is known to be of no use.
+/// Found by the fuzzer: a packet that waits in the reordering buffer, and whose data was discarded.
 #[test]
 fn a_drop_is_not_told_before_its_packet_is_acknowledged() {
     let mut window = example();

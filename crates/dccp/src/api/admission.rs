@@ -46,8 +46,8 @@ impl Call {
 
 /// Which calls are carried: one that begins is refused while none more fits besides those that there are (THESIS §4.9).
 ///
-/// The allowed rate is up to twice what arrives until something is lost, so only what a call does
-/// to the path tells whether it fits. So each call is on trial for its first ten seconds: if the
+/// The allowed rate is up to twice what arrives until something is lost, so only the effect of a
+/// call on the path shows whether it fits. So each call is on trial for its first ten seconds: if the
 /// allowed rate no longer carries all calls then, or losses are too many, the newest one that is on
 /// trial is turned out, and nobody else. At most one call a second is let in; once one was turned
 /// out, one at a time is on trial, and after each that is turned out the next one waits twice as
@@ -95,7 +95,7 @@ pub enum Verdict {
 }
 
 impl<K: Ord + Clone> Admission<K> {
-    /// A call that sends nothing for so long is over.
+    /// A call that sends nothing for this long is over.
     const OVER: Duration = Duration::from_secs(10);
     /// After one that was let in the next one waits so long, and one that was refused is asked about again.
     const AGAIN: Duration = Duration::from_secs(1);
@@ -124,7 +124,7 @@ impl<K: Ord + Clone> Admission<K> {
         }
     }
 
-    /// A datagram of the call `key`. Where that is not carried yet, or calls are on trial, `report`
+    /// A datagram of the call `key`. If that is not carried yet, or calls are on trial, `report`
     /// says what the sending CCID allows; without a rate none is refused.
     pub fn take(&mut self, now: Instant, key: K, report: impl Fn() -> Option<(Ccid, CcidReport)>) -> Verdict {
         self.judge(now, &report);

@@ -12,7 +12,7 @@ pub enum SendError {
         bytes: usize,
     },
     /// DCCP does not fragment: split the message, or see whether
-    /// [`Event::MaxPayload`](crate::Event) tells of more soon.
+    /// [`Event::MaxPayload`](crate::Event) reports a larger limit soon.
     #[error("a message of {len} bytes is longer than the {limit} that a packet carries")]
     TooLong {
         /// Length of the message.

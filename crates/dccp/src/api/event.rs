@@ -2,7 +2,7 @@ use crate::wire::{Reset, ResetCode};
 use braidcast_queue::Why;
 use core::fmt;
 
-/// What a connection tells the layer above it.
+/// What a connection reports to the layer above it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event {

@@ -45,8 +45,8 @@ pub struct Options {
     /// 1200. More than `max_packet` counts as that.
     pub base_packet: usize,
     /// Size of the largest packets at first. What is above `base_packet` is probed as soon as such
-    /// packets leave; should it not get through, they are of the base size some 3 s later, and from
-    /// there on what the path carries is found. The base size here avoids even that: then nothing
+    /// packets leave. If they do not get through, they have the base size some 3 s later, and the
+    /// search for what the path carries begins there. The base size here avoids even that: then nothing
     /// larger leaves before a probe has come back. Default `None`: `max_packet` (RFC 4340 §14.1).
     pub first_packet: Option<usize>,
     /// Largest DCCP packet in bytes, headers included, [128](Self::MIN_PACKET) to
@@ -84,7 +84,7 @@ pub struct Options {
     pub answer_for_host: bool,
     /// How long an Init Cookie is good for. Default 60 s.
     pub cookie_life: Duration,
-    /// After how long Requests without an answer are given up (§8.1.1: 3 minutes, for example). Default 180 s.
+    /// Time after which Requests without an answer end (§8.1.1: 3 minutes, for example). Default 180 s.
     pub request_timeout: Duration,
     /// How long a handshake may stay half done (§8.1.3, §8.1.5: 4 MSL). Default 480 s.
     pub handshake_timeout: Duration,

@@ -55,7 +55,8 @@ impl TfrcOptions {
 /// What the application wants from a rate, in bytes of data per second ([`Connection::set_wanted`](crate::Connection)).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Wanted {
-    /// Less is of no use: [`CcidReport::below_minimum`](crate::CcidReport) tells of it. It makes nothing faster.
+    /// A lower rate is useless to the application: [`CcidReport::below_minimum`](crate::CcidReport)
+    /// reports it. It makes nothing faster.
     pub min: Option<f64>,
     /// More is never sent, though allowed.
     pub max: Option<f64>,

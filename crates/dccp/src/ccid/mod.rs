@@ -1,4 +1,4 @@
-//! Congestion control: what a half-connection may send, and what its receiver tells (RFC 4340 §10).
+//! Congestion control: what a half-connection may send, and what its receiver reports (RFC 4340 §10).
 //!
 //! A CCID is a folder with two halves: [`Sender`] at the end whose data it controls, [`Receiver`] at the other.
 
@@ -173,7 +173,7 @@ pub struct CcidReport {
     pub recv_rate: Option<f64>,
     /// Mean bytes of data in a packet.
     pub segment_size: Option<f64>,
-    /// The rate is less than what the application called the least of use ([`Wanted::min`]).
+    /// The rate is lower than the application can use ([`Wanted::min`]).
     pub below_minimum: bool,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
@@ -258,7 +258,7 @@ pub(crate) trait Sender: fmt::Debug + Send {
         0
     }
 
-    /// No more than so many packets may be out, whatever congestion control would allow: the peer's sequence window.
+    /// Limits the packets in flight, whatever congestion control would allow: the peer's sequence window.
     fn limit(&mut self, packets: u64);
 
     /// What the application wants from the rate.

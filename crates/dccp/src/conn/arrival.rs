@@ -9,8 +9,8 @@ use crate::wire::option::DropCode;
 use braidcast_core::{Ecn, Instant};
 
 impl Connection {
-    /// Takes a packet whose header was dealt with: tells the receiver half, and hands its data over; behind the
-    /// reordering buffer, if there is one.
+    /// Takes a packet whose header was dealt with: informs the receiver half, and hands its data over;
+    /// behind the reordering buffer, if there is one.
     pub(super) fn take_in(&mut self, now: Instant, it: &Received<'_>, arrival: Arrival) {
         let is_data = matches!(it.kind, Kind::Data | Kind::DataAck { .. }) && !it.keys;
         let data = is_data.then(|| (it.packet.payload, self.verdict(it)));

@@ -7,7 +7,7 @@ use braidcast_core::Instant;
 
 impl Connection {
     /// Closes the connection once all that waits has been sent (RFC 4340 §8.3);
-    /// [`Event::Closed`](crate::Event) tells the end. Data that comes meanwhile is still received.
+    /// [`Event::Closed`](crate::Event) reports the end. Data that comes meanwhile is still received.
     /// Before the handshake is done, that of keys too, this is [`abort`](Self::abort).
     pub fn close(&mut self, now: Instant) {
         match self.phase {
@@ -66,8 +66,8 @@ impl Connection {
         Backoff::new(now, self.rtt_or_default() * 2)
     }
 
-    /// When the end is given up, if it was asked for: the peer says nothing to Close, or nothing at
-    /// all while what waits is still to be sent.
+    /// Returns when to stop waiting for an orderly end, if one was asked for: the peer does not answer
+    /// Close, or says nothing at all while data still waits to be sent.
     pub(super) fn close_due(&self) -> Option<Instant> {
         match (&self.phase, self.ending) {
             (Phase::CloseReq { give_up, .. } | Phase::Closing { give_up, .. }, _) => Some(*give_up),

@@ -6,7 +6,7 @@ use braidcast_cc::{QueueingDelay, RoundTrips};
 use braidcast_core::Instant;
 use core::time::Duration;
 
-/// A measurement that is older tells nothing of queues: whatever stood in them has left.
+/// An older measurement says nothing about queues: whatever stood in them has left.
 const STALE: Duration = Duration::from_secs(2);
 
 /// Smoothed round trips, each time that one was measured. What is not smoothed says less: one

@@ -198,7 +198,7 @@ impl Connection {
         self.inbox.pop(out)
     }
 
-    /// Tells the peer not to send faster, as long as this is set (RFC 4340 §11.6).
+    /// Asks the peer not to send faster, as long as this is set (RFC 4340 §11.6).
     pub const fn set_slow_receiver(&mut self, slow: bool) {
         self.slow = slow;
     }

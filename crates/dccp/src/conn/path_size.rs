@@ -113,8 +113,8 @@ impl PathSize {
 pub(super) static FILLING: [u8; Options::MAX_PROBE] = [0; Options::MAX_PROBE];
 
 impl Connection {
-    /// Longest message in bytes that one packet carries for certain; [`Event::MaxPayload`] tells
-    /// when it changes. It is found out when a message is sent that nearly fills it, or refused as
+    /// Longest message in bytes that one packet carries for certain. [`Event::MaxPayload`] reports a
+    /// change. It is found out when a message is sent that nearly fills it, or refused as
     /// longer.
     pub fn max_payload(&self) -> usize {
         // Long header with acknowledgement, Data Checksum, NDP Count, padding. Ack Vectors go on
@@ -156,7 +156,7 @@ impl Connection {
             it.search.sent(now, timeout * (1 << it.unheard));
             it.probed_at = now;
             self.control(Control::Probe { size });
-            // A small one along with it, whose answer tells whether the path carries anything.
+            // A small one along with it, whose answer shows whether the path carries anything.
             let ack = self.numbers.acknowledgeable;
             self.control(Control::Sync { ack });
         }

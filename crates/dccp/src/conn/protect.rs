@@ -75,7 +75,7 @@ pub(crate) fn offer_in(options: &crate::wire::Options<'_>) -> Option<Offer> {
 }
 
 impl Protection {
-    /// Who is there has so long, beyond two round trips, to say so.
+    /// Time that a peer has, beyond two round trips, to say that it is still there.
     const LEAST_DOUBT: Duration = Duration::from_millis(300);
 
     pub(super) fn new(options: &Options, is_server: bool, rng: &mut Rng) -> Option<Box<Self>> {

@@ -49,7 +49,7 @@ impl SendQueue {
         self.waiting.peek().map(|tag| tag.len)
     }
 
-    /// Gives a buffer back.
+    /// Takes a buffer back for reuse.
     pub(super) fn recycle(&mut self, message: Message) {
         if self.spare.len() < Self::SPARE {
             let mut bytes = message.bytes;
@@ -122,7 +122,7 @@ impl Connection {
         (tag.len <= self.max_payload()).then_some(tag.len)
     }
 
-    /// Counts what the queue gave up, and tells the application.
+    /// Counts what the queue discarded, and informs the application.
     fn account_for_gone(&mut self, now: Instant) {
         while let Some(Discard { why, message, .. }) = self.queue.gone.pop() {
             match why {

@@ -18,9 +18,9 @@ pub(super) struct Held {
 /// The reordering buffer (THESIS ch. 5): packets behind a hole wait until it is filled, so that
 /// neither loss detection nor the application sees that they came out of order.
 ///
-/// Not for longer than D_max, and not more than Q = X · D_max bytes (eq. 5.2): then the hole is
-/// given up. As in THESIS fig. 5.1 packets in order pass at once; its §5.1.2 would keep the buffer
-/// full at all times, which delays every packet by D_max and tells loss detection nothing more.
+/// They wait for at most D_max, and at most Q = X · D_max bytes of them (eq. 5.2): then the hole is
+/// abandoned. As in THESIS fig. 5.1 packets in order pass at once; its §5.1.2 would keep the buffer
+/// full at all times, which delays every packet by D_max and adds nothing for loss detection.
 #[derive(Debug)]
 pub(super) struct ReorderBuffer {
     options: ReorderOptions,
@@ -61,7 +61,7 @@ impl ReorderBuffer {
         self.limit = rate.map(|rate| (rate * self.options.max_delay.as_secs_f64()) as usize);
     }
 
-    /// Returns `true` if packet `seq` need not wait: it is the next one, or its hole was given up.
+    /// Returns `true` if packet `seq` need not wait: it is the next one, or its hole was abandoned.
     pub(super) fn passes(&mut self, seq: Seq) -> bool {
         let Some(next) = self.next else {
             self.next = Some(seq.plus(1));
@@ -117,7 +117,7 @@ impl ReorderBuffer {
         Some(held)
     }
 
-    /// Gives a packet's buffer back.
+    /// Takes a packet's buffer back for reuse.
     pub(super) fn recycle(&mut self, mut bytes: Vec<u8>) {
         if self.spare.len() < Self::SPARE {
             bytes.clear();

@@ -16,7 +16,7 @@ pub(super) struct Told {
 }
 
 impl Connection {
-    /// Tells what happens at `now`; `event` is made only if anybody listens. The connection is
+    /// Reports what happens at `now`; `event` is made only if anybody listens. The connection is
     /// named by the client's first sequence number, which both ends know.
     #[inline]
     pub(super) fn tell(&self, now: Instant, event: impl FnOnce() -> DccpEvent) {
@@ -24,7 +24,7 @@ impl Connection {
         self.options.events.tell(now, first.get() as u32, event);
     }
 
-    /// A packet of this type left or came, with so many bytes of data.
+    /// A packet of this type left or came, with this number of bytes of data.
     #[inline]
     pub(super) fn tell_packet(&mut self, now: Instant, sent: bool, (seq, kind): (Seq, Kind), payload: usize) {
         self.told.now = now;

@@ -202,7 +202,7 @@ impl Connection {
         COMMON_OPTIONS + cookie + self.acks.emitted_len() + self.receiver.options_len()
     }
 
-    /// Appends a packet with all options that belong on it, and tells congestion control.
+    /// Appends a packet with all options that belong on it, and informs congestion control.
     pub(super) fn finish(
         &mut self,
         now: Instant,

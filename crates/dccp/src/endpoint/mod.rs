@@ -37,7 +37,7 @@ impl From<ConnectionId> for Key {
     }
 }
 
-/// What tells flows apart: with UDP, the six numbers of RFC 6773 §3.8.
+/// Identity of a flow: with UDP, the six numbers of RFC 6773 §3.8.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct FlowId {
     route: Route,
@@ -306,7 +306,7 @@ impl Endpoint {
         }
     }
 
-    /// Answers the Request that has waited longest; whether there was one.
+    /// Answers the Request that has waited longest. Returns `true` if there was one.
     fn receive_stranger(&mut self, now: Instant) -> bool {
         let Some((route, bytes)) = self.lobby.take() else { return false };
         self.receive(now, route, Ecn::NotEct, &bytes);

@@ -170,7 +170,7 @@ impl Negotiation {
         feature.map_or(0, |it| if it.state == State::Stable { it.value } else { it.proposed })
     }
 
-    /// Tells the peer a new value of a non-negotiable feature of ours.
+    /// Announces a new value of a non-negotiable feature of ours.
     pub(crate) fn tell(&mut self, number: u8, value: u64) {
         let Some(index) = table::index(number) else { return };
         let told = self.told(number);
@@ -250,7 +250,7 @@ impl Negotiation {
             match self.confirmed(place, index, definition, option.values) {
                 Some(value) => self.feature_mut(place, index).value = value,
                 // The peer may have got a later packet of ours without the one with our latest Change: then its Confirm
-                // is about the Change before. That is no reason to give up, the latest one is repeated.
+                // is about the Change before. That ends nothing: the latest one is repeated.
                 None if number_of(definition.rule, option.values).is_some() => return Ok(()),
                 None => return refused(ResetCode::OPTION_ERROR),
             }

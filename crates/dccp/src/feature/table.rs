@@ -38,7 +38,7 @@ pub(crate) enum Place {
 pub(super) enum Rule {
     /// The first of the server's values that the client has too. Values are bytes.
     ServerPriority,
-    /// The location decides. So many bytes, within these limits.
+    /// The location decides. A value of `width` bytes, within these limits.
     NonNegotiable { width: usize, min: u64, max: u64 },
 }
 

@@ -97,7 +97,7 @@ fn a_lost_change_is_repeated_with_growing_pauses() {
 #[test]
 fn unknown_features_and_invalid_values_get_empty_confirms() {
     let [mut client, _] = ends();
-    // Unknown 126 both ways; Sequence Window 31; Ack Ratio of a wrong length; Change R of what only
+    // Unknown 126 in both directions; Sequence Window 31; Ack Ratio of a wrong length; Change R of what only
     // the location decides; CCID 3's feature while CCID 2 is in use.
     client.take(&[32, 4, 126, 9, 34, 4, 126, 9]).unwrap();
     client.take(&[32, 9, 3, 0, 0, 0, 0, 0, 31, 32, 4, 5, 1, 34, 5, 5, 0, 3, 34, 4, 192, 1]).unwrap();
@@ -168,7 +168,7 @@ fn changes_that_cross_end_in_a_round_trip_and_both_ends_agree() {
     );
     let values =
         (client.features.value(Place::Remote, number::CCID), server.features.value(Place::Local, number::CCID));
-    assert_eq!(values, (3, 3), "the server has its way");
+    assert_eq!(values, (3, 3), "the server decides");
     assert!(client.features.timer().is_none() && server.features.timer().is_none());
 }
 

@@ -9,7 +9,7 @@ impl ResetCode {
     pub const UNSPECIFIED: Self = Self(0);
     /// Closed as both ends wanted.
     pub const CLOSED: Self = Self(1);
-    /// Given up for lack of progress.
+    /// Aborted for lack of progress.
     pub const ABORTED: Self = Self(2);
     /// There is no such connection.
     pub const NO_CONNECTION: Self = Self(3);

@@ -23,7 +23,7 @@ pub(crate) const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// A link of `mbit` Mbit/s and `delay_ms`, the same each way.
+/// A link of `mbit` Mbit/s and `delay_ms`, the same in each direction.
 pub(crate) fn link(mbit: u64, delay_ms: u64) -> LinkModel {
     LinkModel { rate: format!("{mbit}mbit").parse().unwrap(), delay: ms(delay_ms), ..LinkModel::default() }
 }
@@ -203,7 +203,7 @@ pub(crate) struct Seen {
 impl Seen {
     pub(crate) fn packet(&self) -> Packet<'_> {
         let checksum = if self.from.port() == 0 { Checksum::Ip(self.from.ip(), self.to.ip()) } else { Checksum::Udp };
-        Packet::parse(&self.bytes, checksum).expect("what is sent is sound")
+        Packet::parse(&self.bytes, checksum).expect("what is sent is well-formed")
     }
 
     pub(crate) fn name(&self) -> &'static str {

@@ -32,7 +32,7 @@ pub(super) struct Protection {
 }
 
 impl Protection {
-    /// Who is there has so long, beyond two round trips, to say so.
+    /// Time that a peer has, beyond two round trips, to say that it is still there.
     const LEAST_DOUBT: Duration = Duration::from_millis(300);
 
     pub(super) fn new(now: Instant, options: &Options, keys: Option<(Role, Transcript)>) -> Option<Self> {

@@ -24,7 +24,7 @@ pub(crate) const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// A link of `mbit` Mbit/s and `delay_ms`, the same each way.
+/// A link of `mbit` Mbit/s and `delay_ms`, the same in each direction.
 pub(crate) fn link(mbit: u64, delay_ms: u64) -> LinkModel {
     LinkModel { rate: format!("{mbit}mbit").parse().unwrap(), delay: ms(delay_ms), ..LinkModel::default() }
 }

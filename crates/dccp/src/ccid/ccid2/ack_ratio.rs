@@ -93,7 +93,7 @@ impl AckRatio {
                 self.ratio = self.ratio.saturating_mul(2);
             } else {
                 self.good += 1;
-                // Two is the least: it is what TCP does, and cwnd / (R² − R) is defined above one only.
+                // At least two, as in TCP; cwnd / (R² − R) is defined above one only.
                 if ratio > 2 && self.good >= cwnd / (ratio * ratio - ratio) {
                     self.good = 0;
                     self.ratio -= 1;

@@ -34,7 +34,7 @@ impl ccid::Receiver for Receiver {
             return;
         }
         self.unacked += 1;
-        // At once for what tells of congestion, but marks not more than once in a round trip.
+        // At once for what shows congestion, but for marks at most once in a round trip.
         let rtt = arrival.rtt.unwrap_or(DEFAULT_RTT);
         let marked = arrival.ecn == Ecn::Ce && self.hurried.is_none_or(|at| now.since(at) >= rtt);
         if marked {

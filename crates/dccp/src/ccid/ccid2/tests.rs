@@ -26,7 +26,7 @@ impl Bench {
         (self.sender.window.cwnd(), self.sender.pipe)
     }
 
-    /// Begins with a window of so many packets.
+    /// Begins with a window of `packets`.
     fn begin_with(&mut self, packets: u32) {
         self.sender.window = Window::new(Algorithm::Reno, 1400, packets);
     }

@@ -5,7 +5,7 @@ use crate::wire::option::Ccid3Option;
 use braidcast_cc::tfrc::{self, Stamp};
 use braidcast_core::{Ecn, Instant, Unwrapper, Writer};
 
-/// The data receiver of CCID 3 and 4 (RFC 4342 §6): what it tells, and when.
+/// The data receiver of CCID 3 and 4 (RFC 4342 §6): what it reports, and when.
 #[derive(Debug)]
 pub(in crate::ccid) struct Receiver {
     tfrc: tfrc::Receiver,

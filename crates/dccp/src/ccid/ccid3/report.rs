@@ -1,4 +1,4 @@
-//! What a feedback packet tells the sender (RFC 4342 §6).
+//! What a feedback packet reports to the sender (RFC 4342 §6).
 
 use super::super::ccid4::ShortIntervals;
 use crate::ccid::Feedback;

@@ -4,7 +4,7 @@ use braidcast_core::Writer;
 /// Why the data of a packet that arrived did not reach the application (RFC 4340 §11.7 table 7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DropCode {
-    /// The protocol did not allow it, such as data with too little checksum coverage.
+    /// The protocol did not allow it, for example data with too little checksum coverage.
     ProtocolConstraints,
     /// The application listens no longer.
     NotListening,

@@ -1,7 +1,7 @@
 use super::{RawOption, kind};
 use braidcast_core::Writer;
 
-/// Where a feature lives, as seen by who sends the option (RFC 4340 §6).
+/// Location of a feature, as seen by the sender of the option (RFC 4340 §6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// At the sender of the option: Change L, Confirm L.
