@@ -4,7 +4,8 @@
 //! - [`Input`] takes a byte stream or datagrams, finds out whether they are MPEG-TS, and cuts them into units.
 //! - [`Pacer`] releases a recorded transport stream at the speed of its own clock.
 //! - [`playable`] says which frames a viewer sees, given those that came on time.
-//! - [`voice`] says how a telephone call sounds, given when its packets came; [`video`] how a video call looks.
+//! - [`voice`] says how good a telephone call is, from the arrival times of its packets; [`video`]
+//!   how good a video call.
 //!
 //! Units carry the original packets untouched, so whoever puts the packets of all units back into the order
 //! of their indexes has the input again, byte for byte (garbage between packets apart, which is counted).

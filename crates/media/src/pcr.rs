@@ -126,7 +126,7 @@ impl Pacer {
         }
     }
 
-    /// Gives the waiting packets their times, spread over `span`, or at the last known speed.
+    /// Sets the times of the waiting packets, spread over `span`, or at the last known speed.
     fn release(&mut self, span: Option<Duration>) {
         let packets = self.waiting.as_chunks::<PACKET>().0;
         if packets.is_empty() {

@@ -8,15 +8,16 @@ use crate::unit::Kind;
 use braidcast_core::Unwrapper;
 use core::time::Duration;
 
-/// Pictures that a decoder keeps at most (H.264 §A.3.1, H.265 §A.4.2: the decoded picture buffer).
+/// Maximum number of reference frames that a decoder keeps (H.264 §A.3.1, H.265 §A.4.2: the decoded
+/// picture buffer).
 const MAX_REFERENCES: usize = 16;
 
-/// A picture in decoding order.
+/// A video frame in decoding order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame {
     /// [`Kind::I`], [`Kind::P`] or [`Kind::B`]; any other kind is treated like P.
     pub kind: Kind,
-    /// `true` if other pictures are predicted from it.
+    /// `true` if other frames are predicted from it.
     pub reference: bool,
     /// Presentation time, 90 kHz, 33 bits.
     pub pts: u64,
@@ -31,7 +32,8 @@ pub struct Playback {
     pub shown: Vec<bool>,
     /// The share of frames shown, from 0 to 1; 1 for no frames.
     pub share: f64,
-    /// The longest time that one picture stood beyond its own; to the end of the video if none came after.
+    /// The longest time that one frame was shown beyond its own duration; to the end of the video
+    /// if no other followed.
     pub longest_freeze: Duration,
 }
 
@@ -95,7 +97,8 @@ fn longest_freeze(pts: &[u64], shown: &[bool]) -> Duration {
     };
     let mut seen: Vec<u64> = pts.iter().zip(shown).filter(|(_, shown)| **shown).map(|(pts, _)| *pts).collect();
     seen.sort_unstable();
-    // Before the first frame stands nothing, so that gap begins one frame early, as if a picture stood there.
+    // Nothing is shown before the first frame, so that gap begins one frame early, as if a frame
+    // stood there.
     let starts = core::iter::once(first.saturating_sub(*frame)).chain(seen.iter().copied());
     let ends = seen.iter().copied().chain(core::iter::once(last + frame));
     let gap = starts.zip(ends).map(|(start, end)| (end - start).saturating_sub(*frame)).max().unwrap_or(0);
@@ -106,8 +109,8 @@ fn longest_freeze(pts: &[u64], shown: &[bool]) -> Duration {
 mod tests {
     use super::*;
 
-    /// 25 frames a second; `gop` in decoding order, such as "I0 P3 b1 b2", a capital B for one that is a reference,
-    /// and `!` before those that were late.
+    /// Plays 25 frames a second; `gop` in decoding order, for example "I0 P3 b1 b2", a capital B
+    /// for one that is a reference, and `!` before those that were late.
     fn play(gop: &str) -> (String, f64, u128) {
         let frames: Vec<Frame> = gop
             .split_whitespace()

@@ -43,7 +43,7 @@ impl Kind {
         }
     }
 
-    /// Returns `true` if this is a picture.
+    /// Returns `true` if this is a video frame.
     pub const fn is_video(self) -> bool {
         matches!(self, Self::I | Self::P | Self::B)
     }
@@ -91,13 +91,13 @@ impl Run {
 pub struct Unit {
     /// What it holds.
     pub kind: Kind,
-    /// `true` if other pictures are predicted from this one (H.264 `nal_ref_idc`, H.265 sub-layer reference); true for
-    /// everything that is no B picture.
+    /// `true` if other frames are predicted from this one (H.264 `nal_ref_idc`, H.265 sub-layer
+    /// reference); true for everything that is not a B frame.
     pub reference: bool,
     /// The PID, 0 for [`Kind::Data`], the first packet's PID for a group of tables.
     pub pid: u16,
-    /// Where the unit's packets stood in the input, in ascending order; never empty. For [`Kind::Data`] one
-    /// run of one, its index counting units.
+    /// Places of the unit's packets in the input, in ascending order; never empty. For
+    /// [`Kind::Data`] one run of one, its index counting units.
     pub runs: Vec<Run>,
     /// The packets one after the other, 188 bytes each, null packets left out; for [`Kind::Data`] the bytes.
     pub bytes: Vec<u8>,

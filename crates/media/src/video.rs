@@ -2,7 +2,8 @@
 
 use braidcast_core::named;
 
-/// Codec, size of the picture and of the screen: what G.1070, Appendix I, has coefficients for; key frames each second.
+/// Codec, frame size and screen size for which G.1070, Appendix I, has coefficients; key frames
+/// each second.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Screen {
     /// MPEG-4, 320 x 240 on 4.2 inches. THESIS uses it in §5.3 (where it says H.264, of which
@@ -42,9 +43,8 @@ impl Screen {
         }
     }
 
-    /// Mean opinion score of the picture, 1 to 5 (V_q, G.1070 §11.2), of video of `kbit` kbit/s and
-    /// `fps` pictures a second (1 to
-    /// 30) of which the share `loss` of the packets is missing, 0 to 1.
+    /// Mean opinion score, 1 to 5 (V_q, G.1070 §11.2), of video of `kbit` kbit/s and `fps` frames a
+    /// second (1 to 30) of which the share `loss` of the packets is missing, 0 to 1.
     ///
     /// V_q = 1 + I_coding · exp(−P_plV / D_PplV). THESIS §5.3, eq. 8.3 and ECMT eq. 3 print it
     /// without the minus, which would make lossy video better.

@@ -94,18 +94,18 @@ fn null_packets_cost_no_bytes_and_come_back_in_their_places() {
 #[test]
 fn a_picture_is_closed_when_its_pid_falls_silent() {
     let mut input = Input::new(Format::Ts, Framing::Datagrams);
-    // Up to the last packet of the last picture, which would tell.
+    // Up to the last packet of the last frame, which would show its end.
     let last = H265.as_chunks::<PACKET>().0.iter().rposition(|packet| Packet::new(packet).pid() == 256).unwrap();
     input.push(Instant::ZERO, &H265[..last * PACKET]);
     let at_once = core::iter::from_fn(|| input.poll()).count();
     let timeout = input.poll_timeout().unwrap();
     assert_eq!(timeout, Instant::from_millis(100));
     input.push(timeout, &[]);
-    assert_eq!(core::iter::from_fn(|| input.poll()).count(), 1, "the last picture, after {at_once} units");
+    assert_eq!(core::iter::from_fn(|| input.poll()).count(), 1, "the last frame, after {at_once} units");
     assert_eq!(input.poll_timeout(), None);
 }
 
-/// For each picture, how many packets came behind its last one until it was there.
+/// Returns for each frame how many packets came behind its last one until it was there.
 fn waits(stream: &[u8]) -> Vec<u64> {
     let mut input = Input::new(Format::Ts, Framing::Datagrams);
     let mut waits = Vec::new();
@@ -126,8 +126,8 @@ fn a_picture_is_there_with_its_last_packet_where_stuffing_ends_it() {
     }
 }
 
-/// `stream` with one more stuffed packet of the video's in front of the last packet of each
-/// picture: its multiplexer stuffs anywhere.
+/// `stream` with one more stuffed packet of the video's in front of the last packet of each frame:
+/// its multiplexer stuffs anywhere.
 fn stuffed_within(stream: &[u8]) -> Vec<u8> {
     let (mut out, mut shift) = (Vec::new(), 0);
     for packet in stream.as_chunks::<PACKET>().0 {

@@ -1,7 +1,8 @@
 use super::{Bits, Picture, most_dependent, units};
 use crate::unit::Kind;
 
-/// The picture in `stream`, an access unit of H.264 (§7.3); `None` if no slice header can be read.
+/// Returns the kind of the coded picture in `stream`, an access unit of H.264 (§7.3); `None` if no
+/// slice header can be read.
 pub(crate) fn picture(stream: &[u8]) -> Option<Picture> {
     let mut reference = false;
     let kind = most_dependent(units(stream).filter_map(|unit| {

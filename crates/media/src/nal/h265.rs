@@ -4,7 +4,7 @@ use crate::unit::Kind;
 /// Highest `pps_pic_parameter_set_id` plus one (H.265 §7.4.3.3).
 const MAX_PPS: usize = 64;
 
-/// Reads the pictures of one H.265 stream; remembers its picture parameter sets, at most 64.
+/// Reads the coded pictures of one H.265 stream; remembers its picture parameter sets, at most 64.
 #[derive(Debug)]
 pub(crate) struct H265 {
     /// `num_extra_slice_header_bits` of each parameter set (§7.3.2.3.1).
@@ -16,10 +16,11 @@ impl H265 {
         Self { extra_bits: [None; MAX_PPS] }
     }
 
-    /// The picture in `stream`, an access unit; `None` if no slice header can be read.
+    /// Returns the kind of the coded picture in `stream`, an access unit; `None` if no slice header
+    /// can be read.
     ///
-    /// Only the first slice segment of each picture counts: the headers of the others hold an address whose
-    /// width hangs on the picture size, and encoders do not mix slice types.
+    /// Only the first slice segment counts: the headers of the others hold an address whose width
+    /// depends on the frame size, and encoders do not mix slice types.
     pub(crate) fn picture(&mut self, stream: &[u8]) -> Option<Picture> {
         let mut reference = false;
         let kind = most_dependent(units(stream).filter_map(|unit| {
@@ -35,7 +36,7 @@ impl H265 {
                     Some(Kind::I)
                 }
                 nal_type @ 0..=9 => {
-                    // Even types up to 14 are sub-layer non-reference pictures.
+                    // Even types up to 14 are sub-layer non-reference frames.
                     reference |= nal_type % 2 == 1;
                     self.slice_kind(payload)
                 }
@@ -56,7 +57,8 @@ impl H265 {
         Some(())
     }
 
-    /// `slice_type` (table 7-7) from the header of a picture's first slice segment (§7.3.6.1), which is no IRAP.
+    /// Returns `slice_type` (table 7-7) from the header of the first slice segment of a coded
+    /// picture (§7.3.6.1) that is not an IRAP.
     fn slice_kind(&self, payload: &[u8]) -> Option<Kind> {
         let mut bits = Bits::new(payload);
         let first_in_picture = bits.bit()?;

@@ -1,4 +1,5 @@
-//! What kind of picture an access unit of an elementary stream holds, from the first bits of its slices.
+//! Kind of the coded picture in an access unit of an elementary stream, from the first bits of its
+//! slices.
 
 mod bits;
 mod h264;
@@ -8,7 +9,7 @@ mod mpeg2;
 use crate::unit::Kind;
 use bits::Bits;
 
-/// Kind of a picture and whether others are predicted from it.
+/// Kind of a coded picture and `true` if others are predicted from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Picture {
     pub(crate) kind: Kind,
@@ -31,7 +32,8 @@ fn units(stream: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The kind of a picture from those of its slices: B if any is B, else P if any is P, else I.
+/// Returns the kind of a coded picture from those of its slices: B if any is B, else P if any is P,
+/// else I.
 fn most_dependent(slices: impl Iterator<Item = Kind>) -> Option<Kind> {
     slices.max()
 }

@@ -1,7 +1,8 @@
 use super::{Picture, most_dependent, units};
 use crate::unit::Kind;
 
-/// The picture in `stream`, an access unit of MPEG-1 or MPEG-2 video (ISO/IEC 13818-2 §6.2.3).
+/// Returns the kind of the coded picture in `stream`, an access unit of MPEG-1 or MPEG-2 video
+/// (ISO/IEC 13818-2 §6.2.3).
 pub(crate) fn picture(stream: &[u8]) -> Option<Picture> {
     let kind = most_dependent(units(stream).filter_map(|unit| match unit {
         // picture_start_code, temporal_reference (10 bits), picture_coding_type (3 bits).

@@ -21,9 +21,9 @@ const IDLE: Duration = Duration::from_millis(100);
 /// What stuffing says in a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stuffing {
-    /// A picture was closed by a packet with this counter.
+    /// A video frame was closed by a packet with this counter.
     Closed(u8),
-    /// Nothing: pictures went on behind it.
+    /// Nothing: frames went on behind it.
     Meaningless,
 }
 
@@ -40,13 +40,14 @@ pub struct DemuxStats {
 
 /// Cuts a transport stream into units.
 ///
-/// A picture whose PES packet tells no length is closed by the packet that stuffing makes shorter
+/// A video frame whose PES packet has no length is closed by the packet that stuffing makes shorter
 /// (§2.4.3.5), which nearly all end with, else when the next one starts, or 100 ms after its last
-/// packet. A stream that goes on behind stuffing is not believed again.
+/// packet. If a stream goes on behind stuffing, its stuffing is ignored from then on.
 ///
-/// Call [`push`](Self::push) with each piece of the stream, then [`poll`](Self::poll) until it gives `None`; at the end
-/// [`finish`](Self::finish) and poll again. [`poll_timeout`](Self::poll_timeout) says when to push,
-/// no bytes if need be, so that what stopped growing is closed.
+/// Call [`push`](Self::push) with each piece of the stream, then [`poll`](Self::poll) until it
+/// returns `None`; at the end [`finish`](Self::finish) and poll again.
+/// [`poll_timeout`](Self::poll_timeout) says when to push, no bytes if need be, so that what
+/// stopped growing is closed.
 ///
 /// Memory: at most 8 MiB of growing units, two packets of unsynchronised bytes, 512 null packets as runs, and the units
 /// that wait to be polled.
@@ -183,7 +184,7 @@ impl Demux {
         self.open_bytes += PACKET;
         let limit = if unit.codec == Codec::Other { MAX_SMALL } else { MAX_UNIT };
         let (is_stuffed, counter) = (unit.is_stuffed(), unit.counter);
-        // A clock reference alone waits for no picture.
+        // A clock reference alone waits for no frame.
         if unit.is_whole() || unit.len() >= limit || !unit.has_payload {
             self.close(pid);
         } else if is_stuffed && self.stuffing.get(&pid) != Some(&Stuffing::Meaningless) {
@@ -219,7 +220,8 @@ impl Demux {
         self.null_count = 0;
     }
 
-    /// The picture in `unit`, whose elementary stream stands in `self.stream`.
+    /// Returns the kind of the coded picture in `unit`, whose elementary stream stands in
+    /// `self.stream`.
     fn picture(&mut self, unit: &Assembly) -> Option<Picture> {
         let found = if unit.scrambled {
             // Only the packet headers can be read: random access means I, and P is the safe guess for the rest.
@@ -239,7 +241,7 @@ impl Demux {
             };
             return found;
         }
-        // The rest of a picture that was cut is worth as much as its beginning.
+        // The rest of a frame that was cut is worth as much as its beginning.
         self.pictures.get(&unit.pid).copied().or(found)
     }
 

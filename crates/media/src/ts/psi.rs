@@ -31,7 +31,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// Returns `true` if the PID carries pictures.
+    /// Returns `true` if the PID carries video.
     pub const fn is_video(self) -> bool {
         matches!(self, Self::Mpeg2 | Self::H264 | Self::H265)
     }

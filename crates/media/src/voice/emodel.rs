@@ -33,7 +33,7 @@ pub enum Access {
     Building,
     /// Moving within a region or in a vehicle.
     Vehicle,
-    /// Where it is hard to get to, for example by several satellite hops.
+    /// A location that is hard to reach, for example by several satellite hops.
     HardToReach,
 }
 
@@ -49,7 +49,7 @@ impl Access {
     }
 }
 
-/// What a call met on its way.
+/// Conditions that a call met in the network.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Conditions {
     /// From mouth to ear, one way: coder, network and jitter buffer.
@@ -121,7 +121,7 @@ impl EModel {
 /// The mean opinion score that a rating `r` stands for (G.107 eq. B-4, THESIS eq. 4.2, SBPN eq.
 /// 4.1; PATHS eq. 5.2 is garbled).
 ///
-/// The cubic dips below 1 between 0 and 6.5; 1 is the least that there is.
+/// The cubic falls below 1 between 0 and 6.5; the result is at least 1.
 pub fn mos(r: f64) -> f64 {
     if r <= 0.0 {
         1.0

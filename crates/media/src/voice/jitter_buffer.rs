@@ -11,7 +11,8 @@ use std::collections::VecDeque;
 pub enum Playout {
     /// As soon as they come: there is no buffer. What was overtaken is lost.
     Immediate,
-    /// So long after the quickest packet of the call would have been there. For clocks of the same speed.
+    /// This long after the quickest packet of the call would have been there. For clocks of the
+    /// same speed.
     Fixed(Duration),
     /// As long as the network's jitter makes necessary: four times the deviation of the transit
     /// time after its mean, but between these bounds (Ramjee et al., INFOCOM 1994, algorithm 4).
@@ -233,7 +234,8 @@ mod tests {
     const FIXED: Playout = Playout::Fixed(Duration::from_millis(60));
     const ADAPTIVE: Playout = Playout::Adaptive { least: Duration::from_millis(20), most: Duration::from_millis(400) };
 
-    /// A packet each 20 ms, those of `delays` that are some arrive after so many ms; in order of arrival.
+    /// Hears a packet each 20 ms. Those of `delays` that are `Some` arrive after this number of ms,
+    /// in order of arrival.
     fn hear(playout: Playout, delays: &[Option<u64>]) -> Heard {
         let packets = delays.iter().zip(0..);
         let mut arrivals: Vec<(u64, u64)> =

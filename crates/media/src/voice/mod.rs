@@ -1,4 +1,5 @@
-//! How a telephone call sounds: the E-model (ITU-T G.107) over what a jitter buffer makes of the packets' arrivals.
+//! Quality of a telephone call: the E-model (ITU-T G.107) over what a jitter buffer makes of the
+//! packets' arrivals.
 //!
 //! [`JitterBuffer`] turns arrivals into loss, delay and burst ratio, [`EModel`] turns these into R
 //! and a mean opinion score, both during the call and when it is over:
