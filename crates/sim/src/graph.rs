@@ -66,7 +66,7 @@ pub struct Topology {
 
 /// Building it.
 impl Topology {
-    /// Adds a host with so many interfaces, at least one.
+    /// Adds a host with `interfaces` interfaces, at least one.
     ///
     /// # Errors
     /// If the name is taken.
@@ -102,7 +102,7 @@ impl Topology {
         Ok(())
     }
 
-    /// Adds a link each way, called `a>b` and `b>a` after its ends.
+    /// Adds a link in each direction, called `a>b` and `b>a` after its ends.
     ///
     /// # Errors
     /// If there is such a link already, there is no such end, or `duplex` has a NAT: routes by name know none

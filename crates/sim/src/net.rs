@@ -130,8 +130,8 @@ impl<M: Machine> Network<M> {
         NodeId(id)
     }
 
-    /// Connects two interfaces by a link each way and routes their addresses over it. Gives the link from `a` to
-    /// `b` and the one back.
+    /// Connects two interfaces by a link in each direction and routes their addresses over it.
+    /// Returns the link from `a` to `b` and the reverse one.
     ///
     /// # Panics
     /// If a node has no such interface.

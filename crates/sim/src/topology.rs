@@ -22,12 +22,12 @@ pub struct Duplex {
 }
 
 impl Duplex {
-    /// One model from the first end to the second, another for the way back.
+    /// One model from the first end to the second, another for the reverse direction.
     pub const fn new(there: LinkModel, back: LinkModel) -> Self {
         Self { there, back, nat: None }
     }
 
-    /// The same model each way.
+    /// The same model in each direction.
     pub fn both(model: LinkModel) -> Self {
         Self { there: model.clone(), back: model, nat: None }
     }
@@ -46,7 +46,7 @@ impl Duplex {
 pub(crate) fn parse_address(text: &str) -> SocketAddr {
     match text.parse() {
         Ok(address) => address,
-        Err(_) => panic!("`{text}` is not an address with a port, such as 10.0.0.1:9899 or [fd00::1]:9899"),
+        Err(_) => panic!("`{text}` is not an address with a port, for example 10.0.0.1:9899 or [fd00::1]:9899"),
     }
 }
 

@@ -29,7 +29,7 @@ pub struct Reorder {
 /// What happens to a packet that is picked for reordering.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReorderHow {
-    /// It skips the propagation delay and overtakes what is on the way (netem's way).
+    /// It skips the propagation delay and overtakes what is in flight, as in netem.
     #[default]
     Skip,
     /// It takes this much longer.

@@ -1,7 +1,7 @@
 use braidcast_core::Rng;
 use std::collections::BTreeSet;
 
-/// Which packets are lost on the way. Lost packets have used their share of the rate.
+/// Which packets are lost in flight. Lost packets have used their share of the rate.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Loss {
     /// None.

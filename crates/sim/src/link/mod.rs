@@ -46,8 +46,8 @@ use rate::Server;
 use std::collections::VecDeque;
 use verdict::Verdict;
 
-/// Most packets that a link holds: waiting, on the way, and lost but not polled. What comes on top is dropped as
-/// [`DropReason::QueueFull`], whatever the model says.
+/// Maximum number of packets that a link holds: waiting, in flight, and lost but not polled. What
+/// comes on top is dropped as [`DropReason::QueueFull`], whatever the model says.
 pub const MAX_PACKETS: usize = 1 << 20;
 
 /// The largest packet of a link whose model has no MTU, as CoDel sees it.
@@ -143,7 +143,7 @@ impl<P> Link<P> {
         self.stats
     }
 
-    /// Packets that may still arrive: waiting or on the way.
+    /// Packets that may still arrive: waiting or in flight.
     pub fn inside(&self) -> usize {
         self.queue.len() + self.on_the_way.len()
     }
@@ -164,7 +164,7 @@ impl<P> Link<P> {
         self.queue.capacity() + self.on_the_way.capacity() + self.lost.capacity()
     }
 
-    /// Puts a packet on its way, behind those that arrive at the same instant.
+    /// Sends a packet, behind those that arrive at the same instant.
     fn carry(&mut self, packet: OnTheWay<P>) {
         if self.on_the_way.back().is_none_or(|last| last.at <= packet.at) {
             self.on_the_way.push_back(packet);
@@ -198,8 +198,8 @@ impl<P: Clone> Link<P> {
         self.poll_watched(now, &mut |_| {})
     }
 
-    /// Cuts the link from `now` on, or fixes it. While it is cut it drops all that is offered or leaves the
-    /// queue; what is on the way arrives.
+    /// Cuts the link from `now` on, or fixes it. While it is cut it drops all that is offered or
+    /// leaves the queue; what is in flight arrives.
     pub fn set_down(&mut self, now: Instant, down: bool) {
         self.settle(now);
         self.down = down;

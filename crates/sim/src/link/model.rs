@@ -1,7 +1,8 @@
 use super::{Jitter, Loss, Outage, Queue, Rate, Reorder, Schedule};
 use core::time::Duration;
 
-/// What becomes of the ECN field of packets (RFC 3168 §5) on the way. Not all routers and firewalls leave it alone.
+/// What becomes of the ECN field of packets (RFC 3168 §5) in flight. Not all routers and firewalls
+/// leave it alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EcnField {
     /// It stays as it is.
@@ -27,7 +28,7 @@ pub struct LinkModel {
     pub jitter: Jitter,
     /// How much may wait, and who is dropped or marked before that.
     pub queue: Queue,
-    /// What is lost on the way.
+    /// What is lost in flight.
     pub loss: Loss,
     /// What becomes of the ECN field behind the queue.
     pub ecn_field: EcnField,
@@ -68,7 +69,7 @@ impl Default for LinkModel {
 }
 
 impl LinkModel {
-    /// A clean link of so many bit/s and this propagation delay.
+    /// A clean link with this rate and this propagation delay.
     pub fn wire(bits_per_second: u64, delay: Duration) -> Self {
         Self { rate: Rate::Bits(bits_per_second), delay, ..Self::default() }
     }

@@ -5,7 +5,8 @@ use core::time::Duration;
 /// What an outage does to packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OutageEffect {
-    /// The wire is dead: what leaves the queue during the outage is lost. Packets already on their way arrive.
+    /// The wire is dead: what leaves the queue during the outage is lost. Packets already in flight
+    /// arrive.
     #[default]
     Drop,
     /// The sender waits: nothing leaves the queue until the outage is over, as with a stuttering Wi-Fi.

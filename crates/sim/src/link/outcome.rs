@@ -11,7 +11,7 @@ pub enum DropReason {
     Early,
     /// It left during an outage, or the link was down.
     Outage,
-    /// It was lost on the way.
+    /// It was lost in flight.
     Loss,
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn number_and_unit(text: &str) -> Option<(f64, &str)> {
     Some((number, text[end..].trim_start()))
 }
 
-/// Bit/s from words such as `8mbit` or `500kbit`.
+/// Parses a rate in bit/s: `8mbit`, `500kbit`.
 pub fn rate(text: &str) -> Result<u64, ParseError> {
     const EXAMPLE: &str = "8mbit or 500kbit";
     let Some((number, unit)) = number_and_unit(text) else { return fail(text, "not a number with a unit", EXAMPLE) };
@@ -74,7 +74,7 @@ pub fn rate(text: &str) -> Result<u64, ParseError> {
     Ok(bits.round() as u64)
 }
 
-/// A duration from words such as `15ms` or `2s`, at most 366 days.
+/// Parses a duration: `15ms`, `2s`; at most 366 days.
 pub fn duration(text: &str) -> Result<Duration, ParseError> {
     const EXAMPLE: &str = "15ms or 2s";
     let Some((number, unit)) = number_and_unit(text) else { return fail(text, "not a number with a unit", EXAMPLE) };
@@ -94,7 +94,7 @@ pub fn duration(text: &str) -> Result<Duration, ParseError> {
     Ok(Duration::from_nanos(nanos.round() as u64))
 }
 
-/// A share from 0 to 1 from words such as `5%`.
+/// Parses a share from 0 to 1: `5%`.
 pub fn share(text: &str) -> Result<f64, ParseError> {
     const EXAMPLE: &str = "5% or 0.1%";
     match number_and_unit(text) {
@@ -110,14 +110,14 @@ pub fn share(text: &str) -> Result<f64, ParseError> {
     }
 }
 
-/// Rates in bit/s that change with time, from words such as `0s:8mbit,10s:2mbit`, `ramp:0s:8mbit,10s:2mbit` or
+/// Parses rates in bit/s that change with time: `0s:8mbit,10s:2mbit`, `ramp:0s:8mbit,10s:2mbit`,
 /// `0s:8mbit,10s:2mbit,repeat:20s`. One rate alone stands for itself.
 pub fn rate_schedule(text: &str) -> Result<Schedule, ParseError> {
     schedule(text, rate, "0s:8mbit,10s:2mbit,repeat:20s")
 }
 
-/// Delays in nanoseconds that change with time, from words such as `0s:15ms,10s:80ms`. One delay alone stands for
-/// itself.
+/// Parses delays in nanoseconds that change with time: `0s:15ms,10s:80ms`. One delay alone stands
+/// for itself.
 pub fn delay_schedule(text: &str) -> Result<Schedule, ParseError> {
     let nanos = |text: &str| duration(text).map(|d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX));
     schedule(text, nanos, "0s:15ms,10s:80ms,repeat:20s")

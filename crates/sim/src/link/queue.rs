@@ -21,7 +21,7 @@ impl From<QueueLimit> for Queue {
     }
 }
 
-/// How a queue that is not full yet tells senders to slow down.
+/// How a queue that is not full yet makes senders slow down.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Discipline {
     /// It does not.
@@ -36,9 +36,9 @@ pub enum Discipline {
 /// How much may wait, the packet being sent included; what comes on top is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// So many packets.
+    /// A number of packets.
     Packets(usize),
-    /// So many bytes on the wire.
+    /// A number of bytes on the wire.
     Bytes(usize),
     /// A packet is dropped if those before it need longer than this at the link's rate: the present one of a
     /// schedule, the mean of a recording. No limit on a link without a rate.
@@ -71,7 +71,7 @@ impl Manager {
         }
     }
 
-    /// A packet arrives behind `packets` others on a link of so many bit/s.
+    /// A packet arrives behind `packets` others on a link of this rate.
     pub(super) fn arrival(&mut self, now: Instant, packets: usize, bits_per_second: Option<u64>, ecn: Ecn) -> Verdict {
         match self {
             Self::Red(red) => red.arrival(now, packets, bits_per_second, ecn != Ecn::NotEct),
@@ -122,7 +122,7 @@ impl<P> Fifo<P> {
         Self { limit, waiting: VecDeque::new(), bytes: 0 }
     }
 
-    /// Returns `true` if a packet of `len` bytes still fits on a link of so many bit/s.
+    /// Returns `true` if a packet of `len` bytes still fits on a link of this rate.
     pub(super) fn has_room(&self, len: usize, bits_per_second: Option<u64>) -> bool {
         match self.limit {
             QueueLimit::Packets(n) => self.waiting.len() < n,

@@ -67,7 +67,7 @@ impl RedState {
         self.idle = Some(now);
     }
 
-    /// A packet arrives at a queue of `packets` on a link of so many bit/s.
+    /// A packet arrives at a queue of `packets` on a link of this rate.
     pub(super) fn arrival(&mut self, now: Instant, packets: usize, bits_per_second: Option<u64>, ect: bool) -> Verdict {
         self.estimate(now, packets, bits_per_second);
         let p_b = self.red.probability(self.average);

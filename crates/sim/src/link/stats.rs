@@ -29,7 +29,7 @@ pub struct LinkStats {
     pub dropped_early: u64,
     /// Dropped by an outage or while down.
     pub dropped_outage: u64,
-    /// Lost on the way.
+    /// Lost in flight.
     pub dropped_loss: u64,
     /// The longest that the queue has been.
     pub queue_peak_packets: usize,

@@ -136,7 +136,7 @@ impl fmt::Display for TraceError {
         match &self.fault {
             Fault::Io(error) => write!(f, ": {error}"),
             Fault::NotATime(text) => {
-                write!(f, ": `{text}` is not a time; each line is whole milliseconds, such as 1250")
+                write!(f, ": `{text}` is not a time; each line is whole milliseconds, for example 1250")
             }
             Fault::Backwards { before, time } => {
                 write!(f, ": {time} comes after {before}; times must not fall (sort -n)")
@@ -185,7 +185,7 @@ mod tests {
     fn errors_name_file_line_and_what_would_be_right() {
         assert_eq!(
             message("1\nx\n"),
-            "cell.up line 2: `x` is not a time; each line is whole milliseconds, such as 1250"
+            "cell.up line 2: `x` is not a time; each line is whole milliseconds, for example 1250"
         );
         assert_eq!(message("1\n7\n6\n"), "cell.up line 3: 6 comes after 7; times must not fall (sort -n)");
         assert_eq!(message("0\n0\n"), "cell.up line 2: the trace ends at 0 ms; it needs at least one time above 0");

@@ -7,7 +7,7 @@
 //! 3168). Segments have TCP's own layout ([`Segment`]); with port 0 the simulator adds 20 bytes of
 //! IPv4, so a full segment is 1500 bytes on the wire, and a capture can be read as IP protocol 6.
 //!
-//! What is not there, as competing flows don't need it: data both ways, FIN, urgent data,
+//! Left out, as competing flows do not need it: data in both directions, FIN, urgent data,
 //! timestamps, persist timer (the receiving application takes everything at once, so the window
 //! never closes), rescue retransmissions and rule 3 of RFC 6675's NextSeg: a loss at the very end
 //! costs a timeout.

@@ -125,8 +125,8 @@ impl Scoreboard {
         }
     }
 
-    /// The receiver holds `start..end`: tells `arrived` of what was not reported before. Says
-    /// whether `probe`, the end of a segment, is among that.
+    /// The receiver holds `start..end`: calls `arrived` for each segment that was not reported
+    /// before. Returns `true` if `probe`, the end of a segment, is among them.
     pub(super) fn sack(&mut self, start: u64, end: u64, probe: Option<u64>, mut arrived: impl FnMut(Arrival)) -> bool {
         let mut place = self.segments.partition_point(|segment| segment.start < start);
         let mut found = false;

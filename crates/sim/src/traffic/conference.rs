@@ -26,9 +26,9 @@ const SCENES: u64 = 3;
 /// A video conference of 60 s (SBPN §4.4.5): 374 kbit/s with [`Default`], the source's own.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Conference {
-    /// Bytes of a packet of sound: 214, or fewer for another codec.
+    /// Bytes of a packet of audio: 214, or fewer for another codec.
     pub sound: usize,
-    /// Pictures of several types in place of the source's, which have none.
+    /// Video with frames of several types in place of the source's, which have none.
     pub pictures: Option<Gop>,
 }
 
@@ -57,8 +57,8 @@ impl Iterator for Frames {
     }
 }
 
-/// The packets of a frame come at once. Where audio and video are due at the same time, chance says which goes first
-/// (§4.5.2).
+/// The packets of a frame come at once. If audio and video are due at the same time, chance says
+/// which goes first (§4.5.2).
 #[derive(Debug)]
 pub(super) struct ConferenceSource {
     rng: Rng,

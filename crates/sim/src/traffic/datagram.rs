@@ -28,7 +28,7 @@ impl fmt::Display for Greedy {
 
 impl core::error::Error for Greedy {}
 
-/// A stream as a sink tells it apart: each kind of data of each flow is numbered by itself.
+/// A stream as a sink distinguishes it: each kind of data of each flow is numbered by itself.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct StreamId {
     /// Where it comes from.
@@ -56,7 +56,7 @@ struct Flow {
 pub struct DatagramSender {
     /// What is longer goes in parts.
     max_payload: usize,
-    /// So many times as large as its source says is what is handed over next.
+    /// Factor by which the next emissions are larger than their source says.
     scale: f64,
     flows: Vec<Flow>,
     due: BinaryHeap<Reverse<(Instant, usize)>>,

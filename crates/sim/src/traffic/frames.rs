@@ -53,7 +53,7 @@ impl FrameTrace {
                 continue;
             }
             let fail = |what| Err(FrameTraceError(format!("{name}, line {}: {what}", number + 1)));
-            let Some((kind, bytes)) = line.split_once(',') else { return fail("not a frame, such as I,9968") };
+            let Some((kind, bytes)) = line.split_once(',') else { return fail("not a frame, for example I,9968") };
             let Some(kind) = picture(kind.trim()) else { return fail("the type of a frame is I, P or B") };
             match bytes.trim().parse() {
                 Ok(bytes) if bytes > 0 => frames.push((kind, bytes)),
@@ -88,7 +88,7 @@ impl FrameTrace {
     }
 }
 
-/// The type of picture called `name`.
+/// Returns the type of frame called `name`.
 pub(super) fn picture(name: &str) -> Option<Kind> {
     match name {
         "I" => Some(Kind::I),

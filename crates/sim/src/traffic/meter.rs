@@ -140,7 +140,7 @@ impl FlowMeter {
         Self { deadline, ..self }
     }
 
-    /// Packet number `sequence`, sent at `sent` with so many bytes of payload, arrived at `now`.
+    /// Packet number `sequence`, sent at `sent` with `bytes` of payload, arrived at `now`.
     pub fn record(&mut self, now: Instant, sequence: u64, sent: Instant, bytes: usize) {
         if sent < self.from || sequence < self.base {
             self.leave_out(sequence);

@@ -43,11 +43,11 @@ pub enum Kind {
     /// Nothing in particular.
     #[default]
     Data,
-    /// Sound.
+    /// Audio.
     Audio,
-    /// What replaces sound during silence: comfort noise parameters.
+    /// What replaces audio during silence: comfort noise parameters.
     Silence,
-    /// Pictures without types.
+    /// Video frames without types.
     Video,
     /// An intra-coded frame.
     I,

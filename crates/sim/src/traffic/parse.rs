@@ -36,7 +36,7 @@ impl FromStr for Traffic {
     }
 }
 
-/// Bytes from words such as `160B` or `10MB`.
+/// Parses a number of bytes: `160B`, `10MB`.
 fn size(text: &str) -> Result<usize, ParseError> {
     match text.parse() {
         Ok(QueueLimit::Bytes(bytes)) => Ok(bytes),

@@ -94,7 +94,7 @@ fn an_outage_that_drops_loses_what_leaves_the_queue_in_it() {
         ..LinkModel::wire(1_000_000, Duration::from_millis(5))
     };
     let (arrivals, stats) = carry(model, 1, &steady(15, 125, 1_000));
-    // Packet n leaves at n + 1 ms: 9 and 10 leave during the outage; 8 was on its way already.
+    // Packet n leaves at n + 1 ms: 9 and 10 leave during the outage; 8 was in flight already.
     let numbers: Vec<_> = arrivals.iter().map(|(_, number)| *number).collect();
     assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14]);
     assert_eq!(stats.dropped_outage, 2);

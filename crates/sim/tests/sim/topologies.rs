@@ -9,7 +9,7 @@ fn wire(mbit: u64) -> Duplex {
     Duplex::both(LinkModel::wire(mbit * 1_000_000, Duration::from_millis(5)))
 }
 
-/// Names of hosts, their interfaces, routers and links each way.
+/// Names of hosts, their interfaces, routers and links in each direction.
 fn graph(hosts: &[(&str, u16)], routers: &[&str], links: &[(&str, &str)]) -> Topology {
     let mut topology = Topology::default();
     hosts.iter().for_each(|(name, interfaces)| topology.host(name, *interfaces).unwrap());

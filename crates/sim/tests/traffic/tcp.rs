@@ -224,7 +224,8 @@ fn the_same_seed_gives_the_same_bytes() {
 /// A datagram between two hosts: when it arrives, its number, whether the first host sent it, its mark and its bytes.
 type OnTheWay = (Instant, u64, bool, bool, Vec<u8>);
 
-/// Carries datagrams between two hosts with 50 ms each way until `until`; `mark` says of each whether it is marked.
+/// Carries datagrams between two hosts with 50 ms in each direction until `until`; `mark` returns
+/// `true` for each that is marked.
 fn relay(hosts: &mut [Host; 2], until: Instant, mut mark: impl FnMut(Ecn) -> bool) {
     let mut on_the_way: BTreeSet<OnTheWay> = BTreeSet::new();
     let (mut number, mut buf, mut now) = (0, Vec::new(), Instant::ZERO);
