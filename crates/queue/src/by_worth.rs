@@ -4,16 +4,16 @@ use crate::{Discard, Limits, Outlook, Priority, Refused, SendQueue, Tag, Why};
 use core::fmt;
 use std::collections::VecDeque;
 
-/// The priority of frames that others do not need to be shown: they lean on the last reference of their group.
+/// The priority of frames that others do not need to be shown: they need the last reference of their group.
 const REFERENCE: usize = 3;
-/// Of frames that lean on all before them of their group.
+/// Of frames that need all before them of their group.
 const CHAIN: usize = 2;
 
 /// At so many times the rate all that matters more must be in time for what came before it to go first.
 const SPARE: f64 = 0.5;
 
 /// At so many times the rate a frame of this level must be in time to go before others. The more
-/// leans on it, the more is risked for it: the rate may rise, and nothing is won without it.
+/// needs it, the more is risked for it: the rate may rise, and nothing is won without it.
 const fn taken_at(level: usize) -> f64 {
     match level {
         0 | INTRA => 6.0,
@@ -25,7 +25,7 @@ const fn taken_at(level: usize) -> f64 {
     }
 }
 
-/// At so many times the rate it must be in time not to be given up.
+/// At so many times the rate it must be in time not to be abandoned.
 const fn kept_at(level: usize) -> f64 {
     match level {
         0 | INTRA => 6.0,
@@ -34,7 +34,7 @@ const fn kept_at(level: usize) -> f64 {
     }
 }
 
-/// The same once it was begun; `None`: it is not given up for its length.
+/// The same once it was begun; `None`: it is not abandoned for its length.
 pub(crate) const fn finished_at(level: usize) -> Option<f64> {
     match level {
         0 | INTRA => None,
@@ -42,20 +42,20 @@ pub(crate) const fn finished_at(level: usize) -> Option<f64> {
     }
 }
 
-/// Audio first. Then the frames by what they bring to what can be shown: those that lean on none
-/// before those that lean on them, so that in lasting overload those go missing that nothing leans
-/// on, then the ends of groups, and what others lean on has the most time to be sent again. A frame
+/// Audio first. Then the frames by what they bring to what can be shown: those that need none
+/// before those that need them, so that in lasting overload those go missing that nothing leans
+/// on, then the ends of groups, and what others need has the most time to be sent again. A frame
 /// that would come too late at the rate that the path delivers lets others go first, and so does
-/// what leans on a frame that waits. What leans on a frame that is lost goes when nothing else
+/// what needs a frame that waits. What needs a frame that is lost goes when nothing else
 /// waits.
 ///
 /// While all frames that matter more would be in time at half of the rate, they go in the order in
 /// which they came: what is too much for less than the latency is only late then, and nothing goes
 /// missing.
 ///
-/// Where the frames that others lean on are by themselves [more than the path carries](Load),
-/// leaving out the small ones that none leans on would save little and show less: all of a group
-/// goes in its order, and its end is lost. What leans on a lost frame is sent all the same, since
+/// Where the frames that others need are by themselves [more than the path carries](Load),
+/// leaving out the small ones that none needs would save little and show less: all of a group
+/// goes in its order, and its end is lost. What needs a lost frame is sent all the same, since
 /// nothing else shows that the path carries more again, but not when the next group [is
 /// near](Groups): that is to find the path empty. Where its first frame needs all that the path
 /// has, a group ends early even if it is not too much, and a little where small frames are left out
@@ -65,7 +65,7 @@ pub(crate) struct ByWorth<M> {
     /// In the order in which they came, which is that of decoding.
     waiting: VecDeque<Entry<M>>,
     bytes: usize,
-    /// Something of the group that comes in now is lost: all of it that leans on others, or the
+    /// Something of the group that comes in now is lost: all of it that needs others, or the
     /// frames next to a lost reference.
     broken: Broken,
     /// The place of what goes next, as chosen when something last came or went.
@@ -78,7 +78,7 @@ pub(crate) struct ByWorth<M> {
 #[derive(Debug)]
 struct Entry<M> {
     tag: Tag,
-    /// What it leans on is lost.
+    /// What it needs is lost.
     hopeless: bool,
     /// It is of the end of its group that is cut off.
     cut: bool,
@@ -92,7 +92,7 @@ struct Broken {
 }
 
 impl Broken {
-    /// A frame of this level comes: whether what it leans on is lost.
+    /// A frame of this level comes: whether what it needs is lost.
     const fn next(&mut self, level: usize) -> bool {
         match level {
             0 => false,
@@ -163,7 +163,7 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
         Self::in_time(&entry.tag, outlook.ahead, taken_at(entry.tag.priority.index()), outlook)
     }
 
-    /// Chooses what goes next of what is in time and leans on nothing that waits: what came first
+    /// Chooses what goes next of what is in time and needs nothing that waits: what came first
     /// if all that matters more can wait for it, else what matters most. Where there is no such,
     /// what matters most of all.
     fn choose(&mut self, outlook: &Outlook) {
@@ -206,7 +206,7 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
         Some((tag, message))
     }
 
-    /// Gives up the message at `place`, and hope for what leans on it.
+    /// Abandons the message at `place`, and hope for what needs it.
     fn give_up(&mut self, place: usize, why: Why, gone: &mut Vec<Discard<M>>) {
         let hopeless = self.waiting.get(place).is_some_and(|entry| entry.hopeless);
         let Some((tag, message)) = self.remove(place) else { return };
@@ -233,7 +233,7 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
         self.broken.lose(level);
     }
 
-    /// Gives up what is late whatever goes before it, and what is not worth its room on the path.
+    /// Abandons what is late whatever goes before it, and what is not worth its room on the path.
     fn drop_late(&mut self, outlook: &Outlook, gone: &mut Vec<Discard<M>>) {
         let mut place = 0;
         let needs_room = self.groups.needs_room(outlook);
@@ -321,7 +321,7 @@ mod tests {
     use braidcast_core::Instant;
     use core::time::Duration;
 
-    /// 1000 bytes of a frame: I 1, P 2, a B that others lean on 3, other B 4.
+    /// 1000 bytes of a frame: I 1, P 2, a B that others need 3, other B 4.
     fn frame(number: u32, priority: u8, expiry: u64) -> Message {
         let priority = Priority::new(priority).unwrap();
         (number, Tag { priority, expiry: Some(Instant::from_millis(expiry)), len: 1000 })
@@ -380,7 +380,7 @@ mod tests {
         assert!(bench.push([frame(1, 1, 500), frame(2, 2, 540), frame(3, 4, 580)]).is_empty());
         bench.queue.on_lost(&frame(2, 2, 540).1);
         assert!(bench.push([frame(4, 2, 600), frame(5, 1, 640), frame(6, 2, 680)]).is_empty());
-        // 3 and 4 lean on 2, which was lost; 6 does not.
+        // 3 and 4 need 2, which was lost; 6 does not.
         bench.outlook.rate = Some(1000.0 / 0.15);
         assert_eq!(bench.pop(), ["1"]);
         bench.pass(150);

@@ -2,7 +2,7 @@ use crate::{Outlook, Tag};
 use braidcast_core::Instant;
 use core::time::Duration;
 
-/// The priority of frames that lean on none and begin a group.
+/// The priority of frames that need none and begin a group.
 pub(crate) const INTRA: usize = 1;
 /// A group that has not begun so long after its time is not waited for.
 const OVERDUE: Duration = Duration::from_millis(50);
@@ -31,7 +31,7 @@ pub(crate) struct Groups {
     /// All that came of it is its first frame, which may come in parts.
     is_first: bool,
     /// Bytes of the latest one, and those of them that were left out for want of time though
-    /// nothing that they lean on was lost.
+    /// nothing that they need was lost.
     bytes: usize,
     left_out: usize,
     /// Which share was left out of the one before it and of the one before that.
@@ -68,13 +68,13 @@ impl Groups {
         self.is_first = level == INTRA || (level < INTRA && self.is_first);
     }
 
-    /// `bytes` were left out for want of time though nothing that they lean on was lost.
+    /// `bytes` were left out for want of time though nothing that they need was lost.
     pub(crate) fn on_left_out(&mut self, bytes: usize) {
         self.left_out += bytes;
     }
 
     /// Returns `true` if what comes now is of the end that is cut off, as of each of the last two groups some
-    /// was left out: the frames that others lean on are the large ones, and the last of them leave
+    /// was left out: the frames that others need are the large ones, and the last of them leave
     /// room for more others than they show.
     pub(crate) fn is_cut(&self, now: Instant) -> bool {
         let Some((first, length)) = self.first.zip(self.length) else { return false };
@@ -93,7 +93,7 @@ impl Groups {
         self.first.zip(self.length).is_some_and(|(first, length)| near(first, length))
     }
 
-    /// Returns `true` if what is sent now would still be on its way when the next one is to begin, whose
+    /// Returns `true` if what is sent now would still be in flight when the next one is to begin, whose
     /// first frame needs all the path has to be in time.
     pub(crate) fn needs_room(&self, outlook: &Outlook) -> bool {
         let Some((first, length)) = self.first.zip(self.length) else { return false };

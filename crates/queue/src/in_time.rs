@@ -9,20 +9,20 @@ use std::collections::VecDeque;
 /// what the source's queues lose (scenario `sbpn-best`).
 ///
 /// A frame are the messages of one priority with the same expiry, as an application makes them that
-/// hands all packets of a picture over at once. Messages of the first priority stand alone, and so
+/// hands all packets of a frame over at once. Messages of the first priority stand alone, and so
 /// do those that never expire.
 ///
-/// - A frame whose last message could not leave in time at the allowed rate, less what sound takes
+/// - A frame whose last message could not leave in time at the allowed rate, less what audio takes
 ///   of it meanwhile, is discarded; so is the rest of one that lost a part to a full queue. What it
 ///   would have taken is left to the others.
-/// - An older frame that would be whole beside sound goes before more important messages if all of
+/// - An older frame that would be whole beside audio goes before more important messages if all of
 ///   these will be in time all the same, with [`SPARE`] to spare, at half of the rate, and should
 ///   all that the way has grown since it was shortest be before the receiver: half of a round trip
 ///   says too little there. Not in the first [`SETTLING`], while congestion control does not know a
 ///   rate that holds.
 /// - Of the messages of the first priority that are late the newest goes when nothing else waits,
 ///   so that the allowed rate holds (SBPN §3.5, §8.4.3).
-/// - A full queue gives up what is late, then the oldest frames of the least priority.
+/// - A full queue abandons what is late, then the oldest frames of the least priority.
 #[derive(Debug)]
 pub(crate) struct InTime<M> {
     levels: [Level<M>; Priority::LEVELS],
@@ -208,7 +208,7 @@ impl<M: fmt::Debug + Send> InTime<M> {
         !self.has_time_for(level, cost, outlook)
     }
 
-    /// Returns `true` if the first message of a level comes in time if so much leaves before it, beside sound.
+    /// Returns `true` if the first message of a level comes in time if so much leaves before it, beside audio.
     fn has_time_for(&self, level: usize, cost: f64, outlook: &Outlook) -> bool {
         let sound = if level == Priority::FIRST.index() { 0.0 } else { self.sound.cost_per_second(outlook.now) };
         let now = outlook.now + Self::time_for(cost, sound, outlook);
@@ -394,7 +394,7 @@ mod tests {
             assert_eq!(bench.pop(), [n.to_string()]);
             bench.pass(40);
         }
-        // Half of all that goes is sound now. The last of three would go in 80 ms.
+        // Half of all that goes is audio now. The last of three would go in 80 ms.
         let at = 36 * 40 + 70;
         assert!(bench.push([video(40, at), video(41, at), video(42, at), video(43, at + 5)]).is_empty());
         assert_eq!(bench.pop(), ["40 expired", "41 expired", "42 expired", "43"]);

@@ -2,7 +2,7 @@
 //!
 //! A [`SendQueue`] holds messages that carry a [`Tag`]: a priority, an expiry, a length. It is
 //! asked with an [`Outlook`], what the transport knows about the way: the time, the delay to the
-//! receiver, the rate. Whatever it gives up it hands back with the reason, so that no message
+//! receiver, the rate. Whatever it abandons it hands back with the reason, so that no message
 //! vanishes. All rules work at the sender alone, under any congestion control and with any
 //! receiver.
 //!
@@ -19,8 +19,8 @@
 //! | `never-discard` | priority, arrival | drops the oldest expired, then as `ring` | are sent when nothing else waits | SBPN §8.4.3 |
 //! | `keep-alive` | priority, arrival | as `ring` | are discarded, and padding takes their place | SBPN §8.4.3 |
 //! | `weighted` | score of priority, time left and size | drops the worst | as `sbpn2` | SBPN §8.4.4 |
-//! | `in-time` | priority, but older frames before what has time | drops whole frames, the oldest of the least priority | frames are discarded whole, sound is sent when nothing else waits | of our own |
-//! | `by-worth` | a plan: what most leans on first, if its last byte is in time | drops the worst | frames are discarded once their last byte would be late | of our own, decision 19 |
+//! | `in-time` | priority, but older frames before what has time | drops whole frames, the oldest of the least priority | frames are discarded whole, audio is sent when nothing else waits | of our own |
+//! | `by-worth` | a plan: what most frames need first, if its last byte is in time | drops the worst | frames are discarded once their last byte would be late | of our own, decision 19 |
 
 mod bag;
 mod by_worth;
@@ -89,7 +89,7 @@ pub trait SendQueue<M>: fmt::Debug + Send {
         self.pop(outlook, &mut Vec::new())
     }
 
-    /// A message that was taken out did not arrive in time after all: what leans on it is worth less.
+    /// A message that was taken out did not arrive in time after all: what needs it is worth less.
     fn on_lost(&mut self, _tag: &Tag) {}
 
     /// Messages that wait.

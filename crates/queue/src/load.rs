@@ -1,7 +1,7 @@
 use braidcast_core::{Instant, SlidingSum};
 use core::time::Duration;
 
-/// Frames are counted for so long, which is a group of pictures as a rule.
+/// Frames are counted for so long, which is a group of frames as a rule.
 const SPAN: Duration = Duration::from_secs(2);
 /// A new rate counts for so much: some 30 frames are a second.
 const GAIN: f64 = 1.0 / 32.0;
@@ -12,11 +12,11 @@ const GAIN: f64 = 1.0 / 32.0;
 const TOO_MUCH: f64 = 0.72;
 const ENOUGH: f64 = 0.44;
 
-/// `true` if the frames that others lean on are by themselves more than the path carries, so that
+/// `true` if the frames that others need are by themselves more than the path carries, so that
 /// leaving out all others is not enough.
 #[derive(Debug)]
 pub(crate) struct Load {
-    /// Bytes of frames that others lean on.
+    /// Bytes of frames that others need.
     incoming: SlidingSum<8>,
     /// Bytes in a second that the path carries, smoothed.
     rate: f64,
@@ -28,7 +28,7 @@ impl Load {
         Self { incoming: SlidingSum::new(SPAN), rate: 0.0, excessive: false }
     }
 
-    /// `bytes` of a frame came in that others lean on, or of another one (0), while the path
+    /// `bytes` of a frame came in that others need, or of another one (0), while the path
     /// carries `rate` bytes in a second.
     pub(crate) fn on_push(&mut self, now: Instant, bytes: usize, rate: Option<f64>) {
         let incoming = self.incoming.add(now, bytes);

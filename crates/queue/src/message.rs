@@ -148,7 +148,7 @@ impl fmt::Display for Why {
     }
 }
 
-/// A message that the queue gave up.
+/// A message that the queue abandoned.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Discard<M> {
     /// The reason.

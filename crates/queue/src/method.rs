@@ -86,7 +86,7 @@ impl Method {
         }
     }
 
-    /// A message of this priority that was begun is given up once its last byte would be late at so
+    /// A message of this priority that was begun is abandoned once its last byte would be late at so
     /// many times the rate that the paths deliver. `None`: its length does not matter.
     pub const fn finished_at(self, priority: Priority) -> Option<f64> {
         match self {
@@ -98,7 +98,7 @@ impl Method {
     /// Which messages go before others once they are taken out: 0 first. Those of a number take turns.
     pub const fn rank(self, priority: Priority) -> u8 {
         match self {
-            // A frame that was begun is finished: only audio and frames that all others lean on go
+            // A frame that was begun is finished: only audio and frames that all others need go
             // before the rest of it.
             Self::ByWorth if priority.get() > 2 => 2,
             _ if self.heeds_priority() => priority.get(),

@@ -12,17 +12,17 @@ fn message(number: u32, priority: u8, expiry: u64, len: usize) -> Message {
     (number, Tag { priority, expiry: Some(Instant::from_millis(expiry)), len })
 }
 
-/// 100 bytes of sound that are of no use after `expiry` ms.
+/// 100 bytes of audio that are of no use after `expiry` ms.
 pub(crate) fn audio(number: u32, expiry: u64) -> Message {
     message(number, 0, expiry, 100)
 }
 
-/// 1000 bytes of pictures.
+/// 1000 bytes of frames.
 pub(crate) fn video(number: u32, expiry: u64) -> Message {
     message(number, 1, expiry, 1000)
 }
 
-/// Pictures that matter less, 1000 bytes.
+/// Frames that matter less, 1000 bytes.
 pub(crate) fn b_frame(number: u32, expiry: u64) -> Message {
     message(number, 3, expiry, 1000)
 }

@@ -10,8 +10,8 @@ use std::collections::BinaryHeap;
 /// all messages age alike, a score never changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Weights {
-    /// For each priority. Default 100 ms, by which sound goes before pictures of the same moment,
-    /// but old pictures before sound that has long to live.
+    /// For each priority. Default 100 ms, by which audio goes before frames of the same moment,
+    /// but old frames before audio that has long to live.
     pub priority: Duration,
     /// For each 1000 bytes. Default 5 ms.
     pub kilobyte: Duration,
@@ -32,7 +32,7 @@ impl Default for Weights {
 /// A score, a count that breaks ties, and a place among the messages.
 type Key = (u64, u64, usize);
 
-/// By score, from both ends (SBPN §8.4.4). SBPN2 decides what is too late; a full queue gives up the worst.
+/// By score, from both ends (SBPN §8.4.4). SBPN2 decides what is too late; a full queue abandons the worst.
 ///
 /// The two heaps have each message once. What left by one is found to be missing when the other comes to it.
 #[derive(Debug)]

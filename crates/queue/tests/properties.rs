@@ -154,7 +154,7 @@ proptest! {
         }
     }
 
-    /// Sound is never behind pictures where the method goes by priority, and pictures never push sound out.
+    /// Audio is never behind frames if the method goes by priority, and frames never push audio out.
     #[test]
     fn priority_is_kept(steps in proptest::collection::vec(step(), 1..200), messages in 1..8usize) {
         for method in [Method::Sbpn1, Method::Sbpn2, Method::LifoPriority, Method::Ring, Method::RingSbpn2] {

@@ -69,7 +69,7 @@ impl Algorithm {
     }
 }
 
-/// What authenticates the chunks of one association, both ways.
+/// What authenticates the chunks of one association, in both directions.
 pub(crate) struct AuthKeys {
     /// Keyed with the association shared key and cloned for each packet, so that the key is hashed once.
     sha1: Hmac<Sha1>,

@@ -294,7 +294,7 @@ impl Offer {
 pub(crate) struct Agreed {
     /// All user data goes as I-DATA instead of DATA (RFC 8260 §2.2.1).
     pub(crate) interleaving: bool,
-    /// Data may be given up: by I-FORWARD-TSN with interleaving, by FORWARD-TSN without (RFC 8260 §2.3.1).
+    /// Data may be abandoned: by I-FORWARD-TSN with interleaving, by FORWARD-TSN without (RFC 8260 §2.3.1).
     pub(crate) forward_tsn: bool,
     /// SACKs go as NR-SACK (draft-natarajan-tsvwg-sctp-nrsack-08).
     pub(crate) nr_sack: bool,

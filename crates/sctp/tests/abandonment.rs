@@ -33,7 +33,7 @@ fn what_expires_in_flight_is_forgotten_at_once_or_waited_for() {
         pair.run(ms(1000));
         assert_eq!(recording.count(&CLIENT, kind::FORWARD_TSN) > 0, forgotten, "{abandonment}");
         assert_eq!(pair.server_recv().len(), 2, "{abandonment}: FORWARD-TSN left after them");
-        // PRCMT §3.1.1: the window earns nothing by what was given up.
+        // PRCMT §3.1.1: the window earns nothing by what was abandoned.
         assert_eq!(pair.client_path(0).unwrap().cwnd > cwnd, !forgotten, "{abandonment}");
         assert_eq!(pair.on_client(|it, _| it.buffered()), 0);
         assert!(recording.count(&SERVER, kind::SACK) > 0);
@@ -45,7 +45,8 @@ fn what_is_given_up_by_a_timeout_frees_its_window() {
     for (name, abandonment) in Abandonment::ALL {
         let options = options(abandonment).with(|it| it.congestion.initial_window = Some(10));
         let mut pair = Pair::connected(&options, vec![Duplex::both(link(10, 20)), Duplex::both(link(10, 20))]);
-        // One message of six chunks, lost on the primary path, and given up with the first of them that counts as lost.
+        // One message of six chunks, lost on the primary path, and abandoned with the first of them
+        // that counts as lost.
         pair.cut(0, true);
         pair.client_send(&pattern(8000, 1), on(0, Reliability::Retransmissions(0)));
         pair.until(ms(5000), name, |pair| pair.client_path(0).unwrap().t3_expiries > 0);

@@ -157,7 +157,7 @@ fn networks_come_and_go_at_random_moments_and_nothing_is_lost() {
             join(&mut pair, 0);
         }
         let took = flow.resumes(&mut pair);
-        // At 10 % each way one question in five gets no answer.
+        // At 10 % in each direction one question in five gets no answer.
         assert!(took < ms(if loss < 0.1 { 2000 } else { 4000 }), "seed {seed}: {took:?}");
         flow.finish_within(&mut pair, ms(60_000));
     }

@@ -11,7 +11,7 @@ use core::time::Duration;
 
 const BUFFER: usize = 32_768;
 
-/// A link of `kbit` kbit/s and `delay_ms` each way, with a queue of 50 packets.
+/// A link of `kbit` kbit/s and `delay_ms` in each direction, with a queue of 50 packets.
 fn duplex(kbit: u64, delay_ms: u64) -> Duplex {
     let rate = format!("{kbit}kbit").parse().unwrap();
     Duplex::both(LinkModel { rate, delay: ms(delay_ms), queue: QueueLimit::Packets(50).into(), ..LinkModel::default() })
@@ -134,7 +134,7 @@ fn a_peer_without_nr_sack_gets_sack_and_one_that_sends_it_all_the_same_is_not_he
     pair.run(ms(500));
     assert!(recording.count(&SERVER, kind::SACK) > 0);
     assert_eq!(recording.count(&SERVER, kind::NR_SACK) + recording.count(&CLIENT, kind::NR_SACK), 0);
-    // One out of thin air, for what is on its way.
+    // One out of thin air, for what is in flight.
     pair.cut(0, true);
     pair.client_send(&[1; 1000], SendOptions::default());
     pair.run(ms(1));

@@ -125,7 +125,7 @@ fn a_chunk_is_fast_retransmitted_once_and_then_waits_for_t3() {
     pair.net.set_down(there, false);
     (0..3).for_each(|_| send(&mut pair));
     pair.run(ms(30));
-    // They have arrived, and their SACKs are on the way back; the repeat is lost too.
+    // They have arrived, and their SACKs are on the return path; the repeat is lost too.
     pair.net.set_down(there, true);
     pair.until(ms(100), "a fast retransmission", |pair| stats(pair).fast_retransmissions == 1);
     pair.run(ms(2));

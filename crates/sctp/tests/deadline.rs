@@ -16,7 +16,7 @@ fn life(millis: u64) -> SendOptions {
     SendOptions { unordered: true, reliability: Reliability::Lifetime(ms(millis)), ..SendOptions::default() }
 }
 
-/// Messages given up: those of which a part was sent, and the others.
+/// Messages abandoned: those of which a part was sent, and the others.
 fn given_up(pair: &Pair) -> [usize; 2] {
     let told = |wanted| {
         let is = |event: &&Event| matches!(event, Event::Abandoned { sent, .. } if *sent == wanted);

@@ -122,7 +122,7 @@ struct Carried {
     now: Instant,
 }
 
-/// A packet on its way: the path, what the IP header says, the bytes.
+/// A packet in flight: the path, what the IP header says, the bytes.
 #[derive(Clone)]
 struct Underway {
     path: usize,
@@ -315,7 +315,7 @@ fn an_echo_is_repeated_until_the_window_reduced_chunk_comes() {
     assert_eq!(net.path(0).mark_reductions, 1);
     let cwr = net.client_sends();
     assert_eq!(cwr[0].says(), [format!("CWR tsn={}", sent[0].tsn())], "and it is lost");
-    // While it could still be on its way, echoes are not answered; then it is sent again and reduces nothing.
+    // While it could still be in flight, echoes are not answered; then it is sent again and reduces nothing.
     let mut repeated = 0;
     for _ in 0..10 {
         let more = net.send(1);

@@ -251,7 +251,7 @@ fn each_path_owes_redundancy_for_what_it_carries() {
 
 #[test]
 fn pictures_are_whole_sooner_when_redundancy_leaves_behind_each_of_them() {
-    // Pictures of five or six packets each 150 ms, to be there after 75 ms, of which the way takes 50.
+    // Frames of five or six packets each 150 ms, to be there after 75 ms, of which the way takes 50.
     let run = |by_path: bool| {
         let options = Options::live().with(|it| it.redundancy.fec_receive = true);
         let far = Duplex::new(LinkModel { loss: Loss::Uniform(0.05), ..link(10, 50) }, link(10, 50));

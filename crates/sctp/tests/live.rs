@@ -1,4 +1,4 @@
-//! What it is all for: 2 Mbit/s of frames and sound over two bad paths, one of which goes away for a while.
+//! What it is all for: 2 Mbit/s of frames and audio over two bad paths, one of which goes away for a while.
 
 mod common;
 
@@ -101,7 +101,7 @@ fn sound_is_never_late_though_a_path_goes_away() {
 
 #[test]
 fn windows_recover_though_they_have_room_for_copied_sound_alone() {
-    // 31 kB of sound in a second, 6 kB in a round trip, take two windows of one packet for themselves.
+    // 31 kB of audio in a second, 6 kB in a round trip, take two windows of one packet for themselves.
     let mut pair = Pair::connected(&Options::live(), vec![Duplex::both(link(5, 100)), Duplex::both(link(5, 100))]);
     pair.on_client(|association, _| {
         association.set_priority(SOUND, Priority::new(0));

@@ -16,7 +16,7 @@ fn model(kbit: u64, delay_ms: u64) -> LinkModel {
     LinkModel { rate: format!("{kbit}kbit").parse().unwrap(), ..link(1, delay_ms) }
 }
 
-/// The same each way.
+/// The same in each direction.
 fn thin(kbit: u64, delay_ms: u64) -> Duplex {
     Duplex::both(model(kbit, delay_ms))
 }
@@ -117,7 +117,7 @@ fn sound_is_on_time_where_the_queue_knows_what_it_is() {
     assert!(shares(&Options::live())[0] < 0.1, "so it does in streams that rank alike");
     for method in [Method::Sbpn1, Method::Sbpn2, Method::Ring, Method::RingSbpn2] {
         let [audio, video] = shares(&options(method, 64));
-        // A full queue that discards nothing refuses sound as well.
+        // A full queue that discards nothing refuses audio as well.
         let whole = if matches!(method, Method::Ring | Method::RingSbpn2) { 0.93 } else { 0.85 };
         assert!(audio > whole && video > fifo[1], "{method}: {audio} {video}");
     }
@@ -255,7 +255,7 @@ fn every_message_comes_or_is_told_of_once() {
                 outcomes[u64::from_be_bytes(bytes[..8].try_into().unwrap()) as usize] += 1;
             }
             for event in &pair.client_events {
-                // What was given up in flight may have come after all; that is told by SCTP, not by the queue.
+                // What was abandoned in flight may have come after all; that is told by SCTP, not by the queue.
                 if let Event::Abandoned { context, why, .. } = event {
                     let outcome = &mut outcomes[*context as usize];
                     *outcome = if why.is_some() { *outcome + 1 } else { 1 };

@@ -14,7 +14,7 @@ fn narrows() -> LinkModel {
     LinkModel { rate, delay: ms(20), queue: "1s".parse().unwrap(), ..LinkModel::default() }
 }
 
-/// The client, or else the server, sends pictures as large as they may be, cut into messages of
+/// The client, or else the server, sends frames as large as they may be, cut into messages of
 /// `longest` bytes, 25 a second until `end`, and the other end says a word of 20 bytes each time.
 /// What the one was told last, and the mean of its rates since `from`, bit/s.
 fn pictures(pair: &mut Pair, by_client: bool, longest: usize, from: u64, end: u64) -> (Vec<RateReport>, f64) {
@@ -90,7 +90,7 @@ fn what_the_application_can_do_bounds_what_it_is_told() {
     assert!(!told.iter().any(|it| it.below_least), "{:?}", told.last());
 }
 
-/// Pictures of the other direction hold up acknowledgements, which looks like a queue: an end may
+/// Frames of the other direction hold up acknowledgements, which looks like a queue: an end may
 /// be told less than its direction carries, but it does not end at the least.
 #[test]
 fn both_ends_may_send_pictures_at_once() {

@@ -8,7 +8,7 @@ pub struct LogEntry {
     pub sequence: u32,
     /// What it is.
     pub kind: Kind,
-    /// `true` if other pictures are predicted from it.
+    /// `true` if other frames are predicted from it.
     pub reference: bool,
     /// Its bytes.
     pub bytes: usize,

@@ -18,8 +18,8 @@ const PART_RUNS: usize = 4096;
 
 /// The stream of a unit.
 ///
-/// Tables and audio come first: they are small, and both cost more than any picture when they lack. Then I, P, B
-/// frames that others lean on, and other B frames. What is unknown goes with P: it may be subtitles, which deserve
+/// Tables and audio come first: they are small, and both cost more than any frame when they lack. Then I, P, B
+/// frames that others need, and other B frames. What is unknown goes with P: it may be subtitles, which deserve
 /// better than B, or a codec as bulky as video, which must never hold up the audio. Plain data has its session to
 /// itself.
 pub(crate) const fn stream(kind: Kind, reference: bool) -> u16 {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 const SLACK: Duration = Duration::from_millis(2);
 /// A unit due later than its latency from now, by this much, is of a clock that jumped.
 const TOO_EARLY: Duration = Duration::from_secs(2);
-/// So late a unit that others lean on is handed out all the same: the buffer of a player bridges as much.
+/// So late a unit that others need is handed out all the same: the buffer of a player bridges as much.
 pub(crate) const GRACE: Duration = Duration::from_millis(50);
 /// Elementary streams of which is known how far they were handed out.
 const MAX_PIDS: usize = 64;
@@ -244,8 +244,8 @@ impl Playout {
         if late { Arrival::LateOfUse } else { Arrival::OnTime }
     }
 
-    /// Returns `true` if a decoder gains by a unit though its turn is over: others lean on it, and of its
-    /// elementary stream nothing behind it was handed out. A decoder that had begun a later picture
+    /// Returns `true` if a decoder gains by a unit though its turn is over: others need it, and of its
+    /// elementary stream nothing behind it was handed out. A decoder that had begun a later frame
     /// would take it for one of another time.
     fn is_of_use(&self, now: Instant, due: Instant, header: &UnitHeader, pid: Option<u16>, first: u64) -> bool {
         let Some(pid) = pid.filter(|_| header.reference && !header.reliable && now.since(due) <= GRACE) else {

@@ -45,7 +45,7 @@ impl Redundancy {
             // A code is in use where repeating is too late anyway.
             artx: Some(Artx::Slowest),
             // As ECMT has it: inside, the windows that live video leaves are a little small for its
-            // largest pictures (decision 14).
+            // largest frames (decision 14).
             fec_window: FecWindow::Outside,
             // Told of each loss, windows would not carry live video where it is needed most; of
             // what full queues drop they are told.

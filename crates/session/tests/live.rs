@@ -74,7 +74,7 @@ fn what_an_outage_holds_up_beyond_its_time_is_skipped_and_counted_and_nothing_wa
     scene.net.at(Instant::from_millis(START + 3_000), move |net| net.set_down(there, false));
     scene.run_to_end(ms(20_000));
     let sink = scene.sink();
-    // What others lean on is of use for 50 ms more.
+    // What others need is of use for 50 ms more.
     let late = delays(sink, &units).into_iter().filter(|(_, delay)| *delay > ms(570)).count();
     assert_eq!(late, 0, "packets came out more than 20 ms after they were of any use");
     let (mut sent, mut arrived) = (0, 0);

@@ -21,11 +21,11 @@ fn links(links: [(u64, u64, f64); 2]) -> [LinkModel; 2] {
     })
 }
 
-/// Runs of a scene: one picture at a bad moment takes a second of others with it.
+/// Runs of a scene: one frame at a bad moment takes a second of others with it.
 const RUNS: u64 = 12;
 
-/// The share of units on time, kind by kind, and of pictures that can be shown, as all that they
-/// lean on came too: on the average.
+/// The share of units on time, kind by kind, and of frames that can be shown, as all that they
+/// need came too: on the average.
 fn shares(queue: Option<(Method, QueueScope)>, links: &[LinkModel]) -> [f64; 6] {
     let mut mean = [0.0; 6];
     for seed in 1..=RUNS {

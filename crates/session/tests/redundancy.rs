@@ -24,7 +24,7 @@ fn seeded(seed: u64, seconds: u64, units: Units, redundancy: Redundancy, links: 
     scene
 }
 
-/// The share of the pictures that were whole when they were due.
+/// The share of the frames that were whole when they were due.
 fn on_time(scene: &Scene) -> f64 {
     let kinds = [Kind::I, Kind::P, Kind::B].map(|kind| scene.sink().kind(kind));
     let frames: u64 = kinds.iter().map(|it| it.captured).sum();
@@ -49,7 +49,7 @@ fn auto_brings_on_time_what_repeating_alone_brings_too_late() {
 
 #[test]
 fn large_pictures_come_on_time_too() {
-    // As the demo's clip: pictures that all others lean on are 58 kB, forty packets, and take 70 ms to be read.
+    // As the demo's clip: frames that all others need are 58 kB, forty packets, and take 70 ms to be read.
     let [without, with] = [Redundancy::None, Redundancy::Auto].map(|redundancy| {
         let scene = play(240, film(240), redundancy, [far(0.02), far(0.02)]);
         let large = scene.sink().kind(Kind::I).on_time_share.unwrap();
@@ -61,7 +61,7 @@ fn large_pictures_come_on_time_too() {
 
 #[test]
 fn the_first_seconds_miss_little() {
-    // Windows begin small, and the first loss that stays ends their quick growth. The first picture
+    // Windows begin small, and the first loss that stays ends their quick growth. The first frame
     // is too large for them in any case.
     let missed = |seed| {
         let scene = seeded(seed, 8, film(8), Redundancy::Auto, [far(0.02), far(0.02)]);

@@ -142,7 +142,7 @@ fn a_client_that_comes_from_another_address_mixes_up_no_flows() {
     }
 }
 
-/// A second of sound, 50 datagrams a second, and of bursts of pictures, at the two entrances; then
+/// A second of audio, 50 datagrams a second, and of bursts of frames, at the two entrances; then
 /// both ends come to rest.
 fn call(queue: Method, queue_length: usize, classes: [Class; 2]) -> (Pair, [u64; 2], [Discards; 2]) {
     let settings = Settings { queue, queue_length, ..Settings::default() };

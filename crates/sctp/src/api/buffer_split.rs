@@ -15,7 +15,7 @@ pub enum BufferSplit {
     /// The send buffer: what was sent over a path and is still held counts, that is until the
     /// cumulative or a non-renegable acknowledgement reaches it.
     Sender,
-    /// The peer's receive buffer, as far as it is free or data is on its way: what is in flight
+    /// The peer's receive buffer, as far as it is free or data is in flight: what is in flight
     /// over a path counts. The more lies at the peer behind gaps, the less a slow path may add.
     Receiver,
     /// Both.

@@ -26,7 +26,7 @@ pub enum Event {
     Readable,
     /// There is room to send again after [`SendError::BufferFull`](crate::SendError).
     Writable,
-    /// A message was given up: too late, or repeated too often.
+    /// A message was abandoned: too late, or repeated too often.
     Abandoned {
         /// The stream it was sent on.
         stream: u16,

@@ -15,14 +15,14 @@ pub enum Reliability {
     /// Repeated at most so often (RFC 7496 §3.1).
     Retransmissions(u16),
     /// Until it arrives, unless a more important message finds the send buffer full while nothing
-    /// of this one was sent: then it is given up, the least important first and of those the oldest
+    /// of this one was sent: then it is abandoned, the least important first and of those the oldest
     /// (RFC 7496 §3.2). 0 is the most important; reliable messages are more important than all. A
     /// queue ([`Options::queue`](crate::Options)) makes room by its own rule, and takes it for
     /// reliable.
     Priority(u32),
 }
 
-/// A rule by which messages are given up (RFC 7496 §3).
+/// A rule by which messages are abandoned (RFC 7496 §3).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum AbandonmentPolicy {
     /// Their time is over: [`Reliability::Lifetime`], or a deadline.
@@ -34,7 +34,7 @@ pub enum AbandonmentPolicy {
 }
 
 impl SendOptions {
-    /// By which rule the message may be given up; `None`: by none.
+    /// By which rule the message may be abandoned; `None`: by none.
     pub(crate) const fn policy(&self) -> Option<AbandonmentPolicy> {
         match self.reliability {
             Reliability::Lifetime(_) => Some(AbandonmentPolicy::Timed),

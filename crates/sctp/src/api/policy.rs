@@ -72,7 +72,7 @@ named! {
 /// What happens to a message whose lifetime ends while a part of it is in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Abandonment {
-    /// It is given up at once and no longer outstanding: FORWARD-TSN leaves, other data may take
+    /// It is abandoned at once and no longer outstanding: FORWARD-TSN leaves, other data may take
     /// its room in the window, an acknowledgement that still comes earns the window nothing, and a
     /// loss goes unnoticed (RFC 3758 §3.5 A2, F5). Messages that expire as they leave then know no
     /// congestion control.
@@ -80,14 +80,14 @@ pub enum Abandonment {
     /// The same, but it fills the window until it is acknowledged or T3 expires: the baseline of
     /// our experiments (PRCMT §3.1, §4.2: PR-SCTP).
     ImmediateCounted,
-    /// It is expired, and given up only once it is lost; what arrives after all counts for the
+    /// It is expired, and abandoned only once it is lost; what arrives after all counts for the
     /// window (PRCMT §4.2, fig. 5).
     #[default]
     Delayed,
 }
 
 impl Abandonment {
-    /// Returns `true` if a message whose lifetime ends is given up then, wherever it is.
+    /// Returns `true` if a message whose lifetime ends is abandoned then, wherever it is.
     pub(crate) fn is_immediate(self) -> bool {
         self != Self::Delayed
     }
@@ -159,7 +159,7 @@ named! {
 /// Which acknowledgements measure a path's round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RttSamples {
-    /// All, over whatever path they come back: the papers' rule, by which a short path looks as long as the way back
+    /// All, over whatever path they come back: the papers' rule, by which a short path looks as long as the return path
     /// (THESIS §6.2.4).
     AnyReturn,
     /// Those that come back over the path itself and waited for no other path's packet: they are

@@ -88,7 +88,7 @@ pub struct PathReport {
     pub mark_reductions: u64,
 }
 
-/// Messages that were given up, each counted once (RFC 7496 §4.3).
+/// Messages that were abandoned, each counted once (RFC 7496 §4.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Abandoned {
     /// Before any of them was sent.
@@ -117,15 +117,15 @@ pub struct Stats {
     pub retransmissions: u64,
     /// Expiries of T3-rtx, over all paths.
     pub t3_expiries: u64,
-    /// Bytes of payload acknowledged, each once; given up ones do not count.
+    /// Bytes of payload acknowledged, each once; abandoned ones do not count.
     pub acked_bytes: u64,
-    /// Messages given up before any of them was sent.
+    /// Messages abandoned before any of them was sent.
     pub abandoned_unsent: u64,
     /// Of those, the ones that the queue discarded as they would have come too late.
     pub expired: u64,
     /// Of those, the ones that the queue discarded for want of room.
     pub crowded_out: u64,
-    /// Messages given up after a part was sent.
+    /// Messages abandoned after a part was sent.
     pub abandoned_sent: u64,
     /// Times that data went over to another path because it is better
     /// ([`PathOptions::selection`](crate::PathOptions::selection)).
@@ -136,7 +136,7 @@ pub struct Stats {
     pub duplicates_reported: u64,
     /// Of those, the ones that were sent again. The others were copies, or came after redundancy had made up for them.
     pub spurious_retransmissions: u64,
-    /// SACKs that came after one with a higher cumulative TSN and told nothing: overtaken on another way back.
+    /// SACKs that came after one with a higher cumulative TSN and told nothing: overtaken on another return path.
     pub overtaken_sacks: u64,
     /// Packets dropped: wrong tag, unknown source, malformed, not authenticated.
     pub dropped_packets: u64,
@@ -151,7 +151,7 @@ pub struct Stats {
     pub redundancy_useless: u64,
     /// Of those, the ones that came when something that they cover was no longer held.
     pub redundancy_late: u64,
-    /// Of those, the ones that were given up before they were of use, as others or data needed the room.
+    /// Of those, the ones that were abandoned before they were of use, as others or data needed the room.
     pub redundancy_evicted: u64,
     /// Of those, the ones that say what cannot be: an unknown rule, a range too long or out of the
     /// window, a length that no chunk has.

@@ -7,7 +7,7 @@ use braidcast_core::named;
 /// measures them, has it without delayed abandonment, and so it is here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PrVariant {
-    /// One path at a time; late messages are given up at once.
+    /// One path at a time; late messages are abandoned at once.
     PrSctp,
     /// PR-SCTP with delayed abandonment.
     PrSctpF,

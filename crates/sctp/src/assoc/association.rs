@@ -255,9 +255,9 @@ impl Association {
         either!(&self.life, it => it.journal.stats)
     }
 
-    /// How many messages of an outgoing stream, or of all, were given up by a rule, or by any (RFC
+    /// How many messages of an outgoing stream, or of all, were abandoned by a rule, or by any (RFC
     /// 7496 §4.3, §4.4). What a queue discarded for want of room, though nothing said that it may
-    /// be given up, is in [`stats`](Self::stats) alone.
+    /// be abandoned, is in [`stats`](Self::stats) alone.
     pub fn abandoned(&self, stream: Option<u16>, policy: Option<AbandonmentPolicy>) -> Abandoned {
         either!(&self.life, it => it.journal.abandoned_by(stream, policy))
     }
@@ -440,7 +440,7 @@ impl Association {
         either!(&mut self.life, it => it.journal.trace.at(now));
     }
 
-    /// Tells what has changed about the paths.
+    /// Informs what has changed about the paths.
     fn watch(&mut self) {
         match &mut self.life {
             Life::Opening(opening) => opening.journal.watch(&opening.paths, |_| 0),

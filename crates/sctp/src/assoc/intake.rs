@@ -12,7 +12,7 @@ pub(super) trait Intake {
     /// What a queue is to know of the quickest path.
     fn prospects(&self, now: Instant) -> Outlook;
 
-    /// Gives up messages whose lifetime ended while they waited (RFC 3758 §3.5 A5, RFC 7496 §3).
+    /// Abandons messages whose lifetime ended while they waited (RFC 3758 §3.5 A5, RFC 7496 §3).
     fn expire(&mut self, now: Instant);
 
     fn desk(&mut self) -> Desk<'_>;
@@ -59,7 +59,7 @@ impl<'a> Desk<'a> {
         self.books.queue.room(self.options.limits.send_buffer)
     }
 
-    /// Gives up less important messages if that makes room for one of `needed` bytes (RFC 7496 §3.2).
+    /// Abandons less important messages if that makes room for one of `needed` bytes (RFC 7496 §3.2).
     fn make_room(&mut self, needed: usize, reliability: Reliability) {
         let free = self.room();
         if needed > free {

@@ -38,7 +38,7 @@ impl Open {
     /// The chunk `tsn`, in place `order` of the path `index`, was reported missing once too often:
     /// it is lost, unless it waits for the code.
     pub(super) fn lose_unless_held(&mut self, now: Instant, tsn: Tsn, index: PathIndex, order: Order) {
-        // Its message may have been given up with a chunk before it.
+        // Its message may have been abandoned with a chunk before it.
         if self.ledger.is_at(tsn, index, order) && !self.waits_for_code(now, index, tsn) {
             self.lose_reported(now, tsn, index, order);
         }
@@ -95,7 +95,7 @@ impl Open {
         let overdue: Vec<(Tsn, Order)> = self.ledger.sent_over(index).map_while(sent).collect();
         let prospect = self.prospect(now);
         for (tsn, order) in overdue {
-            // Its message may have been given up with a chunk before it.
+            // Its message may have been abandoned with a chunk before it.
             if self.ledger.is_at(tsn, index, order) {
                 let (ledger, books) = self.books();
                 ledger.lose(books, prospect, tsn, LossCause::Silence);
@@ -161,7 +161,7 @@ impl Open {
             .map(|(tsn, order, _)| (tsn, order))
             .collect();
         for &(tsn, order) in &held {
-            // Its message may have been given up with one before it.
+            // Its message may have been abandoned with one before it.
             if self.ledger.is_at(tsn, index, order) {
                 self.lose_reported(now, tsn, index, order);
             }

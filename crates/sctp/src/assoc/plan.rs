@@ -118,7 +118,7 @@ impl Open {
     }
 
     /// SACKs go back where the data came from (RFC 9260 §6.4), if that path still answers. If none
-    /// answers, they go over all in turn: what comes over one path may have its only way back over
+    /// answers, they go over all in turn: what comes over one path may have its only return path over
     /// another one.
     pub(super) fn sack_path(&self) -> Option<PathIndex> {
         let path = self.paths.for_control(self.ack.path().and_then(|id| self.paths.by_id(id)))?;

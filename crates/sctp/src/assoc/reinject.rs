@@ -58,7 +58,7 @@ impl Open {
             let there = now + one_way_delay(&self.paths[to], self.ledger.in_flight_over(to));
             let mut through = 0;
             let late = |chunk: &Chunk, priority, expiry| {
-                // All that is out takes so long until it is acknowledged, the way back of which is no matter.
+                // All that is out takes so long until it is acknowledged, the return path of which is no matter.
                 through += chunk.len();
                 let takes = Duration::from_secs_f64((through as f64 / pace).min(LONGEST));
                 let here = now + takes.saturating_sub(shortest / 2);

@@ -83,7 +83,7 @@ impl Open {
         self.ledger.unwrap(sack.cumulative_tsn) + highest >= self.ledger.next_tsn()
     }
 
-    /// Tells each path what became of its chunks.
+    /// Informs each path what became of its chunks.
     fn gather(&mut self, now: Instant, arrived: PathIndex, report: &AckReport, paths: &mut Vec<PathNews>) {
         paths.clear();
         paths.resize_with(self.paths.places(), PathNews::default);

@@ -140,7 +140,7 @@ impl Open {
     pub(super) fn handle_shutdown_ack(&mut self, index: PathIndex) {
         if matches!(self.state, State::ShutdownSent(_) | State::ShutdownAckSent(_)) {
             self.control.clear();
-            // Where it came from may not be a way back.
+            // Where it came from may not be a return path.
             let other = self.paths.for_control(Some(index)).filter(|&best| best != index);
             for index in [Some(index), other].into_iter().flatten() {
                 self.control_chunk(index, &Chunk::ShutdownComplete(ShutdownComplete { reflected: false }));

@@ -36,7 +36,7 @@ impl Pair {
         pair
     }
 
-    /// Carries what both ends send to the other one, a millisecond each way, until nothing more comes.
+    /// Carries what both ends send to the other one, a millisecond in each direction, until nothing more comes.
     pub(super) fn settle(&mut self) {
         while self.exchange(0) + self.exchange(1) > 0 {}
     }

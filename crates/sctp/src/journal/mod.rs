@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub(crate) struct Journal {
     pub(crate) events: VecDeque<Event>,
     pub(crate) stats: Stats,
-    /// Messages given up by their stream and rule.
+    /// Messages abandoned by their stream and rule.
     abandoned_by: BTreeMap<(u16, AbandonmentPolicy), Abandoned>,
     /// Who is told of what happens inside.
     pub(crate) trace: ConnectionTracer,
@@ -25,7 +25,7 @@ impl Journal {
         Self { trace: ConnectionTracer::new(tracer.clone(), tag), ..Self::default() }
     }
 
-    /// A message was given up: by the queue it waited in if that says `why`, else by the association.
+    /// A message was abandoned: by the queue it waited in if that says `why`, else by the association.
     pub(crate) fn abandoned(&mut self, message: &Message, why: Option<Why>, unsent: bool) {
         let &Message { stream, ppid, context, .. } = message;
         self.events.push_back(Event::Abandoned { stream, ppid, context, sent: !unsent, why });
@@ -39,7 +39,7 @@ impl Journal {
         }
     }
 
-    /// A message that could be given up by the rule `policy` was.
+    /// A message that could be abandoned by the rule `policy` was.
     pub(crate) fn count_abandoned(&mut self, stream: u16, policy: Option<AbandonmentPolicy>, unsent: bool) {
         if let Some(policy) = policy {
             let counts = self.abandoned_by.entry((stream, policy)).or_default();
@@ -47,7 +47,7 @@ impl Journal {
         }
     }
 
-    /// How many messages of a stream, or of all, were given up by a rule, or by any.
+    /// How many messages of a stream, or of all, were abandoned by a rule, or by any.
     pub(crate) fn abandoned_by(&self, stream: Option<u16>, policy: Option<AbandonmentPolicy>) -> Abandoned {
         let is_meant = |&(known, by): &(u16, AbandonmentPolicy)| {
             stream.is_none_or(|it| it == known) && policy.is_none_or(|it| it == by)

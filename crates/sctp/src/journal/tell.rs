@@ -24,7 +24,7 @@ impl Journal {
         self.trace.tell(event);
     }
 
-    /// Tells what has changed about the paths since the last time. `in_flight`: bytes over each.
+    /// Informs what has changed about the paths since the last time. `in_flight`: bytes over each.
     #[inline]
     pub(crate) fn watch(&mut self, paths: &Paths, in_flight: impl Fn(PathIndex) -> usize) {
         if self.trace.is_on() {
@@ -70,7 +70,7 @@ impl Journal {
         self.tell(|| SctpEvent::MessageQueued { message, stream, bytes: bytes as u32, deadline });
     }
 
-    /// A message was given up: by the queue it waited in if that says `why`.
+    /// A message was abandoned: by the queue it waited in if that says `why`.
     pub(crate) fn message_abandoned(&self, (message, stream): (u64, u16), sent: bool, why: Option<Why>) {
         self.tell(|| SctpEvent::MessageAbandoned { message, stream, sent, why: unsent(why) });
     }

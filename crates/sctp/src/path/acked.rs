@@ -21,7 +21,7 @@ pub(crate) struct News {
     highest_order: Option<Order>,
     /// The same among chunks of which a copy went over another path; those are not in the above.
     highest_copied: Option<Order>,
-    /// Something that was given up in flight was acknowledged.
+    /// Something that was abandoned in flight was acknowledged.
     without_credit: bool,
     /// What the window waits for was acknowledged ([`CwndUpdate`]).
     advanced: bool,
@@ -157,7 +157,7 @@ impl Path {
             bytes: news.acked,
             may_grow: steady && grows && reached.is_some() && !self.has_long_queue(),
             was_full: self.was_full(flight.occupied_before),
-            // Another way back may be longer: its queue would be taken for one on this path.
+            // Another return path may be longer: its queue would be taken for one on this path.
             rtt: news.newest.filter(|_| flight.returned_here || any_return).map(|(_, sent)| now - sent),
             ends_round: news.newest.is_some_and(|(order, _)| order >= self.cc_round),
             rate: self.rates.sample(self.shortest_by_any_way()),
@@ -198,7 +198,7 @@ impl Path {
             self.queueing.observe(now, rtt);
             self.rtt.observe(rtt);
         } else {
-            // As often as not, a queue stands when the other way back is seen for the first time.
+            // As often as not, a queue stands when the other return path is seen for the first time.
             let without_queue = rtt.saturating_sub(self.queueing.of_last(now));
             self.detour.begin(now, without_queue.max(flight.soonest));
             self.detour.observe(now, rtt.max(flight.soonest));
@@ -226,7 +226,7 @@ impl Path {
     }
 
     /// The shortest round trip known, be it back over another path: where that is quicker,
-    /// acknowledgements come sooner than a round trip over this path takes both ways.
+    /// acknowledgements come sooner than a round trip over this path takes in both directions.
     fn shortest_by_any_way(&self) -> Option<Duration> {
         self.rtt.min().into_iter().chain(self.detour.shortest()).min()
     }

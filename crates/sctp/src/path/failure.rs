@@ -153,7 +153,7 @@ impl Path {
         true
     }
 
-    /// The path can carry data: it was confirmed, or answers again. `forwarding`: FORWARD-TSN is on its way.
+    /// The path can carry data: it was confirmed, or answers again. `forwarding`: FORWARD-TSN is in flight.
     pub(crate) fn on_answer(&mut self, now: Instant, forwarding: bool) -> Answer {
         self.errors = 0;
         self.answered = now;

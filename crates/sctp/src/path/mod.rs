@@ -336,7 +336,7 @@ impl Path {
         self.options.congestion.queueing_limit.is_some_and(|limit| self.queued() > limit)
     }
 
-    /// The shortest round trip by what took the path both ways, if that is known.
+    /// The shortest round trip by what took the path in both directions, if that is known.
     pub(crate) fn shortest_round_trip(&self) -> Option<Duration> {
         self.queueing.base().or(self.rtt.min())
     }

@@ -32,7 +32,7 @@ const fn is_drawn(order: Order) -> bool {
 }
 
 impl Path {
-    /// Sends a heartbeat as soon as it can: does the path carry packets both ways?
+    /// Sends a heartbeat as soon as it can: does the path carry packets in both directions?
     pub(crate) fn ask(&mut self, now: Instant) {
         self.heartbeats.start(now);
         self.pending.heartbeat = true;

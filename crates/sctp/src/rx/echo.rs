@@ -29,7 +29,7 @@ impl Echoes {
     const MAX_PATHS: usize = 16;
 
     /// A packet whose lowest TSN is `tsn` came marked over `path`. Whether this is news: no echo
-    /// for the path was on its way.
+    /// for the path was in flight.
     pub(crate) fn on_marked(&mut self, path: PathId, tsn: Tsn) -> bool {
         if let Some(echo) = self.list.iter_mut().find(|echo| echo.path == path) {
             echo.tsn = echo.tsn.max(tsn);

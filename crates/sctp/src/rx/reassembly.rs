@@ -123,7 +123,7 @@ impl Reassembly {
     /// Takes in a fragment with a new TSN. A fragment of a message that was skipped is ignored.
     pub(crate) fn insert(&mut self, fragment: Fragment<'_>) -> Result<(), ReassemblyError> {
         let Some(piece) = self.place(fragment)? else { return Ok(()) };
-        // Where a message begins before the one under way has ended, the sender gave up the rest before it had a TSN;
+        // Where a message begins before the one under way has ended, the sender abandoned the rest before it had a TSN;
         // dcSCTP does so. The FORWARD-TSN may come later.
         if !self.limits.interleaving {
             let is_given_up = !piece.last && self.runs.begins_after(piece.at);

@@ -63,7 +63,7 @@ impl Front {
         Priority::new(self.method.rank(priority))
     }
 
-    /// A message that was begun is given up once its last byte would be late at so many times the
+    /// A message that was begun is abandoned once its last byte would be late at so many times the
     /// rate ([`Method::finished_at`]).
     pub(crate) const fn finished_at(&self, priority: braidcast_queue::Priority) -> Option<f64> {
         self.method.finished_at(priority)

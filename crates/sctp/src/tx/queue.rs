@@ -14,7 +14,7 @@ use paused::Paused;
 use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A message from [`send`](crate::Association::send) until all of it is acknowledged or given up.
+/// A message from [`send`](crate::Association::send) until all of it is acknowledged or abandoned.
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) stream: u16,
@@ -44,7 +44,7 @@ pub(crate) struct Message {
     /// TSN of the first and of the most recent chunk; meaningful while `chunks > 0`.
     first_tsn: Tsn,
     last_tsn: Tsn,
-    /// Given up: nothing of it is sent or repeated any more.
+    /// Abandoned: nothing of it is sent or repeated any more.
     pub(crate) abandoned: bool,
 }
 
@@ -114,7 +114,7 @@ impl Message {
         self.deadline.is_some()
     }
 
-    /// By which rule it may be given up.
+    /// By which rule it may be abandoned.
     pub(crate) const fn policy(&self) -> Option<AbandonmentPolicy> {
         match self.promise {
             Promise::Until(_) => Some(AbandonmentPolicy::Timed),
@@ -125,7 +125,7 @@ impl Message {
         }
     }
 
-    /// When it is of no use any more, wherever it is.
+    /// When it is useless, wherever it is.
     pub(crate) fn expiry(&self) -> Option<Instant> {
         let end = if let Promise::Until(end) = self.promise { Some(end) } else { None };
         end.into_iter().chain(self.deadline).min()
@@ -173,11 +173,11 @@ pub(crate) struct SendQueue {
     order: StreamOrder,
     front: Option<Front>,
     /// Messages with a lifetime, by its end, whether they wait or are out; `None`: only those that
-    /// wait are given up when it ends.
+    /// wait are abandoned when it ends.
     deadlines: Option<BTreeSet<(Instant, MessageKey)>>,
     arrivals: u64,
     interleaving: bool,
-    /// The peer can be told to skip the rest of a message (RFC 3758): one that was cut in part may be given up.
+    /// The peer can be told to skip the rest of a message (RFC 3758): one that was cut in part may be abandoned.
     skippable: bool,
     messages: Slab<Message>,
     streams: Vec<OutStream>,
@@ -492,7 +492,7 @@ impl SendQueue {
         piece
     }
 
-    /// Takes a message that will not be cut any further off its stream: all of it was given up.
+    /// Takes a message that will not be cut any further off its stream: all of it was abandoned.
     ///
     /// The message stays in the slab until [`release`](Self::release), as chunks of it may be out.
     pub(crate) fn drop_rest(&mut self, key: MessageKey) {

@@ -1,9 +1,9 @@
 //! What is on the wire: packets, chunks, parameters, error causes (RFC 9260 §3 and its extensions).
 //!
-//! All types here are views that borrow from the datagram, both ways: [`Packet::parse`] checks length and checksum,
-//! [`Packet::chunks`] frames, [`Chunk::parse`] reads one chunk. Each type's `emit` appends to a [`Writer`] whose buffer
-//! the caller reuses. Nothing allocates, nothing panics on bytes from outside, and code points that are not known
-//! survive as values.
+//! All types here are views that borrow from the datagram, in both directions: [`Packet::parse`]
+//! checks length and checksum, [`Packet::chunks`] frames, [`Chunk::parse`] reads one chunk. Each
+//! type's `emit` appends to a [`Writer`] whose buffer the caller reuses. Nothing allocates, nothing
+//! panics on bytes from outside, and code points that are not known survive as values.
 //!
 //! [`Writer`]: braidcast_core::Writer
 

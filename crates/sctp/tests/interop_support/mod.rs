@@ -296,7 +296,7 @@ impl<T: Stack> Link<T> {
             self.run(10);
             came.extend(self.take(1 - from));
         }
-        // Unordered: dcSCTP may leave a stream waiting for a message of which it gave up what had no TSN yet.
+        // Unordered: dcSCTP may leave a stream waiting for a message of which it abandoned what had no TSN yet.
         let last: Vec<Message> = (0..2).map(|stream| message(stream, 500, 2)).collect();
         for message in &last {
             self.until(10, "room", |link| {

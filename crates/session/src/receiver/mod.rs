@@ -408,7 +408,7 @@ impl Receiver {
         self.endpoint.association_mut(id).is_some_and(|it| it.send(now, &self.message, control()).is_ok())
     }
 
-    /// Tells a reliable sender what there is of its stream, once the application has said so.
+    /// Informs a reliable sender what there is of its stream, once the application has said so.
     fn tell_progress(&mut self, now: Instant, channel: ChannelId) {
         let Some(stream) = self.stream_mut(channel) else { return };
         let (Some(content), Some(id)) = (&stream.progress.content, stream.id) else { return };

@@ -189,7 +189,7 @@ impl Stream {
         // stream promised nothing but the last message, and of a reliable one all is flushed.
         let complete = self.ended && (!self.reliable || self.progress.flushed);
         let gone = now.since(self.closed_at);
-        // Where there is a limit, that is why the association gave up.
+        // Where there is a limit, that is why the association ended.
         let limited = give_up.is_some() && reason == CloseReason::PathsFailed;
         let waits = !limited && give_up.is_none_or(|limit| gone < limit) && !self.given_up && !is_final(&reason);
         let over = match (complete, self.reliable) {
@@ -216,7 +216,7 @@ impl Stream {
         self.playout.held() + self.remains.as_ref().map_or(0, Playout::held)
     }
 
-    /// If nothing that waits will ever leave by itself, gives up what is missing before it; `false` if it will.
+    /// If nothing that waits will ever leave by itself, abandons what is missing before it; `false` if it will.
     pub(crate) fn skip_if_stuck(&mut self) -> bool {
         self.playout.skip_gap()
     }

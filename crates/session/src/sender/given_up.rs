@@ -43,7 +43,7 @@ impl GivenUp {
 }
 
 impl Sender {
-    /// SCTP gave up a message of ours. A unit of several parts counts once.
+    /// SCTP abandoned a message of ours. A unit of several parts counts once.
     pub(super) fn abandoned(&mut self, ppid: u32, context: u64, sent: bool, why: Option<Why>) {
         let (sequence, kind) = (context >> 8, (context & 0xff) as usize);
         if ppid != PPID || kind >= Kind::ALL.len() || self.last_abandoned.replace(sequence) == Some(sequence) {
@@ -62,7 +62,7 @@ impl Sender {
         *(if crowded_out { &mut counts.crowded_out[kind] } else { &mut counts.expired[kind] }) += 1;
     }
 
-    /// Tells the receiver what was given up since it was told last.
+    /// Informs the receiver what was abandoned since it was told last.
     pub(super) fn tell_given_up(&mut self, now: Instant) {
         if self.given_up.runs.is_empty() {
             return;

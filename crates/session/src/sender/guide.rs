@@ -4,8 +4,8 @@ use braidcast_media::Unit;
 use braidcast_rate::{RateLimits, RateReport};
 
 impl Sender {
-    /// What an encoder may make now: its next picture, and in the next second. It is worked out
-    /// from what the paths deliver, what waits before the picture, and the latency, each time that
+    /// What an encoder may make now: its next frame, and in the next second. It is worked out
+    /// from what the paths deliver, what waits before the frame, and the latency, each time that
     /// anything is pushed or comes, every 20 ms at most. `None` in a reliable session, which has no
     /// deadlines.
     pub fn rate_report(&self, now: Instant) -> Option<RateReport> {

@@ -241,7 +241,7 @@ impl Carrier {
         self.connection(id)?.one_way_delay(now)
     }
 
-    /// What may be sent in the next picture, and in the next second.
+    /// What may be sent in the next frame, and in the next second.
     pub(super) fn rate_report(&self, now: Instant, id: ConnectionId, settings: &Settings) -> Option<RateReport> {
         if let Some(association) = self.association(id) {
             return association.rate_report(now);

@@ -4,10 +4,10 @@ use braidcast_core::Instant;
 use braidcast_dccp::Priority;
 use std::time::Duration;
 
-/// A datagram longer than this is none of sound. Speech by any codec, and RTCP, is shorter;
-/// pictures fill their packets.
+/// A datagram longer than this is none of audio. Speech by any codec, and RTCP, is shorter;
+/// frames fill their packets.
 const LONG: usize = 400;
-/// A flow that sent nothing long for this time is taken for sound again.
+/// A flow that sent nothing long for this time is taken for audio again.
 const MEMORY: Duration = Duration::from_secs(10);
 /// What a call's datagrams have until they must be there (SBPN §4.6.1).
 const CALL: Duration = Duration::from_millis(200);
@@ -32,9 +32,9 @@ impl Class {
     }
 }
 
-/// `true` if a flow is sound, as far as the lengths of its datagrams tell.
+/// `true` if a flow is audio, as far as the lengths of its datagrams tell.
 ///
-/// One verdict for all datagrams of a flow, not one for each: the short last packet of a picture
+/// One verdict for all datagrams of a flow, not one for each: the short last packet of a frame
 /// must not overtake the others.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Guess {
@@ -49,7 +49,7 @@ impl Guess {
         }
     }
 
-    /// The priority of sound, or of pictures.
+    /// The priority of audio, or of frames.
     pub(super) fn priority(self, now: Instant) -> Priority {
         let is_sound = self.last_long.is_none_or(|at| now.since(at) > MEMORY);
         let kind = if is_sound { "audio" } else { "video" };

@@ -10,8 +10,8 @@ use std::time::Duration;
 const WINDOW: Duration = Duration::from_secs(5);
 /// Datagrams that wait for the socket of a new flow.
 const MAX_PENDING: usize = 16;
-/// Datagrams that come so soon after the first of them are one burst: the packets of a picture.
-/// Pictures come 16 ms apart or more.
+/// Datagrams that come so soon after the first of them are one burst: the packets of a frame.
+/// Frames come 16 ms apart or more.
 const BURST: Duration = Duration::from_millis(5);
 /// A listener's jitter buffer waits at least so long.
 const LEAST_BUFFER: Duration = Duration::from_millis(20);
@@ -32,7 +32,7 @@ impl Count {
     }
 }
 
-/// Datagrams of the application here that the send queue gave up, by reason.
+/// Datagrams of the application here that the send queue abandoned, by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct Discards {
     /// They would have come too late.
@@ -88,7 +88,7 @@ pub struct Flow {
     sent: Count,
     /// Of these, what could not be handed to DCCP.
     pub refused: u64,
-    /// Of these, what its queue gave up.
+    /// Of these, what its queue abandoned.
     discarded: Discards,
     /// What came from the other end.
     received: Count,
@@ -115,7 +115,7 @@ pub struct Figures {
     pub seconds: f64,
     /// What came from the application here.
     pub sent: Count,
-    /// Of these, what the send queue gave up.
+    /// Of these, what the send queue abandoned.
     pub discarded: Discards,
     /// What came from the other end.
     pub received: Count,
@@ -182,7 +182,7 @@ impl Flow {
         self.burst + self.lifetime().unwrap_or(usual)
     }
 
-    /// The send queue gave up a datagram.
+    /// The send queue abandoned a datagram.
     pub(super) fn discard(&mut self, why: Option<Why>) {
         let Discards { expired, replaced, no_room, outgrown } = &mut self.discarded;
         *match why {

@@ -245,7 +245,7 @@ impl Tunnel {
         link.connection.and_then(|id| self.endpoint.report(now, id)).or(link.last_report)
     }
 
-    /// What all applications together may send through the tunnel to an end, in the next picture
+    /// What all applications together may send through the tunnel to an end, in the next frame
     /// and in the next second, if what they send has to be there after [`Settings::lifetime`]. Over
     /// DCCP it is the rate that congestion control allows, over SCTP what the paths carry, as far
     /// as they were used. `None` while there is no rate: without a connection, and with a CCID that
@@ -254,7 +254,7 @@ impl Tunnel {
         self.endpoint.rate_report(now, link.connection?, &self.settings)
     }
 
-    /// The same while nothing is to be sent, as there is no connection: the least rate, and no picture.
+    /// The same while nothing is to be sent, as there is no connection: the least rate, and no frame.
     pub fn no_rate(&self) -> RateReport {
         RateReport::nothing(self.settings.encoder, self.settings.picture_interval)
     }

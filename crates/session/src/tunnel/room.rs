@@ -71,7 +71,7 @@ impl Tunnel {
         }
     }
 
-    /// There is no socket for a new flow: the host that has the most flows gives up the one that was idle longest. Its
+    /// There is no socket for a new flow: the host that has the most flows abandons the one that was idle longest. Its
     /// socket is told of by [`TunnelEvent::FreeSocket`](super::TunnelEvent::FreeSocket). `false` if there is none.
     pub fn give_way(&mut self) -> bool {
         let mut hosts = BTreeMap::new();

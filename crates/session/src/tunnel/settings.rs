@@ -16,7 +16,7 @@ pub struct Settings {
     pub lifetime: Duration,
     /// Which of the datagrams that wait for congestion control goes next. Default `in-time`.
     pub queue: Method,
-    /// Datagrams that wait at most. Default 512, many pictures' worth: what keeps them young is their lifetime.
+    /// Datagrams that wait at most. Default 512, many frames' worth: what keeps them young is their lifetime.
     pub queue_length: usize,
     /// How long the way to the other end takes, if that is known better than round trips tell. Default `None`.
     pub one_way_delay: Option<Duration>,
@@ -31,7 +31,7 @@ pub struct Settings {
     /// The rates that applications here are able to make, all together
     /// ([`Tunnel::rate_report`](super::Tunnel::rate_report)). Default: 100 kbit/s to 50 Mbit/s.
     pub encoder: RateLimits,
-    /// From one of their pictures to the next, 4 ms to 1 s, which a tunnel does not know by itself. Default 40 ms.
+    /// From one of their frames to the next, 4 ms to 1 s, which a tunnel does not know by itself. Default 40 ms.
     pub picture_interval: Duration,
     /// Clients that a server has at once, [`CLIENTS_PER_HOST`](super::CLIENTS_PER_HOST) of one
     /// host; one more takes the place of the one that was silent longest. Default 256.

@@ -1,6 +1,6 @@
 //! Packets of a transport stream without what can be told from the packet before, and without stuffing.
 //!
-//! Of a picture's packets all but the first and the last have four bytes of header that follow from
+//! Of a frame's packets all but the first and the last have four bytes of header that follow from
 //! the packet before; the last one is filled up with stuffing, as tables are. All of it is put back
 //! where it was, byte by byte.
 

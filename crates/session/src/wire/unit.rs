@@ -57,7 +57,7 @@ pub(crate) const RUN: usize = 16;
 /// \                                                               \
 /// ```
 ///
-/// R: other pictures are predicted from this one. T: a presentation time is there. L: reliable,
+/// R: other frames are predicted from this one. T: a presentation time is there. L: reliable,
 /// nothing is ever late. A: it may have come before, over an earlier association. C: the packets
 /// are [`Packed`], as the receiver [understands](super::Feedback::unpacks) that. A run is two
 /// numbers in LEB128 (seven bits a byte, lowest first): twice the gap between the run before and
@@ -68,7 +68,7 @@ pub(crate) const RUN: usize = 16;
 pub struct UnitHeader {
     /// What the unit holds.
     pub kind: Kind,
-    /// `true` if other pictures are predicted from it.
+    /// `true` if other frames are predicted from it.
     pub reference: bool,
     /// `true` if the session is reliable.
     pub reliable: bool,

@@ -35,18 +35,18 @@ pub(crate) struct Source {
     pub(crate) encoder: Option<Encoder>,
 }
 
-/// An encoder that makes of each picture what it may, a little less at times; one picture comes
+/// An encoder that makes of each frame what it may, a little less at times; one frame comes
 /// whole when the next one begins.
 pub(crate) struct Encoder {
     pub(crate) interval: Duration,
     pub(crate) next: Instant,
     pub(crate) end: Instant,
-    /// Bits of each picture, whatever the paths carry.
+    /// Bits of each frame, whatever the paths carry.
     pub(crate) fixed: Option<u64>,
     /// Nothing smaller comes out of it, bits.
     pub(crate) smallest: u64,
     pub(crate) made: u64,
-    /// Pictures that were not encoded.
+    /// Frames that were not encoded.
     pub(crate) skipped: u64,
     pub(crate) bits: u64,
     /// What it was told: when, and what.
@@ -56,7 +56,7 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// 25 pictures a second for so long.
+    /// 25 frames a second for so long.
     pub(crate) fn of(seconds: u64, fixed: Option<u64>) -> Self {
         let next = Instant::from_millis(START);
         Self {
@@ -392,8 +392,8 @@ impl Scene {
 /// When the camera starts: by then the handshake is done, even if its packets get lost at first.
 pub(crate) const START: u64 = 3_000;
 
-/// What a camera makes in so many seconds: 25 pictures a second in groups of 25 (I B B P B B P …), sound every 24 ms,
-/// tables every 100 ms, 1.4 Mbit/s in all. Pictures are ready 40 ms after their first packet, as a demultiplexer sees
+/// What a camera makes in so many seconds: 25 frames a second in groups of 25 (I B B P B B P …), audio every 24 ms,
+/// tables every 100 ms, 1.4 Mbit/s in all. Frames are ready 40 ms after their first packet, as a demultiplexer sees
 /// them.
 pub(crate) fn camera(seconds: u64) -> Units {
     moving(seconds, |n| match n % 25 {
@@ -403,9 +403,9 @@ pub(crate) fn camera(seconds: u64) -> Units {
     })
 }
 
-/// What an encoder makes of a film for a live link: groups of 50 pictures, the first of which is as
+/// What an encoder makes of a film for a live link: groups of 50 frames, the first of which is as
 /// large as twenty others, and those next to it small, as the rate is held over a quarter of a
-/// second; 1.7 Mbit/s in all. Larger pictures take longer to be read.
+/// second; 1.7 Mbit/s in all. Larger frames take longer to be read.
 pub(crate) fn film(seconds: u64) -> Units {
     moving(seconds, |n| match (n % 50, n % 50 < 7 || n % 50 > 46) {
         (0, _) => (Kind::I, 310, 70, 75),
@@ -416,7 +416,7 @@ pub(crate) fn film(seconds: u64) -> Units {
     })
 }
 
-/// A stream with such pictures: what, packets, and how many ms its last packet is behind its first
+/// A stream with such frames: what, packets, and how many ms its last packet is behind its first
 /// and it is ready after that.
 fn moving(seconds: u64, picture: impl Fn(u64) -> (Kind, u32, u64, u64)) -> Units {
     let frames = (0..seconds * 25).map(|n| {
@@ -458,7 +458,7 @@ pub(crate) fn packet(index: u64) -> [u8; PACKET] {
     packet
 }
 
-/// The same with a PID of its kind: pictures have one together.
+/// The same with a PID of its kind: frames have one together.
 fn packet_of(kind: Kind, index: u64) -> [u8; PACKET] {
     let pid: u16 = match kind {
         Kind::Tables => 0,

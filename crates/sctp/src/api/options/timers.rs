@@ -4,7 +4,7 @@ use braidcast_cc::RtoBounds;
 use braidcast_core::Misuse;
 use core::time::Duration;
 
-/// How long an association waits, and how often it tries before it gives up.
+/// How long an association waits, and how often it tries before it abandons.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TimerOptions {
     /// Limits of the retransmission timeout: 1 ms to a day each, and none above `max`. Default RFC

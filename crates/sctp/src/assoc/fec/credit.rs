@@ -2,7 +2,7 @@ use braidcast_core::Instant;
 use core::time::Duration;
 
 /// When redundancy is due that is not sent in rounds: each chunk owes some, and what is owed is
-/// paid when a burst is over. A repair in the middle of a picture covers what went before it only,
+/// paid when a burst is over. A repair in the middle of a frame covers what went before it only,
 /// one behind it covers all of it.
 #[derive(Debug, Default)]
 pub(super) struct Credit {

@@ -61,7 +61,7 @@ impl Fec {
     const MAX_DUE: usize = 64;
     /// Redundancy that waits for data which may go at the same moment.
     const MAX_WAITING: usize = 16;
-    /// What comes later than a window's worth of later chunks would be of no use any more: twice
+    /// What comes later than a window's worth of later chunks would be useless: twice
     /// the range, as paths differ.
     const LIMITS: DecoderLimits =
         DecoderLimits { window: 2 * Redundancy::MAX_RANGE as usize, repairs: 64, symbol: 9000 };
@@ -130,7 +130,7 @@ impl Open {
         let Some(fec) = &mut self.fec else { return false };
         let kept = fec.sender.take().filter(|sender| sender.credit.is_some() && sender.code.is_like(code));
         let renewed = || {
-            // What is on its way already is covered too.
+            // What is in flight already is covered too.
             let mut sender = Sender::of(Some(code), next)?;
             base.until(next).for_each(|tsn| sender.encoder.on_source(tsn.get()));
             Some(sender)

@@ -117,7 +117,7 @@ impl Open {
         arrivals.new |= before;
     }
 
-    /// The peer gave up what is up to the cumulative TSN, or had it acknowledged: no redundancy to come covers it.
+    /// The peer abandoned what is up to the cumulative TSN, or had it acknowledged: no redundancy to come covers it.
     pub(in crate::assoc) fn forward_decoder(&mut self) {
         let below = self.tracker.cumulative().next().get();
         if let Some(fec) = &mut self.fec {

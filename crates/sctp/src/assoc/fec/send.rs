@@ -28,9 +28,9 @@ impl Open {
         self.fec.as_ref().map_or(0, |fec| fec.reserve())
     }
 
-    /// Tells the encoder what was sent for the first time since the last call, and asks it for redundancy.
+    /// Informs the encoder what was sent for the first time since the last call, and asks it for redundancy.
     ///
-    /// TSNs that stand for what was given up unsent are among them: its numbers have no gaps.
+    /// TSNs that stand for what was abandoned unsent are among them: its numbers have no gaps.
     pub(in crate::assoc) fn note_sources(&mut self, now: Instant) {
         if !self.sends_redundancy() {
             return;
@@ -154,7 +154,7 @@ impl Open {
     }
 
     /// Computes redundancy over what of the range of `combination` is neither acknowledged, nor
-    /// given up, nor of no use any more; the range that it came to, or `None` if nothing is left.
+    /// abandoned, nor useless; the range that it came to, or `None` if nothing is left.
     fn encode(
         &self,
         prospect: Prospect,

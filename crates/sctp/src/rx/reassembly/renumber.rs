@@ -17,7 +17,7 @@ impl Reassembly {
     }
 
     /// The next ordered message of `stream` is its first; all up to `last_tsn` have come. What
-    /// still waits there for its turn has it now: what it waited for was given up.
+    /// still waits there for its turn has it now: what it waited for was abandoned.
     pub(crate) fn reset_stream(&mut self, now: Instant, stream: u16, last_tsn: Tsn) {
         while let Some((&key, _)) = self.waiting.range((stream, 0)..=(stream, u64::MAX)).next() {
             if let Some(message) = self.waiting.remove(&key) {

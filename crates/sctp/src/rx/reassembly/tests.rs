@@ -282,7 +282,7 @@ struct Sent {
     unordered: bool,
     /// The payload lengths of its fragments.
     fragments: Vec<usize>,
-    /// The sender gives it up at some point.
+    /// The sender abandons it at some point.
     abandoned: bool,
 }
 
@@ -293,7 +293,7 @@ fn messages() -> impl Strategy<Value = Vec<Sent>> {
     prop::collection::vec(message, 1..30)
 }
 
-/// One chunk on its way.
+/// One chunk in flight.
 #[derive(Clone, Copy, Debug)]
 struct Chunk {
     message: usize,

@@ -5,8 +5,8 @@ use crate::tx::{MessageKey, Piece};
 
 impl Ledger {
     /// Gives a message up. Delayed: chunks of it that are in flight stay so until they are
-    /// acknowledged, and then count, or are lost, and then are given up (PRCMT §4.2); immediate:
-    /// they too are given up now.
+    /// acknowledged, and then count, or are lost, and then are abandoned (PRCMT §4.2); immediate:
+    /// they too are abandoned now.
     pub(crate) fn abandon(&mut self, mut books: Books<'_>, key: MessageKey) {
         self.give_up(&mut books, key);
         self.check(books.queue);
@@ -56,7 +56,7 @@ impl Ledger {
         self.advance_forward();
     }
 
-    /// The chunk `tsn`, given up in flight, is no longer outstanding (RFC 3758 §3.5 A2).
+    /// The chunk `tsn`, abandoned in flight, is no longer outstanding (RFC 3758 §3.5 A2).
     fn stop_counting(&mut self, tsn: Tsn) {
         self.set_abandoned(tsn, ChunkState::Abandoned);
         let Some(chunk) = self.get(tsn).copied() else { return };

@@ -59,9 +59,9 @@ pub(crate) enum Was {
         /// Its path's window waited for it ([`CwndUpdate`]).
         awaited: bool,
     },
-    /// Taken for lost; it was on its way after all.
+    /// Taken for lost; it was in flight after all.
     Lost(LossCause),
-    /// Given up while in flight: it earns no credit (PRCMT fig. 6, RFC 3758 §3.5 A2).
+    /// Abandoned while in flight: it earns no credit (PRCMT fig. 6, RFC 3758 §3.5 A2).
     GivenUp,
 }
 
@@ -70,7 +70,7 @@ impl Ledger {
     const FULL: usize = 64;
 
     /// The peer acknowledged (RFC 9260 §6.2.1; NR-SACK). Whether that was news: not of what was
-    /// never sent, nor overtaken by later news on another way back.
+    /// never sent, nor overtaken by later news on another return path.
     pub(crate) fn acknowledge(&mut self, mut books: Books<'_>, ack: &Ack<'_>, report: &mut AckReport) -> bool {
         let cumulative = self.unwrap(ack.cumulative);
         if cumulative >= self.next_tsn() {
@@ -135,7 +135,7 @@ impl Ledger {
     }
 
     /// Returns `true` if an acknowledgement that brought nothing new lacks something that an earlier one
-    /// named: that one overtook it on another way back, and its window is the newer one.
+    /// named: that one overtook it on another return path, and its window is the newer one.
     ///
     /// One with many blocks may leave out the highest for want of room (RFC 9260 §6.7), and is taken for the newest.
     fn is_overtaken(&self, ack: &Ack<'_>) -> bool {

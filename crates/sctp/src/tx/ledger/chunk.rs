@@ -37,9 +37,9 @@ pub(crate) enum ChunkState {
     Kept,
     /// Taken for lost; waits to be sent again.
     Lost,
-    /// Lost and given up: FORWARD-TSN will tell (RFC 3758 §3.5).
+    /// Lost and abandoned: FORWARD-TSN will tell (RFC 3758 §3.5).
     Abandoned,
-    /// Given up while in flight, and still counted there: nobody knows what became of it.
+    /// Abandoned while in flight, and still counted there: nobody knows what became of it.
     AbandonedInFlight,
     /// A TSN left out that nobody was told of (`decoy`). It belongs to no message.
     Decoy,

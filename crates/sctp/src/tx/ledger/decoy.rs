@@ -4,7 +4,7 @@
 //! the path carries (Savage et al., "TCP Congestion Control with a Misbehaving Receiver", 1999). As
 //! QUIC leaves out packet numbers (RFC 9000 §21.4), so are TSNs left out here now and then. Which,
 //! nobody else can know: to acknowledge one is a lie. An honest receiver reports the gap; then
-//! FORWARD-TSN moves it on, as over what was given up (RFC 3758 §3.5). No data waits for that,
+//! FORWARD-TSN moves it on, as over what was abandoned (RFC 3758 §3.5). No data waits for that,
 //! since none is missing.
 
 use super::{Ack, Chunk, ChunkState, Ledger};
@@ -93,7 +93,7 @@ impl Ledger {
         }
     }
 
-    /// Returns `true` if the TSN that was left out is `tsn`, and all of what would have shown the gap was given up.
+    /// Returns `true` if the TSN that was left out is `tsn`, and all of what would have shown the gap was abandoned.
     pub(super) fn is_moot(&self, tsn: Tsn) -> bool {
         self.decoys.secret == Some(tsn) && self.get(tsn.next()).is_some_and(Chunk::is_abandoned)
     }

@@ -2,16 +2,16 @@ use crate::number::Tsn;
 
 /// Advanced.Peer.Ack.Point (RFC 3758 §3.5): how far FORWARD-TSN moves the peer on.
 ///
-/// It is the last chunk given up among those in front of the first one that may still arrive. Those
+/// It is the last chunk abandoned among those in front of the first one that may still arrive. Those
 /// in front were looked at once each: a run of given-up chunks, however long, costs nothing when it
 /// grows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Forward {
-    /// The first chunk that may still arrive; what lies before it is acknowledged or given up.
+    /// The first chunk that may still arrive; what lies before it is acknowledged or abandoned.
     pub(super) end: Tsn,
-    /// How many of those before it are given up.
+    /// How many of those before it are abandoned.
     pub(super) given_up: usize,
-    /// The point; `None` before anything was given up.
+    /// The point; `None` before anything was abandoned.
     pub(super) point: Option<Tsn>,
     /// It moved since the association last asked.
     pub(super) moved: bool,
@@ -34,7 +34,7 @@ impl Forward {
         }
     }
 
-    /// The chunk `tsn`, which was given up, was acknowledged after all or is out no more.
+    /// The chunk `tsn`, which was abandoned, was acknowledged after all or is out no more.
     pub(super) fn no_longer_given_up(&mut self, tsn: Tsn) {
         self.given_up -= usize::from(tsn < self.end);
     }

@@ -8,7 +8,7 @@ const MISSING_REPORTS: u8 = 3;
 
 impl Ledger {
     /// The chunk `tsn`, in flight, is taken for lost: it will be sent again if its message is still
-    /// worth it, or else is given up now, not earlier (PRCMT §4.2, delayed abandonment).
+    /// worth it, or else is abandoned now, not earlier (PRCMT §4.2, delayed abandonment).
     pub(crate) fn lose(&mut self, mut books: Books<'_>, prospect: Prospect, tsn: Tsn, cause: LossCause) {
         let Some(chunk) = self.get_mut(tsn).filter(|chunk| chunk.is_in_flight()) else { return };
         chunk.state = ChunkState::Lost;
@@ -72,7 +72,7 @@ impl Ledger {
         self.check(queue);
     }
 
-    /// Chunks that were given up in flight over `path` are no longer counted there.
+    /// Chunks that were abandoned in flight over `path` are no longer counted there.
     fn release_abandoned(&mut self, path: PathIndex) {
         let mut released = 0;
         for chunk in &mut self.chunks {

@@ -61,7 +61,7 @@ pub(crate) struct Books<'a> {
 }
 
 impl Books<'_> {
-    /// Gives up a message of which nothing was cut.
+    /// Abandons a message of which nothing was cut.
     pub(crate) fn give_up_unsent(&mut self, key: MessageKey) {
         self.queue.drop_rest(key);
         self.journal.abandoned(self.queue.get(key), None, true);
@@ -218,7 +218,7 @@ impl Ledger {
         self.repeats.is_empty()
     }
 
-    /// The first chunk to be sent again of each way in which chunks were lost.
+    /// The first chunk to be sent again of in each direction in which chunks were lost.
     pub(crate) fn repeats(&self) -> impl Iterator<Item = Repeat> + '_ {
         self.repeats.heads()
     }
@@ -240,12 +240,12 @@ impl Ledger {
         self.forward.point >= Some(self.base())
     }
 
-    /// Where FORWARD-TSN moves the peer on to: all up to there is acknowledged or given up.
+    /// Where FORWARD-TSN moves the peer on to: all up to there is acknowledged or abandoned.
     pub(crate) const fn forward_point(&self) -> Option<Tsn> {
         self.forward.point
     }
 
-    /// Returns `true` if anything given up lies in front of all that may still arrive, so that FORWARD-TSN is of use.
+    /// Returns `true` if anything abandoned lies in front of all that may still arrive, so that FORWARD-TSN is of use.
     pub(crate) const fn wants_forward(&self) -> bool {
         self.forward.given_up > 0
     }

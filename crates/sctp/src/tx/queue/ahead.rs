@@ -10,7 +10,7 @@ impl Message {
 impl SendQueue {
     /// The message that a chunk is cut from which leaves `lead` bytes of what waits to others, and
     /// how many bytes of it wait: the first one in the stream whose turn it is with so much before
-    /// it. `None`: so much does not wait there, or it or what is before it may be given up, so that
+    /// it. `None`: so much does not wait there, or it or what is before it may be abandoned, so that
     /// numbers could be left out. Where a message must go on, or goes before all others, it is
     /// that.
     pub(crate) fn peek_ahead(&self, lead: usize) -> Option<(MessageKey, usize)> {
@@ -22,7 +22,7 @@ impl SendQueue {
         for &key in &self.streams[usize::from(self.get(head).stream)].waiting {
             let message = self.get(key);
             let left = message.payload.len() - message.taken;
-            // Who gives up a message with a number has the receiver skip all lower ones of its kind
+            // Who abandons a message with a number has the receiver skip all lower ones of its kind
             // (RFC 8260 §2.3.1), also one that is there in part. Unordered DATA has no numbers.
             let has_number = self.interleaving || !message.unordered;
             if has_number && !message.is_certain() {

@@ -1,7 +1,8 @@
 use super::*;
 use crate::wire::Place;
 
-/// Asserts that `bytes`, written out by hand, are what `cause` looks like on the wire, both ways, and how it prints.
+/// Asserts that `bytes`, written out by hand, are what `cause` looks like on the wire, in both
+/// directions, and how it prints.
 #[track_caller]
 fn check(bytes: &[u8], cause: Cause<'_>, text: &str) {
     let raw = Causes::new(bytes).iter().next().expect("a cause").expect("framed");

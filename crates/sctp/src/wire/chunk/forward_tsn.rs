@@ -5,7 +5,7 @@ use braidcast_core::Writer;
 use super::{emit, kind};
 use crate::wire::{Entries, Entry, ParseError, RawChunk};
 
-/// Data given up: take everything up to here as received (RFC 3758 §3.2).
+/// Data abandoned: take everything up to here as received (RFC 3758 §3.2).
 ///
 /// ```text
 /// | type 192       8 | flags 0    8 | length          16 |

@@ -5,7 +5,7 @@ use braidcast_core::Writer;
 use super::{emit, kind};
 use crate::wire::{Entries, Entry, ParseError, RawChunk};
 
-/// Data given up, with I-DATA in use (RFC 8260 §2.3.1).
+/// Data abandoned, with I-DATA in use (RFC 8260 §2.3.1).
 ///
 /// ```text
 /// | type 194       8 | flags 0    8 | length          16 |

@@ -94,9 +94,9 @@ pub enum Chunk<'a> {
     CookieEcho(CookieEcho<'a>),
     /// Fourth message of the handshake.
     CookieAck(CookieAck),
-    /// Data given up.
+    /// Data abandoned.
     ForwardTsn(ForwardTsn<'a>),
-    /// Data given up, with I-DATA in use.
+    /// Data abandoned, with I-DATA in use.
     IForwardTsn(IForwardTsn<'a>),
     /// Vouches for all chunks after it.
     Auth(Auth<'a>),
@@ -249,7 +249,8 @@ fn emit(w: &mut Writer<'_>, kind: u8, flags: u8, value: impl FnOnce(&mut Writer<
     tlv::close(w, start);
 }
 
-/// Asserts that `bytes`, written out by hand, are what `chunk` looks like on the wire, both ways, and how it prints.
+/// Asserts that `bytes`, written out by hand, are what `chunk` looks like on the wire, in both
+/// directions, and how it prints.
 #[cfg(test)]
 #[track_caller]
 fn check(bytes: &[u8], chunk: Chunk<'_>, line: &str) {
@@ -257,7 +258,7 @@ fn check(bytes: &[u8], chunk: Chunk<'_>, line: &str) {
     let raw =
         RawChunk { kind: bytes[0], flags: bytes[1], value: &bytes[4..length], bytes: &bytes[..length], offset: 12 };
     assert_eq!(Chunk::parse(raw), Ok(chunk));
-    // The buffer starts odd, so that padding cannot lean on the absolute position.
+    // The buffer starts odd, so that padding cannot need the absolute position.
     let mut buf = vec![0xee];
     chunk.emit(&mut Writer::new(&mut buf));
     assert_eq!(&buf[1..], bytes);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::wire::Place;
 
-/// Asserts that `bytes`, written out by hand, are what `parameter` looks like on the wire, both ways.
+/// Asserts that `bytes`, written out by hand, are what `parameter` looks like on the wire, in both directions.
 #[track_caller]
 fn check(bytes: &[u8], parameter: Parameter<'_>) {
     let raw = Parameters::new(bytes).iter().next().expect("a parameter").expect("framed");
