@@ -1,4 +1,4 @@
-//! Audio beside the pictures.
+//! Audio beside the video.
 
 use gst::prelude::*;
 use gstreamer as gst;

@@ -1,4 +1,4 @@
-//! From what the next picture may have to what the encoder is set to.
+//! Derives the encoder's rate from the size that the next frame may have.
 
 use crate::told::Allowance;
 use clap::ValueEnum;
@@ -20,8 +20,9 @@ impl Profile {
         }
     }
 
-    /// The least rate at which x264enc has a rate-control buffer, bit/s. It reckons in whole kbit:
-    /// where the buffer has none, x264 keeps the one that it had, and so the size of its pictures.
+    /// The lowest rate at which x264enc has a rate-control buffer, bit/s. It calculates in whole
+    /// kbit: if the buffer rounds to zero, x264 keeps its previous one, and so the size of its
+    /// frames.
     pub const fn least_rate(self, fps: i32) -> u64 {
         1000 * 1000_u64.div_ceil(self.buffer_ms(fps) as u64)
     }
@@ -34,15 +35,16 @@ const LIVE_CHANGE: f64 = 0.02;
 const QUALITY_CHANGE: f64 = 0.05;
 /// The slow loop sets the rate so often at most.
 const QUALITY_EACH: Duration = Duration::from_millis(500);
-/// What packets of a transport stream and headers add to pictures, at first.
+/// Overhead of transport stream packets and headers over the encoded video at first, as a factor.
 const OVERHEAD: f64 = 1.06;
-/// It is measured over so many pictures, and so is what an encoder makes of what it may.
+/// Frames over which the overhead is measured, and also the share of its allowance that an encoder
+/// uses.
 const MEASURED: u32 = 30;
-/// An encoder that stays below what it may is asked for so much more at most: with a buffer of one
-/// picture x264 keeps 15 % below.
+/// Limit of the factor by which more is asked of an encoder that stays below its allowance: with a
+/// buffer of one frame x264 keeps 15 % below.
 const MOST_MORE: f64 = 1.2;
 
-/// What becomes of the next picture.
+/// What becomes of the next frame.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Verdict {
     /// It is not encoded: what waits has to leave first.
@@ -66,7 +68,7 @@ pub struct Follower {
     more: f64,
     /// Bits that were to be since it was measured.
     wanted: f64,
-    /// Pictures since it was measured, and bytes out of the encoder and of the multiplexer then.
+    /// Frames since it was measured, and bytes out of the encoder and of the multiplexer then.
     measured: (u32, u64, u64),
 }
 
@@ -97,7 +99,8 @@ impl Follower {
         self.set as u64
     }
 
-    /// So many bytes came out of the encoder and of the multiplexer until now; once for each picture.
+    /// Takes the bytes that came out of the encoder and of the multiplexer until now; called once
+    /// for each frame.
     pub fn measure(&mut self, encoded: u64, multiplexed: u64) {
         let (pictures, before, before_multiplexed) = self.measured;
         if pictures < MEASURED {
@@ -114,7 +117,7 @@ impl Follower {
         self.wanted = 0.0;
     }
 
-    /// What becomes of the picture of `now`, if `allowance` was said at `at`.
+    /// Returns what becomes of the frame of `now`, if `allowance` was said at `at`.
     pub fn next(&mut self, now: Duration, said: Option<(Allowance, Duration)>) -> Verdict {
         let Some((allowance, _)) = said.filter(|(_, at)| now.saturating_sub(*at) <= STALE) else {
             return Verdict::Encode(None);

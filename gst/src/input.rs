@@ -1,4 +1,4 @@
-//! Where pictures come from.
+//! Sources of video.
 
 use crate::audio;
 
@@ -32,7 +32,7 @@ impl Input {
     /// The beginning of the pipeline. What a user typed as a path is set as a property, not written into it.
     pub(crate) fn description(&self) -> String {
         match self {
-            // Hard to encode at any rate, and its motion shows each picture that is missing.
+            // Hard to encode at any rate, and its motion shows each missing frame.
             Self::Test => "videotestsrc is-live=true pattern=zone-plate kx2=20 ky2=20 kt=2".into(),
             Self::Camera(_) => "v4l2src name=input ! decodebin".into(),
             Self::Screen => "ximagesrc use-damage=false".into(),

@@ -1,4 +1,4 @@
-//! What became of each picture, as CSV.
+//! What became of each frame, as CSV.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -19,12 +19,12 @@ impl Log {
         Ok(log)
     }
 
-    /// A picture was left out.
+    /// A frame was left out.
     pub(crate) fn left_out(&mut self, at: Duration) {
         self.line(format_args!("{:.3},left out,0,0", at.as_secs_f64()));
     }
 
-    /// A picture came out of the encoder.
+    /// A frame came out of the encoder.
     pub(crate) fn encoded(&mut self, at: Duration, allowed: u64, bits: u64) {
         self.line(format_args!("{:.3},encoded,{allowed},{bits}", at.as_secs_f64()));
     }

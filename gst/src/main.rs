@@ -1,4 +1,4 @@
-//! `braidcast-encode`: pictures in, a transport stream on stdout, whose rate follows what stdin
+//! `braidcast-encode`: raw video in, a transport stream on stdout, whose rate follows what stdin
 //! says. `braidcast encode` starts it.
 //!
 //! stdin: a line of JSON each time that something has changed, as `braidcast send --rate-report`
@@ -18,22 +18,22 @@ use clap::Parser;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Encodes pictures at the rate that it is told, into MPEG-TS on stdout
+/// Encodes video at the rate that it is told, into MPEG-TS on stdout
 #[derive(Parser, Debug)]
 #[command(version)]
 pub(crate) struct Args {
-    /// test, camera, a device such as /dev/video0, screen, a FILE, or gst:PIPELINE
+    /// test, camera, a device (for example /dev/video0), screen, a FILE, or gst:PIPELINE
     pub(crate) input: String,
-    /// live: each picture is as large as it may be; quality: the mean over a second is
+    /// live: each frame is as large as it may be; quality: the mean over a second is
     #[arg(long, value_enum, default_value_t = Profile::Live)]
     pub(crate) profile: Profile,
     /// GStreamer's element that encodes
     #[arg(long, default_value = "x264enc")]
     pub(crate) encoder: String,
-    /// WIDTHxHEIGHT of the picture
+    /// WIDTHxHEIGHT of the video
     #[arg(long, value_parser = size)]
     pub(crate) size: Option<(i32, i32)>,
-    /// Pictures in a second
+    /// Frames per second
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(i32).range(1..=240))]
     pub(crate) fps: i32,
     /// Least and greatest rate, bit/s
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     /// Its rate, bit/s
     #[arg(long, default_value_t = 64_000, value_parser = clap::value_parser!(u32).range(6_000..=512_000))]
     pub(crate) audio_rate: u32,
-    /// Write what became of each picture, as CSV
+    /// Write what became of each frame, as CSV
     #[arg(long)]
     pub(crate) log: Option<PathBuf>,
     /// Say nothing on stderr but errors

@@ -10,7 +10,7 @@ use gstreamer as gst;
 pub(crate) const AGAIN: gst::ClockTime = gst::ClockTime::SECOND;
 /// A device that is there delivers something within this time.
 const FIRST: gst::ClockTime = gst::ClockTime::from_seconds(3);
-/// Pictures beside audio while the camera is gone.
+/// Video beside audio while the camera is gone.
 pub(crate) const BLACK: &str = "videotestsrc is-live=true pattern=black";
 
 /// An input.
@@ -49,7 +49,8 @@ impl<'a> Parts<'a> {
         if is_microphone || *self.source != Audio::Own && is_before(pipeline, "heard", from) {
             return Some(Part::Audio);
         }
-        // Not what is before the encoder: a source whose pictures are not known yet leads nowhere.
+        // Not what is before the encoder: a source whose video format is not known yet leads
+        // nowhere.
         let is_behind = ["encoder", "parser", "mux", "out"]
             .iter()
             .any(|name| pipeline.by_name(name).is_some_and(|element| is_in(&element, from)));
@@ -79,7 +80,7 @@ impl<'a> Parts<'a> {
         match part {
             Part::Video => {
                 self.video = false;
-                let meanwhile = if self.audio { ", and sending black pictures with the audio" } else { "" };
+                let meanwhile = if self.audio { ", and sending black frames with the audio" } else { "" };
                 eprintln!("warning: the camera is gone: {why}; looking for it{meanwhile}");
             }
             Part::Audio => {
@@ -109,7 +110,8 @@ impl<'a> Parts<'a> {
 
     /// Remembers the microphone of a pipeline that plays.
     pub(crate) fn remember(&mut self, pipeline: &gst::Pipeline) {
-        // Where none works autoaudiosrc puts in silence: the first one, which worked, counts.
+        // If no microphone works, autoaudiosrc puts in silence: the first one, which worked,
+        // counts.
         if *self.source != Audio::Microphone || self.microphone.is_some() {
             return;
         }

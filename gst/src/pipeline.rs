@@ -46,7 +46,7 @@ struct Shared {
     connected: AtomicBool,
     /// When the first pipeline began to play: the times in the stream count from then on.
     played: OnceLock<Instant>,
-    /// Width and height of the pictures.
+    /// Width and height of the video.
     size: OnceLock<(i32, i32)>,
 }
 
@@ -145,7 +145,8 @@ fn audio(args: &Args, audio: &Audio, input: &Input) -> Result<String, String> {
     Ok(audio::branch(&beginning, &args.audio_encoder, args.audio_rate))
 }
 
-/// The words of the pipeline, at so many bit/s to begin with; black pictures if `black`, of the size of those before.
+/// Returns the description of the pipeline, which begins at `first` bit/s; with black video of this
+/// size if `black`.
 fn description(args: &Args, input: &Input, audio: &str, parser: &str, first: u64, black: Option<(i32, i32)>) -> String {
     let size = match (black.or(args.size), input) {
         (Some((width, height)), _) => format!(",width={width},height={height}"),
@@ -235,7 +236,7 @@ fn in_words(message: &gst::Message) -> String {
     let gst::MessageView::Error(error) = message.view() else { return "the pipeline failed".into() };
     let from = message.src().map_or_else(String::new, |it| format!("{}: ", it.name()));
     let details = error.debug().unwrap_or_default();
-    // What is only a place in GStreamer's source is of no use.
+    // A line that only names a place in GStreamer's source is useless.
     let last = details.lines().last().filter(|it| !it.is_empty() && !it.contains(".c("));
     let last = last.map_or_else(String::new, |it| format!(" ({it})"));
     format!("{from}{}{last}", error.error())
@@ -264,7 +265,7 @@ impl Dial {
     }
 
     fn of(encoder: &gst::Element, name: &str) -> Result<Self, String> {
-        let hint = "hint: `--encoder` takes one whose `bitrate` can change while it runs, such as x264enc, openh264enc, vah264enc or nvh264enc";
+        let hint = "hint: `--encoder` takes one whose `bitrate` can change while it runs, for example x264enc, openh264enc, vah264enc or nvh264enc";
         let spec = encoder.find_property("bitrate").ok_or_else(|| format!("{name} has no property bitrate\n{hint}"))?;
         let in_bits = name == "openh264enc" || name.starts_with("avenc_") || name.starts_with("omx");
         let greatest =
@@ -288,7 +289,7 @@ impl Dial {
     }
 }
 
-/// Has each picture asked for before it is encoded, and counted behind.
+/// Has each frame asked for before it is encoded, and counted behind.
 fn watch(encoder: &gst::Element, out: &gst::Element, dial: Dial, shared: &Arc<Shared>) -> Result<(), String> {
     let pad = |element: &gst::Element, name: &str| {
         element.static_pad(name).ok_or_else(|| format!("{} has no pad {name}", element.name()))
@@ -305,7 +306,7 @@ fn watch(encoder: &gst::Element, out: &gst::Element, dial: Dial, shared: &Arc<Sh
         }
         match verdict {
             Verdict::LeaveOut => {
-                // The multiplexer would have audio wait for this picture.
+                // The multiplexer would have audio wait for this frame.
                 if let Some((pts, duration)) = pts.filter(|_| it.pictures.load(Relaxed) > 0) {
                     refresh.push_event(gst::event::Gap::builder(pts).duration(duration).build());
                 }
@@ -349,7 +350,7 @@ fn listen(queue: &gst::Element, shared: &Arc<Shared>) -> Result<(), String> {
 }
 
 impl Shared {
-    /// What becomes of the next picture, and whether a receiver has just come.
+    /// Returns what becomes of the next frame, and `true` if a receiver has just come.
     fn judge(&self) -> (Verdict, bool) {
         let now = self.begun.elapsed();
         let said = self.told.latest().map(|(it, at)| (it, at.saturating_duration_since(self.begun)));
@@ -379,7 +380,7 @@ impl Shared {
         let (pictures, left_out) = (self.pictures.load(Relaxed), self.left_out.load(Relaxed));
         if !quiet {
             let rate = self.encoded.load(Relaxed) as f64 * 8.0 / self.begun.elapsed().as_secs_f64().max(1e-3) / 1e6;
-            eprintln!("encoded {pictures} pictures at {rate:.2} Mbit/s, left out {left_out}");
+            eprintln!("encoded {pictures} frames at {rate:.2} Mbit/s, left out {left_out}");
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 /// What an encoder may make: what is of use here of a line of `--rate-report`.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 pub struct Allowance {
-    /// The next picture, its share of the transport stream included.
+    /// The next frame, its share of the transport stream included.
     pub next_frame_bits: u64,
     #[serde(rename = "video_bits_per_second")]
     pub video_rate: f64,

@@ -1,5 +1,5 @@
-//! A camera, a microphone and a display, through real elements of GStreamer: what they give, and
-//! what becomes of the stream when they are gone. Where a part is missing a test is left out, and
+//! A camera, a microphone and a display, through real elements of GStreamer: what they deliver, and
+//! what becomes of the stream when they are gone. If a part is missing, its test is left out, and
 //! says so.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "real pipelines and processes, in real time")]
 
@@ -111,7 +111,7 @@ impl<'a> Encoding<'a> {
         }
     }
 
-    /// Waits for so many pictures more.
+    /// Waits for `pictures` more frames.
     fn more(&mut self, pictures: usize) {
         let pictures = self.read("log").lines().count() + pictures;
         self.wait("pictures", |it| it.read("log").lines().count() >= pictures);
@@ -138,7 +138,7 @@ impl<'a> Encoding<'a> {
     }
 }
 
-/// Pictures that are black and those that are not, of 320x240.
+/// Returns the number of frames that are black and of those that are not, of 320x240.
 fn black(path: &Path) -> (usize, usize) {
     let mut command = Command::new("ffmpeg");
     command
@@ -195,7 +195,7 @@ fn a_camera_that_is_unplugged_comes_back_and_audio_goes_on_meanwhile() {
         let [video, heard] = it.end();
         let (black, seen) = black(&folder.at("out.ts"));
         println!(
-            "audio {audio}: {seen} pictures of the camera, {black} black; gaps {:.2} s, {:.2} s",
+            "audio {audio}: {seen} frames of the camera, {black} black; gaps {:.2} s, {:.2} s",
             longest_gap(&video),
             longest_gap(&heard)
         );
@@ -286,7 +286,7 @@ fn a_microphone_that_is_gone_takes_no_pictures_along_and_comes_back() {
     it.more(90);
     let [video, heard] = it.end();
     println!(
-        "{} pictures, {} packets of audio; gaps {:.2} s, {:.2} s",
+        "{} frames, {} packets of audio; gaps {:.2} s, {:.2} s",
         video.len(),
         heard.len(),
         longest_gap(&video),
@@ -314,7 +314,7 @@ fn a_display_is_encoded() {
     let mut number = String::new();
     BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut number).unwrap();
     let display = PathBuf::from(format!(":{}", number.trim()));
-    // A ball that moves, on black; where it is shows whether pictures are new.
+    // A ball that moves, on black; its position shows if frames are new.
     let mut shows = Command::new("gst-launch-1.0");
     shows.args("videotestsrc is-live=true pattern=ball ! video/x-raw,width=640,height=360,framerate=30/1 ! videoconvert ! ximagesink".split(' '));
     let _shows = Beside::start(shows.env("DISPLAY", &display));
@@ -333,7 +333,7 @@ fn a_display_is_encoded() {
         .args("-fps_mode passthrough -pix_fmt gray -vf scale=64:36 -f rawvideo -".split(' '));
     let pictures = pictures.output().unwrap().stdout;
     let changed = pictures.chunks_exact(64 * 36).collect::<Vec<_>>().windows(2).filter(|it| it[0] != it[1]).count();
-    println!("{} pictures, {changed} unlike the one before", video.len());
+    println!("{} frames, {changed} unlike the one before", video.len());
     assert!(size.starts_with("640,360") && video.len() > 100 && rises(&video) && changed > 50, "{size}, {changed}");
 }
 

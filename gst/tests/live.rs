@@ -25,8 +25,8 @@ fn interrupt(it: &Running) {
     assert!(Command::new("kill").args(["-INT", "--", &format!("-{}", it.0.id())]).status().unwrap().success());
 }
 
-/// The pictures of a test clip that came on time, %, over a link of this rate, by what the encoder
-/// is started with; and its log.
+/// Returns the share of a test clip's frames that came on time, %, over a link of this rate, by the
+/// options of the encoder; and its log.
 fn stream(program: &Path, seconds: u64, rate: &str, how: &str) -> (f64, Vec<(f64, u64)>) {
     let dir = std::env::temp_dir().join(format!("braidcast-gst-{}", free_port()));
     std::fs::create_dir_all(&dir).unwrap();
@@ -54,12 +54,12 @@ fn stream(program: &Path, seconds: u64, rate: &str, how: &str) -> (f64, Vec<(f64
     let encoded: Vec<(f64, u64)> = encoded.collect();
     let left_out = log.lines().filter(|line| line.contains("left out")).count();
     let share = 100.0 * sum("on_time") / (sum("captured") + left_out as f64);
-    println!("{how} {rate}: {share:.2} % of the pictures on time, {left_out} left out");
+    println!("{how} {rate}: {share:.2} % of the frames on time, {left_out} left out");
     let _ = std::fs::remove_dir_all(dir);
     (share, encoded)
 }
 
-/// Bit/s of the pictures between two times.
+/// Returns the video's bit/s between two times.
 fn rate(log: &[(f64, u64)], from: f64, to: f64) -> f64 {
     log.iter().filter(|(at, _)| (from..to).contains(at)).map(|(_, bits)| *bits as f64).sum::<f64>() / (to - from)
 }

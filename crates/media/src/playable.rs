@@ -8,8 +8,7 @@ use crate::unit::Kind;
 use braidcast_core::Unwrapper;
 use core::time::Duration;
 
-/// Maximum number of reference frames that a decoder keeps (H.264 §A.3.1, H.265 §A.4.2: the decoded
-/// picture buffer).
+/// Maximum number of reference frames that a decoder keeps (H.264 §A.3.1, H.265 §A.4.2: DPB size).
 const MAX_REFERENCES: usize = 16;
 
 /// A video frame in decoding order.

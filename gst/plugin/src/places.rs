@@ -55,7 +55,7 @@ pub(crate) fn links(to: &str, via: &str) -> Result<Vec<Link>, Failure> {
 
 /// The address of HOST:PORT, of a family that one of `local` has if there is one.
 fn resolve(to: &str, local: &[IpAddr]) -> Result<SocketAddr, Failure> {
-    let how = "write HOST:PORT, such as home.example:9000 or [2001:db8::1]:9000";
+    let how = "write HOST:PORT, for example home.example:9000 or [2001:db8::1]:9000";
     let port = to.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?)));
     let Some((host, 1..)) = port else {
         return Err(Failure::property("to", format!("'{to}' is no address with a port"), how));

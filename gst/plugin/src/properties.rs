@@ -25,7 +25,7 @@ pub(crate) fn flag(name: &str, blurb: &str, default: bool) -> glib::ParamSpec {
     glib::ParamSpecBoolean::builder(name).nick(name).blurb(blurb).default_value(default).mutable_ready().build()
 }
 
-/// A number that the element tells.
+/// A number that the element reports.
 pub(crate) fn told(name: &str, blurb: &str, default: u32) -> glib::ParamSpec {
     glib::ParamSpecUInt::builder(name).nick(name).blurb(blurb).default_value(default).read_only().build()
 }

@@ -27,7 +27,7 @@ pub(crate) struct Settings {
     pub(crate) security: Option<SecurityOptions>,
     /// The next sender is waited for when one has ended.
     pub(crate) keep: bool,
-    /// So long a sender that was lost is waited for.
+    /// Time that a lost sender is waited for.
     pub(crate) give_up: Option<Duration>,
 }
 

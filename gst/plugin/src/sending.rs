@@ -22,13 +22,13 @@ const MAX_WAITING: usize = 4 << 20;
 const RATE_EACH: Duration = Duration::from_millis(20);
 /// A change of the rate by this share is told.
 const RATE_CHANGE: f64 = 0.05;
-/// What packets of a transport stream and their headers add to pictures.
+/// Overhead of transport stream packets and their headers over the encoded video, as a factor.
 const OVERHEAD: f64 = 1.06;
 /// So often statistics are brought up to date.
 const REPORT_EACH: Duration = Duration::from_millis(200);
-/// If no receiver answers for so long, a word about it.
+/// Time without an answer of a receiver after which a warning is due.
 const NO_ANSWER: Duration = Duration::from_secs(3);
-/// Without EOS before it the end may take so long.
+/// Longest time that the end may take without EOS before it.
 const CLOSING: Duration = Duration::from_millis(500);
 
 /// How to send.
@@ -377,7 +377,7 @@ impl Worker {
         }
     }
 
-    /// Tells what an encoder may make, if that has changed.
+    /// Reports the rate that an encoder may use, if it has changed.
     fn suggest(&mut self, now: Instant) {
         if now < self.rate_at {
             return;

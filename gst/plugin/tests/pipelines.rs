@@ -120,7 +120,7 @@ impl Playing {
     }
 }
 
-/// A pipeline that encodes a moving picture, up to the multiplexer.
+/// Returns a pipeline that encodes a moving test pattern, up to the multiplexer.
 fn pictures(count: u32, bitrate: u32, more: &str) -> String {
     format!(
         "videotestsrc num-buffers={count} pattern=ball {more} ! video/x-raw,width=320,height=240,framerate=30/1 \
@@ -201,8 +201,8 @@ fn every_picture_crosses_two_links_and_is_decoded() {
     assert_eq!(sender.end(), [] as [String; 0]);
     assert_eq!(receiver.end(), [] as [String; 0]);
     let shown = shown.load(Relaxed);
-    println!("{shown} of 150 pictures");
-    assert!((140..=150).contains(&shown), "{shown} of 150 pictures");
+    println!("{shown} of 150 frames");
+    assert!((140..=150).contains(&shown), "{shown} of 150 frames");
 }
 
 /// How much of a live stream came out: its packets in their order, and nothing else.
@@ -281,7 +281,7 @@ fn the_encoder_follows_when_the_rate_falls_tenfold() {
         gst::PadProbeReturn::Ok
     });
     sender.0.set_state(gst::State::Playing).unwrap();
-    // What comes out of the encoder in so many seconds, bit/s.
+    // The rate out of the encoder between two seconds, bit/s.
     let rate = |from: u64, to: u64| {
         std::thread::sleep(Duration::from_secs(from).saturating_sub(began.elapsed()));
         let (bytes, since) = (encoded.load(Relaxed), Instant::now());

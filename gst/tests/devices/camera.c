@@ -1,6 +1,6 @@
-/* A camera that is not there: what the kernel answers for a V4L2 device of 320x240 YUYV at 30 pictures a second, for tests of programs that
- * are started with this in LD_PRELOAD. FAKE_CAMERA names the device, as /dev/video97; it is plugged in as long as the file
- * FAKE_CAMERA_PLUGGED exists.
+/* A simulated camera, for tests of programs that are started with this in LD_PRELOAD: what the kernel
+ * answers for a V4L2 device of 320x240 YUYV at 30 frames a second. FAKE_CAMERA names the device, for
+ * example /dev/video97; it is plugged in as long as the file FAKE_CAMERA_PLUGGED exists.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

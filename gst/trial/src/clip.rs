@@ -1,4 +1,4 @@
-//! Pictures of a YUV4MPEG2 file, 4:2:0 with 8 bits, over and over.
+//! Frames of a YUV4MPEG2 file, 4:2:0 with 8 bits, over and over.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ pub(crate) struct Clip {
     pub(crate) width: usize,
     pub(crate) height: usize,
     bytes: Vec<u8>,
-    /// Where each picture begins.
+    /// Offset of each frame.
     pictures: Vec<usize>,
 }
 
@@ -34,13 +34,13 @@ impl Clip {
                 (Some(b'W'), Some(rest)) => width = rest.parse().unwrap_or(0),
                 (Some(b'H'), Some(rest)) => height = rest.parse().unwrap_or(0),
                 (Some(b'C'), Some(rest)) if !rest.starts_with("420") || rest.contains("p1") => {
-                    return Err(format!("its pictures are {rest}, not 4:2:0 with 8 bits"));
+                    return Err(format!("its frames are {rest}, not 4:2:0 with 8 bits"));
                 }
                 _ => {}
             }
         }
         if !(16..=8192).contains(&width) || !(16..=8192).contains(&height) || width % 2 + height % 2 > 0 {
-            return Err(format!("its pictures are {width}x{height}"));
+            return Err(format!("its frames are {width}x{height}"));
         }
         let (mut at, mut pictures) = (end + 1, Vec::new());
         let size = width * height * 3 / 2;
@@ -52,13 +52,13 @@ impl Clip {
             at += length + 1 + size;
         }
         if pictures.is_empty() {
-            Err("it has no whole picture".into())
+            Err("it has no whole frame".into())
         } else {
             Ok(Self { width, height, bytes, pictures })
         }
     }
 
-    /// Picture `n`; behind the last one comes the first again.
+    /// Returns frame `n`; behind the last one comes the first again.
     pub(crate) fn picture(&self, n: usize) -> &[u8] {
         let at = self.pictures[n % self.pictures.len()];
         &self.bytes[at..at + self.width * self.height * 3 / 2]

@@ -1,4 +1,5 @@
-//! x264 in step with simulated time: a picture goes in, and what is made of it comes out before anything else happens.
+//! x264 in step with simulated time: a frame goes in, and its coded form comes out before anything
+//! else happens.
 
 use crate::clip::Clip;
 use gst::prelude::*;
@@ -6,7 +7,7 @@ use gstreamer as gst;
 
 /// An encoder.
 pub(crate) trait Coder {
-    /// Encodes picture `n` at `rate`, bit/s, or as before.
+    /// Encodes frame `n` at `rate`, bit/s, or as before.
     fn encode(&mut self, n: usize, rate: Option<u64>) -> Result<Vec<u8>, String>;
 }
 
@@ -19,7 +20,7 @@ pub(crate) struct X264<'a> {
     source: gst::Element,
     sink: gst::Element,
     plays: bool,
-    /// When the first picture that came out is shown.
+    /// When the first frame that came out is shown.
     first_at: Option<gst::ClockTime>,
 }
 
@@ -41,7 +42,7 @@ impl<'a> X264<'a> {
 }
 
 impl X264<'_> {
-    /// Gives it picture `n`, to be encoded at `rate`, bit/s, or as before.
+    /// Hands it frame `n`, to be encoded at `rate`, bit/s, or as before.
     pub(crate) fn give(&mut self, n: usize, rate: Option<u64>) -> Result<(), String> {
         if let Some(rate) = rate {
             self.encoder.set_property("bitrate", u32::try_from(rate / 1000).unwrap_or(u32::MAX).clamp(1, 2_048_000));
@@ -59,24 +60,24 @@ impl X264<'_> {
         }
         let pushed = self.source.emit_by_name::<gst::FlowReturn>("push-buffer", &[&picture]);
         if pushed != gst::FlowReturn::Ok {
-            return Err(format!("x264enc takes no picture: {pushed:?}"));
+            return Err(format!("x264enc takes no frame: {pushed:?}"));
         }
         Ok(())
     }
 
-    /// No picture comes any more: what is left comes out.
+    /// No more frames come: what is left comes out.
     pub(crate) fn end(&mut self) {
         let _ = self.source.emit_by_name::<gst::FlowReturn>("end-of-stream", &[]);
     }
 
-    /// What comes out next, in coding order, and the number of that picture.
+    /// Returns what comes out next, in coding order, and the number of that frame.
     pub(crate) fn take(&mut self) -> Result<(usize, Vec<u8>), String> {
         let wait = gst::ClockTime::from_seconds(20);
         let sample = self.sink.emit_by_name::<Option<gst::Sample>>("try-pull-sample", &[&wait.nseconds()]);
-        let buffer = sample.as_ref().and_then(|it| it.buffer()).ok_or("x264enc gives no picture")?;
-        let shown_at = buffer.pts().ok_or("x264enc gives a picture without a time")?;
-        let bytes = buffer.map_readable().map_err(|e| format!("x264enc gives a picture that cannot be read: {e}"))?;
-        // GStreamer's times do not begin at zero; the first picture that comes out is picture 0.
+        let buffer = sample.as_ref().and_then(|it| it.buffer()).ok_or("x264enc returns no frame")?;
+        let shown_at = buffer.pts().ok_or("x264enc returns a frame without a time")?;
+        let bytes = buffer.map_readable().map_err(|e| format!("x264enc returns a frame that cannot be read: {e}"))?;
+        // GStreamer's times do not begin at zero; the first frame that comes out is frame 0.
         let since = shown_at.saturating_sub(*self.first_at.get_or_insert(shown_at)).nseconds();
         let interval = gst::ClockTime::SECOND.nseconds() / self.fps as u64;
         Ok((((since + interval / 2) / interval) as usize, bytes.to_vec()))
@@ -98,19 +99,18 @@ impl Drop for X264<'_> {
 
 /// Sizes as x264 has them, and nothing to look at: for runs where only time counts.
 ///
-/// With a rate-control buffer of one picture x264 keeps below what a picture may have, by another
-/// amount each time, as it does not foresee what a picture takes. How far off that is, a test below
-/// says.
+/// With a rate-control buffer of one frame x264 keeps below a frame's allowance, by another amount
+/// each time, as it does not foresee what a frame takes. A test below measures how far.
 pub(crate) struct Model {
     fps: f64,
     rate: f64,
     random: u64,
 }
 
-/// The mean share of what a picture may have, and half the width of what it varies by.
+/// Mean share of its allowance that a frame takes, and half the width of its variation.
 const SHARE: f64 = 0.85;
 const WIDTH: f64 = 0.113;
-/// No picture is smaller, bytes.
+/// No frame is smaller, bytes.
 const SMALLEST: f64 = 90.0;
 
 impl Model {
@@ -160,7 +160,7 @@ mod tests {
         Clip::parse(file).unwrap()
     }
 
-    /// The mean share of what pictures may have that they take, and its standard deviation.
+    /// Returns the mean share of their allowance that frames take, and its standard deviation.
     fn share(coder: &mut dyn Coder, rate: u64) -> (f64, f64) {
         let may = rate as f64 / 30.0 / 8.0;
         let shares: Vec<f64> =

@@ -8,8 +8,8 @@ use braidcast_session::Sender;
 
 /// The rate of a link is the mean over so long, ms: the best one of those that were tried (100, 200, 400).
 const BEFORE: u64 = 400;
-/// What is to wait, s, and which share of what lacks or is too much the next picture makes good:
-/// the best of those that were tried (20 to 120 ms, 0.3 to 1).
+/// Target of what waits, s, and the share of a lack or excess that the next frame makes up for: the
+/// best of those that were tried (20 to 120 ms, 0.3 to 1).
 const WAITS: f64 = 0.05;
 const SHARE: f64 = 0.3;
 /// Before the association is up, bit/s.
@@ -26,7 +26,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Bits of the picture that is captured now.
+    /// Returns the bits of the frame that is captured now.
     pub(crate) fn bits(&self, now: Instant, sender: &Sender) -> u64 {
         let (at, interval) = (now.since(Instant::ZERO).as_millis() as u64, 1.0 / self.fps);
         let endpoint = sender.endpoint();

@@ -1,4 +1,4 @@
-//! `encode-trial`: x264 picture by picture over simulated links, with the very code of `send`,
+//! `encode-trial`: x264 frame by frame over simulated links, with the very code of `send`,
 //! `receive` and `braidcast-encode`; one line of JSON. Time is simulated and the encoder waits for
 //! it, so a busy machine changes nothing: the same command prints the same line.
 
@@ -48,10 +48,10 @@ struct Args {
     /// What each link's queue holds, ms
     #[arg(long, default_value_t = 300)]
     queue: u64,
-    /// Where in the recordings to begin, ms
+    /// Position in the recordings to begin at, ms
     #[arg(long, default_value_t = 0)]
     from: u64,
-    /// follow, aimd-rtt, fixed:KBIT, or known (it is told what links carry) and known:MS (in so many ms to come)
+    /// follow, aimd-rtt, fixed:KBIT, or known (it is told what links carry) and known:MS (in the next MS ms)
     #[arg(long, default_value = "follow")]
     rule: String,
     /// The clip, YUV4MPEG2; without one a model of x264's sizes encodes
@@ -70,7 +70,7 @@ struct Args {
     rate_range: (u64, u64),
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Folder for what came, and for each picture as CSV; with --clip, PSNR needs it
+    /// Folder for what came, and for each frame as CSV; with --clip, PSNR needs it
     #[arg(long)]
     out: Option<PathBuf>,
 }
@@ -166,7 +166,7 @@ fn model(chances: &[u32], delay: u64, queue: u64) -> Result<LinkModel, String> {
     })
 }
 
-/// The longest run of pictures that were not on time, and how long they lasted, ms.
+/// Returns how long the longest run of frames that were not on time lasted, ms.
 fn longest_freeze(on_time: &[bool], fps: i32) -> u64 {
     let longest = on_time.split(|it| *it).map(<[bool]>::len).max().unwrap_or(0);
     // The last one on time stands for its own time, too.

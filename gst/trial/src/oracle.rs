@@ -1,12 +1,12 @@
-//! What foresight could have had: the largest pictures that all come on time.
+//! What foresight could have had: the largest frames that all come on time.
 //!
-//! Each chance of a link carries bytes of the earliest picture that was there by then, that would
+//! Each chance of a link carries bytes of the earliest frame that was there by then, that would
 //! still come on time, and that has not all it may have (earliest deadline first; no other order
 //! carries more). Headers are taken off as in our own packets.
 
 use crate::link::PAYLOAD;
 
-/// The pictures that an encoder was to make.
+/// The frames that an encoder was to make.
 pub(crate) struct Pictures {
     pub(crate) count: usize,
     /// When the first one is captured, and from one to the next, µs.
@@ -19,7 +19,7 @@ pub(crate) struct Pictures {
     pub(crate) most: u64,
 }
 
-/// Bytes of each picture.
+/// Returns the bytes of each frame.
 pub(crate) fn sizes(pictures: &Pictures, links: &[(Vec<u32>, u64)]) -> Vec<u64> {
     // When bytes arrive that leave at a chance, and when that was.
     let mut chances: Vec<(u64, u64)> = links

@@ -21,14 +21,14 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
-    /// So many bytes came out of the encoder and of the multiplexer until now.
+    /// Takes the bytes that came out of the encoder and of the multiplexer until now.
     pub(crate) fn measure(&mut self, encoded: u64, multiplexed: u64) {
         if let Self::Follow(follower) | Self::Known(follower, _) = self {
             follower.measure(encoded, multiplexed);
         }
     }
 
-    /// What becomes of the picture of `now`, and what the sender says about it, bits.
+    /// Returns what becomes of the frame of `now`, and what the sender says about it, bits.
     pub(crate) fn next(&mut self, now: Instant, sender: &Sender) -> (Verdict, u64) {
         let Some(report) = sender.rate_report(now) else { return (Verdict::Encode(None), 0) };
         let verdict = match self {

@@ -14,12 +14,12 @@ use core::time::Duration;
 const PORT: u16 = 9899;
 /// When the camera begins: the handshake is done by then, and the sender has seen its paths.
 pub(crate) const START: u64 = 3_000;
-/// The pictures' PID.
+/// The video's PID.
 const PID: u16 = 256;
-/// Bytes of PES and adaptation fields in the first packet of a picture.
+/// Bytes of PES and adaptation fields in the first packet of a frame.
 const HEAD: usize = 26;
 
-/// A picture.
+/// A video frame.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Picture {
     /// `true` if it was encoded.
@@ -86,7 +86,7 @@ impl Source<'_> {
         }
     }
 
-    /// The camera has a picture.
+    /// The camera has a frame.
     fn take(&mut self, at: Instant) {
         let n = self.pictures.len();
         let (verdict, allowed) = self.rule.next(at, &self.sender);
@@ -114,12 +114,12 @@ impl Source<'_> {
         self.pictures.push(picture);
     }
 
-    /// So many packets that hold so many bytes.
+    /// Sends `packets` packets that hold `held` bytes.
     fn send(&mut self, at: Instant, packets: usize, held: usize, is_key: bool) {
         let first = self.packets;
         self.packets += packets as u64;
         let left = packets * (PACKET - 4) - held;
-        // Links carry sizes; what pictures hold stays here.
+        // Links carry sizes; the content of frames stays here.
         let packet = |n| sham_packet(PID, n == first, n as u8, if n + 1 == self.packets { left } else { 0 });
         let unit = Unit {
             kind: if is_key { Kind::I } else { Kind::P },
@@ -218,7 +218,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) links: Vec<LinkModel>,
 }
 
-/// Runs to the end; what became of each picture.
+/// Runs to the end. Returns what became of each frame.
 pub(crate) fn run(setup: Setup<'_>) -> Result<Vec<Picture>, String> {
     let (mut net, rng) = (Network::new(setup.seed), Rng::from_seed(setup.seed));
     let address = |n: usize, end: usize| format!("10.{n}.0.{end}:{PORT}");

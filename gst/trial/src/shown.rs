@@ -1,4 +1,4 @@
-//! What a viewer sees of the pictures that came: PSNR of luma against the clip, picture by picture.
+//! What a viewer sees of the frames that came: PSNR of luma against the clip, frame by frame.
 
 use crate::clip::Clip;
 use std::ffi::OsString;
@@ -7,10 +7,10 @@ use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// PSNR of equal pictures, dB.
+/// PSNR of equal frames, dB.
 const EQUAL: f64 = 100.0;
 
-/// What a run looked like, dB: the mean over its pictures.
+/// What a run looked like, dB: the mean over its frames.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shown {
     /// The last one that was shown stands for one that is missing.
@@ -19,7 +19,7 @@ pub(crate) struct Shown {
     pub(crate) white: f64,
 }
 
-/// Decodes `came`, numbered pictures of an H.264 stream, and compares what is shown of `count` with
+/// Decodes `came`, numbered frames of an H.264 stream, and compares what is shown of `count` with
 /// the clip. Files go into `folder`.
 pub(crate) fn compare(
     clip: &Clip,
@@ -55,7 +55,7 @@ pub(crate) fn compare(
     Ok((Shown { frozen: mean(0), white: mean(1) }, each))
 }
 
-/// Decodes the pictures; their numbers, and luma of each. Files go into `folder`.
+/// Decodes the frames. Returns their numbers, and luma of each. Files go into `folder`.
 fn decode(
     clip: &Clip,
     came: &[(usize, Vec<u8>)],
@@ -98,7 +98,7 @@ fn decode(
     let numbers: Vec<usize> = words.lines().filter_map(number).collect();
     if !status.success() || numbers.len() != pictures.len() {
         return Err(format!(
-            "ffmpeg gave {} pictures and {} numbers ({status}); see {}",
+            "ffmpeg returned {} frames and {} numbers ({status}); see {}",
             pictures.len(),
             numbers.len(),
             log.display()
@@ -120,12 +120,12 @@ fn number(line: &str) -> Option<usize> {
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// The pictures in IVF, which has a time for each.
+/// Returns the frames in IVF, which has a time for each.
 fn ivf(clip: &Clip, came: &[(usize, Vec<u8>)]) -> Vec<u8> {
     let mut out = b"DKIF\0\0\x20\0H264".to_vec();
     out.extend((clip.width as u16).to_le_bytes());
     out.extend((clip.height as u16).to_le_bytes());
-    // A second has so many units: numbers are their own times.
+    // 30 units a second: numbers are their own times.
     out.extend(30_u32.to_le_bytes());
     out.extend(1_u32.to_le_bytes());
     out.extend((came.len() as u32).to_le_bytes());
@@ -143,12 +143,12 @@ fn has_parameters(coded: &[u8]) -> bool {
     coded.windows(4).any(|it| it[..3] == [0, 0, 1] && it[3] & 0x1F == 7)
 }
 
-/// Returns `true` if an access unit has a slice of an IDR picture.
+/// Returns `true` if an access unit has a slice of an IDR frame.
 pub(crate) fn is_key(coded: &[u8]) -> bool {
     coded.windows(4).take(4096).any(|it| it[..3] == [0, 0, 1] && it[3] & 0x1F == 5)
 }
 
-/// What a picture leans on.
+/// What a frame references.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     I,
@@ -182,7 +182,7 @@ fn unsigned(bytes: &[u8], from: usize) -> Option<(u32, usize)> {
     Some((value - 1, begin + zeros + 1))
 }
 
-/// PSNR of two pictures, dB.
+/// Returns the PSNR of two frames, dB.
 fn difference(one: &[u8], other: &[u8]) -> f64 {
     let squares: u64 = one.iter().zip(other).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
     let mean = squares as f64 / one.len().max(1) as f64;

@@ -3,10 +3,10 @@
 //! knows.
 //!
 //! As in the thesis: 42 s; 1 Mbit/s, from 15 s on 700 kbit/s, from 30 s on 400 kbit/s; 10 ms round
-//! trip; packets of 1400 bytes, several for a picture that is longer; a picture is lost if one of
-//! its packets is; white stands for it in PSNR. What the thesis leaves open: the router's queue (50
+//! trip; packets of 1400 bytes, several for a longer frame; a frame is lost if one of its packets
+//! is; a white frame replaces it in PSNR. What the thesis leaves open: the router's queue (50
 //! packets), the sender's (64 messages, our default; with Linux's five no I frame fits), I frames
-//! each 250 pictures and three B frames in a row at most (x264's defaults), luma only.
+//! each 250 frames and at most three B frames in a row (x264's defaults), luma only.
 
 use crate::clip::Clip;
 use crate::coder::X264;
@@ -28,12 +28,12 @@ use std::time::Duration;
 
 const FPS: i32 = 24;
 const SECONDS: usize = 42;
-/// Where the link's rate falls, s, and what it carries from there on, kbit/s.
+/// Times at which the link's rate falls, s, and what it carries from there on, kbit/s.
 const RATES: [(usize, u64); 3] = [(0, 1000), (15, 700), (30, 400)];
 const DELAY: Duration = Duration::from_millis(5);
 /// The handshake is done by then.
 const START: Duration = Duration::from_millis(500);
-/// Of each packet: number of the picture, of the part, of parts.
+/// Of each packet: number of the frame, of the part, of parts.
 const HEAD: usize = 8;
 /// Of 1400 bytes, what DCCP (12 + Ack Vector and options) and HEAD leave.
 const PART: usize = 1300;
@@ -62,10 +62,10 @@ pub(crate) struct Xstream {
     /// Messages that wait at the sender at most
     #[arg(long, default_value_t = 64)]
     send_queue: usize,
-    /// B frames in a row at most; each lets a picture leave one later
+    /// B frames in a row at most; each lets a frame leave one later
     #[arg(long, default_value_t = 3)]
     b_frames: u32,
-    /// A key frame at least so often, seconds; without it every 250 pictures, x264's default
+    /// Longest interval of key frames, seconds; without it 250 frames, x264's default
     #[arg(long, value_parser = seconds)]
     key_every: Option<f64>,
     /// x264's rate-control buffer, ms
@@ -90,7 +90,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     length.ok_or("write a number of seconds from 0.04 to 60, for example 2".into())
 }
 
-/// A picture: its number, its kind, its parts that came of those it has; and how things stood when it was sent.
+/// A frame: its number, its kind, the parts of it that came, and the state when it was sent.
 struct Sent {
     number: usize,
     kind: Kind,
@@ -109,7 +109,7 @@ struct Sent {
     rates: [f64; 3],
 }
 
-/// Parts of each picture that the router dropped.
+/// Parts of each frame that the router dropped.
 type Dropped = Rc<RefCell<BTreeMap<usize, usize>>>;
 
 pub(crate) fn run(args: &Xstream) -> Result<Value, String> {
@@ -187,7 +187,7 @@ fn stream(args: &Xstream, clip: &Clip, dropped: &Dropped) -> Result<Vec<Sent>, S
             let each = coded.chunks(PART).enumerate();
             (waiting, each.filter(|(part, bytes)| !send(connection, now, sent.len(), *part, bytes)).count())
         });
-        let kind = shown::kind(&coded).ok_or_else(|| format!("picture {number} has no slice"))?;
+        let kind = shown::kind(&coded).ok_or_else(|| format!("frame {number} has no slice"))?;
         let rates = [rate / 1000.0, allowed.unwrap_or(0.0) * 8.0 / 1000.0, kbit as f64];
         let at = n as f64 / f64::from(FPS);
         sent.push(Sent { number, kind, coded, at, came: 0, parts, refused, waiting, router, rates });
@@ -214,7 +214,8 @@ fn send(connection: &mut Connection, now: Instant, n: usize, part: usize, bytes:
     connection.send(now, &packet, SendOptions::default()).is_ok()
 }
 
-/// The picture that a DCCP packet has a part of. Its header says at byte 4 how many words it has (RFC 4340 §5.1).
+/// Returns the frame that a DCCP packet has a part of. Byte 4 of its header is the length in words
+/// (RFC 4340 §5.1).
 fn picture_of(packet: &[u8]) -> Option<usize> {
     let data = packet.get(usize::from(*packet.get(4)?) * 4..)?;
     Some(u32::from_be_bytes(data.get(..HEAD)?[..4].try_into().ok()?) as usize)
@@ -247,7 +248,7 @@ fn tables(sent: &[Sent], dropped: &BTreeMap<usize, usize>, clip: &Clip, folder: 
     // They were sent as they are decoded, and are looked at as they are shown.
     let mut is_there = vec![false; sent.len()];
     for it in sent {
-        *is_there.get_mut(it.number).ok_or("x264enc gives more pictures than it took")? = whole(it);
+        *is_there.get_mut(it.number).ok_or("x264enc returns more frames than it took")? = whole(it);
     }
     let psnr = |each: Vec<[f64; 2]>| -> Vec<f64> { each.iter().map(|it| it[1]).collect() };
     let encoded = psnr(shown::compare(clip, &of(&|_| true), sent.len(), &vec![true; sent.len()], folder)?.1);
@@ -263,8 +264,8 @@ fn tables(sent: &[Sent], dropped: &BTreeMap<usize, usize>, clip: &Clip, folder: 
         let (psnr, cv) = spread(&white[pictures.clone()]);
         let bits: usize = sent.iter().filter(|it| pictures.contains(&it.number)).map(|it| it.coded.len() * 8).sum();
         let seconds = pictures.len() as f64 / f64::from(FPS);
-        // What is missing of the PSNR that x264 made: where a picture is white, and where one came
-        // and leans on what did not.
+        // What is missing of the PSNR that x264 made: by white frames, and by frames that came but
+        // reference what did not.
         let share = |sum: f64| sum / pictures.len() as f64;
         let less = |came: bool| {
             let those = pictures.clone().filter(|n| is_there[*n] == came);
@@ -295,7 +296,7 @@ fn tables(sent: &[Sent], dropped: &BTreeMap<usize, usize>, clip: &Clip, folder: 
     }))
 }
 
-/// Each picture, in the order in which they were sent.
+/// Writes each frame, in the order in which they were sent.
 fn pictures(sent: &[Sent], dropped: &BTreeMap<usize, usize>, psnr: [&[f64]; 2], folder: &Path) -> Result<(), String> {
     let mut table = String::from(
         "sent_s,shown,kind,bytes,parts,refused,dropped,came,waiting,router,set_kbit,allowed_kbit,link_kbit,psnr_encoded,psnr_white\n",

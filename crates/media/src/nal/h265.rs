@@ -57,8 +57,8 @@ impl H265 {
         Some(())
     }
 
-    /// Returns `slice_type` (table 7-7) from the header of the first slice segment of a coded
-    /// picture (§7.3.6.1) that is not an IRAP.
+    /// Returns `slice_type` (table 7-7) from the header of a first slice segment (§7.3.6.1) that is
+    /// not of an IRAP.
     fn slice_kind(&self, payload: &[u8]) -> Option<Kind> {
         let mut bits = Bits::new(payload);
         let first_in_picture = bits.bit()?;

@@ -67,7 +67,7 @@ impl Properties {
             Failure::property("scheduler", format!("there is no '{}'", self.scheduler), format!("there are {names}"))
         })?;
         let redundancy = Redundancy::from_str(&self.fec)
-            .map_err(|why| Failure::property("fec", why, "set auto, none, or a code such as tetrys:10,9,200"))?;
+            .map_err(|why| Failure::property("fec", why, "set auto, none, or a code, for example tetrys:10,9,200"))?;
         if !self.stream_name.is_empty() {
             wire::check_name(&self.stream_name).map_err(|why| Failure::property("stream-name", why, "give another"))?;
         }
@@ -185,14 +185,14 @@ impl ObjectImpl for Sink {
                     default.latency,
                     10..=60_000,
                 ),
-                text("fec", "Redundancy: auto, none, or a code such as tetrys:10,9,200", &default.fec),
+                text("fec", "Redundancy: auto, none, or a code, for example tetrys:10,9,200", &default.fec),
                 text("scheduler", "Which path the next packet takes", &default.scheduler),
                 text("stream-name", "What the stream is called, for a receiver that serves several", ""),
                 number("min-bitrate", "Least that the encoder can make, bit/s", default.min_bitrate, 1..=u32::MAX),
                 number("max-bitrate", "Most that the encoder can make, bit/s", default.max_bitrate, 1..=u32::MAX),
                 number(
                     "give-up",
-                    "End with an error if no receiver has answered for so long, ms; 0: never",
+                    "Time without an answer of a receiver after which the stream ends with an error, ms; 0: never",
                     default.give_up,
                     0..=u32::MAX,
                 ),

@@ -18,7 +18,7 @@ static CATEGORY: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
 
 /// A sender's latency unless it says another one.
 const LATENCY: Duration = Duration::from_millis(500);
-/// So long a sender that was lost is waited for, ms.
+/// Time that a lost sender is waited for, ms.
 const GIVE_UP: u32 = 300_000;
 
 /// What the properties say.
@@ -136,7 +136,7 @@ impl ObjectImpl for Source {
                 ),
                 number(
                     "give-up",
-                    "A sender that was lost is waited for so long, ms; 0: for ever, as with keep-listening",
+                    "Time that a lost sender is waited for, ms; 0: for ever, as with keep-listening",
                     default.give_up,
                     0..=u32::MAX,
                 ),
@@ -232,7 +232,7 @@ impl BaseSrcImpl for Source {
     fn query(&self, query: &mut gst::QueryRef) -> bool {
         if let gst::QueryViewMut::Latency(query) = query.view_mut() {
             let latency = u64::try_from(lock(&self.latency).as_nanos()).unwrap_or(u64::MAX);
-            // Buffers have the time of their capture, and come so long after it.
+            // Buffers have the time of their capture, and come one latency after it.
             query.set(true, gst::ClockTime::from_nseconds(latency), gst::ClockTime::NONE);
             return true;
         }
