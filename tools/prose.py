@@ -54,9 +54,9 @@ SKIPPED = re.compile(r'^(LICENSE|crates/[^/]+/tests/snapshots/|docs/requirements
 
 
 def without_code(text):
-    """The text less what stands in backticks, addresses and link targets, each replaced by as many underscores."""
+    """The text with code in backticks, placeholders, addresses and link targets replaced by underscores."""
     blank = lambda m: '_' * len(m.group(0))
-    return re.sub(r'`[^`]*`|https?://\S+|\]\([^)]*\)', blank, text)
+    return re.sub(r'`[^`]*`|\{\w[^{}]*\}|https?://\S+|\]\([^)]*\)', blank, text)
 
 
 # Rust's tokens that matter here: comments, strings (raw ones too), characters.

@@ -9,11 +9,12 @@ const REFERENCE: usize = 3;
 /// Of frames that need all before them of their group.
 const CHAIN: usize = 2;
 
-/// At so many times the rate all that matters more must be in time for what came before it to go first.
+/// An older frame goes first only if all more important ones would still be in time at this share of
+/// the rate.
 const SPARE: f64 = 0.5;
 
-/// At so many times the rate a frame of this level must be in time to go before others. The more
-/// needs it, the more is risked for it: the rate may rise, and nothing is won without it.
+/// Multiple of the rate at which a frame must be in time to go before others. It is higher for frames
+/// that many others need: the rate may rise, and without them nothing is gained.
 const fn taken_at(level: usize) -> f64 {
     match level {
         0 | INTRA => 6.0,
@@ -25,7 +26,7 @@ const fn taken_at(level: usize) -> f64 {
     }
 }
 
-/// At so many times the rate it must be in time not to be abandoned.
+/// A frame is discarded once it would be late even at this multiple of the rate.
 const fn kept_at(level: usize) -> f64 {
     match level {
         0 | INTRA => 6.0,
@@ -53,9 +54,9 @@ pub(crate) const fn finished_at(level: usize) -> Option<f64> {
 /// which they came: what is too much for less than the latency is only late then, and nothing goes
 /// missing.
 ///
-/// Where the frames that others need are by themselves [more than the path carries](Load),
-/// leaving out the small ones that none needs would save little and show less: all of a group
-/// goes in its order, and its end is lost. What needs a lost frame is sent all the same, since
+/// If the frames that others need are by themselves [more than the path carries](Load), leaving out
+/// the small ones that none needs would save little and show less: all of a group goes in its order,
+/// and its end is lost. What needs a lost frame is sent all the same, since
 /// nothing else shows that the path carries more again, but not when the next group [is
 /// near](Groups): that is to find the path empty. Where its first frame needs all that the path
 /// has, a group ends early even if it is not too much, and a little where small frames are left out
@@ -164,8 +165,8 @@ impl<M: fmt::Debug + Send> ByWorth<M> {
     }
 
     /// Chooses what goes next of what is in time and needs nothing that waits: what came first
-    /// if all that matters more can wait for it, else what matters most. Where there is no such,
-    /// what matters most of all.
+    /// if all that matters more can wait for it, else what matters most. If there is none, it
+    /// chooses what matters most of all.
     fn choose(&mut self, outlook: &Outlook) {
         let mut waits = Broken::default();
         let (mut oldest, mut most) = (None, None);
@@ -327,7 +328,7 @@ mod tests {
         (number, Tag { priority, expiry: Some(Instant::from_millis(expiry)), len: 1000 })
     }
 
-    /// A queue whose path delivers 1000 bytes in so many ms.
+    /// A queue whose path delivers 1000 bytes in `millis`.
     fn bench(millis: u32) -> Bench {
         let mut bench = Bench::new(Method::ByWorth, Limits::NONE);
         bench.outlook.rate = Some(1e6 / f64::from(millis));
@@ -480,9 +481,8 @@ mod tests {
         })
     }
 
-    /// Groups of P and B frames, over a path that delivers so many bytes in a second: when the last
-    /// P frame of the last group goes, in ms from its begin. Each group is so many times 40 ms
-    /// long.
+    /// Returns when the last P frame of the last group goes, in ms from its begin. The path delivers
+    /// `rate` bytes in a second; each group of P and B frames lasts its number times 40 ms.
     fn last_p_frame(rate: u32, groups: &[u64]) -> u32 {
         let mut bench = Bench::new(Method::ByWorth, Limits::NONE);
         bench.outlook.rate = Some(f64::from(rate));

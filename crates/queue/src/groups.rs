@@ -6,7 +6,7 @@ use core::time::Duration;
 pub(crate) const INTRA: usize = 1;
 /// A group that has not begun so long after its time is not waited for.
 const OVERDUE: Duration = Duration::from_millis(50);
-/// Its first frame needs all the path has if it takes so much of the time that it has.
+/// Share of its lifetime above which the first frame of a group needs the whole path.
 const TIGHT: f64 = 0.6;
 /// The next group is near in this last share of a group's length.
 const CLEARED: f64 = 0.25;
@@ -84,7 +84,7 @@ impl Groups {
         self.is_even && !cut.is_zero() && now + cut > next && now < next + OVERDUE
     }
 
-    /// Returns `true` if the next one is to begin so soon that what is sent now may stand in its way.
+    /// Returns `true` if the next one is to begin so soon that what is sent now may delay it.
     pub(crate) fn is_next_near(&self, now: Instant) -> bool {
         let near = |first: First, length: Duration| {
             let since = now.since(first.at);

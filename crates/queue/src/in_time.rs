@@ -196,7 +196,7 @@ impl<M: fmt::Debug + Send> InTime<M> {
         }
     }
 
-    /// How long it takes until so much has left beside what takes `less` in a second.
+    /// Returns the time until `cost` has left, beside what takes `less` in a second.
     fn time_for(cost: f64, less: f64, outlook: &Outlook) -> Duration {
         let seconds = outlook.rate.map_or(0.0, |rate| cost / (rate - less).max(1.0));
         Duration::from_secs_f64(seconds.min(60.0))

@@ -109,6 +109,6 @@ pub trait SendQueue<M>: fmt::Debug + Send {
         0
     }
 
-    /// So many bytes of padding were sent.
+    /// Notes that bytes of padding were sent.
     fn padded(&mut self, _bytes: usize) {}
 }

@@ -1,9 +1,9 @@
 use braidcast_core::{Instant, SlidingSum};
 use core::time::Duration;
 
-/// Frames are counted for so long, which is a group of frames as a rule.
+/// Span over which frames are counted: a group of frames as a rule.
 const SPAN: Duration = Duration::from_secs(2);
-/// A new rate counts for so much: some 30 frames are a second.
+/// Weight of a new rate: some 30 frames are a second.
 const GAIN: f64 = 1.0 / 32.0;
 /// It is too much from this share of the rate on, and not any more below that. The rate is the
 /// highest of late, of which recorded cellular links carry 0.7 in the next 200 ms, in the median.

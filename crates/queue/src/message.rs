@@ -3,7 +3,7 @@ use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
 
-/// How important a message is: 0 is the most important, 7 the least.
+/// Importance of a message, from 0 (highest) to 7.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Priority(u8);
 
@@ -65,7 +65,7 @@ impl core::error::Error for UnknownPriority {}
 pub struct Tag {
     /// How important it is.
     pub priority: Priority,
-    /// From when on it is of no use at the receiver; `None` for never. A time that has passed
+    /// When it becomes useless at the receiver; `None` for never. A time that has passed
     /// already is allowed: the message is treated as any that expired while it waited.
     pub expiry: Option<Instant>,
     /// Its bytes.

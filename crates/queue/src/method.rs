@@ -68,7 +68,7 @@ impl Method {
         }
     }
 
-    /// Returns `true` if which message goes, or is discarded, depends on how long messages are on the way
+    /// Returns `true` if which message goes, or is discarded, depends on how long messages are in flight
     /// ([`Outlook::one_way_delay`](crate::Outlook)): then it matters which path has room.
     pub const fn heeds_delay(self) -> bool {
         match self {

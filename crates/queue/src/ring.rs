@@ -37,7 +37,7 @@ mod tests {
         let mut bench = Bench::new(Method::Ring, Limits::messages(3));
         assert!(bench.push([video(1, 10), audio(2, 10), video(3, 10)]).is_empty());
         assert_eq!(bench.push([video(4, 10), audio(5, 10), audio(6, 10)]), ["1 replaced", "3 replaced", "4 replaced"]);
-        assert_eq!(bench.push([video(7, 10)]), ["7 no room"], "there is only sound");
+        assert_eq!(bench.push([video(7, 10)]), ["7 no room"], "there is only audio");
         assert_eq!(bench.push([audio(8, 10)]), ["2 replaced"]);
         bench.pass(50);
         assert_eq!(bench.pop_all(), ["5", "6", "8"]);

@@ -12,7 +12,7 @@ fn message(number: u32, priority: u8, expiry: u64, len: usize) -> Message {
     (number, Tag { priority, expiry: Some(Instant::from_millis(expiry)), len })
 }
 
-/// 100 bytes of audio that are of no use after `expiry` ms.
+/// 100 bytes of audio that are useless after `expiry` ms.
 pub(crate) fn audio(number: u32, expiry: u64) -> Message {
     message(number, 0, expiry, 100)
 }

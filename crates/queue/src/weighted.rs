@@ -6,7 +6,7 @@ use slab::Slab;
 use std::collections::BinaryHeap;
 
 /// What a message's score is made of. The score is a time, and the lowest goes first: when the
-/// message expires, later by so much for each priority below the first and for each 1000 bytes. As
+/// message expires, later by an offset for each priority below the first and for each 1000 bytes. As
 /// all messages age alike, a score never changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Weights {

@@ -13,7 +13,7 @@ enum Step {
         len: usize,
     },
     Pop,
-    /// A way that takes so much longer than the best has room.
+    /// A path that takes this much longer than the best one has room.
     PopOnTime(u64),
     Pass(u64),
     /// The clock jumps, perhaps back.

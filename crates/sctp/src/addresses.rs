@@ -6,7 +6,7 @@ use crate::wire::{Parameter, Parameters, param::emit_address};
 use braidcast_core::Writer;
 use std::net::IpAddr;
 
-/// The first few addresses of a list; the rest is ignored, as no association has so many paths.
+/// The first few addresses of a list; the rest is ignored, as no association has that number of paths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Addresses {
     list: [Option<IpAddr>; Self::MAX],

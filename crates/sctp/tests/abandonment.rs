@@ -76,7 +76,7 @@ fn delayed_abandonment_keeps_the_window_growing_when_messages_expire_before_thei
             received += pair.server_recv().len();
         }
         let stats = pair.on_client(|it, _| it.stats());
-        println!("{variant}: {received} received, {} given up in flight", stats.abandoned_sent);
+        println!("{variant}: {received} received, {} abandoned in flight", stats.abandoned_sent);
         received as f64
     };
     assert!(run(PrVariant::PrSctpF) > 1.1 * run(PrVariant::PrSctp));

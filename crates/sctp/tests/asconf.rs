@@ -43,7 +43,8 @@ fn server_paths(pair: &mut Pair) -> Vec<(SocketAddr, PathState)> {
     paths
 }
 
-/// Sends 50 messages from the server; how many chunks went over each of the client's addresses.
+/// Sends 50 messages from the server, and returns how many chunks went over each of the client's
+/// addresses.
 fn server_sends(pair: &mut Pair) -> [u64; 2] {
     let sent = |pair: &mut Pair| {
         let over = |it: &braidcast_sctp::Association, at: &str| {

@@ -77,7 +77,7 @@ fn the_plain_window_rule_starves_where_the_cumulative_tsn_stands_still_and_cuc_d
             it.papers.cwnd_update = cwnd_update;
             it.papers.retransmission = RetransmissionPolicy::RtxSame;
         });
-        // Where one packet leaves later, other packets are lost from there on: one run may differ by a tenth.
+        // If one packet leaves later, other packets are lost from there on: one run may differ by a tenth.
         let run = |seed| {
             let mut pair = Pair::seeded(seed, &options, vec![lossy(10, 10, loss), lossy(10, 150, loss)]);
             pair.connect();
@@ -194,7 +194,7 @@ fr-same-rto-alt: fast mostly path 0, timeout path 1
 #[test]
 fn sacks_that_overtake_each_other_between_return_paths_cause_no_retransmission() {
     for loss_detection in LossDetection::ALL.map(|(_, rule)| rule) {
-        // Forward paths alike, so that data arrives in order; ways back of 10 and 150 ms (THESIS fig. 6.8).
+        // Forward paths alike, so that data arrives in order; return delays of 10 and 150 ms (THESIS fig. 6.8).
         let forward = LinkModel { queue: "4000p".parse().unwrap(), ..link(10, 10) };
         let back = |delay| LinkModel { queue: "4000p".parse().unwrap(), ..link(10, delay) };
         let links = vec![Duplex::new(forward.clone(), back(10)), Duplex::new(forward, back(150))];

@@ -6,12 +6,12 @@ use braidcast_sctp::{Event, MessagePriority, Method, Options, Reliability, SendO
 use braidcast_sim::Duplex;
 use common::{CLIENT, Pair, link, ms};
 
-/// To be there within so many ms.
+/// Options of a message that must arrive within `millis`.
 fn within(pair: &Pair, millis: u64) -> SendOptions {
     SendOptions { unordered: true, deadline: Some(pair.now() + ms(millis)), ..SendOptions::default() }
 }
 
-/// To be sent within so many ms.
+/// Options of a message that must leave within `millis`.
 fn life(millis: u64) -> SendOptions {
     SendOptions { unordered: true, reliability: Reliability::Lifetime(ms(millis)), ..SendOptions::default() }
 }
@@ -64,7 +64,7 @@ fn the_quickest_path_decides() {
 
 #[test]
 fn what_would_arrive_too_late_is_not_repeated() {
-    // The loss is noticed after two round trips or more, half a second here; a repetition is on the way for a tenth.
+    // The loss is noticed after two round trips or more, half a second here; a repetition is in flight for a tenth.
     for options in all() {
         let repeated = |deadline: u64, life: Option<u64>| {
             let mut pair = Pair::connected(&options, vec![Duplex::both(link(8, 100))]);

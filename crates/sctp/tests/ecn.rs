@@ -305,7 +305,7 @@ fn an_echo_is_repeated_until_the_window_reduced_chunk_comes() {
     net.server_gets(&sent[0].clone().marked());
     let echo = [format!("ECNE tsn={} marked=1", sent[0].tsn())];
     assert_eq!(net.server_sends()[0].says(), echo, "at once; but lost");
-    // The next SACK tells it once more, in front of itself, so that the TSN is still known.
+    // The next SACK repeats it, in front of itself, so that the TSN is still known.
     let more = net.send(1);
     net.server_gets(&more[0]);
     let second = net.server_sends();

@@ -9,7 +9,7 @@ use braidcast_sim::Duplex;
 use braidcast_sim::link::{EcnField, LinkModel};
 use common::{CLIENT, Pair, Recording, bulk, link, ms};
 
-/// 4 Mbit/s, 30 ms; what becomes of the ECN field on the way there.
+/// 4 Mbit/s, 30 ms; what becomes of the ECN field in transit.
 fn modem(ecn_field: EcnField) -> Duplex {
     let queue = "100p".parse().unwrap();
     Duplex::new(LinkModel { ecn_field, queue, ..link(4, 30) }, link(4, 30))

@@ -1,4 +1,4 @@
-//! What an association tells of its inside agrees with what it counts, and telling it changes no byte.
+//! What an association reports of its inside agrees with what it counts, and reporting changes no byte.
 
 mod common;
 

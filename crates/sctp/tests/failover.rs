@@ -83,7 +83,7 @@ fn the_peer_sends_over_the_path_that_it_is_asked_to() {
     assert_eq!(server_sends(&mut pair), [50, 0]);
 }
 
-/// Sends a message of 1000 bytes every 20 ms for `seconds`; how many arrived.
+/// Sends a message of 1000 bytes every 20 ms for `seconds`, and returns how many arrived.
 fn trickle(pair: &mut Pair, seconds: u64) -> usize {
     let mut received = 0;
     for n in 0..seconds * 50 {

@@ -20,7 +20,7 @@ fn code(name: &str) -> Option<Code> {
     Some(name.parse().unwrap())
 }
 
-/// A path of 1 Mbit/s and 100 ms round trip that loses packets on the way there: one of the two of the papers.
+/// A path of 1 Mbit/s and 100 ms round trip that loses packets in the forward direction: one of the two of the papers.
 fn lossy(loss: f64) -> Duplex {
     Duplex::new(LinkModel { loss: Loss::Uniform(loss), ..link(1, 50) }, link(1, 50))
 }
@@ -185,7 +185,7 @@ fn more_is_on_time_when_lifetimes_leave_no_round_trip_for_a_repetition() {
             }
             pair.run(ms(2000));
             lost.push(2000 - received - pair.server_recv().len());
-            assert_eq!(pair.on_client(|it, _| it.buffered()), 0, "what was given up is gone");
+            assert_eq!(pair.on_client(|it, _| it.buffered()), 0, "what was abandoned is gone");
             assert!(!pair.server_events.iter().any(|event| matches!(event, Event::Closed(_))));
         }
         assert!(lost[0] > 60 && lost[1] * 4 < lost[0], "{reliability:?}: {lost:?} of 2000");

@@ -13,7 +13,7 @@ use common::{CLIENT, SERVER, link, ms, pattern, route};
 /// What a peer says of an arrival, by the number of what it says.
 type Lie = fn(&mut StampArrival, u64);
 
-/// An endpoint whose clock is off by so many parts in a million, and who says of arrivals what it likes.
+/// An endpoint whose clock is off by some parts in a million, and who reports any arrivals it likes.
 struct Odd {
     inner: Endpoint,
     ppm: u64,
@@ -26,7 +26,7 @@ impl Odd {
         Instant::from_nanos((u128::from(now.as_nanos()) * u128::from(1_000_000 + self.ppm) / 1_000_000) as u64)
     }
 
-    /// Alters each arrival that a datagram tells of.
+    /// Alters each arrival that a datagram reports.
     fn alter(&mut self, datagram: &mut [u8]) {
         let Some(lie) = self.lie else { return };
         let mut at = Header::LEN;
@@ -157,7 +157,8 @@ fn run(scheduler: SchedulerKind, links: [LinkModel; 2], ppm: u64, lie: Option<Li
     Outcome { messages: came, share: sent[1] as f64 / (sent[0] + sent[1]) as f64 }
 }
 
-/// Ways there of 60 and 20 ms, ways back of 10 and 80 ms: only the timestamps show which is the quicker one.
+/// Forward delays of 60 and 20 ms, return delays of 10 and 80 ms: only the timestamps show which path
+/// is quicker.
 #[test]
 fn clocks_200_ppm_apart_are_no_difference_between_paths() {
     let way = |delay, back| Duplex::new(link(5, delay), link(5, back));

@@ -13,7 +13,7 @@ fn options(interleaving: bool) -> Options {
     Options { interleaving, ..Options::live() }
 }
 
-/// How long small messages of a more important stream take at the most, while messages of 60 kB go
+/// Returns the longest delay of small messages of a more important stream, while messages of 60 kB go
 /// over the same slow link. The first two seconds, in which the window overshoots and the link's
 /// queue fills, do not count.
 fn worst_delay(interleaving: bool) -> Duration {

@@ -58,7 +58,7 @@ fn what_is_too_late_or_repeated_too_often_is_skipped() {
     }
 }
 
-/// The other way round is not possible: an INIT makes sctp-proto 0.10.8 give up an association that is up.
+/// The reverse is not possible: an INIT makes sctp-proto 0.10.8 end an association that is up.
 #[test]
 fn we_go_on_after_they_restart() {
     let mut link = up(false, "none");

@@ -119,5 +119,5 @@ fn windows_recover_though_they_have_room_for_copied_sound_alone() {
         let got = pair.server_recv().iter().filter(|(info, _)| info.stream == 1).count();
         pictures += if step >= 700 { got } else { 0 };
     }
-    assert!(pictures >= 198, "{pictures} of 200 pictures, ten seconds after both paths came back");
+    assert!(pictures >= 198, "{pictures} of 200 frames, ten seconds after both paths came back");
 }

@@ -95,7 +95,7 @@ impl Pipe {
     }
 }
 
-/// Moves all that `from` has for `to`; how many packets.
+/// Moves all that `from` has for `to`, and returns the number of packets.
 fn carry(from: &mut Endpoint, to: &mut Endpoint, now: Instant, packet: &mut Vec<u8>, by_client: bool) -> u64 {
     let mut packets = 0;
     while let Some(transmit) = from.poll_transmit(now, packet) {

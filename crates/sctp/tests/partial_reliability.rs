@@ -328,7 +328,7 @@ fn what_arrived_before_it_expired_earns_credit_and_is_not_forwarded() {
             assert_eq!((abandoned(&pair), recording.count(&CLIENT, case.forward())), (0, 0), "{case:?}");
             windows
         };
-        // Expires on the way, before its SACK can be back.
+        // Expires in flight, before its SACK can be back.
         let expired = windows(life(75));
         assert_eq!(expired, windows(Reliability::Reliable), "{case:?}");
         assert!(expired.last() > expired.first());

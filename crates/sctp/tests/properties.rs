@@ -263,7 +263,7 @@ fn run(pair: &mut Pair, until: Instant, max_mtu: usize, before: &mut InFlight) {
     pair.run(ms(0));
 }
 
-/// Returns `true` if what was sent first on an ordered stream, and is in no other way different for the
+/// Returns `true` if what was sent first on an ordered stream, and does not differ otherwise for the
 /// queue, is delivered first.
 fn keeps_order(options: &Options, earlier: &Message, later: &Message) -> bool {
     match options.queue.method {
@@ -325,7 +325,7 @@ fn outcomes(events: &[Event], refused: &BTreeSet<u64>) -> Outcomes {
     let mut outcomes = Outcomes { refused: refused.clone(), ..Outcomes::default() };
     for event in events {
         if let Event::Abandoned { context, why, .. } = event {
-            assert!(outcomes.given_up.insert(*context), "{context} given up twice");
+            assert!(outcomes.given_up.insert(*context), "{context} abandoned twice");
             if why.is_some() {
                 outcomes.discarded.insert(*context);
             }

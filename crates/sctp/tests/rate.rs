@@ -82,7 +82,7 @@ fn what_the_application_can_do_bounds_what_it_is_told() {
     assert_eq!(rate, 6e5, "{:?}", told.last());
     let (told, rate) = pictures(&mut pair, true, 2_000, 18_000, 25_000);
     assert_eq!(rate, 4e5, "{:?}", told.last());
-    assert!(told.iter().any(|it| it.below_least), "the link carries less than the least");
+    assert!(told.iter().any(|it| it.below_least), "the link carries less than the lower limit");
     let lower = RateLimits { least: 100_000, ..limits };
     pair.on_client(|it, _| it.set_rate_limits(lower));
     let (told, rate) = pictures(&mut pair, true, 2_000, 28_000, 35_000);
@@ -91,7 +91,7 @@ fn what_the_application_can_do_bounds_what_it_is_told() {
 }
 
 /// Frames of the other direction hold up acknowledgements, which looks like a queue: an end may
-/// be told less than its direction carries, but it does not end at the least.
+/// be told less than its direction carries, but it does not end at the lower limit.
 #[test]
 fn both_ends_may_send_pictures_at_once() {
     let wide = LinkModel { rate: "2mbit".parse().unwrap(), ..narrows() };

@@ -302,8 +302,8 @@ fn parameters(list: &[Reconfiguration<'_>]) -> Vec<u8> {
 }
 
 impl Up {
-    /// Gives the server these parameters in a RE-CONFIG; the RE-CONFIG chunks that it answers with,
-    /// printed, and whether it acknowledges.
+    /// Hands the server these parameters in a RE-CONFIG. Returns the RE-CONFIG chunks that it answers
+    /// with, printed, and `true` if it acknowledges.
     fn ask_server(&mut self, list: &[Reconfiguration<'_>]) -> (Vec<String>, bool) {
         let bytes = parameters(list);
         let chunk = Chunk::ReConfig(ReConfig { parameters: Parameters::new(&bytes) });

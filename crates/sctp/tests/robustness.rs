@@ -78,7 +78,7 @@ fn truncated_oversized_and_altered_packets_with_a_wrong_checksum_are_dropped() {
     works(&mut pair);
 }
 
-/// Feeds altered packets whose checksum is right to both ends; how many associations it cost.
+/// Feeds altered packets with right checksums to both ends. Returns how many associations it cost.
 fn altered(interleaving: bool, mut alter: impl FnMut(&mut Vec<u8>, &mut Rng)) -> usize {
     let options = Options { interleaving, ..Options::live() };
     let (mut pair, mut recording) = recorded(&options);
@@ -253,7 +253,8 @@ impl Machine for Skewed {
     }
 }
 
-/// Sends 2 MB while the clock of one end jumps from 10 h to `to`; whether all arrived, and how it ended if not.
+/// Sends 2 MB while the clock of one end jumps from 10 h to `to`. Returns the time until all arrived,
+/// or how it ended.
 fn jump(by_client: bool, to: Duration, lossy: bool) -> Result<Duration, Vec<Event>> {
     let hours = Duration::from_secs(36_000);
     let rng = Rng::from_seed(1);

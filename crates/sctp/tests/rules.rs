@@ -79,7 +79,8 @@ fn who_acknowledges_what_was_never_sent_is_left() {
 
 #[test]
 fn an_init_ack_with_values_that_it_must_not_have_is_answered_by_abort() {
-    // Where the field stands in the packet, what it says, whether that is the end, and the flags of the ABORT.
+    // Offset of the field in the packet, its value, `true` if that ends the association, and the flags
+    // of the ABORT.
     for (at, value, end, flags) in [
         (16, &[0, 0, 0, 0][..], true, 1),
         (24, &[0, 0], true, 0),

@@ -19,7 +19,8 @@ fn options(by: PathSelection) -> Options {
     })
 }
 
-/// A call of 50 packets a second over two links for `seconds`; how many packets each path carried, and the handovers.
+/// Holds a call of 50 packets a second over two links for `seconds`. Returns how many packets each
+/// path carried, and the handovers.
 fn call(options: &Options, links: [Duplex; 2], seconds: u64) -> ([u64; 2], u64) {
     let mut pair = Pair::connected(options, links.to_vec());
     talk(&mut pair, seconds)
@@ -172,7 +173,7 @@ fn each_direction_takes_the_quickest_of_all_pairs_of_addresses() {
     let seed = seed_from_env(1);
     let rng = Rng::from_seed(seed.get());
     let mut net = Network::new(seed.get());
-    // Live timers give up what takes 1.2 s there and back.
+    // Live timers abandon what takes 1.2 s there and back.
     let timers = Options::default().timers;
     let options = options(PathSelection::OneWay).with(|it| (it.paths.hysteresis, it.timers) = (ms(5), timers));
     let mut add = |name: &str, at: &[&str]| {

@@ -124,5 +124,5 @@ fn a_lost_last_word_holds_nobody_up() {
         hand.server_sends();
     }
     assert!(matches!(hand.server_events().last(), Some(Event::Closed(CloseReason::Shutdown))));
-    assert!(hand.now > began + ms(1000), "it asks again before it gives up");
+    assert!(hand.now > began + ms(1000), "it asks again before it ends");
 }

@@ -338,8 +338,8 @@ impl Socket {
     /// [`follow_rate`](Self::follow_rate), before [`Event::Connected`], and after
     /// [`shutdown`](Self::shutdown).
     ///
-    /// Where both ends send as much as one path carries, acknowledgements come late behind what the
-    /// other end sends, and the rate stays below what the way there carries.
+    /// If both ends send as much as one path carries, acknowledgements come late behind what the
+    /// other end sends, and the rate stays below what the forward direction carries.
     ///
     /// # Errors
     /// [`Error::NoConnection`].

@@ -3,7 +3,7 @@ use crate::wire::Cause;
 use braidcast_core::{PathId, Route};
 use core::fmt;
 
-/// What an association tells the layer above it.
+/// What an association reports to the layer above it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event {

@@ -28,8 +28,8 @@ pub enum FecLosses {
     /// §II-B). Beside others at a bottleneck that drops packets, nothing holds such a flow back: it
     /// leaves them next to nothing (decision 14).
     Hidden,
-    /// It does where packets stood in a queue, by the test that TCP Veno tells congestion from
-    /// other losses by ([`Algorithm::Veno`](crate::Algorithm)): what a link loses by itself stays
+    /// It does if packets stood in a queue, by the test with which TCP Veno separates congestion from
+    /// other losses ([`Algorithm::Veno`](crate::Algorithm)): what a link loses by itself stays
     /// hidden, what a full queue drops does not.
     Queued,
     /// It does: what is acknowledged after later chunks of its path shrinks the window, once a round trip, as a fast

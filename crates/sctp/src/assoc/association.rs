@@ -94,7 +94,7 @@ impl Association {
         }
     }
 
-    /// Gives `stream` `weight` times the capacity of one of weight 1, where streams share it by weight
+    /// Lets `stream` have `weight` times the capacity of one of weight 1, if streams share it by weight
     /// ([`StreamOrder::WeightedFair`](crate::StreamOrder)). Default 1.
     pub fn set_weight(&mut self, stream: u16, weight: NonZeroU16) {
         either!(&mut self.life, it => it.queue.set_weight(stream, weight));

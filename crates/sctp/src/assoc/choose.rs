@@ -33,7 +33,7 @@ impl Avoided {
 /// From here to the receiver over `path`, with `in_flight` bytes out.
 pub(super) fn one_way_delay(path: &Path, in_flight: usize) -> Duration {
     let shortest = path.shortest_round_trip();
-    // Over a path that carries nothing a heartbeat tells how it is now.
+    // Over a path that carries nothing a heartbeat shows its present state.
     let trips = match in_flight {
         0 => RoundTrips::at_rest(path.rtt(), shortest),
         _ => RoundTrips::under_load(path.rtt(), shortest, path.queued()),
@@ -90,7 +90,7 @@ impl Open {
     }
 
     /// Takes the message that goes next out of the queue, to be cut for the path `index`, unless
-    /// what is cut already goes first. `room` says whether a message of so many bytes is worth
+    /// what is cut already goes first. `room` says whether a message of that size is worth
     /// beginning.
     pub(super) fn admit(&mut self, now: Instant, index: PathIndex, room: impl Fn(usize) -> bool) {
         if self.queue.front().is_none() {

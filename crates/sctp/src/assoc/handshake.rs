@@ -194,7 +194,7 @@ impl Opening {
             Chunk::Error(ErrorChunk { causes: Causes::new(&causes) }).emit(&mut Writer::new(&mut echo));
         }
         self.paths.note_last(index);
-        // INITs that have not left yet are of no use.
+        // INITs that have not left yet are useless.
         self.control.clear();
         self.stage = Stage::CookieEchoed { retry: Retry { tries: 0, due: now }, echo, settled };
         self.handle_timeout(now);

@@ -1,10 +1,10 @@
 //! One association. [`Association`] is its public face. Until the handshake is done it is an
 //! [`Opening`], from then on an [`Open`], whose data is here; each procedure is a file.
 //!
-//! The way of a message out: [`Association::send`] puts it into the [`SendQueue`]. When a path has
+//! A message out: [`Association::send`] puts it into the [`SendQueue`]. When a path has
 //! room, `plan` says what leaves next, `transmit` cuts and writes it, and the [`Ledger`] notes it.
-//! `sack` tells ledger and paths what was acknowledged, `loss` what is overdue, and `abandon` gives
-//! up what is too late. The way in: `receive` dispatches each chunk of a packet, hands data to
+//! `sack` informs ledger and paths of what was acknowledged, `loss` of what is overdue, and
+//! `abandon` drops what is too late. A message in: `receive` dispatches each chunk of a packet, hands data to
 //! `rx`, and [`Association::recv`] takes whole messages.
 //!
 //! Procedures call downwards only (`tools/circles.py`): dispatch, then procedures, then what they share.

@@ -23,8 +23,8 @@ impl Association {
 
     /// How much the next message may have, and which rate will hold for the next second. It is
     /// worked out anew each time that a message is sent or a packet comes, every 20 ms at most.
-    /// Where both ends send as much as one path carries, acknowledgements come late behind what the
-    /// other end sends, and the rate stays below what the way there carries. `None` before
+    /// If both ends send as much as one path carries, acknowledgements come late behind what the
+    /// other end sends, and the rate stays below what the forward direction carries. `None` before
     /// [`follow_rate`](Self::follow_rate), and while the handshake is under way.
     pub fn rate_report(&self, now: Instant) -> Option<RateReport> {
         self.guide.as_ref().filter(|_| self.is_established()).map(|guide| guide.report(now))

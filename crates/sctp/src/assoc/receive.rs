@@ -149,7 +149,7 @@ impl Open {
         self.advance_shutdown(now);
     }
 
-    /// One chunk; whether to go on with the packet.
+    /// Handles one chunk. Returns `true` to go on with the packet.
     pub(super) fn handle_chunk(
         &mut self,
         now: Instant,
@@ -273,7 +273,7 @@ impl Open {
         true
     }
 
-    /// A slice of a chunk; the chunk goes its way once it is whole.
+    /// A slice of a chunk; the chunk is handled once it is whole.
     fn handle_slice(&mut self, now: Instant, arrived: PathIndex, slice: &Slice<'_>, arrivals: &mut Arrivals) {
         let tsn = self.tracker.unwrap(slice.tsn);
         if !self.state.accepts_data() {
@@ -393,7 +393,8 @@ impl Open {
         }
     }
 
-    /// What the high bits of an unknown chunk type ask for (RFC 9260 §3.2); whether to go on with the packet.
+    /// Does what the high bits of an unknown chunk type ask for (RFC 9260 §3.2). Returns `true` to go
+    /// on with the packet.
     fn handle_unknown(&mut self, raw: RawChunk<'_>) -> bool {
         let action = UnknownAction::for_chunk(raw.kind);
         if action.reports() {

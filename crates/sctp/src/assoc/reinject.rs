@@ -11,7 +11,7 @@ use crate::tx::{Chunk, MessageKey};
 use braidcast_core::Instant;
 use core::time::Duration;
 
-/// Paths are looked at so often at most.
+/// Shortest interval between two looks at the paths.
 const EACH: Duration = Duration::from_millis(5);
 /// The second path has to be quicker by this, and what is in time by less counts as late: delays are estimates.
 const MARGIN: Duration = Duration::from_millis(10);
@@ -24,8 +24,8 @@ const LONGEST: f64 = 10.0;
 
 /// Copies are spared while more waits: this is more than a frame of audio has.
 const SPARE: usize = 4096;
-/// A repeat takes so many round trips at most: one until the loss shows, and time for a path that
-/// is slow at this moment.
+/// Round trips that a repeat takes at most: one until the loss shows, and time for a path that is
+/// slow at this moment.
 const REPEAT: u32 = 3;
 
 /// What copies may still take.
@@ -58,7 +58,7 @@ impl Open {
             let there = now + one_way_delay(&self.paths[to], self.ledger.in_flight_over(to));
             let mut through = 0;
             let late = |chunk: &Chunk, priority, expiry| {
-                // All that is out takes so long until it is acknowledged, the return path of which is no matter.
+                // The time until all that is out is acknowledged; the return path does not matter.
                 through += chunk.len();
                 let takes = Duration::from_secs_f64((through as f64 / pace).min(LONGEST));
                 let here = now + takes.saturating_sub(shortest / 2);

@@ -219,7 +219,7 @@ impl Open {
         self.note_idle_windows();
     }
 
-    /// Where nothing waits, windows that have room say nothing about what their paths carry.
+    /// If nothing waits, windows that have room say nothing about what their paths carry.
     fn note_idle_windows(&mut self) {
         if self.queue.waiting_bytes() > 0 || !self.ledger.has_no_repeats() {
             return;

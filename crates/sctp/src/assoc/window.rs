@@ -13,7 +13,8 @@ impl Open {
         self.window_shut.observe(now, shut);
     }
 
-    /// After the application took a message: tells the peer when the window was nearly shut and is open again
+    /// After the application took a message: informs the peer if the window was nearly shut and is open
+    /// again
     /// (RFC 9260 §6.2; as for silly windows in RFC 9293 §3.8.6.2.2).
     pub(super) fn reopen_window(&mut self, now: Instant, before: usize) {
         let step = self.options.limits.receive_buffer / 4;

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// What an INIT ACK tells about us, from nothing or from the association that there is.
+/// What an INIT ACK says about us, from nothing or from an existing association.
 struct Answer {
     local_tag: u32,
     initial_tsn: u32,
@@ -20,7 +20,7 @@ struct Answer {
 }
 
 impl Endpoint {
-    /// Who sent nothing for so long may have to go when others come.
+    /// A peer that sent nothing for this long may have to go when others come.
     const SILENT: Duration = Duration::from_millis(250);
 
     /// INIT: answered by INIT ACK with all that is known in a cookie, and forgotten (RFC 9260 §5.1 B, §5.2.1, §5.2.2).

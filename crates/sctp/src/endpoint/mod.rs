@@ -224,7 +224,7 @@ impl Endpoint {
             && packet.get(12) == Some(&kind::INIT)
     }
 
-    /// Answers the INIT that has waited longest; whether there was one.
+    /// Answers the INIT that has waited longest. Returns `true` if there was one.
     fn receive_stranger(&mut self, now: Instant) -> bool {
         let Some((route, bytes)) = self.lobby.take() else { return false };
         if let Ok(packet) = Packet::parse(&bytes) {

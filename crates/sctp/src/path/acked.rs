@@ -6,7 +6,7 @@ use braidcast_cc::{self as cc, QueueingDelay, Siblings};
 use braidcast_core::Instant;
 use core::time::Duration;
 
-/// A busy path that acknowledgements do not measure for so long is asked by a heartbeat, which is
+/// If acknowledgements do not measure a busy path for this long, a heartbeat asks it, which is
 /// answered at once and over the same path.
 const MEASURED_EACH: Duration = Duration::from_secs(1);
 
@@ -258,7 +258,7 @@ impl Path {
         self.timers.stop(Timer::Reordering);
     }
 
-    /// All that is out has been gap-acknowledged: should the peer withdraw that, a timer must be there.
+    /// All that is out has been gap-acknowledged: in case the peer withdraws that, a timer must run.
     pub(crate) fn guard_gap_acks(&mut self, now: Instant) {
         self.timers.start(Timer::Retransmission, now + self.rtt.rto());
     }

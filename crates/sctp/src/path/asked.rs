@@ -35,7 +35,7 @@ impl Asked {
     }
 
     /// A SACK newly acknowledges nothing later than the chunk in place `newest`; returns whether
-    /// that is what the packet asked for. Where it is later the packet was lost, or the SACK was.
+    /// that is what the packet asked for. If it is later, the packet was lost, or the SACK was.
     pub(super) fn is_answered(&mut self, newest: Order) -> bool {
         let Self::Before(next) = *self else { return false };
         if newest.next() >= next {

@@ -106,7 +106,7 @@ impl Heartbeats {
         self.outstanding.is_some() || (self.failed.is_some() && now - self.sent < Self::PATIENCE)
     }
 
-    /// An answer with `nonce` came; whether it answers what was asked.
+    /// An answer with `nonce` came. Returns `true` if it answers what was asked.
     pub(crate) fn answered(&mut self, now: Instant, nonce: u64, interval: Duration) -> bool {
         if self.outstanding.is_none_or(|(asked, _)| asked != nonce) {
             return false;

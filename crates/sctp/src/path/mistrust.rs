@@ -14,7 +14,8 @@ pub(super) struct Mistrust {
 impl Mistrust {
     const SHORTEST: Duration = Duration::from_secs(1);
     const LONGEST: Duration = Duration::from_secs(60);
-    /// A path that has not failed for so long since it was trusted again has the shortest pause when it fails next.
+    /// If a path has not failed for this long since it was trusted again, its next failure has the
+    /// shortest pause.
     const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 
     fn on_failed(&mut self, now: Instant) {

@@ -53,7 +53,8 @@ use train::Trains;
 
 /// What a path delivers now is measured over this time.
 const MOMENT: Duration = Duration::from_millis(150);
-/// A path that delivers nothing now is taken to deliver one part in so many of its usual rate.
+/// A path that delivers nothing now is taken to deliver this fraction of its usual rate: one part in
+/// `LEAST_SHARE`.
 const LEAST_SHARE: f64 = 20.0;
 
 /// How a path shows congestion.
@@ -137,8 +138,8 @@ pub(crate) struct Path {
     cc_round: Order,
     /// Timeouts in a row (RFC 9260 §8.2).
     errors: u32,
-    /// There was one: perhaps somebody in between drops packets without checksum, and two timeouts
-    /// are the most that this may cost (RFC 9653 §3).
+    /// There was one: perhaps somebody in between drops packets without checksum, and this
+    /// may cost at most two timeouts (RFC 9653 §3).
     needs_checksum: bool,
     /// Since when nothing that was sent has been answered, past the probe timeout: new data prefers other paths.
     silent_since: Option<Instant>,

@@ -25,7 +25,7 @@ pub(crate) struct ForwardDelay {
 impl OneWay {
     /// Weight of a new measurement: there are two of them in a round trip.
     const WEIGHT: i64 = 4;
-    /// Two clocks drift apart by so much in a second at most, µs.
+    /// Largest drift of two clocks in a second, µs.
     const DRIFT: i64 = 200;
     /// What is older says nothing. Paths that carry no data are stamped with their heartbeats.
     const KEPT: Duration = Duration::from_secs(65);

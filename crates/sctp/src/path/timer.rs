@@ -43,7 +43,7 @@ impl TimerTable {
         self.expiries[timer as usize].is_some_and(|expiry| expiry <= now)
     }
 
-    /// Stops the timer if it has expired; whether it had.
+    /// Stops the timer if it has expired. Returns `true` if it had.
     pub(crate) fn take_expired(&mut self, timer: Timer, now: Instant) -> bool {
         self.expiries[timer as usize].take_if(|expiry| *expiry <= now).is_some()
     }

@@ -83,7 +83,7 @@ mod tests {
     fn a_mark_is_told_until_cwr_reaches_it() {
         let mut echoes = Echoes::default();
         assert!(echoes.on_marked(A, Tsn::new(10)));
-        assert!(!echoes.on_marked(A, Tsn::new(14)), "on its way already");
+        assert!(!echoes.on_marked(A, Tsn::new(14)), "in flight already");
         for _ in 0..3 {
             assert_eq!(told(&mut echoes, 1000), [[14, 2]]);
         }

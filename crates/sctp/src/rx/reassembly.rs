@@ -52,7 +52,7 @@ pub(crate) struct Reassembly {
     waiting: BTreeMap<(u16, u64), Message>,
     /// Messages to deliver, in order.
     ready: VecDeque<Message>,
-    /// So many of `ready`, from its front, are not what [`take`](Self::take) looks for.
+    /// How many of `ready`, from its front, are not what [`take`](Self::take) looks for.
     looked: usize,
     /// Streams that began anew, and the last TSN of before: what skips messages up to there is of before too.
     renumbered: BTreeMap<u16, Tsn>,
@@ -123,8 +123,8 @@ impl Reassembly {
     /// Takes in a fragment with a new TSN. A fragment of a message that was skipped is ignored.
     pub(crate) fn insert(&mut self, fragment: Fragment<'_>) -> Result<(), ReassemblyError> {
         let Some(piece) = self.place(fragment)? else { return Ok(()) };
-        // Where a message begins before the one under way has ended, the sender abandoned the rest before it had a TSN;
-        // dcSCTP does so. The FORWARD-TSN may come later.
+        // If a message begins before the one under way has ended, the sender abandoned the rest before
+        // it had a TSN; dcSCTP does so. The FORWARD-TSN may come later.
         if !self.limits.interleaving {
             let is_given_up = !piece.last && self.runs.begins_after(piece.at);
             if piece.first || is_given_up {

@@ -8,7 +8,7 @@ enum Next {
     Mid(Unwrapper<32>),
 }
 
-/// Where an incoming stream stands, in both directions of order.
+/// Position of an incoming stream, for ordered and unordered messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream {
     next: Next,

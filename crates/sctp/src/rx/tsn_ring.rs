@@ -39,7 +39,8 @@ impl TsnRing {
         n < self.base || (n < self.end && self.words[self.index(n >> 6)] >> (n & 63) & 1 == 1)
     }
 
-    /// Sets `n`; whether it was not set before. Outside the window nothing happens and the answer is `false`.
+    /// Sets `n`. Returns `true` if it was not set before. Outside the window nothing happens and the
+    /// answer is `false`.
     pub(crate) fn set(&mut self, n: u64) -> bool {
         let mut newly = false;
         self.set_range(n, n, |_| newly = true);

@@ -63,8 +63,8 @@ impl Front {
         Priority::new(self.method.rank(priority))
     }
 
-    /// A message that was begun is abandoned once its last byte would be late at so many times the
-    /// rate ([`Method::finished_at`]).
+    /// Multiple of the rate at which the last byte of a message that was begun must be in time; it is
+    /// abandoned otherwise ([`Method::finished_at`]).
     pub(crate) const fn finished_at(&self, priority: braidcast_queue::Priority) -> Option<f64> {
         self.method.finished_at(priority)
     }
@@ -97,7 +97,7 @@ impl Front {
     }
 
     /// The most important level of those before `before` that has a message to go over its path,
-    /// and the message. Where there is one level only, the message's own rank must be before
+    /// and the message. If there is one level only, the message's own rank must be before
     /// `before`.
     pub(crate) fn first_level(&self, before: usize, view: &PathView) -> Option<(usize, &Tag)> {
         if self.is_alone() {

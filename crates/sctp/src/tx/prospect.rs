@@ -12,7 +12,7 @@ pub(crate) struct Prospect {
 }
 
 impl Prospect {
-    /// When the last of so many bytes arrives that leave from now on, at `times` the rate; `None`:
+    /// Returns when the last of `bytes` arrives that leave from now on, at `times` the rate; `None`:
     /// as soon as the first of them.
     pub(super) fn last_of(&self, bytes: usize, times: Option<f64>) -> Instant {
         let Some(rate) = self.rate.zip(times).map(|(rate, times)| times * rate) else { return self.soonest };

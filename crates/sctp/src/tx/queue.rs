@@ -362,7 +362,8 @@ impl SendQueue {
         front.first_level(before, view)
     }
 
-    /// Takes the message to send next out of that place in `front`; whether there was one that is worth it.
+    /// Takes the message to send next out of that place in `front`. Returns `true` if there was one that
+    /// is worth it.
     pub(crate) fn admit(&mut self, level: usize, view: &PathView, prospect: Prospect) -> bool {
         let Some(key) = self.front.as_mut().and_then(|front| front.pop(level, view)) else { return false };
         let message = &mut self.messages[key.place()];

@@ -114,7 +114,7 @@ pub struct RawChunk<'a> {
     pub value: &'a [u8],
     /// The whole chunk without padding, as AUTH and error causes need it.
     pub bytes: &'a [u8],
-    /// Where the chunk starts, in bytes from the start of the packet.
+    /// Offset of the chunk in bytes from the start of the packet.
     pub offset: usize,
 }
 

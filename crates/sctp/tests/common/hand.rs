@@ -35,12 +35,12 @@ impl Hand {
         drain(&mut self.server, self.now)
     }
 
-    /// Gives the server a packet that came from the client's `i`th address.
+    /// Hands the server a packet that came from the client's `i`th address.
     pub(crate) fn server_gets(&mut self, i: usize, payload: &[u8]) {
         feed(&mut self.server, self.now, i, CLIENT[i], payload);
     }
 
-    /// Gives the client a packet that came from the server's `i`th address.
+    /// Hands the client a packet that came from the server's `i`th address.
     pub(crate) fn client_gets(&mut self, i: usize, payload: &[u8]) {
         feed(&mut self.client, self.now, i, SERVER[i], payload);
     }

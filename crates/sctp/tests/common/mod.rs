@@ -226,7 +226,7 @@ pub(crate) fn transfer(pair: &mut Pair, total: usize, size: usize) {
     assert!(received == data, "bytes differ");
 }
 
-/// Sends messages of `size` as fast as they are taken, for `duration`; how many arrived.
+/// Sends messages of `size` as fast as they are taken, for `duration`, and returns how many arrived.
 pub(crate) fn bulk(pair: &mut Pair, size: usize, duration: Duration) -> usize {
     let message = pattern(size, 1);
     let (end, mut received) = (pair.now() + duration, 0);

@@ -18,7 +18,7 @@ pub(crate) const PORT: u16 = 5000;
 const OURS: &str = "10.0.0.1:9899";
 const THEIRS: &str = "10.0.0.2:9899";
 
-/// A message that came, whoever took it. Not every stack tells whether it was unordered.
+/// A message that came, whoever took it. Not every stack reports whether it was unordered.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Message {
     pub(crate) stream: u16,
@@ -39,7 +39,7 @@ pub(crate) enum Told {
 
 /// What a test asks of a stack.
 pub(crate) trait Stack: Machine<Event = Told> {
-    /// `true` if it tells the end of a shutdown that it began itself.
+    /// `true` if it reports the end of a shutdown that it began itself.
     const TELLS_ITS_END: bool = true;
 
     /// `false`: no room now.

@@ -24,7 +24,7 @@ pub struct CongestionOptions {
     pub pacing: bool,
     /// How long our packets may stand in a path's queues before its window stops growing and
     /// shrinks, for data that must be on time ([`braidcast_cc::QueueingDelay`]). `None`, the
-    /// default: only loss tells, as in RFC 9260.
+    /// default: only loss shows congestion, as in RFC 9260.
     pub queueing_limit: Option<Duration>,
 }
 

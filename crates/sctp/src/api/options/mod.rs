@@ -42,7 +42,7 @@ pub struct Options {
     /// Addresses of our sockets from the first one on, in their order, eight at most, listed in
     /// INIT and INIT ACK (RFC 9260 §5.1.2) for peers whose paths do not join by ASCONF: Linux, as
     /// it comes. A request by ASCONF names one that the peer still has; Linux finds the association
-    /// by nothing else. Where there are some, what the peer lists counts too: a route between
+    /// by nothing else. If there are any, what the peer lists counts too: a route between
     /// listed addresses needs no join, and a packet from a listed address makes a path of its
     /// route. Default none, since lists are wrong behind NATs.
     pub local_addresses: Vec<IpAddr>,

@@ -42,7 +42,7 @@ pub struct PaperRules {
     /// Where the wait for the code ([`artx`](crate::RedundancyOptions::artx)) counts from. Default
     /// when the chunk was sent.
     pub artx_from: ArtxFrom,
-    /// Schedulers take forward delays for longer than they are, by so many per cent, 0 to
+    /// Percentage by which schedulers take forward delays for longer than they are, 0 to
     /// [1000](Self::MAX_DELAY_ERROR) (THESIS §7.2.1). Default 0.
     pub delay_error: u32,
 }

@@ -21,8 +21,8 @@ pub struct PathOptions {
     /// The path in use is measured by SACKs, which the peer may hold back: less than that delay can
     /// make two equal paths take turns. Default 0.
     pub hysteresis: Duration,
-    /// Another path must be better for so long before it is gone to: a time that is drawn each
-    /// time, uniformly from 0 to this (PATHS §5.2 has 3 s). Default 0: at once.
+    /// Time for which another path must be better before it takes over. It is drawn each time,
+    /// uniformly from 0 to this (PATHS §5.2 has 3 s). Default 0: at once.
     pub time_guard: Duration,
     /// SCTP packet size that every path is trusted to carry (BASE_PLPMTU, RFC 8899 §5.1.2), [508](Self::MIN_MTU) to
     /// [65,507](Self::MAX_MTU) bytes. Default 1200.
@@ -54,8 +54,8 @@ pub struct PathOptions {
     /// a time. Not below `quick_failover`, nor below `path_max_retrans` without that. Default
     /// `None`: data goes back as soon as the primary path answers.
     pub switchover: Option<u32>,
-    /// A path that does not answer is asked again after so long at most, even where its RTO has
-    /// backed off further, 1 ms or more. Not sooner than an RTO without back-off. Default `None`:
+    /// Longest interval after which a path that does not answer is asked again, even if its RTO has
+    /// backed off further; 1 ms or more. Not sooner than an RTO without back-off. Default `None`:
     /// each RTO (RFC 7829 §4).
     pub longest_silence: Option<Duration>,
     /// A path that does not answer is asked again so often, or each round trip if that is longer,

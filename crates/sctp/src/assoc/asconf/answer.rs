@@ -201,7 +201,7 @@ impl Open {
         Ok(())
     }
 
-    /// Where addresses are listed, that of `route` counts as one that the peer listed: it may use
+    /// If addresses are listed, that of `route` counts as one that the peer listed: it may use
     /// it towards any of ours.
     pub(in crate::assoc) fn list_address(&mut self, route: Route) {
         if !self.options.local_addresses.is_empty() {

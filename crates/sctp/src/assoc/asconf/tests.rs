@@ -212,7 +212,7 @@ fn an_address_that_the_peer_adds_counts_as_listed_until_it_is_deleted() {
     assert!(pair.open().peer_addresses.contains(other));
     assert_eq!(answer(&mut pair, &[delete(2, other)]), []);
     assert!(!pair.open().peer_addresses.contains(other));
-    // Where we list none, what the peer has does not count.
+    // If we list none, what the peer has does not count.
     let mut pair = Pair::over(1);
     assert_eq!(answer(&mut pair, &[Parameter::AddIp { correlation: 1, address: other }]), []);
     assert!(!pair.open().peer_addresses.contains(other));

@@ -4,7 +4,7 @@ use crate::number::Tsn;
 use crate::tx::{MessageKey, Piece};
 
 impl Ledger {
-    /// Gives a message up. Delayed: chunks of it that are in flight stay so until they are
+    /// Abandons a message. Delayed: chunks of it that are in flight stay so until they are
     /// acknowledged, and then count, or are lost, and then are abandoned (PRCMT §4.2); immediate:
     /// they too are abandoned now.
     pub(crate) fn abandon(&mut self, mut books: Books<'_>, key: MessageKey) {

@@ -76,6 +76,6 @@ impl Ledger {
             }
         }
         assert_eq!(self.forward.end, end, "what FORWARD-TSN may pass");
-        assert_eq!(self.forward.given_up, given_up, "what it passes that was given up");
+        assert_eq!(self.forward.given_up, given_up, "what it passes that was abandoned");
     }
 }

@@ -87,7 +87,7 @@ impl Chunk {
         self.sent
     }
 
-    /// Where it went: the path, and its place in the order there. `None` once that path is gone.
+    /// The path that it took, and its place in the order there. `None` once that path is gone.
     pub(crate) fn place(&self) -> Option<(PathIndex, Order)> {
         Some((self.path?, self.order))
     }

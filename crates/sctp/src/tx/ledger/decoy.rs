@@ -27,7 +27,8 @@ pub(super) struct Decoys {
 }
 
 impl Decoys {
-    /// The first is drawn from so many TSNs, so that a liar does not get far; the next ones from more and more.
+    /// Number of TSNs from which the first is drawn, so that a liar does not get far; the next ones are
+    /// drawn from ever more.
     const FIRST: u64 = 32;
     const NEXT: u64 = 512;
     /// How often the range doubles.

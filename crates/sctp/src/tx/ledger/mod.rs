@@ -68,7 +68,7 @@ impl Books<'_> {
         self.queue.release(key);
     }
 
-    /// Counts what the queue before the streams discarded, and tells the application.
+    /// Counts what the queue before the streams discarded, and informs the application.
     pub(crate) fn account_for_discarded(&mut self) {
         while let Some((key, why)) = self.queue.next_discarded() {
             self.journal.abandoned(self.queue.get(key), Some(why), true);

@@ -92,7 +92,7 @@ impl Ledger {
         Departure { tsn, chunk, again, oldest }
     }
 
-    /// Gives `chunk` the next TSN, which its message then has too.
+    /// Assigns the next TSN to `chunk`, and so to its message.
     pub(super) fn give_tsn(&mut self, queue: &mut SendQueue, chunk: Chunk) -> Tsn {
         let tsn = self.next_tsn();
         self.chunks.push_back(chunk);

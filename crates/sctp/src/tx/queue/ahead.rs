@@ -8,11 +8,9 @@ impl Message {
 }
 
 impl SendQueue {
-    /// The message that a chunk is cut from which leaves `lead` bytes of what waits to others, and
-    /// how many bytes of it wait: the first one in the stream whose turn it is with so much before
-    /// it. `None`: so much does not wait there, or it or what is before it may be abandoned, so that
-    /// numbers could be left out. Where a message must go on, or goes before all others, it is
-    /// that.
+    /// Returns the first message behind `lead` waiting bytes of the stream whose turn it is, and how
+    /// much of it waits. `None`: less waits there, or it or what is before it may be abandoned, so that
+    /// numbers could be left out. If a message must go on, or goes before all others, it is that one.
     pub(crate) fn peek_ahead(&self, lead: usize) -> Option<(MessageKey, usize)> {
         let (head, left) = self.peek()?;
         if lead == 0 || self.under_way.is_some() || self.express.front() == Some(&head) {
@@ -43,8 +41,8 @@ impl SendQueue {
         Some(self.cut_off(key, left.min(room)))
     }
 
-    /// Gives the message `key` its number, and before that those of its stream which go before it
-    /// their own: the receiver hands them out in that order.
+    /// Numbers the message `key`, and before it those of its stream which go first: the receiver hands
+    /// them out in that order.
     pub(super) fn number(&mut self, key: MessageKey) {
         let &Message { stream: id, unordered, numbered, .. } = self.get(key);
         if numbered {

@@ -41,14 +41,14 @@ pub enum Reconfiguration<'a> {
         /// The sender's next TSN and the receiver's, in answers to [`TsnReset`](Self::TsnReset).
         next_tsns: Option<(u32, u32)>,
     },
-    /// The sender wants to have so many streams more (§4.5).
+    /// The number of streams that the sender wants to add (§4.5).
     AddOutgoing {
         /// The number of the request.
         request: u32,
         /// How many more.
         count: u16,
     },
-    /// The receiver is to have so many streams more (§4.6).
+    /// The number of streams that the receiver is to add (§4.6).
     AddIncoming {
         /// The number of the request.
         request: u32,
