@@ -17,7 +17,7 @@ const MAX_SAMPLES: usize = 1024;
 /// The sender's clock as the receiver sees it: the smallest difference between arrival and sending of the last 30
 /// seconds, less half the smallest round trip time.
 ///
-/// The queues on the way only ever add to a difference, so the smallest one is nearest to the truth; paths whose
+/// Queues in the network only ever add to a difference, so the smallest one is nearest to the truth; paths whose
 /// two directions differ in delay bend it by half the difference.
 #[derive(Debug, Default)]
 pub(crate) struct PeerClock {
@@ -91,7 +91,7 @@ fn push_smallest(window: &mut VecDeque<(Instant, i64)>, now: Instant, value: i64
     window.push_back((now, value));
 }
 
-/// A point in time as a number that can be subtracted either way.
+/// A point in time as a signed number, which can be subtracted from an earlier one too.
 fn nanos(at: Instant) -> i64 {
     i64::try_from(at.as_nanos()).unwrap_or(i64::MAX)
 }

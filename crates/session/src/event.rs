@@ -3,7 +3,7 @@ use crate::identity::{Digest, Identity};
 use braidcast_core::{PathId, Route};
 use braidcast_sctp::CloseReason;
 
-/// What a session tells the layer above it.
+/// What a session reports to the layer above it.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -28,8 +28,8 @@ pub enum Event {
     Back,
     /// Sender: another stream is being received; this one has its turn after it.
     InLine,
-    /// Reliable sender: the receiver has so many bytes with this hash, and what is kept here does
-    /// not reach there. Answer by [`Sender::resume`](crate::Sender::resume) or
+    /// Reliable sender: the receiver has this number of bytes with this hash, and what is kept here
+    /// does not reach there. Answer by [`Sender::resume`](crate::Sender::resume) or
     /// [`Sender::abort`](crate::Sender::abort).
     Resume {
         /// Bytes that the receiver has.

@@ -88,7 +88,7 @@ impl Farewell {
         !matches!(self, Self::GoingDown)
     }
 
-    /// What the peer said at the end of an association; `None` if it ended by itself or in some other way.
+    /// What the peer said at the end of an association; `None` if it ended by itself or otherwise.
     pub fn of(reason: &CloseReason) -> Option<Self> {
         let CloseReason::AbortedByPeer(cause) = reason else { return None };
         Self::ALL.into_iter().find(|farewell| cause.contains(farewell.words()))

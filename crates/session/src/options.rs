@@ -44,7 +44,8 @@ pub struct SenderOptions {
     /// How much less another path's delay must be, for `selection`. Default: 30 ms, more than
     /// receivers wait with a SACK.
     pub hysteresis: Duration,
-    /// Another path must be better for so long at most before it is gone to, a time drawn anew each time. Default: 0.
+    /// Longest time for which another path must be better before it takes over; the time is drawn anew
+    /// each time. Default: 0.
     pub time_guard: Duration,
     /// How often paths that carry nothing are measured for `selection`. Default: 1 s.
     pub probe_interval: Duration,

@@ -224,7 +224,7 @@ impl Playout {
         for run in runs {
             let waiting = Waiting { count: run.count, null: run.null, slot: id, at };
             at += if run.null { 0 } else { run.count as usize * PACKET };
-            // Two units that claim the same place are a fault of the sender; the later one has its way.
+            // Two units that claim the same place are a fault of the sender; the later one counts.
             if let Some(displaced) = self.waiting.insert(run.first, waiting) {
                 self.give_back(displaced.slot);
             }
@@ -295,7 +295,7 @@ impl Playout {
         if self.in_turn(index) { Some(Instant::ZERO) } else { self.head_due(offset) }
     }
 
-    /// The clock of the sender jumped by so many ns: what waits stays due when it was.
+    /// The clock of the sender jumped by `nanos`: what waits stays due when it was.
     pub(crate) fn shift(&mut self, nanos: i64) {
         for slot in &mut self.slots {
             slot.due = slot.due.saturating_sub(nanos);

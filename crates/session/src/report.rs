@@ -97,7 +97,7 @@ pub struct KindReport {
     pub expired: u64,
     /// Of those, the ones whose place in a full queue others took.
     pub crowded_out: u64,
-    /// Units abandoned on the way, as far as the sender noticed.
+    /// Units abandoned after a part was sent, as far as the sender noticed.
     pub abandoned: u64,
     /// Units that came on time.
     pub on_time: u64,
@@ -107,7 +107,7 @@ pub struct KindReport {
     /// at most, and nothing that comes after them in their elementary stream had been handed out.
     /// The receiver knows.
     pub late_of_use: u64,
-    /// Units captured that have not come: unsent, abandoned, or still on the way.
+    /// Units captured that have not come: unsent, abandoned, or still in flight.
     pub missing: u64,
     /// Units on time of all captured, 0 to 1; `None` before anything is known.
     pub on_time_share: Option<f64>,

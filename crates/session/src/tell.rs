@@ -12,7 +12,7 @@ pub(crate) fn number(identity: &Identity) -> u32 {
     u32::from_be_bytes([a, b, c, d])
 }
 
-/// `unit` was handed to the transport in so many messages, to be shown `latency` after its capture.
+/// `unit` was handed to the transport in `parts` messages, to be shown `latency` after its capture.
 pub(crate) fn captured(sequence: u64, unit: &Unit, parts: usize, latency: Option<Duration>) -> MediaEvent {
     MediaEvent::FrameCaptured {
         frame: sequence as u32,

@@ -78,7 +78,7 @@ pub struct Clock {
     pub captured: [u64; KINDS],
 }
 
-/// What the receiver tells the sender about once a second, for its report.
+/// What the receiver reports to the sender about once a second.
 ///
 /// ```text
 /// +---------------+---------------+-------------------------------+

@@ -183,7 +183,7 @@ enum Fault {
     OneWay,
     /// The interface went down: the path has left, and joins when it is over.
     Bounce,
-    /// Packets of more than so many bytes vanish.
+    /// Packets of more bytes vanish.
     Narrow(usize),
 }
 

@@ -32,7 +32,7 @@ fn what_was_given_up_holds_up_nothing() {
     let mut shown = [0, 0];
     for rate in (820_000..=1_000_000).step_by(30_000) {
         let (steady, early) = (run(false, rate), run(true, rate));
-        assert!(early.1 > 50, "{early:?}: frames were given up");
+        assert!(early.1 > 50, "{early:?}: frames were abandoned");
         // Without being told it is nearly all of the latency.
         assert!(early.0 * 5 < steady.0 * 4, "{steady:?} and {early:?}");
         shown = [shown[0] + steady.2, shown[1] + early.2];

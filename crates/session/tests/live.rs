@@ -76,7 +76,7 @@ fn what_an_outage_holds_up_beyond_its_time_is_skipped_and_counted_and_nothing_wa
     let sink = scene.sink();
     // What others need is of use for 50 ms more.
     let late = delays(sink, &units).into_iter().filter(|(_, delay)| *delay > ms(570)).count();
-    assert_eq!(late, 0, "packets came out more than 20 ms after they were of any use");
+    assert_eq!(late, 0, "packets came out more than 20 ms late");
     let (mut sent, mut arrived) = (0, 0);
     for kind in [Kind::Tables, Kind::Audio, Kind::I, Kind::P, Kind::B] {
         let line = sink.kind(kind);

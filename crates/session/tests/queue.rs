@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 const KINDS: [Kind; 5] = [Kind::Tables, Kind::Audio, Kind::I, Kind::P, Kind::B];
 
-/// Links of so many kbit/s, ms and share of loss, which queue 30 packets. The camera makes 1.4 Mbit/s.
+/// Links by kbit/s, ms and share of loss, which queue 30 packets. The camera makes 1.4 Mbit/s.
 fn links(links: [(u64, u64, f64); 2]) -> [LinkModel; 2] {
     links.map(|(kbit, delay, loss)| LinkModel {
         queue: "30p".parse().unwrap(),
@@ -71,20 +71,20 @@ fn more_pictures_come_in_time_where_the_queue_decides_and_no_sound_is_lost() {
     let mut sums = [[0.0; 2]; 2];
     for (name, links) in scenes {
         let tell = |what: &str, shares: [f64; 6]| {
-            println!("{name:13} {what:10} tables, audio, I, P, B on time, pictures shown: {shares:.4?}");
+            println!("{name:13} {what:10} tables, audio, I, P, B on time, frames shown: {shares:.4?}");
             // Of what goes over both paths one in 5000 is lost on both, where they lose 2 and 1 %,
-            // and has to be repeated in time. Where a queue has more to send than they carry, it
-            // goes once if a repeat would be in time.
+            // and has to be repeated in time. If a queue has more to send than they carry, it goes
+            // once if a repeat would be in time.
             let least = if what == "streams" { 0.999 } else { 0.997 };
-            assert!(shares[..2].iter().all(|it| *it > least), "{name}, {what}: tables and sound");
+            assert!(shares[..2].iter().all(|it| *it > least), "{name}, {what}: tables and audio");
             shares
         };
         let without = tell("streams", shares(None, &links));
         let with = tell("by-worth", shares(Some((Method::ByWorth, QueueScope::Alone)), &links));
-        // Where even I and P frames are too much, P frames at the end of a group give way to B
+        // If even I and P frames are too much, P frames at the end of a group give way to B
         // frames at its beginning: over "one bad", 2 points fewer are shown than the streams'
         // priorities alone do (19.3 and 21.3 % in 192 runs).
-        assert!(with[5] >= without[5] - 0.03, "{name}: pictures shown");
+        assert!(with[5] >= without[5] - 0.03, "{name}: frames shown");
         for (sum, shares) in sums.iter_mut().zip([without, with]) {
             *sum = [sum[0] + shares[2], sum[1] + shares[5]];
         }
@@ -92,6 +92,6 @@ fn more_pictures_come_in_time_where_the_queue_decides_and_no_sound_is_lost() {
     let [without, with] = sums;
     assert!(
         with[0] > without[0] && with[1] > without[1],
-        "I frames and pictures shown, over all scenes: {without:?}, {with:?}"
+        "I frames and frames shown, over all scenes: {without:?}, {with:?}"
     );
 }

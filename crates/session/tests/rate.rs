@@ -15,7 +15,7 @@ fn link(rate: &str, delay: u64) -> LinkModel {
     LinkModel { rate: Rate::Schedule(rate), queue: "1s".parse().unwrap(), delay: ms(delay), ..LinkModel::default() }
 }
 
-/// Encodes for so long, and sends.
+/// Encodes for `seconds`, and sends.
 fn run(seconds: u64, fixed: Option<u64>, limits: RateLimits, links: &[LinkModel]) -> Scene {
     let send = SenderOptions { encoder: limits, ..SenderOptions::default() };
     let mut scene = Scene::new(send, ReceiverOptions::default(), Vec::new(), links);

@@ -69,8 +69,8 @@ fn the_first_seconds_miss_little() {
     };
     let missed: Vec<f64> = (1..=40).map(missed).collect();
     let mean = missed.iter().sum::<f64>() / missed.len() as f64;
-    println!("{mean:.1} of 200 pictures missed: {missed:.0?}");
-    assert!(mean < 8.0 && missed.iter().all(|&it| it < 40.0), "of 200 pictures {missed:.0?}");
+    println!("{mean:.1} of 200 frames missed: {missed:.0?}");
+    assert!(mean < 8.0 && missed.iter().all(|&it| it < 40.0), "of 200 frames {missed:.0?}");
 }
 
 #[test]

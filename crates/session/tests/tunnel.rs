@@ -365,7 +365,7 @@ impl Crowd {
         }
     }
 
-    /// An application at the client sends; whether it came out at the server.
+    /// An application at the client sends. Returns `true` if that came out at the server.
     fn reaches(&mut self, client: usize, application: u16) -> bool {
         self.came = 0;
         let route = Route::new(SocketId(ENTRANCE), address(8, application));

@@ -24,7 +24,7 @@ struct Pair {
     /// When it arrives, at which end, over which path.
     air: VecDeque<(Instant, usize, usize, Vec<u8>)>,
     cut: [bool; PATHS],
-    /// One packet in so many over the first path is lost.
+    /// One packet out of this number is lost over the first path.
     loses: Option<u64>,
     packets: [u64; PATHS],
     /// What came out for applications at each end, and when.
@@ -136,7 +136,7 @@ fn datagrams_of_any_length_come_in_time_over_two_paths_of_which_one_is_cut() {
     pair.cut = [true, false];
     let (came, longest) = pair.speak(250, 160);
     assert!(came >= 245, "{came} of 250");
-    assert!(longest <= Duration::from_millis(200), "{longest:?}: later they are of no use");
+    assert!(longest <= Duration::from_millis(200), "{longest:?}: later they are useless");
     pair.cut = [false, false];
     pair.run(Duration::from_secs(5));
     let ups = pair.told.iter().filter(|it| matches!(it, TunnelEvent::Path(_, _, true))).count();

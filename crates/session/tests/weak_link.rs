@@ -10,7 +10,7 @@ use braidcast_sim::testing::cases;
 use common::*;
 use proptest::prelude::*;
 
-/// A link of so many kbit/s and ms, which loses this share.
+/// A link by kbit/s and ms, which loses this share.
 fn link((kbit, delay, loss): (u64, u64, f64)) -> LinkModel {
     LinkModel { queue: "300ms".parse().unwrap(), loss: Loss::Uniform(loss), ..LinkModel::wire(kbit * 1000, ms(delay)) }
 }

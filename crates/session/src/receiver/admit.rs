@@ -13,12 +13,12 @@ use braidcast_core::Instant;
 use braidcast_sctp::{Association, CloseReason};
 use core::time::Duration;
 
-/// A sender that was silent for this long makes room for another; one that lives tells its clock five times a second.
+/// A sender that was silent for this long makes room for another; one that lives reports its clock five times a second.
 const SILENT: Duration = Duration::from_secs(3);
 /// The same for one from the same address, which is most likely the same one started anew.
 const SILENT_NEARBY: Duration = Duration::from_secs(1);
-/// A sender that is heard for so long after another one came lives: what was under way when it died
-/// has arrived by then.
+/// If a sender is heard this long after another one came, it lives: what was in flight when it
+/// crashed has arrived by then.
 const ALIVE: Duration = Duration::from_secs(1);
 /// The same where the other one is most likely the same one started anew: by its address, or by its file.
 const ALIVE_NEARBY: Duration = Duration::from_secs(2);

@@ -152,7 +152,7 @@ impl Receiver {
         self.pump(now);
     }
 
-    /// Ends a channel's stream, and tells its sender why.
+    /// Ends a channel's stream, with the reason for its sender.
     pub fn refuse(&mut self, now: Instant, channel: ChannelId, why: Farewell) {
         let Some(stream) = self.stream_mut(channel) else { return };
         let id = stream.id;
@@ -403,7 +403,7 @@ impl Receiver {
         }
     }
 
-    /// Sends what was written into `message`; whether there was room.
+    /// Sends what was written into `message`. Returns `true` if there was room.
     fn send_message(&mut self, now: Instant, id: AssociationId) -> bool {
         self.endpoint.association_mut(id).is_some_and(|it| it.send(now, &self.message, control()).is_ok())
     }

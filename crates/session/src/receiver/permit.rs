@@ -8,7 +8,7 @@ use braidcast_sctp::{Association, AssociationId, Fingerprint};
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-/// Who sends more than it may for so long, over rates of a second each, is sent away.
+/// A sender that exceeds its rate for this long, in rates over a second each, is sent away.
 const TOO_LONG: Duration = Duration::from_secs(2);
 /// What rates may be above the limit: redundancy's bursts and what was waiting.
 const TOLERANCE: f64 = 1.1;
@@ -18,7 +18,7 @@ const TOLERANCE: f64 = 1.1;
 pub struct Permit {
     /// What its stream is called; it may say no other name, and need say none.
     pub name: String,
-    /// The most that it may send, packets' headers included, in bit/s; `None`: no limit.
+    /// Highest rate that it may send, packets' headers included, in bit/s; `None`: no limit.
     pub max_rate: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ impl Receiver {
         self.options.permits.as_ref()?.get(&peer.listed.filter(|_| peer.authenticated)?)
     }
 
-    /// Gives guests that say no name the one that their key has.
+    /// Names guests that say no name by their key.
     pub(super) fn name_guests(&mut self) {
         for place in 0..self.guests.len() {
             let nameless = self.guests[place].hello.as_ref().is_some_and(|hello| hello.name.is_empty());

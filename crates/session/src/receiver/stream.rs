@@ -15,7 +15,7 @@ use std::net::IpAddr;
 
 /// Units of which some parts have come and some have not.
 const MAX_PARTIAL: usize = 256;
-/// A reliable stream that is complete is kept for so long if its sender may not have heard of that.
+/// Time for which a complete reliable stream is kept if its sender may not know that it is complete.
 const LINGER: Duration = Duration::from_secs(5);
 /// Bytes written of which the sender is told at once.
 const TELL: u64 = 512 * 1024;
@@ -144,7 +144,7 @@ impl Stream {
     }
 
     /// A live stream takes the place of this one, which is live too. What waits goes out at once.
-    /// Gives this one's counts.
+    /// Returns this one's counts.
     pub(crate) fn succeed(&mut self, next: Self) -> Counts {
         let mut paths = core::mem::take(&mut self.paths);
         paths.restart();
@@ -185,11 +185,11 @@ impl Stream {
     /// Returns `true` if all has come and gone, and how it ended.
     pub(crate) fn over(&self, now: Instant, give_up: Option<Duration>) -> Option<(bool, CloseReason)> {
         let reason = self.closed.clone()?;
-        // The last packets of a shutdown may get lost, and it then ends some other way. That is no loss of ours: a live
+        // The last packets of a shutdown may get lost, and it then ends otherwise. That is no loss of ours: a live
         // stream promised nothing but the last message, and of a reliable one all is flushed.
         let complete = self.ended && (!self.reliable || self.progress.flushed);
         let gone = now.since(self.closed_at);
-        // Where there is a limit, that is why the association ended.
+        // If there is a limit, that is why the association ended.
         let limited = give_up.is_some() && reason == CloseReason::PathsFailed;
         let waits = !limited && give_up.is_none_or(|limit| gone < limit) && !self.given_up && !is_final(&reason);
         let over = match (complete, self.reliable) {
@@ -289,7 +289,7 @@ impl Stream {
                 self.take_counts(&clock.captured);
                 Ok(Taken { clock_jumped: matches!(observed, Observed::Jumped(_)), ..Taken::default() })
             }
-            // The last message is reliable and may have been sent more than once, so it tells nothing about the clock.
+            // The last message is reliable and may have been sent more than once, so it says nothing about the clock.
             Message::End(clock) => {
                 self.take_counts(&clock.captured);
                 self.ended = true;

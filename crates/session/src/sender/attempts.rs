@@ -6,10 +6,10 @@ const BACK_OFF: [Duration; 4] =
     [Duration::ZERO, Duration::from_millis(250), Duration::from_millis(500), Duration::from_secs(1)];
 /// A handshake that has not come to its end by now begins anew: what was settled may be with a receiver that is gone.
 const ATTEMPT: Duration = Duration::from_millis(3400);
-/// One of so many takes longer, for a receiver that is farther away than that.
+/// One attempt out of this number takes longer, for a receiver that is farther away than that.
 const PATIENT: u32 = 8;
 const PATIENT_ATTEMPT: Duration = Duration::from_secs(20);
-/// An association that was up for so long begins the count anew.
+/// An association that was up for this long begins the count anew.
 const STABLE: Duration = Duration::from_secs(2);
 
 /// When the next association is tried, and over which routes.

@@ -7,7 +7,8 @@ use braidcast_core::Instant;
 use braidcast_sctp::CloseReason;
 use core::time::Duration;
 
-/// After [`Sender::stop`], a receiver that says nothing for so long beyond the latency will not say anything more.
+/// After [`Sender::stop`], a receiver that says nothing for this long beyond the latency will not
+/// say anything more.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The same in a reliable session, whose latency means nothing.
 const RELIABLE_PATIENCE: Duration = Duration::from_secs(2);

@@ -189,7 +189,7 @@ impl Sender {
         Ok(sender)
     }
 
-    /// Hands a unit to the transport, which sends it in time or tells that it could not.
+    /// Hands a unit to the transport, which sends it in time or reports that it could not.
     ///
     /// In a reliable session, and only there, the unit comes back if there is no room for it, or no
     /// receiver that has said where the stream goes on: push it again after [`Event::Room`]. After
@@ -262,7 +262,7 @@ impl Sender {
             && self.has_room(bytes)
     }
 
-    /// Returns `true` if the association takes messages of so many bytes, or will never have more room than now.
+    /// Returns `true` if the association takes messages of `bytes`, or will never have more room than now.
     fn has_room(&self, bytes: usize) -> bool {
         let association = self.endpoint.association(self.id);
         association.is_none_or(|association| association.send_room() >= bytes || association.buffered() == 0)

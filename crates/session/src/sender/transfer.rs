@@ -184,7 +184,7 @@ impl Transfer {
         content.digest()
     }
 
-    /// The application goes on behind `before`; whether it was asked.
+    /// The application goes on behind `before`. Returns `true` if it was asked.
     pub(super) fn go_on(&mut self, before: Content) -> bool {
         let asked = self.agreement == Agreement::Deciding;
         if asked {

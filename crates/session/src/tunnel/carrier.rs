@@ -38,7 +38,7 @@ impl fmt::Display for Farewell {
     }
 }
 
-/// What a carrier tells.
+/// What a carrier reports.
 pub(super) enum News {
     Connected,
     Readable,

@@ -77,8 +77,8 @@ mod tests {
             guess.priority(at(ms)).get()
         };
         assert_eq!(priority(0, 172), 0, "G.711");
-        assert_eq!(priority(20, 30), 0, "a picture's parameters");
-        assert_eq!(priority(20, 1200), 1, "the picture");
+        assert_eq!(priority(20, 30), 0, "a frame's parameters");
+        assert_eq!(priority(20, 1200), 1, "the frame");
         assert_eq!(priority(20, 90), 1, "and its end");
         assert_eq!(priority(10_020, 90), 1);
         assert_eq!(priority(10_021, 90), 0);

@@ -5,7 +5,7 @@ use braidcast_core::{Route, SocketId};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// What a tunnel tells its owner to do, or to show.
+/// What a tunnel asks its owner to do, or to show.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum TunnelEvent {

@@ -66,7 +66,7 @@ pub struct Link {
     pub(super) last_report: Option<Report>,
     /// The same of SCTP's paths.
     pub(super) last_paths: Vec<PathReport>,
-    /// The rate is less than what was called the least of use, and that was said.
+    /// The rate is below the lowest useful one, and that was said.
     pub(super) below_minimum: bool,
     /// For so many ticks the way there has taken longer than some flow's datagrams live.
     pub(super) too_far: u8,

@@ -503,7 +503,7 @@ impl Tunnel {
         true
     }
 
-    /// Gives back the socket of a flow that is forgotten, if it has one of its own.
+    /// Releases the socket of a forgotten flow, if it has one of its own.
     pub(super) fn free_exit(&mut self, flow: &Flow) {
         if let Some(route) = flow.local.filter(|route| matches!(self.locals.get(&route.socket), Some(Local::Exit(..))))
         {

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 pub struct Permit {
     /// What it is called.
     pub name: String,
-    /// Where its flows go, in place of what all others reach: those of its n-th --listen to the
+    /// Targets of its flows, in place of what all others reach: those of its n-th --listen to the
     /// n-th of these. `None`: as for all others.
     pub forwards: Option<Vec<(SocketAddr, Class)>>,
 }

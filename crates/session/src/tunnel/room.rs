@@ -12,8 +12,8 @@ use std::time::Duration;
 pub const CLIENTS_PER_HOST: usize = 64;
 /// Flows of one host at a time; one more takes the place of the one that was idle longest.
 pub const FLOWS_PER_HOST: usize = 512;
-/// An end from which nothing came for so long gets no new flows while there is another: clients ask
-/// for a word every two seconds.
+/// An end that was silent for this long gets no new flows while there is another: clients ask for a
+/// word every two seconds.
 const ATTENTIVE: Duration = Duration::from_secs(5);
 
 impl Tunnel {
@@ -30,8 +30,8 @@ impl Tunnel {
         found.or_else(|| self.dial.as_ref().map(|dial| dial.link))
     }
 
-    /// The client `newcomer` has connected. Where that makes too many of its host, or of all, one
-    /// must go: of the host that has most, the one that was silent longest.
+    /// The client `newcomer` has connected. If that makes too many of its host, or of all, one must
+    /// go: of the host that has most, the one that was silent longest.
     pub(super) fn make_room_for_client(&mut self, now: Instant, newcomer: LinkId) {
         let Some(host) = self.links.get(&newcomer).map(host_of).filter(|_| self.dial.is_none()) else { return };
         loop {
@@ -82,7 +82,8 @@ impl Tunnel {
         most.is_some_and(|(host, _)| self.forget_idlest(host))
     }
 
-    /// Forgets that flow of `host` which was idle longest, of those that have a socket; whether there was one.
+    /// Forgets that flow of `host` which was idle longest, of those that have a socket. Returns `true` if there
+    /// was one.
     fn forget_idlest(&mut self, host: IpAddr) -> bool {
         let all = self.links.iter().filter(|(_, link)| host_of(link) == host);
         let flows = all.flat_map(|(&id, link)| link.flows.iter().map(move |(&flow, it)| (id, flow, it)));

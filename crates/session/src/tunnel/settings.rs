@@ -11,8 +11,8 @@ use std::time::Duration;
 /// What the user chose, besides DCCP's options. [`Default`] is what the command does unless told otherwise.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// From application to application; datagrams that take longer are of no use. For flows of
-    /// which nothing else is said. Default 1 s.
+    /// Longest useful delay from application to application, for flows that have no lifetime of their
+    /// own. Default 1 s.
     pub lifetime: Duration,
     /// Which of the datagrams that wait for congestion control goes next. Default `in-time`.
     pub queue: Method,
@@ -26,7 +26,7 @@ pub struct Settings {
     /// calls: while no more fit, one that begins is refused. With a CCID that has a rate. Default
     /// `None`: all are carried.
     pub admission: Option<Call>,
-    /// The most that a listener's jitter buffer waits. Default 200 ms.
+    /// Longest wait of a listener's jitter buffer. Default 200 ms.
     pub jitter_buffer: Duration,
     /// The rates that applications here are able to make, all together
     /// ([`Tunnel::rate_report`](super::Tunnel::rate_report)). Default: 100 kbit/s to 50 Mbit/s.

@@ -12,14 +12,14 @@ use std::time::Duration;
 const TICK: Duration = Duration::from_secs(1);
 /// After so long without a word from the other end, a client asks for one.
 const PING_AFTER: Duration = Duration::from_secs(2);
-/// A flow that carried nothing for so long is forgotten. NATs should keep UDP for two minutes,
+/// A flow that carried nothing for this long is forgotten. NATs should keep UDP for two minutes,
 /// better five (RFC 4787 §4.3).
 const IDLE: Duration = Duration::from_secs(300);
 /// Ends that are not connected and have no flows, kept at most.
 const MAX_GONE: usize = 64;
 /// Ticks in a row in which the way takes longer than datagrams live, until it is said.
 const TOO_FAR: u8 = 3;
-/// A connection from which a client, or a server, heard nothing for so long is broken.
+/// A connection from which a client, or a server, heard nothing for this long is broken.
 const CLIENT_PATIENCE: Duration = Duration::from_secs(10);
 const SERVER_PATIENCE: Duration = Duration::from_secs(30);
 

@@ -87,7 +87,8 @@ pub enum Welcome {
     },
 }
 
-/// Where a reliable sender goes on: its answer to a [`Welcome`], in order before the units.
+/// The place at which a reliable sender goes on: its answer to a [`Welcome`], in order before the
+/// units.
 ///
 /// ```text
 /// +---------------+---------------+-------------------------------+

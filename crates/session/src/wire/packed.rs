@@ -10,7 +10,7 @@ use braidcast_media::ts::{PACKET, SYNC};
 /// Bytes of a packet behind its header.
 const BODY: usize = PACKET - 4;
 const STUFFING: u8 = 0xff;
-/// What comes out is never more than so many times what came in, as of packets that are not packed.
+/// Upper limit of output for each byte of input, the same as for packets that are not packed.
 const MOST_FOR_A_BYTE: usize = NULLS_PER_PACKET as usize + 1;
 
 /// Packed packets, already checked: how many they are, one bit for each, and the packets.
@@ -61,8 +61,8 @@ fn hole(body: &[u8]) -> (usize, usize) {
     longest
 }
 
-/// Appends packets, packed; `false`, and nothing, if that is no gain, or would stand for too much
-/// together with so many null packets that are left out.
+/// Appends packets, packed. Returns `false`, and appends nothing, if that is no gain, or would stand
+/// for too much together with the `nulls` packets that are left out.
 pub(super) fn pack<'p>(out: &mut Vec<u8>, nulls: usize, packets: impl Iterator<Item = &'p [u8]> + Clone) -> bool {
     let (start, count) = (out.len(), packets.clone().count());
     let bits = count.div_ceil(8);
@@ -93,7 +93,8 @@ pub(super) fn pack<'p>(out: &mut Vec<u8>, nulls: usize, packets: impl Iterator<I
 }
 
 impl<'a> Packed<'a> {
-    /// Checks that `bytes` are `count` packets, and do not stand for too much together with so many null packets.
+    /// Checks that `bytes` are `count` packets, and do not stand for too much together with `nulls` null
+    /// packets.
     pub(super) fn parse(count: usize, nulls: usize, bytes: &'a [u8]) -> Option<Self> {
         let it = Self { count, bytes };
         let mut read = it.read()?;

@@ -221,8 +221,8 @@ fn check_runs(kind: Kind, packed: bool, mut runs: Runs<'_>) -> Result<Bytes<'_>,
 /// Writes a unit message into `out`, which is cleared first; its packets `packed` where that makes it shorter.
 ///
 /// `runs` are ascending and disjoint, at most 65,535, and `bytes` are as many as they call for.
-/// Where more null packets are left out than a message may leave out, the first of them are carried
-/// like others.
+/// If more null packets are left out than a message may leave out, the first of them are carried like
+/// others.
 pub fn write_unit(out: &mut Vec<u8>, header: &UnitHeader, runs: &[Run], bytes: &[u8], packed: bool) {
     out.clear();
     let mut w = Writer::new(out);

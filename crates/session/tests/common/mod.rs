@@ -56,7 +56,7 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// 25 frames a second for so long.
+    /// 25 frames a second for `seconds`.
     pub(crate) fn of(seconds: u64, fixed: Option<u64>) -> Self {
         let next = Instant::from_millis(START);
         Self {
@@ -392,7 +392,7 @@ impl Scene {
 /// When the camera starts: by then the handshake is done, even if its packets get lost at first.
 pub(crate) const START: u64 = 3_000;
 
-/// What a camera makes in so many seconds: 25 frames a second in groups of 25 (I B B P B B P …), audio every 24 ms,
+/// What a camera makes in `seconds`: 25 frames a second in groups of 25 (I B B P B B P …), audio every 24 ms,
 /// tables every 100 ms, 1.4 Mbit/s in all. Frames are ready 40 ms after their first packet, as a demultiplexer sees
 /// them.
 pub(crate) fn camera(seconds: u64) -> Units {
@@ -495,7 +495,7 @@ pub(crate) fn delays(sink: &Sink, units: &[(Instant, Unit)]) -> Vec<(u64, Durati
     delays
 }
 
-/// A file of so many blocks of 16 KiB, all there from the start.
+/// A file of `blocks` of 16 KiB, all there from the start.
 pub(crate) fn file(blocks: u64) -> (Vec<u8>, Units) {
     let bytes: Vec<u8> = (0..blocks * 16_384).map(|n| (n * n / 7) as u8).collect();
     let unit = |(n, block): (usize, &[u8])| Unit {
