@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// What carries the datagrams of a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Carrier {
-    /// UDP, such as SCTP over UDP (RFC 6951).
+    /// UDP, for example SCTP over UDP (RFC 6951).
     #[default]
     Udp,
     /// IP itself, with this protocol number: 132 is SCTP, 33 DCCP. All ports are 0 then, since
@@ -39,7 +39,8 @@ pub struct Bind {
     pub addr: Option<IpAddr>,
     /// The local UDP port. 0: the kernel picks one. Not used with [`Carrier::Ip`].
     pub port: u16,
-    /// The interface, such as `wlan0`, that everything is sent and received through, whatever the routing table says.
+    /// The interface, for example `wlan0`, that everything is sent and received through, whatever
+    /// the routing table says.
     pub device: Option<String>,
 }
 

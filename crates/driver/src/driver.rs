@@ -201,8 +201,8 @@ impl Driver {
         Ok(id)
     }
 
-    /// Says that `id` was read or written until it would have blocked: epoll tells by itself when
-    /// that changes, and need not be asked anew, which saves a system call each time.
+    /// Notes that `id` was read or written until it would have blocked. epoll reports by itself
+    /// when that changes and need not be asked again, which saves a system call each time.
     pub fn drained(&mut self, id: InputId) {
         if let Some(input) = self.inputs.get_mut(id.0).and_then(Option::as_mut) {
             input.reported = false;
@@ -369,7 +369,7 @@ impl Driver {
         Ok(fed)
     }
 
-    /// Sends what waits and what the machine has to send; whether it may have more.
+    /// Sends what waits and what the machine has to send. Returns `true` if it may have more.
     fn flush<M: Machine>(&mut self, machine: &mut M, now: Instant) -> io::Result<bool> {
         for _ in 0..TRANSMITS_PER_TURN {
             let Some((transmit, payload)) = self.out.next(machine, now) else { return Ok(false) };
@@ -485,7 +485,7 @@ impl Driver {
         Ok(always_ready)
     }
 
-    /// Reads one batch from each readable socket; whether the machine got anything.
+    /// Reads one batch from each readable socket. Returns `true` if the machine got anything.
     fn receive<M: Machine>(&mut self, machine: &mut M, now: Instant) -> bool {
         let mut datagrams = 0;
         for (id, socket) in (0..).map(SocketId).zip(&mut self.sockets) {

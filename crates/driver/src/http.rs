@@ -19,9 +19,9 @@ pub const MOST_CONNECTIONS: usize = 32;
 const MOST_REQUEST: usize = 8 * 1024;
 /// A request has to be there after this.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A reader that takes nothing for so long is cut off.
+/// Time after which a reader that takes nothing is cut off.
 const STUCK: Duration = Duration::from_secs(10);
-/// Where nothing happens, a word in between finds readers that have gone.
+/// Interval of a message that finds readers that have gone, if nothing else is sent.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
 /// What answers requests.

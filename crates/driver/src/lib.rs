@@ -32,7 +32,8 @@ pub use watch::{InterfaceChange, Interfaces};
 
 /// 32 bytes of the operating system's randomness, for [`Rng::from_entropy`](braidcast_core::Rng::from_entropy).
 ///
-/// Fails only where the system has none to give, such as a chroot without `getrandom` and `/dev/urandom`.
+/// Fails only if the system has none to give, for example in a chroot without `getrandom` and
+/// `/dev/urandom`.
 pub fn entropy() -> std::io::Result<[u8; 32]> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed)?;

@@ -74,7 +74,8 @@ pub enum LinkChange {
         name: String,
         /// Its new socket, and where it leads.
         route: Route,
-        /// What did not go as asked, such as binding to an address in place of an interface.
+        /// What did not go as asked, for example if it is bound to an address in place of an
+        /// interface.
         warning: Option<String>,
     },
     /// It cannot be used any more: have the machine leave this route, then [`Driver::unbind`] its socket.

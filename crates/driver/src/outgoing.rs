@@ -6,8 +6,8 @@ const MAX_JOINED: usize = 64;
 const MAX_BYTES: usize = 65_507;
 
 /// What a machine sends, with datagrams that follow each other over the same route joined, so that
-/// one system call takes them all. Protocols that give one at a time, such as DCCP, get
-/// segmentation offload this way.
+/// one system call takes them all. Protocols that send one datagram at a time, for example DCCP,
+/// get segmentation offload this way.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
     now: Vec<u8>,

@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, RawFd};
 /// What is asked of the kernel for each socket; it grants at most `net.core.{r,w}mem_max` to ordinary users. Half a
 /// second of 64 Mbit/s may arrive while we do something else.
 const RECEIVE_BUFFER: usize = 4 << 20;
-/// Less than for receiving: what waits here is already on its way and gets old.
+/// Less than for receiving: what waits here is already in flight and gets old.
 const SEND_BUFFER: usize = 1 << 20;
 /// Payload that waits in our own memory while a socket takes no more, at most, per socket.
 const BACKLOG: usize = 1 << 20;
@@ -48,7 +48,8 @@ pub struct SocketStats {
     pub too_big: u64,
     /// Datagrams that could not leave: no route, interface gone, refused by a firewall, kernel queue full.
     pub unsendable: u64,
-    /// Errors on receiving, such as ICMP messages turned into errors. None of them ends anything.
+    /// Errors on receiving, for example ICMP messages turned into errors. None of them ends
+    /// anything.
     pub receive_errors: u64,
 }
 
@@ -150,7 +151,8 @@ impl Socket {
         self.raw.send_buffer_size()
     }
 
-    /// Returns `true` if packets may be fragmented on their way, which makes path MTU discovery meaningless.
+    /// Returns `true` if packets may be fragmented in flight, which makes path MTU discovery
+    /// meaningless.
     pub fn may_fragment(&self) -> bool {
         // Of raw IPv6 sockets quinn-udp says so because they know no IPv4 options; they carry no IPv4 either.
         let raw_v6 = self.carrier != Carrier::Udp && self.local.is_ipv6();
@@ -216,8 +218,8 @@ impl Socket {
     fn send_now(&mut self, transmit: &Transmit, payload: &[u8]) -> usize {
         let remote = transmit.route.remote;
         if (remote.port() == 0) == (self.carrier == Carrier::Udp) {
-            // No address of this carrier: EINVAL, which quinn-udp takes for an old kernel, so it
-            // would give up segmentation and ECN for all.
+            // Not an address of this carrier: EINVAL, which quinn-udp takes for an old kernel, so
+            // it would switch off segmentation and ECN for all.
             self.stats.unsendable += transmit.datagrams(payload).count() as u64;
             return payload.len();
         }
@@ -253,7 +255,8 @@ impl Socket {
                     Some(error @ (Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::INVAL)) if src_ip.is_some() => {
                         self.sources.remove(&remote);
                         src_ip = None;
-                        // What older kernels say. It made quinn-udp give up segmentation and ECN: undo that.
+                        // The answer of older kernels. It made quinn-udp switch off segmentation
+                        // and ECN: undo that.
                         if error == Errno::INVAL
                             && let Ok(state) = offload_state(&self.raw)
                         {
@@ -284,7 +287,8 @@ impl Socket {
         }
     }
 
-    /// Reads one batch and gives its datagrams to `feed`, which says what each was; how many there were.
+    /// Reads one batch and hands its datagrams to `feed`, which says what each was. Returns how
+    /// many there were.
     pub(crate) fn receive(
         &mut self,
         id: SocketId,
@@ -417,7 +421,8 @@ fn without_timestamps(socket: &RawSocket) -> io::Result<()> {
     };
     match io::Error::last_os_error() {
         _ if result == 0 => Ok(()),
-        // A system without the option, such as qemu's emulation of a user's processes, has not switched it on either.
+        // A system without the option, for example qemu's user-mode emulation, has not switched it
+        // on either.
         error if Errno::from_io_error(&error) == Some(Errno::NOPROTOOPT) => Ok(()),
         error => Err(error),
     }

@@ -14,7 +14,7 @@ const GROUPS: u32 = 0x1 | 0x10 | 0x100;
 pub enum InterfaceChange {
     /// The interface can be used now, or its addresses changed.
     Up {
-        /// Its name, such as `wlan0`.
+        /// Its name, for example `wlan0`.
         name: String,
         /// All its addresses, sorted; at least one.
         addrs: Vec<IpAddr>,
@@ -98,7 +98,7 @@ impl fmt::Display for Interfaces {
     }
 }
 
-/// Tells when interfaces appear, vanish, or change their addresses.
+/// Reports when interfaces appear, vanish, or change their addresses.
 ///
 /// The kernel's netlink messages serve as a doorbell only: whatever they say, the list is asked for anew and
 /// compared. So a lost message (the socket's buffer overflowed) or an unknown one cannot leave us with a wrong view.

@@ -50,7 +50,7 @@ fn echo_everything(client_addr: &str, server_addr: &str, reach_at: Option<&str>)
     let mut numbers: Vec<u32> = client.answers.iter().map(|(number, ..)| *number).collect();
     numbers.sort_unstable();
     assert!(numbers.into_iter().eq(0..10_000));
-    assert!(client.answers.iter().all(|(.., ecn)| *ecn == Ecn::Ect0), "the ECN mark is kept both ways");
+    assert!(client.answers.iter().all(|(.., ecn)| *ecn == Ecn::Ect0), "the ECN mark is kept in both directions");
     let sent = driver.socket(socket).unwrap().stats();
     assert_eq!((sent.sent_datagrams, sent.sent_bytes), (10_000, 10_000_000));
     if driver.socket(socket).unwrap().max_segments() > 1 {

@@ -45,7 +45,7 @@ fn datagrams_come_back_over_ipv4() {
     }
     let socket = driver.socket(client_socket).unwrap();
     assert_eq!(client.answers.len(), 2_000, "{:?}", socket.stats());
-    assert!(client.answers.iter().all(|(.., ecn)| *ecn == Ecn::Ect0), "the ECN mark is kept both ways");
+    assert!(client.answers.iter().all(|(.., ecn)| *ecn == Ecn::Ect0), "the ECN mark is kept in both directions");
     assert_eq!(socket.stats().received_bytes, 2_000_000, "no header is counted or given to the machine");
     assert_eq!((socket.local_addr(), socket.carrier()), (native("127.0.0.1"), Carrier::Ip(PROTOCOL)));
     assert!(!socket.may_fragment());

@@ -75,7 +75,8 @@ pub(crate) struct Client {
     pub(crate) sent: u32,
     pub(crate) answers: Vec<(u32, Instant, Ecn)>,
     pub(crate) sent_at: Vec<Instant>,
-    /// Given up on after this long without an answer, so that lost ones do not fill the window.
+    /// A request without an answer for this long counts as lost, so that lost ones do not fill the
+    /// window.
     pub(crate) patience: Duration,
     last: Instant,
     given_up: u32,
