@@ -17,7 +17,8 @@ pub struct Allowed {
 }
 
 impl Allowed {
-    /// What an encoder may make that makes a picture each `interval`, if each has to be there after `lifetime`.
+    /// Returns what an encoder may make that makes a frame each `interval`, if each has to be there
+    /// after `lifetime`.
     pub fn report(&self, interval: Duration, lifetime: Duration, limits: RateLimits) -> RateReport {
         let bits = self.rate * 8.0;
         let (rate, interval) = (limits.clamp(bits), interval.as_secs_f64());

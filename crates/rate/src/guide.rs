@@ -20,7 +20,7 @@ const GROWTH_NEAR: f64 = 0.4;
 const NEAR: (f64, f64) = (0.85, 1.1);
 /// The rate at which something was full is forgotten with this time constant, s.
 const FORGET: f64 = 5.0;
-/// So many times what leaves comes in where the transport refuses it.
+/// If the input exceeds what leaves by this factor, the transport refuses it.
 const REFUSED: f64 = 3.0;
 /// A longer wait is not told apart, s.
 pub(crate) const LONGEST: f64 = 10.0;
@@ -28,20 +28,21 @@ pub(crate) const LONGEST: f64 = 10.0;
 const GONE: f64 = 0.5;
 /// The rate for people follows with this time constant, s.
 const SMOOTH: f64 = 2.0;
-/// An encoder that uses less of its rate says nothing of what more would do. x264 with a buffer of
-/// one picture uses half of little.
+/// An encoder that uses less of its rate than this share says nothing of what more would do. At low
+/// rates x264 with a buffer of one frame uses half.
 const USED: f64 = 0.35;
-/// The rate is no more than so many times what is known to be carried, or comes in.
+/// Limit of the rate, as a multiple of what is known to be carried, or comes in.
 const MOST: f64 = 2.5;
-/// The paths have carried less than the least for so many looks in a row, a fifth of a second: it
-/// is not how a stream begins.
+/// Looks in a row, a fifth of a second, for which the paths must have carried less than the
+/// minimum: a stream that begins does not do so.
 const LASTING: u32 = 10;
-/// Frames that wait, and so many times what may wait; beyond both, the next one is not worth encoding.
+/// Frames that wait, and a multiple of what may wait; beyond both, the next one is not worth
+/// encoding.
 const MOST_WAITING: u32 = 2;
 const MUCH: f64 = 1.5;
-/// Of what may wait, so much is to wait where something is full: then no path runs empty.
+/// Share of what may wait that is to wait if something is full: then no path runs empty.
 const STANDING: f64 = 0.6;
-/// And the next frame has what leaves in so many times its own time at most.
+/// Limit of the next frame: what leaves in this multiple of its own time.
 const LEAP: f64 = 1.5;
 
 /// What the guide looks at.
@@ -71,11 +72,11 @@ pub struct RateGuide {
     looked_at: Instant,
     /// For how many looks in a row too much has waited.
     over: u32,
-    /// For how many the paths have carried less than the least.
+    /// For how many the paths have carried less than the minimum.
     short: u32,
     /// Bytes of messages that waited then.
     waiting: usize,
-    /// What would take so long to arrive, s.
+    /// Time that all that waits would take to arrive, s.
     lag: f64,
     input: Input,
 }
@@ -139,7 +140,7 @@ impl RateGuide {
         let dt = if self.is_connected { now.since(self.looked_at).as_secs_f64() } else { 0.0 };
         (self.is_connected, self.looked_at, self.waiting) = (true, now, view.waiting);
         let held_back = view.waiting > 0;
-        // Pictures come at once: that is no queue yet.
+        // Frames come at once: that is no queue yet.
         let usual = 1.25 * self.input.interval();
         for sample in view.paths {
             self.paths.entry(sample.id).or_insert_with(|| PathMeter::new(now)).look(now, &sample, held_back, usual);
@@ -183,8 +184,8 @@ impl RateGuide {
         }
         let (input, delivered) = (self.input.rate(now), self.delivered());
         if self.is_known() && self.lag < low && input > REFUSED * delivered.max(self.limits.least()) {
-            // What comes in does not leave: the transport takes the paths for slower, and is to be
-            // convinced step by step. (Of the first pictures nothing can have come back yet.)
+            // The input does not leave: the transport underestimates the paths, and is to be
+            // convinced step by step. (Nothing can have come back yet for the first frames.)
             self.rate = self.limits.clamp(self.rate.min(1.5 * delivered));
             return;
         }
@@ -215,7 +216,7 @@ impl RateGuide {
         self.full.is_some_and(|(at, _)| now.since(at) <= path::FULL_OF_LATE)
     }
 
-    /// Returns `true` if the paths carry less than the least.
+    /// Returns `true` if the paths carry less than the minimum.
     fn is_short(&self, now: Instant, carried: f64) -> bool {
         self.is_full(now) && SHARE * carried < self.limits.least()
     }
@@ -250,7 +251,8 @@ impl RateGuide {
         (low, (room / 1.5).max(low + 0.02))
     }
 
-    /// Bits of the next frame, of what pictures have beside `other`, bit/s.
+    /// Returns the bits of the next frame, from the video's share of the rate beside `other`,
+    /// bit/s.
     fn next_frame(&self, now: Instant, video: f64, other: f64, waiting_frames: u32) -> f64 {
         let (interval, (low, high)) = (self.input.interval(), self.bounds());
         let room = ((high - self.lag) / (high - low)).clamp(0.0, 1.0);
@@ -306,12 +308,12 @@ mod tests {
         }
     }
 
-    /// Its packets stood in a queue for so many ms.
+    /// The same path, whose packets stood in a queue for `ms`.
     fn with_queue(path: PathSample, ms: u64) -> PathSample {
         PathSample { queued: Duration::from_millis(ms), ..path }
     }
 
-    /// The first 400 ms of 25 pictures a second of 5,000 bytes, over these paths, by ms.
+    /// Sends the first 400 ms of 25 frames a second of 5,000 bytes, over these paths, by ms.
     fn begin(paths: impl Fn(u64) -> Vec<PathSample>) -> RateGuide {
         let mut guide = RateGuide::new(Instant::ZERO, Duration::from_millis(500), RateLimits::default());
         for ms in (0..400).step_by(20) {

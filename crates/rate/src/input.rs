@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 const SPAN: Duration = Duration::from_millis(500);
 /// Frames of the last second that are remembered at most.
 const MOST: usize = 256;
-/// From one picture to the next, s, at least, and at most where it is measured, and where it is given.
+/// Interval of frames, s: minimum, maximum if it is measured, and maximum if it is given.
 const SHORTEST: f64 = 0.004;
 const LONGEST: f64 = 0.25;
 const LONGEST_GIVEN: f64 = 1.0;
@@ -14,21 +14,22 @@ const LONGEST_GIVEN: f64 = 1.0;
 /// What came in of late.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Input {
-    /// When, bytes, and whether it is a picture; over a second.
+    /// Time, bytes, and `true` for a video frame; over a second.
     units: VecDeque<(Instant, usize, bool)>,
     /// How long units take to come in, s, smoothed.
     age: f64,
-    /// From one picture to the next, s, if that is known.
+    /// Interval of frames, s, if that is known.
     interval: Option<f64>,
     /// What comes within this time after the first of a unit is a part of it. Nothing is where units come whole.
     together: Duration,
 }
 
 impl Input {
-    /// Of messages, many of which may make one picture, one each `interval`. None: their times tell.
+    /// Of messages, many of which may make one frame, one each `interval`. None: their times show
+    /// it.
     pub(crate) fn of_messages(interval: Option<Duration>) -> Self {
         let interval = interval.map(|it| it.as_secs_f64().clamp(SHORTEST, LONGEST_GIVEN));
-        // Half, as the parts of a picture come with the beginning of its time, or over all of it.
+        // Half, as the parts of a frame come with the beginning of its time, or over all of it.
         let together = interval.map_or(SHORTEST, |interval| (interval / 2.0).max(SHORTEST));
         Self { interval, together: Duration::from_secs_f64(together), ..Self::default() }
     }
@@ -64,7 +65,7 @@ impl Input {
         self.rate_of(now, SPAN, |_| true)
     }
 
-    /// The same of all that is no picture, over a second: it is little and comes seldom.
+    /// The same of all but video, over a second: it is little and comes seldom.
     pub(crate) fn other_rate(&self, now: Instant) -> f64 {
         self.rate_of(now, Duration::from_secs(1), |is_video| !is_video)
     }
@@ -75,7 +76,8 @@ impl Input {
         bytes as f64 * 8.0 / span.as_secs_f64()
     }
 
-    /// From one picture to the next, s; 40 ms before there were two. Where one was left out is no measure.
+    /// Returns the interval of frames, s; 40 ms before there were two. Gaps of left-out frames do
+    /// not count.
     pub(crate) fn interval(&self) -> f64 {
         self.interval.unwrap_or_else(|| self.measured_interval())
     }
@@ -85,7 +87,7 @@ impl Input {
         self.mean_gap(1.5 * mean).unwrap_or(mean).clamp(SHORTEST, LONGEST)
     }
 
-    /// The mean of the times between pictures that are no longer than `longest`, s.
+    /// Returns the mean of the times between frames that are no longer than `longest`, s.
     fn mean_gap(&self, longest: f64) -> Option<f64> {
         let times = || self.units.iter().filter(|(.., is_video)| *is_video).map(|(at, ..)| *at);
         let gaps = times().zip(times().skip(1)).map(|(before, after)| after.since(before).as_secs_f64());
@@ -93,7 +95,7 @@ impl Input {
         (sum > 0.0).then(|| sum / count)
     }
 
-    /// How many of the latest pictures are whole among `waiting` bytes.
+    /// Returns how many of the latest frames are whole among `waiting` bytes.
     pub(crate) fn unsent(&self, mut waiting: usize) -> u32 {
         let mut pictures = 0;
         for (_, bytes, is_video) in self.units.iter().rev() {
@@ -111,7 +113,7 @@ impl Input {
 mod tests {
     use super::*;
 
-    /// What is known after three pictures, 40 ms apart, of ten messages each.
+    /// Returns what is known after three frames, 40 ms apart, of ten messages each.
     fn three_pictures(mut input: Input, gap: u64) -> Input {
         for n in 0..30 {
             let at = Instant::from_millis(n / 10 * 40 + n % 10 * gap);

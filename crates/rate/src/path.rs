@@ -10,9 +10,9 @@ const SPAN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_m
 const MOST: usize = 48;
 /// A shorter queue than this is none, s.
 const QUEUE: f64 = 0.025;
-/// Packets of a path that is full stood in a queue for so long at least, s.
+/// Shortest time that packets of a full path stood in a queue, s.
 const STOOD: f64 = 0.015;
-/// A path that has not answered for so long is not reckoned with, s.
+/// Time without an answer after which a path does not count, s.
 const DEAD: f64 = 0.15;
 /// Bytes in the longest span that say how fast a path is.
 const ENOUGH: u64 = 4_800;
@@ -20,7 +20,7 @@ const ENOUGH: u64 = 4_800;
 const FOLLOW: f64 = 0.3;
 const RISE: f64 = 0.5;
 
-/// What a path tells at one time.
+/// The state of a path at one time.
 #[derive(Clone, Copy, Debug)]
 pub struct PathSample {
     /// Its number, which no other path of the same guide has.
@@ -59,7 +59,7 @@ pub(crate) struct PathMeter {
     backlog: f64,
     /// Without any queue, s.
     one_way: Option<f64>,
-    /// A round trip takes so long, s.
+    /// Round-trip time, s.
     round_trip: f64,
 }
 
@@ -101,8 +101,8 @@ impl PathMeter {
         let span = sample.srtt.unwrap_or_default().clamp(SPAN.0, SPAN.1);
         if let Some((bytes, seconds)) = self.delivered(now, span).filter(|(bytes, _)| *bytes > 0) {
             let delivered = bytes as f64 / seconds;
-            // What is in flight tells of a queue earlier than packets do that stood in it; but by a
-            // rate that is far too low, of one that is none.
+            // What is in flight shows a queue earlier than packets that stood in it; but by a rate
+            // that is far too low, it shows one that does not exist.
             let stood = self.is_known && sample.queued.as_secs_f64() >= STOOD;
             let stands = queue(self.rate) > QUEUE.max(usual) * self.rate;
             if stood && (stands || (held_back && sample.in_flight > 0)) {

@@ -4,7 +4,7 @@ use serde::Serialize;
 /// The rates that an encoder is able to make, bit/s of all that comes in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateLimits {
-    /// Less is of no use. Default: 100 kbit/s.
+    /// Less is useless. Default: 100 kbit/s.
     pub least: u64,
     /// More is never asked for. Default: 50 Mbit/s.
     pub greatest: u64,
@@ -52,14 +52,14 @@ impl Default for RateOptions {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct RateReport {
-    /// The next picture may have so many bits, its share of the transport stream included, and
-    /// comes in time with what waits before it. 0: it is not worth encoding, as others wait that
-    /// have not left.
+    /// Bits that the next frame may have, its share of the transport stream included, to come in
+    /// time with what waits before it. 0: it is not worth encoding, as others wait that have not
+    /// left.
     pub next_frame_bits: u64,
     /// What will hold for the next second, bit/s of all that comes in; follows the paths at once.
     #[serde(rename = "rate_bits_per_second")]
     pub rate: f64,
-    /// Of that, what is left for pictures beside audio, tables and the like.
+    /// Of that, what is left for video beside audio, tables and the like.
     #[serde(rename = "video_bits_per_second")]
     pub video_rate: f64,
     /// `rate`, smoothed over two seconds for people and slow encoders.
@@ -68,19 +68,19 @@ pub struct RateReport {
     /// No path was full in the last ten seconds: more may be possible, and is asked for as soon as
     /// the encoder uses this.
     pub is_floor: bool,
-    /// The paths carry less than the least that the encoder is able to make, by its [`RateLimits`].
+    /// The paths carry less than the encoder's minimum, by its [`RateLimits`].
     pub below_least: bool,
-    /// What waits, here and in queues of the network, would take so long to arrive, ms.
+    /// Time that all that waits, here and in queues of the network, would take to arrive, ms.
     pub waiting_ms: f64,
-    /// Pictures of which nothing has left yet.
+    /// Frames of which nothing has left yet.
     pub waiting_frames: u32,
-    /// From one picture to the next, ms, as they come in.
+    /// Interval of frames, ms, as they come in.
     pub frame_interval_ms: f64,
 }
 
 impl RateReport {
-    /// For an encoder that makes a picture each `interval` where nothing can be sent at present:
-    /// the least rate, and no picture.
+    /// For an encoder that makes a frame each `interval` if nothing can be sent at present: the
+    /// minimum rate, and no frame.
     pub fn nothing(limits: RateLimits, interval: Duration) -> Self {
         let (rate, frame_interval_ms) = (limits.least(), (interval.as_secs_f64() * 1e4).round() / 10.0);
         Self { rate, video_rate: rate, smoothed_rate: rate, below_least: true, frame_interval_ms, ..Self::default() }
