@@ -35,8 +35,8 @@ pub struct Guest {
     run: PathBuf,
 }
 
-/// Runs `story` against a guest, in a network namespace of its own, so that neither its interfaces nor its ports meet
-/// anybody else's. Where that cannot be, it says why and does nothing.
+/// Runs `story` against a guest, in a network namespace of its own, so that neither its interfaces
+/// nor its ports meet anybody else's. If that is not possible, it says why and does nothing.
 ///
 /// For this the test with the name `test`, which calls it, is run again as a process of its own.
 /// `out` is where the guest's kernel and files are made, once (`LP_OUT` overrides it).

@@ -11,7 +11,7 @@ use std::time::Duration;
 const PEER: &str = "usrsctp";
 const FOLDER: &str = "/usr/lib/usrsctp";
 
-/// Where `program` is, or `None` if it is not installed and the caller may skip.
+/// Returns the path of `program`, or `None` if it is not installed and the caller may skip.
 ///
 /// # Panics
 /// If it is not installed although `BRAIDCAST_REQUIRE_TOOLS` is set, as in `make test`.

@@ -1,4 +1,5 @@
-//! ECN with Linux's SCTP: a link that marks instead of losing, both ways, native and in UDP.
+//! ECN with Linux's SCTP: a link that marks instead of losing, in both directions, native and in
+//! UDP.
 
 use braidcast_driver::Bind;
 use braidcast_interop::Ours;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 /// Messages that go there and come back.
 const MESSAGES: usize = 300;
-/// Those that are on their way at once: a window large enough to be reduced.
+/// Messages in flight at once: a window large enough to be reduced.
 const AT_ONCE: usize = 60;
 const UDP_PORT: u16 = 9899;
 
@@ -74,12 +75,12 @@ fn linux_guest_hears_our_marks_and_we_hear_its() {
                 guest.run("tc qdisc replace dev net1 root netem delay 10ms");
                 guest.run("tc qdisc replace dev ifb0 root netem delay 10ms loss 3% ecn");
                 let there = echo(guest, in_udp);
-                println!("marks on the way there, in UDP {in_udp}: {there:?}");
+                println!("marks on the forward path, in UDP {in_udp}: {there:?}");
                 assert!(there.mark_reductions > 0 && there.lost_chunks == 0, "{there:?}");
                 guest.run("tc qdisc replace dev ifb0 root netem delay 10ms");
                 guest.run("tc qdisc replace dev net1 root netem delay 10ms loss 3% ecn");
                 let back = echo(guest, in_udp);
-                println!("marks on the way back: {back:?}");
+                println!("marks on the reverse path: {back:?}");
                 assert!(back.marked_packets > 0, "{back:?}");
                 assert_eq!(back.mark_reductions, 0);
             }

@@ -12,7 +12,7 @@ const NAMELESS: [&str; 3] = ["(254)", "(0xc077)", "(177)"];
 
 /// Checks every packet of `capture`; the chunk types that tshark saw.
 fn judge(name: &str, capture: &Capture) -> BTreeSet<u8> {
-    // Errors. (Warnings and notes are about what happened on the way: retransmissions and the like.)
+    // Errors. (Warnings and notes are about events on the path: retransmissions and the like.)
     let bad = "_ws.malformed || _ws.expert.severity >= 0x800000 || sctp.checksum.status != 1 || !sctp";
     assert_eq!(tshark::read(capture.path(), &["-Y", bad, "-V"]), "", "{name}");
     let verbose = tshark::read(capture.path(), &["-V", "-O", "sctp"]);

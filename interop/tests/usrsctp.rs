@@ -130,7 +130,7 @@ impl Echo {
     }
 
     /// Sends what goes and takes what came, which is each message once, as it was, and in order
-    /// unless it may come in any; whether all did.
+    /// unless it may come in any. Returns `true` if all did.
     fn turn(&mut self, association: &mut Association, now: Instant) -> bool {
         while self.sent < self.total {
             match association.send(now, &self.next.0, self.next.1) {
@@ -178,7 +178,7 @@ fn echo_server_gives_50_mb_of_random_bytes_back() {
     assert_shut_down(&mut ours, id);
 }
 
-/// RFC 5061 §4.2.4. usrsctp acknowledges our own requests; whether it heeds the wildcard is its
+/// RFC 5061 §4.2.4. usrsctp acknowledges our own requests. If it heeds the wildcard depends on its
 /// `sctp_nat_friendly`, which is off.
 #[test]
 fn we_send_over_the_path_that_usrsctp_asks_for() {

@@ -62,7 +62,7 @@ fn linux_serves(guest: &Guest) {
 
     println!("Linux aborts");
     let id = connect(&mut ours, 5104);
-    // A program that dies with data unread.
+    // A program that ends with data unread.
     guest.shell("kill -STOP $(cat /tmp/d.pid)");
     give(&mut ours, id, 10);
     ours.meanwhile(|| guest.shell("kill -KILL $(cat /tmp/d.pid)"), |_| {});

@@ -6,9 +6,9 @@ use braidcast_dccp::{Ccid, Connection, ConnectionId, Options, SendError, SendOpt
 use braidcast_interop::dccp::Dccp;
 use braidcast_interop::linux::Guest;
 
-/// Messages each way.
+/// Messages in each direction.
 const COUNT: u32 = 300;
-/// Messages on their way there and back at most: fewer than what Linux queues (`-q`).
+/// Messages in flight, there and back, at most: fewer than what Linux queues (`-q`).
 const ON_THE_WAY: u32 = 32;
 /// What `dccp_peer`'s own messages begin with; it counts the gaps between such.
 const MAGIC: u32 = 0x4c50_4452;

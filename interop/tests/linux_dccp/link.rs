@@ -21,7 +21,7 @@ ip -n far link set vb up
 ip -n far link set lo up
 ";
 
-/// Makes the links, with nothing in their way.
+/// Makes the links, without impairments.
 pub(crate) fn prepare(guest: &Guest, ends: Ends) {
     guest.take_in_through_ifb0();
     if ends == Ends::OursAndFar {

@@ -1,4 +1,4 @@
-//! Loss and delay both ways, data both ways, CCID 2 and 3 at once.
+//! Loss, delay and data in both directions, CCID 2 and 3 at once.
 
 use super::flows::{number_of, plain, received, send};
 use super::link::{self, Ends};
@@ -52,7 +52,7 @@ impl Flow {
         // Losses in a row make one hole, and so may a lost acknowledgement of Linux's.
         assert!(report.stats.holes > 0 && report.stats.holes <= 2 * lost_by_us + 20, "{report:?}");
         if ccid == Ccid::Two {
-            // A timeout takes for lost what is on its way; the last losses are not known yet.
+            // A timeout takes packets in flight for lost; the last losses are not known yet.
             let counted = report.ccid.lost as i64 - gaps as i64;
             let timeouts = report.ccid.timeouts as i64;
             assert!((-15..=15 + 5 * timeouts).contains(&counted), "{gaps} missing, {report:?}");

@@ -64,7 +64,7 @@ fn until_closed(ours: &mut Dccp, id: ConnectionId) {
 fn trail(ours: &Dccp, port: u16, expected: &[&str]) {
     let mut names: Vec<String> = Vec::new();
     for seen in ours.seen() {
-        let header = seen.packet().expect("all packets are sound").header;
+        let header = seen.packet().expect("all packets are valid").header;
         let way = if seen.sent { '>' } else { '<' };
         let name = match header.kind {
             Kind::Data | Kind::Ack { .. } | Kind::DataAck { .. } => continue,

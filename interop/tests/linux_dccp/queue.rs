@@ -1,5 +1,5 @@
-//! Our send queues with Linux's receiver, which knows nothing of them: sound and pictures over a
-//! link that carries less than both.
+//! Our send queues with Linux's receiver, which knows nothing of them: audio and video over a link
+//! that carries less than both.
 
 use super::flows::received;
 use super::link;
@@ -28,7 +28,7 @@ const PICTURES: (u8, u32, usize) = (1, 10, 1000);
 /// How a call went.
 #[derive(Debug, Default)]
 struct Call {
-    /// Of sound and of pictures.
+    /// Of audio and of video.
     sent: [u32; 2],
     refused: [u32; 2],
     back: [u32; 2],
@@ -130,8 +130,8 @@ pub(crate) fn all(guest: &Guest) {
     let [fifo, sbpn2, ring] = [Method::Fifo, Method::Sbpn2, Method::RingSbpn2].map(hold);
     for (name, call) in [("sbpn2", &sbpn2), ("ring-sbpn2", &ring)] {
         assert!(call.share_in_time(0) > 0.7, "{name}: {call:?}");
-        assert!(call.back[1] > 15, "{name}: the rest is for pictures");
-        assert!(fifo.share_in_time(0) < call.share_in_time(0) - 0.3, "sound stands behind pictures");
+        assert!(call.back[1] > 15, "{name}: the rest is for video");
+        assert!(fifo.share_in_time(0) < call.share_in_time(0) - 0.3, "audio stands behind video");
     }
     guest.stop("call");
 }

@@ -43,7 +43,7 @@ fn run(guest: &Guest, ccid: Ccid, sending: bool, seconds: u64) -> Run {
             let took = ours.now().since(begun);
             if took >= Duration::from_secs(seconds) && done.is_none() {
                 done = Some(took);
-                // What is on its way still arrives, as at the end of the other connection.
+                // Packets in flight still arrive, as at the end of the other connection.
                 ours.with(id, |it, _| it.abort());
             }
             if done.is_some() {
@@ -95,6 +95,8 @@ pub(crate) fn table(guest: &Guest) {
             ));
         }
     }
-    println!("| link, each way | | Linux to Linux, kbit/s | ours to Linux | Linux to ours |\n|---|---|---|---|---|");
+    println!(
+        "| link, each direction | | Linux to Linux, kbit/s | ours to Linux | Linux to ours |\n|---|---|---|---|---|"
+    );
     println!("{}", rows.join("\n"));
 }

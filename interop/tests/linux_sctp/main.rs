@@ -10,14 +10,14 @@ use braidcast_sctp::{AssociationId, CloseReason, Options, PathState, SchedulerKi
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// Bytes each way.
+/// Bytes in each direction.
 const TOTAL: usize = 10_000_000;
 /// Where a tenth says the same.
 const LESS: usize = TOTAL / 10;
 /// An emulated guest with the processors shared carries 14 Mbit/s, or less.
 const LIMIT: Duration = Duration::from_secs(240);
-/// Bytes on their way there and back, at most. A full receive buffer makes Linux deliver messages in parts (RFC 6458
-/// §6.1.7), and `sctp_peer` echoes each part as a message.
+/// Bytes in flight, there and back, at most. A full receive buffer makes Linux deliver messages in
+/// parts (RFC 6458 §6.1.7), and `sctp_peer` echoes each part as a message.
 const ON_THE_WAY: usize = 100_000;
 const SCTP: u8 = 132;
 const UDP_PORT: u16 = 9899;

@@ -121,7 +121,7 @@ impl Scene {
         })
     }
 
-    /// Gives the server a packet from the client that the client never sent.
+    /// Hands the server a packet from the client that the client never sent.
     fn forge(&mut self, tag: u32, chunk: &Chunk<'_>) {
         let mut packet = Vec::new();
         wire::begin(&mut packet, Header { source_port: 9899, destination_port: 9899, verification_tag: tag });
@@ -257,6 +257,6 @@ fn provoked() -> Capture {
 fn refused() -> Capture {
     let mut scene = Scene::new(&Options::live(), &clean(), false);
     scene.run(500);
-    assert_eq!(scene.net.node(scene.client).associations().count(), 0, "the client gave up");
+    assert_eq!(scene.net.node(scene.client).associations().count(), 0, "the client stopped trying");
     scene.capture()
 }
