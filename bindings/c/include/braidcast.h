@@ -67,7 +67,7 @@ typedef struct braidcast_socket braidcast_socket;
 
 // A path: where it leads, and what it leaves through.
 typedef struct braidcast_path {
-  // Address and port of the other end, such as "192.0.2.1:9000" or "[2001:db8::1]:9000".
+  // Address and port of the other end, for example "192.0.2.1:9000" or "[2001:db8::1]:9000".
   const char *remote;
   // The interface ("wlan0") or local address that it leaves through; NULL: as the routing table has it.
   const char *via;
@@ -81,7 +81,7 @@ typedef struct braidcast_send_options {
   uint8_t unordered;
   // In how many milliseconds it must be at the other end; later it is discarded. 0: it is never too late.
   uint32_t deadline_ms;
-  // Tells the other end what kind of message it is.
+  // The kind of message, for the other end's application.
   uint32_t ppid;
   // Comes back in the event BRAIDCAST_DISCARDED.
   uint64_t context;
@@ -119,28 +119,29 @@ typedef struct braidcast_rate_options {
   uint64_t greatest;
   // How many milliseconds after it was sent a message has to be at the other end. 0: 500.
   uint32_t latency_ms;
-  // From one picture to the next, in milliseconds, 4 to 1,000. 0: the times of messages tell, where each picture is one message or leaves at
-  // once.
+  // Interval of frames, in milliseconds, 4 to 1,000. 0: the times of messages show it, if each
+  // frame is one message or leaves at once.
   uint32_t interval_ms;
 } braidcast_rate_options;
 
 // What a program may send now.
 typedef struct braidcast_rate {
-  // The next message, or picture, may have so many bits, and comes in time with what waits before it. 0: leave it out.
+  // Bits that the next message, or frame, may have to come in time with what waits before it. 0:
+  // leave it out.
   uint64_t next_frame_bits;
   // What will hold for the next second, bit/s: for encoders.
   double rate;
   // The same, smoothed over two seconds: for people, and encoders that are slow to change.
   double smoothed_rate;
-  // What waits, here and in queues of the network, would take so many milliseconds to arrive.
+  // Milliseconds that all that waits, here and in queues of the network, would take to arrive.
   double waiting_ms;
-  // From one picture to the next, in milliseconds.
+  // Interval of frames, in milliseconds.
   double frame_interval_ms;
-  // Pictures of which nothing has left yet.
+  // Frames of which nothing has left yet.
   uint32_t waiting_frames;
   // Not 0: no path was full in the last ten seconds. More may be possible, and is asked for as soon as this is used.
   uint8_t is_floor;
-  // Not 0: the paths carry less than the least that the program is able to make.
+  // Not 0: the paths carry less than the program's minimum rate.
   uint8_t below_least;
 } braidcast_rate;
 
@@ -148,8 +149,9 @@ typedef struct braidcast_rate {
 extern "C" {
 #endif // __cplusplus
 
-// Makes a socket. With a `key`, which both ends share, only who has it gets in; NULL: encrypted, with anybody. `flags`: 0, or
-// BRAIDCAST_PLAIN. Returns NULL on failure; braidcast_last_error says why. Free it with braidcast_socket_free.
+// Makes a socket. With a `key`, which both ends share, only who has it gets in; NULL: encrypted,
+// with anybody. `flags`: 0, or BRAIDCAST_PLAIN. Returns NULL on failure; braidcast_last_error says
+// why. Free it with braidcast_socket_free.
 //
 // # Safety
 // `key` is NULL or ends with a zero byte.
@@ -162,14 +164,16 @@ struct braidcast_socket *braidcast_socket_new(const char *key,
 // `socket` is NULL or of braidcast_socket_new, and not used again.
 void braidcast_socket_free(struct braidcast_socket *socket);
 
-// A file descriptor that is readable when braidcast_poll has something to do. Do not close it. After it became readable, and after
-// everything that was sent, call braidcast_poll with timeout 0 until that returns 0.
+// A file descriptor that is readable when braidcast_poll has something to do. Do not close it.
+// After it became readable, and after everything that was sent, call braidcast_poll with timeout 0
+// until that returns 0.
 //
 // # Safety
 // `socket` is of braidcast_socket_new.
 int braidcast_fd(const struct braidcast_socket *socket);
 
-// Opens the local address `address`, such as "0.0.0.0:9000"; port 0 takes any that is free. Writes the port to `port` unless that is NULL.
+// Opens the local address `address`, for example "0.0.0.0:9000"; port 0 takes any that is free.
+// Writes the port to `port` unless that is NULL.
 //
 // # Safety
 // `socket` is of braidcast_socket_new, `address` ends with a zero byte, `port` is NULL or can be written.
@@ -183,10 +187,12 @@ int braidcast_bind(struct braidcast_socket *socket,
 // `socket` is of braidcast_socket_new.
 int braidcast_listen(struct braidcast_socket *socket);
 
-// Begins a connection over `count` paths and writes its number to `connection`. BRAIDCAST_CONNECTED or BRAIDCAST_CLOSED follows.
+// Begins a connection over `count` paths and writes its number to `connection`.
+// BRAIDCAST_CONNECTED or BRAIDCAST_CLOSED follows.
 //
 // # Safety
-// `socket` is of braidcast_socket_new; `paths` are `count`, with texts that end with a zero byte; `connection` can be written.
+// `socket` is of braidcast_socket_new; `paths` are `count`, with texts that end with a zero byte;
+// `connection` can be written.
 int braidcast_connect(struct braidcast_socket *socket,
                       const struct braidcast_path *paths,
                       size_t count,
@@ -200,7 +206,8 @@ int braidcast_join(struct braidcast_socket *socket,
                    uint64_t connection,
                    const struct braidcast_path *path);
 
-// Takes the path called `name` out: its interface or local address, or else the address that it leads to. Returns 1, or 0 if there is none.
+// Takes the path called `name` out: its interface or local address, or else the address that it
+// leads to. Returns 1, or 0 if there is none.
 //
 // # Safety
 // `socket` is of braidcast_socket_new; `name` ends with a zero byte.
@@ -208,7 +215,8 @@ int braidcast_leave(struct braidcast_socket *socket,
                     uint64_t connection,
                     const char *name);
 
-// Takes a message of `len` bytes to be sent; it is copied. It leaves in the next braidcast_poll, or when the paths have room.
+// Takes a message of `len` bytes to be sent; it is copied. It leaves in the next braidcast_poll,
+// or when the paths have room.
 //
 // # Safety
 // `socket` is of braidcast_socket_new, `data` has `len` bytes, `options` is NULL or one.
@@ -226,8 +234,8 @@ int braidcast_recv(struct braidcast_socket *socket,
                    uint64_t connection,
                    struct braidcast_message *message);
 
-// Waits for an event for at most `timeout_ms` milliseconds, or for ever if that is below 0; meanwhile everything runs. Returns 1 with
-// `event`, or 0 if nothing happened in that time.
+// Waits for an event for at most `timeout_ms` milliseconds, or for ever if that is below 0;
+// meanwhile everything runs. Returns 1 with `event`, or 0 if nothing happened in that time.
 //
 // # Safety
 // `socket` is of braidcast_socket_new; `event` can be written.
@@ -252,7 +260,8 @@ int braidcast_abort(struct braidcast_socket *socket,
 // What went wrong in this thread's last call that failed, in words; "" if none did. Until the next call that fails.
 const char *braidcast_last_error(void);
 
-// Says from now on what messages of a connection may have, in braidcast_rate_report. `options` NULL: the default. Called again, it begins anew.
+// Says from now on what messages of a connection may have, in braidcast_rate_report. `options`
+// NULL: the default. Called again, it begins anew.
 //
 // # Safety
 // `socket` is of braidcast_socket_new; `options` is NULL or one.
@@ -260,7 +269,8 @@ int braidcast_follow_rate(struct braidcast_socket *socket,
                           uint64_t connection,
                           const struct braidcast_rate_options *options);
 
-// Other rates that the program is able to make, bit/s, each as in braidcast_rate_options. What is known of the paths stays.
+// Other rates that the program is able to make, bit/s, each as in braidcast_rate_options. What is
+// known of the paths stays.
 //
 // # Safety
 // `socket` is of braidcast_socket_new.
@@ -269,8 +279,9 @@ int braidcast_set_rate_limits(struct braidcast_socket *socket,
                               uint64_t least,
                               uint64_t greatest);
 
-// How much the next message of a connection may have, and which rate will hold for the next second, into `rate`. Ask before each message. While no
-// path is full the rate grows only as far as it is used. Returns 1, or 0 before braidcast_follow_rate and while the connection is not up.
+// How much the next message of a connection may have, and which rate will hold for the next
+// second, into `rate`. Ask before each message. While no path is full the rate grows only as far
+// as it is used. Returns 1, or 0 before braidcast_follow_rate and while the connection is not up.
 //
 // # Safety
 // `socket` is of braidcast_socket_new; `rate` can be written.

@@ -70,7 +70,7 @@ pub struct BraidcastSocket {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct BraidcastPath {
-    /// Address and port of the other end, such as "192.0.2.1:9000" or "[2001:db8::1]:9000".
+    /// Address and port of the other end, for example "192.0.2.1:9000" or "[2001:db8::1]:9000".
     pub remote: *const c_char,
     /// The interface ("wlan0") or local address that it leaves through; NULL: as the routing table has it.
     pub via: *const c_char,
@@ -86,7 +86,7 @@ pub struct BraidcastSendOptions {
     pub unordered: u8,
     /// In how many milliseconds it must be at the other end; later it is discarded. 0: it is never too late.
     pub deadline_ms: u32,
-    /// Tells the other end what kind of message it is.
+    /// The kind of message, for the other end's application.
     pub ppid: u32,
     /// Comes back in the event BRAIDCAST_DISCARDED.
     pub context: u64,
@@ -178,8 +178,8 @@ pub unsafe extern "C" fn braidcast_fd(socket: *const BraidcastSocket) -> c_int {
     })
 }
 
-/// Opens the local address `address`, such as "0.0.0.0:9000"; port 0 takes any that is free. Writes
-/// the port to `port` unless that is NULL.
+/// Opens the local address `address`, for example "0.0.0.0:9000"; port 0 takes any that is free.
+/// Writes the port to `port` unless that is NULL.
 ///
 /// # Safety
 /// `socket` is of braidcast_socket_new, `address` ends with a zero byte, `port` is NULL or can be written.

@@ -16,8 +16,8 @@ pub struct BraidcastRateOptions {
     pub greatest: u64,
     /// How many milliseconds after it was sent a message has to be at the other end. 0: 500.
     pub latency_ms: u32,
-    /// From one picture to the next, in milliseconds, 4 to 1,000. 0: the times of messages tell,
-    /// where each picture is one message or leaves at once.
+    /// Interval of frames, in milliseconds, 4 to 1,000. 0: the times of messages show it, if each
+    /// frame is one message or leaves at once.
     pub interval_ms: u32,
 }
 
@@ -25,22 +25,22 @@ pub struct BraidcastRateOptions {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BraidcastRate {
-    /// The next message, or picture, may have so many bits, and comes in time with what waits
-    /// before it. 0: leave it out.
+    /// Bits that the next message, or frame, may have to come in time with what waits before it. 0:
+    /// leave it out.
     pub next_frame_bits: u64,
     /// What will hold for the next second, bit/s: for encoders.
     pub rate: f64,
     /// The same, smoothed over two seconds: for people, and encoders that are slow to change.
     pub smoothed_rate: f64,
-    /// What waits, here and in queues of the network, would take so many milliseconds to arrive.
+    /// Milliseconds that all that waits, here and in queues of the network, would take to arrive.
     pub waiting_ms: f64,
-    /// From one picture to the next, in milliseconds.
+    /// Interval of frames, in milliseconds.
     pub frame_interval_ms: f64,
-    /// Pictures of which nothing has left yet.
+    /// Frames of which nothing has left yet.
     pub waiting_frames: u32,
     /// Not 0: no path was full in the last ten seconds. More may be possible, and is asked for as soon as this is used.
     pub is_floor: u8,
-    /// Not 0: the paths carry less than the least that the program is able to make.
+    /// Not 0: the paths carry less than the program's minimum rate.
     pub below_least: u8,
 }
 

@@ -28,7 +28,7 @@ pub(crate) unsafe fn required<'a>(text: *const c_char, name: &str) -> Result<&'a
 
 pub(crate) fn address(text: &str) -> Result<SocketAddr, c_int> {
     text.parse().or_else(|_| {
-        let what = format!("'{text}' is not an address with a port, such as 192.0.2.1:9000 or [2001:db8::1]:9000");
+        let what = format!("'{text}' is not an address with a port, for example 192.0.2.1:9000 or [2001:db8::1]:9000");
         fail(BRAIDCAST_ERROR_ARGUMENT, what)
     })
 }

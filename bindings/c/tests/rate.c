@@ -1,5 +1,5 @@
-/* A program sends pictures as large as they may be over this machine, which carries more than it is able to make: it is told more and more, up to
- * its greatest rate. Both ends stand in one program. */
+/* A program sends frames as large as they may be over this machine, which carries more than it is
+ * able to make: it is told more and more, up to its greatest rate. Both ends stand in one program. */
 #include <assert.h>
 #include <braidcast.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ int main(void)
         nanosleep(&interval, NULL);
     }
     if (rate.rate != 4e6 || received < 50000)
-        fprintf(stderr, "%.0f bit/s after %zu pictures, %zu bytes\n", rate.rate, pictures, received);
+        fprintf(stderr, "%.0f bit/s after %zu frames, %zu bytes\n", rate.rate, pictures, received);
     assert(rate.rate == 4e6 && received >= 50000);
     assert(braidcast_set_rate_limits(client, connection, 0, 600000) == BRAIDCAST_OK);
     assert(braidcast_rate_report(client, connection, &rate) == 1 && rate.rate == 6e5);

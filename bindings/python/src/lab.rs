@@ -109,7 +109,7 @@ pub(crate) fn mean_ci95(values: Vec<f64>) -> (f64, Option<f64>) {
     braidcast_lab::mean_ci95(&values)
 }
 
-/// Waits until it is over, for Python's signals too, and tells how far it is.
+/// Waits until it is over, for Python's signals too, and reports how far it is.
 fn watch(
     py: Python<'_>,
     is_over: impl Fn() -> bool,

@@ -64,7 +64,8 @@ impl Socket {
         Ok(Self { fd: socket.as_raw_fd(), socket: Mutex::new(socket) })
     }
 
-    /// Opens a local address, such as "0.0.0.0:9000"; port 0 takes any that is free. Returns the address with its port.
+    /// Opens a local address, for example "0.0.0.0:9000"; port 0 takes any that is free. Returns
+    /// the address with its port.
     fn bind(&self, py: Python<'_>, address: &str) -> PyResult<String> {
         let address = parse(address)?;
         self.with(py, |socket| socket.bind(address)).map(|bound| bound.to_string())
@@ -172,9 +173,9 @@ impl Socket {
 
     /// Says from now on what messages of a connection may have, in rate_report. least and greatest:
     /// bit/s that the program is able to make. latency: seconds from when a message is sent until
-    /// it has to be at the other end. interval: seconds from one picture to the next, 0.004 to 1;
-    /// None: the times of messages tell, where each picture is one message or leaves at once.
-    /// Called again, it begins anew.
+    /// it has to be at the other end. interval: seconds from one frame to the next, 0.004 to 1;
+    /// None: the times of messages show it, if each frame is one message or leaves at once. Called
+    /// again, it begins anew.
     #[pyo3(signature = (connection, *, least=100_000, greatest=50_000_000, latency=0.5, interval=None))]
     fn follow_rate(
         &self,
@@ -262,7 +263,7 @@ impl Socket {
     fn lock(&self, py: Python<'_>) -> MutexGuard<'_, braidcast_socket::Socket> {
         match self.socket.try_lock() {
             Ok(socket) => socket,
-            // Another thread polls: it gives up the lock without Python's.
+            // Another thread polls: it releases the lock without Python's.
             Err(_) => loop {
                 if let Ok(socket) = self.socket.try_lock() {
                     break socket;
@@ -309,7 +310,7 @@ fn state(state: PathState) -> &'static str {
 fn parse(address: &str) -> PyResult<SocketAddr> {
     address.parse().map_err(|_| {
         PyValueError::new_err(format!(
-            "{address:?} is not an address with a port, such as 192.0.2.1:9000 or [2001:db8::1]:9000"
+            "{address:?} is not an address with a port, for example 192.0.2.1:9000 or [2001:db8::1]:9000"
         ))
     })
 }
