@@ -9,7 +9,7 @@ const MAX_HELD: usize = 128 << 20;
 /// Buffers kept for reuse, at most.
 const MAX_POOL: usize = 4096;
 
-/// A packet on its way.
+/// A packet in flight.
 #[derive(Clone, Debug)]
 struct Packet {
     /// Its path, by index.

@@ -187,7 +187,7 @@ impl Relay {
         Some(sorted)
     }
 
-    /// Takes a packet's buffer back, unless a copy of it is still on its way.
+    /// Takes a packet's buffer back, unless a copy of it is still in flight.
     fn recycle(&mut self, mut packet: Arc<Packet>) {
         if self.pool.len() < MAX_POOL && Arc::get_mut(&mut packet).is_some() {
             self.pool.push(packet);

@@ -50,11 +50,11 @@ pub struct DirectionReport {
     pub dropped_early: u64,
     /// Dropped by an outage.
     pub dropped_outage: u64,
-    /// Lost on the way.
+    /// Lost in flight.
     pub dropped_loss: u64,
     /// Dropped because the emulator's memory was full: its results are not the link's any more.
     pub dropped_memory: u64,
-    /// Waiting or on the way now.
+    /// Waiting or in flight now.
     pub inside_packets: usize,
     /// The longest that the queue has been, in packets.
     pub queue_peak_packets: usize,

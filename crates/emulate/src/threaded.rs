@@ -282,7 +282,7 @@ mod tests {
             let until = emulator.now() + Duration::from_millis(20);
             assert_eq!(emulator.run(Some(until)).unwrap(), Stopped::Until);
         }
-        assert!(clients.join().unwrap() >= Duration::from_millis(60), "30 ms each way");
+        assert!(clients.join().unwrap() >= Duration::from_millis(60), "30 ms in each direction");
         assert_eq!(echoing.join().unwrap(), 2, "a socket for each client");
         let report = emulator.report();
         let [there, back] = [&report.to_forward, &report.to_clients].map(|it| it.delivered_packets);

@@ -16,7 +16,7 @@ const MOST_PATHS: usize = 250;
 /// Which packets belong together: those of a protocol with one flow number.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FlowName {
-    /// `sctp`, `tcp`, `tfrc`, `dccp`, or the type as it stands there, such as `cbr`.
+    /// `sctp`, `tcp`, `tfrc`, `dccp`, or the type as it stands there, for example `cbr`.
     pub protocol: String,
     /// `fid_`.
     pub number: u32,
@@ -41,7 +41,7 @@ pub enum Cargo {
     Control,
 }
 
-/// A packet that went from one end to the other, or was lost on the way.
+/// A packet that went from one end to the other, or was lost in flight.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Passage {
     /// Of which flow.
@@ -178,7 +178,7 @@ impl<R: BufRead> Ns2Reader<R> {
         ReadError::Record { line: self.number, what }
     }
 
-    /// Takes a line: the packet that it tells the end of.
+    /// Takes a line. Returns the packet whose end it records.
     fn take(&mut self, line: &[u8]) -> Result<Option<Passage>, String> {
         let text = core::str::from_utf8(line).map_err(|_| "it is no text".to_owned())?.trim_end();
         if is_passed_over(text) {
@@ -231,7 +231,8 @@ impl<R: BufRead> Ns2Reader<R> {
         let (path, left) = *pair;
         let number = numbered.then_some(it.number);
         let data = cargo == Cargo::Data;
-        // An SCTP association has several pairs of nodes, and one sequence of numbers each way.
+        // An SCTP association has several pairs of nodes, and one sequence of numbers in each
+        // direction.
         let sender = if flow.protocol == "sctp" { u64::from(from != left) } else { from };
         let again = data && number.is_some_and(|number| !self.seen.insert((flow.clone(), sender, number)));
         Ok(Passage {

@@ -43,7 +43,7 @@ pub struct Captured<'a> {
     pub ecn: Ecn,
     /// The bytes above UDP, or above IP where both ports are 0.
     pub payload: &'a [u8],
-    /// A word for the reader, such as why it was dropped; empty for none.
+    /// A word for the reader, for example why it was dropped; empty for none.
     pub comment: &'a str,
 }
 

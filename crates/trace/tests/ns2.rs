@@ -57,7 +57,7 @@ fn losses_repeats_and_other_protocols_are_told_apart() {
             (flow("tcp/2"), Cargo::Data, true, false),
             (flow("tcp/2"), Cargo::DataAgain, false, true),
             (flow("tcp/2"), Cargo::Acknowledgement, false, true),
-            // It came to a node on the way.
+            // It came to a node on the path.
             (flow("cbr/1"), Cargo::Data, false, false),
         ]
     );

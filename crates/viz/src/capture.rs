@@ -147,7 +147,7 @@ impl Listener {
         self.foreign
     }
 
-    /// Hears a packet, and tells what it shows.
+    /// Hears a packet, and calls `tell` with each record that it shows.
     pub fn hear(&mut self, heard: &Heard<'_>, tell: &mut dyn FnMut(&Record)) {
         let known = match heard.carrier {
             Carrier::Ip(SCTP) => self.hear_sctp(heard, tell),

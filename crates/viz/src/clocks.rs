@@ -44,7 +44,7 @@ mod tests {
     fn the_shortest_ways_tell_how_far_a_clock_is_ahead() {
         let mut it = Clocks::default();
         assert_eq!(it.ahead(40.0), 0.0);
-        // 20 ms each way, and a clock that is 1000 ms ahead; one packet stood in a queue.
+        // 20 ms in each direction, and a clock that is 1000 ms ahead; one packet stood in a queue.
         it.there(100.0, 1150.0);
         it.there(110.0, 1130.0);
         assert_eq!(it.ahead(40.0), 1000.0);

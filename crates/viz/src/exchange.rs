@@ -349,7 +349,7 @@ impl Exchange {
         }
     }
 
-    /// The end on the left: that sends the most.
+    /// Returns the end on the left: the one that sends more chunks than any other.
     pub(crate) fn left(&self) -> usize {
         let count = |end: usize| self.sent.iter().filter(|row| row.end == end && row.bytes > 0).count();
         (0..self.ends.len()).max_by_key(|&end| (count(end), self.ends.len() - end)).unwrap_or(0)

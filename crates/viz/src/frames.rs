@@ -98,7 +98,7 @@ impl Frames {
         place.copied().unwrap_or(NONE)
     }
 
-    /// A message of the sender was given up.
+    /// A message of the sender was abandoned.
     pub(crate) fn abandoned(&mut self, at: f64, message: u64, sent: bool, why: Unsent) {
         let place = self.of_message(message);
         if let Some(row) = self.rows.get_mut(place as usize)
@@ -123,7 +123,7 @@ impl Frames {
         }
     }
 
-    /// What did not come by `end` though it was due, and was given up by nobody, is missing.
+    /// What did not come by `end` though it was due, and was not abandoned, is missing.
     pub(crate) fn settle(&mut self, end: f64) {
         if self.has_arrivals {
             let overdue = |row: &&mut Frame| row.outcome == Outcome::Unknown && row.deadline < end;

@@ -13,7 +13,7 @@ pub(crate) struct Waiting {
 /// The numbers of one association.
 #[derive(Debug)]
 struct Order {
-    /// All up to here came, or were given up.
+    /// All up to here came, or were abandoned.
     cumulative: i64,
     beyond: BTreeMap<i64, u32>,
 }

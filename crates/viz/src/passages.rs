@@ -1,4 +1,4 @@
-//! What a simulator tells of packets: where and when they were sent, and when they came.
+//! A simulator's records of packets: where and when they were sent, and when they came.
 
 use crate::exchange::{EndId, Exchange};
 use crate::rows::{Known, PacketOutcome, Sent, What};

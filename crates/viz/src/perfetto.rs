@@ -76,7 +76,7 @@ impl Exchange {
                 Outcome::OnTime => "on time",
                 Outcome::Late => "late",
                 Outcome::Unsent => "never sent",
-                Outcome::GivenUp => "given up on the way",
+                Outcome::GivenUp => "abandoned in flight",
                 Outcome::Missing => "missing",
             };
             let kind = FrameKind::of(usize::from(it.kind)).name();

@@ -31,7 +31,7 @@ pub(crate) enum PacketOutcome {
     Duplicate = 4,
 }
 
-/// A chunk or packet on its way over one path.
+/// A chunk or packet in flight over one path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     /// Milliseconds; `NaN`: not known.
@@ -121,7 +121,7 @@ pub(crate) struct Frame {
     pub(crate) captured: f64,
     pub(crate) deadline: f64,
     pub(crate) arrived: f64,
-    /// When it was given up.
+    /// When it was abandoned.
     pub(crate) given_up: f64,
     pub(crate) outcome: Outcome,
     pub(crate) why: u8,
@@ -136,8 +136,8 @@ pub(crate) enum Outcome {
     Late = 2,
     /// Nothing of it was sent.
     Unsent = 3,
-    /// Given up after a part of it was sent.
+    /// Abandoned after a part of it was sent.
     GivenUp = 4,
-    /// It did not come, and nobody gave it up.
+    /// It did not come, and was not abandoned.
     Missing = 5,
 }

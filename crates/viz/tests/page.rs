@@ -145,7 +145,7 @@ fn what_both_ends_tell_comes_together_whichever_comes_first() {
         assert!(ways[3].is_nan());
         assert_eq!([ways[0], ways[1], ways[2], ways[4], ways[5]], [50.0, 20.0, 21.0, 20.0, 20.0]);
         assert_eq!(column(&page, "sent.frame"), [0.0, 0.0, 1.0, 1.0, 1.0, f64::from(u32::MAX)]);
-        // The third frame was given up before any of it was sent.
+        // The third frame was abandoned before any of it was sent.
         assert_eq!(column(&page, "frame.outcome"), [1.0, 2.0, 3.0]);
         assert_eq!(column(&page, "frame.captured"), [100.0, 200.0, 500.0]);
         assert_eq!(column(&page, "frame.arrived")[..2], [150.0, 411.0]);

@@ -4,7 +4,7 @@ const about = JSON.parse(document.getElementById("about").textContent);
 const kinds = ["tables", "audio", "I", "P", "B", "other", "data"];
 const whats = ["new", "repeated", "copy", "redundancy", "SACK", "FORWARD-TSN", "control"];
 const packetOutcomes = ["unknown", "arrived", "lost", "lost, made up for by redundancy", "came twice"];
-const outcomes = ["unknown", "on time", "late", "never sent", "given up on the way", "missing"];
+const outcomes = ["unknown", "on time", "late", "never sent", "abandoned in flight", "missing"];
 const reasons = ["", "it would have come too late", "the queue wanted its place for another one", "the queue had no room",
   "what was lost or left of it would have come too late"];
 const signs = ["unconfirmed", "active", "potentially failed", "inactive", "left", "window cut: loss", "window cut: mark", "window cut: timeout"];

@@ -78,7 +78,7 @@ const frames = {
     const box = this.place.boxes.findLast((it) => px >= it.x0 - 1 && px <= it.x1 + 1 && py >= it.y && py <= it.y + it.h);
     if (!box) return null;
     const f = box.f;
-    return { frame: f, words: `frame ${frame.number[f]}, ${kinds[frame.kind[f]]}${frame.reference[f] ? ", others lean on it" : ""}, ${frame.bytes[f]} bytes: ${outcomes[frame.outcome[f]]}\n${explain(f)}` };
+    return { frame: f, words: `frame ${frame.number[f]}, ${kinds[frame.kind[f]]}${frame.reference[f] ? ", others reference it" : ""}, ${frame.bytes[f]} bytes: ${outcomes[frame.outcome[f]]}\n${explain(f)}` };
   },
 };
 whole.latency = (() => { let most = 1000; for (let f = 0; f < count.frame; f++) { const span = Math.max(frame.deadline[f] || 0, frame.arrived[f] || 0) - frame.captured[f]; if (span > most) most = span; } return most; })();

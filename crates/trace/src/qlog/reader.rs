@@ -147,7 +147,7 @@ impl<R: BufRead> QlogReader<R> {
         &self.title
     }
 
-    /// Which end tells.
+    /// Returns the end that recorded it.
     pub fn vantage(&self) -> &str {
         &self.vantage
     }

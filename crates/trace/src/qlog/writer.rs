@@ -10,7 +10,7 @@ use std::io::{self, Write};
 pub struct QlogHeader<'a> {
     /// What was run.
     pub title: &'a str,
-    /// Which end tells: the name of a command or of a simulated host.
+    /// The end that records: the name of a command or of a simulated host.
     pub vantage: &'a str,
     /// The time of day at [`Instant::ZERO`], as RFC 3339 writes it; empty where it means nothing.
     pub wall_clock: &'a str,
