@@ -26,8 +26,8 @@ impl LossMeter {
         self.last_lost = lost;
     }
 
-    /// So many `packets` met their fate, of which so many were `lost`, in so many `bursts` of
-    /// neighbours. For those who have counters only. What is made up for counts as lost: else
+    /// Counts `packets` whose outcome is known, of which `lost` were lost, in `bursts` of
+    /// neighbours. For those who have counters only. What redundancy repaired counts as lost: else
     /// redundancy that works would seem needless.
     pub fn on_packets(&mut self, packets: u64, lost: u64, bursts: u64) {
         let keep = libm::exp(-(packets as f64) / Self::MEMORY);
@@ -71,8 +71,8 @@ impl Conditions {
     /// The last packets of a large frame leave after this share of the deadline: they wait for
     /// those before them, and so does what is sent again.
     const LEAVING: f64 = 0.2;
-    /// How many times as fast as on the average packets may leave for a while: a picture that all
-    /// others lean on is some ten times as large as others, and a repair is to cover all of it.
+    /// Factor over the average at which packets may leave for a while: a frame that all others
+    /// reference is some ten times as large as others, and a repair is to cover all of it.
     const BURSTS: f64 = 4.0;
 
     /// Several paths that one code spreads its symbols over, as one; `None` if there is none. Loss

@@ -79,7 +79,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The code of this name with these parameters, if it has so many.
+            /// Returns the code of this name with these parameters, if it has this number of them.
             fn named(name: &str, numbers: &[u16]) -> Option<Self> {
                 match (name, numbers) {
                     $(($name, &[$($field),*]) => Some(Self::$code { $($field),* }),)*
@@ -216,7 +216,7 @@ impl Rounds {
         Self { n, k, sources: 0, due: 0 }
     }
 
-    /// One source more; whether the round is full.
+    /// One source more. Returns `true` if the round is full.
     fn on_source(&mut self) -> bool {
         self.sources += 1;
         let full = self.sources == self.k;

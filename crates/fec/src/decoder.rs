@@ -56,7 +56,8 @@ pub struct Stats {
     pub repairs: u64,
     /// Repair symbols that were dropped at once ([`Unusable`]).
     pub unusable: u64,
-    /// Repair symbols that were given up, as others needed the room or the window left them behind.
+    /// Repair symbols that were discarded, as others needed the room or the window left them
+    /// behind.
     pub given_up: u64,
     /// Source symbols that were made up for.
     pub recovered: u64,
@@ -93,7 +94,7 @@ struct Scratch {
     matrix: Vec<u8>,
 }
 
-/// What a decoder gave up for the sake of memory.
+/// What a decoder discarded to bound its memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Evicted {
     /// A source symbol, and all before it.
@@ -308,7 +309,7 @@ impl LinearDecoder {
         self.sources.settled_bytes() + self.equations.repairs().map(<[u8]>::len).sum::<usize>()
     }
 
-    /// Gives up what is of the least use: the oldest source symbol that nobody else holds, or else
+    /// Discards the least useful symbol: the oldest source symbol that nobody else holds, or else
     /// the oldest repair symbol.
     ///
     /// ECMT algorithm 1 spares source symbols that a repair symbol here needs. Here none needs them
@@ -346,7 +347,8 @@ impl LinearDecoder {
         if combination.checked_end().is_none_or(|end| end > self.sources.end()) {
             return Err(Unusable::Outside);
         }
-        // Most of them are of no use; that is found out before coefficients are computed, none of which is 0.
+        // Most of them are useless; that is found out before coefficients are computed, none of
+        // which is 0.
         let ids = || (combination.first..combination.end()).enumerate().filter(|&(n, _)| covers(n)).map(|(_, id)| id);
         if ids().next().ok_or(Unusable::Outside)? < self.sources.base() {
             return Err(Unusable::TooOld);

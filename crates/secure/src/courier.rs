@@ -18,7 +18,8 @@ const MAX_AHEAD: usize = 64;
 #[error("not a fragment of key messages")]
 pub struct NoFragment;
 
-/// A stream of messages each way, cut into fragments that are repeated until the other end has them.
+/// A stream of messages in each direction, cut into fragments that are repeated until the other end
+/// has them.
 ///
 /// A fragment: 22, how many bytes came (32 bits), where its own bytes stand in the stream (32
 /// bits), the bytes. In the stream each message stands behind its length (16 bits).

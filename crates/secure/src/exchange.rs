@@ -153,7 +153,7 @@ pub trait Exchange: fmt::Debug + Send {
     /// Takes the peer's next message.
     ///
     /// # Errors
-    /// [`Refused`]; what is to be sent then tells the peer.
+    /// [`Refused`]; the next message to be sent then informs the peer.
     fn handle(&mut self, message: &[u8]) -> Result<(), Refused>;
 
     /// Appends the next message to be sent to `out`. Whether there was one.

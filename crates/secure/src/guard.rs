@@ -88,7 +88,7 @@ pub struct Guard {
     /// At the client, until the server is known to have its keys.
     next_sealer: Option<Sealer>,
     opener: Option<Opener>,
-    /// For what is still on its way from the epoch before.
+    /// For records of the epoch before that are still in flight.
     old_opener: Option<Opener>,
     old_until: Option<Instant>,
     peer: Option<Peer>,
@@ -321,8 +321,9 @@ impl Guard {
         Ok(())
     }
 
-    /// Returns `true` if there are keys to seal with. At the client that is so as soon as the server has
-    /// proved who it is: before the server has what opens the records, but that is on its way.
+    /// Returns `true` if there are keys to seal with. At the client that is so as soon as the
+    /// server has proved who it is. The server cannot open the records yet, but the message that
+    /// lets it is in flight.
     pub const fn may_seal(&self) -> bool {
         self.sealer.is_some() || self.next_sealer.is_some()
     }

@@ -5,13 +5,13 @@ use core::time::Duration;
 pub struct Limits {
     /// Keys are changed when they are so old.
     pub age: Duration,
-    /// Or when so many bytes of plain text went either way.
+    /// Or after this number of bytes of plain text in either direction.
     pub bytes: u64,
     /// Or when so many records went one way; half of what the cipher suite allows if that is less.
     pub records: u64,
     /// The first keys must be agreed on within this, or nothing comes of the association.
     pub patience: Duration,
-    /// The keys before are kept for so long, for what is still on its way.
+    /// Time that the keys before are kept for records still in flight.
     pub drain: Duration,
 }
 

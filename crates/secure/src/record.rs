@@ -58,7 +58,7 @@ pub enum Rejected {
     /// It came already, or is too old to tell.
     #[error("record came already, or too late")]
     Replayed,
-    /// Changed on its way, or made by somebody else.
+    /// Changed in flight, or made by somebody else.
     #[error("record does not authenticate")]
     Forged,
     /// Authentic, but not application data.

@@ -172,7 +172,8 @@ fn keys(exporter_secret: &[u8], sender: Role) -> Keys {
     Keys::new(Suite::Aes128Gcm, &export(0, 16), &export(1, 16), iv).expect("their lengths")
 }
 
-/// Records go both ways between `guard` and who has the keys that follow from `secret`.
+/// Exchanges records in both directions between `guard` and who has the keys that follow from
+/// `secret`.
 fn talk(guard: &mut Guard, role: Role, secret: &[u8]) {
     let mut sealer = Sealer::new(&AwsLc, &keys(secret, role.other()), 3).expect("a suite it has");
     let mut opener = Opener::new(&AwsLc, &keys(secret, role), 3).expect("a suite it has");

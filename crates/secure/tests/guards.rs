@@ -55,7 +55,8 @@ impl Pair {
         pair
     }
 
-    /// One message each way, sealed where it has to be; whether there was any.
+    /// Carries one message in each direction, sealed if it has to be. Returns `true` if there was
+    /// any.
     fn step(&mut self) -> Result<bool, (Role, GuardError)> {
         let mut any = false;
         for sender in [Role::Client, Role::Server] {

@@ -2,7 +2,7 @@ use braidcast_core::Route;
 use braidcast_sctp::CloseReason;
 use std::net::SocketAddr;
 
-/// What a [`Socket`](crate::Socket) tells of a connection.
+/// What a [`Socket`](crate::Socket) reports of a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event {

@@ -49,7 +49,7 @@
 //!
 //! # Messages as large as the networks carry
 //!
-//! An encoder asks before each picture, and sends what comes out with a deadline:
+//! An encoder asks before each frame, and sends what comes out with a deadline:
 //!
 //! ```no_run
 //! use braidcast_socket::{ConnectionId, Error, RateLimits, RateOptions, SendOptions, Socket};

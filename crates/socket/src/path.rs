@@ -20,7 +20,7 @@ impl Path {
         Self { remote, via: Via::Any }
     }
 
-    /// To `remote` through an interface, such as `wlan0`, or from a local address.
+    /// To `remote` through an interface, for example `wlan0`, or from a local address.
     pub fn via(remote: SocketAddr, via: &str) -> Self {
         let Ok(via) = via.parse::<Via>();
         Self { remote, via }

@@ -332,7 +332,7 @@ impl Socket {
         Ok(())
     }
 
-    /// How many bits the next message to the other end may have, so that it comes in time with what
+    /// Returns how many bits the next message to the other end may have to come in time with what
     /// waits before it, and which rate will hold for the next second. While no path is full it
     /// grows only as far as it is used, from 1 Mbit/s on. Ask before each message. `None` before
     /// [`follow_rate`](Self::follow_rate), before [`Event::Connected`], and after
@@ -349,7 +349,8 @@ impl Socket {
         Ok(association.rate_report(self.driver.now()))
     }
 
-    /// What did not go as asked since the last call, in words, such as binding to an address in place of an interface.
+    /// Takes what did not go as asked since the last call, in words, for example a binding to an
+    /// address in place of an interface.
     pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }

@@ -34,8 +34,8 @@ fn behind(rate: &str) -> SocketAddr {
     at
 }
 
-/// Sends 25 pictures a second, as large as they may be, until so many ms after the socket was made;
-/// the means of the rates and of the pictures' sizes that were told since `from`, bit/s.
+/// Sends 25 frames a second, as large as they may be, until `until` ms after the socket was made.
+/// Returns the means of the rates and of the frames' sizes that were reported since `from`, bit/s.
 fn pictures(socket: &mut Socket, connection: ConnectionId, from: u64, until: u64) -> (f64, f64) {
     let (from, until) = (Instant::from_millis(from), Instant::from_millis(until));
     let (mut told, mut next) = (Vec::<RateReport>::new(), socket.now());

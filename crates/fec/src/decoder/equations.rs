@@ -127,7 +127,8 @@ impl Equations {
         true
     }
 
-    /// Gives the row a pivot, and takes that out of all others. It must have something missing.
+    /// Chooses a pivot for the row, and eliminates it from all others. The row must have something
+    /// missing.
     fn choose_pivot(&mut self, row: usize) {
         let mut it = self.rows.swap_remove(row);
         if let Some(pivot) = it.missing.iter().position(|&it| it != 0) {
@@ -219,7 +220,7 @@ impl Equations {
         }
     }
 
-    /// Gives up the repair symbol that covers the oldest.
+    /// Discards the repair symbol that covers the oldest.
     pub(super) fn give_up_oldest(&mut self) {
         let oldest = (0..self.repairs.len()).min_by_key(|&repair| self.repairs[repair].first);
         if let Some(repair) = oldest {
@@ -227,7 +228,7 @@ impl Equations {
         }
     }
 
-    /// Gives up the repair symbols that cover what is below `base`; how many.
+    /// Discards the repair symbols that cover what is below `base`. Returns how many.
     pub(super) fn forget_below(&mut self, base: u64) -> u64 {
         let mut count = 0;
         while let Some(repair) = self.repairs.iter().position(|repair| repair.first < base) {

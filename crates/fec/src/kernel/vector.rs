@@ -267,7 +267,7 @@ unsafe fn combine<I: Isa, const R: usize, const U: usize>(
 /// Adds `coefficient` times `len` bytes of `source` to `sum`.
 ///
 /// # Safety
-/// The processor has `I`, and both have so many bytes.
+/// The processor has `I`, and both have `len` bytes.
 #[inline(always)]
 pub(super) unsafe fn add_multiple<I: Isa>(sum: *mut u8, source: *const u8, coefficient: u8, len: usize) {
     // SAFETY: no vector ends after `len`; the processor has `I` by the contract.

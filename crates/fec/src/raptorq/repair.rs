@@ -34,7 +34,7 @@ impl Repair {
     /// Makes the repair symbol of the source symbols `sources`, all of the block in order, into `out`.
     ///
     /// # Errors
-    /// If a block cannot have so many, or one that is so long.
+    /// If a block cannot have this many symbols, or one of this length.
     ///
     /// # Panics
     /// If there is not one source for each of the block.
