@@ -1,6 +1,6 @@
 //! Two endpoints with a connection, then any sequence of calls, losses, copies, changed and forged packets.
 //!
-//! Nothing may panic, no loop may go on without end, every packet sent must be sound, nothing may
+//! Nothing may panic, no loop may go on without end, every packet sent must be valid, nothing may
 //! be delivered twice. If nothing was forged, the connection must still carry a message in the end.
 #![no_main]
 

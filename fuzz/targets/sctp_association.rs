@@ -1,6 +1,6 @@
 //! Two endpoints with an association up, then any sequence of calls, losses, changed packets and forged chunks.
 //!
-//! Nothing may panic, no loop may go on without end, every packet sent must be sound. If nothing
+//! Nothing may panic, no loop may go on without end, every packet sent must be valid. If nothing
 //! was forged, all reliable messages must arrive, whole, once and in order.
 #![no_main]
 

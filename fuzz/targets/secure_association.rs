@@ -2,7 +2,7 @@
 //! has the keys: whatever it changes or makes up is authentic, key messages too. Some of what it
 //! makes up comes in clear.
 //!
-//! Nothing may panic, no loop may go on without end, every packet sent must be sound and a record
+//! Nothing may panic, no loop may go on without end, every packet sent must be valid and a record
 //! that opens. If nothing was forged, all reliable messages must arrive, whole, once and in order,
 //! whenever keys change.
 #![no_main]

@@ -14,7 +14,7 @@ use std::sync::Arc;
 const METHOD: Known = Known { word: 1, suite: Suite::Aes128Gcm };
 /// The first epoch that protects anything.
 const FIRST_EPOCH: u64 = 3;
-/// Epochs whose records may still be on their way.
+/// Epochs whose records may still be in flight.
 const KEPT: usize = 3;
 
 /// What both ends are told to do; keys change often.

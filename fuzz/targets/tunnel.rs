@@ -3,7 +3,7 @@
 //! late or never, and a client that is hostile.
 //!
 //! Nothing may panic, no loop may go on without end, flows are bounded. While nothing was changed
-//! on its way, what comes out went in at the other end, at the port it belongs to, and comes out
+//! in flight, what comes out went in at the other end, at the port it belongs to, and comes out
 //! once; in the end the tunnel still carries a datagram.
 #![no_main]
 
@@ -78,7 +78,7 @@ struct End {
     next_exit: u16,
     /// Who has sent to which entrance.
     applications: BTreeSet<(SocketId, SocketAddr)>,
-    /// What is on its way here: from where, to where.
+    /// What is in flight to here: from where, to where.
     inbox: VecDeque<(SocketAddr, SocketAddr, Vec<u8>)>,
 }
 
@@ -377,7 +377,8 @@ impl World {
         }
     }
 
-    /// Nothing was changed on its way: with a path that loses nothing, the tunnel must carry datagrams again.
+    /// Nothing was changed in flight: with a path that loses nothing, the tunnel must carry
+    /// datagrams again.
     fn finish(&mut self) {
         self.hostile = None;
         self.ends.iter_mut().for_each(|end| end.inbox.clear());

@@ -1,4 +1,4 @@
-//! Two endpoints, what is on its way between them, and what each should get.
+//! Two endpoints, what is in flight between them, and what each should get.
 
 mod forge;
 mod sealed;
@@ -41,7 +41,7 @@ pub struct Hints {
     forged: bool,
 }
 
-/// A packet on its way, in clear.
+/// A packet in flight, in clear.
 #[derive(Clone)]
 struct Waiting {
     /// By which it arrives.
@@ -273,7 +273,7 @@ impl World {
         self.ends[at].marking ^= true;
     }
 
-    /// What is on its way now arrives.
+    /// What is in flight now arrives.
     pub fn deliver_all(&mut self) {
         for at in 0..2 {
             for packet in core::mem::take(&mut self.ends[at].inbox) {
@@ -413,14 +413,14 @@ fn payload(number: u32, len: usize) -> Vec<u8> {
         .collect()
 }
 
-/// What everybody on the way can see. Whatever we send must be sound.
+/// What everybody on the path can see. Whatever we send must be valid.
 fn note(hints: &mut Hints, from: usize, datagram: &[u8]) {
-    let packet = Packet::parse(datagram).expect("a sound packet");
+    let packet = Packet::parse(datagram).expect("a valid packet");
     if from == 1 && packet.header.verification_tag != 0 {
         hints.tag = packet.header.verification_tag;
     }
     for raw in packet.chunks() {
-        let tsn = match Chunk::parse(raw.expect("framed")).expect("a sound chunk") {
+        let tsn = match Chunk::parse(raw.expect("framed")).expect("a valid chunk") {
             Chunk::Data(data) => data.tsn,
             Chunk::IData(data) => data.tsn,
             Chunk::Init(init) | Chunk::InitAck(init) => init.initial_tsn,

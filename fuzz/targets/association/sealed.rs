@@ -26,10 +26,10 @@ impl Spy {
 
     /// What `end` sent, in clear, and the epoch that it was sealed in. `None` if the record cannot be opened.
     pub fn uncover(&mut self, end: usize, datagram: &[u8]) -> Option<(Vec<u8>, Option<u64>)> {
-        let packet = Packet::parse(datagram).expect("a sound packet");
+        let packet = Packet::parse(datagram).expect("a valid packet");
         let raw = packet.chunks().next().expect("a chunk").expect("framed");
         if raw.kind != kind::DTLS {
-            self.learn(end, Chunk::parse(raw).expect("a sound chunk"));
+            self.learn(end, Chunk::parse(raw).expect("a valid chunk"));
             return Some((datagram.to_vec(), None));
         }
         let (epoch, _, text) = self.tap.as_mut()?.open(end, None, &raw.value[1..])?;

@@ -46,7 +46,8 @@ fn step(world: &mut World, input: &mut Unstructured<'_>, honest: bool) -> Result
         16 => world.drop_all(side),
         17 => world.recv(side, usize::MAX),
         18 => world.recv(side, 1),
-        // Should both ends leave, each a path that the other keeps, none is left: that is for applications to avoid.
+        // If both ends leave, each a path that the other keeps, none is left: applications have to
+        // avoid that.
         19 => world.join(if honest { world.client() } else { side }, input.arbitrary::<u8>()?.into()),
         20 => world.leave(if honest { world.client() } else { side }, input.arbitrary::<u8>()?.into()),
         21 => {

@@ -1,4 +1,4 @@
-//! Two endpoints with a connection, and what is on its way between them.
+//! Two endpoints with a connection, and what is in flight between them.
 
 mod sealed;
 
