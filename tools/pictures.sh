@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes the pictures of docs/viz.md anew, with the program in PATH or the one that BRAIDCAST names, and Chromium.
+# Makes the screenshots of docs/viz.md anew, with the program in PATH or the one that BRAIDCAST
+# names, and Chromium.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program=${BRAIDCAST:-braidcast}

@@ -28,7 +28,7 @@ LOGS = BUILD / "dist" / "quick-starts-logs"
 # What the pages show without asking for it to be typed.
 SHOWN = {("stream", "3. In the field: send", 1): "what the sender prints"}
 CAMERA = """#!/bin/sh
-# There is no camera and no microphone here: a test picture and a tone take their place.
+# There is no camera and no microphone here: a test video and a tone take their place.
 for argument; do
     shift
     case $argument in

@@ -68,7 +68,7 @@ async fn server(addr: SocketAddr, certificate: &Path) -> Outcome {
     Ok(())
 }
 
-/// Counts datagrams, the first of which had so many bytes, until the client closes.
+/// Counts datagrams until the client closes. The first one had `first` bytes.
 async fn receive_datagrams(connection: &Connection, first: usize) {
     let start = Instant::now();
     let (mut bytes, mut count, mut last) = (first, 1, start);

@@ -1,6 +1,6 @@
 //! An encoder and a player, as the live measurements see them.
 //!   udp-pace source FILE ADDR:PORT MBIT      sends FILE in datagrams of 1316 bytes, evenly paced
-//!   udp-pace sink ADDR:PORT IDLE_SECS        prints READY; RESULT once nothing has come for so long after the first
+//!   udp-pace sink ADDR:PORT IDLE_SECS        prints READY; RESULT after IDLE_SECS without a datagram, once one came
 
 use std::error::Error;
 use std::fs::File;
