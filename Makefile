@@ -29,7 +29,7 @@ help:
 	@echo "make bench   speed and CPU beside other protocols, in one run"
 	@echo "make lab     all experiments, beside published values and ns-2's; then the report lab-report.html"
 	@echo "make lab-check  every claim on fewer and shorter runs, in ten minutes; fails where a verdict is another one than in crates/lab/verdicts.toml"
-	@echo "make lint    formatting, layers, licences and clippy only"
+	@echo "make lint    formatting, layers, words, facts, licences and clippy only"
 	@echo "make msrv    compiles with the oldest Rust that Cargo.toml promises"
 	@echo "make semver  what broke in the libraries' public items since the last version, by cargo-semver-checks (BASELINE=REVISION for another one)"
 	@echo "make other-systems  compiles for macOS and Windows what does not need Linux"
@@ -95,6 +95,8 @@ check:
 	@tools/requirements.py
 	$(call step,facts that documents repeat)
 	@tools/facts.py
+	$(call step,words)
+	@tools/prose.py
 
 # Licences and sources, by cargo-deny if it is installed. Advisories need RustSec's database, which
 # no package registry has: `cargo deny check advisories` looks at them, with network.
