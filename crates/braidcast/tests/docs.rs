@@ -112,6 +112,27 @@ fn the_summary_names_every_page_of_the_book() {
 }
 
 #[test]
+fn decisions_have_one_page_that_begins_with_the_decision_and_its_status() {
+    let mut wrong = Vec::new();
+    for path in pages().into_iter().filter(|it| it.to_string_lossy().contains("/decisions/0")) {
+        let text = read(&path);
+        let head: Vec<&str> = text.lines().take(8).collect();
+        let states = ["Accepted on ", "Superseded ", "Rejected on ", "Proposed on "];
+        let status = head.iter().find_map(|line| line.strip_prefix("**Status.** "));
+        if head.get(2).is_none_or(|line| !line.starts_with("**Decision.** "))
+            || status.is_none_or(|it| !states.iter().any(|state| it.starts_with(state)))
+            || text.lines().count() > 100
+        {
+            wrong.push(path.file_name().unwrap().to_owned());
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "line 3 is **Decision.**, then **Status.** Accepted on DATE; at most 100 lines: {wrong:?}"
+    );
+}
+
+#[test]
 fn the_page_of_experiments_and_keys_is_what_the_program_makes() {
     let ran = Test::new("generate reference").run();
     ran.says(0, &[]);
