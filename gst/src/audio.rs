@@ -100,7 +100,7 @@ pub(crate) fn multiplexed(bytes: usize) -> u64 {
 pub(crate) fn has_audio(path: &str) -> Result<bool, String> {
     let pipeline = gst::parse::launch("filesrc name=input ! decodebin name=decoded")
         .map_err(|error| format!("cannot look into {path}: {error}"))?;
-    let pipeline = pipeline.downcast::<gst::Pipeline>().map_err(|_| "that is no pipeline".to_owned())?;
+    let pipeline = pipeline.downcast::<gst::Pipeline>().map_err(|_| "that is not a pipeline".to_owned())?;
     let (say, hear) = mpsc::channel();
     if let (Some(input), Some(decoded)) = (pipeline.by_name("input"), pipeline.by_name("decoded")) {
         input.set_property("location", path);

@@ -180,7 +180,7 @@ fn play(
     let words = description(args, input, if there.audio { audio } else { "" }, parser, rate, black);
     let made =
         gst::parse::launch(&words).map_err(|e| format!("cannot make the pipeline: {e}\nhint: {}", input.hint()))?;
-    let pipeline = made.downcast::<gst::Pipeline>().map_err(|_| "the description is no pipeline".to_owned())?;
+    let pipeline = made.downcast::<gst::Pipeline>().map_err(|_| "the description is not a pipeline".to_owned())?;
     let by_name = |name: &str| pipeline.by_name(name).ok_or_else(|| format!("the pipeline has no {name}"));
     if let Some((property, value)) = input.property().filter(|_| black.is_none()) {
         by_name("input")?.set_property(property, value);

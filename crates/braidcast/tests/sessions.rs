@@ -211,7 +211,7 @@ fn names_that_lead_elsewhere_are_refused() {
         ("receive 9000 --accept a/b=x", "letters, digits"),
         ("receive 9000 --accept a", "NAME=OUTPUT"),
         ("receive 9000 x.ts x.ts", "there twice"),
-        ("receive 9000 show-%k.ts", "%k, which is no part of a time"),
+        ("receive 9000 show-%k.ts", "%k, which is not a part of a time"),
         ("receive 9000 {name}.ts all.ts", "would be mixed in that file"),
         ("receive 9000 x.ts --segment 10ms", "too short"),
     ] {

@@ -149,11 +149,11 @@ fn what_is_no_trace_is_refused_in_words() {
         let ran = Test::new(&format!("viz {name}")).file(name, content).run();
         ran.says(1, words);
     };
-    refused("clip.ts", &[0x47; 4096], &["cannot read", "clip.ts", "it is no trace", "--trace"]);
+    refused("clip.ts", &[0x47; 4096], &["cannot read", "clip.ts", "it is not a trace", "--trace"]);
     refused("empty", b"", &["it is empty"]);
     let header = "\u{1e}{\"file_schema\":\"urn:ietf:params:qlog:file:sequential\",\"trace\":{}}\n";
     let broken = format!("{header}\u{1e}{{\"time\":1,\"name\":\"sctp:path_removed\",\"path\":\"x\",\"data\":{{}}}}\n");
-    refused("broken.trace", broken.as_bytes(), &["line 2", "the path is no number", "head -n"]);
+    refused("broken.trace", broken.as_bytes(), &["line 2", "the path is not a number", "head -n"]);
     refused("nothing.trace", header.as_bytes(), &["there is nothing to show"]);
     Test::new("viz nowhere.trace").run().says(1, &["nowhere.trace", "No such file"]);
     Test::new("viz").run().says(2, &["<FILE>"]);

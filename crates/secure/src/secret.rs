@@ -220,7 +220,7 @@ pub enum SecretError {
     ShortForm,
     /// Not the text of a private key.
     #[error(
-        "this is no private key: it begins with \"{}1\", and a character may be wrong or missing",
+        "this is not a private key: it begins with \"{}1\", and a character may be wrong or missing",
         PrivateKey::PREFIX
     )]
     PrivateKey,

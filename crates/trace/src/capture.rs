@@ -89,7 +89,7 @@ impl CaptureReader {
         let reader = pcap_parser::create_reader(LONGEST, input).map_err(|error| match error {
             PcapError::Eof => ReadError::Foreign("it is empty"),
             PcapError::ReadError => ReadError::Io(std::io::ErrorKind::Other.into()),
-            _ => ReadError::Foreign("it is no capture"),
+            _ => ReadError::Foreign("it is not a capture"),
         })?;
         let interfaces = Vec::new();
         Ok(Self { reader, interfaces, done: 0, origin: None, packets: 0, cut_off: false, packet: Vec::new() })
@@ -159,7 +159,7 @@ impl CaptureReader {
                 }
                 Err(PcapError::BufferTooSmall) => return Err(wrong(format!("a block has more than {LONGEST} bytes"))),
                 Err(PcapError::ReadError) => return Err(ReadError::Io(std::io::ErrorKind::Other.into())),
-                Err(_) => return Err(wrong("what follows is no block of a capture".to_owned())),
+                Err(_) => return Err(wrong("what follows is not a block of a capture".to_owned())),
             };
             if needed > LONGEST || self.reader.data().len() >= LONGEST {
                 return Err(wrong(format!("a block has more than {LONGEST} bytes")));

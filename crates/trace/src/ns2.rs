@@ -180,7 +180,7 @@ impl<R: BufRead> Ns2Reader<R> {
 
     /// Takes a line. Returns the packet whose end it records.
     fn take(&mut self, line: &[u8]) -> Result<Option<Passage>, String> {
-        let text = core::str::from_utf8(line).map_err(|_| "it is no text".to_owned())?.trim_end();
+        let text = core::str::from_utf8(line).map_err(|_| "it is not text".to_owned())?.trim_end();
         if is_passed_over(text) {
             return Ok(None);
         }
@@ -275,8 +275,8 @@ fn parse(line: &str) -> Result<Line<'_>, String> {
         _ => return Err(format!("{} is none of + - r d h e", quoted(operation))),
     };
     let seconds = at.parse::<f64>().ok().filter(|it| (0.0..1e9).contains(it));
-    let seconds = seconds.ok_or_else(|| format!("{} is no time in seconds", quoted(at)))?;
-    let number = |text: &str, what: &str| text.parse::<u64>().map_err(|_| format!("{} is no {what}", quoted(text)));
+    let seconds = seconds.ok_or_else(|| format!("{} is not a time in seconds", quoted(at)))?;
+    let number = |text: &str, what: &str| text.parse::<u64>().map_err(|_| format!("{} is not a {what}", quoted(text)));
     number(from, "node")?;
     // SCTP's header, where it is shown: the chunks of the packet, the TSN, the packet, the stream, the place in it.
     let (sequence, id, stream) = match (*kind, rest) {
@@ -291,11 +291,12 @@ fn parse(line: &str) -> Result<Line<'_>, String> {
         kind,
         bytes: u32::try_from(number(bytes, "size")?).map_err(|_| format!("{bytes} bytes are too many for a packet"))?,
         flags,
-        flow: u32::try_from(number(flow, "flow number")?).map_err(|_| format!("{} is no flow number", quoted(flow)))?,
+        flow: u32::try_from(number(flow, "flow number")?)
+            .map_err(|_| format!("{} is not a flow number", quoted(flow)))?,
         source,
         destination,
         // -1 is none.
-        number: sequence.parse::<i64>().map_err(|_| format!("{} is no sequence number", quoted(sequence)))? as u32,
+        number: sequence.parse::<i64>().map_err(|_| format!("{} is not a sequence number", quoted(sequence)))? as u32,
         id: number(id, "packet number")?,
         stream,
     })
@@ -303,7 +304,7 @@ fn parse(line: &str) -> Result<Line<'_>, String> {
 
 /// The node of an address NODE.PORT; of a hierarchical one all but the port, as one number.
 fn node(address: &str) -> Result<u64, String> {
-    let wrong = || format!("{} is no address", quoted(address));
+    let wrong = || format!("{} is not an address", quoted(address));
     let (node, _port) = address.rsplit_once('.').ok_or_else(wrong)?;
     let parts: Vec<&str> = node.split('.').collect();
     match &parts[..] {

@@ -71,16 +71,16 @@ fn what_is_wrong_is_told_with_its_line() {
     };
     let good = "+ 0.5 0 1 tcp 1040 ------- 2 0.0 1.0 7 1\n";
     wrong(&format!("{good}+ 0.1 0 1 tcp 1040 ------- 2 0.0 1.0 7 1\n"), "line 2: time goes back, from 0.5 s to 0.1 s");
-    wrong(&format!("{good}+ x 0 1 tcp 1040 ------- 2 0.0 1.0 7 1\n"), "line 2: 'x' is no time");
+    wrong(&format!("{good}+ x 0 1 tcp 1040 ------- 2 0.0 1.0 7 1\n"), "line 2: 'x' is not a time");
     wrong(&format!("{good}+ 0.6 0 1 tcp 99999999999 ------- 2 0.0 1.0 7 1\n"), "too many for a packet");
     wrong(
         &format!("{good}s -t 0.26 -Hs 0 -Hd -2 -Ni 0 -Nx 5.00 -Ny 2.00 -Nz 0\n"),
         "line 2: it is of nam or of ns-2's wireless trace",
     );
     wrong(&format!("{good}+ 0.6 0 1 tcp\n"), "it has 5 fields");
-    wrong(&format!("{good}+ 0.6 0 1 tcp 1 - 2 a.b.c.d.e.0 1.0 7 2\n"), "'a.b.c.d.e.0' is no address");
+    wrong(&format!("{good}+ 0.6 0 1 tcp 1 - 2 a.b.c.d.e.0 1.0 7 2\n"), "'a.b.c.d.e.0' is not an address");
     wrong(&format!("{good}{}\n", "x".repeat(5000)), "it has more than 4096 bytes");
-    wrong(&format!("{good}+ 0.6 0 1 tcp 1 - 2 0.0 1.0 7 \u{1b}]0;x\n"), "is no packet number");
+    wrong(&format!("{good}+ 0.6 0 1 tcp 1 - 2 0.0 1.0 7 \u{1b}]0;x\n"), "is not a packet number");
     // The last line may be cut off.
     let (all, cut_off) = read(format!("{good}r 0.6 0 1 tc").as_bytes()).unwrap();
     assert!(cut_off && all.len() == 1);

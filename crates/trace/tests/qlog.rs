@@ -252,27 +252,27 @@ fn refused(text: &[u8]) -> String {
 fn bad_input_is_refused_with_its_place() {
     let good = written(&[SctpEvent::Closed.into()]);
     let with = |more: &str| refused(&[&good, more.as_bytes()].concat());
-    assert_eq!(refused(b""), "it is no trace: it is empty");
-    assert_eq!(refused(b"\x7fELF\0\0"), "it is no trace: its first record is not the header of a qlog file");
-    assert_eq!(refused(&vec![b'x'; 1 << 20]), "it is no trace: its first line is too long for a header");
+    assert_eq!(refused(b""), "it is not a trace: it is empty");
+    assert_eq!(refused(b"\x7fELF\0\0"), "it is not a trace: its first record is not the header of a qlog file");
+    assert_eq!(refused(&vec![b'x'; 1 << 20]), "it is not a trace: its first line is too long for a header");
     assert_eq!(refused(&good[..good.len() - 9]), "fine, 0 unknown, cut off: true");
     assert_eq!(
         with("\u{1e}{\"time\":1,\"name\":\"quic:packet_lost\",\"data\":{\"x\":[1]}}\n"),
         "fine, 1 unknown, cut off: false"
     );
     for (record, told) in [
-        ("{\"time\":-1,\"name\":\"sctp:association_closed\"}", "line 3: -1.0 ms is no time of a trace"),
-        ("{\"time\":1e300,\"name\":\"sctp:association_closed\"}", "line 3: 1e300 ms is no time of a trace"),
+        ("{\"time\":-1,\"name\":\"sctp:association_closed\"}", "line 3: -1.0 ms is not a time of a trace"),
+        ("{\"time\":1e300,\"name\":\"sctp:association_closed\"}", "line 3: 1e300 ms is not a time of a trace"),
         ("{\"time\":1,\"name\":\"sctp:path_removed\"}", "line 3: the event names no path"),
         (
             "{\"time\":1,\"name\":\"sctp:path_removed\",\"path\":\"70000\"}",
-            "line 3: the path is no number below 65,536",
+            "line 3: the path is not a number below 65,536",
         ),
         (
             "{\"time\":1,\"name\":\"sctp:path_state\",\"path\":\"0\",\"data\":{\"state\":\"<b>\"}}",
             "line 3: `<b>` means nothing here",
         ),
-        ("{\"time\":1,\"name\":\"x:y\",\"group_id\":\"zz\"}", "line 3: `zz` is no number of a connection"),
+        ("{\"time\":1,\"name\":\"x:y\",\"group_id\":\"zz\"}", "line 3: `zz` is not the number of a connection"),
     ] {
         assert_eq!(with(&format!("\u{1e}{record}\n")), told);
     }

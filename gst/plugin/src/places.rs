@@ -58,7 +58,7 @@ fn resolve(to: &str, local: &[IpAddr]) -> Result<SocketAddr, Failure> {
     let how = "write HOST:PORT, for example home.example:9000 or [2001:db8::1]:9000";
     let port = to.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?)));
     let Some((host, 1..)) = port else {
-        return Err(Failure::property("to", format!("'{to}' is no address with a port"), how));
+        return Err(Failure::property("to", format!("'{to}' is not an address with a port"), how));
     };
     let all: Vec<SocketAddr> = to
         .to_socket_addrs()

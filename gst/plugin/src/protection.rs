@@ -152,7 +152,7 @@ fn unusable(error: KnownPeersError) -> Failure {
 
 fn fingerprint(text: &str) -> Result<Fingerprint, Failure> {
     let how = "it has 64 hexadecimal digits; `braidcast key identity FILE` prints it";
-    text.parse().map_err(|()| Failure::property("peer-key", "that is no fingerprint", how))
+    text.parse().map_err(|()| Failure::property("peer-key", "that is not a fingerprint", how))
 }
 
 /// The first line of a file.

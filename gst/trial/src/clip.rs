@@ -26,7 +26,7 @@ impl Clip {
         let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
         let mut words = head.split(' ');
         if words.next() != Some("YUV4MPEG2") {
-            return Err("it is no YUV4MPEG2 file".into());
+            return Err("it is not a YUV4MPEG2 file".into());
         }
         let (mut width, mut height) = (0, 0);
         for word in words {

@@ -34,7 +34,7 @@ impl<'a> X264<'a> {
             clip.width, clip.height, words
         );
         let made = gst::parse::launch(&pipeline).map_err(|e| format!("cannot make the pipeline: {e}"))?;
-        let pipeline = made.downcast::<gst::Pipeline>().map_err(|_| "the description is no pipeline".to_owned())?;
+        let pipeline = made.downcast::<gst::Pipeline>().map_err(|_| "the description is not a pipeline".to_owned())?;
         let by_name = |name: &str| pipeline.by_name(name).ok_or_else(|| format!("the pipeline has no {name}"));
         let (source, encoder, sink) = (by_name("in")?, by_name("encoder")?, by_name("out")?);
         Ok(Self { clip, fps, pipeline, encoder, source, sink, plays: false, first_at: None })

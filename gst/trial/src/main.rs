@@ -124,14 +124,14 @@ fn run(args: &Args) -> Result<Value, String> {
             let ahead = other
                 .strip_prefix("known:")
                 .map_or(Ok(0), str::parse)
-                .map_err(|_| format!("{other} is no rule\nhint: known or known:MS"))?;
+                .map_err(|_| format!("{other} is not a rule\nhint: known or known:MS"))?;
             let links = chances.iter().enumerate().map(|(n, it)| (it.clone(), delay(n))).collect();
             let it = Known { links, ahead, greatest: limits.greatest as f64, fps: f64::from(args.fps) };
             (Rule::Known(Box::new(follower), it), first)
         }
         other => match other.strip_prefix("fixed:").and_then(|it| it.parse::<u64>().ok()) {
             Some(kbit) if kbit > 0 => (Rule::Fixed, kbit * 1000),
-            _ => return Err(format!("{other} is no rule\nhint: follow, aimd-rtt, fixed:KBIT, known or known:MS")),
+            _ => return Err(format!("{other} is not a rule\nhint: follow, aimd-rtt, fixed:KBIT, known or known:MS")),
         },
     };
     let coder: Box<dyn Coder + '_> = match &clip {
@@ -157,7 +157,7 @@ fn run(args: &Args) -> Result<Value, String> {
 }
 
 fn model(chances: &[u32], delay: u64, queue: u64) -> Result<LinkModel, String> {
-    let trace = Trace::from_millis(chances.to_vec()).ok_or("a recording that is no trace")?;
+    let trace = Trace::from_millis(chances.to_vec()).ok_or("a recording that is not a trace")?;
     Ok(LinkModel {
         rate: Rate::Trace(Arc::new(trace)),
         queue: format!("{queue}ms").parse().map_err(|e| format!("--queue {queue}: {e:?}"))?,

@@ -43,7 +43,7 @@ fn value<'a>(said: &'a str, key: &str) -> &'a str {
 }
 
 fn number(said: &str, key: &str) -> u64 {
-    value(said, key).parse().unwrap_or_else(|_| panic!("{key} is no number in {said}"))
+    value(said, key).parse().unwrap_or_else(|_| panic!("{key} is not a number in {said}"))
 }
 
 /// Runs `dccp_peer` with these arguments against us until it ends by itself; what it said.

@@ -81,7 +81,7 @@ pub(crate) struct AudioRate(pub(crate) u64);
 fn audio_rate(text: &str) -> Result<AudioRate, String> {
     let rate = parse::rate(text.trim()).map_err(|error| error.to_string())?;
     let fits = (6_000..=512_000).contains(&rate);
-    fits.then_some(AudioRate(rate)).ok_or_else(|| format!("'{text}' is no rate of audio: write 6kbit to 512kbit"))
+    fits.then_some(AudioRate(rate)).ok_or_else(|| format!("'{text}' is not a rate of audio: write 6kbit to 512kbit"))
 }
 
 /// Checks the value of `--audio`: the source of the audio.

@@ -78,12 +78,12 @@ fn in_words(rate: u64) -> String {
 /// `LEAST-GREATEST`.
 pub(crate) fn rate_range(text: &str) -> Result<RateRange, String> {
     let example = "write the least and the greatest rate, for example 300kbit-8mbit";
-    let (least, greatest) = text.split_once('-').ok_or_else(|| format!("'{text}' is no range: {example}"))?;
+    let (least, greatest) = text.split_once('-').ok_or_else(|| format!("'{text}' is not a range: {example}"))?;
     let rate = |text: &str| parse::rate(text.trim()).map_err(|error| error.to_string());
     let (least, greatest) = (rate(least)?, rate(greatest)?);
     if least == 0 || least > greatest {
         return Err(format!(
-            "'{text}' is no range, as the first rate must be above 0 and no more than the second: {example}"
+            "'{text}' is not a range, as the first rate must be above 0 and no more than the second: {example}"
         ));
     }
     Ok(RateRange(RateLimits { least, greatest }))

@@ -33,7 +33,8 @@ impl Who {
     fn parse(text: &str) -> Result<Self, String> {
         match text.strip_prefix("dns:") {
             Some(name) => {
-                let name = Name::parse(name).ok_or_else(|| format!("'{name}' is no name that a certificate is for"))?;
+                let name =
+                    Name::parse(name).ok_or_else(|| format!("'{name}' is not a name that a certificate is for"))?;
                 Ok(Self::Name(name))
             }
             None => values::fingerprint(text).map(Self::Key),

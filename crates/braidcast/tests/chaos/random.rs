@@ -16,7 +16,7 @@ pub(crate) fn wanted() -> (u64, f64) {
 
 fn from_env<T: std::str::FromStr>(name: &str, otherwise: T) -> T {
     let text = std::env::var(name).ok().filter(|text| !text.is_empty());
-    text.map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
+    text.map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
 }
 
 /// Returns a time of 50 ms to `most` seconds, short ones as often as long ones.

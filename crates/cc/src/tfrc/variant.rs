@@ -106,7 +106,7 @@ impl FromStr for FeedbackRate {
         match name.parse() {
             Ok(n @ 1..) => Ok(Self::Times(n)),
             _ if name == "dynamic" => Ok(Self::Dynamic),
-            _ => Err(format!("'{name}' is no number of reports per RTT; give 1 to 255, or 'dynamic'")),
+            _ => Err(format!("'{name}' is not a number of reports per RTT; give 1 to 255, or 'dynamic'")),
         }
     }
 }

@@ -10,7 +10,7 @@ pub struct ServiceCode(pub u32);
 /// Why a text is not a service code.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "'{0}' is no service code; write SC:fdpz (up to four of A-Z a-z 0-9 - _ + . * / ? @), SC=1717858426 or SC=x6664707A"
+    "'{0}' is not a service code; write SC:fdpz (up to four of A-Z a-z 0-9 - _ + . * / ? @), SC=1717858426 or SC=x6664707A"
 )]
 pub struct ServiceCodeError(String);
 

@@ -27,7 +27,7 @@ impl FromStr for Rate {
             None => parse::rate_schedule(text).map(Self::Known),
         };
         let example = "write for example allowed:1mbit or 0s:1mbit,15s:700kbit";
-        rate.map_err(|_| format!("'{text}' is no rate that an encoder follows; {example}"))
+        rate.map_err(|_| format!("'{text}' is not a rate that an encoder follows; {example}"))
     }
 }
 

@@ -47,7 +47,7 @@ impl Scenario {
                 }
             }
             if let Some(margin) = claim.margin.filter(|margin| !(*margin > 0.0 && *margin <= 1.0)) {
-                let what = format!("{margin} is no share of what the lower one has");
+                let what = format!("{margin} is not a share of what the lower one has");
                 let fix = "write a number above 0 and at most 1, for example 0.98 for not below 98 %";
                 return Err(Wrong::new(claim.places.of("margin"), what, fix));
             }

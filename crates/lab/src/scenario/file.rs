@@ -185,7 +185,7 @@ impl File<'_> {
     fn finite(&self, value: &Node<'_>) -> Result<(), Wrong> {
         match value.get_ref() {
             DeValue::Float(float) if !float.as_str().parse().is_ok_and(f64::is_finite) => {
-                let what = format!("{} is no number to reckon with", float.as_str());
+                let what = format!("{} is not a finite number", float.as_str());
                 Err(self.wrong(value, what, "write a finite number"))
             }
             DeValue::Array(items) => items.iter().try_for_each(|item| self.finite(item)),

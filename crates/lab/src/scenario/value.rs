@@ -105,7 +105,7 @@ fn fill(text: &str, params: &[(String, Value)]) -> Result<Value, (String, String
     let find = |name: &str| {
         params.iter().find(|(known, _)| known == name).map(|(_, value)| value).ok_or_else(|| {
             let known = params.iter().map(|(known, _)| known.as_str());
-            (format!("${name} is no parameter of [sweep] or [[case]]"), did_you_mean(name, known))
+            (format!("${name} is not a parameter of [sweep] or [[case]]"), did_you_mean(name, known))
         })
     };
     let (mut out, mut rest) = (String::new(), text);

@@ -37,7 +37,7 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Io(error) => error.fmt(f),
-            Self::Foreign(what) => write!(f, "it is no trace: {what}"),
+            Self::Foreign(what) => write!(f, "it is not a trace: {what}"),
             Self::Record { line, what } => write!(f, "line {line}: {what}"),
             Self::Block { packets, what } => write!(f, "after {packets} packets: {what}"),
         }
@@ -313,7 +313,7 @@ struct Data<'a> {
 fn time(ms: f64) -> Result<Instant, String> {
     // A hundred years; beyond, doubles would not tell nanoseconds apart anyway.
     if !(0.0..3.2e12).contains(&ms) {
-        return Err(format!("{ms:?} ms is no time of a trace"));
+        return Err(format!("{ms:?} ms is not a time of a trace"));
     }
     Ok(Instant::from_nanos((ms * 1e6).round() as u64))
 }
@@ -324,7 +324,7 @@ fn span(ms: f64) -> Result<Duration, String> {
 }
 
 fn hex(word: &str) -> Result<u32, String> {
-    u32::from_str_radix(word, 16).map_err(|_| format!("`{}` is no number of a connection", word.escape_default()))
+    u32::from_str_radix(word, 16).map_err(|_| format!("`{}` is not the number of a connection", word.escape_default()))
 }
 
 /// A word that must be known.
@@ -347,12 +347,12 @@ impl Line<'_> {
 
     fn maybe_path(&self) -> Result<Option<PathId>, String> {
         let number = |text: &str| text.parse().map(PathId);
-        self.path.map(number).transpose().map_err(|_| "the path is no number below 65,536".into())
+        self.path.map(number).transpose().map_err(|_| "the path is not a number below 65,536".into())
     }
 
     fn route(&self) -> Result<Route, String> {
         let remote = self.data.remote.parse();
-        let wrong = |_| format!("`{}` is no address with a port", self.data.remote.escape_default());
+        let wrong = |_| format!("`{}` is not an address with a port", self.data.remote.escape_default());
         Ok(Route::new(SocketId(self.data.socket), remote.map_err(wrong)?))
     }
 

@@ -85,7 +85,7 @@ fn has_date(text: &str) -> Outcome<bool> {
             other => {
                 let what = other.map_or_else(|| "%".to_owned(), |c| format!("%{c}"));
                 return Err(Failure::usage(
-                    format!("the name {text} has {what}, which is no part of a time"),
+                    format!("the name {text} has {what}, which is not a part of a time"),
                     "write %Y %m %d for the date, %H %M %S for the time, %% for a per cent sign",
                 ));
             }
