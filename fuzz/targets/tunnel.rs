@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
-/// Packets on their way to one end at most; what comes on top is lost.
+/// Maximum number of packets in flight to one end; what comes on top is lost.
 const ON_THE_WAY: usize = 512;
 /// Transmits, or timers at one instant, after which a loop counts as endless.
 const ENDLESS: usize = 20_000;

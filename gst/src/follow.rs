@@ -28,12 +28,12 @@ impl Profile {
     }
 }
 
-/// What was said so long ago counts no more.
+/// Age at which a report no longer counts.
 const STALE: Duration = Duration::from_secs(1);
 /// A smaller change of the rate is not worth setting.
 const LIVE_CHANGE: f64 = 0.02;
 const QUALITY_CHANGE: f64 = 0.05;
-/// The slow loop sets the rate so often at most.
+/// Shortest interval at which the slow loop sets the rate.
 const QUALITY_EACH: Duration = Duration::from_millis(500);
 /// Overhead of transport stream packets and headers over the encoded video at first, as a factor.
 const OVERHEAD: f64 = 1.06;

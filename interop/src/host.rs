@@ -54,7 +54,8 @@ impl<M: Machine<Event: Debug>> Host<M> {
         }
     }
 
-    /// Runs while `work` goes on in a thread of its own, and `each` is called after each turn; what `work` gives.
+    /// Runs while `work` goes on in a thread of its own, and calls `each` after each turn. Returns
+    /// what `work` returns.
     ///
     /// # Panics
     /// If `work` does.

@@ -129,7 +129,8 @@ impl Guest {
         command
     }
 
-    /// Runs `command` in the guest's shell, for 30 s at most; what it printed and how it ended.
+    /// Runs `command` in the guest's shell, for at most 30 s. Returns what it printed and how it
+    /// ended.
     ///
     /// # Panics
     /// If the guest does not answer.
@@ -161,7 +162,8 @@ impl Guest {
         );
     }
 
-    /// Builds the program of ours in `programs/NAME.c` and puts it into the guest; its path there.
+    /// Builds the program of ours in `programs/NAME.c` and puts it into the guest. Returns its path
+    /// there.
     ///
     /// # Panics
     /// If it cannot be built, or the guest does not take it.

@@ -146,7 +146,7 @@ impl Running {
         Ok(Self { child, received })
     }
 
-    /// The counts of the next association that ends, waited for at most so long.
+    /// Waits at most `at_most` for the counts of the next association that ends, and returns them.
     pub fn received(&self, at_most: Duration) -> Option<Received> {
         self.received.recv_timeout(at_most).ok()
     }

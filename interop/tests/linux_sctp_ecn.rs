@@ -14,7 +14,8 @@ const MESSAGES: usize = 300;
 const AT_ONCE: usize = 60;
 const UDP_PORT: u16 = 9899;
 
-/// Sends messages to Linux's echo over the first link and takes them back; what the path says then.
+/// Sends messages to Linux's echo over the first link and takes them back. Returns the report of
+/// the path then.
 fn echo(guest: &Guest, in_udp: bool) -> PathReport {
     guest.start("peer", "sctp_peer -l -p 5001 -m echo -D -Q -w 1000000 -W 1000000");
     let host: IpAddr = HOST[0].parse().unwrap();

@@ -314,7 +314,7 @@ impl Driver {
         }
     }
 
-    /// One turn of the loop. `fed`: whether the machine got anything in the turns so far.
+    /// Runs one turn of the loop. `fed`: the machine got something in the turns so far.
     fn turn<M: Machine>(
         &mut self,
         machine: &mut M,
@@ -355,7 +355,7 @@ impl Driver {
     }
 
     /// This process did not run for a while: what came meanwhile goes to the machine before its
-    /// timers, which may wait for just that. Whether there was anything.
+    /// timers, which may wait for just that. Returns `true` if there was anything.
     fn read_first<M: Machine>(&mut self, machine: &mut M) -> io::Result<bool> {
         self.wait(true, false, None)?;
         let mut fed = false;
@@ -467,8 +467,8 @@ impl Driver {
         Ok(next)
     }
 
-    /// Asks epoll anew about the inputs that it reported, since it reports edges and callers want levels. Whether
-    /// one of the inputs is always ready.
+    /// Asks epoll anew about the inputs that it reported, since it reports edges and callers want
+    /// levels. Returns `true` if one of the inputs is always ready.
     fn renew_inputs(&mut self) -> io::Result<bool> {
         let mut always_ready = false;
         for (number, input) in self.inputs.iter_mut().enumerate() {

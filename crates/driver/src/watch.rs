@@ -122,7 +122,8 @@ impl Watch {
         self.doorbell.as_raw_fd()
     }
 
-    /// To be called when the file descriptor became readable; what changed since the last call, perhaps nothing.
+    /// Returns what changed since the last call, perhaps nothing. To be called when the file
+    /// descriptor became readable.
     pub(crate) fn changes(&mut self) -> io::Result<Vec<InterfaceChange>> {
         let mut message = [0_u8; 64];
         loop {

@@ -41,7 +41,7 @@ impl Mesh {
     /// Returns the addresses that `a` and `b` have to send to.
     ///
     /// # Errors
-    /// If there is no more socket to be had.
+    /// If no more sockets can be opened.
     pub fn join(
         &mut self,
         [a, b]: [SocketAddr; 2],

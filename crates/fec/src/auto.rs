@@ -17,7 +17,7 @@ pub struct LossMeter {
 impl LossMeter {
     /// Packets over which a count falls to 1/e.
     const MEMORY: f64 = 2000.0;
-    /// A meter says nothing before it has seen so many.
+    /// Packets that a meter must have seen before it says anything.
     const ENOUGH: f64 = 100.0;
 
     /// The next packet, in the order of sending, was `lost` or not.

@@ -187,7 +187,7 @@ impl LinearDecoder {
         }
     }
 
-    /// The symbol `id` was solved for. Whether it is believed.
+    /// The symbol `id` was solved for. Returns `true` if it is believed.
     fn deliver(&mut self, id: u64, mut symbol: Vec<u8>) -> bool {
         let Some(data) = unpadded(&symbol).filter(|data| (self.plausible)(id, data)) else {
             self.stats.inconsistent += 1;

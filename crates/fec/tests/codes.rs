@@ -20,8 +20,8 @@ fn recovered(decoder: &mut LinearDecoder) -> Vec<u64> {
     common::recovered(|bytes| decoder.poll_recovered(bytes))
 }
 
-/// Sends sources and repairs of `code` where each packet is lost if `lost` says so; what came back,
-/// and how many were lost.
+/// Sends sources and repairs of `code`; a packet is lost if `lost` says so. Returns what came back,
+/// and what was lost.
 fn over(code: Code, ids: core::ops::Range<u64>, mut lost: impl FnMut() -> bool) -> (Vec<u64>, Vec<u64>) {
     let (mut encoder, mut decoder) = (code.encoder(), LinearDecoder::new(DecoderLimits::default(), ids.start));
     let (mut back, mut missing) = (Vec::new(), Vec::new());

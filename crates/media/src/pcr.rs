@@ -39,9 +39,10 @@ impl PcrClock {
 
 /// Releases a recorded transport stream at the speed of its own clock.
 ///
-/// [`push`](Self::push) what has been read, then [`poll`](Self::poll) until it gives `None`, and read on. Packets
-/// between two clock references are spread evenly; where the clock jumps, or none is seen for 16384 packets, the last
-/// known speed goes on. The first program's clock counts: that of the first PID that has one.
+/// [`push`](Self::push) what has been read, then [`poll`](Self::poll) until it returns `None`, and
+/// read on. Packets between two clock references are spread evenly; if the clock jumps, or none is
+/// seen for 16384 packets, the last known speed goes on. The first program's clock counts: that of
+/// the first PID that has one.
 ///
 /// Memory: at most 16384 packets, plus what was pushed at once.
 #[derive(Debug)]

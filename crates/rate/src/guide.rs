@@ -5,7 +5,7 @@ use braidcast_core::Instant;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-/// The guide looks at the paths so often at most.
+/// Shortest interval at which the guide looks at the paths.
 const STEP: Duration = Duration::from_millis(20);
 /// Until anything is known, bit/s.
 const START: f64 = 1_000_000.0;
@@ -115,8 +115,8 @@ impl RateGuide {
         (self.rate, self.smoothed) = (limits.clamp(self.rate), limits.clamp(self.smoothed));
     }
 
-    /// A unit of `bytes` came in, so long after its first packet. Look at the paths before, where
-    /// that [is due](Self::is_due).
+    /// A unit of `bytes` came in, `age` after its first packet. Look at the paths before, if that
+    /// [is due](Self::is_due).
     pub fn on_unit(&mut self, now: Instant, bytes: usize, is_video: bool, age: Duration) {
         self.input.add(now, bytes, is_video, age);
     }
@@ -231,7 +231,7 @@ impl RateGuide {
         self.paths.values().any(PathMeter::is_known)
     }
 
-    /// For so long, s, no path has answered that carries data.
+    /// Returns the seconds for which no path that carries data has answered.
     fn stalled(&self) -> f64 {
         let stalled = self.paths.values().filter(|path| path.carries()).map(PathMeter::stalled);
         stalled.reduce(f64::min).unwrap_or(LONGEST)

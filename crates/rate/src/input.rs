@@ -34,7 +34,7 @@ impl Input {
         Self { interval, together: Duration::from_secs_f64(together), ..Self::default() }
     }
 
-    /// A unit came in, so long after its first byte.
+    /// A unit came in, `age` after its first byte.
     pub(crate) fn add(&mut self, now: Instant, bytes: usize, is_video: bool, age: Duration) {
         let old = |at: Instant| now.since(at) > Duration::from_secs(1);
         while self.units.len() >= MOST || self.units.front().is_some_and(|(at, ..)| old(*at)) {

@@ -2,7 +2,7 @@ use braidcast_core::Instant;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// What was full so long ago may carry more, or less, by now.
+/// Age after which a measurement of a full path is stale: the path may carry more, or less, by now.
 pub(crate) const FULL_OF_LATE: Duration = Duration::from_secs(10);
 /// What a path delivers is measured over a round trip, and over these times at least and at most.
 const SPAN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_millis(400));
@@ -139,7 +139,7 @@ impl PathMeter {
         self.delivered(self.seen_at, SPAN.1).map_or(0.0, |(bytes, seconds)| bytes as f64 / seconds)
     }
 
-    /// For so long, s, nothing was acknowledged that should have been.
+    /// Returns the seconds for which nothing was acknowledged although something was due.
     pub(crate) fn stalled(&self) -> f64 {
         (self.seen_at.since(self.progress_at).as_secs_f64() - self.round_trip - QUEUE).max(0.0)
     }

@@ -86,7 +86,8 @@ impl Courier {
         (room > Self::HEADER && (bytes > 0 || self.owes)).then_some(Self::HEADER + bytes)
     }
 
-    /// Appends the fragment that is to be sent, of at most `room` bytes. Whether there was one.
+    /// Appends the fragment that is to be sent, of at most `room` bytes. Returns `true` if there
+    /// was one.
     pub fn poll(&mut self, now: Instant, room: usize, buf: &mut Vec<u8>) -> bool {
         let Some(len) = self.next_len(room) else { return false };
         let (from, bytes) = (self.out.len() - self.unsent(), len - Self::HEADER);

@@ -156,7 +156,7 @@ pub trait Exchange: fmt::Debug + Send {
     /// [`Refused`]; the next message to be sent then informs the peer.
     fn handle(&mut self, message: &[u8]) -> Result<(), Refused>;
 
-    /// Appends the next message to be sent to `out`. Whether there was one.
+    /// Appends the next message to be sent to `out`. Returns `true` if there was one.
     fn poll(&mut self, out: &mut Vec<u8>) -> bool;
 
     /// The keys, once: at the client, as soon as the server has proved who it is; at the server, when the client has.

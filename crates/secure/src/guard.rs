@@ -196,9 +196,9 @@ impl Guard {
         self.advance(now)
     }
 
-    /// Where the peer begins to change keys: which of two handshakes goes on if we began as well
-    /// (draft, "Simultaneous Rekey Resolution"). Whether its message opens the other one, which
-    /// nobody answers then.
+    /// The peer begins to change keys: decides which of two handshakes goes on if we began as well
+    /// (draft, "Simultaneous Rekey Resolution"). Returns `true` if its message opens the other one,
+    /// which nobody answers then.
     fn settle_opening(&mut self, epoch: u8, payload: &[u8]) -> bool {
         let Some(current) = self.sealer.as_ref().map(Sealer::epoch) else { return false };
         if (current + 1) as u8 & 0x7F != epoch || self.next_sealer.is_some() || !self.method.is_opening(payload) {

@@ -3,11 +3,12 @@ use core::time::Duration;
 /// When keys are changed, and how (draft-porfiri-tsvwg-sctp-dtls-handshake, "Rekeying Policy").
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Keys are changed when they are so old.
+    /// Age at which keys are changed.
     pub age: Duration,
     /// Or after this number of bytes of plain text in either direction.
     pub bytes: u64,
-    /// Or when so many records went one way; half of what the cipher suite allows if that is less.
+    /// Or after this number of records in one direction; half of what the cipher suite allows if
+    /// that is less.
     pub records: u64,
     /// The first keys must be agreed on within this, or nothing comes of the association.
     pub patience: Duration,

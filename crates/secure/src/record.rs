@@ -237,7 +237,7 @@ impl Opener {
         self.counts
     }
 
-    /// Returns `true` if so much was forged that the keys must go (RFC 9147 §4.5.3).
+    /// Returns `true` if the number of forged records demands new keys (RFC 9147 §4.5.3).
     pub const fn is_worn(&self) -> bool {
         self.counts.forged + self.counts.replayed >= self.suite.most_forged()
     }

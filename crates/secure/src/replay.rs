@@ -34,7 +34,8 @@ impl Window {
         number >= self.next || (self.next - number <= Self::SIZE && self.bits[word] & bit == 0)
     }
 
-    /// The record `number` came and is authentic. Whether it had been [new](Self::is_new).
+    /// The record `number` came and is authentic. Returns `true` if it had been
+    /// [new](Self::is_new).
     pub fn accept(&mut self, number: u64) -> bool {
         if !self.is_new(number) {
             return false;

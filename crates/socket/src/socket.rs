@@ -23,7 +23,7 @@ pub struct SendOptions {
     /// quickest path, is neither sent nor repeated: [`Event::Discarded`]. `None`: it is never too
     /// late.
     pub deadline: Option<Duration>,
-    /// Repeated at most so often (RFC 7496 §3.1). `None`: as long as it takes.
+    /// Maximum number of retransmissions (RFC 7496 §3.1). `None`: no limit.
     pub max_retransmissions: Option<u16>,
     /// What the other end gets to know of its kind ([`Received::ppid`]).
     pub ppid: u32,

@@ -234,7 +234,7 @@ fn take(
 }
 
 impl Interface {
-    /// So many units in ns.
+    /// Converts `ticks` to ns.
     fn nanos(self, ticks: u128) -> Result<u128, String> {
         const SECOND: u128 = 1_000_000_000;
         let (two, power) = (self.unit & 0x80 != 0, u32::from(self.unit & 0x7f));

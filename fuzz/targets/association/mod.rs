@@ -19,7 +19,7 @@ use sealed::Spy;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
-/// Packets on their way to one end at most; what comes on top is lost.
+/// Maximum number of packets in flight to one end; what comes on top is lost.
 const ON_THE_WAY: usize = 512;
 /// Transmits, or timers at one instant, after which a loop counts as endless.
 const ENDLESS: usize = 20_000;

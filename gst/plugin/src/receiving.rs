@@ -18,7 +18,7 @@ use std::time::{Duration, Instant as Clock};
 const MAX_WAITING: usize = 8 << 20;
 /// Bytes that are handed out at once: 64 packets.
 const OUTPUT: usize = 64 * 188;
-/// So often statistics are brought up to date.
+/// Interval at which statistics are brought up to date.
 const REPORT_EACH: Duration = Duration::from_millis(200);
 
 /// How to receive.

@@ -18,13 +18,13 @@ use std::time::Duration;
 /// Bytes that wait for the thread before more is refused; it takes them at once, so there are more
 /// only if it hardly runs.
 const MAX_WAITING: usize = 4 << 20;
-/// So often the rate for an encoder is looked at.
+/// Interval at which the rate for an encoder is checked.
 const RATE_EACH: Duration = Duration::from_millis(20);
 /// A change of the rate by this share is told.
 const RATE_CHANGE: f64 = 0.05;
 /// Overhead of transport stream packets and their headers over the encoded video, as a factor.
 const OVERHEAD: f64 = 1.06;
-/// So often statistics are brought up to date.
+/// Interval at which statistics are brought up to date.
 const REPORT_EACH: Duration = Duration::from_millis(200);
 /// Time without an answer of a receiver after which a warning is due.
 const NO_ANSWER: Duration = Duration::from_secs(3);

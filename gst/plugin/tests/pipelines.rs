@@ -95,7 +95,7 @@ impl Playing {
         count
     }
 
-    /// Waits for the end of the stream; what is said meanwhile, warnings first.
+    /// Waits for the end of the stream. Returns what is said meanwhile, warnings first.
     fn end(&self) -> Vec<String> {
         let (bus, mut said) = (self.0.bus().unwrap(), Vec::new());
         loop {

@@ -6,7 +6,8 @@ use braidcast_core::Instant;
 use braidcast_sctp::PathState;
 use braidcast_session::Sender;
 
-/// The rate of a link is the mean over so long, ms: the best one of those that were tried (100, 200, 400).
+/// Span over which the rate of a link is averaged, ms: the best one of those that were tried (100,
+/// 200, 400).
 const BEFORE: u64 = 400;
 /// Target of what waits, s, and the share of a lack or excess that the next frame makes up for: the
 /// best of those that were tried (20 to 120 ms, 0.3 to 1).
@@ -18,7 +19,8 @@ const FIRST: f64 = 1_000_000.0;
 pub(crate) struct Known {
     /// When each link may pass a packet, ms, and its delay, ms.
     pub(crate) links: Vec<(Vec<u32>, u64)>,
-    /// It knows so much of what is to come, ms, and takes the mean over that alone; 0: it knows the present.
+    /// It knows this span of what is to come, ms, and takes the mean over that alone; 0: it knows
+    /// the present.
     pub(crate) ahead: u64,
     /// Bit/s.
     pub(crate) greatest: f64,

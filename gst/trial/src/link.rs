@@ -5,8 +5,8 @@ use std::path::Path;
 
 /// Bytes that one chance lets pass.
 pub(crate) const CHANCE: u64 = 1500;
-/// Of those, so many are payload: without IP and UDP (28), SCTP (12), I-DATA (20); what is left
-/// holds parts of messages, which stand for packets of the transport stream with four bytes more.
+/// Payload of those: without IP and UDP (28), SCTP (12), I-DATA (20); what is left holds parts of
+/// messages, which stand for packets of the transport stream with four bytes more.
 pub(crate) const PAYLOAD: u64 = (CHANCE - 60) * 188 / 184;
 
 /// The chances of a link over a whole run, in ms after its start; from a recording that is turned

@@ -12,7 +12,7 @@ pub(crate) struct Pictures {
     /// When the first one is captured, and from one to the next, µs.
     pub(crate) first: u64,
     pub(crate) interval: u64,
-    /// It is whole so long after its capture, µs, and has to be there so long after it.
+    /// Times after its capture, µs, at which it is whole, and at which it has to be there.
     pub(crate) whole: u64,
     pub(crate) latency: u64,
     /// Bytes that one may have at most.

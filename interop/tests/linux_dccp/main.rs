@@ -46,7 +46,7 @@ fn number(said: &str, key: &str) -> u64 {
     value(said, key).parse().unwrap_or_else(|_| panic!("{key} is not a number in {said}"))
 }
 
-/// Runs `dccp_peer` with these arguments against us until it ends by itself; what it said.
+/// Runs `dccp_peer` with these arguments against us until it ends by itself. Returns what it said.
 fn linux_client(ours: &mut Dccp, guest: &Guest, arguments: &str, each: impl FnMut(&mut Dccp)) -> String {
     let command = format!("dccp_peer -h {} -S TEST {arguments}", ours.address());
     ours.meanwhile(|| guest.shell(&command), each).0

@@ -68,7 +68,7 @@ impl fmt::Display for RateRange {
     }
 }
 
-/// So many bit/s as they are typed.
+/// Returns `rate`, bit/s, as it is typed.
 fn in_words(rate: u64) -> String {
     let units = [(1_000_000, "mbit"), (1_000, "kbit")];
     let whole = units.into_iter().find(|(unit, _)| rate >= *unit && rate.is_multiple_of(*unit));

@@ -21,7 +21,7 @@ pub(crate) fn is_rate_based(options: &Options) -> bool {
     matches!(options.ccids.first(), Some(Ccid::Three | Ccid::Four))
 }
 
-/// How a connection and the congestion control of what it sends are doing; what a CCID does not have is null.
+/// State of a connection and of its congestion control; what a CCID does not have is null.
 #[derive(Clone, Serialize)]
 pub(crate) struct ConnectionLine {
     pub(crate) sending: String,

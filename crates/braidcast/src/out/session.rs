@@ -134,7 +134,7 @@ pub(crate) struct Share {
     captured: VecDeque<(Instant, u64)>,
 }
 
-/// A unit captured so long ago is on time, late, or will never come.
+/// Age at which a unit is known to be on time, late, or lost.
 const SETTLED: Duration = Duration::from_secs(3);
 
 impl Share {

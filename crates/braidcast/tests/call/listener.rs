@@ -33,7 +33,7 @@ impl Arrivals {
         self.delays.len() as f64 / self.sent as f64
     }
 
-    /// The delay that so much of what came had at most.
+    /// Returns the delay that the share `share` of what came had at most.
     pub(crate) fn delay(&self, share: f64) -> Option<Duration> {
         let mut delays = self.delays.clone();
         delays.sort();
@@ -50,8 +50,8 @@ impl Arrivals {
     }
 }
 
-/// Holds the call: packets go to `entrances` and are expected at `exits`. How each stream arrived,
-/// and what was on time.
+/// Holds the call: packets go to `entrances` and are expected at `exits`. Returns how each stream
+/// arrived, and what was on time.
 pub(crate) fn hold<'a>(
     call: &'a Call,
     entrances: [u16; 2],

@@ -126,9 +126,9 @@ impl<I: Isa> Isa for Ones<I> {
     }
 }
 
-/// A function that does [`Kernel::accumulate`](super::Kernel) by [`rows_of`]: so many sums at once,
-/// and for each number of them so many vectors, that all stay in registers while every source is
-/// read once.
+/// A function that does [`Kernel::accumulate`](super::Kernel) by [`rows_of`]: up to `$most` sums at
+/// once, and for each number of sums, `$rows`, a number of vectors, `$vectors`, that all stay in
+/// registers while every source is read once.
 macro_rules! accumulate {
     ($name:ident, $most:literal, $($rows:literal by $vectors:literal),*) => {
         /// # Safety
@@ -208,7 +208,7 @@ unsafe fn rows_of<I: Isa, const R: usize, const U: usize>(
 /// `U` vectors of each of `R` sums, from `at` on.
 ///
 /// # Safety
-/// As [`rows_of`], and so many vectors are there.
+/// As [`rows_of`], and `U` vectors are there.
 #[inline(always)]
 unsafe fn add_at<I: Isa, const R: usize, const U: usize>(
     sums: &mut [&mut [u8]],
@@ -232,7 +232,7 @@ unsafe fn add_at<I: Isa, const R: usize, const U: usize>(
 /// `part` says, less than a vector.
 ///
 /// # Safety
-/// As [`rows_of`], and so many vectors are there.
+/// As [`rows_of`], and `U` vectors are there.
 #[inline(always)]
 unsafe fn combine<I: Isa, const R: usize, const U: usize>(
     sources: &[&[u8]],

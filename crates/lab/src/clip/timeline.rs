@@ -19,7 +19,7 @@ const MAX_SHOTS: usize = 1 << 18;
 const PAYLOAD: u64 = 184;
 /// Offset of a packet's number.
 const NUMBER: usize = PACKET - 8;
-/// Of each packet of the tables that ffmpeg writes so much is left, in the mean.
+/// Bytes that remain, in the mean, of each packet of the tables that ffmpeg writes.
 const TABLES_LEAVE: usize = 162;
 /// The PIDs of video and audio.
 const VIDEO: u16 = 256;
@@ -109,7 +109,7 @@ const fn left_in_last(first: u64) -> u64 {
     (first.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 & 0xffff) * PAYLOAD / 0x10000
 }
 
-/// The time that so many packets take.
+/// Returns the time that `packets` packets take.
 const fn taking(packets: u64) -> Duration {
     Duration::from_nanos(packets * (PACKET as u64 * 8 * 1_000_000_000 / BURST))
 }

@@ -43,7 +43,7 @@ fn measure(run: &Run<'_>, done: &Done<'_>) -> Measures {
     measures
 }
 
-/// Beside so many flows and fewer each one's goodput is told.
+/// Maximum number of flows at which each one's goodput is reported.
 const MAX_GOODPUTS: usize = 4;
 
 /// The mean of each metric over the calls that have it.

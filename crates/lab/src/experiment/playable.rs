@@ -67,8 +67,8 @@ fn frames(run: &Run<'_>, done: &Done<'_>) -> Option<Vec<Shown>> {
     // Only types and times of the frames are wanted, and these are not drawn.
     let film = traffic.source.source(Rng::from_seed(run.seed)).take_while(|frame| frame.at < run.duration);
     let mut frames: Vec<Shown> = film.map(|film| Shown { film, on_time: false, playable: false }).collect();
-    // The receiver begins to show the film so long after its first frame came (PRCMT §6.2: "buffer
-    // time before the playout").
+    // The receiver begins to show the film one deadline after its first frame came (PRCMT §6.2:
+    // "buffer time before the playout").
     let start = log.first().map(|first| first.at + traffic.deadline)?;
     for arrival in log {
         if let Some(frame) = frames.get_mut(arrival.header.frame as usize) {

@@ -9,7 +9,8 @@ use core::time::Duration;
 /// What an encoder follows.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Rate {
-    /// What congestion control allows; for the first second, in which nothing is known, so many bit/s.
+    /// What congestion control allows; for the first second, in which nothing is known, this rate
+    /// in bit/s.
     Allowed(u64),
     /// What somebody knows beforehand, bit/s from the first frame on.
     Known(Schedule),

@@ -84,7 +84,7 @@ pub struct Traffic {
     pub start: Duration,
     /// What is not counted, from the first data on.
     pub warmup: Duration,
-    /// Until when a message is on time, from its sending.
+    /// Time from its sending for which a message is on time.
     pub deadline: Duration,
     /// `true` if each message that arrives is noted.
     pub log: bool,

@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn thesis_table_5_2_comes_out() {
         // 5 % are out of order and lost without a buffer; the delay is that of the round trip, 100
-        // ms. The table says so much.
+        // ms, as the table says.
         assert_eq!(two(rate(Form::Thesis, Codec::G711Plc, 100.0, 0.05).mos), 3.87);
         assert_eq!(two(rate(Form::Thesis, Codec::G729aVad, 100.0, 0.05).mos), 3.27);
         // With a buffer of five packets nothing is lost; four intervals of 20 ms more, and 1 ms, give what is printed.

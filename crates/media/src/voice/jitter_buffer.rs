@@ -166,7 +166,7 @@ impl JitterBuffer {
         &self.heard
     }
 
-    /// Plays what waits; what was heard of the whole call.
+    /// Plays what waits. Returns what was heard of the whole call.
     pub fn finish(mut self) -> Heard {
         while !self.waiting.is_empty() {
             self.play_first();

@@ -64,7 +64,7 @@ impl CoDelState {
         (self.first_above, self.dropping, self.dequeuing) = (None, false, None);
     }
 
-    /// A packet is dequeued at `now` that was `waiting` so long and leaves `left` bytes behind.
+    /// A packet is dequeued at `now` that waited for `waiting` and leaves `left` bytes behind.
     pub(super) fn dequeue(&mut self, now: Instant, waiting: Duration, left: usize, ect: bool) -> Verdict {
         let ok_to_drop = self.ok_to_drop(now, waiting, left);
         let mark = ect && self.codel.ecn;

@@ -38,7 +38,7 @@ pub enum ReorderHow {
     LateBy {
         /// In the mean.
         mean: Duration,
-        /// At most so much more or less.
+        /// Maximum deviation, more or less.
         spread: Duration,
     },
 }

@@ -11,7 +11,7 @@ pub enum Rate {
     /// At once.
     #[default]
     Unlimited,
-    /// At so many bit/s; 0 lets nothing through.
+    /// A constant rate in bit/s; 0 lets nothing through.
     Bits(u64),
     /// At a bit/s that changes with time.
     Schedule(Schedule),

@@ -74,7 +74,7 @@ impl LinkStats {
         } += 1;
     }
 
-    /// The queue held so much from `as_of` until `at`.
+    /// The queue held `packets` and `bytes` from `as_of` until `at`.
     pub(super) fn occupied(&mut self, at: Instant, packets: usize, bytes: usize) {
         if at <= self.as_of {
             return;

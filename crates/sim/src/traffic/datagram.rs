@@ -71,7 +71,8 @@ impl Default for DatagramSender {
 }
 
 impl DatagramSender {
-    /// A sender without sources that hands over at most so many bytes at a time; [`Default`] has 1472.
+    /// A sender without sources that hands over at most `max_payload` bytes at a time; [`Default`]
+    /// has 1472.
     pub fn with_max_payload(max_payload: usize) -> Self {
         Self {
             max_payload: max_payload.max(HEADER_BYTES),

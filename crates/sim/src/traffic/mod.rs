@@ -129,7 +129,7 @@ impl Stream {
 /// [`Display`](fmt::Display)).
 #[derive(Clone, PartialEq, Debug)]
 pub enum Traffic {
-    /// Always something to send: without end, or so many bytes.
+    /// Always something to send: without end, or this number of bytes.
     Bulk(Option<u64>),
     /// Constant bit rate.
     Cbr(Stream),

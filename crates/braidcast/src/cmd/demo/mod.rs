@@ -39,7 +39,7 @@ const CASES: [Case; 5] = [
     Case { name: "far", networks: &FAR, latency: CONVERSATION, send: &["--fec", "none"] },
     Case { name: "far-fec", networks: &FAR, latency: CONVERSATION, send: &[] },
 ];
-/// A run that lasts so much longer than the clip stands still.
+/// Time beyond the clip's length after which a run counts as stalled.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// `summary.json`.

@@ -47,9 +47,10 @@ pub(super) fn print(results: &Results, kept: Option<&PathBuf>) -> Outcome {
     text::print(&format!("\n{differences}{kept}\n"))
 }
 
-/// A table for each metric, with a line for each point and a column for each variant; where that is too wide for the
-/// terminal, a line for each variant and point. Of a single point, one table with a line for each metric. Parameters
-/// and metrics that are the same everywhere are told in a line.
+/// Makes a table for each metric, with a line for each point and a column for each variant; if that
+/// is too wide for the terminal, a line for each variant and point. Makes one table of a single
+/// point, with a line for each metric. Parameters and metrics that are the same everywhere get one
+/// line.
 fn tables(rows: &[Row], width: usize, style: Style) -> String {
     let (varying, constant) = params(rows);
     let mut parts = Vec::new();

@@ -28,8 +28,8 @@ const RATE: u64 = 20_000_000;
 const BURST: Duration = Duration::from_millis(1);
 /// How long a test lasts if nothing says otherwise.
 const DURATION: Duration = Duration::from_secs(10);
-/// After so long without anything from the server, the end that it should confirm is over. A server
-/// of DCCP says goodbye once and may be gone when that gets lost.
+/// Time without anything from the server after which an end that it should confirm counts as
+/// confirmed. A server of DCCP says goodbye once and may be gone when that gets lost.
 const FAREWELL: Duration = Duration::from_secs(10);
 
 #[derive(Serialize)]

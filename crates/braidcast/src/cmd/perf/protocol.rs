@@ -78,7 +78,8 @@ pub(super) trait Protocol: Machine {
     /// Queues a message; `false` if there is no room now.
     fn send(&mut self, now: Instant, id: Self::Id, payload: &[u8], purpose: Purpose) -> bool;
 
-    /// Returns `true` if so much waits that more would only make the test end later, and the network no busier.
+    /// Returns `true` if enough waits: more would only make the test end later, and the network no
+    /// busier.
     fn has_enough(&self, _id: Self::Id) -> bool {
         false
     }

@@ -5,7 +5,7 @@ use braidcast_core::Instant;
 use braidcast_media::ts::{LatestTables, PACKET, Packet};
 use std::time::Duration;
 
-/// A stream without such a packet is cut anywhere, so long after its time.
+/// Delay after which a stream without such a packet is cut anywhere.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// When to begin another file.

@@ -37,7 +37,7 @@ use std::time::Duration;
 
 /// Time to wait for a lost sender without `--keep`, unless --give-up sets another.
 const GIVE_UP: Duration = Duration::from_secs(300);
-/// So often the days of the list of keys are looked at.
+/// Interval at which the dates in the list of keys are checked.
 const LOOK: Duration = Duration::from_secs(60);
 /// Time to wait, after Ctrl-C, for an output that takes nothing.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -12,7 +12,7 @@ use braidcast_session::{Content, Offer};
 
 /// What there is to begin with.
 pub(super) enum Ready {
-    /// So much.
+    /// This content is there already.
     With(Content),
     /// It is being looked at: see [`Outputs::check`].
     Later,

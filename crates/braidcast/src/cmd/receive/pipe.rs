@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// What may wait for a slow reader before more is refused, in bytes.
 const MAX_WAITING: usize = 8 << 20;
-/// A pipe that can be written to takes at least so much without blocking (`PIPE_BUF`, pipe(7)).
+/// Bytes that a writable pipe takes at least without blocking (`PIPE_BUF`, pipe(7)).
 const PIECE: usize = 4096;
 /// How often a named pipe without a reader is tried.
 const RETRY: Duration = Duration::from_millis(200);
@@ -99,7 +99,8 @@ impl Pipe {
         self.written >= self.waiting.len()
     }
 
-    /// The driver says that `id` can be written to. Whether the reader of a named pipe is gone.
+    /// The driver says that `id` can be written to. Returns `true` if the reader of a named pipe is
+    /// gone.
     pub(super) fn on_ready(&mut self, driver: &mut Driver, id: InputId) -> Outcome<bool> {
         if self.open.as_ref().is_none_or(|(_, token)| *token != id) {
             return Ok(false);

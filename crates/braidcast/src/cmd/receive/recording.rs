@@ -47,7 +47,7 @@ struct Check {
 
 /// What there is of a stream that begins.
 pub(super) enum Begun {
-    /// So much.
+    /// This content is there already.
     With(Content),
     /// That has yet to be found out: call [`Recording::check`].
     Checking,

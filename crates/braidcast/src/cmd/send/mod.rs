@@ -39,9 +39,9 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// answer: the first frame is often the largest, and a stream's first windows are small.
 const OTHER_PATHS: Duration = Duration::from_secs(1);
 
-/// So often it is asked whether the paths carry what comes in.
+/// Interval of checks that the paths carry what comes in.
 const LOOK: Duration = Duration::from_secs(1);
-/// So often a sender that finds no receiver says so.
+/// Interval at which a sender that finds no receiver says so.
 const NO_ANSWER: Duration = Duration::from_secs(10);
 /// And for the first time after this.
 const FIRST_ANSWER: Duration = Duration::from_secs(3);

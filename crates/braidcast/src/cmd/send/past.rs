@@ -1,4 +1,4 @@
-//! What went before: whether the receiver's bytes are those of the file.
+//! Compares the bytes that the receiver already has with those of the file.
 
 use crate::failure::{Failure, Outcome};
 use braidcast_session::{Content, Digest};

@@ -42,7 +42,7 @@ impl Throttle {
         }
     }
 
-    /// Until when nothing more is to be read; in the past if there is no need.
+    /// Returns the time until which nothing more is to be read; in the past if there is no need.
     pub(super) fn hold_until(&self) -> Option<Instant> {
         self.stream_time.map(|at| at - AHEAD)
     }

@@ -10,7 +10,7 @@ use braidcast_session::tunnel::Permit;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// So often the days of the list are looked at.
+/// Interval at which the dates in the list are checked.
 const LOOK: Duration = Duration::from_secs(60);
 
 /// What a client may reach, if the list says so.

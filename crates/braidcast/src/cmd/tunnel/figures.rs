@@ -10,7 +10,7 @@ use braidcast_session::tunnel::{Link, Tunnel};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A path that was full so long ago may carry more, or less, by now.
+/// Age after which a measurement of a full path is stale: the path may carry more, or less, by now.
 const FULL_OF_LATE: Duration = Duration::from_secs(10);
 /// From this share of datagrams that are not on time on, it is worth a look, and people hear it.
 const DOUBTFUL: f64 = 0.01;

@@ -34,7 +34,7 @@ use std::time::Duration;
 
 /// How long the other end has to agree to the end.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// Requests go unanswered so long before a client begins anew, with pauses that are short again.
+/// Time of unanswered requests after which a client begins anew, with pauses that are short again.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
 #[derive(Serialize)]

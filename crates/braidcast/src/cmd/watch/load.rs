@@ -14,7 +14,7 @@ const INPUT: Duration = Duration::from_secs(5);
 const MISSED: Duration = Duration::from_secs(10);
 /// Moments that are kept; they come twenty times a second at most.
 const MOST: usize = 256;
-/// An encoder should leave so much of what the paths carry for what varies.
+/// Share of what the paths carry that an encoder should leave for variations.
 const RESERVE: f64 = 0.1;
 /// It is an overload from this share of dropped frames on, and over below the other.
 const BEGINS: f64 = 0.02;

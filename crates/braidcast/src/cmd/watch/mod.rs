@@ -36,7 +36,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use trace::TraceFile;
 
-/// So often the web page and the metrics are told.
+/// Interval at which the web page and the metrics are updated.
 const EACH: Duration = Duration::from_secs(1);
 
 /// All that listens to a command's machines.

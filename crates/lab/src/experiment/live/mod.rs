@@ -23,7 +23,8 @@ pub(super) const EXPERIMENT: Experiment = Experiment {
     measure,
 };
 
-/// So much later than its latency a packet may come out: the pace of playout, and a player's own buffer.
+/// Time beyond its latency at which a packet may still come out: the pace of playout, and a
+/// player's own buffer.
 const TOLERANCE: Duration = Duration::from_millis(50);
 
 fn build(run: &Run<'_>) -> Plan {

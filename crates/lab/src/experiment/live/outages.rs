@@ -7,7 +7,8 @@ use braidcast_core::{Instant, Rng};
 use braidcast_sim::link::{LinkModel, Outage, OutageTimes};
 use core::time::Duration;
 
-/// Most outages of one kind that are drawn for a link; of shorter ones the first so many.
+/// Maximum number of outages of one kind that are drawn for a link; of shorter ones the first
+/// count.
 const MAX_DRAWN: usize = 10_000;
 /// Beyond what is measured: the session's beginning and its end.
 const BEYOND: Duration = Duration::from_secs(120);
