@@ -27,7 +27,7 @@ pub(crate) struct RateArgs {
 pub(crate) fn rate_interval(text: &str) -> Result<Duration, String> {
     let each = parse::duration(text.trim()).map_err(|error| error.to_string())?;
     if each < Duration::from_millis(20) || each > Duration::from_secs(60) {
-        return Err("the rate is told every 20ms to 60s: write for example 100ms".into());
+        return Err("the rate is reported every 20ms to 60s: write for example 100ms".into());
     }
     Ok(each)
 }

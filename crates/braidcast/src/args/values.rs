@@ -407,12 +407,12 @@ pub(crate) fn latency(text: &str) -> Result<Duration, String> {
     match parse::duration(text) {
         Ok(time) if RANGE.contains(&time) => Ok(time),
         Ok(_) => Err(
-            "a latency is 10ms to 60s: less than 10ms no network keeps to, and both ends hold a stream for as long \
+            "a latency is 10ms to 60s: no network keeps to less than 10ms, and both ends hold a stream for as long \
              as it is; --reliable has no limit"
                 .into(),
         ),
         Err(_) if text.starts_with('-') => Err("a latency is 10ms to 60s, and not below 0".into()),
-        Err(_) if text.parse() == Ok(0) => Err("a latency is 10ms to 60s: less than 10ms no network keeps to".into()),
+        Err(_) if text.parse() == Ok(0) => Err("a latency is 10ms to 60s: no network keeps to less than 10ms".into()),
         Err(error) => Err(error.to_string()),
     }
 }

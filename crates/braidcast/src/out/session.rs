@@ -42,7 +42,7 @@ pub(crate) fn paths(report: &Report, end: End, name: impl Fn(&PathReport) -> Str
 pub(crate) fn kinds(report: &Report, style: Style) -> Table {
     let mut table = Table::new(&["frames", "captured", "on time", "late", "missing", "share"], style);
     for kind in &report.kinds {
-        let of_use = if kind.late_of_use > 0 { format!(" ({} of use)", kind.late_of_use) } else { String::new() };
+        let of_use = if kind.late_of_use > 0 { format!(" ({} useful)", kind.late_of_use) } else { String::new() };
         let [captured, timely, missing] = [kind.captured, kind.on_time, kind.missing].map(|n| n.to_string());
         let counts = [kind.kind.to_owned(), captured, timely, format!("{}{of_use}", kind.late), missing];
         let cells = counts.into_iter().map(|text| (text, Tone::Plain));
@@ -108,7 +108,7 @@ fn redundancy(report: &Report) -> String {
     let (extra, all) = (sum(|path| path.redundancy_chunks), sum(|path| path.redundancy_chunks + path.sent_chunks));
     match &report.redundancy {
         Some(code) => format!(", {code} ({} of the packets)", units::share(extra as f64 / all.max(1) as f64)),
-        None if report.recovered_chunks > 0 => format!(", {} packets made up for", report.recovered_chunks),
+        None if report.recovered_chunks > 0 => format!(", {} packets repaired", report.recovered_chunks),
         None => String::new(),
     }
 }
@@ -216,7 +216,7 @@ mod tests {
     fn late_units_of_use_are_told_apart() {
         let mut report = report(10, 6, 3);
         report.kinds[0].late_of_use = 2;
-        assert!(kinds(&report, Style::of(false)).to_string().contains("3 (2 of use)"));
+        assert!(kinds(&report, Style::of(false)).to_string().contains("3 (2 useful)"));
     }
 
     #[test]

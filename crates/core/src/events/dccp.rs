@@ -39,7 +39,7 @@ pub enum DccpEvent {
     },
     /// What congestion control knows has changed.
     Metrics(DccpMetrics),
-    /// A message died unsent.
+    /// A message was discarded unsent.
     MessageDiscarded {
         /// Its number, if the application gave it one.
         message: Option<u64>,

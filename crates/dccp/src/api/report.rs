@@ -50,13 +50,13 @@ pub struct Stats {
     pub received_packets: u64,
     /// Messages handed to the application, or waiting for it.
     pub received_messages: u64,
-    /// Messages that died unsent ([`SendOptions::deadline`](crate::SendOptions)).
+    /// Messages that were discarded unsent ([`SendOptions::deadline`](crate::SendOptions)).
     pub expired: u64,
     /// Messages that made room for others in a full queue, or found none.
     pub crowded_out: u64,
     /// Packets of padding sent ([`Options::padding`](crate::Options)).
     pub padding: u64,
-    /// Messages that died unsent as the path does not carry them any more.
+    /// Messages that were discarded unsent as the path does not carry them any more.
     pub outgrown: u64,
     /// Packets whose numbers lay outside of the windows (RFC 4340 §7.5).
     pub invalid_packets: u64,

@@ -51,7 +51,7 @@ impl Connection {
         self.tell(self.told.now, || DccpEvent::Closed);
     }
 
-    /// A message died unsent.
+    /// A message was discarded unsent.
     pub(super) fn tell_discarded(&self, now: Instant, message: Option<u64>, why: Option<Why>) {
         let why = match why {
             Some(Why::Expired) => Unsent::Expired,

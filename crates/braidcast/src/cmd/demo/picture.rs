@@ -32,7 +32,7 @@ pub(super) fn psnr(source: &Path, received: &Path) -> Outcome<Option<f64>> {
     args.extend(["-lavfi", &graph, "-f", "null", "-"].map(Into::into));
     let (_, report) = ffmpeg::run(&args)?;
     average(&report).map(Some).ok_or_else(|| {
-        Failure::new(format!("ffmpeg gave no PSNR for {}", received.display()), "check that the file plays")
+        Failure::new(format!("ffmpeg returned no PSNR for {}", received.display()), "check that the file plays")
     })
 }
 

@@ -94,19 +94,19 @@ fn fill_streams(registry: &mut Registry, streams: &[StreamFigures]) {
             }
         }
     };
-    all("stream_connected", "Whether the other end is there", |it| Some(f64::from(u8::from(it.connected))));
+    all("stream_connected", "1 if the other end is there, else 0", |it| Some(f64::from(u8::from(it.connected))));
     all("stream_health", "0 good, 1 doubtful, 2 bad", |it| Some(f64::from(it.health as u8)));
-    all("stream_input_bytes_per_second", "What comes in, over five seconds", |it| per_second(it.input_bits_per_second));
+    all("stream_input_bytes_per_second", "Input, over five seconds", |it| per_second(it.input_bits_per_second));
     all("stream_delivered_bytes_per_second", "Payload acknowledged", |it| per_second(it.delivered_bits_per_second));
     all("stream_capacity_bytes_per_second", "Payload that the paths could carry together", |it| {
         per_second(it.capacity_bits_per_second)
     });
-    all("stream_suggested_encoder_bytes_per_second", "What an encoder should make in all", |it| {
+    all("stream_suggested_encoder_bytes_per_second", "Rate that an encoder should make in all", |it| {
         per_second(it.suggested_encoder_bits_per_second)
     });
     all("stream_waiting_bytes", "Bytes that wait", |it| Some(it.waiting_bytes as f64));
     let reconnections = counters(registry, "stream_reconnections", "Associations after the first");
-    let recovered = counters(registry, "stream_recovered_chunks", "Chunks that redundancy made up for");
+    let recovered = counters(registry, "stream_recovered_chunks", "Chunks that redundancy repaired");
     for stream in streams {
         let labels = vec![("stream", stream.name.clone())];
         reconnections.get_or_create(&labels).inc_by(stream.reconnections);
@@ -128,7 +128,7 @@ fn fill_paths(registry: &mut Registry, streams: &[StreamFigures]) {
             }
         }
     };
-    gauge("path_state_seconds", "For so long the path has been in its state", |it| Some(it.state_seconds));
+    gauge("path_state_seconds", "Time that the path has been in its state", |it| Some(it.state_seconds));
     gauge("path_capacity_bytes_per_second", "Payload that the path could carry", |it| {
         per_second(it.capacity_bits_per_second)
     });
@@ -137,7 +137,7 @@ fn fill_paths(registry: &mut Registry, streams: &[StreamFigures]) {
     gauge("path_queue_seconds", "Time that packets stand in queues", |it| Some(it.queue_ms? / 1e3));
     gauge("path_window_bytes", "Congestion window", |it| Some(it.window_bytes? as f64));
     gauge("path_in_flight_bytes", "Sent and not acknowledged", |it| Some(it.in_flight_bytes? as f64));
-    gauge("path_on_time_ratio", "Of the units that came over the path", |it| it.on_time_share);
+    gauge("path_on_time_ratio", "Share on time of the units that came over the path", |it| it.on_time_share);
     let states = gauges(registry, "path_state", "1 for the state that the path is in");
     for (labels, path) in each() {
         for state in STATES {

@@ -57,7 +57,7 @@ impl Purposes {
             E::ChunkReceived { tsn, new, .. } => {
                 say(&mut self.receiving, format_args!("TSN {tsn}{}", if new { "" } else { ", which had come before" }));
             }
-            E::ChunkRecovered { tsn, .. } => say(&mut self.receiving, format_args!("which makes up for TSN {tsn}")),
+            E::ChunkRecovered { tsn, .. } => say(&mut self.receiving, format_args!("which repairs TSN {tsn}")),
             E::ChunkLost { tsn, cause, .. } => {
                 say(&mut self.receiving, format_args!("TSN {tsn} is taken for lost ({})", cause.name()));
             }

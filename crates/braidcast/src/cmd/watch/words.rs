@@ -117,7 +117,7 @@ fn say_sctp(event: &SctpEvent, say: &impl Fn(Level, &str, Arguments<'_>)) {
             say(Level::Debug, LOSSES, format_args!("TSN {tsn}{} was not lost after all", over(path)));
         }
         SctpEvent::ChunkRecovered { tsn, .. } => {
-            say(Level::Debug, LOSSES, format_args!("redundancy made up for TSN {tsn}"));
+            say(Level::Debug, LOSSES, format_args!("redundancy repaired TSN {tsn}"));
         }
         SctpEvent::MessageAbandoned { message, sent, why, .. } => {
             let when = if sent { "in flight" } else { "unsent" };
@@ -134,7 +134,7 @@ fn say_dccp(event: &DccpEvent, say: &impl Fn(Level, &str, Arguments<'_>)) {
         }
         DccpEvent::Closed => say(Level::Info, DCCP, format_args!("the connection is over")),
         DccpEvent::MessageDiscarded { why, .. } => {
-            say(Level::Debug, DCCP, format_args!("a datagram died unsent ({})", why.name()))
+            say(Level::Debug, DCCP, format_args!("a datagram was discarded unsent ({})", why.name()))
         }
         _ => {}
     }
