@@ -75,7 +75,7 @@ quick: export PROPTEST_CASES ?= 16
 quick: format check
 	$(call step,quick tests)
 	cargo test --locked --quiet $(QUICK) --lib
-	cargo test --locked --quiet --package braidcast --test wrong_use --test config --test help --test docs
+	cargo test --locked --quiet --package braidcast --test it -- wrong_use:: config:: help:: docs::
 
 lint: format check deny clippy
 
@@ -120,7 +120,7 @@ other-systems:
 
 miri:
 	$(call step,Miri over the kernels)
-	PROPTEST_CASES=4 MIRIFLAGS=-Zmiri-disable-isolation RUSTFLAGS='-C target-feature=+avx2,+gfni' cargo +nightly miri test --package braidcast-fec --test kernels
+	PROPTEST_CASES=4 MIRIFLAGS=-Zmiri-disable-isolation RUSTFLAGS='-C target-feature=+avx2,+gfni' cargo +nightly miri test --package braidcast-fec --test it kernels::
 
 reference:
 	cargo run --locked --quiet --package braidcast -- generate reference >docs/reference.md
@@ -163,7 +163,7 @@ NEW_CASES ?= 45
 new-cases: export SOAK_PROFILE := test
 new-cases: export SOAK_CASES := 40
 # Of the whole workspace, so that no crate is built again with fewer features.
-new-cases: export SOAK_TESTS := --workspace --test properties --test options --test codes --test recovery
+new-cases: export SOAK_TESTS := --workspace --test it -- properties:: options:: codes:: recovery::
 new-cases:
 	$(call step,new random cases for $(NEW_CASES) s)
 	@tools/soak.sh $(NEW_CASES)
@@ -281,4 +281,4 @@ chaos: export CHAOS_MINUTES := $(CHAOS_MINUTES)
 chaos:
 	@tools/setup.sh soak
 	cargo test --locked --quiet --package braidcast --test chaos -- --include-ignored --nocapture --test-threads 1
-	cargo test --locked --quiet --package braidcast-session --test chaos -- --nocapture
+	cargo test --locked --quiet --package braidcast-session --test it chaos:: -- --nocapture

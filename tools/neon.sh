@@ -18,4 +18,4 @@ fi
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L $root"
 # What the best kernel is, is among the tests: on this processor it is NEON.
-cargo test --locked --quiet --package braidcast-fec --test kernels --target "$target"
+cargo test --locked --quiet --package braidcast-fec --test it kernels:: --target "$target"

@@ -11,13 +11,13 @@ first=${2:-$(date +%s)}
 profile=${SOAK_PROFILE:-soak}
 cases=${SOAK_CASES:-1000}
 tests="--package braidcast-sim --package braidcast-fec --package braidcast-queue --package braidcast-dccp --package braidcast-sctp"
-tests+=" --package braidcast-session --test sim --test traffic --test codes --test properties --test transfer --test recovery"
+tests+=" --package braidcast-session --test it -- sim:: traffic:: codes:: properties:: transfer:: recovery::"
 tests=${SOAK_TESTS:-$tests}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
 # shellcheck disable=SC2086
-cargo test --locked --quiet --profile "$profile" $tests --no-run
+cargo test --locked --quiet --profile "$profile" --no-run $tests
 end=$((SECONDS + seconds))
 for ((seed = first; SECONDS < end; seed++)); do
     run="PROPTEST_RNG_SEED=$seed PROPTEST_CASES=$cases cargo test --locked --profile $profile $tests"

@@ -1,5 +1,6 @@
 //! The driver in tasks of tokio, on real sockets of the loopback interface.
 
+#[path = "it/common/mod.rs"]
 mod common;
 
 use braidcast_core::{Instant, SocketId};

@@ -1,6 +1,6 @@
 //! The link emulator between real sockets of the loopback interface.
 
-#[path = "../../driver/tests/common/mod.rs"]
+#[path = "../../driver/tests/it/common/mod.rs"]
 mod common;
 
 use braidcast_core::{Instant, Rng};

@@ -9,7 +9,7 @@
     reason = "this test is about real processes and sockets"
 )]
 
-#[path = "../common/mod.rs"]
+#[path = "../it/common/mod.rs"]
 mod common;
 mod listener;
 mod media;

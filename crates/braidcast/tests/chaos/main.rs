@@ -7,7 +7,7 @@
     reason = "these tests are about real processes, networks and time"
 )]
 
-#[path = "../common/mod.rs"]
+#[path = "../it/common/mod.rs"]
 mod common;
 mod eight;
 mod files;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// How an endpoint and its connections behave. [`Default`] is what RFC 4340 recommends, where it says anything.
 ///
 /// # Memory
-/// A connection at rest takes 6 to 8 KiB at each end (`tests/memory.rs`). A busy one takes no more
+/// A connection at rest takes 6 to 8 KiB at each end (`tests/it/memory.rs`). A busy one takes no more
 /// than twice `send_queue` · `max_packet`, `receive_buffer` and 64 packets, 2.1 MB for 65,536
 /// packets out, and 50 KB for all else: 3.5 MB by default. A reordering buffer adds X · `D_max`
 /// bytes, 4096 packets at most. In all that is for `max_connections` connections; besides them an

@@ -1,0 +1,16 @@
+//! Tests of the public interface, in one binary: linked once, and run side by side.
+
+mod capture;
+mod closing;
+mod common;
+mod cubic;
+mod faults;
+mod handshake;
+mod late_wake;
+mod memory;
+mod options;
+mod path_mtu;
+mod protection;
+mod queue;
+mod tfrc;
+mod transfer;

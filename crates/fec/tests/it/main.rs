@@ -1,0 +1,6 @@
+//! Tests of the public interface, in one binary: linked once, and run side by side.
+
+mod codes;
+mod common;
+mod kernels;
+mod raptorq;

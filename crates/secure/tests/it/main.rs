@@ -1,0 +1,5 @@
+//! Tests of the public interface, in one binary: linked once, and run side by side.
+
+mod ciphers;
+mod gnutls;
+mod guards;

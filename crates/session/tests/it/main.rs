@@ -1,0 +1,16 @@
+//! Tests of the public interface, in one binary: linked once, and run side by side.
+
+mod chaos;
+mod common;
+mod early;
+mod live;
+mod marking;
+mod queue;
+mod rate;
+mod recovery;
+mod redundancy;
+mod reliable;
+mod sessions;
+mod tunnel;
+mod tunnel_sctp;
+mod weak_link;

@@ -1,0 +1,4 @@
+//! Tests of the public interface, in one binary: linked once, and run side by side.
+
+mod sim;
+mod traffic;
