@@ -249,6 +249,37 @@ fn each_path_owes_redundancy_for_what_it_carries() {
 }
 
 #[test]
+fn what_a_near_path_loses_does_not_wait_for_the_code_of_a_far_one() {
+    // Round trips of 20 and 400 ms: two of the longer one take 800.
+    for loss_detection in [LossDetection::Time, LossDetection::Count] {
+        let options = Options::live().with(|it| {
+            it.redundancy.fec_receive = true;
+            it.redundancy.artx = Some(Artx::Slowest);
+            it.papers.loss_detection = loss_detection;
+        });
+        let far = Duplex::new(LinkModel { loss: Loss::Uniform(0.05), ..link(10, 200) }, link(10, 200));
+        let near = Duplex::new(LinkModel { loss: Loss::Uniform(0.05), ..link(10, 10) }, link(10, 10));
+        let mut pair = Pair::connected(&options, vec![near, far]);
+        let paths: Vec<_> = pair.on_client(|it, _| it.paths().map(|path| path.id).collect());
+        let owed = move |id| if id == paths[1] { 0.2 } else { 0.0 };
+        assert!(pair.on_client(|it, _| it.set_fec_by_path("tetrys:6,5,128".parse().unwrap(), ms(50), owed)));
+        // All goes over the near path, where a repeat is in time.
+        let mut on_time = 0;
+        for n in 0..1000 {
+            pair.client_send(
+                &pattern(1000, n),
+                SendOptions { unordered: true, ..on(0, Reliability::Lifetime(ms(300))) },
+            );
+            pair.run(ms(10));
+            on_time += pair.server_recv().len();
+        }
+        pair.run(ms(300));
+        on_time += pair.server_recv().len();
+        assert!(on_time > 995, "{loss_detection}: {on_time} of 1000");
+    }
+}
+
+#[test]
 fn pictures_are_whole_sooner_when_redundancy_leaves_behind_each_of_them() {
     // Frames of five or six packets each 150 ms, to be there after 75 ms, of which the way takes 50.
     let run = |by_path: bool| {

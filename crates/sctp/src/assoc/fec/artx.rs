@@ -23,11 +23,16 @@ impl Open {
         }
     }
 
-    /// δ for the chunk `tsn`, last sent over the path `index`. Zero without a code or without
-    /// [`RedundancyOptions::artx`](crate::RedundancyOptions::artx).
+    /// Returns δ for the chunk `tsn`, last sent over the path `index`: zero without a code, without
+    /// [`RedundancyOptions::artx`](crate::RedundancyOptions::artx), and if each path owes its own
+    /// redundancy and this one owes none. Then it is near enough to repeat a loss in time, and two
+    /// round trips of a far path would be too late.
     fn artx_delay(&self, index: PathIndex, tsn: Tsn) -> Duration {
         let Some(sender) = self.fec.as_ref().and_then(|fec| fec.sender.as_ref()) else { return Duration::ZERO };
         let Some(reading) = self.options.redundancy.artx else { return Duration::ZERO };
+        if sender.credit.is_some() && self.paths[index].redundancy_owed() == 0.0 {
+            return Duration::ZERO;
+        }
         match sender.code.family() {
             // THESIS eq. 8.1: what is left of the block, at the rate of all paths together, then
             // one round trip and a half.
@@ -60,7 +65,11 @@ impl Open {
         if let Some(until) = chunk.held_until() {
             return now < until;
         }
-        self.ledger.hold(tsn, self.lost_after_waiting(index, tsn, chunk.sent(), now));
+        let until = self.lost_after_waiting(index, tsn, chunk.sent(), now);
+        if until <= now {
+            return false;
+        }
+        self.ledger.hold(tsn, until);
         self.journal.stats.held_retransmissions += 1;
         true
     }
