@@ -1,5 +1,5 @@
 # The commands for people who use or build Braidcast. Each says what it lacks before it installs that (tools/setup.sh).
-.PHONY: help demo test quick quick-starts c c-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-gst-test dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases
+.PHONY: help demo test quick quick-starts c c-test python-test bindings publish-check semver other-systems msrv miri deny reference book dist dist-gst dist-gst-test dist-test call field bench lab lab-check lab-check-update lint fuzz fuzz-smoke soak chaos gst gst-plugin plugin-build plugin-test encode format check clippy unit guest docs neon new-cases hooks
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -29,6 +29,7 @@ help:
 	@echo "make bench   speed and CPU beside other protocols, in one run"
 	@echo "make lab     all experiments, beside published values and ns-2's; then the report lab-report.html"
 	@echo "make lab-check  every claim on fewer and shorter runs, in ten minutes; fails where a verdict is another one than in crates/lab/verdicts.toml"
+	@echo "make hooks   lets git check each commit's message, and the assertions that it loses (tools/hooks)"
 	@echo "make lint    formatting, layers, words, facts, licences and clippy only"
 	@echo "make msrv    compiles with the oldest Rust that Cargo.toml promises"
 	@echo "make semver  what broke in the libraries' public items since the last version, by cargo-semver-checks (BASELINE=REVISION for another one)"
@@ -95,6 +96,9 @@ check:
 	@tools/requirements.py
 	$(call step,facts that documents repeat)
 	@tools/facts.py
+	$(call step,commit messages and assertions that go)
+	@tools/commits.py --self-test
+	@tools/assertions.py --self-test
 	$(call step,words)
 	@tools/prose.py
 
@@ -257,6 +261,11 @@ lab-check:
 
 lab-check-update:
 	cargo run --locked --release --quiet --package braidcast -- lab check --update
+
+# Hooks of git, for contributors.
+hooks:
+	git config core.hooksPath tools/hooks
+	@echo 'each commit is checked now: its message, and whether a test loses an assertion'
 
 # NEON, where a cross linker and an emulator are installed; else a line says what lacks.
 neon:
