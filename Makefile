@@ -25,7 +25,7 @@ help:
 	@echo "make test    every check that CI makes"
 	@echo "make quick   formatting and the tests that need no network, no clock and no other program: under two minutes once built"
 	@echo "make call    a call beside TCP through the tunnel, by each send queue; keeps the recordings in target/call"
-	@echo "make field   live video beside other tools over the same emulated links, and beside what foresight could do (tools/field.sh)"
+	@echo "make field   live video beside other tools over the same emulated links, and beside what foresight could do (FIELD=\"--scenarios S4 --clips c2\" for a part; tools/field/README.md)"
 	@echo "make bench   speed and CPU beside other protocols, in one run"
 	@echo "make lab     all experiments, beside published values and ns-2's; then the report lab-report.html"
 	@echo "make lab-check  every claim on fewer and shorter runs, in ten minutes; fails where a verdict is another one than in crates/lab/verdicts.toml"
@@ -101,6 +101,8 @@ check:
 	@tools/assertions.py --self-test
 	$(call step,words)
 	@tools/prose.py
+	$(call step,the harness of make field)
+	@tools/field/test_field.py
 
 # Licences and sources, by cargo-deny if it is installed. Advisories need RustSec's database, which
 # no package registry has: `cargo deny check advisories` looks at them, with network.
@@ -240,10 +242,14 @@ encode:
 	cargo clippy --locked --manifest-path gst/Cargo.toml --workspace --all-targets --quiet --target-dir $(or $(CARGO_TARGET_DIR),target)/gst -- -D warnings
 	BRAIDCAST=$(abspath $(or $(CARGO_TARGET_DIR),target))/debug/braidcast cargo test --locked --manifest-path gst/Cargo.toml --workspace --target-dir $(or $(CARGO_TARGET_DIR),target)/gst -- --nocapture
 
-# Half an hour without peers, two hours with all of them.
+# An hour and a half on two cores; Ctrl-C ends it, and the next call goes on. FIELD has more flags of
+# `tools/field/field.py run`.
+FIELD ?=
 field:
-	@tools/setup.sh demo
-	@tools/field.sh
+	@tools/setup.sh field
+	@tools/clip.sh target/demo/clip.mp4
+	cargo build --locked --release --quiet --package braidcast
+	@tools/field/field.py run --braidcast $(or $(CARGO_TARGET_DIR),target)/release/braidcast --work $(or $(CARGO_TARGET_DIR),target)/field --input target/demo/clip.mp4 $(FIELD)
 
 bench:
 	@tools/setup.sh bench

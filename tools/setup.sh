@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is missing on Debian for: tools/setup.sh test | demo | bench | fuzz | soak | dist |
-# gst | encode Looks first, so that it is silent and quick where everything is there. Says what it
-# is about to install, and asks on a terminal. BRAIDCAST_INSTALL=yes does not ask,
+# Installs what is missing on Debian for: tools/setup.sh PURPOSE (the last line of this file has them
+# all). Looks first, so that it is silent and quick if everything is there. Says what it is
+# about to install, and asks on a terminal. BRAIDCAST_INSTALL=yes does not ask,
 # BRAIDCAST_INSTALL=no installs nothing. The default toolchain of rustup is never changed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -99,7 +99,11 @@ look_for_packages() {
         has debootstrap || want debootstrap
         has bwrap || want bubblewrap
         ;;
-    demo)
+    field)
+        has srt-live-transmit || want srt-tools
+        has ristsender && has ristreceiver || want rist-tools
+        ;;&
+    field | demo)
         has ffmpeg && has ffprobe || want ffmpeg
         has python3 && python3 -m pip --version >/dev/null 2>&1 || want python3-pip
         ;;
@@ -149,7 +153,7 @@ look_for_rust() {
     rustup component add rustfmt clippy
 }
 
-purpose=${1:?usage: tools/setup.sh test | demo | bench | fuzz | soak | dist | gst | encode}
+purpose=${1:?usage: tools/setup.sh test | demo | field | bench | fuzz | soak | dist | gst | encode}
 look_for_packages "$purpose"
 [ ${#packages[@]} = 0 ] || install_packages
 look_for_rust "$purpose"
