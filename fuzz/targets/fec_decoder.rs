@@ -61,7 +61,7 @@ impl Under {
         }
     }
 
-    /// The true repair symbol; `None` where there is none, or it would take too long for a fuzzer.
+    /// The true repair symbol; `None` if there is none, or it would take too long for a fuzzer.
     fn encode(&self, combination: &Combination) -> Option<Vec<u8>> {
         combination.first.checked_add(u64::from(combination.count))?;
         if combination.count > 100 {

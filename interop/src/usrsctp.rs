@@ -28,7 +28,7 @@ pub fn find(program: &str) -> Option<PathBuf> {
 }
 
 /// Builds the program of ours in `programs/NAME.c`, on `libusrsctp-dev`, into `folder`; `None`
-/// where the library or a C compiler is not installed and the caller may skip.
+/// if the library or a C compiler is not installed and the caller may skip.
 ///
 /// # Panics
 /// As [`find`]; if it cannot be built.

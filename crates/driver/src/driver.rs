@@ -39,7 +39,7 @@ pub enum Wake {
     /// SIGINT, SIGTERM or SIGHUP came; one within a second after another is the same one. The third
     /// ends the process at once.
     Interrupt,
-    /// SIGHUP came, where [`Driver::reload_on_hangup`] was called.
+    /// SIGHUP came, if [`Driver::reload_on_hangup`] was called.
     Reload,
     /// The time that the caller gave has come.
     Until,

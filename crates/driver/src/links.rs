@@ -280,7 +280,7 @@ impl Links {
         self.names.iter().find(|(id, _)| *id == socket).map(|(_, name)| name.as_str())
     }
 
-    /// The interfaces changed: opens sockets where it can, and returns which paths left and joined.
+    /// The interfaces changed: opens sockets if it can, and returns which paths left and joined.
     /// Those that left come first.
     ///
     /// # Errors

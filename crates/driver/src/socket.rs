@@ -135,7 +135,7 @@ impl Socket {
         self.stats
     }
 
-    /// How many datagrams one [`Transmit`] should hold at most; 1 where the kernel or the network card cannot
+    /// How many datagrams one [`Transmit`] should hold at most; 1 if the kernel or the network card cannot
     /// split a batch, which may turn out only when it was tried. More do no harm: the driver splits them.
     pub fn max_segments(&self) -> usize {
         self.state.max_gso_segments()

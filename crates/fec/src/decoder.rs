@@ -109,7 +109,7 @@ impl LinearDecoder {
         Self::with_check(limits, first, |_, _| true)
     }
 
-    /// The same where a symbol can be told from nonsense: a solution for which `plausible` says no,
+    /// The same if a symbol can be told from nonsense: a solution for which `plausible` says no,
     /// given its number, counts as [`Stats::inconsistent`].
     pub fn with_check(limits: DecoderLimits, first: u64, plausible: fn(u64, &[u8]) -> bool) -> Self {
         Self {

@@ -29,7 +29,7 @@ pub struct Expected {
     pub claims: Vec<(Outcome, String)>,
 }
 
-/// A verdict that is another one than expected; none where there was no such claim, or is none now.
+/// A verdict that is another one than expected; none if there was no such claim, or is none now.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Changed {
     /// The claim in words.

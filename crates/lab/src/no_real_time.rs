@@ -1,4 +1,4 @@
-//! In place of real time, where there is no event loop for sockets: `driver` needs Linux.
+//! In place of real time, if there is no event loop for sockets: `driver` needs Linux.
 
 use crate::plan::{Done, Plan};
 use crate::simulate::Failed;

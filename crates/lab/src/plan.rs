@@ -46,7 +46,7 @@ pub struct HostPlan {
     pub name: String,
     /// The machine.
     pub host: Host,
-    /// The UDP port of its interfaces; 0 where its packets stand in IP alone.
+    /// The UDP port of its interfaces; 0 if its packets stand in IP alone.
     pub port: u16,
 }
 

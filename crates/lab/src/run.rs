@@ -174,7 +174,7 @@ impl<'a> Job<'a> {
     }
 
     /// What the scenario says of metrics and curves that nothing in `results`, those of all runs,
-    /// has: slips of the pen. Nothing is said where they may be missing for another reason: only
+    /// has: slips of the pen. Nothing is said if they may be missing for another reason: only
     /// some of the points, less time than the scenario says, or runs that were lost.
     pub fn unmeasured(&self, results: &Results) -> Vec<Wrong> {
         if self.whole && results.lost_runs.is_empty() { self.scenario.unmeasured(results) } else { Vec::new() }

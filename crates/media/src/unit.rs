@@ -77,7 +77,7 @@ impl Run {
         self.first.saturating_add(self.count as u64)
     }
 
-    /// Appends packet `index` to `runs`, as part of the last run where it fits.
+    /// Appends packet `index` to `runs`, as part of the last run if it fits.
     pub(crate) fn append(runs: &mut Vec<Self>, index: u64, null: bool) {
         match runs.last_mut() {
             Some(run) if run.null == null && run.end() == index && run.count < u32::MAX => run.count += 1,
@@ -107,7 +107,7 @@ pub struct Unit {
     pub last_captured: Instant,
     /// Presentation time, 90 kHz, 33 bits.
     pub pts: Option<u64>,
-    /// Decoding time, 90 kHz, 33 bits; absent where it equals the presentation time.
+    /// Decoding time, 90 kHz, 33 bits; absent if it equals the presentation time.
     pub dts: Option<u64>,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Input {
     age: f64,
     /// Interval of frames, s, if that is known.
     interval: Option<f64>,
-    /// What comes within this time after the first of a unit is a part of it. Nothing is where units come whole.
+    /// What comes within this time after the first of a unit is a part of it. Zero if units come whole.
     together: Duration,
 }
 

@@ -30,7 +30,7 @@ impl RateLimits {
     }
 }
 
-/// What is to be reckoned with where messages are sent, not units of a stream.
+/// What is to be reckoned with if messages are sent, not units of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateOptions {
     /// From when a message is sent until it has to be at the other end. Default: 500 ms.
@@ -38,7 +38,7 @@ pub struct RateOptions {
     /// The rates that the encoder is able to make.
     pub limits: RateLimits,
     /// From one frame to the next, 4 ms to 1 s. `None`, the default: the times of messages tell,
-    /// where each frame is one message or leaves at once.
+    /// if each frame is one message or leaves at once.
     pub interval: Option<Duration>,
 }
 

@@ -171,7 +171,7 @@ pub trait Method: fmt::Debug + Send + Sync {
     /// Its number in the parameter ("DTLS Key Management Identifier").
     fn id(&self) -> u8;
 
-    /// What sort of key this end shows, where that is to be said.
+    /// What sort of key this end shows, if that is to be said.
     fn shows(&self) -> Option<KeyKind> {
         None
     }

@@ -27,7 +27,7 @@ impl Identity {
     /// With the private key `key`.
     ///
     /// # Errors
-    /// [`Failed`] where the cryptographic library has no memory.
+    /// [`Failed`] if the cryptographic library has no memory.
     pub fn own(key: &PrivateKey) -> Result<Self, Failed> {
         let pair = Ed25519KeyPair::from_seed_unchecked(key.bytes()).map_err(|_| Failed)?;
         let der: Pkcs8V1Der<'static> = pair.as_der().map_err(|_| Failed)?;
@@ -46,7 +46,7 @@ impl Identity {
     /// A new one, which nobody knows. Its private key comes along, to be kept.
     ///
     /// # Errors
-    /// [`Failed`] where the operating system gives no randomness.
+    /// [`Failed`] if the operating system has no randomness.
     pub fn generate() -> Result<(Self, PrivateKey), Failed> {
         let mut seed = Zeroizing::new([0; PrivateKey::LEN]);
         rand::fill(&mut *seed).map_err(|_| Failed)?;
@@ -57,7 +57,7 @@ impl Identity {
     /// One for this run only, which nobody knows and nobody will see again.
     ///
     /// # Errors
-    /// [`Failed`] where the operating system gives no randomness.
+    /// [`Failed`] if the operating system has no randomness.
     pub fn ephemeral() -> Result<Self, Failed> {
         Ok(Self { kind: KeyKind::Ephemeral, ..Self::generate()?.0 })
     }
@@ -97,7 +97,7 @@ impl Identity {
         self.kind
     }
 
-    /// SHA-256 of the public key (its `SubjectPublicKeyInfo`), also where that is in a certificate.
+    /// SHA-256 of the public key (its `SubjectPublicKeyInfo`), also if that is in a certificate.
     pub const fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
@@ -124,7 +124,7 @@ pub(crate) fn fingerprint(public: &[u8]) -> Fingerprint {
 /// A new secret to share.
 ///
 /// # Errors
-/// [`Failed`] where the operating system gives no randomness.
+/// [`Failed`] if the operating system has no randomness.
 pub fn new_secret() -> Result<crate::Secret, Failed> {
     let mut bytes = Zeroizing::new([0; crate::Secret::LEN]);
     rand::fill(&mut *bytes).map_err(|_| Failed)?;

@@ -35,7 +35,7 @@ pub enum KnownPeersError {
 /// What the file says of one other end.
 #[derive(Debug)]
 pub struct KnownPeers {
-    /// None where the user has no home.
+    /// None if the user has no home.
     path: Option<PathBuf>,
     names: Vec<String>,
     /// The line of each key, from 1.

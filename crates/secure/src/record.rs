@@ -18,7 +18,7 @@ const FLAGS: u8 = 0b0010_1000;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Content {
-    /// Key messages, where the transport has no place of its own for them.
+    /// Key messages, if the transport has no place of its own for them.
     Handshake = 22,
     /// All else.
     Application = 23,

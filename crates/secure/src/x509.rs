@@ -1,4 +1,4 @@
-//! X.509 (RFC 5280) where somebody has a PKI: certificates in place of raw public keys, checked
+//! X.509 (RFC 5280) if somebody has a PKI: certificates in place of raw public keys, checked
 //! against authorities by `webpki`.
 
 use crate::exchange::Fingerprint;
@@ -142,7 +142,7 @@ impl Authority {
 
     /// The fingerprint of the key of the other end's certificate, and whether the certificate is
     /// good: that of who is connected to must be for its name and for servers, that of who connects
-    /// for clients, where it says for whom (RFC 5280 §4.2.1.12).
+    /// for clients, if it says for whom (RFC 5280 §4.2.1.12).
     pub(crate) fn check(
         &self,
         (end, between): (&CertificateDer<'_>, &[CertificateDer<'_>]),

@@ -35,7 +35,7 @@ pub fn seed_from_env(default: u64) -> Seed {
 }
 
 /// How many cases a property test tries: `PROPTEST_CASES`, or `default`. proptest heeds the
-/// variable only where a test does not say a number; `make soak` sets it.
+/// variable only if a test does not say a number; `make soak` sets it.
 ///
 /// # Panics
 /// If the variable is set to something that is not a number.

@@ -29,7 +29,7 @@ pub struct TapEvent<'a> {
     pub to: SocketAddr,
     /// How it is marked.
     pub ecn: Ecn,
-    /// The bytes above UDP, or above IP where the port is 0.
+    /// The bytes above UDP, or above IP if the port is 0.
     pub payload: &'a [u8],
 }
 
@@ -54,6 +54,6 @@ pub struct LinkTapEvent<'a> {
     pub queue_packets: usize,
     /// Their bytes on the wire.
     pub queue_bytes: usize,
-    /// The bytes above UDP, or above IP where the port is 0.
+    /// The bytes above UDP, or above IP if the port is 0.
     pub payload: &'a [u8],
 }

@@ -31,7 +31,7 @@ pub struct Heard<'a> {
     pub at: Instant,
     /// It left the machine that captured, or came; `None`: the capture does not say.
     pub outgoing: Option<bool>,
-    /// Where it came from; the port is 0 where there is no UDP.
+    /// Where it came from; the port is 0 if there is no UDP.
     pub from: SocketAddr,
     /// Where it goes.
     pub to: SocketAddr,

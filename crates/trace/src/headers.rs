@@ -49,7 +49,7 @@ pub enum Ports {
 }
 
 /// Writes a whole IP packet around `payload` into `buf`, which is cleared first: IP and UDP, or IP alone with
-/// the protocol's number where both ports are 0.
+/// the protocol's number if both ports are 0.
 ///
 /// Addresses of different families are both shown as IPv6, the IPv4 one mapped (RFC 4291 §2.5.5.2).
 pub(crate) fn wrap(

@@ -278,7 +278,7 @@ fn parse(line: &str) -> Result<Line<'_>, String> {
     let seconds = seconds.ok_or_else(|| format!("{} is not a time in seconds", quoted(at)))?;
     let number = |text: &str, what: &str| text.parse::<u64>().map_err(|_| format!("{} is not a {what}", quoted(text)));
     number(from, "node")?;
-    // SCTP's header, where it is shown: the chunks of the packet, the TSN, the packet, the stream, the place in it.
+    // SCTP's header, if it is shown: the chunks of the packet, the TSN, the packet, the stream, the place in it.
     let (sequence, id, stream) = match (*kind, rest) {
         ("sctp", [_chunks, tsn, id, stream, _, ..]) => (*tsn, *id, stream.parse().ok().filter(|&it| it != u16::MAX)),
         (_, [sequence, id, ..]) => (*sequence, *id, None),

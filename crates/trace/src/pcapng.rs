@@ -41,7 +41,7 @@ pub struct Captured<'a> {
     pub to: SocketAddr,
     /// How it is marked.
     pub ecn: Ecn,
-    /// The bytes above UDP, or above IP where both ports are 0.
+    /// The bytes above UDP, or above IP if both ports are 0.
     pub payload: &'a [u8],
     /// A word for the reader, for example why it was dropped; empty for none.
     pub comment: &'a str,

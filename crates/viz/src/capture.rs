@@ -19,7 +19,7 @@ const MOST_CONNECTIONS: usize = 10_000;
 
 /// Listens to the packets of a capture.
 ///
-/// Which packets left is what the capture says; where it does not, those of the end that spoke
+/// Which packets left is what the capture says; if it does not, those of the end that spoke
 /// first did. What was lost is known by what was sent again.
 #[derive(Debug, Default)]
 pub struct Listener {
@@ -27,7 +27,7 @@ pub struct Listener {
     /// By the tag in the packets of one direction, or of the other: the place in `associations`,
     /// and whether those packets left.
     by_tag: HashMap<u32, (usize, bool)>,
-    /// Addresses here, where the capture does not say what left.
+    /// Addresses here, if the capture does not say what left.
     here: HashSet<IpAddr>,
     dccp: HashMap<(SocketAddr, SocketAddr, u16, u16), u32>,
     encrypted: u64,

@@ -111,7 +111,7 @@ pub(crate) struct Mark {
     pub(crate) sign: Sign,
 }
 
-/// A frame. `NaN` where a time is not known.
+/// A frame. `NaN` if a time is not known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     pub(crate) number: u32,

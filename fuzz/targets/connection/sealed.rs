@@ -41,7 +41,7 @@ fn authenticated(header: &[u8]) -> Vec<u8> {
 }
 
 impl Spy {
-    /// A packet that `end` sent. Returns `true` if it is in clear, where that may be, or opens.
+    /// A packet that `end` sent. Returns `true` if it is in clear, if that is allowed, or opens.
     pub fn see(&mut self, end: usize, packet: &Packet<'_>) -> bool {
         let bytes = packet.as_bytes();
         let header = &bytes[..bytes.len() - packet.payload.len()];

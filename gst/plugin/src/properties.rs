@@ -5,7 +5,7 @@ use gst::prelude::*;
 use gstreamer as gst;
 use std::ops::RangeInclusive;
 
-/// A text; "" where nothing is set and nothing stands in for it.
+/// A text; "" if nothing is set and nothing stands in for it.
 pub(crate) fn text(name: &str, blurb: &str, default: &str) -> glib::ParamSpec {
     let default = (!default.is_empty()).then_some(default);
     glib::ParamSpecString::builder(name).nick(name).blurb(blurb).default_value(default).mutable_ready().build()

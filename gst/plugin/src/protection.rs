@@ -74,7 +74,7 @@ impl Protection {
         Ok(ClientSecurity { options, known })
     }
 
-    /// `open`: whom to trust where no key is named.
+    /// `open`: whom to trust if no key is named.
     fn options(&self, open: Trust) -> Result<Option<SecurityOptions>, Failure> {
         let shared = self.key.is_some() || self.key_file.is_some();
         if self.plain {
@@ -140,7 +140,7 @@ impl ClientSecurity {
         Some(self.known.as_mut()?.remember(key))
     }
 
-    /// What the user may do where the other end shows another key than before.
+    /// What the user may do if the other end shows another key than before.
     pub(crate) fn hint(&self) -> Option<String> {
         self.known.as_ref()?.hint()
     }

@@ -97,7 +97,7 @@ impl Drop for X264<'_> {
     }
 }
 
-/// Sizes as x264 has them, and nothing to look at: for runs where only time counts.
+/// Sizes as x264 has them, and nothing to look at: for runs in which only time counts.
 ///
 /// With a rate-control buffer of one frame x264 keeps below a frame's allowance, by another amount
 /// each time, as it does not foresee what a frame takes. A test below measures how far.

@@ -15,7 +15,7 @@ pub(crate) struct Plan {
     pub(crate) name: String,
 }
 
-/// Pairs every `--via` with every `--to` where one of them is single, or the n-th with the n-th.
+/// Pairs every `--via` with every `--to` if one of them is single, or the n-th with the n-th.
 pub(crate) fn pair(via: &[String], to: &[Remote]) -> Outcome<Vec<Plan>> {
     let vias: Vec<Via> = if via.is_empty() { vec![Via::Any] } else { via.iter().map(|v| via_of(v)).collect() };
     let pairs: Vec<(Via, &Remote)> = match (vias.as_slice(), to) {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 const SAME_KEY: &str =
     "give both ends the same --key (`braidcast key new` makes one), or none at both, or --plain at both";
 
-/// What to do where ends do not understand each other.
+/// What to do if the ends do not understand each other.
 pub(crate) const SAME_VERSION: &str = "use the same version at both ends";
 
 /// Protection of one end.

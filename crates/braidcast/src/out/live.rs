@@ -12,7 +12,7 @@ const REDRAW: Duration = Duration::from_millis(250);
 const AGAIN: Duration = Duration::from_secs(10);
 /// And of several such no more are given in that time.
 const MAX_RARE: usize = 8;
-/// How often a line is written where no terminal is.
+/// How often a line is written if there is no terminal.
 const LINE: Duration = Duration::from_secs(5);
 
 /// Everything that a command says on stderr while it runs: a table that stays in place on a terminal, a line
@@ -93,7 +93,7 @@ impl Live {
         self.terminal.is_some() || !first
     }
 
-    /// Shows the state of affairs: `line` where there is no terminal, else `headline` and the table under it.
+    /// Shows the state of affairs: `line` if there is no terminal, else `headline` and the table under it.
     pub(crate) fn show(&self, line: &str, headline: &str, table: &impl Display) {
         let Some(term) = &self.terminal else {
             say!("{line}");

@@ -1,6 +1,6 @@
 //! Words for people, on stderr.
 
-/// Prints a line as `eprintln!` does, but goes on where that would panic: a full disk or a reader
+/// Prints a line as `eprintln!` does, but goes on if that would panic: a full disk or a reader
 /// that went away ends no stream.
 macro_rules! say {
     ($($words:tt)*) => {{

@@ -37,7 +37,7 @@ impl Style {
         Self { width, ..self }
     }
 
-    /// Columns of the terminal; `None` where lines may have any length.
+    /// Columns of the terminal; `None` if lines may have any length.
     pub(crate) fn width(self) -> Option<usize> {
         self.width
     }

@@ -21,7 +21,7 @@ const PACKETS: u64 = 5;
 const LATENCY: Duration = Duration::from_millis(1000);
 /// How soon a stream is back after its last fault: two seconds and the latency.
 const BACK: Duration = Duration::from_millis(2000 + 1000);
-/// Frames come 40 ms apart where nothing is wrong with the stream; what is more than this is a disturbance.
+/// Frames come 40 ms apart if nothing is wrong with the stream; a longer gap is a disturbance.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The stream that a link belongs to: the first four have two, the others one.

@@ -33,7 +33,8 @@ impl Keys {
     }
 }
 
-/// What needs root or a program that is not there is not tried; where tests must not be skipped, that is a failure.
+/// What needs root or a program that is not there is not tried; if tests must not be skipped, that
+/// is a failure.
 fn has_wireguard() -> bool {
     let has = |program: &str| runs(Command::new("which").arg(program));
     let there = has("wireguard-go") && has("wg") && Path::new("/dev/net/tun").exists();

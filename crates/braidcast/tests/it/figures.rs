@@ -99,7 +99,7 @@ fn check_metrics(text: &str) -> usize {
     seen.len()
 }
 
-/// The real parser, where it is installed.
+/// The real parser, if it is installed.
 fn promtool(text: &str) {
     let Ok(mut child) = Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).spawn() else {
         return;

@@ -144,7 +144,7 @@ fn ends_of_different_versions_say_so_at_both_ends() {
     drop(scene.receiver.wait_for(differs));
 }
 
-/// `braidcast` in `dir` on a machine whose clock is `days` ahead; `None` where that cannot be done.
+/// `braidcast` in `dir` on a machine whose clock is `days` ahead; `None` if that is not possible.
 fn start_ahead(dir: &Path, days: u32, args: &str) -> Option<Running> {
     if Command::new("faketime").arg("--version").output().is_err() {
         assert!(std::env::var_os("BRAIDCAST_REQUIRE_TOOLS").is_none(), "faketime is not installed");

@@ -19,7 +19,7 @@ fn in_namespace(test: &str, inside: impl FnOnce()) {
     }
     let possible =
         |flags| Command::new("unshare").args([flags, "ip", "link"]).output().is_ok_and(|o| o.status.success());
-    // -r: a user namespace, for those who are not root, where the kernel allows it.
+    // -r: a user namespace, for those who are not root, if the kernel allows it.
     let Some(flags) = ["-n", "-rn"].into_iter().find(|flags| possible(*flags)) else {
         common::skipped(&format!("{test}: it needs root or user namespaces, and the tools unshare and ip"));
         return;

@@ -13,7 +13,7 @@ use std::time::Duration;
 const PROTOCOL: u8 = 253;
 const INSIDE: &str = "BRAIDCAST_TEST_UNPRIVILEGED";
 
-/// A driver with a raw socket on `addr`; `None` where this user may open none and the test is skipped.
+/// A driver with a raw socket on `addr`; `None` if this user may open none and the test is skipped.
 fn bound(addr: &str, protocol: u8) -> Option<(Driver, SocketId)> {
     let mut driver = Driver::new().unwrap();
     match driver.bind(&Bind::to_ip(addr.parse().unwrap(), protocol)) {

@@ -51,7 +51,7 @@ const fn matrices() -> [u64; 256] {
 /// An instruction set.
 ///
 /// # Safety
-/// All functions may be called only where the processor has it; `load` and `store` with pointers to
+/// All functions may be called only if the processor has it; `load` and `store` with pointers to
 /// `WIDTH` bytes, `load_part` and `store_part` to `len`, which is less.
 pub(super) trait Isa {
     /// Bytes in a vector.
@@ -72,7 +72,7 @@ pub(super) trait Isa {
     unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 }
 
-/// `I` where all coefficients are 1.
+/// `I` if all coefficients are 1.
 struct Ones<I>(PhantomData<I>);
 
 impl<I: Isa> Isa for Ones<I> {

@@ -64,7 +64,7 @@ pub(super) fn sent(prefix: &str, host: &DccpHost, measures: &mut Measures) {
     }
 }
 
-/// Rates, round trip and loss event rate over time, where the scenario asks for samples.
+/// Rates, round trip and loss event rate over time, if the scenario asks for samples.
 pub(super) fn curves(prefix: &str, host: &DccpHost, measures: &mut Measures) {
     let mut curve = |name: &str, y, value: &dyn Fn(&DccpSample) -> Option<f64>| {
         let points: Vec<_> = host.samples.iter().filter_map(|it| Some([it.at.as_secs_f64(), value(it)?])).collect();

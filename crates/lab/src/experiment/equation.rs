@@ -58,7 +58,7 @@ fn segment(flow: &FlowSpec) -> f64 {
 pub(super) struct Felt {
     /// In kbit/s.
     pub(super) goodput: f64,
-    /// What the congestion control takes for it; where it has no such thing, loss events for each packet. 0 to 1.
+    /// What the congestion control takes for it; if it has no such thing, loss events for each packet. 0 to 1.
     pub(super) loss_event_rate: f64,
     pub(super) rtt: Duration,
     /// The equation's segment, bytes.

@@ -103,7 +103,7 @@ pub(super) fn sent(prefix: &str, sender: &SctpSender, measures: &mut Measures) {
     }
 }
 
-/// Window and round-trip time of each path over time, where the scenario asks for samples.
+/// Window and round-trip time of each path over time, if the scenario asks for samples.
 pub(super) fn curves(prefix: &str, sender: &SctpSender, measures: &mut Measures) {
     let paths = sender.samples.iter().map(|sample| sample.paths.len()).max().unwrap_or(0);
     for path in 0..paths {

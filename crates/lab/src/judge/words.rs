@@ -66,7 +66,7 @@ impl<'a> Quote<'a> {
         [Some(self.variant), self.other.map(|(_, other)| other)].into_iter().flatten()
     }
 
-    /// What the rows say, where it names no points those that `here` describes; none if they do not have it.
+    /// What the rows say, if it names no points those that `here` describes; none if they do not have it.
     fn told(&self, rows: &[Placed<'_>], here: &Where) -> Option<String> {
         let points = if self.at.is_empty() { here } else { &self.at };
         let mean = |variant: &str, point: Option<&Point>| {

@@ -1,13 +1,13 @@
 //! Numbers as a reader wants them: as many digits as they are worth, a real minus sign, thousands apart.
 
-/// What stands where there is no number.
+/// Shown if there is no number.
 pub(super) const NONE: &str = "–";
 
 /// Confidence intervals below this share of the mean are what is left of sums of equal numbers.
 const NOISE: f64 = 1e-9;
 
 /// Decimals that suit a whole column: two significant digits of the usual confidence interval, or four of the usual
-/// value where there is none; never so many that the largest value shows more than six digits.
+/// value if there is none; never so many that the largest value shows more than six digits.
 pub(super) fn decimals(values: &[(f64, Option<f64>)]) -> usize {
     let magnitude = |v: f64| v.abs().log10().floor() as i32;
     let usual = |values: Vec<f64>| {
@@ -63,7 +63,7 @@ pub(super) fn short(value: f64, digits: usize) -> String {
     spaced(if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text })
 }
 
-/// How far `ours` is from `theirs`, in percent of `theirs`; none where that means nothing.
+/// How far `ours` is from `theirs`, in percent of `theirs`; none if that means nothing.
 pub(super) fn difference_pct(ours: f64, theirs: f64) -> Option<f64> {
     if ours == theirs {
         return Some(0.0);

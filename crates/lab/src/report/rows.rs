@@ -149,7 +149,7 @@ fn tip(row: &Row, plot: &Plot, decimals: usize) -> String {
     tip
 }
 
-/// `goodput, kbit/s`; just the name where there is no unit.
+/// `goodput, kbit/s`; just the name if there is no unit.
 pub(super) fn with_unit(name: &str, unit: &str) -> String {
     if unit.is_empty() { name.into() } else { format!("{name}, {unit}") }
 }

@@ -62,7 +62,7 @@ pub struct Claim {
     pub source: Option<String>,
     /// Of which metric.
     pub metric: String,
-    /// The metric of the lower one, where it is another: what was measured against what a model says.
+    /// The metric of the lower one, if it is another: what was measured against what a model says.
     pub lower_metric: Option<String>,
     /// The variants whose values are claimed to be the higher ones.
     pub higher: Names,

@@ -27,13 +27,13 @@ pub struct FlowSpec {
     pub back: Option<Source>,
     /// Each path: the links that it goes through, by index, from the sender to the receiver.
     pub paths: Vec<Vec<usize>>,
-    /// The clip and how it goes, where the agent is `live`.
+    /// The clip and how it goes, if the agent is `live`.
     pub live: LiveSpec,
-    /// Options of SCTP, where that is the agent or what a live session uses.
+    /// Options of SCTP, if that is the agent or what a live session uses.
     pub sctp: Options,
-    /// Options of DCCP, where that is the agent.
+    /// Options of DCCP, if that is the agent.
     pub dccp: DccpOptions,
-    /// Options of TCP, where that is the agent.
+    /// Options of TCP, if that is the agent.
     pub tcp: Config,
 }
 

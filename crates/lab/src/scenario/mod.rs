@@ -137,7 +137,7 @@ pub struct Reference {
     pub table: Option<String>,
     /// The column that names the variant, if there is one.
     pub variant: Option<String>,
-    /// What the file calls our variants, where the names differ.
+    /// What the file calls our variants, if the names differ.
     #[serde(default)]
     pub variants: BTreeMap<String, String>,
     /// Our parameter: its column.

@@ -49,7 +49,7 @@ impl Value {
         }
     }
 
-    /// Returns `true` if `other` says the same: as text, or as a number, with the same unit where both have one.
+    /// Returns `true` if `other` says the same: as text, or as a number, with the same unit if both have one.
     pub fn says(&self, other: &str) -> bool {
         let (own, other) = (self.to_string(), other.trim());
         let same_unit = |a: &str, b: &str| a.is_empty() || b.is_empty() || a == b;

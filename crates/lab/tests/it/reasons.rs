@@ -1,4 +1,4 @@
-//! A reason stands for its points and its size only: where a link is another one, rows without a reason appear.
+//! A reason stands for its points and its size only: if a link is another one, rows without a reason appear.
 
 use braidcast_lab::results::{Found, Outcome, Results};
 use braidcast_lab::{Job, Request, Scenario};

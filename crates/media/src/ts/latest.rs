@@ -21,7 +21,7 @@ struct Shown {
 }
 
 impl LatestTables {
-    /// Packets that the longest section, of 1024 bytes, takes, and one more where it begins in the middle of a packet.
+    /// Packets that the longest section, of 1024 bytes, takes, and one more if it begins in the middle of a packet.
     pub const MOST: usize = 7;
 
     /// None was shown yet.

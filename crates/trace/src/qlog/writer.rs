@@ -12,7 +12,7 @@ pub struct QlogHeader<'a> {
     pub title: &'a str,
     /// The end that records: the name of a command or of a simulated host.
     pub vantage: &'a str,
-    /// The time of day at [`Instant::ZERO`], as RFC 3339 writes it; empty where it means nothing.
+    /// The time of day at [`Instant::ZERO`], as RFC 3339 writes it; empty if it means nothing.
     pub wall_clock: &'a str,
     /// The clock is a simulator's, which all of its hosts share.
     pub simulated: bool,

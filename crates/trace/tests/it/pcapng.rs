@@ -1,4 +1,4 @@
-//! A capture is read back: by an independent parser, and by tshark where it is installed.
+//! A capture is read back: by an independent parser, and by tshark if it is installed.
 
 use braidcast_core::{Ecn, Instant};
 use braidcast_trace::{Captured, Direction, PcapWriter, Ports, Protocol};
@@ -125,7 +125,7 @@ fn a_datagram_too_long_for_ip_is_refused_and_leaves_the_file_whole() {
     assert_eq!(parse(&writer.into_inner()).1.len(), 1);
 }
 
-/// What tshark makes of `capture`, a line of fields for each packet; `None` where it is not installed.
+/// What tshark makes of `capture`, a line of fields for each packet; `None` if it is not installed.
 fn tshark(name: &str, capture: &[u8], fields: &[&str]) -> Option<Vec<String>> {
     if Command::new("tshark").arg("--version").output().is_err() {
         assert!(std::env::var_os("BRAIDCAST_REQUIRE_TOOLS").is_none(), "tshark is not installed");

@@ -213,7 +213,7 @@ fn tone_of(share: f64) -> Tone {
     }
 }
 
-/// A bar on stderr where there is a terminal, lines where there is none.
+/// A bar on stderr if that is a terminal, else lines.
 struct Progress {
     bar: ProgressBar,
     quiet: bool,

@@ -14,7 +14,7 @@ use crate::failure::{Failure, Outcome};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Reported where not a bit differs.
+/// Reported if not a bit differs.
 const IDENTICAL_DB: f64 = 100.0;
 
 /// Returns the PSNR of `received` against `source` in dB; `None` if `received` has no frame at all.

@@ -89,7 +89,7 @@ impl Pictures {
         };
         let (tell, times) = channel();
         std::thread::spawn(move || {
-            // To the end, also where nobody listens any more: ffmpeg must never wait.
+            // To the end, even if nobody listens any more: ffmpeg must never wait.
             for line in BufReader::new(said).split(b'\n').map_while(Result::ok) {
                 if let Some(time) = time_of(&String::from_utf8_lossy(&line)) {
                     let _ = tell.send(time);

@@ -1,4 +1,5 @@
-//! How far the runs are: a bar with the time left where stderr is a terminal, else a line for each tenth.
+//! How far the runs are: a bar with the time left if stderr is a terminal, else a line for each
+//! tenth.
 
 use braidcast_lab::results::Results;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -6,7 +7,7 @@ use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Lines where there is no bar.
+/// Lines if there is no bar.
 const LINES: u64 = 10;
 
 /// How far the runs are. May be told from any thread.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Width where there is no terminal.
+/// Width if there is no terminal.
 const WIDTH: usize = 100;
 
 /// The means, then the claims and the differences that nobody has explained.

@@ -45,7 +45,7 @@ struct Document {
     paths: Vec<PathLine>,
     /// Null with SCTP.
     dccp: Option<ConnectionLine>,
-    /// Null where nothing is encrypted.
+    /// Null if nothing is encrypted.
     security: Option<SecurityReport>,
 }
 

@@ -48,7 +48,7 @@ pub(super) fn clock() -> u64 {
 }
 
 /// A number that is the same for all processes of this machine since it was started, and most likely for no others:
-/// only where it is equal at both ends can their clocks be compared.
+/// only if it is equal at both ends can their clocks be compared.
 pub(super) fn machine() -> u64 {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     // FNV-1a, 64 bit.

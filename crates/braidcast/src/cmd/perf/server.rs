@@ -36,7 +36,7 @@ struct Served {
     complete: bool,
     /// One way, client to server; known only on one machine.
     latency_us: Option<Percentiles>,
-    /// Null where nothing is encrypted.
+    /// Null if nothing is encrypted.
     security: Option<SecurityReport>,
 }
 

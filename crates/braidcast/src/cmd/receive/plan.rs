@@ -13,7 +13,7 @@ use braidcast_driver::Driver;
 use braidcast_session::Admission;
 use std::time::Duration;
 
-/// Streams at a time where each has a name of its own choice.
+/// Streams at a time if each has a name of its own choice.
 const MOST: usize = 64;
 
 /// What `OUTPUT`, `--accept` and their flags come to.

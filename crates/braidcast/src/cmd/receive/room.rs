@@ -5,7 +5,7 @@ use braidcast_sctp::CloseReason;
 
 /// One channel: its outputs, and how its streams went.
 pub(super) struct Room {
-    /// Empty where there is only one.
+    /// Empty if there is only one.
     pub(super) name: String,
     /// What was asked for, for people.
     pub(super) to: String,

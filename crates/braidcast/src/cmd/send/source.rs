@@ -62,7 +62,7 @@ pub(super) struct Source {
 
 enum Reader {
     File(File),
-    /// Stdin where it is a pipe or a terminal.
+    /// Stdin if it is a pipe or a terminal.
     Pipe(File),
     Udp(UdpInput),
 }

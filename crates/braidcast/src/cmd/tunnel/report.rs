@@ -38,14 +38,14 @@ pub(super) struct LinkLine {
     state: &'static str,
     /// Connections that were made; more than one after a break.
     connections: u64,
-    /// Null where nothing is encrypted.
+    /// Null if nothing is encrypted.
     security: Option<SecurityReport>,
     #[serde(flatten)]
     dccp: Option<ConnectionLine>,
     /// Over SCTP.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     paths: Vec<PathLine>,
-    /// How many more calls would fit now; null without --calls, or where the CCID has no rate.
+    /// How many more calls would fit now; null without --calls, or if the CCID has no rate.
     more_calls: Option<u32>,
     dropped: Dropped,
     ended_flows: u64,

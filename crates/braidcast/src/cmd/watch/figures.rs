@@ -23,7 +23,7 @@ pub(crate) struct Figures {
 /// One stream; of a tunnel, one other end.
 #[derive(Clone, Serialize, Debug, Default)]
 pub(crate) struct StreamFigures {
-    /// Empty where there is only one and it has no name.
+    /// Empty if there is only one and it has no name.
     pub(crate) name: String,
     pub(crate) connected: bool,
     pub(crate) health: Health,

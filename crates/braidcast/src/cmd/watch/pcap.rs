@@ -44,7 +44,7 @@ struct State {
     /// Sockets towards applications, whose datagrams are none of the protocol's.
     left_out: BTreeSet<SocketId>,
     purposes: Purposes,
-    /// What encrypted packets hold, where that is to be written in their place.
+    /// What encrypted packets hold, if that is to be written in their place.
     plain: Option<Plain>,
     /// The packet that came last: what it did is known when the next one passes.
     held: Option<Held>,

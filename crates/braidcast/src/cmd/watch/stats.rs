@@ -73,7 +73,7 @@ impl StatsFile {
         Self { lines: Some(lines), done, lost: 0, failure }
     }
 
-    /// Writes a line, or counts it where the reader is too far behind.
+    /// Writes a line, or counts it if the reader is too far behind.
     pub(crate) fn tell(&mut self, figures: &impl Serialize) {
         let Some(lines) = &self.lines else { return };
         let Ok(mut line) = serde_json::to_string(&Line { figures, lost_lines: self.lost }) else { return };

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 const INSIDE: &str = "BRAIDCAST_TEST_NAMESPACE";
 
-/// Runs `inside` in a new network and mount namespace, as the only test of a new process; says so where that cannot be.
+/// Runs `inside` in a new network and mount namespace, as the only test of a new process; says so
+/// if that is not possible.
 pub(crate) fn in_namespace(test: &str, inside: impl FnOnce(&Path)) {
     if std::env::var_os(INSIDE).is_some() {
         let dir = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use crate::experiment::{Curve, Measures};
 use crate::host::{LiveSample, LiveSender};
 use braidcast_sctp::PathReport;
 
-/// Frames over time, and where the scenario asks for samples, the paths.
+/// Frames over time, and if the scenario asks for samples, the paths.
 pub(super) fn add(prefix: &str, seen: &[Seen], sender: Option<&LiveSender>, measures: &mut Measures) {
     let pictures: Vec<&Seen> = seen.iter().filter(|it| it.shot.kind.is_video()).collect();
     let rate = |good: &dyn Fn(&Seen) -> bool| {

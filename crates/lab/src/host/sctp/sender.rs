@@ -205,7 +205,7 @@ impl SctpSender {
     }
 }
 
-/// Stream and rank of a kind of data where streams follow kinds: I frames, audio and what has no
+/// Stream and rank of a kind of data if streams follow kinds: I frames, audio and what has no
 /// kind first, then P and video without types, then B.
 const fn rank(kind: Kind) -> u16 {
     match kind {
